@@ -1,0 +1,56 @@
+// Differentiable ops. Each is one function in its .cpp: compute, then how to go back.
+#pragma once
+#include "autograd/variable.h"
+
+namespace bertrand {
+
+// ---- elements (autograd/elementwise.cpp)
+Variable add(const Variable& a, const Variable& b);  ///< b may be a's trailing dimensions
+Variable mul(const Variable& a, const Variable& b);  ///< b may be a's trailing dimensions
+Variable scale(const Variable& x, double factor);
+Variable tanh(const Variable& x);
+Variable relu(const Variable& x);
+enum class Gelu { erf, tanh };
+Variable gelu(const Variable& x, Gelu form = Gelu::erf);  ///< Hendrycks and Gimpel 2016
+Variable cast(const Variable& x, DType dtype);
+/// Keeps each element with probability 1 − p and scales it (Srivastava et al. 2014); x [rows, columns].
+Variable dropout(const Variable& x, const Dropout& dropout);
+
+// ---- shape and sums (autograd/shape.cpp)
+Variable reshape(const Variable& x, const Shape& shape);
+Variable slice(const Variable& x, int axis, Dim begin, Dim end);
+Variable sum(const Variable& x);   ///< [1]
+Variable mean(const Variable& x);  ///< [1]
+
+// ---- products (autograd/linear.cpp)
+Variable matmul(const Variable& a, const Variable& b);  ///< [m, k] · [k, n]
+/// x [rows, in] · weight [out, in]ᵀ + bias [out]
+Variable linear(const Variable& x, const Variable& weight, const Variable& bias);
+Variable linear_gelu(const Variable& x, const Variable& weight, const Variable& bias, Gelu form = Gelu::erf);
+
+// ---- normalisation (autograd/normalization.cpp)
+Variable softmax(const Variable& x);  ///< over the last axis
+Variable layer_norm(const Variable& x, const Variable& gamma, const Variable& beta, double epsilon);
+struct NormOptions {
+  double epsilon = 1e-12;
+  Dropout dropout = {};
+};
+/// layer_norm(dropout(x) + residual)
+Variable dropout_add_layer_norm(const Variable& x, const Variable& residual, const Variable& gamma, const Variable& beta,
+                                const NormOptions& options);
+
+// ---- rows (autograd/embedding.cpp): indices are i32
+Variable embedding(const Variable& table, const Tensor& ids);     ///< [vocab, hidden], [n] → [n, hidden]
+Variable gather_rows(const Variable& x, const Tensor& rows);      ///< [rows, hidden], [n] → [n, hidden]
+
+// ---- attention (autograd/attention.cpp), Vaswani et al. 2017
+/// qkv [tokens, 3 · hidden] → [tokens, hidden]; every sequence sees only itself.
+Variable attention(const Variable& qkv, const Attention& options);
+
+// ---- losses (autograd/loss.cpp): sums over the whole input divided by `denominator`, [1]
+/// logits [rows, classes], labels i32 [rows]; rows with a negative label are ignored.
+Variable softmax_cross_entropy(const Variable& logits, const Tensor& labels, double denominator);
+Variable mse(const Variable& x, const Tensor& target, double denominator);  ///< Σ (x − target)² / denominator
+Variable binary_cross_entropy_with_logits(const Variable& x, const Tensor& target, double denominator);
+
+}  // namespace bertrand

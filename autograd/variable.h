@@ -1,0 +1,108 @@
+// A Variable is a Tensor plus how to differentiate what made it.
+#pragma once
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "tensor/ops.h"
+
+namespace bertrand {
+
+struct Node;
+
+/// Where the gradient of one value gathers, and the op that made the value. Values and slots are apart, so that the
+/// graph keeps alive only those values that some closure captured.
+struct GradientSlot {
+  Shape shape;
+  Tensor gradient;
+  std::shared_ptr<Node> node;  ///< null for leaves
+  Tensor buffer;               ///< leaves only: where the gradient must be written, or empty
+  bool written = false;        ///< leaves with a buffer: whether it holds a gradient
+};
+
+class Variable {
+ public:
+  Variable() = default;
+  explicit Variable(Tensor value, bool requires_grad = false);
+
+  explicit operator bool() const { return static_cast<bool>(value_); }
+  const Tensor& value() const { return value_; }
+  const Shape& shape() const { return value_.shape(); }
+  bool requires_grad() const { return slot_ != nullptr; }
+  /// What backward() left here; empty if nothing reached it.
+  Tensor grad() const;
+  void zero_grad();
+
+  const std::shared_ptr<GradientSlot>& slot() const { return slot_; }
+
+ protected:
+  Tensor value_;
+  std::shared_ptr<GradientSlot> slot_;  // null where no gradient is wanted
+
+  friend Variable record(const char*, Tensor, const std::vector<Variable>&, std::function<std::vector<Tensor>(const Tensor&, class Wanted&)>);
+};
+
+using Grads = std::vector<Tensor>;  // one per input, in order; an empty Tensor where none was wanted
+
+/// Which inputs want a gradient, and where it may be put to save a pass over memory.
+class Wanted {
+ public:
+  explicit Wanted(const std::vector<std::shared_ptr<GradientSlot>>& inputs) : inputs_(inputs) {}
+
+  bool operator[](std::size_t input) const { return inputs_[input] != nullptr; }
+  /// Where the gradient of `input` may be written directly: its buffer, or (accumulating) a gradient that nobody else
+  /// sees. Ask only when about to write; the next asker is told to accumulate. Using it is optional: what is returned
+  /// elsewhere is added by the engine.
+  ops::Into into(std::size_t input);
+
+ private:
+  const std::vector<std::shared_ptr<GradientSlot>>& inputs_;
+};
+
+/// Takes the gradient of the op's output, gives those of its inputs.
+using Backward = std::function<Grads(const Tensor& dy, Wanted& wanted)>;
+
+struct Node {
+  const char* op;
+  std::vector<std::shared_ptr<GradientSlot>> inputs;  // null where no gradient is wanted
+  Backward backward;
+
+  Node(const char* op_name, std::vector<std::shared_ptr<GradientSlot>> op_inputs, Backward op_backward);
+  ~Node();  // unlinks its ancestors in a loop, so that dropping a deep graph cannot overflow the stack
+};
+
+/// Wraps an op's result, remembering how to differentiate it: the only door into the graph. With no input wanting a
+/// gradient, or under NoGrad, the closure and what it captured are dropped at once.
+Variable record(const char* op, Tensor value, const std::vector<Variable>& inputs, Backward backward);
+
+/// Fills the gradients of every leaf that `loss` (one element) depends on, adding to what is there, and takes the graph
+/// apart as it passes. `scale` multiplies the loss (a loss scale).
+void backward(const Variable& loss, double scale = 1);
+
+/// No graph is recorded on this thread while one of these lives.
+class NoGrad {
+ public:
+  NoGrad();
+  ~NoGrad();
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+  static bool active();
+
+ private:
+  bool previous_;
+};
+
+/// Every value and gradient made on this thread is checked while one of these lives: the first that is not finite throws
+/// Error(Failure::numerics) naming op, forward or backward, and element. Slow; for finding out after the fact.
+class CheckFinite {
+ public:
+  CheckFinite();
+  ~CheckFinite();
+  CheckFinite(const CheckFinite&) = delete;
+  CheckFinite& operator=(const CheckFinite&) = delete;
+
+ private:
+  bool previous_;
+};
+
+}  // namespace bertrand

@@ -1,0 +1,72 @@
+// The layers that BERT is made of. Parameters carry the names they have on disk.
+#pragma once
+#include "nn/module.h"
+
+namespace bertrand::nn {
+
+/// y = x · weightᵀ + bias
+class Linear : public Module {
+ public:
+  struct Sizes {
+    Dim in_features = 0, out_features = 0;
+    double initializer_range = 0.02;
+  };
+  Linear(const Scope& scope, const Sizes& sizes);
+  Variable operator()(const Variable& x) const { return linear(x, weight, bias); }
+  /// gelu(x · weightᵀ + bias) in one pass
+  Variable gelu(const Variable& x, Gelu form) const { return linear_gelu(x, weight, bias, form); }
+
+  Parameter weight;  // [out, in]
+  Parameter bias;    // [out]
+};
+
+class LayerNorm : public Module {
+ public:
+  LayerNorm(const Scope& scope, Dim hidden, double epsilon);
+  Variable operator()(const Variable& x) const;
+  /// norm(dropout(x) + residual)
+  Variable operator()(const Variable& x, const Variable& residual, const Dropout& dropout) const;
+
+  Parameter weight;  // [hidden], γ
+  Parameter bias;    // [hidden], β
+  const double epsilon;
+};
+
+class Embedding : public Module {
+ public:
+  struct Sizes {
+    Dim rows = 0, hidden = 0;
+    double initializer_range = 0.02;
+  };
+  Embedding(const Scope& scope, const Sizes& sizes);
+  Variable operator()(const Tensor& ids) const { return embedding(weight, ids); }
+
+  Parameter weight;  // [rows, hidden]
+};
+
+/// Query, key and value of every head in one product, then attention within each sequence.
+class SelfAttention : public Module {
+ public:
+  struct Sizes {
+    Dim hidden = 0;
+    int heads = 1;
+    double dropout = 0;
+    double initializer_range = 0.02;
+  };
+  /// Where the sequences of packed tokens begin and end.
+  struct Packing {
+    Tensor offsets;    // i32 [sequences + 1]
+    Dim longest = 0;
+  };
+  SelfAttention(const Scope& scope, const Sizes& sizes);
+  Variable operator()(const Variable& x, const Packing& packing, const Randomness& randomness) const;
+
+  Parameter weight;  // [3 · hidden, hidden]: query.weight, key.weight, value.weight
+  Parameter bias;    // [3 · hidden]: query.bias, key.bias, value.bias
+
+ private:
+  int heads_;
+  double dropout_;
+};
+
+}  // namespace bertrand::nn

@@ -1,0 +1,154 @@
+// Everything a device must be able to do, on one page. A Backend is one execution context: its stream, its memory, its
+// share of the cores; every replica owns one, so nothing here is shared and nothing needs a lock.
+//
+// Rule: the op (tensor/ops.h) checks shapes and allocates; the kernel only fills `out`. Shapes below are written with
+// the words of the whole project: tokens, hidden, heads, head_dim, vocab, rows, columns, classes.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "tensor/tensor.h"
+
+namespace bertrand {
+
+class Profiler;
+
+/// Functions of one element. The two GELUs: erf form, and Google's tanh form 0.5x(1+tanh(√(2/π)(x+0.044715x³))).
+enum class Unary : std::uint8_t { identity, relu, tanh, gelu_erf, gelu_tanh };
+enum class Binary : std::uint8_t { add, mul };
+/// Losses of one element against one target.
+enum class PointLoss : std::uint8_t { squared_error, binary_cross_entropy_with_logits };
+
+/// out = op(a) · op(b) (+ out) (+ bias), then optionally an activation.
+struct Gemm {
+  bool transpose_a = false;
+  bool transpose_b = false;
+  bool accumulate = false;         ///< add to what `out` holds; not together with bias or activation
+  Tensor bias = {};                ///< [columns of out], or empty
+  Unary activation = Unary::identity;
+  Tensor pre_activation = {};      ///< [as out] receives what the activation was applied to, or empty
+};
+
+/// Which elements a dropout keeps: a pure function of (key, row key, column), so a mask is never stored and does not
+/// depend on the order of execution. Element kept iff its 16 Philox bits ≥ threshold; kept ones are scaled by
+/// 65536 / (65536 − threshold), so the mean is exact for the rounded probability.
+struct Dropout {
+  std::uint32_t threshold = 0;  ///< probability · 65536, rounded; 0 is off
+  std::uint64_t key = 0;        ///< names seed, step and site
+  Tensor row_keys = {};         ///< i64 [rows]: names each row wherever it is computed
+
+  explicit operator bool() const { return threshold != 0; }
+  double scale() const { return 65536.0 / (65536.0 - threshold); }
+};
+
+/// Softmax(q · kᵀ / √head_dim) · v for each sequence and head by itself.
+/// qkv [tokens, 3 · heads · head_dim]: query, key and value side by side; offsets i32 [sequences + 1].
+struct Attention {
+  Tensor offsets;
+  int heads = 1;
+  Dim longest = 0;  ///< length of the longest sequence
+  Dropout dropout = {};
+};
+
+/// y = norm(dropout(x) + residual) · gamma + beta over the last axis, biased variance (Ba et al. 2016).
+struct LayerNorm {
+  Tensor gamma;  ///< [hidden]
+  Tensor beta;   ///< [hidden]
+  double epsilon = 1e-12;
+  Dropout dropout = {};  ///< of x, before the residual is added
+};
+
+/// A run of the flat parameters that shares its options: one named variable.
+struct UpdateSegment {
+  Dim begin = 0, count = 0;
+  double weight_decay = 0;
+  bool trust_ratio = false;  ///< LAMB: scale the step by ‖w‖ / ‖update‖
+};
+
+/// One optimizer step over the flat parameters, with everything the host knows.
+///   g ← gradient · clip,  clip = clip_norm / max(‖gradient‖, clip_norm)   (clip_norm 0: no clipping)
+///   m ← β1 m + (1−β1) g,  v ← β2 v + (1−β2) g²
+///   u ← (m / bias1) / (√(v / bias2) + ε) + weight_decay · w
+///   w ← w − learning_rate · ratio · u,  ratio = ‖w‖/‖u‖ where trust_ratio and both are positive, else 1
+struct Update {
+  double learning_rate = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6;
+  double bias1 = 1, bias2 = 1;  ///< 1 − β^t, or 1 for no bias correction
+  double clip_norm = 0;
+  Tensor gradient_norm = {};    ///< f64 [1], on the device
+};
+
+struct MemoryUse {
+  std::size_t in_use = 0, peak = 0;  ///< bytes
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // ---- the context
+  virtual Device device() const = 0;
+  virtual std::string description() const = 0;  ///< for logs: "cpu, x86-64-v3 kernels, 2 threads"
+  virtual std::byte* allocate(std::size_t bytes) = 0;
+  virtual void deallocate(std::byte* data, std::size_t bytes) = 0;
+  virtual MemoryUse memory() const = 0;
+  virtual void synchronize() = 0;  ///< returns when everything asked so far is done
+  virtual void upload(const void* host, const Tensor& out) = 0;
+  virtual void download(const Tensor& x, void* host) = 0;  ///< synchronizes
+
+  // ---- elements
+  virtual void fill(const Tensor& out, double value) = 0;
+  virtual void cast(const Tensor& x, const Tensor& out) = 0;  ///< any dtype to any dtype; a copy between equal ones
+  virtual void unary(Unary op, const Tensor& x, const Tensor& out) = 0;
+  virtual void unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx) = 0;  ///< dx may be dy
+  virtual void binary(Binary op, const Tensor& a, const Tensor& b, const Tensor& out) = 0;  ///< b repeats over a's leading axes; out may be a
+  virtual void scale(const Tensor& x, double factor, const Tensor& out) = 0;
+  virtual void expand(const Tensor& scalar, double factor, const Tensor& out) = 0;  ///< every element = scalar · factor
+  virtual void copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Dim out_stride, Dim rows, Dim columns) = 0;  ///< strides in elements
+  virtual void dropout(const Tensor& x, const Dropout& dropout, const Tensor& out) = 0;  ///< x [rows, columns]
+
+  // ---- sums: fixed leaves, then a pairwise tree, whatever the threads
+  virtual void sum(const Tensor& x, double factor, const Tensor& out) = 0;  ///< out [1] = factor · Σ x
+  virtual void sum_rows(const Tensor& x, const Tensor& out) = 0;            ///< [rows, columns] → [columns]
+  virtual void norm(const Tensor& x, const Tensor& out) = 0;                ///< out f64 [1] = √Σx²; NaN or inf if any x is
+  virtual Dim first_non_finite(const Tensor& x) = 0;                        ///< index, or −1; synchronizes
+
+  // ---- layers
+  virtual void gemm(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options) = 0;
+  virtual void softmax(const Tensor& x, const Tensor& y) = 0;  ///< over the last axis
+  virtual void softmax_backward(const Tensor& y, const Tensor& dy, const Tensor& dx) = 0;
+  /// sum [rows, hidden] receives dropout(x) + residual (it may be x); residual may be empty; statistics [rows, 2]: mean and 1/σ.
+  virtual void layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options, const Tensor& sum,
+                          const Tensor& y, const Tensor& statistics) = 0;
+  /// dsum is the gradient of `sum`, which is also that of the residual; dx its masked copy (empty where there is no dropout).
+  virtual void layer_norm_backward(const Tensor& sum, const Tensor& statistics, const LayerNorm& options, const Tensor& dy,
+                                   const Tensor& dsum, const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta) = 0;
+  virtual void gather(const Tensor& table, const Tensor& rows, const Tensor& out) = 0;  ///< out[i] = table[rows[i]]
+  /// dtable (+)= rows of dy summed by index, in order; without accumulate every other row becomes 0.
+  virtual void scatter_add(const Tensor& dy, const Tensor& rows, const Tensor& dtable, bool accumulate) = 0;
+  /// context [tokens, heads · head_dim]; log_sum [tokens, heads] is the one number per row that backward needs.
+  virtual void attention(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum) = 0;
+  virtual void attention_backward(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum,
+                                  const Tensor& dcontext, const Tensor& dqkv) = 0;
+
+  // ---- losses
+  /// out [1] = Σ −log softmax(logits)[label] / denominator over rows with label ≥ 0; log_sum [rows] is kept for backward.
+  virtual void cross_entropy(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum,
+                             const Tensor& out) = 0;
+  virtual void cross_entropy_backward(const Tensor& logits, const Tensor& labels, double denominator,
+                                      const Tensor& log_sum, const Tensor& dy, const Tensor& dlogits) = 0;  ///< dlogits may be logits
+  virtual void point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& out) = 0;
+  virtual void point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,
+                                   const Tensor& dy, const Tensor& dx) = 0;
+  virtual void argmax(const Tensor& x, const Tensor& out) = 0;  ///< [rows, columns] → i32 [rows]; the first of equals
+
+  // ---- the optimizer: one pass over the flat tensors
+  virtual void update(const Tensor& values, const Tensor& gradients, const Tensor& m, const Tensor& v, const Update& update,
+                      std::span<const UpdateSegment> segments) = 0;
+
+  /// Where ops report their time, or null.
+  Profiler* profiler = nullptr;
+};
+
+}  // namespace bertrand

@@ -1,0 +1,26 @@
+// Opens backends. Kernels are run-time modules beside the program, so that one binary serves every machine.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensor/backend.h"
+
+namespace bertrand {
+
+struct CpuOptions {
+  int threads = 0;                ///< 0: every core this process may use
+  std::string kernels = "auto";  ///< auto (the best the processor has), x86-64-v3 or x86-64-v4
+};
+
+/// A CPU backend. Throws Error(Failure::usage) where the kernel set is unknown or the processor lacks it, and
+/// Error(Failure::io) where its module is not beside the program.
+std::unique_ptr<Backend> open_cpu(const CpuOptions& options = {});
+
+/// The kernel sets that this processor can run, best first.
+std::vector<std::string> runnable_cpu_kernels();
+
+/// The cores this process may use: the smaller of its affinity mask and its cgroup's quota.
+int available_cores();
+
+}  // namespace bertrand

@@ -1,0 +1,102 @@
+// Ops on tensors: check shapes, allocate, call the kernel. Nothing here knows of gradients; autograd/ does.
+#pragma once
+#include <vector>
+
+#include "tensor/backend.h"
+
+namespace bertrand::ops {
+
+/// Where a result goes: into a new tensor, or into `out`, overwriting or adding.
+struct Into {
+  Tensor out = {};
+  bool accumulate = false;
+};
+
+// ---- making tensors
+Tensor full(const Shape& shape, double value, DType dtype, Backend& backend);
+/// Copies host values (row-major) to the device.
+template <class T>
+Tensor from_host(std::span<const T> values, const Shape& shape, Backend& backend) {
+  check(static_cast<Dim>(values.size()) == shape.elements(), "from_host: {} values for {}", values.size(), shape);
+  Tensor out(shape, dtype_of<T>(), backend);
+  backend.upload(values.data(), out);
+  return out;
+}
+template <class T>
+Tensor from_host(const std::vector<T>& values, const Shape& shape, Backend& backend) {
+  return from_host(std::span<const T>(values), shape, backend);
+}
+/// Copies to the host, converting to T. Synchronizes.
+template <class T>
+std::vector<T> to_host(const Tensor& x);
+/// The one element of x, as a double. Synchronizes.
+double item(const Tensor& x);
+
+// ---- elements
+Tensor cast(const Tensor& x, DType dtype);
+Tensor copy(const Tensor& x);
+void copy_into(const Tensor& x, const Tensor& out);  ///< same shape, any dtypes
+Tensor unary(Unary op, const Tensor& x);
+/// dx = dy · op'(x)
+Tensor unary_backward(Unary op, const Tensor& x, const Tensor& dy);
+/// b has a's shape, or a's trailing dimensions (a row added to every row).
+Tensor binary(Binary op, const Tensor& a, const Tensor& b);
+void add_into(const Tensor& x, const Tensor& out);  ///< out += x
+Tensor scale(const Tensor& x, double factor);
+Tensor expand(const Tensor& scalar, double factor, const Shape& shape);
+/// Elements [begin, end) along an axis, copied.
+Tensor slice(const Tensor& x, int axis, Dim begin, Dim end);
+/// The transpose of slice: dy placed at [begin, …) of a zero tensor of `shape`.
+Tensor slice_backward(const Tensor& dy, const Shape& shape, int axis, Dim begin);
+Tensor dropout(const Tensor& x, const Dropout& dropout);  ///< rows of the last axis
+
+// ---- sums
+Tensor sum(const Tensor& x, double factor = 1);  ///< [1]
+/// Over all axes but the last `keep`: [.., keep] → the trailing shape of `like`.
+Tensor sum_to(const Tensor& x, const Shape& trailing, const Into& into = {});
+Tensor norm(const Tensor& x);  ///< f64 [1]
+
+// ---- layers
+struct MatmulOptions {
+  bool transpose_a = false, transpose_b = false;
+  Into into = {};
+};
+Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
+/// x [rows, in] · weight [out, in]ᵀ + bias [out] (bias may be empty); x may have more leading axes.
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
+struct Activated {
+  Tensor y, pre_activation;
+};
+/// activation(linear(x)); pre_activation is empty unless asked for.
+Activated linear_activation(const Tensor& x, const Tensor& weight, const Tensor& bias, Unary activation, bool keep_pre_activation);
+Tensor softmax(const Tensor& x);
+Tensor softmax_backward(const Tensor& y, const Tensor& dy);
+struct Normalized {
+  Tensor y, sum, statistics;
+};
+/// norm(dropout(x) + residual); residual may be empty. `sum` is x itself where nothing is added or dropped.
+Normalized layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options);
+struct NormGradients {
+  Tensor dx, dresidual, dgamma, dbeta;
+};
+NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& options, const Tensor& dy);
+Tensor gather(const Tensor& table, const Tensor& rows);
+Tensor scatter_add(const Tensor& dy, const Tensor& rows, const Shape& table_shape, const Into& into = {});
+struct Attended {
+  Tensor context, log_sum;
+};
+Attended attention(const Tensor& qkv, const Attention& options);
+Tensor attention_backward(const Tensor& qkv, const Attention& options, const Attended& saved, const Tensor& dcontext);
+
+// ---- losses: scalars [1]
+struct CrossEntropy {
+  Tensor loss, log_sum;
+};
+CrossEntropy cross_entropy(const Tensor& logits, const Tensor& labels, double denominator);
+/// Takes logits by value: where nobody else holds them the gradient overwrites them.
+Tensor cross_entropy_backward(Tensor logits, const Tensor& labels, double denominator, const Tensor& log_sum, const Tensor& dy);
+Tensor point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator);
+Tensor point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& dy);
+Tensor argmax(const Tensor& x);
+
+}  // namespace bertrand::ops

@@ -1,0 +1,57 @@
+// Counter-based random numbers: a draw is a pure function of (key, counter), never of order, thread or rank.
+// Philox4x32-10 of Salmon et al. 2011, "Parallel Random Numbers: As Easy as 1, 2, 3".
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace bertrand {
+
+inline std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::uint64_t key) {
+  auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * counter[0], p1 = std::uint64_t{0xCD9E8D57u} * counter[2];
+    counter = {static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ k0, static_cast<std::uint32_t>(p1),
+               static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ k1, static_cast<std::uint32_t>(p0)};
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  return counter;
+}
+
+/// Mixes two words into one (the finaliser of SplitMix64, Steele et al. 2014). Not symmetric.
+inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t z = a + 0x9E3779B97F4A7C15u * (b + 1);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+/// A name as a number, the same on every machine (FNV-1a, then mixed).
+std::uint64_t hash_name(std::string_view name);
+
+/// A stream of draws from one key: draw number i is a function of (key, i).
+class Random {
+ public:
+  explicit Random(std::uint64_t key) : key_(key) {}
+
+  std::uint32_t next();                    ///< 32 uniform bits
+  double uniform();                        ///< in [0, 1), 53 bits
+  std::uint32_t below(std::uint32_t bound);  ///< uniform in [0, bound) without bias
+  double normal();                         ///< standard normal (Box and Muller 1958)
+  /// Normal re-drawn beyond two standard deviations, as TensorFlow's truncated_normal.
+  double truncated_normal(double standard_deviation);
+
+  template <class Range>
+  void shuffle(Range& range) {  ///< Fisher and Yates
+    for (std::size_t i = range.size(); i > 1; --i) std::swap(range[i - 1], range[below(static_cast<std::uint32_t>(i))]);
+  }
+
+ private:
+  std::uint64_t key_;
+  std::uint64_t block_ = 0;
+  std::array<std::uint32_t, 4> buffer_{};
+  int left_ = 0;
+};
+
+}  // namespace bertrand

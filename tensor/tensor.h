@@ -1,0 +1,93 @@
+// A Tensor is a typed, shaped, contiguous window on device memory; copying it copies the handle, not the data.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "tensor/device.h"
+#include "tensor/dtype.h"
+#include "tensor/shape.h"
+
+namespace bertrand {
+
+class Backend;
+
+/// One reference-counted allocation, freed through the Backend that made it.
+class Storage {
+ public:
+  Storage(Backend& backend, std::size_t bytes);
+  ~Storage();
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  std::byte* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+  Backend& backend() const { return backend_; }
+
+ private:
+  Backend& backend_;
+  std::size_t bytes_;
+  std::byte* data_;
+};
+
+/// Always contiguous and row-major. A default-constructed Tensor is empty: "no value".
+class Tensor {
+ public:
+  Tensor() = default;
+  /// Uninitialised memory of backend; throws Error(Failure::memory) where there is none left.
+  Tensor(Shape shape, DType dtype, Backend& backend)
+      : shape_(shape),
+        dtype_(dtype),
+        storage_(std::make_shared<Storage>(backend, static_cast<std::size_t>(shape.elements()) * size_of(dtype))) {}
+
+  explicit operator bool() const { return storage_ != nullptr; }
+  const Shape& shape() const { return shape_; }
+  DType dtype() const { return dtype_; }
+  Dim elements() const { return shape_.elements(); }
+  std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_of(dtype_); }
+  Backend& backend() const { return storage_->backend(); }
+  /// First byte on the device; only kernels of that device may follow it.
+  std::byte* data() const { return storage_->data() + offset_ * size_of(dtype_); }
+
+  /// The elements, for code that runs where the memory lies. T must be the dtype's type.
+  template <class T>
+  std::span<T> span() const {
+    check(dtype_of<T>() == dtype_, "tensor: asked for {} of a tensor of {}", name_of(dtype_of<T>()), name_of(dtype_));
+    return {reinterpret_cast<T*>(data()), static_cast<std::size_t>(elements())};
+  }
+
+  /// The same elements under another shape.
+  Tensor reshape(const Shape& shape) const {
+    check(shape.elements() == elements(), "reshape: {} has {} elements, {} has {}", shape_, elements(), shape,
+          shape.elements());
+    Tensor view = *this;
+    view.shape_ = shape;
+    return view;
+  }
+  /// Rows [begin, end) of the first axis, without a copy.
+  Tensor rows(Dim begin, Dim end) const {
+    check(shape_.rank() > 0 && 0 <= begin && begin <= end && end <= shape_[0], "rows: [{}, {}) of {}", begin, end, shape_);
+    return window(begin * shape_.product(1, shape_.rank()), shape_.with(0, end - begin));
+  }
+  /// A window of this tensor's elements, counted flat from `first`.
+  Tensor window(Dim first, const Shape& shape) const {
+    check(first >= 0 && first + shape.elements() <= elements(), "window: {} from element {} of {}", shape, first, shape_);
+    Tensor view = *this;
+    view.shape_ = shape;
+    view.offset_ += static_cast<std::size_t>(first);
+    return view;
+  }
+
+  /// Whether nobody else holds this memory, so that it may be overwritten unseen.
+  bool unique() const { return storage_.use_count() == 1; }
+  /// Whether both begin at the same byte of the same allocation.
+  bool same_memory(const Tensor& other) const { return storage_ && storage_ == other.storage_ && offset_ == other.offset_; }
+
+ private:
+  Shape shape_;
+  DType dtype_ = DType::f32;
+  std::shared_ptr<Storage> storage_;
+  std::size_t offset_ = 0;  // in elements
+};
+
+}  // namespace bertrand

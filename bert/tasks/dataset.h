@@ -1,0 +1,51 @@
+// A task's examples: texts and labels of one file, each with the line it stands on.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "bert/tasks/labels.h"
+#include "bert/tasks/task.h"
+
+namespace bertrand::tasks {
+
+/// What is to be learnt: a class, a number, or a 0 or 1 per label.
+using Target = std::variant<std::int32_t, float, std::vector<float>>;
+
+struct Example {
+  std::string id;  ///< of the file's id column, else the row's number from 0
+  std::string text_a;
+  std::optional<std::string> text_b;
+  std::optional<std::string> label;  ///< as the file spells it, absent where it has none
+  std::optional<Target> target;      ///< what assign_targets made of the label
+  std::int64_t line = 0;
+};
+
+struct Dataset {
+  std::string file;
+  bool labelled = false;  ///< the file has a label column
+  std::vector<Example> examples;
+  std::vector<std::int64_t> skipped_lines;  ///< of broken rows that the task allows to be left out
+
+  /// "file:line", for messages.
+  std::string where(const Example& example) const;
+};
+
+/// Reads a file's examples. `needs_label`: for training and evaluation; a file to predict may have labels or not.
+/// Throws Failure::input with file and line for a bad row or an empty text, and for a file without examples.
+Dataset read_dataset(const Task& task, const std::string& path, bool needs_label);
+
+/// The same of a table at hand.
+Dataset make_dataset(const Task& task, const Table& table, bool needs_label);
+
+/// The task's own labels, else those that occur in `training`, sorted. Empty for regression. Throws Failure::input if a
+/// classification has fewer than two.
+LabelSet learn_labels(const Task& task, const Dataset& training);
+
+/// Fills in every target. Throws Failure::input with file and line for a label outside `labels` or a number that is
+/// none.
+void assign_targets(const Task& task, const LabelSet& labels, Dataset& dataset);
+
+}  // namespace bertrand::tasks

@@ -1,0 +1,40 @@
+// The names of a task's classes, in the order of the classifier's outputs.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace bertrand::tasks {
+
+class LabelSet {
+ public:
+  LabelSet() = default;
+  /// In this order. Throws Failure::input if a name comes twice.
+  explicit LabelSet(std::vector<std::string> names);
+
+  /// The distinct names in order: by value if all are integers, else by their bytes.
+  static LabelSet sorted(std::vector<std::string> names);
+
+  std::size_t size() const { return names_.size(); }
+  bool empty() const { return names_.empty(); }
+  const std::vector<std::string>& names() const { return names_; }
+  const std::string& name(std::size_t index) const { return names_.at(index); }
+  std::optional<std::int32_t> find(std::string_view name) const;
+
+  /// True if every name is LABEL_<number>: what a configuration says that knows no names.
+  bool placeholders() const;
+  /// True if both hold the same names, in whatever order.
+  bool same_names(const LabelSet& other) const;
+
+ private:
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, std::int32_t> index_;
+};
+
+/// "{a,b,c}" for messages; of a long list the first eight and how many more.
+std::string in_braces(const std::vector<std::string>& names);
+
+}  // namespace bertrand::tasks

@@ -1,0 +1,59 @@
+// The figures that tasks are judged by. What is undefined (a constant column, a class that never comes) counts as 0.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bert/tasks/dataset.h"
+
+namespace bertrand::tasks {
+
+/// The share of equal entries. All functions of two spans throw Failure::bug if the lengths differ or are 0.
+double accuracy(std::span<const std::int32_t> predicted, std::span<const std::int32_t> truth);
+
+/// F1 of one class: 2 tp / (2 tp + fp + fn).
+double f1(std::span<const std::int32_t> predicted, std::span<const std::int32_t> truth, std::int32_t positive = 1);
+
+/// The mean F1 of the classes that occur in either.
+double macro_f1(std::span<const std::int32_t> predicted, std::span<const std::int32_t> truth);
+
+/// Matthews' correlation; for more than two classes Gorodkin's R_K (2004), which is the same for two.
+double matthews(std::span<const std::int32_t> predicted, std::span<const std::int32_t> truth);
+
+double pearson(std::span<const double> x, std::span<const double> y);
+
+/// Pearson's correlation of the ranks; equal values share the mean of their ranks.
+double spearman(std::span<const double> x, std::span<const double> y);
+
+/// Rows of 0 or 1, a column per label: the share of rows that agree everywhere; F1 over all entries; the mean of the
+/// columns' F1.
+struct MultiLabelScores {
+  double accuracy = 0, micro_f1 = 0, macro_f1 = 0;
+};
+MultiLabelScores multi_label_scores(std::span<const std::int32_t> predicted, std::span<const std::int32_t> truth,
+                                    std::size_t labels);
+
+/// The head's outputs, a row per example: what evaluation and prediction start from.
+struct Logits {
+  std::size_t outputs = 0;    ///< per example: classes, labels, or 1
+  std::vector<float> values;  ///< [examples, outputs]
+
+  std::span<const float> row(std::size_t example) const { return {values.data() + example * outputs, outputs}; }
+  std::size_t rows() const { return outputs ? values.size() / outputs : 0; }
+};
+
+/// The place of the largest, the first of equals.
+std::int32_t arg_max(std::span<const float> row);
+
+/// The mean loss of these outputs, in double: cross-entropy, squared error, or binary cross-entropy over all entries.
+double mean_loss(Kind kind, const Logits& logits, const std::vector<Example>& examples);
+
+/// `eval_loss` and the task's metrics as `eval_<metric>`. Every example must have its target.
+std::map<std::string, double> evaluate(const Task& task, const Logits& logits, const std::vector<Example>& examples);
+
+/// One figure to choose the best model by: the mean of the task's metrics.
+double selection_score(const Task& task, const std::map<std::string, double>& results);
+
+}  // namespace bertrand::tasks

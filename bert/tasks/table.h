@@ -1,0 +1,54 @@
+// Rows of text out of the three kinds of table that labelled data comes in: TSV, CSV and JSON lines.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bertrand::tasks {
+
+enum class TableFormat {
+  tsv,   ///< a row a line, cells between tabs; a quote is an ordinary character, as the GLUE files need it
+  csv,   ///< RFC 4180: quoted cells may hold commas, doubled quotes and line ends
+  jsonl  ///< an object a line; its keys are the columns
+};
+
+/// From the extension: .tsv and .txt, .csv, .jsonl; each may end in .gz. Throws Failure::usage for any other.
+TableFormat table_format(const std::string& path);
+
+struct Row {
+  std::vector<std::string> cells;
+  std::int64_t line = 0;  ///< in the file, from 1; of a CSV row over several lines the first
+};
+
+struct TableOptions {
+  bool header = true;                ///< the first row names the columns (always so in JSON lines)
+  bool skip_ragged_rows = false;     ///< leave out rows with another number of cells instead of failing
+  std::string list_separator = ",";  ///< what joins the items where a JSON value is a list
+};
+
+struct Table {
+  std::string file;                  ///< as the messages name it
+  std::vector<std::string> columns;  ///< their names; empty without a header
+  std::size_t width = 0;             ///< cells in every row
+  std::vector<Row> rows;
+  std::vector<std::int64_t> skipped_lines;  ///< of the rows left out
+
+  /// The column of this name or, failing that, with this number from 0.
+  std::optional<std::size_t> find_column(std::string_view name_or_number) const;
+  /// "file:line", for messages.
+  std::string where(const Row& row) const;
+};
+
+/// Reads a whole table; gzip is seen by its first bytes. A byte order mark is dropped and CRLF ends a line as LF does;
+/// empty lines at the end do not count. Throws Failure::io if the file cannot be read, Failure::input with file and
+/// line for a row with another number of cells than the first, a NUL byte, an open quote, or JSON that is not a flat
+/// object.
+Table read_table(const std::string& path, const TableOptions& options = {});
+
+/// The same of bytes at hand; `name` stands for the file in messages.
+Table parse_table(std::string_view bytes, const std::string& name, TableFormat format,
+                  const TableOptions& options = {});
+
+}  // namespace bertrand::tasks

@@ -1,0 +1,77 @@
+// What is learnt from which column: the tasks of GLUE and XNLI, and the user's own.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bert/tasks/table.h"
+
+namespace bertrand::tasks {
+
+enum class Kind {
+  classification,  ///< one of n classes; cross-entropy
+  regression,      ///< a number; mean squared error
+  multi_label      ///< any of n labels; binary cross-entropy
+};
+
+/// The word of the command line: classification, regression, multi-label. Throws Failure::usage for another.
+Kind parse_kind(std::string_view word);
+
+/// The word of config.json's problem_type.
+std::string_view problem_type(Kind kind);
+
+enum class Metric { accuracy, f1, macro_f1, micro_f1, matthews, pearson, spearman };
+
+/// accuracy, f1, …: the key of metrics.jsonl and eval_results.txt without its eval_.
+std::string_view metric_name(Metric metric);
+
+/// Where the fields stand in one sort of file; a negative number counts from the end of the row.
+struct Layout {
+  std::size_t min_columns = 0, max_columns = 0;  ///< of the files it is for
+  std::string_view first_cell = "";              ///< what the file must begin with; "" is anything
+  bool header = true;
+  std::optional<int> id;
+  int text = 0;
+  std::optional<int> pair, label, language;
+};
+
+/// The user's own columns, by name or by number from 0; an empty one is looked for under the usual names.
+struct CustomColumns {
+  std::string text, pair, label, id;
+  bool header = true;
+};
+
+struct Task {
+  std::string name;
+  Kind kind = Kind::classification;
+  std::vector<std::string> labels;    ///< in order; empty where the training file teaches them
+  std::vector<Metric> metrics;        ///< in the order they are printed; their mean picks the best model
+  std::vector<Layout> layouts;        ///< the first that fits a file is taken; none for a custom task
+  CustomColumns columns;              ///< of a custom task
+  std::string label_separator = ",";  ///< between the labels of a multi-label cell
+  std::vector<std::pair<std::string, std::string>> label_aliases;  ///< another spelling, and its label
+  std::string language;                                            ///< XNLI: the rows of an evaluation file to read
+  bool skip_ragged_rows = false;  ///< QQP's train.tsv has a few broken rows that everybody skips
+};
+
+/// cola sst2 mrpc stsb rte qnli wnli mnli qqp xnli, with the columns of google-research/bert's run_classifier.py and,
+/// beyond its four tasks, of transformers' GLUE processors. Throws Failure::usage for another name.
+Task named_task(std::string_view name);
+
+/// The names that named_task knows.
+std::vector<std::string> task_names();
+
+struct CustomOptions {
+  Kind kind = Kind::classification;
+  CustomColumns columns;
+  std::string label_separator = ",";
+};
+Task custom_task(const CustomOptions& options);
+
+/// Where `table`'s fields stand for this task, as numbers from 0. Tables of a named task are read without a header.
+/// Throws Failure::input naming the file if no layout fits or a column is missing; a missing label column is an error
+/// only if `needs_label`.
+Layout find_layout(const Task& task, const Table& table, bool needs_label);
+
+}  // namespace bertrand::tasks

@@ -1,0 +1,144 @@
+#include "bert/tasks/dataset.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "tensor/error.h"
+
+namespace bertrand::tasks {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+/// A position of a Layout as a place in the row.
+std::size_t place(int position, std::size_t width) {
+  return static_cast<std::size_t>(position < 0 ? static_cast<int>(width) + position : position);
+}
+
+std::string text_cell(const Table& table, const Row& row, int position, std::string_view what) {
+  const std::string& text = row.cells[place(position, table.width)];
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+    fail(Failure::input, "{}: {}: expected some text, got none", table.where(row), what);
+  return text;
+}
+
+Example make_example(const Task& task, const Table& table, const Layout& layout, const Row& row, std::size_t number) {
+  Example example{.line = row.line};
+  example.id = layout.id ? row.cells[place(*layout.id, table.width)] : std::to_string(number);
+  example.text_a = text_cell(table, row, layout.text, "text");
+  if (layout.pair) example.text_b = text_cell(table, row, *layout.pair, "text pair");
+  if (layout.label) {
+    const std::string_view label = trimmed(row.cells[place(*layout.label, table.width)]);
+    // An empty cell is a missing label, except where it says that none of several applies.
+    if (!label.empty() || task.kind == Kind::multi_label) example.label = label;
+    for (const auto& [spelling, name] : task.label_aliases)
+      if (example.label == spelling) example.label = name;
+  }
+  return example;
+}
+
+std::vector<std::string> split_labels(const std::string& cell, const std::string& separator) {
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin <= cell.size();) {
+    const std::size_t end = separator.empty() ? cell.size() : std::min(cell.find(separator, begin), cell.size());
+    const std::string_view name = trimmed(std::string_view(cell).substr(begin, end - begin));
+    if (!name.empty()) names.emplace_back(name);
+    begin = end + std::max<std::size_t>(separator.size(), 1);
+  }
+  return names;
+}
+
+std::int32_t class_of(const std::string& name, const LabelSet& labels, const std::string& where) {
+  const auto index = labels.find(name);
+  if (!index) fail(Failure::input, "{}: label: expected one of {}, got \"{}\"", where, in_braces(labels.names()), name);
+  return *index;
+}
+
+float number_of(const std::string& text, const std::string& where) {
+  float value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || !std::isfinite(value))
+    fail(Failure::input, "{}: label: expected a finite number, got \"{}\"", where, text);
+  return value;
+}
+
+Target target_of(const Task& task, const LabelSet& labels, const std::string& label, const std::string& where) {
+  switch (task.kind) {
+    case Kind::classification:
+      return class_of(label, labels, where);
+    case Kind::regression:
+      return number_of(label, where);
+    case Kind::multi_label:
+      break;
+  }
+  std::vector<float> flags(labels.size());
+  for (const std::string& name : split_labels(label, task.label_separator))
+    flags[static_cast<std::size_t>(class_of(name, labels, where))] = 1;
+  return flags;
+}
+
+}  // namespace
+
+std::string Dataset::where(const Example& example) const { return fmt::format("{}:{}", file, example.line); }
+
+Dataset make_dataset(const Task& task, const Table& table, bool needs_label) {
+  const Layout layout = find_layout(task, table, needs_label);
+  Dataset dataset{.file = table.file, .labelled = layout.label.has_value(), .skipped_lines = table.skipped_lines};
+  for (std::size_t r = layout.header ? 1 : 0; r < table.rows.size(); ++r) {
+    const Row& row = table.rows[r];
+    if (layout.language && row.cells[place(*layout.language, table.width)] != task.language) continue;
+    dataset.examples.push_back(make_example(task, table, layout, row, dataset.examples.size()));
+    const Example& example = dataset.examples.back();
+    if (needs_label && !example.label)
+      fail(Failure::input, "{}: label: expected one, got an empty cell", table.where(row));
+  }
+  if (dataset.examples.empty())
+    fail(Failure::input, "{}:1: rows: expected at least one example{}, got none", table.file,
+         layout.language ? fmt::format(" of language {}", task.language) : "");
+  return dataset;
+}
+
+Dataset read_dataset(const Task& task, const std::string& path, bool needs_label) {
+  const bool named = !task.layouts.empty();
+  if (named && table_format(path) == TableFormat::jsonl)
+    fail(Failure::usage, "{}: format: expected a table as task {} is distributed, got JSON lines; hint: --task custom",
+         path, task.name);
+  // A named task's first row is looked at before it is known to be a header.
+  return make_dataset(task,
+                      read_table(path, {.header = !named && task.columns.header,
+                                        .skip_ragged_rows = task.skip_ragged_rows,
+                                        .list_separator = task.label_separator}),
+                      needs_label);
+}
+
+LabelSet learn_labels(const Task& task, const Dataset& training) {
+  if (task.kind == Kind::regression) return {};
+  if (!task.labels.empty()) return LabelSet(task.labels);
+  std::vector<std::string> names;
+  for (const Example& example : training.examples) {
+    if (!example.label) continue;
+    if (task.kind == Kind::classification)
+      names.push_back(*example.label);
+    else
+      for (std::string& name : split_labels(*example.label, task.label_separator)) names.push_back(std::move(name));
+  }
+  LabelSet labels = LabelSet::sorted(std::move(names));
+  const std::size_t least = task.kind == Kind::classification ? 2 : 1;
+  if (labels.size() < least)
+    fail(Failure::input, "{}:1: label: expected at least {} different ones in the file, got {}", training.file, least,
+         in_braces(labels.names()));
+  return labels;
+}
+
+void assign_targets(const Task& task, const LabelSet& labels, Dataset& dataset) {
+  for (Example& example : dataset.examples)
+    if (example.label) example.target = target_of(task, labels, *example.label, dataset.where(example));
+}
+
+}  // namespace bertrand::tasks

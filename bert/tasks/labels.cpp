@@ -1,0 +1,65 @@
+#include "bert/tasks/labels.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "tensor/error.h"
+
+namespace bertrand::tasks {
+namespace {
+
+std::optional<std::int64_t> integer(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+LabelSet::LabelSet(std::vector<std::string> names) : names_(std::move(names)) {
+  for (const std::string& name : names_)
+    if (!index_.emplace(name, static_cast<std::int32_t>(index_.size())).second)
+      fail(Failure::input, "labels: expected different names, got \"{}\" twice", name);
+}
+
+LabelSet LabelSet::sorted(std::vector<std::string> names) {
+  const bool numeric =
+      std::all_of(names.begin(), names.end(), [](const std::string& n) { return integer(n).has_value(); });
+  const auto before = [&](const std::string& a, const std::string& b) {
+    if (numeric && integer(a) != integer(b)) return *integer(a) < *integer(b);
+    return a < b;
+  };
+  std::sort(names.begin(), names.end(), before);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return LabelSet(std::move(names));
+}
+
+std::optional<std::int32_t> LabelSet::find(std::string_view name) const {
+  const auto found = index_.find(std::string(name));
+  if (found == index_.end()) return std::nullopt;
+  return found->second;
+}
+
+bool LabelSet::placeholders() const {
+  constexpr std::string_view kPrefix = "LABEL_";
+  return std::all_of(names_.begin(), names_.end(), [&](const std::string& name) {
+    return name.starts_with(kPrefix) && integer(std::string_view(name).substr(kPrefix.size())).has_value();
+  });
+}
+
+bool LabelSet::same_names(const LabelSet& other) const {
+  return size() == other.size() && std::all_of(names_.begin(), names_.end(),
+                                               [&](const std::string& name) { return other.find(name).has_value(); });
+}
+
+std::string in_braces(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 8;
+  const std::size_t shown = std::min(names.size(), kShown);
+  std::string text =
+      fmt::format("{{{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ","));
+  if (shown < names.size()) text += fmt::format(",… {} more", names.size() - shown);
+  return text + "}";
+}
+
+}  // namespace bertrand::tasks

@@ -1,0 +1,221 @@
+#include "bert/tasks/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "tensor/error.h"
+
+namespace bertrand::tasks {
+namespace {
+
+using Classes = std::span<const std::int32_t>;
+
+double ratio(double part, double whole) { return whole == 0 ? 0 : part / whole; }
+
+void check_lengths(std::size_t a, std::size_t b, const char* what) {
+  check(a == b && a > 0, "{}: expected two columns of equal length above 0, got {} and {}", what, a, b);
+}
+
+double mean(std::span<const double> x) {
+  return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
+}
+
+std::vector<double> average_ranks(std::span<const double> x) {
+  std::vector<std::size_t> order(x.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return x[a] < x[b]; });
+  std::vector<double> ranks(x.size());
+  for (std::size_t begin = 0; begin < order.size();) {
+    std::size_t end = begin + 1;
+    while (end < order.size() && x[order[end]] == x[order[begin]]) ++end;
+    for (std::size_t i = begin; i < end; ++i) ranks[order[i]] = static_cast<double>(begin + end - 1) / 2;
+    begin = end;
+  }
+  return ranks;
+}
+
+/// log(sum(exp(x))), shifted by the largest so that nothing overflows.
+double log_sum_exp(std::span<const float> row) {
+  const double largest = *std::max_element(row.begin(), row.end());
+  double sum = 0;
+  for (const float x : row) sum += std::exp(x - largest);
+  return largest + std::log(sum);
+}
+
+double loss_of(Kind kind, std::span<const float> row, const Target& target) {
+  if (kind == Kind::classification)
+    return log_sum_exp(row) - row[static_cast<std::size_t>(std::get<std::int32_t>(target))];
+  if (kind == Kind::regression) return std::pow(static_cast<double>(row[0]) - std::get<float>(target), 2);
+  const auto& flags = std::get<std::vector<float>>(target);
+  double sum = 0;
+  for (std::size_t j = 0; j < row.size(); ++j) {
+    const double x = row[j];
+    sum += std::max(x, 0.0) - x * flags[j] + std::log1p(std::exp(-std::abs(x)));
+  }
+  return sum / static_cast<double>(row.size());
+}
+
+const Target& target_of(const Example& example) {
+  check(example.target.has_value(), "evaluate: expected a target for every example, got none for id {}", example.id);
+  return *example.target;
+}
+
+using Scores = std::map<Metric, double>;
+
+Scores classification_scores(const Logits& logits, const std::vector<Example>& examples) {
+  std::vector<std::int32_t> predicted, truth;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    predicted.push_back(arg_max(logits.row(i)));
+    truth.push_back(std::get<std::int32_t>(target_of(examples[i])));
+  }
+  return {{Metric::accuracy, accuracy(predicted, truth)},
+          {Metric::f1, logits.outputs == 2 ? f1(predicted, truth) : macro_f1(predicted, truth)},
+          {Metric::macro_f1, macro_f1(predicted, truth)},
+          {Metric::matthews, matthews(predicted, truth)}};
+}
+
+Scores regression_scores(const Logits& logits, const std::vector<Example>& examples) {
+  std::vector<double> predicted, truth;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    predicted.push_back(logits.row(i)[0]);
+    truth.push_back(std::get<float>(target_of(examples[i])));
+  }
+  return {{Metric::pearson, pearson(predicted, truth)}, {Metric::spearman, spearman(predicted, truth)}};
+}
+
+Scores multi_label_task_scores(const Logits& logits, const std::vector<Example>& examples) {
+  std::vector<std::int32_t> predicted, truth;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    for (const float x : logits.row(i)) predicted.push_back(x >= 0);  // a probability of at least one half
+    for (const float flag : std::get<std::vector<float>>(target_of(examples[i]))) truth.push_back(flag != 0);
+  }
+  const MultiLabelScores scores = multi_label_scores(predicted, truth, logits.outputs);
+  return {
+      {Metric::accuracy, scores.accuracy}, {Metric::micro_f1, scores.micro_f1}, {Metric::macro_f1, scores.macro_f1}};
+}
+
+}  // namespace
+
+double accuracy(Classes predicted, Classes truth) {
+  check_lengths(predicted.size(), truth.size(), "accuracy");
+  std::size_t equal = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) equal += predicted[i] == truth[i];
+  return static_cast<double>(equal) / static_cast<double>(truth.size());
+}
+
+double f1(Classes predicted, Classes truth, std::int32_t positive) {
+  check_lengths(predicted.size(), truth.size(), "f1");
+  double both = 0, either = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    both += predicted[i] == positive && truth[i] == positive;
+    either += (predicted[i] == positive) + (truth[i] == positive);
+  }
+  return ratio(2 * both, either);
+}
+
+double macro_f1(Classes predicted, Classes truth) {
+  std::set<std::int32_t> classes(truth.begin(), truth.end());
+  classes.insert(predicted.begin(), predicted.end());
+  double sum = 0;
+  for (const std::int32_t one : classes) sum += f1(predicted, truth, one);
+  return sum / static_cast<double>(classes.size());
+}
+
+double matthews(Classes predicted, Classes truth) {
+  check_lengths(predicted.size(), truth.size(), "matthews");
+  std::map<std::int32_t, double> times_predicted, times_true;
+  double correct = 0;
+  const auto n = static_cast<double>(truth.size());
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    ++times_predicted[predicted[i]];
+    ++times_true[truth[i]];
+    correct += predicted[i] == truth[i];
+  }
+  // R_K = (c n - Σ p_k t_k) / sqrt((n² - Σ p_k²)(n² - Σ t_k²))
+  double agreement_by_chance = 0, predicted_squares = 0, true_squares = 0;
+  for (const auto& [one, p] : times_predicted) {
+    predicted_squares += p * p;
+    if (const auto t = times_true.find(one); t != times_true.end()) agreement_by_chance += p * t->second;
+  }
+  for (const auto& [one, t] : times_true) true_squares += t * t;
+  return ratio(correct * n - agreement_by_chance,
+               std::sqrt(n * n - predicted_squares) * std::sqrt(n * n - true_squares));
+}
+
+double pearson(std::span<const double> x, std::span<const double> y) {
+  check_lengths(x.size(), y.size(), "pearson");
+  const double mean_x = mean(x), mean_y = mean(y);
+  double xx = 0, yy = 0, xy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double dx = x[i] - mean_x, dy = y[i] - mean_y;
+    xx += dx * dx;
+    yy += dy * dy;
+    xy += dx * dy;
+  }
+  return ratio(xy, std::sqrt(xx) * std::sqrt(yy));
+}
+
+double spearman(std::span<const double> x, std::span<const double> y) {
+  return pearson(average_ranks(x), average_ranks(y));
+}
+
+MultiLabelScores multi_label_scores(Classes predicted, Classes truth, std::size_t labels) {
+  check_lengths(predicted.size(), truth.size(), "multi_label_scores");
+  check(labels > 0 && truth.size() % labels == 0, "multi_label_scores: expected rows of {} labels, got {} entries",
+        labels, truth.size());
+  const std::size_t rows = truth.size() / labels;
+  MultiLabelScores scores{.micro_f1 = f1(predicted, truth)};
+  for (std::size_t r = 0; r < rows; ++r) {
+    const Classes p = predicted.subspan(r * labels, labels), t = truth.subspan(r * labels, labels);
+    scores.accuracy += std::equal(p.begin(), p.end(), t.begin());
+  }
+  scores.accuracy /= static_cast<double>(rows);
+  for (std::size_t column = 0; column < labels; ++column) {
+    std::vector<std::int32_t> p, t;
+    for (std::size_t r = 0; r < rows; ++r) {
+      p.push_back(predicted[r * labels + column]);
+      t.push_back(truth[r * labels + column]);
+    }
+    scores.macro_f1 += f1(p, t) / static_cast<double>(labels);
+  }
+  return scores;
+}
+
+std::int32_t arg_max(std::span<const float> row) {
+  return static_cast<std::int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
+}
+
+double mean_loss(Kind kind, const Logits& logits, const std::vector<Example>& examples) {
+  check_lengths(logits.rows(), examples.size(), "mean_loss");
+  double sum = 0;
+  for (std::size_t i = 0; i < examples.size(); ++i) sum += loss_of(kind, logits.row(i), target_of(examples[i]));
+  return sum / static_cast<double>(examples.size());
+}
+
+std::map<std::string, double> evaluate(const Task& task, const Logits& logits, const std::vector<Example>& examples) {
+  std::map<std::string, double> results = {{"eval_loss", mean_loss(task.kind, logits, examples)}};
+  Scores scores;
+  switch (task.kind) {
+    case Kind::classification:
+      scores = classification_scores(logits, examples);
+      break;
+    case Kind::regression:
+      scores = regression_scores(logits, examples);
+      break;
+    case Kind::multi_label:
+      scores = multi_label_task_scores(logits, examples);
+      break;
+  }
+  for (const Metric metric : task.metrics) results[fmt::format("eval_{}", metric_name(metric))] = scores.at(metric);
+  return results;
+}
+
+double selection_score(const Task& task, const std::map<std::string, double>& results) {
+  double sum = 0;
+  for (const Metric metric : task.metrics) sum += results.at(fmt::format("eval_{}", metric_name(metric)));
+  return sum / static_cast<double>(task.metrics.size());
+}
+
+}  // namespace bertrand::tasks

@@ -1,0 +1,73 @@
+#include "bert/tasks/predictions.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tensor/error.h"
+
+namespace bertrand::tasks {
+namespace {
+
+/// A name as a cell: what would break the table becomes a space.
+std::string cell(std::string text) {
+  for (char& c : text)
+    if (c == '\t' || c == '\n' || c == '\r') c = ' ';
+  return text;
+}
+
+std::vector<float> softmax(std::span<const float> row) {
+  const double largest = row[static_cast<std::size_t>(arg_max(row))];
+  double sum = 0;
+  for (const float x : row) sum += std::exp(x - largest);
+  std::vector<float> shares;
+  for (const float x : row) shares.push_back(static_cast<float>(std::exp(x - largest) / sum));
+  return shares;
+}
+
+std::vector<float> sigmoid(std::span<const float> row) {
+  std::vector<float> each;
+  for (const float x : row) each.push_back(static_cast<float>(1 / (1 + std::exp(-static_cast<double>(x)))));
+  return each;
+}
+
+std::string answer(const Task& task, const LabelSet& labels, std::span<const float> row) {
+  if (task.kind == Kind::regression) return fmt::format("{}", row[0]);
+  if (task.kind == Kind::classification) return labels.name(static_cast<std::size_t>(arg_max(row)));
+  std::vector<std::string> names;
+  for (std::size_t j = 0; j < row.size(); ++j)
+    if (row[j] >= 0) names.push_back(labels.name(j));
+  return fmt::format("{}", fmt::join(names, task.label_separator));
+}
+
+}  // namespace
+
+std::string predictions_tsv(const Task& task, const LabelSet& labels, const Dataset& dataset, const Logits& logits) {
+  check(logits.rows() == dataset.examples.size(), "predictions: expected {} rows of outputs, got {}",
+        dataset.examples.size(), logits.rows());
+  std::string text = "id\tprediction";
+  for (const std::string& name : labels.names()) text += "\tprobability_" + cell(name);
+  text += dataset.labelled ? "\tlabel\n" : "\n";
+  for (std::size_t i = 0; i < dataset.examples.size(); ++i) {
+    const Example& example = dataset.examples[i];
+    text += cell(example.id) + '\t' + cell(answer(task, labels, logits.row(i)));
+    if (task.kind == Kind::classification) text += fmt::format("\t{}", fmt::join(softmax(logits.row(i)), "\t"));
+    if (task.kind == Kind::multi_label) text += fmt::format("\t{}", fmt::join(sigmoid(logits.row(i)), "\t"));
+    if (dataset.labelled) text += '\t' + cell(example.label.value_or(""));
+    text += '\n';
+  }
+  return text;
+}
+
+std::string results_text(const std::map<std::string, double>& results) {
+  std::string text;
+  for (const auto& [key, value] : results) text += fmt::format("{} = {}\n", key, value);
+  return text;
+}
+
+std::string results_json(const std::map<std::string, double>& results) {
+  return nlohmann::json(results).dump(2) + "\n";
+}
+
+}  // namespace bertrand::tasks

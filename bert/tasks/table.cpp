@@ -1,0 +1,265 @@
+#include "bert/tasks/table.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <unordered_map>
+
+#include "tensor/error.h"
+
+namespace bertrand::tasks {
+namespace {
+
+bool has_extension(std::string_view path, std::string_view extension) {
+  return path.size() > extension.size() && path.ends_with(extension);
+}
+
+/// zlib reads plain files as they are, so one reader serves both.
+std::string read_whole_file(const std::string& path) {
+  errno = 0;
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose_r);
+  if (!file)
+    fail(Failure::io, "{}: open: expected a readable file, got {}", path, std::generic_category().message(errno));
+  std::string bytes;
+  std::vector<char> buffer(1 << 18);
+  while (true) {
+    const int got = gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
+    if (got > 0) bytes.append(buffer.data(), static_cast<std::size_t>(got));
+    if (got == static_cast<int>(buffer.size())) continue;
+    int code = Z_OK;
+    const char* message = gzerror(file.get(), &code);
+    if (code == Z_ERRNO)
+      fail(Failure::io, "{}: read: expected bytes, got {}", path, std::generic_category().message(errno));
+    if (code != Z_OK && code != Z_STREAM_END)
+      fail(Failure::input, "{}@{}: gzip: expected a whole stream, got {}", path, bytes.size(), message);
+    return bytes;
+  }
+}
+
+/// Takes the next line off `rest`, without its LF or CRLF.
+std::string_view take_line(std::string_view& rest) {
+  const std::size_t end = std::min(rest.find('\n'), rest.size());
+  std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+
+/// A row and the checks that every format shares: each has as many cells as the first.
+class Collector {
+ public:
+  Collector(Table& table, const TableOptions& options) : table_(table), options_(options) {}
+
+  void add(std::vector<std::string> cells, std::int64_t line) {
+    if (table_.width == 0) {
+      table_.width = cells.size();
+      if (options_.header) {
+        table_.columns = std::move(cells);
+        return;
+      }
+    }
+    if (cells.size() != table_.width) {
+      if (!options_.skip_ragged_rows)
+        fail(Failure::input, "{}:{}: columns: expected {} as in line 1, got {}", table_.file, line, table_.width,
+             cells.size());
+      table_.skipped_lines.push_back(line);
+      return;
+    }
+    table_.rows.push_back({std::move(cells), line});
+  }
+
+ private:
+  Table& table_;
+  const TableOptions& options_;
+};
+
+void parse_tsv(std::string_view bytes, Collector& rows) {
+  std::int64_t number = 0;
+  while (!bytes.empty()) {
+    std::string_view line = take_line(bytes);
+    ++number;
+    std::vector<std::string> cells;
+    for (std::size_t tab = line.find('\t'); tab != std::string_view::npos; tab = line.find('\t')) {
+      cells.emplace_back(line.substr(0, tab));
+      line.remove_prefix(tab + 1);
+    }
+    cells.emplace_back(line);
+    rows.add(std::move(cells), number);
+  }
+}
+
+/// RFC 4180. A quote that is not a cell's first character is an ordinary one, as spreadsheets and Python read it.
+class CsvParser {
+ public:
+  CsvParser(std::string_view bytes, const std::string& file) : bytes_(bytes), file_(file) {}
+
+  void run(Collector& rows) {
+    while (at_ < bytes_.size()) {
+      const std::int64_t first_line = line_;
+      std::vector<std::string> cells;
+      do cells.push_back(peek() == '"' ? quoted_cell() : plain_cell());
+      while (take_comma());
+      rows.add(std::move(cells), first_line);
+    }
+  }
+
+ private:
+  char peek() const { return at_ < bytes_.size() ? bytes_[at_] : '\n'; }
+
+  /// After a cell: true if another follows in this row; takes the row's end if not.
+  bool take_comma() {
+    if (at_ >= bytes_.size()) return false;
+    if (bytes_[at_] == ',') return ++at_, true;
+    if (bytes_[at_] == '\r') ++at_;
+    ++at_;  // the LF
+    ++line_;
+    return false;
+  }
+
+  bool at_row_end() const { return at_ >= bytes_.size() || bytes_[at_] == '\n' || bytes_.substr(at_, 2) == "\r\n"; }
+
+  std::string plain_cell() {
+    const std::size_t begin = at_;
+    while (!at_row_end() && bytes_[at_] != ',') ++at_;
+    return std::string(bytes_.substr(begin, at_ - begin));
+  }
+
+  std::string quoted_cell() {
+    const std::int64_t opened = line_;
+    std::string cell;
+    ++at_;
+    while (at_ < bytes_.size()) {
+      const char c = bytes_[at_++];
+      if (c == '"') {
+        if (peek() != '"') return check_cell_end(), cell;
+        ++at_;
+      }
+      if (c == '\n') ++line_;
+      cell += c;
+    }
+    fail(Failure::input, "{}:{}: quoted cell: expected a closing quote, got the end of the file", file_, opened);
+  }
+
+  void check_cell_end() const {
+    if (at_row_end() || bytes_[at_] == ',') return;
+    fail(Failure::input, "{}:{}: quoted cell: expected a comma or the row's end after its closing quote, got \"{}\"",
+         file_, line_, bytes_[at_]);
+  }
+
+  std::string_view bytes_;
+  const std::string& file_;
+  std::size_t at_ = 0;
+  std::int64_t line_ = 1;
+};
+
+/// A JSON value as a cell.
+std::string cell_of(const nlohmann::ordered_json& value, const std::string& separator, const std::string& where) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_null()) return "";
+  if (value.is_number() || value.is_boolean()) return value.dump();
+  if (!value.is_array())
+    fail(Failure::input, "{}: expected a string, a number or a list of them, got an object", where);
+  std::string joined;
+  for (const auto& item : value) {
+    if (item.is_structured())
+      fail(Failure::input, "{}: expected a list of strings or numbers, got a nested one", where);
+    const std::string text = cell_of(item, separator, where);
+    if (text.find(separator) != std::string::npos)
+      fail(Failure::input, "{}: expected items without the label separator \"{}\", got \"{}\"", where, separator, text);
+    if (!joined.empty()) joined += separator;
+    joined += text;
+  }
+  return joined;
+}
+
+/// The columns are all keys that occur; a key that an object lacks is an empty cell.
+void parse_jsonl(std::string_view bytes, Table& table, const TableOptions& options) {
+  std::unordered_map<std::string, std::size_t> columns;
+  std::int64_t number = 0;
+  while (!bytes.empty()) {
+    const std::string_view line = take_line(bytes);
+    Row row{.cells = std::vector<std::string>(table.columns.size()), .line = ++number};
+    const std::string where = table.where(row);
+    const auto object = nlohmann::ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!object.is_object())
+      fail(Failure::input, "{}: expected a JSON object, got {:.40}", where, is_blank(line) ? "an empty line" : line);
+    for (const auto& [key, value] : object.items()) {
+      const auto [column, is_new] = columns.emplace(key, columns.size());
+      if (is_new) {
+        table.columns.push_back(key);
+        row.cells.emplace_back();
+      }
+      row.cells[column->second] = cell_of(value, options.list_separator, where + ": " + key);
+    }
+    table.rows.push_back(std::move(row));
+  }
+  table.width = table.columns.size();
+  for (Row& row : table.rows) row.cells.resize(table.width);
+}
+
+void refuse_nul(const Table& table) {
+  for (const Row& row : table.rows)
+    for (const std::string& cell : row.cells)
+      if (cell.find('\0') != std::string::npos)
+        fail(Failure::input, "{}: expected text in UTF-8, got a NUL byte", table.where(row));
+}
+
+}  // namespace
+
+TableFormat table_format(const std::string& path) {
+  std::string_view name = path;
+  if (has_extension(name, ".gz")) name.remove_suffix(3);
+  if (has_extension(name, ".tsv") || has_extension(name, ".txt")) return TableFormat::tsv;
+  if (has_extension(name, ".csv")) return TableFormat::csv;
+  if (has_extension(name, ".jsonl")) return TableFormat::jsonl;
+  fail(Failure::usage,
+       "{}: format: expected a name that ends in .tsv, .txt, .csv or .jsonl (or one of these and .gz), got another",
+       path);
+}
+
+std::optional<std::size_t> Table::find_column(std::string_view name_or_number) const {
+  const auto named = std::find(columns.begin(), columns.end(), name_or_number);
+  if (named != columns.end()) return static_cast<std::size_t>(named - columns.begin());
+  std::size_t number = 0;
+  const char* end = name_or_number.data() + name_or_number.size();
+  const auto [stop, error] = std::from_chars(name_or_number.data(), end, number);
+  if (error != std::errc() || stop != end || number >= width) return std::nullopt;
+  return number;
+}
+
+std::string Table::where(const Row& row) const { return fmt::format("{}:{}", file, row.line); }
+
+Table parse_table(std::string_view bytes, const std::string& name, TableFormat format, const TableOptions& options) {
+  Table table{.file = name};
+  if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
+  while (bytes.ends_with('\n') || bytes.ends_with('\r')) bytes.remove_suffix(1);
+  Collector rows(table, options);
+  switch (format) {
+    case TableFormat::tsv:
+      parse_tsv(bytes, rows);
+      break;
+    case TableFormat::csv:
+      CsvParser(bytes, name).run(rows);
+      break;
+    case TableFormat::jsonl:
+      parse_jsonl(bytes, table, options);
+      break;
+  }
+  refuse_nul(table);
+  return table;
+}
+
+Table read_table(const std::string& path, const TableOptions& options) {
+  const TableFormat format = table_format(path);
+  return parse_table(read_whole_file(path), path, format, options);
+}
+
+}  // namespace bertrand::tasks

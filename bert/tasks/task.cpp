@@ -1,0 +1,254 @@
+#include "bert/tasks/task.h"
+
+#include <algorithm>
+#include <array>
+
+#include "bert/tasks/labels.h"
+#include "tensor/error.h"
+
+namespace bertrand::tasks {
+namespace {
+
+constexpr std::size_t kAnyMore = 1000;  // columns
+
+const std::vector<std::string> kTruthValues = {"0", "1"};
+const std::vector<std::string> kEntailment = {"entailment", "not_entailment"};
+const std::vector<std::string> kInference = {"contradiction", "entailment", "neutral"};
+
+/// Two sentences in columns 1 and 2 behind an index, the label in column 3, which the test file lacks.
+std::vector<Layout> pair_layouts() {
+  return {{.min_columns = 4, .max_columns = 4, .id = 0, .text = 1, .pair = 2, .label = 3},
+          {.min_columns = 3, .max_columns = 3, .id = 0, .text = 1, .pair = 2}};
+}
+
+// Where a test file differs from the training file it comes first if only its first cell tells them apart.
+std::vector<Task> make_named_tasks() {
+  return {
+      {.name = "cola",
+       .labels = kTruthValues,
+       .metrics = {Metric::matthews, Metric::accuracy},
+       .layouts = {{.min_columns = 4, .max_columns = 4, .header = false, .text = 3, .label = 1},
+                   {.min_columns = 2, .max_columns = 2, .id = 0, .text = 1}}},
+      {.name = "sst2",
+       .labels = kTruthValues,
+       .metrics = {Metric::accuracy},
+       .layouts = {{.min_columns = 2, .max_columns = 2, .first_cell = "index", .id = 0, .text = 1},
+                   {.min_columns = 2, .max_columns = 2, .text = 0, .label = 1}}},
+      {.name = "mrpc",
+       .labels = kTruthValues,
+       .metrics = {Metric::accuracy, Metric::f1},
+       .layouts = {{.min_columns = 5, .max_columns = 5, .first_cell = "index", .id = 0, .text = 3, .pair = 4},
+                   {.min_columns = 5, .max_columns = 5, .text = 3, .pair = 4, .label = 0}}},
+      {.name = "stsb",
+       .kind = Kind::regression,
+       .metrics = {Metric::pearson, Metric::spearman},
+       .layouts = {{.min_columns = 10, .max_columns = 10, .id = 0, .text = 7, .pair = 8, .label = -1},
+                   {.min_columns = 9, .max_columns = 9, .id = 0, .text = 7, .pair = 8}}},
+      {.name = "rte", .labels = kEntailment, .metrics = {Metric::accuracy}, .layouts = pair_layouts()},
+      {.name = "qnli", .labels = kEntailment, .metrics = {Metric::accuracy}, .layouts = pair_layouts()},
+      {.name = "wnli", .labels = kTruthValues, .metrics = {Metric::accuracy}, .layouts = pair_layouts()},
+      {.name = "mnli",
+       .labels = kInference,
+       .metrics = {Metric::accuracy},
+       .layouts = {{.min_columns = 11, .max_columns = kAnyMore, .id = 0, .text = 8, .pair = 9, .label = -1},
+                   {.min_columns = 10, .max_columns = 10, .id = 0, .text = 8, .pair = 9}}},
+      {.name = "qqp",
+       .labels = kTruthValues,
+       .metrics = {Metric::accuracy, Metric::f1},
+       .layouts = {{.min_columns = 6, .max_columns = 6, .id = 0, .text = 3, .pair = 4, .label = 5},
+                   {.min_columns = 3, .max_columns = 3, .id = 0, .text = 1, .pair = 2}},
+       .skip_ragged_rows = true},
+      {.name = "xnli",
+       .labels = kInference,
+       .metrics = {Metric::accuracy},
+       .layouts = {{.min_columns = 3, .max_columns = 3, .text = 0, .pair = 1, .label = 2},
+                   {.min_columns = 8, .max_columns = kAnyMore, .text = 6, .pair = 7, .label = 1, .language = 0}},
+       .label_aliases = {{"contradictory", "contradiction"}},
+       .language = "zh"},
+  };
+}
+
+const std::vector<Task>& named_tasks() {
+  static const std::vector<Task> tasks = make_named_tasks();
+  return tasks;
+}
+
+constexpr std::array kUsualTexts = {"text", "sentence", "sentence1", "text_a", "question1", "premise", "question"};
+constexpr std::array kUsualLabels = {"label", "labels", "class", "category", "intent", "target", "score", "gold_label"};
+constexpr std::array kUsualIds = {"id", "idx", "index"};
+
+/// The column that goes with a usual first text.
+std::string_view partner(std::string_view text) {
+  if (text == "text") return "text_pair";
+  if (text == "sentence1") return "sentence2";
+  if (text == "text_a") return "text_b";
+  if (text == "question1") return "question2";
+  if (text == "premise") return "hypothesis";
+  return "";
+}
+
+template <std::size_t N>
+std::string_view first_present(const Table& table, const std::array<const char*, N>& names) {
+  for (const char* name : names)
+    if (std::find(table.columns.begin(), table.columns.end(), name) != table.columns.end()) return name;
+  return "";
+}
+
+std::string describe_columns(const Table& table) {
+  if (table.columns.empty()) return fmt::format("{} columns without names", table.width);
+  return in_braces(table.columns);
+}
+
+int required_column(const Table& table, std::string_view name, std::string_view flag) {
+  const auto column = table.find_column(name);
+  if (!column)
+    fail(Failure::input, "{}:1: {}: expected a column \"{}\", got {}", table.file, flag, name, describe_columns(table));
+  return static_cast<int>(*column);
+}
+
+std::optional<int> label_column(const Task& task, const Table& table, bool needed) {
+  const std::string_view name = task.columns.label.empty() ? first_present(table, kUsualLabels) : task.columns.label;
+  const auto column = table.find_column(name);
+  if (column) return static_cast<int>(*column);
+  if (needed)
+    fail(Failure::input, "{}:1: --label-column: expected {}, got {}", table.file,
+         task.columns.label.empty() ? "a column named label or the flag" : fmt::format("a column \"{}\"", name),
+         describe_columns(table));
+  return std::nullopt;
+}
+
+/// The only column that is neither label nor id.
+std::optional<int> only_other_column(const Table& table, const Layout& layout) {
+  std::optional<int> found;
+  for (int column = 0; column < static_cast<int>(table.width); ++column) {
+    if (layout.label == column || layout.id == column) continue;
+    if (found) return std::nullopt;
+    found = column;
+  }
+  return found;
+}
+
+Layout custom_layout(const Task& task, const Table& table, bool needs_label) {
+  const CustomColumns& columns = task.columns;
+  Layout layout{.min_columns = table.width, .max_columns = table.width, .header = false};
+  layout.label = label_column(task, table, needs_label);
+  const std::string_view id = columns.id.empty() ? first_present(table, kUsualIds) : columns.id;
+  if (!id.empty()) layout.id = required_column(table, id, "--id-column");
+
+  const std::string_view text = columns.text.empty() ? first_present(table, kUsualTexts) : columns.text;
+  if (!text.empty()) {
+    layout.text = required_column(table, text, "--text-column");
+  } else if (const auto other = only_other_column(table, layout)) {
+    layout.text = *other;
+  } else {
+    fail(Failure::input, "{}:1: --text-column: expected a column named text or sentence, or the flag, got {}",
+         table.file, describe_columns(table));
+  }
+  if (!columns.pair.empty()) {
+    layout.pair = required_column(table, columns.pair, "--text-pair-column");
+  } else if (columns.text.empty() && !partner(text).empty()) {
+    if (const auto pair = table.find_column(partner(text))) layout.pair = static_cast<int>(*pair);
+  }
+  return layout;
+}
+
+bool fits(const Layout& layout, const Table& table) {
+  return table.width >= layout.min_columns && table.width <= layout.max_columns &&
+         (layout.first_cell.empty() || table.rows.front().cells.front() == layout.first_cell);
+}
+
+std::string widths(const Task& task) {
+  std::vector<std::string> widths;
+  for (const Layout& layout : task.layouts) {
+    const std::string width =
+        fmt::format("{}{}", layout.min_columns, layout.max_columns == kAnyMore ? " and more" : "");
+    if (std::find(widths.begin(), widths.end(), width) == widths.end()) widths.push_back(width);
+  }
+  return fmt::format("{}", fmt::join(widths, " or "));
+}
+
+}  // namespace
+
+Kind parse_kind(std::string_view word) {
+  if (word == "classification") return Kind::classification;
+  if (word == "regression") return Kind::regression;
+  if (word == "multi-label") return Kind::multi_label;
+  fail(Failure::usage, "--kind: expected classification, regression or multi-label, got {}", word);
+}
+
+std::string_view problem_type(Kind kind) {
+  switch (kind) {
+    case Kind::classification:
+      return "single_label_classification";
+    case Kind::regression:
+      return "regression";
+    case Kind::multi_label:
+      return "multi_label_classification";
+  }
+  fail(Failure::bug, "problem_type: no such kind");
+}
+
+std::string_view metric_name(Metric metric) {
+  switch (metric) {
+    case Metric::accuracy:
+      return "accuracy";
+    case Metric::f1:
+      return "f1";
+    case Metric::macro_f1:
+      return "macro_f1";
+    case Metric::micro_f1:
+      return "micro_f1";
+    case Metric::matthews:
+      return "matthews";
+    case Metric::pearson:
+      return "pearson";
+    case Metric::spearman:
+      return "spearman";
+  }
+  fail(Failure::bug, "metric_name: no such metric");
+}
+
+Task named_task(std::string_view name) {
+  for (const Task& task : named_tasks())
+    if (task.name == name) return task;
+  fail(Failure::usage, "--task: expected one of {} or custom, got {}", fmt::join(task_names(), ", "), name);
+}
+
+std::vector<std::string> task_names() {
+  std::vector<std::string> names;
+  for (const Task& task : named_tasks()) names.push_back(task.name);
+  return names;
+}
+
+Task custom_task(const CustomOptions& options) {
+  Task task{
+      .name = "custom", .kind = options.kind, .columns = options.columns, .label_separator = options.label_separator};
+  switch (options.kind) {
+    case Kind::classification:
+      task.metrics = {Metric::accuracy, Metric::f1};
+      break;
+    case Kind::regression:
+      task.metrics = {Metric::pearson, Metric::spearman};
+      break;
+    case Kind::multi_label:
+      task.metrics = {Metric::micro_f1, Metric::macro_f1, Metric::accuracy};
+      break;
+  }
+  return task;
+}
+
+Layout find_layout(const Task& task, const Table& table, bool needs_label) {
+  if (table.rows.empty()) fail(Failure::input, "{}:1: rows: expected at least one example, got none", table.file);
+  if (task.layouts.empty()) return custom_layout(task, table, needs_label);
+  const auto layout =
+      std::find_if(task.layouts.begin(), task.layouts.end(), [&](const Layout& l) { return fits(l, table); });
+  if (layout == task.layouts.end())
+    fail(Failure::input, "{}:1: columns: expected {} for task {}, got {}; hint: --task custom reads other tables",
+         table.file, widths(task), task.name, table.width);
+  if (needs_label && !layout->label)
+    fail(Failure::input, "{}:1: label: expected a file of task {} with labels, got its test form without them",
+         table.file, task.name);
+  return *layout;
+}
+
+}  // namespace bertrand::tasks

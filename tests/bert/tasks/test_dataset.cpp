@@ -1,0 +1,206 @@
+#include <doctest/doctest.h>
+
+#include "bert/tasks/dataset.h"
+#include "tensor/error.h"
+
+using namespace bertrand;
+using namespace bertrand::tasks;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+Dataset dataset_of(const Task& task, std::string_view bytes, bool needs_label = true,
+                   TableFormat format = TableFormat::tsv) {
+  const TableOptions options{.header = task.layouts.empty() && task.columns.header,
+                             .skip_ragged_rows = task.skip_ragged_rows};
+  return make_dataset(task, parse_table(bytes, "data", format, options), needs_label);
+}
+
+template <class Body>
+std::string message_of(const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+void check_example(const Example& example, const std::string& id, const std::string& a, const std::string& b,
+                   const std::string& label) {
+  CHECK(example.id == id);
+  CHECK(example.text_a == a);
+  CHECK(example.text_b.value_or("") == b);
+  CHECK(example.label.value_or("") == label);
+}
+
+}  // namespace
+
+TEST_CASE("CoLA's training file has no header, its test file has one and no labels") {
+  const Task task = named_task("cola");
+  const Dataset train = dataset_of(task, "gj04\t1\t\tFirst.\ngj04\t0\t*\tSecond.\n");
+  REQUIRE(train.examples.size() == 2);
+  check_example(train.examples[1], "1", "Second.", "", "0");
+  CHECK(train.labelled);
+  const Dataset test = dataset_of(task, "index\tsentence\n0\tFirst.\n7\tSecond.\n", false);
+  REQUIRE(test.examples.size() == 2);
+  check_example(test.examples[1], "7", "Second.", "", "");
+  CHECK_FALSE(test.labelled);
+}
+
+TEST_CASE("the columns of each GLUE task, with labels and in its test form") {
+  struct Case {
+    const char *task, *labelled, *unlabelled, *id, *a, *b, *label;
+  };
+  const std::vector<Case> cases = {
+      {"sst2", "sentence\tlabel\nA\t1\n", "index\tsentence\n0\tA\n", "0", "A", "", "1"},
+      {"mrpc", "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t8\t9\tA\tB\n",
+       "index\t#1 ID\t#2 ID\t#1 String\t#2 String\n0\t8\t9\tA\tB\n", "0", "A", "B", "1"},
+      {"stsb", "index\tg\tf\ty\to\ts\ts\tsentence1\tsentence2\tscore\n4\t-\t-\t-\t-\t-\t-\tA\tB\t3.25\n",
+       "index\tg\tf\ty\to\ts\ts\tsentence1\tsentence2\n4\t-\t-\t-\t-\t-\t-\tA\tB\n", "4", "A", "B", "3.25"},
+      {"rte", "index\tsentence1\tsentence2\tlabel\n4\tA\tB\tentailment\n", "index\tsentence1\tsentence2\n4\tA\tB\n",
+       "4", "A", "B", "entailment"},
+      {"qnli", "index\tquestion\tsentence\tlabel\n4\tA\tB\tnot_entailment\n", "index\tquestion\tsentence\n4\tA\tB\n",
+       "4", "A", "B", "not_entailment"},
+      {"wnli", "index\tsentence1\tsentence2\tlabel\n4\tA\tB\t1\n", "index\tsentence1\tsentence2\n4\tA\tB\n", "4", "A",
+       "B", "1"},
+      {"mnli",
+       "index\ti\ti\tg\tp\tp\tp\tp\tsentence1\tsentence2\tlabel1\tgold_label\n4\t-\t-\t-\t-\t-\t-\t-"
+       "\tA\tB\tx\tneutral\n",
+       "index\ti\ti\tg\tp\tp\tp\tp\tsentence1\tsentence2\n4\t-\t-\t-\t-\t-\t-\t-\tA\tB\n", "4", "A", "B", "neutral"},
+      {"qqp", "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n4\t8\t9\tA\tB\t0\n",
+       "id\tquestion1\tquestion2\n4\tA\tB\n", "4", "A", "B", "0"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.task);
+    const Task task = named_task(c.task);
+    const Dataset labelled = dataset_of(task, c.labelled);
+    REQUIRE(labelled.examples.size() == 1);
+    check_example(labelled.examples[0], c.id, c.a, c.b, c.label);
+    CHECK(labelled.examples[0].line == 2);
+    const Dataset unlabelled = dataset_of(task, c.unlabelled, false);
+    REQUIRE(unlabelled.examples.size() == 1);
+    check_example(unlabelled.examples[0], c.id, c.a, c.b, "");
+    CHECK(message_of([&] { dataset_of(task, c.unlabelled); }) ==
+          fmt::format("data:1: label: expected a file of task {} with labels, got its test form without them", c.task));
+  }
+}
+
+TEST_CASE("XNLI trains on three columns and evaluates on the rows of one language") {
+  const Task task = named_task("xnli");
+  const Dataset train = dataset_of(task, "premise\thypo\tlabel\nA\tB\tcontradictory\n");
+  check_example(train.examples.at(0), "0", "A", "B", "contradiction");
+  const Dataset dev =
+      dataset_of(task,
+                 "language\tgold_label\t-\t-\t-\t-\tsentence1\tsentence2\tx\nfr\tneutral\t-\t-\t-\t-\tX\tY\tx\n"
+                 "zh\tentailment\t-\t-\t-\t-\tA\tB\tx\n");
+  REQUIRE(dev.examples.size() == 1);
+  check_example(dev.examples[0], "0", "A", "B", "entailment");
+}
+
+TEST_CASE("QQP's broken rows are left out and counted") {
+  const Dataset train =
+      dataset_of(named_task("qqp"), "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n1\t2\t3\n4\t8\t9\tA\tB\t0\n");
+  CHECK(train.examples.size() == 1);
+  CHECK(train.skipped_lines == std::vector<std::int64_t>{2});
+}
+
+TEST_CASE("a table of another width says which widths the task knows") {
+  CHECK(message_of([] { dataset_of(named_task("mrpc"), "a\tb\n1\t2\n"); }) ==
+        "data:1: columns: expected 5 for task mrpc, got 2; hint: --task custom reads other tables");
+}
+
+TEST_CASE("a label outside the set names file, line and the set") {
+  const Task task = named_task("sst2");
+  Dataset data = dataset_of(task, "sentence\tlabel\nA\t1\nB\t2\n");
+  CHECK(message_of([&] { assign_targets(task, LabelSet(task.labels), data); }) ==
+        "data:3: label: expected one of {0,1}, got \"2\"");
+  CHECK(std::get<std::int32_t>(*data.examples[0].target) == 1);
+}
+
+TEST_CASE("an empty text, an empty label and a file without rows are refused") {
+  const Task task = named_task("sst2");
+  CHECK(message_of([&] { dataset_of(task, "sentence\tlabel\n \t1\n"); }) ==
+        "data:2: text: expected some text, got none");
+  CHECK(message_of([&] { dataset_of(task, "sentence\tlabel\nA\t\n"); }) ==
+        "data:2: label: expected one, got an empty cell");
+  CHECK(message_of([&] { dataset_of(task, "sentence\tlabel\n"); }) ==
+        "data:1: rows: expected at least one example, got none");
+  CHECK(message_of([&] { dataset_of(task, ""); }) == "data:1: rows: expected at least one example, got none");
+}
+
+TEST_CASE("a score must be a finite number") {
+  const Task task = named_task("stsb");
+  const std::string row = "i\tg\tf\ty\to\ts\ts\ta\tb\tscore\n0\t-\t-\t-\t-\t-\t-\tA\tB\t";
+  Dataset good = dataset_of(task, row + "4.750\n");
+  assign_targets(task, {}, good);
+  CHECK(std::get<float>(*good.examples[0].target) == 4.75f);
+  for (const char* bad : {"nan", "inf", "4,5", "high"}) {
+    Dataset data = dataset_of(task, row + bad + "\n");
+    CHECK(message_of([&] { assign_targets(task, {}, data); }) ==
+          fmt::format("data:2: label: expected a finite number, got \"{}\"", bad));
+  }
+}
+
+TEST_CASE("a custom table is read by the usual names, by given names, and by numbers") {
+  check_example(dataset_of(custom_task({}), "category,text\nc,A\n", true, TableFormat::csv).examples.at(0), "0", "A",
+                "", "c");
+  check_example(dataset_of(custom_task({}), "id\tsentence1\tsentence2\tlabel\n9\tA\tB\tc\n").examples.at(0), "9", "A",
+                "B", "c");
+  check_example(dataset_of(custom_task({}), "gloss\tlabel\nA\tc\n").examples.at(0), "0", "A", "", "c");
+  check_example(dataset_of(custom_task({.columns = {.text = "x", .pair = "y", .label = "z"}}), "y\tz\tx\nB\tc\tA\n")
+                    .examples.at(0),
+                "0", "A", "B", "c");
+  const Task numbered = custom_task({.columns = {.text = "3", .label = "1", .id = "0", .header = false}});
+  check_example(dataset_of(numbered, "7\tc\ta\tA\n").examples.at(0), "7", "A", "", "c");
+}
+
+TEST_CASE("a custom file to predict needs no label column, one to train on does") {
+  const Task task = custom_task({});
+  CHECK_FALSE(dataset_of(task, "text\nA\n", false).labelled);
+  CHECK(message_of([&] { dataset_of(task, "text\tfoo\nA\tB\n"); }) ==
+        "data:1: --label-column: expected a column named label or the flag, got {text,foo}");
+  CHECK(message_of([&] { dataset_of(custom_task({.columns = {.text = "txt"}}), "text\tlabel\nA\tB\n"); }) ==
+        "data:1: --text-column: expected a column \"txt\", got {text,label}");
+  CHECK(message_of([&] { dataset_of(task, "a\tb\tlabel\nA\tB\tC\n"); }) ==
+        "data:1: --text-column: expected a column named text or sentence, or the flag, got {a,b,label}");
+}
+
+TEST_CASE("labels are learnt from the training file in order, integers by value") {
+  const Task task = custom_task({});
+  CHECK(learn_labels(task, dataset_of(task, "text\tlabel\nA\tpear\nB\tapple\nC\tpear\n")).names() ==
+        Names{"apple", "pear"});
+  CHECK(learn_labels(task, dataset_of(task, "text\tlabel\nA\t10\nB\t9\nC\t1\n")).names() == Names{"1", "9", "10"});
+  CHECK(message_of([&] { learn_labels(task, dataset_of(task, "text\tlabel\nA\tx\nB\tx\n")); }) ==
+        "data:1: label: expected at least 2 different ones in the file, got {x}");
+  CHECK(learn_labels(named_task("rte"), {}).names() == Names{"entailment", "not_entailment"});
+  CHECK(learn_labels(named_task("stsb"), {}).empty());
+}
+
+TEST_CASE("several labels a row, none among them") {
+  const Task task = custom_task({.kind = Kind::multi_label, .label_separator = ";"});
+  Dataset data = dataset_of(task, "text\tlabels\nA\tb; a\nB\t\nC\tc\n");
+  const LabelSet labels = learn_labels(task, data);
+  CHECK(labels.names() == Names{"a", "b", "c"});
+  assign_targets(task, labels, data);
+  CHECK(std::get<std::vector<float>>(*data.examples[0].target) == std::vector<float>{1, 1, 0});
+  CHECK(std::get<std::vector<float>>(*data.examples[1].target) == std::vector<float>{0, 0, 0});
+}
+
+TEST_CASE("a label set finds names, knows placeholders, and is shortened in messages") {
+  const LabelSet labels(Names{"b", "a"});
+  CHECK(labels.find("a") == 1);
+  CHECK_FALSE(labels.find("c"));
+  CHECK(labels.same_names(LabelSet(Names{"a", "b"})));
+  CHECK_FALSE(labels.same_names(LabelSet(Names{"a", "c"})));
+  CHECK(LabelSet(Names{"LABEL_0", "LABEL_1"}).placeholders());
+  CHECK_FALSE(LabelSet(Names{"LABEL_0", "LABEL_x"}).placeholders());
+  CHECK_THROWS_AS(LabelSet(Names{"a", "a"}), Error);
+  CHECK(in_braces({"1", "2", "3", "4", "5", "6", "7", "8", "9", "10"}) == "{1,2,3,4,5,6,7,8,… 2 more}");
+}
+
+TEST_CASE("an unknown task is answered with the known ones") {
+  CHECK(message_of([] { named_task("mprc"); }) ==
+        "--task: expected one of cola, sst2, mrpc, stsb, rte, qnli, wnli, mnli, qqp, xnli or custom, got mprc");
+}

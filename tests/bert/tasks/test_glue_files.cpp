@@ -1,0 +1,75 @@
+// The real files of GLUE and three other sets; the counts are Python's csv.reader's, without quoting for the TSV files.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "bert/tasks/dataset.h"
+
+using namespace bertrand::tasks;
+
+namespace {
+
+const std::string kData = std::string(BERTRAND_SHARED_DIR) + "/data/";
+
+bool have_data() {
+  if (std::filesystem::exists(kData + "glue")) return true;
+  MESSAGE("SKIPPED: no data in " << kData);
+  return false;
+}
+
+Dataset labelled(const Task& task, const std::string& path) {
+  Dataset data = read_dataset(task, kData + path, true);
+  assign_targets(task, learn_labels(task, data), data);
+  return data;
+}
+
+}  // namespace
+
+TEST_CASE("the GLUE files have the rows that Python's csv.reader sees, and labels their tasks know") {
+  if (!have_data()) return;
+  struct Case {
+    const char *task, *file;
+    std::size_t rows;
+  };
+  const std::vector<Case> cases = {
+      {"cola", "CoLA/train.tsv", 8551},  {"cola", "CoLA/dev.tsv", 1043},     {"mrpc", "MRPC/train.tsv", 3668},
+      {"mrpc", "MRPC/dev.tsv", 408},     {"qnli", "QNLI/dev.tsv", 5463},     {"rte", "RTE/train.tsv", 2490},
+      {"rte", "RTE/dev.tsv", 277},       {"sst2", "SST-2/train.tsv", 67349}, {"sst2", "SST-2/dev.tsv", 872},
+      {"stsb", "STS-B/train.tsv", 5749}, {"stsb", "STS-B/dev.tsv", 1500},    {"wnli", "WNLI/train.tsv", 635},
+      {"wnli", "WNLI/dev.tsv", 71},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.file);
+    CHECK(labelled(named_task(c.task), std::string("glue/") + c.file).examples.size() == c.rows);
+  }
+}
+
+TEST_CASE("the first example of MRPC is read with its quotes") {
+  if (!have_data()) return;
+  const Dataset data = labelled(named_task("mrpc"), "glue/MRPC/train.tsv");
+  const Example& first = data.examples.front();
+  CHECK(first.text_a ==
+        "Amrozi accused his brother , whom he called \" the witness \" , of deliberately distorting his evidence .");
+  CHECK(first.text_b ==
+        "Referring to him as only \" the witness \" , Amrozi accused his brother of deliberately distorting his "
+        "evidence .");
+  CHECK(std::get<std::int32_t>(*first.target) == 1);
+  CHECK(first.line == 2);
+}
+
+TEST_CASE("banking77 is a custom CSV with 77 labels") {
+  if (!have_data()) return;
+  const Task task = custom_task({});
+  const Dataset data = read_dataset(task, kData + "intents/banking77/train.csv", true);
+  CHECK(data.examples.size() == 10003);
+  CHECK(learn_labels(task, data).size() == 77);
+}
+
+TEST_CASE("a set in CoLA's columns is read from gzip, with labels and without") {
+  if (!have_data()) return;
+  const Task task = named_task("cola");
+  CHECK(labelled(task, "paper_classification/train.tsv.gz").examples.size() > 100);
+  const Dataset test = read_dataset(task, kData + "paper_classification/test.tsv.gz", false);
+  CHECK_FALSE(test.labelled);
+  CHECK(test.examples.front().id == "26399369");
+}

@@ -1,0 +1,95 @@
+// The expected figures come from numpy, SciPy and PyTorch on the same inputs.
+#include <doctest/doctest.h>
+
+#include "bert/tasks/metrics.h"
+
+using namespace bertrand::tasks;
+
+namespace {
+
+using Ints = std::vector<std::int32_t>;
+using Doubles = std::vector<double>;
+
+doctest::Approx near(double value) { return doctest::Approx(value).epsilon(1e-14); }
+
+std::vector<Example> examples_of(const std::vector<Target>& targets) {
+  std::vector<Example> examples;
+  for (const Target& target : targets) examples.push_back({.target = target});
+  return examples;
+}
+
+}  // namespace
+
+TEST_CASE("the figures of two classes are those of their definitions") {
+  const Ints predicted = {1, 0, 1, 1, 0, 1, 0, 0, 1, 1}, truth = {1, 0, 0, 1, 1, 1, 0, 1, 1, 0};
+  CHECK(accuracy(predicted, truth) == near(0.6));
+  CHECK(f1(predicted, truth) == near(2.0 / 3));
+  CHECK(matthews(predicted, truth) == near(1.0 / 6));
+}
+
+TEST_CASE("the figures of four classes are those of numpy") {
+  const Ints predicted = {0, 2, 1, 2, 1, 0, 0, 3}, truth = {0, 1, 1, 2, 2, 0, 2, 3};
+  CHECK(accuracy(predicted, truth) == near(0.625));
+  CHECK(macro_f1(predicted, truth) == near(0.675));
+  CHECK(matthews(predicted, truth) == near(0.5));
+}
+
+TEST_CASE("Pearson's and Spearman's correlations are SciPy's, with ties") {
+  const Doubles x = {1.5, 2.0, 2.0, 3.25, -1.0, 4.0, 2.0, 0.5}, y = {0.0, 2.5, 1.0, 5.0, 1.0, 4.5, 3.0, 0.25};
+  CHECK(pearson(x, y) == near(0.7607480806211102));
+  CHECK(spearman(x, y) == near(0.8099531445617965));
+}
+
+TEST_CASE("what is undefined counts as 0") {
+  const Ints zeros = {0, 0, 0}, mixed = {0, 1, 0};
+  CHECK(matthews(zeros, mixed) == 0);
+  CHECK(matthews(zeros, zeros) == 0);
+  CHECK(f1(zeros, zeros) == 0);
+  const Doubles constant = {2, 2, 2}, rising = {1, 2, 3};
+  CHECK(pearson(constant, rising) == 0);
+  CHECK(spearman(constant, rising) == 0);
+}
+
+TEST_CASE("several labels a row: share of equal rows, micro and macro F1") {
+  const Ints predicted = {1, 0, 1, 0, 0, 0, 1, 1, 0, 0, 1, 0}, truth = {1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 0, 0};
+  const MultiLabelScores scores = multi_label_scores(predicted, truth, 3);
+  CHECK(scores.accuracy == near(0.5));
+  CHECK(scores.micro_f1 == near(2.0 / 3));
+  CHECK(scores.macro_f1 == near(0.4888888888888889));
+}
+
+TEST_CASE("losses in double are PyTorch's") {
+  const Logits logits{.outputs = 3, .values = {1.5f, -0.25f, 0.75f, 0.f, 2.f, -3.f}};
+  CHECK(mean_loss(Kind::classification, logits, examples_of({2, 1})) == near(0.6906393442353628));
+  const std::vector<float> first = {1, 0, 1}, second = {0, 0, 1};
+  CHECK(mean_loss(Kind::multi_label, logits, examples_of({first, second})) == near(1.1721477078588591));
+  CHECK(mean_loss(Kind::regression, {.outputs = 1, .values = {1.5f, -0.25f}}, examples_of({2.f, 1.f})) ==
+        near(0.90625));
+}
+
+TEST_CASE("a loss of large logits stays finite") {
+  const Logits logits{.outputs = 2, .values = {1e4f, -1e4f}};
+  CHECK(mean_loss(Kind::classification, logits, examples_of({1})) == near(2e4));
+  CHECK(mean_loss(Kind::multi_label, logits, examples_of({std::vector<float>{0, 1}})) == near(1e4));
+}
+
+TEST_CASE("a task's results carry its official metrics and eval_loss, and their mean picks the best") {
+  const Logits logits{.outputs = 2, .values = {0, 1, 1, 0, 0, 1, 1, 0}};
+  const auto results = evaluate(named_task("mrpc"), logits, examples_of({1, 0, 0, 1}));
+  REQUIRE(results.size() == 3);
+  CHECK(results.at("eval_accuracy") == near(0.5));
+  CHECK(results.at("eval_f1") == near(0.5));
+  CHECK(results.at("eval_loss") > 0);
+  CHECK(selection_score(named_task("mrpc"), results) == near(0.5));
+
+  CHECK(evaluate(named_task("cola"), logits, examples_of({1, 0, 0, 1})).count("eval_matthews") == 1);
+  const Logits scores{.outputs = 1, .values = {1, 2, 3}};
+  const auto regression = evaluate(named_task("stsb"), scores, examples_of({1.f, 2.f, 4.f}));
+  CHECK(regression.at("eval_pearson") == near(0.9819805060619657));
+  CHECK(regression.at("eval_spearman") == near(1.0));
+}
+
+TEST_CASE("the first of equal outputs is the prediction") {
+  const std::vector<float> row = {0, 2, 2};
+  CHECK(arg_max(row) == 1);
+}

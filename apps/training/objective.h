@@ -1,0 +1,63 @@
+// What is trained: a model, its examples, and the loss of some of them. pretrain and finetune each have one.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nn/parameter_set.h"
+
+namespace bertrand::training {
+
+/// A figure with the name it has in metrics.jsonl.
+struct Metric {
+  std::string name;
+  double value = 0;
+};
+using Metrics = std::vector<Metric>;
+
+/// A part of the loss, one element, already divided by the counts of the whole step: the parts of all micro-batches add
+/// up to the step's own. The one named "loss" may be left out: the loss is the sum of the parts.
+struct LossPart {
+  std::string name;  ///< masked_lm_loss; "loss" where there is only one
+  Variable value;
+};
+
+/// The examples of one optimizer step by their numbers, in the order they are used.
+struct StepExamples {
+  std::int64_t epoch = 0;  ///< from 0
+  std::vector<std::int64_t> numbers;
+};
+
+/// One replica's view of the work. Everything random in it is a function of (seed, epoch, example) or of the key given.
+class Objective {
+ public:
+  virtual ~Objective() = default;
+
+  /// Without memory until a ParameterSet gives it some.
+  virtual nn::Module& model() = 0;
+  /// How many examples this epoch (from 0) has; they are numbered from 0 in file order.
+  virtual std::int64_t examples(std::int64_t epoch) = 0;
+  /// Host work of a step, before any of its losses: masks, and counts what the losses are divided by. Returns its tokens.
+  virtual std::int64_t begin_step(const StepExamples& step) = 0;
+  /// The loss of examples [first, first + count) of the step begun last: one micro-batch. Dropout draws from `key`.
+  virtual std::vector<LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) = 0;
+
+  /// Figures on held-out data, names beginning with eval_; empty where there is none. Called under NoGrad.
+  virtual Metrics evaluate() = 0;
+  /// What the best model is chosen by, higher is better; none: the last model is the result.
+  virtual std::optional<double> score(const Metrics& evaluation) const = 0;
+
+  /// Writes config.json, model.safetensors, vocab.txt and tokenizer_config.json into an existing directory.
+  virtual void write_model(const nn::ParameterSet& parameters, const std::filesystem::path& directory) const = 0;
+
+  /// Bytes that forward and backward of one micro-batch of these examples take at their peak, besides the parameters.
+  virtual std::size_t activation_bytes(const StepExamples& micro_batch) const = 0;
+  /// Bytes of the examples themselves, held in memory for the whole run.
+  virtual std::size_t data_bytes() const = 0;
+  /// Tokens of one example.
+  virtual std::int64_t tokens(std::int64_t epoch, std::int64_t example) const = 0;
+};
+
+}  // namespace bertrand::training

@@ -1,0 +1,49 @@
+// What a run will do, worked out before its first step: steps and epochs, micro-batches, tokens, memory.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "apps/training/objective.h"
+#include "apps/training/settings.h"
+
+namespace bertrand::training {
+
+/// A place in the data: step `step` of epoch `epoch`, both from 0.
+struct Position {
+  std::int64_t epoch = 0, step = 0;
+};
+
+/// Bytes at the peak of a step, and what they are.
+struct MemoryPlan {
+  std::size_t parameters = 0, gradients = 0, moments = 0;
+  std::size_t accumulation = 0;  ///< gradients of micro-batches waiting to be added up
+  std::size_t activations = 0;   ///< of the largest micro-batch
+  std::size_t total() const { return parameters + gradients + moments + accumulation + activations; }
+  std::size_t data = 0;  ///< examples, on the host; not in total()
+};
+
+struct Plan {
+  std::int64_t batch_size = 0, micro_batch_size = 0;
+  std::int64_t micro_batches = 0;       ///< of a full step
+  std::int64_t examples_per_epoch = 0;  ///< of the first epoch
+  std::int64_t steps_per_epoch = 0;     ///< of the first epoch
+  std::int64_t total_steps = 0;
+  double epochs = 0;
+  double tokens_per_example = 0;
+  std::int64_t parameters = 0;
+  optim::ScheduleOptions schedule;
+  MemoryPlan memory;
+
+  /// Several lines for people.
+  std::string text() const;
+};
+
+/// Throws Error(Failure::input) if there is no example. Allocates no parameters.
+Plan make_plan(const Settings& settings, Objective& objective);
+
+/// The numbers of an epoch's examples in the order they are used: a function of (seed, epoch) alone; file order without
+/// shuffling.
+std::vector<std::int64_t> epoch_order(const Settings& settings, std::int64_t epoch, std::int64_t examples);
+
+}  // namespace bertrand::training

@@ -1,0 +1,61 @@
+// The flags that pretrain and finetune share, as typed values.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+#include "tensor/dtype.h"
+
+namespace CLI {
+class App;
+}
+
+namespace bertrand::training {
+
+struct Settings {
+  std::filesystem::path output;
+  bool resume = false, overwrite = false;
+  bool plan_only = false;
+  std::filesystem::path profile;  ///< Chrome trace, or empty
+
+  std::string device = "cpu";
+  int replicas = 1;
+  int threads = 0;  ///< 0: every core
+  std::string cpu_kernels = "auto";
+  DType precision = DType::f32;
+
+  std::int64_t batch_size = 32;
+  std::int64_t micro_batch_size = 0;  ///< 0 until complete(): then at most batch_size
+  std::int64_t steps = 0;             ///< 0: `epochs` says how long
+  double epochs = 0;                  ///< 0: `steps` says how long
+  optim::Options optimizer;           ///< epsilon < 0 until complete()
+  optim::ScheduleOptions schedule;    ///< total_steps and warmup_steps are final in the Plan
+  double warmup_ratio = -1;           ///< of all steps; below 0: schedule.warmup_steps counts
+  std::int64_t max_seq_length = 128;
+  std::uint64_t seed = 42;
+  bool shuffle = true;
+
+  std::int64_t log_every = 10;
+  std::int64_t eval_every = 0;  ///< 0: at the end of every epoch
+  std::int64_t save_every = 1000;
+  std::int64_t keep = 3;
+
+  /// The settings that decide the result, as (flag, value): a run may only be resumed with the same ones.
+  std::vector<std::pair<std::string, std::string>> decisive() const;
+};
+
+/// What a program sets before its flags are read.
+Settings pretraining_defaults();
+Settings finetuning_defaults();
+
+/// Declares the common flags on `app`, reading into `settings`, whose values are shown as the defaults.
+void add_common_flags(CLI::App& app, Settings& settings);
+
+/// After parsing: fills in the defaults that depend on other flags and refuses what does not fit together.
+/// Throws Error(Failure::usage).
+void complete(Settings& settings);
+
+}  // namespace bertrand::training

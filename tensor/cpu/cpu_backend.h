@@ -1,0 +1,127 @@
+// The Backend of tensor/backend.h on the processor. One file per family of kernels implements its members; each is a
+// template over f32 and f64 behind a line that picks the type.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tensor/backend.h"
+#include "tensor/cpu/memory.h"
+#include "tensor/cpu/thread_pool.h"
+
+namespace bertrand::cpu {
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend(int threads, std::string kernels) : kernels_(std::move(kernels)), pool_(threads) {}
+
+  // this file and backend.cpp
+  Device device() const override { return {}; }
+  std::string description() const override;
+  std::byte* allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
+  void deallocate(std::byte* data, std::size_t bytes) override { memory_.deallocate(data, bytes); }
+  MemoryUse memory() const override { return memory_.use(); }
+  void synchronize() override {}
+  void upload(const void* host, const Tensor& out) override;
+  void download(const Tensor& x, void* host) override;
+
+  // elementwise.cpp
+  void fill(const Tensor& out, double value) override;
+  void cast(const Tensor& x, const Tensor& out) override;
+  void unary(Unary op, const Tensor& x, const Tensor& out) override;
+  void unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx) override;
+  void binary(Binary op, const Tensor& a, const Tensor& b, const Tensor& out) override;
+  void scale(const Tensor& x, double factor, const Tensor& out) override;
+  void expand(const Tensor& scalar, double factor, const Tensor& out) override;
+  void copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Dim out_stride, Dim rows, Dim columns) override;
+  void dropout(const Tensor& x, const Dropout& dropout, const Tensor& out) override;
+
+  // reduce.cpp
+  void sum(const Tensor& x, double factor, const Tensor& out) override;
+  void sum_rows(const Tensor& x, const Tensor& out) override;
+  void norm(const Tensor& x, const Tensor& out) override;
+  Dim first_non_finite(const Tensor& x) override;
+
+  // gemm.cpp
+  void gemm(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options) override;
+
+  // softmax.cpp
+  void softmax(const Tensor& x, const Tensor& y) override;
+  void softmax_backward(const Tensor& y, const Tensor& dy, const Tensor& dx) override;
+
+  // norm.cpp
+  void layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options, const Tensor& sum, const Tensor& y,
+                  const Tensor& statistics) override;
+  void layer_norm_backward(const Tensor& sum, const Tensor& statistics, const LayerNorm& options, const Tensor& dy,
+                           const Tensor& dsum, const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta) override;
+
+  // embedding.cpp
+  void gather(const Tensor& table, const Tensor& rows, const Tensor& out) override;
+  void scatter_add(const Tensor& dy, const Tensor& rows, const Tensor& dtable, bool accumulate) override;
+
+  // attention.cpp
+  void attention(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum) override;
+  void attention_backward(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum,
+                          const Tensor& dcontext, const Tensor& dqkv) override;
+
+  // loss.cpp
+  void cross_entropy(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum,
+                     const Tensor& out) override;
+  void cross_entropy_backward(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum,
+                              const Tensor& dy, const Tensor& dlogits) override;
+  void point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& out) override;
+  void point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& dy,
+                           const Tensor& dx) override;
+  void argmax(const Tensor& x, const Tensor& out) override;
+
+  // update.cpp
+  void update(const Tensor& values, const Tensor& gradients, const Tensor& m, const Tensor& v, const Update& update,
+              std::span<const UpdateSegment> segments) override;
+
+ private:
+  /// Calls body(begin, end) for fixed blocks of [0, count), on all threads.
+  template <class Body>
+  void parallel(Dim count, Dim block, const Body& body) {
+    pool_.run((count + block - 1) / block, [&](Dim piece, int) { body(piece * block, std::min(count, (piece + 1) * block)); });
+  }
+  /// Rows for parallel(): some 16k elements a block, whatever the threads.
+  static Dim row_block(Dim columns) { return std::max<Dim>(1, 16384 / std::max<Dim>(1, columns)); }
+
+  template <class T>
+  void gemm_typed(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options);
+
+  /// Memory that lives until the kernel returns.
+  class Workspace {
+   public:
+    Workspace(CpuBackend& backend, std::size_t bytes) : backend_(backend), bytes_(bytes), data_(backend.allocate(bytes)) {}
+    ~Workspace() { backend_.deallocate(data_, bytes_); }
+    Workspace(const Workspace&) = delete;
+    Workspace& operator=(const Workspace&) = delete;
+    template <class T>
+    T* as() const { return reinterpret_cast<T*>(data_); }
+
+   private:
+    CpuBackend& backend_;
+    std::size_t bytes_;
+    std::byte* data_;
+  };
+
+  std::string kernels_;
+  CachingMemory memory_;
+  ThreadPool pool_;
+};
+
+/// Calls body.operator()<T>() for the types that kernels compute in.
+template <class Body>
+void dispatch_real(const char* op, DType dtype, Body&& body) {
+  if (dtype == DType::f32) return body.template operator()<float>();
+  if (dtype == DType::f64) return body.template operator()<double>();
+  fail(Failure::usage, "{}: the CPU computes in f32 and f64, got {}; hint: --precision f32", op, name_of(dtype));
+}
+
+/// The elements of a tensor, to read and to write.
+template <class T>
+const T* elements(const Tensor& x) { return reinterpret_cast<const T*>(x.data()); }
+template <class T>
+T* writable(const Tensor& x) { return reinterpret_cast<T*>(x.data()); }
+
+}  // namespace bertrand::cpu

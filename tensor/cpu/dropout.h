@@ -1,0 +1,81 @@
+// The multipliers of a dropout, made anew wherever they are needed: nothing is stored between forward and backward.
+#pragma once
+#include <array>
+#include <cstdint>
+
+#include "tensor/backend.h"
+#include "tensor/cpu/lanes.h"
+
+namespace bertrand::cpu {
+
+/// Multipliers for 128 neighbouring columns of one row: 0, or the dropout's scale. Element (row, column) looks at 16 bits
+/// of Philox4x32-10 (Salmon et al. 2011) of the counter (row key, plane, column / 128 · 16 + column % 16): sixteen counters
+/// go through the rounds side by side, and vector h of the result takes half h % 2 of word h / 2.
+template <class T>
+class DropoutGroup {
+ public:
+  static constexpr Dim kColumns = 128;
+
+  void make(const Dropout& dropout, std::int64_t row_key, std::uint32_t plane, Dim group) {
+    alignas(64) std::uint64_t words[4][16];
+    for (int first = 0; first < 16; first += kWide) philox(dropout.key, row_key, plane, static_cast<std::uint64_t>(group * 16 + first), first, words);
+    const T scale = static_cast<T>(dropout.scale());
+    for (int w = 0; w < 4; ++w) {
+      for (int l = 0; l < 16; ++l) values_[w * 32 + l] = (static_cast<std::uint32_t>(words[w][l]) & 0xffffu) >= dropout.threshold ? scale : T(0);
+      for (int l = 0; l < 16; ++l) values_[w * 32 + 16 + l] = (static_cast<std::uint32_t>(words[w][l]) >> 16) >= dropout.threshold ? scale : T(0);
+    }
+  }
+
+  const T* data() const { return values_.data(); }
+
+ private:
+  // 32-bit words live in the low halves of 64-bit lanes; what gathers in the high halves is never looked at.
+  static constexpr int kWide = static_cast<int>(sizeof(typename Lanes<float>::Packet) / 8);
+  typedef std::uint64_t Words __attribute__((vector_size(kWide * 8)));
+
+  static Words multiply_low_halves(Words a, Words b) {
+#if defined(__AVX512F__)
+    return (Words)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return (Words)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+#else
+    return (a & 0xffffffffu) * (b & 0xffffffffu);
+#endif
+  }
+
+  /// Ten rounds for kWide counters that differ in their last word.
+  static void philox(std::uint64_t key, std::int64_t row_key, std::uint32_t plane, std::uint64_t counter, int first, std::uint64_t (&words)[4][16]) {
+    const Words none{};
+    Words c0 = none + static_cast<std::uint32_t>(row_key), c1 = none + static_cast<std::uint32_t>(row_key >> 32), c2 = none + plane, c3 = none + counter;
+    for (int l = 0; l < kWide; ++l) c3[l] += static_cast<std::uint64_t>(l);
+    auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
+    for (int round = 0; round < 10; ++round) {
+      const Words p0 = multiply_low_halves(c0, none + 0xD2511F53u), p1 = multiply_low_halves(c2, none + 0xCD9E8D57u);
+      c0 = (p1 >> 32) ^ c1 ^ (none + k0);
+      c2 = (p0 >> 32) ^ c3 ^ (none + k1);
+      c1 = p1;
+      c3 = p0;
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
+    }
+    std::memcpy(&words[0][first], &c0, sizeof c0);
+    std::memcpy(&words[1][first], &c1, sizeof c1);
+    std::memcpy(&words[2][first], &c2, sizeof c2);
+    std::memcpy(&words[3][first], &c3, sizeof c3);
+  }
+
+  alignas(64) std::array<T, kColumns> values_;
+};
+
+/// Walks one row: f(column, n, multipliers) in whole vectors; the tail in a padded one.
+template <class T, class F>
+void for_dropout_row(const Dropout& dropout, std::int64_t row_key, std::uint32_t plane, Dim columns, F&& f) {
+  DropoutGroup<T> group;
+  for (Dim first = 0; first < columns; first += DropoutGroup<T>::kColumns) {
+    group.make(dropout, row_key, plane, first / DropoutGroup<T>::kColumns);
+    for_lanes<T>(std::min(DropoutGroup<T>::kColumns, columns - first),
+                 [&](Dim c, Dim n) { f(first + c, n, Lanes<T>::load(group.data() + c)); });
+  }
+}
+
+}  // namespace bertrand::cpu

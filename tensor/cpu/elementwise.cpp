@@ -1,0 +1,146 @@
+// Kernels that look at one element at a time.
+#include "tensor/cpu/cpu_backend.h"
+#include "tensor/cpu/dropout.h"
+#include "tensor/cpu/math.h"
+
+namespace bertrand::cpu {
+namespace {
+
+constexpr Dim kBlock = 16384;  // elements a piece of work
+
+template <class To, class From>
+To convert(From x) {
+  constexpr bool kFromHalf = std::is_same_v<From, Float16> || std::is_same_v<From, BFloat16>;
+  constexpr bool kToHalf = std::is_same_v<To, Float16> || std::is_same_v<To, BFloat16>;
+  if constexpr (std::is_same_v<To, From>) return x;
+  else if constexpr (kFromHalf) return convert<To>(static_cast<float>(x));
+  else if constexpr (kToHalf) return To(static_cast<float>(x));
+  else return static_cast<To>(x);
+}
+
+template <class T>
+Lanes<T> apply(Unary op, const Lanes<T>& x) {
+  switch (op) {
+    case Unary::relu: return max(x, Lanes<T>(T(0)));
+    case Unary::tanh: return tanh(x);
+    case Unary::gelu_erf: return gelu_erf(x);
+    case Unary::gelu_tanh: return gelu_tanh(x);
+    case Unary::identity: break;
+  }
+  return x;
+}
+
+template <class T>
+Lanes<T> slope(Unary op, const Lanes<T>& x) {
+  switch (op) {
+    case Unary::relu:
+      return Lanes<T>::map([](auto v) { return Eigen::internal::pselect(Eigen::internal::pcmp_lt(Eigen::internal::pzero(v), v),
+                                                                        Eigen::internal::pset1<decltype(v)>(T(1)), Eigen::internal::pzero(v)); }, x);
+    case Unary::tanh: {
+      const Lanes<T> y = tanh(x);
+      return Lanes<T>(T(1)) - y * y;
+    }
+    case Unary::gelu_erf: return gelu_erf_slope(x);
+    case Unary::gelu_tanh: return gelu_tanh_slope(x);
+    case Unary::identity: break;
+  }
+  return Lanes<T>(T(1));
+}
+
+}  // namespace
+
+void CpuBackend::fill(const Tensor& out, double value) {
+  dispatch(out.dtype(), [&]<class T>() {
+    const T v = convert<T, double>(value);
+    parallel(out.elements(), 4 * kBlock, [&](Dim begin, Dim end) { std::fill(writable<T>(out) + begin, writable<T>(out) + end, v); });
+  });
+}
+
+void CpuBackend::cast(const Tensor& x, const Tensor& out) {
+  dispatch(x.dtype(), [&]<class From>() {
+    dispatch(out.dtype(), [&]<class To>() {
+      parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
+        if constexpr (std::is_same_v<From, To>) std::memcpy(writable<To>(out) + begin, elements<To>(x) + begin, static_cast<std::size_t>(end - begin) * sizeof(To));
+        else
+          for (Dim i = begin; i < end; ++i) writable<To>(out)[i] = convert<To>(elements<From>(x)[i]);
+      });
+    });
+  });
+}
+
+void CpuBackend::unary(Unary op, const Tensor& x, const Tensor& out) {
+  dispatch_real("unary", x.dtype(), [&]<class T>() {
+    parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
+      const T* from = elements<T>(x) + begin;
+      T* to = writable<T>(out) + begin;
+      for_lanes<T>(end - begin, [&](Dim i, Dim n) { apply(op, Lanes<T>::load(from + i, n)).store(to + i, n); });
+    });
+  });
+}
+
+void CpuBackend::unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx) {
+  dispatch_real("unary_backward", x.dtype(), [&]<class T>() {
+    parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
+      for_lanes<T>(end - begin, [&](Dim i, Dim n) {
+        i += begin;
+        (slope(op, Lanes<T>::load(elements<T>(x) + i, n)) * Lanes<T>::load(elements<T>(dy) + i, n)).store(writable<T>(dx) + i, n);
+      });
+    });
+  });
+}
+
+void CpuBackend::binary(Binary op, const Tensor& a, const Tensor& b, const Tensor& out) {
+  dispatch_real("binary", a.dtype(), [&]<class T>() {
+    const Dim columns = b.elements();
+    const auto row = [&](Dim first, Dim begin, Dim end) {  // columns [begin, end) of the row that starts at `first`
+      for_lanes<T>(end - begin, [&](Dim c, Dim n) {
+        c += begin;
+        const auto x = Lanes<T>::load(elements<T>(a) + first + c, n), y = Lanes<T>::load(elements<T>(b) + c, n);
+        (op == Binary::add ? x + y : x * y).store(writable<T>(out) + first + c, n);
+      });
+    };
+    if (columns == 0) return;
+    if (columns == a.elements()) parallel(columns, kBlock, [&](Dim begin, Dim end) { row(0, begin, end); });
+    else
+      parallel(a.elements() / columns, row_block(columns), [&](Dim begin, Dim end) {
+        for (Dim r = begin; r < end; ++r) row(r * columns, 0, columns);
+      });
+  });
+}
+
+void CpuBackend::scale(const Tensor& x, double factor, const Tensor& out) {
+  dispatch_real("scale", x.dtype(), [&]<class T>() {
+    const Lanes<T> f(static_cast<T>(factor));
+    parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
+      for_lanes<T>(end - begin, [&](Dim i, Dim n) { (Lanes<T>::load(elements<T>(x) + begin + i, n) * f).store(writable<T>(out) + begin + i, n); });
+    });
+  });
+}
+
+void CpuBackend::expand(const Tensor& scalar, double factor, const Tensor& out) {
+  dispatch_real("expand", out.dtype(), [&]<class T>() { fill(out, static_cast<double>(elements<T>(scalar)[0]) * factor); });
+}
+
+void CpuBackend::copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Dim out_stride, Dim rows, Dim columns) {
+  const std::size_t size = size_of(x.dtype());
+  parallel(rows, row_block(columns), [&](Dim begin, Dim end) {
+    for (Dim r = begin; r < end; ++r)
+      std::memcpy(out.data() + static_cast<std::size_t>(r * out_stride) * size, x.data() + static_cast<std::size_t>(r * x_stride) * size,
+                  static_cast<std::size_t>(columns) * size);
+  });
+}
+
+void CpuBackend::dropout(const Tensor& x, const Dropout& dropout, const Tensor& out) {
+  dispatch_real("dropout", x.dtype(), [&]<class T>() {
+    const Dim rows = x.shape().rows(), columns = x.shape().columns();
+    const auto* keys = elements<std::int64_t>(dropout.row_keys);
+    parallel(rows, row_block(columns), [&](Dim begin, Dim end) {
+      for (Dim r = begin; r < end; ++r)
+        for_dropout_row<T>(dropout, keys[r], 0, columns, [&](Dim c, Dim n, const Lanes<T>& multiplier) {
+          (Lanes<T>::load(elements<T>(x) + r * columns + c, n) * multiplier).store(writable<T>(out) + r * columns + c, n);
+        });
+    });
+  });
+}
+
+}  // namespace bertrand::cpu

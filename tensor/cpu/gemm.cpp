@@ -1,0 +1,122 @@
+// How a fast matrix product works, in the large: which blocks of the operands are packed when, and who computes what.
+#include "tensor/cpu/cpu_backend.h"
+#include "tensor/cpu/gemm_tile.h"
+#include "tensor/cpu/math.h"
+
+namespace bertrand::cpu {
+namespace {
+
+// A super-block of this many rows or columns of C is packed at once: enough to be shared by all threads, bounded in memory.
+constexpr Dim kSuperBlock = 4096;
+
+Dim round_up(Dim n, Dim multiple) { return (n + multiple - 1) / multiple * multiple; }
+Dim ceiling(Dim n, Dim d) { return (n + d - 1) / d; }
+
+/// The block of C that is one piece of work: rows that fit the second-level cache when packed, and enough pieces for all.
+struct Blocks {
+  Dim rows, columns;
+
+  template <class T>
+  static Blocks choose(Dim rows, Dim columns, int threads) {
+    Blocks blocks{kTileRows * (192 / kTileRows), round_up(512, kTileColumns<T>)};
+    const auto pieces = [&] { return ceiling(rows, blocks.rows) * ceiling(columns, blocks.columns); };
+    const Dim enough = threads == 1 ? 1 : 6 * threads;
+    while (pieces() < enough && blocks.columns > 8 * kTileColumns<T>) blocks.columns = round_up(blocks.columns / 2, kTileColumns<T>);
+    while (pieces() < enough && blocks.rows > 4 * kTileRows) blocks.rows = round_up(blocks.rows / 2, kTileRows);
+    return blocks;
+  }
+};
+
+/// activation(pre) over a block of C, while it is still in the cache.
+template <class T>
+void activate(Unary activation, const T* pre, T* y, Dim stride, Dim rows, Dim columns) {
+  for (Dim i = 0; i < rows; ++i)
+    for_lanes<T>(columns, [&](Dim j, Dim n) {
+      const auto x = Lanes<T>::load(pre + i * stride + j, n);
+      const auto value = activation == Unary::gelu_erf    ? gelu_erf(x)
+                         : activation == Unary::gelu_tanh ? gelu_tanh(x)
+                         : activation == Unary::tanh      ? tanh(x)
+                                                          : max(x, Lanes<T>(T(0)));
+      value.store(y + i * stride + j, n);
+    });
+}
+
+}  // namespace
+
+template <class T>
+void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, const Tensor& out, const Gemm& options) {
+  const Dim rows = out.shape()[0], columns = out.shape()[1], depth = a_tensor.shape()[options.transpose_a ? 0 : 1];
+  View<T> a{elements<T>(a_tensor), a_tensor.shape()[1], 1}, b{elements<T>(b_tensor), b_tensor.shape()[1], 1};
+  if (options.transpose_a) a = a.transposed();
+  if (options.transpose_b) b = b.transposed();
+
+  const bool activated = options.activation != Unary::identity;
+  T* const y = writable<T>(out);
+  T* const c = activated && options.pre_activation ? writable<T>(options.pre_activation) : y;
+  const T* const bias = options.bias ? elements<T>(options.bias) : nullptr;
+  if (depth == 0) {
+    if (!options.accumulate) fill(out, 0);
+    return;
+  }
+
+  const Dim super_rows = std::min(rows, kSuperBlock), super_columns = std::min(columns, kSuperBlock);
+  const Dim a_panels = ceiling(super_rows, kTileRows), b_panels = ceiling(super_columns, kTileColumns<T>);
+  const Dim most_depth = std::min(depth, kDepth);
+  const Dim a_panel = panel_size<kTileRows, T>(most_depth), b_panel = panel_size<kTileColumns<T>, T>(most_depth);
+  const Workspace workspace(*this, static_cast<std::size_t>(a_panels * a_panel + b_panels * b_panel) * sizeof(T));
+  T* const packed_a = workspace.as<T>();
+  T* const packed_b = packed_a + a_panels * a_panel;
+  // Waking the others costs some microseconds: not for a product that is over by then.
+  const bool alone = static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth) < 1e5;
+  const auto share = [&](Dim pieces, const auto& body) {
+    if (alone)
+      for (Dim piece = 0; piece < pieces; ++piece) body(piece, 0);
+    else pool_.run(pieces, body);
+  };
+
+  for (Dim k = 0; k < depth; k += kDepth) {
+    const Dim block_depth = std::min(kDepth, depth - k);
+    const bool last = k + block_depth == depth;
+    const Start start = k > 0 || options.accumulate ? Start::value : bias ? Start::row : Start::zero;
+    for (Dim i0 = 0; i0 < rows; i0 += kSuperBlock) {
+      const Dim block_rows = std::min(kSuperBlock, rows - i0);
+      for (Dim j0 = 0; j0 < columns; j0 += kSuperBlock) {
+        const Dim block_columns = std::min(kSuperBlock, columns - j0);
+        // Pack panels of B, and those of A where they are new, eight to a piece of work.
+        constexpr Dim kGroup = 8;
+        const Dim a_count = j0 == 0 ? ceiling(block_rows, kTileRows) : 0, b_count = ceiling(block_columns, kTileColumns<T>);
+        const Dim a_groups = ceiling(a_count, kGroup), b_groups = ceiling(b_count, kGroup);
+        share(a_groups + b_groups, [&](Dim group, int) {
+          if (group < a_groups) {
+            for (Dim p = group * kGroup; p < std::min(a_count, (group + 1) * kGroup); ++p)
+              pack_panel<kTileRows>(a.block(i0 + p * kTileRows, k), std::min<Dim>(kTileRows, block_rows - p * kTileRows),
+                                    block_depth, packed_a + p * a_panel);
+          } else {
+            group -= a_groups;
+            for (Dim p = group * kGroup; p < std::min(b_count, (group + 1) * kGroup); ++p)
+              pack_panel<kTileColumns<T>>(b.block(k, j0 + p * kTileColumns<T>).transposed(),
+                                          std::min<Dim>(kTileColumns<T>, block_columns - p * kTileColumns<T>), block_depth,
+                                          packed_b + p * b_panel);
+          }
+        });
+        const Blocks blocks = Blocks::choose<T>(block_rows, block_columns, alone ? 1 : pool_.threads());
+        const Dim across = ceiling(block_columns, blocks.columns);
+        share(ceiling(block_rows, blocks.rows) * across, [&](Dim piece, int) {
+          const Dim i = piece / across * blocks.rows, j = piece % across * blocks.columns;
+          const Dim m = std::min(blocks.rows, block_rows - i), n = std::min(blocks.columns, block_columns - j);
+          const Dim at = (i0 + i) * columns + j0 + j;
+          multiply_packed(m, n, block_depth, packed_a + i / kTileRows * a_panel, a_panel,
+                          packed_b + j / kTileColumns<T> * b_panel, b_panel, c + at, columns, start, bias ? bias + j0 + j : nullptr);
+          if (activated && last) activate(options.activation, c + at, y + at, columns, m, n);
+        });
+      }
+    }
+  }
+}
+
+void CpuBackend::gemm(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options) {
+  if (out.elements() == 0) return;
+  dispatch_real("gemm", out.dtype(), [&]<class T>() { gemm_typed<T>(a, b, out, options); });
+}
+
+}  // namespace bertrand::cpu

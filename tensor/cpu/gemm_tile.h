@@ -1,0 +1,154 @@
+// How a fast matrix product works, in the small: C (+)= A · B for one tile of C that fits in the registers.
+//
+// Every element of C is one chain of fused multiply-adds over k, from a start value (zero, a bias, or what C holds)
+// onward. Cutting k into blocks keeps the chain, because a later block starts from what the earlier one stored. So the
+// bits of C depend on nothing but its row of A and its column of B: not on tile sizes, threads or neighbouring rows.
+//
+// Operands are packed first: A into panels of kTileRows rows, B into panels of kTileColumns columns, both with k as the
+// slow index, so that the inner loop reads memory in order. Packing absorbs transposes.
+#pragma once
+#include <utility>
+
+#include "tensor/cpu/lanes.h"
+#include "tensor/shape.h"
+
+namespace bertrand::cpu {
+
+#if defined(__AVX512F__)
+inline constexpr int kTileRows = 14;  // 14 × 2 accumulators + 2 of B + 1 of A of 32 registers
+inline constexpr int kTileVectors = 2;
+#else
+inline constexpr int kTileRows = 6;  // 6 × 2 accumulators + 2 of B + 1 of A of 16 registers
+inline constexpr int kTileVectors = 1;
+#endif
+template <class T>
+inline constexpr int kTileColumns = kTileVectors * Lanes<T>::kCount;
+
+/// Products are computed over at most this many k at a time: a panel of B then stays in the first-level cache.
+inline constexpr Dim kDepth = 384;
+
+/// A matrix in memory, one of whose strides is 1: element (i, j) is data[i · row_stride + j · column_stride].
+template <class T>
+struct View {
+  const T* data;
+  Dim row_stride, column_stride;
+
+  View block(Dim row, Dim column) const { return {data + row * row_stride + column * column_stride, row_stride, column_stride}; }
+  View transposed() const { return {data, column_stride, row_stride}; }
+};
+
+/// Reads `width` (≤ Width) rows of x by `depth` columns into panel[k · Width + i] = x(i, k), zeros beyond `width`. The
+/// panel has room for one packet more than its depth · Width elements.
+template <int Width, class T>
+void pack_panel(const View<T>& x, Dim width, Dim depth, T* panel) {
+  using Packet = typename Lanes<T>::Packet;
+  constexpr int kSize = Lanes<T>::kPacketSize;
+  Dim k = 0;
+  if (width < Width) {
+    std::fill_n(panel, Width * depth, T(0));
+    for (Dim i = 0; i < width; ++i)
+      for (k = 0; k < depth; ++k) panel[k * Width + i] = x.data[i * x.row_stride + k * x.column_stride];
+    return;
+  }
+  if (x.row_stride == 1) {  // each k is Width neighbours
+    for (; k < depth; ++k) std::copy_n(x.data + k * x.column_stride, Width, panel + k * Width);
+    return;
+  }
+  // Each row is contiguous in k: turn squares of kSize × kSize in registers.
+  if constexpr (Width <= kSize || Width % kSize == 0) {
+    for (; k + kSize <= depth; k += kSize) {
+      for (int first = 0; first < Width; first += kSize) {
+        Eigen::internal::PacketBlock<Packet, kSize> square;
+        for (int i = 0; i < kSize; ++i) {
+          const Dim row = std::min(first + i, Width - 1);  // what is stored beyond Width, the next k overwrites
+          square.packet[i] = Eigen::internal::ploadu<Packet>(x.data + row * x.row_stride + k);
+        }
+        Eigen::internal::ptranspose(square);
+        for (int j = 0; j < kSize; ++j) Eigen::internal::pstoreu(panel + (k + j) * Width + first, square.packet[j]);
+      }
+    }
+  }
+  for (; k < depth; ++k)
+    for (Dim i = 0; i < Width; ++i) panel[k * Width + i] = x.data[i * x.row_stride + k];
+}
+
+/// Elements that one packed panel takes.
+template <int Width, class T>
+constexpr Dim panel_size(Dim depth) {
+  return (depth * Width + Lanes<T>::kCount + 15) / 16 * 16;
+}
+
+/// What a chain starts from.
+enum class Start { zero, value, row };
+
+template <class T>
+using Tile = Lanes<T>[kTileRows][kTileVectors];
+
+/// The inner loop: accumulators += panel of A · panel of B.
+template <class T>
+inline __attribute__((always_inline)) void multiply_panels(Dim depth, const T* a, const T* b, Tile<T>& c) {
+  for (Dim k = 0; k < depth; ++k) {
+    Lanes<T> column[kTileVectors];
+#pragma GCC unroll 4
+    for (int j = 0; j < kTileVectors; ++j) column[j] = Lanes<T>::load(b + j * Lanes<T>::kCount);
+#pragma GCC unroll 16
+    for (int i = 0; i < kTileRows; ++i) {
+      const Lanes<T> row(a[i]);
+#pragma GCC unroll 4
+      for (int j = 0; j < kTileVectors; ++j) c[i][j] = fma(row, column[j], c[i][j]);
+    }
+    a += kTileRows;
+    b += kTileColumns<T>;
+  }
+}
+
+/// One whole tile of C at `c`. `row` holds the start values of its columns where start is Start::row.
+template <class T>
+void compute_tile(Dim depth, const T* a, const T* b, T* c, Dim c_stride, Start start, const T* row) {
+  constexpr int kCount = Lanes<T>::kCount;
+  Tile<T> tile;
+#pragma GCC unroll 16
+  for (int i = 0; i < kTileRows; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < kTileVectors; ++j)
+      tile[i][j] = start == Start::zero    ? Lanes<T>(T(0))
+                   : start == Start::value ? Lanes<T>::load(c + i * c_stride + j * kCount)
+                                           : Lanes<T>::load(row + j * kCount);
+  multiply_panels(depth, a, b, tile);
+#pragma GCC unroll 16
+  for (int i = 0; i < kTileRows; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < kTileVectors; ++j) tile[i][j].store(c + i * c_stride + j * kCount);
+}
+
+/// A tile that overhangs the edge of C goes through a whole one on the side.
+template <class T>
+void compute_edge_tile(Dim depth, const T* a, const T* b, T* c, Dim c_stride, Dim rows, Dim columns, Start start, const T* row) {
+  alignas(64) T whole[kTileRows * kTileColumns<T>] = {};
+  alignas(64) T whole_row[kTileColumns<T>] = {};
+  if (start == Start::value)
+    for (Dim i = 0; i < rows; ++i) std::copy_n(c + i * c_stride, columns, whole + i * kTileColumns<T>);
+  if (start == Start::row) std::copy_n(row, columns, whole_row);
+  compute_tile(depth, a, b, whole, kTileColumns<T>, start, whole_row);
+  for (Dim i = 0; i < rows; ++i) std::copy_n(whole + i * kTileColumns<T>, columns, c + i * c_stride);
+}
+
+/// C [rows, columns] from packed panels: `a` holds rows/kTileRows panels a_panel apart, `b` likewise of columns. Panels of
+/// B are the outer loop: one stays in the first-level cache while all of A, in the second, passes by.
+template <class T>
+void multiply_packed(Dim rows, Dim columns, Dim depth, const T* a, Dim a_panel, const T* b, Dim b_panel, T* c, Dim c_stride,
+                     Start start, const T* row) {
+  for (Dim j = 0; j < columns; j += kTileColumns<T>, b += b_panel) {
+    const T* panel = a;
+    for (Dim i = 0; i < rows; i += kTileRows, panel += a_panel) {
+      T* tile = c + i * c_stride + j;
+      const T* start_row = start == Start::row ? row + j : nullptr;
+      if (i + kTileRows <= rows && j + kTileColumns<T> <= columns) compute_tile(depth, panel, b, tile, c_stride, start, start_row);
+      else
+        compute_edge_tile(depth, panel, b, tile, c_stride, std::min<Dim>(kTileRows, rows - i),
+                          std::min<Dim>(kTileColumns<T>, columns - j), start, start_row);
+    }
+  }
+}
+
+}  // namespace bertrand::cpu

@@ -1,0 +1,94 @@
+// Losses: forward to one number, backward to every logit.
+#include <cmath>
+
+#include "tensor/cpu/cpu_backend.h"
+#include "tensor/cpu/rows.h"
+#include "tensor/cpu/tree.h"
+
+namespace bertrand::cpu {
+
+void CpuBackend::cross_entropy(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum, const Tensor& out) {
+  dispatch_real("cross_entropy", logits.dtype(), [&]<class T>() {
+    const Dim rows = logits.shape().rows(), columns = logits.shape().columns();
+    const auto* label = elements<std::int32_t>(labels);
+    const Workspace losses(*this, static_cast<std::size_t>(rows) * sizeof(double));
+    parallel(rows, row_block(columns), [&](Dim begin, Dim end) {
+      for (Dim r = begin; r < end; ++r) {
+        losses.as<double>()[r] = 0;
+        writable<T>(log_sum)[r] = 0;
+        if (label[r] < 0) continue;
+        const T* x = elements<T>(logits) + r * columns;
+        const T most = row_max(x, columns);
+        // In double, so that the library's last bit is lost in the rounding to f32.
+        const double log_total = static_cast<double>(most) + std::log(static_cast<double>(row_exp_sum(x, columns, most)));
+        writable<T>(log_sum)[r] = static_cast<T>(log_total);
+        losses.as<double>()[r] = log_total - static_cast<double>(x[label[r]]);
+      }
+    });
+    writable<T>(out)[0] = static_cast<T>(tree_sum(losses.as<double>(), rows) / denominator);
+  });
+}
+
+void CpuBackend::cross_entropy_backward(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum,
+                                        const Tensor& dy, const Tensor& dlogits) {
+  dispatch_real("cross_entropy_backward", logits.dtype(), [&]<class T>() {
+    const Dim rows = logits.shape().rows(), columns = logits.shape().columns();
+    const auto* label = elements<std::int32_t>(labels);
+    const T factor = static_cast<T>(static_cast<double>(elements<T>(dy)[0]) / denominator);
+    parallel(rows, row_block(columns), [&](Dim begin, Dim end) {
+      for (Dim r = begin; r < end; ++r) {
+        const T* x = elements<T>(logits) + r * columns;
+        T* dx = writable<T>(dlogits) + r * columns;
+        if (label[r] < 0) {
+          std::fill_n(dx, columns, T(0));
+          continue;
+        }
+        const Lanes<T> offset(elements<T>(log_sum)[r]), f(factor);
+        for_lanes<T>(columns, [&](Dim c, Dim n) { (exp(Lanes<T>::load(x + c, n) - offset) * f).store(dx + c, n); });
+        dx[label[r]] -= factor;  // dx = (softmax(x) − one-hot) dy / denominator
+      }
+    });
+  });
+}
+
+void CpuBackend::point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& out) {
+  dispatch_real("point_loss", x.dtype(), [&]<class T>() {
+    const Workspace losses(*this, static_cast<std::size_t>(std::max<Dim>(1, x.elements())) * sizeof(double));
+    parallel(x.elements(), 4096, [&](Dim begin, Dim end) {
+      for (Dim i = begin; i < end; ++i) {
+        const double v = static_cast<double>(elements<T>(x)[i]), t = static_cast<double>(elements<T>(target)[i]);
+        losses.as<double>()[i] = loss == PointLoss::squared_error ? (v - t) * (v - t)
+                                                                  : std::max(v, 0.0) - v * t + std::log1p(std::exp(-std::abs(v)));
+      }
+    });
+    writable<T>(out)[0] = static_cast<T>(tree_sum(losses.as<double>(), x.elements()) / denominator);
+  });
+}
+
+void CpuBackend::point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& dy,
+                                     const Tensor& dx) {
+  dispatch_real("point_loss_backward", x.dtype(), [&]<class T>() {
+    const double factor = static_cast<double>(elements<T>(dy)[0]) / denominator;
+    parallel(x.elements(), 4096, [&](Dim begin, Dim end) {
+      for (Dim i = begin; i < end; ++i) {
+        const double v = static_cast<double>(elements<T>(x)[i]), t = static_cast<double>(elements<T>(target)[i]);
+        const double slope = loss == PointLoss::squared_error ? 2 * (v - t) : 1 / (1 + std::exp(-v)) - t;
+        writable<T>(dx)[i] = static_cast<T>(slope * factor);
+      }
+    });
+  });
+}
+
+void CpuBackend::argmax(const Tensor& x, const Tensor& out) {
+  dispatch_real("argmax", x.dtype(), [&]<class T>() {
+    const Dim columns = x.shape().columns();
+    parallel(x.shape().rows(), row_block(columns), [&](Dim begin, Dim end) {
+      for (Dim r = begin; r < end; ++r) {
+        const T* row = elements<T>(x) + r * columns;
+        writable<std::int32_t>(out)[r] = static_cast<std::int32_t>(std::max_element(row, row + columns) - row);
+      }
+    });
+  });
+}
+
+}  // namespace bertrand::cpu

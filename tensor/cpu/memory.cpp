@@ -1,0 +1,87 @@
+#include "tensor/cpu/memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace bertrand::cpu {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kLarge = std::size_t{1} << 20;
+
+std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+/// Small blocks in multiples of 64 bytes, large ones of 4 KiB.
+std::size_t rounded(std::size_t bytes) { return bytes < kLarge ? round_up(std::max<std::size_t>(bytes, 1), 64) : round_up(bytes, 4096); }
+
+std::byte* from_system(std::size_t bytes) {
+  if (bytes < kLarge) return static_cast<std::byte*>(std::aligned_alloc(64, bytes));
+  // Aligned for huge pages, which spare the processor most look-ups of addresses; what is over is given back.
+  const std::size_t asked = bytes + kHugePage;
+  void* raw = mmap(nullptr, asked, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (raw == MAP_FAILED) return nullptr;
+  const auto begin = reinterpret_cast<std::uintptr_t>(raw);
+  const std::uintptr_t aligned = round_up(begin, kHugePage);
+  if (aligned > begin) munmap(raw, aligned - begin);
+  if (const std::size_t over = begin + asked - (aligned + bytes); over > 0) munmap(reinterpret_cast<void*>(aligned + bytes), over);
+  madvise(reinterpret_cast<void*>(aligned), bytes, MADV_HUGEPAGE);
+  return reinterpret_cast<std::byte*>(aligned);
+}
+
+void to_system(std::byte* data, std::size_t bytes) {
+  if (bytes < kLarge) std::free(data);
+  else munmap(data, bytes);
+}
+
+}  // namespace
+
+CachingMemory::~CachingMemory() { release_cached(0); }
+
+std::byte* CachingMemory::allocate(std::size_t bytes) {
+  std::size_t size = rounded(bytes);
+  std::byte* data = nullptr;
+  // A cached block may be an eighth larger than asked: batches of real text differ a little from step to step.
+  if (const auto found = free_.lower_bound(size); found != free_.end() && found->first <= size + size / 8) {
+    data = found->second;
+    cached_ -= found->first;
+    if (found->first != size) taken_[data] = found->first;
+    size = found->first;
+    free_.erase(found);
+  } else {
+    if (size >= kLarge) release_cached(use_.in_use / 8);  // sizes have changed: what nobody fits goes back
+    data = from_system(size);
+    if (!data) {
+      release_cached(0);
+      data = from_system(size);
+    }
+    if (!data) fail(Failure::memory, "out of memory: needed {} bytes, in use {} bytes; hint: a smaller --micro-batch-size needs less", size, use_.in_use);
+  }
+  use_.in_use += size;
+  use_.peak = std::max(use_.peak, use_.in_use);
+  return data;
+}
+
+void CachingMemory::deallocate(std::byte* data, std::size_t bytes) {
+  std::size_t size = rounded(bytes);
+  if (const auto larger = taken_.find(data); larger != taken_.end()) {
+    size = larger->second;
+    taken_.erase(larger);
+  }
+  use_.in_use -= size;
+  cached_ += size;
+  free_.emplace(size, data);
+}
+
+/// Gives blocks back, largest first, until at most `keep` bytes stay.
+void CachingMemory::release_cached(std::size_t keep) {
+  while (cached_ > keep && !free_.empty()) {
+    const auto largest = std::prev(free_.end());
+    to_system(largest->second, largest->first);
+    cached_ -= largest->first;
+    free_.erase(largest);
+  }
+}
+
+}  // namespace bertrand::cpu

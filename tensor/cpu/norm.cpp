@@ -1,0 +1,110 @@
+// Layer normalisation with what usually surrounds it: y = norm(dropout(x) + residual) · γ + β.
+#include "tensor/cpu/cpu_backend.h"
+#include "tensor/cpu/dropout.h"
+#include "tensor/cpu/math.h"
+#include "tensor/cpu/tree.h"
+
+namespace bertrand::cpu {
+namespace {
+
+/// sum = dropout(x) + residual for one row.
+template <class T>
+void add_row(const T* x, const T* residual, const Dropout& dropout, std::int64_t row_key, Dim columns, T* to) {
+  if (dropout) {
+    for_dropout_row<T>(dropout, row_key, 0, columns, [&](Dim c, Dim n, const Lanes<T>& multiplier) {
+      const auto kept = Lanes<T>::load(x + c, n) * multiplier;
+      (residual ? kept + Lanes<T>::load(residual + c, n) : kept).store(to + c, n);
+    });
+  } else if (residual) {
+    for_lanes<T>(columns, [&](Dim c, Dim n) { (Lanes<T>::load(x + c, n) + Lanes<T>::load(residual + c, n)).store(to + c, n); });
+  } else if (to != x) {
+    std::copy_n(x, columns, to);
+  }
+}
+
+template <class T>
+void normalize_row(const T* x, const T* gamma, const T* beta, double epsilon, Dim columns, T* y, T* statistics) {
+  Lanes<T> total(T(0)), squares(T(0));
+  for_lanes<T>(columns, [&](Dim c, Dim n) { total += Lanes<T>::load(x + c, n); });
+  const T mean = sum(total) / static_cast<T>(columns);
+  const Lanes<T> m(mean);
+  for_lanes<T>(columns, [&](Dim c, Dim n) {
+    const auto d = Lanes<T>::load(x + c, n, mean) - m;
+    squares = fma(d, d, squares);
+  });
+  const T inverse = T(1) / std::sqrt(sum(squares) / static_cast<T>(columns) + static_cast<T>(epsilon));
+  const Lanes<T> i(inverse);
+  for_lanes<T>(columns, [&](Dim c, Dim n) {
+    const auto normalized = (Lanes<T>::load(x + c, n) - m) * i;
+    fma(normalized, Lanes<T>::load(gamma + c, n), Lanes<T>::load(beta + c, n)).store(y + c, n);
+  });
+  statistics[0] = mean;
+  statistics[1] = inverse;
+}
+
+}  // namespace
+
+void CpuBackend::layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options, const Tensor& sum, const Tensor& y,
+                            const Tensor& statistics) {
+  dispatch_real("layer_norm", x.dtype(), [&]<class T>() {
+    const Dim columns = x.shape().columns();
+    const auto* keys = options.dropout ? elements<std::int64_t>(options.dropout.row_keys) : nullptr;
+    parallel(x.shape().rows(), row_block(columns), [&](Dim begin, Dim end) {
+      for (Dim r = begin; r < end; ++r) {
+        T* const row = writable<T>(sum) + r * columns;
+        add_row(elements<T>(x) + r * columns, residual ? elements<T>(residual) + r * columns : nullptr, options.dropout,
+                keys ? keys[r] : 0, columns, row);
+        normalize_row(row, elements<T>(options.gamma), elements<T>(options.beta), options.epsilon, columns,
+                      writable<T>(y) + r * columns, writable<T>(statistics) + 2 * r);
+      }
+    });
+  });
+}
+
+void CpuBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistics, const LayerNorm& options, const Tensor& dy,
+                                     const Tensor& dsum, const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta) {
+  dispatch_real("layer_norm_backward", sum.dtype(), [&]<class T>() {
+    const Dim rows = sum.shape().rows(), columns = sum.shape().columns(), leaves = (rows + kLeafRows - 1) / kLeafRows;
+    const auto* keys = dx ? elements<std::int64_t>(options.dropout.row_keys) : nullptr;
+    const T* const gamma = elements<T>(options.gamma);
+    // Each leaf of rows sums its own share of dγ and dβ, side by side.
+    const Workspace workspace(*this, static_cast<std::size_t>(std::max<Dim>(1, leaves) * 2 * columns) * sizeof(T));
+    T* const partial = workspace.as<T>();
+    if (leaves == 0) std::fill_n(partial, 2 * columns, T(0));
+    pool_.run(leaves, [&](Dim leaf, int) {
+      T *const leaf_gamma = partial + leaf * 2 * columns, *const leaf_beta = leaf_gamma + columns;
+      std::fill_n(leaf_gamma, 2 * columns, T(0));
+      for (Dim r = leaf * kLeafRows; r < std::min(rows, (leaf + 1) * kLeafRows); ++r) {
+        const T *const s = elements<T>(sum) + r * columns, *const g = elements<T>(dy) + r * columns;
+        T* const ds = writable<T>(dsum) + r * columns;
+        const Lanes<T> mean(elements<T>(statistics)[2 * r]), inverse(elements<T>(statistics)[2 * r + 1]);
+        Lanes<T> slope_sum(T(0)), product_sum(T(0));
+        for_lanes<T>(columns, [&](Dim c, Dim n) {
+          const auto d = Lanes<T>::load(g + c, n);
+          const auto normalized = (Lanes<T>::load(s + c, n) - mean) * inverse;
+          const auto slope = d * Lanes<T>::load(gamma + c, n);  // 0 in the padding
+          slope_sum += slope;
+          product_sum = fma(slope, normalized, product_sum);
+          fma(d, normalized, Lanes<T>::load(leaf_gamma + c, n)).store(leaf_gamma + c, n);
+          (d + Lanes<T>::load(leaf_beta + c, n)).store(leaf_beta + c, n);
+        });
+        // ds = (dŷ − mean(dŷ) − x̂ · mean(dŷ x̂)) / σ   with dŷ = dy γ
+        const Lanes<T> mean_slope(cpu::sum(slope_sum) / static_cast<T>(columns)), mean_product(cpu::sum(product_sum) / static_cast<T>(columns));
+        for_lanes<T>(columns, [&](Dim c, Dim n) {
+          const auto normalized = (Lanes<T>::load(s + c, n) - mean) * inverse;
+          const auto centred = fma(Lanes<T>::load(g + c, n), Lanes<T>::load(gamma + c, n), Lanes<T>(T(0)) - mean_slope);
+          (fma(Lanes<T>(T(0)) - normalized, mean_product, centred) * inverse).store(ds + c, n);
+        });
+        if (dx)
+          for_dropout_row<T>(options.dropout, keys[r], 0, columns, [&](Dim c, Dim n, const Lanes<T>& multiplier) {
+            (Lanes<T>::load(ds + c, n) * multiplier).store(writable<T>(dx) + r * columns + c, n);
+          });
+      }
+    });
+    parallel(2 * columns, 256, [&](Dim begin, Dim end) { tree_sum_rows(partial, leaves, 2 * columns, begin, end); });
+    std::copy_n(partial, columns, writable<T>(dgamma));
+    std::copy_n(partial + columns, columns, writable<T>(dbeta));
+  });
+}
+
+}  // namespace bertrand::cpu

@@ -1,0 +1,93 @@
+// Sums over elements and over rows.
+#include <cmath>
+
+#include "tensor/cpu/cpu_backend.h"
+#include "tensor/cpu/tree.h"
+
+namespace bertrand::cpu {
+namespace {
+
+constexpr Dim kLeaf = 4096;  // elements
+
+/// leaf(begin, end) of every block of [0, count), then their pairwise sum.
+template <class Parallel, class Leaf>
+double sum_leaves(Dim count, double* leaves, const Parallel& parallel, const Leaf& leaf) {
+  parallel(count, kLeaf, [&](Dim begin, Dim end) { leaves[begin / kLeaf] = leaf(begin, end); });
+  return tree_sum(leaves, (count + kLeaf - 1) / kLeaf);
+}
+
+}  // namespace
+
+void CpuBackend::sum(const Tensor& x, double factor, const Tensor& out) {
+  dispatch_real("sum", x.dtype(), [&]<class T>() {
+    const Workspace leaves(*this, static_cast<std::size_t>(x.elements() / kLeaf + 1) * sizeof(double));
+    const auto share = [&](Dim count, Dim block, const auto& body) { parallel(count, block, body); };
+    const double total = sum_leaves(x.elements(), leaves.as<double>(), share, [&](Dim begin, Dim end) {
+      Lanes<T> partial(T(0));
+      for_lanes<T>(end - begin, [&](Dim i, Dim n) { partial += Lanes<T>::load(elements<T>(x) + begin + i, n); });
+      return static_cast<double>(cpu::sum(partial));
+    });
+    writable<T>(out)[0] = static_cast<T>(total * factor);
+  });
+}
+
+void CpuBackend::norm(const Tensor& x, const Tensor& out) {
+  dispatch_real("norm", x.dtype(), [&]<class T>() {
+    const Workspace leaves(*this, static_cast<std::size_t>(x.elements() / kLeaf + 1) * sizeof(double));
+    const auto share = [&](Dim count, Dim block, const auto& body) { parallel(count, block, body); };
+    const double total = sum_leaves(x.elements(), leaves.as<double>(), share, [&](Dim begin, Dim end) {
+      Lanes<T> partial(T(0));
+      for_lanes<T>(end - begin, [&](Dim i, Dim n) {
+        const auto v = Lanes<T>::load(elements<T>(x) + begin + i, n);
+        partial = fma(v, v, partial);
+      });
+      return static_cast<double>(cpu::sum(partial));
+    });
+    writable<double>(out)[0] = std::sqrt(total);
+  });
+}
+
+void CpuBackend::sum_rows(const Tensor& x, const Tensor& out) {
+  dispatch_real("sum_rows", x.dtype(), [&]<class T>() {
+    const Dim columns = out.elements();
+    if (columns == 0) return;
+    const Dim rows = x.elements() / columns, leaves = (rows + kLeafRows - 1) / kLeafRows;
+    const Workspace workspace(*this, static_cast<std::size_t>(std::max<Dim>(1, leaves) * columns) * sizeof(T));
+    T* partial = workspace.as<T>();
+    constexpr Dim kStrip = 256;  // columns a piece takes: a leaf's strip stays in the first-level cache
+    const Dim strips = (columns + kStrip - 1) / kStrip;
+    pool_.run(leaves * strips, [&](Dim piece, int) {
+      const Dim leaf = piece / strips, first = piece % strips * kStrip, width = std::min(kStrip, columns - first);
+      T* to = partial + leaf * columns + first;
+      std::fill_n(to, width, T(0));
+      for (Dim r = leaf * kLeafRows; r < std::min(rows, (leaf + 1) * kLeafRows); ++r) {
+        const T* from = elements<T>(x) + r * columns + first;
+        for_lanes<T>(width, [&](Dim c, Dim n) { (Lanes<T>::load(to + c, n) + Lanes<T>::load(from + c, n)).store(to + c, n); });
+      }
+    });
+    pool_.run(strips, [&](Dim strip, int) { tree_sum_rows(partial, leaves, columns, strip * kStrip, std::min(columns, (strip + 1) * kStrip)); });
+    if (leaves == 0) fill(out, 0);
+    else std::copy_n(partial, columns, writable<T>(out));
+  });
+}
+
+Dim CpuBackend::first_non_finite(const Tensor& x) {
+  Dim found = -1;
+  const auto look = [&]<class T>() {
+    for (Dim i = 0; i < x.elements() && found < 0; ++i)
+      if (!std::isfinite(static_cast<float>(elements<T>(x)[i]))) found = i;
+  };
+  switch (x.dtype()) {
+    case DType::f32: look.template operator()<float>(); break;
+    case DType::f64:
+      for (Dim i = 0; i < x.elements() && found < 0; ++i)
+        if (!std::isfinite(elements<double>(x)[i])) found = i;
+      break;
+    case DType::f16: look.template operator()<Float16>(); break;
+    case DType::bf16: look.template operator()<BFloat16>(); break;
+    default: break;  // whole numbers are finite
+  }
+  return found;
+}
+
+}  // namespace bertrand::cpu

@@ -1,0 +1,54 @@
+#include "tensor/profiler.h"
+
+#include <algorithm>
+#include <map>
+
+namespace bertrand {
+namespace {
+
+double seconds(Profiler::Clock::duration d) { return std::chrono::duration<double>(d).count(); }
+
+}  // namespace
+
+std::string Profiler::table() const {
+  struct Row {
+    const char* name;
+    std::size_t calls = 0;
+    double time = 0;
+    Work work;
+  };
+  std::map<std::string, Row> rows;
+  double total = 0;
+  for (const Event& e : events_) {
+    Row& row = rows[e.name];
+    row.name = e.name;
+    ++row.calls;
+    row.time += seconds(e.end - e.begin);
+    row.work.flops += e.work.flops;
+    row.work.bytes += e.work.bytes;
+    total += seconds(e.end - e.begin);
+  }
+  std::vector<Row> sorted;
+  for (const auto& [name, row] : rows) sorted.push_back(row);
+  std::sort(sorted.begin(), sorted.end(), [](const Row& a, const Row& b) { return a.time > b.time; });
+
+  std::string text = fmt::format("{:<28} {:>8} {:>12} {:>7} {:>9} {:>9} {:>12}\n", "op", "calls", "time ms", "share", "GFLOP/s", "GB/s", "bytes");
+  for (const Row& row : sorted) {
+    const auto rate = [&](double amount) { return amount > 0 && row.time > 0 ? fmt::format("{:.1f}", amount / row.time / 1e9) : std::string("-"); };
+    text += fmt::format("{:<28} {:>8} {:>12.3f} {:>6.1f}% {:>9} {:>9} {:>12.0f}\n", row.name, row.calls, 1e3 * row.time,
+                        total > 0 ? 100 * row.time / total : 0.0, rate(row.work.flops), rate(row.work.bytes), row.work.bytes);
+  }
+  return text + fmt::format("{:<28} {:>8} {:>12.3f} {:>6.1f}%\n", "all ops", events_.size(), 1e3 * total, 100.0);
+}
+
+std::string Profiler::chrome_trace() const {
+  std::string json = "{\"traceEvents\":[";
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    const Event& e = events_[i];
+    json += fmt::format("{}\n{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":0,\"ts\":{:.3f},\"dur\":{:.3f},\"args\":{{\"flops\":{:.0f},\"bytes\":{:.0f}}}}}",
+                        i ? "," : "", e.name, 1e6 * seconds(e.begin - start_), 1e6 * seconds(e.end - e.begin), e.work.flops, e.work.bytes);
+  }
+  return json + "\n],\"displayTimeUnit\":\"ms\"}\n";
+}
+
+}  // namespace bertrand

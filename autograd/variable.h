@@ -9,6 +9,16 @@
 namespace bertrand {
 
 struct Node;
+class Variable;
+class Wanted;
+
+using Grads = std::vector<Tensor>;  // one per input, in order; an empty Tensor where none was wanted
+/// Takes the gradient of an op's output, gives those of its inputs.
+using Backward = std::function<Grads(const Tensor& dy, Wanted& wanted)>;
+
+/// Wraps an op's result, remembering how to differentiate it: the only door into the graph. With no input wanting a
+/// gradient, or under NoGrad, the closure and what it captured are dropped at once.
+Variable record(const char* op, Tensor value, const std::vector<Variable>& inputs, Backward backward);
 
 /// Where the gradient of one value gathers, and the op that made the value. Values and slots are apart, so that the
 /// graph keeps alive only those values that some closure captured.
@@ -39,28 +49,25 @@ class Variable {
   Tensor value_;
   std::shared_ptr<GradientSlot> slot_;  // null where no gradient is wanted
 
-  friend Variable record(const char*, Tensor, const std::vector<Variable>&, std::function<std::vector<Tensor>(const Tensor&, class Wanted&)>);
+  friend Variable record(const char*, Tensor, const std::vector<Variable>&, Backward);
 };
-
-using Grads = std::vector<Tensor>;  // one per input, in order; an empty Tensor where none was wanted
 
 /// Which inputs want a gradient, and where it may be put to save a pass over memory.
 class Wanted {
  public:
-  explicit Wanted(const std::vector<std::shared_ptr<GradientSlot>>& inputs) : inputs_(inputs) {}
+  explicit Wanted(const std::vector<std::shared_ptr<GradientSlot>>& inputs) : inputs_(inputs), given_(inputs.size()) {}
 
   bool operator[](std::size_t input) const { return inputs_[input] != nullptr; }
-  /// Where the gradient of `input` may be written directly: its buffer, or (accumulating) a gradient that nobody else
-  /// sees. Ask only when about to write; the next asker is told to accumulate. Using it is optional: what is returned
-  /// elsewhere is added by the engine.
+  /// Where the gradient of `input` is to be written: its buffer, or (accumulating) a gradient that nobody else sees, or
+  /// empty for a new tensor. Asking spares a pass over memory and is optional; who asks must write there.
   ops::Into into(std::size_t input);
+  /// What into() handed out for `input`, or empty.
+  const Tensor& given(std::size_t input) const { return given_[input]; }
 
  private:
   const std::vector<std::shared_ptr<GradientSlot>>& inputs_;
+  std::vector<Tensor> given_;
 };
-
-/// Takes the gradient of the op's output, gives those of its inputs.
-using Backward = std::function<Grads(const Tensor& dy, Wanted& wanted)>;
 
 struct Node {
   const char* op;
@@ -70,10 +77,6 @@ struct Node {
   Node(const char* op_name, std::vector<std::shared_ptr<GradientSlot>> op_inputs, Backward op_backward);
   ~Node();  // unlinks its ancestors in a loop, so that dropping a deep graph cannot overflow the stack
 };
-
-/// Wraps an op's result, remembering how to differentiate it: the only door into the graph. With no input wanting a
-/// gradient, or under NoGrad, the closure and what it captured are dropped at once.
-Variable record(const char* op, Tensor value, const std::vector<Variable>& inputs, Backward backward);
 
 /// Fills the gradients of every leaf that `loss` (one element) depends on, adding to what is there, and takes the graph
 /// apart as it passes. `scale` multiplies the loss (a loss scale).

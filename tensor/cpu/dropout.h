@@ -20,9 +20,13 @@ class DropoutGroup {
     alignas(64) std::uint64_t words[4][16];
     for (int first = 0; first < 16; first += kWide) philox(dropout.key, row_key, plane, static_cast<std::uint64_t>(group * 16 + first), first, words);
     const T scale = static_cast<T>(dropout.scale());
+    const auto threshold = static_cast<std::int32_t>(dropout.threshold);
     for (int w = 0; w < 4; ++w) {
-      for (int l = 0; l < 16; ++l) values_[w * 32 + l] = (static_cast<std::uint32_t>(words[w][l]) & 0xffffu) >= dropout.threshold ? scale : T(0);
-      for (int l = 0; l < 16; ++l) values_[w * 32 + 16 + l] = (static_cast<std::uint32_t>(words[w][l]) >> 16) >= dropout.threshold ? scale : T(0);
+      std::int32_t low[16], high[16];
+      for (int l = 0; l < 16; ++l) low[l] = static_cast<std::int32_t>(words[w][l] & 0xffffu);
+      for (int l = 0; l < 16; ++l) high[l] = static_cast<std::int32_t>(words[w][l] >> 16 & 0xffffu);
+      for (int l = 0; l < 16; ++l) values_[w * 32 + l] = low[l] >= threshold ? scale : T(0);
+      for (int l = 0; l < 16; ++l) values_[w * 32 + 16 + l] = high[l] >= threshold ? scale : T(0);
     }
   }
 

@@ -1,0 +1,79 @@
+#include "nn/parameter_set.h"
+
+#include "tensor/random.h"
+
+namespace bertrand::nn {
+namespace {
+
+constexpr Dim kAlignment = 16;  // elements: a whole vector of f32
+
+std::vector<float> draw(const Initial& initial, const Shape& shape, std::uint64_t key) {
+  std::vector<float> values(static_cast<std::size_t>(shape.elements()), static_cast<float>(initial.value));
+  if (initial.kind == Initial::Kind::truncated_normal) {
+    Random random(key);
+    for (float& v : values) v = static_cast<float>(random.truncated_normal(initial.value));
+  }
+  return values;
+}
+
+}  // namespace
+
+ParameterSet::ParameterSet(Module& model, Backend& backend, const Options& options) : seed_(options.seed) {
+  Dim total = 0;
+  std::vector<Dim> begins;
+  for (const auto& [path, parameter] : model.parameters()) {
+    const Initial& initial = parameter->initial();
+    total = (total + kAlignment - 1) / kAlignment * kAlignment;
+    begins.push_back(total);
+    parameters_.push_back(parameter);
+    const Dim parts = static_cast<Dim>(parameter->part_names().size());
+    const Shape shape = initial.shape.with(0, initial.shape[0] / parts);
+    for (const std::string& name : parameter->part_names()) {
+      segments_.push_back({path + name, shape, total});
+      initials_.push_back(&initial);
+      total += shape.elements();
+    }
+    trainable_ += initial.shape.elements();
+  }
+  total = (total + kAlignment - 1) / kAlignment * kAlignment;
+  values_ = ops::full({total}, 0, options.dtype, backend);
+  gradients_ = ops::full({total}, 0, options.dtype, backend);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Shape& shape = parameters_[i]->initial().shape;
+    parameters_[i]->place(values_.window(begins[i], shape), gradients_.window(begins[i], shape));
+  }
+  if (options.initialize)
+    for (const Segment& segment : segments_) initialize(segment);
+}
+
+const ParameterSet::Segment* ParameterSet::find(std::string_view name) const {
+  for (const Segment& segment : segments_)
+    if (segment.name == name) return &segment;
+  return nullptr;
+}
+
+void ParameterSet::initialize(const Segment& segment) {
+  const Initial& initial = *initials_[static_cast<std::size_t>(&segment - segments_.data())];
+  const std::vector<float> values = draw(initial, segment.shape, mix(seed_, hash_name(segment.name)));
+  ops::copy_into(ops::from_host(values, segment.shape, backend()), value(segment));
+}
+
+void ParameterSet::zero_gradients() {
+  for (Parameter* parameter : parameters_) parameter->zero_grad();
+}
+
+void ParameterSet::complete_gradients() {
+  for (Parameter* parameter : parameters_)
+    if (!parameter->grad()) {
+      backend().fill(parameter->slot()->buffer, 0);
+      parameter->slot()->written = true;
+    }
+}
+
+std::string ParameterSet::first_non_finite_gradient() const {
+  for (const Segment& segment : segments_)
+    if (backend().first_non_finite(gradient(segment)) >= 0) return segment.name;
+  return {};
+}
+
+}  // namespace bertrand::nn

@@ -1,0 +1,72 @@
+// From text to the ids that a model reads: Google's BasicTokenizer followed by WordPiece.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bert/text/vocabulary.h"
+
+namespace bertrand::text {
+
+struct TokenizerOptions {
+  bool lower_case = true;            ///< lower-case and strip accents, for "uncased" vocabularies
+  bool keep_special_tokens = false;  ///< literal [MASK], [SEP] … in the text become their ids, as in Hugging Face's
+  int max_chars_per_word = 200;      ///< longer words (in code points) become [UNK]; Google's 200
+};
+
+/// Bytes of a text that were no UTF-8 and were left out, as Python's errors="ignore" does.
+struct DroppedBytes {
+  std::size_t count = 0;
+  std::size_t first = 0;  ///< offset of the first one in the text, where count > 0
+};
+
+/// Google's FullTokenizer (google-research/bert, tokenization.py) with the Unicode 14.0 tables of CPython 3.11: equal
+/// to it on every text, whatever bytes it holds. Immutable, so threads may share one; see Encoder for the fast way.
+class Tokenizer {
+ public:
+  explicit Tokenizer(Vocabulary vocabulary, const TokenizerOptions& options = {});
+  ~Tokenizer();
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+
+  /// The ids of a text, without [CLS] and [SEP]. `dropped`, where given, says what was no UTF-8.
+  std::vector<std::int32_t> encode(std::string_view text, DroppedBytes* dropped = nullptr) const;
+  /// The same as word pieces.
+  std::vector<std::string> tokenize(std::string_view text) const;
+  /// The words before they are cut into pieces: BasicTokenizer alone.
+  std::vector<std::string> words(std::string_view text) const;
+
+  const Vocabulary& vocabulary() const { return vocabulary_; }
+  const TokenizerOptions& options() const { return options_; }
+
+ private:
+  friend class Encoder;
+  class Pieces;  // the vocabulary as tries
+
+  Vocabulary vocabulary_;
+  TokenizerOptions options_;
+  std::unique_ptr<const Pieces> pieces_;
+};
+
+/// A tokenizer with buffers and a cache of words, for many texts: no allocation per text once warm. Not for sharing:
+/// one for each thread. The tokenizer must outlive it.
+class Encoder {
+ public:
+  explicit Encoder(const Tokenizer& tokenizer);
+  ~Encoder();
+  Encoder(Encoder&&) noexcept;
+
+  /// The same ids as tokenizer.encode(text). The span is valid until the next call.
+  std::span<const std::int32_t> encode(std::string_view text);
+  /// What was no UTF-8 in the last text.
+  const DroppedBytes& dropped() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace bertrand::text

@@ -1,0 +1,60 @@
+// The word pieces that a model knows, numbered by their line in vocab.txt.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensor/error.h"
+
+namespace bertrand::text {
+
+struct VocabularyOptions {
+  Failure failure = Failure::model;  ///< what a bad vocabulary is: part of a model directory, or input named by a flag
+  bool require_specials = true;      ///< [UNK] [CLS] [SEP] [MASK] must exist; otherwise only [UNK] must
+};
+
+/// A vocabulary in the form of Google's vocab.txt: one token a line, its id is the number of the line from 0.
+/// As Google's load_vocab, lines end at \n, are stripped of Python's white space, and invalid UTF-8 is dropped; blank
+/// lines keep their number and stand for the token "". A value handle: copies share the same contents.
+class Vocabulary {
+ public:
+  /// Reads a file. Throws Error(options.failure), naming file and line: missing, empty, a token twice, no special
+  /// tokens.
+  static Vocabulary load(const std::filesystem::path& path, const VocabularyOptions& options = {});
+
+  /// The same from the bytes of a file; `name` stands for the file in messages.
+  static Vocabulary parse(std::string bytes, const std::string& name, const VocabularyOptions& options = {});
+
+  /// The id of a token, -1 if the vocabulary does not have it. A token on several lines (only "" can be) has the last.
+  std::int32_t find(std::string_view token) const;
+  /// The id of a token; throws Error(Failure::input) if the vocabulary does not have it.
+  std::int32_t id(std::string_view token) const;
+  /// The token of an id; throws Error(Failure::input) unless 0 <= id < size().
+  std::string_view token(std::int32_t id) const;
+
+  /// Number of lines, which is the number of rows of the model's word embedding.
+  std::int32_t size() const;
+
+  std::int32_t pad_id() const;   ///< [PAD]; 0 where the vocabulary has none, which is what Google's code pads with
+  std::int32_t unk_id() const;   ///< [UNK]
+  std::int32_t cls_id() const;   ///< [CLS], -1 if absent
+  std::int32_t sep_id() const;   ///< [SEP], -1 if absent
+  std::int32_t mask_id() const;  ///< [MASK], -1 if absent
+
+  /// The ids in the order of Python's list(vocab.keys()), from which Google's masking draws its random words: a token
+  /// that stands on several lines is there once, at its first place and with its last id.
+  const std::vector<std::int32_t>& distinct_ids() const;
+
+  /// The exact bytes of the file, so that a copy saved with a model is the same file.
+  const std::string& text() const;
+
+ private:
+  struct Contents;
+  explicit Vocabulary(std::shared_ptr<const Contents> contents);
+  std::shared_ptr<const Contents> contents_;
+};
+
+}  // namespace bertrand::text

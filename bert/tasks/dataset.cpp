@@ -1,5 +1,7 @@
 #include "bert/tasks/dataset.h"
 
+#include <utf8proc.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -13,6 +15,18 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+/// Labels go into config.json, which must be UTF-8; texts need not be.
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    utf8proc_int32_t code_point = 0;
+    const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
+    const utf8proc_ssize_t used = utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(text.size()), &code_point);
+    if (used < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(used));
+  }
+  return true;
 }
 
 /// A position of a Layout as a place in the row.
@@ -34,6 +48,7 @@ Example make_example(const Task& task, const Table& table, const Layout& layout,
   if (layout.pair) example.text_b = text_cell(table, row, *layout.pair, "text pair");
   if (layout.label) {
     const std::string_view label = trimmed(row.cells[place(*layout.label, table.width)]);
+    if (!is_utf8(label)) fail(Failure::input, "{}: label: expected UTF-8, got other bytes", table.where(row));
     // An empty cell is a missing label, except where it says that none of several applies.
     if (!label.empty() || task.kind == Kind::multi_label) example.label = label;
     for (const auto& [spelling, name] : task.label_aliases)

@@ -1,8 +1,25 @@
 #include "bert/tasks/encode.h"
 
+#include <algorithm>
+
 #include "tensor/error.h"
 
 namespace bertrand::tasks {
+namespace {
+
+/// The pieces of one text of `example`; counts what was no UTF-8.
+std::vector<std::int32_t> pieces_of(const std::string& text, text::Encoder& encoder, const std::string& where,
+                                    EncodedDataset& encoded) {
+  const std::span<const std::int32_t> ids = encoder.encode(text);
+  if (const text::DroppedBytes& dropped = encoder.dropped(); dropped.count > 0) {
+    if (encoded.invalid_bytes == 0) encoded.first_invalid = where;
+    encoded.invalid_bytes += static_cast<std::int64_t>(dropped.count);
+  }
+  if (ids.empty()) fail(Failure::input, "{}: text: expected at least one token, got none", where);
+  return {ids.begin(), ids.end()};
+}
+
+}  // namespace
 
 Encoded encode_pieces(std::vector<std::int32_t> a, std::optional<std::vector<std::int32_t>> b, SpecialTokens special,
                       int max_length) {
@@ -22,6 +39,31 @@ Encoded encode_pieces(std::vector<std::int32_t> a, std::optional<std::vector<std
     encoded.token_ids.insert(encoded.token_ids.end(), b->begin(), b->end());
     encoded.token_ids.push_back(special.sep);
     encoded.token_types.resize(encoded.token_ids.size(), 1);
+  }
+  return encoded;
+}
+
+std::size_t EncodedDataset::bytes() const {
+  return (token_ids.capacity() + first_lengths.capacity()) * sizeof(std::int32_t) +
+         offsets.capacity() * sizeof(std::int64_t);
+}
+
+EncodedDataset encode_dataset(const Dataset& dataset, const text::Tokenizer& tokenizer, int max_length) {
+  const SpecialTokens special{.cls = tokenizer.vocabulary().cls_id(), .sep = tokenizer.vocabulary().sep_id()};
+  text::Encoder encoder(tokenizer);
+  EncodedDataset encoded;
+  for (const Example& example : dataset.examples) {
+    const std::string where = dataset.where(example);
+    std::vector<std::int32_t> a = pieces_of(example.text_a, encoder, where, encoded);
+    std::optional<std::vector<std::int32_t>> b;
+    if (example.text_b) b = pieces_of(*example.text_b, encoder, where, encoded);
+    const std::size_t whole = a.size() + (b ? b->size() + 3 : 2);
+
+    const Encoded one = encode_pieces(std::move(a), std::move(b), special, max_length);
+    encoded.cut += one.token_ids.size() < whole;
+    encoded.token_ids.insert(encoded.token_ids.end(), one.token_ids.begin(), one.token_ids.end());
+    encoded.offsets.push_back(static_cast<std::int64_t>(encoded.token_ids.size()));
+    encoded.first_lengths.push_back(static_cast<std::int32_t>(std::ranges::count(one.token_types, 0)));
   }
   return encoded;
 }

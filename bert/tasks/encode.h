@@ -2,7 +2,12 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
+
+#include "bert/tasks/dataset.h"
+#include "bert/text/tokenizer.h"
 
 namespace bertrand::tasks {
 
@@ -21,5 +26,27 @@ struct SpecialTokens {
 /// no room for a piece of each.
 Encoded encode_pieces(std::vector<std::int32_t> a, std::optional<std::vector<std::int32_t>> b, SpecialTokens special,
                       int max_length);
+
+/// The examples of a dataset, one after the other in one row of tokens.
+struct EncodedDataset {
+  std::vector<std::int32_t> token_ids;
+  std::vector<std::int64_t> offsets = {0};  ///< [examples + 1]: example i owns tokens offsets[i] .. offsets[i + 1]
+  std::vector<std::int32_t> first_lengths;  ///< [examples]: how many of its tokens have type 0
+  std::int64_t cut = 0;                     ///< examples that were longer than allowed
+  std::int64_t invalid_bytes = 0;           ///< that are no UTF-8 and were dropped
+  std::string first_invalid;                ///< file:line of the first, or ""
+
+  std::int64_t size() const { return static_cast<std::int64_t>(first_lengths.size()); }
+  std::int64_t tokens(std::int64_t i) const {
+    return offsets[static_cast<std::size_t>(i) + 1] - offsets[static_cast<std::size_t>(i)];
+  }
+  std::span<const std::int32_t> ids(std::int64_t i) const {
+    return {token_ids.data() + offsets[static_cast<std::size_t>(i)], static_cast<std::size_t>(tokens(i))};
+  }
+  std::size_t bytes() const;
+};
+
+/// Tokenises and cuts every example. Throws Failure::input with file and line for a text without a single token.
+EncodedDataset encode_dataset(const Dataset& dataset, const text::Tokenizer& tokenizer, int max_length);
 
 }  // namespace bertrand::tasks

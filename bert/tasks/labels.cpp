@@ -53,6 +53,19 @@ bool LabelSet::same_names(const LabelSet& other) const {
                                                [&](const std::string& name) { return other.find(name).has_value(); });
 }
 
+LabelSet choose_labels(const LabelSet& data, const LabelSet& model, bool training) {
+  if (data.empty()) return model;
+  if (model.empty() || model.placeholders()) return data;
+  const bool known = std::all_of(data.names().begin(), data.names().end(),
+                                 [&](const std::string& name) { return model.find(name).has_value(); });
+  if (known) return model;
+  bool numbers = data.size() == model.size();
+  for (std::size_t i = 0; i < data.size(); ++i) numbers = numbers && data.name(i) == std::to_string(i);
+  if (training || numbers) return data;
+  fail(Failure::model, "config.json: id2label: expected the data's labels {}, got {}", in_braces(data.names()),
+       in_braces(model.names()));
+}
+
 std::string in_braces(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 8;
   const std::size_t shown = std::min(names.size(), kShown);

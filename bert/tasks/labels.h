@@ -34,6 +34,12 @@ class LabelSet {
   std::unordered_map<std::string, std::int32_t> index_;
 };
 
+/// Which names a model's outputs get, and in which order. `data` are those of the training file or the task (empty:
+/// unknown), `model` those of its config.json. The model's stay if they are real names that hold all of the data's;
+/// else the data's are taken, if the model may be trained or its own are placeholders or the data's are the numbers 0 …
+/// n−1 of its n outputs. Throws Failure::model if neither can be.
+LabelSet choose_labels(const LabelSet& data, const LabelSet& model, bool training);
+
 /// "{a,b,c}" for messages; of a long list the first eight and how many more.
 std::string in_braces(const std::vector<std::string>& names);
 

@@ -130,6 +130,12 @@ TEST_CASE("an empty text, an empty label and a file without rows are refused") {
   CHECK(message_of([&] { dataset_of(task, ""); }) == "data:1: rows: expected at least one example, got none");
 }
 
+TEST_CASE("a label that is no UTF-8 is refused, a text that is none is not") {
+  const Task task = custom_task({});
+  CHECK(message_of([&] { dataset_of(task, "text\tlabel\nA\tcaf\xE9\n"); }) == "data:2: label: expected UTF-8, got other bytes");
+  CHECK(dataset_of(task, "text\tlabel\ncaf\xE9\tA\n").examples.size() == 1);
+}
+
 TEST_CASE("a score must be a finite number") {
   const Task task = named_task("stsb");
   const std::string row = "i\tg\tf\ty\to\ts\ts\ta\tb\tscore\n0\t-\t-\t-\t-\t-\t-\tA\tB\t";
@@ -198,6 +204,20 @@ TEST_CASE("a label set finds names, knows placeholders, and is shortened in mess
   CHECK_FALSE(LabelSet(Names{"LABEL_0", "LABEL_x"}).placeholders());
   CHECK_THROWS_AS(LabelSet(Names{"a", "a"}), Error);
   CHECK(in_braces({"1", "2", "3", "4", "5", "6", "7", "8", "9", "10"}) == "{1,2,3,4,5,6,7,8,… 2 more}");
+}
+
+TEST_CASE("a model's label names stay if they cover the data's, and placeholders give way") {
+  const LabelSet data(Names{"a", "b"}), reversed(Names{"b", "a"}), more(Names{"c", "b", "a"}), other(Names{"x", "y"});
+  const LabelSet placeholders(Names{"LABEL_0", "LABEL_1"}), numbers(Names{"0", "1"});
+  CHECK(choose_labels(data, reversed, true).names() == reversed.names());
+  CHECK(choose_labels(data, more, false).names() == more.names());
+  CHECK(choose_labels(data, placeholders, false).names() == data.names());
+  CHECK(choose_labels(data, {}, true).names() == data.names());
+  CHECK(choose_labels(data, other, true).names() == data.names());
+  CHECK(choose_labels(numbers, other, false).names() == numbers.names());
+  CHECK(choose_labels({}, placeholders, false).names() == placeholders.names());
+  CHECK(message_of([&] { choose_labels(data, other, false); }) ==
+        "config.json: id2label: expected the data's labels {a,b}, got {x,y}");
 }
 
 TEST_CASE("an unknown task is answered with the known ones") {

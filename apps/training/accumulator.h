@@ -1,6 +1,7 @@
 // Sums the gradients of micro-batches in one fixed pairwise tree, whoever computes which.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tensor/ops.h"
@@ -28,6 +29,6 @@ class GradientAccumulator {
 };
 
 /// The same tree for numbers on the host.
-double pairwise_sum(const std::vector<double>& values);
+double pairwise_sum(std::span<const double> values);
 
 }  // namespace bertrand::training

@@ -1,0 +1,36 @@
+// What pre-training reads, wherever it comes from: two segments with some tokens masked, and whether the second follows
+// the first (Devlin et al. 2018, "BERT").
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace bertrand::data {
+
+/// [CLS] A [SEP] B [SEP], not padded.
+struct PretrainingExample {
+  std::vector<std::int32_t> token_ids;         ///< after masking
+  std::vector<std::int32_t> token_types;       ///< 0 up to the first [SEP], 1 after it
+  std::vector<std::int32_t> masked_positions;  ///< ascending
+  std::vector<std::int32_t> masked_ids;        ///< what stood there
+  std::int32_t next_sentence_label = 0;        ///< 0: B follows A; 1: B is from somewhere else
+};
+
+/// A set of examples, all in memory. Which examples an epoch has is a function of its number alone.
+class PretrainingExamples {
+ public:
+  virtual ~PretrainingExamples() = default;
+
+  /// How many examples epoch `epoch` (from 0) has.
+  virtual std::int64_t examples(std::int64_t epoch) = 0;
+  /// Example `number` of that epoch, numbered from 0 in the order of the input.
+  virtual PretrainingExample example(std::int64_t epoch, std::int64_t number) = 0;
+  /// Its number of tokens, without making it.
+  virtual std::int64_t tokens(std::int64_t epoch, std::int64_t number) = 0;
+  /// The most tokens any example can have.
+  virtual std::int64_t longest() const = 0;
+  /// The memory this takes.
+  virtual std::size_t bytes() const = 0;
+};
+
+}  // namespace bertrand::data

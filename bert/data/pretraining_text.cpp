@@ -1,0 +1,91 @@
+#include "bert/data/pretraining_text.h"
+
+#include <algorithm>
+
+#include "tensor/random.h"
+
+namespace bertrand::data {
+
+namespace {
+
+/// A segment while it is cut: tokens [begin, end) of the corpus.
+struct Segment {
+  std::uint64_t begin, end;
+  std::uint64_t count() const { return end - begin; }
+};
+
+/// Google's truncate_seq_pair: drops tokens of the longer segment, at random from its front or its back.
+void truncate(Segment& a, Segment& b, std::uint64_t longest, Random& random) {
+  while (a.count() + b.count() > longest) {
+    Segment& longer = a.count() > b.count() ? a : b;
+    if (random.uniform() < 0.5)
+      ++longer.begin;
+    else
+      --longer.end;
+  }
+}
+
+MaskingVocabulary masking_vocabulary(const text::Vocabulary& words) {
+  MaskingVocabulary vocabulary{.cls = words.cls_id(),
+                               .sep = words.sep_id(),
+                               .mask = words.mask_id(),
+                               .size = words.size(),
+                               .continues_word = {}};
+  vocabulary.continues_word.reserve(static_cast<std::size_t>(words.size()));
+  for (std::int32_t id = 0; id < words.size(); ++id)
+    vocabulary.continues_word.push_back(words.token(id).starts_with("##"));
+  return vocabulary;
+}
+
+}  // namespace
+
+PretrainingText::PretrainingText(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer,
+                                 const PretrainingTextOptions& options)
+    : options_(options),
+      vocabulary_(masking_vocabulary(tokenizer.vocabulary())),
+      corpus_(read_corpus(files, tokenizer, options.threads)) {}
+
+const std::vector<SegmentPair>& PretrainingText::pairs(std::int64_t epoch) {
+  if (epoch == epoch_) return pairs_;
+  const std::uint64_t key = mix(mix(options_.seed, hash_name("sentence pairs")), static_cast<std::uint64_t>(epoch));
+  pairs_.clear();
+  for (std::size_t document = 0; document < corpus_.documents.count(); ++document) {
+    const auto drawn = draw_pairs(corpus_.documents, document, options_.pairs, mix(key, document));
+    pairs_.insert(pairs_.end(), drawn.begin(), drawn.end());
+  }
+  epoch_ = epoch;
+  return pairs_;
+}
+
+std::int64_t PretrainingText::examples(std::int64_t epoch) { return static_cast<std::int64_t>(pairs(epoch).size()); }
+
+std::int64_t PretrainingText::tokens(std::int64_t epoch, std::int64_t number) {
+  const SegmentPair& pair = pairs(epoch)[static_cast<std::size_t>(number)];
+  return std::min(std::int64_t{pair.a_count} + pair.b_count + 3, options_.pairs.max_seq_length);
+}
+
+PretrainingExample PretrainingText::example(std::int64_t epoch, std::int64_t number) {
+  const SegmentPair& pair = pairs(epoch)[static_cast<std::size_t>(number)];
+  const std::uint64_t key = mix(mix(options_.seed, hash_name("masking")), static_cast<std::uint64_t>(epoch));
+  Random random(mix(key, static_cast<std::uint64_t>(number)));
+  Segment a{pair.a_begin, pair.a_begin + pair.a_count}, b{pair.b_begin, pair.b_begin + pair.b_count};
+  truncate(a, b, static_cast<std::uint64_t>(options_.pairs.max_seq_length - 3), random);
+
+  PretrainingExample example;
+  const auto append = [&](std::int32_t id, std::int32_t type) {
+    example.token_ids.push_back(id);
+    example.token_types.push_back(type);
+  };
+  append(vocabulary_.cls, 0);
+  for (std::uint64_t i = a.begin; i < a.end; ++i) append(corpus_.ids[i], 0);
+  append(vocabulary_.sep, 0);
+  for (std::uint64_t i = b.begin; i < b.end; ++i) append(corpus_.ids[i], 1);
+  append(vocabulary_.sep, 1);
+  mask_tokens(example, options_.masking, vocabulary_, random);
+  example.next_sentence_label = pair.random_next ? 1 : 0;
+  return example;
+}
+
+std::size_t PretrainingText::bytes() const { return corpus_.bytes() + pairs_.capacity() * sizeof(SegmentPair); }
+
+}  // namespace bertrand::data

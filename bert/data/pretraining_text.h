@@ -1,0 +1,46 @@
+// Pre-training examples from plain text, drawn anew in every epoch: which sentences make a pair, whether the second is
+// a random one, and what is masked are functions of (seed, epoch, document or example) alone.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "bert/data/pretraining_examples.h"
+#include "bert/data/pretraining_text_corpus.h"
+#include "bert/data/pretraining_text_masks.h"
+#include "bert/data/pretraining_text_pairs.h"
+
+namespace bertrand::data {
+
+struct PretrainingTextOptions {
+  PairOptions pairs;
+  MaskingOptions masking;
+  std::uint64_t seed = 42;
+  int threads = 1;  ///< for tokenising; the result does not depend on it
+};
+
+class PretrainingText : public PretrainingExamples {
+ public:
+  /// Tokenises the files. Throws as read_corpus does.
+  PretrainingText(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer,
+                  const PretrainingTextOptions& options);
+
+  std::int64_t examples(std::int64_t epoch) override;
+  PretrainingExample example(std::int64_t epoch, std::int64_t number) override;
+  std::int64_t tokens(std::int64_t epoch, std::int64_t number) override;
+  std::int64_t longest() const override { return options_.pairs.max_seq_length; }
+  std::size_t bytes() const override;
+
+  const Corpus& corpus() const { return corpus_; }
+
+ private:
+  const std::vector<SegmentPair>& pairs(std::int64_t epoch);
+
+  PretrainingTextOptions options_;
+  MaskingVocabulary vocabulary_;
+  Corpus corpus_;
+  std::int64_t epoch_ = -1;  // whose pairs are drawn
+  std::vector<SegmentPair> pairs_;
+};
+
+}  // namespace bertrand::data

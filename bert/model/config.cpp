@@ -1,0 +1,220 @@
+#include "bert/model/config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+namespace bertrand::bert {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Preset {
+  std::string_view name;
+  Dim layers, hidden;
+};
+constexpr Preset kPresets[] = {{"tiny", 2, 128}, {"mini", 4, 256}, {"small", 4, 512}, {"medium", 8, 512}, {"base", 12, 768}, {"large", 24, 1024}};
+
+/// Reads typed values of one file and says what was wrong with them.
+class Reader {
+ public:
+  Reader(const Json& json, std::string file) : json_(json), file_(std::move(file)) {}
+
+  void whole(const char* key, Dim& value, Dim least, Dim most) {
+    const Json* j = find(key);
+    if (!j) return;
+    if (!j->is_number_integer() || j->get<Dim>() < least || j->get<Dim>() > most)
+      fail(Failure::model, "{}: {}: expected an integer in [{}, {}], got {}", file_, key, least, most, j->dump());
+    value = j->get<Dim>();
+  }
+  void real(const char* key, double& value, double least, double most) {
+    const Json* j = find(key);
+    if (!j || j->is_null()) return;
+    if (!j->is_number() || !(j->get<double>() >= least && j->get<double>() <= most))
+      fail(Failure::model, "{}: {}: expected a number in [{}, {}], got {}", file_, key, least, most, j->dump());
+    value = j->get<double>();
+  }
+  void text(const char* key, std::string& value) {
+    const Json* j = find(key);
+    if (!j || j->is_null()) return;
+    if (!j->is_string()) fail(Failure::model, "{}: {}: expected a string, got {}", file_, key, j->dump());
+    value = j->get<std::string>();
+  }
+  const Json* find(const char* key) {
+    used_.push_back(key);
+    const auto it = json_.find(key);
+    return it == json_.end() ? nullptr : &*it;
+  }
+  const std::vector<std::string>& used() const { return used_; }
+  const std::string& file() const { return file_; }
+
+ private:
+  const Json& json_;
+  std::string file_;
+  std::vector<std::string> used_;
+};
+
+HiddenActivation activation_of(const std::string& file, const std::string& name) {
+  if (name == "gelu") return HiddenActivation::gelu;
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return HiddenActivation::gelu_new;
+  if (name == "relu") return HiddenActivation::relu;
+  fail(Failure::model, "{}: hidden_act: expected gelu, gelu_new, gelu_pytorch_tanh or relu, got \"{}\"", file, name);
+}
+const char* name_of_activation(HiddenActivation activation) {
+  switch (activation) {
+    case HiddenActivation::gelu: return "gelu";
+    case HiddenActivation::gelu_new: return "gelu_new";
+    case HiddenActivation::relu: break;
+  }
+  return "relu";
+}
+
+/// id2label maps "0", "1", … to names; every number must be there.
+std::vector<std::string> labels_of(Reader& reader) {
+  const Json* map = reader.find("id2label");
+  reader.find("label2id");
+  if (!map || map->is_null()) return {};
+  if (!map->is_object()) fail(Failure::model, "{}: id2label: expected an object, got {}", reader.file(), map->dump());
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < map->size(); ++i) {
+    const auto it = map->find(std::to_string(i));
+    if (it == map->end() || !it->is_string())
+      fail(Failure::model, "{}: id2label: expected a name for each of \"0\" to \"{}\", got none for \"{}\"", reader.file(), map->size() - 1, i);
+    labels.push_back(it->get<std::string>());
+  }
+  return labels;
+}
+
+void check_shape(const Config& c, const std::string& file) {
+  if (c.hidden_size % c.num_attention_heads != 0)
+    fail(Failure::model, "{}: hidden_size: expected a multiple of num_attention_heads ({}), got {}", file, c.num_attention_heads, c.hidden_size);
+}
+
+/// Keys that other programs write into a configuration and a user may carry over without harm.
+bool is_known_elsewhere(const std::string& key) {
+  static const char* const kKnown[] = {"model_type", "pad_token_id", "position_embedding_type", "use_cache", "transformers_version", "torch_dtype",
+                                       "dtype", "gradient_checkpointing", "directionality", "tie_word_embeddings", "is_decoder",
+                                       "add_cross_attention", "bos_token_id", "eos_token_id", "num_labels"};
+  return key.starts_with("pooler_") || key.starts_with("_") || std::find(std::begin(kKnown), std::end(kKnown), key) != std::end(kKnown);
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j)
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])}));
+  }
+  return row[b.size()];
+}
+
+void refuse_unknown(const Reader& reader, const std::string& key) {
+  const auto nearest = std::min_element(reader.used().begin(), reader.used().end(),
+                                        [&](const auto& a, const auto& b) { return edit_distance(a, key) < edit_distance(b, key); });
+  fail(Failure::usage, "{}: unknown key \"{}\"; did you mean \"{}\"?", reader.file(), key, *nearest);
+}
+
+}  // namespace
+
+bool Config::is_preset(std::string_view name) {
+  return std::any_of(std::begin(kPresets), std::end(kPresets), [&](const Preset& p) { return p.name == name; });
+}
+
+Config Config::preset(std::string_view name) {
+  for (const Preset& p : kPresets)
+    if (p.name == name) {
+      Config c;
+      c.num_hidden_layers = p.layers;
+      c.hidden_size = p.hidden;
+      c.num_attention_heads = p.hidden / 64;
+      c.intermediate_size = 4 * p.hidden;
+      return c;
+    }
+  fail(Failure::usage, "--config: expected tiny, mini, small, medium, base, large or a .json file, got \"{}\"", name);
+}
+
+Config Config::read(const std::filesystem::path& file, UnknownKeys unknown) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) fail(Failure::model, "{}: expected a model configuration, got no readable file", file.string());
+  std::ostringstream text;
+  text << in.rdbuf();
+  return parse(text.str(), file.string(), unknown);
+}
+
+Config Config::parse(std::string_view text, const std::string& file, UnknownKeys unknown) {
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::parse_error& e) {
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(e.byte, text.size())), '\n');
+    fail(Failure::model, "{}:{}: expected JSON, got a syntax error at byte {}", file, line, e.byte);
+  }
+  if (!json.is_object()) fail(Failure::model, "{}: expected a JSON object", file);
+
+  constexpr Dim kMost = 1 << 24;
+  Config c;
+  Reader r(json, file);
+  r.whole("vocab_size", c.vocab_size, 1, kMost);
+  r.whole("hidden_size", c.hidden_size, 1, 1 << 16);
+  r.whole("num_hidden_layers", c.num_hidden_layers, 0, 1024);
+  r.whole("num_attention_heads", c.num_attention_heads, 1, 1024);
+  r.whole("intermediate_size", c.intermediate_size, 1, 1 << 18);
+  r.whole("max_position_embeddings", c.max_position_embeddings, 1, 1 << 20);
+  c.type_vocab_size = 16;  // Google's default where a file leaves it out
+  r.whole("type_vocab_size", c.type_vocab_size, 1, 1 << 16);
+  r.real("hidden_dropout_prob", c.hidden_dropout_prob, 0, 0.999);
+  r.real("attention_probs_dropout_prob", c.attention_probs_dropout_prob, 0, 0.999);
+  r.real("classifier_dropout", c.classifier_dropout, 0, 0.999);
+  r.real("initializer_range", c.initializer_range, 0, 10);
+  r.real("layer_norm_eps", c.layer_norm_eps, 0, 1);
+  std::string activation = name_of_activation(c.hidden_act);
+  r.text("hidden_act", activation);
+  c.hidden_act = activation_of(file, activation);
+  r.text("problem_type", c.problem_type);
+  c.labels = labels_of(r);
+  if (const Json* names = r.find("architectures"); names && names->is_array())
+    for (const Json& name : *names)
+      if (name.is_string()) c.architectures.push_back(name.get<std::string>());
+  for (const auto& [key, value] : json.items()) {
+    if (std::find(r.used().begin(), r.used().end(), key) != r.used().end()) continue;
+    if (unknown == UnknownKeys::refuse && !is_known_elsewhere(key)) refuse_unknown(r, key);
+    c.others[key] = value;
+  }
+  check_shape(c, file);
+  return c;
+}
+
+std::string Config::text() const {
+  Json j;
+  j["architectures"] = architectures;
+  j["model_type"] = "bert";
+  j["vocab_size"] = vocab_size;
+  j["hidden_size"] = hidden_size;
+  j["num_hidden_layers"] = num_hidden_layers;
+  j["num_attention_heads"] = num_attention_heads;
+  j["intermediate_size"] = intermediate_size;
+  j["hidden_act"] = name_of_activation(hidden_act);
+  j["hidden_dropout_prob"] = hidden_dropout_prob;
+  j["attention_probs_dropout_prob"] = attention_probs_dropout_prob;
+  j["classifier_dropout"] = classifier_dropout < 0 ? Json(nullptr) : Json(classifier_dropout);
+  j["max_position_embeddings"] = max_position_embeddings;
+  j["type_vocab_size"] = type_vocab_size;
+  j["initializer_range"] = initializer_range;
+  j["layer_norm_eps"] = layer_norm_eps;
+  j["pad_token_id"] = 0;
+  if (!labels.empty()) {
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      j["id2label"][std::to_string(i)] = labels[i];
+      j["label2id"][labels[i]] = i;
+    }
+  }
+  if (!problem_type.empty()) j["problem_type"] = problem_type;
+  for (const auto& [key, value] : others.items()) j[key] = value;
+  return j.dump(2) + "\n";
+}
+
+}  // namespace bertrand::bert

@@ -32,6 +32,7 @@ struct Plan {
   double epochs = 0;
   double tokens_per_example = 0;
   std::int64_t parameters = 0;
+  DType precision = DType::f32;
   optim::ScheduleOptions schedule;
   MemoryPlan memory;
 

@@ -27,6 +27,8 @@ class PretrainingExamples {
   virtual PretrainingExample example(std::int64_t epoch, std::int64_t number) = 0;
   /// Its number of tokens, without making it.
   virtual std::int64_t tokens(std::int64_t epoch, std::int64_t number) = 0;
+  /// How many of them are masked, at most.
+  virtual std::int64_t masked(std::int64_t epoch, std::int64_t number) = 0;
   /// The most tokens any example can have.
   virtual std::int64_t longest() const = 0;
   /// The memory this takes.

@@ -28,6 +28,9 @@ class PretrainingText : public PretrainingExamples {
   std::int64_t examples(std::int64_t epoch) override;
   PretrainingExample example(std::int64_t epoch, std::int64_t number) override;
   std::int64_t tokens(std::int64_t epoch, std::int64_t number) override;
+  std::int64_t masked(std::int64_t epoch, std::int64_t number) override {
+    return predictions(tokens(epoch, number), options_.masking);
+  }
   std::int64_t longest() const override { return options_.pairs.max_seq_length; }
   std::size_t bytes() const override;
 

@@ -1,0 +1,118 @@
+#include "apps/training/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "apps/training/accumulator.h"
+#include "tensor/random.h"
+
+namespace bertrand::training {
+
+namespace {
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Steps of `epochs`, the last of which may be a part of one.
+std::int64_t steps_of(double epochs, std::int64_t batch_size, Objective& objective) {
+  const auto whole = static_cast<std::int64_t>(epochs);
+  std::int64_t steps = 0;
+  for (std::int64_t epoch = 0; epoch < whole; ++epoch) steps += divide_up(objective.examples(epoch), batch_size);
+  if (const double part = epochs - static_cast<double>(whole); part > 0)
+    steps += static_cast<std::int64_t>(
+        std::ceil(part * static_cast<double>(divide_up(objective.examples(whole), batch_size)) - 1e-9));
+  return std::max<std::int64_t>(steps, 1);
+}
+
+std::int64_t count_parameters(nn::Module& model) {
+  std::int64_t count = 0;
+  for (const auto& [path, parameter] : model.parameters()) count += parameter->initial().shape.elements();
+  return count;
+}
+
+/// The most that any micro-batch of the first epoch takes; later epochs only shuffle the same lengths.
+std::size_t largest_activations(const Settings& settings, const Plan& plan, Objective& objective) {
+  const std::vector<std::int64_t> order = epoch_order(settings, 0, plan.examples_per_epoch);
+  const auto end = static_cast<std::size_t>(std::min(plan.examples_per_epoch, plan.total_steps * plan.batch_size));
+  std::size_t largest = 0;
+  for (std::size_t step = 0; step < end; step += static_cast<std::size_t>(plan.batch_size)) {
+    const std::size_t step_end = std::min(end, step + static_cast<std::size_t>(plan.batch_size));
+    for (std::size_t first = step; first < step_end; first += static_cast<std::size_t>(plan.micro_batch_size)) {
+      const std::size_t last = std::min(step_end, first + static_cast<std::size_t>(plan.micro_batch_size));
+      const auto at = [&](std::size_t i) { return order.begin() + static_cast<std::ptrdiff_t>(i); };
+      largest = std::max(largest, objective.activation_bytes({.epoch = 0, .numbers = {at(first), at(last)}}));
+    }
+  }
+  return largest;
+}
+
+MemoryPlan plan_memory(const Settings& settings, const Plan& plan, Objective& objective) {
+  const auto flat = static_cast<std::size_t>(plan.parameters) * size_of(settings.precision);
+  return {.parameters = flat,
+          .gradients = flat,
+          .moments = 2 * flat,
+          .accumulation = flat * static_cast<std::size_t>(GradientAccumulator::buffers(plan.micro_batches)),
+          .activations = largest_activations(settings, plan, objective),
+          .data = objective.data_bytes()};
+}
+
+std::string mebibytes(std::size_t bytes) { return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20)); }
+
+}  // namespace
+
+std::vector<std::int64_t> epoch_order(const Settings& settings, std::int64_t epoch, std::int64_t examples) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(examples));
+  std::iota(order.begin(), order.end(), 0);
+  if (settings.shuffle)
+    Random(mix(mix(settings.seed, hash_name("order of examples")), static_cast<std::uint64_t>(epoch))).shuffle(order);
+  return order;
+}
+
+Plan make_plan(const Settings& settings, Objective& objective) {
+  Plan plan{.batch_size = settings.batch_size, .micro_batch_size = settings.micro_batch_size};
+  plan.examples_per_epoch = objective.examples(0);
+  if (plan.examples_per_epoch == 0) fail(Failure::input, "training data: expected at least one example, got none");
+  plan.steps_per_epoch = divide_up(plan.examples_per_epoch, plan.batch_size);
+  plan.micro_batches = divide_up(std::min(plan.batch_size, plan.examples_per_epoch), plan.micro_batch_size);
+  plan.total_steps = settings.steps > 0 ? settings.steps : steps_of(settings.epochs, plan.batch_size, objective);
+  plan.epochs = settings.steps > 0 ? static_cast<double>(plan.total_steps) / static_cast<double>(plan.steps_per_epoch)
+                                   : settings.epochs;
+
+  std::int64_t tokens = 0;
+  for (std::int64_t i = 0; i < plan.examples_per_epoch; ++i) tokens += objective.tokens(0, i);
+  plan.tokens_per_example = static_cast<double>(tokens) / static_cast<double>(plan.examples_per_epoch);
+
+  plan.schedule = settings.schedule;
+  plan.schedule.total_steps = plan.total_steps;
+  if (settings.warmup_ratio >= 0)
+    plan.schedule.warmup_steps =
+        static_cast<std::int64_t>(static_cast<double>(plan.total_steps) * settings.warmup_ratio);
+  plan.parameters = count_parameters(objective.model());
+  plan.precision = settings.precision;
+  plan.memory = plan_memory(settings, plan, objective);
+  return plan;
+}
+
+std::string Plan::text() const {
+  const double tokens_per_step = tokens_per_example * static_cast<double>(std::min(batch_size, examples_per_epoch));
+  const double all_examples = epochs * static_cast<double>(examples_per_epoch);
+  std::string out = "plan\n";
+  out += fmt::format("  step        {} examples in {} micro-batch{} of at most {}, about {:.0f} tokens\n", batch_size,
+                     micro_batches, micro_batches == 1 ? "" : "es", micro_batch_size, tokens_per_step);
+  out += fmt::format("  epoch       {} examples, {} step{}\n", examples_per_epoch, steps_per_epoch,
+                     steps_per_epoch == 1 ? "" : "s");
+  out += fmt::format("  run         {} step{} = {:.4g} epoch{}, about {:.0f} examples, {:.0f} tokens\n", total_steps,
+                     total_steps == 1 ? "" : "s", epochs, epochs == 1 ? "" : "s", all_examples,
+                     all_examples * tokens_per_example);
+  out += fmt::format("  rate        up to {:g} after {} step{} of warm-up\n", schedule.learning_rate,
+                     schedule.warmup_steps, schedule.warmup_steps == 1 ? "" : "s");
+  out += fmt::format("  parameters  {} in {}\n", parameters, name_of(precision));
+  out += fmt::format(
+      "  memory      {} predicted: parameters {}, gradients {}, optimizer {}, accumulation {}, activations {}; and "
+      "examples {}\n",
+      mebibytes(memory.total()), mebibytes(memory.parameters), mebibytes(memory.gradients), mebibytes(memory.moments),
+      mebibytes(memory.accumulation), mebibytes(memory.activations), mebibytes(memory.data));
+  return out;
+}
+
+}  // namespace bertrand::training

@@ -1,0 +1,142 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "bert/data/pretraining_text_masks.h"
+#include "bert/data/pretraining_text_pairs.h"
+
+using namespace bertrand;
+using namespace bertrand::data;
+
+namespace {
+
+/// Documents with the given sentence lengths.
+Documents documents_of(const std::vector<std::vector<std::uint64_t>>& lengths) {
+  Documents documents{.sentences = {0}, .documents = {0}};
+  for (const auto& document : lengths) {
+    for (const std::uint64_t length : document) documents.sentences.push_back(documents.sentences.back() + length);
+    documents.documents.push_back(documents.sentences.size() - 1);
+  }
+  return documents;
+}
+
+std::size_t document_of(const Documents& documents, std::uint64_t token) {
+  for (std::size_t d = 0; d < documents.count(); ++d)
+    if (token < documents.sentences[documents.documents[d + 1]]) return d;
+  return documents.count();
+}
+
+PretrainingExample example_of(std::int32_t tokens) {
+  PretrainingExample example;
+  example.token_ids.push_back(1);
+  for (std::int32_t i = 1; i < tokens - 1; ++i) example.token_ids.push_back(10 + i % 50);
+  example.token_ids.push_back(2);
+  return example;
+}
+
+MaskingVocabulary vocabulary_of(std::int32_t size) {
+  MaskingVocabulary vocabulary{.cls = 1, .sep = 2, .mask = 3, .size = size, .continues_word = {}};
+  for (std::int32_t id = 0; id < size; ++id) vocabulary.continues_word.push_back(id >= 10 && id % 3 == 0);
+  return vocabulary;
+}
+
+}  // namespace
+
+TEST_CASE("pairs use every sentence of a document as A or true B, in order and without overlap") {
+  const Documents documents = documents_of({{7, 3, 12, 5, 9, 4, 30, 2}, {4, 4, 4}, {11}});
+  for (std::uint64_t key = 0; key < 200; ++key) {
+    std::uint64_t next = 0;  // first token of document 0 not used yet
+    for (const SegmentPair& pair : draw_pairs(documents, 0, {.max_seq_length = 32}, key)) {
+      CHECK(pair.a_begin == next);
+      CHECK(pair.a_count > 0);
+      CHECK(pair.b_count > 0);
+      next = pair.a_begin + pair.a_count;
+      if (!pair.random_next) {
+        CHECK(pair.b_begin == next);
+        next += pair.b_count;
+      } else {
+        CHECK(document_of(documents, pair.b_begin) != 0);
+      }
+    }
+    CHECK(next == documents.sentences[documents.documents[1]]);
+  }
+}
+
+TEST_CASE("about half of the pairs have a random second segment, and single sentences always do") {
+  const Documents documents = documents_of({std::vector<std::uint64_t>(2000, 10), {4, 4, 4}, {11}});
+  const auto pairs = draw_pairs(documents, 0, {.max_seq_length = 64, .short_seq_prob = 0}, 7);
+  const auto random = std::count_if(pairs.begin(), pairs.end(), [](const SegmentPair& p) { return p.random_next; });
+  CHECK(static_cast<double>(random) / static_cast<double>(pairs.size()) == doctest::Approx(0.5).epsilon(0.15));
+  for (std::uint64_t key = 0; key < 50; ++key) CHECK(draw_pairs(documents, 2, {}, key).at(0).random_next);
+}
+
+TEST_CASE("a random segment is as long as the room that A leaves, in whole sentences") {
+  const Documents documents = documents_of({{5, 5}, std::vector<std::uint64_t>(100, 10)});
+  for (std::uint64_t key = 0; key < 100; ++key)
+    for (const SegmentPair& pair : draw_pairs(documents, 0, {.max_seq_length = 64, .short_seq_prob = 0}, key))
+      if (pair.random_next) {
+        const bool reaches_the_end = pair.b_begin + pair.b_count == documents.sentences.back();
+        CHECK((reaches_the_end || pair.a_count + pair.b_count >= 61));
+        CHECK(pair.a_count + pair.b_count < 71);
+      }
+}
+
+TEST_CASE("the number of predictions is Google's: rounded half to even, at least one, at most the limit") {
+  CHECK(predictions(10, {.probability = 0.15}) == 2);  // 1.5 → 2
+  CHECK(predictions(30, {.probability = 0.15}) == 4);  // 4.5 → 4
+  CHECK(predictions(5, {.probability = 0.01}) == 1);
+  CHECK(predictions(512, {.probability = 0.15}) == 20);
+}
+
+TEST_CASE("masked positions are ascending, never [CLS] or [SEP], and keep what stood there") {
+  const MaskingVocabulary vocabulary = vocabulary_of(100);
+  for (std::uint64_t key = 0; key < 100; ++key) {
+    PretrainingExample example = example_of(100);
+    const std::vector<std::int32_t> before = example.token_ids;
+    Random random(key);
+    mask_tokens(example, {}, vocabulary, random);
+    CHECK(example.masked_positions.size() == 15);
+    CHECK(std::is_sorted(example.masked_positions.begin(), example.masked_positions.end()));
+    std::vector<std::int32_t> restored = example.token_ids;
+    for (std::size_t i = 0; i < example.masked_positions.size(); ++i) {
+      CHECK(example.masked_positions[i] > 0);
+      CHECK(example.masked_positions[i] < 99);
+      restored[static_cast<std::size_t>(example.masked_positions[i])] = example.masked_ids[i];
+    }
+    CHECK(restored == before);
+  }
+}
+
+TEST_CASE("of the masked tokens 80 % become [MASK], 10 % a random id and 10 % stay") {
+  const MaskingVocabulary vocabulary = vocabulary_of(30000);
+  int masks = 0, stay = 0, all = 0;
+  for (std::uint64_t key = 0; key < 2000; ++key) {
+    PretrainingExample example = example_of(100);
+    Random random(key);
+    mask_tokens(example, {}, vocabulary, random);
+    for (std::size_t i = 0; i < example.masked_positions.size(); ++i, ++all) {
+      const std::int32_t id = example.token_ids[static_cast<std::size_t>(example.masked_positions[i])];
+      masks += id == 3;
+      stay += id == example.masked_ids[i];
+    }
+  }
+  CHECK(masks / static_cast<double>(all) == doctest::Approx(0.8).epsilon(0.02));
+  CHECK(stay / static_cast<double>(all) == doctest::Approx(0.1).epsilon(0.1));
+}
+
+TEST_CASE("whole-word masking hides all pieces of a word or none") {
+  const MaskingVocabulary vocabulary = vocabulary_of(100);
+  for (std::uint64_t key = 0; key < 200; ++key) {
+    PretrainingExample example = example_of(100);
+    const std::vector<std::int32_t> before = example.token_ids;
+    Random random(key);
+    mask_tokens(example, {.whole_words = true}, vocabulary, random);
+    CHECK(example.masked_positions.size() <= 15);
+    const std::set<std::int32_t> masked(example.masked_positions.begin(), example.masked_positions.end());
+    for (std::int32_t i = 2; i < 99; ++i)
+      if (vocabulary.continues_word[static_cast<std::size_t>(before[static_cast<std::size_t>(i)])])
+        CHECK(masked.contains(i) == masked.contains(i - 1));
+  }
+}

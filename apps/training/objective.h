@@ -39,7 +39,8 @@ class Objective {
   virtual nn::Module& model() = 0;
   /// How many examples this epoch (from 0) has; they are numbered from 0 in file order.
   virtual std::int64_t examples(std::int64_t epoch) = 0;
-  /// Host work of a step, before any of its losses: masks, and counts what the losses are divided by. Returns its tokens.
+  /// Host work of a step, before any of its losses: masks, and counts what the losses are divided by. Returns its
+  /// tokens.
   virtual std::int64_t begin_step(const StepExamples& step) = 0;
   /// The loss of examples [first, first + count) of the step begun last: one micro-batch. Dropout draws from `key`.
   virtual std::vector<LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) = 0;
@@ -53,7 +54,7 @@ class Objective {
   virtual void write_model(const nn::ParameterSet& parameters, const std::filesystem::path& directory) const = 0;
 
   /// Bytes that forward and backward of one micro-batch of these examples take at their peak, besides the parameters.
-  virtual std::size_t activation_bytes(const StepExamples& micro_batch) const = 0;
+  virtual std::size_t activation_bytes(const StepExamples& micro_batch, DType precision) const = 0;
   /// Bytes of the examples themselves, held in memory for the whole run.
   virtual std::size_t data_bytes() const = 0;
   /// Tokens of one example.

@@ -40,7 +40,8 @@ std::size_t largest_activations(const Settings& settings, const Plan& plan, Obje
     for (std::size_t first = step; first < step_end; first += static_cast<std::size_t>(plan.micro_batch_size)) {
       const std::size_t last = std::min(step_end, first + static_cast<std::size_t>(plan.micro_batch_size));
       const auto at = [&](std::size_t i) { return order.begin() + static_cast<std::ptrdiff_t>(i); };
-      largest = std::max(largest, objective.activation_bytes({.epoch = 0, .numbers = {at(first), at(last)}}));
+      largest = std::max(
+          largest, objective.activation_bytes({.epoch = 0, .numbers = {at(first), at(last)}}, settings.precision));
     }
   }
   return largest;

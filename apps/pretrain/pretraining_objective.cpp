@@ -1,0 +1,122 @@
+#include "apps/pretrain/pretraining_objective.h"
+
+#include <algorithm>
+#include <span>
+
+#include "apps/training/activation_memory.h"
+
+namespace bertrand {
+
+namespace {
+
+/// A micro-batch as the model takes it.
+struct Packed {
+  bert::PackedBatch batch;
+  bert::ForPretraining::Targets targets;
+};
+
+/// `numbers` name the examples; `masked_count` and `sequence_count` are those that the losses are divided by.
+Packed pack(std::span<const data::PretrainingExample> examples, std::span<const std::int64_t> numbers,
+            const bert::Config& config, Backend& backend) {
+  std::vector<bert::Sequence> sequences;
+  std::vector<std::int32_t> masked_rows, masked_labels, next_sentence;
+  std::int32_t first_row = 0;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const data::PretrainingExample& e = examples[i];
+    sequences.push_back({e.token_ids, e.token_types, static_cast<std::uint64_t>(numbers[i])});
+    for (const std::int32_t position : e.masked_positions) masked_rows.push_back(first_row + position);
+    masked_labels.insert(masked_labels.end(), e.masked_ids.begin(), e.masked_ids.end());
+    next_sentence.push_back(e.next_sentence_label);
+    first_row += static_cast<std::int32_t>(e.token_ids.size());
+  }
+  bert::check_sequences(sequences, config);
+  const auto masked = static_cast<Dim>(masked_rows.size()), count = static_cast<Dim>(examples.size());
+  return {.batch = bert::pack(sequences, backend),
+          .targets = {.masked_rows = ops::from_host(masked_rows, {masked}, backend),
+                      .masked_labels = ops::from_host(masked_labels, {masked}, backend),
+                      .next_sentence = ops::from_host(next_sentence, {count}, backend),
+                      .masked_count = static_cast<double>(masked),
+                      .sequence_count = static_cast<double>(count)}};
+}
+
+/// How many rows have their largest logit at the label.
+std::int64_t count_right(const Variable& logits, const Tensor& labels) {
+  const auto guesses = ops::to_host<std::int32_t>(ops::argmax(logits.value()));
+  const auto truth = ops::to_host<std::int32_t>(labels);
+  std::int64_t right = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) right += guesses[i] == truth[i];
+  return right;
+}
+
+}  // namespace
+
+PretrainingObjective::PretrainingObjective(const bert::Config& config, const Inputs& inputs, Backend& backend)
+    : config_(config), inputs_(inputs), backend_(backend), model_(config) {}
+
+std::int64_t PretrainingObjective::begin_step(const training::StepExamples& step) {
+  numbers_ = step.numbers;
+  examples_.clear();
+  masked_count_ = 0;
+  std::int64_t tokens = 0;
+  for (const std::int64_t number : step.numbers) {
+    examples_.push_back(inputs_.training.example(step.epoch, number));
+    masked_count_ += static_cast<std::int64_t>(examples_.back().masked_positions.size());
+    tokens += static_cast<std::int64_t>(examples_.back().token_ids.size());
+  }
+  return tokens;
+}
+
+std::vector<training::LossPart> PretrainingObjective::loss(std::int64_t first, std::int64_t count, std::uint64_t key) {
+  const auto begin = static_cast<std::size_t>(first), size = static_cast<std::size_t>(count);
+  Packed packed =
+      pack(std::span(examples_).subspan(begin, size), std::span(numbers_).subspan(begin, size), config_, backend_);
+  packed.targets.masked_count = static_cast<double>(masked_count_);
+  packed.targets.sequence_count = static_cast<double>(examples_.size());
+  const auto result =
+      model_(packed.batch, packed.targets, packed.batch.randomness(key), bert::ForPretraining::Keep::losses);
+  return {{"masked_lm_loss", result.masked_lm_loss}, {"next_sentence_loss", result.next_sentence_loss}};
+}
+
+training::Metrics PretrainingObjective::evaluate() {
+  if (!inputs_.evaluation) return {};
+  data::PretrainingExamples& held_out = *inputs_.evaluation;
+  const std::int64_t count = held_out.examples(0);
+  double masked_loss = 0, next_loss = 0, masked = 0, masked_right = 0, next_right = 0;
+  for (std::int64_t first = 0; first < count; first += inputs_.evaluation_batch) {
+    std::vector<data::PretrainingExample> examples;
+    std::vector<std::int64_t> numbers;
+    for (std::int64_t i = first; i < std::min(count, first + inputs_.evaluation_batch); ++i) {
+      examples.push_back(held_out.example(0, i));
+      numbers.push_back(i);
+    }
+    const Packed packed = pack(examples, numbers, config_, backend_);
+    const auto result = model_(packed.batch, packed.targets, nn::Randomness{}, bert::ForPretraining::Keep::logits);
+    masked_loss += ops::item(result.masked_lm_loss.value()) * packed.targets.masked_count;
+    next_loss += ops::item(result.next_sentence_loss.value()) * packed.targets.sequence_count;
+    masked += packed.targets.masked_count;
+    masked_right += static_cast<double>(count_right(result.masked_lm_logits, packed.targets.masked_labels));
+    next_right += static_cast<double>(count_right(result.next_sentence_logits, packed.targets.next_sentence));
+  }
+  const auto sequences = static_cast<double>(count);
+  return {{"eval_loss", masked_loss / masked + next_loss / sequences},
+          {"eval_masked_lm_loss", masked_loss / masked},
+          {"eval_masked_lm_accuracy", masked_right / masked},
+          {"eval_next_sentence_loss", next_loss / sequences},
+          {"eval_next_sentence_accuracy", next_right / sequences}};
+}
+
+std::size_t PretrainingObjective::activation_bytes(const training::StepExamples& micro_batch, DType precision) const {
+  training::BatchExtent extent{.sequences = static_cast<Dim>(micro_batch.numbers.size()),
+                               .head_width = config_.vocab_size};
+  for (const std::int64_t number : micro_batch.numbers) {
+    extent.tokens += inputs_.training.tokens(micro_batch.epoch, number);
+    extent.head_rows += inputs_.training.masked(micro_batch.epoch, number);
+  }
+  return training::activation_bytes(config_, extent, precision);
+}
+
+std::size_t PretrainingObjective::data_bytes() const {
+  return inputs_.training.bytes() + (inputs_.evaluation ? inputs_.evaluation->bytes() : 0);
+}
+
+}  // namespace bertrand

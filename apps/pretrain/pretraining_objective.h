@@ -1,0 +1,43 @@
+// Masked language model and next sentence prediction (Devlin et al. 2018) as something to train.
+#pragma once
+#include <vector>
+
+#include "apps/training/objective.h"
+#include "bert/data/pretraining_examples.h"
+#include "bert/model/heads.h"
+
+namespace bertrand {
+
+class PretrainingObjective : public training::Objective {
+ public:
+  struct Inputs {
+    data::PretrainingExamples& training;
+    data::PretrainingExamples* evaluation = nullptr;  ///< held out, or null
+    std::int64_t evaluation_batch = 32;               ///< examples evaluated at once
+  };
+  PretrainingObjective(const bert::Config& config, const Inputs& inputs, Backend& backend);
+
+  nn::Module& model() override { return model_; }
+  std::int64_t examples(std::int64_t epoch) override { return inputs_.training.examples(epoch); }
+  std::int64_t begin_step(const training::StepExamples& step) override;
+  std::vector<training::LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) override;
+  training::Metrics evaluate() override;
+  std::optional<double> score(const training::Metrics&) const override { return std::nullopt; }
+  void write_model(const nn::ParameterSet& parameters, const std::filesystem::path& directory) const override;
+  std::size_t activation_bytes(const training::StepExamples& micro_batch, DType precision) const override;
+  std::size_t data_bytes() const override;
+  std::int64_t tokens(std::int64_t epoch, std::int64_t example) const override {
+    return inputs_.training.tokens(epoch, example);
+  }
+
+ private:
+  const bert::Config config_;
+  const Inputs inputs_;
+  Backend& backend_;
+  bert::ForPretraining model_;
+  std::vector<std::int64_t> numbers_;               // of the step's examples
+  std::vector<data::PretrainingExample> examples_;  // of the step
+  std::int64_t masked_count_ = 0;                   // in the step
+};
+
+}  // namespace bertrand

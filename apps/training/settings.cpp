@@ -1,0 +1,163 @@
+#include "apps/training/settings.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "apps/training/flags.h"
+
+namespace bertrand::training {
+
+namespace {
+
+constexpr std::int64_t kMany = std::int64_t{1} << 40;
+
+const Choices<optim::Method>& optimizers() {
+  static const Choices<optim::Method> choices{{"adamw", optim::Method::adamw},
+                                              {"adamw-google", optim::Method::adamw_google},
+                                              {"lamb", optim::Method::lamb},
+                                              {"lamb-decayed", optim::Method::lamb_decayed}};
+  return choices;
+}
+
+const Choices<optim::Schedule>& schedules() {
+  static const Choices<optim::Schedule> choices{{"google", optim::Schedule::google},
+                                                {"linear", optim::Schedule::linear},
+                                                {"polynomial", optim::Schedule::polynomial},
+                                                {"constant", optim::Schedule::constant}};
+  return choices;
+}
+
+const Choices<DType>& precisions() {
+  static const Choices<DType> choices{
+      {"f32", DType::f32}, {"bf16", DType::bf16}, {"f16", DType::f16}, {"f64", DType::f64}};
+  return choices;
+}
+
+template <class T>
+std::string name_in(const Choices<T>& choices, T value) {
+  for (const auto& [name, choice] : choices)
+    if (choice == value) return name;
+  return "?";
+}
+
+void add_run_flags(CLI::App& app, Settings& s) {
+  app.add_option("--output", s.output, "run directory; refused if it holds a run, unless --resume or --overwrite");
+  app.add_flag("--resume", s.resume, "go on from the newest checkpoint in --output that verifies");
+  app.add_flag("--overwrite", s.overwrite, "remove the run that --output holds");
+  app.add_flag("--plan", s.plan_only, "print the plan and the predicted memory, and exit");
+  app.add_option("--profile", s.profile, "print a table per op, and write a Chrome trace to this file");
+  app.add_option("--device", s.device, "cpu, cuda, or a list: cuda:0,cuda:1 (default cpu)");
+  number_flag(app, "--replicas", s.replicas, {1, 1024}, "replicas on each device named");
+  number_flag(app, "--threads", s.threads, {1, 4096}, "cores used in all; does not change the result",
+              "every core this process may use");
+  app.add_option("--cpu-kernels", s.cpu_kernels,
+                 "auto, x86-64-v3 or x86-64-v4: the kernel set; does not change the result (default auto)");
+  choice_flag(app, "--precision", s.precision, precisions(), "type of parameters and activations");
+}
+
+void add_length_flags(CLI::App& app, Settings& s) {
+  number_flag(app, "--batch-size", s.batch_size, {1, 1 << 24}, "examples per optimizer step, over all replicas");
+  number_flag(app, "--micro-batch-size", s.micro_batch_size, {1, 1 << 24},
+              "examples whose gradient is computed at once; with --batch-size it decides result and memory",
+              "the batch size, at most 32");
+  const std::string epochs = s.epochs > 0 ? fmt::format("{:g}", s.epochs) : "none: --steps or --epochs is needed";
+  auto* by_steps = number_flag(app, "--steps", s.steps, {1, kMany}, "length in optimizer steps", "as --epochs");
+  auto* by_epochs = number_flag(app, "--epochs", s.epochs, {1e-6, 1e9}, "length in passes over the data", epochs);
+  by_steps->excludes(by_epochs);
+  number_flag(app, "--max-seq-length", s.max_seq_length, {5, 1 << 20}, "tokens of an example; longer input is cut");
+  number_flag(app, "--seed", s.seed, {0, std::numeric_limits<std::uint64_t>::max()}, "of every random choice");
+  app.add_flag("--shuffle,!--no-shuffle", s.shuffle,
+               "draw a new order of the examples every epoch (default); --no-shuffle: file order");
+}
+
+void add_optimizer_flags(CLI::App& app, Settings& s) {
+  choice_flag(app, "--optimizer", s.optimizer.method, optimizers(), "how parameters move");
+  number_flag(app, "--learning-rate", s.schedule.learning_rate, {0.0, 1e6}, "highest rate of the schedule");
+  number_flag(app, "--weight-decay", s.optimizer.weight_decay, {0.0, 1e6}, "decoupled; none on biases and LayerNorm");
+  number_flag(app, "--adam-beta1", s.optimizer.beta1, {0.0, 0.9999999}, "decay of the first moment");
+  number_flag(app, "--adam-beta2", s.optimizer.beta2, {0.0, 0.9999999}, "decay of the second moment");
+  number_flag(app, "--adam-epsilon", s.optimizer.epsilon, {1e-30, 1.0}, "added to the root of the second moment",
+              "1e-06, for adamw 1e-08");
+  number_flag(app, "--clip-norm", s.optimizer.clip_norm, {0.0, 1e30},
+              "largest norm of all gradients together; 0 is off");
+  choice_flag(app, "--schedule", s.schedule.schedule, schedules(), "of the learning rate, all with warm-up");
+  auto* steps = number_flag(app, "--warmup-steps", s.schedule.warmup_steps, {0, kMany}, "steps of linear warm-up",
+                            s.warmup_ratio < 0 ? "0" : "as --warmup-ratio");
+  auto* ratio = number_flag(app, "--warmup-ratio", s.warmup_ratio, {0.0, 1.0}, "warm-up as a share of all steps",
+                            s.warmup_ratio < 0 ? "as --warmup-steps" : "");
+  steps->excludes(ratio);
+}
+
+void add_interval_flags(CLI::App& app, Settings& s) {
+  number_flag(app, "--log-every", s.log_every, {1, kMany}, "steps between lines of metrics");
+  number_flag(app, "--eval-every", s.eval_every, {1, kMany}, "steps between evaluations", "the end of every epoch");
+  number_flag(app, "--save-every", s.save_every, {1, kMany}, "steps between checkpoints");
+  number_flag(app, "--keep", s.keep, {1, 1 << 20}, "checkpoints kept; older ones are removed");
+}
+
+}  // namespace
+
+Settings pretraining_defaults() {
+  Settings settings;
+  settings.optimizer = {.method = optim::Method::adamw_google, .epsilon = -1};
+  settings.schedule = {.schedule = optim::Schedule::google, .learning_rate = 1e-4, .warmup_steps = 0};
+  return settings;
+}
+
+Settings finetuning_defaults() {
+  Settings settings;
+  settings.epochs = 3;
+  settings.optimizer = {.method = optim::Method::adamw, .epsilon = -1};
+  settings.schedule = {.schedule = optim::Schedule::linear, .learning_rate = 5e-5, .warmup_steps = -1};
+  settings.warmup_ratio = 0.1;
+  return settings;
+}
+
+void add_common_flags(CLI::App& app, Settings& settings) {
+  add_run_flags(app, settings);
+  add_length_flags(app, settings);
+  add_optimizer_flags(app, settings);
+  add_interval_flags(app, settings);
+}
+
+void complete(Settings& s) {
+  if (s.output.empty() && !s.plan_only) fail(Failure::usage, "--output: expected a directory for the run, got none");
+  if (s.resume && s.overwrite) fail(Failure::usage, "--resume, --overwrite: expected one of them, got both");
+  if (s.steps == 0 && s.epochs == 0) fail(Failure::usage, "--steps, --epochs: expected one of them, got none");
+  if (s.steps > 0) s.epochs = 0;  // --steps replaces a default number of epochs
+  if (s.schedule.warmup_steps >= 0 && s.warmup_ratio >= 0) s.warmup_ratio = -1;  // and --warmup-steps a default share
+  if (s.schedule.warmup_steps < 0) s.schedule.warmup_steps = 0;
+  if (s.micro_batch_size == 0) s.micro_batch_size = std::min<std::int64_t>(s.batch_size, 32);
+  s.micro_batch_size = std::min(s.micro_batch_size, s.batch_size);
+  if (s.optimizer.epsilon < 0) s.optimizer.epsilon = s.optimizer.method == optim::Method::adamw ? 1e-8 : 1e-6;
+  if (s.precision == DType::f16 || s.precision == DType::bf16)
+    fail(Failure::usage, "--precision: expected f32 or f64, got \"{}\"; hint: half precision needs a GPU",
+         name_of(s.precision));
+  if (s.replicas != 1)
+    fail(Failure::usage, "--replicas: expected 1, got {}; hint: this build trains one replica", s.replicas);
+}
+
+std::vector<std::pair<std::string, std::string>> Settings::decisive() const {
+  const auto text = [](const auto& value) { return fmt::format("{}", value); };
+  return {{"--precision", std::string(name_of(precision))},
+          {"--batch-size", text(batch_size)},
+          {"--micro-batch-size", text(micro_batch_size)},
+          {"--steps", text(steps)},
+          {"--epochs", text(epochs)},
+          {"--optimizer", name_in(optimizers(), optimizer.method)},
+          {"--learning-rate", text(schedule.learning_rate)},
+          {"--weight-decay", text(optimizer.weight_decay)},
+          {"--adam-beta1", text(optimizer.beta1)},
+          {"--adam-beta2", text(optimizer.beta2)},
+          {"--adam-epsilon", text(optimizer.epsilon)},
+          {"--clip-norm", text(optimizer.clip_norm)},
+          {"--schedule", name_in(schedules(), schedule.schedule)},
+          {"--warmup-steps", text(schedule.warmup_steps)},
+          {"--warmup-ratio", text(warmup_ratio)},
+          {"--max-seq-length", text(max_seq_length)},
+          {"--seed", text(seed)},
+          {"--shuffle", text(shuffle)},
+          {"--eval-every", text(eval_every)}};
+}
+
+}  // namespace bertrand::training

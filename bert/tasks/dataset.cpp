@@ -1,11 +1,10 @@
 #include "bert/tasks/dataset.h"
 
-#include <utf8proc.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
+#include "bert/text/utf8.h"
 #include "tensor/error.h"
 
 namespace bertrand::tasks {
@@ -19,14 +18,8 @@ std::string_view trimmed(std::string_view text) {
 
 /// Labels go into config.json, which must be UTF-8; texts need not be.
 bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    utf8proc_int32_t code_point = 0;
-    const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
-    const utf8proc_ssize_t used = utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(text.size()), &code_point);
-    if (used < 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(used));
-  }
-  return true;
+  std::string valid;
+  return text::drop_invalid_utf8(text, valid).count == 0;
 }
 
 /// A position of a Layout as a place in the row.

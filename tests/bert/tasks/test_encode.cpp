@@ -36,3 +36,34 @@ TEST_CASE("a length without room for the texts is refused") {
                        "--max-seq-length: expected at least 5 for pairs, got 4", Error);
   CHECK_THROWS_AS(encode_pieces({1}, std::nullopt, kSpecial, 2), Error);
 }
+
+namespace {
+
+text::Tokenizer small_tokenizer() {
+  return text::Tokenizer(
+      text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\nfish\n##es\nblue\n", "vocab"));
+}
+
+}  // namespace
+
+TEST_CASE("a dataset is tokenised into one row of tokens, and what was cut or dropped is counted") {
+  const Dataset data{.file = "d.tsv",
+                     .examples = {{.text_a = "Red fishes", .text_b = "blue", .line = 2},
+                                  {.text_a = "red red red red red", .text_b = "fi\xFFsh", .line = 3}}};
+  const EncodedDataset encoded = encode_dataset(data, small_tokenizer(), 7);
+  REQUIRE(encoded.size() == 2);
+  const auto ids = [&](std::int64_t i) { return Ids(encoded.ids(i).begin(), encoded.ids(i).end()); };
+  CHECK(ids(0) == Ids{2, 5, 6, 7, 3, 8, 3});
+  CHECK(ids(1) == Ids{2, 5, 5, 5, 3, 6, 3});
+  CHECK(encoded.first_lengths == Ids{5, 5});
+  CHECK(encoded.tokens(1) == 7);
+  CHECK(encoded.cut == 1);
+  CHECK(encoded.invalid_bytes == 1);
+  CHECK(encoded.first_invalid == "d.tsv:3");
+}
+
+TEST_CASE("a text without a single token names its line") {
+  const Dataset data{.file = "d.tsv", .examples = {{.text_a = "\xE2\x80\x8B", .line = 5}}};
+  CHECK_THROWS_WITH_AS(encode_dataset(data, small_tokenizer(), 8),
+                       "d.tsv:5: text: expected at least one token, got none", Error);
+}

@@ -1,0 +1,107 @@
+#include "apps/extract/features.h"
+
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "tensor/error.h"
+
+namespace bertrand::extract {
+namespace {
+
+/// "[0.25,-1.5]", each value with at most 6 decimals.
+void append_values(std::string& text, std::span<const float> values) {
+  text += '[';
+  for (const float value : values) {
+    if (!std::isfinite(value)) fail(Failure::numerics, "extract: layers: expected finite values, got {}", value);
+    fmt::format_to(std::back_inserter(text), "{:.6f}", value);
+    while (text.ends_with('0') && text[text.size() - 2] != '.') text.pop_back();
+    text += ',';
+  }
+  text.back() = ']';
+}
+
+bert::PackedBatch pack_lines(const std::vector<tasks::Encoded>& lines, Backend& backend) {
+  std::vector<bert::Sequence> sequences;
+  for (const tasks::Encoded& line : lines)
+    sequences.push_back({.token_ids = line.token_ids, .token_types = line.token_types});
+  return bert::pack(sequences, backend);
+}
+
+struct Values {
+  std::vector<float> all;  // [rows, width]
+  std::size_t width = 0;
+  std::span<const float> row(std::size_t i) const { return {all.data() + i * width, width}; }
+};
+
+Values values_of(const Variable& x) {
+  return {ops::to_host<float>(x.value()), static_cast<std::size_t>(x.shape()[x.shape().rank() - 1])};
+}
+
+}  // namespace
+
+tasks::Encoded encode_line(std::string_view line, const text::Tokenizer& tokenizer, int max_length) {
+  constexpr std::string_view kBetween = " ||| ";
+  const text::Vocabulary& vocabulary = tokenizer.vocabulary();
+  const tasks::SpecialTokens special{.cls = vocabulary.cls_id(), .sep = vocabulary.sep_id()};
+  const std::size_t between = line.rfind(kBetween);
+  if (between == std::string_view::npos)
+    return tasks::encode_pieces(tokenizer.encode(line), std::nullopt, special, max_length);
+  return tasks::encode_pieces(tokenizer.encode(line.substr(0, between)),
+                              tokenizer.encode(line.substr(between + kBetween.size())), special, max_length);
+}
+
+std::vector<int> parse_layers(const std::string& list, Dim layers_of_model) {
+  const auto count = static_cast<int>(layers_of_model);
+  std::vector<int> layers;
+  for (const char *at = list.data(), *end = at + list.size(); at <= end; ++at) {
+    int layer = 0;
+    const auto [stop, error] = std::from_chars(at, end, layer);
+    if (error != std::errc() || (stop != end && *stop != ',') || layer < -count || layer >= count)
+      fail(Failure::usage, "--layers: expected numbers from {} to {} with commas between, got {}", -count, count - 1,
+           list);
+    layers.push_back(layer);
+    at = stop;
+  }
+  return layers;
+}
+
+std::string features_json(const Model& model, const std::vector<tasks::Encoded>& lines, const Request& request,
+                          const text::Vocabulary& vocabulary, std::int64_t first_index, Backend& backend) {
+  const NoGrad no_grad;
+  const bert::PackedBatch batch = pack_lines(lines, backend);
+  std::vector<Variable> states;  // the embeddings, then every layer
+  const Variable last = model.bert(batch, {}, &states);
+  std::vector<Values> layers;
+  for (const int layer : request.layers)
+    layers.push_back(values_of(
+        states[layer < 0 ? states.size() + static_cast<std::size_t>(layer) : static_cast<std::size_t>(layer) + 1]));
+  Values pooled;
+  if (request.pooled) pooled = values_of((*model.bert.pooler)(last, batch));
+
+  std::string text;
+  std::size_t row = 0;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    text += fmt::format("{{\"linex_index\": {}, \"features\": [", first_index + static_cast<std::int64_t>(i));
+    for (const std::int32_t id : lines[i].token_ids) {
+      text += fmt::format("{{\"token\": {}, \"layers\": [", nlohmann::json(vocabulary.token(id)).dump());
+      for (std::size_t j = 0; j < layers.size(); ++j) {
+        text += fmt::format("{}{{\"index\": {}, \"values\": ", j ? ", " : "", request.layers[j]);
+        append_values(text, layers[j].row(row));
+        text += '}';
+      }
+      text += "]}, ";
+      ++row;
+    }
+    text.replace(text.size() - 2, 2, "]");  // there is at least [CLS]
+    if (request.pooled) {
+      text += ", \"pooled\": ";
+      append_values(text, pooled.row(i));
+    }
+    text += "}\n";
+  }
+  return text;
+}
+
+}  // namespace bertrand::extract

@@ -1,0 +1,64 @@
+#include "apps/finetune/objective.h"
+
+#include "apps/training/activation_memory.h"
+#include "tensor/error.h"
+
+namespace bertrand::finetune {
+
+FinetuneObjective::FinetuneObjective(const Inputs& inputs, Backend& backend)
+    : inputs_(inputs), backend_(backend), model_(inputs.config, inputs.data.outputs()) {}
+
+std::int64_t FinetuneObjective::examples(std::int64_t) { return inputs_.data.train->encoded.size(); }
+
+std::int64_t FinetuneObjective::tokens(std::int64_t, std::int64_t example) const {
+  return inputs_.data.train->encoded.tokens(example);
+}
+
+std::int64_t FinetuneObjective::begin_step(const training::StepExamples& step) {
+  numbers_ = step.numbers;
+  std::int64_t sum = 0;
+  for (const std::int64_t number : numbers_) sum += tokens(step.epoch, number);
+  return sum;
+}
+
+std::vector<training::LossPart> FinetuneObjective::loss(std::int64_t first, std::int64_t count, std::uint64_t key) {
+  const Split& train = *inputs_.data.train;
+  const auto numbers = std::span(numbers_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+  const bert::PackedBatch batch = pack_examples(train.encoded, numbers, backend_);
+  const Variable logits = model_(batch, batch.randomness(key));
+  return {{"loss", task_loss(inputs_.data.task.kind, logits, train.dataset, numbers,
+                             static_cast<std::int64_t>(numbers_.size()))}};
+}
+
+training::Metrics FinetuneObjective::evaluate() {
+  if (!inputs_.data.evaluation) return {};
+  const Split& held_out = *inputs_.data.evaluation;
+  const tasks::Logits logits = predict(model_, held_out.encoded, backend_);
+  training::Metrics metrics;
+  for (const auto& [name, value] : tasks::evaluate(inputs_.data.task, logits, held_out.dataset.examples))
+    metrics.push_back({name, value});
+  return metrics;
+}
+
+std::optional<double> FinetuneObjective::score(const training::Metrics& evaluation) const {
+  if (evaluation.empty()) return std::nullopt;
+  std::map<std::string, double> results;
+  for (const training::Metric& metric : evaluation) results[metric.name] = metric.value;
+  return tasks::selection_score(inputs_.data.task, results);
+}
+
+std::size_t FinetuneObjective::activation_bytes(const training::StepExamples& micro_batch, DType precision) const {
+  training::BatchExtent extent{.sequences = static_cast<Dim>(micro_batch.numbers.size()),
+                               .head_width = inputs_.data.outputs()};
+  for (const std::int64_t number : micro_batch.numbers) extent.tokens += tokens(micro_batch.epoch, number);
+  return training::activation_bytes(inputs_.config, extent, precision);
+}
+
+std::size_t FinetuneObjective::data_bytes() const {
+  std::size_t bytes = 0;
+  for (const std::optional<Split>* split : {&inputs_.data.train, &inputs_.data.evaluation, &inputs_.data.prediction})
+    if (*split) bytes += (*split)->encoded.bytes();
+  return bytes;
+}
+
+}  // namespace bertrand::finetune

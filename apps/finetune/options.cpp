@@ -1,0 +1,69 @@
+#include "apps/finetune/options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "tensor/error.h"
+
+namespace bertrand::finetune {
+
+tasks::Task Options::make_task() const {
+  if (task == "custom")
+    return tasks::custom_task(
+        {.kind = tasks::parse_kind(kind), .columns = columns, .label_separator = label_separator});
+  tasks::Task named = tasks::named_task(task);
+  if (!named.language.empty()) named.language = language;
+  return named;
+}
+
+void add_flags(CLI::App& app, Options& options) {
+  training::add_common_flags(app, options.settings);
+  app.add_option("--task", options.task, "cola, sst2, mrpc, stsb, rte, qnli, wnli, mnli, qqp, xnli, or custom")
+      ->required();
+  app.add_option("--model", options.model, "model directory: config.json, model.safetensors, vocab.txt")->required();
+  app.add_option("--train", options.train, "labelled file to train on: .tsv, .txt, .csv or .jsonl, also .gz");
+  app.add_option("--eval", options.evaluation, "labelled file to evaluate on; the model that does best on it is kept");
+  app.add_option("--predict", options.prediction, "file to write predictions.tsv for; labels are not needed");
+  app.add_option("--vocab-file", options.vocab_file, "vocab.txt, for a model directory without one");
+  app.add_flag("--cased", options.cased, "with --vocab-file: keep case and accents");
+
+  const std::string custom = "of --task custom";
+  app.add_option("--text-column", options.columns.text, "name of the text's column, or its number from 0")
+      ->group(custom);
+  app.add_option("--text-pair-column", options.columns.pair, "name or number of the second text's column")
+      ->group(custom);
+  app.add_option("--label-column", options.columns.label, "name or number of the label's column")->group(custom);
+  app.add_option("--id-column", options.columns.id, "name or number of the column that predictions.tsv repeats")
+      ->group(custom);
+  app.add_flag("--header,!--no-header", options.columns.header,
+               "whether the first row of a .tsv or .csv names the columns")
+      ->group(custom);
+  app.add_option("--kind", options.kind, "classification, regression or multi-label")
+      ->group(custom)
+      ->capture_default_str();
+  app.add_option("--label-separator", options.label_separator, "between the labels of one row, for multi-label")
+      ->group(custom)
+      ->capture_default_str();
+  app.add_option("--language", options.language, "of --task xnli: the rows of --eval and --predict to read")
+      ->capture_default_str();
+}
+
+void complete(Options& options) {
+  if (options.train.empty() && options.evaluation.empty() && options.prediction.empty())
+    fail(Failure::usage, "--train, --eval, --predict: expected at least one of them, got none");
+  if (options.cased && options.vocab_file.empty())
+    fail(Failure::usage, "--cased: expected with --vocab-file, got a model directory that says it itself");
+  const tasks::CustomColumns& columns = options.columns;
+  const bool given = !columns.text.empty() || !columns.pair.empty() || !columns.label.empty() || !columns.id.empty() ||
+                     !columns.header;
+  if (options.task != "custom" && given)
+    fail(Failure::usage,
+         "--text-column, --text-pair-column, --label-column, --id-column, --no-header: expected with --task custom, "
+         "got --task {}",
+         options.task);
+  if (!columns.header && columns.text.empty())
+    fail(Failure::usage, "--no-header: expected --text-column with a number from 0, got none");
+  options.make_task();  // refuses an unknown name or kind
+  training::complete(options.settings);
+}
+
+}  // namespace bertrand::finetune

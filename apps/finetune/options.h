@@ -1,0 +1,31 @@
+// finetune's flags: those of every training program, and its own.
+#pragma once
+#include <filesystem>
+#include <string>
+
+#include "apps/training/settings.h"
+#include "bert/tasks/task.h"
+
+namespace bertrand::finetune {
+
+struct Options {
+  training::Settings settings = training::finetuning_defaults();
+  std::string task;
+  std::filesystem::path model;                          ///< a Hugging Face directory
+  std::filesystem::path vocab_file;                     ///< for a model directory without one
+  bool cased = false;                                   ///< goes with vocab_file
+  std::filesystem::path train, evaluation, prediction;  ///< each may be empty, but not all
+  tasks::CustomColumns columns;                         ///< of --task custom
+  std::string kind = "classification";                  ///< of --task custom
+  std::string label_separator = ",";
+  std::string language = "zh";  ///< of --task xnli
+
+  tasks::Task make_task() const;
+};
+
+void add_flags(CLI::App& app, Options& options);
+
+/// After parsing: settings that depend on others, and flags that do not fit together. Throws Error(Failure::usage).
+void complete(Options& options);
+
+}  // namespace bertrand::finetune

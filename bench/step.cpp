@@ -110,8 +110,8 @@ int main(int argc, char** argv) {
   const double flops = train ? 3 * (encoder + head) : encoder + 2 * real(batch_size) * h * h;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  std::printf("{\"config\":\"%s\",\"mode\":\"%s\",\"threads\":%s,\"batch\":%lld,\"n\":%zu,\"median_s\":%.5f,\"min_s\":%.5f,\"gflops\":%.1f,\"best_gflops\":%.1f,\"rss_MB\":%ld,\"loss\":%.4f}\n",
+  std::printf("{\"config\":\"%s\",\"mode\":\"%s\",\"threads\":%s,\"batch\":%lld,\"n\":%zu,\"median_s\":%.5f,\"min_s\":%.5f,\"gflops\":%.1f,\"best_gflops\":%.1f,\"rss_MB\":%ld,\"tensors_MB\":%zu,\"loss\":%.4f}\n",
               shape->name, argv[3], argv[2], static_cast<long long>(batch_size), times.size(), median, times.front(), flops / median / 1e9,
-              flops / times.front() / 1e9, usage.ru_maxrss / 1024, loss);
+              flops / times.front() / 1e9, usage.ru_maxrss / 1024, backend->memory().peak >> 20, loss);
   if (argc > 6) std::fputs(profiler.table().c_str(), stderr);
 }

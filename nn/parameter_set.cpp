@@ -1,5 +1,7 @@
 #include "nn/parameter_set.h"
 
+#include <algorithm>
+
 #include "tensor/random.h"
 
 namespace bertrand::nn {
@@ -7,13 +9,12 @@ namespace {
 
 constexpr Dim kAlignment = 16;  // elements: a whole vector of f32
 
-std::vector<float> draw(const Initial& initial, const Shape& shape, std::uint64_t key) {
-  std::vector<float> values(static_cast<std::size_t>(shape.elements()), static_cast<float>(initial.value));
-  if (initial.kind == Initial::Kind::truncated_normal) {
-    Random random(key);
+constexpr Dim kChunk = Dim{1} << 20;  // elements drawn at a time: a whole embedding table would need its size again
+
+void draw(const Initial& initial, Random& random, std::vector<float>& values) {
+  if (initial.kind == Initial::Kind::constant) std::fill(values.begin(), values.end(), static_cast<float>(initial.value));
+  else
     for (float& v : values) v = static_cast<float>(random.truncated_normal(initial.value));
-  }
-  return values;
 }
 
 }  // namespace
@@ -54,8 +55,13 @@ const ParameterSet::Segment* ParameterSet::find(std::string_view name) const {
 
 void ParameterSet::initialize(const Segment& segment) {
   const Initial& initial = *initials_[static_cast<std::size_t>(&segment - segments_.data())];
-  const std::vector<float> values = draw(initial, segment.shape, mix(seed_, hash_name(segment.name)));
-  ops::copy_into(ops::from_host(values, segment.shape, backend()), value(segment));
+  Random random(mix(seed_, hash_name(segment.name)));
+  for (Dim first = 0; first < segment.count(); first += kChunk) {
+    const Shape part{std::min(kChunk, segment.count() - first)};
+    std::vector<float> values(static_cast<std::size_t>(part[0]));
+    draw(initial, random, values);
+    ops::copy_into(ops::from_host(values, part, backend()), values_.window(segment.begin + first, part));
+  }
 }
 
 void ParameterSet::zero_gradients() {

@@ -18,39 +18,37 @@ Dim ceiling(Dim n, Dim d) { return (n + d - 1) / d; }
 template <class T>
 class PackedRight {
  public:
-  PackedRight(T* memory, Dim most_depth) : panels_(memory), panel_(panel_size<kTileColumns<T>, T>(most_depth)) {}
+  explicit PackedRight(T* memory) : panels_(memory) {}
   static Dim size(Dim depth, Dim columns) { return ceiling(columns, kTileColumns<T>) * panel_size<kTileColumns<T>, T>(depth); }
 
   void pack(const View<T>& b, Dim depth, Dim columns) {
-    for (Dim j = 0, p = 0; j < columns; j += kTileColumns<T>, ++p)
-      pack_panel<kTileColumns<T>>(b.block(0, j).transposed(), std::min<Dim>(kTileColumns<T>, columns - j), depth, panels_ + p * panel_);
+    panel_ = panel_size<kTileColumns<T>, T>(depth);
+    pack_panels<kTileColumns<T>>(b.transposed(), columns, depth, panels_);
   }
   const T* data() const { return panels_; }
   Dim panel() const { return panel_; }
 
  private:
   T* panels_;
-  Dim panel_;
+  Dim panel_ = 0;
 };
 
-/// C (+)= A · B with A packed on the way; `memory` holds PackedLeft::size(rows, depth).
+/// Elements that the left-hand operand takes when packed.
 template <class T>
-struct PackedLeft {
-  static Dim size(Dim rows, Dim depth) { return ceiling(rows, kTileRows) * panel_size<kTileRows, T>(depth); }
-};
+Dim left_size(Dim rows, Dim depth) {
+  return ceiling(rows, kTileRows) * panel_size<kTileRows, T>(depth);
+}
 
-template <class T>
 struct Product {
   Dim rows, columns, depth;
   bool add = false;
 };
 
+/// C (+)= A · B, packing A into `memory` on the way.
 template <class T>
-void multiply(const Product<T>& size, const View<T>& a, const PackedRight<T>& b, T* c, Dim c_stride, T* memory) {
-  const Dim a_panel = panel_size<kTileRows, T>(size.depth);
-  for (Dim i = 0, p = 0; i < size.rows; i += kTileRows, ++p)
-    pack_panel<kTileRows>(a.block(i, 0), std::min<Dim>(kTileRows, size.rows - i), size.depth, memory + p * a_panel);
-  multiply_packed<T>(size.rows, size.columns, size.depth, memory, a_panel, b.data(), b.panel(), c, c_stride,
+void multiply(const Product& size, const View<T>& a, const PackedRight<T>& b, T* c, Dim c_stride, T* memory) {
+  pack_panels<kTileRows>(a, size.rows, size.depth, memory);
+  multiply_packed<T>(size.rows, size.columns, size.depth, memory, panel_size<kTileRows, T>(size.depth), b.data(), b.panel(), c, c_stride,
                      size.add ? Start::value : Start::zero, nullptr);
 }
 
@@ -86,7 +84,7 @@ void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Te
   dispatch_real("attention", qkv.dtype(), [&]<class T>() {
     const Dim hidden = context.shape()[1], head_dim = hidden / options.heads, stride = 3 * hidden, longest = options.longest;
     const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(head_dim)));
-    const Dim left = std::max(PackedLeft<T>::size(kQueries, head_dim), PackedLeft<T>::size(kQueries, longest));
+    const Dim left = std::max(left_size<T>(kQueries, head_dim), left_size<T>(kQueries, longest));
     const Dim per_thread = PackedRight<T>::size(head_dim, longest) + PackedRight<T>::size(longest, head_dim) + left + kQueries * longest + 64;
     const Workspace workspace(*this, static_cast<std::size_t>(per_thread * pool_.threads()) * sizeof(T));
     const auto* keys = options.dropout ? elements<std::int64_t>(options.dropout.row_keys) : nullptr;
@@ -95,15 +93,15 @@ void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Te
       const auto [first, length, head] = task_of(options, index);
       const T* const q = elements<T>(qkv) + first * stride + head * head_dim;
       Cutter<T> memory(workspace.as<T>() + thread * per_thread);
-      PackedRight<T> k(memory.take(PackedRight<T>::size(head_dim, longest)), head_dim);
-      PackedRight<T> v(memory.take(PackedRight<T>::size(longest, head_dim)), longest);
+      PackedRight<T> k(memory.take(PackedRight<T>::size(head_dim, longest)));
+      PackedRight<T> v(memory.take(PackedRight<T>::size(longest, head_dim)));
       T* const packed = memory.take(left);
       T* const scores = memory.take(kQueries * longest);
       k.pack(View<T>{q + hidden, 1, stride}, head_dim, length);      // keys as columns
       v.pack(View<T>{q + 2 * hidden, stride, 1}, length, head_dim);
       for (Dim i = 0; i < length; i += kQueries) {
         const Dim queries = std::min(kQueries, length - i);
-        multiply<T>({queries, length, head_dim}, View<T>{q + i * stride, stride, 1}, k, scores, length, packed);
+        multiply<T>(Product{queries, length, head_dim}, View<T>{q + i * stride, stride, 1}, k, scores, length, packed);
         for (Dim r = 0; r < queries; ++r) {
           T* const row = scores + r * length;
           const T most = row_max(row, length);
@@ -118,7 +116,7 @@ void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Te
             });
           else for_lanes<T>(length, [&](Dim c, Dim n) { (Lanes<T>::load(row + c, n) * inverse).store(row + c, n); });
         }
-        multiply<T>({queries, head_dim, length}, View<T>{scores, length, 1}, v,
+        multiply<T>(Product{queries, head_dim, length}, View<T>{scores, length, 1}, v,
                     writable<T>(context) + (first + i) * hidden + head * head_dim, hidden, packed);
       }
     });
@@ -132,7 +130,7 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
   dispatch_real("attention_backward", qkv.dtype(), [&]<class T>() {
     const Dim hidden = context.shape()[1], head_dim = hidden / options.heads, stride = 3 * hidden, longest = options.longest;
     const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(head_dim)));
-    const Dim left = std::max({PackedLeft<T>::size(kQueries, std::max(head_dim, longest)), PackedLeft<T>::size(longest, kQueries)});
+    const Dim left = std::max({left_size<T>(kQueries, std::max(head_dim, longest)), left_size<T>(longest, kQueries)});
     const Dim by_dim = PackedRight<T>::size(head_dim, longest), by_key = PackedRight<T>::size(longest, head_dim);
     const Dim by_query = PackedRight<T>::size(kQueries, head_dim), square = kQueries * longest;
     const Dim per_thread = 2 * by_dim + by_key + 2 * by_query + left + 2 * square + 8 * 16;
@@ -144,8 +142,8 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
       const T* const q = elements<T>(qkv) + first * stride + head * head_dim;
       T* const dq = writable<T>(dqkv) + first * stride + head * head_dim;
       Cutter<T> memory(workspace.as<T>() + thread * per_thread);
-      PackedRight<T> k_columns(memory.take(by_dim), head_dim), v_columns(memory.take(by_dim), head_dim), k_rows(memory.take(by_key), longest);
-      PackedRight<T> q_rows(memory.take(by_query), kQueries), do_rows(memory.take(by_query), kQueries);
+      PackedRight<T> k_columns(memory.take(by_dim)), v_columns(memory.take(by_dim)), k_rows(memory.take(by_key));
+      PackedRight<T> q_rows(memory.take(by_query)), do_rows(memory.take(by_query));
       T *const packed = memory.take(left), *const p = memory.take(square), *const dp = memory.take(square);
       k_columns.pack(View<T>{q + hidden, 1, stride}, head_dim, length);
       v_columns.pack(View<T>{q + 2 * hidden, 1, stride}, head_dim, length);
@@ -155,8 +153,8 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
         const View<T> q_block{q + i * stride, stride, 1};
         const Dim at = (first + i) * hidden + head * head_dim;
         const View<T> do_block{elements<T>(dcontext) + at, hidden, 1};
-        multiply<T>({queries, length, head_dim}, q_block, k_columns, p, length, packed);
-        multiply<T>({queries, length, head_dim}, do_block, v_columns, dp, length, packed);
+        multiply<T>(Product{queries, length, head_dim}, q_block, k_columns, p, length, packed);
+        multiply<T>(Product{queries, length, head_dim}, do_block, v_columns, dp, length, packed);
         for (Dim r = 0; r < queries; ++r) {
           const Dim token = first + i + r;
           T *const p_row = p + r * length, *const dp_row = dp + r * length;
@@ -174,9 +172,9 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
         const bool add = i > 0;
         q_rows.pack(q_block, queries, head_dim);
         do_rows.pack(do_block, queries, head_dim);
-        multiply<T>({queries, head_dim, length}, View<T>{dp, length, 1}, k_rows, dq + i * stride, stride, packed);
-        multiply<T>({length, head_dim, queries, add}, View<T>{dp, 1, length}, q_rows, dq + hidden, stride, packed);
-        multiply<T>({length, head_dim, queries, add}, View<T>{p, 1, length}, do_rows, dq + 2 * hidden, stride, packed);
+        multiply<T>(Product{queries, head_dim, length}, View<T>{dp, length, 1}, k_rows, dq + i * stride, stride, packed);
+        multiply<T>(Product{length, head_dim, queries, add}, View<T>{dp, 1, length}, q_rows, dq + hidden, stride, packed);
+        multiply<T>(Product{length, head_dim, queries, add}, View<T>{p, 1, length}, do_rows, dq + 2 * hidden, stride, packed);
       }
     });
   });

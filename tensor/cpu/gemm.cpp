@@ -62,10 +62,9 @@ void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, cons
   const Dim super_rows = std::min(rows, kSuperBlock), super_columns = std::min(columns, kSuperBlock);
   const Dim a_panels = ceiling(super_rows, kTileRows), b_panels = ceiling(super_columns, kTileColumns<T>);
   const Dim most_depth = std::min(depth, kDepth);
-  const Dim a_panel = panel_size<kTileRows, T>(most_depth), b_panel = panel_size<kTileColumns<T>, T>(most_depth);
-  const Workspace workspace(*this, static_cast<std::size_t>(a_panels * a_panel + b_panels * b_panel) * sizeof(T));
-  T* const packed_a = workspace.as<T>();
-  T* const packed_b = packed_a + a_panels * a_panel;
+  const Dim a_size = a_panels * panel_size<kTileRows, T>(most_depth), b_size = b_panels * panel_size<kTileColumns<T>, T>(most_depth);
+  const Workspace workspace(*this, static_cast<std::size_t>(a_size + b_size) * sizeof(T));
+  T *const packed_a = workspace.as<T>(), *const packed_b = packed_a + a_size;
   // Waking the others costs some microseconds: not for a product that is over by then.
   const bool alone = static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth) < 1e5;
   const auto share = [&](Dim pieces, const auto& body) {
@@ -76,6 +75,7 @@ void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, cons
 
   for (Dim k = 0; k < depth; k += kDepth) {
     const Dim block_depth = std::min(kDepth, depth - k);
+    const Dim a_panel = panel_size<kTileRows, T>(block_depth), b_panel = panel_size<kTileColumns<T>, T>(block_depth);
     const bool last = k + block_depth == depth;
     const Start start = k > 0 || options.accumulate ? Start::value : bias ? Start::row : Start::zero;
     for (Dim i0 = 0; i0 < rows; i0 += kSuperBlock) {
@@ -88,15 +88,14 @@ void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, cons
         const Dim a_groups = ceiling(a_count, kGroup), b_groups = ceiling(b_count, kGroup);
         share(a_groups + b_groups, [&](Dim group, int) {
           if (group < a_groups) {
-            for (Dim p = group * kGroup; p < std::min(a_count, (group + 1) * kGroup); ++p)
-              pack_panel<kTileRows>(a.block(i0 + p * kTileRows, k), std::min<Dim>(kTileRows, block_rows - p * kTileRows),
-                                    block_depth, packed_a + p * a_panel);
+            const Dim first = group * kGroup * kTileRows;
+            pack_panels<kTileRows>(a.block(i0 + first, k), std::min(kGroup * kTileRows, block_rows - first), block_depth,
+                                   packed_a + group * kGroup * a_panel);
           } else {
             group -= a_groups;
-            for (Dim p = group * kGroup; p < std::min(b_count, (group + 1) * kGroup); ++p)
-              pack_panel<kTileColumns<T>>(b.block(k, j0 + p * kTileColumns<T>).transposed(),
-                                          std::min<Dim>(kTileColumns<T>, block_columns - p * kTileColumns<T>), block_depth,
-                                          packed_b + p * b_panel);
+            const Dim first = group * kGroup * kTileColumns<T>;
+            pack_panels<kTileColumns<T>>(b.block(k, j0 + first).transposed(), std::min(kGroup * kTileColumns<T>, block_columns - first),
+                                         block_depth, packed_b + group * kGroup * b_panel);
           }
         });
         const Blocks blocks = Blocks::choose<T>(block_rows, block_columns, alone ? 1 : pool_.threads());

@@ -37,8 +37,13 @@ struct View {
   View transposed() const { return {data, column_stride, row_stride}; }
 };
 
-/// Reads `width` (≤ Width) rows of x by `depth` columns into panel[k · Width + i] = x(i, k), zeros beyond `width`. The
-/// panel has room for one packet more than its depth · Width elements.
+/// Elements that one packed panel takes; a store may reach one vector beyond depth · Width.
+template <int Width, class T>
+constexpr Dim panel_size(Dim depth) {
+  return (depth * Width + Lanes<T>::kCount + 15) / 16 * 16;
+}
+
+/// One panel, `width` ≤ Width rows of x by `depth` columns: panel[k · Width + i] = x(i, k), zeros beyond `width`.
 template <int Width, class T>
 void pack_panel(const View<T>& x, Dim width, Dim depth, T* panel) {
   using Packet = typename Lanes<T>::Packet;
@@ -50,32 +55,36 @@ void pack_panel(const View<T>& x, Dim width, Dim depth, T* panel) {
       for (k = 0; k < depth; ++k) panel[k * Width + i] = x.data[i * x.row_stride + k * x.column_stride];
     return;
   }
-  if (x.row_stride == 1) {  // each k is Width neighbours
-    for (; k < depth; ++k) std::copy_n(x.data + k * x.column_stride, Width, panel + k * Width);
-    return;
-  }
   // Each row is contiguous in k: turn squares of kSize × kSize in registers.
   if constexpr (Width <= kSize || Width % kSize == 0) {
-    for (; k + kSize <= depth; k += kSize) {
-      for (int first = 0; first < Width; first += kSize) {
-        Eigen::internal::PacketBlock<Packet, kSize> square;
-        for (int i = 0; i < kSize; ++i) {
-          const Dim row = std::min(first + i, Width - 1);  // what is stored beyond Width, the next k overwrites
-          square.packet[i] = Eigen::internal::ploadu<Packet>(x.data + row * x.row_stride + k);
+    if (x.column_stride == 1)
+      for (; k + kSize <= depth; k += kSize) {
+        for (int first = 0; first < Width; first += kSize) {
+          Eigen::internal::PacketBlock<Packet, kSize> square;
+          for (int i = 0; i < kSize; ++i) {
+            const Dim row = std::min(first + i, Width - 1);  // what is stored beyond Width, the next k overwrites
+            square.packet[i] = Eigen::internal::ploadu<Packet>(x.data + row * x.row_stride + k);
+          }
+          Eigen::internal::ptranspose(square);
+          for (int j = 0; j < kSize; ++j) Eigen::internal::pstoreu(panel + (k + j) * Width + first, square.packet[j]);
         }
-        Eigen::internal::ptranspose(square);
-        for (int j = 0; j < kSize; ++j) Eigen::internal::pstoreu(panel + (k + j) * Width + first, square.packet[j]);
       }
-    }
   }
   for (; k < depth; ++k)
-    for (Dim i = 0; i < Width; ++i) panel[k * Width + i] = x.data[i * x.row_stride + k];
+    for (Dim i = 0; i < Width; ++i) panel[k * Width + i] = x.data[i * x.row_stride + k * x.column_stride];
 }
 
-/// Elements that one packed panel takes.
+/// Packs `rows` rows of x, Width to a panel.
 template <int Width, class T>
-constexpr Dim panel_size(Dim depth) {
-  return (depth * Width + Lanes<T>::kCount + 15) / 16 * 16;
+void pack_panels(const View<T>& x, Dim rows, Dim depth, T* panels) {
+  const Dim size = panel_size<Width, T>(depth), whole = rows / Width;
+  if (x.row_stride == 1) {  // each k is a run of neighbours: read it once, in order, and deal it out
+    for (Dim k = 0; k < depth; ++k)
+      for (Dim p = 0; p < whole; ++p) std::copy_n(x.data + k * x.column_stride + p * Width, Width, panels + p * size + k * Width);
+  } else {
+    for (Dim p = 0; p < whole; ++p) pack_panel<Width>(x.block(p * Width, 0), Width, depth, panels + p * size);
+  }
+  if (whole * Width < rows) pack_panel<Width>(x.block(whole * Width, 0), rows - whole * Width, depth, panels + whole * size);
 }
 
 /// What a chain starts from.

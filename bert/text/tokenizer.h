@@ -7,20 +7,17 @@
 #include <string_view>
 #include <vector>
 
+#include "bert/text/utf8.h"
 #include "bert/text/vocabulary.h"
 
 namespace bertrand::text {
+
+class Pieces;
 
 struct TokenizerOptions {
   bool lower_case = true;            ///< lower-case and strip accents, for "uncased" vocabularies
   bool keep_special_tokens = false;  ///< literal [MASK], [SEP] … in the text become their ids, as in Hugging Face's
   int max_chars_per_word = 200;      ///< longer words (in code points) become [UNK]; Google's 200
-};
-
-/// Bytes of a text that were no UTF-8 and were left out, as Python's errors="ignore" does.
-struct DroppedBytes {
-  std::size_t count = 0;
-  std::size_t first = 0;  ///< offset of the first one in the text, where count > 0
 };
 
 /// Google's FullTokenizer (google-research/bert, tokenization.py) with the Unicode 14.0 tables of CPython 3.11: equal
@@ -44,8 +41,6 @@ class Tokenizer {
 
  private:
   friend class Encoder;
-  class Pieces;  // the vocabulary as tries
-
   Vocabulary vocabulary_;
   TokenizerOptions options_;
   std::unique_ptr<const Pieces> pieces_;

@@ -11,6 +11,9 @@
 
 namespace bertrand::text {
 
+/// Python's str.strip() of valid UTF-8: without the white space at both ends.
+std::string_view strip(std::string_view text);
+
 struct VocabularyOptions {
   Failure failure = Failure::model;  ///< what a bad vocabulary is: part of a model directory, or input named by a flag
   bool require_specials = true;      ///< [UNK] [CLS] [SEP] [MASK] must exist; otherwise only [UNK] must

@@ -1,0 +1,177 @@
+#include "bert/text/tokenizer.h"
+
+#include <array>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "bert/text/pieces.h"
+#include "bert/text/words.h"
+
+namespace bertrand::text {
+namespace {
+
+constexpr auto kSpecialTokens = std::to_array<std::string_view>({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"});
+
+struct Special {
+  std::size_t begin;  // offset of the first literal special token in a text, or the text's size
+  std::size_t size;
+  std::int32_t id;
+};
+
+Special find_special(std::string_view text, const Vocabulary& vocabulary) {
+  for (std::size_t at = text.find('['); at != text.npos; at = text.find('[', at + 1)) {
+    for (const std::string_view special : kSpecialTokens) {
+      if (!text.substr(at).starts_with(special)) continue;
+      if (const std::int32_t id = vocabulary.find(special); id >= 0) return {at, special.size(), id};
+    }
+  }
+  return {text.size(), 0, -1};
+}
+
+// The ids of words seen before. A word of up to 16 bytes with up to 3 pieces has one slot, which the next word that
+// falls on it takes over: bounded, nothing to maintain, and the frequent words of a language stay.
+class WordCache {
+ public:
+  struct Key {
+    std::uint64_t low, high;  // the word's bytes, zeros behind them
+    bool operator==(const Key&) const = default;
+  };
+  struct Slot {
+    Key key{0, 0};
+    std::int32_t count = 0;
+    std::array<std::int32_t, 3> ids{};
+  };
+  static constexpr std::size_t kMaxBytes = 16;
+
+  WordCache() : slots_(std::size_t{1} << kSlotBits) {}
+
+  // At least 16 bytes can be read from the word's beginning, whatever its size.
+  static Key key_of(std::string_view word) {
+    Key key;
+    std::memcpy(&key, word.data(), 16);
+    if (word.size() <= 8) {
+      key.high = 0;
+      key.low &= ~std::uint64_t{0} >> (64 - 8 * word.size());
+    } else {
+      key.high &= ~std::uint64_t{0} >> (128 - 8 * word.size());
+    }
+    return key;
+  }
+
+  Slot& slot(const Key& key) {
+    const std::uint64_t mixed = (key.low ^ (key.high * 0xC2B2AE3D27D4EB4F)) * 0x9E3779B97F4A7C15;
+    return slots_[(mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9 >> (64 - kSlotBits)];
+  }
+
+ private:
+  static constexpr unsigned kSlotBits = 15;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace
+
+struct Encoder::State {
+  explicit State(const Tokenizer& its_tokenizer)
+      : tokenizer(its_tokenizer), splitter(its_tokenizer.options().lower_case) {}
+
+  void encode_plain(std::string_view text);
+  void encode_word(std::string_view word, std::size_t characters);
+
+  const Tokenizer& tokenizer;
+  WordSplitter splitter;
+  Words words;
+  std::optional<WordCache> cache;  // from the second text on: for a single one it does not pay
+  std::uint64_t texts = 0;
+  std::vector<std::int32_t> ids;
+  DroppedBytes dropped;
+};
+
+void Encoder::State::encode_word(std::string_view word, std::size_t characters) {
+  if (characters > static_cast<std::size_t>(tokenizer.options_.max_chars_per_word)) {
+    ids.push_back(tokenizer.vocabulary_.unk_id());
+    return;
+  }
+  if (!cache || word.size() > WordCache::kMaxBytes) {
+    tokenizer.pieces_->cut(word, ids);
+    return;
+  }
+  const WordCache::Key key = WordCache::key_of(word);
+  WordCache::Slot& slot = cache->slot(key);
+  if (!(slot.key == key)) {
+    const std::size_t before = ids.size();
+    tokenizer.pieces_->cut(word, ids);
+    const std::size_t count = ids.size() - before;
+    if (count > slot.ids.size()) return;
+    slot.key = key;
+    slot.count = static_cast<std::int32_t>(count);
+    std::copy(ids.begin() + static_cast<std::ptrdiff_t>(before), ids.end(), slot.ids.begin());
+    return;
+  }
+  ids.insert(ids.end(), slot.ids.begin(), slot.ids.begin() + slot.count);
+}
+
+void Encoder::State::encode_plain(std::string_view text) {
+  words.clear();
+  const DroppedBytes here = splitter.split(text, words);
+  if (here.count > 0 && dropped.count == 0) dropped.first = here.first;
+  dropped.count += here.count;
+  for (const Words::Word& word : words.list()) encode_word(words.bytes(word), word.characters);
+}
+
+Encoder::Encoder(const Tokenizer& tokenizer) : state_(std::make_unique<State>(tokenizer)) {}
+Encoder::~Encoder() = default;
+Encoder::Encoder(Encoder&&) noexcept = default;
+
+std::span<const std::int32_t> Encoder::encode(std::string_view text) {
+  State& state = *state_;
+  if (++state.texts == 2) state.cache.emplace();
+  state.ids.clear();
+  state.dropped = {};
+  if (!state.tokenizer.options().keep_special_tokens) {
+    state.encode_plain(text);
+    return state.ids;
+  }
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::string_view rest = text.substr(begin);
+    const Special special = find_special(rest, state.tokenizer.vocabulary());
+    const bool had_dropped = state.dropped.count > 0;
+    state.encode_plain(rest.substr(0, special.begin));
+    if (!had_dropped) state.dropped.first += begin;
+    if (special.id >= 0) state.ids.push_back(special.id);
+    begin += special.begin + special.size;
+  }
+  return state.ids;
+}
+
+const DroppedBytes& Encoder::dropped() const { return state_->dropped; }
+
+Tokenizer::Tokenizer(Vocabulary vocabulary, const TokenizerOptions& options)
+    : vocabulary_(std::move(vocabulary)), options_(options), pieces_(std::make_unique<const Pieces>(vocabulary_)) {}
+Tokenizer::~Tokenizer() = default;
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text, DroppedBytes* dropped) const {
+  Encoder encoder(*this);
+  const std::span<const std::int32_t> ids = encoder.encode(text);
+  if (dropped != nullptr) *dropped = encoder.dropped();
+  return {ids.begin(), ids.end()};
+}
+
+std::vector<std::string> Tokenizer::tokenize(std::string_view text) const {
+  std::vector<std::string> tokens;
+  for (const std::int32_t id : encode(text)) tokens.emplace_back(vocabulary_.token(id));
+  return tokens;
+}
+
+std::vector<std::string> Tokenizer::words(std::string_view text) const {
+  WordSplitter splitter(options_.lower_case);
+  Words words;
+  splitter.split(text, words);
+  std::vector<std::string> list;
+  for (const Words::Word& word : words.list()) list.emplace_back(words.bytes(word));
+  return list;
+}
+
+}  // namespace bertrand::text

@@ -1,0 +1,68 @@
+#include "bert/text/utf8.h"
+
+#include <cstdint>
+#include <cstring>
+
+namespace bertrand::text {
+namespace {
+
+struct Sequence {
+  std::size_t length;  // bytes of the sequence, or of the invalid beginning of one
+  bool valid;
+};
+
+// Table 3-7 of the Unicode standard: which second bytes may follow a leading byte.
+Sequence next_sequence(const unsigned char* p, const unsigned char* end) {
+  const unsigned char lead = *p;
+  if (lead < 0x80) return {1, true};
+  if (lead < 0xC2 || lead > 0xF4) return {1, false};
+  const std::size_t wanted = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  const unsigned char lowest = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  const unsigned char highest = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  if (p + 1 == end || p[1] < lowest || p[1] > highest) return {1, false};
+  for (std::size_t i = 2; i < wanted; ++i) {
+    if (p + i == end || (p[i] & 0xC0) != 0x80) return {i, false};
+  }
+  return {wanted, true};
+}
+
+}  // namespace
+
+bool is_ascii(std::string_view text) {
+  const char* p = text.data();
+  std::size_t n = text.size();
+  std::uint64_t seen = 0;
+  for (; n >= 8; p += 8, n -= 8) {
+    std::uint64_t word;
+    std::memcpy(&word, p, 8);
+    seen |= word;
+  }
+  for (; n > 0; ++p, --n) seen |= static_cast<unsigned char>(*p) & 0x80;
+  return (seen & 0x8080808080808080) == 0;
+}
+
+DroppedBytes drop_invalid_utf8(std::string_view text, std::string& valid) {
+  const auto* begin = reinterpret_cast<const unsigned char*>(text.data());
+  const auto* end = begin + text.size();
+  const auto* kept_from = begin;  // what is valid and not yet copied starts here
+  DroppedBytes dropped;
+  for (const auto* p = begin; p < end;) {
+    const Sequence sequence = next_sequence(p, end);
+    if (!sequence.valid) {
+      if (dropped.count == 0) {
+        dropped.first = static_cast<std::size_t>(p - begin);
+        valid.clear();
+      }
+      dropped.count += sequence.length;
+      valid.append(reinterpret_cast<const char*>(kept_from), static_cast<std::size_t>(p - kept_from));
+      kept_from = p + sequence.length;
+    }
+    p += sequence.length;
+  }
+  if (dropped.count > 0) {
+    valid.append(reinterpret_cast<const char*>(kept_from), static_cast<std::size_t>(end - kept_from));
+  }
+  return dropped;
+}
+
+}  // namespace bertrand::text

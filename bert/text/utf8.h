@@ -1,0 +1,50 @@
+// UTF-8 by hand: decoding, encoding, and leaving out what is invalid exactly as Python does.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace bertrand::text {
+
+/// Bytes of a text that were no UTF-8 and were left out, as Python's errors="ignore" does.
+struct DroppedBytes {
+  std::size_t count = 0;
+  std::size_t first = 0;  ///< offset of the first one in the text, where count > 0
+};
+
+/// Whether every byte is below 128.
+bool is_ascii(std::string_view text);
+
+/// The code point at `p`, which points at valid UTF-8; advances `p` past it.
+inline char32_t decode_utf8(const char*& p) {
+  const auto payload = [&] { return static_cast<char32_t>(static_cast<unsigned char>(*p++)) & 0x3F; };
+  const char32_t lead = static_cast<unsigned char>(*p++);
+  if (lead < 0x80) return lead;
+  char32_t code_point = lead < 0xE0 ? lead & 0x1F : lead < 0xF0 ? lead & 0x0F : lead & 0x07;
+  code_point = (code_point << 6) | payload();
+  if (lead >= 0xE0) code_point = (code_point << 6) | payload();
+  if (lead >= 0xF0) code_point = (code_point << 6) | payload();
+  return code_point;
+}
+
+/// Writes a code point as UTF-8 at `out`, which has room for 4 bytes; returns the end.
+inline char* encode_utf8(char32_t c, char* out) {
+  const auto put = [&](char32_t byte) { *out++ = static_cast<char>(byte); };
+  if (c < 0x80) {
+    put(c);
+  } else if (c < 0x800) {
+    put(0xC0 | (c >> 6)), put(0x80 | (c & 0x3F));
+  } else if (c < 0x10000) {
+    put(0xE0 | (c >> 12)), put(0x80 | ((c >> 6) & 0x3F)), put(0x80 | (c & 0x3F));
+  } else {
+    put(0xF0 | (c >> 18)), put(0x80 | ((c >> 12) & 0x3F)), put(0x80 | ((c >> 6) & 0x3F)), put(0x80 | (c & 0x3F));
+  }
+  return out;
+}
+
+/// Finds what is not UTF-8 in the sense of CPython's decoder (no overlong forms, no surrogates, nothing above U+10FFFF;
+/// an invalid sequence is its longest well-formed beginning, or one byte). Where there is any, `valid` becomes the text
+/// without it and the return value counts it; otherwise `valid` is left alone.
+DroppedBytes drop_invalid_utf8(std::string_view text, std::string& valid);
+
+}  // namespace bertrand::text

@@ -1,0 +1,134 @@
+#include "bert/text/vocabulary.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <unordered_map>
+#include <utility>
+
+#include "bert/text/utf8.h"
+
+namespace bertrand::text {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// What Python's str.strip() removes, as UTF-8.
+constexpr auto kWhiteSpace = std::to_array<std::string_view>(
+    {"\t",     "\n",     "\v",     "\f",     "\r",     "\x1C",   "\x1D",   "\x1E",   "\x1F",   " ",
+     "\u0085", "\u00A0", "\u1680", "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006",
+     "\u2007", "\u2008", "\u2009", "\u200A", "\u2028", "\u2029", "\u202F", "\u205F", "\u3000"});
+
+std::string read_file(const std::filesystem::path& path, Failure failure) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    fail(failure, "{}: vocabulary: expected a file, got a directory", path.string());
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(failure, "{}: vocabulary: expected a readable file, got: {}", path.string(), std::strerror(errno));
+  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (file.bad()) fail(Failure::io, "{}: vocabulary: cannot read: {}", path.string(), std::strerror(errno));
+  return bytes;
+}
+
+}  // namespace
+
+std::string_view strip(std::string_view text) {
+  for (bool found = true; found;) {
+    found = false;
+    for (const std::string_view space : kWhiteSpace) {
+      if (text.starts_with(space)) text.remove_prefix(space.size()), found = true;
+      if (text.ends_with(space)) text.remove_suffix(space.size()), found = true;
+    }
+  }
+  return text;
+}
+
+struct Vocabulary::Contents {
+  std::string bytes;
+  std::vector<std::string> tokens;
+  std::unordered_map<std::string_view, std::int32_t> ids;
+  std::vector<std::int32_t> distinct_ids;
+  std::int32_t pad, unk, cls, sep, mask;
+
+  std::int32_t find(std::string_view token) const {
+    const auto found = ids.find(token);
+    return found == ids.end() ? -1 : found->second;
+  }
+};
+
+Vocabulary::Vocabulary(std::shared_ptr<const Contents> contents) : contents_(std::move(contents)) {}
+
+Vocabulary Vocabulary::load(const std::filesystem::path& path, const VocabularyOptions& options) {
+  return parse(read_file(path, options.failure), path.string(), options);
+}
+
+Vocabulary Vocabulary::parse(std::string bytes, const std::string& name, const VocabularyOptions& options) {
+  auto contents = std::make_shared<Contents>();
+  contents->bytes = std::move(bytes);
+  std::string_view rest = contents->bytes;
+  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    std::string valid;
+    const bool is_valid = drop_invalid_utf8(line, valid).count == 0;
+    contents->tokens.emplace_back(strip(is_valid ? line : valid));
+  }
+  if (contents->tokens.empty())
+    fail(options.failure, "{}:1: vocabulary: expected one token a line, got an empty file", name);
+
+  contents->ids.reserve(contents->tokens.size());
+  for (std::size_t i = 0; i < contents->tokens.size(); ++i) {
+    const auto id = static_cast<std::int32_t>(i);
+    const auto [entry, is_new] = contents->ids.emplace(contents->tokens[i], id);
+    if (!is_new && !entry->first.empty()) {
+      fail(options.failure, "{}:{}: vocabulary: expected every token once, got \"{}\" again, first on line {}", name,
+           id + 1, entry->first, entry->second + 1);
+    }
+    if (is_new) contents->distinct_ids.push_back(id);
+    entry->second = id;
+  }
+  for (std::int32_t& id : contents->distinct_ids) id = contents->find(contents->tokens[static_cast<std::size_t>(id)]);
+
+  for (const char* special : {"[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
+    const bool is_required = options.require_specials || std::string_view(special) == "[UNK]";
+    if (is_required && contents->find(special) < 0) {
+      fail(options.failure,
+           "{}:{}: vocabulary: expected the special tokens [UNK], [CLS], [SEP] and [MASK], got none {}; hint: {}", name,
+           contents->tokens.size(), special, "a BERT vocabulary is a file vocab.txt with one token a line");
+    }
+  }
+  contents->pad = std::max(contents->find("[PAD]"), 0);
+  contents->unk = contents->find("[UNK]");
+  contents->cls = contents->find("[CLS]");
+  contents->sep = contents->find("[SEP]");
+  contents->mask = contents->find("[MASK]");
+  return Vocabulary(std::move(contents));
+}
+
+std::int32_t Vocabulary::find(std::string_view token) const { return contents_->find(token); }
+
+std::int32_t Vocabulary::id(std::string_view token) const {
+  const std::int32_t id = find(token);
+  if (id < 0) fail(Failure::input, "vocabulary: expected a token of the vocabulary, got \"{}\"", token);
+  return id;
+}
+
+std::string_view Vocabulary::token(std::int32_t id) const {
+  if (id < 0 || id >= size()) fail(Failure::input, "vocabulary: expected an id from 0 to {}, got {}", size() - 1, id);
+  return contents_->tokens[static_cast<std::size_t>(id)];
+}
+
+std::int32_t Vocabulary::size() const { return static_cast<std::int32_t>(contents_->tokens.size()); }
+std::int32_t Vocabulary::pad_id() const { return contents_->pad; }
+std::int32_t Vocabulary::unk_id() const { return contents_->unk; }
+std::int32_t Vocabulary::cls_id() const { return contents_->cls; }
+std::int32_t Vocabulary::sep_id() const { return contents_->sep; }
+std::int32_t Vocabulary::mask_id() const { return contents_->mask; }
+const std::vector<std::int32_t>& Vocabulary::distinct_ids() const { return contents_->distinct_ids; }
+const std::string& Vocabulary::text() const { return contents_->bytes; }
+
+}  // namespace bertrand::text

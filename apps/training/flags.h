@@ -15,18 +15,23 @@ namespace bertrand::training {
 /// What a number may be; bounds are part of it.
 template <class T>
 struct Range {
-  T least, most;
+  T least, most = std::numeric_limits<T>::max();
+
+  std::string text() const {
+    return most == std::numeric_limits<T>::max() ? fmt::format("at least {}", least)
+                                                 : fmt::format("{} to {}", least, most);
+  }
 };
 
 /// All of `text` as a number in `range`. Throws Error(Failure::usage) naming the flag: not a number, nan, out of range.
 template <class T>
 T parse_number(const std::string& flag, const std::string& text, const Range<T>& range) {
   T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  bool good = error == std::errc{} && end == text.data() + text.size() && range.least <= value && value <= range.most;
-  if (!good)
-    fail(Failure::usage, "{}: expected {} from {} to {}, got \"{}\"", flag,
-         std::is_integral_v<T> ? "a whole number" : "a number", range.least, range.most, text);
+  const char* last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  if (error != std::errc{} || end != last || !(range.least <= value && value <= range.most))
+    fail(Failure::usage, "{}: expected {}, {}, got \"{}\"", flag, std::is_integral_v<T> ? "a whole number" : "a number",
+         range.text(), text);
   return value;
 }
 
@@ -35,9 +40,7 @@ T parse_number(const std::string& flag, const std::string& text, const Range<T>&
 template <class T>
 CLI::Option* number_flag(CLI::App& app, const std::string& flag, T& target, const Range<T>& range, std::string help,
                          const std::string& unset = "") {
-  help += range.most == std::numeric_limits<T>::max() ? fmt::format(" (at least {}", range.least)
-                                                      : fmt::format(" ({} to {}", range.least, range.most);
-  help += fmt::format("; default {})", unset.empty() ? fmt::format("{}", target) : unset);
+  help += fmt::format(" ({}; default {})", range.text(), unset.empty() ? fmt::format("{}", target) : unset);
   return app.add_option_function<std::string>(
       flag, [flag, &target, range](const std::string& text) { target = parse_number(flag, text, range); }, help);
 }

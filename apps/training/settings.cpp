@@ -1,15 +1,12 @@
 #include "apps/training/settings.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "apps/training/flags.h"
 
 namespace bertrand::training {
 
 namespace {
-
-constexpr std::int64_t kMany = std::int64_t{1} << 40;
 
 const Choices<optim::Method>& optimizers() {
   static const Choices<optim::Method> choices{{"adamw", optim::Method::adamw},
@@ -61,11 +58,11 @@ void add_length_flags(CLI::App& app, Settings& s) {
               "examples whose gradient is computed at once; with --batch-size it decides result and memory",
               "the batch size, at most 32");
   const std::string epochs = s.epochs > 0 ? fmt::format("{:g}", s.epochs) : "none: --steps or --epochs is needed";
-  auto* by_steps = number_flag(app, "--steps", s.steps, {1, kMany}, "length in optimizer steps", "as --epochs");
+  auto* by_steps = number_flag(app, "--steps", s.steps, {1}, "length in optimizer steps", "as --epochs");
   auto* by_epochs = number_flag(app, "--epochs", s.epochs, {1e-6, 1e9}, "length in passes over the data", epochs);
   by_steps->excludes(by_epochs);
   number_flag(app, "--max-seq-length", s.max_seq_length, {5, 1 << 20}, "tokens of an example; longer input is cut");
-  number_flag(app, "--seed", s.seed, {0, std::numeric_limits<std::uint64_t>::max()}, "of every random choice");
+  number_flag(app, "--seed", s.seed, {0}, "of every random choice");
   app.add_flag("--shuffle,!--no-shuffle", s.shuffle,
                "draw a new order of the examples every epoch (default); --no-shuffle: file order");
 }
@@ -81,7 +78,7 @@ void add_optimizer_flags(CLI::App& app, Settings& s) {
   number_flag(app, "--clip-norm", s.optimizer.clip_norm, {0.0, 1e30},
               "largest norm of all gradients together; 0 is off");
   choice_flag(app, "--schedule", s.schedule.schedule, schedules(), "of the learning rate, all with warm-up");
-  auto* steps = number_flag(app, "--warmup-steps", s.schedule.warmup_steps, {0, kMany}, "steps of linear warm-up",
+  auto* steps = number_flag(app, "--warmup-steps", s.schedule.warmup_steps, {0}, "steps of linear warm-up",
                             s.warmup_ratio < 0 ? "0" : "as --warmup-ratio");
   auto* ratio = number_flag(app, "--warmup-ratio", s.warmup_ratio, {0.0, 1.0}, "warm-up as a share of all steps",
                             s.warmup_ratio < 0 ? "as --warmup-steps" : "");
@@ -89,9 +86,9 @@ void add_optimizer_flags(CLI::App& app, Settings& s) {
 }
 
 void add_interval_flags(CLI::App& app, Settings& s) {
-  number_flag(app, "--log-every", s.log_every, {1, kMany}, "steps between lines of metrics");
-  number_flag(app, "--eval-every", s.eval_every, {1, kMany}, "steps between evaluations", "the end of every epoch");
-  number_flag(app, "--save-every", s.save_every, {1, kMany}, "steps between checkpoints");
+  number_flag(app, "--log-every", s.log_every, {1}, "steps between lines of metrics");
+  number_flag(app, "--eval-every", s.eval_every, {1}, "steps between evaluations", "the end of every epoch");
+  number_flag(app, "--save-every", s.save_every, {1}, "steps between checkpoints");
   number_flag(app, "--keep", s.keep, {1, 1 << 20}, "checkpoints kept; older ones are removed");
 }
 

@@ -1,0 +1,73 @@
+#include "apps/pretrain/options.h"
+
+#include "apps/training/flags.h"
+
+namespace bertrand {
+
+namespace {
+
+/// All files are text or all are TFRecord.
+void check_one_kind(const std::string& flag, const std::vector<std::filesystem::path>& files) {
+  for (const auto& file : files)
+    if (is_tfrecord(file) != is_tfrecord(files[0]))
+      fail(Failure::usage,
+           "{}: expected files of one kind, got {} and {}; hint: TFRecord files are named .tfrecord or .tfrecord.gz",
+           flag, files[0].string(), file.string());
+}
+
+}  // namespace
+
+bool is_tfrecord(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  return name.ends_with(".tfrecord") || name.ends_with(".tfrecord.gz");
+}
+
+void add_flags(CLI::App& app, PretrainOptions& options) {
+  training::add_common_flags(app, options.settings);
+  app.add_option("--input", options.inputs,
+                 "files to train on: .tfrecord, .tfrecord.gz, or text with a sentence a line and a blank line between "
+                 "documents")
+      ->required();
+  app.add_option("--eval-input", options.evaluation_inputs, "held-out files to evaluate on, of either kind");
+  auto* config = app.add_option("--config", options.config,
+                                "shape of a new model: tiny, mini, small, medium, base, large, or a config.json");
+  auto* init = app.add_option("--init", options.init, "model directory to start from instead");
+  config->excludes(init);
+  app.add_option("--vocab-file", options.vocabulary, "vocab.txt; the one in --init where that has one");
+  app.add_flag("--cased", options.cased, "with --vocab-file: keep case and accents");
+
+  const std::string text = "of text input";
+  training::number_flag(app, "--masked-lm-prob", options.masking.probability, {1e-6, 1.0}, "share of tokens to predict")
+      ->group(text);
+  training::number_flag(app, "--max-predictions-per-seq", options.masking.max_predictions, {1, 1 << 20},
+                        "most tokens to predict in an example")
+      ->group(text);
+  training::number_flag(app, "--short-seq-prob", options.short_seq_prob, {0.0, 1.0},
+                        "share of documents cut into shorter examples")
+      ->group(text);
+  app.add_flag("--whole-word-mask", options.masking.whole_words, "mask all pieces of a word or none")->group(text);
+}
+
+void complete(PretrainOptions& options) {
+  if (options.config.empty() && options.init.empty())
+    fail(Failure::usage, "--config, --init: expected one of them, got none");
+  if (!options.config.empty() && options.vocabulary.empty())
+    fail(Failure::usage, "--vocab-file: expected with --config, got none; hint: prepare vocab makes one from text");
+  if (options.cased && options.vocabulary.empty())
+    fail(Failure::usage, "--cased: expected with --vocab-file, got a model directory that says it itself");
+  check_one_kind("--input", options.inputs);
+  check_one_kind("--eval-input", options.evaluation_inputs);
+  training::complete(options.settings);
+}
+
+std::vector<std::pair<std::string, std::string>> PretrainOptions::decisive() const {
+  return {{"--config", config},
+          {"--init", init.string()},
+          {"--cased", fmt::format("{}", cased)},
+          {"--masked-lm-prob", fmt::format("{}", masking.probability)},
+          {"--max-predictions-per-seq", fmt::format("{}", masking.max_predictions)},
+          {"--short-seq-prob", fmt::format("{}", short_seq_prob)},
+          {"--whole-word-mask", fmt::format("{}", masking.whole_words)}};
+}
+
+}  // namespace bertrand

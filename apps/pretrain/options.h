@@ -1,0 +1,35 @@
+// pretrain's flags: those of every training program, and its own.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/training/settings.h"
+#include "bert/data/pretraining_text.h"
+
+namespace bertrand {
+
+struct PretrainOptions {
+  training::Settings settings = training::pretraining_defaults();
+  std::vector<std::filesystem::path> inputs, evaluation_inputs;
+  std::string config;                ///< name of a preset or a file; empty with `init`
+  std::filesystem::path init;        ///< model directory to start from; empty with `config`
+  std::filesystem::path vocabulary;  ///< vocab.txt; empty: the one in `init`
+  bool cased = false;                ///< goes with `vocabulary`
+  data::MaskingOptions masking;
+  double short_seq_prob = 0.1;
+
+  /// Flags beside the common ones that decide the result.
+  std::vector<std::pair<std::string, std::string>> decisive() const;
+};
+
+void add_flags(CLI::App& app, PretrainOptions& options);
+
+/// After parsing: settings that depend on others, and flags that do not fit together. Throws Error(Failure::usage).
+void complete(PretrainOptions& options);
+
+/// .tfrecord or .tfrecord.gz by its name; anything else is text.
+bool is_tfrecord(const std::filesystem::path& file);
+
+}  // namespace bertrand

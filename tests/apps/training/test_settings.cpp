@@ -1,0 +1,88 @@
+#include <doctest/doctest.h>
+
+#include <CLI/CLI.hpp>
+
+#include "apps/training/settings.h"
+#include "tensor/error.h"
+
+using namespace bertrand;
+using namespace bertrand::training;
+
+namespace {
+
+Settings parse(const std::string& flags, Settings settings = pretraining_defaults()) {
+  CLI::App app;
+  add_common_flags(app, settings);
+  app.parse(flags);
+  complete(settings);
+  return settings;
+}
+
+std::string refusal(const std::string& flags) {
+  try {
+    parse("--output out " + flags);
+  } catch (const Error& error) {
+    CHECK(error.failure() == Failure::usage);
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("pre-training begins with the documented defaults") {
+  const Settings s = parse("--output out --steps 10");
+  CHECK(s.optimizer.method == optim::Method::adamw_google);
+  CHECK(s.optimizer.epsilon == 1e-6);
+  CHECK(s.schedule.schedule == optim::Schedule::google);
+  CHECK(s.schedule.learning_rate == 1e-4);
+  CHECK(s.schedule.warmup_steps == 0);
+  CHECK(s.warmup_ratio < 0);
+  CHECK(s.batch_size == 32);
+  CHECK(s.micro_batch_size == 32);
+  CHECK(s.shuffle);
+  CHECK(s.seed == 42);
+}
+
+TEST_CASE("fine-tuning begins with the documented defaults") {
+  const Settings s = parse("--output out", finetuning_defaults());
+  CHECK(s.epochs == 3);
+  CHECK(s.optimizer.method == optim::Method::adamw);
+  CHECK(s.optimizer.epsilon == 1e-8);
+  CHECK(s.schedule.schedule == optim::Schedule::linear);
+  CHECK(s.schedule.learning_rate == 5e-5);
+  CHECK(s.warmup_ratio == 0.1);
+}
+
+TEST_CASE("a length in steps and a warm-up in steps replace the defaults in epochs and shares") {
+  const Settings s = parse("--output out --steps 7 --warmup-steps 2", finetuning_defaults());
+  CHECK(s.epochs == 0);
+  CHECK(s.steps == 7);
+  CHECK(s.warmup_ratio < 0);
+  CHECK(s.schedule.warmup_steps == 2);
+}
+
+TEST_CASE("a micro-batch is never larger than the batch") {
+  CHECK(parse("--output out --steps 1 --batch-size 20").micro_batch_size == 20);
+  CHECK(parse("--output out --steps 1 --batch-size 256").micro_batch_size == 32);
+  CHECK(parse("--output out --steps 1 --batch-size 8 --micro-batch-size 64").micro_batch_size == 8);
+}
+
+TEST_CASE("values out of range, no numbers and unknown names are refused in one line that names the flag") {
+  CHECK(refusal("--steps 0") == "--steps: expected a whole number, at least 1, got \"0\"");
+  CHECK(refusal("--steps 1 --learning-rate nan").starts_with("--learning-rate: expected a number"));
+  CHECK(refusal("--steps 1 --learning-rate 1e-3x").starts_with("--learning-rate: expected a number"));
+  CHECK(refusal("--steps 1 --batch-size -3").starts_with("--batch-size: expected a whole number, 1 to"));
+  CHECK(refusal("--steps 1 --optimizer adam") ==
+        "--optimizer: expected one of adamw, adamw-google, lamb, lamb-decayed, got \"adam\"");
+  CHECK(refusal("--steps 1 --precision bf16").starts_with("--precision: expected f32 or f64"));
+  CHECK(refusal("--steps 1 --replicas 2").starts_with("--replicas: expected 1, got 2"));
+  CHECK(refusal("").starts_with("--steps, --epochs: expected one of them"));
+  CHECK(refusal("--steps 1 --resume --overwrite").starts_with("--resume, --overwrite"));
+}
+
+TEST_CASE("what decides the result is listed, and threads are not in it") {
+  const auto with = parse("--output out --steps 3 --threads 1").decisive();
+  CHECK(with == parse("--output other --steps 3 --threads 2 --save-every 7").decisive());
+  CHECK(with != parse("--output out --steps 3 --seed 1").decisive());
+}

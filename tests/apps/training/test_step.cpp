@@ -1,0 +1,98 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "apps/training/step.h"
+#include "nn/layers.h"
+#include "tensor/backends.h"
+
+using namespace bertrand;
+using namespace bertrand::training;
+
+namespace {
+
+/// y = W x on fixed points, as a stand-in for a model: example i is a point, its target one number.
+class Regression : public Objective {
+ public:
+  explicit Regression(Backend& backend)
+      : backend_(backend), linear_({&root_, "linear"}, {.in_features = 8, .out_features = 1}) {}
+
+  nn::Module& model() override { return root_; }
+  std::int64_t examples(std::int64_t) override { return 64; }
+  std::int64_t begin_step(const StepExamples& step) override {
+    step_ = step;
+    return static_cast<std::int64_t>(step.numbers.size());
+  }
+  std::vector<LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t) override {
+    std::vector<float> x, target;
+    for (std::int64_t i = first; i < first + count; ++i) {
+      const auto n = static_cast<float>(step_.numbers[static_cast<std::size_t>(i)]);
+      for (int j = 0; j < 8; ++j) x.push_back(std::sin(n * 0.7f + static_cast<float>(j)));
+      target.push_back(step_.numbers[static_cast<std::size_t>(i)] == poisoned ? std::numeric_limits<float>::infinity()
+                                                                              : n / 64);
+    }
+    const Variable y = linear_(Variable(ops::from_host(x, {count, 8}, backend_)));
+    const Tensor wanted = ops::from_host(target, {count, 1}, backend_);
+    const auto all = static_cast<double>(step_.numbers.size());
+    return {{"squared_loss", mse(y, wanted, all)}, {"other_loss", mse(y, wanted, 2 * all)}};
+  }
+  Metrics evaluate() override { return {}; }
+  std::optional<double> score(const Metrics&) const override { return std::nullopt; }
+  void write_model(const nn::ParameterSet&, const std::filesystem::path&) const override {}
+  std::size_t activation_bytes(const StepExamples&, DType) const override { return 0; }
+  std::size_t data_bytes() const override { return 0; }
+  std::int64_t tokens(std::int64_t, std::int64_t) const override { return 1; }
+
+  std::int64_t poisoned = -1;  // an example whose target is infinite
+
+ private:
+  Backend& backend_;
+  nn::Module root_;
+  nn::Linear linear_;
+  StepExamples step_;
+};
+
+struct Run {
+  std::unique_ptr<Backend> backend = open_cpu({.threads = 1});
+  Regression objective{*backend};
+  nn::ParameterSet parameters{objective.model(), *backend};
+  optim::Optimizer optimizer{parameters, {}};
+
+  StepResult step(const std::vector<std::int64_t>& examples, std::int64_t micro_batch_size) {
+    Stepper stepper(objective, parameters, optimizer, {.seed = 1, .micro_batch_size = micro_batch_size});
+    return stepper.run({.epoch = 0, .numbers = examples}, 1, 0.1);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a step of several micro-batches equals a step of one, up to rounding") {
+  const std::vector<std::int64_t> examples{3, 1, 4, 15, 9, 2, 6};
+  Run whole, parts;
+  const StepResult a = whole.step(examples, 7), b = parts.step(examples, 2);
+  CHECK(a.losses.at(0).name == "loss");
+  CHECK(a.losses.at(1).name == "squared_loss");
+  CHECK(a.losses.at(0).value == doctest::Approx(a.losses.at(1).value + a.losses.at(2).value).epsilon(1e-12));
+  for (std::size_t i = 0; i < 3; ++i) CHECK(a.losses[i].value == doctest::Approx(b.losses.at(i).value).epsilon(1e-6));
+  CHECK(a.grad_norm == doctest::Approx(b.grad_norm).epsilon(1e-6));
+  CHECK(a.examples == 7);
+  const auto x = ops::to_host<float>(whole.parameters.values()), y = ops::to_host<float>(parts.parameters.values());
+  for (std::size_t i = 0; i < x.size(); ++i) CHECK(x[i] == doctest::Approx(y[i]).epsilon(1e-5));
+}
+
+TEST_CASE("a loss that is not finite changes nothing and names step, op and tensor") {
+  Run run;
+  run.objective.poisoned = 4;
+  const auto before = ops::to_host<float>(run.parameters.values());
+  std::string message;
+  try {
+    run.step({3, 1, 4, 15}, 2);
+  } catch (const Error& error) {
+    CHECK(error.failure() == Failure::numerics);
+    message = error.what();
+  }
+  CHECK(message.find("step 1: op mse: forward") == 0);
+  CHECK(ops::to_host<float>(run.parameters.values()) == before);
+  CHECK(run.optimizer.steps_done() == 0);
+}

@@ -43,7 +43,7 @@ PretrainingText::PretrainingText(const std::vector<std::filesystem::path>& files
                                  const PretrainingTextOptions& options)
     : options_(options),
       vocabulary_(masking_vocabulary(tokenizer.vocabulary())),
-      corpus_(read_corpus(files, tokenizer, options.threads)) {}
+      corpus_(read_corpus(files, tokenizer, {.threads = options.threads})) {}
 
 const std::vector<SegmentPair>& PretrainingText::pairs(std::int64_t epoch) {
   if (epoch == epoch_) return pairs_;

@@ -79,8 +79,8 @@ std::vector<std::string_view> split(std::string_view lines, std::size_t count) {
 
 class CorpusReader {
  public:
-  CorpusReader(const text::Tokenizer& tokenizer, int threads)
-      : tokenizer_(tokenizer), threads_(static_cast<std::size_t>(std::max(1, threads))) {
+  CorpusReader(const text::Tokenizer& tokenizer, const CorpusOptions& options)
+      : tokenizer_(tokenizer), options_(options) {
     corpus_.ids = CompactIds(static_cast<std::size_t>(tokenizer.vocabulary().size()));
     corpus_.documents = {.sentences = {0}, .documents = {0}};
   }
@@ -99,16 +99,20 @@ class CorpusReader {
       const std::size_t end = in ? block.rfind('\n') + 1 : block.size();  // npos + 1 is 0: no line is whole yet
       add(std::string_view(block).substr(0, end), file, line);
       block.erase(0, end);
+      if (options_.progress) options_.progress(static_cast<std::size_t>(in.gcount()));
     }
-    end_document();
+    if (options_.file_ends_document) end_document();
   }
 
-  Corpus take() { return std::move(corpus_); }
+  Corpus take() {
+    end_document();
+    return std::move(corpus_);
+  }
 
  private:
   void add(std::string_view lines, const std::filesystem::path& file, std::int64_t& line) {
     std::vector<std::future<Piece>> pieces;
-    for (const std::string_view part : split(lines, threads_))
+    for (const std::string_view part : split(lines, static_cast<std::size_t>(std::max(1, options_.threads))))
       pieces.push_back(std::async(std::launch::async, [this, part] { return tokenise(part, tokenizer_); }));
     for (auto& future : pieces) {
       const Piece piece = future.get();
@@ -137,7 +141,7 @@ class CorpusReader {
   }
 
   const text::Tokenizer& tokenizer_;
-  const std::size_t threads_;
+  const CorpusOptions& options_;
   Corpus corpus_;
 };
 
@@ -151,19 +155,17 @@ void CompactIds::append(std::span<const std::int32_t> ids) {
   }
 }
 
-Corpus read_corpus(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer, int threads) {
-  CorpusReader reader(tokenizer, threads);
+Corpus read_corpus(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer,
+                   const CorpusOptions& options) {
+  CorpusReader reader(tokenizer, options);
   for (const auto& file : files) reader.read(file);
   Corpus corpus = reader.take();
   const std::string names =
       files.size() == 1 ? files[0].string() : fmt::format("{} and {} more", files.at(0).string(), files.size() - 1);
   if (corpus.documents.count() == 0) fail(Failure::input, "{}: text: expected sentences, a line each, got none", names);
-  if (corpus.documents.count() == 1)
-    fail(
-        Failure::input,
-        "{}: documents: expected at least 2, got 1; hint: a blank line ends a document, and random next sentences come "
-        "from other documents",
-        names);
+  if (corpus.documents.count() < options.least_documents)
+    fail(Failure::input, "{}: documents: expected at least {}, got {}; hint: a blank line ends a document, and {}",
+         names, options.least_documents, corpus.documents.count(), "random next sentences come from other documents");
   return corpus;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,9 +41,16 @@ struct Corpus {
   }
 };
 
-/// Tokenises the files once, with `threads` threads; the result does not depend on their number. Lines without a token
-/// are dropped. Throws Error(Failure::io) for a file that cannot be read and Error(Failure::input) where all files
-/// together hold fewer than two documents.
-Corpus read_corpus(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer, int threads);
+struct CorpusOptions {
+  int threads = 1;                  ///< the result does not depend on it
+  bool file_ends_document = true;   ///< otherwise the next file goes on with it, as in Google's script
+  std::size_t least_documents = 2;  ///< at least 1; fewer are an error
+  std::function<void(std::size_t bytes)> progress = nullptr;  ///< called with the bytes read since the last call
+};
+
+/// Tokenises the files once. Lines without a token are dropped. Throws Error(Failure::io) for a file that cannot be
+/// read and Error(Failure::input) where all files together hold fewer than `least_documents`.
+Corpus read_corpus(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer,
+                   const CorpusOptions& options);
 
 }  // namespace bertrand::data

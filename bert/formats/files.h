@@ -1,0 +1,73 @@
+// The one door through which files are written, so that tests can fail any call and see that nothing is lost.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace bertrand::formats {
+
+/// The calls that change a disk. Each throws Error(Failure::io) naming path, call and the system's reason.
+class Files {
+ public:
+  virtual ~Files() = default;
+  virtual int create(const std::filesystem::path& file);  ///< truncates; returns a descriptor
+  virtual void write(int descriptor, std::span<const std::byte> bytes, const std::filesystem::path& file);
+  virtual void sync(int descriptor, const std::filesystem::path& file);
+  virtual void close(int descriptor, const std::filesystem::path& file);
+  virtual void make_directory(const std::filesystem::path& directory);
+  virtual void sync_directory(const std::filesystem::path& directory);
+  virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to);
+  virtual void remove_all(const std::filesystem::path& path);
+
+  static Files& system();
+};
+
+/// Writes one file from front to end. finish() makes it durable; without it the file is closed as it is.
+class FileWriter {
+ public:
+  FileWriter(Files& files, const std::filesystem::path& file) : files_(files), file_(file), descriptor_(files.create(file)) {}
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
+  /// fsync and close.
+  void finish();
+
+  std::size_t bytes() const { return bytes_; }
+  std::uint32_t crc() const { return crc_; }  ///< CRC-32C of everything written
+  const std::filesystem::path& path() const { return file_; }
+
+ private:
+  Files& files_;
+  std::filesystem::path file_;
+  int descriptor_;
+  std::size_t bytes_ = 0;
+  std::uint32_t crc_ = 0;
+};
+
+/// Replaces `file` by `text` in one step: written beside it, made durable, renamed.
+void replace_file(Files& files, const std::filesystem::path& file, std::string_view text);
+
+/// A whole file. Throws Error(failure) where it cannot be read.
+std::string read_file(const std::filesystem::path& file);
+
+/// A file as memory, read only as far as it is looked at.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& file);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace bertrand::formats

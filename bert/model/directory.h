@@ -1,0 +1,51 @@
+// Model directories as Hugging Face lays them out: config.json, model.safetensors, vocab.txt, tokenizer_config.json.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bert/formats/files.h"
+#include "bert/model/config.h"
+#include "nn/parameter_set.h"
+
+namespace bertrand::bert {
+
+/// What came of loading: every parameter is in `loaded` or `missing`; every tensor of the file that nobody asked for is in
+/// `unused`.
+struct LoadReport {
+  std::vector<std::string> loaded, missing, unused;
+  std::vector<std::string> mis_shaped;  ///< "name: expected [..], got [..]"
+  /// One line, and the names where they are of interest.
+  std::string text() const;
+};
+
+/// Copies the weights of a model directory (or of one .safetensors file) into the parameters that bear their names.
+/// Understands files without the "bert." prefix or with one too many, gamma and beta for weight and bias of LayerNorm,
+/// the decoder's aliases, and every floating type. Parameters that the file lacks keep their initial values and are
+/// reported; whether that is acceptable is the caller's decision. Throws Error(Failure::model): no weights, pickled ones
+/// (refused by name), or tensors of another shape, all of which are named.
+LoadReport load_weights(const std::filesystem::path& directory, nn::ParameterSet& parameters);
+
+/// Throws Error(Failure::model) if a parameter is missing whose name `may_be_missing` does not accept.
+void require(const LoadReport& report, const std::filesystem::path& directory, const std::function<bool(const std::string&)>& may_be_missing);
+
+/// What else a directory says about the text it was trained on.
+struct TokenizerFacts {
+  bool lower_case = true;
+  bool known = false;  ///< whether the directory said so
+};
+TokenizerFacts read_tokenizer_facts(const std::filesystem::path& directory);
+
+/// What a directory is made of besides the weights.
+struct DirectoryFiles {
+  const Config& config;
+  std::string vocabulary;  ///< the bytes of vocab.txt
+  bool lower_case = true;
+};
+/// Writes the four files, each durable, into a directory that exists. Returns the CRC-32C of each tensor.
+std::map<std::string, std::uint32_t> write_directory(formats::Files& files, const std::filesystem::path& directory, const DirectoryFiles& contents,
+                                                      const nn::ParameterSet& parameters);
+
+}  // namespace bertrand::bert

@@ -1,0 +1,51 @@
+// Checkpoints that are either wholly there or not there at all, and that know when they have rotted.
+//
+// Saving: checkpoint-1200.tmp-<pid>/ is filled, every file made durable; MANIFEST.json (bytes and CRC-32C of each file
+// and tensor) comes last; then the directory is made durable, renamed to checkpoint-1200, and its parent made durable.
+// Only then are older ones removed. "Newest" is computed, never stored: the highest step whose manifest verifies.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bert/formats/files.h"
+
+namespace bertrand::training {
+
+/// CRC-32C of tensors by "file/tensor", which the writer of a checkpoint hands over for the manifest.
+using TensorChecksums = std::map<std::string, std::uint32_t>;
+
+class CheckpointStore {
+ public:
+  explicit CheckpointStore(std::filesystem::path directory, formats::Files& files = formats::Files::system())
+      : directory_(std::move(directory)), files_(files) {}
+
+  /// `fill` writes the files into the directory it is given. Afterwards the newest `keep` checkpoints stay. Throws
+  /// Error(Failure::io) naming the call that failed; what was saved before is untouched then.
+  void save(std::int64_t step, int keep, std::size_t bytes_needed, const std::function<TensorChecksums(const std::filesystem::path&)>& fill);
+
+  struct Found {
+    std::int64_t step = 0;
+    std::filesystem::path directory;
+  };
+  /// The newest checkpoint that verifies. Those that do not are named, with the reason, in `skipped`.
+  std::optional<Found> newest(std::vector<std::string>& skipped) const;
+
+  /// Removes what killed processes left half-written.
+  void remove_leftovers();
+
+ private:
+  std::vector<Found> list() const;  // newest first
+
+  std::filesystem::path directory_;
+  formats::Files& files_;
+};
+
+/// "" if every file of a checkpoint is as its manifest says, else what is wrong.
+std::string verify_checkpoint(const std::filesystem::path& checkpoint);
+
+}  // namespace bertrand::training

@@ -1,0 +1,45 @@
+// What a person sees of a run: one line redrawn on a terminal, plain lines elsewhere.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace bertrand::training {
+
+struct ProgressFigures {
+  std::int64_t step = 0, total_steps = 0;
+  double loss = 0, learning_rate = 0;
+  double examples_per_second = 0, tokens_per_second = 0;
+  std::size_t memory_bytes = 0;
+};
+
+/// "step 120/1000  12.0%  loss 6.8123  lr 9.2e-05  412 examples/s  51.2k tokens/s  1:02:03 left  1.2 GB"
+std::string progress_text(const ProgressFigures& figures);
+/// "59s", "12:05" or "2:14:05"
+std::string duration_text(double seconds);
+/// "950", "12.3k", "4.56M"
+std::string count_text(double count);
+/// "512 B", "1.76 GB" (powers of ten)
+std::string bytes_text(double bytes);
+
+class Progress {
+ public:
+  Progress();  ///< looks whether standard output is a terminal
+  ~Progress();
+
+  /// After every step; redraws at most ten times a second, and only on a terminal.
+  void update(const ProgressFigures& figures);
+  /// Every --log-every steps: a plain line where there is no terminal.
+  void log(const ProgressFigures& figures);
+  /// A line of its own that stays, on a terminal too.
+  void message(const std::string& text);
+
+ private:
+  void clear();
+
+  bool terminal_;
+  bool drawn_ = false;
+  std::chrono::steady_clock::time_point last_{};
+};
+
+}  // namespace bertrand::training

@@ -1,0 +1,28 @@
+// The run directory: who may write into it, and what it begins with.
+#pragma once
+#include <filesystem>
+
+#include "bert/formats/files.h"
+
+namespace bertrand::training {
+
+enum class ExistingRun { refuse, resume, overwrite };
+
+/// Holds a run directory for one process as long as it lives.
+class RunDirectory {
+ public:
+  /// Creates the directory where needed. Throws Error(Failure::usage) if it holds a run and that is not asked for, if it
+  /// holds other things (never overwritten), or if another live process writes to it.
+  RunDirectory(const std::filesystem::path& path, ExistingRun existing);
+  ~RunDirectory();
+  RunDirectory(const RunDirectory&) = delete;
+  RunDirectory& operator=(const RunDirectory&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  int lock_ = -1;
+};
+
+}  // namespace bertrand::training

@@ -1,6 +1,8 @@
 #include "nn/parameter_set.h"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "tensor/random.h"
 
@@ -10,11 +12,27 @@ namespace {
 constexpr Dim kAlignment = 16;  // elements: a whole vector of f32
 
 constexpr Dim kChunk = Dim{1} << 20;  // elements drawn at a time: a whole embedding table would need its size again
+constexpr Dim kBlock = Dim{1} << 14;  // elements of one key, so that several threads may draw
 
-void draw(const Initial& initial, Random& random, std::vector<float>& values) {
-  if (initial.kind == Initial::Kind::constant) std::fill(values.begin(), values.end(), static_cast<float>(initial.value));
-  else
-    for (float& v : values) v = static_cast<float>(random.truncated_normal(initial.value));
+/// Draws in blocks, each keyed by its place: the values do not depend on who draws which.
+void draw(const Initial& initial, std::uint64_t key, Dim first, std::vector<float>& values) {
+  const auto count = static_cast<Dim>(values.size());
+  if (initial.kind == Initial::Kind::constant) {
+    std::fill(values.begin(), values.end(), static_cast<float>(initial.value));
+    return;
+  }
+  std::atomic<Dim> next{0};
+  const auto work = [&] {
+    for (Dim begin = next.fetch_add(kBlock); begin < count; begin = next.fetch_add(kBlock)) {
+      Random random(mix(key, static_cast<std::uint64_t>((first + begin) / kBlock)));
+      for (Dim i = begin; i < std::min(count, begin + kBlock); ++i)
+        values[static_cast<std::size_t>(i)] = static_cast<float>(random.truncated_normal(initial.value));
+    }
+  };
+  std::vector<std::jthread> others;
+  if (count > 8 * kBlock)
+    for (unsigned i = 1; i < std::min(8u, std::thread::hardware_concurrency()); ++i) others.emplace_back(work);
+  work();
 }
 
 }  // namespace
@@ -55,11 +73,11 @@ const ParameterSet::Segment* ParameterSet::find(std::string_view name) const {
 
 void ParameterSet::initialize(const Segment& segment) {
   const Initial& initial = *initials_[static_cast<std::size_t>(&segment - segments_.data())];
-  Random random(mix(seed_, hash_name(segment.name)));
+  const std::uint64_t key = mix(seed_, hash_name(segment.name));
   for (Dim first = 0; first < segment.count(); first += kChunk) {
     const Shape part{std::min(kChunk, segment.count() - first)};
     std::vector<float> values(static_cast<std::size_t>(part[0]));
-    draw(initial, random, values);
+    draw(initial, key, first, values);
     ops::copy_into(ops::from_host(values, part, backend()), values_.window(segment.begin + first, part));
   }
 }

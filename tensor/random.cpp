@@ -33,7 +33,13 @@ std::uint32_t Random::below(std::uint32_t bound) {
 }
 
 double Random::normal() {
+  if (has_spare_) {
+    has_spare_ = false;
+    return spare_;
+  }
   const double radius = std::sqrt(-2 * std::log(1 - uniform())), angle = 6.283185307179586 * uniform();
+  spare_ = radius * std::sin(angle);
+  has_spare_ = true;
   return radius * std::cos(angle);
 }
 

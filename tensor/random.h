@@ -35,10 +35,10 @@ class Random {
  public:
   explicit Random(std::uint64_t key) : key_(key) {}
 
-  std::uint32_t next();                    ///< 32 uniform bits
-  double uniform();                        ///< in [0, 1), 53 bits
+  std::uint32_t next();                      ///< 32 uniform bits
+  double uniform();                          ///< in [0, 1), 53 bits
   std::uint32_t below(std::uint32_t bound);  ///< uniform in [0, bound) without bias
-  double normal();                         ///< standard normal (Box and Muller 1958)
+  double normal();                           ///< standard normal (Box and Muller 1958); every second one is left over
   /// Normal re-drawn beyond two standard deviations, as TensorFlow's truncated_normal.
   double truncated_normal(double standard_deviation);
 
@@ -52,6 +52,8 @@ class Random {
   std::uint64_t block_ = 0;
   std::array<std::uint32_t, 4> buffer_{};
   int left_ = 0;
+  double spare_ = 0;
+  bool has_spare_ = false;
 };
 
 }  // namespace bertrand

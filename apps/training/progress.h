@@ -10,6 +10,7 @@ struct ProgressFigures {
   std::int64_t step = 0, total_steps = 0;
   double loss = 0, learning_rate = 0;
   double examples_per_second = 0, tokens_per_second = 0;
+  double seconds_left = -1;  ///< below 0: not known yet
   std::size_t memory_bytes = 0;
 };
 

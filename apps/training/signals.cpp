@@ -1,0 +1,28 @@
+#include "apps/training/signals.h"
+
+#include <csignal>
+#include <unistd.h>
+
+namespace bertrand::training {
+namespace {
+
+volatile std::sig_atomic_t stop = 0;
+
+void on_signal(int number) {
+  if (stop) _exit(128 + number);
+  stop = 1;
+}
+
+}  // namespace
+
+void catch_stop_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+bool stop_requested() { return stop != 0; }
+
+}  // namespace bertrand::training

@@ -47,6 +47,12 @@ std::optional<double> FinetuneObjective::score(const training::Metrics& evaluati
   return tasks::selection_score(inputs_.data.task, results);
 }
 
+bert::DirectoryFiles FinetuneObjective::directory() const {
+  return {.config = inputs_.config,
+          .vocabulary = inputs_.tokenizer.vocabulary().text(),
+          .lower_case = inputs_.tokenizer.options().lower_case};
+}
+
 std::size_t FinetuneObjective::activation_bytes(const training::StepExamples& micro_batch, DType precision) const {
   training::BatchExtent extent{.sequences = static_cast<Dim>(micro_batch.numbers.size()),
                                .head_width = inputs_.data.outputs()};

@@ -25,7 +25,7 @@ class FinetuneObjective : public training::Objective {
   training::Metrics evaluate() override;
   std::optional<double> score(const training::Metrics& evaluation) const override;
 
-  void write_model(const nn::ParameterSet& parameters, const std::filesystem::path& directory) const override;
+  bert::DirectoryFiles directory() const override;
 
   std::size_t activation_bytes(const training::StepExamples& micro_batch, DType precision) const override;
   std::size_t data_bytes() const override;

@@ -61,9 +61,7 @@ void complete(PretrainOptions& options) {
 }
 
 std::vector<std::pair<std::string, std::string>> PretrainOptions::decisive() const {
-  return {{"--config", config},
-          {"--init", init.string()},
-          {"--cased", fmt::format("{}", cased)},
+  return {{"--cased", fmt::format("{}", cased)},
           {"--masked-lm-prob", fmt::format("{}", masking.probability)},
           {"--max-predictions-per-seq", fmt::format("{}", masking.max_predictions)},
           {"--short-seq-prob", fmt::format("{}", short_seq_prob)},

@@ -14,6 +14,8 @@ class PretrainingObjective : public training::Objective {
     data::PretrainingExamples& training;
     data::PretrainingExamples* evaluation = nullptr;  ///< held out, or null
     std::int64_t evaluation_batch = 32;               ///< examples evaluated at once
+    std::string vocabulary;                           ///< the bytes of vocab.txt, to be written with the model
+    bool lower_case = true;                           ///< of the tokenizer that goes with it
   };
   PretrainingObjective(const bert::Config& config, const Inputs& inputs, Backend& backend);
 
@@ -23,7 +25,9 @@ class PretrainingObjective : public training::Objective {
   std::vector<training::LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) override;
   training::Metrics evaluate() override;
   std::optional<double> score(const training::Metrics&) const override { return std::nullopt; }
-  void write_model(const nn::ParameterSet& parameters, const std::filesystem::path& directory) const override;
+  bert::DirectoryFiles directory() const override {
+    return {.config = config_, .vocabulary = inputs_.vocabulary, .lower_case = inputs_.lower_case};
+  }
   std::size_t activation_bytes(const training::StepExamples& micro_batch, DType precision) const override;
   std::size_t data_bytes() const override;
   std::int64_t tokens(std::int64_t epoch, std::int64_t example) const override {

@@ -1,11 +1,11 @@
 // What is trained: a model, its examples, and the loss of some of them. pretrain and finetune each have one.
 #pragma once
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "bert/model/directory.h"
 #include "nn/parameter_set.h"
 
 namespace bertrand::training {
@@ -50,8 +50,8 @@ class Objective {
   /// What the best model is chosen by, higher is better; none: the last model is the result.
   virtual std::optional<double> score(const Metrics& evaluation) const = 0;
 
-  /// Writes config.json, model.safetensors, vocab.txt and tokenizer_config.json into an existing directory.
-  virtual void write_model(const nn::ParameterSet& parameters, const std::filesystem::path& directory) const = 0;
+  /// What a directory of this model holds besides its weights.
+  virtual bert::DirectoryFiles directory() const = 0;
 
   /// Bytes that forward and backward of one micro-batch of these examples take at their peak, besides the parameters.
   virtual std::size_t activation_bytes(const StepExamples& micro_batch, DType precision) const = 0;

@@ -1,33 +1,29 @@
-// The step loop that pretrain and finetune share: micro-batches, update, logs, evaluation, saving, resuming.
+// The training run that pretrain and finetune share: plan, steps, logs, evaluation, saving, resuming.
 //
-//   Settings settings = finetuning_defaults();          // settings.h; add_common_flags, parse, complete
-//   auto backend = open_backend(settings);
-//   MyObjective objective(*backend, …);                 // objective.h
-//   Trainer trainer({settings, objective, *backend, {.program = "finetune", .facts = …, .inputs = …}});
-//   if (!trainer.announce()) return 0;                  // prints the plan; false: --plan, nothing more to do
+//   Settings settings = finetuning_defaults();          // settings.h: add_common_flags, parse, complete
+//   auto backend = open_backend(settings);              // device.h
+//   MyObjective objective(…, *backend);                 // objective.h
+//   Trainer trainer({settings, objective, *backend, {.program = "finetune", .settings = …, .inputs = …}});
+//   if (!trainer.announce()) return;                    // prints the plan; false: --plan, nothing more to do
 //   trainer.begin([&](nn::ParameterSet& p) { load… });  // memory, initial values or the newest checkpoint
 //   trainer.run();
 #pragma once
 #include <functional>
 #include <memory>
 
-#include "apps/training/accumulator.h"
+#include "apps/training/device.h"
 #include "apps/training/objective.h"
 #include "apps/training/plan.h"
 #include "apps/training/settings.h"
-#include "optim/optimizer.h"
 
 namespace bertrand::training {
-
-/// Opens the device that the settings name. Throws Error(Failure::usage) for what this build does not have.
-std::unique_ptr<Backend> open_backend(const Settings& settings);
 
 /// What identifies a run beside the common settings.
 struct RunIdentity {
   std::string program;  ///< pretrain or finetune
-  /// Further (flag, value) that decide the result, in the program's own words.
-  std::vector<std::pair<std::string, std::string>> facts;
-  /// Files that decide the result; their sizes and first mebibyte are compared on resuming.
+  /// Further (flag, value) that decide the result.
+  std::vector<std::pair<std::string, std::string>> settings;
+  /// Files that decide the result: a run is not resumed when one of them has changed.
   std::vector<std::filesystem::path> inputs;
 };
 
@@ -45,26 +41,26 @@ class Trainer {
   /// Makes the plan and prints it. False under --plan: then there is nothing more to do.
   bool announce();
 
-  /// Claims the output directory and allocates the parameters. `initialize` loads what the run starts from (empty: all
-  /// parameters stay as drawn from the seed); it is not called when a checkpoint is resumed.
+  /// Claims the output directory and gives the parameters memory. `initialize` loads what the run starts from (empty:
+  /// all parameters stay as drawn from the seed); it is not called when a checkpoint is resumed.
   void begin(const std::function<void(nn::ParameterSet&)>& initialize);
 
-  /// Trains to the end, writes the final (or best) model and eval_results into the output directory. Throws
+  /// Trains to the end; the final (or best) model and eval_results are in the output directory then. Throws
   /// Error(Failure::interrupted) after saving on SIGTERM or SIGINT, Error(Failure::numerics) naming step, op and tensor
   /// where a loss or gradient is not finite.
   void run();
 
   const Plan& plan() const { return plan_; }
   nn::ParameterSet& parameters() { return *parameters_; }
-  /// The last evaluation, or of the best model where the objective scores.
+  /// The last evaluation, or that of the best model where the objective scores.
   const Metrics& evaluation() const;
 
  private:
-  struct State;
+  class Run;
   Job job_;
   Plan plan_;
   std::unique_ptr<nn::ParameterSet> parameters_;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<Run> run_;
 };
 
 }  // namespace bertrand::training

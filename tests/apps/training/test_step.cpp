@@ -39,7 +39,7 @@ class Regression : public Objective {
   }
   Metrics evaluate() override { return {}; }
   std::optional<double> score(const Metrics&) const override { return std::nullopt; }
-  void write_model(const nn::ParameterSet&, const std::filesystem::path&) const override {}
+  bert::DirectoryFiles directory() const override { return {.config = config_}; }
   std::size_t activation_bytes(const StepExamples&, DType) const override { return 0; }
   std::size_t data_bytes() const override { return 0; }
   std::int64_t tokens(std::int64_t, std::int64_t) const override { return 1; }
@@ -51,6 +51,7 @@ class Regression : public Objective {
   nn::Module root_;
   nn::Linear linear_;
   StepExamples step_;
+  bert::Config config_;
 };
 
 struct Run {

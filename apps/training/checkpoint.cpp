@@ -1,0 +1,102 @@
+#include "apps/training/checkpoint.h"
+
+#include <unistd.h>
+
+#include "bert/formats/safetensors.h"
+#include "bert/model/directory.h"
+
+namespace bertrand::training {
+
+namespace {
+
+constexpr const char* kOptimizerFile = "optimizer.safetensors";
+constexpr const char* kStateFile = "resume.json";
+constexpr std::size_t kSmallFiles = std::size_t{4} << 20;  // vocabulary, configuration, state, manifest
+
+/// The moments under the names that PyTorch's AdamW gives them.
+std::vector<formats::NamedTensor> moments(const Training& training) {
+  std::vector<formats::NamedTensor> tensors;
+  for (const auto& segment : training.parameters.segments()) {
+    tensors.push_back(
+        {"exp_avg." + segment.name, training.optimizer.first_moments().window(segment.begin, segment.shape)});
+    tensors.push_back(
+        {"exp_avg_sq." + segment.name, training.optimizer.second_moments().window(segment.begin, segment.shape)});
+  }
+  return tensors;
+}
+
+void load_moments(const std::filesystem::path& path, const Training& training) {
+  const formats::SafetensorsFile file(path);
+  for (const auto& [name, tensor] : moments(training)) {
+    const formats::SafetensorsEntry* entry = file.find(name);
+    if (!entry)
+      fail(Failure::model, "{}: tensor \"{}\": expected one of shape {}, got none", path.string(), name,
+           tensor.shape());
+    if (Shape(entry->dims) != tensor.shape())
+      fail(Failure::model, "{}: tensor \"{}\": expected shape {}, got {}", path.string(), name, tensor.shape(),
+           Shape(entry->dims));
+    formats::load_entry(*entry, path, tensor);
+  }
+}
+
+void write_text(formats::Files& files, const std::filesystem::path& path, const std::string& text) {
+  formats::FileWriter out(files, path);
+  out.write(text);
+  out.finish();
+}
+
+nlohmann::ordered_json read_state(const std::filesystem::path& path) {
+  try {
+    return nlohmann::ordered_json::parse(formats::read_file(path));
+  } catch (const nlohmann::json::exception& error) {
+    fail(Failure::model, "{}: resume state: expected JSON, got {}", path.string(), error.what());
+  }
+}
+
+}  // namespace
+
+std::size_t checkpoint_bytes(const Training& training) {
+  return 3 * training.parameters.values().bytes() + kSmallFiles;
+}
+
+TensorChecksums write_checkpoint(formats::Files& files, const std::filesystem::path& directory,
+                                 const Training& training, const RunState& state, const Conditions& conditions) {
+  TensorChecksums checksums;
+  for (const auto& [name, crc] :
+       bert::write_directory(files, directory, training.objective.directory(), training.parameters))
+    checksums["model.safetensors/" + name] = crc;
+  formats::FileWriter out(files, directory / kOptimizerFile);
+  for (const auto& [name, crc] : formats::write_safetensors(out, moments(training)))
+    checksums[fmt::format("{}/{}", kOptimizerFile, name)] = crc;
+  out.finish();
+  write_text(files, directory / kStateFile, state.to_json(conditions).dump(2) + "\n");
+  return checksums;
+}
+
+RunState restore_checkpoint(const std::filesystem::path& directory, const Training& training,
+                            const Conditions& conditions) {
+  const std::filesystem::path state_file = directory / kStateFile;
+  const nlohmann::ordered_json json = read_state(state_file);
+  conditions.check_equal_to(parse_conditions(json, state_file.string()), directory.string());
+  const RunState state = parse_run_state(json, state_file.string());
+  bert::require(bert::load_weights(directory, training.parameters), directory,
+                [](const std::string&) { return false; });
+  load_moments(directory / kOptimizerFile, training);
+  training.optimizer.resume(state.steps_done);
+  return state;
+}
+
+void publish_model(formats::Files& files, const std::filesystem::path& directory, const Objective& objective,
+                   const nn::ParameterSet& parameters) {
+  const std::filesystem::path staged = directory / fmt::format("model.tmp-{}", getpid());
+  files.remove_all(staged);
+  files.make_directory(staged);
+  bert::write_directory(files, staged, objective.directory(), parameters);
+  std::vector<std::filesystem::path> names;
+  for (const auto& entry : std::filesystem::directory_iterator(staged)) names.push_back(entry.path().filename());
+  for (const auto& name : names) files.rename(staged / name, directory / name);
+  files.remove_all(staged);
+  files.sync_directory(directory);
+}
+
+}  // namespace bertrand::training

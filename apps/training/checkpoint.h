@@ -1,0 +1,33 @@
+// What a checkpoint of a training run holds: the model directory, the optimizer's moments, and where the run stands.
+#pragma once
+#include "apps/training/checkpoint_store.h"
+#include "apps/training/run_state.h"
+#include "optim/optimizer.h"
+
+namespace bertrand::training {
+
+/// Everything that changes while training.
+struct Training {
+  const Objective& objective;
+  nn::ParameterSet& parameters;
+  optim::Optimizer& optimizer;
+};
+
+/// Bytes that a checkpoint takes on disk, about.
+std::size_t checkpoint_bytes(const Training& training);
+
+/// Writes every file of a checkpoint but the manifest into `directory`.
+TensorChecksums write_checkpoint(formats::Files& files, const std::filesystem::path& directory,
+                                 const Training& training, const RunState& state, const Conditions& conditions);
+
+/// Fills parameters and moments from a checkpoint that verifies and says where the run stands. Throws
+/// Error(Failure::usage) where settings or input files are others than `conditions`, Error(Failure::model) where the
+/// checkpoint is of another model.
+RunState restore_checkpoint(const std::filesystem::path& directory, const Training& training,
+                            const Conditions& conditions);
+
+/// Puts the model's four files into `directory`, each in one step, so that a reader always finds a whole model.
+void publish_model(formats::Files& files, const std::filesystem::path& directory, const Objective& objective,
+                   const nn::ParameterSet& parameters);
+
+}  // namespace bertrand::training

@@ -1,0 +1,303 @@
+#include "apps/training/trainer.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "apps/training/checkpoint.h"
+#include "apps/training/metrics_log.h"
+#include "apps/training/progress.h"
+#include "apps/training/run_directory.h"
+#include "apps/training/signals.h"
+#include "apps/training/step.h"
+#include "optim/schedule.h"
+#include "tensor/profiler.h"
+
+namespace bertrand::training {
+
+namespace {
+
+/// Steps since the last line of metrics, for rates that leave out evaluating and saving.
+struct Interval {
+  double seconds = 0;
+  std::int64_t examples = 0, tokens = 0;
+
+  void add(const StepResult& step, double step_seconds) {
+    seconds += step_seconds;
+    examples += step.examples;
+    tokens += step.tokens;
+  }
+  double examples_per_second() const { return seconds > 0 ? static_cast<double>(examples) / seconds : 0; }
+  double tokens_per_second() const { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
+};
+
+ExistingRun existing_run(const Settings& settings) {
+  if (settings.resume) return ExistingRun::resume;
+  return settings.overwrite ? ExistingRun::overwrite : ExistingRun::refuse;
+}
+
+Conditions conditions_of(const Settings& settings, const RunIdentity& identity) {
+  Conditions conditions{.settings = settings.decisive(), .inputs = {}};
+  conditions.settings.insert(conditions.settings.end(), identity.settings.begin(), identity.settings.end());
+  for (const auto& input : identity.inputs) conditions.inputs.push_back(InputFile::of(input));
+  return conditions;
+}
+
+std::vector<std::pair<std::string, double>> pairs(const Metrics& metrics) {
+  std::vector<std::pair<std::string, double>> result;
+  for (const Metric& metric : metrics) result.emplace_back(metric.name, metric.value);
+  return result;
+}
+
+}  // namespace
+
+/// A run that has its directory and its memory.
+class Trainer::Run {
+ public:
+  Run(const Job& job, const Plan& plan, nn::ParameterSet& parameters)
+      : job_(job),
+        settings_(job.settings),
+        plan_(plan),
+        parameters_(parameters),
+        directory_(settings_.output, existing_run(settings_)),
+        store_(settings_.output),
+        conditions_(conditions_of(settings_, job.identity)),
+        optimizer_(parameters, settings_.optimizer),
+        stepper_(job.objective, parameters, optimizer_,
+                 {.seed = settings_.seed, .micro_batch_size = plan.micro_batch_size}) {}
+
+  /// Goes back to the newest checkpoint that verifies, if there is one.
+  bool resume();
+  void write_run_config() const;
+  void train();
+  const Metrics& evaluation() const { return state_.evaluation; }
+
+ private:
+  void step();
+  StepExamples next_examples();
+  void log_step(const StepResult& result, double learning_rate);
+  void evaluate();
+  void save();
+  void finish();
+  double epoch() const;
+  bool at(std::int64_t every) const { return state_.steps_done % every == 0 || state_.steps_done == plan_.total_steps; }
+
+  const Job& job_;
+  const Settings& settings_;
+  const Plan& plan_;
+  nn::ParameterSet& parameters_;
+  formats::Files& files_ = formats::Files::system();
+  RunDirectory directory_;
+  CheckpointStore store_;
+  const Conditions conditions_;
+  optim::Optimizer optimizer_;
+  Stepper stepper_;
+  std::unique_ptr<MetricsLog> log_;
+  Progress progress_;
+  RunState state_;
+  std::int64_t saved_step_ = 0;  // of the newest checkpoint
+  std::int64_t ordered_epoch_ = -1;
+  std::vector<std::int64_t> order_;  // of the examples of ordered_epoch_
+  Interval interval_;
+};
+
+bool Trainer::Run::resume() {
+  store_.remove_leftovers();
+  std::vector<std::string> skipped;
+  const auto found = store_.newest(skipped);
+  for (const std::string& reason : skipped) progress_.message("skipped " + reason);
+  if (!found && !skipped.empty())
+    fail(Failure::model, "{}: checkpoints: expected one that verifies, got none of {}", settings_.output.string(),
+         skipped.size());
+  if (!found) return false;
+  state_ = restore_checkpoint(found->directory, {job_.objective, parameters_, optimizer_}, conditions_);
+  saved_step_ = found->step;
+  progress_.message(fmt::format("resumed from {}", found->directory.string()));
+  return true;
+}
+
+void Trainer::Run::write_run_config() const {
+  nlohmann::ordered_json json{
+      {"program", job_.identity.program}, {"version", BERTRAND_VERSION}, {"device", job_.backend.description()}};
+  for (const auto& [flag, value] : conditions_.settings) json["settings"][flag.substr(2)] = value;
+  json["settings"]["output"] = settings_.output.string();
+  json["settings"]["log-every"] = std::to_string(settings_.log_every);
+  json["settings"]["save-every"] = std::to_string(settings_.save_every);
+  json["settings"]["keep"] = std::to_string(settings_.keep);
+  for (const InputFile& input : conditions_.inputs)
+    json["inputs"].push_back({{"path", input.path}, {"bytes", input.bytes}});
+  json["total_steps"] = plan_.total_steps;
+  json["warmup_steps"] = plan_.schedule.warmup_steps;
+  json["parameters"] = plan_.parameters;
+  formats::replace_file(files_, settings_.output / "run_config.json", json.dump(2) + "\n");
+}
+
+double Trainer::Run::epoch() const {
+  const std::int64_t examples = job_.objective.examples(state_.next.epoch);
+  const std::int64_t steps = (examples + plan_.batch_size - 1) / plan_.batch_size;
+  return static_cast<double>(state_.next.epoch) + static_cast<double>(state_.next.step) / static_cast<double>(steps);
+}
+
+/// The examples of the next step; moves on to the step after it.
+StepExamples Trainer::Run::next_examples() {
+  Position& next = state_.next;
+  if (ordered_epoch_ != next.epoch) {
+    order_ = epoch_order(settings_, next.epoch, job_.objective.examples(next.epoch));
+    ordered_epoch_ = next.epoch;
+  }
+  const std::size_t first = static_cast<std::size_t>(next.step * plan_.batch_size);
+  const std::size_t last = std::min(order_.size(), first + static_cast<std::size_t>(plan_.batch_size));
+  check(first < last, "training: step {} of epoch {} has no examples", next.step, next.epoch);
+  const auto begin = order_.begin();
+  StepExamples examples{
+      .epoch = next.epoch,
+      .numbers = {begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(last)}};
+  next = last == order_.size() ? Position{next.epoch + 1, 0} : Position{next.epoch, next.step + 1};
+  return examples;
+}
+
+void Trainer::Run::step() {
+  const auto start = std::chrono::steady_clock::now();
+  const double learning_rate = optim::learning_rate(plan_.schedule, state_.steps_done);
+  const StepExamples examples = next_examples();
+  StepResult result;
+  try {
+    result = stepper_.run(examples, state_.steps_done + 1, learning_rate);
+  } catch (const Error& error) {
+    if (error.failure() != Failure::numerics || saved_step_ == 0) throw;
+    fail(Failure::numerics, "{}; last checkpoint: {}", error.what(),
+         (settings_.output / fmt::format("checkpoint-{}", saved_step_)).string());
+  }
+  ++state_.steps_done;
+  interval_.add(result, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  const bool epoch_ended = state_.next.step == 0;
+  state_.evaluation_due =
+      settings_.eval_every > 0 ? at(settings_.eval_every) : epoch_ended || state_.steps_done == plan_.total_steps;
+  log_step(result, learning_rate);
+}
+
+void Trainer::Run::log_step(const StepResult& result, double learning_rate) {
+  const ProgressFigures figures{.step = state_.steps_done,
+                                .total_steps = plan_.total_steps,
+                                .loss = result.losses[0].value,
+                                .learning_rate = learning_rate,
+                                .examples_per_second = interval_.examples_per_second(),
+                                .tokens_per_second = interval_.tokens_per_second(),
+                                .memory_bytes = job_.backend.memory().peak};
+  progress_.update(figures);
+  if (!at(settings_.log_every)) return;
+  progress_.log(figures);
+  LogLine line{.step = state_.steps_done, .figures = {{"epoch", epoch()}}};
+  for (const Metric& loss : result.losses) line.figures.emplace_back(loss.name, loss.value);
+  line.figures.emplace_back("grad_norm", result.grad_norm);
+  line.figures.emplace_back("learning_rate", learning_rate);
+  line.figures.emplace_back("examples_per_second", figures.examples_per_second);
+  line.figures.emplace_back("tokens_per_second", figures.tokens_per_second);
+  line.figures.emplace_back("memory_bytes", static_cast<double>(figures.memory_bytes));
+  log_->write(line);
+  interval_ = {};
+}
+
+void Trainer::Run::evaluate() {
+  const NoGrad no_graph;
+  const Metrics metrics = job_.objective.evaluate();
+  state_.evaluation_due = false;
+  if (metrics.empty()) return;
+  LogLine line{.step = state_.steps_done, .figures = {{"epoch", epoch()}}};
+  std::string text = fmt::format("step {}:", state_.steps_done);
+  for (const Metric& metric : metrics) {
+    line.figures.emplace_back(metric.name, metric.value);
+    text += fmt::format("  {} {:.4f}", metric.name, metric.value);
+  }
+  log_->write(line);
+  progress_.message(text);
+
+  const std::optional<double> score = job_.objective.score(metrics);
+  if (score && state_.best_score && !(*score > *state_.best_score)) return;
+  state_.evaluation = metrics;
+  if (!score) return;
+  state_.best_score = score;
+  state_.best_step = state_.steps_done;
+  publish_model(files_, settings_.output, job_.objective, parameters_);
+}
+
+void Trainer::Run::save() {
+  const Training training{job_.objective, parameters_, optimizer_};
+  store_.save(state_.steps_done, static_cast<int>(settings_.keep), checkpoint_bytes(training),
+              [&](const std::filesystem::path& staged) {
+                return write_checkpoint(files_, staged, training, state_, conditions_);
+              });
+  saved_step_ = state_.steps_done;
+}
+
+void Trainer::Run::train() {
+  log_ = std::make_unique<MetricsLog>(settings_.output, state_.steps_done);
+  while (true) {
+    if (state_.evaluation_due && !stop_requested()) evaluate();
+    const bool stop = stop_requested();
+    if (state_.steps_done > saved_step_ && (stop || at(settings_.save_every))) save();
+    if (stop)
+      fail(Failure::interrupted, "stopped after step {}: state saved; hint: --resume goes on", state_.steps_done);
+    if (state_.steps_done >= plan_.total_steps) break;
+    step();
+  }
+  finish();
+}
+
+void Trainer::Run::finish() {
+  if (!state_.best_score) publish_model(files_, settings_.output, job_.objective, parameters_);
+  if (!state_.evaluation.empty()) {
+    auto sorted = pairs(state_.evaluation);
+    sorted.emplace_back("global_step", static_cast<double>(state_.best_score ? state_.best_step : state_.steps_done));
+    std::sort(sorted.begin(), sorted.end());
+    std::string text;
+    nlohmann::ordered_json json;
+    for (const auto& [name, value] : sorted) {
+      text += fmt::format("{} = {}\n", name, value);
+      json[name] = value;
+    }
+    formats::replace_file(files_, settings_.output / "eval_results.txt", text);
+    formats::replace_file(files_, settings_.output / "eval_results.json", json.dump(2) + "\n");
+  }
+  progress_.message(
+      fmt::format("finished after {} steps: the {} is in {}", state_.steps_done,
+                  state_.best_score ? fmt::format("best model (step {})", state_.best_step) : "final model",
+                  settings_.output.string()));
+}
+
+Trainer::Trainer(Job job) : job_(std::move(job)) {}
+Trainer::~Trainer() = default;
+
+bool Trainer::announce() {
+  plan_ = make_plan(job_.settings, job_.objective);
+  fmt::print("{}", plan_.text());
+  std::fflush(stdout);
+  return !job_.settings.plan_only;
+}
+
+void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize) {
+  catch_stop_signals();
+  parameters_ = std::make_unique<nn::ParameterSet>(
+      job_.objective.model(), job_.backend,
+      nn::ParameterSet::Options{.dtype = job_.settings.precision, .seed = job_.settings.seed});
+  run_ = std::make_unique<Run>(job_, plan_, *parameters_);
+  const bool resumed = job_.settings.resume && run_->resume();
+  if (!resumed && initialize) initialize(*parameters_);
+  run_->write_run_config();
+}
+
+void Trainer::run() {
+  Profiler profiler;
+  if (!job_.settings.profile.empty()) job_.backend.profiler = &profiler;
+  run_->train();
+  job_.backend.profiler = nullptr;
+  if (job_.settings.profile.empty()) return;
+  fmt::print("{}", profiler.table());
+  formats::replace_file(formats::Files::system(), job_.settings.profile, profiler.chrome_trace());
+}
+
+const Metrics& Trainer::evaluation() const { return run_->evaluation(); }
+
+}  // namespace bertrand::training

@@ -1,0 +1,133 @@
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "bert/data/pretraining_text.h"
+#include "tensor/error.h"
+
+using namespace bertrand;
+using namespace bertrand::data;
+
+namespace {
+
+text::Tokenizer tiny_tokenizer() {
+  std::string words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
+  for (char c = 'a'; c <= 'z'; ++c) words += std::string(1, c) + "\n##" + c + "\n";
+  return text::Tokenizer(text::Vocabulary::parse(words, "vocab.txt"));
+}
+
+/// A file that is removed with this.
+class TextFile {
+ public:
+  TextFile(const std::string& name, const std::string& contents)
+      : path_(std::filesystem::temp_directory_path() / ("bertrand_" + std::to_string(getpid()) + "_" + name)) {
+    std::ofstream(path_, std::ios::binary) << contents;
+  }
+  ~TextFile() { std::filesystem::remove(path_); }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// `documents` documents of `sentences` lines, all different.
+std::string some_text(int documents, int sentences) {
+  std::string text;
+  for (int d = 0; d < documents; ++d) {
+    for (int s = 0; s < sentences; ++s) {
+      for (int w = 0; w <= (d * 7 + s * 5) % 9; ++w)
+        text += std::string(1, static_cast<char>('a' + (d + s + w) % 26)) + (w % 3 == 2 ? "" : " ");
+      text += "\n";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+bool equal(const PretrainingExample& a, const PretrainingExample& b) {
+  return a.token_ids == b.token_ids && a.token_types == b.token_types && a.masked_positions == b.masked_positions &&
+         a.masked_ids == b.masked_ids && a.next_sentence_label == b.next_sentence_label;
+}
+
+std::string refusal(const std::vector<std::filesystem::path>& files) {
+  const text::Tokenizer tokenizer = tiny_tokenizer();
+  try {
+    const PretrainingText text(files, tokenizer, {});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("an example is [CLS] A [SEP] B [SEP] no longer than asked, with types, masks and a label") {
+  const TextFile file("examples.txt", some_text(20, 12));
+  const text::Tokenizer tokenizer = tiny_tokenizer();
+  PretrainingText text({file.path()}, tokenizer, {.pairs = {.max_seq_length = 24}, .seed = 3});
+  REQUIRE(text.examples(0) > 20);
+  for (std::int64_t i = 0; i < text.examples(0); ++i) {
+    const PretrainingExample e = text.example(0, i);
+    CHECK(e.token_ids.size() <= 24);
+    CHECK(static_cast<std::int64_t>(e.token_ids.size()) == text.tokens(0, i));
+    CHECK(static_cast<std::int64_t>(e.masked_positions.size()) == text.masked(0, i));
+    CHECK(e.token_ids.front() == 2);
+    CHECK(e.token_ids.back() == 3);
+    CHECK(e.token_types.front() == 0);
+    CHECK(e.token_types.back() == 1);
+    CHECK(e.token_types.size() == e.token_ids.size());
+  }
+}
+
+TEST_CASE("an epoch's examples are the same whenever they are asked for, and other epochs and seeds have others") {
+  const TextFile file("epochs.txt", some_text(20, 12));
+  const text::Tokenizer tokenizer = tiny_tokenizer();
+  PretrainingText a({file.path()}, tokenizer, {.pairs = {.max_seq_length = 24}, .seed = 3});
+  PretrainingText b({file.path()}, tokenizer, {.pairs = {.max_seq_length = 24}, .seed = 3, .threads = 3});
+  PretrainingText other({file.path()}, tokenizer, {.pairs = {.max_seq_length = 24}, .seed = 4});
+  a.example(5, 0);  // another epoch first
+  int same_in_next_epoch = 0, same_with_other_seed = 0;
+  const std::int64_t count = b.examples(0);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const PretrainingExample e = b.example(0, i);
+    CHECK(equal(e, a.example(0, i)));
+    if (i < a.examples(1)) same_in_next_epoch += equal(e, a.example(1, i));
+    if (i < other.examples(0)) same_with_other_seed += equal(e, other.example(0, i));
+  }
+  CHECK(same_in_next_epoch < count / 10);
+  CHECK(same_with_other_seed < count / 10);
+}
+
+TEST_CASE("blank lines, also of other white space and with CRLF, end documents; a byte order mark is no text") {
+  const TextFile file("blank.txt",
+                      "\xEF\xBB\xBF"
+                      "a b\r\nc\r\n\r\nd\r\n \t\xC2\xA0\r\ne f\n\n\n");
+  const text::Tokenizer tokenizer = tiny_tokenizer();
+  const Corpus corpus = read_corpus({file.path()}, tokenizer, {});
+  CHECK(corpus.documents.documents == std::vector<std::uint64_t>{0, 2, 3, 4});
+  CHECK(corpus.documents.sentences == std::vector<std::uint64_t>{0, 2, 3, 4, 6});
+  CHECK(corpus.invalid_bytes == 0);
+}
+
+TEST_CASE("invalid UTF-8 is dropped, counted, and its first place is named") {
+  const TextFile file("invalid.txt",
+                      "a b\n\nc\xFF"
+                      "d\n\nx\xC3\n");
+  const text::Tokenizer tokenizer = tiny_tokenizer();
+  const Corpus corpus = read_corpus({file.path()}, tokenizer, {});
+  CHECK(corpus.invalid_bytes == 2);
+  CHECK(corpus.first_invalid == file.path().string() + ":3");
+  CHECK(corpus.ids.size() == 5);  // a, b, c ##d, x
+}
+
+TEST_CASE("text without a sentence, or with one document only, is refused in one line") {
+  const TextFile empty("empty.txt", ""), blank("blank2.txt", "\n\n \n"), one("one.txt", "a b\nc d\n");
+  CHECK(refusal({empty.path()}) == empty.path().string() + ": text: expected sentences, a line each, got none");
+  CHECK(refusal({blank.path()}) == blank.path().string() + ": text: expected sentences, a line each, got none");
+  CHECK(refusal({one.path()}).starts_with(one.path().string() + ": documents: expected at least 2, got 1; hint: "));
+  CHECK(refusal({"/nonexistent/x.txt"}).starts_with("/nonexistent/x.txt: open: No such file"));
+  CHECK(refusal({one.path(), one.path()}) == "");  // the end of a file ends a document
+}

@@ -1,0 +1,295 @@
+#include "bert/data/tfrecord.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "bert/formats/crc32c.h"
+#include "tensor/error.h"
+
+namespace bertrand::data {
+namespace {
+
+constexpr std::size_t kHeaderBytes = 12;  // length and its checksum
+constexpr std::size_t kFooterBytes = 4;
+constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+
+template <class T>
+T load(const char* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+template <class T>
+void append(std::string& out, T value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+std::uint32_t masked_crc(std::string_view bytes) { return formats::masked(formats::crc32c(bytes)); }
+
+bool is_good_header(std::string_view header) {
+  return header.size() == kHeaderBytes && masked_crc(header.substr(0, 8)) == load<std::uint32_t>(header.data() + 8);
+}
+
+/// The bytes of a file, decompressed where it is a gzip file.
+class ByteSource {
+ public:
+  explicit ByteSource(const std::filesystem::path& file) : file_(file) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(file, ignored)) {
+      fail(Failure::input, "{}: records: expected a file, got a directory", file.string());
+    }
+    descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor_ < 0) {
+      fail(errno == ENOENT ? Failure::input : Failure::io, "{}: open: {}", file.string(), std::strerror(errno));
+    }
+    try {
+      // A plain file may happen to begin with gzip's two bytes; then its first header has a good checksum.
+      std::string beginning(kHeaderBytes, '\0');
+      beginning.resize(read_plain(beginning.data(), kHeaderBytes));
+      ::lseek(descriptor_, 0, SEEK_SET);
+      if (beginning.starts_with("\x1F\x8B") && !is_good_header(beginning)) open_gzip();
+    } catch (...) {
+      ::close(descriptor_);
+      throw;
+    }
+  }
+  ~ByteSource() {
+    if (gzip_ != nullptr) {
+      ::gzclose(gzip_);
+    } else {
+      ::close(descriptor_);
+    }
+  }
+  ByteSource(const ByteSource&) = delete;
+  ByteSource& operator=(const ByteSource&) = delete;
+
+  /// Reads up to `size` bytes; fewer only at the end of the file. `damage` says so if the compressed data is bad.
+  std::size_t read(char* out, std::size_t size, std::string& damage) {
+    return gzip_ != nullptr ? read_gzip(out, size, damage) : read_plain(out, size);
+  }
+
+ private:
+  void open_gzip() {
+    gzip_ = ::gzdopen(descriptor_, "rb");
+    if (gzip_ == nullptr) fail(Failure::memory, "{}: gzip: out of memory", file_.string());
+    ::gzbuffer(gzip_, 1 << 17);
+  }
+
+  std::size_t read_plain(char* out, std::size_t size) {
+    std::size_t done = 0;
+    while (done < size) {
+      const ssize_t count = ::read(descriptor_, out + done, size - done);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) fail(Failure::io, "{}: read: {}", file_.string(), std::strerror(errno));
+      if (count == 0) break;
+      done += static_cast<std::size_t>(count);
+    }
+    return done;
+  }
+
+  std::size_t read_gzip(char* out, std::size_t size, std::string& damage) {
+    std::size_t done = 0;
+    while (done < size) {
+      const auto step = static_cast<unsigned>(std::min(size - done, kChunkBytes));
+      const int count = ::gzread(gzip_, out + done, step);
+      if (count > 0) done += static_cast<std::size_t>(count);
+      if (count < static_cast<int>(step)) {
+        int code = Z_OK;
+        const char* reason = ::gzerror(gzip_, &code);
+        if (code != Z_OK && code != Z_STREAM_END) damage = code == Z_ERRNO ? std::strerror(errno) : reason;
+        break;
+      }
+    }
+    return done;
+  }
+
+  std::filesystem::path file_;
+  int descriptor_ = -1;
+  gzFile gzip_ = nullptr;
+};
+
+/// ByteSource with a buffer in front, for the small reads of headers.
+class BufferedSource {
+ public:
+  explicit BufferedSource(const std::filesystem::path& file) : source_(file) {}
+
+  /// Appends up to `size` bytes to `out`, growing it only as far as there are bytes.
+  void read(std::string& out, std::uint64_t size, std::string& damage) {
+    while (size > 0) {
+      if (used_ == buffer_.size() && !fill(damage)) return;
+      const std::size_t step = std::min<std::uint64_t>(size, buffer_.size() - used_);
+      out.append(buffer_, used_, step);
+      used_ += step;
+      size -= step;
+    }
+  }
+
+ private:
+  bool fill(std::string& damage) {
+    if (ended_) return false;
+    buffer_.resize(kChunkBytes);
+    buffer_.resize(source_.read(buffer_.data(), kChunkBytes, damage));
+    ended_ = buffer_.size() < kChunkBytes;
+    used_ = 0;
+    return !buffer_.empty();
+  }
+
+  ByteSource source_;
+  std::string buffer_;
+  std::size_t used_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+struct RecordReader::State {
+  State(const std::filesystem::path& its_file, OnCorrupt its_on_corrupt)
+      : file(its_file), on_corrupt(its_on_corrupt), source(its_file) {}
+
+  /// Reads `size` bytes into `out`; false, and `problem` says why, if the file has fewer.
+  bool read(std::string& out, std::uint64_t size, const char* what) {
+    out.clear();
+    source.read(out, size, damage);
+    end += out.size();
+    if (out.size() == size) return true;
+    if (!damage.empty()) {
+      problem = fmt::format("{}: expected {} bytes of gzip data, got {} and then: {}", what, size, out.size(), damage);
+    } else {
+      problem = fmt::format("{}: expected {} bytes, got {} to the end of the file", what, size, out.size());
+    }
+    return false;
+  }
+
+  bool crc_is(std::uint32_t stored, std::string_view bytes, const char* what) {
+    const std::uint32_t computed = masked_crc(bytes);
+    if (stored == computed) return true;
+    problem = fmt::format("{}: expected {:#010x}, got {:#010x}", what, stored, computed);
+    return false;
+  }
+
+  enum class Outcome { record, damaged_record, damaged_file, end };
+  Outcome read_one(std::string& record);
+
+  std::filesystem::path file;
+  OnCorrupt on_corrupt;
+  BufferedSource source;
+  std::string header, footer;
+  std::string damage;       // what zlib says
+  std::string problem;      // what is wrong with the record being read
+  std::uint64_t begin = 0;  // of the last record
+  std::uint64_t end = 0;    // of what was read
+  bool ended = false;
+  std::uint64_t skipped = 0;
+  std::string first_skipped;
+};
+
+RecordReader::State::Outcome RecordReader::State::read_one(std::string& record) {
+  begin = end;
+  if (!read(header, kHeaderBytes, "record header")) {
+    return header.empty() && damage.empty() ? Outcome::end : Outcome::damaged_file;
+  }
+  const auto length_crc = load<std::uint32_t>(header.data() + 8);
+  if (!crc_is(length_crc, std::string_view(header).substr(0, 8), "record length crc")) return Outcome::damaged_file;
+  if (!read(record, load<std::uint64_t>(header.data()), "record data")) return Outcome::damaged_file;
+  if (!read(footer, kFooterBytes, "record data crc")) return Outcome::damaged_file;
+  if (!crc_is(load<std::uint32_t>(footer.data()), record, "record data crc")) return Outcome::damaged_record;
+  return Outcome::record;
+}
+
+RecordReader::RecordReader(const std::filesystem::path& file, OnCorrupt on_corrupt)
+    : state_(std::make_unique<State>(file, on_corrupt)) {}
+RecordReader::~RecordReader() = default;
+RecordReader::RecordReader(RecordReader&&) noexcept = default;
+
+bool RecordReader::next(std::string& record) {
+  while (!state_->ended) {
+    const State::Outcome outcome = state_->read_one(record);
+    if (outcome == State::Outcome::record) return true;
+    state_->ended = outcome != State::Outcome::damaged_record;
+    if (outcome == State::Outcome::end) break;
+    const std::string message = fmt::format("{}: {}", place(), state_->problem);
+    if (state_->on_corrupt == OnCorrupt::stop) {
+      fail(Failure::input, "{}; hint: --on-corrupt skip leaves it out", message);
+    }
+    if (state_->skipped++ == 0) state_->first_skipped = message;
+  }
+  record.clear();
+  return false;
+}
+
+std::uint64_t RecordReader::offset() const { return state_->begin; }
+std::string RecordReader::place() const { return fmt::format("{}@{}", state_->file.string(), state_->begin); }
+std::uint64_t RecordReader::skipped() const { return state_->skipped; }
+const std::string& RecordReader::first_skipped() const { return state_->first_skipped; }
+
+void append_record(std::string& out, std::string_view record) {
+  const std::size_t begin = out.size();
+  append(out, static_cast<std::uint64_t>(record.size()));
+  append(out, masked_crc(std::string_view(out).substr(begin, 8)));
+  out.append(record);
+  append(out, masked_crc(record));
+}
+
+struct RecordWriter::State {
+  State(formats::Files& its_files, const std::filesystem::path& its_file)
+      : files(its_files), file(its_file), staged(its_file.string() + fmt::format(".tmp-{}", ::getpid())) {
+    writer.emplace(files, staged);
+  }
+  ~State() {
+    if (published) return;
+    writer.reset();
+    std::error_code ignored;
+    std::filesystem::remove(staged, ignored);
+  }
+
+  void flush() {
+    writer->write(buffer);
+    buffer.clear();
+  }
+
+  formats::Files& files;
+  std::filesystem::path file, staged;
+  std::optional<formats::FileWriter> writer;
+  std::string buffer;
+  bool finished = false;
+  bool published = false;
+};
+
+RecordWriter::RecordWriter(formats::Files& files, const std::filesystem::path& file)
+    : state_(std::make_unique<State>(files, file)) {}
+RecordWriter::~RecordWriter() = default;
+RecordWriter::RecordWriter(RecordWriter&&) noexcept = default;
+
+void RecordWriter::write(std::string_view record) {
+  append_record(state_->buffer, record);
+  if (state_->buffer.size() >= kChunkBytes) state_->flush();
+}
+
+void RecordWriter::write_framed(std::string_view framed) {
+  state_->flush();
+  state_->writer->write(framed);
+}
+
+void RecordWriter::finish() {
+  if (std::exchange(state_->finished, true)) return;
+  state_->flush();
+  state_->writer->finish();
+}
+
+void RecordWriter::publish() {
+  finish();
+  state_->files.rename(state_->staged, state_->file);
+  state_->published = true;
+  const std::filesystem::path directory = state_->file.parent_path();
+  state_->files.sync_directory(directory.empty() ? "." : directory);
+}
+
+}  // namespace bertrand::data

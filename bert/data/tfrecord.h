@@ -1,0 +1,73 @@
+// TFRecord, TensorFlow's file of byte strings: u64 length, its masked CRC-32C, the bytes, their masked CRC-32C, all
+// little-endian (tensorflow/core/lib/io/record_writer.h). Files compressed by gzip are read as well.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "bert/formats/files.h"
+
+namespace bertrand::data {
+
+/// What to do about a record that is not as it was written.
+enum class OnCorrupt {
+  stop,  ///< throw
+  skip   ///< leave it out; where its length cannot be trusted, leave out the rest of the file
+};
+
+/// Reads the records of one file in order. Every error is one line that begins with <file>@<offset of the record>; in a
+/// compressed file the offset counts decompressed bytes.
+class RecordReader {
+ public:
+  /// Opens a file. Throws Error(Failure::input) if it does not exist, Error(Failure::io) if it cannot be read.
+  explicit RecordReader(const std::filesystem::path& file, OnCorrupt on_corrupt = OnCorrupt::stop);
+  ~RecordReader();
+  RecordReader(RecordReader&&) noexcept;
+
+  /// The next record; false at the end of the file. With OnCorrupt::stop throws Error(Failure::input) for a wrong CRC
+  /// and for a file that ends within a record. Takes no more memory than the file has bytes left, whatever it claims.
+  bool next(std::string& record);
+
+  /// Where the record that next() gave last begins.
+  std::uint64_t offset() const;
+  /// <file>@<offset> of that record, for messages about its contents.
+  std::string place() const;
+
+  /// How many corrupt places were skipped, and what the first one was, as stop would have said it.
+  std::uint64_t skipped() const;
+  const std::string& first_skipped() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Writes records to a file that appears only when it is complete: beside it first, then renamed. All calls throw
+/// Error(Failure::io).
+class RecordWriter {
+ public:
+  RecordWriter(formats::Files& files, const std::filesystem::path& file);
+  /// Without publish() what was written is removed.
+  ~RecordWriter();
+  RecordWriter(RecordWriter&&) noexcept;
+
+  void write(std::string_view record);
+  /// Writes records that append_record framed before, on other threads perhaps.
+  void write_framed(std::string_view framed);
+
+  /// Makes everything written durable, still under its other name.
+  void finish();
+  /// finish() if it was not called, then the rename.
+  void publish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Appends one record with its length and checksums.
+void append_record(std::string& out, std::string_view record);
+
+}  // namespace bertrand::data

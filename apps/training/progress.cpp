@@ -83,8 +83,7 @@ void Progress::log(const ProgressFigures& figures) {
 
 void Progress::message(const std::string& text) {
   clear();
-  std::fputs((text + "
-").c_str(), stdout);
+  std::fputs((text + "\n").c_str(), stdout);
   std::fflush(stdout);
 }
 

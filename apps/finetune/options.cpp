@@ -15,6 +15,25 @@ tasks::Task Options::make_task() const {
   return named;
 }
 
+std::vector<std::pair<std::string, std::string>> Options::decisive() const {
+  return {{"--task", task},
+          {"--cased", fmt::format("{}", cased)},
+          {"--text-column", columns.text},
+          {"--text-pair-column", columns.pair},
+          {"--label-column", columns.label},
+          {"--header", fmt::format("{}", columns.header)},
+          {"--kind", kind},
+          {"--label-separator", label_separator},
+          {"--language", language}};
+}
+
+std::vector<std::filesystem::path> Options::inputs() const {
+  std::vector<std::filesystem::path> files;
+  for (const std::filesystem::path& file : {train, evaluation, vocab_file})
+    if (!file.empty()) files.push_back(file);
+  return files;
+}
+
 void add_flags(CLI::App& app, Options& options) {
   training::add_common_flags(app, options.settings);
   app.add_option("--task", options.task, "cola, sst2, mrpc, stsb, rte, qnli, wnli, mnli, qqp, xnli, or custom")
@@ -62,6 +81,10 @@ void complete(Options& options) {
          options.task);
   if (!columns.header && columns.text.empty())
     fail(Failure::usage, "--no-header: expected --text-column with a number from 0, got none");
+  if (options.settings.plan_only && options.train.empty())
+    fail(Failure::usage, "--plan: expected a file to --train on, got none");
+  if (options.settings.resume && options.train.empty())
+    fail(Failure::usage, "--resume: expected a file to --train on, got none");
   options.make_task();  // refuses an unknown name or kind
   training::complete(options.settings);
 }

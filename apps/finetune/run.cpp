@@ -1,0 +1,111 @@
+#include "apps/finetune/run.h"
+
+#include <fmt/core.h>
+
+#include "apps/finetune/objective.h"
+#include "apps/training/model_source.h"
+#include "apps/training/run_directory.h"
+#include "apps/training/trainer.h"
+#include "bert/tasks/predictions.h"
+#include "tensor/error.h"
+
+namespace bertrand::finetune {
+namespace {
+
+/// Everything of a run that is on the host.
+struct Job {
+  const Options& options;
+  bert::Config config;
+  text::Tokenizer tokenizer;
+  TaskData data;
+
+  explicit Job(const Options& o)
+      : options(o),
+        config(training::read_config(o.model)),
+        tokenizer(training::read_tokenizer(o.model, {.vocab_file = o.vocab_file, .cased = o.cased}, config)),
+        data(read_task_data(o, config, tokenizer)) {
+    config.architectures = {"BertForSequenceClassification"};
+    config.problem_type = tasks::problem_type(data.task.kind);
+    config.labels = data.labels.names();
+    // transformers counts the outputs by the names, so a single score needs one too.
+    if (data.task.kind == tasks::Kind::regression) config.labels = {"LABEL_0"};
+  }
+};
+
+void check_length(const Options& options) {
+  const Dim positions = training::read_config(options.model).max_position_embeddings;
+  if (options.settings.max_seq_length > positions)
+    fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}", positions,
+         options.settings.max_seq_length);
+}
+
+void write_file(const std::filesystem::path& file, const std::string& text) {
+  formats::replace_file(formats::Files::system(), file, text);
+}
+
+void predict_file(const Job& job, const FinetuneObjective& objective, Backend& backend) {
+  if (!job.data.prediction) return;
+  const Split& split = *job.data.prediction;
+  const tasks::Logits logits = predict(objective.classifier(), split.encoded, backend);
+  const std::filesystem::path file = job.options.settings.output / "predictions.tsv";
+  write_file(file, tasks::predictions_tsv(job.data.task, job.data.labels, split.dataset, logits));
+  fmt::print("{}: {} predictions\n", file.string(), split.encoded.size());
+}
+
+/// What a model that was trained for something else lacks.
+bool is_head(const std::string& parameter) {
+  return parameter.starts_with("classifier.") || parameter.starts_with("bert.pooler.");
+}
+
+void train(const Job& job, FinetuneObjective& objective, Backend& backend) {
+  const Options& options = job.options;
+  training::Trainer trainer({options.settings,
+                             objective,
+                             backend,
+                             {.program = "finetune", .settings = options.decisive(), .inputs = options.inputs()}});
+  if (!trainer.announce()) return;
+  trainer.begin([&](nn::ParameterSet& parameters) {
+    const bert::LoadReport report = bert::load_weights(options.model, parameters);
+    bert::require(report, options.model, is_head);
+    fmt::print("{}\n", report.text());
+  });
+  trainer.run();
+  if (!job.data.prediction) return;
+  bert::load_weights(options.settings.output, trainer.parameters());  // the best model, which need not be the last
+  predict_file(job, objective, backend);
+}
+
+/// Without --train: the model as it is.
+void apply(const Job& job, FinetuneObjective& objective, Backend& backend) {
+  const training::Settings& settings = job.options.settings;
+  const training::RunDirectory directory(
+      settings.output, settings.overwrite ? training::ExistingRun::overwrite : training::ExistingRun::refuse);
+  nn::ParameterSet parameters(objective.model(), backend, {.dtype = settings.precision, .initialize = false});
+  const bert::LoadReport report = bert::load_weights(job.options.model, parameters);
+  bert::require(report, job.options.model, [](const std::string&) { return false; });
+  fmt::print("{}\n", report.text());
+  if (job.data.evaluation) {
+    std::map<std::string, double> results;
+    for (const training::Metric& metric : objective.evaluate()) results[metric.name] = metric.value;
+    write_file(settings.output / "eval_results.txt", tasks::results_text(results));
+    write_file(settings.output / "eval_results.json", tasks::results_json(results));
+    fmt::print("{}", tasks::results_text(results));
+  }
+  predict_file(job, objective, backend);
+}
+
+}  // namespace
+
+void run(const Options& options) {
+  check_length(options);
+  const Job job(options);
+  fmt::print("{}", job.data.remarks());
+  const std::unique_ptr<Backend> backend = training::open_backend(options.settings);
+  FinetuneObjective objective({job.data, job.config, job.tokenizer}, *backend);
+  if (job.data.train)
+    train(job, objective, *backend);
+  else
+    apply(job, objective, *backend);
+}
+
+}  // namespace bertrand::finetune

@@ -1,0 +1,10 @@
+// A whole fine-tuning run, from the flags to the files.
+#pragma once
+#include "apps/finetune/options.h"
+
+namespace bertrand::finetune {
+
+/// Trains on --train where given, evaluates on --eval, predicts --predict, as far as each is asked for.
+void run(const Options& options);
+
+}  // namespace bertrand::finetune

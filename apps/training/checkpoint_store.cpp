@@ -60,8 +60,9 @@ void CheckpointStore::save(std::int64_t step, int keep, std::size_t bytes_needed
   try {
     files_.make_directory(staged);
     const TensorChecksums tensors = fill(staged);
+    const std::string facts = manifest_of(staged, step, tensors).dump(1) + "\n";  // before the manifest itself is there
     formats::FileWriter manifest(files_, staged / kManifest);
-    manifest.write(manifest_of(staged, step, tensors).dump(1) + "\n");
+    manifest.write(facts);
     manifest.finish();
     files_.sync_directory(staged);
     if (fs::exists(final_path)) files_.remove_all(final_path);  // saved before by a run that was resumed from an older one

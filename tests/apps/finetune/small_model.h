@@ -1,0 +1,46 @@
+// A very small BERT without a head, and data that it can learn by heart.
+#pragma once
+#include <string>
+
+#include "bert/model/bert.h"
+#include "bert/model/directory.h"
+#include "support/program.h"
+#include "tensor/backends.h"
+
+namespace support {
+
+inline const std::string kSmallVocabulary =
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\ngreen\nblue\nfish\nbird\none\ntwo\nthe\n##s\n.\n";
+
+struct SmallEncoder : bertrand::nn::Module {
+  explicit SmallEncoder(const bertrand::bert::Config& config) : bert(in("bert"), config) {}
+  bertrand::bert::Bert bert;
+};
+
+/// Writes a model directory: one layer, hidden size 16, 24 positions, dropout as in BERT.
+inline void write_small_model(const std::filesystem::path& directory) {
+  std::filesystem::create_directories(directory);
+  const bertrand::bert::Config config{.vocab_size = 15,
+                                      .hidden_size = 16,
+                                      .num_hidden_layers = 1,
+                                      .num_attention_heads = 2,
+                                      .intermediate_size = 32,
+                                      .max_position_embeddings = 24};
+  const auto backend = bertrand::open_cpu({.threads = 1});
+  SmallEncoder model(config);
+  const bertrand::nn::ParameterSet parameters(model, *backend);
+  bertrand::bert::write_directory(bertrand::formats::Files::system(), directory,
+                                  {.config = config, .vocabulary = kSmallVocabulary, .lower_case = true}, parameters);
+}
+
+/// CSV rows whose label, fish or bird, is a word of the text.
+inline std::string animals(int rows) {
+  const char *colours[] = {"red", "green", "blue"}, *numbers[] = {"one", "two", "the"}, *animals[] = {"fish", "bird"};
+  std::string text = "text,kind\n";
+  for (int i = 0; i < rows; ++i)
+    text += std::string("\"") + numbers[i / 6 % 3] + ", " + colours[i / 2 % 3] + " " + animals[i % 2] + "s.\"," +
+            animals[i % 2] + "\n";
+  return text;
+}
+
+}  // namespace support

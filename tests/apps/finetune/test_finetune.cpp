@@ -1,0 +1,199 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "apps/finetune/small_model.h"
+
+using support::Outcome;
+using support::read_text;
+using support::run_program;
+using support::write_text;
+
+namespace {
+
+/// A model and a file of 36 rows to learn; extra flags come last.
+struct Setting {
+  support::TemporaryDirectory directory;
+  Setting() {
+    support::write_small_model(directory / "model");
+    write_text(directory / "train.csv", support::animals(36));
+    write_text(directory / "dev.csv", support::animals(12));
+  }
+  Outcome run(const std::string& output, const std::vector<std::string>& flags,
+              const std::string& threads = "1") const {
+    std::vector<std::string> all = {
+        "--train", directory / "train.csv", "--batch-size", "6", "--learning-rate", "0.01", "--threads", threads};
+    all.insert(all.end(), flags.begin(), flags.end());
+    return run_without_training(output, all);
+  }
+  Outcome run_without_training(const std::string& output, const std::vector<std::string>& flags) const {
+    std::vector<std::string> all = {"--task",           "custom", "--label-column", "kind",
+                                    "--max-seq-length", "16",     "--output",       directory / output};
+    if (std::find(flags.begin(), flags.end(), "--model") == flags.end())
+      all.insert(all.end(), {"--model", directory / "model"});
+    all.insert(all.end(), flags.begin(), flags.end());
+    return run_program("finetune", all);
+  }
+};
+
+std::vector<std::string> lines_of(const std::filesystem::path& file) {
+  std::vector<std::string> lines;
+  std::istringstream in(read_text(file));
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("a custom CSV is learnt; labels, results and predictions carry the data's names") {
+  const Setting setting;
+  const Outcome outcome = setting.run(
+      "run", {"--eval", setting.directory / "dev.csv", "--predict", setting.directory / "dev.csv", "--epochs", "15"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(outcome.out.find("classifier.weight") != std::string::npos);  // the load report: what was initialised
+
+  const auto config = nlohmann::json::parse(read_text(setting.directory / "run/config.json"));
+  CHECK(config.at("id2label") == nlohmann::json({{"0", "bird"}, {"1", "fish"}}));
+  CHECK(config.at("label2id") == nlohmann::json({{"bird", 0}, {"fish", 1}}));
+  CHECK(config.at("problem_type") == "single_label_classification");
+  CHECK(config.at("architectures") == nlohmann::json({"BertForSequenceClassification"}));
+
+  const auto results = nlohmann::json::parse(read_text(setting.directory / "run/eval_results.json"));
+  CHECK(results.at("eval_accuracy") == 1.0);
+  CHECK(results.at("eval_f1") == 1.0);
+  CHECK(read_text(setting.directory / "run/eval_results.txt")
+            .starts_with("eval_accuracy = 1\neval_f1 = 1\neval_loss = "));
+
+  const auto predictions = lines_of(setting.directory / "run/predictions.tsv");
+  REQUIRE(predictions.size() == 13);
+  CHECK(predictions[0] == "id\tprediction\tprobability_bird\tprobability_fish\tlabel");
+  CHECK(predictions[1].starts_with("0\tfish\t"));
+  CHECK(predictions[1].ends_with("\tfish"));
+  CHECK(predictions[2].starts_with("1\tbird\t"));
+}
+
+TEST_CASE("a fine-tuned model evaluates and predicts without training, with its own label names") {
+  const Setting setting;
+  REQUIRE(setting.run("run", {"--eval", setting.directory / "dev.csv", "--epochs", "4"}).code == 0);
+  write_text(setting.directory / "new.csv", "text\nred fish.\nblue bird.\n");
+  const std::string model = setting.directory / "run", file = setting.directory / "new.csv";
+  const Outcome predicted = setting.run_without_training("predicted", {"--model", model, "--predict", file});
+  REQUIRE_MESSAGE(predicted.code == 0, predicted.error);
+  CHECK(lines_of(setting.directory / "predicted/predictions.tsv").at(0) ==
+        "id\tprediction\tprobability_bird\tprobability_fish");
+  REQUIRE(setting.run_without_training("evaluated", {"--model", model, "--eval", setting.directory / "dev.csv"}).code ==
+          0);
+  auto expected = nlohmann::json::parse(read_text(setting.directory / "run/eval_results.json"));
+  expected.erase("global_step");
+  CHECK(nlohmann::json::parse(read_text(setting.directory / "evaluated/eval_results.json")) == expected);
+}
+
+TEST_CASE("a run resumed from an earlier checkpoint ends with the same bits, whatever the threads") {
+  const Setting setting;
+  const std::vector<std::string> flags = {
+      "--eval", setting.directory / "dev.csv", "--epochs", "3", "--save-every", "5", "--keep", "9"};
+  REQUIRE(setting.run("run", flags).code == 0);
+  const auto read = [&](const std::string& file) { return read_text(setting.directory / ("run/" + file)); };
+  const std::vector<std::string> files = {"checkpoint-18/model.safetensors", "checkpoint-18/optimizer.safetensors",
+                                          "model.safetensors", "eval_results.json"};
+  std::vector<std::string> expected;
+  for (const std::string& file : files) expected.push_back(read(file));
+  for (const char* gone : {"run/checkpoint-18", "run/checkpoint-15", "run/eval_results.json"})
+    std::filesystem::remove_all(setting.directory / gone);
+
+  std::vector<std::string> resumed = flags;
+  resumed.push_back("--resume");
+  const Outcome outcome = setting.run("run", resumed, /*threads=*/"2");
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(outcome.out.find("resumed from") != std::string::npos);
+  for (std::size_t i = 0; i < files.size(); ++i) CHECK_MESSAGE(read(files[i]) == expected[i], files[i]);
+}
+
+TEST_CASE("a regression has one output and is judged by its correlations") {
+  const Setting setting;
+  std::string rows = "text\tkind\n";
+  for (int i = 0; i < 24; ++i) rows += i % 2 ? "red fish\t1.5\n" : "two birds\t-0.5\n";
+  write_text(setting.directory / "scores.tsv", rows);
+  const std::string file = setting.directory / "scores.tsv";
+  const Outcome outcome =
+      setting.run_without_training("run", {"--kind", "regression", "--train", file, "--eval", file, "--predict", file,
+                                           "--epochs", "20", "--batch-size", "8", "--learning-rate", "0.01"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  const auto config = nlohmann::json::parse(read_text(setting.directory / "run/config.json"));
+  CHECK(config.at("problem_type") == "regression");
+  CHECK(config.at("id2label").size() == 1);
+  const auto results = nlohmann::json::parse(read_text(setting.directory / "run/eval_results.json"));
+  CHECK(results.at("eval_pearson") > 0.99);
+  CHECK(lines_of(setting.directory / "run/predictions.tsv").at(0) == "id\tprediction\tlabel");
+}
+
+TEST_CASE("several labels a row, from JSON lines") {
+  const Setting setting;
+  std::string rows;
+  for (int i = 0; i < 8; ++i)
+    rows += R"({"text": "red fish", "kind": ["colour", "animal"]})"
+            "\n"
+            R"({"text": "two birds", "kind": ["animal"]})"
+            "\n"
+            R"({"text": "the one", "kind": []})"
+            "\n";
+  write_text(setting.directory / "rows.jsonl", rows);
+  const std::string file = setting.directory / "rows.jsonl";
+  const Outcome outcome =
+      setting.run_without_training("run", {"--kind", "multi-label", "--train", file, "--eval", file, "--predict", file,
+                                           "--epochs", "60", "--batch-size", "8", "--learning-rate", "0.01"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  const auto results = nlohmann::json::parse(read_text(setting.directory / "run/eval_results.json"));
+  CHECK(results.at("eval_accuracy") == 1.0);
+  CHECK(results.at("eval_micro_f1") == 1.0);
+  const auto predictions = lines_of(setting.directory / "run/predictions.tsv");
+  CHECK(predictions.at(0) == "id\tprediction\tprobability_animal\tprobability_colour\tlabel");
+  CHECK(predictions.at(1).starts_with("0\tanimal,colour\t"));
+  CHECK(predictions.at(3).starts_with("2\t\t"));
+}
+
+TEST_CASE("--plan says what would be done and writes nothing") {
+  const Setting setting;
+  const Outcome outcome = setting.run("run", {"--plan"});
+  CHECK(outcome.code == 0);
+  CHECK(outcome.out.find("36 examples") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(setting.directory / "run"));
+}
+
+TEST_CASE("bad input ends with one line and its exit code, and leaves no run behind") {
+  const Setting setting;
+  write_text(setting.directory / "bad.csv", support::animals(4) + "red one,horse\n");
+  write_text(setting.directory / "ragged.csv", support::animals(4) + "red one\n");
+  const std::string bad = setting.directory / "bad.csv", ragged = setting.directory / "ragged.csv";
+  const auto expect = [&](const std::vector<std::string>& flags, int code, const std::string& message) {
+    const Outcome outcome = setting.run("run", flags);
+    CHECK(outcome.code == code);
+    CHECK(outcome.error == "error: " + message + "\n");
+    CHECK_FALSE(std::filesystem::exists(setting.directory / "run"));
+  };
+  expect({"--eval", bad}, 3, bad + ":6: label: expected one of {bird,fish}, got \"horse\"");
+  expect({"--eval", ragged}, 3, ragged + ":6: columns: expected 2 as in line 1, got 1");
+  expect({"--eval", setting.directory / "none.csv"}, 5,
+         (setting.directory / "none.csv").string() + ": open: expected a readable file, got No such file or directory");
+  expect({"--text-column", "txt"}, 3,
+         (setting.directory / "train.csv").string() + ":1: --text-column: expected a column \"txt\", got {text,kind}");
+  std::filesystem::remove(setting.directory / "model/vocab.txt");
+  expect({}, 4,
+         (setting.directory / "model").string() +
+             ": expected vocab.txt, got none; hint: --vocab-file names one elsewhere");
+}
+
+TEST_CASE("flags that do not fit together are refused") {
+  const Setting setting;
+  CHECK(setting.run_without_training("run", {}).code == 2);
+  CHECK(setting.run("run", {"--cased"}).code == 2);
+  CHECK(run_program("finetune", {"--task", "mprc", "--model", setting.directory / "model", "--train",
+                                 setting.directory / "train.csv", "--output", setting.directory / "run"})
+            .error.starts_with("error: --task: expected one of cola, "));
+  const Outcome longer =
+      run_program("finetune", {"--task", "custom", "--model", setting.directory / "model", "--train",
+                               setting.directory / "train.csv", "--output", setting.directory / "run"});
+  CHECK(longer.code == 2);
+  CHECK(longer.error == "error: --max-seq-length: expected at most 24, the model's positions, got 128\n");
+}

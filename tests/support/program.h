@@ -1,0 +1,66 @@
+// Runs the project's programs as a user does, and looks at what they leave.
+#pragma once
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace support {
+
+inline std::string read_text(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline void write_text(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream(file, std::ios::binary) << text;
+}
+
+inline std::vector<nlohmann::json> read_json_lines(const std::filesystem::path& file) {
+  std::vector<nlohmann::json> lines;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+/// A new directory that goes away with this.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "bertrand-test-XXXXXX").string();
+    path_ = mkdtemp(name.data());
+  }
+  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct Outcome {
+  int code = 0;
+  std::string out, error;
+};
+
+/// Runs one of the programs that were built with the tests.
+inline Outcome run_program(const std::string& name, const std::vector<std::string>& arguments) {
+  const TemporaryDirectory streams;
+  const auto quoted = [](const std::string& text) { return " '" + text + "'"; };
+  std::string command = quoted(std::string(BERTRAND_BINARY_DIR) + "/" + name);
+  for (const std::string& argument : arguments) command += quoted(argument);
+  command += " >" + quoted((streams / "out").string()) + " 2>" + quoted((streams / "error").string());
+  const int status = std::system(command.c_str());
+  return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+          .out = read_text(streams / "out"),
+          .error = read_text(streams / "error")};
+}
+
+}  // namespace support

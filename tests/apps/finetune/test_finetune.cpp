@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "apps/finetune/small_model.h"
+#include "support/small_model.h"
 
 using support::Outcome;
 using support::read_text;

@@ -1,0 +1,92 @@
+#include "apps/extract/run.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "apps/extract/features.h"
+#include "apps/training/device.h"
+#include "apps/training/flags.h"
+#include "bert/model/directory.h"
+
+namespace bertrand::extract {
+namespace {
+
+/// The lines of a text without white space at their ends; a last line may lack its LF.
+std::vector<std::string_view> lines_of(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\v\f";
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(kSpace), line.size()));
+    lines.push_back(line.substr(0, line.find_last_not_of(kSpace) + 1));
+  }
+  return lines;
+}
+
+/// Parameters that are there without being asked for: the pooler and heads.
+std::unique_ptr<Model> load_model(const Options& options, const bert::Config& config, Backend& backend) {
+  auto model =
+      std::make_unique<Model>(config, options.pooled ? bert::Pooling::with_pooler : bert::Pooling::without_pooler);
+  nn::ParameterSet parameters(*model, backend, {.initialize = false});
+  bert::require(bert::load_weights(options.model, parameters), options.model, [](const std::string&) { return false; });
+  return model;
+}
+
+}  // namespace
+
+void add_flags(CLI::App& app, Options& options) {
+  app.add_option("--model", options.model, "model directory: config.json, model.safetensors, vocab.txt")->required();
+  app.add_option("--input", options.input, "text: a line each, or two texts as: a ||| b")->required();
+  app.add_option("--output", options.output, "file to write, a JSON object per line of text")->required();
+  app.add_option("--layers", options.layers, "layers to write: from 0, or -1 for the last (default -1,-2)");
+  app.add_flag("--pooled", options.pooled, "also write the pooler's output for each line");
+  training::number_flag(app, "--max-seq-length", options.max_seq_length, {5, 1 << 20},
+                        "tokens of a line; longer ones are cut");
+  training::number_flag(app, "--batch-size", options.batch_size, {1, 1 << 16},
+                        "lines computed at once; does not change the result");
+  app.add_option("--vocab-file", options.tokenizer.vocab_file, "vocab.txt, for a model directory without one");
+  app.add_flag("--cased", options.tokenizer.cased, "with --vocab-file: keep case and accents");
+  training::number_flag(app, "--threads", options.threads, {1, 4096}, "cores used; does not change the result",
+                        "every core this process may use");
+  app.add_option("--cpu-kernels", options.cpu_kernels,
+                 "auto, x86-64-v3 or x86-64-v4: the kernel set; does not change the result (default auto)");
+}
+
+void run(const Options& options) {
+  const bert::Config config = training::read_config(options.model);
+  const text::Tokenizer tokenizer = training::read_tokenizer(options.model, options.tokenizer, config);
+  if (options.max_seq_length > config.max_position_embeddings)
+    fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",
+         config.max_position_embeddings, options.max_seq_length);
+  const Request request{.layers = parse_layers(options.layers, config.num_hidden_layers), .pooled = options.pooled};
+  const std::string text = formats::read_file(options.input);
+  const std::vector<std::string_view> lines = lines_of(text);
+  const auto backend = training::open_backend({.threads = options.threads, .cpu_kernels = options.cpu_kernels});
+  const std::unique_ptr<Model> model = load_model(options, config, *backend);
+
+  formats::Files& files = formats::Files::system();
+  const std::filesystem::path staged = fmt::format("{}.tmp-{}", options.output.string(), getpid());
+  try {
+    formats::FileWriter out(files, staged);
+    std::vector<tasks::Encoded> batch;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      batch.push_back(encode_line(lines[i], tokenizer, options.max_seq_length));
+      if (static_cast<int>(batch.size()) < options.batch_size && i + 1 < lines.size()) continue;
+      const auto first = static_cast<std::int64_t>(i + 1 - batch.size());
+      out.write(features_json(*model, batch, request, tokenizer.vocabulary(), first, *backend));
+      batch.clear();
+    }
+    out.finish();
+    files.rename(staged, options.output);
+  } catch (...) {
+    std::error_code ignored;
+    std::filesystem::remove(staged, ignored);
+    throw;
+  }
+  fmt::print("{}: {} lines\n", options.output.string(), lines.size());
+}
+
+}  // namespace bertrand::extract

@@ -1,0 +1,32 @@
+// extract's flags, and its run from text to features.
+#pragma once
+#include <filesystem>
+#include <string>
+
+#include "apps/training/model_source.h"
+
+namespace CLI {
+class App;
+}
+
+namespace bertrand::extract {
+
+struct Options {
+  std::filesystem::path model;  ///< a Hugging Face directory
+  training::TokenizerFlags tokenizer;
+  std::filesystem::path input;   ///< lines of text
+  std::filesystem::path output;  ///< JSON lines
+  std::string layers = "-1,-2";
+  bool pooled = false;
+  int max_seq_length = 128;
+  int batch_size = 32;  ///< lines at once; does not change the result
+  int threads = 0;      ///< 0: every core
+  std::string cpu_kernels = "auto";
+};
+
+void add_flags(CLI::App& app, Options& options);
+
+/// The output appears only when it is complete.
+void run(const Options& options);
+
+}  // namespace bertrand::extract

@@ -1,0 +1,95 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "support/small_model.h"
+
+using namespace bertrand;
+using support::run_program;
+using support::write_text;
+
+namespace {
+
+support::Outcome extract(const support::TemporaryDirectory& directory, const std::vector<std::string>& flags) {
+  std::vector<std::string> all = {"--model",          directory / "model",
+                                  "--input",          directory / "lines.txt",
+                                  "--output",         directory / "features.jsonl",
+                                  "--max-seq-length", "12",
+                                  "--threads",        "1"};
+  all.insert(all.end(), flags.begin(), flags.end());
+  return run_program("extract", all);
+}
+
+std::vector<std::string> tokens_of(const nlohmann::json& line) {
+  std::vector<std::string> tokens;
+  for (const auto& feature : line.at("features")) tokens.push_back(feature.at("token"));
+  return tokens;
+}
+
+using Tokens = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("lines of one or two texts become Google's features, whatever the batches") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  write_text(
+      directory / "lines.txt",
+      "  Red fish ||| two birds. \r\n\nthe ||| green ||| blue\nred\nred red red red red red red red red red red red");
+  REQUIRE(extract(directory, {"--layers", "-1,0", "--pooled"}).code == 0);
+  const auto lines = support::read_json_lines(directory / "features.jsonl");
+  REQUIRE(lines.size() == 5);
+  CHECK(tokens_of(lines[0]) == Tokens{"[CLS]", "red", "fish", "[SEP]", "two", "bird", "##s", ".", "[SEP]"});
+  CHECK(tokens_of(lines[1]) == Tokens{"[CLS]", "[SEP]"});
+  CHECK(tokens_of(lines[2]) == Tokens{"[CLS]", "the", "[UNK]", "[UNK]", "[UNK]", "green", "[SEP]", "blue", "[SEP]"});
+  CHECK(tokens_of(lines[4]).size() == 12);
+  for (std::size_t i = 0; i < lines.size(); ++i) CHECK(lines[i].at("linex_index") == i);
+  const auto& layers = lines[3].at("features")[1].at("layers");
+  CHECK(layers[0].at("index") == -1);
+  CHECK(layers[1].at("index") == 0);
+  CHECK(layers[0].at("values") == layers[1].at("values"));  // the model has one layer
+  CHECK(lines[3].at("pooled").size() == 16);
+
+  const std::string together = support::read_text(directory / "features.jsonl");
+  REQUIRE(extract(directory, {"--layers", "-1,0", "--pooled", "--batch-size", "1"}).code == 0);
+  CHECK(support::read_text(directory / "features.jsonl") == together);
+}
+
+TEST_CASE("the values are those of the layer, rounded to six decimals") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  write_text(directory / "lines.txt", "red fish ||| bird\n");
+  REQUIRE(extract(directory, {"--layers", "-1"}).code == 0);
+  const auto line = support::read_json_lines(directory / "features.jsonl").at(0);
+
+  const auto backend = open_cpu({.threads = 1});
+  const bert::Config config = bert::Config::read(directory / "model/config.json", bert::Config::UnknownKeys::keep);
+  support::SmallEncoder model(config);
+  nn::ParameterSet parameters(model, *backend);
+  bert::load_weights(directory / "model", parameters);
+  const std::vector<bert::Sequence> sequence = {{.token_ids = {2, 5, 8, 3, 9, 3}, .token_types = {0, 0, 0, 0, 1, 1}}};
+  const NoGrad no_grad;
+  const auto expected = ops::to_host<float>(model.bert(bert::pack(sequence, *backend), {}).value());
+  for (std::size_t row = 0; row < 6; ++row) {
+    const auto& values = line.at("features")[row].at("layers")[0].at("values");
+    REQUIRE(values.size() == 16);
+    for (std::size_t column = 0; column < 16; ++column) {
+      const double value = values[column], exact = expected[row * 16 + column];
+      CHECK(std::abs(value - exact) <= 0.5000001e-6);
+      CHECK(std::abs(value * 1e6 - std::round(value * 1e6)) < 1e-6);
+    }
+  }
+}
+
+TEST_CASE("layers that the model does not have are refused, and nothing is written") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  write_text(directory / "lines.txt", "red\n");
+  for (const char* layers : {"-2", "1", "-1,", "x"}) {
+    CAPTURE(layers);
+    const support::Outcome outcome = extract(directory, {std::string("--layers=") + layers});
+    CHECK(outcome.code == 2);
+    CHECK(outcome.error.starts_with("error: --layers: expected "));
+  }
+  CHECK_FALSE(std::filesystem::exists(directory / "features.jsonl"));
+}

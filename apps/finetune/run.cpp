@@ -52,10 +52,10 @@ void predict_file(const Job& job, const FinetuneObjective& objective, Backend& b
   fmt::print("{}: {} predictions\n", file.string(), split.encoded.size());
 }
 
+bool is_classifier(const std::string& parameter) { return parameter.starts_with("classifier."); }
+
 /// What a model that was trained for something else lacks.
-bool is_head(const std::string& parameter) {
-  return parameter.starts_with("classifier.") || parameter.starts_with("bert.pooler.");
-}
+bool is_head(const std::string& parameter) { return is_classifier(parameter) || parameter.starts_with("bert.pooler."); }
 
 void train(const Job& job, FinetuneObjective& objective, Backend& backend) {
   const Options& options = job.options;
@@ -65,7 +65,7 @@ void train(const Job& job, FinetuneObjective& objective, Backend& backend) {
                              {.program = "finetune", .settings = options.decisive(), .inputs = options.inputs()}});
   if (!trainer.announce()) return;
   trainer.begin([&](nn::ParameterSet& parameters) {
-    const bert::LoadReport report = bert::load_weights(options.model, parameters);
+    const bert::LoadReport report = bert::load_weights(options.model, parameters, is_classifier);
     bert::require(report, options.model, is_head);
     fmt::print("{}\n", report.text());
   });

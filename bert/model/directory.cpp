@@ -80,8 +80,10 @@ std::string LoadReport::text() const {
   return text;
 }
 
-LoadReport load_weights(const fs::path& directory, nn::ParameterSet& parameters) {
+LoadReport load_weights(const fs::path& directory, nn::ParameterSet& parameters,
+                        const std::function<bool(const std::string&)>& may_be_mis_shaped) {
   LoadReport report;
+  std::vector<std::string> refused;
   std::set<std::string> loaded;
   for (const fs::path& path : weight_files(directory)) {
     const SafetensorsFile file(path);
@@ -92,15 +94,16 @@ LoadReport load_weights(const fs::path& directory, nn::ParameterSet& parameters)
         if (!is_redundant(entry.name)) report.unused.push_back(entry.name);
       } else if (!std::ranges::equal(segment->shape.dims(), entry.dims)) {
         report.mis_shaped.push_back(fmt::format("{}: expected {} (config.json), got [{}]", entry.name, segment->shape, fmt::join(entry.dims, ", ")));
+        if (!may_be_mis_shaped || !may_be_mis_shaped(name)) refused.push_back(report.mis_shaped.back());
       } else if (loaded.insert(name).second) {
         formats::load_entry(entry, path, parameters.value(*segment));
       }
     }
   }
   for (const auto& segment : parameters.segments()) (loaded.contains(segment.name) ? report.loaded : report.missing).push_back(segment.name);
-  if (!report.mis_shaped.empty())
+  if (!refused.empty())
     fail(Failure::model, "{}: {} tensor{} of another shape than the model's: {}; hint: config.json, vocabulary and weights must be of one model", directory.string(),
-         report.mis_shaped.size(), report.mis_shaped.size() == 1 ? "" : "s", joined(report.mis_shaped, 3));
+         refused.size(), refused.size() == 1 ? "" : "s", joined(refused, 3));
   return report;
 }
 

@@ -26,7 +26,9 @@ struct LoadReport {
 /// the decoder's aliases, and every floating type. Parameters that the file lacks keep their initial values and are
 /// reported; whether that is acceptable is the caller's decision. Throws Error(Failure::model): no weights, pickled ones
 /// (refused by name), or tensors of another shape, all of which are named.
-LoadReport load_weights(const std::filesystem::path& directory, nn::ParameterSet& parameters);
+/// A parameter of another shape that `may_be_mis_shaped` accepts (a head for other labels) counts as one that the file lacks.
+LoadReport load_weights(const std::filesystem::path& directory, nn::ParameterSet& parameters,
+                        const std::function<bool(const std::string&)>& may_be_mis_shaped = {});
 
 /// Throws Error(Failure::model) if a parameter is missing whose name `may_be_missing` does not accept.
 void require(const LoadReport& report, const std::filesystem::path& directory, const std::function<bool(const std::string&)>& may_be_missing);

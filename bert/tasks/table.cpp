@@ -25,7 +25,8 @@ std::string read_whole_file(const std::string& path) {
   errno = 0;
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose_r);
   if (!file)
-    fail(Failure::io, "{}: open: expected a readable file, got {}", path, std::generic_category().message(errno));
+    fail(errno == ENOENT ? Failure::input : Failure::io, "{}: open: expected a readable file, got {}", path,
+         std::generic_category().message(errno));
   std::string bytes;
   std::vector<char> buffer(1 << 18);
   while (true) {

@@ -42,9 +42,9 @@ struct Table {
 };
 
 /// Reads a whole table; gzip is seen by its first bytes. A byte order mark is dropped and CRLF ends a line as LF does;
-/// empty lines at the end do not count. Throws Failure::io if the file cannot be read, Failure::input with file and
-/// line for a row with another number of cells than the first, a NUL byte, an open quote, or JSON that is not a flat
-/// object.
+/// empty lines at the end do not count. Throws Failure::io if the file cannot be read, Failure::input if it is not
+/// there, and with file and line for a row with another number of cells than the first, a NUL byte, an open quote, or
+/// JSON that is not a flat object.
 Table read_table(const std::string& path, const TableOptions& options = {});
 
 /// The same of bytes at hand; `name` stands for the file in messages.

@@ -89,6 +89,22 @@ TEST_CASE("a fine-tuned model evaluates and predicts without training, with its 
   CHECK(nlohmann::json::parse(read_text(setting.directory / "evaluated/eval_results.json")) == expected);
 }
 
+TEST_CASE("a head for other labels is replaced and the report says so, but not without training") {
+  const Setting setting;
+  REQUIRE(setting.run("first", {"--epochs", "1"}).code == 0);
+  write_text(setting.directory / "three.tsv", "text\tkind\nred\tr\ngreen\tg\nblue\tb\n");
+  const std::string model = setting.directory / "first", file = setting.directory / "three.tsv";
+  const Outcome outcome = setting.run_without_training("second", {"--model", model, "--train", file, "--epochs", "1"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(outcome.out.find("classifier.weight: expected [3, 16]") != std::string::npos);
+  CHECK(nlohmann::json::parse(read_text(setting.directory / "second/config.json")).at("id2label").size() == 3);
+
+  const Outcome refused = setting.run_without_training("third", {"--model", model, "--eval", file});
+  CHECK(refused.code == 3);
+  CHECK(refused.error == "error: " + file + ":2: label: expected one of {bird,fish}, got \"r\"\n");
+  CHECK_FALSE(std::filesystem::exists(setting.directory / "third"));
+}
+
 TEST_CASE("a run resumed from an earlier checkpoint ends with the same bits, whatever the threads") {
   const Setting setting;
   const std::vector<std::string> flags = {
@@ -174,7 +190,7 @@ TEST_CASE("bad input ends with one line and its exit code, and leaves no run beh
   };
   expect({"--eval", bad}, 3, bad + ":6: label: expected one of {bird,fish}, got \"horse\"");
   expect({"--eval", ragged}, 3, ragged + ":6: columns: expected 2 as in line 1, got 1");
-  expect({"--eval", setting.directory / "none.csv"}, 5,
+  expect({"--eval", setting.directory / "none.csv"}, 3,
          (setting.directory / "none.csv").string() + ": open: expected a readable file, got No such file or directory");
   expect({"--text-column", "txt"}, 3,
          (setting.directory / "train.csv").string() + ":1: --text-column: expected a column \"txt\", got {text,kind}");

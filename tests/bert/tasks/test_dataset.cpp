@@ -132,7 +132,8 @@ TEST_CASE("an empty text, an empty label and a file without rows are refused") {
 
 TEST_CASE("a label that is no UTF-8 is refused, a text that is none is not") {
   const Task task = custom_task({});
-  CHECK(message_of([&] { dataset_of(task, "text\tlabel\nA\tcaf\xE9\n"); }) == "data:2: label: expected UTF-8, got other bytes");
+  CHECK(message_of([&] { dataset_of(task, "text\tlabel\nA\tcaf\xE9\n"); }) ==
+        "data:2: label: expected UTF-8, got other bytes");
   CHECK(dataset_of(task, "text\tlabel\ncaf\xE9\tA\n").examples.size() == 1);
 }
 

@@ -3,8 +3,11 @@
 
 #include <filesystem>
 
-#include "bert/tasks/dataset.h"
+#include "bert/data/tf_example.h"
+#include "bert/data/tfrecord.h"
+#include "bert/tasks/encode.h"
 
+using namespace bertrand;
 using namespace bertrand::tasks;
 
 namespace {
@@ -72,4 +75,30 @@ TEST_CASE("a set in CoLA's columns is read from gzip, with labels and without") 
   const Dataset test = read_dataset(task, kData + "paper_classification/test.tsv.gz", false);
   CHECK_FALSE(test.labelled);
   CHECK(test.examples.front().id == "26399369");
+}
+
+TEST_CASE("MRPC's dev file is encoded as google-research/bert's run_classifier.py does, token by token") {
+  if (!have_data()) return;
+  const text::Tokenizer tokenizer(text::Vocabulary::load(kData + "vocab/bert-base-uncased/vocab.txt"));
+  const Dataset dataset = labelled(named_task("mrpc"), "glue/MRPC/dev.tsv");
+  const EncodedDataset encoded = encode_dataset(dataset, tokenizer, 128);
+
+  data::RecordReader records(kData + "golden_finetune/mrpc/eval.tf_record");
+  std::int64_t i = 0;
+  for (std::string record; records.next(record); ++i) {
+    CAPTURE(i);
+    const data::Features features = data::parse_example(record, records.place());
+    const auto list = [&](const char* name) { return std::get<std::vector<std::int64_t>>(features.at(name)); };
+    if (list("is_real_example") != std::vector<std::int64_t>{1}) break;  // padding of the last batch
+    REQUIRE(i < encoded.size());
+    const auto ids = encoded.ids(i);
+    std::vector<std::int64_t> padded(ids.begin(), ids.end()), mask(ids.size(), 1), types(ids.size(), 1);
+    std::fill_n(types.begin(), encoded.first_lengths[static_cast<std::size_t>(i)], 0);
+    for (auto* feature : {&padded, &mask, &types}) feature->resize(128);
+    REQUIRE(padded == list("input_ids"));
+    REQUIRE(mask == list("input_mask"));
+    REQUIRE(types == list("segment_ids"));
+    REQUIRE(std::get<std::int32_t>(*dataset.examples[static_cast<std::size_t>(i)].target) == list("label_ids").at(0));
+  }
+  CHECK(i == encoded.size());
 }

@@ -22,10 +22,11 @@ void append_values(std::string& text, std::span<const float> values) {
   text.back() = ']';
 }
 
-bert::PackedBatch pack_lines(const std::vector<tasks::Encoded>& lines, Backend& backend) {
+bert::PackedBatch pack_lines(const std::vector<tasks::Encoded>& lines, const bert::Config& config, Backend& backend) {
   std::vector<bert::Sequence> sequences;
   for (const tasks::Encoded& line : lines)
     sequences.push_back({.token_ids = line.token_ids, .token_types = line.token_types});
+  bert::check_sequences(sequences, config);
   return bert::pack(sequences, backend);
 }
 
@@ -70,7 +71,7 @@ std::vector<int> parse_layers(const std::string& list, Dim layers_of_model) {
 std::string features_json(const Model& model, const std::vector<tasks::Encoded>& lines, const Request& request,
                           const text::Vocabulary& vocabulary, std::int64_t first_index, Backend& backend) {
   const NoGrad no_grad;
-  const bert::PackedBatch batch = pack_lines(lines, backend);
+  const bert::PackedBatch batch = pack_lines(lines, model.config, backend);
   std::vector<Variable> states;  // the embeddings, then every layer
   const Variable last = model.bert(batch, {}, &states);
   std::vector<Values> layers;

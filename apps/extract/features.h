@@ -14,7 +14,10 @@ namespace bertrand::extract {
 /// The encoder under the name that it has on disk.
 class Model : public nn::Module {
  public:
-  Model(const bert::Config& config, bert::Pooling pooling) : bert(in("bert"), config, pooling) {}
+  Model(const bert::Config& model_config, bert::Pooling pooling)
+      : config(model_config), bert(in("bert"), model_config, pooling) {}
+
+  const bert::Config config;
   bert::Bert bert;
 };
 

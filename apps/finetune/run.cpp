@@ -15,28 +15,35 @@ namespace {
 /// Everything of a run that is on the host.
 struct Job {
   const Options& options;
-  bert::Config config;
+  bert::Config config;  ///< as it is to be written
   text::Tokenizer tokenizer;
   TaskData data;
-
-  explicit Job(const Options& o)
-      : options(o),
-        config(training::read_config(o.model)),
-        tokenizer(training::read_tokenizer(o.model, {.vocab_file = o.vocab_file, .cased = o.cased}, config)),
-        data(read_task_data(o, config, tokenizer)) {
-    config.architectures = {"BertForSequenceClassification"};
-    config.problem_type = tasks::problem_type(data.task.kind);
-    config.labels = data.labels.names();
-    // transformers counts the outputs by the names, so a single score needs one too.
-    if (data.task.kind == tasks::Kind::regression) config.labels = {"LABEL_0"};
-  }
 };
 
-void check_length(const Options& options) {
-  const Dim positions = training::read_config(options.model).max_position_embeddings;
-  if (options.settings.max_seq_length > positions)
-    fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}", positions,
-         options.settings.max_seq_length);
+void check_model(const bert::Config& config, const Options& options, const TaskData& data) {
+  const auto has_pairs = [](const std::optional<Split>& split) {
+    return split && split->dataset.examples.front().text_b.has_value();
+  };
+  if (config.type_vocab_size < 2 && (has_pairs(data.train) || has_pairs(data.evaluation) || has_pairs(data.prediction)))
+    fail(Failure::model, "{}: type_vocab_size: expected 2 for pairs of texts, got {}", options.model.string(),
+         config.type_vocab_size);
+}
+
+Job read_job(const Options& options) {
+  bert::Config config = training::read_config(options.model);
+  if (options.settings.max_seq_length > config.max_position_embeddings)
+    fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",
+         config.max_position_embeddings, options.settings.max_seq_length);
+  text::Tokenizer tokenizer =
+      training::read_tokenizer(options.model, {.vocab_file = options.vocab_file, .cased = options.cased}, config);
+  TaskData data = read_task_data(options, config, tokenizer);
+  check_model(config, options, data);
+  config.architectures = {"BertForSequenceClassification"};
+  config.problem_type = tasks::problem_type(data.task.kind);
+  config.labels = data.labels.names();
+  // transformers counts the outputs by the names, so a single score needs one too.
+  if (data.task.kind == tasks::Kind::regression) config.labels = {"LABEL_0"};
+  return {options, std::move(config), std::move(tokenizer), std::move(data)};
 }
 
 void write_file(const std::filesystem::path& file, const std::string& text) {
@@ -97,8 +104,7 @@ void apply(const Job& job, FinetuneObjective& objective, Backend& backend) {
 }  // namespace
 
 void run(const Options& options) {
-  check_length(options);
-  const Job job(options);
+  const Job job = read_job(options);
   fmt::print("{}", job.data.remarks());
   const std::unique_ptr<Backend> backend = training::open_backend(options.settings);
   FinetuneObjective objective({job.data, job.config, job.tokenizer}, *backend);

@@ -27,13 +27,6 @@ std::vector<std::pair<std::string, std::string>> Options::decisive() const {
           {"--language", language}};
 }
 
-std::vector<std::filesystem::path> Options::inputs() const {
-  std::vector<std::filesystem::path> files;
-  for (const std::filesystem::path& file : {train, evaluation, vocab_file})
-    if (!file.empty()) files.push_back(file);
-  return files;
-}
-
 void add_flags(CLI::App& app, Options& options) {
   training::add_common_flags(app, options.settings);
   app.add_option("--task", options.task, "cola, sst2, mrpc, stsb, rte, qnli, wnli, mnli, qqp, xnli, or custom")

@@ -23,8 +23,6 @@ struct Options {
   tasks::Task make_task() const;
   /// Flags beside the common ones that decide the result, as (flag, value).
   std::vector<std::pair<std::string, std::string>> decisive() const;
-  /// Files that decide the result.
-  std::vector<std::filesystem::path> inputs() const;
 };
 
 void add_flags(CLI::App& app, Options& options);

@@ -6,6 +6,7 @@
 #include "apps/training/model_source.h"
 #include "apps/training/run_directory.h"
 #include "apps/training/trainer.h"
+#include "bert/formats/crc32c.h"
 #include "bert/tasks/predictions.h"
 #include "tensor/error.h"
 
@@ -59,6 +60,17 @@ void predict_file(const Job& job, const FinetuneObjective& objective, Backend& b
   fmt::print("{}: {} predictions\n", file.string(), split.encoded.size());
 }
 
+/// What a run must still be given to be resumed.
+training::RunIdentity identity_of(const Job& job) {
+  const Options& options = job.options;
+  training::RunIdentity identity{.program = "finetune", .settings = options.decisive(), .inputs = {options.train}};
+  if (!options.evaluation.empty()) identity.inputs.push_back(options.evaluation);
+  const auto checksum = [](const std::string& text) { return fmt::format("crc32c {:08x}", formats::crc32c(text)); };
+  identity.settings.emplace_back("--model", checksum(job.config.text()));
+  identity.settings.emplace_back("--vocab-file", checksum(job.tokenizer.vocabulary().text()));
+  return identity;
+}
+
 bool is_classifier(const std::string& parameter) { return parameter.starts_with("classifier."); }
 
 /// What a model that was trained for something else lacks.
@@ -66,10 +78,7 @@ bool is_head(const std::string& parameter) { return is_classifier(parameter) || 
 
 void train(const Job& job, FinetuneObjective& objective, Backend& backend) {
   const Options& options = job.options;
-  training::Trainer trainer({options.settings,
-                             objective,
-                             backend,
-                             {.program = "finetune", .settings = options.decisive(), .inputs = options.inputs()}});
+  training::Trainer trainer({options.settings, objective, backend, identity_of(job)});
   if (!trainer.announce()) return;
   trainer.begin([&](nn::ParameterSet& parameters) {
     const bert::LoadReport report = bert::load_weights(options.model, parameters, is_classifier);

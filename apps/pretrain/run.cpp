@@ -1,0 +1,116 @@
+#include "apps/pretrain/run.h"
+
+#include <fmt/core.h>
+
+#include "apps/pretrain/pretraining_objective.h"
+#include "apps/training/model_source.h"
+#include "apps/training/trainer.h"
+#include "bert/data/pretraining_records.h"
+#include "bert/formats/crc32c.h"
+#include "tensor/backends.h"
+
+namespace bertrand {
+
+namespace {
+
+/// The shape of the model and the tokenizer that goes with it.
+struct Source {
+  bert::Config config;
+  text::Tokenizer tokenizer;
+};
+
+Source new_model(const PretrainOptions& options) {
+  const bool preset = bert::Config::is_preset(options.config);
+  bert::Config config = preset ? bert::Config::preset(options.config)
+                               : bert::Config::read(options.config, bert::Config::UnknownKeys::refuse);
+  text::Tokenizer tokenizer(text::Vocabulary::load(options.vocabulary, {.failure = Failure::input}),
+                            {.lower_case = !options.cased});
+  const std::int32_t words = tokenizer.vocabulary().size();
+  if (preset) config.vocab_size = words;
+  if (config.vocab_size != words)
+    fail(Failure::input, "{}: vocabulary: expected {} lines (vocab_size of {}), got {}", options.vocabulary.string(),
+         config.vocab_size, options.config, words);
+  return {std::move(config), std::move(tokenizer)};
+}
+
+Source existing_model(const PretrainOptions& options) {
+  bert::Config config = training::read_config(options.init);
+  text::Tokenizer tokenizer =
+      training::read_tokenizer(options.init, {.vocab_file = options.vocabulary, .cased = options.cased}, config);
+  return {std::move(config), std::move(tokenizer)};
+}
+
+std::unique_ptr<data::PretrainingExamples> read_records(const std::vector<std::filesystem::path>& files,
+                                                        const Source& source) {
+  return std::make_unique<data::PretrainingRecords>(
+      files, data::PretrainingRecordsOptions{.vocab_size = source.config.vocab_size,
+                                             .max_positions = source.config.max_position_embeddings});
+}
+
+std::unique_ptr<data::PretrainingExamples> read_text(const std::vector<std::filesystem::path>& files,
+                                                     const Source& source, const PretrainOptions& options) {
+  const training::Settings& settings = options.settings;
+  if (settings.max_seq_length > source.config.max_position_embeddings)
+    fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",
+         source.config.max_position_embeddings, settings.max_seq_length);
+  auto text = std::make_unique<data::PretrainingText>(
+      files, source.tokenizer,
+      data::PretrainingTextOptions{
+          .pairs = {.max_seq_length = settings.max_seq_length, .short_seq_prob = options.short_seq_prob},
+          .masking = options.masking,
+          .seed = settings.seed,
+          .threads = settings.threads > 0 ? settings.threads : available_cores()});
+  if (const data::Corpus& corpus = text->corpus(); corpus.invalid_bytes > 0)
+    fmt::print("text: dropped {} bytes that are no UTF-8, the first at {}\n", corpus.invalid_bytes,
+               corpus.first_invalid);
+  return text;
+}
+
+std::unique_ptr<data::PretrainingExamples> read_examples(const std::vector<std::filesystem::path>& files,
+                                                         const Source& source, const PretrainOptions& options) {
+  if (files.empty()) return nullptr;
+  return is_tfrecord(files[0]) ? read_records(files, source) : read_text(files, source, options);
+}
+
+training::RunIdentity identity_of(const PretrainOptions& options, const Source& source) {
+  training::RunIdentity identity{.program = "pretrain", .settings = options.decisive(), .inputs = options.inputs};
+  identity.inputs.insert(identity.inputs.end(), options.evaluation_inputs.begin(), options.evaluation_inputs.end());
+  identity.settings.emplace_back("--config", fmt::format("crc32c {:08x}", formats::crc32c(source.config.text())));
+  identity.settings.emplace_back("--vocab-file",
+                                 fmt::format("crc32c {:08x}", formats::crc32c(source.tokenizer.vocabulary().text())));
+  return identity;
+}
+
+/// Heads that a model trained for something else lacks.
+bool is_head(const std::string& parameter) {
+  return parameter.starts_with("cls.") || parameter.starts_with("bert.pooler.");
+}
+
+}  // namespace
+
+void pretrain(const PretrainOptions& options) {
+  const training::Settings& settings = options.settings;
+  Source source = options.init.empty() ? new_model(options) : existing_model(options);
+  source.config.architectures = {"BertForPreTraining"};
+  const std::unique_ptr<Backend> backend = training::open_backend(settings);
+  const auto examples = read_examples(options.inputs, source, options);
+  const auto held_out = read_examples(options.evaluation_inputs, source, options);
+  PretrainingObjective objective(source.config,
+                                 {.training = *examples,
+                                  .evaluation = held_out.get(),
+                                  .evaluation_batch = settings.micro_batch_size,
+                                  .vocabulary = source.tokenizer.vocabulary().text(),
+                                  .lower_case = source.tokenizer.options().lower_case},
+                                 *backend);
+  training::Trainer trainer({settings, objective, *backend, identity_of(options, source)});
+  if (!trainer.announce()) return;
+  trainer.begin([&](nn::ParameterSet& parameters) {
+    if (options.init.empty()) return;
+    const bert::LoadReport report = bert::load_weights(options.init, parameters);
+    bert::require(report, options.init, is_head);
+    fmt::print("{}\n", report.text());
+  });
+  trainer.run();
+}
+
+}  // namespace bertrand

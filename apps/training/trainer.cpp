@@ -282,9 +282,10 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize) {
   parameters_ = std::make_unique<nn::ParameterSet>(
       job_.objective.model(), job_.backend,
       nn::ParameterSet::Options{.dtype = job_.settings.precision, .seed = job_.settings.seed});
+  // What the run starts from is read first: where that fails, no earlier run has been overwritten.
+  if (initialize && !job_.settings.resume) initialize(*parameters_);
   run_ = std::make_unique<Run>(job_, plan_, *parameters_);
-  const bool resumed = job_.settings.resume && run_->resume();
-  if (!resumed && initialize) initialize(*parameters_);
+  if (job_.settings.resume && !run_->resume() && initialize) initialize(*parameters_);
   run_->write_run_config();
 }
 

@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "bert/formats/crc32c.h"
+#include "bert/formats/safetensors.h"
 #include "tensor/error.h"
 
 namespace bertrand::training {
@@ -18,6 +20,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 constexpr int kFormatVersion = 1;
 constexpr const char* kManifest = "MANIFEST.json";
+constexpr const char *kOwnChecksum = ",\n \"crc32c\": ", *kEnd = "\n}\n";  // how a manifest ends
 
 /// The number after `prefix` where the whole name is that.
 std::optional<std::int64_t> number_after(std::string_view name, std::string_view prefix) {
@@ -29,16 +32,29 @@ std::optional<std::int64_t> number_after(std::string_view name, std::string_view
   return value;
 }
 
+std::optional<std::int64_t> step_of(const fs::path& checkpoint) {
+  return number_after(checkpoint.filename().string(), "checkpoint-");
+}
+
+/// Whether no process has this number any more. One of another user answers EPERM: it lives.
+bool is_dead(std::int64_t pid) {
+  if (pid > std::numeric_limits<pid_t>::max() || pid == ::getpid()) return true;
+  return ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+}
+
 std::uint32_t checksum(const fs::path& file) { return formats::crc32c(formats::MappedFile(file).bytes()); }
 
 void check_space(const fs::path& directory, std::size_t needed) {
   std::error_code error;
   const fs::space_info space = fs::space(directory, error);
   if (!error && space.available < needed)
-    fail(Failure::io, "{}: checkpoint: No space left on device: needed {} bytes, available {} bytes", directory.string(), needed, space.available);
+    fail(Failure::io, "{}: checkpoint: No space left on device: needed {} bytes, available {} bytes",
+         directory.string(), needed, space.available);
 }
 
-Json manifest_of(const fs::path& staged, std::int64_t step, const TensorChecksums& tensors) {
+/// The manifest of the files in `staged`. Its last value is the CRC-32C of the text before it, so that it can vouch for
+/// itself too.
+std::string manifest_of(const fs::path& staged, std::int64_t step, const TensorChecksums& tensors) {
   Json manifest;
   manifest["format_version"] = kFormatVersion;
   manifest["step"] = step;
@@ -48,24 +64,79 @@ Json manifest_of(const fs::path& staged, std::int64_t step, const TensorChecksum
     manifest["files"][name] = {{"bytes", fs::file_size(staged / name)}, {"crc32c", checksum(staged / name)}};
   manifest["tensors"] = Json::object();
   for (const auto& [name, crc] : tensors) manifest["tensors"][name] = crc;
+  const std::string text = manifest.dump(1), facts = text.substr(0, text.size() - 2);  // without the last brace
+  return fmt::format("{}{}{}{}", facts, kOwnChecksum, formats::crc32c(facts), kEnd);
+}
+
+/// A manifest as it was written. Throws Error(Failure::model) or Json::exception where it is another.
+Json read_manifest(const fs::path& path) {
+  const std::string text = formats::read_file(path);
+  const std::size_t at = text.rfind(kOwnChecksum);
+  if (at == std::string::npos) fail(Failure::model, "crc32c: expected it at the end, got none");
+  const std::string facts = text.substr(0, at);
+  if (const std::uint32_t actual = formats::crc32c(facts);
+      text.substr(at) != fmt::format("{}{}{}", kOwnChecksum, actual, kEnd))
+    fail(Failure::model, "crc32c: expected {}, got another", actual);
+  Json manifest = Json::parse(text);
+  if (manifest.at("format_version") != kFormatVersion)
+    fail(Failure::model, "format_version: expected {}, got {}", kFormatVersion, manifest.at("format_version").dump());
   return manifest;
+}
+
+/// The first tensor of a damaged file that is not as the manifest says, for the message.
+std::string damaged_tensor(const fs::path& path, const Json& tensors) {
+  try {
+    const formats::SafetensorsFile file(path);
+    for (const formats::SafetensorsEntry& entry : file.entries()) {
+      const auto known = tensors.find(path.filename().string() + "/" + entry.name);
+      if (known != tensors.end() && *known != formats::crc32c(entry.bytes))
+        return fmt::format(" tensor \"{}\":", entry.name);
+    }
+  } catch (const Error&) {  // no safetensors file, or one with a damaged header
+  }
+  return "";
+}
+
+/// "" or what is wrong with one file of a checkpoint.
+std::string verify_file(const fs::path& path, const Json& facts, const Json& tensors) {
+  const std::string name = path.filename().string();
+  if (!fs::is_regular_file(path)) return name + " is not there";
+  const auto bytes = facts.at("bytes").get<std::uintmax_t>(), found = fs::file_size(path);
+  if (bytes != found) return fmt::format("{}: expected {} bytes, got {}", name, bytes, found);
+  const auto crc = facts.at("crc32c").get<std::uint32_t>(), actual = checksum(path);
+  if (crc == actual) return "";
+  return fmt::format("{}:{} crc32c: expected {:#010x}, got {:#010x}", name, damaged_tensor(path, tensors), crc, actual);
 }
 
 }  // namespace
 
-void CheckpointStore::save(std::int64_t step, int keep, std::size_t bytes_needed, const std::function<TensorChecksums(const fs::path&)>& fill) {
-  const fs::path final_path = directory_ / ("checkpoint-" + std::to_string(step));
-  const fs::path staged = final_path.string() + ".tmp-" + std::to_string(::getpid());
-  check_space(directory_, bytes_needed);
+void CheckpointStore::save(std::int64_t step, int keep, std::size_t bytes_needed,
+                           const std::function<TensorChecksums(const fs::path&)>& fill) {
+  const std::vector<Found> before = list();
   try {
+    check_space(directory_, bytes_needed);
+    stage_and_rename(directory_ / fmt::format("checkpoint-{}", step), step, fill);
+  } catch (const Error& error) {
+    if (error.failure() != Failure::io || before.empty()) throw;
+    fail(Failure::io, "{}; last checkpoint {}", error.what(), before.front().directory.string());
+  }
+  remove_old(step, keep);
+}
+
+void CheckpointStore::stage_and_rename(const fs::path& final_path, std::int64_t step,
+                                       const std::function<TensorChecksums(const fs::path&)>& fill) {
+  const fs::path staged = fmt::format("{}.tmp-{}", final_path.string(), ::getpid());
+  try {
+    files_.remove_all(staged);  // of an earlier process of this number
     files_.make_directory(staged);
     const TensorChecksums tensors = fill(staged);
-    const std::string facts = manifest_of(staged, step, tensors).dump(1) + "\n";  // before the manifest itself is there
+    const std::string facts = manifest_of(staged, step, tensors);  // before the manifest itself is there
     formats::FileWriter manifest(files_, staged / kManifest);
     manifest.write(facts);
     manifest.finish();
     files_.sync_directory(staged);
-    if (fs::exists(final_path)) files_.remove_all(final_path);  // saved before by a run that was resumed from an older one
+    // One of this step is there only if it is damaged: the run was resumed from an older one and came here again.
+    if (fs::exists(final_path)) discard(final_path);
     files_.rename(staged, final_path);
     files_.sync_directory(directory_);
   } catch (...) {
@@ -73,25 +144,39 @@ void CheckpointStore::save(std::int64_t step, int keep, std::size_t bytes_needed
     fs::remove_all(staged, ignored);
     throw;
   }
-  const std::vector<Found> all = list();
-  for (std::size_t i = static_cast<std::size_t>(std::max(1, keep)); i < all.size(); ++i) files_.remove_all(all[i].directory);
+  damaged_.erase(final_path);
+}
+
+/// Under another name first: a checkpoint that is half removed must not look like one.
+void CheckpointStore::discard(const fs::path& checkpoint) {
+  const fs::path discarded = fmt::format("{}.old.tmp-{}", checkpoint.string(), ::getpid());
+  files_.rename(checkpoint, discarded);
+  files_.remove_all(discarded);
+}
+
+/// Damaged ones go first: they must not count among those that are kept.
+void CheckpointStore::remove_old(std::int64_t step, int keep) {
+  for (const fs::path& path : std::exchange(damaged_, {})) discard(path);
+  int kept = 0;
+  for (const Found& found : list())
+    if (found.step <= step && ++kept > std::max(1, keep)) discard(found.directory);
 }
 
 std::vector<CheckpointStore::Found> CheckpointStore::list() const {
   std::vector<Found> all;
   if (!fs::is_directory(directory_)) return all;
   for (const auto& entry : fs::directory_iterator(directory_))
-    if (const auto step = number_after(entry.path().filename().string(), "checkpoint-"); step && entry.is_directory())
-      all.push_back({*step, entry.path()});
+    if (const auto step = step_of(entry.path()); step && entry.is_directory()) all.push_back({*step, entry.path()});
   std::sort(all.begin(), all.end(), [](const Found& a, const Found& b) { return a.step > b.step; });
   return all;
 }
 
-std::optional<CheckpointStore::Found> CheckpointStore::newest(std::vector<std::string>& skipped) const {
+std::optional<CheckpointStore::Found> CheckpointStore::newest(std::vector<std::string>& skipped) {
   for (const Found& found : list()) {
     const std::string wrong = verify_checkpoint(found.directory);
     if (wrong.empty()) return found;
     skipped.push_back(found.directory.filename().string() + ": " + wrong);
+    damaged_.insert(found.directory);
   }
   return {};
 }
@@ -103,8 +188,7 @@ void CheckpointStore::remove_leftovers() {
     const std::string name = entry.path().filename().string();
     const std::size_t at = name.rfind(".tmp-");
     if (at == std::string::npos) continue;
-    const auto pid = number_after(name.substr(at), ".tmp-");
-    if (pid && (*pid == ::getpid() || ::kill(static_cast<pid_t>(*pid), 0) != 0)) dead.push_back(entry.path());
+    if (const auto pid = number_after(name.substr(at), ".tmp-"); pid && is_dead(*pid)) dead.push_back(entry.path());
   }
   for (const fs::path& path : dead) files_.remove_all(path);
 }
@@ -113,18 +197,13 @@ std::string verify_checkpoint(const fs::path& checkpoint) {
   try {
     const fs::path path = checkpoint / kManifest;
     if (!fs::exists(path)) return "MANIFEST.json is not there";
-    const Json manifest = Json::parse(formats::read_file(path));
-    if (manifest.at("format_version") != kFormatVersion)
-      return fmt::format("MANIFEST.json: format_version: expected {}, got {}", kFormatVersion, manifest.at("format_version").dump());
-    if (!number_after(checkpoint.filename().string(), "checkpoint-") || manifest.at("step") != *number_after(checkpoint.filename().string(), "checkpoint-"))
+    const Json manifest = read_manifest(path);
+    if (const auto step = step_of(checkpoint); !step || manifest.at("step") != *step)
       return "MANIFEST.json: step: another than the directory's name says";
     for (const auto& [name, facts] : manifest.at("files").items()) {
       if (fs::path(name).filename() != name) return "MANIFEST.json: a file name with a directory in it";
-      if (!fs::exists(checkpoint / name)) return name + " is not there";
-      const auto bytes = facts.at("bytes").get<std::uint64_t>(), found = static_cast<std::uint64_t>(fs::file_size(checkpoint / name));
-      if (bytes != found) return fmt::format("{}: expected {} bytes, got {}", name, bytes, found);
-      const auto crc = facts.at("crc32c").get<std::uint32_t>(), actual = checksum(checkpoint / name);
-      if (crc != actual) return fmt::format("{}: crc32c: expected {:#010x}, got {:#010x}", name, crc, actual);
+      if (const std::string wrong = verify_file(checkpoint / name, facts, manifest.at("tensors")); !wrong.empty())
+        return wrong;
     }
   } catch (const std::exception& e) {
     return std::string("MANIFEST.json: ") + e.what();

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,24 +26,31 @@ class CheckpointStore {
       : directory_(std::move(directory)), files_(files) {}
 
   /// `fill` writes the files into the directory it is given. Afterwards the newest `keep` checkpoints stay. Throws
-  /// Error(Failure::io) naming the call that failed; what was saved before is untouched then.
-  void save(std::int64_t step, int keep, std::size_t bytes_needed, const std::function<TensorChecksums(const std::filesystem::path&)>& fill);
+  /// Error(Failure::io) naming the call that failed and the last checkpoint; what was saved before is untouched then.
+  void save(std::int64_t step, int keep, std::size_t bytes_needed,
+            const std::function<TensorChecksums(const std::filesystem::path&)>& fill);
 
   struct Found {
     std::int64_t step = 0;
     std::filesystem::path directory;
   };
-  /// The newest checkpoint that verifies. Those that do not are named, with the reason, in `skipped`.
-  std::optional<Found> newest(std::vector<std::string>& skipped) const;
+  /// The newest checkpoint that verifies. Those that do not are named, with the reason, in `skipped`; the next save
+  /// removes them.
+  std::optional<Found> newest(std::vector<std::string>& skipped);
 
   /// Removes what killed processes left half-written.
   void remove_leftovers();
 
  private:
   std::vector<Found> list() const;  // newest first
+  void stage_and_rename(const std::filesystem::path& final_path, std::int64_t step,
+                        const std::function<TensorChecksums(const std::filesystem::path&)>& fill);
+  void discard(const std::filesystem::path& checkpoint);
+  void remove_old(std::int64_t step, int keep);
 
   std::filesystem::path directory_;
   formats::Files& files_;
+  std::set<std::filesystem::path> damaged_;
 };
 
 /// "" if every file of a checkpoint is as its manifest says, else what is wrong.

@@ -23,16 +23,20 @@ namespace fs = std::filesystem;
 [[noreturn]] void refuse_write(const fs::path& file, std::size_t needed, int error) {
   std::error_code ignored;
   const fs::space_info space = fs::space(file.parent_path().empty() ? "." : file.parent_path(), ignored);
-  fail(Failure::io, "{}: write: {}: needed {} bytes, available {} bytes", file.string(), std::strerror(error), needed, ignored ? 0 : space.available);
+  fail(Failure::io, "{}: write: {}: needed {} bytes, available {} bytes", file.string(), std::strerror(error), needed,
+       ignored ? 0 : space.available);
+}
+
+int open_to_write(const fs::path& file, int how) {
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0644);
+  if (descriptor < 0) refuse(file, "open", errno);
+  return descriptor;
 }
 
 }  // namespace
 
-int Files::create(const fs::path& file) {
-  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (descriptor < 0) refuse(file, "open", errno);
-  return descriptor;
-}
+int Files::create(const fs::path& file) { return open_to_write(file, O_TRUNC); }
+int Files::append(const fs::path& file) { return open_to_write(file, O_APPEND); }
 void Files::write(int descriptor, std::span<const std::byte> bytes, const fs::path& file) {
   while (!bytes.empty()) {
     const ssize_t done = ::write(descriptor, bytes.data(), bytes.size());

@@ -14,6 +14,7 @@ class Files {
  public:
   virtual ~Files() = default;
   virtual int create(const std::filesystem::path& file);  ///< truncates; returns a descriptor
+  virtual int append(const std::filesystem::path& file);  ///< creates where needed; every write goes to the end
   virtual void write(int descriptor, std::span<const std::byte> bytes, const std::filesystem::path& file);
   virtual void sync(int descriptor, const std::filesystem::path& file);
   virtual void close(int descriptor, const std::filesystem::path& file);
@@ -28,7 +29,8 @@ class Files {
 /// Writes one file from front to end. finish() makes it durable; without it the file is closed as it is.
 class FileWriter {
  public:
-  FileWriter(Files& files, const std::filesystem::path& file) : files_(files), file_(file), descriptor_(files.create(file)) {}
+  FileWriter(Files& files, const std::filesystem::path& file)
+      : files_(files), file_(file), descriptor_(files.create(file)) {}
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;

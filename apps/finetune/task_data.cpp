@@ -28,9 +28,9 @@ void describe(std::string& text, const char* flag, const std::optional<Split>& s
   if (split->encoded.cut > 0)
     text +=
         fmt::format("{}: {} of {} examples cut to --max-seq-length\n", flag, split->encoded.cut, split->encoded.size());
-  if (split->encoded.invalid_bytes > 0)
-    text += fmt::format("{}: {} bytes that are no UTF-8 dropped, the first at {}\n", flag, split->encoded.invalid_bytes,
-                        split->encoded.first_invalid);
+  if (split->dataset.invalid_bytes > 0)
+    text += fmt::format("{}: {} bytes that are no UTF-8 dropped, the first at {}\n", flag, split->dataset.invalid_bytes,
+                        split->dataset.first_invalid);
 }
 
 }  // namespace

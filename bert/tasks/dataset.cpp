@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "bert/text/utf8.h"
 #include "tensor/error.h"
 
 namespace bertrand::tasks {
@@ -14,12 +13,6 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
-/// Labels go into config.json, which must be UTF-8; texts need not be.
-bool is_utf8(std::string_view text) {
-  std::string valid;
-  return text::drop_invalid_utf8(text, valid).count == 0;
 }
 
 /// A position of a Layout as a place in the row.
@@ -41,7 +34,6 @@ Example make_example(const Task& task, const Table& table, const Layout& layout,
   if (layout.pair) example.text_b = text_cell(table, row, *layout.pair, "text pair");
   if (layout.label) {
     const std::string_view label = trimmed(row.cells[place(*layout.label, table.width)]);
-    if (!is_utf8(label)) fail(Failure::input, "{}: label: expected UTF-8, got other bytes", table.where(row));
     // An empty cell is a missing label, except where it says that none of several applies.
     if (!label.empty() || task.kind == Kind::multi_label) example.label = label;
     for (const auto& [spelling, name] : task.label_aliases)
@@ -97,7 +89,11 @@ std::string Dataset::where(const Example& example) const { return fmt::format("{
 
 Dataset make_dataset(const Task& task, const Table& table, bool needs_label) {
   const Layout layout = find_layout(task, table, needs_label);
-  Dataset dataset{.file = table.file, .labelled = layout.label.has_value(), .skipped_lines = table.skipped_lines};
+  Dataset dataset{.file = table.file,
+                  .labelled = layout.label.has_value(),
+                  .skipped_lines = table.skipped_lines,
+                  .invalid_bytes = table.invalid_bytes,
+                  .first_invalid = table.first_invalid};
   for (std::size_t r = layout.header ? 1 : 0; r < table.rows.size(); ++r) {
     const Row& row = table.rows[r];
     if (layout.language && row.cells[place(*layout.language, table.width)] != task.language) continue;

@@ -28,6 +28,8 @@ struct Dataset {
   bool labelled = false;  ///< the file has a label column
   std::vector<Example> examples;
   std::vector<std::int64_t> skipped_lines;  ///< of broken rows that the task allows to be left out
+  std::int64_t invalid_bytes = 0;           ///< that are no UTF-8 and were dropped
+  std::string first_invalid;                ///< file:line of the first, or ""
 
   /// "file:line", for messages.
   std::string where(const Example& example) const;

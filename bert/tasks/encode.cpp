@@ -7,14 +7,8 @@
 namespace bertrand::tasks {
 namespace {
 
-/// The pieces of one text of `example`; counts what was no UTF-8.
-std::vector<std::int32_t> pieces_of(const std::string& text, text::Encoder& encoder, const std::string& where,
-                                    EncodedDataset& encoded) {
+std::vector<std::int32_t> pieces_of(const std::string& text, text::Encoder& encoder, const std::string& where) {
   const std::span<const std::int32_t> ids = encoder.encode(text);
-  if (const text::DroppedBytes& dropped = encoder.dropped(); dropped.count > 0) {
-    if (encoded.invalid_bytes == 0) encoded.first_invalid = where;
-    encoded.invalid_bytes += static_cast<std::int64_t>(dropped.count);
-  }
   if (ids.empty()) fail(Failure::input, "{}: text: expected at least one token, got none", where);
   return {ids.begin(), ids.end()};
 }
@@ -54,9 +48,9 @@ EncodedDataset encode_dataset(const Dataset& dataset, const text::Tokenizer& tok
   EncodedDataset encoded;
   for (const Example& example : dataset.examples) {
     const std::string where = dataset.where(example);
-    std::vector<std::int32_t> a = pieces_of(example.text_a, encoder, where, encoded);
+    std::vector<std::int32_t> a = pieces_of(example.text_a, encoder, where);
     std::optional<std::vector<std::int32_t>> b;
-    if (example.text_b) b = pieces_of(*example.text_b, encoder, where, encoded);
+    if (example.text_b) b = pieces_of(*example.text_b, encoder, where);
     const std::size_t whole = a.size() + (b ? b->size() + 3 : 2);
 
     const Encoded one = encode_pieces(std::move(a), std::move(b), special, max_length);

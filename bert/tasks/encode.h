@@ -33,8 +33,6 @@ struct EncodedDataset {
   std::vector<std::int64_t> offsets = {0};  ///< [examples + 1]: example i owns tokens offsets[i] .. offsets[i + 1]
   std::vector<std::int32_t> first_lengths;  ///< [examples]: how many of its tokens have type 0
   std::int64_t cut = 0;                     ///< examples that were longer than allowed
-  std::int64_t invalid_bytes = 0;           ///< that are no UTF-8 and were dropped
-  std::string first_invalid;                ///< file:line of the first, or ""
 
   std::int64_t size() const { return static_cast<std::int64_t>(first_lengths.size()); }
   std::int64_t tokens(std::int64_t i) const {

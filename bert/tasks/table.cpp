@@ -11,6 +11,7 @@
 #include <system_error>
 #include <unordered_map>
 
+#include "bert/text/utf8.h"
 #include "tensor/error.h"
 
 namespace bertrand::tasks {
@@ -242,6 +243,13 @@ Table parse_table(std::string_view bytes, const std::string& name, TableFormat f
   Table table{.file = name};
   if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
   while (bytes.ends_with('\n') || bytes.ends_with('\r')) bytes.remove_suffix(1);
+  std::string valid;
+  if (const text::DroppedBytes dropped = text::drop_invalid_utf8(bytes, valid); dropped.count > 0) {
+    table.invalid_bytes = static_cast<std::int64_t>(dropped.count);
+    const std::string_view before = bytes.substr(0, dropped.first);
+    table.first_invalid = fmt::format("{}:{}", name, 1 + std::count(before.begin(), before.end(), '\n'));
+    bytes = valid;
+  }
   Collector rows(table, options);
   switch (format) {
     case TableFormat::tsv:

@@ -34,6 +34,8 @@ struct Table {
   std::size_t width = 0;             ///< cells in every row
   std::vector<Row> rows;
   std::vector<std::int64_t> skipped_lines;  ///< of the rows left out
+  std::int64_t invalid_bytes = 0;           ///< that are no UTF-8 and were dropped
+  std::string first_invalid;                ///< file:line of the first, or ""
 
   /// The column of this name or, failing that, with this number from 0.
   std::optional<std::size_t> find_column(std::string_view name_or_number) const;
@@ -41,10 +43,10 @@ struct Table {
   std::string where(const Row& row) const;
 };
 
-/// Reads a whole table; gzip is seen by its first bytes. A byte order mark is dropped and CRLF ends a line as LF does;
-/// empty lines at the end do not count. Throws Failure::io if the file cannot be read, Failure::input if it is not
-/// there, and with file and line for a row with another number of cells than the first, a NUL byte, an open quote, or
-/// JSON that is not a flat object.
+/// Reads a whole table; gzip is seen by its first bytes. A byte order mark and what is no UTF-8 are dropped, and CRLF
+/// ends a line as LF does; empty lines at the end do not count. Throws Failure::io if the file cannot be read,
+/// Failure::input if it is not there, and with file and line for a row with another number of cells than the first, a
+/// NUL byte, an open quote, or JSON that is not a flat object.
 Table read_table(const std::string& path, const TableOptions& options = {});
 
 /// The same of bytes at hand; `name` stands for the file in messages.

@@ -130,11 +130,11 @@ TEST_CASE("an empty text, an empty label and a file without rows are refused") {
   CHECK(message_of([&] { dataset_of(task, ""); }) == "data:1: rows: expected at least one example, got none");
 }
 
-TEST_CASE("a label that is no UTF-8 is refused, a text that is none is not") {
-  const Task task = custom_task({});
-  CHECK(message_of([&] { dataset_of(task, "text\tlabel\nA\tcaf\xE9\n"); }) ==
-        "data:2: label: expected UTF-8, got other bytes");
-  CHECK(dataset_of(task, "text\tlabel\ncaf\xE9\tA\n").examples.size() == 1);
+TEST_CASE("bytes that are no UTF-8 are dropped from texts and labels, counted, and the first is named") {
+  const Dataset data = dataset_of(custom_task({}), "text\tlabel\nA\tone\ncaf\xE9\t\xFFtwo\n");
+  check_example(data.examples.at(1), "1", "caf", "", "two");
+  CHECK(data.invalid_bytes == 2);
+  CHECK(data.first_invalid == "data:3");
 }
 
 TEST_CASE("a score must be a finite number") {

@@ -4,6 +4,7 @@
 
 #include "apps/finetune/objective.h"
 #include "apps/training/model_source.h"
+#include "apps/training/results.h"
 #include "apps/training/run_directory.h"
 #include "apps/training/trainer.h"
 #include "bert/formats/crc32c.h"
@@ -47,16 +48,13 @@ Job read_job(const Options& options) {
   return {options, std::move(config), std::move(tokenizer), std::move(data)};
 }
 
-void write_file(const std::filesystem::path& file, const std::string& text) {
-  formats::replace_file(formats::Files::system(), file, text);
-}
-
 void predict_file(const Job& job, const FinetuneObjective& objective, Backend& backend) {
   if (!job.data.prediction) return;
   const Split& split = *job.data.prediction;
   const tasks::Logits logits = predict(objective.classifier(), split.encoded, backend);
   const std::filesystem::path file = job.options.settings.output / "predictions.tsv";
-  write_file(file, tasks::predictions_tsv(job.data.task, job.data.labels, split.dataset, logits));
+  formats::replace_file(formats::Files::system(), file,
+                        tasks::predictions_tsv(job.data.task, job.data.labels, split.dataset, logits));
   fmt::print("{}: {} predictions\n", file.string(), split.encoded.size());
 }
 
@@ -103,9 +101,8 @@ void apply(const Job& job, FinetuneObjective& objective, Backend& backend) {
   if (job.data.evaluation) {
     std::map<std::string, double> results;
     for (const training::Metric& metric : objective.evaluate()) results[metric.name] = metric.value;
-    write_file(settings.output / "eval_results.txt", tasks::results_text(results));
-    write_file(settings.output / "eval_results.json", tasks::results_json(results));
-    fmt::print("{}", tasks::results_text(results));
+    training::write_results(formats::Files::system(), settings.output, results);
+    fmt::print("{}", training::results_text(results));
   }
   predict_file(job, objective, backend);
 }

@@ -9,6 +9,7 @@
 #include "apps/training/checkpoint.h"
 #include "apps/training/metrics_log.h"
 #include "apps/training/progress.h"
+#include "apps/training/results.h"
 #include "apps/training/run_directory.h"
 #include "apps/training/signals.h"
 #include "apps/training/step.h"
@@ -43,12 +44,6 @@ Conditions conditions_of(const Settings& settings, const RunIdentity& identity) 
   conditions.settings.insert(conditions.settings.end(), identity.settings.begin(), identity.settings.end());
   for (const auto& input : identity.inputs) conditions.inputs.push_back(InputFile::of(input));
   return conditions;
-}
-
-std::vector<std::pair<std::string, double>> pairs(const Metrics& metrics) {
-  std::vector<std::pair<std::string, double>> result;
-  for (const Metric& metric : metrics) result.emplace_back(metric.name, metric.value);
-  return result;
 }
 
 }  // namespace
@@ -249,17 +244,10 @@ void Trainer::Run::train() {
 void Trainer::Run::finish() {
   if (!state_.best_score) publish_model(files_, settings_.output, job_.objective, parameters_);
   if (!state_.evaluation.empty()) {
-    auto sorted = pairs(state_.evaluation);
-    sorted.emplace_back("global_step", static_cast<double>(state_.best_score ? state_.best_step : state_.steps_done));
-    std::sort(sorted.begin(), sorted.end());
-    std::string text;
-    nlohmann::ordered_json json;
-    for (const auto& [name, value] : sorted) {
-      text += fmt::format("{} = {}\n", name, value);
-      json[name] = value;
-    }
-    formats::replace_file(files_, settings_.output / "eval_results.txt", text);
-    formats::replace_file(files_, settings_.output / "eval_results.json", json.dump(2) + "\n");
+    std::map<std::string, double> results;
+    for (const Metric& metric : state_.evaluation) results[metric.name] = metric.value;
+    results["global_step"] = static_cast<double>(state_.best_score ? state_.best_step : state_.steps_done);
+    write_results(files_, settings_.output, results);
   }
   progress_.message(
       fmt::format("finished after {} steps: the {} is in {}", state_.steps_done,

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "tensor/error.h"
 
@@ -58,16 +57,6 @@ std::string predictions_tsv(const Task& task, const LabelSet& labels, const Data
     text += '\n';
   }
   return text;
-}
-
-std::string results_text(const std::map<std::string, double>& results) {
-  std::string text;
-  for (const auto& [key, value] : results) text += fmt::format("{} = {}\n", key, value);
-  return text;
-}
-
-std::string results_json(const std::map<std::string, double>& results) {
-  return nlohmann::json(results).dump(2) + "\n";
 }
 
 }  // namespace bertrand::tasks

@@ -1,6 +1,5 @@
-// What is written of an evaluation or a prediction, as text.
+// What is written of a prediction, as text.
 #pragma once
-#include <map>
 #include <string>
 
 #include "bert/tasks/dataset.h"
@@ -11,11 +10,5 @@ namespace bertrand::tasks {
 /// predictions.tsv: a header; then per example its id, the prediction (the label's name, a number, or the names of all
 /// labels with a probability of at least one half), a probability per label, and the file's label where it has one.
 std::string predictions_tsv(const Task& task, const LabelSet& labels, const Dataset& dataset, const Logits& logits);
-
-/// eval_results.txt: `key = value`, sorted.
-std::string results_text(const std::map<std::string, double>& results);
-
-/// eval_results.json: the same as one object.
-std::string results_json(const std::map<std::string, double>& results);
 
 }  // namespace bertrand::tasks

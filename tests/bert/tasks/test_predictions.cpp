@@ -33,9 +33,3 @@ TEST_CASE("predictions of several labels name those of at least one half") {
         "a\t\t0.26894143\t0.26894143\t\n"
         "b c\tx,y\t0.5\t0.7310586\ty\n");
 }
-
-TEST_CASE("results are sorted lines and one JSON object") {
-  const std::map<std::string, double> results = {{"eval_loss", 0.5}, {"eval_accuracy", 0.1}};
-  CHECK(results_text(results) == "eval_accuracy = 0.1\neval_loss = 0.5\n");
-  CHECK(results_json(results) == "{\n  \"eval_accuracy\": 0.1,\n  \"eval_loss\": 0.5\n}\n");
-}

@@ -92,12 +92,12 @@ void train(const Job& job, FinetuneObjective& objective, Backend& backend) {
 /// Without --train: the model as it is.
 void apply(const Job& job, FinetuneObjective& objective, Backend& backend) {
   const training::Settings& settings = job.options.settings;
-  const training::RunDirectory directory(
-      settings.output, settings.overwrite ? training::ExistingRun::overwrite : training::ExistingRun::refuse);
   nn::ParameterSet parameters(objective.model(), backend, {.dtype = settings.precision, .initialize = false});
   const bert::LoadReport report = bert::load_weights(job.options.model, parameters);
   bert::require(report, job.options.model, [](const std::string&) { return false; });
   fmt::print("{}\n", report.text());
+  const training::RunDirectory directory(
+      settings.output, settings.overwrite ? training::ExistingRun::overwrite : training::ExistingRun::refuse);
   if (job.data.evaluation) {
     std::map<std::string, double> results;
     for (const training::Metric& metric : objective.evaluate()) results[metric.name] = metric.value;

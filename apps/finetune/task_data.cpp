@@ -51,6 +51,10 @@ TaskData read_task_data(const Options& options, const bert::Config& config, cons
   if (data.task.kind != tasks::Kind::regression) {
     const tasks::LabelSet model(config.labels);
     data.labels = tasks::choose_labels(data_labels(data, model), model, data.train.has_value());
+    if (data.labels.empty())
+      fail(Failure::model,
+           "{}: id2label: expected the names of the classes in config.json or a file to --train, got none",
+           options.model.string());
   }
   for (std::optional<Split>* split : {&data.train, &data.evaluation, &data.prediction}) {
     if (!*split) continue;

@@ -200,6 +200,20 @@ TEST_CASE("bad input ends with one line and its exit code, and leaves no run beh
              ": expected vocab.txt, got none; hint: --vocab-file names one elsewhere");
 }
 
+TEST_CASE("a model without a classifier cannot predict") {
+  const Setting setting;
+  write_text(setting.directory / "new.csv", "text\nred fish.\n");
+  const Outcome nameless = setting.run_without_training("run", {"--predict", setting.directory / "new.csv"});
+  CHECK(nameless.code == 4);
+  CHECK(nameless.error ==
+        "error: " + (setting.directory / "model").string() +
+            ": id2label: expected the names of the classes in config.json or a file to --train, got none\n");
+  const Outcome headless = setting.run_without_training("run", {"--eval", setting.directory / "dev.csv"});
+  CHECK(headless.code == 4);
+  CHECK(headless.error.find("classifier.weight") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(setting.directory / "run"));
+}
+
 TEST_CASE("flags that do not fit together are refused") {
   const Setting setting;
   CHECK(setting.run_without_training("run", {}).code == 2);

@@ -78,6 +78,9 @@ void complete(Options& options) {
     fail(Failure::usage, "--plan: expected a file to --train on, got none");
   if (options.settings.resume && options.train.empty())
     fail(Failure::usage, "--resume: expected a file to --train on, got none");
+  std::error_code absent;  // a directory that is not there is no other one
+  if (std::filesystem::equivalent(options.model, options.settings.output, absent))
+    fail(Failure::usage, "--output: expected another directory than --model, got {}", options.settings.output.string());
   options.make_task();  // refuses an unknown name or kind
   training::complete(options.settings);
 }

@@ -218,6 +218,10 @@ TEST_CASE("flags that do not fit together are refused") {
   const Setting setting;
   CHECK(setting.run_without_training("run", {}).code == 2);
   CHECK(setting.run("run", {"--cased"}).code == 2);
+  const Outcome same = setting.run("model", {"--overwrite"});
+  CHECK(same.code == 2);
+  CHECK(same.error.starts_with("error: --output: expected another directory than --model, got "));
+  CHECK(std::filesystem::exists(setting.directory / "model/model.safetensors"));
   CHECK(run_program("finetune", {"--task", "mprc", "--model", setting.directory / "model", "--train",
                                  setting.directory / "train.csv", "--output", setting.directory / "run"})
             .error.starts_with("error: --task: expected one of cola, "));

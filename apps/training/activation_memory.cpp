@@ -17,7 +17,7 @@ std::size_t activation_bytes(const bert::Config& config, const BatchExtent& batc
   // On top of that, whichever is larger: the head's logits and the gradient of its input, ...
   const Dim head = batch.head_rows * (batch.head_width + 5 * hidden) + batch.tokens * hidden;
   // ... or the gradients that flow through the last layer while all others still wait.
-  const Dim flowing = batch.tokens * (inner + 2 * hidden);
+  const Dim flowing = batch.tokens * (2 * inner + 3 * hidden);
   return static_cast<std::size_t>(kept + std::max(head, flowing)) * size_of(precision);
 }
 

@@ -57,7 +57,7 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, Objective& ob
           .data = objective.data_bytes()};
 }
 
-std::string mebibytes(std::size_t bytes) { return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20)); }
+std::string megabytes(std::size_t bytes) { return fmt::format("{:.4g} MB", static_cast<double>(bytes) * 1e-6); }
 
 }  // namespace
 
@@ -111,8 +111,8 @@ std::string Plan::text() const {
   out += fmt::format(
       "  memory      {} predicted: parameters {}, gradients {}, optimizer {}, accumulation {}, activations {}; and "
       "examples {}\n",
-      mebibytes(memory.total()), mebibytes(memory.parameters), mebibytes(memory.gradients), mebibytes(memory.moments),
-      mebibytes(memory.accumulation), mebibytes(memory.activations), mebibytes(memory.data));
+      megabytes(memory.total()), megabytes(memory.parameters), megabytes(memory.gradients), megabytes(memory.moments),
+      megabytes(memory.accumulation), megabytes(memory.activations), megabytes(memory.data));
   return out;
 }
 

@@ -1,0 +1,92 @@
+// A very small pre-training task: text, vocabulary and model shape, and a way to run and to kill the program.
+#pragma once
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "support/program.h"
+
+namespace support {
+
+struct PretrainSetting {
+  TemporaryDirectory directory;
+
+  explicit PretrainSetting(int documents = 12) {
+    std::string words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
+    for (char c = 'a'; c <= 'z'; ++c) words += std::string(1, c) + "\n##" + c + "\n";
+    write_text(directory / "vocab.txt", words);
+    write_text(directory / "config.json",
+               R"({"vocab_size": 57, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+                   "intermediate_size": 32, "max_position_embeddings": 32, "type_vocab_size": 2})");
+    write_text(directory / "text.txt", text(documents));
+    write_text(directory / "held_out.txt", text(5));
+  }
+
+  static std::string text(int documents) {
+    std::string text;
+    for (int d = 0; d < documents; ++d) {
+      for (int s = 0; s < 8; ++s) {
+        for (int w = 0; w <= (d * 7 + s * 5) % 9; ++w)
+          text += std::string(1, static_cast<char>('a' + (d + s + w) % 26)) + (w % 3 == 2 ? "" : " ");
+        text += "\n";
+      }
+      text += "\n";
+    }
+    return text;
+  }
+
+  std::vector<std::string> flags(const std::string& output, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> all = {"--config",         directory / "config.json",
+                                    "--vocab-file",     directory / "vocab.txt",
+                                    "--input",          directory / "text.txt",
+                                    "--output",         directory / output,
+                                    "--batch-size",     "10",
+                                    "--max-seq-length", "24",
+                                    "--log-every",      "1",
+                                    "--learning-rate",  "0.003"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+
+  Outcome run(const std::string& output, const std::vector<std::string>& more) const {
+    return run_program("pretrain", flags(output, more));
+  }
+
+  /// Starts the program, waits until `ready` returns, sends it `signal`, and returns its exit code (128 + signal where
+  /// it was killed).
+  int run_and_signal(const std::vector<std::string>& arguments, int signal, const std::function<void()>& ready) const {
+    const pid_t child = fork();
+    if (child == 0) {
+      const std::string program = std::string(BERTRAND_BINARY_DIR) + "/pretrain";
+      std::vector<char*> argv{const_cast<char*>(program.c_str())};
+      for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+      argv.push_back(nullptr);
+      const int nowhere = open("/dev/null", O_WRONLY);
+      dup2(nowhere, STDOUT_FILENO);
+      dup2(nowhere, STDERR_FILENO);
+      execv(program.c_str(), argv.data());
+      _exit(127);
+    }
+    ready();
+    kill(child, signal);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  std::string file(const std::string& name) const { return read_text(directory / name); }
+  /// metrics.jsonl without what depends on the clock or on which process ran.
+  std::vector<nlohmann::json> metrics(const std::string& output) const {
+    auto lines = read_json_lines(directory / (output + "/metrics.jsonl"));
+    for (auto& line : lines)
+      for (const char* key : {"examples_per_second", "tokens_per_second", "memory_bytes"}) line.erase(key);
+    return lines;
+  }
+};
+
+}  // namespace support

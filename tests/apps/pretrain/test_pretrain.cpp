@@ -1,0 +1,164 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "apps/pretrain/pretrain_setting.h"
+#include "bert/data/tf_example.h"
+#include "bert/data/tfrecord.h"
+#include "bert/model/directory.h"
+#include "bert/model/heads.h"
+#include "tensor/backends.h"
+
+using namespace bertrand;
+using support::Outcome;
+using support::PretrainSetting;
+
+namespace {
+
+/// One record as Google's script writes it: padded to 12 tokens and 3 predictions.
+data::Features record() {
+  return {{"input_ids", std::vector<std::int64_t>{2, 5, 4, 3, 7, 9, 3, 0, 0, 0, 0, 0}},
+          {"input_mask", std::vector<std::int64_t>{1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0}},
+          {"segment_ids", std::vector<std::int64_t>{0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0}},
+          {"masked_lm_positions", std::vector<std::int64_t>{2, 4, 0}},
+          {"masked_lm_ids", std::vector<std::int64_t>{8, 7, 0}},
+          {"masked_lm_weights", std::vector<float>{1, 1, 0}},
+          {"next_sentence_labels", std::vector<std::int64_t>{1}}};
+}
+
+void write_records(const std::filesystem::path& file, const std::vector<data::Features>& records) {
+  std::string framed;
+  for (const auto& features : records) data::append_record(framed, data::serialize_example(features));
+  support::write_text(file, framed);
+}
+
+/// A model directory of the setting's shape with one number that is not finite.
+void write_poisoned_model(const PretrainSetting& setting, const std::string& parameter) {
+  const auto backend = open_cpu({.threads = 1});
+  const bert::Config config = bert::Config::read(setting.directory / "config.json", bert::Config::UnknownKeys::refuse);
+  bert::ForPretraining model(config);
+  const nn::ParameterSet parameters(model, *backend);
+  parameters.value(*parameters.find(parameter)).span<float>()[3] = std::numeric_limits<float>::infinity();
+  std::filesystem::create_directories(setting.directory / "poisoned");
+  bert::write_directory(formats::Files::system(), setting.directory / "poisoned",
+                        {.config = config, .vocabulary = setting.file("vocab.txt"), .lower_case = true}, parameters);
+}
+
+}  // namespace
+
+TEST_CASE("pre-training on text learns, evaluates on held-out text and writes its results") {
+  const PretrainSetting setting;
+  const Outcome outcome = setting.run("run", {"--epochs", "6", "--eval-input", setting.directory / "held_out.txt"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  std::vector<nlohmann::json> steps, evaluations;
+  for (const auto& line : setting.metrics("run")) (line.contains("loss") ? steps : evaluations).push_back(line);
+  CHECK(evaluations.size() == 6);  // one an epoch
+  CHECK(steps.back().at("loss") < steps.front().at("loss").get<double>() - 0.2);
+  CHECK(steps.back().at("epoch") == 6.0);
+  for (const char* key : {"eval_loss", "eval_masked_lm_loss", "eval_masked_lm_accuracy", "eval_next_sentence_loss",
+                          "eval_next_sentence_accuracy"})
+    CHECK_MESSAGE(evaluations.back().contains(key), key);
+  const auto results = nlohmann::json::parse(setting.file("run/eval_results.json"));
+  CHECK(results.at("eval_loss") == evaluations.back().at("eval_loss"));
+  CHECK(setting.file("run/eval_results.txt").starts_with("eval_loss = "));
+  CHECK(nlohmann::json::parse(setting.file("run/run_config.json")).at("settings").at("seed") == "42");
+}
+
+TEST_CASE("--plan says what a run would do and does nothing") {
+  const PretrainSetting setting;
+  const Outcome outcome = setting.run("run", {"--epochs", "2", "--micro-batch-size", "4", "--plan"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(outcome.out.find("10 examples in 3 micro-batches of at most 4") != std::string::npos);
+  CHECK(outcome.out.find("predicted") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(setting.directory / "run"));
+}
+
+TEST_CASE("the predicted memory is within a twentieth of the measured peak") {
+  const PretrainSetting setting;
+  for (const char* size : {"10", "3"}) {
+    std::vector<std::string> flags = setting.flags("run", {"--steps", "8", "--micro-batch-size", size, "--overwrite"});
+    flags[1] = "tiny";
+    const Outcome outcome = support::run_program("pretrain", flags);
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+    const std::size_t at = outcome.out.find("memory      ") + 12;
+    const double predicted = std::stod(outcome.out.substr(at)) * 1e6;
+    const double measured = support::read_json_lines(setting.directory / "run/metrics.jsonl").back().at("memory_bytes");
+    CHECK(predicted == doctest::Approx(measured).epsilon(0.05));
+  }
+}
+
+TEST_CASE("records are stripped of their padding and train as they are") {
+  const PretrainSetting setting;
+  write_records(setting.directory / "a.tfrecord", std::vector<data::Features>(7, record()));
+  const Outcome outcome = setting.run("run", {"--steps", "2", "--input", setting.directory / "a.tfrecord"});
+  CHECK(outcome.code != 0);  // text and records together
+  CHECK(outcome.error.find("expected files of one kind") != std::string::npos);
+  std::vector<std::string> flags = setting.flags("run", {"--steps", "2"});
+  for (std::string& flag : flags)
+    if (flag.ends_with("text.txt")) flag = setting.directory / "a.tfrecord";
+  const Outcome trained = support::run_program("pretrain", flags);
+  REQUIRE_MESSAGE(trained.code == 0, trained.error);
+  CHECK(trained.out.find("7 examples, 1 step") != std::string::npos);
+  CHECK(trained.out.find("about 49 tokens") != std::string::npos);
+}
+
+TEST_CASE("a record that cannot be is named by file and offset") {
+  const PretrainSetting setting;
+  const auto refusal = [&](const std::string& feature, const data::Feature& value) {
+    data::Features bad = record();
+    if (std::holds_alternative<std::monostate>(value))
+      bad.erase(feature);
+    else
+      bad[feature] = value;
+    write_records(setting.directory / "bad.tfrecord", {record(), bad});
+    std::vector<std::string> flags = setting.flags("run", {"--steps", "2"});
+    for (std::string& flag : flags)
+      if (flag.ends_with("text.txt")) flag = setting.directory / "bad.tfrecord";
+    const Outcome outcome = support::run_program("pretrain", flags);
+    CHECK(outcome.code == 3);
+    const std::size_t offset = outcome.error.find("bad.tfrecord@");
+    REQUIRE(offset != std::string::npos);
+    CHECK(outcome.error.substr(offset).find("bad.tfrecord@0:") == std::string::npos);
+    return outcome.error.substr(outcome.error.find(": ", offset) + 2);
+  };
+  using Integers = std::vector<std::int64_t>;
+  CHECK(refusal("input_mask", {}).starts_with("feature input_mask: expected an int64 list, got none"));
+  CHECK(refusal("masked_lm_weights", Integers{1, 1, 0}) ==
+        "feature masked_lm_weights: expected a float list, got another kind\n");
+  CHECK(refusal("segment_ids", Integers{0, 0}) == "segment_ids: expected 12 values, got 2\n");
+  CHECK(refusal("input_ids", Integers{2, 99, 4, 3, 7, 9, 3, 0, 0, 0, 0, 0}) == "input_ids: expected 0 to 56, got 99\n");
+  CHECK(refusal("masked_lm_positions", Integers{2, 11, 0}) == "masked_lm_positions: expected 0 to 6, got 11\n");
+  CHECK(refusal("next_sentence_labels", Integers{2}) == "next_sentence_labels: expected 0 to 1, got 2\n");
+  CHECK(refusal("masked_lm_weights", std::vector<float>{0, 0, 0}) ==
+        "masked_lm_weights: expected at least one masked token, got none\n");
+}
+
+TEST_CASE("a loss that is not finite ends the run with 6 and names step, op and tensor") {
+  const PretrainSetting setting;
+  write_poisoned_model(setting, "bert.encoder.layer.1.intermediate.dense.weight");
+  std::vector<std::string> flags = setting.flags("run", {"--steps", "2"});
+  flags[0] = "--init";
+  flags[1] = setting.directory / "poisoned";
+  const Outcome outcome = support::run_program("pretrain", flags);
+  CHECK(outcome.code == 6);
+  CHECK(outcome.error.starts_with("error: step 1: op linear_gelu: forward: element "));
+}
+
+TEST_CASE("what does not fit together is refused in one line before anything is written") {
+  const PretrainSetting setting;
+  const auto refusal = [&](const std::vector<std::string>& more, int code) {
+    const Outcome outcome = setting.run("run", more);
+    CHECK(outcome.code == code);
+    CHECK_FALSE(std::filesystem::exists(setting.directory / "run"));
+    return outcome.error;
+  };
+  CHECK(refusal({}, 2) == "error: --steps, --epochs: expected one of them, got none\n");
+  CHECK(refusal({"--stpes", "3"}, 2) == "error: unknown option --stpes; did you mean --steps?\n");
+  CHECK(refusal({"--steps", "3", "--seed", "-1"}, 2).find("--seed: expected a whole number") != std::string::npos);
+  CHECK(refusal({"--steps", "3", "--device", "cuda"}, 2).find("cuda") != std::string::npos);
+  CHECK(refusal({"--steps", "3", "--device", "cpu,cpu"}, 2).find("twice") != std::string::npos);
+  CHECK(refusal({"--steps", "3", "--init", "/nonexistent"}, 2).find("--init") != std::string::npos);
+  support::write_text(setting.directory / "vocab.txt", setting.file("vocab.txt") + "more\n");
+  CHECK(refusal({"--steps", "3"}, 3).find("expected 57 lines") != std::string::npos);
+}

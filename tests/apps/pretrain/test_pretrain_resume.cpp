@@ -1,0 +1,140 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "apps/pretrain/pretrain_setting.h"
+
+using support::Outcome;
+using support::PretrainSetting;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Everything that a finished run of `steps` leaves and that must not depend on interruptions.
+void check_equal(const PretrainSetting& setting, const std::string& run, const std::string& expected, int steps) {
+  const std::string last = "/checkpoint-" + std::to_string(steps);
+  for (const std::string file : {"/model.safetensors", "/config.json", "/vocab.txt", "/eval_results.json"})
+    CHECK_MESSAGE(setting.file(run + file) == setting.file(expected + file), (run + file));
+  for (const std::string file : {"/model.safetensors", "/optimizer.safetensors", "/resume.json"})
+    CHECK_MESSAGE(setting.file(run + last + file) == setting.file(expected + last + file), (run + last + file));
+  CHECK(setting.metrics(run) == setting.metrics(expected));
+}
+
+}  // namespace
+
+TEST_CASE("a run resumed at any step ends with the same bits as one that was never stopped, whatever the threads") {
+  const PretrainSetting setting;
+  const std::vector<std::string> flags = {"--epochs",           "2", "--eval-input", setting.directory / "held_out.txt",
+                                          "--save-every",       "1", "--keep",       "99",
+                                          "--micro-batch-size", "3", "--eval-every", "4"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), flags.begin(), flags.end());
+    return more;
+  };
+  const Outcome whole = setting.run("whole", with({"--threads", "1"}));
+  REQUIRE_MESSAGE(whole.code == 0, whole.error);
+  const int steps = setting.metrics("whole").back().at("step");
+  REQUIRE(steps >= 6);
+  for (int step = 1; step < steps; ++step) {
+    CAPTURE(step);
+    const fs::path run = setting.directory / "run";
+    fs::remove_all(run);
+    fs::copy(setting.directory / "whole", run, fs::copy_options::recursive);
+    for (const char* gone : {"model.safetensors", "eval_results.json", "eval_results.txt"}) fs::remove(run / gone);
+    for (int later = step + 1; later <= steps; ++later) fs::remove_all(run / ("checkpoint-" + std::to_string(later)));
+    const Outcome resumed = setting.run("run", with({"--resume", "--threads", std::to_string(1 + step % 3)}));
+    REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
+    CHECK(resumed.out.find("resumed from") != std::string::npos);
+    check_equal(setting, "run", "whole", steps);
+  }
+}
+
+TEST_CASE("a run killed at random moments and resumed ends with the same bits") {
+  const PretrainSetting setting;
+  const std::vector<std::string> flags = {"--steps",      "150", "--eval-input", setting.directory / "held_out.txt",
+                                          "--save-every", "4",   "--eval-every", "30"};
+  REQUIRE(setting.run("whole", flags).code == 0);
+  std::vector<std::string> all = setting.flags("run", flags);
+  all.push_back("--resume");  // from the beginning where there is no checkpoint yet
+  int kills = 0, code = 137;
+  for (unsigned draw = 12345; code == 137 && kills < 200; draw = draw * 1103515245u + 12345u) {
+    const auto threads = std::to_string(1 + kills % 3);
+    std::vector<std::string> arguments = all;
+    arguments.insert(arguments.end(), {"--threads", threads});
+    const std::chrono::milliseconds delay(30 + 10 * kills + draw / 65536 % 60);
+    code = setting.run_and_signal(arguments, SIGKILL, [&] { std::this_thread::sleep_for(delay); });
+    kills += code == 137;
+  }
+  CHECK(kills >= 2);
+  REQUIRE(code == 0);
+  check_equal(setting, "run", "whole", 150);
+}
+
+TEST_CASE("SIGTERM finishes the step, saves and exits 75; resuming gives the same bits") {
+  const PretrainSetting setting;
+  const std::vector<std::string> flags = {"--steps", "400", "--eval-input", setting.directory / "held_out.txt"};
+  REQUIRE(setting.run("whole", flags).code == 0);
+  const auto first_steps_logged = [&] {
+    while (setting.file("run/metrics.jsonl").empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  REQUIRE(setting.run_and_signal(setting.flags("run", flags), SIGTERM, first_steps_logged) == 75);
+  int checkpoints = 0;
+  for (const auto& entry : fs::directory_iterator(setting.directory / "run"))
+    checkpoints += entry.path().filename().string().starts_with("checkpoint-");
+  CHECK(checkpoints == 1);
+  std::vector<std::string> resume = flags;
+  resume.push_back("--resume");
+  REQUIRE(setting.run("run", resume).code == 0);
+  check_equal(setting, "run", "whole", 400);
+}
+
+TEST_CASE("a finished run resumed has nothing to do and changes nothing") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("run", {"--steps", "3"}).code == 0);
+  const std::string model = setting.file("run/model.safetensors");
+  const Outcome again = setting.run("run", {"--steps", "3", "--resume"});
+  CHECK(again.code == 0);
+  CHECK(setting.file("run/model.safetensors") == model);
+  CHECK(setting.metrics("run").size() == 3);
+}
+
+TEST_CASE("a checkpoint with one bit flipped gives way to the older one, and that is said") {
+  const PretrainSetting setting;
+  const std::vector<std::string> flags = {"--steps", "5", "--save-every", "2"};
+  REQUIRE(setting.run("whole", flags).code == 0);
+  fs::copy(setting.directory / "whole", setting.directory / "run", fs::copy_options::recursive);
+  std::string weights = setting.file("run/checkpoint-5/model.safetensors");
+  weights[weights.size() / 2] ^= 1;
+  support::write_text(setting.directory / "run/checkpoint-5/model.safetensors", weights);
+  std::vector<std::string> resume = flags;
+  resume.push_back("--resume");
+  const Outcome resumed = setting.run("run", resume);
+  REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
+  CHECK(resumed.out.find("checkpoint-5") != std::string::npos);
+  CHECK(resumed.out.find("resumed from " + (setting.directory / "run/checkpoint-4").string()) != std::string::npos);
+  check_equal(setting, "run", "whole", 5);
+}
+
+TEST_CASE("a run is not resumed with other settings or another input, and the differences are named") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("run", {"--steps", "3"}).code == 0);
+  const Outcome settings = setting.run("run", {"--steps", "4", "--seed", "7", "--resume"});
+  CHECK(settings.code == 2);
+  CHECK(settings.error.find("--steps was 3, now 4; --seed was 42, now 7") != std::string::npos);
+  support::write_text(setting.directory / "text.txt", PretrainSetting::text(13));
+  const Outcome input = setting.run("run", {"--steps", "3", "--resume"});
+  CHECK(input.code == 2);
+  CHECK(input.error.find("text.txt has other contents") != std::string::npos);
+  CHECK(setting.metrics("run").size() == 3);  // nothing was lost
+}
+
+TEST_CASE("an output directory that holds a run is refused, or overwritten when asked") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("run", {"--steps", "3"}).code == 0);
+  const Outcome refused = setting.run("run", {"--steps", "2"});
+  CHECK(refused.code == 2);
+  CHECK(refused.error.find("--resume") != std::string::npos);
+  REQUIRE(setting.run("run", {"--steps", "2", "--overwrite"}).code == 0);
+  CHECK(setting.metrics("run").size() == 2);
+  CHECK_FALSE(fs::exists(setting.directory / "run/checkpoint-3"));
+}

@@ -120,7 +120,7 @@ void CheckpointStore::save(std::int64_t step, int keep, std::size_t bytes_needed
     if (error.failure() != Failure::io || before.empty()) throw;
     fail(Failure::io, "{}; last checkpoint {}", error.what(), before.front().directory.string());
   }
-  remove_old(step, keep);
+  remove_old(keep);
 }
 
 void CheckpointStore::stage_and_rename(const fs::path& final_path, std::int64_t step,
@@ -155,11 +155,11 @@ void CheckpointStore::discard(const fs::path& checkpoint) {
 }
 
 /// Damaged ones go first: they must not count among those that are kept.
-void CheckpointStore::remove_old(std::int64_t step, int keep) {
+void CheckpointStore::remove_old(int keep) {
   for (const fs::path& path : std::exchange(damaged_, {})) discard(path);
   int kept = 0;
   for (const Found& found : list())
-    if (found.step <= step && ++kept > std::max(1, keep)) discard(found.directory);
+    if (++kept > std::max(1, keep)) discard(found.directory);
 }
 
 std::vector<CheckpointStore::Found> CheckpointStore::list() const {

@@ -46,7 +46,7 @@ class CheckpointStore {
   void stage_and_rename(const std::filesystem::path& final_path, std::int64_t step,
                         const std::function<TensorChecksums(const std::filesystem::path&)>& fill);
   void discard(const std::filesystem::path& checkpoint);
-  void remove_old(std::int64_t step, int keep);
+  void remove_old(int keep);
 
   std::filesystem::path directory_;
   formats::Files& files_;

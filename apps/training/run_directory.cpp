@@ -2,11 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include "tensor/error.h"
@@ -16,46 +19,107 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether a run wrote this file or directory: only such things are removed when a run is overwritten.
+constexpr std::array<std::string_view, 4> kModelFiles = {"config.json", "model.safetensors", "vocab.txt",
+                                                         "tokenizer_config.json"};
+constexpr std::array<std::string_view, 5> kRunFiles = {"run_config.json", "metrics.jsonl", "eval_results.txt",
+                                                       "eval_results.json", "predictions.tsv"};
+
+template <std::size_t N>
+bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Whether a run may have written this file or directory: only such things are removed when a run is overwritten.
 bool belongs_to_run(const std::string& name) {
-  static const char* const kFiles[] = {"config.json",       "model.safetensors", "vocab.txt",         "tokenizer_config.json", "run_config.json",
-                                       "metrics.jsonl",     "eval_results.txt",  "eval_results.json", "predictions.tsv",       ".lock"};
-  return std::find(std::begin(kFiles), std::end(kFiles), name) != std::end(kFiles) || name.starts_with("checkpoint-") ||
+  return is_one_of(kModelFiles, name) || is_one_of(kRunFiles, name) || name.starts_with("checkpoint-") ||
          name.starts_with("events.out.tfevents.") || name.find(".tmp-") != std::string::npos;
+}
+
+/// Creates a directory and those it lies in. Each is durable: a checkpoint in a directory that a power failure takes
+/// away would be lost.
+void make_durable_directory(formats::Files& files, const fs::path& path) {
+  if (fs::is_directory(path)) return;
+  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  make_durable_directory(files, parent);
+  files.make_directory(path);
+  files.sync_directory(parent);
+}
+
+[[noreturn]] void refuse(const fs::path& file, const char* call, int error) {
+  fail(Failure::io, "{}: {}: {}", file.string(), call, std::strerror(error));
+}
+
+/// Whether the open file is still the one of this name: its last holder may have removed it before it let go.
+bool is_still(int descriptor, const fs::path& file) {
+  struct stat open {
+  }, named{};
+  return ::fstat(descriptor, &open) == 0 && ::stat(file.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
+         open.st_dev == named.st_dev;
+}
+
+/// An open file that this process alone has locked and that holds its number.
+int lock_file(const fs::path& file, const fs::path& directory) {
+  while (true) {
+    const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (lock < 0) refuse(file, "open", errno);
+    if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
+      const int error = errno;
+      char pid[32] = {};
+      const bool known = ::pread(lock, pid, sizeof pid - 1, 0) > 0;
+      ::close(lock);
+      if (error != EWOULDBLOCK) refuse(file, "flock", error);
+      fail(Failure::usage, "{}: output directory in use by process {}; hint: wait for it, or name another --output",
+           directory.string(), known ? pid : "unknown");
+    }
+    const std::string pid = std::to_string(::getpid());
+    if (is_still(lock, file)) {
+      if (::ftruncate(lock, 0) == 0 && ::pwrite(lock, pid.data(), pid.size(), 0) >= 0) return lock;
+      const int error = errno;
+      ::close(lock);
+      refuse(file, "write", error);
+    }
+    ::close(lock);
+  }
 }
 
 }  // namespace
 
-RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing) : path_(path) {
+RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing, formats::Files& files)
+    : path_(path.has_filename() ? path : path.parent_path()) {
   if (path.empty()) fail(Failure::usage, "--output: expected a directory, got none");
-  if (fs::exists(path) && !fs::is_directory(path)) fail(Failure::usage, "--output: expected a directory, got the file {}", path.string());
-  formats::Files::system().make_directory(path);
+  if (fs::exists(path_) && !fs::is_directory(path_))
+    fail(Failure::usage, "--output: expected a directory, got the file {}", path_.string());
+  make_durable_directory(files, path_);
+  lock_ = lock_file(path_ / ".lock", path_);
+  try {
+    admit(existing, files);
+  } catch (...) {
+    fs::remove(path_ / ".lock");
+    ::close(lock_);
+    throw;
+  }
+}
 
-  const fs::path lock = path / ".lock";
-  lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (lock_ < 0) fail(Failure::io, "{}: open: {}", lock.string(), std::strerror(errno));
-  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    char pid[32] = {};
-    const ssize_t read = ::pread(lock_, pid, sizeof pid - 1, 0);
-    ::close(lock_);
-    fail(Failure::usage, "{}: output directory in use by process {}; hint: wait for it, or name another --output", path.string(), read > 0 ? pid : "unknown");
+/// Decides about what is there already, the lock being held.
+void RunDirectory::admit(ExistingRun existing, formats::Files& files) const {
+  std::vector<fs::path> found;
+  bool ran = false, model = false;
+  for (const auto& entry : fs::directory_iterator(path_)) {
+    const std::string name = entry.path().filename().string();
+    if (belongs_to_run(name)) found.push_back(entry.path());
+    ran = ran || name == "run_config.json" || name.starts_with("checkpoint-");
+    model = model || is_one_of(kModelFiles, name);
   }
-  const std::string pid = std::to_string(::getpid());
-  if (::ftruncate(lock_, 0) != 0 || ::pwrite(lock_, pid.data(), pid.size(), 0) < 0) {
-    const int error = errno;
-    ::close(lock_);
-    fail(Failure::io, "{}: write: {}", lock.string(), std::strerror(error));
-  }
-
-  std::vector<fs::path> run;
-  for (const auto& entry : fs::directory_iterator(path))
-    if (belongs_to_run(entry.path().filename().string()) && entry.path().filename() != ".lock") run.push_back(entry.path());
-  if (run.empty() || existing == ExistingRun::resume) return;
-  if (existing == ExistingRun::refuse) {
-    ::close(lock_);
-    fail(Failure::usage, "{}: expected no run there, got {}; hint: --resume goes on with it, --overwrite removes it", path.string(), run.front().filename().string());
-  }
-  for (const fs::path& entry : run) formats::Files::system().remove_all(entry);
+  if (found.empty()) return;
+  std::sort(found.begin(), found.end());
+  if (model && !ran)
+    fail(Failure::usage, "{}: expected a run or none, got a model that no run wrote there; hint: name another --output",
+         path_.string());
+  if (existing == ExistingRun::refuse)
+    fail(Failure::usage, "{}: expected no run there, got {}; hint: --resume goes on with it, --overwrite removes it",
+         path_.string(), found.front().filename().string());
+  if (existing == ExistingRun::overwrite)
+    for (const fs::path& entry : found) files.remove_all(entry);
 }
 
 RunDirectory::~RunDirectory() {

@@ -11,9 +11,10 @@ enum class ExistingRun { refuse, resume, overwrite };
 /// Holds a run directory for one process as long as it lives.
 class RunDirectory {
  public:
-  /// Creates the directory where needed. Throws Error(Failure::usage) if it holds a run and that is not asked for, if it
-  /// holds other things (never overwritten), or if another live process writes to it.
-  RunDirectory(const std::filesystem::path& path, ExistingRun existing);
+  /// Creates the directory where needed, durably. Throws Error(Failure::usage) if it holds a run and that is not asked
+  /// for, if it holds a model that no run wrote (never overwritten), or if another live process writes to it.
+  RunDirectory(const std::filesystem::path& path, ExistingRun existing,
+               formats::Files& files = formats::Files::system());
   ~RunDirectory();
   RunDirectory(const RunDirectory&) = delete;
   RunDirectory& operator=(const RunDirectory&) = delete;
@@ -21,6 +22,8 @@ class RunDirectory {
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  void admit(ExistingRun existing, formats::Files& files) const;
+
   std::filesystem::path path_;
   int lock_ = -1;
 };

@@ -1,0 +1,117 @@
+#include "apps/training/run_directory.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/faulty_files.h"
+#include "support/program.h"
+
+using namespace bertrand;
+using namespace bertrand::training;
+using support::write_text;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string refusal(const fs::path& path, ExistingRun existing) {
+  try {
+    const RunDirectory directory(path, existing);
+  } catch (const Error& error) {
+    CHECK(error.failure() == Failure::usage);
+    return error.what();
+  }
+  return "";
+}
+
+void write_run(const fs::path& path) {
+  fs::create_directories(path / "checkpoint-10");
+  for (const char* name : {"run_config.json", "model.safetensors", "metrics.jsonl", "events.out.tfevents.1.h.2"})
+    write_text(path / name, "x");
+}
+
+}  // namespace
+
+TEST_CASE("a run directory is created with those it lies in, and its lock goes away with it") {
+  const support::TemporaryDirectory parent;
+  {
+    const RunDirectory directory(parent / "a/b/run", ExistingRun::refuse);
+    CHECK(directory.path() == parent / "a/b/run");
+    CHECK(support::read_text(parent / "a/b/run/.lock") == std::to_string(::getpid()));
+  }
+  CHECK(fs::is_empty(parent / "a/b/run"));
+  CHECK(refusal(parent / "a/b/run/", ExistingRun::refuse) == "");
+}
+
+TEST_CASE("a new run directory is durable before anything is saved in it") {
+  const support::TemporaryDirectory parent;
+  support::RecordingFiles files(parent / "");
+  const RunDirectory directory(parent / "a/run", ExistingRun::refuse, files);
+  const support::TemporaryDirectory disk;
+  files.restore(files.calls(), support::Lost::everything, disk / "");
+  CHECK(fs::is_directory(disk / "a/run"));
+}
+
+TEST_CASE("a directory that holds a run is refused, resumed or overwritten as asked") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  write_run(path);
+  write_text(path / "notes.txt", "mine");
+  CHECK(refusal(path, ExistingRun::refuse) ==
+        path.string() +
+            ": expected no run there, got checkpoint-10; hint: --resume goes on with it, --overwrite removes it");
+  CHECK_FALSE(fs::exists(path / ".lock"));
+
+  CHECK(refusal(path, ExistingRun::resume) == "");
+  CHECK(fs::exists(path / "checkpoint-10"));
+
+  CHECK(refusal(path, ExistingRun::overwrite) == "");
+  CHECK_FALSE(fs::exists(path / "checkpoint-10"));
+  CHECK_FALSE(fs::exists(path / "model.safetensors"));
+  CHECK(support::read_text(path / "notes.txt") == "mine");
+}
+
+TEST_CASE("a model that no run wrote is never overwritten") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "bert";
+  fs::create_directory(path);
+  write_text(path / "model.safetensors", "precious");
+  for (const ExistingRun existing : {ExistingRun::refuse, ExistingRun::resume, ExistingRun::overwrite})
+    CHECK(refusal(path, existing) ==
+          path.string() + ": expected a run or none, got a model that no run wrote there; hint: name another --output");
+  CHECK(support::read_text(path / "model.safetensors") == "precious");
+}
+
+TEST_CASE("a directory that another living process writes to is refused by its number") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  const RunDirectory first(path, ExistingRun::refuse);
+  CHECK(refusal(path, ExistingRun::overwrite) ==
+        fmt::format("{}: output directory in use by process {}; hint: wait for it, or name another --output",
+                    path.string(), ::getpid()));
+  CHECK(fs::exists(path / ".lock"));
+}
+
+TEST_CASE("a killed process leaves no lock") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const RunDirectory directory(path, ExistingRun::refuse);
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  REQUIRE(WIFSIGNALED(status));
+  CHECK(fs::exists(path / ".lock"));
+  CHECK(refusal(path, ExistingRun::refuse) == "");
+}
+
+TEST_CASE("an --output that is a file, or is not given, is refused") {
+  const support::TemporaryDirectory parent;
+  write_text(parent / "file", "");
+  CHECK(refusal(parent / "file", ExistingRun::refuse) ==
+        "--output: expected a directory, got the file " + (parent / "file").string());
+  CHECK(refusal("", ExistingRun::refuse) == "--output: expected a directory, got none");
+}

@@ -1,0 +1,179 @@
+// Kernels against plain loops, and the promise that their bits depend on nothing but their inputs.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "tensor/backends.h"
+#include "tensor/ops.h"
+#include "tensor/random.h"
+
+using namespace bertrand;
+
+namespace {
+
+Tensor noise(const Shape& shape, DType dtype, Backend& backend, std::uint64_t key, double scale = 1) {
+  Random random(key);
+  std::vector<double> values(static_cast<std::size_t>(shape.elements()));
+  for (double& v : values) v = scale * (2 * random.uniform() - 1);
+  return ops::cast(ops::from_host(values, shape, backend), dtype);
+}
+
+/// The bits of a result under each number of threads and each kernel set that this machine has.
+template <class Compute>
+void check_same_bits(const Compute& compute) {
+  std::vector<std::vector<double>> results;
+  for (const std::string& kernels : runnable_cpu_kernels())
+    for (const int threads : {1, 2, 3, 8}) {
+      const auto backend = open_cpu({.threads = threads, .kernels = kernels});
+      results.push_back(ops::to_host<double>(compute(*backend)));
+      CHECK_MESSAGE(results.back() == results.front(), kernels << ", " << threads << " threads");
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a matrix product equals the sums it stands for, whatever is transposed and however it fits the tiles") {
+  const auto backend = open_cpu({.threads = 2});
+  struct Sizes {
+    Dim rows, columns, depth;
+  };
+  const std::vector<Sizes> sizes{{1, 1, 1}, {1, 17, 5}, {6, 16, 384}, {7, 33, 385}, {37, 53, 801}, {100, 3, 1000}, {5, 4099, 3}, {4100, 5, 2}};
+  for (const auto& [rows, columns, depth] : sizes)
+    for (const bool transpose_a : {false, true})
+      for (const bool transpose_b : {false, true})
+        for (const DType dtype : {DType::f32, DType::f64}) {
+          const Tensor a = noise(transpose_a ? Shape{depth, rows} : Shape{rows, depth}, dtype, *backend, 1);
+          const Tensor b = noise(transpose_b ? Shape{columns, depth} : Shape{depth, columns}, dtype, *backend, 2);
+          const auto x = ops::to_host<double>(a), y = ops::to_host<double>(b);
+          const auto got = ops::to_host<double>(ops::matmul(a, b, {.transpose_a = transpose_a, .transpose_b = transpose_b}));
+          double worst = 0;
+          for (Dim i = 0; i < rows; ++i)
+            for (Dim j = 0; j < columns; ++j) {
+              double sum = 0;
+              for (Dim k = 0; k < depth; ++k)
+                sum += x[static_cast<std::size_t>(transpose_a ? k * rows + i : i * depth + k)] * y[static_cast<std::size_t>(transpose_b ? j * depth + k : k * columns + j)];
+              worst = std::max(worst, std::abs(sum - got[static_cast<std::size_t>(i * columns + j)]));
+            }
+          INFO(fmt::format("{} x {} x {}, transposed {} {}", rows, columns, depth, transpose_a, transpose_b));
+          CHECK(worst <= (dtype == DType::f64 ? 1e-12 : 1e-4));
+        }
+}
+
+TEST_CASE("a product can be added to what is there") {
+  const auto backend = open_cpu({.threads = 1});
+  const Tensor a = noise({9, 500}, DType::f64, *backend, 1), b = noise({500, 21}, DType::f64, *backend, 2), c = noise({9, 21}, DType::f64, *backend, 3);
+  const auto product = ops::to_host<double>(ops::matmul(a, b)), before = ops::to_host<double>(c);
+  const auto after = ops::to_host<double>(ops::matmul(a, b, {.into = {c, true}}));
+  for (std::size_t i = 0; i < after.size(); ++i) CHECK(after[i] == doctest::Approx(before[i] + product[i]).epsilon(1e-12));
+}
+
+TEST_CASE("a product has the same bits for any threads and kernel set") {
+  for (const DType dtype : {DType::f32, DType::f64})
+    check_same_bits([dtype](Backend& backend) { return ops::matmul(noise({203, 700}, dtype, backend, 1), noise({700, 310}, dtype, backend, 2)); });
+}
+
+TEST_CASE("a row of a product has the same bits alone and in company") {
+  const auto backend = open_cpu({.threads = 2});
+  const Tensor a = noise({61, 900}, DType::f32, *backend, 1), b = noise({900, 77}, DType::f32, *backend, 2);
+  const auto whole = ops::to_host<float>(ops::matmul(a, b));
+  for (const Dim row : {0, 5, 6, 60}) {
+    const auto alone = ops::to_host<float>(ops::matmul(a.rows(row, row + 1), b));
+    CHECK(std::equal(alone.begin(), alone.end(), whole.begin() + row * 77));
+  }
+}
+
+TEST_CASE("sums, norms and column sums have the same bits for any threads and kernel set") {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    check_same_bits([dtype](Backend& backend) { return ops::sum(noise({100003}, dtype, backend, 1)); });
+    check_same_bits([dtype](Backend& backend) { return ops::norm(noise({100003}, dtype, backend, 1)); });
+    check_same_bits([dtype](Backend& backend) { return ops::sum_to(noise({1000, 1111}, dtype, backend, 1), {1111}); });
+  }
+}
+
+TEST_CASE("the polynomials stay close to the library's functions") {
+  const auto backend = open_cpu({.threads = 1});
+  std::vector<float> x;
+  for (int i = -12000; i <= 12000; ++i) x.push_back(static_cast<float>(i) * 1e-3f);
+  const Tensor values = ops::from_host(x, {static_cast<Dim>(x.size())}, *backend);
+  const auto tanh_x = ops::to_host<float>(ops::unary(Unary::tanh, values)), gelu_x = ops::to_host<float>(ops::unary(Unary::gelu_erf, values));
+  const auto slopes = ops::to_host<float>(ops::unary_backward(Unary::gelu_erf, values, ops::full(values.shape(), 1, DType::f32, *backend)));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double v = x[i], cumulative = 0.5 * std::erfc(-v / std::sqrt(2.0)), density = std::exp(-v * v / 2) / std::sqrt(2 * 3.14159265358979323846);
+    CHECK(std::abs(tanh_x[i] - std::tanh(v)) <= 4e-7);
+    CHECK(std::abs(gelu_x[i] - v * cumulative) <= 1e-6 * std::max(1.0, std::abs(v)));
+    CHECK(std::abs(slopes[i] - (cumulative + v * density)) <= 2e-6);
+  }
+}
+
+TEST_CASE("softmax stays finite and sums to one for scores of any size, and NaN is not hidden") {
+  const auto backend = open_cpu({.threads = 1});
+  const std::vector<float> scores{1e30f, 1e30f, -1e30f, 80, 90, 100, -1e38f, -1e38f, -1e38f, 0, 1, NAN};
+  const auto y = ops::to_host<float>(ops::softmax(ops::from_host(scores, {4, 3}, *backend)));
+  for (int row = 0; row < 3; ++row) CHECK(y[static_cast<std::size_t>(3 * row)] + y[static_cast<std::size_t>(3 * row + 1)] + y[static_cast<std::size_t>(3 * row + 2)] == doctest::Approx(1.0));
+  CHECK(std::isnan(y[9] + y[10] + y[11]));
+}
+
+TEST_CASE("dropout keeps the right share, scales it, and names each element by row key and column alone") {
+  const auto backend = open_cpu({.threads = 2});
+  constexpr Dim kRows = 300, kColumns = 333;
+  std::vector<std::int64_t> keys(kRows);
+  std::iota(keys.begin(), keys.end(), 1000);
+  const Tensor ones = ops::full({kRows, kColumns}, 1, DType::f32, *backend);
+  const Dropout dropout{.threshold = 6554, .key = 99, .row_keys = ops::from_host(keys, {kRows}, *backend)};
+  const auto y = ops::to_host<float>(ops::dropout(ones, dropout));
+  double kept = 0;
+  for (const float v : y) {
+    CHECK((v == 0 || v == static_cast<float>(dropout.scale())));
+    kept += v != 0;
+  }
+  CHECK(kept / static_cast<double>(y.size()) == doctest::Approx(0.9).epsilon(0.005));
+
+  const Dropout one_row{.threshold = 6554, .key = 99, .row_keys = dropout.row_keys.rows(17, 18)};
+  const auto alone = ops::to_host<float>(ops::dropout(ones.rows(0, 1), one_row));
+  CHECK(std::equal(alone.begin(), alone.end(), y.begin() + 17 * kColumns));
+  check_same_bits([&](Backend& b) {
+    return ops::dropout(ops::full({kRows, kColumns}, 1, DType::f32, b), {.threshold = 6554, .key = 99, .row_keys = ops::from_host(keys, {kRows}, b)});
+  });
+}
+
+TEST_CASE("dropout's bits are Philox's") {
+  const auto backend = open_cpu({.threads = 1});
+  const std::uint64_t key = 0x0123456789abcdef;
+  const std::int64_t row_key = 0x7654321089abcdef;
+  const Dropout dropout{.threshold = 20000, .key = key, .row_keys = ops::from_host(std::vector<std::int64_t>{row_key}, {1}, *backend)};
+  const auto y = ops::to_host<float>(ops::dropout(ops::full({1, 256}, 1, DType::f32, *backend), dropout));
+  for (std::uint32_t column = 0; column < 256; ++column) {
+    const auto words = philox4x32({static_cast<std::uint32_t>(row_key), static_cast<std::uint32_t>(row_key >> 32), 0, column / 128 * 16 + column % 16}, key);
+    const std::uint32_t half = column % 128 / 16, bits = words[half / 2] >> (half % 2 * 16) & 0xffff;
+    CHECK((y[column] != 0) == (bits >= 20000));
+  }
+}
+
+TEST_CASE("shape errors name the op and both shapes") {
+  const auto backend = open_cpu({.threads = 1});
+  const Tensor a = ops::full({2, 3}, 0, DType::f32, *backend), b = ops::full({2, 3}, 0, DType::f32, *backend);
+  CHECK_THROWS_WITH_AS(ops::matmul(a, b), "matmul: inner dimensions differ, a is [2, 3] and b is [2, 3]", Error);
+  CHECK_THROWS_WITH_AS(ops::binary(Binary::add, a, ops::full({2}, 0, DType::f32, *backend)),
+                       "add: b must have a's shape or its trailing dimensions, a is f32 [2, 3] and b is f32 [2]", Error);
+}
+
+TEST_CASE("freed memory is used again, and asking for too much names the bytes") {
+  const auto backend = open_cpu({.threads = 1});
+  { const Tensor x({1 << 20}, DType::f32, *backend); }
+  const std::size_t peak = backend->memory().peak;
+  { const Tensor x({1 << 20}, DType::f32, *backend); }
+  CHECK(backend->memory().peak == peak);
+  CHECK(backend->memory().in_use == 0);
+  try {
+    const Tensor x({Dim{1} << 45}, DType::f64, *backend);
+    FAIL("nobody has that much memory");
+  } catch (const Error& e) {
+    CHECK(e.failure() == Failure::memory);
+    CHECK(std::string(e.what()).find("needed 281474976710656 bytes") != std::string::npos);
+  }
+}
+
+TEST_CASE("an unknown kernel set is refused with those that there are") {
+  CHECK_THROWS_AS(open_cpu({.kernels = "x86-64-v9"}), Error);
+}

@@ -1,0 +1,71 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "nn/layers.h"
+#include "nn/parameter_set.h"
+#include "tensor/backends.h"
+
+using namespace bertrand;
+
+namespace {
+
+struct Model : nn::Module {
+  Model() : attention(in("attention"), {.hidden = 6, .heads = 2}), output(in("output"), {.in_features = 6, .out_features = 3}) {}
+  nn::SelfAttention attention;
+  nn::Linear output;
+};
+
+}  // namespace
+
+TEST_CASE("parameters are named by their place in the tree, stacked ones by each part") {
+  const auto backend = open_cpu({.threads = 1});
+  Model model;
+  const nn::ParameterSet parameters(model, *backend);
+  std::vector<std::string> names;
+  for (const auto& segment : parameters.segments()) names.push_back(segment.name);
+  CHECK(names == std::vector<std::string>{"attention.query.weight", "attention.key.weight", "attention.value.weight", "attention.query.bias",
+                                          "attention.key.bias", "attention.value.bias", "output.weight", "output.bias"});
+  CHECK(parameters.trainable() == 3 * 36 + 3 * 6 + 3 * 6 + 3);
+}
+
+TEST_CASE("the parts of a stacked parameter lie back to back in its tensor") {
+  const auto backend = open_cpu({.threads = 1});
+  Model model;
+  const nn::ParameterSet parameters(model, *backend);
+  const auto whole = ops::to_host<float>(model.attention.weight.value());
+  const auto key = ops::to_host<float>(parameters.value(*parameters.find("attention.key.weight")));
+  CHECK(std::equal(key.begin(), key.end(), whole.begin() + 36));
+}
+
+TEST_CASE("initial values are a function of seed and name alone") {
+  const auto one = open_cpu({.threads = 1}), two = open_cpu({.threads = 2});
+  Model a, b, c;
+  const nn::ParameterSet first(a, *one, {.seed = 7}), again(b, *two, {.seed = 7}), other(c, *one, {.seed = 8});
+  CHECK(ops::to_host<float>(first.values()) == ops::to_host<float>(again.values()));
+  CHECK(ops::to_host<float>(first.values()) != ops::to_host<float>(other.values()));
+  for (const float v : ops::to_host<float>(a.output.weight.value())) CHECK(std::abs(v) <= 0.04f);
+  for (const float v : ops::to_host<float>(a.output.bias.value())) CHECK(v == 0);
+}
+
+TEST_CASE("parameters that no gradient reached get zeros, and what an earlier pass left is gone") {
+  const auto backend = open_cpu({.threads = 1});
+  Model model;
+  nn::ParameterSet parameters(model, *backend, {.dtype = DType::f64});
+  backend->fill(parameters.gradients(), 1e9);
+  parameters.zero_gradients();
+  const Variable x(ops::full({2, 6}, 1, DType::f64, *backend));
+  backward(sum(model.output(x)));
+  parameters.complete_gradients();
+  for (const double v : ops::to_host<double>(model.output.weight.grad())) CHECK(v == 2);
+  for (const double v : ops::to_host<double>(model.attention.weight.grad())) CHECK(v == 0);
+}
+
+TEST_CASE("a gradient that is not finite is found by name") {
+  const auto backend = open_cpu({.threads = 1});
+  Model model;
+  const nn::ParameterSet parameters(model, *backend);
+  CHECK(parameters.first_non_finite_gradient().empty());
+  backend->fill(parameters.gradient(*parameters.find("attention.value.bias")), std::nan(""));
+  CHECK(parameters.first_non_finite_gradient() == "attention.value.bias");
+}

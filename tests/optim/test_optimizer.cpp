@@ -1,0 +1,99 @@
+// Figures of bert.md: google-research/bert's optimization_test.py problem in double precision, and NVIDIA's schedules.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+#include "tensor/backends.h"
+
+using namespace bertrand;
+
+namespace {
+
+struct Weights : nn::Module {
+  Weights() : w({this, "w"}, nn::init::zeros({3})) {}
+  nn::Parameter w;
+};
+
+/// `steps` steps on mean((x − w)²) from w = [.1, −.2, −.1] with x = [.4, .2, −.5].
+std::vector<double> train(const optim::Options& options, double rate, int steps) {
+  const auto backend = open_cpu({.threads = 1});
+  Weights model;
+  nn::ParameterSet parameters(model, *backend, {.dtype = DType::f64});
+  ops::copy_into(ops::from_host(std::vector<double>{.1, -.2, -.1}, {3}, *backend), model.w.value());
+  const Tensor x = ops::from_host(std::vector<double>{.4, .2, -.5}, {3}, *backend);
+  optim::Optimizer optimizer(parameters, options);
+  for (int i = 0; i < steps; ++i) {
+    parameters.zero_gradients();
+    backward(mse(model.w, x, 3));
+    optimizer.step(rate);
+  }
+  return ops::to_host<double>(model.w.value());
+}
+
+void check_close(const std::vector<double>& got, const std::vector<double>& expected) {
+  for (std::size_t i = 0; i < got.size(); ++i) CHECK(std::abs(got[i] - expected[i]) <= 1e-8);
+}
+
+}  // namespace
+
+TEST_CASE("Google's AdamW gives the published numbers") {
+  const optim::Options plain{.method = optim::Method::adamw_google, .weight_decay = 0, .clip_norm = 0};
+  check_close(train(plain, .2, 1), {0.73235555, 0.43238054, -0.73238054});
+  check_close(train(plain, .2, 2), {0.64426232, 0.60690534, -0.90690534});
+  check_close(train(plain, .2, 100), {0.40164604, 0.19782445, -0.49782445});
+  const optim::Options decayed{.method = optim::Method::adamw_google, .weight_decay = .01, .clip_norm = 0};
+  check_close(train(decayed, .001, 1), {0.10316078, -0.19683610, -0.10316090});
+  check_close(train(decayed, .001, 100), {0.38920001, 0.14210272, -0.44191638});
+}
+
+TEST_CASE("LAMB gives the published numbers") {
+  const optim::Options lamb{.method = optim::Method::lamb, .weight_decay = .01, .clip_norm = 0};
+  check_close(train(lamb, .01, 1), {0.10141280, -0.19858296, -0.10141280});
+  check_close(train(lamb, .01, 2), {0.10282561, -0.19716585, -0.10282566});
+}
+
+TEST_CASE("clipping scales all gradients by the global norm and reports the norm before it") {
+  const auto backend = open_cpu({.threads = 1});
+  Weights model;
+  nn::ParameterSet parameters(model, *backend, {.dtype = DType::f64});
+  optim::Optimizer optimizer(parameters, {.clip_norm = 1});
+  parameters.zero_gradients();
+  backward(sum(mul(model.w, Variable(ops::from_host(std::vector<double>{3, 0, 4}, {3}, *backend)))));
+  CHECK(optimizer.step(.1) == doctest::Approx(5));
+  CHECK(ops::to_host<double>(optimizer.first_moments())[0] == doctest::Approx(.1 * 3 / 5));
+}
+
+TEST_CASE("a gradient that is not finite stops the step before anything has changed, and is named") {
+  const auto backend = open_cpu({.threads = 1});
+  Weights model;
+  nn::ParameterSet parameters(model, *backend);
+  optim::Optimizer optimizer(parameters, {});
+  backend->fill(parameters.gradients(), std::nan(""));
+  try {
+    optimizer.step(1);
+    FAIL("expected an error");
+  } catch (const Error& e) {
+    CHECK(e.failure() == Failure::numerics);
+    CHECK(std::string(e.what()).find("first not finite in w") != std::string::npos);
+  }
+  for (const float v : ops::to_host<float>(model.w.value())) CHECK(v == 0);
+}
+
+TEST_CASE("schedules follow their sources, jumps included") {
+  const auto rate = [](optim::Schedule schedule, double base, std::int64_t warmup, std::int64_t total, std::int64_t done) {
+    return optim::learning_rate({schedule, base, warmup, total}, done);
+  };
+  const std::pair<std::int64_t, double> google[] = {{0, 0}, {1, 2e-6}, {9, 1.8e-5}, {10, 1e-5}, {11, 9e-6}, {19, 1e-6}, {20, 0}};
+  for (const auto& [done, expected] : google) CHECK(std::abs(rate(optim::Schedule::google, 2e-5, 10, 20, done) - expected) <= 1e-17);
+  const std::pair<std::int64_t, double> polynomial[] = {{0, 2.99865e-6}, {1999, .00599729}, {2000, .00507589}, {7036, 7.152e-5}};
+  for (const auto& [done, expected] : polynomial)
+    CHECK(rate(optim::Schedule::polynomial, 6e-3, static_cast<std::int64_t>(std::lround(.2843 * 7038)), 7038, done) == doctest::Approx(expected).epsilon(2e-3));
+  CHECK(rate(optim::Schedule::linear, 1, 10, 110, 5) == doctest::Approx(.5));
+  CHECK(rate(optim::Schedule::linear, 1, 10, 110, 10) == doctest::Approx(1));
+  CHECK(rate(optim::Schedule::linear, 1, 10, 110, 60) == doctest::Approx(.5));
+  CHECK(rate(optim::Schedule::linear, 1, 10, 110, 110) == 0);
+  CHECK(rate(optim::Schedule::constant, 1, 4, 100, 2) == doctest::Approx(.5));
+  CHECK(rate(optim::Schedule::constant, 1, 4, 100, 99) == 1);
+}

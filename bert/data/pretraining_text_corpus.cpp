@@ -87,7 +87,7 @@ class CorpusReader {
 
   void read(const std::filesystem::path& file) {
     std::ifstream in(file, std::ios::binary);
-    if (!in) fail(Failure::io, "{}: open: {}", file.string(), std::strerror(errno));
+    if (!in) fail(errno == ENOENT ? Failure::input : Failure::io, "{}: open: {}", file.string(), std::strerror(errno));
     std::int64_t line = 1;
     std::string block;
     while (in) {

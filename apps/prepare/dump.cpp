@@ -1,0 +1,86 @@
+#include "apps/prepare/dump.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "apps/training/flags.h"
+#include "bert/data/tf_example.h"
+#include "tensor/error.h"
+
+namespace bertrand::prepare {
+namespace {
+
+constexpr std::size_t kFlushBytes = std::size_t{1} << 20;
+
+void append_number(std::string& out, std::int64_t value) {
+  char digits[24];
+  digits[0] = ' ';
+  const char* const end = std::to_chars(digits + 1, digits + sizeof digits, value).ptr;
+  const bool is_first = out.back() == ':';
+  const char* const begin = is_first ? digits + 1 : digits;
+  out.append(begin, end);
+}
+
+void append_values(std::string& out, const std::vector<std::int64_t>& values, const std::string&) {
+  for (const std::int64_t value : values) append_number(out, value);
+}
+
+void append_values(std::string& out, const std::vector<float>& values, const std::string& place) {
+  for (const float value : values) {
+    if (!(std::fabs(value) < 9.2e18f))
+      fail(Failure::input, "{}: example: expected a finite number, got {}", place, value);
+    append_number(out, static_cast<std::int64_t>(value));
+  }
+}
+
+void append_values(std::string& out, const std::vector<std::string>& values, const std::string&) {
+  for (const std::string& value : values) {
+    for (const char byte : value) append_number(out, static_cast<unsigned char>(byte));
+  }
+}
+
+void append_values(std::string&, std::monostate, const std::string&) {}
+
+void flush(std::string& out) {
+  if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0) {
+    fail(Failure::io, "standard output: write: {}", std::strerror(errno));
+  }
+  out.clear();
+}
+
+}  // namespace
+
+void add_dump_flags(CLI::App& app, DumpOptions& options) {
+  app.add_option("FILE", options.files, "TFRecord files, also compressed by gzip")->required();
+  const training::Choices<data::OnCorrupt> choices{{"stop", data::OnCorrupt::stop}, {"skip", data::OnCorrupt::skip}};
+  training::choice_flag(app, "--on-corrupt", options.on_corrupt, choices, "what to do about a corrupt record");
+}
+
+void write_dump(const DumpOptions& options) {
+  std::string out, record;
+  for (const std::filesystem::path& file : options.files) {
+    data::RecordReader reader(file, options.on_corrupt);
+    while (reader.next(record)) {
+      const std::string place = reader.place();
+      for (const auto& [name, feature] : data::parse_example(record, place)) {
+        out.append(name).push_back(':');
+        std::visit([&](const auto& values) { append_values(out, values, place); }, feature);
+        out.push_back('\n');
+      }
+      if (out.size() >= kFlushBytes) flush(out);
+    }
+    if (reader.skipped() > 0) {
+      fmt::print(stderr, "warning: {}; skipped {} corrupt places in this file\n", reader.first_skipped(),
+                 reader.skipped());
+    }
+  }
+  flush(out);
+}
+
+}  // namespace bertrand::prepare

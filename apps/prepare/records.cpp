@@ -1,0 +1,86 @@
+#include "apps/prepare/records.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <limits>
+
+#include "apps/prepare/byte_progress.h"
+#include "apps/prepare/inputs.h"
+#include "apps/training/flags.h"
+#include "apps/training/signals.h"
+#include "bert/data/google_records.h"
+#include "bert/data/pretraining_text_corpus.h"
+#include "bert/text/tokenizer.h"
+
+namespace bertrand::prepare {
+namespace {
+
+data::Corpus read_inputs(const RecordsOptions& options, const text::Vocabulary& vocabulary, double input_bytes) {
+  const text::Tokenizer tokenizer(vocabulary, {.lower_case = !options.cased});
+  ByteProgress progress("tokenising", input_bytes);
+  double done = 0;
+  data::Corpus corpus =
+      data::read_corpus(options.inputs, tokenizer,
+                        {.threads = options.threads,
+                         .file_ends_document = false,
+                         .least_documents = 1,
+                         .progress = [&](std::size_t bytes) { progress.update(done += static_cast<double>(bytes)); }});
+  progress.finish();
+  if (corpus.invalid_bytes > 0) {
+    fmt::print(stderr, "warning: {}: text: dropped {} bytes that are not UTF-8\n", corpus.first_invalid,
+               corpus.invalid_bytes);
+  }
+  if (corpus.documents.count() == 1) {
+    fmt::print(
+        stderr, "warning: {}: documents: expected at least 2, got 1: every random next sentence comes from the same {}",
+        options.inputs.front().string(), "document, as with Google's script; hint: a blank line ends a document\n");
+  }
+  return corpus;
+}
+
+}  // namespace
+
+void add_records_flags(CLI::App& app, RecordsOptions& options) {
+  using training::number_flag;
+  using training::Range;
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  data::GoogleOptions& google = options.google;
+  add_vocabulary_flags(app, options.vocab_file, options.cased);
+  app.add_option("--input", options.inputs, "text: a sentence a line, a blank line between documents")->required();
+  app.add_option("--output", options.outputs, "TFRecord files; the records go round robin over them")->required();
+  number_flag(app, "--max-seq-length", google.max_seq_length, Range<std::int64_t>{5, 65536},
+              "tokens of a record, [CLS] and [SEP] included");
+  number_flag(app, "--max-predictions-per-seq", google.max_predictions, Range<std::int64_t>{0, 65536},
+              "masked tokens of a record, at most");
+  number_flag(app, "--masked-lm-prob", google.masked_lm_prob, Range<double>{0, 1}, "share of tokens that are masked");
+  number_flag(app, "--short-seq-prob", google.short_seq_prob, Range<double>{0, 1},
+              "share of documents that are cut into shorter records");
+  number_flag(app, "--dupe-factor", google.dupe_factor, Range<std::int64_t>{1, kMost},
+              "how often the text is used, masked anew each time");
+  number_flag(app, "--seed", google.seed,
+              Range<std::int64_t>{std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()},
+              "of Python's random numbers");
+  app.add_flag("--whole-word-mask", google.whole_words, "mask all pieces of a word or none");
+  add_threads_flag(app, options.threads);
+}
+
+void write_records(const RecordsOptions& options) {
+  training::catch_stop_signals();
+  const double input_bytes = check_files(options.inputs, options.outputs);
+  const auto vocabulary = text::Vocabulary::load(options.vocab_file, {.failure = Failure::input});
+  const data::Corpus corpus = read_inputs(options, vocabulary, input_bytes);
+
+  const double work = input_bytes * static_cast<double>(options.google.dupe_factor);
+  ByteProgress progress("writing records", work);
+  const data::RecordFiles output{.files = options.outputs, .threads = options.threads, .progress = [&](double share) {
+                                   progress.update(share * work);
+                                 }};
+  const data::RecordCounts counts = data::write_google_records(corpus, vocabulary, options.google, output);
+  progress.finish();
+  fmt::print(stderr, "wrote {} records in {} file{}: {} tokens, {} masked, {} with a random next sentence, {} bytes\n",
+             counts.records, options.outputs.size(), options.outputs.size() == 1 ? "" : "s", counts.tokens,
+             counts.masked, counts.random_next, counts.bytes);
+}
+
+}  // namespace bertrand::prepare

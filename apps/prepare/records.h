@@ -1,0 +1,24 @@
+// prepare records: pre-training records from plain text.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <vector>
+
+#include "bert/data/google_instances.h"
+
+namespace bertrand::prepare {
+
+struct RecordsOptions {
+  std::filesystem::path vocab_file;
+  bool cased = false;
+  std::vector<std::filesystem::path> inputs, outputs;
+  data::GoogleOptions google;
+  int threads = 1;
+};
+
+void add_records_flags(CLI::App& app, RecordsOptions& options);
+
+/// Writes the output files, all of them or none. Throws Error.
+void write_records(const RecordsOptions& options);
+
+}  // namespace bertrand::prepare

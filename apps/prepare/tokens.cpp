@@ -1,0 +1,100 @@
+#include "apps/prepare/tokens.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "apps/prepare/inputs.h"
+#include "apps/training/flags.h"
+#include "bert/data/line_blocks.h"
+#include "bert/text/tokenizer.h"
+#include "tensor/error.h"
+
+namespace bertrand::prepare {
+namespace {
+
+constexpr std::size_t kBytesPerThread = std::size_t{1} << 20;
+
+/// What one thread made of some lines.
+struct Part {
+  std::string text;
+  std::uint64_t lines = 0;
+  data::InvalidBytes invalid;
+};
+
+Part encode_lines(std::string_view lines, text::Encoder& encoder) {
+  Part part;
+  part.text.reserve(2 * lines.size());
+  std::array<char, 12> digits;
+  data::for_each_line(lines, [&](std::string_view line) {
+    ++part.lines;
+    char separator = '\0';  // none before the first id
+    for (const std::int32_t id : encoder.encode(line)) {
+      digits[0] = separator;
+      const char* const end = std::to_chars(digits.data() + 1, digits.data() + digits.size(), id).ptr;
+      const char* const begin = digits.data() + (separator == '\0' ? 1 : 0);
+      part.text.append(begin, end);
+      separator = ' ';
+    }
+    part.text.push_back('\n');
+    const text::DroppedBytes& dropped = encoder.dropped();
+    if (dropped.count > 0) part.invalid.add({dropped.count, 0, dropped.first + 1}, part.lines);
+  });
+  return part;
+}
+
+void write_out(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
+    fail(Failure::io, "standard output: write: {}", std::strerror(errno));
+  }
+}
+
+}  // namespace
+
+void add_tokens_flags(CLI::App& app, TokensOptions& options) {
+  add_vocabulary_flags(app, options.vocab_file, options.cased);
+  app.add_flag("--with-special-tokens", options.with_special_tokens,
+               "literal [MASK], [SEP] … in the text become their ids (default: split, as in Google's tokenizer)");
+  add_threads_flag(app, options.threads);
+  app.add_option("FILE", options.input, "text, a line at a time; lines end at \\n only (default: standard input)");
+}
+
+void write_tokens(const TokensOptions& options) {
+  const text::Tokenizer tokenizer(
+      text::Vocabulary::load(options.vocab_file, {.failure = Failure::input, .require_specials = false}),
+      {.lower_case = !options.cased, .keep_special_tokens = options.with_special_tokens});
+  std::vector<text::Encoder> encoders;
+  for (int i = 0; i < options.threads; ++i) encoders.emplace_back(tokenizer);
+
+  data::LineBlocks input(options.input);
+  data::InvalidBytes invalid;
+  std::uint64_t lines = 0;
+  std::string block, next_block;
+  // While the threads encode one block, the next is read.
+  bool has_block = input.next(block, kBytesPerThread * encoders.size());
+  while (has_block) {
+    std::vector<std::future<Part>> parts;
+    for (const std::string_view part : data::split_lines(block, encoders.size())) {
+      parts.push_back(std::async(std::launch::async, encode_lines, part, std::ref(encoders[parts.size()])));
+    }
+    has_block = input.next(next_block, kBytesPerThread * encoders.size());
+    for (std::future<Part>& future : parts) {
+      const Part part = future.get();
+      write_out(part.text);
+      invalid.add(part.invalid, lines);
+      lines += part.lines;
+    }
+    block.swap(next_block);
+  }
+  if (std::fflush(stdout) != 0) fail(Failure::io, "standard output: write: {}", std::strerror(errno));
+  warn_invalid(input.name(), invalid);
+}
+
+}  // namespace bertrand::prepare

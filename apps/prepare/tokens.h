@@ -1,0 +1,21 @@
+// prepare tokens: a line of ids for every line of text.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+namespace bertrand::prepare {
+
+struct TokensOptions {
+  std::filesystem::path vocab_file;
+  bool cased = false;
+  bool with_special_tokens = false;
+  int threads = 1;
+  std::filesystem::path input;  ///< empty: standard input
+};
+
+void add_tokens_flags(CLI::App& app, TokensOptions& options);
+
+/// Writes to standard output. Throws Error.
+void write_tokens(const TokensOptions& options);
+
+}  // namespace bertrand::prepare

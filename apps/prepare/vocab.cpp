@@ -1,0 +1,89 @@
+#include "apps/prepare/vocab.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <future>
+#include <limits>
+#include <string>
+
+#include "apps/prepare/byte_progress.h"
+#include "apps/prepare/inputs.h"
+#include "apps/training/flags.h"
+#include "apps/training/signals.h"
+#include "bert/data/line_blocks.h"
+#include "bert/formats/files.h"
+
+namespace bertrand::prepare {
+namespace {
+
+constexpr std::size_t kBlockBytes = std::size_t{4}
+                                    << 20;  // counted by one thread; part of the result if words are forgotten
+
+text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
+  ByteProgress progress("counting words", input_bytes);
+  text::WordCounts counts;
+  double done = 0;
+  const auto count_block = [&options](const std::string& block) {
+    text::WordCounts part;
+    part.add_lines(block, !options.cased);
+    return part;
+  };
+  for (const std::filesystem::path& file : options.inputs) {
+    data::LineBlocks input(file);
+    for (bool at_end = false; !at_end;) {
+      std::vector<std::string> blocks(static_cast<std::size_t>(options.threads));
+      std::vector<std::future<text::WordCounts>> parts;
+      for (std::string& block : blocks) {
+        at_end = !input.next(block, kBlockBytes);
+        if (at_end) break;
+        done += static_cast<double>(block.size());
+        parts.push_back(std::async(std::launch::async, count_block, std::cref(block)));
+      }
+      for (auto& part : parts) counts.merge(part.get());
+      progress.update(done);
+    }
+  }
+  progress.finish();
+  return counts;
+}
+
+}  // namespace
+
+void add_vocab_flags(CLI::App& app, VocabOptions& options) {
+  using training::number_flag;
+  using training::Range;
+  constexpr std::size_t kMost = 1 << 23;
+  app.add_option("--input", options.inputs, "text")->required();
+  app.add_option("--output", options.output, "vocab.txt")->required();
+  number_flag(app, "--size", options.trainer.size, Range<std::size_t>{6, kMost}, "tokens wanted, special ones included")
+      ->required();
+  app.add_flag("--cased", options.cased, "keep case and accents (default: lower-case and strip accents)");
+  number_flag(app, "--min-frequency", options.trainer.min_frequency,
+              Range<std::uint64_t>{1, std::numeric_limits<std::uint32_t>::max()},
+              "of a pair of pieces that becomes a piece");
+  number_flag(app, "--limit-alphabet", options.trainer.limit_alphabet, Range<std::size_t>{1, kMost},
+              "the most frequent characters that are kept; Chinese needs some 8000");
+  add_threads_flag(app, options.threads);
+}
+
+void write_vocab(const VocabOptions& options) {
+  training::catch_stop_signals();
+  const double input_bytes = check_files(options.inputs, {options.output});
+  const text::WordCounts counts = count_words(options, input_bytes);
+  text::VocabularyTrainerOptions trainer = options.trainer;
+  trainer.progress = [](std::size_t) {
+    if (training::stop_requested()) {
+      fail(Failure::interrupted, "interrupted while merging: nothing was written; hint: run the command again");
+    }
+  };
+  const std::vector<std::string> tokens = text::train_vocabulary(counts, trainer);
+  std::string lines;
+  for (const std::string& token : tokens) lines.append(token).push_back('\n');
+  formats::replace_file(formats::Files::system(), options.output, lines);
+  fmt::print(stderr, "wrote {} tokens learnt from {} different words{}\n", tokens.size(), counts.size(),
+             tokens.size() < options.trainer.size ? "; the text has no more frequent pairs" : "");
+  if (counts.forgotten() > 0) fmt::print(stderr, "{} occurrences of rare words were not used\n", counts.forgotten());
+}
+
+}  // namespace bertrand::prepare

@@ -1,0 +1,24 @@
+// prepare vocab: a vocabulary from plain text.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <vector>
+
+#include "bert/text/vocabulary_trainer.h"
+
+namespace bertrand::prepare {
+
+struct VocabOptions {
+  std::vector<std::filesystem::path> inputs;
+  std::filesystem::path output;
+  bool cased = false;
+  text::VocabularyTrainerOptions trainer;
+  int threads = 1;
+};
+
+void add_vocab_flags(CLI::App& app, VocabOptions& options);
+
+/// Writes the vocabulary. Throws Error.
+void write_vocab(const VocabOptions& options);
+
+}  // namespace bertrand::prepare

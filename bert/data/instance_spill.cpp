@@ -1,0 +1,95 @@
+#include "bert/data/instance_spill.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "tensor/error.h"
+
+namespace bertrand::data {
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+
+struct Header {
+  std::uint64_t a_begin, b_begin;
+  std::uint32_t a_count, b_count;
+  std::uint32_t is_random_next, masked;
+};
+
+}  // namespace
+
+InstanceSpill::InstanceSpill(formats::Files& files, const std::filesystem::path& file, std::size_t most_masked)
+    : files_(files),
+      file_(file),
+      most_masked_(most_masked),
+      bytes_(sizeof(Header) + most_masked * sizeof(MaskedToken)),
+      write_descriptor_(files.create(file)) {
+  read_descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  const int error = errno;
+  std::error_code ignored;
+  std::filesystem::remove(file, ignored);
+  if (read_descriptor_ < 0) {
+    ::close(write_descriptor_);
+    fail(Failure::io, "{}: open: {}", file.string(), std::strerror(error));
+  }
+}
+
+InstanceSpill::~InstanceSpill() {
+  ::close(write_descriptor_);
+  ::close(read_descriptor_);
+}
+
+void InstanceSpill::append(const Instance& instance) {
+  check(instance.masked.size() <= most_masked_, "spill: expected at most {} masked tokens, got {}", most_masked_,
+        instance.masked.size());
+  const Header header{.a_begin = instance.a_begin,
+                      .b_begin = instance.b_begin,
+                      .a_count = instance.a_count,
+                      .b_count = instance.b_count,
+                      .is_random_next = instance.is_random_next,
+                      .masked = static_cast<std::uint32_t>(instance.masked.size())};
+  const std::size_t end = buffer_.size() + bytes_;
+  buffer_.append(reinterpret_cast<const char*>(&header), sizeof header);
+  buffer_.append(reinterpret_cast<const char*>(instance.masked.data()), instance.masked.size() * sizeof(MaskedToken));
+  buffer_.resize(end);
+  if (buffer_.size() >= kBufferBytes) flush();
+}
+
+void InstanceSpill::finish() { flush(); }
+
+void InstanceSpill::flush() {
+  files_.write(write_descriptor_, std::as_bytes(std::span(buffer_)), file_);
+  buffer_.clear();
+}
+
+void InstanceSpill::read(std::uint64_t number, Instance& instance) const {
+  thread_local std::vector<char> bytes;
+  bytes.resize(bytes_);
+  for (std::size_t done = 0; done < bytes_;) {
+    const auto offset = static_cast<off_t>(number * bytes_ + done);
+    const ssize_t count = ::pread(read_descriptor_, bytes.data() + done, bytes_ - done, offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      fail(Failure::io, "{}@{}: read: {}", file_.string(), offset,
+           count == 0 ? "unexpected end of the file" : std::strerror(errno));
+    }
+    done += static_cast<std::size_t>(count);
+  }
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  instance.a_begin = header.a_begin;
+  instance.b_begin = header.b_begin;
+  instance.a_count = header.a_count;
+  instance.b_count = header.b_count;
+  instance.is_random_next = header.is_random_next != 0;
+  instance.masked.resize(header.masked);
+  std::memcpy(instance.masked.data(), bytes.data() + sizeof header, header.masked * sizeof(MaskedToken));
+}
+
+}  // namespace bertrand::data

@@ -1,0 +1,40 @@
+// Instances on disk between their drawing and their writing, so that memory does not grow with their number.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "bert/data/google_instances.h"
+#include "bert/formats/files.h"
+
+namespace bertrand::data {
+
+/// A file of instances, all of one size, without a name: it is gone when the program ends, however it ends.
+class InstanceSpill {
+ public:
+  /// Makes the file as `file` and removes its name. `most_masked` bounds the masked tokens of every instance. Every
+  /// call throws Error(Failure::io).
+  InstanceSpill(formats::Files& files, const std::filesystem::path& file, std::size_t most_masked);
+  ~InstanceSpill();
+  InstanceSpill(const InstanceSpill&) = delete;
+  InstanceSpill& operator=(const InstanceSpill&) = delete;
+
+  void append(const Instance& instance);
+  /// After the last append: what is still in memory goes to the disk.
+  void finish();
+  /// Instance `number`, in the order of append. Threads may call this together.
+  void read(std::uint64_t number, Instance& instance) const;
+
+ private:
+  void flush();
+
+  formats::Files& files_;
+  std::filesystem::path file_;
+  std::size_t most_masked_;
+  std::size_t bytes_;  // of one instance
+  int write_descriptor_ = -1;
+  int read_descriptor_ = -1;
+  std::string buffer_;
+};
+
+}  // namespace bertrand::data

@@ -1,0 +1,57 @@
+// A text in blocks of whole lines, so that lines can be worked on in parallel and the text is never all in memory.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bertrand::data {
+
+/// Reads a file, or standard input, in blocks that end where a line ends. Lines end at \n only.
+class LineBlocks {
+ public:
+  /// Opens a file; an empty path is standard input. Throws Error(Failure::input) if it does not exist and
+  /// Error(Failure::io) if it cannot be read.
+  explicit LineBlocks(const std::filesystem::path& file);
+  ~LineBlocks();
+  LineBlocks(const LineBlocks&) = delete;
+  LineBlocks& operator=(const LineBlocks&) = delete;
+
+  /// The next block: about `bytes`, or one line where that is longer; false at the end. Throws Error(Failure::io).
+  bool next(std::string& block, std::size_t bytes);
+
+  /// The file's name for messages.
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  int descriptor_;
+  std::string rest_;  // the beginning of a line that the last block did not take
+  bool ended_ = false;
+};
+
+/// Cuts lines into at most `parts` parts of about the same size, at line ends.
+std::vector<std::string_view> split_lines(std::string_view lines, std::size_t parts);
+
+/// Calls `take(line)` for every line, without its \n.
+template <class Take>
+void for_each_line(std::string_view lines, Take take) {
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(line.size() < lines.size() ? line.size() + 1 : line.size());
+    take(line);
+  }
+}
+
+/// Bytes of a text that were no UTF-8 and were left out, and where the first one is.
+struct InvalidBytes {
+  std::uint64_t count = 0;
+  std::uint64_t first_line = 0;    ///< from 1
+  std::uint64_t first_column = 0;  ///< in bytes, from 1
+
+  /// Adds what was found in a part that begins after `lines_before` lines.
+  void add(const InvalidBytes& part, std::uint64_t lines_before);
+};
+
+}  // namespace bertrand::data

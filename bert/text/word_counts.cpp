@@ -1,0 +1,59 @@
+#include "bert/text/word_counts.h"
+
+#include <algorithm>
+
+#include "bert/text/words.h"
+
+namespace bertrand::text {
+
+void WordCounts::add(std::string_view word, std::uint64_t count) {
+  if (const auto known = counts_.find(word); known != counts_.end()) {
+    known->second += count;
+  } else {
+    counts_.emplace(word, count);
+  }
+}
+
+void WordCounts::add_lines(std::string_view lines, bool lower_case) {
+  WordSplitter splitter(lower_case);
+  Words words;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    words.clear();
+    splitter.split(line, words);
+    for (const Words::Word& word : words.list()) add(words.bytes(word), 1);
+    if (counts_.size() > most_words_) forget_rare();
+  }
+}
+
+void WordCounts::merge(const WordCounts& other) {
+  for (const auto& [word, count] : other.counts_) add(word, count);
+  forgotten_ += other.forgotten_;
+  if (counts_.size() > most_words_) forget_rare();
+}
+
+// Forgets every word that is at most as frequent as the middle one, so that it is rarely called.
+void WordCounts::forget_rare() {
+  std::vector<std::uint64_t> counts;
+  counts.reserve(counts_.size());
+  for (const auto& entry : counts_) counts.push_back(entry.second);
+  const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
+  std::nth_element(counts.begin(), middle, counts.end());
+  const std::uint64_t threshold = *middle;
+  std::erase_if(counts_, [&](const auto& entry) {
+    if (entry.second > threshold) return false;
+    forgotten_ += entry.second;
+    return true;
+  });
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> WordCounts::sorted() const {
+  std::vector<std::pair<std::string, std::uint64_t>> words(counts_.begin(), counts_.end());
+  std::ranges::sort(words, [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
+  return words;
+}
+
+}  // namespace bertrand::text

@@ -1,0 +1,43 @@
+// How often each word occurs in a text: what a vocabulary is learnt from.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace bertrand::text {
+
+/// Counts of words. Bounded: where there are more than `most_words` different ones, the rarest are forgotten.
+class WordCounts {
+ public:
+  explicit WordCounts(std::size_t most_words = std::size_t{1} << 22) : most_words_(most_words) {}
+
+  /// Counts the words of some lines of text, as the tokenizer cuts them.
+  void add_lines(std::string_view lines, bool lower_case);
+  /// Adds other counts. What is kept depends on the order of the calls, so threads should hand in fixed parts in order.
+  void merge(const WordCounts& other);
+
+  /// All words, the most frequent first, then by their bytes.
+  std::vector<std::pair<std::string, std::uint64_t>> sorted() const;
+
+  std::size_t size() const { return counts_.size(); }
+  /// How many occurrences of words were forgotten to keep the memory bounded.
+  std::uint64_t forgotten() const { return forgotten_; }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view word) const { return std::hash<std::string_view>{}(word); }
+  };
+
+  void add(std::string_view word, std::uint64_t count);
+  void forget_rare();
+
+  std::size_t most_words_;
+  std::unordered_map<std::string, std::uint64_t, Hash, std::equal_to<>> counts_;
+  std::uint64_t forgotten_ = 0;
+};
+
+}  // namespace bertrand::text

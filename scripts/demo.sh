@@ -27,14 +27,14 @@ wc -lw "$out/data/pretrain.txt" "$out/data/heldout.txt" "$out/data/train.tsv" "$
 say "a vocabulary of 6,000 word pieces"
 prepare vocab --input "$out/data/pretrain.txt" --output "$out/data/vocab.txt" --size 6000
 cat >"$out/data/config.json" <<JSON
-{"vocab_size": 6000, "hidden_size": 192, "num_hidden_layers": 3, "num_attention_heads": 3, "intermediate_size": 768,
+{"vocab_size": 6000, "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 512,
  "max_position_embeddings": 64, "type_vocab_size": 2, "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
 JSON
 
 say "pre-training"
 pretrain --config "$out/data/config.json" --vocab-file "$out/data/vocab.txt" --input "$out/data/pretrain.txt" \
-  --eval-input "$out/data/heldout.txt" --max-seq-length 64 --batch-size 64 --steps 800 --learning-rate 1.5e-3 \
-  --schedule linear --warmup-steps 80 --log-every 100 --eval-every 800 --output "$out/pretrained"
+  --eval-input "$out/data/heldout.txt" --max-seq-length 64 --batch-size 32 --steps 1600 --learning-rate 5e-4 \
+  --schedule linear --warmup-steps 160 --log-every 200 --eval-every 1600 --output "$out/pretrained"
 
 say "the same model, untrained"
 pretrain --config "$out/data/config.json" --vocab-file "$out/data/vocab.txt" --input "$out/data/heldout.txt" \

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 
 namespace bertrand::cpu {
@@ -13,8 +14,12 @@ constexpr std::size_t kLarge = std::size_t{1} << 20;
 
 std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-/// Small blocks in multiples of 64 bytes, large ones of 4 KiB.
-std::size_t rounded(std::size_t bytes) { return bytes < kLarge ? round_up(std::max<std::size_t>(bytes, 1), 64) : round_up(bytes, 4096); }
+/// Small blocks in multiples of 64 bytes; large ones in eighths of a power of two, because batches of real text differ a
+/// little from step to step and should find what the last one left. What is never touched takes no memory.
+std::size_t rounded(std::size_t bytes) {
+  if (bytes < kLarge) return round_up(std::max<std::size_t>(bytes, 1), 64);
+  return round_up(bytes, std::bit_floor(bytes) / 8);
+}
 
 std::byte* from_system(std::size_t bytes) {
   if (bytes < kLarge) return static_cast<std::byte*>(std::aligned_alloc(64, bytes));
@@ -42,15 +47,15 @@ CachingMemory::~CachingMemory() { release_cached(0); }
 std::byte* CachingMemory::allocate(std::size_t bytes) {
   std::size_t size = rounded(bytes);
   std::byte* data = nullptr;
-  // A cached block may be an eighth larger than asked: batches of real text differ a little from step to step.
-  if (const auto found = free_.lower_bound(size); found != free_.end() && found->first <= size + size / 8) {
+  // A cached block may be a quarter larger than asked.
+  if (const auto found = free_.lower_bound(size); found != free_.end() && found->first <= size + size / 4) {
     data = found->second;
     cached_ -= found->first;
     if (found->first != size) taken_[data] = found->first;
     size = found->first;
     free_.erase(found);
   } else {
-    if (size >= kLarge) release_cached(use_.in_use / 8);  // sizes have changed: what nobody fits goes back
+    if (size >= kLarge) release_cached(use_.in_use / 2);  // sizes have changed: what nobody fits goes back
     data = from_system(size);
     if (!data) {
       release_cached(0);

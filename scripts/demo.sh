@@ -33,8 +33,8 @@ JSON
 
 say "pre-training"
 pretrain --config "$out/data/config.json" --vocab-file "$out/data/vocab.txt" --input "$out/data/pretrain.txt" \
-  --eval-input "$out/data/heldout.txt" --max-seq-length 64 --batch-size 32 --steps 1600 --learning-rate 5e-4 \
-  --schedule linear --warmup-steps 160 --log-every 200 --eval-every 1600 --output "$out/pretrained"
+  --eval-input "$out/data/heldout.txt" --max-seq-length 64 --batch-size 32 --steps 2600 --learning-rate 5e-4 \
+  --schedule linear --warmup-steps 200 --log-every 200 --eval-every 2600 --output "$out/pretrained"
 
 say "the same model, untrained"
 pretrain --config "$out/data/config.json" --vocab-file "$out/data/vocab.txt" --input "$out/data/heldout.txt" \

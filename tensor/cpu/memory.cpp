@@ -21,6 +21,9 @@ std::size_t rounded(std::size_t bytes) {
   return round_up(bytes, std::bit_floor(bytes) / 8);
 }
 
+/// What a tensor counts for: not what rounding adds, which is never touched.
+std::size_t counted(std::size_t bytes) { return round_up(std::max<std::size_t>(bytes, 1), 64); }
+
 std::byte* from_system(std::size_t bytes) {
   if (bytes < kLarge) return static_cast<std::byte*>(std::aligned_alloc(64, bytes));
   // Aligned for huge pages, which spare the processor most look-ups of addresses; what is over is given back.
@@ -61,9 +64,9 @@ std::byte* CachingMemory::allocate(std::size_t bytes) {
       release_cached(0);
       data = from_system(size);
     }
-    if (!data) fail(Failure::memory, "out of memory: needed {} bytes, in use {} bytes; hint: a smaller --micro-batch-size needs less", size, use_.in_use);
+    if (!data) fail(Failure::memory, "out of memory: needed {} bytes, in use {} bytes; hint: a smaller --micro-batch-size needs less", bytes, use_.in_use);
   }
-  use_.in_use += size;
+  use_.in_use += counted(bytes);
   use_.peak = std::max(use_.peak, use_.in_use);
   return data;
 }
@@ -74,7 +77,7 @@ void CachingMemory::deallocate(std::byte* data, std::size_t bytes) {
     size = larger->second;
     taken_.erase(larger);
   }
-  use_.in_use -= size;
+  use_.in_use -= counted(bytes);
   cached_ += size;
   free_.emplace(size, data);
 }

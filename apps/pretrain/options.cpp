@@ -27,14 +27,22 @@ void add_flags(CLI::App& app, PretrainOptions& options) {
   app.add_option("--input", options.inputs,
                  "files to train on: .tfrecord, .tfrecord.gz, or text with a sentence a line and a blank line between "
                  "documents")
-      ->required();
-  app.add_option("--eval-input", options.evaluation_inputs, "held-out files to evaluate on, of either kind");
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--eval-input", options.evaluation_inputs, "held-out files to evaluate on, of either kind")
+      ->type_name("FILE");
   auto* config = app.add_option("--config", options.config,
-                                "shape of a new model: tiny, mini, small, medium, base, large, or a config.json");
-  auto* init = app.add_option("--init", options.init, "model directory to start from instead");
+                                "shape of a new model: tiny, mini, small, medium, base, large, or a config.json")
+                     ->type_name("NAME|FILE");
+  auto* init = app.add_option("--init", options.init, "model directory to start from instead")->type_name("DIR");
   config->excludes(init);
-  app.add_option("--vocab-file", options.vocabulary, "vocab.txt; the one in --init where that has one");
+  app.add_option("--vocab-file", options.vocabulary, "vocab.txt; the one in --init where that has one")
+      ->type_name("FILE");
   app.add_flag("--cased", options.cased, "with --vocab-file: keep case and accents");
+
+  const training::Choices<data::OnCorrupt> corrupt{{"stop", data::OnCorrupt::stop}, {"skip", data::OnCorrupt::skip}};
+  training::choice_flag(app, "--on-corrupt", options.on_corrupt, corrupt,
+                        "what to do about a TFRecord whose checksum is wrong");
 
   const std::string text = "of text input";
   training::number_flag(app, "--masked-lm-prob", options.masking.probability, {1e-6, 1.0}, "share of tokens to predict")
@@ -55,6 +63,9 @@ void complete(PretrainOptions& options) {
     fail(Failure::usage, "--vocab-file: expected with --config, got none; hint: prepare vocab makes one from text");
   if (options.cased && options.vocabulary.empty())
     fail(Failure::usage, "--cased: expected with --vocab-file, got a model directory that says it itself");
+  std::error_code absent;  // a directory that does not exist is no other one's equal
+  if (std::filesystem::equivalent(options.init, options.settings.output, absent))
+    fail(Failure::usage, "--output: expected another directory than --init, got {}", options.settings.output.string());
   check_one_kind("--input", options.inputs);
   check_one_kind("--eval-input", options.evaluation_inputs);
   training::complete(options.settings);
@@ -62,6 +73,7 @@ void complete(PretrainOptions& options) {
 
 std::vector<std::pair<std::string, std::string>> PretrainOptions::decisive() const {
   return {{"--cased", fmt::format("{}", cased)},
+          {"--on-corrupt", on_corrupt == data::OnCorrupt::skip ? "skip" : "stop"},
           {"--masked-lm-prob", fmt::format("{}", masking.probability)},
           {"--max-predictions-per-seq", fmt::format("{}", masking.max_predictions)},
           {"--short-seq-prob", fmt::format("{}", short_seq_prob)},

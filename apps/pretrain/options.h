@@ -7,6 +7,7 @@
 
 #include "apps/training/settings.h"
 #include "bert/data/pretraining_text.h"
+#include "bert/data/tfrecord.h"
 
 namespace bertrand {
 
@@ -17,6 +18,7 @@ struct PretrainOptions {
   std::filesystem::path init;        ///< model directory to start from; empty with `config`
   std::filesystem::path vocabulary;  ///< vocab.txt; empty: the one in `init`
   bool cased = false;                ///< goes with `vocabulary`
+  data::OnCorrupt on_corrupt = data::OnCorrupt::stop;
   data::MaskingOptions masking;
   double short_seq_prob = 0.1;
 

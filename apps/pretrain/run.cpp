@@ -21,6 +21,9 @@ struct Source {
 
 Source new_model(const PretrainOptions& options) {
   const bool preset = bert::Config::is_preset(options.config);
+  if (!preset && !std::filesystem::exists(options.config))
+    fail(Failure::usage, "--config: expected tiny, mini, small, medium, base, large or a file, got \"{}\"",
+         options.config);
   bert::Config config = preset ? bert::Config::preset(options.config)
                                : bert::Config::read(options.config, bert::Config::UnknownKeys::refuse);
   text::Tokenizer tokenizer(text::Vocabulary::load(options.vocabulary, {.failure = Failure::input}),
@@ -41,10 +44,14 @@ Source existing_model(const PretrainOptions& options) {
 }
 
 std::unique_ptr<data::PretrainingExamples> read_records(const std::vector<std::filesystem::path>& files,
-                                                        const Source& source) {
-  return std::make_unique<data::PretrainingRecords>(
+                                                        const Source& source, const PretrainOptions& options) {
+  auto records = std::make_unique<data::PretrainingRecords>(
       files, data::PretrainingRecordsOptions{.vocab_size = source.config.vocab_size,
-                                             .max_positions = source.config.max_position_embeddings});
+                                             .max_positions = source.config.max_position_embeddings,
+                                             .on_corrupt = options.on_corrupt});
+  if (records->skipped() > 0)
+    fmt::print("records: skipped {} corrupt places, the first: {}\n", records->skipped(), records->first_skipped());
+  return records;
 }
 
 std::unique_ptr<data::PretrainingExamples> read_text(const std::vector<std::filesystem::path>& files,
@@ -69,7 +76,7 @@ std::unique_ptr<data::PretrainingExamples> read_text(const std::vector<std::file
 std::unique_ptr<data::PretrainingExamples> read_examples(const std::vector<std::filesystem::path>& files,
                                                          const Source& source, const PretrainOptions& options) {
   if (files.empty()) return nullptr;
-  return is_tfrecord(files[0]) ? read_records(files, source) : read_text(files, source, options);
+  return is_tfrecord(files[0]) ? read_records(files, source, options) : read_text(files, source, options);
 }
 
 training::RunIdentity identity_of(const PretrainOptions& options, const Source& source) {

@@ -41,8 +41,10 @@ template <class T>
 CLI::Option* number_flag(CLI::App& app, const std::string& flag, T& target, const Range<T>& range, std::string help,
                          const std::string& unset = "") {
   help += fmt::format(" ({}; default {})", range.text(), unset.empty() ? fmt::format("{}", target) : unset);
-  return app.add_option_function<std::string>(
-      flag, [flag, &target, range](const std::string& text) { target = parse_number(flag, text, range); }, help);
+  return app
+      .add_option_function<std::string>(
+          flag, [flag, &target, range](const std::string& text) { target = parse_number(flag, text, range); }, help)
+      ->type_name("N");
 }
 
 template <class T>
@@ -67,7 +69,7 @@ CLI::Option* choice_flag(CLI::App& app, const std::string& flag, T& target, cons
       }
     fail(Failure::usage, "{}: expected one of {}, got \"{}\"", flag, fmt::join(names, ", "), text);
   };
-  return app.add_option_function<std::string>(flag, parse, help);
+  return app.add_option_function<std::string>(flag, parse, help)->type_name("NAME");
 }
 
 }  // namespace bertrand::training

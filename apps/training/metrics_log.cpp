@@ -1,26 +1,23 @@
 #include "apps/training/metrics_log.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "apps/training/tensorboard.h"
-#include "bert/formats/files.h"
 #include "tensor/error.h"
 
 namespace bertrand::training {
 namespace {
 
+namespace fs = std::filesystem;
+
 std::string number_text(double value) {
   if (!std::isfinite(value)) return "null";
+  if (value == std::trunc(value) && std::abs(value) < 1e15) return fmt::format("{}", static_cast<std::int64_t>(value));
   char text[64];
   const auto as_float = static_cast<float>(value);
-  const auto end = static_cast<double>(as_float) == value ? std::to_chars(text, text + sizeof text, as_float).ptr : std::to_chars(text, text + sizeof text, value).ptr;
+  const auto end = static_cast<double>(as_float) == value ? std::to_chars(text, text + sizeof text, as_float).ptr
+                                                          : std::to_chars(text, text + sizeof text, value).ptr;
   return {text, end};
 }
 
@@ -30,11 +27,21 @@ std::string lines_until(const std::string& text, std::int64_t step) {
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin);
     if (end == std::string::npos) break;
-    const auto line = nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin), text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
-    if (line.is_object() && line.value("step", std::int64_t{0}) <= step) kept += text.substr(begin, end + 1 - begin);
+    const auto line = nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                            text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    const auto number = line.is_object() ? line.find("step") : line.end();
+    if (number != line.end() && number->is_number_integer() && number->get<std::int64_t>() <= step)
+      kept += text.substr(begin, end + 1 - begin);
     begin = end + 1;
   }
   return kept;
+}
+
+/// `directory`/metrics.jsonl, cut back to `step`.
+fs::path cut_back(const fs::path& directory, std::int64_t step, formats::Files& files) {
+  const fs::path path = directory / "metrics.jsonl";
+  if (fs::exists(path)) formats::replace_file(files, path, lines_until(formats::read_file(path), step));
+  return path;
 }
 
 }  // namespace
@@ -45,27 +52,17 @@ std::string json_line(const LogLine& line) {
   return text + "}";
 }
 
-struct MetricsLog::Sinks {
-  std::filesystem::path path;
-  int descriptor;
-  EventWriter events;
-};
-
-MetricsLog::MetricsLog(const std::filesystem::path& directory, std::int64_t resumed_step) {
-  const std::filesystem::path path = directory / "metrics.jsonl";
-  if (std::filesystem::exists(path)) formats::replace_file(formats::Files::system(), path, lines_until(formats::read_file(path), resumed_step));
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (descriptor < 0) fail(Failure::io, "{}: open: {}", path.string(), std::strerror(errno));
-  sinks_.reset(new Sinks{path, descriptor, EventWriter(directory)});
+MetricsLog::MetricsLog(const fs::path& directory, std::int64_t resumed_step, formats::Files& files)
+    : lines_(files, cut_back(directory, resumed_step, files), formats::FileWriter::Opening::append),
+      events_(directory, files) {
+  if (resumed_step > 0) events_.resume(resumed_step + 1);
+  if (const fs::path config = directory / "run_config.json"; fs::exists(config))
+    events_.text("run_config", resumed_step, "```json\n" + formats::read_file(config) + "```\n");
 }
 
-MetricsLog::~MetricsLog() { ::close(sinks_->descriptor); }
-
 void MetricsLog::write(const LogLine& line) {
-  const std::string text = json_line(line) + "\n";
-  if (::write(sinks_->descriptor, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    fail(Failure::io, "{}: write: {}", sinks_->path.string(), std::strerror(errno));
-  for (const auto& [name, value] : line.figures) sinks_->events.scalar(tensorboard_tag(name), line.step, value);
+  lines_.write(json_line(line) + "\n");
+  for (const auto& [name, value] : line.figures) events_.scalar(tensorboard_tag(name), line.step, value);
 }
 
 }  // namespace bertrand::training

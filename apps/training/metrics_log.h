@@ -2,10 +2,12 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "apps/training/tensorboard.h"
+#include "bert/formats/files.h"
 
 namespace bertrand::training {
 
@@ -21,16 +23,17 @@ std::string json_line(const LogLine& line);
 
 class MetricsLog {
  public:
-  /// Appends to `directory`/metrics.jsonl. Lines after `resumed_step` are dropped first: they will be written again.
-  MetricsLog(const std::filesystem::path& directory, std::int64_t resumed_step);
-  ~MetricsLog();
+  /// Appends to `directory`/metrics.jsonl. Lines after `resumed_step`, and what a killed run left of a line, are
+  /// dropped first: they will be written again. The run_config.json that is there becomes a text in TensorBoard.
+  MetricsLog(const std::filesystem::path& directory, std::int64_t resumed_step,
+             formats::Files& files = formats::Files::system());
 
-  /// One write a line, so that a killed run leaves whole lines.
+  /// One write a line, so that a killed run leaves whole lines. Throws Error(Failure::io).
   void write(const LogLine& line);
 
  private:
-  struct Sinks;
-  std::unique_ptr<Sinks> sinks_;
+  formats::FileWriter lines_;
+  EventWriter events_;
 };
 
 }  // namespace bertrand::training

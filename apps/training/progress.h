@@ -2,6 +2,8 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <optional>
 #include <string>
 
 namespace bertrand::training {
@@ -14,8 +16,10 @@ struct ProgressFigures {
   std::size_t memory_bytes = 0;
 };
 
-/// "step 120/1000  12.0%  loss 6.8123  lr 9.2e-05  412 examples/s  51.2k tokens/s  1:02:03 left  1.2 GB"
+/// "step 120/1000  12.0%  loss 6.8123  lr 9.20e-05  412 examples/s  51.2k tokens/s  1:02:03 left  1.2 GB"
 std::string progress_text(const ProgressFigures& figures);
+/// "[####......]"
+std::string progress_bar(std::int64_t done, std::int64_t total);
 /// "59s", "12:05" or "2:14:05"
 std::string duration_text(double seconds);
 /// "950", "12.3k", "4.56M"
@@ -25,8 +29,10 @@ std::string bytes_text(double bytes);
 
 class Progress {
  public:
-  Progress();  ///< looks whether standard output is a terminal
+  explicit Progress(std::FILE* out = stdout);  ///< looks whether it is a terminal
   ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
 
   /// After every step; redraws at most ten times a second, and only on a terminal.
   void update(const ProgressFigures& figures);
@@ -36,11 +42,17 @@ class Progress {
   void message(const std::string& text);
 
  private:
-  void clear();
+  using Clock = std::chrono::steady_clock;
 
+  void clear();
+  ProgressFigures with_time_left(ProgressFigures figures) const;
+
+  std::FILE* out_;
   bool terminal_;
-  bool drawn_ = false;
-  std::chrono::steady_clock::time_point last_{};
+  std::size_t drawn_ = 0;  // columns of the line that stands there
+  Clock::time_point last_{};
+  std::optional<Clock::time_point> begin_;  // when the first step that was shown ended
+  std::int64_t begin_step_ = 0;
 };
 
 }  // namespace bertrand::training

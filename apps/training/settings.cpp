@@ -38,17 +38,20 @@ std::string name_in(const Choices<T>& choices, T value) {
 }
 
 void add_run_flags(CLI::App& app, Settings& s) {
-  app.add_option("--output", s.output, "run directory; refused if it holds a run, unless --resume or --overwrite");
+  app.add_option("--output", s.output, "run directory; refused if it holds a run, unless --resume or --overwrite")
+      ->type_name("DIR");
   app.add_flag("--resume", s.resume, "go on from the newest checkpoint in --output that verifies");
   app.add_flag("--overwrite", s.overwrite, "remove the run that --output holds");
   app.add_flag("--plan", s.plan_only, "print the plan and the predicted memory, and exit");
-  app.add_option("--profile", s.profile, "print a table per op, and write a Chrome trace to this file");
-  app.add_option("--device", s.device, "cpu, cuda, or a list: cuda:0,cuda:1 (default cpu)");
+  app.add_option("--profile", s.profile, "print a table per op, and write a Chrome trace to this file")
+      ->type_name("FILE");
+  app.add_option("--device", s.device, "cpu, cuda, or a list: cuda:0,cuda:1 (default cpu)")->type_name("NAMES");
   number_flag(app, "--replicas", s.replicas, {1, 1024}, "replicas on each device named");
   number_flag(app, "--threads", s.threads, {1, 4096}, "cores used in all; does not change the result",
               "every core this process may use");
   app.add_option("--cpu-kernels", s.cpu_kernels,
-                 "auto, x86-64-v3 or x86-64-v4: the kernel set; does not change the result (default auto)");
+                 "auto, x86-64-v3 or x86-64-v4: the kernel set; does not change the result (default auto)")
+      ->type_name("NAME");
   choice_flag(app, "--precision", s.precision, precisions(), "type of parameters and activations");
 }
 

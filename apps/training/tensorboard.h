@@ -4,27 +4,31 @@
 #include <filesystem>
 #include <string>
 
+#include "bert/formats/files.h"
+
 namespace bertrand::training {
 
 class EventWriter {
  public:
-  /// Creates events.out.tfevents.<time>.<host>.<pid> in `directory`.
-  explicit EventWriter(const std::filesystem::path& directory);
-  ~EventWriter();
-  EventWriter(const EventWriter&) = delete;
-  EventWriter& operator=(const EventWriter&) = delete;
+  /// Creates events.out.tfevents.<time>.<host>.<pid>.<number> in `directory`, under a number that is free.
+  explicit EventWriter(const std::filesystem::path& directory, formats::Files& files = formats::Files::system());
 
   void scalar(const std::string& tag, std::int64_t step, double value);
-  const std::filesystem::path& path() const { return path_; }
+  /// Markdown, for the tab "Text".
+  void text(const std::string& tag, std::int64_t step, const std::string& markdown);
+  /// What earlier files of the directory say of `step` and later ones no longer counts.
+  void resume(std::int64_t step);
+
+  const std::filesystem::path& path() const { return file_.path(); }
 
  private:
   void record(const std::string& event);
 
-  std::filesystem::path path_;
-  int descriptor_;
+  formats::FileWriter file_;
 };
 
-/// "train/loss" for loss, "eval/accuracy" for eval_accuracy, "perf/…" for rates: the names that users of TensorBoard know.
+/// "train/loss" for loss, "eval/accuracy" for eval_accuracy, "perf/…" for rates: the names that users of TensorBoard
+/// know.
 std::string tensorboard_tag(const std::string& metric);
 
 }  // namespace bertrand::training

@@ -74,6 +74,10 @@ std::uint32_t crc32c(std::string_view bytes, std::uint32_t seed) {
   return crc32c(std::as_bytes(std::span(bytes.data(), bytes.size())), seed);
 }
 
+std::uint32_t crc32c_by_table(std::string_view bytes, std::uint32_t seed) {
+  return ~update_by_table(~seed, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+}
+
 std::uint32_t masked(std::uint32_t crc) { return ((crc >> 15) | (crc << 17)) + kMaskDelta; }
 
 std::uint32_t unmasked(std::uint32_t masked_crc) {

@@ -11,6 +11,9 @@ namespace bertrand::formats {
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t seed = 0);
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t seed = 0);
 
+/// The same without the processor's instruction, for processors that have none.
+std::uint32_t crc32c_by_table(std::string_view bytes, std::uint32_t seed = 0);
+
 /// The form stored in files: rotated and offset, so that a crc over data that holds crcs stays a good one (LevelDB's
 /// rule).
 std::uint32_t masked(std::uint32_t crc);

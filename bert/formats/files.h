@@ -26,11 +26,15 @@ class Files {
   static Files& system();
 };
 
-/// Writes one file from front to end. finish() makes it durable; without it the file is closed as it is.
+/// Writes one file from front to end, or goes on at its end. finish() makes it durable; without it the file is closed
+/// as it is.
 class FileWriter {
  public:
-  FileWriter(Files& files, const std::filesystem::path& file)
-      : files_(files), file_(file), descriptor_(files.create(file)) {}
+  enum class Opening { replace, append };
+  FileWriter(Files& files, const std::filesystem::path& file, Opening opening = Opening::replace)
+      : files_(files),
+        file_(file),
+        descriptor_(opening == Opening::replace ? files.create(file) : files.append(file)) {}
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
@@ -41,7 +45,7 @@ class FileWriter {
   void finish();
 
   std::size_t bytes() const { return bytes_; }
-  std::uint32_t crc() const { return crc_; }  ///< CRC-32C of everything written
+  std::uint32_t crc() const { return crc_; }  ///< CRC-32C of what was written through this
   const std::filesystem::path& path() const { return file_; }
 
  private:

@@ -22,8 +22,8 @@ struct SafetensorsEntry {
   std::span<const std::byte> bytes;  ///< little-endian, row-major, of unknown alignment
 };
 
-/// Reads a file through memory. Trusts nothing: throws Error(Failure::model) naming file, offset or tensor, expected and
-/// got for every way in which the header and the bytes can disagree.
+/// Reads a file through memory. Trusts nothing: throws Error(Failure::model) naming file, offset or tensor, expected
+/// and got for every way in which the header and the bytes can disagree.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& file);
@@ -44,8 +44,8 @@ struct NamedTensor {
   Tensor value;
 };
 
-/// Writes tensors ordered by width, then name, as the reference does, with the metadata {"format":"pt"} that readers ask
-/// for. Returns the CRC-32C of each tensor's bytes by name.
+/// Writes tensors in the reference's order, by type (the widest first), then name, with the metadata {"format":"pt"}
+/// that readers ask for. Returns the CRC-32C of each tensor's bytes by name.
 std::map<std::string, std::uint32_t> write_safetensors(FileWriter& out, std::vector<NamedTensor> tensors);
 
 /// Copies an entry's numbers to `out`, converting to its dtype. Throws Error(Failure::model) where the entry is no

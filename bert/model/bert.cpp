@@ -14,9 +14,12 @@ nn::Linear::Sizes dense_sizes(Dim in_features, Dim out_features, const Config& c
 
 Variable activated(const nn::Linear& dense, const Variable& x, HiddenActivation activation) {
   switch (activation) {
-    case HiddenActivation::gelu: return dense.gelu(x, Gelu::erf);
-    case HiddenActivation::gelu_new: return dense.gelu(x, Gelu::tanh);
-    case HiddenActivation::relu: break;
+    case HiddenActivation::gelu:
+      return dense.gelu(x, Gelu::erf);
+    case HiddenActivation::gelu_new:
+      return dense.gelu(x, Gelu::tanh);
+    case HiddenActivation::relu:
+      break;
   }
   return relu(dense(x));
 }
@@ -30,7 +33,8 @@ Embeddings::Embeddings(const nn::Scope& scope, const Config& config)
       dropout_(config.hidden_dropout_prob) {}
 
 Variable Embeddings::operator()(const PackedBatch& batch, const nn::Randomness& randomness) const {
-  const Variable x = add(add(word_embeddings(batch.token_ids), token_type_embeddings(batch.token_types)), position_embeddings(batch.positions));
+  const Variable x = add(add(word_embeddings(batch.token_ids), token_type_embeddings(batch.token_types)),
+                         position_embeddings(batch.positions));
   return dropout(norm(x), randomness.dropout(dropout_, site()));
 }
 
@@ -52,12 +56,15 @@ AttentionBlock::AttentionBlock(const nn::Scope& scope, const Config& config)
                         .initializer_range = config.initializer_range}),
       output(in("output"), dense_sizes(config.hidden_size, config.hidden_size, config), config) {}
 
-Variable AttentionBlock::operator()(const Variable& x, const PackedBatch& batch, const nn::Randomness& randomness) const {
+Variable AttentionBlock::operator()(const Variable& x, const PackedBatch& batch,
+                                    const nn::Randomness& randomness) const {
   return output(self(x, batch.packing, randomness), x, randomness);
 }
 
 Intermediate::Intermediate(const nn::Scope& scope, const Config& config)
-    : Module(scope), dense(in("dense"), dense_sizes(config.hidden_size, config.intermediate_size, config)), activation_(config.hidden_act) {}
+    : Module(scope),
+      dense(in("dense"), dense_sizes(config.hidden_size, config.intermediate_size, config)),
+      activation_(config.hidden_act) {}
 
 Variable Intermediate::operator()(const Variable& x) const { return activated(dense, x, activation_); }
 
@@ -73,10 +80,12 @@ Variable Layer::operator()(const Variable& x, const PackedBatch& batch, const nn
 }
 
 Encoder::Encoder(const nn::Scope& scope, const Config& config) : Module(scope), list_(in("layer")) {
-  for (Dim i = 0; i < config.num_hidden_layers; ++i) layers_.push_back(std::make_unique<Layer>(nn::Scope{&list_, std::to_string(i)}, config));
+  for (Dim i = 0; i < config.num_hidden_layers; ++i)
+    layers_.push_back(std::make_unique<Layer>(nn::Scope{&list_, std::to_string(i)}, config));
 }
 
-Variable Encoder::operator()(Variable x, const PackedBatch& batch, const nn::Randomness& randomness, std::vector<Variable>* hidden_states) const {
+Variable Encoder::operator()(Variable x, const PackedBatch& batch, const nn::Randomness& randomness,
+                             std::vector<Variable>* hidden_states) const {
   if (hidden_states) hidden_states->push_back(x);
   for (const auto& layer : layers_) {
     x = (*layer)(x, batch, randomness);
@@ -88,7 +97,9 @@ Variable Encoder::operator()(Variable x, const PackedBatch& batch, const nn::Ran
 Pooler::Pooler(const nn::Scope& scope, const Config& config)
     : Module(scope), dense(in("dense"), dense_sizes(config.hidden_size, config.hidden_size, config)) {}
 
-Variable Pooler::operator()(const Variable& x, const PackedBatch& batch) const { return tanh(dense(gather_rows(x, batch.first_rows))); }
+Variable Pooler::operator()(const Variable& x, const PackedBatch& batch) const {
+  return tanh(dense(gather_rows(x, batch.first_rows)));
+}
 
 Bert::Bert(const nn::Scope& scope, const Config& config, Pooling pooling)
     : Module(scope),
@@ -96,7 +107,8 @@ Bert::Bert(const nn::Scope& scope, const Config& config, Pooling pooling)
       encoder(in("encoder"), config),
       pooler(pooling == Pooling::with_pooler ? std::make_unique<Pooler>(in("pooler"), config) : nullptr) {}
 
-Variable Bert::operator()(const PackedBatch& batch, const nn::Randomness& randomness, std::vector<Variable>* hidden_states) const {
+Variable Bert::operator()(const PackedBatch& batch, const nn::Randomness& randomness,
+                          std::vector<Variable>* hidden_states) const {
   return encoder(embeddings(batch, randomness), batch, randomness, hidden_states);
 }
 

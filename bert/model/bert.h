@@ -71,7 +71,8 @@ class Encoder : public nn::Module {
  public:
   Encoder(const nn::Scope& scope, const Config& config);
   /// The output of every layer, the embeddings first, is appended to `hidden_states` where that is not null.
-  Variable operator()(Variable x, const PackedBatch& batch, const nn::Randomness& randomness, std::vector<Variable>* hidden_states) const;
+  Variable operator()(Variable x, const PackedBatch& batch, const nn::Randomness& randomness,
+                      std::vector<Variable>* hidden_states) const;
 
  private:
   nn::Module list_;  // "layer"
@@ -92,7 +93,8 @@ enum class Pooling { with_pooler, without_pooler };
 class Bert : public nn::Module {
  public:
   Bert(const nn::Scope& scope, const Config& config, Pooling pooling = Pooling::with_pooler);
-  Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness, std::vector<Variable>* hidden_states = nullptr) const;
+  Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness,
+                      std::vector<Variable>* hidden_states = nullptr) const;
 
   Embeddings embeddings;
   Encoder encoder;

@@ -1,11 +1,9 @@
 #include "bert/model/config.h"
 
 #include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <functional>
-#include <map>
-#include <sstream>
+#include <utility>
+
+#include "bert/formats/files.h"
 
 namespace bertrand::bert {
 namespace {
@@ -16,7 +14,16 @@ struct Preset {
   std::string_view name;
   Dim layers, hidden;
 };
-constexpr Preset kPresets[] = {{"tiny", 2, 128}, {"mini", 4, 256}, {"small", 4, 512}, {"medium", 8, 512}, {"base", 12, 768}, {"large", 24, 1024}};
+constexpr Preset kPresets[] = {{"tiny", 2, 128},   {"mini", 4, 256},  {"small", 4, 512},
+                               {"medium", 8, 512}, {"base", 12, 768}, {"large", 24, 1024}};
+
+/// A value as it stands in the file, cut where it is long.
+std::string shown(const Json& json) {
+  constexpr std::size_t kMost = 40;
+  std::string text = json.dump(-1, ' ', true);
+  if (text.size() > kMost) text = text.substr(0, kMost) + "…";
+  return text;
+}
 
 /// Reads typed values of one file and says what was wrong with them.
 class Reader {
@@ -27,20 +34,20 @@ class Reader {
     const Json* j = find(key);
     if (!j) return;
     if (!j->is_number_integer() || j->get<Dim>() < least || j->get<Dim>() > most)
-      fail(Failure::model, "{}: {}: expected an integer in [{}, {}], got {}", file_, key, least, most, j->dump());
+      fail(Failure::model, "{}: {}: expected an integer in [{}, {}], got {}", file_, key, least, most, shown(*j));
     value = j->get<Dim>();
   }
   void real(const char* key, double& value, double least, double most) {
     const Json* j = find(key);
     if (!j || j->is_null()) return;
     if (!j->is_number() || !(j->get<double>() >= least && j->get<double>() <= most))
-      fail(Failure::model, "{}: {}: expected a number in [{}, {}], got {}", file_, key, least, most, j->dump());
+      fail(Failure::model, "{}: {}: expected a number in [{}, {}], got {}", file_, key, least, most, shown(*j));
     value = j->get<double>();
   }
   void text(const char* key, std::string& value) {
     const Json* j = find(key);
     if (!j || j->is_null()) return;
-    if (!j->is_string()) fail(Failure::model, "{}: {}: expected a string, got {}", file_, key, j->dump());
+    if (!j->is_string()) fail(Failure::model, "{}: {}: expected a string, got {}", file_, key, shown(*j));
     value = j->get<std::string>();
   }
   const Json* find(const char* key) {
@@ -65,9 +72,12 @@ HiddenActivation activation_of(const std::string& file, const std::string& name)
 }
 const char* name_of_activation(HiddenActivation activation) {
   switch (activation) {
-    case HiddenActivation::gelu: return "gelu";
-    case HiddenActivation::gelu_new: return "gelu_new";
-    case HiddenActivation::relu: break;
+    case HiddenActivation::gelu:
+      return "gelu";
+    case HiddenActivation::gelu_new:
+      return "gelu_new";
+    case HiddenActivation::relu:
+      break;
   }
   return "relu";
 }
@@ -77,28 +87,68 @@ std::vector<std::string> labels_of(Reader& reader) {
   const Json* map = reader.find("id2label");
   reader.find("label2id");
   if (!map || map->is_null()) return {};
-  if (!map->is_object()) fail(Failure::model, "{}: id2label: expected an object, got {}", reader.file(), map->dump());
+  if (!map->is_object()) fail(Failure::model, "{}: id2label: expected an object, got {}", reader.file(), shown(*map));
   std::vector<std::string> labels;
   for (std::size_t i = 0; i < map->size(); ++i) {
     const auto it = map->find(std::to_string(i));
     if (it == map->end() || !it->is_string())
-      fail(Failure::model, "{}: id2label: expected a name for each of \"0\" to \"{}\", got none for \"{}\"", reader.file(), map->size() - 1, i);
+      fail(Failure::model, "{}: id2label: expected a name for each of \"0\" to \"{}\", got none for \"{}\"",
+           reader.file(), map->size() - 1, i);
     labels.push_back(it->get<std::string>());
   }
   return labels;
 }
 
+/// Older files give only the number of labels.
+std::vector<std::string> numbered_labels(Reader& reader) {
+  Dim count = 0;
+  if (const Json* j = reader.find("num_labels"); j && !j->is_null()) reader.whole("num_labels", count, 0, 1 << 20);
+  std::vector<std::string> labels;
+  for (Dim i = 0; i < count; ++i) labels.push_back(fmt::format("LABEL_{}", i));
+  return labels;
+}
+
+/// Refuses models that are computed in another way than this one.
+void check_kind(const Json& json, const std::string& file) {
+  const std::pair<const char*, Json> kKinds[] = {{"model_type", "bert"},
+                                                 {"position_embedding_type", "absolute"},
+                                                 {"is_decoder", false},
+                                                 {"add_cross_attention", false}};
+  for (const auto& [key, expected] : kKinds)
+    if (const auto it = json.find(key); it != json.end() && !it->is_null() && *it != expected)
+      fail(Failure::model, "{}: {}: expected {}, got {}", file, key, expected.dump(), shown(*it));
+}
+
 void check_shape(const Config& c, const std::string& file) {
   if (c.hidden_size % c.num_attention_heads != 0)
-    fail(Failure::model, "{}: hidden_size: expected a multiple of num_attention_heads ({}), got {}", file, c.num_attention_heads, c.hidden_size);
+    fail(Failure::model, "{}: hidden_size: expected a multiple of num_attention_heads ({}), got {}", file,
+         c.num_attention_heads, c.hidden_size);
 }
 
 /// Keys that other programs write into a configuration and a user may carry over without harm.
 bool is_known_elsewhere(const std::string& key) {
-  static const char* const kKnown[] = {"model_type", "pad_token_id", "position_embedding_type", "use_cache", "transformers_version", "torch_dtype",
-                                       "dtype", "gradient_checkpointing", "directionality", "tie_word_embeddings", "is_decoder",
-                                       "add_cross_attention", "bos_token_id", "eos_token_id", "num_labels"};
-  return key.starts_with("pooler_") || key.starts_with("_") || std::find(std::begin(kKnown), std::end(kKnown), key) != std::end(kKnown);
+  static const char* const kKnown[] = {"model_type",
+                                       "pad_token_id",
+                                       "position_embedding_type",
+                                       "use_cache",
+                                       "transformers_version",
+                                       "torch_dtype",
+                                       "dtype",
+                                       "gradient_checkpointing",
+                                       "directionality",
+                                       "tie_word_embeddings",
+                                       "is_decoder",
+                                       "add_cross_attention",
+                                       "bos_token_id",
+                                       "eos_token_id"};
+  return key.starts_with("pooler_") || key.starts_with("_") ||
+         std::find(std::begin(kKnown), std::end(kKnown), key) != std::end(kKnown);
+}
+
+/// Keys about the weights that were read, which the weights written need not share: their type, and a decoder apart
+/// from the word embeddings.
+bool is_of_the_weights(const std::string& key) {
+  return key == "dtype" || key == "torch_dtype" || key == "tie_word_embeddings";
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -113,9 +163,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 void refuse_unknown(const Reader& reader, const std::string& key) {
-  const auto nearest = std::min_element(reader.used().begin(), reader.used().end(),
-                                        [&](const auto& a, const auto& b) { return edit_distance(a, key) < edit_distance(b, key); });
-  fail(Failure::usage, "{}: unknown key \"{}\"; did you mean \"{}\"?", reader.file(), key, *nearest);
+  const auto nearest = std::min_element(reader.used().begin(), reader.used().end(), [&](const auto& a, const auto& b) {
+    return edit_distance(a, key) < edit_distance(b, key);
+  });
+  fail(Failure::usage, "{}: unknown key {}; did you mean \"{}\"?", reader.file(), Json(key).dump(), *nearest);
 }
 
 }  // namespace
@@ -138,11 +189,9 @@ Config Config::preset(std::string_view name) {
 }
 
 Config Config::read(const std::filesystem::path& file, UnknownKeys unknown) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) fail(Failure::model, "{}: expected a model configuration, got no readable file", file.string());
-  std::ostringstream text;
-  text << in.rdbuf();
-  return parse(text.str(), file.string(), unknown);
+  if (!std::filesystem::is_regular_file(file))
+    fail(Failure::model, "{}: expected a model configuration, got no file", file.string());
+  return parse(formats::read_file(file), file.string(), unknown);
 }
 
 Config Config::parse(std::string_view text, const std::string& file, UnknownKeys unknown) {
@@ -150,10 +199,14 @@ Config Config::parse(std::string_view text, const std::string& file, UnknownKeys
   try {
     json = Json::parse(text);
   } catch (const Json::parse_error& e) {
-    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(e.byte, text.size())), '\n');
-    fail(Failure::model, "{}:{}: expected JSON, got a syntax error at byte {}", file, line, e.byte);
+    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(e.byte, text.size()));
+    fail(Failure::model, "{}:{}: expected JSON, got a syntax error at byte {}", file,
+         1 + std::count(text.begin(), end, '\n'), e.byte);
+  } catch (const Json::exception&) {
+    fail(Failure::model, "{}: expected JSON, got a number that no double can hold", file);
   }
-  if (!json.is_object()) fail(Failure::model, "{}: expected a JSON object", file);
+  if (!json.is_object()) fail(Failure::model, "{}: expected a JSON object, got {}", file, shown(json));
+  check_kind(json, file);
 
   constexpr Dim kMost = 1 << 24;
   Config c;
@@ -176,6 +229,7 @@ Config Config::parse(std::string_view text, const std::string& file, UnknownKeys
   c.hidden_act = activation_of(file, activation);
   r.text("problem_type", c.problem_type);
   c.labels = labels_of(r);
+  if (std::vector<std::string> numbered = numbered_labels(r); c.labels.empty()) c.labels = std::move(numbered);
   if (const Json* names = r.find("architectures"); names && names->is_array())
     for (const Json& name : *names)
       if (name.is_string()) c.architectures.push_back(name.get<std::string>());
@@ -213,7 +267,8 @@ std::string Config::text() const {
     }
   }
   if (!problem_type.empty()) j["problem_type"] = problem_type;
-  for (const auto& [key, value] : others.items()) j[key] = value;
+  for (const auto& [key, value] : others.items())
+    if (!is_of_the_weights(key)) j[key] = value;
   return j.dump(2) + "\n";
 }
 

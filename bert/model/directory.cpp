@@ -1,8 +1,10 @@
 #include "bert/model/directory.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "bert/formats/safetensors.h"
 
@@ -22,47 +24,135 @@ Json read_json(const fs::path& file) {
   }
 }
 
-/// The files that hold the weights: one, or the shards that an index names.
-std::vector<fs::path> weight_files(const fs::path& directory) {
-  if (fs::is_regular_file(directory)) return {directory};
-  if (!fs::is_directory(directory)) fail(Failure::model, "{}: expected a model directory, got nothing there", directory.string());
-  if (fs::exists(directory / "model.safetensors")) return {directory / "model.safetensors"};
-  if (const fs::path index = directory / "model.safetensors.index.json"; fs::exists(index)) {
-    const Json json = read_json(index);
-    if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object()) fail(Failure::model, "{}: weight_map: expected an object", index.string());
-    std::set<std::string> names;
-    for (const Json& name : json["weight_map"]) {
-      if (!name.is_string() || fs::path(name.get<std::string>()).filename() != name.get<std::string>())
-        fail(Failure::model, "{}: weight_map: expected names of files in this directory, got {}", index.string(), name.dump());
-      names.insert(name.get<std::string>());
-    }
-    std::vector<fs::path> files;
-    for (const std::string& name : names) files.push_back(directory / name);
-    return files;
+/// The shards that an index names, each a file of its own directory.
+std::vector<fs::path> shards(const fs::path& index) {
+  const Json json = read_json(index);
+  const auto map = json.is_object() ? json.find("weight_map") : json.end();
+  if (map == json.end() || !map->is_object())
+    fail(Failure::model, "{}: weight_map: expected an object", index.string());
+  std::set<std::string> names;
+  for (const Json& value : *map) {
+    const std::string name = value.is_string() ? value.get<std::string>() : "";
+    if (!name.ends_with(".safetensors") || fs::path(name).filename() != name)
+      fail(Failure::model, "{}: weight_map: expected names of .safetensors files in this directory, got {}",
+           index.string(), value.dump());
+    names.insert(name);
   }
+  std::vector<fs::path> files;
+  for (const std::string& name : names) {
+    files.push_back(index.parent_path() / name);
+    if (!fs::is_regular_file(files.back()))
+      fail(Failure::model, "{}: weight_map: expected {} beside it, got no such file", index.string(), name);
+  }
+  return files;
+}
+
+void refuse_pickle(const fs::path& file) {
+  static const std::set<std::string> kPickles = {".bin", ".pt", ".pth", ".pkl", ".ckpt"};
+  if (kPickles.contains(file.extension().string()))
+    fail(Failure::model, "{}: pickled weights can run code and are not read; hint: save the model as model.safetensors",
+         file.string());
+}
+
+[[noreturn]] void refuse_without_safetensors(const fs::path& directory) {
   for (const auto& entry : fs::directory_iterator(directory)) {
-    const std::string extension = entry.path().extension().string();
-    if (extension == ".bin" || extension == ".pt" || extension == ".pth" || extension == ".pkl" || extension == ".ckpt")
-      fail(Failure::model, "{}: pickled weights can run code and are not read; hint: save the model as model.safetensors", entry.path().string());
+    refuse_pickle(entry.path());
+    if (entry.path().string().ends_with(".ckpt.index"))
+      fail(Failure::model, "{}: TensorFlow checkpoints are not read; hint: save the model as model.safetensors",
+           entry.path().string());
   }
   fail(Failure::model, "{}: expected model.safetensors, got none", directory.string());
 }
 
-/// The name that a parameter has here, for a name found in a file.
+/// The files that hold the weights: one, or the shards that an index names.
+std::vector<fs::path> weight_files(const fs::path& directory) {
+  if (fs::is_regular_file(directory)) {
+    refuse_pickle(directory);
+    return {directory};
+  }
+  if (!fs::is_directory(directory))
+    fail(Failure::model, "{}: expected a model directory, got nothing there", directory.string());
+  if (fs::exists(directory / "model.safetensors")) return {directory / "model.safetensors"};
+  if (const fs::path index = directory / "model.safetensors.index.json"; fs::exists(index)) return shards(index);
+  refuse_without_safetensors(directory);
+}
+
+/// The name that a parameter has here, for a name found in a file: old TensorFlow names of LayerNorm, NVIDIA's of dense
+/// layers, and the encoder alone, which has no "bert." before it.
 std::string canonical(std::string name) {
-  const auto replace_end = [&](std::string_view from, std::string_view to) {
-    if (name.ends_with(from)) name.replace(name.size() - from.size(), from.size(), to);
+  const auto replace = [&](std::string_view from, std::string_view to) {
+    if (const auto at = name.rfind(from); at != std::string::npos) name.replace(at, from.size(), to);
   };
-  replace_end("LayerNorm.gamma", "LayerNorm.weight");
-  replace_end("LayerNorm.beta", "LayerNorm.bias");
-  if (name == "cls.predictions.decoder.bias") return "cls.predictions.bias";
+  replace("LayerNorm.gamma", "LayerNorm.weight");
+  replace("LayerNorm.beta", "LayerNorm.bias");
+  replace(".dense_act.", ".dense.");
   for (const char* part : {"embeddings.", "encoder.", "pooler."})
     if (name.starts_with(part)) return "bert." + name;
   return name;
 }
 
-/// Tensors that are copies or no parameters at all.
-bool is_redundant(const std::string& name) { return name == "cls.predictions.decoder.weight" || name.ends_with("embeddings.position_ids"); }
+constexpr const char* kWordEmbeddings = "bert.embeddings.word_embeddings.weight";
+constexpr const char* kDecoder = "cls.predictions.decoder.weight";
+/// The second name that a file may give to a parameter, alone or beside the first.
+constexpr std::pair<const char*, const char*> kAliases[] = {{kDecoder, kWordEmbeddings},
+                                                            {"cls.predictions.decoder.bias", "cls.predictions.bias"}};
+
+/// The tensors of all files of a directory by the names that they have here.
+class Weights {
+ public:
+  struct Found {
+    const SafetensorsFile* file;
+    const SafetensorsEntry* entry;
+    std::string place() const { return fmt::format("{}: tensor \"{}\"", file->path().string(), entry->name); }
+  };
+
+  explicit Weights(const fs::path& directory) {
+    for (const fs::path& path : weight_files(directory)) {
+      files_.push_back(std::make_unique<SafetensorsFile>(path));
+      for (const SafetensorsEntry& entry : files_.back()->entries()) insert({files_.back().get(), &entry});
+    }
+    for (const auto& [alias, name] : kAliases)
+      if (const Found* found = find(alias); found && !find(name)) by_name_.emplace(name, *found);
+  }
+
+  const Found* find(const std::string& name) const {
+    const auto it = by_name_.find(name);
+    return it == by_name_.end() ? nullptr : &it->second;
+  }
+  const std::map<std::string, Found>& by_name() const { return by_name_; }
+
+ private:
+  void insert(const Found& found) {
+    const auto [it, is_new] = by_name_.emplace(canonical(found.entry->name), found);
+    if (!is_new)
+      fail(Failure::model, "{}: expected one of this meaning, got also \"{}\"", found.place(), it->second.entry->name);
+  }
+
+  std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::map<std::string, Found> by_name_;
+};
+
+/// The decoder of the masked language model is the word embeddings themselves; one with weights of its own is another
+/// model.
+void check_tied(const Weights& weights) {
+  const Weights::Found *decoder = weights.find(kDecoder), *words = weights.find(kWordEmbeddings);
+  if (decoder && decoder->entry->dtype == words->entry->dtype &&
+      !std::ranges::equal(decoder->entry->bytes, words->entry->bytes))
+    fail(Failure::model, "{}: expected the numbers of {} (tied), got others", decoder->place(), words->entry->name);
+}
+
+/// A layer beyond the last of config.json would otherwise be left out in silence.
+void check_no_further_layers(const Weights& weights, const nn::ParameterSet& parameters) {
+  for (const auto& [name, found] : weights.by_name())
+    if (name.starts_with("bert.encoder.layer.") && !parameters.find(name))
+      fail(Failure::model,
+           "{}: expected the encoder of config.json, which has no such parameter; hint: num_hidden_layers?",
+           found.place());
+}
+
+bool is_alias(const std::string& name) {
+  return std::any_of(std::begin(kAliases), std::end(kAliases), [&](const auto& alias) { return name == alias.first; });
+}
 
 std::string joined(const std::vector<std::string>& names, std::size_t most = 6) {
   std::string text;
@@ -73,7 +163,8 @@ std::string joined(const std::vector<std::string>& names, std::size_t most = 6) 
 }  // namespace
 
 std::string LoadReport::text() const {
-  std::string text = fmt::format("weights: {} loaded, {} missing, {} unused, {} mis-shaped", loaded.size(), missing.size(), unused.size(), mis_shaped.size());
+  std::string text = fmt::format("weights: {} loaded, {} missing, {} unused, {} mis-shaped", loaded.size(),
+                                 missing.size(), unused.size(), mis_shaped.size());
   if (!missing.empty()) text += "\n  missing, initialised from the seed: " + joined(missing);
   if (!unused.empty()) text += "\n  unused: " + joined(unused);
   if (!mis_shaped.empty()) text += "\n  mis-shaped: " + joined(mis_shaped);
@@ -82,36 +173,46 @@ std::string LoadReport::text() const {
 
 LoadReport load_weights(const fs::path& directory, nn::ParameterSet& parameters,
                         const std::function<bool(const std::string&)>& may_be_mis_shaped) {
+  const Weights weights(directory);
   LoadReport report;
   std::vector<std::string> refused;
-  std::set<std::string> loaded;
-  for (const fs::path& path : weight_files(directory)) {
-    const SafetensorsFile file(path);
-    for (const SafetensorsEntry& entry : file.entries()) {
-      const std::string name = canonical(entry.name);
-      const auto* segment = parameters.find(name);
-      if (!segment) {
-        if (!is_redundant(entry.name)) report.unused.push_back(entry.name);
-      } else if (!std::ranges::equal(segment->shape.dims(), entry.dims)) {
-        report.mis_shaped.push_back(fmt::format("{}: expected {} (config.json), got [{}]", entry.name, segment->shape, fmt::join(entry.dims, ", ")));
-        if (!may_be_mis_shaped || !may_be_mis_shaped(name)) refused.push_back(report.mis_shaped.back());
-      } else if (loaded.insert(name).second) {
-        formats::load_entry(entry, path, parameters.value(*segment));
-      }
-    }
+  for (const auto& segment : parameters.segments()) {
+    const Weights::Found* found = weights.find(segment.name);
+    const bool fits = found && std::ranges::equal(segment.shape.dims(), found->entry->dims);
+    (fits ? report.loaded : report.missing).push_back(segment.name);
+    if (!found || fits) continue;
+    report.mis_shaped.push_back(fmt::format("{}: expected {} (config.json), got [{}]", found->entry->name,
+                                            segment.shape, fmt::join(found->entry->dims, ", ")));
+    if (!may_be_mis_shaped || !may_be_mis_shaped(segment.name)) refused.push_back(report.mis_shaped.back());
   }
-  for (const auto& segment : parameters.segments()) (loaded.contains(segment.name) ? report.loaded : report.missing).push_back(segment.name);
   if (!refused.empty())
-    fail(Failure::model, "{}: {} tensor{} of another shape than the model's: {}; hint: config.json, vocabulary and weights must be of one model", directory.string(),
-         refused.size(), refused.size() == 1 ? "" : "s", joined(refused, 3));
+    fail(Failure::model,
+         "{}: {} tensor{} of another shape than the model's: {}; hint: config.json, vocabulary and weights must be of "
+         "one model",
+         directory.string(), refused.size(), refused.size() == 1 ? "" : "s", joined(refused, 3));
+  check_no_further_layers(weights, parameters);
+  if (parameters.find("cls.predictions.bias")) check_tied(weights);
+
+  for (const std::string& name : report.loaded) {
+    const Weights::Found& found = *weights.find(name);
+    formats::load_entry(*found.entry, found.file->path(), parameters.value(*parameters.find(name)));
+  }
+  for (const auto& [name, found] : weights.by_name())
+    if (!parameters.find(name) && !is_alias(name) && !name.ends_with("embeddings.position_ids"))
+      report.unused.push_back(found.entry->name);
   return report;
 }
 
-void require(const LoadReport& report, const fs::path& directory, const std::function<bool(const std::string&)>& may_be_missing) {
+void require(const LoadReport& report, const fs::path& directory,
+             const std::function<bool(const std::string&)>& may_be_missing) {
   std::vector<std::string> lacking;
   for (const std::string& name : report.missing)
     if (!may_be_missing(name)) lacking.push_back(name);
-  if (!lacking.empty()) fail(Failure::model, "{}: weights: {} expected tensors are not there: {}; hint: is it a BERT?", directory.string(), lacking.size(), joined(lacking, 4));
+  if (!lacking.empty())
+    fail(Failure::model,
+         "{}: weights: expected every tensor of the model, got none for {}: {}; hint: are config.json and the weights "
+         "of one BERT?",
+         directory.string(), lacking.size(), joined(lacking, 4));
 }
 
 TokenizerFacts read_tokenizer_facts(const fs::path& directory) {
@@ -119,12 +220,15 @@ TokenizerFacts read_tokenizer_facts(const fs::path& directory) {
   if (!fs::exists(file)) return {};
   const Json json = read_json(file);
   if (!json.is_object() || !json.contains("do_lower_case")) return {};
-  if (!json["do_lower_case"].is_boolean()) fail(Failure::model, "{}: do_lower_case: expected true or false, got {}", file.string(), json["do_lower_case"].dump());
+  if (!json["do_lower_case"].is_boolean())
+    fail(Failure::model, "{}: do_lower_case: expected true or false, got {}", file.string(),
+         json["do_lower_case"].dump());
   return {.lower_case = json["do_lower_case"].get<bool>(), .known = true};
 }
 
-std::map<std::string, std::uint32_t> write_directory(formats::Files& files, const fs::path& directory, const DirectoryFiles& contents,
-                                                      const nn::ParameterSet& parameters) {
+std::map<std::string, std::uint32_t> write_directory(formats::Files& files, const fs::path& directory,
+                                                     const DirectoryFiles& contents,
+                                                     const nn::ParameterSet& parameters) {
   const auto write_text = [&](const char* name, const std::string& text) {
     formats::FileWriter file(files, directory / name);
     file.write(text);

@@ -12,8 +12,8 @@
 
 namespace bertrand::bert {
 
-/// What came of loading: every parameter is in `loaded` or `missing`; every tensor of the file that nobody asked for is in
-/// `unused`.
+/// What came of loading: every parameter is in `loaded` or `missing`; every tensor of the file that nobody asked for is
+/// in `unused`.
 struct LoadReport {
   std::vector<std::string> loaded, missing, unused;
   std::vector<std::string> mis_shaped;  ///< "name: expected [..], got [..]"
@@ -21,17 +21,19 @@ struct LoadReport {
   std::string text() const;
 };
 
-/// Copies the weights of a model directory (or of one .safetensors file) into the parameters that bear their names.
-/// Understands files without the "bert." prefix or with one too many, gamma and beta for weight and bias of LayerNorm,
-/// the decoder's aliases, and every floating type. Parameters that the file lacks keep their initial values and are
-/// reported; whether that is acceptable is the caller's decision. Throws Error(Failure::model): no weights, pickled ones
-/// (refused by name), or tensors of another shape, all of which are named.
-/// A parameter of another shape that `may_be_mis_shaped` accepts (a head for other labels) counts as one that the file lacks.
+/// Copies the weights of a model directory (or of one .safetensors file) into the parameters that bear their names,
+/// converting every floating type. Understands shards, files without "bert." before the encoder, gamma and beta for
+/// LayerNorm's weight and bias, dense_act, and the decoder's aliases. Parameters that the file lacks keep their values
+/// and are reported; whether that is acceptable is the caller's decision. One of another shape that `may_be_mis_shaped`
+/// accepts (a head for other labels) counts as one that the file lacks.
+/// Throws Error(Failure::model), before any value changes: no weights, or pickled or TensorFlow's (refused by name);
+/// tensors of another shape, which are named; more layers than config.json says; a decoder that is not tied.
 LoadReport load_weights(const std::filesystem::path& directory, nn::ParameterSet& parameters,
                         const std::function<bool(const std::string&)>& may_be_mis_shaped = {});
 
 /// Throws Error(Failure::model) if a parameter is missing whose name `may_be_missing` does not accept.
-void require(const LoadReport& report, const std::filesystem::path& directory, const std::function<bool(const std::string&)>& may_be_missing);
+void require(const LoadReport& report, const std::filesystem::path& directory,
+             const std::function<bool(const std::string&)>& may_be_missing);
 
 /// What else a directory says about the text it was trained on.
 struct TokenizerFacts {
@@ -47,7 +49,8 @@ struct DirectoryFiles {
   bool lower_case = true;
 };
 /// Writes the four files, each durable, into a directory that exists. Returns the CRC-32C of each tensor.
-std::map<std::string, std::uint32_t> write_directory(formats::Files& files, const std::filesystem::path& directory, const DirectoryFiles& contents,
-                                                      const nn::ParameterSet& parameters);
+std::map<std::string, std::uint32_t> write_directory(formats::Files& files, const std::filesystem::path& directory,
+                                                     const DirectoryFiles& contents,
+                                                     const nn::ParameterSet& parameters);
 
 }  // namespace bertrand::bert

@@ -4,7 +4,8 @@ namespace bertrand::bert {
 namespace {
 
 nn::Linear::Sizes dense_sizes(Dim out_features, const Config& config) {
-  return {.in_features = config.hidden_size, .out_features = out_features, .initializer_range = config.initializer_range};
+  return {
+      .in_features = config.hidden_size, .out_features = out_features, .initializer_range = config.initializer_range};
 }
 
 }  // namespace
@@ -27,8 +28,8 @@ ForPretraining::ForPretraining(const Config& config)
       predictions({&cls_, "predictions"}, config),
       seq_relationship({&cls_, "seq_relationship"}, dense_sizes(2, config)) {}
 
-ForPretraining::Result ForPretraining::operator()(const PackedBatch& batch, const Targets& targets, const nn::Randomness& randomness,
-                                                  Keep keep) const {
+ForPretraining::Result ForPretraining::operator()(const PackedBatch& batch, const Targets& targets,
+                                                  const nn::Randomness& randomness, Keep keep) const {
   const Variable x = bert(batch, randomness);
   const Variable pooled = (*bert.pooler)(x, batch);
   Variable masked = predictions(gather_rows(x, targets.masked_rows), bert.embeddings.word_embeddings.weight);
@@ -44,7 +45,9 @@ ForPretraining::Result ForPretraining::operator()(const PackedBatch& batch, cons
 }
 
 ForSequenceClassification::ForSequenceClassification(const Config& config, Dim outputs)
-    : bert(in("bert"), config), classifier(in("classifier"), dense_sizes(outputs, config)), dropout_(config.head_dropout()) {}
+    : bert(in("bert"), config),
+      classifier(in("classifier"), dense_sizes(outputs, config)),
+      dropout_(config.head_dropout()) {}
 
 Variable ForSequenceClassification::operator()(const PackedBatch& batch, const nn::Randomness& randomness) const {
   const Variable pooled = (*bert.pooler)(bert(batch, randomness), batch);
@@ -52,7 +55,9 @@ Variable ForSequenceClassification::operator()(const PackedBatch& batch, const n
 }
 
 ForTokenClassification::ForTokenClassification(const Config& config, Dim labels)
-    : bert(in("bert"), config, Pooling::without_pooler), classifier(in("classifier"), dense_sizes(labels, config)), dropout_(config.head_dropout()) {}
+    : bert(in("bert"), config, Pooling::without_pooler),
+      classifier(in("classifier"), dense_sizes(labels, config)),
+      dropout_(config.head_dropout()) {}
 
 Variable ForTokenClassification::operator()(const PackedBatch& batch, const nn::Randomness& randomness) const {
   return classifier(dropout(bert(batch, randomness), randomness.dropout(dropout_, classifier.site())));

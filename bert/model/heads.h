@@ -28,19 +28,20 @@ class PredictionHead : public nn::Module {
 class ForPretraining : public nn::Module {
  public:
   struct Targets {
-    Tensor masked_rows;     // i32 [masked]: rows of the packed batch
-    Tensor masked_labels;   // i32 [masked]
-    Tensor next_sentence;   // i32 [sequences]: 0 the real next, 1 a random one
+    Tensor masked_rows;                           // i32 [masked]: rows of the packed batch
+    Tensor masked_labels;                         // i32 [masked]
+    Tensor next_sentence;                         // i32 [sequences]: 0 the real next, 1 a random one
     double masked_count = 1, sequence_count = 1;  // of the whole step
   };
   struct Result {
-    Variable masked_lm_loss, next_sentence_loss;           // [1] each
-    Variable masked_lm_logits, next_sentence_logits;       // [masked, vocab], [sequences, 2]; empty unless asked for
-    Variable pooled;                                       // [sequences, hidden]; empty unless asked for
+    Variable masked_lm_loss, next_sentence_loss;      // [1] each
+    Variable masked_lm_logits, next_sentence_logits;  // [masked, vocab], [sequences, 2]; empty unless asked for
+    Variable pooled;                                  // [sequences, hidden]; empty unless asked for
   };
   enum class Keep { losses, logits };  // logits cost memory until they are dropped
   explicit ForPretraining(const Config& config);
-  Result operator()(const PackedBatch& batch, const Targets& targets, const nn::Randomness& randomness, Keep keep) const;
+  Result operator()(const PackedBatch& batch, const Targets& targets, const nn::Randomness& randomness,
+                    Keep keep) const;
 
   Bert bert;
 

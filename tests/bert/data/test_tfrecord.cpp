@@ -1,0 +1,180 @@
+#include "bert/data/tfrecord.h"
+
+#include <doctest/doctest.h>
+#include <zlib.h>
+
+#include "bert/formats/crc32c.h"
+#include "support/faulty_files.h"
+#include "support/program.h"
+#include "tensor/error.h"
+
+using namespace bertrand::data;
+using bertrand::Error;
+using bertrand::Failure;
+using support::read_text;
+using support::write_text;
+using Strings = std::vector<std::string>;
+namespace fs = std::filesystem;
+
+namespace {
+
+const Strings kRecords = {"first", "", std::string(100, 'x'), "last"};
+
+std::string framed(const Strings& records) {
+  std::string bytes;
+  for (const std::string& record : records) append_record(bytes, record);
+  return bytes;
+}
+
+Strings read_all(const fs::path& file, OnCorrupt on_corrupt = OnCorrupt::stop) {
+  RecordReader reader(file, on_corrupt);
+  Strings records;
+  for (std::string record; reader.next(record);) records.push_back(record);
+  return records;
+}
+
+void write_gzip(const fs::path& file, const std::string& bytes) {
+  gzFile out = gzopen(file.c_str(), "wb");
+  gzwrite(out, bytes.data(), static_cast<unsigned>(bytes.size()));
+  gzclose(out);
+}
+
+/// The error of reading a file, which begins with its name and an offset; "" if there is none.
+std::string error_of(const fs::path& file) {
+  try {
+    read_all(file);
+  } catch (const Error& error) {
+    CHECK(error.failure() == Failure::input);
+    const std::string message = error.what();
+    CHECK(message.starts_with(file.string() + "@"));
+    CHECK(message.find('\n') == std::string::npos);
+    return message;
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("records come back as they were, plain and compressed") {
+  const support::TemporaryDirectory directory;
+  RecordWriter writer(bertrand::formats::Files::system(), directory / "r");
+  for (const std::string& record : kRecords) writer.write(record);
+  CHECK_FALSE(fs::exists(directory / "r"));
+  writer.publish();
+  CHECK(read_text(directory / "r") == framed(kRecords));
+  CHECK(read_all(directory / "r") == kRecords);
+  write_gzip(directory / "r.gz", framed(kRecords));
+  CHECK(read_all(directory / "r.gz") == kRecords);
+  write_text(directory / "empty", "");
+  CHECK(read_all(directory / "empty").empty());
+}
+
+TEST_CASE("a record whose length looks like gzip is none") {
+  const support::TemporaryDirectory directory;
+  const Strings records = {std::string(0x8B1F, 'y')};
+  write_text(directory / "r", framed(records));
+  CHECK(read_all(directory / "r") == records);
+}
+
+TEST_CASE("a record with any bit flipped names its file and offset") {
+  const support::TemporaryDirectory directory;
+  const fs::path file = directory / "r";
+  const std::string good = framed(kRecords);
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ (1 << (i % 8)));
+    write_text(file, bad);
+    const std::string error = error_of(file);
+    std::size_t offset = 0;  // of the record that holds byte i
+    for (const std::string& record : kRecords) {
+      if (i < offset + record.size() + 16) break;
+      offset += record.size() + 16;
+    }
+    REQUIRE(error.starts_with(file.string() + "@" + std::to_string(offset) + ": record "));
+    CHECK(error.find("crc: expected 0x") != std::string::npos);
+  }
+}
+
+TEST_CASE("a file cut at any length gives whole records and then names the place of the cut") {
+  const support::TemporaryDirectory directory;
+  const fs::path file = directory / "r";
+  const std::string good = framed(kRecords);
+  std::size_t at_record_ends = 0;
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    write_text(file, good.substr(0, size));
+    const std::string error = error_of(file);
+    at_record_ends += error.empty();
+    if (!error.empty()) CHECK(error.find("to the end of the file") != std::string::npos);
+  }
+  CHECK(at_record_ends == kRecords.size());
+}
+
+TEST_CASE("a compressed file that is damaged or cut is an error, never a crash") {
+  const support::TemporaryDirectory directory;
+  const fs::path file = directory / "r";
+  write_gzip(file, framed(kRecords));
+  const std::string good = read_text(file);
+  for (std::size_t size = 20; size + 1 < good.size(); ++size) {
+    write_text(file, good.substr(0, size));
+    CHECK_FALSE(error_of(file).empty());
+  }
+  for (std::size_t i = 10; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ 0x10);
+    write_text(file, bad);
+    error_of(file);
+  }
+}
+
+TEST_CASE("a length that claims more than the file has takes no memory for it") {
+  const support::TemporaryDirectory directory;
+  const std::uint64_t claim = std::uint64_t{1} << 50;
+  std::string bytes(reinterpret_cast<const char*>(&claim), 8);
+  const std::uint32_t crc = bertrand::formats::masked(bertrand::formats::crc32c(bytes));
+  bytes.append(reinterpret_cast<const char*>(&crc), 4).append("few bytes");
+  write_text(directory / "r", bytes);
+  CHECK(error_of(directory / "r").find("expected 1125899906842624 bytes, got 9 to the end of the file") !=
+        std::string::npos);
+}
+
+TEST_CASE("with skip a bad record is left out, and the rest of the file where a length is bad") {
+  const support::TemporaryDirectory directory;
+  const fs::path file = directory / "r";
+  std::string bad = framed(kRecords);
+  bad[14] ^= 1;  // in "first"
+  write_text(file, bad);
+  RecordReader reader(file, OnCorrupt::skip);
+  std::string record;
+  CHECK(reader.next(record));
+  CHECK(record.empty());
+  CHECK(reader.offset() == 21);
+  CHECK(reader.skipped() == 1);
+  CHECK(reader.first_skipped().starts_with(file.string() + "@0: record data crc"));
+  CHECK(read_all(file, OnCorrupt::skip) == Strings(kRecords.begin() + 1, kRecords.end()));
+  bad[21] ^= 1;  // in the length of the second
+  write_text(file, bad);
+  CHECK(read_all(file, OnCorrupt::skip).empty());
+}
+
+TEST_CASE("a file that is not there, or is a directory, is named") {
+  CHECK_THROWS_WITH_AS(RecordReader("/nowhere/r"), "/nowhere/r: open: No such file or directory", Error);
+  CHECK_THROWS_WITH_AS(RecordReader("/tmp"), "/tmp: records: expected a file, got a directory", Error);
+}
+
+TEST_CASE("whatever call fails, no output file and no other file is left") {
+  for (int failing = 1;; ++failing) {
+    const support::TemporaryDirectory directory;
+    support::FailingFiles files(failing, "No space left on device");
+    try {
+      RecordWriter writer(files, directory / "r");
+      writer.write("record");
+      writer.publish();
+      CHECK(files.calls() < failing);  // nothing failed
+      break;
+    } catch (const Error& error) {
+      CHECK(error.failure() == Failure::io);
+      if (fs::exists(directory / "r")) continue;  // after the rename only the directory's fsync can fail
+      CHECK(fs::is_empty((directory / "r").parent_path()));
+    }
+  }
+}

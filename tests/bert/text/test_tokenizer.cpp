@@ -1,0 +1,155 @@
+#include "bert/text/tokenizer.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+using namespace bertrand::text;
+using Ids = std::vector<std::int32_t>;
+using Strings = std::vector<std::string>;
+
+namespace {
+
+const std::string kData = std::string(BERTRAND_SHARED_DIR) + "/data/";
+
+bool have_data() {
+  if (std::filesystem::exists(kData + "vocab")) return true;
+  MESSAGE("SKIPPED: no data in " << kData);
+  return false;
+}
+
+Tokenizer official(const std::string& name, const TokenizerOptions& options) {
+  return Tokenizer(Vocabulary::load(kData + "vocab/" + name + "/vocab.txt"), options);
+}
+
+// The vocabulary of Google's tokenization_test.py.
+Tokenizer toy(const TokenizerOptions& options = {}) {
+  return Tokenizer(Vocabulary::parse("[UNK]\n[CLS]\n[SEP]\nwant\n##want\n##ed\nwa\nun\nrunn\n##ing\n,\n", "toy",
+                                     {.require_specials = false}),
+                   options);
+}
+
+}  // namespace
+
+TEST_CASE("Google's own examples of tokenizing") {
+  CHECK(toy().tokenize("UNwant\u00E9d,running") == Strings{"un", "##want", "##ed", ",", "runn", "##ing"});
+  CHECK(toy().encode("UNwant\u00E9d,running") == Ids{7, 4, 5, 10, 8, 9});
+  CHECK(toy().words(" \tHeLLo!how  \n Are yoU?  ") == Strings{"hello", "!", "how", "are", "you", "?"});
+  CHECK(toy({.lower_case = false}).words(" \tHeLLo!how  \n Are yoU?  ") ==
+        Strings{"HeLLo", "!", "how", "Are", "yoU", "?"});
+  CHECK(toy().words("H\u00E9llo") == Strings{"hello"});
+  CHECK(toy().words("ah\u535A\u63A8zz") == Strings{"ah", "\u535A", "\u63A8", "zz"});
+  CHECK(toy().tokenize("unwantedX running") == Strings{"[UNK]", "runn", "##ing"});
+  CHECK(toy().encode("").empty());
+}
+
+TEST_CASE("characters that are dropped, and white space that only Python knows") {
+  CHECK(toy().words("c\u0085d\u001Ce") == Strings{"cde"});
+  CHECK(toy().words("a \u00ADb\u200Dc") == Strings{"a", "bc"});
+  CHECK(toy().words("a\u2028b\u3000c\u00A0d") == Strings{"a", "b", "c", "d"});
+  CHECK(toy().words("\uFEFFa\uFFFD\r") == Strings{"a"});
+  CHECK(toy().words(std::string_view("a\0b", 3)) == Strings{"ab"});
+  CHECK(toy().words("\u0301\u0302").empty());
+}
+
+TEST_CASE("known strings of the official uncased vocabulary") {
+  if (!have_data()) return;
+  const Tokenizer tokenizer = official("bert-base-uncased", {});
+  const std::vector<std::pair<std::string, Ids>> known = {
+      {"UNwant\u00E9d,running", {18162, 1010, 2770}},
+      {"John Johanson's house", {2198, 13093, 3385, 1005, 1055, 2160}},
+      {"\uFB01ne \u0130stanbul STRASSE\u00DF", {1984, 2638, 9960, 2358, 8180, 3366, 19310}},
+      {"\uD55C\uAD6D\uC5B4 \u65E5\u672C\u8A9E \u3072\u3089\u304C\u306A",
+       {1469, 30006, 30021, 29991, 30014, 30020, 29999, 30008, 1864, 1876, 1950, 1673, 30211, 30177, 30193}},
+      {"$1,234.56 e=mc^2 #tag", {1002, 1015, 1010, 22018, 1012, 5179, 1041, 1027, 11338, 1034, 1016, 1001, 6415}},
+      {"10\u00BD \u00B2", {2184, 13714, 1082}},
+      {std::string(200, 'x') + " " + std::string(201, 'x'), {}},
+  };
+  for (const auto& [text, ids] : known) {
+    if (!ids.empty()) CHECK_MESSAGE(tokenizer.encode(text) == ids, text);
+  }
+  CHECK(tokenizer.encode(std::string(201, 'x')) == Ids{100});
+  CHECK(tokenizer.encode(std::string(200, 'x')).size() > 1);
+}
+
+TEST_CASE("all golden strings have their ids") {
+  if (!have_data()) return;
+  std::map<std::string, Tokenizer> tokenizers;
+  std::ifstream file(kData + "golden_tokenization/cases.jsonl");
+  int cases = 0, with_special_tokens = 0;
+  for (std::string line; std::getline(file, line);) {
+    const nlohmann::json golden = nlohmann::json::parse(line);
+    const bool keep = !golden.at("agrees_with_google_algorithm").get<bool>();
+    const std::string name = golden.at("vocab");
+    const std::string key = name + (golden.at("lower").get<bool>() ? " lower" : "") + (keep ? " keep" : "");
+    if (!tokenizers.contains(key)) {
+      tokenizers.emplace(key, official(name, {.lower_case = golden.at("lower"), .keep_special_tokens = keep}));
+    }
+    Ids expected = golden.at("ids");
+    if (golden.at("special_tokens_added")) {
+      const Vocabulary& vocabulary = tokenizers.at(key).vocabulary();
+      REQUIRE(expected.size() >= 2);
+      CHECK(expected.front() == vocabulary.cls_id());
+      CHECK(expected.back() == vocabulary.sep_id());
+      expected = Ids(expected.begin() + 1, expected.end() - 1);
+    }
+    Ids got = tokenizers.at(key).encode(golden.at("text").get<std::string>());
+    // Where the recorded run cut its input, the beginning is what can be compared.
+    if (golden.contains("truncated_to") && got.size() > expected.size()) got.resize(expected.size());
+    CHECK_MESSAGE(got == expected, line);
+    ++cases;
+    with_special_tokens += keep;
+  }
+  CHECK(cases == 339);
+  CHECK(with_special_tokens == 3);
+}
+
+TEST_CASE("3,000 questions have their words, pieces and ids") {
+  if (!have_data()) return;
+  const Tokenizer tokenizer = official("bert-base-uncased", {});
+  Encoder encoder(tokenizer);
+  std::ifstream file(kData + "golden_tokenization/squad_questions_first3000.jsonl");
+  int questions = 0;
+  for (std::string line; std::getline(file, line); ++questions) {
+    const nlohmann::json golden = nlohmann::json::parse(line);
+    const std::string text = golden.at("text");
+    const auto ids = encoder.encode(text);
+    REQUIRE_MESSAGE(Ids(ids.begin(), ids.end()) == golden.at("ids").get<Ids>(), text);
+    if (questions % 10 != 0) continue;
+    REQUIRE(tokenizer.words(text) == golden.at("basic").get<Strings>());
+    REQUIRE(tokenizer.tokenize(text) == golden.at("wordpiece").get<Strings>());
+  }
+  CHECK(questions == 3000);
+}
+
+TEST_CASE("literal special tokens are kept whole only where asked for") {
+  const Vocabulary vocabulary = Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n[\n]\nmask\n", "v");
+  CHECK(Tokenizer(vocabulary).encode("a[MASK]a") == Ids{5, 6, 8, 7, 5});
+  const Tokenizer keeping(vocabulary, {.keep_special_tokens = true});
+  CHECK(keeping.encode("a[MASK]a [SEP][mask] [[PAD]") == Ids{5, 4, 5, 3, 6, 8, 7, 6, 0});
+  DroppedBytes dropped;
+  CHECK(keeping.encode("[MASK] a\xFF[MASK]\xFF", &dropped) == Ids{4, 5, 4});
+  CHECK(dropped.count == 2);
+  CHECK(dropped.first == 8);
+}
+
+TEST_CASE("an encoder gives the same ids with its cache warm, whatever bytes come") {
+  const Tokenizer tokenizer(Vocabulary::parse(
+      "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nab\n##a\n##b\n##ab\nabcdefgh\nabcdefghi\n##cdefghabcdefgh\n\u00DF\n",
+      "v"));
+  Encoder encoder(tokenizer);
+  std::mt19937 random(1);
+  const std::string alphabet = "aaabbb ,.\xC3\x9F\xCE\xA3\xFF\n";
+  const Strings words = {"abcdefgh", "abcdefghi", "abcdefghabcdefgh", "abcdefghabcdefgha", "\u00C4b", "\u4E2D"};
+  for (int round = 0; round < 2000; ++round) {
+    std::string text;
+    for (std::size_t i = random() % 20; i-- > 0;) {
+      if (random() % 4 == 0) text += words[random() % words.size()];
+      text.push_back(alphabet[random() % alphabet.size()]);
+    }
+    const auto ids = encoder.encode(text);
+    REQUIRE(Ids(ids.begin(), ids.end()) == tokenizer.encode(text));
+  }
+}

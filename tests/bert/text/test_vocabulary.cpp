@@ -1,0 +1,67 @@
+#include "bert/text/vocabulary.h"
+
+#include <doctest/doctest.h>
+
+#include "support/program.h"
+
+using bertrand::Error;
+using bertrand::Failure;
+using bertrand::text::Vocabulary;
+
+namespace {
+
+const std::string kSpecials = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
+
+std::string error_of(const std::string& bytes, const bertrand::text::VocabularyOptions& options = {}) {
+  try {
+    Vocabulary::parse(bytes, "v.txt", options);
+  } catch (const Error& error) {
+    CHECK(error.failure() == options.failure);
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a token's id is the number of its line, and the bytes are kept") {
+  const std::string bytes = kSpecials + "a\r\n  b \n\nc\xFF";
+  const Vocabulary vocabulary = Vocabulary::parse(bytes, "v.txt");
+  CHECK(vocabulary.size() == 9);
+  CHECK(vocabulary.id("a") == 5);
+  CHECK(vocabulary.id("b") == 6);
+  CHECK(vocabulary.id("") == 7);
+  CHECK(vocabulary.id("c") == 8);
+  CHECK(vocabulary.find("d") == -1);
+  CHECK(vocabulary.token(6) == "b");
+  CHECK(vocabulary.mask_id() == 4);
+  CHECK(vocabulary.text() == bytes);
+  CHECK_THROWS_AS(vocabulary.id("d"), Error);
+  CHECK_THROWS_AS(vocabulary.token(9), Error);
+  CHECK_THROWS_AS(vocabulary.token(-1), Error);
+}
+
+TEST_CASE("lines that Python strips to nothing are one token, at the first place and with the last number") {
+  const Vocabulary vocabulary = Vocabulary::parse(kSpecials + "\u2028\na\n \nb\n", "v.txt");
+  CHECK(vocabulary.size() == 9);
+  CHECK(vocabulary.id("") == 7);
+  CHECK(vocabulary.distinct_ids() == std::vector<std::int32_t>{0, 1, 2, 3, 4, 7, 6, 8});
+}
+
+TEST_CASE("a bad vocabulary is refused in one line that names file and line") {
+  CHECK(error_of("") == "v.txt:1: vocabulary: expected one token a line, got an empty file");
+  CHECK(error_of(kSpecials + "a\nb\na\n") ==
+        "v.txt:8: vocabulary: expected every token once, got \"a\" again, first on line 6");
+  CHECK(error_of("a\nb\n").find("v.txt:2: vocabulary: expected the special tokens") == 0);
+  CHECK(error_of("a\n[UNK]\n", {.require_specials = false}) == "");
+  CHECK(error_of("a\n", {.failure = Failure::input, .require_specials = false}).find("got none [UNK]") !=
+        std::string::npos);
+  CHECK_THROWS_WITH_AS(Vocabulary::load("/nowhere/vocab.txt"),
+                       "/nowhere/vocab.txt: vocabulary: expected a readable file, got: No such file or directory",
+                       Error);
+  CHECK_THROWS_AS(Vocabulary::load("/tmp"), Error);
+}
+
+TEST_CASE("a byte order mark before the first token is no part of it") {
+  CHECK(Vocabulary::parse("\xEF\xBB\xBF" + kSpecials, "v.txt").id("[PAD]") == 0);
+}

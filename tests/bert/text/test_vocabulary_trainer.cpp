@@ -1,0 +1,49 @@
+#include "bert/text/vocabulary_trainer.h"
+
+#include <doctest/doctest.h>
+
+#include "tensor/error.h"
+
+using namespace bertrand::text;
+using Strings = std::vector<std::string>;
+
+namespace {
+
+WordCounts counts_of(const std::string& text) {
+  WordCounts counts;
+  counts.add_lines(text, true);
+  return counts;
+}
+
+}  // namespace
+
+TEST_CASE("the most frequent pair becomes a piece first, and equally frequent ones in the order of their numbers") {
+  const Strings tokens = train_vocabulary(counts_of("ab ab ab abc abc bc bc\n"), {.size = 12});
+  // a+##b 5 times; then ab+##c and b+##c twice each, of which b has the smaller number.
+  CHECK(tokens == Strings{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "##b", "##c", "ab", "bc"});
+}
+
+TEST_CASE("pairs that are too rare are left, and so are words with rare characters") {
+  const Strings tokens =
+      train_vocabulary(counts_of("aa aa xy"), {.size = 100, .min_frequency = 2, .limit_alphabet = 1});
+  CHECK(tokens == Strings{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##a", "aa"});
+}
+
+TEST_CASE("a run of the same letter is merged from the left") {
+  const Strings tokens = train_vocabulary(counts_of("aaaaa aaaaa"), {.size = 100});
+  // a a a a a: ##a+##a is found three times a word, then what is left of the word goes on.
+  CHECK(Strings(tokens.begin() + 5, tokens.end()) == Strings{"a", "##a", "##aa", "aaa", "aaaaa"});
+}
+
+TEST_CASE("a size below the alphabet, and a text without words, are refused") {
+  CHECK_THROWS_AS(train_vocabulary(counts_of("abc"), {.size = 6}), bertrand::Error);
+  CHECK_THROWS_AS(train_vocabulary(counts_of(" \n"), {.size = 100}), bertrand::Error);
+}
+
+TEST_CASE("where there are too many different words, the rarest are forgotten") {
+  WordCounts counts(4);
+  counts.add_lines("a a a b b\nc d\ne\n", true);
+  CHECK(counts.size() <= 4);
+  CHECK(counts.sorted().front() == std::pair<std::string, std::uint64_t>("a", 3));
+  CHECK(counts.forgotten() > 0);
+}

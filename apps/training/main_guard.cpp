@@ -54,13 +54,23 @@ std::vector<std::string> arguments(int argc, char** argv) {
   return all;
 }
 
-void parse(CLI::App& app, int argc, char** argv) {
-  app.allow_extras();
-  for (CLI::App* sub : app.get_subcommands(nullptr)) sub->allow_extras();
-  app.parse(arguments(argc, argv));
+/// A mistyped flag is the cause of whatever else is missing, so it is named first.
+void refuse_unknown(const CLI::App& app) {
   const std::vector<std::string> unknown = app.remaining(true);
   const auto flag = std::find_if(unknown.begin(), unknown.end(), [](const std::string& s) { return s.starts_with("-"); });
   if (!unknown.empty()) refuse_unknown(app, flag == unknown.end() ? unknown.front() : *flag);
+}
+
+void parse(CLI::App& app, int argc, char** argv) {
+  app.allow_extras();
+  for (CLI::App* sub : app.get_subcommands(nullptr)) sub->allow_extras();
+  try {
+    app.parse(arguments(argc, argv));
+  } catch (const CLI::RequiredError&) {
+    refuse_unknown(app);
+    throw;
+  }
+  refuse_unknown(app);
 }
 
 std::string one_line(std::string text) {

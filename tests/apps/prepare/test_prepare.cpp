@@ -1,0 +1,178 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "support/program.h"
+
+using support::Outcome;
+using support::read_text;
+using support::run_program;
+using support::TemporaryDirectory;
+using support::write_text;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kVocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n##a\n##b\n[\n]\nmask\n";
+const std::string kText = "a b\nab c\n\nc c c\na\n\nb a\n";
+
+/// A directory with a vocabulary v and a text t.
+class Setting {
+ public:
+  Setting() {
+    write_text(directory_ / "v", kVocabulary);
+    write_text(directory_ / "t", kText);
+  }
+  std::string operator/(const std::string& name) const { return (directory_ / name).string(); }
+
+  Outcome records(std::vector<std::string> more) const {
+    std::vector<std::string> arguments = {"records", "--vocab-file", *this / "v", "--input", *this / "t"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program("prepare", arguments);
+  }
+
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator((directory_ / "v").parent_path()))
+      names.push_back(entry.path().filename());
+    std::ranges::sort(names);
+    return names;
+  }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+void check_refused(const Outcome& outcome, int code, const std::string& part) {
+  CHECK(outcome.code == code);
+  CHECK_MESSAGE(outcome.error.find(part) != std::string::npos, outcome.error);
+  const std::size_t error = outcome.error.find("error: ");
+  REQUIRE(error != std::string::npos);
+  CHECK(outcome.error.find('\n', error) == outcome.error.size() - 1);  // one line, the last
+}
+
+}  // namespace
+
+TEST_CASE("prepare tokens prints a line of ids for every line, with any number of threads") {
+  const Setting setting;
+  write_text(setting / "lines", "a ab\n\n x \r\n[MASK]\nno end a");
+  const std::string expected = "5 5 9\n\n1\n10 12 11\n1 1 5\n";
+  for (const char* threads : {"1", "2", "5"}) {
+    const Outcome outcome =
+        run_program("prepare", {"tokens", "--vocab-file", setting / "v", "--threads", threads, setting / "lines"});
+    CHECK(outcome.code == 0);
+    CHECK(outcome.out == expected);
+    CHECK(outcome.error.empty());
+  }
+  const Outcome kept =
+      run_program("prepare", {"tokens", "--vocab_file", setting / "v", "--with_special_tokens", setting / "lines"});
+  CHECK(kept.out == "5 5 9\n\n1\n4\n1 1 5\n");
+  write_text(setting / "empty", "");
+  const Outcome empty = run_program("prepare", {"tokens", "--vocab-file", setting / "v", setting / "empty"});
+  CHECK(empty.code == 0);
+  CHECK(empty.out.empty());
+}
+
+TEST_CASE("prepare tokens says where the first bytes are that are not UTF-8") {
+  const Setting setting;
+  write_text(setting / "lines", "a\nb \xFF\xFF c\na\xED\xA0\x80\n");
+  const Outcome outcome = run_program("prepare", {"tokens", "--vocab-file", setting / "v", setting / "lines"});
+  CHECK(outcome.out == "5\n6 7\n5\n");
+  CHECK(outcome.error == "warning: " + (setting / "lines") +
+                             ":2: text: dropped 5 bytes that are not UTF-8, the first one in column 3\n");
+}
+
+TEST_CASE("prepare records and dump: files appear complete, and a dump shows sorted features") {
+  const Setting setting;
+  const Outcome outcome =
+      setting.records({"--output", setting / "x", setting / "y", "--max-seq-length", "8", "--dupe-factor", "2"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(setting.files() == std::vector<std::string>{"t", "v", "x", "y"});
+  const Outcome dump = run_program("prepare", {"dump", setting / "x"});
+  CHECK(dump.code == 0);
+  CHECK(dump.out.starts_with("input_ids:2 "));
+  CHECK(dump.out.find("\nmasked_lm_weights:1 ") != std::string::npos);
+  CHECK(std::ranges::count(dump.out, '\n') % 7 == 0);
+}
+
+TEST_CASE("prepare records refuses what cannot be, and leaves nothing") {
+  const Setting setting;
+  write_text(setting / "empty", "");
+  write_text(setting / "blank", "\n \n\xC2\xA0\n");
+  check_refused(setting.records({"--output", setting / "t"}), 2, "expected another file than the input");
+  check_refused(setting.records({"--output", setting / "r", setting / "r"}), 2, "twice");
+  check_refused(setting.records({"--output", setting / "no/r"}), 5, "expected an existing directory");
+  check_refused(setting.records({"--output", setting / "r", "--max-seq-length", "4"}), 2,
+                "--max-seq-length: expected a whole number");
+  check_refused(setting.records({"--output", setting / "r", "--masked-lm-prob", "nan"}), 2, "--masked-lm-prob");
+  check_refused(setting.records({"--output", setting / "r", "--dupe-faktor", "2"}), 2, "did you mean --dupe-factor?");
+  for (const char* input : {"empty", "blank"}) {
+    check_refused(run_program("prepare", {"records", "--vocab-file", setting / "v", "--input", setting / input,
+                                          "--output", setting / "r"}),
+                  3, "expected sentences");
+  }
+  check_refused(run_program("prepare", {"records", "--vocab-file", setting / "none", "--input", setting / "t",
+                                        "--output", setting / "r"}),
+                3, "vocabulary: expected a readable file");
+  check_refused(run_program("prepare", {"records", "--vocab-file", setting / "t", "--input", setting / "t", "--output",
+                                        setting / "r"}),
+                3, "vocabulary: expected");
+  check_refused(run_program("prepare", {"records", "--vocab-file", setting / "v", "--input", setting / "none",
+                                        "--output", setting / "r"}),
+                3, "none");
+  CHECK(setting.files() == std::vector<std::string>{"blank", "empty", "t", "v"});
+}
+
+TEST_CASE("prepare records takes one document with a warning, and odd input without trouble") {
+  const Setting setting;
+  write_text(setting / "one", "a b\nc\n");
+  const Outcome one = run_program(
+      "prepare", {"records", "--vocab-file", setting / "v", "--input", setting / "one", "--output", setting / "r"});
+  CHECK(one.code == 0);
+  CHECK(one.error.find("warning: " + (setting / "one") + ": documents: expected at least 2, got 1") !=
+        std::string::npos);
+  write_text(setting / "odd", std::string("a\0b\n\xED\xA0\x80\n\xCC\x81\xCC\x81\n", 14) + std::string(3 << 20, 'a') +
+                                  "\n" + std::string(1 << 20, ' ') + "a\n\nb\n");
+  const Outcome odd = run_program("prepare", {"records", "--vocab-file", setting / "v", "--input", setting / "odd",
+                                              "--output", setting / "r", "--max-predictions-per-seq", "500"});
+  CHECK(odd.code == 0);
+  CHECK(odd.error.find(":2: text: dropped 3 bytes") != std::string::npos);
+}
+
+TEST_CASE("prepare dump names file and offset of a bad record, or skips it") {
+  const Setting setting;
+  REQUIRE(setting.records({"--output", setting / "r", "--max-seq-length", "8", "--dupe-factor", "1"}).code == 0);
+  std::string bytes = read_text(setting / "r");
+  bytes[20] = static_cast<char>(bytes[20] ^ 1);
+  write_text(setting / "r", bytes);
+  check_refused(run_program("prepare", {"dump", setting / "r"}), 3,
+                (setting / "r") + "@0: record data crc: expected 0x");
+  const Outcome skipped = run_program("prepare", {"dump", "--on-corrupt", "skip", setting / "r"});
+  CHECK(skipped.code == 0);
+  CHECK(skipped.error.find("warning: " + (setting / "r") + "@0") != std::string::npos);
+}
+
+TEST_CASE("prepare vocab learns the same vocabulary with any number of threads, and prepare uses it") {
+  const Setting setting;
+  std::string first;
+  for (const char* threads : {"1", "3"}) {
+    const Outcome outcome = run_program("prepare", {"vocab", "--input", setting / "t", "--output", setting / "learnt",
+                                                    "--size", "12", "--threads", threads});
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+    if (first.empty()) first = read_text(setting / "learnt");
+    CHECK(read_text(setting / "learnt") == first);
+  }
+  CHECK(first == "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n##b\n");  // "ab" occurs only once
+  const Outcome tokens = run_program("prepare", {"tokens", "--vocab-file", setting / "learnt", setting / "t"});
+  CHECK(tokens.out == "5 6\n5 8 7\n\n7 7 7\n5\n\n6 5\n");
+  check_refused(run_program("prepare", {"vocab", "--input", setting / "t", "--output", setting / "w", "--size", "6"}),
+                2, "--size: expected at least 9");
+  check_refused(run_program("prepare", {"vocab", "--input", setting / "t", "--output", setting / "t", "--size", "60"}),
+                2, "another file than the input");
+}
+
+TEST_CASE("a command that is missing or unknown is a usage error") {
+  CHECK(run_program("prepare", {}).code == 2);
+  CHECK(run_program("prepare", {"token"}).code == 2);
+  CHECK(run_program("prepare", {"tokens", "--help"}).code == 0);
+}

@@ -86,6 +86,7 @@ std::vector<Slot> topological_order(const Slot& root) {
   std::vector<std::pair<Slot, std::size_t>> path{{root, 0}};
   while (!path.empty()) {
     auto& [slot, next] = path.back();
+    check(!slot->spent, "backward: an earlier backward has taken this graph apart; hint: compute it again");
     if (!slot->node || next == slot->node->inputs.size()) {
       order.push_back(std::move(slot));
       path.pop_back();
@@ -131,11 +132,13 @@ void backward(const Variable& loss, double scale) {
   check(loss.value().elements() == 1, "backward: the loss must have one element, got {}", loss.shape());
   check(loss.requires_grad(), "backward: nothing that the loss depends on wants a gradient");
   const NoGrad guard;
-  loss.slot()->gradient = ops::full(loss.shape(), scale, loss.value().dtype(), loss.value().backend());
-  for (std::vector<Slot> order = topological_order(loss.slot()); !order.empty(); order.pop_back()) {
+  std::vector<Slot> order = topological_order(loss.slot());
+  accumulate(*loss.slot(), ops::full(loss.shape(), scale, loss.value().dtype(), loss.value().backend()));
+  for (; !order.empty(); order.pop_back()) {
     const Slot& slot = order.back();
     if (!slot->node || !slot->gradient) continue;
     const std::shared_ptr<Node> node = std::move(slot->node);  // saved tensors die as soon as they are used
+    slot->spent = true;
     const Tensor dy = std::exchange(slot->gradient, {});
     run_backward(*node, dy);
   }

@@ -26,6 +26,7 @@ struct GradientSlot {
   Shape shape;
   Tensor gradient;
   std::shared_ptr<Node> node;  ///< null for leaves
+  bool spent = false;          ///< whether backward() has passed and taken the node away
   Tensor buffer;               ///< leaves only: where the gradient must be written, or empty
   bool written = false;        ///< leaves with a buffer: whether it holds a gradient
 };
@@ -79,7 +80,8 @@ struct Node {
 };
 
 /// Fills the gradients of every leaf that `loss` (one element) depends on, adding to what is there, and takes the graph
-/// apart as it passes. `scale` multiplies the loss (a loss scale).
+/// apart as it passes. `scale` multiplies the loss (a loss scale). Throws Error(Failure::bug) where an earlier backward()
+/// has taken a part of the graph away, and where an op gives gradients of the wrong number or shape.
 void backward(const Variable& loss, double scale = 1);
 
 /// No graph is recorded on this thread while one of these lives.

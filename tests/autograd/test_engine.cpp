@@ -25,7 +25,7 @@ TEST_CASE("a deep chain is walked without recursion and leaves no memory behind"
   const Variable x = leaf({1}, *backend);
   {
     Variable y = x;
-    for (int i = 0; i < 200'000; ++i) y = scale(y, 1.0);
+    for (int i = 0; i < 500'000; ++i) y = scale(y, 1.0);
     backward(y);
   }
   CHECK(ops::item(x.grad()) == 1.0);
@@ -87,4 +87,95 @@ TEST_CASE("a scale of the loss scales every gradient") {
   const Variable x = leaf({5}, *backend);
   backward(mul(x, x), 1024);
   CHECK(ops::item(x.grad()) == 10240.0);
+}
+
+TEST_CASE("a graph that an earlier backward took apart is refused instead of losing gradients") {
+  const auto backend = open_cpu({.threads = 1});
+  const Variable x = leaf({3}, *backend);
+  const Variable square = mul(x, x);
+  backward(square);
+  CHECK_THROWS_WITH_AS(backward(square), "backward: an earlier backward has taken this graph apart; hint: compute it again", Error);
+  CHECK_THROWS_AS(backward(mul(square, x)), Error);
+  CHECK(ops::item(x.grad()) == 6.0);
+}
+
+TEST_CASE("a leaf may be the loss, and backward adds to its gradient too") {
+  const auto backend = open_cpu({.threads = 1});
+  const Variable x = leaf({3}, *backend);
+  backward(mul(x, x));
+  backward(x);
+  CHECK(ops::item(x.grad()) == 7.0);
+  x.slot()->buffer = ops::full({1}, 1e9, DType::f64, *backend);
+  backward(x, 2);
+  backward(x, 3);
+  CHECK(ops::item(x.grad()) == 5.0);
+}
+
+TEST_CASE("an intermediate gradient that somebody else holds is never written in place") {
+  const auto backend = open_cpu({.threads = 1});
+  const Variable x(ops::from_host(std::vector<double>{1, 2, 3, 4}, {2, 2}, *backend), true);
+  const Variable one(ops::from_host(std::vector<double>{1, 0, 0, 1}, {2, 2}, *backend));
+  const Variable y = scale(x, 1), z = scale(x, 10);
+  // add hands the same dy to y and z; the product then adds its own share to y's, which must not reach z's.
+  backward(sum(add(add(y, z), matmul(y, one))));
+  CHECK(ops::to_host<double>(x.grad()) == std::vector<double>{12, 12, 12, 12});
+}
+
+TEST_CASE("into() adds to an intermediate gradient that only the slot holds") {
+  const auto backend = open_cpu({.threads = 1});
+  const Variable x = leaf({1}, *backend);
+  const Variable y = scale(x, 1);
+  int writers = 0;
+  bool accumulated = false;
+  const auto writer = [&](const Tensor& dy, Wanted& wanted) {
+    const ops::Into into = wanted.into(0);
+    accumulated = into.accumulate;
+    ++writers;
+    if (!into.out) return Grads{ops::copy(dy)};
+    ops::add_into(dy, into.out);
+    return Grads{into.out};
+  };
+  const Variable a = record("writer", ops::copy(y.value()), {y}, writer), b = record("writer", ops::copy(y.value()), {y}, writer);
+  backward(add(a, b));
+  CHECK(writers == 2);
+  CHECK(accumulated);
+  CHECK(ops::item(x.grad()) == 2.0);
+}
+
+TEST_CASE("an op that asks into() and then writes elsewhere is named") {
+  const auto backend = open_cpu({.threads = 1});
+  const Variable x = leaf({1}, *backend);
+  x.slot()->buffer = ops::full({1}, 0, DType::f64, *backend);
+  const Variable y = record("astray", ops::copy(x.value()), {x}, [](const Tensor& dy, Wanted& wanted) {
+    wanted.into(0);
+    return Grads{ops::copy(dy)};
+  });
+  CHECK_THROWS_WITH_AS(backward(y), "astray: gradient 0 was not written where into() said", Error);
+}
+
+TEST_CASE("a leaf's gradient is its own memory, whatever the op handed back") {
+  const auto backend = open_cpu({.threads = 1});
+  const Variable x = leaf({1, 2}, *backend), y = leaf({3, 4}, *backend);
+  backward(sum(add(x, y)));  // add gives the same tensor to both
+  CHECK_FALSE(x.grad().same_memory(y.grad()));
+  CHECK(x.grad().unique() == false);  // the slot's and the one just asked for
+}
+
+TEST_CASE("CheckFinite names the op whose backward made a number that is none") {
+  const auto backend = open_cpu({.threads = 1});
+  const Variable x = leaf({1e-200, 1}, *backend);
+  const Variable y = sum(scale(scale(x, 1e200), 1e200));
+  const CheckFinite guard;
+  CHECK_THROWS_WITH_AS(backward(y), "op scale: backward: element 0 of [2] is not finite", Error);
+}
+
+TEST_CASE("a cast rounds forward and gives the gradient in the type of its input") {
+  const auto backend = open_cpu({.threads = 1});
+  const Variable x = leaf({0.1, 1}, *backend);
+  const Variable y = cast(x, DType::f32);
+  CHECK(y.value().dtype() == DType::f32);
+  CHECK(ops::to_host<double>(y.value())[0] == static_cast<double>(0.1f));
+  backward(sum(scale(y, 0.3)));
+  CHECK(x.grad().dtype() == DType::f64);
+  CHECK(ops::to_host<double>(x.grad())[0] == static_cast<double>(0.3f));
 }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "autograd/op_cases.h"
+#include "support/paths.h"
 #include "tensor/backends.h"
 #include "tensor/random.h"
 
@@ -137,7 +138,7 @@ TEST_CASE("a sequence has the same bits alone and in company, forward and backwa
 }
 
 TEST_CASE("every op that autograd/ops.h declares has a row in the table") {
-  std::ifstream header(BERTRAND_SOURCE_DIR "/autograd/ops.h");
+  std::ifstream header(paths::source + "/autograd/ops.h");
   REQUIRE(header);
   const std::string text((std::istreambuf_iterator<char>(header)), {});
   const std::regex declaration(R"(\nVariable (\w+)\()");

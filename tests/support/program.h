@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "support/paths.h"
+
 namespace support {
 
 inline std::string read_text(const std::filesystem::path& file) {
@@ -54,7 +56,7 @@ struct Outcome {
 inline Outcome run_program(const std::string& name, const std::vector<std::string>& arguments) {
   const TemporaryDirectory streams;
   const auto quoted = [](const std::string& text) { return " '" + text + "'"; };
-  std::string command = quoted(std::string(BERTRAND_BINARY_DIR) + "/" + name);
+  std::string command = quoted(bertrand::paths::binary + "/" + name);
   for (const std::string& argument : arguments) command += quoted(argument);
   command += " >" + quoted((streams / "out").string()) + " 2>" + quoted((streams / "error").string());
   const int status = std::system(command.c_str());

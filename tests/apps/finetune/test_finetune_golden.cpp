@@ -4,13 +4,14 @@
 #include <cmath>
 
 #include "bert/formats/safetensors.h"
+#include "support/paths.h"
 #include "support/program.h"
 
 using namespace bertrand;
 
 namespace {
 
-const std::string kData = std::string(BERTRAND_SHARED_DIR) + "/data";
+const std::string kData = paths::shared + "/data";
 
 /// The first rows of a file and its header.
 std::string head(const std::filesystem::path& file, int rows) {

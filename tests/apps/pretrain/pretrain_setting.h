@@ -9,6 +9,7 @@
 #include <functional>
 #include <thread>
 
+#include "support/paths.h"
 #include "support/program.h"
 
 namespace support {
@@ -62,7 +63,7 @@ struct PretrainSetting {
   int run_and_signal(const std::vector<std::string>& arguments, int signal, const std::function<void()>& ready) const {
     const pid_t child = fork();
     if (child == 0) {
-      const std::string program = std::string(BERTRAND_BINARY_DIR) + "/pretrain";
+      const std::string program = bertrand::paths::binary + "/pretrain";
       std::vector<char*> argv{const_cast<char*>(program.c_str())};
       for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
       argv.push_back(nullptr);

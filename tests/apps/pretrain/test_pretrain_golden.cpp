@@ -6,13 +6,14 @@
 #include <cstring>
 
 #include "bert/formats/safetensors.h"
+#include "support/paths.h"
 #include "support/program.h"
 
 using namespace bertrand;
 
 namespace {
 
-const std::string kData = std::string(BERTRAND_SHARED_DIR) + "/data";
+const std::string kData = paths::shared + "/data";
 
 double relative(double got, double expected) {
   return expected == 0 ? std::abs(got) : std::abs(got - expected) / std::abs(expected);

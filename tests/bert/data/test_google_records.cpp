@@ -9,6 +9,7 @@
 #include "bert/data/tf_example.h"
 #include "bert/data/tfrecord.h"
 #include "support/faulty_files.h"
+#include "support/paths.h"
 #include "support/program.h"
 #include "support/sha256.h"
 #include "tensor/error.h"
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::string kData = std::string(BERTRAND_SHARED_DIR) + "/data/";
+const std::string kData = bertrand::paths::shared + "/data/";
 const std::string kVocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\n##a\n##b\n##c\n";
 const std::string kText = "a b c\nab bc\nd d d d\n\nc\n\na a a\nb cab\nabc d\n c c\n\n d a\n";
 

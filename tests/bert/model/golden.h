@@ -16,6 +16,7 @@
 #include "bert/model/config.h"
 #include "bert/model/packed_batch.h"
 #include "nn/parameter_set.h"
+#include "support/paths.h"
 #include "tensor/backends.h"
 
 namespace bertrand::golden {
@@ -31,7 +32,7 @@ inline Tensor indices(const std::vector<std::int32_t>& values) {
 }
 
 inline std::filesystem::path path_of(const std::string& folder) {
-  return std::filesystem::path(BERTRAND_SHARED_DIR) / "data" / "golden_model" / folder;
+  return std::filesystem::path(paths::shared) / "data" / "golden_model" / folder;
 }
 
 /// Whether the folder is there; says SKIPPED and why if not.

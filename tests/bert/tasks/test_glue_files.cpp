@@ -6,13 +6,14 @@
 #include "bert/data/tf_example.h"
 #include "bert/data/tfrecord.h"
 #include "bert/tasks/encode.h"
+#include "support/paths.h"
 
 using namespace bertrand;
 using namespace bertrand::tasks;
 
 namespace {
 
-const std::string kData = std::string(BERTRAND_SHARED_DIR) + "/data/";
+const std::string kData = paths::shared + "/data/";
 
 bool have_data() {
   if (std::filesystem::exists(kData + "glue")) return true;

@@ -1,4 +1,5 @@
 #include "bert/text/tokenizer.h"
+#include "support/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -12,7 +13,7 @@ using Strings = std::vector<std::string>;
 
 namespace {
 
-const std::string kData = std::string(BERTRAND_SHARED_DIR) + "/data/";
+const std::string kData = bertrand::paths::shared + "/data/";
 
 bool have_data() {
   if (std::filesystem::exists(kData + "vocab")) return true;

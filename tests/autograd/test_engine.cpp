@@ -94,7 +94,8 @@ TEST_CASE("a graph that an earlier backward took apart is refused instead of los
   const Variable x = leaf({3}, *backend);
   const Variable square = mul(x, x);
   backward(square);
-  CHECK_THROWS_WITH_AS(backward(square), "backward: an earlier backward has taken this graph apart; hint: compute it again", Error);
+  CHECK_THROWS_WITH_AS(backward(square),
+                       "backward: an earlier backward has taken this graph apart; hint: compute it again", Error);
   CHECK_THROWS_AS(backward(mul(square, x)), Error);
   CHECK(ops::item(x.grad()) == 6.0);
 }
@@ -135,7 +136,8 @@ TEST_CASE("into() adds to an intermediate gradient that only the slot holds") {
     ops::add_into(dy, into.out);
     return Grads{into.out};
   };
-  const Variable a = record("writer", ops::copy(y.value()), {y}, writer), b = record("writer", ops::copy(y.value()), {y}, writer);
+  const Variable a = record("writer", ops::copy(y.value()), {y}, writer),
+                 b = record("writer", ops::copy(y.value()), {y}, writer);
   backward(add(a, b));
   CHECK(writers == 2);
   CHECK(accumulated);

@@ -1,0 +1,83 @@
+// Matrix products, and rows picked by index.
+#include "support/op_formulas.h"
+#include "support/op_values.h"
+
+namespace bertrand::testing {
+namespace {
+
+using I = const Inputs&;
+using B = Backend&;
+using A = const Arrays&;
+
+OpCase matmul_case(std::string what, const Product& size) {
+  return {.op = "matmul",
+          .what = std::move(what),
+          .inputs = {{size.rows, size.depth}, {size.depth, size.columns}},
+          .run = [](I x, B) { return matmul(x[0], x[1]); },
+          .formula = [size](A x) { return product(x[0], x[1], size); }};
+}
+
+OpCase linear_case(const Product& size) {
+  return {.op = "linear",
+          .what = fmt::format("{} rows, {} to {}", size.rows, size.depth, size.columns),
+          .inputs = {{size.rows, size.depth}, {size.columns, size.depth}, {size.columns}},
+          .run = [](I x, B) { return linear(x[0], x[1], x[2]); },
+          .formula = [size](A x) { return affine(x[0], x[1], x[2], size); }};
+}
+
+OpCase linear_gelu_case(const Product& size, Gelu form) {
+  return {
+      .op = "linear_gelu",
+      .what =
+          fmt::format("{}, {} rows, {} to {}", form == Gelu::erf ? "erf" : "tanh", size.rows, size.depth, size.columns),
+      .inputs = {{size.rows, size.depth}, {size.columns, size.depth}, {size.columns}},
+      .run = [form](I x, B) { return linear_gelu(x[0], x[1], x[2], form); },
+      .meaning = [form](I x, B) { return gelu(linear(x[0], x[1], x[2]), form); },
+      .formula =
+          [size, form](A x) { return each(affine(x[0], x[1], x[2], size), form == Gelu::erf ? gelu_erf : gelu_tanh); }};
+}
+
+struct Picked {
+  Dim count, rows, columns;
+};
+OpCase embedding_case(const Picked& size) {
+  return {.op = "embedding",
+          .what = fmt::format("{} of {} rows of {}", size.count, size.rows, size.columns),
+          .inputs = {{size.rows, size.columns}},
+          .run = [size](I x, B b) { return embedding(x[0], indices(some_rows(size.count, size.rows), b)); },
+          .formula = [size](A x) { return pick_rows(x[0], some_rows(size.count, size.rows), size.columns); }};
+}
+
+}  // namespace
+
+std::vector<OpCase> product_cases() {
+  std::vector<OpCase> cases{
+      matmul_case("", {13, 40, 21}),
+      matmul_case("deeper than a block", {3, 500, 2}),
+      matmul_case("thousands of rows", {2001, 17, 31}),
+      matmul_case("a column", {33, 100, 1}),
+      {.op = "matmul",
+       .what = "by itself",
+       .inputs = {{7, 7}},
+       .run = [](I x, B) { return matmul(x[0], x[0]); },
+       .formula =
+           [](A x) {
+             return product(x[0], x[0], {7, 7, 7});
+           }},
+  };
+  for (const Product& size : {Product{70, 12, 33}, Product{1, 100, 7}, Product{1, 1, 1}, Product{15, 31, 17},
+                              Product{33, 769, 15}, Product{2003, 33, 100}})
+    cases.push_back(linear_case(size));
+  for (const Gelu form : {Gelu::erf, Gelu::tanh})
+    for (const Product& size : {Product{20, 12, 33}, Product{15, 100, 1}, Product{1031, 31, 65}})
+      cases.push_back(linear_gelu_case(size, form));
+  for (const Picked& size : {Picked{30, 17, 70}, Picked{1, 1, 1}, Picked{3000, 500, 33}})
+    cases.push_back(embedding_case(size));
+  cases.push_back({.op = "gather_rows",
+                   .inputs = {{17, 5}},
+                   .run = [](I x, B b) { return gather_rows(x[0], indices(some_rows(4, 17), b)); },
+                   .formula = [](A x) { return pick_rows(x[0], some_rows(4, 17), 5); }});
+  return cases;
+}
+
+}  // namespace bertrand::testing

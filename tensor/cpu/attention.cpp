@@ -23,7 +23,7 @@ class PackedRight {
 
   void pack(const View<T>& b, Dim depth, Dim columns) {
     panel_ = panel_size<kTileColumns<T>, T>(depth);
-    pack_panels<kTileColumns<T>>(b.transposed(), columns, depth, panels_);
+    Packing<kTileColumns<T>, T>{b.transposed(), columns, depth, panels_}.pack();
   }
   const T* data() const { return panels_; }
   Dim panel() const { return panel_; }
@@ -47,7 +47,7 @@ struct Product {
 /// C (+)= A · B, packing A into `memory` on the way.
 template <class T>
 void multiply(const Product& size, const View<T>& a, const PackedRight<T>& b, T* c, Dim c_stride, T* memory) {
-  pack_panels<kTileRows>(a, size.rows, size.depth, memory);
+  Packing<kTileRows, T>{a, size.rows, size.depth, memory}.pack();
   multiply_packed<T>(size.rows, size.columns, size.depth, memory, panel_size<kTileRows, T>(size.depth), b.data(), b.panel(), c, c_stride,
                      size.add ? Start::value : Start::zero, nullptr);
 }

@@ -82,21 +82,12 @@ void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, cons
       const Dim block_rows = std::min(kSuperBlock, rows - i0);
       for (Dim j0 = 0; j0 < columns; j0 += kSuperBlock) {
         const Dim block_columns = std::min(kSuperBlock, columns - j0);
-        // Pack panels of B, and those of A where they are new, eight to a piece of work.
-        constexpr Dim kGroup = 8;
-        const Dim a_count = j0 == 0 ? ceiling(block_rows, kTileRows) : 0, b_count = ceiling(block_columns, kTileColumns<T>);
-        const Dim a_groups = ceiling(a_count, kGroup), b_groups = ceiling(b_count, kGroup);
-        share(a_groups + b_groups, [&](Dim group, int) {
-          if (group < a_groups) {
-            const Dim first = group * kGroup * kTileRows;
-            pack_panels<kTileRows>(a.block(i0 + first, k), std::min(kGroup * kTileRows, block_rows - first), block_depth,
-                                   packed_a + group * kGroup * a_panel);
-          } else {
-            group -= a_groups;
-            const Dim first = group * kGroup * kTileColumns<T>;
-            pack_panels<kTileColumns<T>>(b.block(k, j0 + first).transposed(), std::min(kGroup * kTileColumns<T>, block_columns - first),
-                                         block_depth, packed_b + group * kGroup * b_panel);
-          }
+        const Packing<kTileRows, T> a_packing{a.block(i0, k), block_rows, block_depth, packed_a};
+        const Packing<kTileColumns<T>, T> b_packing{b.block(k, j0).transposed(), block_columns, block_depth, packed_b};
+        const Dim a_pieces = j0 == 0 ? a_packing.pieces() : 0;  // a row of blocks shares its part of A
+        share(a_pieces + b_packing.pieces(), [&](Dim piece, int) {
+          if (piece < a_pieces) a_packing.pack(piece);
+          else b_packing.pack(piece - a_pieces);
         });
         const Blocks blocks = Blocks::choose<T>(block_rows, block_columns, alone ? 1 : pool_.threads());
         const Dim across = ceiling(block_columns, blocks.columns);

@@ -7,6 +7,8 @@
 // Operands are packed first: A into panels of kTileRows rows, B into panels of kTileColumns columns, both with k as the
 // slow index, so that the inner loop reads memory in order. Packing absorbs transposes.
 #pragma once
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "tensor/cpu/lanes.h"
@@ -74,18 +76,39 @@ void pack_panel(const View<T>& x, Dim width, Dim depth, T* panel) {
     for (Dim i = 0; i < Width; ++i) panel[k * Width + i] = x.data[i * x.row_stride + k * x.column_stride];
 }
 
-/// Packs `rows` rows of x, Width to a panel.
+/// An operand that is packed Width rows to a panel, in pieces that threads share.
 template <int Width, class T>
-void pack_panels(const View<T>& x, Dim rows, Dim depth, T* panels) {
-  const Dim size = panel_size<Width, T>(depth), whole = rows / Width;
-  if (x.row_stride == 1) {  // each k is a run of neighbours: read it once, in order, and deal it out
-    for (Dim k = 0; k < depth; ++k)
-      for (Dim p = 0; p < whole; ++p) std::copy_n(x.data + k * x.column_stride + p * Width, Width, panels + p * size + k * Width);
-  } else {
-    for (Dim p = 0; p < whole; ++p) pack_panel<Width>(x.block(p * Width, 0), Width, depth, panels + p * size);
+struct Packing {
+  View<T> x;
+  Dim rows, depth;
+  T* panels;
+
+  Dim panel() const { return panel_size<Width, T>(depth); }  ///< elements from one panel to the next
+  Dim pieces() const { return along_depth() ? (depth + kSlice - 1) / kSlice : (rows + kGroup - 1) / kGroup; }
+
+  /// A piece reads runs of memory as long as there are: whole k where neighbours are rows, else whole rows.
+  void pack(Dim piece) const {
+    if (along_depth()) {
+      const Dim first = piece * kSlice, slice = std::min(kSlice, depth - first), whole = rows / Width;
+      for (Dim k = first; k < first + slice; ++k)
+        for (Dim p = 0; p < whole; ++p)
+          std::memcpy(panels + p * panel() + k * Width, x.data + k * x.column_stride + p * Width, Width * sizeof(T));
+      if (whole * Width < rows)
+        pack_panel<Width>(x.block(whole * Width, first), rows - whole * Width, slice, panels + whole * panel() + first * Width);
+    } else {
+      for (Dim i = piece * kGroup; i < std::min(rows, (piece + 1) * kGroup); i += Width)
+        pack_panel<Width>(x.block(i, 0), std::min<Dim>(Width, rows - i), depth, panels + i / Width * panel());
+    }
   }
-  if (whole * Width < rows) pack_panel<Width>(x.block(whole * Width, 0), rows - whole * Width, depth, panels + whole * size);
-}
+
+  void pack() const {
+    for (Dim piece = 0; piece < pieces(); ++piece) pack(piece);
+  }
+
+ private:
+  static constexpr Dim kGroup = 8 * Width, kSlice = 32;
+  bool along_depth() const { return x.row_stride == 1; }
+};
 
 /// What a chain starts from.
 enum class Start { zero, value, row };

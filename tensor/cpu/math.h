@@ -1,5 +1,6 @@
 // exp, erf and tanh of a whole vector. For f32 they are polynomials of our own choosing, so that the bits do not depend
-// on a mathematics library; f64, which exists to check the others, asks the library lane by lane.
+// on a mathematics library; f64, which exists to check the others, asks the library lane by lane. All are inlined by
+// force: a call would pass its vectors through memory.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -20,7 +21,7 @@ inline Lanes<double> erf(const Lanes<double>& x) { return each(x, [](double v) {
 inline Lanes<double> tanh(const Lanes<double>& x) { return each(x, [](double v) { return std::tanh(v); }); }
 
 /// 2^n for whole numbers n in [−126, 127], given n + 1.5·2²³: adding that constant leaves n in the low bits.
-inline Lanes<float> power_of_two(const Lanes<float>& shifted) {
+[[gnu::always_inline]] inline Lanes<float> power_of_two(const Lanes<float>& shifted) {
   using Packet = Lanes<float>::Packet;
   typedef std::int32_t Bits __attribute__((vector_size(sizeof(Packet))));
   return Lanes<float>::map(
@@ -36,7 +37,7 @@ inline Lanes<float> power_of_two(const Lanes<float>& shifted) {
 
 /// e^x to 1.2e-7 relative: x = n ln 2 + r with |r| ≤ ln 2 / 2, then Moshier's polynomial for e^r (Cephes, expf).
 /// Below −87.3 it stays at the smallest normal number, above 88.3 at the largest it can form; NaN stays NaN.
-inline Lanes<float> exp(const Lanes<float>& argument) {
+[[gnu::always_inline]] inline Lanes<float> exp(const Lanes<float>& argument) {
   using L = Lanes<float>;
   const L x = min(max(argument, L(-87.3365f)), L(88.3762f));
   const L shift(12582912.0f);  // 1.5 · 2²³
@@ -54,7 +55,7 @@ inline Lanes<float> exp(const Lanes<float>& argument) {
 
 /// x P(x²) / Q(x²): how both odd functions below are approximated.
 template <std::size_t P, std::size_t Q>
-Lanes<float> odd_rational(const Lanes<float>& x, const float (&numerator)[P], const float (&denominator)[Q]) {
+[[gnu::always_inline]] inline Lanes<float> odd_rational(const Lanes<float>& x, const float (&numerator)[P], const float (&denominator)[Q]) {
   using L = Lanes<float>;
   const L x2 = x * x;
   L p(numerator[0]), q(denominator[0]);
@@ -64,7 +65,7 @@ Lanes<float> odd_rational(const Lanes<float>& x, const float (&numerator)[P], co
 }
 
 /// erf to 3.3e-7 absolute: the rational minimax approximation on [−4, 4] that XLA and Eigen publish.
-inline Lanes<float> erf(const Lanes<float>& x) {
+[[gnu::always_inline]] inline Lanes<float> erf(const Lanes<float>& x) {
   static constexpr float kP[] = {-2.72614225801306e-10f, 2.77068142495902e-08f,  -2.10102402082508e-06f, -5.69250639462346e-05f,
                                  -7.34990630326855e-04f, -2.95459980854025e-03f, -1.60960333262415e-02f};
   static constexpr float kQ[] = {-1.45660718464996e-05f, -2.13374055278905e-04f, -1.68282697438203e-03f,
@@ -73,7 +74,7 @@ inline Lanes<float> erf(const Lanes<float>& x) {
 }
 
 /// tanh to 3e-7: the rational approximation that XLA and Eigen publish; beyond ±7.9 it is ±1 in f32.
-inline Lanes<float> tanh(const Lanes<float>& x) {
+[[gnu::always_inline]] inline Lanes<float> tanh(const Lanes<float>& x) {
   static constexpr float kP[] = {-2.76076847742355e-16f, 2.00018790482477e-13f, -8.60467152213735e-11f, 5.12229709037114e-08f,
                                  1.48572235717979e-05f,  6.37261928875436e-04f, 4.89352455891786e-03f};
   static constexpr float kQ[] = {1.19825839466702e-06f, 1.18534705686654e-04f, 2.26843463243900e-03f, 4.89352518554385e-03f};
@@ -82,13 +83,13 @@ inline Lanes<float> tanh(const Lanes<float>& x) {
 
 /// Φ(x) x: the Gaussian error linear unit (Hendrycks and Gimpel 2016).
 template <class T>
-Lanes<T> gelu_erf(const Lanes<T>& x) {
+[[gnu::always_inline]] inline Lanes<T> gelu_erf(const Lanes<T>& x) {
   const Lanes<T> half_x = x * Lanes<T>(T(0.5));
   return fma(half_x, erf(x * Lanes<T>(T(0.70710678118654752440))), half_x);
 }
 /// d/dx = Φ(x) + x φ(x)
 template <class T>
-Lanes<T> gelu_erf_slope(const Lanes<T>& x) {
+[[gnu::always_inline]] inline Lanes<T> gelu_erf_slope(const Lanes<T>& x) {
   using L = Lanes<T>;
   const L cumulative = fma(erf(x * L(T(0.70710678118654752440))), L(T(0.5)), L(T(0.5)));
   const L density = exp(x * x * L(T(-0.5))) * L(T(0.39894228040143267794));  // 1/√(2π)
@@ -96,7 +97,7 @@ Lanes<T> gelu_erf_slope(const Lanes<T>& x) {
 }
 /// 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))): Google's form.
 template <class T>
-Lanes<T> gelu_tanh(const Lanes<T>& x) {
+[[gnu::always_inline]] inline Lanes<T> gelu_tanh(const Lanes<T>& x) {
   using L = Lanes<T>;
   const L inner = x * fma(x * x, L(T(0.044715 * 0.79788456080286535588)), L(T(0.79788456080286535588)));
   const L half_x = x * L(T(0.5));
@@ -104,7 +105,7 @@ Lanes<T> gelu_tanh(const Lanes<T>& x) {
 }
 /// With t = tanh(u): d/dx = 0.5 (1 + t) + 0.5 x (1 − t²) u′
 template <class T>
-Lanes<T> gelu_tanh_slope(const Lanes<T>& x) {
+[[gnu::always_inline]] inline Lanes<T> gelu_tanh_slope(const Lanes<T>& x) {
   using L = Lanes<T>;
   const L x2 = x * x;
   const L t = tanh(x * fma(x2, L(T(0.044715 * 0.79788456080286535588)), L(T(0.79788456080286535588))));

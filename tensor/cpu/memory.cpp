@@ -58,7 +58,8 @@ std::byte* CachingMemory::allocate(std::size_t bytes) {
     size = found->first;
     free_.erase(found);
   } else {
-    if (size >= kLarge) release_cached(use_.in_use / 2);  // sizes have changed: what nobody fits goes back
+    // Sizes have changed: what nobody fits goes back, as far as all we hold exceeds what was once in use.
+    if (size >= kLarge) release_cached(std::max(use_.in_use / 2, use_.peak - std::min(use_.peak, use_.in_use + size)));
     data = from_system(size);
     if (!data) {
       release_cached(0);

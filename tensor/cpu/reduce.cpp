@@ -16,6 +16,21 @@ double sum_leaves(Dim count, double* leaves, const Parallel& parallel, const Lea
   return tree_sum(leaves, (count + kLeaf - 1) / kLeaf);
 }
 
+/// to[c] += Σ rows[r][c], one row after the other; four share a pass over `to`.
+template <class T>
+void add_rows(const T* rows, Dim stride, Dim count, Dim columns, T* to) {
+  const auto pass = [&](const T* from, auto... offsets) {
+    for_lanes<T>(columns, [&](Dim c, Dim n) {
+      auto total = Lanes<T>::load(to + c, n);
+      ((total += Lanes<T>::load(from + offsets * stride + c, n)), ...);
+      total.store(to + c, n);
+    });
+  };
+  Dim r = 0;
+  for (; r + 4 <= count; r += 4) pass(rows + r * stride, 0, 1, 2, 3);
+  for (; r < count; ++r) pass(rows + r * stride, 0);
+}
+
 }  // namespace
 
 void CpuBackend::sum(const Tensor& x, double factor, const Tensor& out) {
@@ -60,10 +75,7 @@ void CpuBackend::sum_rows(const Tensor& x, const Tensor& out) {
       const Dim leaf = piece / strips, first = piece % strips * kStrip, width = std::min(kStrip, columns - first);
       T* to = partial + leaf * columns + first;
       std::fill_n(to, width, T(0));
-      for (Dim r = leaf * kLeafRows; r < std::min(rows, (leaf + 1) * kLeafRows); ++r) {
-        const T* from = elements<T>(x) + r * columns + first;
-        for_lanes<T>(width, [&](Dim c, Dim n) { (Lanes<T>::load(to + c, n) + Lanes<T>::load(from + c, n)).store(to + c, n); });
-      }
+      add_rows(elements<T>(x) + leaf * kLeafRows * columns + first, columns, std::min(kLeafRows, rows - leaf * kLeafRows), width, to);
     });
     pool_.run(strips, [&](Dim strip, int) { tree_sum_rows(partial, leaves, columns, strip * kStrip, std::min(columns, (strip + 1) * kStrip)); });
     if (leaves == 0) fill(out, 0);

@@ -6,6 +6,8 @@
 namespace bertrand::cpu {
 namespace {
 
+// Up to so many rows fit the second-level cache when packed.
+constexpr Dim kCachedRows = kTileRows * (192 / kTileRows);
 // A super-block of this many rows or columns of C is packed at once: enough to be shared by all threads, bounded in memory.
 constexpr Dim kSuperBlock = 4096;
 
@@ -18,11 +20,13 @@ struct Blocks {
 
   template <class T>
   static Blocks choose(Dim rows, Dim columns, int threads) {
-    Blocks blocks{kTileRows * (192 / kTileRows), round_up(512, kTileColumns<T>)};
+    Blocks blocks{kCachedRows, round_up(512, kTileColumns<T>)};
     const auto pieces = [&] { return ceiling(rows, blocks.rows) * ceiling(columns, blocks.columns); };
+    const auto halve = [](Dim& n, Dim multiple) { n = round_up(n / 2, multiple); };
     const Dim enough = threads == 1 ? 1 : 6 * threads;
-    while (pieces() < enough && blocks.columns > 8 * kTileColumns<T>) blocks.columns = round_up(blocks.columns / 2, kTileColumns<T>);
-    while (pieces() < enough && blocks.rows > 4 * kTileRows) blocks.rows = round_up(blocks.rows / 2, kTileRows);
+    const Dim least_columns = (rows <= kCachedRows ? 2 : 8) * kTileColumns<T>;
+    while (pieces() < enough && blocks.columns > least_columns) halve(blocks.columns, kTileColumns<T>);
+    while (pieces() < enough && blocks.rows > 4 * kTileRows && rows > kCachedRows) halve(blocks.rows, kTileRows);
     return blocks;
   }
 };
@@ -62,7 +66,10 @@ void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, cons
   const Dim super_rows = std::min(rows, kSuperBlock), super_columns = std::min(columns, kSuperBlock);
   const Dim a_panels = ceiling(super_rows, kTileRows), b_panels = ceiling(super_columns, kTileColumns<T>);
   const Dim most_depth = std::min(depth, kDepth);
-  const Dim a_size = a_panels * panel_size<kTileRows, T>(most_depth), b_size = b_panels * panel_size<kTileColumns<T>, T>(most_depth);
+  // With few rows one piece of work has all of A, so it packs a panel of B for itself, just before its use.
+  const bool few_rows = rows <= kCachedRows;
+  const Dim a_size = a_panels * panel_size<kTileRows, T>(most_depth);
+  const Dim b_size = (few_rows ? pool_.threads() : b_panels) * panel_size<kTileColumns<T>, T>(most_depth);
   const Workspace workspace(*this, static_cast<std::size_t>(a_size + b_size) * sizeof(T));
   T *const packed_a = workspace.as<T>(), *const packed_b = packed_a + a_size;
   // Waking the others costs some microseconds: not for a product that is over by then.
@@ -85,18 +92,28 @@ void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, cons
         const Packing<kTileRows, T> a_packing{a.block(i0, k), block_rows, block_depth, packed_a};
         const Packing<kTileColumns<T>, T> b_packing{b.block(k, j0).transposed(), block_columns, block_depth, packed_b};
         const Dim a_pieces = j0 == 0 ? a_packing.pieces() : 0;  // a row of blocks shares its part of A
-        share(a_pieces + b_packing.pieces(), [&](Dim piece, int) {
+        share(a_pieces + (few_rows ? 0 : b_packing.pieces()), [&](Dim piece, int) {
           if (piece < a_pieces) a_packing.pack(piece);
           else b_packing.pack(piece - a_pieces);
         });
         const Blocks blocks = Blocks::choose<T>(block_rows, block_columns, alone ? 1 : pool_.threads());
         const Dim across = ceiling(block_columns, blocks.columns);
-        share(ceiling(block_rows, blocks.rows) * across, [&](Dim piece, int) {
+        share(ceiling(block_rows, blocks.rows) * across, [&](Dim piece, int thread) {
           const Dim i = piece / across * blocks.rows, j = piece % across * blocks.columns;
           const Dim m = std::min(blocks.rows, block_rows - i), n = std::min(blocks.columns, block_columns - j);
           const Dim at = (i0 + i) * columns + j0 + j;
-          multiply_packed(m, n, block_depth, packed_a + i / kTileRows * a_panel, a_panel,
-                          packed_b + j / kTileColumns<T> * b_panel, b_panel, c + at, columns, start, bias ? bias + j0 + j : nullptr);
+          const T* const row = bias ? bias + j0 + j : nullptr;
+          if (few_rows) {
+            T* const panel = packed_b + thread * b_panel;
+            for (Dim p = 0; p < n; p += kTileColumns<T>) {
+              const Dim width = std::min<Dim>(kTileColumns<T>, n - p);
+              Packing<kTileColumns<T>, T>{b.block(k, j0 + j + p).transposed(), width, block_depth, panel}.pack();
+              multiply_packed(m, width, block_depth, packed_a, a_panel, panel, b_panel, c + at + p, columns, start, row ? row + p : nullptr);
+            }
+          } else {
+            multiply_packed(m, n, block_depth, packed_a + i / kTileRows * a_panel, a_panel,
+                            packed_b + j / kTileColumns<T> * b_panel, b_panel, c + at, columns, start, row);
+          }
           if (activated && last) activate(options.activation, c + at, y + at, columns, m, n);
         });
       }

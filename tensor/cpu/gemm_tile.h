@@ -59,9 +59,10 @@ void pack_panel(const View<T>& x, Dim width, Dim depth, T* panel) {
   }
   // Each row is contiguous in k: turn squares of kSize × kSize in registers.
   if constexpr (Width <= kSize || Width % kSize == 0) {
-    if (x.column_stride == 1)
-      for (; k + kSize <= depth; k += kSize) {
-        for (int first = 0; first < Width; first += kSize) {
+    if (x.column_stride == 1) {
+      const Dim squares = depth / kSize * kSize;
+      for (int first = 0; first < Width; first += kSize)
+        for (k = 0; k < squares; k += kSize) {
           Eigen::internal::PacketBlock<Packet, kSize> square;
           for (int i = 0; i < kSize; ++i) {
             const Dim row = std::min(first + i, Width - 1);  // what is stored beyond Width, the next k overwrites
@@ -70,7 +71,7 @@ void pack_panel(const View<T>& x, Dim width, Dim depth, T* panel) {
           Eigen::internal::ptranspose(square);
           for (int j = 0; j < kSize; ++j) Eigen::internal::pstoreu(panel + (k + j) * Width + first, square.packet[j]);
         }
-      }
+    }
   }
   for (; k < depth; ++k)
     for (Dim i = 0; i < Width; ++i) panel[k * Width + i] = x.data[i * x.row_stride + k * x.column_stride];

@@ -17,17 +17,12 @@ class DropoutGroup {
   static constexpr Dim kColumns = 128;
 
   void make(const Dropout& dropout, std::int64_t row_key, std::uint32_t plane, Dim group) {
-    alignas(64) std::uint64_t words[4][16];
-    for (int first = 0; first < 16; first += kWide) philox(dropout.key, row_key, plane, static_cast<std::uint64_t>(group * 16 + first), first, words);
+    alignas(64) std::int32_t drawn[kColumns];  // 16 random bits each
+    for (int first = 0; first < 16; first += 2 * kWide)
+      philox(dropout.key, row_key, plane, static_cast<std::uint64_t>(group * 16 + first), drawn + first);
     const T scale = static_cast<T>(dropout.scale());
     const auto threshold = static_cast<std::int32_t>(dropout.threshold);
-    for (int w = 0; w < 4; ++w) {
-      std::int32_t low[16], high[16];
-      for (int l = 0; l < 16; ++l) low[l] = static_cast<std::int32_t>(words[w][l] & 0xffffu);
-      for (int l = 0; l < 16; ++l) high[l] = static_cast<std::int32_t>(words[w][l] >> 16 & 0xffffu);
-      for (int l = 0; l < 16; ++l) values_[w * 32 + l] = low[l] >= threshold ? scale : T(0);
-      for (int l = 0; l < 16; ++l) values_[w * 32 + 16 + l] = high[l] >= threshold ? scale : T(0);
-    }
+    for (int c = 0; c < kColumns; ++c) values_[c] = drawn[c] >= threshold ? scale : T(0);
   }
 
   const T* data() const { return values_.data(); }
@@ -36,6 +31,7 @@ class DropoutGroup {
   // 32-bit words live in the low halves of 64-bit lanes; what gathers in the high halves is never looked at.
   static constexpr int kWide = static_cast<int>(sizeof(typename Lanes<float>::Packet) / 8);
   typedef std::uint64_t Words __attribute__((vector_size(kWide * 8)));
+  typedef std::uint32_t Halves __attribute__((vector_size(kWide * 8)));
 
   static Words multiply_low_halves(Words a, Words b) {
 #if defined(__AVX512F__)
@@ -47,25 +43,44 @@ class DropoutGroup {
 #endif
   }
 
-  /// Ten rounds for kWide counters that differ in their last word.
-  static void philox(std::uint64_t key, std::int64_t row_key, std::uint32_t plane, std::uint64_t counter, int first, std::uint64_t (&words)[4][16]) {
+  struct Counters {
+    Words c0, c1, c2, c3;
+  };
+
+  static void rounds(std::uint64_t key, Counters& c) {
     const Words none{};
-    Words c0 = none + static_cast<std::uint32_t>(row_key), c1 = none + static_cast<std::uint32_t>(row_key >> 32), c2 = none + plane, c3 = none + counter;
-    for (int l = 0; l < kWide; ++l) c3[l] += static_cast<std::uint64_t>(l);
     auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
     for (int round = 0; round < 10; ++round) {
-      const Words p0 = multiply_low_halves(c0, none + 0xD2511F53u), p1 = multiply_low_halves(c2, none + 0xCD9E8D57u);
-      c0 = (p1 >> 32) ^ c1 ^ (none + k0);
-      c2 = (p0 >> 32) ^ c3 ^ (none + k1);
-      c1 = p1;
-      c3 = p0;
+      const Words p0 = multiply_low_halves(c.c0, none + 0xD2511F53u), p1 = multiply_low_halves(c.c2, none + 0xCD9E8D57u);
+      c.c0 = (p1 >> 32) ^ c.c1 ^ (none + k0);
+      c.c2 = (p0 >> 32) ^ c.c3 ^ (none + k1);
+      c.c1 = p1;
+      c.c3 = p0;
       k0 += 0x9E3779B9u;
       k1 += 0xBB67AE85u;
     }
-    std::memcpy(&words[0][first], &c0, sizeof c0);
-    std::memcpy(&words[1][first], &c1, sizeof c1);
-    std::memcpy(&words[2][first], &c2, sizeof c2);
-    std::memcpy(&words[3][first], &c3, sizeof c3);
+  }
+
+  /// Both halves of the four words of 2 · kWide counters in a row, 16 apart in `drawn`. Even and odd counters go through the
+  /// rounds apart, so that their low halves interleave into the right order.
+  static void philox(std::uint64_t key, std::int64_t row_key, std::uint32_t plane, std::uint64_t counter, std::int32_t* drawn) {
+    const Words none{};
+    Counters even{none + static_cast<std::uint32_t>(row_key), none + static_cast<std::uint32_t>(row_key >> 32), none + plane, none + counter};
+    for (int l = 0; l < kWide; ++l) even.c3[l] += static_cast<std::uint64_t>(2 * l);
+    Counters odd = even;
+    odd.c3 += 1;
+    rounds(key, even);
+    rounds(key, odd);
+    const auto spread = [&](int word, const Words& e, const Words& o) {
+      const Halves both = (Halves)((e & 0xffffffffu) | (o << 32));
+      const Halves low = both & 0xffff, high = both >> 16;
+      std::memcpy(drawn + 32 * word, &low, sizeof low);
+      std::memcpy(drawn + 32 * word + 16, &high, sizeof high);
+    };
+    spread(0, even.c0, odd.c0);
+    spread(1, even.c1, odd.c1);
+    spread(2, even.c2, odd.c2);
+    spread(3, even.c3, odd.c3);
   }
 
   alignas(64) std::array<T, kColumns> values_;

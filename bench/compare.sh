@@ -1,32 +1,52 @@
 #!/usr/bin/env bash
-# One table: training steps here and in PyTorch, interleaved in the same run, against the machine's measured peak.
-# usage: bench/compare.sh PYTHON TORCH_STEP [ROUNDS] [THREADS]
-#   PYTHON      an interpreter that has torch            TORCH_STEP   the script that times the same step in torch
-# Each round runs both sides of every workload once; the ratio is the median over rounds of PyTorch's time over ours.
+# One table: the same work here and in the peers (PyTorch, ONNX Runtime), interleaved in one run, beside the machine's peak.
+# usage: bench/compare.sh PYTHON TORCH_STEP [ROUNDS] [THREADS] [MODEL_DIRECTORY MRPC_TRAIN_TSV]
+#   PYTHON            an interpreter with torch, transformers and onnxruntime
+#   TORCH_STEP        the script that times the same training step in torch
+#   MODEL_DIRECTORY   a small pre-trained BERT (MiniLM) and MRPC's training file, for the rows on fine-tuning
+# Each round runs both sides of every workload once, one after the other; the ratio is the median over the rounds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-python=${1:?usage: bench/compare.sh PYTHON TORCH_STEP [ROUNDS] [THREADS]}
-torch_step=${2:?usage: bench/compare.sh PYTHON TORCH_STEP [ROUNDS] [THREADS]}
-rounds=${3:-3} threads=${4:-2} build=${BUILD:-build}
+usage="usage: bench/compare.sh PYTHON TORCH_STEP [ROUNDS] [THREADS] [MODEL_DIRECTORY MRPC_TRAIN_TSV]"
+python=${1:?$usage} torch_step=${2:?$usage}
+rounds=${3:-3} threads=${4:-2} model=${5:-} mrpc=${6:-} build=${BUILD:-build}
 cmake -S . -B "$build" >/dev/null
-cmake --build "$build" --target bench >/dev/null
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+cmake --build "$build" --target bench finetune pretrain >/dev/null
+bin=$build/bin log=$(mktemp) work=$(mktemp -d)
+trap 'rm -rf "$log" "$work"' EXIT
+onnx=$build/bench_base.onnx
 
 field() { sed -n "s/.*\"$1\": *\([0-9.]*\).*/\1/p"; }
-for round in $(seq "$rounds"); do
-  peak=$("$build/bin/bench_peak" "$threads" | field fma_gflops)
+# record WORKLOAD PEER_SECONDS OUR_SECONDS OUR_GFLOPS PEER_MB OUR_MB: one line of the log; 0 where there is no such figure
+record() { echo "$*" >>"$log"; }
+
+for _ in $(seq "$rounds"); do
+  peak=$("$bin/bench_peak" "$threads" | field fma_gflops)
   for config in tiny small base; do
-    torch=$("$python" "$torch_step" "$config" "$threads" --steps 5)
-    ours=$("$build/bin/bench_step" "$config" "$threads" train 0 8)
-    echo "$config $peak $(field median_s <<<"$torch") $(field median_s <<<"$ours") $(field gflops <<<"$ours") $(field rss_MB <<<"$torch") $(field rss_MB <<<"$ours")" >>"$log"
+    theirs=$("$python" "$torch_step" "$config" "$threads" --steps 5)
+    ours=$("$bin/bench_step" "$config" "$threads" train 0 8)
+    record "train-$config" "$(field median_s <<<"$theirs")" "$(field median_s <<<"$ours")" \
+      "$(field gflops <<<"$ours")" "$(field rss_MB <<<"$theirs")" "$(field rss_MB <<<"$ours")" "$peak"
   done
+  theirs=$("$python" bench/peers/infer_onnxruntime.py "$threads" "$onnx" 2>/dev/null | tail -1)
+  ours=$("$bin/bench_step" base "$threads" infer 1 5)
+  record infer-base "$(field median_s <<<"$theirs")" "$(field median_s <<<"$ours")" "$(field gflops <<<"$ours")" 0 0 "$peak"
+  if [[ -n $model ]]; then
+    for padding in longest 128; do
+      theirs=$("$python" bench/peers/finetune_torch.py "$model" "$mrpc" "$threads" "$padding" 2>/dev/null | field rows_per_second)
+      "$bin/finetune" --task mrpc --model "$model" --train "$mrpc" --steps 14 --log-every 1 --no-shuffle --threads "$threads" \
+        --output "$work/run" --overwrite >/dev/null
+      ours=$(field examples_per_second <"$work/run/metrics.jsonl" | sort -n | sed -n 7p)
+      record "mrpc-$padding" "$(awk "BEGIN { print 32 / $theirs }")" "$(awk "BEGIN { print 32 / $ours }")" 0 0 0 "$peak"
+    done
+  fi
 done
 
-printf '%-7s %12s %10s %8s %14s %10s %12s %10s\n' workload 'PyTorch s' 'ours s' ratio 'peak GFLOP/s' '% of peak' 'PyTorch MB' 'ours MB'
-for config in tiny small base; do
-  awk -v c="$config" '
+printf '%-13s %10s %10s %8s %14s %10s %10s %10s\n' workload 'peer s' 'ours s' ratio 'peak GFLOP/s' '% of peak' 'peer MB' 'ours MB'
+for workload in $(awk '!seen[$1]++ { print $1 }' "$log"); do
+  awk -v w="$workload" '
     function median(a, n,   i, j, t) { for (i = 1; i < n; ++i) for (j = i + 1; j <= n; ++j) if (a[j] < a[i]) { t = a[i]; a[i] = a[j]; a[j] = t }; return a[int((n + 1) / 2)] }
-    $1 == c { ++n; p[n] = $2; t[n] = $3; o[n] = $4; r[n] = $3 / $4; s[n] = 100 * $5 / $2; tm = $6; om = $7 }
-    END { printf "%-7s %12.3f %10.3f %7.2fx %14.1f %9.1f%% %12d %10d\n", c, median(t, n), median(o, n), median(r, n), median(p, n), median(s, n), tm, om }' "$log"
+    $1 == w { ++n; t[n] = $2; o[n] = $3; r[n] = $2 / $3; s[n] = 100 * $4 / $7; tm = $5; om = $6; p[n] = $7 }
+    END { printf "%-13s %10.3f %10.3f %7.2fx %14.1f %9.1f%% %10d %10d\n", w, median(t, n), median(o, n), median(r, n), median(p, n), median(s, n), tm, om }' "$log"
 done
+echo "0 where a figure does not apply. infer-base is against ONNX Runtime, mrpc-* against PyTorch padding to 128 or to the longest of the batch."

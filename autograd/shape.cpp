@@ -18,8 +18,8 @@ Variable slice(const Variable& x, int axis, Dim begin, Dim end) {
 namespace {
 /// y = factor · Σ x, dx = factor · dy everywhere
 Variable scaled_sum(const char* name, const Variable& x, double factor) {
-  return record(name, ops::sum(x.value(), factor), {x}, [shape = x.shape(), factor](const Tensor& dy, Wanted&) {
-    return Grads{ops::expand(dy, factor, shape)};
+  return record(name, ops::sum(x.value(), factor), {x}, [shape = x.shape(), dtype = x.value().dtype(), factor](const Tensor& dy, Wanted&) {
+    return Grads{ops::expand(dy, factor, shape, dtype)};
   });
 }
 }  // namespace

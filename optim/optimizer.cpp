@@ -32,19 +32,17 @@ double Optimizer::step(double learning_rate) {
     fail(Failure::numerics, "gradient: expected finite numbers, got a norm of {}{}{}; hint: a lower learning rate or a longer warm-up", gradient_norm,
          name.empty() ? "" : ", first not finite in ", name);
   }
-  const auto t = static_cast<double>(steps_ + 1);
-  const bool corrected = options_.method != Method::adamw_google;
   const Update update{.learning_rate = learning_rate,
                       .beta1 = options_.beta1,
                       .beta2 = options_.beta2,
                       .epsilon = options_.epsilon,
-                      .bias1 = corrected ? 1 - std::pow(options_.beta1, t) : 1,
-                      .bias2 = corrected ? 1 - std::pow(options_.beta2, t) : 1,
+                      .bias_correction = options_.method != Method::adamw_google,
+                      .step = steps_ + 1,
                       .clip_norm = options_.clip_norm,
                       .gradient_norm = norm};
   const Tensor& values = parameters_.values();
   const Span span(values.backend(), "update", {.bytes = 7.0 * static_cast<double>(values.bytes())});  // reads 4, writes 3
-  values.backend().update(values, parameters_.gradients(), m_, v_, update, segments_);
+  values.backend().update({values, values, parameters_.gradients(), m_, v_}, update, segments_);
   ++steps_;
   return gradient_norm;
 }

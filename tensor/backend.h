@@ -3,6 +3,10 @@
 //
 // Rule: the op (tensor/ops.h) checks shapes and allocates; the kernel only fills `out`. Shapes below are written with
 // the words of the whole project: tokens, hidden, heads, head_dim, vocab, rows, columns, classes.
+//
+// Types: the floating tensors of one call share one type T: f32, f64, or f16 or bf16, which only memory holds. Kernels load
+// T, compute and sum in Compute<T> (tensor/dtype.h: f32, for f64 f64), and round to T once, when they store. Tensors marked
+// "Compute" below are of that type: what is summed to one number, statistics, losses and the gradient of a loss.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -67,16 +71,37 @@ struct UpdateSegment {
   bool trust_ratio = false;  ///< LAMB: scale the step by ‖w‖ / ‖update‖
 };
 
-/// One optimizer step over the flat parameters, with everything the host knows.
-///   g ← gradient · clip,  clip = clip_norm / max(‖gradient‖, clip_norm)   (clip_norm 0: no clipping)
+/// Dynamic loss scaling (Micikevicius et al. 2018): f16 ends at 6e-8, so that backward starts from `scale` instead of 1. The
+/// state lives on the device, and no step has to wait for the host to know it.
+///   ‖gradient‖ not finite:  scale ← scale / 2, good ← 0, skipped ← skipped + 1
+///   else:                   good ← good + 1; where that is growth_interval: scale ← min(2 scale, largest), good ← 0
+struct LossScaling {
+  Tensor state = {};  ///< f64 [3]: scale, good steps in a row, steps skipped; empty: the scale is 1
+  double growth_interval = 2000;
+  double largest = 0x1p32;
+};
+
+/// The flat tensors of an optimizer step, all with the same places.
+struct UpdateTensors {
+  Tensor masters;    ///< w, Compute
+  Tensor values;     ///< of the model's type: receives w, rounded; the masters' own memory where the types are one
+  Tensor gradients;  ///< of either type
+  Tensor m, v;       ///< Compute
+};
+
+/// One optimizer step over the flat parameters, with everything the host knows. A norm that is not finite changes nothing
+/// but the loss scale's state; else, before that changes, with t = step − skipped:
+///   g ← gradient · clip / scale,  clip = clip_norm / max(‖gradient‖ / scale, clip_norm)   (clip_norm 0: no clipping)
 ///   m ← β1 m + (1−β1) g,  v ← β2 v + (1−β2) g²
-///   u ← (m / bias1) / (√(v / bias2) + ε) + weight_decay · w
+///   u ← (m / bias1) / (√(v / bias2) + ε) + weight_decay · w,  bias = 1 − β^t or, without bias_correction, 1
 ///   w ← w − learning_rate · ratio · u,  ratio = ‖w‖/‖u‖ where trust_ratio and both are positive, else 1
 struct Update {
   double learning_rate = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6;
-  double bias1 = 1, bias2 = 1;  ///< 1 − β^t, or 1 for no bias correction
+  bool bias_correction = false;
+  std::int64_t step = 1;       ///< counted from 1, skipped ones too
   double clip_norm = 0;
-  Tensor gradient_norm = {};    ///< f64 [1], on the device
+  Tensor gradient_norm = {};   ///< f64 [1] on the device: ‖gradient‖ as the gradients are, scaled
+  LossScaling loss_scale = {};
 };
 
 struct MemoryUse {
@@ -102,14 +127,15 @@ class Backend {
   virtual void cast(const Tensor& x, const Tensor& out) = 0;  ///< any dtype to any dtype; a copy between equal ones
   virtual void unary(Unary op, const Tensor& x, const Tensor& out) = 0;
   virtual void unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx) = 0;  ///< dx may be dy
-  virtual void binary(Binary op, const Tensor& a, const Tensor& b, const Tensor& out) = 0;  ///< b repeats over a's leading axes; out may be a
+  /// b repeats over a's leading axes; out may be a. Where a and out are f32, b may be of any half type.
+  virtual void binary(Binary op, const Tensor& a, const Tensor& b, const Tensor& out) = 0;
   virtual void scale(const Tensor& x, double factor, const Tensor& out) = 0;
-  virtual void expand(const Tensor& scalar, double factor, const Tensor& out) = 0;  ///< every element = scalar · factor
+  virtual void expand(const Tensor& scalar, double factor, const Tensor& out) = 0;  ///< every element = scalar · factor, of any two types
   virtual void copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Dim out_stride, Dim rows, Dim columns) = 0;  ///< strides in elements
   virtual void dropout(const Tensor& x, const Dropout& dropout, const Tensor& out) = 0;  ///< x [rows, columns]
 
   // ---- sums: fixed leaves, then a pairwise tree, whatever the threads
-  virtual void sum(const Tensor& x, double factor, const Tensor& out) = 0;  ///< out [1] = factor · Σ x
+  virtual void sum(const Tensor& x, double factor, const Tensor& out) = 0;  ///< out [1] Compute = factor · Σ x
   virtual void sum_rows(const Tensor& x, const Tensor& out) = 0;            ///< [rows, columns] → [columns]
   virtual void norm(const Tensor& x, const Tensor& out) = 0;                ///< out f64 [1] = √Σx²; NaN or inf if any x is
   virtual Dim first_non_finite(const Tensor& x) = 0;                        ///< index, or −1; synchronizes
@@ -118,7 +144,8 @@ class Backend {
   virtual void gemm(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options) = 0;
   virtual void softmax(const Tensor& x, const Tensor& y) = 0;  ///< over the last axis
   virtual void softmax_backward(const Tensor& y, const Tensor& dy, const Tensor& dx) = 0;
-  /// sum [rows, hidden] receives dropout(x) + residual (it may be x); residual may be empty; statistics [rows, 2]: mean and 1/σ.
+  /// sum [rows, hidden] receives dropout(x) + residual (it may be x); residual may be empty; statistics [rows, 2] Compute: mean
+  /// and 1/σ of sum as it is stored.
   virtual void layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options, const Tensor& sum,
                           const Tensor& y, const Tensor& statistics) = 0;
   /// dsum is the gradient of `sum`, which is also that of the residual; dx its masked copy (empty where there is no dropout).
@@ -127,13 +154,14 @@ class Backend {
   virtual void gather(const Tensor& table, const Tensor& rows, const Tensor& out) = 0;  ///< out[i] = table[rows[i]]
   /// dtable (+)= rows of dy summed by index, in order; without accumulate every other row becomes 0.
   virtual void scatter_add(const Tensor& dy, const Tensor& rows, const Tensor& dtable, bool accumulate) = 0;
-  /// context [tokens, heads · head_dim]; log_sum [tokens, heads] is the one number per row that backward needs.
+  /// context [tokens, heads · head_dim]; log_sum [tokens, heads] Compute is the one number per row that backward needs.
   virtual void attention(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum) = 0;
   virtual void attention_backward(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum,
                                   const Tensor& dcontext, const Tensor& dqkv) = 0;
 
   // ---- losses
-  /// out [1] = Σ −log softmax(logits)[label] / denominator over rows with label ≥ 0; log_sum [rows] is kept for backward.
+  // Their out and dy are [1] Compute.
+  /// out = Σ −log softmax(logits)[label] / denominator over rows with label ≥ 0; log_sum [rows] Compute is kept for backward.
   virtual void cross_entropy(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum,
                              const Tensor& out) = 0;
   virtual void cross_entropy_backward(const Tensor& logits, const Tensor& labels, double denominator,
@@ -144,8 +172,7 @@ class Backend {
   virtual void argmax(const Tensor& x, const Tensor& out) = 0;  ///< [rows, columns] → i32 [rows]; the first of equals
 
   // ---- the optimizer: one pass over the flat tensors
-  virtual void update(const Tensor& values, const Tensor& gradients, const Tensor& m, const Tensor& v, const Update& update,
-                      std::span<const UpdateSegment> segments) = 0;
+  virtual void update(const UpdateTensors& tensors, const Update& update, std::span<const UpdateSegment> segments) = 0;
 
   /// Where ops report their time, or null.
   Profiler* profiler = nullptr;

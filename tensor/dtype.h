@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
 
 #include "tensor/error.h"
 
@@ -84,6 +85,12 @@ inline std::string_view name_of(DType dtype) {
 inline bool is_floating(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16;
 }
+
+/// What kernels compute in: f32 for the half types, which are for memory only; f64 for f64. Sums to one number, statistics
+/// and losses are also kept in it.
+inline DType compute_type(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
+template <class T>
+using Compute = std::conditional_t<std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>, float, T>;
 
 /// The DType of a C++ element type.
 template <class T>

@@ -6,7 +6,8 @@ namespace bertrand::ops {
 namespace {
 
 Tensor like(const Tensor& x) { return Tensor(x.shape(), x.dtype(), x.backend()); }
-Tensor scalar(const Tensor& x) { return Tensor({1}, x.dtype(), x.backend()); }
+/// Statistics and losses of x, in the type that kernels compute in.
+Tensor computed(const Shape& shape, const Tensor& x) { return Tensor(shape, compute_type(x.dtype()), x.backend()); }
 double bytes(const Tensor& x) { return x ? static_cast<double>(x.bytes()) : 0.0; }
 
 /// Work that is bounded by memory: every byte of these passes once.
@@ -106,7 +107,8 @@ Tensor binary(Binary op, const Tensor& a, const Tensor& b) {
   return out;
 }
 void add_into(const Tensor& x, const Tensor& out) {
-  check_same("add", x, out);
+  check(x.shape() == out.shape() && (x.dtype() == out.dtype() || (out.dtype() == DType::f32 && compute_type(x.dtype()) == DType::f32)),
+        "add: {} {} into {} {}", name_of(x.dtype()), x.shape(), name_of(out.dtype()), out.shape());
   const Span span(x.backend(), "binary", moves(x, out, out));
   x.backend().binary(Binary::add, out, x, out);
 }
@@ -116,9 +118,9 @@ Tensor scale(const Tensor& x, double factor) {
   x.backend().scale(x, factor, out);
   return out;
 }
-Tensor expand(const Tensor& one, double factor, const Shape& shape) {
+Tensor expand(const Tensor& one, double factor, const Shape& shape, DType dtype) {
   check(one.elements() == 1, "expand: expected one element, got {}", one.shape());
-  Tensor out(shape, one.dtype(), one.backend());
+  Tensor out(shape, dtype, one.backend());
   const Span span(one.backend(), "expand", moves(out));
   one.backend().expand(one, factor, out);
   return out;
@@ -156,7 +158,7 @@ Tensor dropout(const Tensor& x, const Dropout& dropout) {
 }
 
 Tensor sum(const Tensor& x, double factor) {
-  Tensor out = scalar(x);
+  Tensor out = computed({1}, x);
   const Span span(x.backend(), "sum", moves(x));
   x.backend().sum(x, factor, out);
   return out;
@@ -237,7 +239,7 @@ Normalized layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& 
         options.gamma.shape(), options.beta.shape());
   if (residual) check_same("layer_norm", x, residual);
   check_dropout("layer_norm", x, options.dropout);
-  Normalized out{like(x), residual || options.dropout ? like(x) : x, Tensor({x.shape().rows(), 2}, x.dtype(), x.backend())};
+  Normalized out{like(x), residual || options.dropout ? like(x) : x, computed({x.shape().rows(), 2}, x)};
   const Span span(x.backend(), "layer_norm", moves(x, residual, out.sum, out.y));
   x.backend().layer_norm(x, residual, options, out.sum, out.y, out.statistics);
   return out;
@@ -288,7 +290,7 @@ Work attention_work(const Tensor& qkv, const Attention& options, int products) {
 Attended attention(const Tensor& qkv, const Attention& options) {
   check_attention(qkv, options);
   const Dim tokens = qkv.shape()[0];
-  Attended out{Tensor({tokens, qkv.shape()[1] / 3}, qkv.dtype(), qkv.backend()), Tensor({tokens, options.heads}, qkv.dtype(), qkv.backend())};
+  Attended out{Tensor({tokens, qkv.shape()[1] / 3}, qkv.dtype(), qkv.backend()), computed({tokens, options.heads}, qkv)};
   const Span span(qkv.backend(), "attention", attention_work(qkv, options, 2));
   qkv.backend().attention(qkv, options, out.context, out.log_sum);
   return out;
@@ -305,7 +307,7 @@ Tensor attention_backward(const Tensor& qkv, const Attention& options, const Att
 CrossEntropy cross_entropy(const Tensor& logits, const Tensor& labels, double denominator) {
   check(labels.dtype() == DType::i32 && labels.elements() == logits.shape().rows(), "cross_entropy: logits are {} and labels are {} {}", logits.shape(),
         name_of(labels.dtype()), labels.shape());
-  CrossEntropy out{scalar(logits), Tensor({logits.shape().rows()}, logits.dtype(), logits.backend())};
+  CrossEntropy out{computed({1}, logits), computed({logits.shape().rows()}, logits)};
   const Span span(logits.backend(), "cross_entropy", moves(logits));
   logits.backend().cross_entropy(logits, labels, denominator, out.log_sum, out.loss);
   return out;
@@ -318,7 +320,7 @@ Tensor cross_entropy_backward(Tensor logits, const Tensor& labels, double denomi
 }
 Tensor point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator) {
   check_same("point_loss", x, target);
-  Tensor out = scalar(x);
+  Tensor out = computed({1}, x);
   const Span span(x.backend(), "point_loss", moves(x, target));
   x.backend().point_loss(loss, x, target, denominator, out);
   return out;

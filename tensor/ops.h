@@ -41,9 +41,9 @@ Tensor unary(Unary op, const Tensor& x);
 Tensor unary_backward(Unary op, const Tensor& x, const Tensor& dy);
 /// b has a's shape, or a's trailing dimensions (a row added to every row).
 Tensor binary(Binary op, const Tensor& a, const Tensor& b);
-void add_into(const Tensor& x, const Tensor& out);  ///< out += x
+void add_into(const Tensor& x, const Tensor& out);  ///< out += x; an f32 out takes x of the half types too
 Tensor scale(const Tensor& x, double factor);
-Tensor expand(const Tensor& scalar, double factor, const Shape& shape);
+Tensor expand(const Tensor& scalar, double factor, const Shape& shape, DType dtype);
 /// Elements [begin, end) along an axis, copied.
 Tensor slice(const Tensor& x, int axis, Dim begin, Dim end);
 /// The transpose of slice: dy placed at [begin, …) of a zero tensor of `shape`.
@@ -51,7 +51,7 @@ Tensor slice_backward(const Tensor& dy, const Shape& shape, int axis, Dim begin)
 Tensor dropout(const Tensor& x, const Dropout& dropout);  ///< rows of the last axis
 
 // ---- sums
-Tensor sum(const Tensor& x, double factor = 1);  ///< [1]
+Tensor sum(const Tensor& x, double factor = 1);  ///< [1], in compute_type
 /// Over all axes but the last `keep`: [.., keep] → the trailing shape of `like`.
 Tensor sum_to(const Tensor& x, const Shape& trailing, const Into& into = {});
 Tensor norm(const Tensor& x);  ///< f64 [1]
@@ -88,7 +88,7 @@ struct Attended {
 Attended attention(const Tensor& qkv, const Attention& options);
 Tensor attention_backward(const Tensor& qkv, const Attention& options, const Attended& saved, const Tensor& dcontext);
 
-// ---- losses: scalars [1]
+// ---- losses: scalars [1] in compute_type, as what is kept for backward
 struct CrossEntropy {
   Tensor loss, log_sum;
 };

@@ -1,5 +1,5 @@
 // The Backend of tensor/backend.h on the processor. One file per family of kernels implements its members; each is a
-// template over f32 and f64 behind a line that picks the type.
+// template over the types that memory holds, T, behind a line that picks it; what it computes in is Compute<T>.
 #pragma once
 #include <string>
 #include <vector>
@@ -74,8 +74,7 @@ class CpuBackend final : public Backend {
   void argmax(const Tensor& x, const Tensor& out) override;
 
   // update.cpp
-  void update(const Tensor& values, const Tensor& gradients, const Tensor& m, const Tensor& v, const Update& update,
-              std::span<const UpdateSegment> segments) override;
+  void update(const UpdateTensors& tensors, const Update& update, std::span<const UpdateSegment> segments) override;
 
  private:
   /// Calls body(begin, end) for fixed blocks of [0, count), on all threads.
@@ -86,6 +85,12 @@ class CpuBackend final : public Backend {
   /// Rows for parallel(): some 16k elements a block, whatever the threads.
   static Dim row_block(Dim columns) { return std::max<Dim>(1, 16384 / std::max<Dim>(1, columns)); }
 
+  template <class V, class G>
+  void update_typed(const UpdateTensors& tensors, const Update& update, std::span<const UpdateSegment> segments);
+  template <class T>
+  struct Product;
+  template <class T, class Finish>
+  void multiply_blocks(const Product<T>& product, const Finish& finish);
   template <class T>
   void gemm_typed(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options);
 
@@ -110,12 +115,25 @@ class CpuBackend final : public Backend {
   ThreadPool pool_;
 };
 
-/// Calls body.operator()<T>() for the types that kernels compute in.
+/// Calls body.operator()<T>() for the floating types.
 template <class Body>
 void dispatch_real(const char* op, DType dtype, Body&& body) {
-  if (dtype == DType::f32) return body.template operator()<float>();
-  if (dtype == DType::f64) return body.template operator()<double>();
-  fail(Failure::usage, "{}: the CPU computes in f32 and f64, got {}; hint: --precision f32", op, name_of(dtype));
+  switch (dtype) {
+    case DType::f32: return body.template operator()<float>();
+    case DType::f64: return body.template operator()<double>();
+    case DType::f16: return body.template operator()<Float16>();
+    case DType::bf16: return body.template operator()<BFloat16>();
+    default: fail(Failure::bug, "{}: expected a floating type, got {}", op, name_of(dtype));
+  }
+}
+/// The same for an operand that is of type T or, where T is f32, of a half type.
+template <class T, class Body>
+void dispatch_operand(DType dtype, Body&& body) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (dtype == DType::f16) return body.template operator()<Float16>();
+    if (dtype == DType::bf16) return body.template operator()<BFloat16>();
+  }
+  body.template operator()<T>();
 }
 
 /// The elements of a tensor, to read and to write.

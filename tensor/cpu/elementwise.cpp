@@ -18,7 +18,7 @@ To convert(From x) {
   else return static_cast<To>(x);
 }
 
-template <class T>
+template <class T>  // what is computed in
 Lanes<T> apply(Unary op, const Lanes<T>& x) {
   switch (op) {
     case Unary::relu: return max(x, Lanes<T>(T(0)));
@@ -70,32 +70,35 @@ void CpuBackend::cast(const Tensor& x, const Tensor& out) {
 
 void CpuBackend::unary(Unary op, const Tensor& x, const Tensor& out) {
   dispatch_real("unary", x.dtype(), [&]<class T>() {
+    using C = Compute<T>;
     parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
       const T* from = elements<T>(x) + begin;
       T* to = writable<T>(out) + begin;
-      for_lanes<T>(end - begin, [&](Dim i, Dim n) { apply(op, Lanes<T>::load(from + i, n)).store(to + i, n); });
+      for_lanes<C>(end - begin, [&](Dim i, Dim n) { apply(op, Lanes<C>::load(from + i, n)).store(to + i, n); });
     });
   });
 }
 
 void CpuBackend::unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx) {
   dispatch_real("unary_backward", x.dtype(), [&]<class T>() {
+    using C = Compute<T>;
     parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
-      for_lanes<T>(end - begin, [&](Dim i, Dim n) {
+      for_lanes<C>(end - begin, [&](Dim i, Dim n) {
         i += begin;
-        (slope(op, Lanes<T>::load(elements<T>(x) + i, n)) * Lanes<T>::load(elements<T>(dy) + i, n)).store(writable<T>(dx) + i, n);
+        (slope(op, Lanes<C>::load(elements<T>(x) + i, n)) * Lanes<C>::load(elements<T>(dy) + i, n)).store(writable<T>(dx) + i, n);
       });
     });
   });
 }
 
 void CpuBackend::binary(Binary op, const Tensor& a, const Tensor& b, const Tensor& out) {
-  dispatch_real("binary", a.dtype(), [&]<class T>() {
+  const auto typed = [&]<class T, class B>() {
+    using C = Compute<T>;
     const Dim columns = b.elements();
     const auto row = [&](Dim first, Dim begin, Dim end) {  // columns [begin, end) of the row that starts at `first`
-      for_lanes<T>(end - begin, [&](Dim c, Dim n) {
+      for_lanes<C>(end - begin, [&](Dim c, Dim n) {
         c += begin;
-        const auto x = Lanes<T>::load(elements<T>(a) + first + c, n), y = Lanes<T>::load(elements<T>(b) + c, n);
+        const auto x = Lanes<C>::load(elements<T>(a) + first + c, n), y = Lanes<C>::load(elements<B>(b) + c, n);
         (op == Binary::add ? x + y : x * y).store(writable<T>(out) + first + c, n);
       });
     };
@@ -105,20 +108,24 @@ void CpuBackend::binary(Binary op, const Tensor& a, const Tensor& b, const Tenso
       parallel(a.elements() / columns, row_block(columns), [&](Dim begin, Dim end) {
         for (Dim r = begin; r < end; ++r) row(r * columns, 0, columns);
       });
+  };
+  dispatch_real("binary", a.dtype(), [&]<class T>() {
+    dispatch_operand<T>(b.dtype(), [&]<class B>() { typed.template operator()<T, B>(); });
   });
 }
 
 void CpuBackend::scale(const Tensor& x, double factor, const Tensor& out) {
   dispatch_real("scale", x.dtype(), [&]<class T>() {
-    const Lanes<T> f(static_cast<T>(factor));
+    using C = Compute<T>;
+    const Lanes<C> f(static_cast<C>(factor));
     parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
-      for_lanes<T>(end - begin, [&](Dim i, Dim n) { (Lanes<T>::load(elements<T>(x) + begin + i, n) * f).store(writable<T>(out) + begin + i, n); });
+      for_lanes<C>(end - begin, [&](Dim i, Dim n) { (Lanes<C>::load(elements<T>(x) + begin + i, n) * f).store(writable<T>(out) + begin + i, n); });
     });
   });
 }
 
 void CpuBackend::expand(const Tensor& scalar, double factor, const Tensor& out) {
-  dispatch_real("expand", out.dtype(), [&]<class T>() { fill(out, static_cast<double>(elements<T>(scalar)[0]) * factor); });
+  dispatch_real("expand", scalar.dtype(), [&]<class T>() { fill(out, static_cast<double>(Compute<T>(elements<T>(scalar)[0])) * factor); });
 }
 
 void CpuBackend::copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Dim out_stride, Dim rows, Dim columns) {
@@ -132,12 +139,13 @@ void CpuBackend::copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Di
 
 void CpuBackend::dropout(const Tensor& x, const Dropout& dropout, const Tensor& out) {
   dispatch_real("dropout", x.dtype(), [&]<class T>() {
+    using C = Compute<T>;
     const Dim rows = x.shape().rows(), columns = x.shape().columns();
     const auto* keys = elements<std::int64_t>(dropout.row_keys);
     parallel(rows, row_block(columns), [&](Dim begin, Dim end) {
       for (Dim r = begin; r < end; ++r)
-        for_dropout_row<T>(dropout, keys[r], 0, columns, [&](Dim c, Dim n, const Lanes<T>& multiplier) {
-          (Lanes<T>::load(elements<T>(x) + r * columns + c, n) * multiplier).store(writable<T>(out) + r * columns + c, n);
+        for_dropout_row<C>(dropout, keys[r], 0, columns, [&](Dim c, Dim n, const Lanes<C>& multiplier) {
+          (Lanes<C>::load(elements<T>(x) + r * columns + c, n) * multiplier).store(writable<T>(out) + r * columns + c, n);
         });
     });
   });

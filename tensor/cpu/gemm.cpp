@@ -10,6 +10,8 @@ namespace {
 constexpr Dim kCachedRows = kTileRows * (192 / kTileRows);
 // A super-block of this many rows or columns of C is packed at once: enough to be shared by all threads, bounded in memory.
 constexpr Dim kSuperBlock = 4096;
+// Elements of a product of half types that wait in f32 to be rounded: 16 MiB.
+constexpr Dim kSheet = Dim{1} << 22;
 
 Dim round_up(Dim n, Dim multiple) { return (n + multiple - 1) / multiple * multiple; }
 Dim ceiling(Dim n, Dim d) { return (n + d - 1) / d; }
@@ -31,47 +33,45 @@ struct Blocks {
   }
 };
 
-/// activation(pre) over a block of C, while it is still in the cache.
-template <class T>
-void activate(Unary activation, const T* pre, T* y, Dim stride, Dim rows, Dim columns) {
-  for (Dim i = 0; i < rows; ++i)
-    for_lanes<T>(columns, [&](Dim j, Dim n) {
-      const auto x = Lanes<T>::load(pre + i * stride + j, n);
-      const auto value = activation == Unary::gelu_erf    ? gelu_erf(x)
-                         : activation == Unary::gelu_tanh ? gelu_tanh(x)
-                         : activation == Unary::tanh      ? tanh(x)
-                                                          : max(x, Lanes<T>(T(0)));
-      value.store(y + i * stride + j, n);
-    });
+template <class C>
+[[gnu::always_inline]] inline Lanes<C> activated(Unary activation, const Lanes<C>& x) {
+  switch (activation) {
+    case Unary::gelu_erf: return gelu_erf(x);
+    case Unary::gelu_tanh: return gelu_tanh(x);
+    case Unary::tanh: return tanh(x);
+    case Unary::relu: return max(x, Lanes<C>(C(0)));
+    case Unary::identity: break;
+  }
+  return x;
 }
 
 }  // namespace
 
+/// C = A · B in plain memory: each element of C is a chain of fused multiply-adds from its start value onward.
 template <class T>
-void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, const Tensor& out, const Gemm& options) {
-  const Dim rows = out.shape()[0], columns = out.shape()[1], depth = a_tensor.shape()[options.transpose_a ? 0 : 1];
-  View<T> a{elements<T>(a_tensor), a_tensor.shape()[1], 1}, b{elements<T>(b_tensor), b_tensor.shape()[1], 1};
-  if (options.transpose_a) a = a.transposed();
-  if (options.transpose_b) b = b.transposed();
+struct CpuBackend::Product {
+  View<T> a, b;
+  Dim rows, columns, depth;
+  Compute<T>* c;
+  Dim stride;              ///< from one row of C to the next
+  Start start;
+  const Compute<T>* row;   ///< what chains start from where start is Start::row
+};
 
-  const bool activated = options.activation != Unary::identity;
-  T* const y = writable<T>(out);
-  T* const c = activated && options.pre_activation ? writable<T>(options.pre_activation) : y;
-  const T* const bias = options.bias ? elements<T>(options.bias) : nullptr;
-  if (depth == 0) {
-    if (!options.accumulate) fill(out, 0);
-    return;
-  }
-
+/// Calls finish(i, j, m, n) for each block of C when it is complete, m × n elements at (i, j), still in the cache.
+template <class T, class Finish>
+void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
+  using C = Compute<T>;
+  const Dim rows = p.rows, columns = p.columns, depth = p.depth;
   const Dim super_rows = std::min(rows, kSuperBlock), super_columns = std::min(columns, kSuperBlock);
-  const Dim a_panels = ceiling(super_rows, kTileRows), b_panels = ceiling(super_columns, kTileColumns<T>);
+  const Dim a_panels = ceiling(super_rows, kTileRows), b_panels = ceiling(super_columns, kTileColumns<C>);
   const Dim most_depth = std::min(depth, kDepth);
   // With few rows one piece of work has all of A, so it packs a panel of B for itself, just before its use.
   const bool few_rows = rows <= kCachedRows;
-  const Dim a_size = a_panels * panel_size<kTileRows, T>(most_depth);
-  const Dim b_size = (few_rows ? pool_.threads() : b_panels) * panel_size<kTileColumns<T>, T>(most_depth);
-  const Workspace workspace(*this, static_cast<std::size_t>(a_size + b_size) * sizeof(T));
-  T *const packed_a = workspace.as<T>(), *const packed_b = packed_a + a_size;
+  const Dim a_size = a_panels * panel_size<kTileRows, C>(most_depth);
+  const Dim b_size = (few_rows ? pool_.threads() : b_panels) * panel_size<kTileColumns<C>, C>(most_depth);
+  const Workspace workspace(*this, static_cast<std::size_t>(a_size + b_size) * sizeof(C));
+  C *const packed_a = workspace.as<C>(), *const packed_b = packed_a + a_size;
   // Waking the others costs some microseconds: not for a product that is over by then.
   const bool alone = static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth) < 1e5;
   const auto share = [&](Dim pieces, const auto& body) {
@@ -82,41 +82,90 @@ void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, cons
 
   for (Dim k = 0; k < depth; k += kDepth) {
     const Dim block_depth = std::min(kDepth, depth - k);
-    const Dim a_panel = panel_size<kTileRows, T>(block_depth), b_panel = panel_size<kTileColumns<T>, T>(block_depth);
+    const Dim a_panel = panel_size<kTileRows, C>(block_depth), b_panel = panel_size<kTileColumns<C>, C>(block_depth);
     const bool last = k + block_depth == depth;
-    const Start start = k > 0 || options.accumulate ? Start::value : bias ? Start::row : Start::zero;
+    const Start start = k > 0 ? Start::value : p.start;
     for (Dim i0 = 0; i0 < rows; i0 += kSuperBlock) {
       const Dim block_rows = std::min(kSuperBlock, rows - i0);
       for (Dim j0 = 0; j0 < columns; j0 += kSuperBlock) {
         const Dim block_columns = std::min(kSuperBlock, columns - j0);
-        const Packing<kTileRows, T> a_packing{a.block(i0, k), block_rows, block_depth, packed_a};
-        const Packing<kTileColumns<T>, T> b_packing{b.block(k, j0).transposed(), block_columns, block_depth, packed_b};
+        const Packing<kTileRows, T> a_packing{p.a.block(i0, k), block_rows, block_depth, packed_a};
+        const Packing<kTileColumns<C>, T> b_packing{p.b.block(k, j0).transposed(), block_columns, block_depth, packed_b};
         const Dim a_pieces = j0 == 0 ? a_packing.pieces() : 0;  // a row of blocks shares its part of A
         share(a_pieces + (few_rows ? 0 : b_packing.pieces()), [&](Dim piece, int) {
           if (piece < a_pieces) a_packing.pack(piece);
           else b_packing.pack(piece - a_pieces);
         });
-        const Blocks blocks = Blocks::choose<T>(block_rows, block_columns, alone ? 1 : pool_.threads());
+        const Blocks blocks = Blocks::choose<C>(block_rows, block_columns, alone ? 1 : pool_.threads());
         const Dim across = ceiling(block_columns, blocks.columns);
         share(ceiling(block_rows, blocks.rows) * across, [&](Dim piece, int thread) {
           const Dim i = piece / across * blocks.rows, j = piece % across * blocks.columns;
           const Dim m = std::min(blocks.rows, block_rows - i), n = std::min(blocks.columns, block_columns - j);
-          const Dim at = (i0 + i) * columns + j0 + j;
-          const T* const row = bias ? bias + j0 + j : nullptr;
+          C* const to = p.c + (i0 + i) * p.stride + j0 + j;
+          const C* const row = p.row ? p.row + j0 + j : nullptr;
           if (few_rows) {
-            T* const panel = packed_b + thread * b_panel;
-            for (Dim p = 0; p < n; p += kTileColumns<T>) {
-              const Dim width = std::min<Dim>(kTileColumns<T>, n - p);
-              Packing<kTileColumns<T>, T>{b.block(k, j0 + j + p).transposed(), width, block_depth, panel}.pack();
-              multiply_packed(m, width, block_depth, packed_a, a_panel, panel, b_panel, c + at + p, columns, start, row ? row + p : nullptr);
+            C* const panel = packed_b + thread * b_panel;
+            for (Dim first = 0; first < n; first += kTileColumns<C>) {
+              const Dim width = std::min<Dim>(kTileColumns<C>, n - first);
+              Packing<kTileColumns<C>, T>{p.b.block(k, j0 + j + first).transposed(), width, block_depth, panel}.pack();
+              multiply_packed(m, width, block_depth, packed_a, a_panel, panel, b_panel, to + first, p.stride, start, row ? row + first : nullptr);
             }
           } else {
             multiply_packed(m, n, block_depth, packed_a + i / kTileRows * a_panel, a_panel,
-                            packed_b + j / kTileColumns<T> * b_panel, b_panel, c + at, columns, start, row);
+                            packed_b + j / kTileColumns<C> * b_panel, b_panel, to, p.stride, start, row);
           }
-          if (activated && last) activate(options.activation, c + at, y + at, columns, m, n);
+          if (last) finish(i0 + i, j0 + j, m, n);
         });
       }
+    }
+  }
+}
+
+template <class T>
+void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, const Tensor& out, const Gemm& options) {
+  using C = Compute<T>;
+  const Dim rows = out.shape()[0], columns = out.shape()[1], depth = a_tensor.shape()[options.transpose_a ? 0 : 1];
+  if (depth == 0) {
+    if (!options.accumulate) fill(out, 0);
+    return;
+  }
+  View<T> a{elements<T>(a_tensor), a_tensor.shape()[1], 1}, b{elements<T>(b_tensor), b_tensor.shape()[1], 1};
+  if (options.transpose_a) a = a.transposed();
+  if (options.transpose_b) b = b.transposed();
+  T* const y = writable<T>(out);
+  T* const pre = options.activation != Unary::identity && options.pre_activation ? writable<T>(options.pre_activation) : nullptr;
+  const Start start = options.accumulate ? Start::value : options.bias ? Start::row : Start::zero;
+
+  if constexpr (std::is_same_v<T, C>) {
+    C* const c = pre ? pre : y;
+    multiply_blocks(Product<T>{a, b, rows, columns, depth, c, columns, start, options.bias ? elements<T>(options.bias) : nullptr},
+             [&](Dim i, Dim j, Dim m, Dim n) {
+               if (options.activation == Unary::identity) return;
+               for (Dim at = i * columns + j; at < (i + m) * columns; at += columns)
+                 for_lanes<C>(n, [&](Dim k, Dim l) { activated(options.activation, Lanes<C>::load(c + at + k, l)).store(y + at + k, l); });
+             });
+  } else {
+    // The chains are kept in C, on a sheet of so many columns at a time, and rounded to T once, at their end.
+    const Dim width = std::min(columns, std::max<Dim>(512, kSheet / rows));
+    const Workspace workspace(*this, static_cast<std::size_t>(width * (rows + 1)) * sizeof(C));
+    C *const bias = workspace.as<C>(), *const sheet = bias + width;
+    for (Dim j0 = 0; j0 < columns; j0 += width) {
+      const Dim n0 = std::min(width, columns - j0);
+      const auto widen = [n0](const T* from, C* to) { for_lanes<C>(n0, [&](Dim k, Dim l) { Lanes<C>::load(from + k, l).store(to + k, l); }); };
+      if (options.bias) widen(elements<T>(options.bias) + j0, bias);
+      if (options.accumulate)
+        parallel(rows, row_block(n0), [&](Dim begin, Dim end) {
+          for (Dim i = begin; i < end; ++i) widen(y + i * columns + j0, sheet + i * width);
+        });
+      multiply_blocks(Product<T>{a, b.block(0, j0), rows, n0, depth, sheet, width, start, bias}, [&](Dim i, Dim j, Dim m, Dim n) {
+        for (Dim r = i; r < i + m; ++r)
+          for_lanes<C>(n, [&](Dim k, Dim l) {
+            const auto x = Lanes<C>::load(sheet + r * width + j + k, l);
+            const Dim at = r * columns + j0 + j + k;
+            if (pre) x.store(pre + at, l);
+            activated(options.activation, x).store(y + at, l);
+          });
+      });
     }
   }
 }

@@ -5,7 +5,8 @@
 // bits of C depend on nothing but its row of A and its column of B: not on tile sizes, threads or neighbouring rows.
 //
 // Operands are packed first: A into panels of kTileRows rows, B into panels of kTileColumns columns, both with k as the
-// slow index, so that the inner loop reads memory in order. Packing absorbs transposes.
+// slow index, so that the inner loop reads memory in order. Packing absorbs transposes, and widens the half types: panels
+// and everything after them are of Compute<T>.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -45,16 +46,24 @@ constexpr Dim panel_size(Dim depth) {
   return (depth * Width + Lanes<T>::kCount + 15) / 16 * 16;
 }
 
+/// Copies neighbours, widening the half types.
+template <int Count, class T>
+void widen(const T* from, Compute<T>* to) {
+  if constexpr (std::is_same_v<T, Compute<T>>) std::memcpy(to, from, Count * sizeof(T));
+  else
+    for (int i = 0; i < Count; ++i) to[i] = Compute<T>(from[i]);
+}
+
 /// One panel, `width` ≤ Width rows of x by `depth` columns: panel[k · Width + i] = x(i, k), zeros beyond `width`.
-template <int Width, class T>
-void pack_panel(const View<T>& x, Dim width, Dim depth, T* panel) {
-  using Packet = typename Lanes<T>::Packet;
-  constexpr int kSize = Lanes<T>::kPacketSize;
+template <int Width, class T, class C = Compute<T>>
+void pack_panel(const View<T>& x, Dim width, Dim depth, C* panel) {
+  using Packet = typename Lanes<C>::Packet;
+  constexpr int kSize = Lanes<C>::kPacketSize;
   Dim k = 0;
   if (width < Width) {
-    std::fill_n(panel, Width * depth, T(0));
+    std::fill_n(panel, Width * depth, C(0));
     for (Dim i = 0; i < width; ++i)
-      for (k = 0; k < depth; ++k) panel[k * Width + i] = x.data[i * x.row_stride + k * x.column_stride];
+      for (k = 0; k < depth; ++k) panel[k * Width + i] = C(x.data[i * x.row_stride + k * x.column_stride]);
     return;
   }
   // Each row is contiguous in k: turn squares of kSize × kSize in registers.
@@ -66,7 +75,7 @@ void pack_panel(const View<T>& x, Dim width, Dim depth, T* panel) {
           Eigen::internal::PacketBlock<Packet, kSize> square;
           for (int i = 0; i < kSize; ++i) {
             const Dim row = std::min(first + i, Width - 1);  // what is stored beyond Width, the next k overwrites
-            square.packet[i] = Eigen::internal::ploadu<Packet>(x.data + row * x.row_stride + k);
+            square.packet[i] = load_packet<Packet>(x.data + row * x.row_stride + k);
           }
           Eigen::internal::ptranspose(square);
           for (int j = 0; j < kSize; ++j) Eigen::internal::pstoreu(panel + (k + j) * Width + first, square.packet[j]);
@@ -74,7 +83,7 @@ void pack_panel(const View<T>& x, Dim width, Dim depth, T* panel) {
     }
   }
   for (; k < depth; ++k)
-    for (Dim i = 0; i < Width; ++i) panel[k * Width + i] = x.data[i * x.row_stride + k * x.column_stride];
+    for (Dim i = 0; i < Width; ++i) panel[k * Width + i] = C(x.data[i * x.row_stride + k * x.column_stride]);
 }
 
 /// An operand that is packed Width rows to a panel, in pieces that threads share.
@@ -82,9 +91,9 @@ template <int Width, class T>
 struct Packing {
   View<T> x;
   Dim rows, depth;
-  T* panels;
+  Compute<T>* panels;
 
-  Dim panel() const { return panel_size<Width, T>(depth); }  ///< elements from one panel to the next
+  Dim panel() const { return panel_size<Width, Compute<T>>(depth); }  ///< elements from one panel to the next
   Dim pieces() const { return along_depth() ? (depth + kSlice - 1) / kSlice : (rows + kGroup - 1) / kGroup; }
 
   /// A piece reads runs of memory as long as there are: whole k where neighbours are rows, else whole rows.
@@ -93,7 +102,7 @@ struct Packing {
       const Dim first = piece * kSlice, slice = std::min(kSlice, depth - first), whole = rows / Width;
       for (Dim k = first; k < first + slice; ++k)
         for (Dim p = 0; p < whole; ++p)
-          std::memcpy(panels + p * panel() + k * Width, x.data + k * x.column_stride + p * Width, Width * sizeof(T));
+          widen<Width>(x.data + k * x.column_stride + p * Width, panels + p * panel() + k * Width);
       if (whole * Width < rows)
         pack_panel<Width>(x.block(whole * Width, first), rows - whole * Width, slice, panels + whole * panel() + first * Width);
     } else {

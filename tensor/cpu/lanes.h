@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tensor/dtype.h"
+#include "tensor/cpu/half_packets.h"
 
 namespace bertrand::cpu {
 
-/// 16 floats or 8 doubles held in as many of the processor's registers as that takes.
+/// 16 floats or 8 doubles held in as many of the processor's registers as that takes. Memory may also hold the half types:
+/// they are widened when loaded and rounded when stored, and no arithmetic is ever done in them.
 template <class T>
 struct Lanes {
   using Packet = typename Eigen::internal::packet_traits<T>::type;
@@ -24,26 +25,30 @@ struct Lanes {
     for (auto& p : packets) p = Eigen::internal::pset1<Packet>(value);
   }
 
-  static Lanes load(const T* from) {
+  template <class Stored>
+  static Lanes load(const Stored* from) {
     Lanes x;
-    for (int i = 0; i < kPackets; ++i) x.packets[i] = Eigen::internal::ploadu<Packet>(from + i * kPacketSize);
+    for (int i = 0; i < kPackets; ++i) x.packets[i] = load_packet<Packet>(from + i * kPacketSize);
     return x;
   }
-  void store(T* to) const {
-    for (int i = 0; i < kPackets; ++i) Eigen::internal::pstoreu(to + i * kPacketSize, packets[i]);
+  template <class Stored>
+  void store(Stored* to) const {
+    for (int i = 0; i < kPackets; ++i) store_packet(packets[i], to + i * kPacketSize);
   }
   /// The first n lanes from memory, `padding` in the others: tails go the same way as whole vectors.
-  static Lanes load(const T* from, std::int64_t n, T padding = T(0)) {
+  template <class Stored>
+  static Lanes load(const Stored* from, std::int64_t n, T padding = T(0)) {
     if (n >= kCount) return load(from);
     alignas(64) T buffer[kCount];
-    for (int i = 0; i < kCount; ++i) buffer[i] = i < n ? from[i] : padding;
+    for (int i = 0; i < kCount; ++i) buffer[i] = i < n ? static_cast<T>(from[i]) : padding;
     return load(buffer);
   }
-  void store(T* to, std::int64_t n) const {
+  template <class Stored>
+  void store(Stored* to, std::int64_t n) const {
     if (n >= kCount) return store(to);
-    alignas(64) T buffer[kCount];
+    alignas(64) Stored buffer[kCount];
     store(buffer);
-    std::memcpy(to, buffer, static_cast<std::size_t>(n) * sizeof(T));
+    std::memcpy(static_cast<void*>(to), buffer, static_cast<std::size_t>(n) * sizeof(Stored));
   }
 
   /// Applies a packet function lane by lane.

@@ -6,35 +6,48 @@
 #include "tensor/cpu/tree.h"
 
 namespace bertrand::cpu {
+namespace {
+
+/// `value` in one lane, 0 in the others.
+template <class C>
+Lanes<C> one_hot(Dim lane, C value) {
+  alignas(64) C lanes[Lanes<C>::kCount] = {};
+  lanes[lane] = value;
+  return Lanes<C>::load(lanes);
+}
+
+}  // namespace
 
 void CpuBackend::cross_entropy(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum, const Tensor& out) {
   dispatch_real("cross_entropy", logits.dtype(), [&]<class T>() {
+    using C = Compute<T>;
     const Dim rows = logits.shape().rows(), columns = logits.shape().columns();
     const auto* label = elements<std::int32_t>(labels);
     const Workspace losses(*this, static_cast<std::size_t>(rows) * sizeof(double));
     parallel(rows, row_block(columns), [&](Dim begin, Dim end) {
       for (Dim r = begin; r < end; ++r) {
         losses.as<double>()[r] = 0;
-        writable<T>(log_sum)[r] = 0;
+        writable<C>(log_sum)[r] = 0;
         if (label[r] < 0) continue;
         const T* x = elements<T>(logits) + r * columns;
-        const T most = row_max(x, columns);
+        const C most = row_max(x, columns);
         // In double, so that the library's last bit is lost in the rounding to f32.
         const double log_total = static_cast<double>(most) + std::log(static_cast<double>(row_exp_sum(x, columns, most)));
-        writable<T>(log_sum)[r] = static_cast<T>(log_total);
-        losses.as<double>()[r] = log_total - static_cast<double>(x[label[r]]);
+        writable<C>(log_sum)[r] = static_cast<C>(log_total);
+        losses.as<double>()[r] = log_total - static_cast<double>(C(x[label[r]]));
       }
     });
-    writable<T>(out)[0] = static_cast<T>(tree_sum(losses.as<double>(), rows) / denominator);
+    writable<C>(out)[0] = static_cast<C>(tree_sum(losses.as<double>(), rows) / denominator);
   });
 }
 
 void CpuBackend::cross_entropy_backward(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum,
                                         const Tensor& dy, const Tensor& dlogits) {
   dispatch_real("cross_entropy_backward", logits.dtype(), [&]<class T>() {
+    using C = Compute<T>;
     const Dim rows = logits.shape().rows(), columns = logits.shape().columns();
     const auto* label = elements<std::int32_t>(labels);
-    const T factor = static_cast<T>(static_cast<double>(elements<T>(dy)[0]) / denominator);
+    const C factor = static_cast<C>(static_cast<double>(elements<C>(dy)[0]) / denominator);
     parallel(rows, row_block(columns), [&](Dim begin, Dim end) {
       for (Dim r = begin; r < end; ++r) {
         const T* x = elements<T>(logits) + r * columns;
@@ -43,9 +56,14 @@ void CpuBackend::cross_entropy_backward(const Tensor& logits, const Tensor& labe
           std::fill_n(dx, columns, T(0));
           continue;
         }
-        const Lanes<T> offset(elements<T>(log_sum)[r]), f(factor);
-        for_lanes<T>(columns, [&](Dim c, Dim n) { (exp(Lanes<T>::load(x + c, n) - offset) * f).store(dx + c, n); });
-        dx[label[r]] -= factor;  // dx = (softmax(x) − one-hot) dy / denominator
+        // dx = (softmax(x) − one-hot) dy / denominator; the label's own is rounded once.
+        const Lanes<C> offset(elements<C>(log_sum)[r]), f(factor);
+        const Dim target = label[r], first = target / Lanes<C>::kCount * Lanes<C>::kCount;
+        for_lanes<C>(columns, [&](Dim c, Dim n) {
+          auto slope = exp(Lanes<C>::load(x + c, n) - offset) * f;
+          if (c == first) slope = slope - one_hot<C>(target - first, factor);
+          slope.store(dx + c, n);
+        });
       }
     });
   });
@@ -53,27 +71,29 @@ void CpuBackend::cross_entropy_backward(const Tensor& logits, const Tensor& labe
 
 void CpuBackend::point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& out) {
   dispatch_real("point_loss", x.dtype(), [&]<class T>() {
+    using C = Compute<T>;
     const Workspace losses(*this, static_cast<std::size_t>(std::max<Dim>(1, x.elements())) * sizeof(double));
     parallel(x.elements(), 4096, [&](Dim begin, Dim end) {
       for (Dim i = begin; i < end; ++i) {
-        const double v = static_cast<double>(elements<T>(x)[i]), t = static_cast<double>(elements<T>(target)[i]);
+        const double v = static_cast<double>(C(elements<T>(x)[i])), t = static_cast<double>(C(elements<T>(target)[i]));
         losses.as<double>()[i] = loss == PointLoss::squared_error ? (v - t) * (v - t)
                                                                   : std::max(v, 0.0) - v * t + std::log1p(std::exp(-std::abs(v)));
       }
     });
-    writable<T>(out)[0] = static_cast<T>(tree_sum(losses.as<double>(), x.elements()) / denominator);
+    writable<C>(out)[0] = static_cast<C>(tree_sum(losses.as<double>(), x.elements()) / denominator);
   });
 }
 
 void CpuBackend::point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& dy,
                                      const Tensor& dx) {
   dispatch_real("point_loss_backward", x.dtype(), [&]<class T>() {
-    const double factor = static_cast<double>(elements<T>(dy)[0]) / denominator;
+    using C = Compute<T>;
+    const double factor = static_cast<double>(elements<C>(dy)[0]) / denominator;
     parallel(x.elements(), 4096, [&](Dim begin, Dim end) {
       for (Dim i = begin; i < end; ++i) {
-        const double v = static_cast<double>(elements<T>(x)[i]), t = static_cast<double>(elements<T>(target)[i]);
+        const double v = static_cast<double>(C(elements<T>(x)[i])), t = static_cast<double>(C(elements<T>(target)[i]));
         const double slope = loss == PointLoss::squared_error ? 2 * (v - t) : 1 / (1 + std::exp(-v)) - t;
-        writable<T>(dx)[i] = static_cast<T>(slope * factor);
+        writable<T>(dx)[i] = static_cast<T>(static_cast<C>(slope * factor));
       }
     });
   });
@@ -85,7 +105,8 @@ void CpuBackend::argmax(const Tensor& x, const Tensor& out) {
     parallel(x.shape().rows(), row_block(columns), [&](Dim begin, Dim end) {
       for (Dim r = begin; r < end; ++r) {
         const T* row = elements<T>(x) + r * columns;
-        writable<std::int32_t>(out)[r] = static_cast<std::int32_t>(std::max_element(row, row + columns) - row);
+        const auto less = [](const T& a, const T& b) { return Compute<T>(a) < Compute<T>(b); };
+        writable<std::int32_t>(out)[r] = static_cast<std::int32_t>(std::max_element(row, row + columns, less) - row);
       }
     });
   });

@@ -10,33 +10,35 @@ namespace {
 /// sum = dropout(x) + residual for one row.
 template <class T>
 void add_row(const T* x, const T* residual, const Dropout& dropout, std::int64_t row_key, Dim columns, T* to) {
+  using C = Compute<T>;
   if (dropout) {
-    for_dropout_row<T>(dropout, row_key, 0, columns, [&](Dim c, Dim n, const Lanes<T>& multiplier) {
-      const auto kept = Lanes<T>::load(x + c, n) * multiplier;
-      (residual ? kept + Lanes<T>::load(residual + c, n) : kept).store(to + c, n);
+    for_dropout_row<C>(dropout, row_key, 0, columns, [&](Dim c, Dim n, const Lanes<C>& multiplier) {
+      const auto kept = Lanes<C>::load(x + c, n) * multiplier;
+      (residual ? kept + Lanes<C>::load(residual + c, n) : kept).store(to + c, n);
     });
   } else if (residual) {
-    for_lanes<T>(columns, [&](Dim c, Dim n) { (Lanes<T>::load(x + c, n) + Lanes<T>::load(residual + c, n)).store(to + c, n); });
+    for_lanes<C>(columns, [&](Dim c, Dim n) { (Lanes<C>::load(x + c, n) + Lanes<C>::load(residual + c, n)).store(to + c, n); });
   } else if (to != x) {
     std::copy_n(x, columns, to);
   }
 }
 
-template <class T>
-void normalize_row(const T* x, const T* gamma, const T* beta, double epsilon, Dim columns, T* y, T* statistics) {
-  Lanes<T> total(T(0)), squares(T(0));
-  for_lanes<T>(columns, [&](Dim c, Dim n) { total += Lanes<T>::load(x + c, n); });
-  const T mean = sum(total) / static_cast<T>(columns);
-  const Lanes<T> m(mean);
-  for_lanes<T>(columns, [&](Dim c, Dim n) {
-    const auto d = Lanes<T>::load(x + c, n, mean) - m;
+/// The statistics are those of x as it is stored, so that backward sees the same numbers.
+template <class T, class C = Compute<T>>
+void normalize_row(const T* x, const T* gamma, const T* beta, double epsilon, Dim columns, T* y, C* statistics) {
+  Lanes<C> total(C(0)), squares(C(0));
+  for_lanes<C>(columns, [&](Dim c, Dim n) { total += Lanes<C>::load(x + c, n); });
+  const C mean = sum(total) / static_cast<C>(columns);
+  const Lanes<C> m(mean);
+  for_lanes<C>(columns, [&](Dim c, Dim n) {
+    const auto d = Lanes<C>::load(x + c, n, mean) - m;
     squares = fma(d, d, squares);
   });
-  const T inverse = T(1) / std::sqrt(sum(squares) / static_cast<T>(columns) + static_cast<T>(epsilon));
-  const Lanes<T> i(inverse);
-  for_lanes<T>(columns, [&](Dim c, Dim n) {
-    const auto normalized = (Lanes<T>::load(x + c, n) - m) * i;
-    fma(normalized, Lanes<T>::load(gamma + c, n), Lanes<T>::load(beta + c, n)).store(y + c, n);
+  const C inverse = C(1) / std::sqrt(sum(squares) / static_cast<C>(columns) + static_cast<C>(epsilon));
+  const Lanes<C> i(inverse);
+  for_lanes<C>(columns, [&](Dim c, Dim n) {
+    const auto normalized = (Lanes<C>::load(x + c, n) - m) * i;
+    fma(normalized, Lanes<C>::load(gamma + c, n), Lanes<C>::load(beta + c, n)).store(y + c, n);
   });
   statistics[0] = mean;
   statistics[1] = inverse;
@@ -55,7 +57,7 @@ void CpuBackend::layer_norm(const Tensor& x, const Tensor& residual, const Layer
         add_row(elements<T>(x) + r * columns, residual ? elements<T>(residual) + r * columns : nullptr, options.dropout,
                 keys ? keys[r] : 0, columns, row);
         normalize_row(row, elements<T>(options.gamma), elements<T>(options.beta), options.epsilon, columns,
-                      writable<T>(y) + r * columns, writable<T>(statistics) + 2 * r);
+                      writable<T>(y) + r * columns, writable<Compute<T>>(statistics) + 2 * r);
       }
     });
   });
@@ -64,46 +66,49 @@ void CpuBackend::layer_norm(const Tensor& x, const Tensor& residual, const Layer
 void CpuBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistics, const LayerNorm& options, const Tensor& dy,
                                      const Tensor& dsum, const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta) {
   dispatch_real("layer_norm_backward", sum.dtype(), [&]<class T>() {
+    using C = Compute<T>;
     const Dim rows = sum.shape().rows(), columns = sum.shape().columns(), leaves = (rows + kLeafRows - 1) / kLeafRows;
     const auto* keys = dx ? elements<std::int64_t>(options.dropout.row_keys) : nullptr;
     const T* const gamma = elements<T>(options.gamma);
     // Each leaf of rows sums its own share of dγ and dβ, side by side.
-    const Workspace workspace(*this, static_cast<std::size_t>(std::max<Dim>(1, leaves) * 2 * columns) * sizeof(T));
-    T* const partial = workspace.as<T>();
-    if (leaves == 0) std::fill_n(partial, 2 * columns, T(0));
+    const Workspace workspace(*this, static_cast<std::size_t>(std::max<Dim>(1, leaves) * 2 * columns) * sizeof(C));
+    C* const partial = workspace.as<C>();
+    if (leaves == 0) std::fill_n(partial, 2 * columns, C(0));
     pool_.run(leaves, [&](Dim leaf, int) {
-      T *const leaf_gamma = partial + leaf * 2 * columns, *const leaf_beta = leaf_gamma + columns;
-      std::fill_n(leaf_gamma, 2 * columns, T(0));
+      C *const leaf_gamma = partial + leaf * 2 * columns, *const leaf_beta = leaf_gamma + columns;
+      std::fill_n(leaf_gamma, 2 * columns, C(0));
       for (Dim r = leaf * kLeafRows; r < std::min(rows, (leaf + 1) * kLeafRows); ++r) {
         const T *const s = elements<T>(sum) + r * columns, *const g = elements<T>(dy) + r * columns;
         T* const ds = writable<T>(dsum) + r * columns;
-        const Lanes<T> mean(elements<T>(statistics)[2 * r]), inverse(elements<T>(statistics)[2 * r + 1]);
-        Lanes<T> slope_sum(T(0)), product_sum(T(0));
-        for_lanes<T>(columns, [&](Dim c, Dim n) {
-          const auto d = Lanes<T>::load(g + c, n);
-          const auto normalized = (Lanes<T>::load(s + c, n) - mean) * inverse;
-          const auto slope = d * Lanes<T>::load(gamma + c, n);  // 0 in the padding
+        const Lanes<C> mean(elements<C>(statistics)[2 * r]), inverse(elements<C>(statistics)[2 * r + 1]);
+        Lanes<C> slope_sum(C(0)), product_sum(C(0));
+        for_lanes<C>(columns, [&](Dim c, Dim n) {
+          const auto d = Lanes<C>::load(g + c, n);
+          const auto normalized = (Lanes<C>::load(s + c, n) - mean) * inverse;
+          const auto slope = d * Lanes<C>::load(gamma + c, n);  // 0 in the padding
           slope_sum += slope;
           product_sum = fma(slope, normalized, product_sum);
-          fma(d, normalized, Lanes<T>::load(leaf_gamma + c, n)).store(leaf_gamma + c, n);
-          (d + Lanes<T>::load(leaf_beta + c, n)).store(leaf_beta + c, n);
+          fma(d, normalized, Lanes<C>::load(leaf_gamma + c, n)).store(leaf_gamma + c, n);
+          (d + Lanes<C>::load(leaf_beta + c, n)).store(leaf_beta + c, n);
         });
         // ds = (dŷ − mean(dŷ) − x̂ · mean(dŷ x̂)) / σ   with dŷ = dy γ
-        const Lanes<T> mean_slope(cpu::sum(slope_sum) / static_cast<T>(columns)), mean_product(cpu::sum(product_sum) / static_cast<T>(columns));
-        for_lanes<T>(columns, [&](Dim c, Dim n) {
-          const auto normalized = (Lanes<T>::load(s + c, n) - mean) * inverse;
-          const auto centred = fma(Lanes<T>::load(g + c, n), Lanes<T>::load(gamma + c, n), Lanes<T>(T(0)) - mean_slope);
-          (fma(Lanes<T>(T(0)) - normalized, mean_product, centred) * inverse).store(ds + c, n);
+        const Lanes<C> mean_slope(cpu::sum(slope_sum) / static_cast<C>(columns)), mean_product(cpu::sum(product_sum) / static_cast<C>(columns));
+        for_lanes<C>(columns, [&](Dim c, Dim n) {
+          const auto normalized = (Lanes<C>::load(s + c, n) - mean) * inverse;
+          const auto centred = fma(Lanes<C>::load(g + c, n), Lanes<C>::load(gamma + c, n), Lanes<C>(C(0)) - mean_slope);
+          (fma(Lanes<C>(C(0)) - normalized, mean_product, centred) * inverse).store(ds + c, n);
         });
         if (dx)
-          for_dropout_row<T>(options.dropout, keys[r], 0, columns, [&](Dim c, Dim n, const Lanes<T>& multiplier) {
-            (Lanes<T>::load(ds + c, n) * multiplier).store(writable<T>(dx) + r * columns + c, n);
+          for_dropout_row<C>(options.dropout, keys[r], 0, columns, [&](Dim c, Dim n, const Lanes<C>& multiplier) {
+            (Lanes<C>::load(ds + c, n) * multiplier).store(writable<T>(dx) + r * columns + c, n);
           });
       }
     });
     parallel(2 * columns, 256, [&](Dim begin, Dim end) { tree_sum_rows(partial, leaves, 2 * columns, begin, end); });
-    std::copy_n(partial, columns, writable<T>(dgamma));
-    std::copy_n(partial + columns, columns, writable<T>(dbeta));
+    for_lanes<C>(columns, [&](Dim c, Dim n) {
+      Lanes<C>::load(partial + c, n).store(writable<T>(dgamma) + c, n);
+      Lanes<C>::load(partial + columns + c, n).store(writable<T>(dbeta) + c, n);
+    });
   });
 }
 

@@ -17,12 +17,12 @@ double sum_leaves(Dim count, double* leaves, const Parallel& parallel, const Lea
 }
 
 /// to[c] += Σ rows[r][c], one row after the other; four share a pass over `to`.
-template <class T>
-void add_rows(const T* rows, Dim stride, Dim count, Dim columns, T* to) {
+template <class T, class C = Compute<T>>
+void add_rows(const T* rows, Dim stride, Dim count, Dim columns, C* to) {
   const auto pass = [&](const T* from, auto... offsets) {
-    for_lanes<T>(columns, [&](Dim c, Dim n) {
-      auto total = Lanes<T>::load(to + c, n);
-      ((total += Lanes<T>::load(from + offsets * stride + c, n)), ...);
+    for_lanes<C>(columns, [&](Dim c, Dim n) {
+      auto total = Lanes<C>::load(to + c, n);
+      ((total += Lanes<C>::load(from + offsets * stride + c, n)), ...);
       total.store(to + c, n);
     });
   };
@@ -35,25 +35,27 @@ void add_rows(const T* rows, Dim stride, Dim count, Dim columns, T* to) {
 
 void CpuBackend::sum(const Tensor& x, double factor, const Tensor& out) {
   dispatch_real("sum", x.dtype(), [&]<class T>() {
+    using C = Compute<T>;
     const Workspace leaves(*this, static_cast<std::size_t>(x.elements() / kLeaf + 1) * sizeof(double));
     const auto share = [&](Dim count, Dim block, const auto& body) { parallel(count, block, body); };
     const double total = sum_leaves(x.elements(), leaves.as<double>(), share, [&](Dim begin, Dim end) {
-      Lanes<T> partial(T(0));
-      for_lanes<T>(end - begin, [&](Dim i, Dim n) { partial += Lanes<T>::load(elements<T>(x) + begin + i, n); });
+      Lanes<C> partial(C(0));
+      for_lanes<C>(end - begin, [&](Dim i, Dim n) { partial += Lanes<C>::load(elements<T>(x) + begin + i, n); });
       return static_cast<double>(cpu::sum(partial));
     });
-    writable<T>(out)[0] = static_cast<T>(total * factor);
+    writable<C>(out)[0] = static_cast<C>(total * factor);
   });
 }
 
 void CpuBackend::norm(const Tensor& x, const Tensor& out) {
   dispatch_real("norm", x.dtype(), [&]<class T>() {
+    using C = Compute<T>;
     const Workspace leaves(*this, static_cast<std::size_t>(x.elements() / kLeaf + 1) * sizeof(double));
     const auto share = [&](Dim count, Dim block, const auto& body) { parallel(count, block, body); };
     const double total = sum_leaves(x.elements(), leaves.as<double>(), share, [&](Dim begin, Dim end) {
-      Lanes<T> partial(T(0));
-      for_lanes<T>(end - begin, [&](Dim i, Dim n) {
-        const auto v = Lanes<T>::load(elements<T>(x) + begin + i, n);
+      Lanes<C> partial(C(0));
+      for_lanes<C>(end - begin, [&](Dim i, Dim n) {
+        const auto v = Lanes<C>::load(elements<T>(x) + begin + i, n);
         partial = fma(v, v, partial);
       });
       return static_cast<double>(cpu::sum(partial));
@@ -64,22 +66,23 @@ void CpuBackend::norm(const Tensor& x, const Tensor& out) {
 
 void CpuBackend::sum_rows(const Tensor& x, const Tensor& out) {
   dispatch_real("sum_rows", x.dtype(), [&]<class T>() {
+    using C = Compute<T>;
     const Dim columns = out.elements();
     if (columns == 0) return;
     const Dim rows = x.elements() / columns, leaves = (rows + kLeafRows - 1) / kLeafRows;
-    const Workspace workspace(*this, static_cast<std::size_t>(std::max<Dim>(1, leaves) * columns) * sizeof(T));
-    T* partial = workspace.as<T>();
+    const Workspace workspace(*this, static_cast<std::size_t>(std::max<Dim>(1, leaves) * columns) * sizeof(C));
+    C* partial = workspace.as<C>();
     constexpr Dim kStrip = 1024;  // columns a piece takes: the sums stay in the first-level cache, the rows are read in runs
     const Dim strips = (columns + kStrip - 1) / kStrip;
     pool_.run(leaves * strips, [&](Dim piece, int) {
       const Dim leaf = piece / strips, first = piece % strips * kStrip, width = std::min(kStrip, columns - first);
-      T* to = partial + leaf * columns + first;
-      std::fill_n(to, width, T(0));
+      C* to = partial + leaf * columns + first;
+      std::fill_n(to, width, C(0));
       add_rows(elements<T>(x) + leaf * kLeafRows * columns + first, columns, std::min(kLeafRows, rows - leaf * kLeafRows), width, to);
     });
     pool_.run(strips, [&](Dim strip, int) { tree_sum_rows(partial, leaves, columns, strip * kStrip, std::min(columns, (strip + 1) * kStrip)); });
     if (leaves == 0) fill(out, 0);
-    else std::copy_n(partial, columns, writable<T>(out));
+    else for_lanes<C>(columns, [&](Dim c, Dim n) { Lanes<C>::load(partial + c, n).store(writable<T>(out) + c, n); });
   });
 }
 

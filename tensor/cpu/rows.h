@@ -8,10 +8,11 @@
 namespace bertrand::cpu {
 
 template <class T>
-T row_max(const T* x, Dim columns) {
-  constexpr T kLeast = -std::numeric_limits<T>::infinity();
-  Lanes<T> most(kLeast);
-  for_lanes<T>(columns, [&](Dim c, Dim n) { most = max(Lanes<T>::load(x + c, n, kLeast), most); });
+Compute<T> row_max(const T* x, Dim columns) {
+  using C = Compute<T>;
+  constexpr C kLeast = -std::numeric_limits<C>::infinity();
+  Lanes<C> most(kLeast);
+  for_lanes<C>(columns, [&](Dim c, Dim n) { most = max(Lanes<C>::load(x + c, n, kLeast), most); });
   return max(most);
 }
 
@@ -30,15 +31,16 @@ T row_exp(const T* x, Dim columns, T factor, T most, T* y) {
 
 /// Σ exp(x − most), storing nothing.
 template <class T>
-T row_exp_sum(const T* x, Dim columns, T most) {
-  const Lanes<T> offset(most);
-  Lanes<T> total(T(0));
-  for_lanes<T>(columns, [&](Dim c, Dim n) {
-    auto e = exp(Lanes<T>::load(x + c, n) - offset);
-    if (n < Lanes<T>::kCount) {
-      alignas(64) T kept[Lanes<T>::kCount];
+Compute<T> row_exp_sum(const T* x, Dim columns, Compute<T> most) {
+  using C = Compute<T>;
+  const Lanes<C> offset(most);
+  Lanes<C> total(C(0));
+  for_lanes<C>(columns, [&](Dim c, Dim n) {
+    auto e = exp(Lanes<C>::load(x + c, n) - offset);
+    if (n < Lanes<C>::kCount) {
+      alignas(64) C kept[Lanes<C>::kCount];
       e.store(kept);
-      e = Lanes<T>::load(kept, n);
+      e = Lanes<C>::load(kept, n);
     }
     total += e;
   });
@@ -46,9 +48,10 @@ T row_exp_sum(const T* x, Dim columns, T most) {
 }
 
 template <class T>
-T row_dot(const T* a, const T* b, Dim columns) {
-  Lanes<T> total(T(0));
-  for_lanes<T>(columns, [&](Dim c, Dim n) { total = fma(Lanes<T>::load(a + c, n), Lanes<T>::load(b + c, n), total); });
+Compute<T> row_dot(const T* a, const T* b, Dim columns) {
+  using C = Compute<T>;
+  Lanes<C> total(C(0));
+  for_lanes<C>(columns, [&](Dim c, Dim n) { total = fma(Lanes<C>::load(a + c, n), Lanes<C>::load(b + c, n), total); });
   return sum(total);
 }
 

@@ -6,15 +6,15 @@ namespace bertrand::cpu {
 
 void CpuBackend::softmax(const Tensor& x, const Tensor& y) {
   dispatch_real("softmax", x.dtype(), [&]<class T>() {
+    using C = Compute<T>;
     const Dim columns = x.shape().columns();
     parallel(x.shape().rows(), row_block(columns), [&](Dim begin, Dim end) {
       for (Dim r = begin; r < end; ++r) {
         const T* from = elements<T>(x) + r * columns;
         T* to = writable<T>(y) + r * columns;
-        const T most = row_max(from, columns);
-        const T total = row_exp(from, columns, T(1), most, to);
-        const Lanes<T> inverse(T(1) / total);
-        for_lanes<T>(columns, [&](Dim c, Dim n) { (Lanes<T>::load(to + c, n) * inverse).store(to + c, n); });
+        const C most = row_max(from, columns);
+        const Lanes<C> offset(most), inverse(C(1) / row_exp_sum(from, columns, most));
+        for_lanes<C>(columns, [&](Dim c, Dim n) { (exp(Lanes<C>::load(from + c, n) - offset) * inverse).store(to + c, n); });
       }
     });
   });
@@ -22,12 +22,13 @@ void CpuBackend::softmax(const Tensor& x, const Tensor& y) {
 
 void CpuBackend::softmax_backward(const Tensor& y, const Tensor& dy, const Tensor& dx) {
   dispatch_real("softmax_backward", y.dtype(), [&]<class T>() {
+    using C = Compute<T>;
     const Dim columns = y.shape().columns();
     parallel(y.shape().rows(), row_block(columns), [&](Dim begin, Dim end) {
       for (Dim r = begin * columns; r < end * columns; r += columns) {
-        const Lanes<T> dot(row_dot(elements<T>(y) + r, elements<T>(dy) + r, columns));
-        for_lanes<T>(columns, [&](Dim c, Dim n) {  // dx = y (dy − Σ y dy)
-          (Lanes<T>::load(elements<T>(y) + r + c, n) * (Lanes<T>::load(elements<T>(dy) + r + c, n) - dot)).store(writable<T>(dx) + r + c, n);
+        const Lanes<C> dot(row_dot(elements<T>(y) + r, elements<T>(dy) + r, columns));
+        for_lanes<C>(columns, [&](Dim c, Dim n) {  // dx = y (dy − Σ y dy)
+          (Lanes<C>::load(elements<T>(y) + r + c, n) * (Lanes<C>::load(elements<T>(dy) + r + c, n) - dot)).store(writable<T>(dx) + r + c, n);
         });
       }
     });

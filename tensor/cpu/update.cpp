@@ -10,15 +10,42 @@ namespace {
 
 constexpr Dim kChunk = 16384;  // elements a piece of work; also a leaf of LAMB's norms
 
-/// The factors of tensor/backend.h's formula, rounded once.
+/// What of tensor/backend.h's formulas is one number for the whole step, in double.
+struct Numbers {
+  double gradient_factor, bias1 = 1, bias2 = 1;
+
+  static Numbers of(const Update& u) {
+    const auto* state = u.loss_scale.state ? elements<double>(u.loss_scale.state) : nullptr;
+    const double scale = state ? state[0] : 1, norm = elements<double>(u.gradient_norm)[0] / scale;
+    Numbers numbers{.gradient_factor = (u.clip_norm > 0 ? u.clip_norm / std::max(norm, u.clip_norm) : 1) / scale};
+    if (!u.bias_correction) return numbers;
+    const double t = static_cast<double>(u.step) - (state ? state[2] : 0);
+    numbers.bias1 = 1 - std::pow(u.beta1, t);
+    numbers.bias2 = 1 - std::pow(u.beta2, t);
+    return numbers;
+  }
+};
+
+void advance(const LossScaling& scaling, bool finite) {
+  if (!scaling.state) return;
+  auto& [scale, good, skipped] = *writable<double[3]>(scaling.state);
+  skipped += finite ? 0 : 1;
+  good = finite ? good + 1 : 0;
+  if (!finite) scale /= 2;
+  if (good < scaling.growth_interval) return;
+  scale = std::min(2 * scale, scaling.largest);
+  good = 0;
+}
+
+/// The factors of the formulas, rounded once.
 template <class T>
 struct Factors {
-  Lanes<T> clip, beta1, rest1, beta2, rest2, inverse_bias1, inverse_bias2, epsilon;
+  Lanes<T> gradient, beta1, rest1, beta2, rest2, inverse_bias1, inverse_bias2, epsilon;
 
-  Factors(const Update& u, double clip_factor)
-      : clip(static_cast<T>(clip_factor)), beta1(static_cast<T>(u.beta1)), rest1(static_cast<T>(1 - u.beta1)),
-        beta2(static_cast<T>(u.beta2)), rest2(static_cast<T>(1 - u.beta2)), inverse_bias1(static_cast<T>(1 / u.bias1)),
-        inverse_bias2(static_cast<T>(1 / u.bias2)), epsilon(static_cast<T>(u.epsilon)) {}
+  Factors(const Update& u, const Numbers& n)
+      : gradient(static_cast<T>(n.gradient_factor)), beta1(static_cast<T>(u.beta1)), rest1(static_cast<T>(1 - u.beta1)),
+        beta2(static_cast<T>(u.beta2)), rest2(static_cast<T>(1 - u.beta2)), inverse_bias1(static_cast<T>(1 / n.bias1)),
+        inverse_bias2(static_cast<T>(1 / n.bias2)), epsilon(static_cast<T>(u.epsilon)) {}
 
   Lanes<T> first_moment(const Lanes<T>& m, const Lanes<T>& g) const { return fma(beta1, m, rest1 * g); }
   Lanes<T> second_moment(const Lanes<T>& v, const Lanes<T>& g) const { return fma(beta2, v, rest2 * (g * g)); }
@@ -42,61 +69,72 @@ std::vector<Chunk> cut(std::span<const UpdateSegment> segments) {
 
 }  // namespace
 
-void CpuBackend::update(const Tensor& values, const Tensor& gradients, const Tensor& m_tensor, const Tensor& v_tensor, const Update& update,
-                        std::span<const UpdateSegment> segments) {
-  dispatch_real("update", values.dtype(), [&]<class T>() {
-    double clip = 1;
-    if (update.clip_norm > 0) clip = update.clip_norm / std::max(elements<double>(update.gradient_norm)[0], update.clip_norm);
-    const Factors<T> f(update, clip);
-    T *const w = writable<T>(values), *const m = writable<T>(m_tensor), *const v = writable<T>(v_tensor);
-    const T* const g = elements<T>(gradients);
-    const std::vector<Chunk> chunks = cut(segments);
-    std::vector<double> w_squares(chunks.size()), u_squares(chunks.size());
+template <class V, class G>
+void CpuBackend::update_typed(const UpdateTensors& tensors, const Update& update, std::span<const UpdateSegment> segments) {
+  using T = Compute<V>;
+  const Factors<T> f(update, Numbers::of(update));
+  T *const w = writable<T>(tensors.masters), *const m = writable<T>(tensors.m), *const v = writable<T>(tensors.v);
+  const G* const g = elements<G>(tensors.gradients);
+  const auto store = [w, values = writable<V>(tensors.values)](const Lanes<T>& weight, Dim i, Dim n) {
+    weight.store(w + i, n);
+    if constexpr (!std::is_same_v<V, T>) weight.store(values + i, n);
+  };
+  const std::vector<Chunk> chunks = cut(segments);
+  std::vector<double> w_squares(chunks.size()), u_squares(chunks.size());
 
-    pool_.run(static_cast<Dim>(chunks.size()), [&](Dim index, int) {
-      const Chunk& chunk = chunks[static_cast<std::size_t>(index)];
-      const Lanes<T> decay(static_cast<T>(chunk.segment->weight_decay)), step(static_cast<T>(-update.learning_rate));
-      Lanes<T> w_sum(T(0)), u_sum(T(0));
-      for_lanes<T>(chunk.end - chunk.begin, [&](Dim i, Dim n) {
-        i += chunk.begin;
-        const auto weight = Lanes<T>::load(w + i, n), gradient = Lanes<T>::load(g + i, n) * f.clip;
-        const auto first = f.first_moment(Lanes<T>::load(m + i, n), gradient);
-        const auto second = f.second_moment(Lanes<T>::load(v + i, n), gradient);
-        const auto u = f.direction(first, second, weight, decay);
-        first.store(m + i, n);
-        second.store(v + i, n);
-        if (chunk.segment->trust_ratio) {
-          w_sum = fma(weight, weight, w_sum);
-          u_sum = fma(u, u, u_sum);  // 0 in the padding: 0 / (0 + ε)
-        } else {
-          fma(step, u, weight).store(w + i, n);
-        }
-      });
-      w_squares[static_cast<std::size_t>(index)] = static_cast<double>(cpu::sum(w_sum));
-      u_squares[static_cast<std::size_t>(index)] = static_cast<double>(cpu::sum(u_sum));
+  pool_.run(static_cast<Dim>(chunks.size()), [&](Dim index, int) {
+    const Chunk& chunk = chunks[static_cast<std::size_t>(index)];
+    const Lanes<T> decay(static_cast<T>(chunk.segment->weight_decay)), step(static_cast<T>(-update.learning_rate));
+    Lanes<T> w_sum(T(0)), u_sum(T(0));
+    for_lanes<T>(chunk.end - chunk.begin, [&](Dim i, Dim n) {
+      i += chunk.begin;
+      const auto weight = Lanes<T>::load(w + i, n), gradient = Lanes<T>::load(g + i, n) * f.gradient;
+      const auto first = f.first_moment(Lanes<T>::load(m + i, n), gradient);
+      const auto second = f.second_moment(Lanes<T>::load(v + i, n), gradient);
+      const auto u = f.direction(first, second, weight, decay);
+      first.store(m + i, n);
+      second.store(v + i, n);
+      if (chunk.segment->trust_ratio) {
+        w_sum = fma(weight, weight, w_sum);
+        u_sum = fma(u, u, u_sum);  // 0 in the padding: 0 / (0 + ε)
+      } else {
+        store(fma(step, u, weight), i, n);
+      }
     });
+    w_squares[static_cast<std::size_t>(index)] = static_cast<double>(cpu::sum(w_sum));
+    u_squares[static_cast<std::size_t>(index)] = static_cast<double>(cpu::sum(u_sum));
+  });
 
-    // LAMB: the ratio of each segment, then its step, from the moments just stored.
-    std::vector<double> rates(chunks.size(), 0);
-    for (std::size_t begin = 0, end; begin < chunks.size(); begin = end) {
-      for (end = begin; end < chunks.size() && chunks[end].segment == chunks[begin].segment;) ++end;
-      if (!chunks[begin].segment->trust_ratio) continue;
-      const double w_norm = std::sqrt(tree_sum(&w_squares[begin], static_cast<Dim>(end - begin)));
-      const double u_norm = std::sqrt(tree_sum(&u_squares[begin], static_cast<Dim>(end - begin)));
-      const double ratio = w_norm > 0 && u_norm > 0 ? w_norm / u_norm : 1;
-      std::fill(rates.begin() + static_cast<std::ptrdiff_t>(begin), rates.begin() + static_cast<std::ptrdiff_t>(end), ratio * update.learning_rate);
-    }
-    pool_.run(static_cast<Dim>(chunks.size()), [&](Dim index, int) {
-      const Chunk& chunk = chunks[static_cast<std::size_t>(index)];
-      if (!chunk.segment->trust_ratio) return;
-      const Lanes<T> decay(static_cast<T>(chunk.segment->weight_decay)), step(static_cast<T>(-rates[static_cast<std::size_t>(index)]));
-      for_lanes<T>(chunk.end - chunk.begin, [&](Dim i, Dim n) {
-        i += chunk.begin;
-        const auto weight = Lanes<T>::load(w + i, n);
-        fma(step, f.direction(Lanes<T>::load(m + i, n), Lanes<T>::load(v + i, n), weight, decay), weight).store(w + i, n);
-      });
+  // LAMB: the ratio of each segment, then its step, from the moments just stored.
+  std::vector<double> rates(chunks.size(), 0);
+  for (std::size_t begin = 0, end; begin < chunks.size(); begin = end) {
+    for (end = begin; end < chunks.size() && chunks[end].segment == chunks[begin].segment;) ++end;
+    if (!chunks[begin].segment->trust_ratio) continue;
+    const double w_norm = std::sqrt(tree_sum(&w_squares[begin], static_cast<Dim>(end - begin)));
+    const double u_norm = std::sqrt(tree_sum(&u_squares[begin], static_cast<Dim>(end - begin)));
+    const double ratio = w_norm > 0 && u_norm > 0 ? w_norm / u_norm : 1;
+    std::fill(rates.begin() + static_cast<std::ptrdiff_t>(begin), rates.begin() + static_cast<std::ptrdiff_t>(end), ratio * update.learning_rate);
+  }
+  pool_.run(static_cast<Dim>(chunks.size()), [&](Dim index, int) {
+    const Chunk& chunk = chunks[static_cast<std::size_t>(index)];
+    if (!chunk.segment->trust_ratio) return;
+    const Lanes<T> decay(static_cast<T>(chunk.segment->weight_decay)), step(static_cast<T>(-rates[static_cast<std::size_t>(index)]));
+    for_lanes<T>(chunk.end - chunk.begin, [&](Dim i, Dim n) {
+      i += chunk.begin;
+      const auto weight = Lanes<T>::load(w + i, n);
+      store(fma(step, f.direction(Lanes<T>::load(m + i, n), Lanes<T>::load(v + i, n), weight, decay), weight), i, n);
     });
   });
+}
+
+void CpuBackend::update(const UpdateTensors& tensors, const Update& update, std::span<const UpdateSegment> segments) {
+  const bool finite = std::isfinite(elements<double>(update.gradient_norm)[0]);
+  if (finite)
+    dispatch_real("update", tensors.values.dtype(), [&]<class V>() {
+      if (tensors.gradients.dtype() == tensors.values.dtype()) update_typed<V, V>(tensors, update, segments);
+      else update_typed<V, Compute<V>>(tensors, update, segments);
+    });
+  advance(update.loss_scale, finite);
 }
 
 }  // namespace bertrand::cpu

@@ -32,13 +32,23 @@ TEST_CASE("f32 stays close to f64, forward and backward") {
   for (const OpCase& c : op_cases()) check_against_f64(c, DType::f32, {.result = 1e-6, .gradient = 3e-6}, *backend);
 }
 
+// A result is rounded once, to 8 or 11 bits: by 2^-9 or 2^-12 at most, by a third of that in the mean. Gradients pass
+// through results and, where an op is made of several, through intermediate tensors that are rounded too.
+TEST_CASE("bf16 and f16 stay as close to f64 as their digits allow, forward and backward") {
+  const auto backend = open_cpu({.threads = 2});
+  for (const OpCase& c : op_cases()) {
+    check_against_f64(c, DType::bf16, {.result = 4e-3, .gradient = 1e-2}, *backend);
+    check_against_f64(c, DType::f16, {.result = 5e-4, .gradient = 1.3e-3}, *backend);
+  }
+}
+
 TEST_CASE("every op leaves its inputs alone, gives only what is wanted, and adds to what is there") {
   const auto backend = open_cpu({.threads = 2});
   for (const OpCase& c : op_cases()) check_in_graph(c, *backend);
 }
 
 TEST_CASE("every op has the same bits for 1, 2, 3 and 8 threads and for every kernel set, and twice") {
-  for (const DType dtype : {DType::f32, DType::f64})
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16})
     for (const OpCase& c : op_cases()) {
       Arrays first;
       for (const std::string& kernels : runnable_cpu_kernels())

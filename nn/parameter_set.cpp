@@ -94,10 +94,12 @@ void ParameterSet::complete_gradients() {
     }
 }
 
-std::string ParameterSet::first_non_finite_gradient() const {
-  for (const Segment& segment : segments_)
-    if (backend().first_non_finite(gradient(segment)) >= 0) return segment.name;
-  return {};
+/// The name of the segment that holds the first element of a flat tensor that is not finite, or "".
+std::string ParameterSet::first_non_finite(const Tensor& flat) const {
+  const Dim at = backend().first_non_finite(flat);
+  if (at < 0) return {};
+  const auto after = std::find_if(segments_.begin(), segments_.end(), [at](const Segment& s) { return s.begin > at; });
+  return std::prev(after)->name;
 }
 
 }  // namespace bertrand::nn

@@ -43,13 +43,16 @@ class ParameterSet {
   void zero_gradients();
   /// After it: parameters that no gradient reached get zeros.
   void complete_gradients();
-  /// The name of the first segment with a gradient that is not finite, or "".
-  std::string first_non_finite_gradient() const;
+  /// The name of the first segment with a value, or a gradient, that is not finite, or "".
+  std::string first_non_finite_value() const { return first_non_finite(values_); }
+  std::string first_non_finite_gradient() const { return first_non_finite(gradients_); }
 
   /// Draws the initial values of one segment again (a head that a checkpoint did not have).
   void initialize(const Segment& segment);
 
  private:
+  std::string first_non_finite(const Tensor& flat) const;
+
   std::vector<Segment> segments_;
   std::vector<const Initial*> initials_;  // of each segment
   std::vector<Parameter*> parameters_;

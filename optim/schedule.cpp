@@ -11,9 +11,7 @@ double learning_rate(const ScheduleOptions& options, std::int64_t done) {
   const bool warming = done < options.warmup_steps;
   switch (options.schedule) {
     case Schedule::google: return warming ? base * s / warmup : base * (1 - std::min(s, total) / total);
-    case Schedule::linear:
-      if (done >= options.total_steps) return 0;
-      return base * std::min(warmup > 0 ? s / warmup : 1.0, (total - s) / (total - warmup));
+    case Schedule::linear: return base * (warming ? s / warmup : std::max(0.0, total - s) / std::max(1.0, total - warmup));
     case Schedule::polynomial: {
       const double progress = (s + 1) / total;
       if (warmup > 0 && progress < warmup / total) return base * progress / (warmup / total);

@@ -1,4 +1,6 @@
 // Sums over elements and over rows.
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "tensor/cpu/cpu_backend.h"
@@ -29,6 +31,12 @@ void add_rows(const T* rows, Dim stride, Dim count, Dim columns, C* to) {
   Dim r = 0;
   for (; r + 4 <= count; r += 4) pass(rows + r * stride, 0, 1, 2, 3);
   for (; r < count; ++r) pass(rows + r * stride, 0);
+}
+
+template <class T>
+bool is_finite(T value) {
+  if constexpr (std::is_same_v<T, double>) return std::isfinite(value);
+  else return std::isfinite(static_cast<float>(value));
 }
 
 }  // namespace
@@ -87,22 +95,18 @@ void CpuBackend::sum_rows(const Tensor& x, const Tensor& out) {
 }
 
 Dim CpuBackend::first_non_finite(const Tensor& x) {
-  Dim found = -1;
-  const auto look = [&]<class T>() {
-    for (Dim i = 0; i < x.elements() && found < 0; ++i)
-      if (!std::isfinite(static_cast<float>(elements<T>(x)[i]))) found = i;
-  };
-  switch (x.dtype()) {
-    case DType::f32: look.template operator()<float>(); break;
-    case DType::f64:
-      for (Dim i = 0; i < x.elements() && found < 0; ++i)
-        if (!std::isfinite(elements<double>(x)[i])) found = i;
-      break;
-    case DType::f16: look.template operator()<Float16>(); break;
-    case DType::bf16: look.template operator()<BFloat16>(); break;
-    default: break;  // whole numbers are finite
-  }
-  return found;
+  std::atomic<Dim> first = x.elements();
+  dispatch(x.dtype(), [&]<class T>() {
+    if constexpr (!std::is_integral_v<T>)
+      parallel(x.elements(), 16 * kLeaf, [&](Dim begin, Dim end) {
+        const T *const data = elements<T>(x), *const last = data + end;
+        const Dim at = std::find_if_not(data + begin, last, is_finite<T>) - data;
+        Dim least = first;
+        while (at < end && at < least && !first.compare_exchange_weak(least, at)) {
+        }
+      });
+  });
+  return first < x.elements() ? first.load() : -1;
 }
 
 }  // namespace bertrand::cpu

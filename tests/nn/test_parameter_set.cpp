@@ -61,11 +61,22 @@ TEST_CASE("parameters that no gradient reached get zeros, and what an earlier pa
   for (const double v : ops::to_host<double>(model.attention.weight.grad())) CHECK(v == 0);
 }
 
-TEST_CASE("a gradient that is not finite is found by name") {
+TEST_CASE("a value or gradient that is not finite is found by name") {
   const auto backend = open_cpu({.threads = 1});
   Model model;
   const nn::ParameterSet parameters(model, *backend);
   CHECK(parameters.first_non_finite_gradient().empty());
-  backend->fill(parameters.gradient(*parameters.find("attention.value.bias")), std::nan(""));
-  CHECK(parameters.first_non_finite_gradient() == "attention.value.bias");
+  CHECK(parameters.first_non_finite_value().empty());
+  for (const auto& segment : parameters.segments())
+    for (const double bad : {std::nan(""), static_cast<double>(INFINITY)}) {
+      for (const Tensor& whole : {parameters.gradient(segment), parameters.value(segment)}) {
+        const Tensor last = whole.reshape({segment.count()}).window(segment.count() - 1, {1});
+        const Tensor before = ops::copy(last);
+        backend->fill(last, bad);
+        const bool value = whole.same_memory(parameters.value(segment));
+        CHECK(parameters.first_non_finite_gradient() == (value ? "" : segment.name));
+        CHECK(parameters.first_non_finite_value() == (value ? segment.name : ""));
+        ops::copy_into(before, last);
+      }
+    }
 }

@@ -97,3 +97,18 @@ TEST_CASE("schedules follow their sources, jumps included") {
   CHECK(rate(optim::Schedule::constant, 1, 4, 100, 2) == doctest::Approx(.5));
   CHECK(rate(optim::Schedule::constant, 1, 4, 100, 99) == 1);
 }
+
+TEST_CASE("no schedule goes below 0 or beyond its rate, however long the warm-up") {
+  using optim::Schedule;
+  for (const Schedule schedule : {Schedule::google, Schedule::linear, Schedule::polynomial, Schedule::constant})
+    for (const std::int64_t warmup : {0, 1, 5, 9, 10, 11, 40})
+      for (std::int64_t done = 0; done <= 12; ++done) {
+        const double rate = optim::learning_rate({schedule, 2.0, warmup, 10}, done);
+        INFO("schedule " << static_cast<int>(schedule) << ", warm-up " << warmup << " of 10 steps, done " << done << ": " << rate);
+        CHECK((rate >= 0 && rate <= 2.0));
+        if (warmup == 40 && schedule != Schedule::polynomial) CHECK(rate == 2.0 * (static_cast<double>(done) / 40));
+      }
+  CHECK(optim::learning_rate({Schedule::linear, 1, 10, 10}, 9) == 0.9);
+  CHECK(optim::learning_rate({Schedule::linear, 1, 0, 10}, 0) == 1);
+  CHECK(optim::learning_rate({Schedule::linear, 1, 0, 10}, 9) == doctest::Approx(.1));
+}

@@ -79,6 +79,7 @@ std::vector<OpCase> loss_cases() {
       cross_entropy_case({9, 33}, false, 9),
       cross_entropy_case({9, 33}, true, 6),
       cross_entropy_case({3, 1}, false, 3),
+      cross_entropy_case({0, 7}, true, 1),
       cross_entropy_case({5, 769}, true, 4),
       cross_entropy_case({4, 15}, true, 7),
       cross_entropy_case({3001, 17}, true, 2250),

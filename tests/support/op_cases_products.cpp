@@ -66,12 +66,13 @@ std::vector<OpCase> product_cases() {
            }},
   };
   for (const Product& size : {Product{70, 12, 33}, Product{1, 100, 7}, Product{1, 1, 1}, Product{15, 31, 17},
-                              Product{33, 769, 15}, Product{2003, 33, 100}})
+                              Product{33, 769, 15}, Product{2003, 33, 100}, Product{3, 5, 4200}, Product{0, 7, 5}})
     cases.push_back(linear_case(size));
   for (const Gelu form : {Gelu::erf, Gelu::tanh})
     for (const Product& size : {Product{20, 12, 33}, Product{15, 100, 1}, Product{1031, 31, 65}})
       cases.push_back(linear_gelu_case(size, form));
-  for (const Picked& size : {Picked{30, 17, 70}, Picked{1, 1, 1}, Picked{3000, 500, 33}})
+  cases.push_back(linear_gelu_case({5, 500, 17}, Gelu::erf));  // deeper than a block
+  for (const Picked& size : {Picked{30, 17, 70}, Picked{1, 1, 1}, Picked{3000, 500, 33}, Picked{0, 4, 5}})
     cases.push_back(embedding_case(size));
   cases.push_back({.op = "gather_rows",
                    .inputs = {{17, 5}},

@@ -161,6 +161,7 @@ void check_gradients(const OpCase& c, Backend& backend) {
   backward(project(c.run(inputs, backend)));
   const Differences differences(c, inputs, backend);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].value().elements() == 0) continue;
     const Array gradient = ops::to_host<double>(inputs[i].grad());
     check_entries(c, differences, i, gradient);
     check_directions(c, differences, i, gradient);

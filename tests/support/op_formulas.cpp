@@ -71,7 +71,7 @@ Array pick_rows(const Array& table, const std::vector<std::int32_t>& rows, Dim c
 }
 
 double cross_entropy_sum(const Array& logits, const std::vector<std::int32_t>& labels) {
-  const std::size_t columns = logits.size() / labels.size();
+  const std::size_t columns = logits.size() / std::max<std::size_t>(1, labels.size());
   double loss = 0;
   for (std::size_t r = 0; r < labels.size(); ++r) {
     if (labels[r] < 0) continue;

@@ -91,18 +91,41 @@ TEST_CASE("sums, norms and column sums have the same bits for any threads and ke
   }
 }
 
+TEST_CASE("the first element that is not finite is found, whatever the type and the threads") {
+  for (const int threads : {1, 3}) {
+    const auto backend = open_cpu({.threads = threads});
+    constexpr Dim kCount = 300'000;
+    for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16}) {
+      const Tensor x = ops::full({kCount}, 1, dtype, *backend);
+      CHECK(backend->first_non_finite(x) == -1);
+      for (const Dim at : {kCount - 1, Dim{200'003}, Dim{65'536}, Dim{65'535}, Dim{0}}) {  // others stay behind it
+        backend->fill(x.window(at, {1}), at % 2 == 0 ? NAN : -INFINITY);
+        CHECK(backend->first_non_finite(x) == at);
+      }
+    }
+    CHECK(backend->first_non_finite(ops::full({5}, 1, DType::i32, *backend)) == -1);
+    CHECK(backend->first_non_finite(ops::full({2}, 1e300, DType::f64, *backend)) == -1);
+    CHECK(backend->first_non_finite(Tensor({0}, DType::f32, *backend)) == -1);
+  }
+}
+
 TEST_CASE("the polynomials stay close to the library's functions") {
   const auto backend = open_cpu({.threads = 1});
   std::vector<float> x;
   for (int i = -12000; i <= 12000; ++i) x.push_back(static_cast<float>(i) * 1e-3f);
-  const Tensor values = ops::from_host(x, {static_cast<Dim>(x.size())}, *backend);
-  const auto tanh_x = ops::to_host<float>(ops::unary(Unary::tanh, values)), gelu_x = ops::to_host<float>(ops::unary(Unary::gelu_erf, values));
-  const auto slopes = ops::to_host<float>(ops::unary_backward(Unary::gelu_erf, values, ops::full(values.shape(), 1, DType::f32, *backend)));
+  const Tensor values = ops::from_host(x, {static_cast<Dim>(x.size())}, *backend), ones = ops::full(values.shape(), 1, DType::f32, *backend);
+  const auto of = [&](Unary f) { return ops::to_host<float>(ops::unary(f, values)); };
+  const auto slope_of = [&](Unary f) { return ops::to_host<float>(ops::unary_backward(f, values, ones)); };
+  const auto tanh_x = of(Unary::tanh), erf_gelu = of(Unary::gelu_erf), tanh_gelu = of(Unary::gelu_tanh);
+  const auto erf_slope = slope_of(Unary::gelu_erf), tanh_slope = slope_of(Unary::gelu_tanh);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double v = x[i], cumulative = 0.5 * std::erfc(-v / std::sqrt(2.0)), density = std::exp(-v * v / 2) / std::sqrt(2 * 3.14159265358979323846);
     CHECK(std::abs(tanh_x[i] - std::tanh(v)) <= 4e-7);
-    CHECK(std::abs(gelu_x[i] - v * cumulative) <= 1e-6 * std::max(1.0, std::abs(v)));
-    CHECK(std::abs(slopes[i] - (cumulative + v * density)) <= 2e-6);
+    CHECK(std::abs(erf_gelu[i] - v * cumulative) <= 1e-6 * std::max(1.0, std::abs(v)));
+    CHECK(std::abs(erf_slope[i] - (cumulative + v * density)) <= 2e-6);
+    const double c = std::sqrt(2 / 3.14159265358979323846), t = std::tanh(c * (v + 0.044715 * v * v * v));
+    CHECK(std::abs(tanh_gelu[i] - 0.5 * v * (1 + t)) <= 1e-6 * std::max(1.0, std::abs(v)));
+    CHECK(std::abs(tanh_slope[i] - (0.5 * (1 + t) + 0.5 * v * (1 - t * t) * c * (1 + 3 * 0.044715 * v * v))) <= 6e-5);
   }
 }
 
@@ -137,16 +160,43 @@ TEST_CASE("dropout keeps the right share, scales it, and names each element by r
   });
 }
 
-TEST_CASE("dropout's bits are Philox's") {
+TEST_CASE("dropout's bits are Philox's, and an element is kept whose bits are not below the threshold") {
   const auto backend = open_cpu({.threads = 1});
   const std::uint64_t key = 0x0123456789abcdef;
   const std::int64_t row_key = 0x7654321089abcdef;
-  const Dropout dropout{.threshold = 20000, .key = key, .row_keys = ops::from_host(std::vector<std::int64_t>{row_key}, {1}, *backend)};
-  const auto y = ops::to_host<float>(ops::dropout(ops::full({1, 256}, 1, DType::f32, *backend), dropout));
+  std::vector<std::uint32_t> bits;
   for (std::uint32_t column = 0; column < 256; ++column) {
     const auto words = philox4x32({static_cast<std::uint32_t>(row_key), static_cast<std::uint32_t>(row_key >> 32), 0, column / 128 * 16 + column % 16}, key);
-    const std::uint32_t half = column % 128 / 16, bits = words[half / 2] >> (half % 2 * 16) & 0xffff;
-    CHECK((y[column] != 0) == (bits >= 20000));
+    const std::uint32_t half = column % 128 / 16;
+    bits.push_back(words[half / 2] >> (half % 2 * 16) & 0xffff);
+  }
+  for (const std::uint32_t threshold : {std::uint32_t{20000}, bits[3], bits[200], bits[130] + 1, std::uint32_t{1}, std::uint32_t{65535}}) {
+    const Dropout dropout{.threshold = threshold, .key = key, .row_keys = ops::from_host(std::vector<std::int64_t>{row_key}, {1}, *backend)};
+    const auto y = ops::to_host<float>(ops::dropout(ops::full({1, 256}, 1, DType::f32, *backend), dropout));
+    for (std::size_t column = 0; column < 256; ++column) CHECK((y[column] != 0) == (bits[column] >= threshold));
+  }
+}
+
+TEST_CASE("no rows are summed to zeros, and nothing is gathered from them") {
+  const auto backend = open_cpu({.threads = 2});
+  { const Tensor garbage = ops::full({64}, NAN, DType::f32, *backend); }  // what freed memory may hold
+  CHECK(ops::to_host<float>(ops::sum_to(Tensor({0, 5}, DType::f32, *backend), {5})) == std::vector<float>(5, 0.0f));
+  CHECK(ops::item(ops::sum(Tensor({0}, DType::f32, *backend))) == 0);
+  CHECK(ops::item(ops::norm(Tensor({0}, DType::f32, *backend))) == 0);
+  CHECK(ops::gather(ops::full({3, 5}, 1, DType::f32, *backend), Tensor({0}, DType::i32, *backend)).shape() == Shape{0, 5});
+}
+
+TEST_CASE("the greatest of a row is found wherever it stands, and the first of equals") {
+  const auto backend = open_cpu({.threads = 2});
+  for (const Dim columns : {1, 2, 17, 100}) {
+    constexpr Dim kRows = 300;
+    std::vector<float> x(static_cast<std::size_t>(kRows * columns), -5);
+    std::vector<std::int32_t> expected;
+    for (Dim r = 0; r < kRows; ++r) {
+      expected.push_back(static_cast<std::int32_t>(r * 7 % columns));
+      for (Dim c = expected.back(); c < columns; c += 3) x[static_cast<std::size_t>(r * columns + c)] = -1;
+    }
+    CHECK(ops::to_host<std::int32_t>(ops::argmax(ops::from_host(x, {kRows, columns}, *backend))) == expected);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "apps/training/model_source.h"
 
 #include "bert/model/directory.h"
+#include "bert/model/tokenizer_json.h"
 #include "tensor/error.h"
 
 namespace bertrand::training {
@@ -46,15 +47,22 @@ text::Tokenizer read_tokenizer(const std::filesystem::path& model_directory, con
     check_size(vocabulary, flags.vocab_file, config);
     return text::Tokenizer(std::move(vocabulary), {.lower_case = !flags.cased});
   }
-  const std::filesystem::path file = model_directory / "vocab.txt";
-  if (!std::filesystem::exists(file))
-    fail(Failure::model, "{}: expected vocab.txt, got none; hint: --vocab-file names one elsewhere",
-         model_directory.string());
-  text::Vocabulary vocabulary = text::Vocabulary::load(file);
-  check_size(vocabulary, file, config);
   const bert::TokenizerFacts facts = bert::read_tokenizer_facts(model_directory);
-  const bool lower_case = facts.known ? facts.lower_case : !has_capitals(vocabulary);
-  return text::Tokenizer(std::move(vocabulary), {.lower_case = lower_case});
+  if (const std::filesystem::path file = model_directory / "vocab.txt"; std::filesystem::exists(file)) {
+    text::Vocabulary vocabulary = text::Vocabulary::load(file);
+    check_size(vocabulary, file, config);
+    const bool lower_case = facts.known ? facts.lower_case : !has_capitals(vocabulary);
+    return text::Tokenizer(std::move(vocabulary), {.lower_case = lower_case});
+  }
+  const std::filesystem::path file = model_directory / "tokenizer.json";
+  if (!std::filesystem::exists(file))
+    fail(Failure::model,
+         "{}: expected vocab.txt or tokenizer.json, got neither; hint: --vocab-file names one elsewhere",
+         model_directory.string());
+  bert::TokenizerJson json = bert::read_tokenizer_json(file);
+  text::Vocabulary vocabulary = text::Vocabulary::parse(std::move(json.vocabulary), file.string());
+  check_size(vocabulary, file, config);
+  return text::Tokenizer(std::move(vocabulary), {.lower_case = facts.known ? facts.lower_case : json.lower_case});
 }
 
 }  // namespace bertrand::training

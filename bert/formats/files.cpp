@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "bert/formats/crc32c.h"
+#include "bert/formats/file_replacer.h"
 #include "tensor/error.h"
 
 namespace bertrand::formats {
@@ -46,7 +47,7 @@ void Files::write(int descriptor, std::span<const std::byte> bytes, const fs::pa
   }
 }
 void Files::sync(int descriptor, const fs::path& file) {
-  if (::fsync(descriptor) != 0) refuse(file, "fsync", errno);
+  if (::fsync(descriptor) != 0 && errno != EINVAL) refuse(file, "fsync", errno);  // a pipe or terminal has no fsync
 }
 void Files::close(int descriptor, const fs::path& file) {
   if (::close(descriptor) != 0 && errno != EINTR) refuse(file, "close", errno);
@@ -91,18 +92,9 @@ void FileWriter::finish() {
 }
 
 void replace_file(Files& files, const fs::path& file, std::string_view text) {
-  const fs::path staged = file.string() + ".tmp-" + std::to_string(::getpid());
-  try {
-    FileWriter writer(files, staged);
-    writer.write(text);
-    writer.finish();
-    files.rename(staged, file);
-  } catch (...) {
-    std::error_code ignored;
-    fs::remove(staged, ignored);
-    throw;
-  }
-  files.sync_directory(file.parent_path().empty() ? "." : file.parent_path());
+  FileReplacer out(files, file);
+  out.write(text);
+  out.finish();
 }
 
 std::string read_file(const fs::path& file) {

@@ -46,14 +46,13 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& file) : path_(file
   for (SafetensorsHeaderEntry& entry : parsed) {
     if (entry.begin != expected)
       fail(Failure::model,
-           "{}: tensor \"{}\": data_offsets: expected to begin at {}, got {}; hint: tensors may neither overlap nor "
-           "leave "
-           "holes",
+           "{}: tensor \"{}\": data_offsets: expected to begin at {}, got {}; hint: tensors may "
+           "neither overlap nor leave holes",
            name, entry.name, expected, entry.begin);
     if (entry.end > data.size())
       fail(Failure::model,
-           "{}: tensor \"{}\": data_offsets: expected to end by {}, where the file does, got {}; hint: is "
-           "it cut short?",
+           "{}: tensor \"{}\": data_offsets: expected to end by {}, where the file does, got {}; hint: "
+           "is it cut short?",
            name, entry.name, data.size(), entry.end);
     expected = entry.end;
     index_[entry.name] = entries_.size();

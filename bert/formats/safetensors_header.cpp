@@ -185,6 +185,9 @@ const SafetensorsType& safetensors_type_of(DType dtype) {
 
 std::vector<SafetensorsHeaderEntry> parse_safetensors_header(std::string_view text, const std::string& file) {
   if (text.empty() || text.front() != '{') fail(Failure::model, "{}@8: header: expected it to begin with \"{{\"", file);
+  // The parser would take a NUL for the end of its input.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
+    fail(Failure::model, "{}@{}: header: expected JSON, got a NUL", file, 8 + nul);
   HeaderReader reader(file);
   Json::sax_parse(text, &reader);
   return reader.take();

@@ -1,9 +1,9 @@
 #include "bert/model/config.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "bert/formats/files.h"
+#include "bert/formats/nearest_name.h"
 
 namespace bertrand::bert {
 namespace {
@@ -151,22 +151,10 @@ bool is_of_the_weights(const std::string& key) {
   return key == "dtype" || key == "torch_dtype" || key == "tie_word_embeddings";
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j)
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])}));
-  }
-  return row[b.size()];
-}
-
 void refuse_unknown(const Reader& reader, const std::string& key) {
-  const auto nearest = std::min_element(reader.used().begin(), reader.used().end(), [&](const auto& a, const auto& b) {
-    return edit_distance(a, key) < edit_distance(b, key);
-  });
-  fail(Failure::usage, "{}: unknown key {}; did you mean \"{}\"?", reader.file(), Json(key).dump(), *nearest);
+  const auto nearest = formats::nearest_name(key, reader.used());
+  fail(Failure::usage, "{}: unknown key {}; {}", reader.file(), shown(key),
+       nearest ? fmt::format("did you mean \"{}\"?", *nearest) : "hint: keys that begin with _ are left alone");
 }
 
 }  // namespace

@@ -1,0 +1,31 @@
+#include "bert/formats/file_replacer.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace bertrand::formats {
+
+namespace fs = std::filesystem;
+
+FileReplacer::FileReplacer(Files& files, const fs::path& file)
+    : files_(files),
+      file_(file),
+      staged_(fs::exists(file) && !fs::is_regular_file(file)
+                  ? file
+                  : fs::path(fmt::format("{}.tmp-{}", file.string(), ::getpid()))),
+      writer_(files, staged_) {}
+
+FileReplacer::~FileReplacer() {
+  std::error_code ignored;
+  if (!in_place_ && staged_ != file_) fs::remove(staged_, ignored);
+}
+
+void FileReplacer::finish() {
+  writer_.finish();
+  if (staged_ == file_) return;
+  files_.rename(staged_, file_);
+  in_place_ = true;
+  files_.sync_directory(file_.parent_path().empty() ? "." : file_.parent_path());
+}
+
+}  // namespace bertrand::formats

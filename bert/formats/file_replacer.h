@@ -1,0 +1,26 @@
+// A file that is there whole or not at all.
+#pragma once
+#include "bert/formats/files.h"
+
+namespace bertrand::formats {
+
+/// A file that appears under its name only when it is whole: written beside it, made durable, renamed. Without finish()
+/// nothing is left of it. What is no regular file (a pipe, /dev/stdout) is written as it is.
+class FileReplacer {
+ public:
+  FileReplacer(Files& files, const std::filesystem::path& file);
+  ~FileReplacer();
+  FileReplacer(const FileReplacer&) = delete;
+  FileReplacer& operator=(const FileReplacer&) = delete;
+
+  void write(std::string_view text) { writer_.write(text); }
+  void finish();
+
+ private:
+  Files& files_;
+  std::filesystem::path file_, staged_;
+  FileWriter writer_;
+  bool in_place_ = false;
+};
+
+}  // namespace bertrand::formats

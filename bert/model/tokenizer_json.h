@@ -1,0 +1,19 @@
+// tokenizer.json, in which newer Hugging Face directories keep what used to be vocab.txt.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace bertrand::bert {
+
+struct TokenizerJson {
+  std::string vocabulary;  ///< as vocab.txt would have it: the token of id i on line i, from 0
+  bool lower_case = true;  ///< and accents stripped
+};
+
+/// Reads a WordPiece tokenizer of BERT's kind. Throws Error(Failure::model) naming `file` and the key where it is
+/// another kind, splits or normalises text in another way than BERT, or its ids are not 0, 1, 2, ….
+TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& file);
+TokenizerJson read_tokenizer_json(const std::filesystem::path& file);
+
+}  // namespace bertrand::bert

@@ -1,12 +1,12 @@
 #include "apps/extract/run.h"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 
 #include "apps/extract/features.h"
 #include "apps/training/device.h"
+#include "apps/training/file_arguments.h"
 #include "apps/training/flags.h"
+#include "bert/formats/file_replacer.h"
 #include "bert/model/directory.h"
 
 namespace bertrand::extract {
@@ -38,24 +38,36 @@ std::unique_ptr<Model> load_model(const Options& options, const bert::Config& co
 }  // namespace
 
 void add_flags(CLI::App& app, Options& options) {
-  app.add_option("--model", options.model, "model directory: config.json, model.safetensors, vocab.txt")->required();
-  app.add_option("--input", options.input, "text: a line each, or two texts as: a ||| b")->required();
-  app.add_option("--output", options.output, "file to write, a JSON object per line of text")->required();
-  app.add_option("--layers", options.layers, "layers to write: from 0, or -1 for the last (default -1,-2)");
+  using training::number_flag;
+  app.add_option("--model", options.model, "model directory: config.json, model.safetensors, vocab.txt")
+      ->type_name("DIR")
+      ->required();
+  app.add_option("--input", options.input, "text: a line each, or two texts as: a ||| b")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("--output", options.output, "file to write, a JSON object per line of text")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("--layers", options.layers, "layers to write: from 0, or -1 for the last")
+      ->type_name("INTS")
+      ->capture_default_str();
   app.add_flag("--pooled", options.pooled, "also write the pooler's output for each line");
-  training::number_flag(app, "--max-seq-length", options.max_seq_length, {5, 1 << 20},
-                        "tokens of a line; longer ones are cut");
-  training::number_flag(app, "--batch-size", options.batch_size, {1, 1 << 16},
-                        "lines computed at once; does not change the result");
-  app.add_option("--vocab-file", options.tokenizer.vocab_file, "vocab.txt, for a model directory without one");
+  number_flag(app, "--max-seq-length", options.max_seq_length, {5, 1 << 20}, "tokens of a line; longer ones are cut");
+  number_flag(app, "--batch-size", options.batch_size, {1, 1 << 16},
+              "lines computed at once; does not change the result");
+  app.add_option("--vocab-file", options.tokenizer.vocab_file, "vocab.txt, for a model directory without one")
+      ->type_name("FILE");
   app.add_flag("--cased", options.tokenizer.cased, "with --vocab-file: keep case and accents");
-  training::number_flag(app, "--threads", options.threads, {1, 4096}, "cores used; does not change the result",
-                        "every core this process may use");
+  number_flag(app, "--threads", options.threads, {1, 4096}, "cores used; does not change the result",
+              "every core this process may use");
   app.add_option("--cpu-kernels", options.cpu_kernels,
-                 "auto, x86-64-v3 or x86-64-v4: the kernel set; does not change the result (default auto)");
+                 "auto, x86-64-v3 or x86-64-v4: the kernel set; does not change the result")
+      ->type_name("NAME")
+      ->capture_default_str();
 }
 
 void run(const Options& options) {
+  training::check_files({options.input}, {options.output});
   const bert::Config config = training::read_config(options.model);
   const text::Tokenizer tokenizer = training::read_tokenizer(options.model, options.tokenizer, config);
   if (options.max_seq_length > config.max_position_embeddings)
@@ -67,26 +79,17 @@ void run(const Options& options) {
   const auto backend = training::open_backend({.threads = options.threads, .cpu_kernels = options.cpu_kernels});
   const std::unique_ptr<Model> model = load_model(options, config, *backend);
 
-  formats::Files& files = formats::Files::system();
-  const std::filesystem::path staged = fmt::format("{}.tmp-{}", options.output.string(), getpid());
-  try {
-    formats::FileWriter out(files, staged);
-    std::vector<tasks::Encoded> batch;
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      batch.push_back(encode_line(lines[i], tokenizer, options.max_seq_length));
-      if (static_cast<int>(batch.size()) < options.batch_size && i + 1 < lines.size()) continue;
-      const auto first = static_cast<std::int64_t>(i + 1 - batch.size());
-      out.write(features_json(*model, batch, request, tokenizer.vocabulary(), first, *backend));
-      batch.clear();
-    }
-    out.finish();
-    files.rename(staged, options.output);
-  } catch (...) {
-    std::error_code ignored;
-    std::filesystem::remove(staged, ignored);
-    throw;
+  formats::FileReplacer out(formats::Files::system(), options.output);
+  std::vector<tasks::Encoded> batch;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    batch.push_back(encode_line(lines[i], tokenizer, options.max_seq_length));
+    if (static_cast<int>(batch.size()) < options.batch_size && i + 1 < lines.size()) continue;
+    const auto first = static_cast<std::int64_t>(i + 1 - batch.size());
+    out.write(features_json(*model, batch, request, tokenizer.vocabulary(), first, *backend));
+    batch.clear();
   }
-  fmt::print("{}: {} lines\n", options.output.string(), lines.size());
+  out.finish();
+  fmt::print(stderr, "{}: {} lines\n", options.output.string(), lines.size());
 }
 
 }  // namespace bertrand::extract

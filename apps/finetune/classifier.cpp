@@ -1,6 +1,7 @@
 #include "apps/finetune/classifier.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "tensor/error.h"
@@ -65,6 +66,10 @@ tasks::Logits predict(const bert::ForSequenceClassification& model, const tasks:
     const Tensor outputs = model(pack_examples(data, numbers, backend), {}).value();
     logits.outputs = static_cast<std::size_t>(outputs.shape()[1]);
     const std::vector<float> values = ops::to_host<float>(outputs);
+    const auto bad = std::find_if_not(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+    if (bad != values.end())
+      fail(Failure::numerics, "example {}: classifier: expected finite outputs, got {}; hint: are the weights finite?",
+           first + (bad - values.begin()) / outputs.shape()[1], *bad);
     logits.values.insert(logits.values.end(), values.begin(), values.end());
   }
   return logits;

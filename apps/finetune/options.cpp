@@ -1,7 +1,6 @@
 #include "apps/finetune/options.h"
 
-#include <CLI/CLI.hpp>
-
+#include "apps/training/flags.h"
 #include "tensor/error.h"
 
 namespace bertrand::finetune {
@@ -28,35 +27,41 @@ std::vector<std::pair<std::string, std::string>> Options::decisive() const {
 }
 
 void add_flags(CLI::App& app, Options& options) {
-  training::add_common_flags(app, options.settings);
-  app.add_option("--task", options.task, "cola, sst2, mrpc, stsb, rte, qnli, wnli, mnli, qqp, xnli, or custom")
+  std::string tasks = fmt::format("{}, or custom", fmt::join(tasks::task_names(), ", "));
+  app.add_option("--task", options.task, tasks)->type_name("NAME")->required();
+  app.add_option("--model", options.model, "model directory: config.json, model.safetensors, vocab.txt")
+      ->type_name("DIR")
       ->required();
-  app.add_option("--model", options.model, "model directory: config.json, model.safetensors, vocab.txt")->required();
-  app.add_option("--train", options.train, "labelled file to train on: .tsv, .txt, .csv or .jsonl, also .gz");
-  app.add_option("--eval", options.evaluation, "labelled file to evaluate on; the model that does best on it is kept");
-  app.add_option("--predict", options.prediction, "file to write predictions.tsv for; labels are not needed");
-  app.add_option("--vocab-file", options.vocab_file, "vocab.txt, for a model directory without one");
+  app.add_option("--train", options.train, "labelled file to train on: .tsv, .txt, .csv or .jsonl, also .gz")
+      ->type_name("FILE");
+  app.add_option("--eval", options.evaluation, "labelled file to evaluate on; the model that does best on it is kept")
+      ->type_name("FILE");
+  app.add_option("--predict", options.prediction, "file to write predictions.tsv for; labels are not needed")
+      ->type_name("FILE");
+  app.add_option("--vocab-file", options.vocab_file, "vocab.txt, for a model directory without one")->type_name("FILE");
   app.add_flag("--cased", options.cased, "with --vocab-file: keep case and accents");
+  app.add_option("--language", options.language, "for --task xnli: the rows of --eval and --predict to read")
+      ->type_name("CODE")
+      ->capture_default_str();
+  training::set_heading(app, "model and data");
 
-  const std::string custom = "of --task custom";
   app.add_option("--text-column", options.columns.text, "name of the text's column, or its number from 0")
-      ->group(custom);
+      ->type_name("COLUMN");
   app.add_option("--text-pair-column", options.columns.pair, "name or number of the second text's column")
-      ->group(custom);
-  app.add_option("--label-column", options.columns.label, "name or number of the label's column")->group(custom);
+      ->type_name("COLUMN");
+  app.add_option("--label-column", options.columns.label, "name or number of the label's column")->type_name("COLUMN");
   app.add_option("--id-column", options.columns.id, "name or number of the column that predictions.tsv repeats")
-      ->group(custom);
+      ->type_name("COLUMN");
   app.add_flag("--header,!--no-header", options.columns.header,
-               "whether the first row of a .tsv or .csv names the columns")
-      ->group(custom);
+               "the first row of a .tsv or .csv names the columns (default); --no-header: it is data");
   app.add_option("--kind", options.kind, "classification, regression or multi-label")
-      ->group(custom)
+      ->type_name("NAME")
       ->capture_default_str();
   app.add_option("--label-separator", options.label_separator, "between the labels of one row, for multi-label")
-      ->group(custom)
+      ->type_name("TEXT")
       ->capture_default_str();
-  app.add_option("--language", options.language, "of --task xnli: the rows of --eval and --predict to read")
-      ->capture_default_str();
+  training::set_heading(app, "for --task custom");
+  training::add_common_flags(app, options.settings);
 }
 
 void complete(Options& options) {

@@ -5,7 +5,6 @@
 #include "apps/finetune/objective.h"
 #include "apps/training/model_source.h"
 #include "apps/training/results.h"
-#include "apps/training/run_directory.h"
 #include "apps/training/trainer.h"
 #include "bert/formats/crc32c.h"
 #include "bert/tasks/predictions.h"
@@ -74,9 +73,9 @@ bool is_classifier(const std::string& parameter) { return parameter.starts_with(
 /// What a model that was trained for something else lacks.
 bool is_head(const std::string& parameter) { return is_classifier(parameter) || parameter.starts_with("bert.pooler."); }
 
-void train(const Job& job, FinetuneObjective& objective, Backend& backend) {
+void train(const Job& job, FinetuneObjective& objective, Backend& backend, training::RunDirectory* directory) {
   const Options& options = job.options;
-  training::Trainer trainer({options.settings, objective, backend, identity_of(job)});
+  training::Trainer trainer({options.settings, objective, backend, directory, identity_of(job)});
   if (!trainer.announce()) return;
   trainer.begin([&](nn::ParameterSet& parameters) {
     const bert::LoadReport report = bert::load_weights(options.model, parameters, is_classifier);
@@ -90,14 +89,13 @@ void train(const Job& job, FinetuneObjective& objective, Backend& backend) {
 }
 
 /// Without --train: the model as it is.
-void apply(const Job& job, FinetuneObjective& objective, Backend& backend) {
+void apply(const Job& job, FinetuneObjective& objective, Backend& backend, training::RunDirectory& directory) {
   const training::Settings& settings = job.options.settings;
   nn::ParameterSet parameters(objective.model(), backend, {.dtype = settings.precision, .initialize = false});
   const bert::LoadReport report = bert::load_weights(job.options.model, parameters);
   bert::require(report, job.options.model, [](const std::string&) { return false; });
   fmt::print("{}\n", report.text());
-  const training::RunDirectory directory(
-      settings.output, settings.overwrite ? training::ExistingRun::overwrite : training::ExistingRun::refuse);
+  directory.clear();
   if (job.data.evaluation) {
     std::map<std::string, double> results;
     for (const training::Metric& metric : objective.evaluate()) results[metric.name] = metric.value;
@@ -110,14 +108,16 @@ void apply(const Job& job, FinetuneObjective& objective, Backend& backend) {
 }  // namespace
 
 void run(const Options& options) {
+  const auto directory = training::claim_output(options.settings);
   const Job job = read_job(options);
+  fmt::print(stderr, "{}", job.data.warnings());
   fmt::print("{}", job.data.remarks());
   const std::unique_ptr<Backend> backend = training::open_backend(options.settings);
   FinetuneObjective objective({job.data, job.config, job.tokenizer}, *backend);
   if (job.data.train)
-    train(job, objective, *backend);
+    train(job, objective, *backend, directory.get());
   else
-    apply(job, objective, *backend);
+    apply(job, objective, *backend, *directory);
 }
 
 }  // namespace bertrand::finetune

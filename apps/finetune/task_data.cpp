@@ -19,27 +19,45 @@ tasks::LabelSet data_labels(const TaskData& data, const tasks::LabelSet& model) 
   return {};
 }
 
-void describe(std::string& text, const char* flag, const std::optional<Split>& split) {
-  if (!split) return;
-  const auto& skipped = split->dataset.skipped_lines;
-  if (!skipped.empty())
-    text += fmt::format("{}: {} rows with a wrong number of columns left out, the first in line {}\n", flag,
-                        skipped.size(), skipped.front());
-  if (split->encoded.cut > 0)
-    text +=
-        fmt::format("{}: {} of {} examples cut to --max-seq-length\n", flag, split->encoded.cut, split->encoded.size());
-  if (split->dataset.invalid_bytes > 0)
-    text += fmt::format("{}: {} bytes that are no UTF-8 dropped, the first at {}\n", flag, split->dataset.invalid_bytes,
-                        split->dataset.first_invalid);
+/// Once encoded, texts are not looked at again; that there was a second one still is.
+void drop_texts(tasks::Dataset& dataset) {
+  for (tasks::Example& example : dataset.examples) {
+    std::string().swap(example.text_a);
+    if (example.text_b) std::string().swap(*example.text_b);
+  }
+}
+
+std::string warnings_of(const Split& split) {
+  std::string text;
+  const tasks::Dataset& dataset = split.dataset;
+  if (!dataset.skipped_lines.empty())
+    text += fmt::format("warning: {}:{}: columns: left out {} rows with a wrong number of them, the first here\n",
+                        dataset.file, dataset.skipped_lines.front(), dataset.skipped_lines.size());
+  if (dataset.invalid_bytes > 0)
+    text += fmt::format("warning: {}: text: dropped {} bytes that are not UTF-8, the first here\n",
+                        dataset.first_invalid, dataset.invalid_bytes);
+  return text;
+}
+
+std::string remarks_of(const Split& split) {
+  if (split.encoded.cut == 0) return "";
+  return fmt::format("{}: {} of {} examples cut to --max-seq-length\n", split.dataset.file, split.encoded.cut,
+                     split.encoded.size());
 }
 
 }  // namespace
 
+std::string TaskData::warnings() const {
+  std::string text;
+  for (const auto* split : {&train, &evaluation, &prediction})
+    if (*split) text += warnings_of(**split);
+  return text;
+}
+
 std::string TaskData::remarks() const {
   std::string text;
-  describe(text, "--train", train);
-  describe(text, "--eval", evaluation);
-  describe(text, "--predict", prediction);
+  for (const auto* split : {&train, &evaluation, &prediction})
+    if (*split) text += remarks_of(**split);
   return text;
 }
 
@@ -61,6 +79,7 @@ TaskData read_task_data(const Options& options, const bert::Config& config, cons
     tasks::assign_targets(data.task, data.labels, (*split)->dataset);
     (*split)->encoded =
         tasks::encode_dataset((*split)->dataset, tokenizer, static_cast<int>(options.settings.max_seq_length));
+    drop_texts((*split)->dataset);
   }
   return data;
 }

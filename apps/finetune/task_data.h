@@ -22,7 +22,9 @@ struct TaskData {
 
   /// Outputs of the classifier.
   Dim outputs() const { return task.kind == tasks::Kind::regression ? 1 : static_cast<Dim>(labels.size()); }
-  /// Lines for people about rows left out, texts cut, and bytes that were no UTF-8; "" if there is nothing to say.
+  /// Lines for people about rows left out and bytes that were no UTF-8; "" if there is nothing to say.
+  std::string warnings() const;
+  /// The same about texts that were cut.
   std::string remarks() const;
 };
 

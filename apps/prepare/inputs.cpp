@@ -14,7 +14,7 @@ namespace bertrand::prepare {
 namespace fs = std::filesystem;
 
 void add_vocabulary_flags(CLI::App& app, fs::path& vocab_file, bool& cased) {
-  app.add_option("--vocab-file", vocab_file, "vocab.txt: a token a line")->required();
+  app.add_option("--vocab-file", vocab_file, "vocab.txt: a token a line")->type_name("FILE")->required();
   app.add_flag("--cased", cased, "keep case and accents (default: lower-case and strip accents)");
 }
 
@@ -22,39 +22,6 @@ void add_threads_flag(CLI::App& app, int& threads) {
   threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   training::number_flag(app, "--threads", threads, training::Range<int>{1, 1024},
                         "threads; the result does not depend on it", "all cores");
-}
-
-double check_files(const std::vector<fs::path>& inputs, const std::vector<fs::path>& outputs) {
-  double bytes = 0;
-  for (const fs::path& input : inputs) {
-    std::error_code error;
-    const fs::file_status status = fs::status(input, error);
-    if (!fs::exists(status)) fail(Failure::input, "{}: input: expected a file, got nothing there", input.string());
-    if (fs::is_directory(status)) fail(Failure::input, "{}: input: expected a file, got a directory", input.string());
-    if (fs::is_regular_file(status)) bytes += static_cast<double>(fs::file_size(input, error));
-  }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const fs::path& output = outputs[i];
-    std::error_code ignored;
-    if (fs::is_directory(output, ignored)) {
-      fail(Failure::usage, "--output: expected a file, got the directory {}", output.string());
-    }
-    const fs::path directory = output.parent_path();
-    if (!directory.empty() && !fs::is_directory(directory, ignored)) {
-      fail(Failure::io, "{}: output: expected an existing directory {}, got none", output.string(), directory.string());
-    }
-    for (const fs::path& input : inputs) {
-      if (fs::equivalent(input, output, ignored)) {
-        fail(Failure::usage, "--output: expected another file than the input, got {}", output.string());
-      }
-    }
-    for (std::size_t j = 0; j < i; ++j) {
-      if (fs::weakly_canonical(outputs[j], ignored) == fs::weakly_canonical(output, ignored)) {
-        fail(Failure::usage, "--output: expected different files, got {} twice", output.string());
-      }
-    }
-  }
-  return bytes;
 }
 
 void warn_invalid(const std::string& file, const data::InvalidBytes& invalid) {

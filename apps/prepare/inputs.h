@@ -14,10 +14,6 @@ void add_vocabulary_flags(CLI::App& app, std::filesystem::path& vocab_file, bool
 /// --threads, all cores if not given.
 void add_threads_flag(CLI::App& app, int& threads);
 
-/// Throws Error: an input that is no readable file, an output that is one of the inputs or given twice, an output in a
-/// directory that does not exist. Returns the bytes of all inputs.
-double check_files(const std::vector<std::filesystem::path>& inputs, const std::vector<std::filesystem::path>& outputs);
-
 /// Says on standard error how many bytes were no UTF-8 and where the first one is, if there were any.
 void warn_invalid(const std::string& file, const data::InvalidBytes& invalid);
 

@@ -7,6 +7,7 @@
 
 #include "apps/prepare/byte_progress.h"
 #include "apps/prepare/inputs.h"
+#include "apps/training/file_arguments.h"
 #include "apps/training/flags.h"
 #include "apps/training/signals.h"
 #include "bert/data/google_records.h"
@@ -67,7 +68,7 @@ void add_records_flags(CLI::App& app, RecordsOptions& options) {
 
 void write_records(const RecordsOptions& options) {
   training::catch_stop_signals();
-  const double input_bytes = check_files(options.inputs, options.outputs);
+  const double input_bytes = training::check_files(options.inputs, options.outputs);
   const auto vocabulary = text::Vocabulary::load(options.vocab_file, {.failure = Failure::input});
   const data::Corpus corpus = read_inputs(options, vocabulary, input_bytes);
 

@@ -9,6 +9,7 @@
 
 #include "apps/prepare/byte_progress.h"
 #include "apps/prepare/inputs.h"
+#include "apps/training/file_arguments.h"
 #include "apps/training/flags.h"
 #include "apps/training/signals.h"
 #include "bert/data/line_blocks.h"
@@ -69,7 +70,7 @@ void add_vocab_flags(CLI::App& app, VocabOptions& options) {
 
 void write_vocab(const VocabOptions& options) {
   training::catch_stop_signals();
-  const double input_bytes = check_files(options.inputs, {options.output});
+  const double input_bytes = training::check_files(options.inputs, {options.output});
   const text::WordCounts counts = count_words(options, input_bytes);
   text::VocabularyTrainerOptions trainer = options.trainer;
   trainer.progress = [](std::size_t) {

@@ -23,7 +23,6 @@ bool is_tfrecord(const std::filesystem::path& file) {
 }
 
 void add_flags(CLI::App& app, PretrainOptions& options) {
-  training::add_common_flags(app, options.settings);
   app.add_option("--input", options.inputs,
                  "files to train on: .tfrecord, .tfrecord.gz, or text with a sentence a line and a blank line between "
                  "documents")
@@ -43,17 +42,17 @@ void add_flags(CLI::App& app, PretrainOptions& options) {
   const training::Choices<data::OnCorrupt> corrupt{{"stop", data::OnCorrupt::stop}, {"skip", data::OnCorrupt::skip}};
   training::choice_flag(app, "--on-corrupt", options.on_corrupt, corrupt,
                         "what to do about a TFRecord whose checksum is wrong");
+  training::set_heading(app, "model and data");
 
-  const std::string text = "of text input";
-  training::number_flag(app, "--masked-lm-prob", options.masking.probability, {1e-6, 1.0}, "share of tokens to predict")
-      ->group(text);
+  training::number_flag(app, "--masked-lm-prob", options.masking.probability, {1e-6, 1.0},
+                        "share of tokens to predict");
   training::number_flag(app, "--max-predictions-per-seq", options.masking.max_predictions, {1, 1 << 20},
-                        "most tokens to predict in an example")
-      ->group(text);
+                        "most tokens to predict in an example");
   training::number_flag(app, "--short-seq-prob", options.short_seq_prob, {0.0, 1.0},
-                        "share of documents cut into shorter examples")
-      ->group(text);
-  app.add_flag("--whole-word-mask", options.masking.whole_words, "mask all pieces of a word or none")->group(text);
+                        "share of documents cut into shorter examples");
+  app.add_flag("--whole-word-mask", options.masking.whole_words, "mask all pieces of a word or none");
+  training::set_heading(app, "text input");
+  training::add_common_flags(app, options.settings);
 }
 
 void complete(PretrainOptions& options) {

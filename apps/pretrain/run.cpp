@@ -50,7 +50,8 @@ std::unique_ptr<data::PretrainingExamples> read_records(const std::vector<std::f
                                              .max_positions = source.config.max_position_embeddings,
                                              .on_corrupt = options.on_corrupt});
   if (records->skipped() > 0)
-    fmt::print("records: skipped {} corrupt places, the first: {}\n", records->skipped(), records->first_skipped());
+    fmt::print(stderr, "warning: {}; skipped {} corrupt place{} in all\n", records->first_skipped(), records->skipped(),
+               records->skipped() == 1 ? "" : "s");
   return records;
 }
 
@@ -68,8 +69,8 @@ std::unique_ptr<data::PretrainingExamples> read_text(const std::vector<std::file
           .seed = settings.seed,
           .threads = settings.threads > 0 ? settings.threads : available_cores()});
   if (const data::Corpus& corpus = text->corpus(); corpus.invalid_bytes > 0)
-    fmt::print("text: dropped {} bytes that are no UTF-8, the first at {}\n", corpus.invalid_bytes,
-               corpus.first_invalid);
+    fmt::print(stderr, "warning: {}: text: dropped {} bytes that are not UTF-8, the first here\n", corpus.first_invalid,
+               corpus.invalid_bytes);
   return text;
 }
 
@@ -97,7 +98,11 @@ bool is_head(const std::string& parameter) {
 
 void pretrain(const PretrainOptions& options) {
   const training::Settings& settings = options.settings;
+  const auto directory = training::claim_output(settings);
   Source source = options.init.empty() ? new_model(options) : existing_model(options);
+  if (source.config.type_vocab_size < 2)
+    fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}",
+         options.init.empty() ? options.config : options.init.string(), source.config.type_vocab_size);
   source.config.architectures = {"BertForPreTraining"};
   const std::unique_ptr<Backend> backend = training::open_backend(settings);
   const auto examples = read_examples(options.inputs, source, options);
@@ -109,7 +114,7 @@ void pretrain(const PretrainOptions& options) {
                                   .vocabulary = source.tokenizer.vocabulary().text(),
                                   .lower_case = source.tokenizer.options().lower_case},
                                  *backend);
-  training::Trainer trainer({settings, objective, *backend, identity_of(options, source)});
+  training::Trainer trainer({settings, objective, *backend, directory.get(), identity_of(options, source)});
   if (!trainer.announce()) return;
   trainer.begin([&](nn::ParameterSet& parameters) {
     if (options.init.empty()) return;

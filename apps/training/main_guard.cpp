@@ -2,30 +2,20 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "bert/formats/nearest_name.h"
+#include "tensor/backends.h"
 #include "tensor/error.h"
 
 namespace bertrand::training {
 namespace {
-
-/// Insertions, deletions, replacements and swaps of neighbours between two names (Damerau and Levenshtein).
-std::size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i)
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        d[i][j] = i + j;
-        continue;
-      }
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-    }
-  return d[a.size()][b.size()];
-}
 
 /// The app that parsed last: a sub-command that was named, or `app` itself.
 const CLI::App& innermost(const CLI::App& app) {
@@ -35,12 +25,15 @@ const CLI::App& innermost(const CLI::App& app) {
 
 [[noreturn]] void refuse_unknown(const CLI::App& app, const std::string& argument) {
   const std::string name = argument.substr(0, argument.find('='));
-  std::string nearest;
+  const bool is_flag = name.starts_with("-");
+  std::vector<std::string> known;
   for (const CLI::Option* option : innermost(app).get_options())
-    for (const std::string& known : option->get_lnames())
-      if (nearest.empty() || edit_distance("--" + known, name) < edit_distance(nearest, name)) nearest = "--" + known;
-  const bool close = name.starts_with("-") && !nearest.empty() && edit_distance(nearest, name) <= std::max<std::size_t>(2, name.size() / 3);
-  fail(Failure::usage, "unknown {} {}{}", name.starts_with("-") ? "option" : "argument", name, close ? "; did you mean " + nearest + "?" : "; hint: --help lists all");
+    for (const std::string& flag : option->get_lnames()) known.push_back("--" + flag);
+  if (!is_flag)
+    for (const CLI::App* command : innermost(app).get_subcommands(nullptr)) known.push_back(command->get_name());
+  const auto nearest = formats::nearest_name(name, known);
+  fail(Failure::usage, "unknown {} {}; {}", is_flag ? "option" : "argument", name,
+       nearest ? fmt::format("did you mean {}?", *nearest) : "hint: --help lists all");
 }
 
 /// Flags may be written with _ for -; values are left as they are.
@@ -48,7 +41,10 @@ std::vector<std::string> arguments(int argc, char** argv) {
   std::vector<std::string> all;
   for (int i = argc - 1; i > 0; --i) {  // CLI11 takes them in reverse
     std::string argument = argv[i];
-    if (argument.starts_with("--")) std::replace(argument.begin(), argument.begin() + static_cast<std::ptrdiff_t>(std::min(argument.find('='), argument.size())), '_', '-');
+    if (argument.starts_with("--"))
+      std::replace(argument.begin(),
+                   argument.begin() + static_cast<std::ptrdiff_t>(std::min(argument.find('='), argument.size())), '_',
+                   '-');
     all.push_back(argument);
   }
   return all;
@@ -57,21 +53,76 @@ std::vector<std::string> arguments(int argc, char** argv) {
 /// A mistyped flag is the cause of whatever else is missing, so it is named first.
 void refuse_unknown(const CLI::App& app) {
   const std::vector<std::string> unknown = app.remaining(true);
-  const auto flag = std::find_if(unknown.begin(), unknown.end(), [](const std::string& s) { return s.starts_with("-"); });
+  const auto flag = std::find_if(unknown.begin(), unknown.end(), [](const auto& s) { return s.starts_with("-"); });
   if (!unknown.empty()) refuse_unknown(app, flag == unknown.end() ? unknown.front() : *flag);
+}
+
+/// Says what CLI11 means in the form of every other error.
+[[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = innermost(app);
+  if (const auto commands = command.get_subcommands(nullptr); !commands.empty()) {
+    std::vector<std::string> names;
+    for (const CLI::App* one : commands) names.push_back(one->get_name());
+    fail(Failure::usage, "{}: expected one of {}, got none; hint: {} --help", command.get_name(),
+         fmt::join(names, ", "), command.get_name());
+  }
+  const std::string what = error.what();
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    if (option->get_required() && option->count() == 0)
+      fail(Failure::usage, "{}: expected {}, got none; hint: --help says what it is", name, option->get_type_name());
+    for (const CLI::Option* other : option->get_excludes())
+      if (option->count() > 0 && other->count() > 0)
+        fail(Failure::usage, "{}, {}: expected one of them, got both", name, other->get_name());
+    if (what.starts_with(name + ": "))
+      fail(Failure::usage, "{}: expected {}, got no value", name, option->get_type_name());
+  }
+  fail(Failure::usage, "{}; hint: --help lists all options", what);
+}
+
+/// Of a flag that is given twice the last value counts, so that a script's flags can be followed by one's own.
+void let_the_last_count(CLI::App& app) {
+  for (CLI::Option* option : app.get_options())
+    if (option->get_items_expected_max() == 1) option->take_last();
 }
 
 void parse(CLI::App& app, int argc, char** argv) {
   app.allow_extras();
-  for (CLI::App* sub : app.get_subcommands(nullptr)) sub->allow_extras();
+  let_the_last_count(app);
+  for (CLI::App* sub : app.get_subcommands(nullptr)) {
+    sub->allow_extras();
+    let_the_last_count(*sub);
+  }
   try {
     app.parse(arguments(argc, argv));
-  } catch (const CLI::RequiredError&) {
+  } catch (const CLI::Success&) {
+    throw;  // --help or --version
+  } catch (const CLI::ParseError& error) {
     refuse_unknown(app);
-    throw;
+    refuse(app, error);
   }
   refuse_unknown(app);
 }
+
+/// What this program is, and what of it this machine can use.
+std::string version_text(const std::string& program) {
+  constexpr std::string_view kPrefix = "libbertrand_", kSuffix = ".so";
+  std::vector<std::string> modules;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::read_symlink("/proc/self/exe").parent_path())) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kPrefix) && name.ends_with(kSuffix))
+      modules.push_back(name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size()));
+  }
+  std::sort(modules.begin(), modules.end());
+  return fmt::format("{} (bertrand) {}\nmodules built: {}\nCPU kernels that this processor runs: {}", program,
+                     BERTRAND_VERSION, fmt::join(modules, ", "), fmt::join(runnable_cpu_kernels(), ", "));
+}
+
+constexpr const char* kExitCodes =
+    "Exit codes: 0 done, 1 a bug, 2 wrong flags, 3 bad input data, 4 bad or missing model or checkpoint,\n"
+    "5 input or output failed, 6 a number that is not finite, 7 out of memory, 8 another replica failed,\n"
+    "75 interrupted with the state saved: --resume goes on.";
 
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -87,19 +138,22 @@ int report(const std::string& what, Failure failure) {
 }  // namespace
 
 int run_main(CLI::App& app, int argc, char** argv, const std::function<void()>& body) {
+  app.name(std::filesystem::path(argv[0]).filename().string());
+  app.set_version_flag(
+      "--version", [&app] { return version_text(app.get_name()); }, "print version and build, and exit");
+  app.footer(kExitCodes);
+  for (CLI::App* command : app.get_subcommands(nullptr)) command->footer(kExitCodes);
   try {
-    try {
-      parse(app, argc, argv);
-    } catch (const CLI::Success& help) {
-      return app.exit(help);
-    } catch (const CLI::ParseError& e) {
-      return report(e.what(), Failure::usage);
-    }
+    parse(app, argc, argv);
     body();
-    std::fflush(stdout);
+    if (std::fflush(stdout) != 0) fail(Failure::io, "standard output: write: {}", std::strerror(errno));
     return 0;
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
   } catch (const Error& e) {
     return report(e.what(), e.failure());
+  } catch (const std::filesystem::filesystem_error& e) {
+    return report(fmt::format("{}: {}", e.path1().string(), e.code().message()), Failure::io);
   } catch (const std::bad_alloc&) {
     return report("out of memory on the host; hint: a smaller --micro-batch-size needs less", Failure::memory);
   } catch (const std::exception& e) {

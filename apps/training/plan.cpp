@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "apps/training/accumulator.h"
+#include "apps/training/progress.h"
 #include "tensor/random.h"
 
 namespace bertrand::training {
@@ -57,7 +58,20 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, Objective& ob
           .data = objective.data_bytes()};
 }
 
-std::string megabytes(std::size_t bytes) { return fmt::format("{:.4g} MB", static_cast<double>(bytes) * 1e-6); }
+/// "1 step", "2 steps"
+std::string counted(std::int64_t count, const std::string& thing) {
+  const char* plural = thing.ends_with("ch") ? "es" : "s";
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : plural);
+}
+
+std::string memory_text(const MemoryPlan& memory) {
+  const auto text = [](std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  std::string parts = fmt::format("parameters {}, gradients {}, optimizer {}, activations {}", text(memory.parameters),
+                                  text(memory.gradients), text(memory.moments), text(memory.activations));
+  if (memory.accumulation > 0) parts += ", sums over micro-batches " + text(memory.accumulation);
+  return fmt::format("{} predicted, and {} of examples\n              {}", text(memory.total()), text(memory.data),
+                     parts);
+}
 
 }  // namespace
 
@@ -98,21 +112,17 @@ std::string Plan::text() const {
   const double tokens_per_step = tokens_per_example * static_cast<double>(std::min(batch_size, examples_per_epoch));
   const double all_examples = epochs * static_cast<double>(examples_per_epoch);
   std::string out = "plan\n";
-  out += fmt::format("  step        {} examples in {} micro-batch{} of at most {}, about {:.0f} tokens\n", batch_size,
-                     micro_batches, micro_batches == 1 ? "" : "es", micro_batch_size, tokens_per_step);
-  out += fmt::format("  epoch       {} examples, {} step{}\n", examples_per_epoch, steps_per_epoch,
-                     steps_per_epoch == 1 ? "" : "s");
-  out += fmt::format("  run         {} step{} = {:.4g} epoch{}, about {:.0f} examples, {:.0f} tokens\n", total_steps,
-                     total_steps == 1 ? "" : "s", epochs, epochs == 1 ? "" : "s", all_examples,
+  out += fmt::format("  step        {} in {} of at most {}, about {:.0f} tokens\n", counted(batch_size, "example"),
+                     counted(micro_batches, "micro-batch"), micro_batch_size, tokens_per_step);
+  out +=
+      fmt::format("  epoch       {}, {}\n", counted(examples_per_epoch, "example"), counted(steps_per_epoch, "step"));
+  out += fmt::format("  run         {} = {:.4g} epoch{}, about {:.0f} examples, {:.0f} tokens\n",
+                     counted(total_steps, "step"), epochs, epochs == 1 ? "" : "s", all_examples,
                      all_examples * tokens_per_example);
-  out += fmt::format("  rate        up to {:g} after {} step{} of warm-up\n", schedule.learning_rate,
-                     schedule.warmup_steps, schedule.warmup_steps == 1 ? "" : "s");
+  out += fmt::format("  rate        up to {:g} after {} of warm-up\n", schedule.learning_rate,
+                     counted(schedule.warmup_steps, "step"));
   out += fmt::format("  parameters  {} in {}\n", parameters, name_of(precision));
-  out += fmt::format(
-      "  memory      {} predicted: parameters {}, gradients {}, optimizer {}, accumulation {}, activations {}; and "
-      "examples {}\n",
-      megabytes(memory.total()), megabytes(memory.parameters), megabytes(memory.gradients), megabytes(memory.moments),
-      megabytes(memory.accumulation), megabytes(memory.activations), megabytes(memory.data));
+  out += fmt::format("  memory      {}\n", memory_text(memory));
   return out;
 }
 

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "tensor/error.h"
 
@@ -33,16 +33,6 @@ bool is_one_of(const std::array<std::string_view, N>& names, std::string_view na
 bool belongs_to_run(const std::string& name) {
   return is_one_of(kModelFiles, name) || is_one_of(kRunFiles, name) || name.starts_with("checkpoint-") ||
          name.starts_with("events.out.tfevents.") || name.find(".tmp-") != std::string::npos;
-}
-
-/// Creates a directory and those it lies in. Each is durable: a checkpoint in a directory that a power failure takes
-/// away would be lost.
-void make_durable_directory(formats::Files& files, const fs::path& path) {
-  if (fs::is_directory(path)) return;
-  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  make_durable_directory(files, parent);
-  files.make_directory(path);
-  files.sync_directory(parent);
 }
 
 [[noreturn]] void refuse(const fs::path& file, const char* call, int error) {
@@ -75,6 +65,7 @@ int lock_file(const fs::path& file, const fs::path& directory) {
     if (is_still(lock, file)) {
       if (::ftruncate(lock, 0) == 0 && ::pwrite(lock, pid.data(), pid.size(), 0) >= 0) return lock;
       const int error = errno;
+      ::unlink(file.c_str());
       ::close(lock);
       refuse(file, "write", error);
     }
@@ -85,23 +76,35 @@ int lock_file(const fs::path& file, const fs::path& directory) {
 }  // namespace
 
 RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing, formats::Files& files)
-    : path_(path.has_filename() ? path : path.parent_path()) {
+    : path_(path.has_filename() ? path : path.parent_path()), files_(files) {
   if (path.empty()) fail(Failure::usage, "--output: expected a directory, got none");
   if (fs::exists(path_) && !fs::is_directory(path_))
     fail(Failure::usage, "--output: expected a directory, got the file {}", path_.string());
-  make_durable_directory(files, path_);
-  lock_ = lock_file(path_ / ".lock", path_);
   try {
-    admit(existing, files);
+    make_directories(path_);
+    lock_ = lock_file(path_ / ".lock", path_);
+    find_earlier_run(existing);
   } catch (...) {
-    fs::remove(path_ / ".lock");
-    ::close(lock_);
+    let_go();
     throw;
   }
 }
 
+RunDirectory::~RunDirectory() { let_go(); }
+
+/// Creates a directory and those it lies in. Each is durable: a checkpoint in a directory that a power failure takes
+/// away would be lost.
+void RunDirectory::make_directories(const fs::path& path) {
+  if (fs::is_directory(path)) return;
+  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  make_directories(parent);
+  files_.make_directory(path);
+  created_.push_back(path);
+  files_.sync_directory(parent);
+}
+
 /// Decides about what is there already, the lock being held.
-void RunDirectory::admit(ExistingRun existing, formats::Files& files) const {
+void RunDirectory::find_earlier_run(ExistingRun existing) {
   std::vector<fs::path> found;
   bool ran = false, model = false;
   for (const auto& entry : fs::directory_iterator(path_)) {
@@ -118,14 +121,30 @@ void RunDirectory::admit(ExistingRun existing, formats::Files& files) const {
   if (existing == ExistingRun::refuse)
     fail(Failure::usage, "{}: expected no run there, got {}; hint: --resume goes on with it, --overwrite removes it",
          path_.string(), found.front().filename().string());
-  if (existing == ExistingRun::overwrite)
-    for (const fs::path& entry : found) files.remove_all(entry);
+  if (existing == ExistingRun::overwrite) earlier_ = std::move(found);
 }
 
-RunDirectory::~RunDirectory() {
+void RunDirectory::clear() {
+  for (const fs::path& entry : std::exchange(earlier_, {})) files_.remove_all(entry);
+}
+
+void RunDirectory::let_go() {
   std::error_code ignored;
-  fs::remove(path_ / ".lock", ignored);
-  ::close(lock_);  // and with it the lock
+  if (lock_ >= 0) {
+    fs::remove(path_ / ".lock", ignored);
+    ::close(lock_);  // and with it the lock
+  }
+  while (!created_.empty()) {
+    ::rmdir(created_.back().c_str());  // fails where there is something in it
+    created_.pop_back();
+  }
+}
+
+std::unique_ptr<RunDirectory> claim_output(const Settings& settings) {
+  if (settings.plan_only) return nullptr;
+  return std::make_unique<RunDirectory>(settings.output, settings.resume      ? ExistingRun::resume
+                                                         : settings.overwrite ? ExistingRun::overwrite
+                                                                              : ExistingRun::refuse);
 }
 
 }  // namespace bertrand::training

@@ -1,7 +1,10 @@
 // The run directory: who may write into it, and what it begins with.
 #pragma once
 #include <filesystem>
+#include <memory>
+#include <vector>
 
+#include "apps/training/settings.h"
 #include "bert/formats/files.h"
 
 namespace bertrand::training {
@@ -15,17 +18,29 @@ class RunDirectory {
   /// for, if it holds a model that no run wrote (never overwritten), or if another live process writes to it.
   RunDirectory(const std::filesystem::path& path, ExistingRun existing,
                formats::Files& files = formats::Files::system());
+  /// Directories that were created for it and are still empty go away again.
   ~RunDirectory();
   RunDirectory(const RunDirectory&) = delete;
   RunDirectory& operator=(const RunDirectory&) = delete;
 
+  /// Removes the run that is to be overwritten: called when there is something to put in its place.
+  void clear();
+
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  void admit(ExistingRun existing, formats::Files& files) const;
+  void make_directories(const std::filesystem::path& path);
+  void find_earlier_run(ExistingRun existing);
+  void let_go();
 
   std::filesystem::path path_;
+  formats::Files& files_;
   int lock_ = -1;
+  std::vector<std::filesystem::path> created_;  // outermost first
+  std::vector<std::filesystem::path> earlier_;  // what is to be overwritten
 };
+
+/// The directory of --output, as --resume and --overwrite say; none under --plan, which writes nothing.
+std::unique_ptr<RunDirectory> claim_output(const Settings& settings);
 
 }  // namespace bertrand::training

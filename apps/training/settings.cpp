@@ -38,7 +38,8 @@ std::string name_in(const Choices<T>& choices, T value) {
 }
 
 void add_run_flags(CLI::App& app, Settings& s) {
-  app.add_option("--output", s.output, "run directory; refused if it holds a run, unless --resume or --overwrite")
+  app.add_option("--output", s.output,
+                 "run directory, needed but for --plan; refused if it holds a run, unless --resume or --overwrite")
       ->type_name("DIR");
   app.add_flag("--resume", s.resume, "go on from the newest checkpoint in --output that verifies");
   app.add_flag("--overwrite", s.overwrite, "remove the run that --output holds");
@@ -65,13 +66,13 @@ void add_length_flags(CLI::App& app, Settings& s) {
   auto* by_epochs = number_flag(app, "--epochs", s.epochs, {1e-6, 1e9}, "length in passes over the data", epochs);
   by_steps->excludes(by_epochs);
   number_flag(app, "--max-seq-length", s.max_seq_length, {5, 1 << 20}, "tokens of an example; longer input is cut");
-  number_flag(app, "--seed", s.seed, {0}, "of every random choice");
+  number_flag(app, "--seed", s.seed, {0}, "number that every random choice follows from");
   app.add_flag("--shuffle,!--no-shuffle", s.shuffle,
                "draw a new order of the examples every epoch (default); --no-shuffle: file order");
 }
 
 void add_optimizer_flags(CLI::App& app, Settings& s) {
-  choice_flag(app, "--optimizer", s.optimizer.method, optimizers(), "how parameters move");
+  choice_flag(app, "--optimizer", s.optimizer.method, optimizers(), "rule by which parameters move");
   number_flag(app, "--learning-rate", s.schedule.learning_rate, {0.0, 1e6}, "highest rate of the schedule");
   number_flag(app, "--weight-decay", s.optimizer.weight_decay, {0.0, 1e6}, "decoupled; none on biases and LayerNorm");
   number_flag(app, "--adam-beta1", s.optimizer.beta1, {0.0, 0.9999999}, "decay of the first moment");
@@ -80,7 +81,7 @@ void add_optimizer_flags(CLI::App& app, Settings& s) {
               "1e-06, for adamw 1e-08");
   number_flag(app, "--clip-norm", s.optimizer.clip_norm, {0.0, 1e30},
               "largest norm of all gradients together; 0 is off");
-  choice_flag(app, "--schedule", s.schedule.schedule, schedules(), "of the learning rate, all with warm-up");
+  choice_flag(app, "--schedule", s.schedule.schedule, schedules(), "course of the learning rate, with warm-up");
   auto* steps = number_flag(app, "--warmup-steps", s.schedule.warmup_steps, {0}, "steps of linear warm-up",
                             s.warmup_ratio < 0 ? "0" : "as --warmup-ratio");
   auto* ratio = number_flag(app, "--warmup-ratio", s.warmup_ratio, {0.0, 1.0}, "warm-up as a share of all steps",
@@ -115,9 +116,13 @@ Settings finetuning_defaults() {
 
 void add_common_flags(CLI::App& app, Settings& settings) {
   add_run_flags(app, settings);
+  set_heading(app, "run");
   add_length_flags(app, settings);
+  set_heading(app, "length and batches");
   add_optimizer_flags(app, settings);
+  set_heading(app, "optimizer");
   add_interval_flags(app, settings);
+  set_heading(app, "logs and checkpoints");
 }
 
 void complete(Settings& s) {

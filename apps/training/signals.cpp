@@ -1,7 +1,7 @@
 #include "apps/training/signals.h"
 
-#include <csignal>
 #include <unistd.h>
+#include <csignal>
 
 namespace bertrand::training {
 namespace {

@@ -10,7 +10,6 @@
 #include "apps/training/metrics_log.h"
 #include "apps/training/progress.h"
 #include "apps/training/results.h"
-#include "apps/training/run_directory.h"
 #include "apps/training/signals.h"
 #include "apps/training/step.h"
 #include "optim/schedule.h"
@@ -34,11 +33,6 @@ struct Interval {
   double tokens_per_second() const { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 };
 
-ExistingRun existing_run(const Settings& settings) {
-  if (settings.resume) return ExistingRun::resume;
-  return settings.overwrite ? ExistingRun::overwrite : ExistingRun::refuse;
-}
-
 Conditions conditions_of(const Settings& settings, const RunIdentity& identity) {
   Conditions conditions{.settings = settings.decisive(), .inputs = {}};
   conditions.settings.insert(conditions.settings.end(), identity.settings.begin(), identity.settings.end());
@@ -56,7 +50,6 @@ class Trainer::Run {
         settings_(job.settings),
         plan_(plan),
         parameters_(parameters),
-        directory_(settings_.output, existing_run(settings_)),
         store_(settings_.output),
         conditions_(conditions_of(settings_, job.identity)),
         optimizer_(parameters, settings_.optimizer),
@@ -84,7 +77,6 @@ class Trainer::Run {
   const Plan& plan_;
   nn::ParameterSet& parameters_;
   formats::Files& files_ = formats::Files::system();
-  RunDirectory directory_;
   CheckpointStore store_;
   const Conditions conditions_;
   optim::Optimizer optimizer_;
@@ -96,13 +88,14 @@ class Trainer::Run {
   std::int64_t ordered_epoch_ = -1;
   std::vector<std::int64_t> order_;  // of the examples of ordered_epoch_
   Interval interval_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 bool Trainer::Run::resume() {
   store_.remove_leftovers();
   std::vector<std::string> skipped;
   const auto found = store_.newest(skipped);
-  for (const std::string& reason : skipped) progress_.message("skipped " + reason);
+  for (const std::string& reason : skipped) fmt::print(stderr, "warning: {}; skipped\n", reason);
   if (!found && !skipped.empty())
     fail(Failure::model, "{}: checkpoints: expected one that verifies, got none of {}", settings_.output.string(),
          skipped.size());
@@ -116,15 +109,21 @@ bool Trainer::Run::resume() {
 void Trainer::Run::write_run_config() const {
   nlohmann::ordered_json json{
       {"program", job_.identity.program}, {"version", BERTRAND_VERSION}, {"device", job_.backend.description()}};
-  for (const auto& [flag, value] : conditions_.settings) json["settings"][flag.substr(2)] = value;
-  json["settings"]["output"] = settings_.output.string();
-  json["settings"]["log-every"] = std::to_string(settings_.log_every);
-  json["settings"]["save-every"] = std::to_string(settings_.save_every);
-  json["settings"]["keep"] = std::to_string(settings_.keep);
+  nlohmann::ordered_json& settings = json["settings"];
+  for (const auto& [flag, value] : conditions_.settings)
+    settings[flag.substr(2)] =
+        nlohmann::ordered_json::accept(value) ? nlohmann::ordered_json::parse(value) : nlohmann::ordered_json(value);
+  settings["output"] = settings_.output.string();
+  settings["log-every"] = settings_.log_every;
+  settings["save-every"] = settings_.save_every;
+  settings["keep"] = settings_.keep;
+  // What the run's length came to, in place of the flag that was not given.
+  settings["steps"] = plan_.total_steps;
+  settings["epochs"] = plan_.epochs;
+  settings["warmup-steps"] = plan_.schedule.warmup_steps;
+  settings.erase("warmup-ratio");
   for (const InputFile& input : conditions_.inputs)
     json["inputs"].push_back({{"path", input.path}, {"bytes", input.bytes}});
-  json["total_steps"] = plan_.total_steps;
-  json["warmup_steps"] = plan_.schedule.warmup_steps;
   json["parameters"] = plan_.parameters;
   formats::replace_file(files_, settings_.output / "run_config.json", json.dump(2) + "\n");
 }
@@ -249,8 +248,9 @@ void Trainer::Run::finish() {
     results["global_step"] = static_cast<double>(state_.best_score ? state_.best_step : state_.steps_done);
     write_results(files_, settings_.output, results);
   }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   progress_.message(
-      fmt::format("finished after {} steps: the {} is in {}", state_.steps_done,
+      fmt::format("finished after {} steps, {}: the {} is in {}", state_.steps_done, duration_text(seconds),
                   state_.best_score ? fmt::format("best model (step {})", state_.best_step) : "final model",
                   settings_.output.string()));
 }
@@ -274,6 +274,7 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize) {
   if (initialize && !job_.settings.resume) initialize(*parameters_);
   run_ = std::make_unique<Run>(job_, plan_, *parameters_);
   if (job_.settings.resume && !run_->resume() && initialize) initialize(*parameters_);
+  job_.directory->clear();
   run_->write_run_config();
 }
 

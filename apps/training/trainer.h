@@ -2,8 +2,9 @@
 //
 //   Settings settings = finetuning_defaults();          // settings.h: add_common_flags, parse, complete
 //   auto backend = open_backend(settings);              // device.h
+//   auto directory = claim_output(settings);            // run_directory.h: before input is read
 //   MyObjective objective(…, *backend);                 // objective.h
-//   Trainer trainer({settings, objective, *backend, {.program = "finetune", .settings = …, .inputs = …}});
+//   Trainer trainer({settings, objective, *backend, directory.get(), {.program = "finetune", .settings = …}});
 //   if (!trainer.announce()) return;                    // prints the plan; false: --plan, nothing more to do
 //   trainer.begin([&](nn::ParameterSet& p) { load… });  // memory, initial values or the newest checkpoint
 //   trainer.run();
@@ -14,6 +15,7 @@
 #include "apps/training/device.h"
 #include "apps/training/objective.h"
 #include "apps/training/plan.h"
+#include "apps/training/run_directory.h"
 #include "apps/training/settings.h"
 
 namespace bertrand::training {
@@ -33,6 +35,7 @@ class Trainer {
     const Settings& settings;
     Objective& objective;
     Backend& backend;
+    RunDirectory* directory = nullptr;  ///< of settings.output, claimed; null under --plan
     RunIdentity identity;
   };
   explicit Trainer(Job job);
@@ -41,8 +44,8 @@ class Trainer {
   /// Makes the plan and prints it. False under --plan: then there is nothing more to do.
   bool announce();
 
-  /// Claims the output directory and gives the parameters memory. `initialize` loads what the run starts from (empty:
-  /// all parameters stay as drawn from the seed); it is not called when a checkpoint is resumed.
+  /// Gives the parameters memory and removes a run that is to be overwritten. `initialize` loads what the run starts
+  /// from (empty: all parameters stay as drawn from the seed); it is not called when a checkpoint is resumed.
   void begin(const std::function<void(nn::ParameterSet&)>& initialize);
 
   /// Trains to the end; the final (or best) model and eval_results are in the output directory then. Throws

@@ -5,7 +5,7 @@
 namespace bertrand::formats {
 
 /// A file that appears under its name only when it is whole: written beside it, made durable, renamed. Without finish()
-/// nothing is left of it. What is no regular file (a pipe, /dev/stdout) is written as it is.
+/// nothing is left of it. What is no regular file (a pipe, a link, /dev/stdout) is written as it is.
 class FileReplacer {
  public:
   FileReplacer(Files& files, const std::filesystem::path& file);

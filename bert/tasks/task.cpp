@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "bert/formats/nearest_name.h"
 #include "bert/tasks/labels.h"
 #include "tensor/error.h"
 
@@ -173,7 +174,8 @@ Kind parse_kind(std::string_view word) {
   if (word == "classification") return Kind::classification;
   if (word == "regression") return Kind::regression;
   if (word == "multi-label") return Kind::multi_label;
-  fail(Failure::usage, "--kind: expected classification, regression or multi-label, got {}", word);
+  fail(Failure::usage, "--kind: expected classification, regression or multi-label, got {}{}", word,
+       formats::did_you_mean(word, {"classification", "regression", "multi-label"}));
 }
 
 std::string_view problem_type(Kind kind) {
@@ -211,7 +213,8 @@ std::string_view metric_name(Metric metric) {
 Task named_task(std::string_view name) {
   for (const Task& task : named_tasks())
     if (task.name == name) return task;
-  fail(Failure::usage, "--task: expected one of {} or custom, got {}", fmt::join(task_names(), ", "), name);
+  fail(Failure::usage, "--task: expected one of {} or custom, got {}{}", fmt::join(task_names(), ", "), name,
+       formats::did_you_mean(name, task_names()));
 }
 
 std::vector<std::string> task_names() {

@@ -197,7 +197,7 @@ TEST_CASE("bad input ends with one line and its exit code, and leaves no run beh
   std::filesystem::remove(setting.directory / "model/vocab.txt");
   expect({}, 4,
          (setting.directory / "model").string() +
-             ": expected vocab.txt, got none; hint: --vocab-file names one elsewhere");
+             ": expected vocab.txt or tokenizer.json, got neither; hint: --vocab-file names one elsewhere");
 }
 
 TEST_CASE("a model without a classifier cannot predict") {

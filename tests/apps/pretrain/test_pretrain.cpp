@@ -62,7 +62,7 @@ TEST_CASE("pre-training on text learns, evaluates on held-out text and writes it
   const auto results = nlohmann::json::parse(setting.file("run/eval_results.json"));
   CHECK(results.at("eval_loss") == evaluations.back().at("eval_loss"));
   CHECK(setting.file("run/eval_results.txt").starts_with("eval_loss = "));
-  CHECK(nlohmann::json::parse(setting.file("run/run_config.json")).at("settings").at("seed") == "42");
+  CHECK(nlohmann::json::parse(setting.file("run/run_config.json")).at("settings").at("seed") == 42);
 }
 
 TEST_CASE("--plan says what a run would do and does nothing") {

@@ -39,9 +39,20 @@ TEST_CASE("a run directory is created with those it lies in, and its lock goes a
     const RunDirectory directory(parent / "a/b/run", ExistingRun::refuse);
     CHECK(directory.path() == parent / "a/b/run");
     CHECK(support::read_text(parent / "a/b/run/.lock") == std::to_string(::getpid()));
+    write_text(directory.path() / "metrics.jsonl", "x");
   }
-  CHECK(fs::is_empty(parent / "a/b/run"));
+  CHECK_FALSE(fs::exists(parent / "a/b/run/.lock"));
+  CHECK(fs::exists(parent / "a/b/run/metrics.jsonl"));
+}
+
+TEST_CASE("a run that ends before it wrote anything leaves no directory that was not there") {
+  const support::TemporaryDirectory parent;
+  fs::create_directory(parent / "a");
   CHECK(refusal(parent / "a/b/run/", ExistingRun::refuse) == "");
+  CHECK(fs::is_empty(parent / "a"));
+  fs::create_directory(parent / "a/run");
+  CHECK(refusal(parent / "a/run", ExistingRun::refuse) == "");
+  CHECK(fs::is_empty(parent / "a/run"));
 }
 
 TEST_CASE("a new run directory is durable before anything is saved in it") {
@@ -67,6 +78,8 @@ TEST_CASE("a directory that holds a run is refused, resumed or overwritten as as
   CHECK(fs::exists(path / "checkpoint-10"));
 
   CHECK(refusal(path, ExistingRun::overwrite) == "");
+  CHECK(fs::exists(path / "checkpoint-10"));  // it goes when there is something to put in its place
+  RunDirectory(path, ExistingRun::overwrite).clear();
   CHECK_FALSE(fs::exists(path / "checkpoint-10"));
   CHECK_FALSE(fs::exists(path / "model.safetensors"));
   CHECK(support::read_text(path / "notes.txt") == "mine");

@@ -74,7 +74,7 @@ TEST_CASE("values out of range, no numbers and unknown names are refused in one 
   CHECK(refusal("--steps 1 --learning-rate 1e-3x").starts_with("--learning-rate: expected a number"));
   CHECK(refusal("--steps 1 --batch-size -3").starts_with("--batch-size: expected a whole number, 1 to"));
   CHECK(refusal("--steps 1 --optimizer adam") ==
-        "--optimizer: expected one of adamw, adamw-google, lamb, lamb-decayed, got \"adam\"");
+        "--optimizer: expected one of adamw, adamw-google, lamb, lamb-decayed, got \"adam\"; did you mean adamw?");
   CHECK(refusal("--steps 1 --precision bf16").starts_with("--precision: expected f32 or f64"));
   CHECK(refusal("--steps 1 --replicas 2").starts_with("--replicas: expected 1, got 2"));
   CHECK(refusal("").starts_with("--steps, --epochs: expected one of them"));

@@ -97,6 +97,12 @@ TEST_CASE("a file that is not finished leaves nothing, and what is no regular fi
   CHECK(std::string(got) == "through");
   CHECK(fs::is_fifo(pipe));
   ::close(reader);
+
+  write_text(file, "old");
+  fs::create_symlink(file, directory / "link");
+  replace_file(Files::system(), directory / "link", "new");
+  CHECK(read_text(file) == "new");
+  CHECK(fs::is_symlink(directory / "link"));
 }
 
 TEST_CASE("a file is replaced in one step: whichever call fails, it is the old one or the new one and nothing beside") {

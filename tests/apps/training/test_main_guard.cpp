@@ -1,0 +1,81 @@
+// The command line as every program reads it, tried on the programs themselves.
+#include <doctest/doctest.h>
+
+#include "support/program.h"
+
+using support::Outcome;
+using support::run_program;
+
+namespace {
+
+/// What a program says against these flags: one line, after "error: ".
+std::string refusal(const std::string& program, const std::vector<std::string>& arguments, int code = 2) {
+  const Outcome outcome = run_program(program, arguments);
+  CAPTURE(outcome.error);
+  CHECK(outcome.code == code);
+  CHECK(outcome.out == "");
+  REQUIRE(outcome.error.starts_with("error: "));
+  REQUIRE(outcome.error.find('\n') == outcome.error.size() - 1);
+  return outcome.error.substr(7, outcome.error.size() - 8);
+}
+
+}  // namespace
+
+TEST_CASE("every program says its version and what was built, and its help names the exit codes") {
+  for (const char* program : {"prepare", "pretrain", "finetune", "extract"}) {
+    CAPTURE(program);
+    const Outcome version = run_program(program, {"--version"});
+    CHECK(version.code == 0);
+    CHECK(version.out.starts_with(std::string(program) + " (bertrand) "));
+    CHECK(version.out.find("\nmodules built: cpu_x86-64-v3, cpu_x86-64-v4") != std::string::npos);
+    CHECK(version.out.find("\nCPU kernels that this processor runs: ") != std::string::npos);
+    const Outcome help = run_program(program, {"--help"});
+    CHECK(help.code == 0);
+    CHECK(help.out.find("Exit codes: 0 done") != std::string::npos);
+    CHECK(help.error == "");
+  }
+}
+
+TEST_CASE("an unknown flag names the nearest one, before anything that is missing") {
+  CHECK(refusal("pretrain", {"--bach-size", "3"}) == "unknown option --bach-size; did you mean --batch-size?");
+  CHECK(refusal("pretrain", {"--outptu=x"}) == "unknown option --outptu; did you mean --output?");
+  CHECK(refusal("finetune", {"--zzzzzzzzz"}) == "unknown option --zzzzzzzzz; hint: --help lists all");
+  CHECK(refusal("extract", {"stray"}) == "unknown argument stray; hint: --help lists all");
+  CHECK(refusal("prepare", {"tokns"}) == "unknown argument tokns; did you mean tokens?");
+}
+
+TEST_CASE("what is missing, comes twice or does not go together is said in one line") {
+  CHECK(refusal("pretrain", {"--output", "x"}) == "--input: expected FILE, got none; hint: --help says what it is");
+  CHECK(refusal("prepare", {}) ==
+        "prepare: expected one of tokens, records, dump, vocab, got none; hint: prepare --help");
+  CHECK(refusal("pretrain", {"--input", "x", "--output"}) == "--output: expected DIR, got no value");
+  CHECK(refusal("pretrain", {"--input", "x", "--steps", "1", "--epochs", "2"}) ==
+        "--steps, --epochs: expected one of them, got both");
+  CHECK(refusal("pretrain", {"--input", "x", "--output", "x", "--resume", "--overwrite"}) ==
+        "--config, --init: expected one of them, got none");
+}
+
+TEST_CASE("of a flag that is given twice the last value counts") {
+  CHECK(refusal("pretrain", {"--batch-size", "0", "--batch-size", "many"}) ==
+        "--batch-size: expected a whole number, 1 to 16777216, got \"many\"");
+}
+
+TEST_CASE("a mistyped choice names the nearest one") {
+  CHECK(refusal("pretrain", {"--optimizer", "adam"}) ==
+        "--optimizer: expected one of adamw, adamw-google, lamb, lamb-decayed, got \"adam\"; did you mean adamw?");
+  CHECK(refusal("finetune", {"--task", "mprc", "--model", "m", "--train", "t", "--output", "o"})
+            .ends_with("got mprc; did you mean mrpc?"));
+}
+
+TEST_CASE("flags may be written with underscores") {
+  CHECK(refusal("pretrain", {"--batch_size", "0"}) ==
+        "--batch-size: expected a whole number, 1 to 16777216, got \"0\"");
+}
+
+TEST_CASE("a path that the system refuses is an error of input and output") {
+  const std::string name(300, 'n');  // longer than any file name may be
+  const support::TemporaryDirectory directory;
+  const std::string error = refusal(
+      "finetune", {"--task", "sst2", "--model", directory / "m", "--train", "t", "--output", directory / name}, 5);
+  CHECK(error.find("File name too long") != std::string::npos);
+}

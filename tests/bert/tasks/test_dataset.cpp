@@ -223,5 +223,6 @@ TEST_CASE("a model's label names stay if they cover the data's, and placeholders
 
 TEST_CASE("an unknown task is answered with the known ones") {
   CHECK(message_of([] { named_task("mprc"); }) ==
-        "--task: expected one of cola, sst2, mrpc, stsb, rte, qnli, wnli, mnli, qqp, xnli or custom, got mprc");
+        "--task: expected one of cola, sst2, mrpc, stsb, rte, qnli, wnli, mnli, qqp, xnli or custom, got mprc; did you "
+        "mean mrpc?");
 }

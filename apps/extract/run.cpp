@@ -3,11 +3,11 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/extract/features.h"
-#include "apps/training/device.h"
 #include "apps/training/file_arguments.h"
 #include "apps/training/flags.h"
 #include "bert/formats/file_replacer.h"
 #include "bert/model/directory.h"
+#include "tensor/backends.h"
 
 namespace bertrand::extract {
 namespace {
@@ -76,7 +76,7 @@ void run(const Options& options) {
   const Request request{.layers = parse_layers(options.layers, config.num_hidden_layers), .pooled = options.pooled};
   const std::string text = formats::read_file(options.input);
   const std::vector<std::string_view> lines = lines_of(text);
-  const auto backend = training::open_backend({.threads = options.threads, .cpu_kernels = options.cpu_kernels});
+  const auto backend = open_cpu({.threads = options.threads, .kernels = options.cpu_kernels});
   const std::unique_ptr<Model> model = load_model(options, config, *backend);
 
   formats::FileReplacer out(formats::Files::system(), options.output);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "distributed/exchange.h"
 #include "tensor/error.h"
 
 namespace bertrand::finetune {
@@ -57,21 +58,23 @@ Variable task_loss(tasks::Kind kind, const Variable& logits, const tasks::Datase
 }
 
 tasks::Logits predict(const bert::ForSequenceClassification& model, const tasks::EncodedDataset& data,
-                      Backend& backend) {
+                      const distributed::Replica& self) {
   const NoGrad no_grad;
-  tasks::Logits logits;
-  for (std::int64_t first = 0; first < data.size(); first += kPredictionBatch) {
-    std::vector<std::int64_t> numbers(static_cast<std::size_t>(std::min(kPredictionBatch, data.size() - first)));
+  tasks::Logits logits{.outputs = static_cast<std::size_t>(model.classifier.bias.initial().shape[0])};
+  logits.values.resize(static_cast<std::size_t>(data.size()) * logits.outputs);
+  const distributed::Share mine = distributed::share_of(data.size(), self.rank(), self.size());
+  for (std::int64_t first = mine.first; first < mine.end(); first += kPredictionBatch) {
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(std::min(kPredictionBatch, mine.end() - first)));
     std::iota(numbers.begin(), numbers.end(), first);
-    const Tensor outputs = model(pack_examples(data, numbers, backend), {}).value();
-    logits.outputs = static_cast<std::size_t>(outputs.shape()[1]);
+    const Tensor outputs = model(pack_examples(data, numbers, self.backend()), {}).value();
     const std::vector<float> values = ops::to_host<float>(outputs);
     const auto bad = std::find_if_not(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
     if (bad != values.end())
       fail(Failure::numerics, "example {}: classifier: expected finite outputs, got {}; hint: are the weights finite?",
            first + (bad - values.begin()) / outputs.shape()[1], *bad);
-    logits.values.insert(logits.values.end(), values.begin(), values.end());
+    std::ranges::copy(values, logits.values.begin() + first * static_cast<std::ptrdiff_t>(logits.outputs));
   }
+  distributed::gather<float>(self, logits.values, data.size());
   return logits;
 }
 

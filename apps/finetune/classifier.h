@@ -7,6 +7,10 @@
 #include "bert/tasks/encode.h"
 #include "bert/tasks/metrics.h"
 
+namespace bertrand::distributed {
+class Replica;
+}
+
 namespace bertrand::finetune {
 
 /// Packs the examples of these numbers; their numbers key their random draws.
@@ -18,8 +22,9 @@ bert::PackedBatch pack_examples(const tasks::EncodedDataset& data, std::span<con
 Variable task_loss(tasks::Kind kind, const Variable& logits, const tasks::Dataset& dataset,
                    std::span<const std::int64_t> numbers, std::int64_t examples_of_step);
 
-/// The outputs for every example, in order, nothing dropped out. What an example gets does not depend on the batches.
+/// The outputs for every example, in order, nothing dropped out: all of them on every replica, each of which computes its
+/// share. What an example gets does not depend on the batches.
 tasks::Logits predict(const bert::ForSequenceClassification& model, const tasks::EncodedDataset& data,
-                      Backend& backend);
+                      const distributed::Replica& self);
 
 }  // namespace bertrand::finetune

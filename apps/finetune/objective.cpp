@@ -1,12 +1,13 @@
 #include "apps/finetune/objective.h"
 
 #include "apps/training/activation_memory.h"
+#include "distributed/replica_group.h"
 #include "tensor/error.h"
 
 namespace bertrand::finetune {
 
-FinetuneObjective::FinetuneObjective(const Inputs& inputs, Backend& backend)
-    : inputs_(inputs), backend_(backend), model_(inputs.config, inputs.data.outputs()) {}
+FinetuneObjective::FinetuneObjective(const Inputs& inputs, const distributed::Replica& self)
+    : inputs_(inputs), self_(self), model_(inputs.config, inputs.data.outputs()) {}
 
 std::int64_t FinetuneObjective::examples(std::int64_t) { return inputs_.data.train->encoded.size(); }
 
@@ -14,7 +15,7 @@ std::int64_t FinetuneObjective::tokens(std::int64_t, std::int64_t example) const
   return inputs_.data.train->encoded.tokens(example);
 }
 
-std::int64_t FinetuneObjective::begin_step(const training::StepExamples& step) {
+std::int64_t FinetuneObjective::begin_step(const training::StepExamples& step, const distributed::Share&) {
   numbers_ = step.numbers;
   std::int64_t sum = 0;
   for (const std::int64_t number : numbers_) sum += tokens(step.epoch, number);
@@ -24,7 +25,7 @@ std::int64_t FinetuneObjective::begin_step(const training::StepExamples& step) {
 std::vector<training::LossPart> FinetuneObjective::loss(std::int64_t first, std::int64_t count, std::uint64_t key) {
   const Split& train = *inputs_.data.train;
   const auto numbers = std::span(numbers_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
-  const bert::PackedBatch batch = pack_examples(train.encoded, numbers, backend_);
+  const bert::PackedBatch batch = pack_examples(train.encoded, numbers, self_.backend());
   const Variable logits = model_(batch, batch.randomness(key));
   return {{"loss", task_loss(inputs_.data.task.kind, logits, train.dataset, numbers,
                              static_cast<std::int64_t>(numbers_.size()))}};
@@ -33,7 +34,7 @@ std::vector<training::LossPart> FinetuneObjective::loss(std::int64_t first, std:
 training::Metrics FinetuneObjective::evaluate() {
   if (!inputs_.data.evaluation) return {};
   const Split& held_out = *inputs_.data.evaluation;
-  const tasks::Logits logits = predict(model_, held_out.encoded, backend_);
+  const tasks::Logits logits = predict(model_, held_out.encoded, self_);
   training::Metrics metrics;
   for (const auto& [name, value] : tasks::evaluate(inputs_.data.task, logits, held_out.dataset.examples))
     metrics.push_back({name, value});

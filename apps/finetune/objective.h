@@ -14,12 +14,12 @@ class FinetuneObjective : public training::Objective {
     const bert::Config& config;  ///< as it is to be written: labels and problem type are the task's
     const text::Tokenizer& tokenizer;
   };
-  FinetuneObjective(const Inputs& inputs, Backend& backend);
+  FinetuneObjective(const Inputs& inputs, const distributed::Replica& self);
 
   nn::Module& model() override { return model_; }
   const bert::ForSequenceClassification& classifier() const { return model_; }
   std::int64_t examples(std::int64_t epoch) override;
-  std::int64_t begin_step(const training::StepExamples& step) override;
+  std::int64_t begin_step(const training::StepExamples& step, const distributed::Share& mine) override;
   std::vector<training::LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) override;
 
   training::Metrics evaluate() override;
@@ -33,7 +33,7 @@ class FinetuneObjective : public training::Objective {
 
  private:
   const Inputs inputs_;
-  Backend& backend_;
+  const distributed::Replica& self_;
   bert::ForSequenceClassification model_;
   std::vector<std::int64_t> numbers_;  // of the step's examples
 };

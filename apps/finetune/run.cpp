@@ -8,6 +8,7 @@
 #include "apps/training/trainer.h"
 #include "bert/formats/crc32c.h"
 #include "bert/tasks/predictions.h"
+#include "distributed/replica_group.h"
 #include "tensor/error.h"
 
 namespace bertrand::finetune {
@@ -47,10 +48,11 @@ Job read_job(const Options& options) {
   return {options, std::move(config), std::move(tokenizer), std::move(data)};
 }
 
-void predict_file(const Job& job, const FinetuneObjective& objective, Backend& backend) {
+void predict_file(const Job& job, const FinetuneObjective& objective, const distributed::Replica& self) {
   if (!job.data.prediction) return;
   const Split& split = *job.data.prediction;
-  const tasks::Logits logits = predict(objective.classifier(), split.encoded, backend);
+  const tasks::Logits logits = predict(objective.classifier(), split.encoded, self);
+  if (!self.first()) return;
   const std::filesystem::path file = job.options.settings.output / "predictions.tsv";
   formats::replace_file(formats::Files::system(), file,
                         tasks::predictions_tsv(job.data.task, job.data.labels, split.dataset, logits));
@@ -73,9 +75,10 @@ bool is_classifier(const std::string& parameter) { return parameter.starts_with(
 /// What a model that was trained for something else lacks.
 bool is_head(const std::string& parameter) { return is_classifier(parameter) || parameter.starts_with("bert.pooler."); }
 
-void train(const Job& job, FinetuneObjective& objective, Backend& backend, training::RunDirectory* directory) {
+void train(const Job& job, FinetuneObjective& objective, const distributed::Replica& self,
+           training::RunDirectory* directory) {
   const Options& options = job.options;
-  training::Trainer trainer({options.settings, objective, backend, directory, identity_of(job)});
+  training::Trainer trainer({options.settings, objective, self, directory, identity_of(job)});
   if (!trainer.announce()) return;
   trainer.begin([&](nn::ParameterSet& parameters) {
     const bert::LoadReport report = bert::load_weights(options.model, parameters, is_classifier);
@@ -84,25 +87,33 @@ void train(const Job& job, FinetuneObjective& objective, Backend& backend, train
   });
   trainer.run();
   if (!job.data.prediction) return;
-  bert::load_weights(options.settings.output, trainer.parameters());  // the best model, which need not be the last
-  predict_file(job, objective, backend);
+  if (self.first())
+    bert::load_weights(options.settings.output, trainer.parameters());  // the best model, which need not be the last
+  self.collective().broadcast(trainer.parameters().values(), 0);
+  predict_file(job, objective, self);
 }
 
 /// Without --train: the model as it is.
-void apply(const Job& job, FinetuneObjective& objective, Backend& backend, training::RunDirectory& directory) {
+void apply(const Job& job, FinetuneObjective& objective, const distributed::Replica& self,
+           training::RunDirectory* directory) {
   const training::Settings& settings = job.options.settings;
-  nn::ParameterSet parameters(objective.model(), backend, {.dtype = settings.precision, .initialize = false});
-  const bert::LoadReport report = bert::load_weights(job.options.model, parameters);
-  bert::require(report, job.options.model, [](const std::string&) { return false; });
-  fmt::print("{}\n", report.text());
-  directory.clear();
+  nn::ParameterSet parameters(objective.model(), self.backend(), {.dtype = settings.precision, .initialize = false});
+  if (self.first()) {
+    const bert::LoadReport report = bert::load_weights(job.options.model, parameters);
+    bert::require(report, job.options.model, [](const std::string&) { return false; });
+    fmt::print("{}\n", report.text());
+    directory->clear();
+  }
+  self.collective().broadcast(parameters.values(), 0);
   if (job.data.evaluation) {
     std::map<std::string, double> results;
     for (const training::Metric& metric : objective.evaluate()) results[metric.name] = metric.value;
-    training::write_results(formats::Files::system(), settings.output, results);
-    fmt::print("{}", training::results_text(results));
+    if (self.first()) {
+      training::write_results(formats::Files::system(), settings.output, results);
+      fmt::print("{}", training::results_text(results));
+    }
   }
-  predict_file(job, objective, backend);
+  predict_file(job, objective, self);
 }
 
 }  // namespace
@@ -112,12 +123,14 @@ void run(const Options& options) {
   const Job job = read_job(options);
   fmt::print(stderr, "{}", job.data.warnings());
   fmt::print("{}", job.data.remarks());
-  const std::unique_ptr<Backend> backend = training::open_backend(options.settings);
-  FinetuneObjective objective({job.data, job.config, job.tokenizer}, *backend);
-  if (job.data.train)
-    train(job, objective, *backend, directory.get());
-  else
-    apply(job, objective, *backend, *directory);
+  distributed::ReplicaGroup group(training::open_backends(options.settings));
+  group.run([&](const distributed::Replica& self) {
+    FinetuneObjective objective({job.data, job.config, job.tokenizer}, self);
+    if (job.data.train)
+      train(job, objective, self, directory.get());
+    else
+      apply(job, objective, self, directory.get());
+  });
 }
 
 }  // namespace bertrand::finetune

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "apps/training/activation_memory.h"
+#include "distributed/exchange.h"
 
 namespace bertrand {
 
@@ -50,53 +51,66 @@ std::int64_t count_right(const Variable& logits, const Tensor& labels) {
 
 }  // namespace
 
-PretrainingObjective::PretrainingObjective(const bert::Config& config, const Inputs& inputs, Backend& backend)
-    : config_(config), inputs_(inputs), backend_(backend), model_(config) {}
+PretrainingObjective::PretrainingObjective(const bert::Config& config, const Inputs& inputs,
+                                           const distributed::Replica& self)
+    : config_(config), inputs_(inputs), self_(self), model_(config) {}
 
-std::int64_t PretrainingObjective::begin_step(const training::StepExamples& step) {
-  numbers_ = step.numbers;
+std::int64_t PretrainingObjective::begin_step(const training::StepExamples& step, const distributed::Share& mine) {
+  step_ = step;
+  mine_ = mine;
   examples_.clear();
-  masked_count_ = 0;
-  std::int64_t tokens = 0;
-  for (const std::int64_t number : step.numbers) {
-    examples_.push_back(inputs_.training.example(step.epoch, number));
-    masked_count_ += static_cast<std::int64_t>(examples_.back().masked_positions.size());
-    tokens += static_cast<std::int64_t>(examples_.back().token_ids.size());
+  double masked = 0;
+  for (std::int64_t i = mine.first; i < mine.end(); ++i) {
+    examples_.push_back(inputs_.training.example(step.epoch, step.numbers[static_cast<std::size_t>(i)]));
+    masked += static_cast<double>(examples_.back().masked_positions.size());
   }
+  masked_count_ = distributed::sum(self_, masked);
+  std::int64_t tokens = 0;
+  for (const std::int64_t number : step.numbers) tokens += inputs_.training.tokens(step.epoch, number);
   return tokens;
 }
 
 std::vector<training::LossPart> PretrainingObjective::loss(std::int64_t first, std::int64_t count, std::uint64_t key) {
   const auto begin = static_cast<std::size_t>(first), size = static_cast<std::size_t>(count);
-  Packed packed =
-      pack(std::span(examples_).subspan(begin, size), std::span(numbers_).subspan(begin, size), config_, backend_);
-  packed.targets.masked_count = static_cast<double>(masked_count_);
-  packed.targets.sequence_count = static_cast<double>(examples_.size());
+  const auto examples = std::span(examples_).subspan(static_cast<std::size_t>(first - mine_.first), size);
+  Packed packed = pack(examples, std::span(step_.numbers).subspan(begin, size), config_, self_.backend());
+  packed.targets.masked_count = masked_count_;
+  packed.targets.sequence_count = static_cast<double>(step_.numbers.size());
   const auto result =
       model_(packed.batch, packed.targets, packed.batch.randomness(key), bert::ForPretraining::Keep::losses);
   return {{"masked_lm_loss", result.masked_lm_loss}, {"next_sentence_loss", result.next_sentence_loss}};
 }
 
+/// Sums over the held-out examples [first, first + count).
+PretrainingObjective::Sums PretrainingObjective::evaluate_batch(std::int64_t first, std::int64_t count) const {
+  std::vector<data::PretrainingExample> examples;
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = first; i < first + count; ++i) {
+    examples.push_back(inputs_.evaluation->example(0, i));
+    numbers.push_back(i);
+  }
+  const Packed packed = pack(examples, numbers, config_, self_.backend());
+  const auto result = model_(packed.batch, packed.targets, nn::Randomness{}, bert::ForPretraining::Keep::logits);
+  return {ops::item(result.masked_lm_loss.value()) * packed.targets.masked_count,
+          ops::item(result.next_sentence_loss.value()) * packed.targets.sequence_count,
+          static_cast<double>(count_right(result.masked_lm_logits, packed.targets.masked_labels)),
+          static_cast<double>(count_right(result.next_sentence_logits, packed.targets.next_sentence)),
+          packed.targets.masked_count};
+}
+
 training::Metrics PretrainingObjective::evaluate() {
   if (!inputs_.evaluation) return {};
-  data::PretrainingExamples& held_out = *inputs_.evaluation;
-  const std::int64_t count = held_out.examples(0);
-  double masked_loss = 0, next_loss = 0, masked = 0, masked_right = 0, next_right = 0;
-  for (std::int64_t first = 0; first < count; first += inputs_.evaluation_batch) {
-    std::vector<data::PretrainingExample> examples;
-    std::vector<std::int64_t> numbers;
-    for (std::int64_t i = first; i < std::min(count, first + inputs_.evaluation_batch); ++i) {
-      examples.push_back(held_out.example(0, i));
-      numbers.push_back(i);
-    }
-    const Packed packed = pack(examples, numbers, config_, backend_);
-    const auto result = model_(packed.batch, packed.targets, nn::Randomness{}, bert::ForPretraining::Keep::logits);
-    masked_loss += ops::item(result.masked_lm_loss.value()) * packed.targets.masked_count;
-    next_loss += ops::item(result.next_sentence_loss.value()) * packed.targets.sequence_count;
-    masked += packed.targets.masked_count;
-    masked_right += static_cast<double>(count_right(result.masked_lm_logits, packed.targets.masked_labels));
-    next_right += static_cast<double>(count_right(result.next_sentence_logits, packed.targets.next_sentence));
-  }
+  const std::int64_t count = inputs_.evaluation->examples(0), size = inputs_.evaluation_batch;
+  const std::int64_t batches = (count + size - 1) / size;
+  const distributed::Share mine = distributed::share_of(batches, self_.rank(), self_.size());
+  std::vector<double> of_batches(static_cast<std::size_t>(batches) * std::tuple_size_v<Sums>);
+  for (std::int64_t b = mine.first; b < mine.end(); ++b)
+    std::ranges::copy(evaluate_batch(b * size, std::min(size, count - b * size)),
+                      of_batches.begin() + b * static_cast<std::ptrdiff_t>(std::tuple_size_v<Sums>));
+  distributed::gather<double>(self_, of_batches, batches);
+  Sums sums{};
+  for (std::size_t i = 0; i < of_batches.size(); ++i) sums[i % sums.size()] += of_batches[i];
+  const auto [masked_loss, next_loss, masked_right, next_right, masked] = sums;
   const auto sequences = static_cast<double>(count);
   return {{"eval_loss", masked_loss / masked + next_loss / sequences},
           {"eval_masked_lm_loss", masked_loss / masked},

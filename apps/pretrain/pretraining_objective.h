@@ -1,10 +1,15 @@
 // Masked language model and next sentence prediction (Devlin et al. 2018) as something to train.
 #pragma once
+#include <array>
 #include <vector>
 
 #include "apps/training/objective.h"
 #include "bert/data/pretraining_examples.h"
 #include "bert/model/heads.h"
+
+namespace bertrand::distributed {
+class Replica;
+}
 
 namespace bertrand {
 
@@ -17,11 +22,11 @@ class PretrainingObjective : public training::Objective {
     std::string vocabulary;                           ///< the bytes of vocab.txt, to be written with the model
     bool lower_case = true;                           ///< of the tokenizer that goes with it
   };
-  PretrainingObjective(const bert::Config& config, const Inputs& inputs, Backend& backend);
+  PretrainingObjective(const bert::Config& config, const Inputs& inputs, const distributed::Replica& self);
 
   nn::Module& model() override { return model_; }
   std::int64_t examples(std::int64_t epoch) override { return inputs_.training.examples(epoch); }
-  std::int64_t begin_step(const training::StepExamples& step) override;
+  std::int64_t begin_step(const training::StepExamples& step, const distributed::Share& mine) override;
   std::vector<training::LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) override;
   training::Metrics evaluate() override;
   std::optional<double> score(const training::Metrics&) const override { return std::nullopt; }
@@ -35,13 +40,18 @@ class PretrainingObjective : public training::Objective {
   }
 
  private:
+  /// Masked and next-sentence losses, right guesses of both, masked tokens.
+  using Sums = std::array<double, 5>;
+  Sums evaluate_batch(std::int64_t first, std::int64_t count) const;
+
   const bert::Config config_;
   const Inputs inputs_;
-  Backend& backend_;
+  const distributed::Replica& self_;
   bert::ForPretraining model_;
-  std::vector<std::int64_t> numbers_;               // of the step's examples
-  std::vector<data::PretrainingExample> examples_;  // of the step
-  std::int64_t masked_count_ = 0;                   // in the step
+  training::StepExamples step_;
+  distributed::Share mine_;                         // of the step's examples
+  std::vector<data::PretrainingExample> examples_;  // those
+  double masked_count_ = 0;                         // in the whole step
 };
 
 }  // namespace bertrand

@@ -7,6 +7,7 @@
 #include "apps/training/trainer.h"
 #include "bert/data/pretraining_records.h"
 #include "bert/formats/crc32c.h"
+#include "distributed/replica_group.h"
 #include "tensor/backends.h"
 
 namespace bertrand {
@@ -104,25 +105,27 @@ void pretrain(const PretrainOptions& options) {
     fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}",
          options.init.empty() ? options.config : options.init.string(), source.config.type_vocab_size);
   source.config.architectures = {"BertForPreTraining"};
-  const std::unique_ptr<Backend> backend = training::open_backend(settings);
+  distributed::ReplicaGroup group(training::open_backends(settings));
   const auto examples = read_examples(options.inputs, source, options);
   const auto held_out = read_examples(options.evaluation_inputs, source, options);
-  PretrainingObjective objective(source.config,
-                                 {.training = *examples,
-                                  .evaluation = held_out.get(),
-                                  .evaluation_batch = settings.micro_batch_size,
-                                  .vocabulary = source.tokenizer.vocabulary().text(),
-                                  .lower_case = source.tokenizer.options().lower_case},
-                                 *backend);
-  training::Trainer trainer({settings, objective, *backend, directory.get(), identity_of(options, source)});
-  if (!trainer.announce()) return;
-  trainer.begin([&](nn::ParameterSet& parameters) {
-    if (options.init.empty()) return;
-    const bert::LoadReport report = bert::load_weights(options.init, parameters);
-    bert::require(report, options.init, is_head);
-    fmt::print("{}\n", report.text());
+  group.run([&](const distributed::Replica& self) {
+    PretrainingObjective objective(source.config,
+                                   {.training = *examples,
+                                    .evaluation = held_out.get(),
+                                    .evaluation_batch = settings.micro_batch_size,
+                                    .vocabulary = source.tokenizer.vocabulary().text(),
+                                    .lower_case = source.tokenizer.options().lower_case},
+                                   self);
+    training::Trainer trainer({settings, objective, self, directory.get(), identity_of(options, source)});
+    if (!trainer.announce()) return;
+    trainer.begin([&](nn::ParameterSet& parameters) {
+      if (options.init.empty()) return;
+      const bert::LoadReport report = bert::load_weights(options.init, parameters);
+      bert::require(report, options.init, is_head);
+      fmt::print("{}\n", report.text());
+    });
+    trainer.run();
   });
-  trainer.run();
 }
 
 }  // namespace bertrand

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <vector>
 
+#include "distributed/share.h"
 #include "tensor/backends.h"
 
 namespace bertrand::training {
@@ -31,7 +32,7 @@ bool is_cuda(const std::string& name) {
 
 }  // namespace
 
-std::unique_ptr<Backend> open_backend(const Settings& settings) {
+std::vector<std::unique_ptr<Backend>> open_backends(const Settings& settings) {
   const std::vector<std::string> names = split(settings.device);
   for (const std::string& name : names) {
     if (name != "cpu" && !is_cuda(name))
@@ -40,14 +41,18 @@ std::unique_ptr<Backend> open_backend(const Settings& settings) {
       fail(Failure::usage, "--device: expected each device once, got {} twice; hint: --replicas {}", name,
            names.size());
   }
-  if (names.size() > 1)
-    fail(Failure::usage, "--device: expected one device, got \"{}\"; hint: this build trains one replica",
-         settings.device);
-  if (names[0] != "cpu")
-    fail(Failure::usage,
-         "--device: {}: libbertrand_cuda.so not found beside the program; hint: this build has no CUDA module",
-         names[0]);
-  return open_cpu({.threads = settings.threads, .kernels = settings.cpu_kernels});
+  for (const std::string& name : names)
+    if (name != "cpu")
+      fail(Failure::usage,
+           "--device: {}: libbertrand_cuda.so not found beside the program; hint: this build has no CUDA module", name);
+  const int cores = settings.threads > 0 ? settings.threads : available_cores();
+  std::vector<std::unique_ptr<Backend>> backends;
+  for (int rank = 0; rank < settings.replicas; ++rank) {
+    const auto share = distributed::share_of(cores, rank, settings.replicas).count;
+    backends.push_back(
+        open_cpu({.threads = std::max(1, static_cast<int>(share)), .kernels = settings.cpu_kernels}));
+  }
+  return backends;
 }
 
 }  // namespace bertrand::training

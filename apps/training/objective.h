@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bert/model/directory.h"
+#include "distributed/share.h"
 #include "nn/parameter_set.h"
 
 namespace bertrand::training {
@@ -31,6 +32,7 @@ struct StepExamples {
 };
 
 /// One replica's view of the work. Everything random in it is a function of (seed, epoch, example) or of the key given.
+/// All replicas call begin_step and evaluate together.
 class Objective {
  public:
   virtual ~Objective() = default;
@@ -39,13 +41,15 @@ class Objective {
   virtual nn::Module& model() = 0;
   /// How many examples this epoch (from 0) has; they are numbered from 0 in file order.
   virtual std::int64_t examples(std::int64_t epoch) = 0;
-  /// Host work of a step, before any of its losses: masks, and counts what the losses are divided by. Returns its
-  /// tokens.
-  virtual std::int64_t begin_step(const StepExamples& step) = 0;
-  /// The loss of examples [first, first + count) of the step begun last: one micro-batch. Dropout draws from `key`.
+  /// Host work of a step, before any of its losses: the examples `mine` that this replica computes, masked, and the
+  /// counts that the losses are divided by, those of all replicas together. Returns the tokens of the whole step.
+  virtual std::int64_t begin_step(const StepExamples& step, const distributed::Share& mine) = 0;
+  /// The loss of examples [first, first + count) of the step begun last, which lie in this replica's share: one
+  /// micro-batch. Dropout draws from `key`.
   virtual std::vector<LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) = 0;
 
-  /// Figures on held-out data, names beginning with eval_; empty where there is none. Called under NoGrad.
+  /// Figures on held-out data, names beginning with eval_; empty where there is none. The same on every replica, each of
+  /// which computes its share. Called under NoGrad.
   virtual Metrics evaluate() = 0;
   /// What the best model is chosen by, higher is better; none: the last model is the result.
   virtual std::optional<double> score(const Metrics& evaluation) const = 0;

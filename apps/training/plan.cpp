@@ -6,6 +6,7 @@
 
 #include "apps/training/accumulator.h"
 #include "apps/training/progress.h"
+#include "distributed/share.h"
 #include "tensor/random.h"
 
 namespace bertrand::training {
@@ -48,14 +49,59 @@ std::size_t largest_activations(const Settings& settings, const Plan& plan, Obje
   return largest;
 }
 
+/// The most that any replica needs for its share of the micro-batches.
+int accumulation_buffers(const Plan& plan) {
+  int most = 0;
+  for (int rank = 0; rank < plan.replicas; ++rank) {
+    const distributed::Share share = distributed::share_of(plan.micro_batches, rank, plan.replicas);
+    most = std::max(most, GradientAccumulator::buffers(share.first, share.count, plan.micro_batches));
+  }
+  return most;
+}
+
+/// A replica without a micro-batch would only cost memory.
+void check_divisible(const Plan& plan) {
+  if (plan.replicas <= plan.micro_batches) return;
+  const std::int64_t examples = std::min(plan.batch_size, plan.examples_per_epoch);
+  if (plan.replicas > examples)
+    fail(Failure::usage, "--replicas: expected at most {}, the examples of a step, got {}; hint: --replicas {}{}",
+         examples, plan.replicas, plan.micro_batches,
+         plan.replicas <= plan.examples_per_epoch ? fmt::format(", or --batch-size {}", plan.replicas) : "");
+  // The largest micro-batches that are enough: even ones where there are any.
+  const std::int64_t even = divide_up(examples, plan.replicas);
+  const std::int64_t size = divide_up(examples, even) >= plan.replicas ? even : examples / plan.replicas;
+  fail(Failure::usage,
+       "--replicas: expected at most {}, the micro-batches of a step ({} examples, {} at once), got {}; hint: "
+       "--replicas {}, or --micro-batch-size {}",
+       plan.micro_batches, examples, plan.micro_batch_size, plan.replicas, plan.micro_batches, size);
+}
+
 MemoryPlan plan_memory(const Settings& settings, const Plan& plan, Objective& objective) {
   const auto flat = static_cast<std::size_t>(plan.parameters) * size_of(settings.precision);
   return {.parameters = flat,
           .gradients = flat,
           .moments = 2 * flat,
-          .accumulation = flat * static_cast<std::size_t>(GradientAccumulator::buffers(plan.micro_batches)),
+          .accumulation = flat * static_cast<std::size_t>(accumulation_buffers(plan)),
           .activations = largest_activations(settings, plan, objective),
           .data = objective.data_bytes()};
+}
+
+/// What each replica computes of a full step.
+std::string replicas_text(const Plan& plan) {
+  const std::int64_t examples = std::min(plan.batch_size, plan.examples_per_epoch);
+  std::vector<std::int64_t> micro_batches, of_replica;
+  for (int rank = 0; rank < plan.replicas; ++rank) {
+    const distributed::Share share = distributed::share_of(plan.micro_batches, rank, plan.replicas);
+    micro_batches.push_back(share.count);
+    of_replica.push_back(std::min(examples, share.end() * plan.micro_batch_size) -
+                         share.first * plan.micro_batch_size);
+  }
+  const auto range = [](const std::vector<std::int64_t>& counts) {
+    const auto [least, most] = std::ranges::minmax(counts);
+    return least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
+  };
+  return fmt::format("  replicas    {}, each with {} of the micro-batches: {} examples per replica, {} per step\n",
+                     plan.replicas, range(micro_batches), range(of_replica), examples);
 }
 
 /// "1 step", "2 steps"
@@ -64,12 +110,12 @@ std::string counted(std::int64_t count, const std::string& thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : plural);
 }
 
-std::string memory_text(const MemoryPlan& memory) {
+std::string memory_text(const MemoryPlan& memory, int replicas) {
   const auto text = [](std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
   std::string parts = fmt::format("parameters {}, gradients {}, optimizer {}, activations {}", text(memory.parameters),
                                   text(memory.gradients), text(memory.moments), text(memory.activations));
   if (memory.accumulation > 0) parts += ", sums over micro-batches " + text(memory.accumulation);
-  return fmt::format("{} predicted, and {} of examples\n              {}", text(memory.total()), text(memory.data),
+  return fmt::format("{} predicted{}, and {} of examples\n              {}", text(memory.total()), replicas > 1 ? " on each replica" : "", text(memory.data),
                      parts);
 }
 
@@ -83,12 +129,14 @@ std::vector<std::int64_t> epoch_order(const Settings& settings, std::int64_t epo
   return order;
 }
 
-Plan make_plan(const Settings& settings, Objective& objective) {
-  Plan plan{.batch_size = settings.batch_size, .micro_batch_size = settings.micro_batch_size};
+Plan make_plan(const Settings& settings, Objective& objective, int replicas) {
+  Plan plan{
+      .batch_size = settings.batch_size, .micro_batch_size = settings.micro_batch_size, .replicas = replicas};
   plan.examples_per_epoch = objective.examples(0);
   if (plan.examples_per_epoch == 0) fail(Failure::input, "training data: expected at least one example, got none");
   plan.steps_per_epoch = divide_up(plan.examples_per_epoch, plan.batch_size);
   plan.micro_batches = divide_up(std::min(plan.batch_size, plan.examples_per_epoch), plan.micro_batch_size);
+  check_divisible(plan);
   plan.total_steps = settings.steps > 0 ? settings.steps : steps_of(settings.epochs, plan.batch_size, objective);
   plan.epochs = settings.steps > 0 ? static_cast<double>(plan.total_steps) / static_cast<double>(plan.steps_per_epoch)
                                    : settings.epochs;
@@ -114,6 +162,7 @@ std::string Plan::text() const {
   std::string out = "plan\n";
   out += fmt::format("  step        {} in {} of at most {}, about {:.0f} tokens\n", counted(batch_size, "example"),
                      counted(micro_batches, "micro-batch"), micro_batch_size, tokens_per_step);
+  if (replicas > 1) out += replicas_text(*this);
   out +=
       fmt::format("  epoch       {}, {}\n", counted(examples_per_epoch, "example"), counted(steps_per_epoch, "step"));
   out += fmt::format("  run         {} = {:.4g} epoch{}, about {:.0f} examples, {:.0f} tokens\n",
@@ -122,7 +171,7 @@ std::string Plan::text() const {
   out += fmt::format("  rate        up to {:g} after {} of warm-up\n", schedule.learning_rate,
                      counted(schedule.warmup_steps, "step"));
   out += fmt::format("  parameters  {} in {}\n", parameters, name_of(precision));
-  out += fmt::format("  memory      {}\n", memory_text(memory));
+  out += fmt::format("  memory      {}\n", memory_text(memory, replicas));
   return out;
 }
 

@@ -14,7 +14,7 @@ struct Position {
   std::int64_t epoch = 0, step = 0;
 };
 
-/// Bytes at the peak of a step, and what they are.
+/// Bytes at the peak of a step on the replica that needs most, and what they are.
 struct MemoryPlan {
   std::size_t parameters = 0, gradients = 0, moments = 0;
   std::size_t accumulation = 0;  ///< gradients of micro-batches waiting to be added up
@@ -26,6 +26,7 @@ struct MemoryPlan {
 struct Plan {
   std::int64_t batch_size = 0, micro_batch_size = 0;
   std::int64_t micro_batches = 0;       ///< of a full step
+  int replicas = 1;
   std::int64_t examples_per_epoch = 0;  ///< of the first epoch
   std::int64_t steps_per_epoch = 0;     ///< of the first epoch
   std::int64_t total_steps = 0;
@@ -40,8 +41,9 @@ struct Plan {
   std::string text() const;
 };
 
-/// Throws Error(Failure::input) if there is no example. Allocates no parameters.
-Plan make_plan(const Settings& settings, Objective& objective);
+/// Throws Error(Failure::input) if there is no example, and Error(Failure::usage) if a step has fewer micro-batches than
+/// there are replicas. Allocates no parameters.
+Plan make_plan(const Settings& settings, Objective& objective, int replicas = 1);
 
 /// The numbers of an epoch's examples in the order they are used: a function of (seed, epoch) alone; file order without
 /// shuffling.

@@ -138,8 +138,6 @@ void complete(Settings& s) {
   if (s.precision == DType::f16 || s.precision == DType::bf16)
     fail(Failure::usage, "--precision: expected f32 or f64, got \"{}\"; hint: half precision needs a GPU",
          name_of(s.precision));
-  if (s.replicas != 1)
-    fail(Failure::usage, "--replicas: expected 1, got {}; hint: this build trains one replica", s.replicas);
 }
 
 std::vector<std::pair<std::string, std::string>> Settings::decisive() const {

@@ -4,6 +4,7 @@
 
 #include "apps/training/accumulator.h"
 #include "apps/training/objective.h"
+#include "distributed/replica_group.h"
 #include "optim/optimizer.h"
 
 namespace bertrand::training {
@@ -20,23 +21,37 @@ class Stepper {
     std::uint64_t seed = 42;
     std::int64_t micro_batch_size = 32;
   };
-  Stepper(Objective& objective, nn::ParameterSet& parameters, optim::Optimizer& optimizer, const Options& options);
+  /// What this replica trains.
+  struct Parts {
+    Objective& objective;
+    nn::ParameterSet& parameters;
+    optim::Optimizer& optimizer;
+    const distributed::Replica& self;
+  };
+  Stepper(const Parts& parts, const Options& options) : parts_(parts), options_(options) {}
 
-  /// Makes update number `step` (from 1) with these examples. Where the loss or a gradient is not finite nothing is
-  /// updated and Error(Failure::numerics) names step, op and tensor.
+  /// Makes update number `step` (from 1) with these examples, of which this replica computes its share. The result is
+  /// the same on every replica. Where the loss or a gradient is not finite nothing is updated and
+  /// Error(Failure::numerics) names step, op and tensor.
   StepResult run(const StepExamples& examples, std::int64_t step, double learning_rate);
 
  private:
-  /// The losses of every micro-batch; their gradients are summed up in the parameters' own.
+  /// The losses of the step, its parts after their total; its gradients are in the parameters' own then.
   Metrics forward_and_backward(std::int64_t examples, std::uint64_t key);
+  /// Computes this replica's share of the micro-batches: adds the losses of each to `losses` and returns the gradients.
+  std::vector<distributed::Addend> run_micro_batches(std::int64_t examples, std::uint64_t key,
+                                                     std::vector<distributed::Addend>& losses);
+  /// The losses of one micro-batch on the device, its gradients in the parameters' own.
+  Tensor run_micro_batch(const distributed::Share& examples, std::uint64_t key);
+  Metrics total_losses(std::span<const distributed::Addend> losses, std::int64_t micro_batches);
+  std::int64_t micro_batches(std::int64_t examples) const;
   /// Finds the op that made the first number that is not finite, by running the step again; throws.
   [[noreturn]] void explain(std::int64_t examples, std::int64_t step, std::uint64_t key, const std::string& found);
 
-  Objective& objective_;
-  nn::ParameterSet& parameters_;
-  optim::Optimizer& optimizer_;
+  const Parts parts_;
   const Options options_;
   GradientAccumulator accumulator_;
+  std::vector<std::string> loss_names_;  // of the parts, once this replica has computed a micro-batch
 };
 
 }  // namespace bertrand::training

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include "apps/training/checkpoint.h"
 #include "apps/training/metrics_log.h"
@@ -12,6 +13,7 @@
 #include "apps/training/results.h"
 #include "apps/training/signals.h"
 #include "apps/training/step.h"
+#include "distributed/exchange.h"
 #include "optim/schedule.h"
 #include "tensor/profiler.h"
 
@@ -33,7 +35,11 @@ struct Interval {
   double tokens_per_second() const { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 };
 
-Conditions conditions_of(const Settings& settings, const RunIdentity& identity) {
+/// Only the first replica compares and saves them; they take reading all inputs.
+Conditions conditions_of(const Trainer::Job& job) {
+  const Settings& settings = job.settings;
+  const RunIdentity& identity = job.identity;
+  if (!job.self.first()) return {};
   Conditions conditions{.settings = settings.decisive(), .inputs = {}};
   conditions.settings.insert(conditions.settings.end(), identity.settings.begin(), identity.settings.end());
   for (const auto& input : identity.inputs) conditions.inputs.push_back(InputFile::of(input));
@@ -51,13 +57,15 @@ class Trainer::Run {
         plan_(plan),
         parameters_(parameters),
         store_(settings_.output),
-        conditions_(conditions_of(settings_, job.identity)),
+        conditions_(conditions_of(job)),
         optimizer_(parameters, settings_.optimizer),
-        stepper_(job.objective, parameters, optimizer_,
+        stepper_({job.objective, parameters, optimizer_, job.self},
                  {.seed = settings_.seed, .micro_batch_size = plan.micro_batch_size}) {}
 
   /// Goes back to the newest checkpoint that verifies, if there is one.
   bool resume();
+  /// Puts all replicas where the first one stands.
+  void share_beginning();
   void write_run_config() const;
   void train();
   const Metrics& evaluation() const { return state_.evaluation; }
@@ -69,6 +77,8 @@ class Trainer::Run {
   void evaluate();
   void save();
   void finish();
+  /// Whether any replica was asked to stop: a decision that all take together.
+  bool stop_agreed() const { return distributed::any(job_.self, stop_requested()); }
   double epoch() const;
   bool at(std::int64_t every) const { return state_.steps_done % every == 0 || state_.steps_done == plan_.total_steps; }
 
@@ -108,7 +118,7 @@ bool Trainer::Run::resume() {
 
 void Trainer::Run::write_run_config() const {
   nlohmann::ordered_json json{
-      {"program", job_.identity.program}, {"version", BERTRAND_VERSION}, {"device", job_.backend.description()}};
+      {"program", job_.identity.program}, {"version", BERTRAND_VERSION}, {"device", job_.self.backend().description()}};
   nlohmann::ordered_json& settings = json["settings"];
   for (const auto& [flag, value] : conditions_.settings)
     settings[flag.substr(2)] =
@@ -126,6 +136,17 @@ void Trainer::Run::write_run_config() const {
     json["inputs"].push_back({{"path", input.path}, {"bytes", input.bytes}});
   json["parameters"] = plan_.parameters;
   formats::replace_file(files_, settings_.output / "run_config.json", json.dump(2) + "\n");
+}
+
+void Trainer::Run::share_beginning() {
+  const std::string text = distributed::broadcast(job_.self, state_.to_json(conditions_).dump());
+  job_.self.collective().broadcast(parameters_.values(), 0);
+  if (!job_.self.first()) state_ = parse_run_state(nlohmann::ordered_json::parse(text), "the first replica");
+  if (state_.steps_done == 0) return;
+  for (const Tensor& moments : {optimizer_.first_moments(), optimizer_.second_moments()})
+    job_.self.collective().broadcast(moments, 0);
+  optimizer_.resume(state_.steps_done);
+  saved_step_ = state_.steps_done;
 }
 
 double Trainer::Run::epoch() const {
@@ -173,13 +194,14 @@ void Trainer::Run::step() {
 }
 
 void Trainer::Run::log_step(const StepResult& result, double learning_rate) {
+  if (!job_.self.first()) return;
   const ProgressFigures figures{.step = state_.steps_done,
                                 .total_steps = plan_.total_steps,
                                 .loss = result.losses[0].value,
                                 .learning_rate = learning_rate,
                                 .examples_per_second = interval_.examples_per_second(),
                                 .tokens_per_second = interval_.tokens_per_second(),
-                                .memory_bytes = job_.backend.memory().peak};
+                                .memory_bytes = job_.self.backend().memory().peak};
   progress_.update(figures);
   if (!at(settings_.log_every)) return;
   progress_.log(figures);
@@ -205,8 +227,10 @@ void Trainer::Run::evaluate() {
     line.figures.emplace_back(metric.name, metric.value);
     text += fmt::format("  {} {:.4f}", metric.name, metric.value);
   }
-  log_->write(line);
-  progress_.message(text);
+  if (job_.self.first()) {
+    log_->write(line);
+    progress_.message(text);
+  }
 
   const std::optional<double> score = job_.objective.score(metrics);
   if (score && state_.best_score && !(*score > *state_.best_score)) return;
@@ -214,24 +238,26 @@ void Trainer::Run::evaluate() {
   if (!score) return;
   state_.best_score = score;
   state_.best_step = state_.steps_done;
-  publish_model(files_, settings_.output, job_.objective, parameters_);
+  if (job_.self.first()) publish_model(files_, settings_.output, job_.objective, parameters_);
 }
 
 void Trainer::Run::save() {
+  saved_step_ = state_.steps_done;
+  if (!job_.self.first()) return;
   const Training training{job_.objective, parameters_, optimizer_};
   store_.save(state_.steps_done, static_cast<int>(settings_.keep), checkpoint_bytes(training),
               [&](const std::filesystem::path& staged) {
                 return write_checkpoint(files_, staged, training, state_, conditions_);
               });
-  saved_step_ = state_.steps_done;
 }
 
 void Trainer::Run::train() {
-  log_ = std::make_unique<MetricsLog>(settings_.output, state_.steps_done);
+  if (job_.self.first()) log_ = std::make_unique<MetricsLog>(settings_.output, state_.steps_done);
   while (true) {
-    if (state_.evaluation_due && !stop_requested()) evaluate();
-    const bool stop = stop_requested();
+    if (state_.evaluation_due && !stop_agreed()) evaluate();
+    const bool stop = stop_agreed();
     if (state_.steps_done > saved_step_ && (stop || at(settings_.save_every))) save();
+    if (stop) job_.self.collective().barrier();  // nobody says that the state is saved before it is
     if (stop)
       fail(Failure::interrupted, "stopped after step {}: state saved; hint: --resume goes on", state_.steps_done);
     if (state_.steps_done >= plan_.total_steps) break;
@@ -241,6 +267,7 @@ void Trainer::Run::train() {
 }
 
 void Trainer::Run::finish() {
+  if (!job_.self.first()) return;
   if (!state_.best_score) publish_model(files_, settings_.output, job_.objective, parameters_);
   if (!state_.evaluation.empty()) {
     std::map<std::string, double> results;
@@ -259,31 +286,38 @@ Trainer::Trainer(Job job) : job_(std::move(job)) {}
 Trainer::~Trainer() = default;
 
 bool Trainer::announce() {
-  plan_ = make_plan(job_.settings, job_.objective);
-  fmt::print("{}", plan_.text());
-  std::fflush(stdout);
+  if (job_.self.first()) {
+    plan_ = make_plan(job_.settings, job_.objective, job_.self.size());
+    fmt::print("{}", plan_.text());
+    std::fflush(stdout);
+  }
+  plan_ = distributed::broadcast_value(job_.self, plan_);
   return !job_.settings.plan_only;
 }
 
 void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize) {
   catch_stop_signals();
+  const bool first = job_.self.first();
   parameters_ = std::make_unique<nn::ParameterSet>(
-      job_.objective.model(), job_.backend,
-      nn::ParameterSet::Options{.dtype = job_.settings.precision, .seed = job_.settings.seed});
+      job_.objective.model(), job_.self.backend(),
+      nn::ParameterSet::Options{
+          .dtype = job_.settings.precision, .seed = job_.settings.seed, .initialize = first});
   // What the run starts from is read first: where that fails, no earlier run has been overwritten.
-  if (initialize && !job_.settings.resume) initialize(*parameters_);
+  if (first && initialize && !job_.settings.resume) initialize(*parameters_);
   run_ = std::make_unique<Run>(job_, plan_, *parameters_);
-  if (job_.settings.resume && !run_->resume() && initialize) initialize(*parameters_);
-  job_.directory->clear();
-  run_->write_run_config();
+  if (first && job_.settings.resume && !run_->resume() && initialize) initialize(*parameters_);
+  if (first) job_.directory->clear();
+  if (first) run_->write_run_config();
+  run_->share_beginning();
 }
 
 void Trainer::run() {
   Profiler profiler;
-  if (!job_.settings.profile.empty()) job_.backend.profiler = &profiler;
+  const bool profiled = job_.self.first() && !job_.settings.profile.empty();
+  if (profiled) job_.self.backend().profiler = &profiler;
   run_->train();
-  job_.backend.profiler = nullptr;
-  if (job_.settings.profile.empty()) return;
+  job_.self.backend().profiler = nullptr;
+  if (!profiled) return;
   fmt::print("{}", profiler.table());
   formats::replace_file(formats::Files::system(), job_.settings.profile, profiler.chrome_trace());
 }

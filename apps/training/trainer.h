@@ -1,13 +1,15 @@
 // The training run that pretrain and finetune share: plan, steps, logs, evaluation, saving, resuming.
 //
 //   Settings settings = finetuning_defaults();          // settings.h: add_common_flags, parse, complete
-//   auto backend = open_backend(settings);              // device.h
-//   auto directory = claim_output(settings);            // run_directory.h: before input is read
-//   MyObjective objective(…, *backend);                 // objective.h
-//   Trainer trainer({settings, objective, *backend, directory.get(), {.program = "finetune", .settings = …}});
-//   if (!trainer.announce()) return;                    // prints the plan; false: --plan, nothing more to do
-//   trainer.begin([&](nn::ParameterSet& p) { load… });  // memory, initial values or the newest checkpoint
-//   trainer.run();
+//   auto directory = claim_output(settings);              // run_directory.h: before input is read
+//   distributed::ReplicaGroup group(open_backends(settings));  // device.h
+//   group.run([&](const distributed::Replica& self) {
+//     MyObjective objective(…, self);                     // objective.h
+//     Trainer trainer({settings, objective, self, directory.get(), {.program = "finetune", .settings = …}});
+//     if (!trainer.announce()) return;                    // prints the plan; false: --plan, nothing more to do
+//     trainer.begin([&](nn::ParameterSet& p) { load… });  // memory, initial values or the newest checkpoint
+//     trainer.run();
+//   });
 #pragma once
 #include <functional>
 #include <memory>
@@ -17,6 +19,10 @@
 #include "apps/training/plan.h"
 #include "apps/training/run_directory.h"
 #include "apps/training/settings.h"
+
+namespace bertrand::distributed {
+class Replica;
+}
 
 namespace bertrand::training {
 
@@ -29,13 +35,14 @@ struct RunIdentity {
   std::vector<std::filesystem::path> inputs;
 };
 
+/// One replica's part of a run. All replicas make the same calls; the first one plans, prints and writes the files.
 class Trainer {
  public:
   struct Job {
     const Settings& settings;
     Objective& objective;
-    Backend& backend;
-    RunDirectory* directory = nullptr;  ///< of settings.output, claimed; null under --plan
+    const distributed::Replica& self;
+    RunDirectory* directory = nullptr;  ///< of settings.output, claimed; null under --plan; for the first replica only
     RunIdentity identity;
   };
   explicit Trainer(Job job);
@@ -45,7 +52,8 @@ class Trainer {
   bool announce();
 
   /// Gives the parameters memory and removes a run that is to be overwritten. `initialize` loads what the run starts
-  /// from (empty: all parameters stay as drawn from the seed); it is not called when a checkpoint is resumed.
+  /// from (empty: all parameters stay as drawn from the seed); it is called on the first replica only, and not when a
+  /// checkpoint is resumed. All replicas begin with the first one's values.
   void begin(const std::function<void(nn::ParameterSet&)>& initialize);
 
   /// Trains to the end; the final (or best) model and eval_results are in the output directory then. Throws

@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "bert/data/pretraining_examples.h"
@@ -37,13 +39,15 @@ class PretrainingText : public PretrainingExamples {
   const Corpus& corpus() const { return corpus_; }
 
  private:
-  const std::vector<SegmentPair>& pairs(std::int64_t epoch);
+  /// May be asked for by several replicas at once.
+  std::shared_ptr<const std::vector<SegmentPair>> pairs(std::int64_t epoch);
 
   PretrainingTextOptions options_;
   MaskingVocabulary vocabulary_;
   Corpus corpus_;
-  std::int64_t epoch_ = -1;  // whose pairs are drawn
-  std::vector<SegmentPair> pairs_;
+  mutable std::mutex mutex_;  // of what follows
+  std::int64_t epoch_ = -1;   // whose pairs are drawn
+  std::shared_ptr<const std::vector<SegmentPair>> pairs_;
 };
 
 }  // namespace bertrand::data

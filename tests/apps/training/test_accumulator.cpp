@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "apps/training/accumulator.h"
+#include "distributed/collective.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -20,36 +21,32 @@ float tree(const std::vector<float>& values, std::size_t first, std::size_t coun
 
 TEST_CASE("gradients of micro-batches are summed in the fixed pairwise tree") {
   const auto backend = open_cpu({.threads = 1});
+  distributed::SoloCollective solo(*backend);
   for (std::size_t count = 1; count <= 17; ++count) {
     std::vector<float> values;
     for (std::size_t i = 0; i < count; ++i) values.push_back(1.0f / static_cast<float>(3 + 7 * i));
     GradientAccumulator accumulator;
     for (int round = 0; round < 2; ++round) {  // the buffers are used again
       const Tensor gradients({16}, DType::f32, *backend);
+      const auto micro_batches = static_cast<std::int64_t>(count);
+      accumulator.begin(0, micro_batches);
       for (std::size_t i = 0; i < count; ++i) {
         backend->fill(gradients, values[i]);
-        if (i + 1 < count)
-          accumulator.add(gradients);
-        else
-          accumulator.finish(gradients);
+        if (i + 1 < count) accumulator.add(gradients);
       }
+      solo.all_reduce_sum(accumulator.finish(gradients), micro_batches, gradients);
       CHECK(ops::to_host<float>(gradients)[5] == tree(values, 0, count));
     }
   }
 }
 
-TEST_CASE("one micro-batch needs no buffer, and n need as many as the counter has digits") {
-  CHECK(GradientAccumulator::buffers(1) == 0);
-  CHECK(GradientAccumulator::buffers(2) == 1);
-  CHECK(GradientAccumulator::buffers(3) == 2);
-  CHECK(GradientAccumulator::buffers(4) == 2);
-  CHECK(GradientAccumulator::buffers(5) == 3);
-}
-
-TEST_CASE("losses are summed in the same tree as gradients") {
-  std::vector<double> values;
-  CHECK(pairwise_sum(values) == 0);
-  for (int i = 0; i < 7; ++i) values.push_back(1.0 / (3 + i));
-  const auto& v = values;
-  CHECK(pairwise_sum(v) == ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + v[6]));
+TEST_CASE("one micro-batch needs no buffer, and n need one for every digit 1 of the numbers below n") {
+  CHECK(GradientAccumulator::buffers(0, 1, 1) == 0);
+  CHECK(GradientAccumulator::buffers(0, 2, 2) == 1);
+  CHECK(GradientAccumulator::buffers(0, 3, 3) == 1);
+  CHECK(GradientAccumulator::buffers(0, 4, 4) == 2);
+  CHECK(GradientAccumulator::buffers(0, 5, 5) == 2);
+  CHECK(GradientAccumulator::buffers(0, 8, 8) == 3);
+  CHECK(GradientAccumulator::buffers(3, 2, 5) == 1);  // 3 | 4: neither is the other's sibling
+  CHECK(GradientAccumulator::buffers(2, 1, 3) == 0);
 }

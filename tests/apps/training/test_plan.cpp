@@ -21,7 +21,7 @@ struct Counted : Objective {
 
   nn::Module& model() override { return root; }
   std::int64_t examples(std::int64_t epoch) override { return count + 2 * (epoch % 2); }
-  std::int64_t begin_step(const StepExamples&) override { return 0; }
+  std::int64_t begin_step(const StepExamples&, const distributed::Share&) override { return 0; }
   std::vector<LossPart> loss(std::int64_t, std::int64_t, std::uint64_t) override { return {}; }
   Metrics evaluate() override { return {}; }
   std::optional<double> score(const Metrics&) const override { return std::nullopt; }

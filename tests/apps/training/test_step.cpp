@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -20,7 +21,7 @@ class Regression : public Objective {
 
   nn::Module& model() override { return root_; }
   std::int64_t examples(std::int64_t) override { return 64; }
-  std::int64_t begin_step(const StepExamples& step) override {
+  std::int64_t begin_step(const StepExamples& step, const distributed::Share&) override {
     step_ = step;
     return static_cast<std::int64_t>(step.numbers.size());
   }
@@ -61,7 +62,8 @@ struct Run {
   optim::Optimizer optimizer{parameters, {}};
 
   StepResult step(const std::vector<std::int64_t>& examples, std::int64_t micro_batch_size) {
-    Stepper stepper(objective, parameters, optimizer, {.seed = 1, .micro_batch_size = micro_batch_size});
+    const distributed::Replica self(*backend);
+    Stepper stepper({objective, parameters, optimizer, self}, {.seed = 1, .micro_batch_size = micro_batch_size});
     return stepper.run({.epoch = 0, .numbers = examples}, 1, 0.1);
   }
 };
@@ -80,6 +82,70 @@ TEST_CASE("a step of several micro-batches equals a step of one, up to rounding"
   CHECK(a.examples == 7);
   const auto x = ops::to_host<float>(whole.parameters.values()), y = ops::to_host<float>(parts.parameters.values());
   for (std::size_t i = 0; i < x.size(); ++i) CHECK(x[i] == doctest::Approx(y[i]).epsilon(1e-5));
+}
+
+TEST_CASE("replicas make the step of one, bit for bit, also when some have no micro-batch") {
+  for (const optim::Method method : {optim::Method::adamw, optim::Method::lamb})
+    for (std::int64_t examples = 1; examples <= 7; ++examples) {
+      std::vector<std::int64_t> numbers;
+      for (std::int64_t i = 0; i < examples; ++i) numbers.push_back(5 * i % 31);
+      std::vector<float> expected;
+      std::vector<double> expected_losses;
+      for (int replicas = 1; replicas <= 4; ++replicas) {
+        CAPTURE(examples);
+        CAPTURE(replicas);
+        std::vector<std::unique_ptr<Backend>> backends;
+        for (int i = 0; i < replicas; ++i) backends.push_back(open_cpu({.threads = 1}));
+        distributed::ReplicaGroup group(std::move(backends));
+        std::atomic<int> different{0};
+        group.run([&](const distributed::Replica& self) {
+          Regression objective(self.backend());
+          nn::ParameterSet parameters(objective.model(), self.backend());
+          optim::Optimizer optimizer(parameters, {.method = method});
+          Stepper stepper({objective, parameters, optimizer, self}, {.seed = 1, .micro_batch_size = 1});
+          StepResult result;
+          for (int step = 1; step <= 3; ++step) result = stepper.run({.epoch = 0, .numbers = numbers}, step, 0.1);
+          const auto values = ops::to_host<float>(parameters.values());
+          if (self.size() == 1) {
+            expected = values;
+            for (const Metric& loss : result.losses) expected_losses.push_back(loss.value);
+          }
+          different += values != expected || result.losses[0].value != expected_losses[0];
+          for (std::size_t i = 0; self.first() && i < expected_losses.size(); ++i)
+            different += result.losses.at(i).value != expected_losses[i];
+        });
+        CHECK(different == 0);
+      }
+    }
+}
+
+TEST_CASE("a loss that is not finite on one replica stops all before anything changes, and is the one reported") {
+  std::vector<std::unique_ptr<Backend>> backends;
+  for (int i = 0; i < 3; ++i) backends.push_back(open_cpu({.threads = 1}));
+  distributed::ReplicaGroup group(std::move(backends));
+  std::atomic<int> changed{0};
+  std::string message;
+  try {
+    group.run([&](const distributed::Replica& self) {
+      Regression objective(self.backend());
+      objective.poisoned = 4;
+      nn::ParameterSet parameters(objective.model(), self.backend());
+      optim::Optimizer optimizer(parameters, {});
+      const auto before = ops::to_host<float>(parameters.values());
+      Stepper stepper({objective, parameters, optimizer, self}, {.seed = 1, .micro_batch_size = 1});
+      try {
+        stepper.run({.epoch = 0, .numbers = {3, 1, 4}}, 1, 0.1);
+      } catch (...) {
+        changed += ops::to_host<float>(parameters.values()) != before;
+        throw;
+      }
+    });
+  } catch (const Error& error) {
+    CHECK(error.failure() == Failure::numerics);
+    message = error.what();
+  }
+  CHECK(message.find("step 1: op mse: forward") == 0);
+  CHECK(changed == 0);
 }
 
 TEST_CASE("a loss that is not finite changes nothing and names step, op and tensor") {

@@ -1,0 +1,56 @@
+// What replicas do together. Every replica makes the same calls in the same order with tensors of the same sizes.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "distributed/pairwise_tree.h"
+#include "distributed/share.h"
+#include "tensor/backend.h"
+
+namespace bertrand::distributed {
+
+/// One replica's end of it. On failure of any replica the calls of all the others throw Error(Failure::distributed).
+class Collective {
+ public:
+  virtual ~Collective() = default;
+
+  virtual int rank() const = 0;  ///< which replica this is, from 0
+  virtual int size() const = 0;  ///< how many there are
+
+  /// Adds up the addends of all replicas in the tree over `leaves` leaves and puts the sum into `out` on each. Together
+  /// the addends cover all leaves, those of a lower rank first; a replica may have none. Their values are spent: `out`
+  /// may be one of them, and no copy of them is made.
+  virtual void all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) = 0;
+
+  /// Everybody's x becomes that of rank `root`, bit for bit.
+  virtual void broadcast(const Tensor& x, int root) = 0;
+
+  /// Returns when every replica has come here.
+  virtual void barrier() = 0;
+
+  /// Makes all replicas' calls, waiting ones and later ones, throw Error(Failure::distributed) with this reason. From
+  /// any thread; only the first reason counts.
+  virtual void abort(const std::string& reason) = 0;
+};
+
+/// The only replica: adds up its own addends.
+class SoloCollective : public Collective {
+ public:
+  explicit SoloCollective(Backend& backend) : backend_(backend) {}
+
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  void all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) override;
+  void broadcast(const Tensor&, int) override {}
+  void barrier() override {}
+  void abort(const std::string&) override {}
+
+ private:
+  Backend& backend_;
+};
+
+/// right += left, on `backend`; what add_siblings wants.
+void add_to_right(Backend& backend, const Tensor& left, const Tensor& right);
+
+}  // namespace bertrand::distributed

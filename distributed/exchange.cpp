@@ -1,0 +1,30 @@
+#include "distributed/exchange.h"
+
+#include <vector>
+
+namespace bertrand::distributed {
+
+double sum(const Replica& self, double value) {
+  if (self.size() == 1) return value;
+  const Tensor x = ops::full({1}, value, DType::f64, self.backend());
+  const Addend mine{.first = self.rank(), .count = 1, .values = x};
+  self.collective().all_reduce_sum({&mine, 1}, self.size(), x);
+  return ops::item(x);
+}
+
+bool any(const Replica& self, bool yes) { return sum(self, yes ? 1 : 0) > 0; }
+
+std::string broadcast(Collective& collective, Backend& backend, const std::string& text, int root) {
+  if (collective.size() == 1) return text;
+  const Tensor size = ops::full({1}, static_cast<double>(text.size()), DType::f64, backend);
+  collective.broadcast(size, root);
+  std::vector<std::uint8_t> bytes(text.begin(), text.end());
+  bytes.resize(static_cast<std::size_t>(ops::item(size)));
+  if (bytes.empty()) return {};
+  const Tensor tensor = ops::from_host(bytes, {static_cast<Dim>(bytes.size())}, backend);
+  collective.broadcast(tensor, root);
+  bytes = ops::to_host<std::uint8_t>(tensor);
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace bertrand::distributed

@@ -1,0 +1,146 @@
+#include "distributed/thread_collective.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "tensor/profiler.h"
+
+namespace bertrand::distributed {
+namespace {
+
+/// Elements added up at a time: few enough that the sum is still in the cache when it is copied to the others.
+constexpr Dim kBlock = Dim{1} << 16;
+constexpr Dim kVector = 16;
+
+}  // namespace
+
+bool ThreadMeeting::last_to_come() {
+  if (++present_ < size()) return false;
+  present_ = 0;
+  ++meetings_;
+  changed_.notify_all();
+  return true;
+}
+
+void ThreadMeeting::arrive() {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t meeting = meetings_;
+  if (aborted_.empty() && last_to_come()) return;
+  changed_.wait(lock, [&] { return meetings_ != meeting || !aborted_.empty(); });
+  if (meetings_ == meeting) throw Error(Failure::distributed, aborted_);
+}
+
+void ThreadMeeting::depart() {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t meeting = meetings_;
+  if (!last_to_come()) changed_.wait(lock, [&] { return meetings_ != meeting; });
+}
+
+void ThreadMeeting::let_one(bool chosen, const std::function<void()>& work) {
+  depart();  // all have come
+  if (chosen) {
+    try {
+      work();
+    } catch (...) {
+      thrown_ = std::current_exception();
+    }
+  }
+  depart();
+  if (thrown_) std::rethrow_exception(thrown_);
+}
+
+void ThreadMeeting::abort(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (aborted_.empty()) aborted_ = reason;
+  changed_.notify_all();
+}
+
+void ThreadCollective::together(const ThreadMeeting::Seat& mine, const std::function<void()>& work) {
+  backend_.synchronize();  // what the others are about to read has been computed
+  meeting_.seat(thread_) = mine;
+  meeting_.arrive();
+  struct Departure {
+    ThreadMeeting& meeting;
+    int rank;
+    ~Departure() {
+      meeting.depart();
+      meeting.seat(rank) = {};
+    }
+  } const departure{meeting_, thread_};
+  check_equal_calls();
+  work();
+  backend_.synchronize();
+}
+
+void ThreadCollective::check_equal_calls() const {
+  const ThreadMeeting::Seat &first = meeting_.seat(0), &mine = meeting_.seat(thread_);
+  const auto elements = [](const ThreadMeeting::Seat& seat) { return seat.tensor ? seat.tensor.elements() : 0; };
+  check(std::string_view(first.call) == mine.call && elements(first) == elements(mine) && first.leaves == mine.leaves,
+        "{}: replica {} came with {} elements and {} leaves, replica 0 with {} of {} elements and {} leaves", mine.call,
+        rank(), elements(mine), mine.leaves, first.call, elements(first), first.leaves);
+}
+
+std::vector<Addend> ThreadCollective::everybodys_addends() const {
+  std::vector<Addend> all;
+  for (int thread = 0; thread < threads(); ++thread) {
+    const auto& addends = meeting_.seat(thread).addends;
+    all.insert(all.end(), addends.begin(), addends.end());
+  }
+  return all;
+}
+
+void ThreadCollective::for_my_blocks(Dim elements, const std::function<void(Dim, const Shape&)>& work) const {
+  const Share part = share_of((elements + kVector - 1) / kVector, thread_, threads());  // in whole vectors
+  const Dim end = std::min(elements, part.end() * kVector);
+  for (Dim begin = part.first * kVector; begin < end; begin += kBlock) work(begin, {std::min(kBlock, end - begin)});
+}
+
+void ThreadCollective::spread(const Tensor& sum, Dim begin, const Shape& block) {
+  for (int thread = 0; thread < threads(); ++thread)
+    if (const Tensor& out = meeting_.seat(thread).tensor; !out.same_memory(sum))
+      backend_.cast(sum.window(begin, block), out.window(begin, block));
+}
+
+void ThreadCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) {
+  const Span span(backend_, "all_reduce_sum", {.flops = 0, .bytes = 2.0 * static_cast<double>(out.bytes())});
+  together({.call = "all_reduce_sum", .addends = mine, .leaves = leaves, .tensor = out}, [&] {
+    const std::vector<Addend> all = everybodys_addends();
+    const std::vector<Addend> nodes = add_siblings(all, leaves, [](const Tensor&, const Tensor&) {});
+    check(processes_ || (nodes.size() == 1 && nodes[0].count == leaves),
+          "all_reduce_sum: the addends do not cover {} leaves", leaves);
+    for_my_blocks(out.elements(), [&](Dim begin, const Shape& block) {
+      add_siblings(all, leaves, [&](const Tensor& left, const Tensor& right) {
+        add_to_right(backend_, left.window(begin, block), right.window(begin, block));
+      });
+      if (!processes_) spread(nodes[0].values, begin, block);
+    });
+    if (!processes_) return;
+    backend_.synchronize();
+    const Tensor& sum = meeting_.seat(0).tensor;
+    meeting_.let_one(thread_ == 0, [&] { processes_->all_reduce_sum(nodes, leaves, sum); });
+    for_my_blocks(out.elements(), [&](Dim begin, const Shape& block) { spread(sum, begin, block); });
+  });
+}
+
+void ThreadCollective::broadcast(const Tensor& x, int root) {
+  const Span span(backend_, "broadcast", {.flops = 0, .bytes = 2.0 * static_cast<double>(x.bytes())});
+  together({.call = "broadcast", .addends = {}, .tensor = x}, [&] {
+    const int source = root % threads();  // in its own process; in the others this thread receives
+    if (processes_)
+      meeting_.let_one(thread_ == source, [&] { processes_->broadcast(x, root / threads()); });
+    if (thread_ != source) backend_.cast(meeting_.seat(source).tensor, x);
+  });
+}
+
+void ThreadCollective::barrier() {
+  together({.call = "barrier", .addends = {}, .tensor = {}}, [&] {
+    if (processes_) meeting_.let_one(thread_ == 0, [&] { processes_->barrier(); });
+  });
+}
+
+void ThreadCollective::abort(const std::string& reason) {
+  meeting_.abort(fmt::format("replica {} has failed", rank()));
+  if (processes_) processes_->abort(reason);
+}
+
+}  // namespace bertrand::distributed

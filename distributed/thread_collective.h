@@ -1,0 +1,87 @@
+// Replicas that are threads of one process: they add up each other's tensors in place, each its part of the elements.
+// Where the run has other processes, one thread then does with those what is to be done, for all threads of its process.
+#pragma once
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "distributed/collective.h"
+
+namespace bertrand::distributed {
+
+/// Where the threads meet. Shared by all of them.
+class ThreadMeeting {
+ public:
+  explicit ThreadMeeting(int size) : seats_(static_cast<std::size_t>(size)) {}
+
+  /// What a replica brings to a call, for the others to read between arriving and departing.
+  struct Seat {
+    const char* call = "";
+    std::span<const Addend> addends;
+    std::int64_t leaves = 0;
+    Tensor tensor;  ///< what is to be filled
+  };
+  int size() const { return static_cast<int>(seats_.size()); }
+  Seat& seat(int rank) { return seats_[static_cast<std::size_t>(rank)]; }
+
+  /// Returns when all have arrived. Throws Error(Failure::distributed) where it was aborted before.
+  void arrive();
+  /// Returns when all are done with each other's seats, also where it was aborted meanwhile: until then nobody may let
+  /// go of the memory that he brought.
+  void depart();
+  /// One for all, between arriving and departing: when all have come to this place, the one that is `chosen` does
+  /// `work`, and when it is done all go on, or throw what it threw.
+  void let_one(bool chosen, const std::function<void()>& work);
+  void abort(const std::string& reason);
+
+ private:
+  bool last_to_come();  // under the lock
+
+  std::vector<Seat> seats_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int present_ = 0;
+  std::uint64_t meetings_ = 0;
+  std::string aborted_;  // why, or empty
+  std::exception_ptr thrown_;
+};
+
+class ThreadCollective : public Collective {
+ public:
+  struct Place {
+    ThreadMeeting& meeting;
+    int thread = 0;                   ///< of this process's replicas
+    Collective* processes = nullptr;  ///< of this run, or null where this is the only one
+  };
+  /// Of the replica that computes on `backend`; the memory of all replicas of the process must be within its reach.
+  ThreadCollective(const Place& place, Backend& backend)
+      : meeting_(place.meeting), thread_(place.thread), processes_(place.processes), backend_(backend) {}
+
+  int rank() const override { return (processes_ ? processes_->rank() * threads() : 0) + thread_; }
+  int size() const override { return (processes_ ? processes_->size() : 1) * threads(); }
+  void all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) override;
+  void broadcast(const Tensor& x, int root) override;
+  void barrier() override;
+  void abort(const std::string& reason) override;
+
+ private:
+  /// Calls `work` when all replicas have come with the same call and sizes; returns when all have finished theirs.
+  void together(const ThreadMeeting::Seat& mine, const std::function<void()>& work);
+  void check_equal_calls() const;
+  std::vector<Addend> everybodys_addends() const;
+  /// Calls work(first element, shape) for the blocks of this thread's part of `elements` elements.
+  void for_my_blocks(Dim elements, const std::function<void(Dim, const Shape&)>& work) const;
+  /// Gives every thread of the process the elements [begin, begin + block) of `sum`.
+  void spread(const Tensor& sum, Dim begin, const Shape& block);
+  int threads() const { return meeting_.size(); }
+
+  ThreadMeeting& meeting_;
+  int thread_;
+  Collective* processes_;
+  Backend& backend_;
+};
+
+}  // namespace bertrand::distributed

@@ -1,0 +1,59 @@
+#include <doctest/doctest.h>
+
+#include "support/small_model.h"
+
+using support::Outcome;
+using support::read_text;
+
+namespace {
+
+using Flags = std::vector<std::string>;
+
+/// Trains and predicts, then evaluates and predicts with the result, all with so many replicas.
+struct FinetuneRuns {
+  support::TemporaryDirectory directory;
+  FinetuneRuns() {
+    support::write_small_model(directory / "model");
+    support::write_text(directory / "train.csv", support::animals(31));
+    support::write_text(directory / "dev.csv", support::animals(70));
+  }
+  void run(const std::string& name, const std::string& model, Flags flags) const {
+    const Flags common = {"--task",    "custom",           "--label-column", "kind", "--max-seq-length", "16",
+                          "--model",   directory / model,  "--output",       directory / name,
+                          "--eval",    directory / "dev.csv", "--predict",   directory / "dev.csv"};
+    flags.insert(flags.end(), common.begin(), common.end());
+    const Outcome outcome = support::run_program("finetune", flags);
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  }
+  std::string file(const std::string& name) const { return read_text(directory / name); }
+};
+
+}  // namespace
+
+TEST_CASE("fine-tuning, evaluation and prediction on several replicas leave the files of one, byte for byte") {
+  const FinetuneRuns runs;
+  const Flags training = {"--train", runs.directory / "train.csv", "--batch-size", "8", "--micro-batch-size", "2",
+                          "--epochs", "3", "--learning-rate", "0.01"};
+  runs.run("train1", "model", training);
+  runs.run("apply1", "train1", {});
+  for (const std::string replicas : {"2", "3", "4"}) {
+    CAPTURE(replicas);
+    Flags several = training;
+    several.insert(several.end(), {"--replicas", replicas, "--threads", "3"});
+    runs.run("train" + replicas, "model", several);
+    runs.run("apply" + replicas, "train1", {"--replicas", replicas});
+    for (const std::string name : {"model.safetensors", "config.json", "eval_results.json", "predictions.tsv"})
+      CHECK_MESSAGE(runs.file("train" + replicas + "/" + name) == runs.file("train1/" + name), name);
+    for (const std::string name : {"eval_results.txt", "predictions.tsv"})
+      CHECK_MESSAGE(runs.file("apply" + replicas + "/" + name) == runs.file("apply1/" + name), name);
+  }
+}
+
+TEST_CASE("prediction with more replicas than examples leaves the file of one") {
+  const FinetuneRuns runs;
+  support::write_text(runs.directory / "dev.csv", support::animals(2));
+  runs.run("train1", "model", {"--train", runs.directory / "train.csv", "--epochs", "1"});
+  runs.run("apply1", "train1", {});
+  runs.run("apply5", "train1", {"--replicas", "5"});
+  CHECK(runs.file("apply5/predictions.tsv") == runs.file("apply1/predictions.tsv"));
+}

@@ -1,0 +1,129 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "apps/pretrain/pretrain_setting.h"
+
+using support::Outcome;
+using support::PretrainSetting;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Flags = std::vector<std::string>;
+
+Flags joined(Flags a, const Flags& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+/// Everything that a finished run leaves and that must not depend on who computed it.
+void check_equal(const PretrainSetting& setting, const std::string& run, const std::string& expected, int steps) {
+  const std::string last = "/checkpoint-" + std::to_string(steps);
+  for (const std::string file : {"/model.safetensors", "/config.json", "/vocab.txt", "/eval_results.json"})
+    CHECK_MESSAGE(setting.file(run + file) == setting.file(expected + file), (run + file));
+  for (const std::string file : {"/model.safetensors", "/optimizer.safetensors", "/resume.json"})
+    CHECK_MESSAGE(setting.file(run + last + file) == setting.file(expected + last + file), (run + last + file));
+  CHECK(setting.metrics(run) == setting.metrics(expected));
+}
+
+}  // namespace
+
+TEST_CASE("any number of replicas and threads gives the bits of one replica: weights, moments, metrics, evaluation") {
+  const PretrainSetting setting;
+  struct Case {
+    const char *optimizer, *micro_batch_size;
+    Flags replicas;
+  };
+  // 10 examples a step: 4 micro-batches (3, 3, 3, 1), 5 even ones, or 10. The last batch of an epoch is smaller, so that
+  // some replicas have no micro-batch in it.
+  for (const Case& c : {Case{"adamw", "3", {"2", "3", "4"}}, Case{"lamb", "2", {"2", "4", "5"}},
+                        Case{"adamw-google", "1", {"7"}}}) {
+    const Flags flags = {"--epochs",           "2",         "--eval-input", setting.directory / "held_out.txt",
+                         "--micro-batch-size", c.micro_batch_size, "--optimizer",  c.optimizer,
+                         "--eval-every",       "4",         "--overwrite"};
+    const Outcome one = setting.run("one", joined(flags, {"--threads", "1"}));
+    REQUIRE_MESSAGE(one.code == 0, one.error);
+    const int steps = setting.metrics("one").back().at("step");
+    for (const std::string& replicas : c.replicas)
+      for (const char* threads : {"1", "8"}) {
+        CAPTURE(replicas);
+        CAPTURE(threads);
+        const Outcome outcome =
+            setting.run("run", joined(flags, {"--replicas", replicas, "--threads", threads}));
+        REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+        check_equal(setting, "run", "one", steps);
+      }
+  }
+}
+
+TEST_CASE("a run stopped at any step and resumed with other replicas ends with the same bits") {
+  const PretrainSetting setting;
+  const Flags flags = {"--epochs",     "2", "--eval-input", setting.directory / "held_out.txt",
+                       "--save-every", "1", "--keep",       "99",
+                       "--eval-every", "4", "--micro-batch-size", "2"};
+  REQUIRE(setting.run("whole", flags).code == 0);
+  const int steps = setting.metrics("whole").back().at("step");
+  for (int step = 1; step < steps; ++step) {
+    CAPTURE(step);
+    const fs::path run = setting.directory / "run";
+    fs::remove_all(run);
+    fs::copy(setting.directory / "whole", run, fs::copy_options::recursive);
+    for (int later = step + 1; later <= steps; ++later) fs::remove_all(run / ("checkpoint-" + std::to_string(later)));
+    const Outcome resumed =
+        setting.run("run", joined(flags, {"--resume", "--replicas", std::to_string(1 + step % 5), "--threads", "2"}));
+    REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
+    check_equal(setting, "run", "whole", steps);
+  }
+}
+
+TEST_CASE("SIGTERM to a run of several replicas saves once and exits 75; resuming with one gives the same bits") {
+  const PretrainSetting setting;
+  const Flags flags = {"--steps", "300", "--eval-input", setting.directory / "held_out.txt", "--micro-batch-size", "3"};
+  REQUIRE(setting.run("whole", flags).code == 0);
+  const auto first_steps_logged = [&] {
+    while (setting.file("run/metrics.jsonl").empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  const Flags replicas = setting.flags("run", joined(flags, {"--replicas", "3"}));
+  REQUIRE(setting.run_and_signal(replicas, SIGTERM, first_steps_logged) == 75);
+  int checkpoints = 0;
+  for (const auto& entry : fs::directory_iterator(setting.directory / "run"))
+    checkpoints += entry.path().filename().string().starts_with("checkpoint-");
+  CHECK(checkpoints == 1);
+  REQUIRE(setting.run("run", joined(flags, {"--resume"})).code == 0);
+  check_equal(setting, "run", "whole", 300);
+}
+
+TEST_CASE("a failure of the first replica ends the run with its own line") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("run", {"--steps", "2"}).code == 0);
+  fs::remove(setting.directory / "run/checkpoint-2/MANIFEST.json");
+  const Outcome outcome = setting.run("run", {"--steps", "2", "--resume", "--micro-batch-size", "5", "--replicas", "2"});
+  CHECK(outcome.code == 4);
+  CHECK(outcome.error.find("expected one that verifies") != std::string::npos);
+}
+
+TEST_CASE("the plan says what each replica computes, and refuses more replicas than micro-batches") {
+  const PretrainSetting setting;
+  const auto plan = [&](const Flags& more) { return setting.run("run", joined({"--epochs", "2", "--plan"}, more)); };
+  CHECK(plan({"--micro-batch-size", "2", "--replicas", "2"})
+            .out.find("replicas    2, each with 2 to 3 of the micro-batches: 4 to 6 examples per replica, 10 per step") !=
+        std::string::npos);
+  CHECK(plan({"--micro-batch-size", "5", "--replicas", "2"})
+            .out.find("replicas    2, each with 1 of the micro-batches: 5 examples per replica, 10 per step") !=
+        std::string::npos);
+  CHECK(plan({}).out.find("replicas") == std::string::npos);
+  const auto refusal = [&](const Flags& more) {
+    const Outcome outcome = plan(more);
+    CHECK(outcome.code == 2);
+    return outcome.error;
+  };
+  CHECK(refusal({"--replicas", "4"}) ==
+        "error: --replicas: expected at most 1, the micro-batches of a step (10 examples, 10 at once), got 4; hint: "
+        "--replicas 1, or --micro-batch-size 3\n");
+  CHECK(refusal({"--replicas", "7", "--micro-batch-size", "2"}) ==
+        "error: --replicas: expected at most 5, the micro-batches of a step (10 examples, 2 at once), got 7; hint: "
+        "--replicas 5, or --micro-batch-size 1\n");
+  CHECK(refusal({"--replicas", "11"}) ==
+        "error: --replicas: expected at most 10, the examples of a step, got 11; hint: --replicas 1, or --batch-size 11\n");
+}

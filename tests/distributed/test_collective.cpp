@@ -1,0 +1,195 @@
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <bit>
+#include <limits>
+
+#include "distributed/exchange.h"
+#include "tensor/backends.h"
+
+using namespace bertrand;
+using namespace bertrand::distributed;
+
+namespace {
+
+ReplicaGroup group_of(int replicas) {
+  std::vector<std::unique_ptr<Backend>> backends;
+  for (int i = 0; i < replicas; ++i) backends.push_back(open_cpu({.threads = 1 + i % 2}));
+  return ReplicaGroup(std::move(backends));
+}
+
+float leaf(std::int64_t number, Dim element) { return 1.0f / static_cast<float>(3 + 7 * number + element % 11); }
+
+/// The sum of leaves [first, first + count) as the tree defines it: halves that are powers of two on the left.
+float tree(std::int64_t first, std::int64_t count, Dim element) {
+  if (count == 1) return leaf(first, element);
+  std::int64_t left = 1;
+  while (left * 2 < count) left *= 2;
+  return tree(first, left, element) + tree(first + left, count - left, element);
+}
+
+/// This replica's leaves, each an addend of its own.
+std::vector<Addend> leaves_of(const Replica& self, std::int64_t leaves, Dim elements) {
+  std::vector<Addend> addends;
+  const Share mine = share_of(leaves, self.rank(), self.size());
+  for (std::int64_t i = mine.first; i < mine.end(); ++i) {
+    std::vector<float> values;
+    for (Dim e = 0; e < elements; ++e) values.push_back(leaf(i, e));
+    addends.push_back({.first = i, .count = 1, .values = ops::from_host(values, {elements}, self.backend())});
+  }
+  return addends;
+}
+
+/// The failure of a run and what each replica threw; empty where it threw nothing.
+struct Failures {
+  std::string reported;
+  std::vector<std::string> thrown;
+};
+
+Failures failures_of(ReplicaGroup& group, const std::function<void(const Replica&)>& body) {
+  Failures failures{.reported = "", .thrown = std::vector<std::string>(static_cast<std::size_t>(group.size()))};
+  try {
+    group.run([&](const Replica& self) {
+      try {
+        body(self);
+      } catch (const Error& error) {
+        failures.thrown[static_cast<std::size_t>(self.rank())] = error.what();
+        throw;
+      }
+    });
+  } catch (const Error& error) {
+    failures.reported = error.what();
+  }
+  return failures;
+}
+
+}  // namespace
+
+TEST_CASE("replicas add up their leaves in the one tree, however many there are") {
+  for (int replicas = 1; replicas <= 5; ++replicas) {
+    ReplicaGroup group = group_of(replicas);
+    for (std::int64_t leaves = 1; leaves <= 9; ++leaves) {
+      std::atomic<int> wrong{0};
+      group.run([&](const Replica& self) {
+        for (const Dim elements : {Dim{1}, Dim{40}}) {
+          const Tensor out({elements}, DType::f32, self.backend());
+          self.collective().all_reduce_sum(leaves_of(self, leaves, elements), leaves, out);
+          const auto values = ops::to_host<float>(out);
+          for (Dim e = 0; e < elements; ++e) wrong += values[static_cast<std::size_t>(e)] != tree(0, leaves, e);
+        }
+      });
+      CHECK_MESSAGE(wrong == 0, replicas, " replicas, ", leaves, " leaves");
+    }
+  }
+}
+
+TEST_CASE("sums longer than a block are whole, and out may be the last addend") {
+  ReplicaGroup group = group_of(3);
+  std::atomic<int> wrong{0};
+  group.run([&](const Replica& self) {
+    const Dim elements = 3 * 65536 + 17;
+    const std::vector<Addend> mine = leaves_of(self, 3, elements);
+    self.collective().all_reduce_sum(mine, 3, mine.back().values);
+    const auto values = ops::to_host<float>(mine.back().values);
+    for (Dim e = 0; e < elements; ++e) wrong += values[static_cast<std::size_t>(e)] != tree(0, 3, e);
+  });
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a broadcast gives everybody the bits of the root") {
+  ReplicaGroup group = group_of(3);
+  const std::vector<float> bits{-0.0f, std::numeric_limits<float>::quiet_NaN(), 1e-40f, 3.0f};
+  std::atomic<int> wrong{0};
+  group.run([&](const Replica& self) {
+    for (int root = 0; root < self.size(); ++root) {
+      const Tensor x = self.rank() == root ? ops::from_host(bits, {4}, self.backend())
+                                           : ops::full({4}, 7, DType::f32, self.backend());
+      self.collective().broadcast(x, root);
+      const auto values = ops::to_host<float>(x);
+      for (std::size_t i = 0; i < 4; ++i)
+        wrong += std::bit_cast<std::uint32_t>(values[i]) != std::bit_cast<std::uint32_t>(bits[i]);
+    }
+  });
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("numbers, decisions, texts and shares reach every replica") {
+  for (int replicas = 1; replicas <= 4; ++replicas) {
+    ReplicaGroup group = group_of(replicas);
+    std::atomic<int> wrong{0};
+    group.run([&](const Replica& self) {
+      wrong += sum(self, self.rank() + 1) != replicas * (replicas + 1) / 2;
+      wrong += any(self, self.rank() == self.size() - 1) != true;
+      wrong += any(self, false) != false;
+      wrong += broadcast(self, self.first() ? "the first's" : "another") != "the first's";
+      wrong += broadcast(self, self.first() ? "" : "another") != "";
+      wrong += broadcast_value(self, self.rank() + 5) != 5;
+      for (const std::int64_t items : {0, 1, 3, 7}) {
+        std::vector<double> values(static_cast<std::size_t>(2 * items), -1);
+        const Share mine = share_of(items, self.rank(), self.size());
+        for (std::int64_t i = 2 * mine.first; i < 2 * mine.end(); ++i)
+          values[static_cast<std::size_t>(i)] = static_cast<double>(i * i);
+        gather<double>(self, values, items);
+        for (std::size_t i = 0; i < values.size(); ++i) wrong += values[i] != static_cast<double>(i * i);
+      }
+    });
+    CHECK_MESSAGE(wrong == 0, replicas, " replicas");
+  }
+}
+
+TEST_CASE("shares are even, in order, and cover everything") {
+  for (int size = 1; size <= 6; ++size)
+    for (std::int64_t items = 0; items < 20; ++items) {
+      std::int64_t next = 0;
+      for (int rank = 0; rank < size; ++rank) {
+        const Share share = share_of(items, rank, size);
+        CHECK(share.first == next);
+        CHECK((share.count == items / size || share.count == items / size + 1));
+        next = share.end();
+      }
+      CHECK(next == items);
+    }
+}
+
+TEST_CASE("whichever replica fails before whichever call: its failure is the one reported, and the others leave") {
+  constexpr int kReplicas = 3, kCalls = 6;
+  for (int failing = 0; failing < kReplicas; ++failing)
+    for (int at = 0; at <= kCalls; ++at) {
+      CAPTURE(failing);
+      CAPTURE(at);
+      ReplicaGroup group = group_of(kReplicas);
+      const Failures failures = failures_of(group, [&](const Replica& self) {
+        const Tensor x = ops::full({100}, 1, DType::f32, self.backend());
+        const Addend mine{.first = self.rank(), .count = 1, .values = x};
+        for (int call = 0; call <= kCalls; ++call) {
+          if (self.rank() == failing && call == at) fail(Failure::io, "the disk is full");
+          if (call % 3 == 0) self.collective().all_reduce_sum({&mine, 1}, kReplicas, x);
+          if (call % 3 == 1) self.collective().broadcast(x, call % kReplicas);
+          if (call % 3 == 2) self.collective().barrier();
+        }
+      });
+      CHECK(failures.reported == "the disk is full");
+      for (int rank = 0; rank < kReplicas; ++rank)
+        CHECK(failures.thrown[static_cast<std::size_t>(rank)] ==
+              (rank == failing ? "the disk is full" : "replica " + std::to_string(failing) + " has failed"));
+    }
+}
+
+TEST_CASE("replicas that come with different calls or sizes are a bug that is named") {
+  ReplicaGroup group = group_of(2);
+  const auto reported = [&](const std::function<void(const Replica&)>& body) {
+    return failures_of(group, body).reported;
+  };
+  CHECK(reported([](const Replica& self) {
+          if (self.first()) return self.collective().barrier();
+          self.collective().broadcast(ops::full({3}, 0, DType::f32, self.backend()), 0);
+        }) == "broadcast: replica 1 came with 3 elements and 0 leaves, replica 0 with barrier of 0 elements and 0 leaves");
+  CHECK(reported([](const Replica& self) {
+          self.collective().broadcast(ops::full({3 + self.rank()}, 0, DType::f32, self.backend()), 0);
+        }).find("replica 1 came with 4 elements") != std::string::npos);
+  CHECK(reported([](const Replica& self) {  // leaf 1 is nobody's
+          const Tensor x = ops::full({3}, 0, DType::f32, self.backend());
+          const Addend mine{.first = 2 * self.rank(), .count = 1, .values = x};
+          self.collective().all_reduce_sum({&mine, 1}, 3, x);
+        }) == "all_reduce_sum: the addends do not cover 3 leaves");
+}

@@ -42,11 +42,10 @@ void gather(const Replica& self, std::span<T> values, std::int64_t items) {
   const std::size_t width = items > 0 ? values.size() / static_cast<std::size_t>(items) : 0;
   for (int rank = 0; rank < self.size(); ++rank) {
     const Share share = share_of(items, rank, self.size());
-    const auto part = values.subspan(static_cast<std::size_t>(share.first) * width,
-                                     static_cast<std::size_t>(share.count) * width);
+    const auto part =
+        values.subspan(static_cast<std::size_t>(share.first) * width, static_cast<std::size_t>(share.count) * width);
     if (part.empty()) continue;
-    const Tensor tensor =
-        ops::from_host(std::span<const T>(part), {static_cast<Dim>(part.size())}, self.backend());
+    const Tensor tensor = ops::from_host(std::span<const T>(part), {static_cast<Dim>(part.size())}, self.backend());
     self.collective().broadcast(tensor, rank);
     self.backend().download(tensor, part.data());
   }

@@ -55,8 +55,10 @@ void ReplicaGroup::run_threads(const std::function<void(const Replica&)>& body) 
       body(replica);
     } catch (const Error& error) {
       failure.keep();
-      if (error.failure() == Failure::interrupted) meeting.abort(error.what());
-      else replica.collective().abort(error.what());
+      if (error.failure() == Failure::interrupted)
+        meeting.abort(error.what());
+      else
+        replica.collective().abort(error.what());
     } catch (const std::exception& error) {
       failure.keep();
       replica.collective().abort(error.what());

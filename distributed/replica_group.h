@@ -38,8 +38,9 @@ class ReplicaGroup {
   /// Replicas of this process.
   int size() const { return static_cast<int>(backends_.size()); }
 
-  /// Runs `body` on every replica and returns when all have, those of other processes too. The first replica that throws
-  /// makes the others' collective calls throw too; what it threw is rethrown here when all of this process have ended.
+  /// Runs `body` on every replica and returns when all have, those of other processes too. The first replica that
+  /// throws makes the others' collective calls throw too; what it threw is rethrown here when all of this process have
+  /// ended.
   void run(const std::function<void(const Replica&)>& body);
 
  private:

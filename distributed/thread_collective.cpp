@@ -126,8 +126,7 @@ void ThreadCollective::broadcast(const Tensor& x, int root) {
   const Span span(backend_, "broadcast", {.flops = 0, .bytes = 2.0 * static_cast<double>(x.bytes())});
   together({.call = "broadcast", .addends = {}, .tensor = x}, [&] {
     const int source = root % threads();  // in its own process; in the others this thread receives
-    if (processes_)
-      meeting_.let_one(thread_ == source, [&] { processes_->broadcast(x, root / threads()); });
+    if (processes_) meeting_.let_one(thread_ == source, [&] { processes_->broadcast(x, root / threads()); });
     if (thread_ != source) backend_.cast(meeting_.seat(source).tensor, x);
   });
 }

@@ -1,5 +1,6 @@
 // Replicas that are threads of one process: they add up each other's tensors in place, each its part of the elements.
-// Where the run has other processes, one thread then does with those what is to be done, for all threads of its process.
+// Where the run has other processes, one thread then does with those what is to be done, for all threads of its
+// process.
 #pragma once
 #include <condition_variable>
 #include <exception>

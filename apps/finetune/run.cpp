@@ -8,6 +8,7 @@
 #include "apps/training/trainer.h"
 #include "bert/formats/crc32c.h"
 #include "bert/tasks/predictions.h"
+#include "distributed/processes.h"
 #include "distributed/replica_group.h"
 #include "tensor/error.h"
 
@@ -119,11 +120,13 @@ void apply(const Job& job, FinetuneObjective& objective, const distributed::Repl
 }  // namespace
 
 void run(const Options& options) {
-  const auto directory = training::claim_output(options.settings);
+  const auto processes = distributed::join_processes({.timeout = options.settings.collective_timeout});
+  const auto directory = !processes || processes->rank() == 0 ? training::claim_output(options.settings) : nullptr;
   const Job job = read_job(options);
   fmt::print(stderr, "{}", job.data.warnings());
   fmt::print("{}", job.data.remarks());
-  distributed::ReplicaGroup group(training::open_backends(options.settings));
+  distributed::ReplicaGroup group(training::open_backends(options.settings), processes.get());
+  if (job.data.train) training::require_same_run(processes.get(), options.settings, identity_of(job));
   group.run([&](const distributed::Replica& self) {
     FinetuneObjective objective({job.data, job.config, job.tokenizer}, self);
     if (job.data.train)

@@ -7,6 +7,7 @@
 #include "apps/training/trainer.h"
 #include "bert/data/pretraining_records.h"
 #include "bert/formats/crc32c.h"
+#include "distributed/processes.h"
 #include "distributed/replica_group.h"
 #include "tensor/backends.h"
 
@@ -99,15 +100,17 @@ bool is_head(const std::string& parameter) {
 
 void pretrain(const PretrainOptions& options) {
   const training::Settings& settings = options.settings;
-  const auto directory = training::claim_output(settings);
+  const auto processes = distributed::join_processes({.timeout = settings.collective_timeout});
+  const auto directory = !processes || processes->rank() == 0 ? training::claim_output(settings) : nullptr;
   Source source = options.init.empty() ? new_model(options) : existing_model(options);
   if (source.config.type_vocab_size < 2)
     fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}",
          options.init.empty() ? options.config : options.init.string(), source.config.type_vocab_size);
   source.config.architectures = {"BertForPreTraining"};
-  distributed::ReplicaGroup group(training::open_backends(settings));
+  distributed::ReplicaGroup group(training::open_backends(settings), processes.get());
   const auto examples = read_examples(options.inputs, source, options);
   const auto held_out = read_examples(options.evaluation_inputs, source, options);
+  training::require_same_run(processes.get(), settings, identity_of(options, source));
   group.run([&](const distributed::Replica& self) {
     PretrainingObjective objective(source.config,
                                    {.training = *examples,

@@ -49,8 +49,7 @@ std::vector<std::unique_ptr<Backend>> open_backends(const Settings& settings) {
   std::vector<std::unique_ptr<Backend>> backends;
   for (int rank = 0; rank < settings.replicas; ++rank) {
     const auto share = distributed::share_of(cores, rank, settings.replicas).count;
-    backends.push_back(
-        open_cpu({.threads = std::max(1, static_cast<int>(share)), .kernels = settings.cpu_kernels}));
+    backends.push_back(open_cpu({.threads = std::max(1, static_cast<int>(share)), .kernels = settings.cpu_kernels}));
   }
   return backends;
 }

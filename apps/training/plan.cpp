@@ -93,8 +93,7 @@ std::string replicas_text(const Plan& plan) {
   for (int rank = 0; rank < plan.replicas; ++rank) {
     const distributed::Share share = distributed::share_of(plan.micro_batches, rank, plan.replicas);
     micro_batches.push_back(share.count);
-    of_replica.push_back(std::min(examples, share.end() * plan.micro_batch_size) -
-                         share.first * plan.micro_batch_size);
+    of_replica.push_back(std::min(examples, share.end() * plan.micro_batch_size) - share.first * plan.micro_batch_size);
   }
   const auto range = [](const std::vector<std::int64_t>& counts) {
     const auto [least, most] = std::ranges::minmax(counts);
@@ -115,8 +114,8 @@ std::string memory_text(const MemoryPlan& memory, int replicas) {
   std::string parts = fmt::format("parameters {}, gradients {}, optimizer {}, activations {}", text(memory.parameters),
                                   text(memory.gradients), text(memory.moments), text(memory.activations));
   if (memory.accumulation > 0) parts += ", sums over micro-batches " + text(memory.accumulation);
-  return fmt::format("{} predicted{}, and {} of examples\n              {}", text(memory.total()), replicas > 1 ? " on each replica" : "", text(memory.data),
-                     parts);
+  return fmt::format("{} predicted{}, and {} of examples\n              {}", text(memory.total()),
+                     replicas > 1 ? " on each replica" : "", text(memory.data), parts);
 }
 
 }  // namespace
@@ -130,8 +129,7 @@ std::vector<std::int64_t> epoch_order(const Settings& settings, std::int64_t epo
 }
 
 Plan make_plan(const Settings& settings, Objective& objective, int replicas) {
-  Plan plan{
-      .batch_size = settings.batch_size, .micro_batch_size = settings.micro_batch_size, .replicas = replicas};
+  Plan plan{.batch_size = settings.batch_size, .micro_batch_size = settings.micro_batch_size, .replicas = replicas};
   plan.examples_per_epoch = objective.examples(0);
   if (plan.examples_per_epoch == 0) fail(Failure::input, "training data: expected at least one example, got none");
   plan.steps_per_epoch = divide_up(plan.examples_per_epoch, plan.batch_size);

@@ -50,6 +50,8 @@ void add_run_flags(CLI::App& app, Settings& s) {
   number_flag(app, "--replicas", s.replicas, {1, 1024}, "replicas on each device named");
   number_flag(app, "--threads", s.threads, {1, 4096}, "cores used in all; does not change the result",
               "every core this process may use");
+  number_flag(app, "--collective-timeout", s.collective_timeout, {1.0, 1e6},
+              "seconds that the processes of a run wait for one of them, which may be saving, before they give up");
   app.add_option("--cpu-kernels", s.cpu_kernels,
                  "auto, x86-64-v3 or x86-64-v4: the kernel set; does not change the result (default auto)")
       ->type_name("NAME");

@@ -24,6 +24,7 @@ struct Settings {
   std::string device = "cpu";
   int replicas = 1;
   int threads = 0;  ///< 0: every core
+  double collective_timeout = 300;  ///< seconds
   std::string cpu_kernels = "auto";
   DType precision = DType::f32;
 

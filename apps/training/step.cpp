@@ -75,8 +75,8 @@ StepResult Stepper::run(const StepExamples& examples, std::int64_t step, double 
   const std::uint64_t key = mix(mix(options_.seed, hash_name("dropout")), static_cast<std::uint64_t>(step));
   const std::int64_t size = options_.micro_batch_size;
   const distributed::Share mine = distributed::share_of(micro_batches(count), parts_.self.rank(), parts_.self.size());
-  const distributed::Share my_examples{.first = mine.first * size,
-                                       .count = std::min(count, mine.end() * size) - std::min(count, mine.first * size)};
+  const distributed::Share my_examples{
+      .first = mine.first * size, .count = std::min(count, mine.end() * size) - std::min(count, mine.first * size)};
   StepResult result{.examples = count, .tokens = parts_.objective.begin_step(examples, my_examples)};
   result.losses = forward_and_backward(count, key);
   if (!std::isfinite(result.losses[0].value))

@@ -13,8 +13,10 @@
 #include "apps/training/results.h"
 #include "apps/training/signals.h"
 #include "apps/training/step.h"
+#include "distributed/agreement.h"
 #include "distributed/exchange.h"
 #include "optim/schedule.h"
+#include "tensor/backends.h"
 #include "tensor/profiler.h"
 
 namespace bertrand::training {
@@ -35,11 +37,7 @@ struct Interval {
   double tokens_per_second() const { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 };
 
-/// Only the first replica compares and saves them; they take reading all inputs.
-Conditions conditions_of(const Trainer::Job& job) {
-  const Settings& settings = job.settings;
-  const RunIdentity& identity = job.identity;
-  if (!job.self.first()) return {};
+Conditions conditions_of(const Settings& settings, const RunIdentity& identity) {
   Conditions conditions{.settings = settings.decisive(), .inputs = {}};
   conditions.settings.insert(conditions.settings.end(), identity.settings.begin(), identity.settings.end());
   for (const auto& input : identity.inputs) conditions.inputs.push_back(InputFile::of(input));
@@ -57,7 +55,8 @@ class Trainer::Run {
         plan_(plan),
         parameters_(parameters),
         store_(settings_.output),
-        conditions_(conditions_of(job)),
+        // Only the first replica compares and saves them: they take reading all inputs.
+        conditions_(job.self.first() ? conditions_of(settings_, job.identity) : Conditions{}),
         optimizer_(parameters, settings_.optimizer),
         stepper_({job.objective, parameters, optimizer_, job.self},
                  {.seed = settings_.seed, .micro_batch_size = plan.micro_batch_size}) {}
@@ -71,6 +70,7 @@ class Trainer::Run {
   const Metrics& evaluation() const { return state_.evaluation; }
 
  private:
+  void make_steps();
   void step();
   StepExamples next_examples();
   void log_step(const StepResult& result, double learning_rate);
@@ -253,6 +253,17 @@ void Trainer::Run::save() {
 
 void Trainer::Run::train() {
   if (job_.self.first()) log_ = std::make_unique<MetricsLog>(settings_.output, state_.steps_done);
+  try {
+    make_steps();
+  } catch (const Error& error) {
+    if (error.failure() != Failure::distributed) throw;
+    fail(Failure::distributed, "step {}: {}; last checkpoint: {}", state_.steps_done + 1, error.what(),
+         saved_step_ > 0 ? (settings_.output / fmt::format("checkpoint-{}", saved_step_)).string() : "none");
+  }
+  finish();
+}
+
+void Trainer::Run::make_steps() {
   while (true) {
     if (state_.evaluation_due && !stop_agreed()) evaluate();
     const bool stop = stop_agreed();
@@ -263,7 +274,6 @@ void Trainer::Run::train() {
     if (state_.steps_done >= plan_.total_steps) break;
     step();
   }
-  finish();
 }
 
 void Trainer::Run::finish() {
@@ -280,6 +290,21 @@ void Trainer::Run::finish() {
       fmt::format("finished after {} steps, {}: the {} is in {}", state_.steps_done, duration_text(seconds),
                   state_.best_score ? fmt::format("best model (step {})", state_.best_step) : "final model",
                   settings_.output.string()));
+}
+
+void require_same_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity) {
+  if (!processes) return;
+  distributed::Facts facts{
+      {"version", BERTRAND_VERSION},
+      {"--cpu-kernels", settings.cpu_kernels == "auto" ? runnable_cpu_kernels().front() : settings.cpu_kernels},
+      {"--replicas", fmt::format("{}", settings.replicas)}};
+  const Conditions conditions = conditions_of(settings, identity);
+  facts.insert(facts.end(), conditions.settings.begin(), conditions.settings.end());
+  for (std::size_t i = 0; i < conditions.inputs.size(); ++i)
+    facts.emplace_back(
+        fmt::format("input file {}", i + 1),
+        fmt::format("{} bytes with CRC-32C {:08x}", conditions.inputs[i].bytes, conditions.inputs[i].crc32c));
+  distributed::require_agreement(*processes, *open_cpu({.threads = 1}), facts);
 }
 
 Trainer::Trainer(Job job) : job_(std::move(job)) {}
@@ -300,8 +325,7 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize) {
   const bool first = job_.self.first();
   parameters_ = std::make_unique<nn::ParameterSet>(
       job_.objective.model(), job_.self.backend(),
-      nn::ParameterSet::Options{
-          .dtype = job_.settings.precision, .seed = job_.settings.seed, .initialize = first});
+      nn::ParameterSet::Options{.dtype = job_.settings.precision, .seed = job_.settings.seed, .initialize = first});
   // What the run starts from is read first: where that fails, no earlier run has been overwritten.
   if (first && initialize && !job_.settings.resume) initialize(*parameters_);
   run_ = std::make_unique<Run>(job_, plan_, *parameters_);

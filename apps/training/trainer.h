@@ -21,8 +21,9 @@
 #include "apps/training/settings.h"
 
 namespace bertrand::distributed {
+class Collective;
 class Replica;
-}
+}  // namespace bertrand::distributed
 
 namespace bertrand::training {
 
@@ -34,6 +35,10 @@ struct RunIdentity {
   /// Files that decide the result: a run is not resumed when one of them has changed.
   std::vector<std::filesystem::path> inputs;
 };
+
+/// Where `processes` is not null: throws Error(Failure::usage) unless all of them have the same version, kernels, flags
+/// and input files.
+void require_same_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity);
 
 /// One replica's part of a run. All replicas make the same calls; the first one plans, prints and writes the files.
 class Trainer {

@@ -18,9 +18,13 @@ struct FinetuneRuns {
     support::write_text(directory / "dev.csv", support::animals(70));
   }
   void run(const std::string& name, const std::string& model, Flags flags) const {
-    const Flags common = {"--task",    "custom",           "--label-column", "kind", "--max-seq-length", "16",
-                          "--model",   directory / model,  "--output",       directory / name,
-                          "--eval",    directory / "dev.csv", "--predict",   directory / "dev.csv"};
+    const Flags common = {"--task",           "custom",
+                          "--label-column",   "kind",
+                          "--max-seq-length", "16",
+                          "--model",          directory / model,
+                          "--output",         directory / name,
+                          "--eval",           directory / "dev.csv",
+                          "--predict",        directory / "dev.csv"};
     flags.insert(flags.end(), common.begin(), common.end());
     const Outcome outcome = support::run_program("finetune", flags);
     REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
@@ -32,8 +36,16 @@ struct FinetuneRuns {
 
 TEST_CASE("fine-tuning, evaluation and prediction on several replicas leave the files of one, byte for byte") {
   const FinetuneRuns runs;
-  const Flags training = {"--train", runs.directory / "train.csv", "--batch-size", "8", "--micro-batch-size", "2",
-                          "--epochs", "3", "--learning-rate", "0.01"};
+  const Flags training = {"--train",
+                          runs.directory / "train.csv",
+                          "--batch-size",
+                          "8",
+                          "--micro-batch-size",
+                          "2",
+                          "--epochs",
+                          "3",
+                          "--learning-rate",
+                          "0.01"};
   runs.run("train1", "model", training);
   runs.run("apply1", "train1", {});
   for (const std::string replicas : {"2", "3", "4"}) {

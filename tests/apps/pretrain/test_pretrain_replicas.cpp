@@ -35,13 +35,16 @@ TEST_CASE("any number of replicas and threads gives the bits of one replica: wei
     const char *optimizer, *micro_batch_size;
     Flags replicas;
   };
-  // 10 examples a step: 4 micro-batches (3, 3, 3, 1), 5 even ones, or 10. The last batch of an epoch is smaller, so that
-  // some replicas have no micro-batch in it.
-  for (const Case& c : {Case{"adamw", "3", {"2", "3", "4"}}, Case{"lamb", "2", {"2", "4", "5"}},
-                        Case{"adamw-google", "1", {"7"}}}) {
-    const Flags flags = {"--epochs",           "2",         "--eval-input", setting.directory / "held_out.txt",
-                         "--micro-batch-size", c.micro_batch_size, "--optimizer",  c.optimizer,
-                         "--eval-every",       "4",         "--overwrite"};
+  // 10 examples a step: 4 micro-batches (3, 3, 3, 1), 5 even ones, or 10. The last batch of an epoch is smaller, so
+  // that some replicas have no micro-batch in it.
+  for (const Case& c :
+       {Case{"adamw", "3", {"2", "3", "4"}}, Case{"lamb", "2", {"2", "4", "5"}}, Case{"adamw-google", "1", {"7"}}}) {
+    const Flags flags = {"--epochs",           "2",
+                         "--eval-input",       setting.directory / "held_out.txt",
+                         "--micro-batch-size", c.micro_batch_size,
+                         "--optimizer",        c.optimizer,
+                         "--eval-every",       "4",
+                         "--overwrite"};
     const Outcome one = setting.run("one", joined(flags, {"--threads", "1"}));
     REQUIRE_MESSAGE(one.code == 0, one.error);
     const int steps = setting.metrics("one").back().at("step");
@@ -49,8 +52,7 @@ TEST_CASE("any number of replicas and threads gives the bits of one replica: wei
       for (const char* threads : {"1", "8"}) {
         CAPTURE(replicas);
         CAPTURE(threads);
-        const Outcome outcome =
-            setting.run("run", joined(flags, {"--replicas", replicas, "--threads", threads}));
+        const Outcome outcome = setting.run("run", joined(flags, {"--replicas", replicas, "--threads", threads}));
         REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
         check_equal(setting, "run", "one", steps);
       }
@@ -59,9 +61,18 @@ TEST_CASE("any number of replicas and threads gives the bits of one replica: wei
 
 TEST_CASE("a run stopped at any step and resumed with other replicas ends with the same bits") {
   const PretrainSetting setting;
-  const Flags flags = {"--epochs",     "2", "--eval-input", setting.directory / "held_out.txt",
-                       "--save-every", "1", "--keep",       "99",
-                       "--eval-every", "4", "--micro-batch-size", "2"};
+  const Flags flags = {"--epochs",
+                       "2",
+                       "--eval-input",
+                       setting.directory / "held_out.txt",
+                       "--save-every",
+                       "1",
+                       "--keep",
+                       "99",
+                       "--eval-every",
+                       "4",
+                       "--micro-batch-size",
+                       "2"};
   REQUIRE(setting.run("whole", flags).code == 0);
   const int steps = setting.metrics("whole").back().at("step");
   for (int step = 1; step < steps; ++step) {
@@ -98,7 +109,8 @@ TEST_CASE("a failure of the first replica ends the run with its own line") {
   const PretrainSetting setting;
   REQUIRE(setting.run("run", {"--steps", "2"}).code == 0);
   fs::remove(setting.directory / "run/checkpoint-2/MANIFEST.json");
-  const Outcome outcome = setting.run("run", {"--steps", "2", "--resume", "--micro-batch-size", "5", "--replicas", "2"});
+  const Outcome outcome =
+      setting.run("run", {"--steps", "2", "--resume", "--micro-batch-size", "5", "--replicas", "2"});
   CHECK(outcome.code == 4);
   CHECK(outcome.error.find("expected one that verifies") != std::string::npos);
 }
@@ -106,9 +118,10 @@ TEST_CASE("a failure of the first replica ends the run with its own line") {
 TEST_CASE("the plan says what each replica computes, and refuses more replicas than micro-batches") {
   const PretrainSetting setting;
   const auto plan = [&](const Flags& more) { return setting.run("run", joined({"--epochs", "2", "--plan"}, more)); };
-  CHECK(plan({"--micro-batch-size", "2", "--replicas", "2"})
-            .out.find("replicas    2, each with 2 to 3 of the micro-batches: 4 to 6 examples per replica, 10 per step") !=
-        std::string::npos);
+  CHECK(
+      plan({"--micro-batch-size", "2", "--replicas", "2"})
+          .out.find("replicas    2, each with 2 to 3 of the micro-batches: 4 to 6 examples per replica, 10 per step") !=
+      std::string::npos);
   CHECK(plan({"--micro-batch-size", "5", "--replicas", "2"})
             .out.find("replicas    2, each with 1 of the micro-batches: 5 examples per replica, 10 per step") !=
         std::string::npos);
@@ -125,5 +138,6 @@ TEST_CASE("the plan says what each replica computes, and refuses more replicas t
         "error: --replicas: expected at most 5, the micro-batches of a step (10 examples, 2 at once), got 7; hint: "
         "--replicas 5, or --micro-batch-size 1\n");
   CHECK(refusal({"--replicas", "11"}) ==
-        "error: --replicas: expected at most 10, the examples of a step, got 11; hint: --replicas 1, or --batch-size 11\n");
+        "error: --replicas: expected at most 10, the examples of a step, got 11; hint: --replicas 1, or --batch-size "
+        "11\n");
 }

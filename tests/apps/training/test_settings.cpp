@@ -76,7 +76,7 @@ TEST_CASE("values out of range, no numbers and unknown names are refused in one 
   CHECK(refusal("--steps 1 --optimizer adam") ==
         "--optimizer: expected one of adamw, adamw-google, lamb, lamb-decayed, got \"adam\"; did you mean adamw?");
   CHECK(refusal("--steps 1 --precision bf16").starts_with("--precision: expected f32 or f64"));
-  CHECK(refusal("--steps 1 --replicas 2").starts_with("--replicas: expected 1, got 2"));
+  CHECK(refusal("--steps 1 --replicas 0").find("--replicas") != std::string::npos);
   CHECK(refusal("").starts_with("--steps, --epochs: expected one of them"));
   CHECK(refusal("--steps 1 --resume --overwrite").starts_with("--resume, --overwrite"));
 }

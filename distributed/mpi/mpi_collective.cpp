@@ -1,0 +1,309 @@
+#include "distributed/mpi/mpi_collective.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+namespace bertrand::distributed {
+namespace {
+
+constexpr int kHeaderTag = 1, kAddendTag = 2, kSumTag = 3, kFactsTag = 4;
+constexpr Dim kSlice = Dim{1} << 18;  // elements that a process adds up at a time
+constexpr Dim kVector = 16;
+constexpr std::size_t kBroadcastBytes = std::size_t{64} << 20;
+constexpr std::chrono::microseconds kSpin{50};   // messages within a host take less
+constexpr std::chrono::milliseconds kLook{100};  // between looks at the clock and the other processes
+
+void check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  fail(Failure::distributed, "{}: {}", call, text);
+}
+
+/// The slice of block [begin, end) that process `rank` adds up, in whole vectors.
+Share slice_of(Dim begin, Dim end, int rank, int size) {
+  const Share vectors = share_of((end - begin + kVector - 1) / kVector, rank, size);
+  const Dim first = std::min(end, begin + vectors.first * kVector),
+            last = std::min(end, begin + vectors.end() * kVector);
+  return {.first = first, .count = last - first};
+}
+
+void copy_text(char* to, std::size_t size, const std::string& text) {
+  std::memcpy(to, text.data(), std::min(text.size(), size - 1));
+}
+
+}  // namespace
+
+MpiCollective::MpiCollective(double timeout) : timeout_(timeout) {
+  int provided = 0;
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &communicator_), "MPI_Comm_dup");
+  MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(communicator_, &rank_);
+  MPI_Comm_size(communicator_, &size_);
+  const PeerFacts own = PeerFacts::own();
+  std::vector<PeerFacts> facts(static_cast<std::size_t>(size_));
+  check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, facts.data(), sizeof own, MPI_BYTE, communicator_),
+            "MPI_Allgather");
+  peers_ = Peers(std::move(facts), rank_);
+  theirs_.resize(static_cast<std::size_t>(size_));
+  if (provided < MPI_THREAD_SERIALIZED)
+    fail(Failure::usage, "mpi: expected one that several threads may call in turn (MPI_THREAD_SERIALIZED), got less");
+}
+
+MpiCollective::~MpiCollective() {
+  // The launcher answers the first exit code that is not 0 with SIGTERM to the others, which are as good as gone.
+  std::signal(SIGTERM, SIG_IGN);
+  if (told_) return;
+  if (orderly_ && !aborted_)
+    MPI_Finalize();
+  else
+    tell_failure(aborted_ ? reason_ : "it ended before the others", {});
+}
+
+MpiCollective::Header MpiCollective::header(const char* call, const Tensor& x, std::int64_t leaves) const {
+  Header header{.number = calls_, .elements = x ? x.elements() : 0, .leaves = leaves};
+  if (x) header.dtype = x.dtype();
+  copy_text(header.call, sizeof header.call, call);
+  return header;
+}
+
+void MpiCollective::abort(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (aborted_) return;
+  reason_ = reason;
+  aborted_ = true;
+}
+
+void MpiCollective::tell_failure(const std::string& reason, const std::vector<int>& absent) {
+  told_ = true;
+  std::signal(SIGTERM, SIG_IGN);  // as in the destructor
+  farewell_ = {.number = calls_};
+  copy_text(farewell_.failure, sizeof farewell_.failure, reason);
+  std::vector<int> to;
+  for (int rank = 0; rank < size_; ++rank)
+    if (rank != rank_ && theirs_[static_cast<std::size_t>(rank)].failure[0] == '\0' &&
+        std::ranges::count(absent, rank) == 0)
+      to.push_back(rank);
+  std::vector<MPI_Request> tellings(to.size()), hearings(to.size());
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    MPI_Issend(&farewell_, sizeof farewell_, MPI_BYTE, to[i], kHeaderTag, communicator_, &tellings[i]);
+    MPI_Irecv(&theirs_[static_cast<std::size_t>(to[i])], sizeof(Header), MPI_BYTE, to[i], kHeaderTag, communicator_,
+              &hearings[i]);
+  }
+  const Clock::time_point begin = Clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  for (bool all_know = to.empty();
+       !all_know && seconds() < timeout_ + 2 && !(seconds() > 1 && peers_.first_dead() >= 0);) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    all_know = true;
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      int told = 0, heard = 0;
+      MPI_Test(&tellings[i], &told, MPI_STATUS_IGNORE);
+      MPI_Test(&hearings[i], &heard, MPI_STATUS_IGNORE);
+      const bool fails_too = theirs_[static_cast<std::size_t>(to[i])].failure[0] != '\0';
+      all_know = all_know && (told || fails_too);
+    }
+  }
+}
+
+void MpiCollective::give_up(const Trouble& trouble) {
+  const std::string message = fmt::format("{} (call {}): {}", mine_.call, calls_, trouble.reason);
+  tell_failure(message, trouble.absent);
+  throw Error(Failure::distributed, message);
+}
+
+MPI_Request* MpiCollective::Messages::add(int rank) {
+  ranks.push_back(rank);
+  return &requests.emplace_back(MPI_REQUEST_NULL);
+}
+
+std::vector<int> MpiCollective::Messages::open_ranks() const {
+  std::vector<int> open;
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    if (requests[i] != MPI_REQUEST_NULL && std::ranges::count(open, ranks[i]) == 0) open.push_back(ranks[i]);
+  return open;
+}
+
+MpiCollective::Trouble MpiCollective::trouble(Clock::time_point since, const Messages& messages) {
+  if (aborted_) {
+    const std::lock_guard lock(mutex_);
+    return {reason_, {}};
+  }
+  if (const int dead = peers_.first_dead(); dead >= 0) return {peers_.name(dead) + " has died", {dead}};
+  if (std::chrono::duration<double>(Clock::now() - since).count() < timeout_) return {};
+  const std::vector<int> absent = messages.open_ranks();
+  std::string names;
+  for (const int rank : absent) names += (names.empty() ? "" : ", ") + peers_.name(rank);
+  return {fmt::format("{} did not come within {} seconds", names, timeout_), absent};
+}
+
+void MpiCollective::wait(Messages& messages) {
+  const Clock::time_point begin = Clock::now();
+  Clock::time_point looked_at = begin;
+  Trouble found;
+  std::vector<int> indices(messages.requests.size());
+  while (true) {
+    int done = 0;  // those that are become MPI_REQUEST_NULL
+    check_mpi(MPI_Testsome(static_cast<int>(messages.requests.size()), messages.requests.data(), &done, indices.data(),
+                           MPI_STATUSES_IGNORE),
+              "MPI_Testsome");
+    if (done == MPI_UNDEFINED) return;
+    const Clock::time_point now = Clock::now();
+    if (now - begin < kSpin) continue;
+    std::this_thread::sleep_for(now - begin < 100 * kSpin ? kSpin / 2 : 10 * kSpin);
+    if (now - looked_at < kLook) continue;
+    looked_at = now;
+    // Only at the second look: what a process sent before it went may still be on its way.
+    if (!found.reason.empty()) give_up(found);
+    found = trouble(begin, messages);
+  }
+}
+
+void MpiCollective::meet(const Header& mine) {
+  check(!told_, "mpi: this process has left the others");
+  orderly_ = false;
+  ++calls_;
+  mine_ = mine;
+  mine_.number = calls_;
+  Messages receives, sends;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (rank == rank_) continue;
+    Header& theirs = theirs_[static_cast<std::size_t>(rank)];
+    check_mpi(MPI_Irecv(&theirs, sizeof theirs, MPI_BYTE, rank, kHeaderTag, communicator_, receives.add(rank)),
+              "MPI_Irecv");
+    check_mpi(MPI_Isend(&mine_, sizeof mine_, MPI_BYTE, rank, kHeaderTag, communicator_, sends.add(rank)), "MPI_Isend");
+  }
+  wait(receives);
+  wait(sends);
+  theirs_[static_cast<std::size_t>(rank_)] = mine_;
+  for (int rank = 0; rank < size_; ++rank) {
+    const Header& theirs = theirs_[static_cast<std::size_t>(rank)];
+    if (theirs.failure[0] != '\0') give_up({fmt::format("{} has failed: {}", peers_.name(rank), theirs.failure), {}});
+  }
+  check_equal_calls();
+}
+
+void MpiCollective::check_equal_calls() const {
+  const auto text = [](const Header& h) {
+    return fmt::format("call {}, {} of {} {} and {} leaves", h.number, h.call, h.elements, name_of(h.dtype), h.leaves);
+  };
+  for (int rank = 0; rank < size_; ++rank)
+    check(text(theirs_[static_cast<std::size_t>(rank)]) == text(mine_), "mpi: {} came with {}, {} with {}",
+          peers_.name(rank), text(theirs_[static_cast<std::size_t>(rank)]), peers_.name(rank_), text(mine_));
+}
+
+void MpiCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) {
+  Backend& backend = out.backend();
+  const std::vector<Addend> nodes =
+      add_siblings(mine, leaves, [&](const Tensor& left, const Tensor& right) { add_to_right(backend, left, right); });
+  Header header = this->header("all_reduce_sum", out, leaves);
+  check(nodes.size() <= kMostNodes, "all_reduce_sum: {} addends of one process, at most {} fit", nodes.size(),
+        kMostNodes);
+  header.nodes = static_cast<std::int32_t>(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) header.node[i] = {nodes[i].first, nodes[i].count};
+  meet(header);
+  const std::vector<Tensor> room = copies(out);
+  const Dim block = kSlice * size_;
+  for (Dim begin = 0; begin < out.elements(); begin += block) {
+    const Dim end = std::min(out.elements(), begin + block);
+    reduce_block(exchange_addends(nodes, begin, end, room), begin, end, out);
+  }
+}
+
+std::vector<Tensor> MpiCollective::copies(const Tensor& out) const {
+  std::vector<Tensor> copies;
+  for (int rank = 0; rank < size_; ++rank)
+    for (std::int32_t i = 0; rank != rank_ && i < theirs_[static_cast<std::size_t>(rank)].nodes; ++i)
+      copies.emplace_back(Shape{std::min(kSlice, out.elements()) + kVector}, out.dtype(), out.backend());
+  return copies;
+}
+
+std::vector<Addend> MpiCollective::exchange_addends(std::span<const Addend> mine, Dim begin, Dim end,
+                                                    std::span<const Tensor> copies) {
+  const Share slice = slice_of(begin, end, rank_, size_);
+  std::vector<Addend> all;
+  Messages messages;
+  std::size_t copied = 0;
+  for (int rank = 0; rank < size_; ++rank) {
+    const Header& theirs = theirs_[static_cast<std::size_t>(rank)];
+    for (std::int32_t i = 0; i < theirs.nodes; ++i) {
+      Addend addend{.first = theirs.node[i].first, .count = theirs.node[i].count, .values = {}};
+      if (rank == rank_) {
+        addend.values = mine[static_cast<std::size_t>(i)].values.window(slice.first, {slice.count});
+      } else {
+        addend.values = copies[copied++].window(0, {slice.count});
+        check_mpi(MPI_Irecv(addend.values.data(), static_cast<int>(addend.values.bytes()), MPI_BYTE, rank, kAddendTag,
+                            communicator_, messages.add(rank)),
+                  "MPI_Irecv");
+      }
+      all.push_back(std::move(addend));
+    }
+    if (rank == rank_) continue;
+    const Share other = slice_of(begin, end, rank, size_);
+    for (const Addend& addend : mine) {
+      const Tensor part = addend.values.window(other.first, {other.count});
+      check_mpi(MPI_Isend(part.data(), static_cast<int>(part.bytes()), MPI_BYTE, rank, kAddendTag, communicator_,
+                          messages.add(rank)),
+                "MPI_Isend");
+    }
+  }
+  wait(messages);
+  return all;
+}
+
+void MpiCollective::exchange_sums(const Tensor& out, Dim begin, Dim end) {
+  Messages messages;
+  const auto part = [&](int rank) {
+    const Share slice = slice_of(begin, end, rank, size_);
+    return out.window(slice.first, {slice.count});
+  };
+  for (int rank = 0; rank < size_; ++rank) {
+    if (rank == rank_) continue;
+    const Tensor theirs = part(rank), own = part(rank_);
+    check_mpi(MPI_Irecv(theirs.data(), static_cast<int>(theirs.bytes()), MPI_BYTE, rank, kSumTag, communicator_,
+                        messages.add(rank)),
+              "MPI_Irecv");
+    check_mpi(MPI_Isend(own.data(), static_cast<int>(own.bytes()), MPI_BYTE, rank, kSumTag, communicator_,
+                        messages.add(rank)),
+              "MPI_Isend");
+  }
+  wait(messages);
+}
+
+void MpiCollective::reduce_block(std::span<const Addend> all, Dim begin, Dim end, const Tensor& out) {
+  Backend& backend = out.backend();
+  const auto sum = add_siblings(all, mine_.leaves,
+                                [&](const Tensor& left, const Tensor& right) { add_to_right(backend, left, right); });
+  check(sum.size() == 1 && sum[0].count == mine_.leaves, "all_reduce_sum: the addends do not cover {} leaves",
+        mine_.leaves);
+  const Share slice = slice_of(begin, end, rank_, size_);
+  const Tensor own = out.window(slice.first, {slice.count});
+  if (!own.same_memory(sum[0].values)) backend.cast(sum[0].values, own);
+  exchange_sums(out, begin, end);
+}
+
+void MpiCollective::broadcast(const Tensor& x, int root) {
+  meet(header("broadcast", x));
+  for (std::size_t begin = 0; begin < x.bytes(); begin += kBroadcastBytes) {
+    const auto bytes = static_cast<int>(std::min(kBroadcastBytes, x.bytes() - begin));
+    Messages messages;
+    check_mpi(MPI_Ibcast(x.data() + begin, bytes, MPI_BYTE, root, communicator_, messages.add(root)), "MPI_Ibcast");
+    wait(messages);
+  }
+}
+
+void MpiCollective::barrier() {
+  meet(header("barrier", {}));
+  orderly_ = true;
+}
+
+}  // namespace bertrand::distributed
+
+extern "C" __attribute__((visibility("default"))) bertrand::distributed::Collective* bertrand_join_mpi(double timeout) {
+  return new bertrand::distributed::MpiCollective(timeout);
+}

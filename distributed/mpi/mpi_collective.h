@@ -1,0 +1,96 @@
+// The collective of processes, over MPI. Nothing blocks: every wait looks at the clock, at the other processes and at
+// what they say, so that no failure of another process leaves this one hanging.
+#pragma once
+#include <mpi.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "distributed/collective.h"
+#include "distributed/mpi/peers.h"
+
+namespace bertrand::distributed {
+
+class MpiCollective : public Collective {
+ public:
+  /// Joins the other processes; `timeout` in seconds is how long a call waits for them.
+  explicit MpiCollective(double timeout);
+  /// Ends MPI if a barrier was the last that all processes did together; else tells the others that this one leaves.
+  ~MpiCollective() override;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) override;
+  void broadcast(const Tensor& x, int root) override;
+  void barrier() override;
+  void abort(const std::string& reason) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t kMostNodes = 64;
+
+  /// What every process tells all others at the beginning of a call.
+  struct Header {
+    char call[32] = {};
+    std::uint64_t number = 0;  ///< of the call
+    std::int64_t elements = 0, leaves = 0;
+    DType dtype = DType::f32;
+    std::int32_t nodes = 0;
+    struct Node {
+      std::int64_t first = 0, count = 0;
+    } node[kMostNodes];
+    char failure[400] = {};  ///< instead of a call: why this process leaves
+  };
+  Header header(const char* call, const Tensor& x, std::int64_t leaves = 0) const;
+
+  /// Returns when all processes have come with this call. Throws where one fails, dies, stays away, or calls otherwise.
+  void meet(const Header& mine);
+  void check_equal_calls() const;
+  /// Messages under way, each with the process that it is exchanged with.
+  struct Messages {
+    std::vector<MPI_Request> requests;
+    std::vector<int> ranks;
+    MPI_Request* add(int rank);
+    /// Those with whom something is not done yet.
+    std::vector<int> open_ranks() const;
+  };
+  void wait(Messages& messages);
+  /// Why a wait must end early, and whose fault it is.
+  struct Trouble {
+    std::string reason;  ///< "" if there is none
+    std::vector<int> absent;
+  };
+  Trouble trouble(Clock::time_point since, const Messages& messages);
+  /// Tells the others and throws.
+  [[noreturn]] void give_up(const Trouble& trouble);
+  /// Waits until all but `absent` have heard it, or have had the time to.
+  void tell_failure(const std::string& reason, const std::vector<int>& absent);
+
+  /// All processes' addends of this one's slice of the elements [begin, end), in order: windows of its own, copies of
+  /// the others'.
+  std::vector<Addend> exchange_addends(std::span<const Addend> mine, Dim begin, Dim end,
+                                       std::span<const Tensor> copies);
+  /// Room for the slices of the others' addends.
+  std::vector<Tensor> copies(const Tensor& out) const;
+  /// Adds up those and sends the sum to all.
+  void reduce_block(std::span<const Addend> all, Dim begin, Dim end, const Tensor& out);
+  void exchange_sums(const Tensor& out, Dim begin, Dim end);
+
+  int rank_ = 0, size_ = 1;
+  const double timeout_;
+  MPI_Comm communicator_ = MPI_COMM_NULL;
+  Peers peers_;
+  Header mine_, farewell_;
+  std::vector<Header> theirs_;  // by rank
+  std::uint64_t calls_ = 0;
+  bool told_ = false;     // the others know that this process leaves
+  bool orderly_ = false;  // the last call was a barrier
+  std::atomic<bool> aborted_{false};
+  std::mutex mutex_;
+  std::string reason_;  // of the abort
+};
+
+}  // namespace bertrand::distributed

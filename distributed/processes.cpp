@@ -1,0 +1,49 @@
+#include "distributed/processes.h"
+
+#include <dlfcn.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+
+#include "tensor/error.h"
+
+namespace bertrand::distributed {
+namespace {
+
+/// How many processes the launcher says it started: mpirun and srun tell those they start through the environment.
+int launched_processes() {
+  int most = 1;
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const char* text = std::getenv(name);
+    int count = 1;
+    if (text) std::from_chars(text, text + std::string_view(text).size(), count);
+    most = std::max(most, count);
+  }
+  return most;
+}
+
+}  // namespace
+
+std::unique_ptr<Collective> join_processes(const ProcessOptions& options) {
+  const int count = launched_processes();
+  if (count == 1) return nullptr;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libbertrand_mpi.so";
+  if (!std::filesystem::exists(path))
+    fail(
+        Failure::usage,
+        "mpi: {} processes were started together, but libbertrand_mpi.so was not found beside the program; hint: build "
+        "with libopenmpi-dev installed",
+        count);
+  // Open MPI looks up its own symbols among the global ones.
+  void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (!module) fail(Failure::io, "{}: mpi: cannot be loaded: {}", path.string(), dlerror());
+  using Join = Collective* (*)(double timeout);
+  const auto join = reinterpret_cast<Join>(dlsym(module, "bertrand_join_mpi"));
+  if (!join)
+    fail(Failure::io, "{}: mpi: expected the function bertrand_join_mpi; built from another version?", path.string());
+  return std::unique_ptr<Collective>(join(options.timeout));
+}
+
+}  // namespace bertrand::distributed

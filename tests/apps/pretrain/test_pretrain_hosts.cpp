@@ -1,0 +1,81 @@
+// Two hosts on one machine: network namespaces with a cable between them.
+#include <doctest/doctest.h>
+
+#include "apps/pretrain/processes_setting.h"
+
+using support::ProcessesSetting;
+
+namespace {
+
+int shell(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()); }
+
+class TwoHosts : public ProcessesSetting {
+ public:
+  TwoHosts() {
+    up_ = shell("ip netns add " + a_) == 0 && shell("ip netns add " + b_) == 0 &&
+          shell("ip -n " + a_ + " link add eth0 type veth peer name eth0 netns " + b_) == 0 &&
+          shell("ip -n " + a_ + " addr add 10.77.0.1/24 dev eth0") == 0 &&
+          shell("ip -n " + b_ + " addr add 10.77.0.2/24 dev eth0") == 0;
+    for (const std::string& host : {a_, b_})
+      for (const std::string link : {"lo", "eth0"})
+        up_ = up_ && shell("ip -n " + host + " link set " + link + " up") == 0;
+    // What mpirun takes for ssh: host, then a command.
+    support::write_text(directory / "agent.sh",
+                        "shift\nexec ip netns exec " + b_ + " unshare -u sh -c \"hostname second; $*\"\n");
+    mpirun = "ip netns exec " + a_ + " " + mpirun + " --host 10.77.0.1,10.77.0.2 --mca plm_rsh_agent 'sh " +
+             (directory / "agent.sh").string() + "' --mca btl tcp,self --mca btl_tcp_if_include 10.77.0.0/24" +
+             " --mca oob_tcp_if_include 10.77.0.0/24";
+  }
+  ~TwoHosts() {
+    for (const std::string& host : {a_, b_}) shell("ip netns del " + host);
+  }
+  /// Prints why, where there can be no such hosts.
+  bool skipped() const {
+    const std::string why = missing().empty() ? "network namespaces are not permitted here" : missing();
+    if (!up_ || !missing().empty()) MESSAGE("SKIPPED: " << why);
+    return !up_ || !missing().empty();
+  }
+  void set_link(const std::string& state) const { shell("ip -n " + b_ + " link set eth0 " + state); }
+
+ private:
+  std::string a_ = "bertrand-" + std::to_string(getpid()) + "-a", b_ = "bertrand-" + std::to_string(getpid()) + "-b";
+  bool up_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("two hosts give the bits of one replica; a cut link ends both within the timeout and five seconds") {
+  const TwoHosts setting;
+  if (setting.skipped()) return;
+  const std::vector<std::string> flags = {"--steps",      "200", "--micro-batch-size",   "5", "--threads", "1",
+                                          "--save-every", "5",   "--collective-timeout", "3"};
+  REQUIRE(setting.run("whole", flags).code == 0);
+  const auto check_equal = [&](const std::string& run) {
+    CHECK_MESSAGE(setting.code(run, 0) == 0, setting.of_rank(run, 0, "error"));
+    CHECK(setting.file(run + "/checkpoint-200/optimizer.safetensors") ==
+          setting.file("whole/checkpoint-200/optimizer.safetensors"));
+    CHECK(setting.metrics(run) == setting.metrics("whole"));
+  };
+  setting.run_processes("run", 2, flags);
+  check_equal("run");
+
+  double seconds = 0;
+  setting.disturb("cut", 2, flags, [&] {
+    const auto begin = std::chrono::steady_clock::now();
+    setting.set_link("down");
+    const auto both_ended = [&] { return setting.code("cut", 0) >= 0 && setting.code("cut", 1) >= 0; };
+    for (int i = 0; i < 200 && !both_ended(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    setting.set_link("up");
+  });
+  CHECK(seconds < 8);
+  for (const int rank : {0, 1}) {
+    CHECK(setting.code("cut", rank) == 8);
+    CHECK(setting.of_rank("cut", rank, "error").find("process " + std::to_string(1 - rank) + " (host ") !=
+          std::string::npos);
+  }
+  std::vector<std::string> resume = flags;
+  resume.push_back("--resume");
+  setting.run_processes("cut", 2, resume);
+  check_equal("cut");
+}

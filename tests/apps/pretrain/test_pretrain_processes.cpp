@@ -1,0 +1,157 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "apps/pretrain/processes_setting.h"
+
+using support::ProcessesSetting;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Flags = std::vector<std::string>;
+
+Flags joined(Flags a, const Flags& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+bool skipped() {
+  const std::string why = ProcessesSetting::missing();
+  if (!why.empty()) MESSAGE("SKIPPED: " << why);
+  return !why.empty();
+}
+
+void check_equal(const ProcessesSetting& setting, const std::string& run, const std::string& expected, int steps) {
+  const std::string last = "/checkpoint-" + std::to_string(steps);
+  for (const std::string file : {"/model.safetensors", "/eval_results.json"})
+    CHECK_MESSAGE(setting.file(run + file) == setting.file(expected + file), (run + file));
+  for (const std::string file : {"/model.safetensors", "/optimizer.safetensors", "/resume.json"})
+    CHECK_MESSAGE(setting.file(run + last + file) == setting.file(expected + last + file), (run + last + file));
+  CHECK(setting.metrics(run) == setting.metrics(expected));
+}
+
+int checkpoints(const ProcessesSetting& setting, const std::string& run) {
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(setting.directory / run))
+    count += entry.path().filename().string().starts_with("checkpoint-");
+  return count;
+}
+
+Flags long_run(const ProcessesSetting& setting) {
+  return {"--steps",
+          "400",
+          "--eval-input",
+          setting.directory / "held_out.txt",
+          "--micro-batch-size",
+          "5",
+          "--save-every",
+          "5",
+          "--threads",
+          "1",
+          "--collective-timeout",
+          "3"};
+}
+
+}  // namespace
+
+TEST_CASE("processes and threads in any mixture give the bits of one replica") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  const Flags flags = {"--epochs",           "2", "--eval-input", setting.directory / "held_out.txt",
+                       "--micro-batch-size", "2", "--eval-every", "3",
+                       "--threads",          "2", "--optimizer",  "lamb"};
+  REQUIRE(setting.run("one", flags).code == 0);
+  const int steps = setting.metrics("one").back().at("step");
+  for (const auto& [processes, replicas] : {std::pair{2, "1"}, {2, "2"}, {3, "1"}}) {
+    const std::string run = "run" + std::to_string(processes) + replicas;
+    CAPTURE(run);
+    setting.run_processes(run, processes, joined(flags, {"--replicas", replicas}));
+    for (int rank = 0; rank < processes; ++rank)
+      CHECK_MESSAGE(setting.code(run, rank) == 0, setting.of_rank(run, rank, "error"));
+    check_equal(setting, run, "one", steps);
+    CHECK(setting.of_rank(run, 1, "out").empty());  // the first process alone speaks
+  }
+}
+
+TEST_CASE(
+    "a process that is killed makes the other exit with 8 and say who, where and from which checkpoint to go on") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  const Flags flags = long_run(setting);
+  REQUIRE(setting.run("whole", flags).code == 0);
+  for (const int killed : {0, 1}) {
+    CAPTURE(killed);
+    const std::string run = "run" + std::to_string(killed);
+    const double seconds = setting.disturb(run, 2, flags, [&] { setting.send(run, killed, SIGKILL); });
+    CHECK(seconds < 8);
+    CHECK(setting.code(run, 1 - killed) == 8);
+    const std::string error = setting.of_rank(run, 1 - killed, "error");
+    CHECK(error.starts_with("error: step "));
+    CHECK(error.find("process " + std::to_string(killed) + " (host ") != std::string::npos);
+    CHECK(error.find(") has died") != std::string::npos);
+    CHECK(error.find("last checkpoint: ") != std::string::npos);
+    CHECK(std::count(error.begin(), error.end(), '\n') == 1);
+    setting.run_processes(run, 2, joined(flags, {"--resume"}));
+    CHECK_MESSAGE(setting.code(run, 0) == 0, setting.of_rank(run, 0, "error"));
+    check_equal(setting, run, "whole", 400);
+  }
+}
+
+TEST_CASE("a process that is stopped makes the other exit with 8 within the timeout and five seconds") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  const double seconds = setting.disturb("run", 2, long_run(setting), [&] {
+    setting.send("run", 1, SIGSTOP);
+    for (int i = 0; i < 80 && setting.code("run", 0) < 0; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    CHECK(setting.code("run", 0) == 8);
+    setting.send("run", 1, SIGKILL);
+  });
+  CHECK(seconds < 5);  // until nothing is left
+  const std::string error = setting.of_rank("run", 0, "error");
+  CHECK(error.find("process 1 (host ") != std::string::npos);
+  CHECK(error.find("did not come within 3 seconds") != std::string::npos);
+}
+
+TEST_CASE("SIGTERM to any one process saves once, and all exit 75") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  Flags flags = long_run(setting);
+  flags[7] = "1000";  // --save-every
+  REQUIRE(setting.run("whole", flags).code == 0);
+  for (const int asked : {0, 1}) {
+    const std::string run = "run" + std::to_string(asked);
+    setting.disturb(run, 2, flags, [&] { setting.send(run, asked, SIGTERM); });
+    CHECK(setting.code(run, 0) == 75);
+    CHECK(setting.code(run, 1) == 75);
+    CHECK(checkpoints(setting, run) == 1);
+    REQUIRE(setting.run(run, joined(flags, {"--resume"})).code == 0);  // in one process
+    check_equal(setting, run, "whole", 400);
+  }
+}
+
+TEST_CASE("a failure of one process is told to the others, which exit with 8") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  support::write_text(setting.directory / "run", "a file where the directory should be");
+  setting.run_processes("run", 2, long_run(setting));
+  CHECK(setting.code("run", 0) == 2);
+  CHECK(setting.code("run", 1) == 8);
+  CHECK(setting.of_rank("run", 1, "error").find("process 0 (host ") != std::string::npos);
+}
+
+TEST_CASE("processes that were not started alike are refused, and both are named") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  const std::string one = setting.script("one", {"--steps", "3", "--micro-batch-size", "5"});
+  const std::string other = setting.script("other", {"--steps", "3", "--micro-batch-size", "5", "--seed", "7"});
+  setting.launch(one + " : -n 1 sh " + other, 1);
+  CHECK(setting.code("one", 0) == 2);
+  CHECK(setting.code("other", 1) == 2);
+  const std::string error = setting.of_rank("one", 0, "error");
+  CHECK(error.find("in process 0 (host ") != std::string::npos);
+  CHECK(error.find("--seed is 42, in process 1 (host ") != std::string::npos);
+  CHECK(error.find("--seed is 7") != std::string::npos);
+  CHECK_FALSE(fs::exists(setting.directory / "one"));
+}

@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
   CLI::App* dump_command = app.add_subcommand("dump", "the records of TFRecord files as text");
   add_dump_flags(*dump_command, dump);
   VocabOptions vocab;
-  CLI::App* vocab_command = app.add_subcommand("vocab", "learns a WordPiece vocabulary from text");
+  CLI::App* vocab_command = app.add_subcommand(
+      "vocab", "learns a WordPiece vocabulary from text: merges by frequency, as Hugging Face's trainer");
   add_vocab_flags(*vocab_command, vocab);
 
   return bertrand::training::run_main(app, argc, argv, [&] {

@@ -21,12 +21,11 @@ data::Corpus read_inputs(const RecordsOptions& options, const text::Vocabulary& 
   const text::Tokenizer tokenizer(vocabulary, {.lower_case = !options.cased});
   ByteProgress progress("tokenising", input_bytes);
   double done = 0;
-  data::Corpus corpus =
-      data::read_corpus(options.inputs, tokenizer,
-                        {.threads = options.threads,
-                         .file_ends_document = false,
-                         .least_documents = 1,
-                         .progress = [&](std::size_t bytes) { progress.update(done += static_cast<double>(bytes)); }});
+  data::Corpus corpus = data::read_corpus(
+      options.inputs, tokenizer,
+      {.threads = options.threads, .as_google = true, .least_documents = 1, .progress = [&](std::size_t bytes) {
+         progress.update(done += static_cast<double>(bytes));
+       }});
   progress.finish();
   if (corpus.invalid_bytes > 0) {
     fmt::print(stderr, "warning: {}: text: dropped {} bytes that are not UTF-8\n", corpus.first_invalid,
@@ -70,6 +69,7 @@ void write_records(const RecordsOptions& options) {
   training::catch_stop_signals();
   const double input_bytes = training::check_files(options.inputs, options.outputs);
   const auto vocabulary = text::Vocabulary::load(options.vocab_file, {.failure = Failure::input});
+  training::check_files({options.vocab_file}, options.outputs);  // it is read too, so it is no output either
   const data::Corpus corpus = read_inputs(options, vocabulary, input_bytes);
 
   const double work = input_bytes * static_cast<double>(options.google.dupe_factor);

@@ -55,14 +55,31 @@ PretrainingObjective::PretrainingObjective(const bert::Config& config, const Inp
                                            const distributed::Replica& self)
     : config_(config), inputs_(inputs), self_(self), model_(config) {}
 
+PretrainingObjective::Examples PretrainingObjective::read(const training::StepExamples& step,
+                                                          const distributed::Share& mine) const {
+  Examples examples;
+  for (std::int64_t i = mine.first; i < mine.end(); ++i)
+    examples.push_back(inputs_.training.example(step.epoch, step.numbers[static_cast<std::size_t>(i)]));
+  return examples;
+}
+
+void PretrainingObjective::read_ahead(const training::StepExamples& step, const distributed::Share& mine) {
+  ahead_.push_back({step, std::async(std::launch::async, [this, step, mine] { return read(step, mine); })});
+}
+
 std::int64_t PretrainingObjective::begin_step(const training::StepExamples& step, const distributed::Share& mine) {
   step_ = step;
   mine_ = mine;
-  examples_.clear();
+  if (const auto reading = std::ranges::find(ahead_, step, &Reading::step); reading != ahead_.end()) {
+    std::future<Examples> examples = std::move(reading->examples);
+    ahead_.erase(ahead_.begin(), reading + 1);
+    examples_ = examples.get();
+  } else {
+    examples_ = read(step, mine);
+  }
   double masked = 0;
-  for (std::int64_t i = mine.first; i < mine.end(); ++i) {
-    examples_.push_back(inputs_.training.example(step.epoch, step.numbers[static_cast<std::size_t>(i)]));
-    masked += static_cast<double>(examples_.back().masked_positions.size());
+  for (const data::PretrainingExample& example : examples_) {
+    masked += static_cast<double>(example.masked_positions.size());
   }
   masked_count_ = distributed::sum(self_, masked);
   std::int64_t tokens = 0;

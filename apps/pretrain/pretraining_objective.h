@@ -1,6 +1,8 @@
 // Masked language model and next sentence prediction (Devlin et al. 2018) as something to train.
 #pragma once
 #include <array>
+#include <deque>
+#include <future>
 #include <vector>
 
 #include "apps/training/objective.h"
@@ -26,6 +28,7 @@ class PretrainingObjective : public training::Objective {
 
   nn::Module& model() override { return model_; }
   std::int64_t examples(std::int64_t epoch) override { return inputs_.training.examples(epoch); }
+  void read_ahead(const training::StepExamples& step, const distributed::Share& mine) override;
   std::int64_t begin_step(const training::StepExamples& step, const distributed::Share& mine) override;
   std::vector<training::LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) override;
   training::Metrics evaluate() override;
@@ -40,8 +43,15 @@ class PretrainingObjective : public training::Objective {
   }
 
  private:
+  using Examples = std::vector<data::PretrainingExample>;
+  struct Reading {
+    training::StepExamples step;
+    std::future<Examples> examples;
+  };
   /// Masked and next-sentence losses, right guesses of both, masked tokens.
   using Sums = std::array<double, 5>;
+
+  Examples read(const training::StepExamples& step, const distributed::Share& mine) const;
   Sums evaluate_batch(std::int64_t first, std::int64_t count) const;
 
   const bert::Config config_;
@@ -49,9 +59,10 @@ class PretrainingObjective : public training::Objective {
   const distributed::Replica& self_;
   bert::ForPretraining model_;
   training::StepExamples step_;
-  distributed::Share mine_;                         // of the step's examples
-  std::vector<data::PretrainingExample> examples_;  // those
-  double masked_count_ = 0;                         // in the whole step
+  distributed::Share mine_;    // of the step's examples
+  Examples examples_;          // those
+  double masked_count_ = 0;    // in the whole step
+  std::deque<Reading> ahead_;  // the step that is begun next and the one after it, each read by its own thread
 };
 
 }  // namespace bertrand

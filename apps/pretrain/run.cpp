@@ -45,12 +45,17 @@ Source existing_model(const PretrainOptions& options) {
   return {std::move(config), std::move(tokenizer)};
 }
 
+int threads_of(const PretrainOptions& options) {
+  return options.settings.threads > 0 ? options.settings.threads : available_cores();
+}
+
 std::unique_ptr<data::PretrainingExamples> read_records(const std::vector<std::filesystem::path>& files,
                                                         const Source& source, const PretrainOptions& options) {
   auto records = std::make_unique<data::PretrainingRecords>(
       files, data::PretrainingRecordsOptions{.vocab_size = source.config.vocab_size,
                                              .max_positions = source.config.max_position_embeddings,
-                                             .on_corrupt = options.on_corrupt});
+                                             .on_corrupt = options.on_corrupt,
+                                             .threads = threads_of(options)});
   if (records->skipped() > 0)
     fmt::print(stderr, "warning: {}; skipped {} corrupt place{} in all\n", records->first_skipped(), records->skipped(),
                records->skipped() == 1 ? "" : "s");
@@ -69,7 +74,7 @@ std::unique_ptr<data::PretrainingExamples> read_text(const std::vector<std::file
           .pairs = {.max_seq_length = settings.max_seq_length, .short_seq_prob = options.short_seq_prob},
           .masking = options.masking,
           .seed = settings.seed,
-          .threads = settings.threads > 0 ? settings.threads : available_cores()});
+          .threads = threads_of(options)});
   if (const data::Corpus& corpus = text->corpus(); corpus.invalid_bytes > 0)
     fmt::print(stderr, "warning: {}: text: dropped {} bytes that are not UTF-8, the first here\n", corpus.first_invalid,
                corpus.invalid_bytes);

@@ -29,6 +29,7 @@ struct LossPart {
 struct StepExamples {
   std::int64_t epoch = 0;  ///< from 0
   std::vector<std::int64_t> numbers;
+  bool operator==(const StepExamples&) const = default;
 };
 
 /// One replica's view of the work. Everything random in it is a function of (seed, epoch, example) or of the key given.
@@ -41,6 +42,9 @@ class Objective {
   virtual nn::Module& model() = 0;
   /// How many examples this epoch (from 0) has; they are numbered from 0 in file order.
   virtual std::int64_t examples(std::int64_t epoch) = 0;
+  /// Names the step after the one that is begun next, so that its examples `mine`, those that this replica computes, can be
+  /// read while that one is computed.
+  virtual void read_ahead(const StepExamples&, const distributed::Share& /*mine*/) {}
   /// Host work of a step, before any of its losses: the examples `mine` that this replica computes, masked, and the
   /// counts that the losses are divided by, those of all replicas together. Returns the tokens of the whole step.
   virtual std::int64_t begin_step(const StepExamples& step, const distributed::Share& mine) = 0;

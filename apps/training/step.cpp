@@ -70,14 +70,21 @@ Metrics Stepper::forward_and_backward(std::int64_t examples, std::uint64_t key) 
   return total_losses(losses, micro_batches(examples));
 }
 
+distributed::Share Stepper::my_examples(std::int64_t examples) const {
+  const std::int64_t size = options_.micro_batch_size;
+  const distributed::Share mine = distributed::share_of(micro_batches(examples), parts_.self.rank(), parts_.self.size());
+  const std::int64_t first = std::min(examples, mine.first * size);
+  return {.first = first, .count = std::min(examples, mine.end() * size) - first};
+}
+
+void Stepper::read_ahead(const StepExamples& examples) {
+  parts_.objective.read_ahead(examples, my_examples(static_cast<std::int64_t>(examples.numbers.size())));
+}
+
 StepResult Stepper::run(const StepExamples& examples, std::int64_t step, double learning_rate) {
   const auto count = static_cast<std::int64_t>(examples.numbers.size());
   const std::uint64_t key = mix(mix(options_.seed, hash_name("dropout")), static_cast<std::uint64_t>(step));
-  const std::int64_t size = options_.micro_batch_size;
-  const distributed::Share mine = distributed::share_of(micro_batches(count), parts_.self.rank(), parts_.self.size());
-  const distributed::Share my_examples{
-      .first = mine.first * size, .count = std::min(count, mine.end() * size) - std::min(count, mine.first * size)};
-  StepResult result{.examples = count, .tokens = parts_.objective.begin_step(examples, my_examples)};
+  StepResult result{.examples = count, .tokens = parts_.objective.begin_step(examples, my_examples(count))};
   result.losses = forward_and_backward(count, key);
   if (!std::isfinite(result.losses[0].value))
     explain(count, step, key, fmt::format("loss: expected a finite number, got {}", result.losses[0].value));

@@ -34,6 +34,8 @@ class Stepper {
   /// the same on every replica. Where the loss or a gradient is not finite nothing is updated and
   /// Error(Failure::numerics) names step, op and tensor.
   StepResult run(const StepExamples& examples, std::int64_t step, double learning_rate);
+  /// Names the step after the one that is run next, so that its examples are read while that one is computed.
+  void read_ahead(const StepExamples& examples);
 
  private:
   /// The losses of the step, its parts after their total; its gradients are in the parameters' own then.
@@ -45,6 +47,8 @@ class Stepper {
   Tensor run_micro_batch(const distributed::Share& examples, std::uint64_t key);
   Metrics total_losses(std::span<const distributed::Addend> losses, std::int64_t micro_batches);
   std::int64_t micro_batches(std::int64_t examples) const;
+  /// Those of a step that this replica computes.
+  distributed::Share my_examples(std::int64_t examples) const;
   /// Finds the op that made the first number that is not finite, by running the step again; throws.
   [[noreturn]] void explain(std::int64_t examples, std::int64_t step, std::uint64_t key, const std::string& found);
 

@@ -73,6 +73,7 @@ class Trainer::Run {
   void make_steps();
   void step();
   StepExamples next_examples();
+  void move_on(std::size_t examples);
   void log_step(const StepResult& result, double learning_rate);
   void evaluate();
   void save();
@@ -155,9 +156,9 @@ double Trainer::Run::epoch() const {
   return static_cast<double>(state_.next.epoch) + static_cast<double>(state_.next.step) / static_cast<double>(steps);
 }
 
-/// The examples of the next step; moves on to the step after it.
+/// The examples of the next step.
 StepExamples Trainer::Run::next_examples() {
-  Position& next = state_.next;
+  const Position& next = state_.next;
   if (ordered_epoch_ != next.epoch) {
     order_ = epoch_order(settings_, next.epoch, job_.objective.examples(next.epoch));
     ordered_epoch_ = next.epoch;
@@ -166,17 +167,23 @@ StepExamples Trainer::Run::next_examples() {
   const std::size_t last = std::min(order_.size(), first + static_cast<std::size_t>(plan_.batch_size));
   check(first < last, "training: step {} of epoch {} has no examples", next.step, next.epoch);
   const auto begin = order_.begin();
-  StepExamples examples{
-      .epoch = next.epoch,
-      .numbers = {begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(last)}};
-  next = last == order_.size() ? Position{next.epoch + 1, 0} : Position{next.epoch, next.step + 1};
-  return examples;
+  return {.epoch = next.epoch,
+          .numbers = {begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(last)}};
+}
+
+/// The position after a step of `examples` examples.
+void Trainer::Run::move_on(std::size_t examples) {
+  Position& next = state_.next;
+  const bool epoch_ended = static_cast<std::size_t>(next.step * plan_.batch_size) + examples == order_.size();
+  next = epoch_ended ? Position{next.epoch + 1, 0} : Position{next.epoch, next.step + 1};
 }
 
 void Trainer::Run::step() {
   const auto start = std::chrono::steady_clock::now();
   const double learning_rate = optim::learning_rate(plan_.schedule, state_.steps_done);
   const StepExamples examples = next_examples();
+  move_on(examples.numbers.size());
+  if (state_.steps_done + 1 < plan_.total_steps) stepper_.read_ahead(next_examples());
   StepResult result;
   try {
     result = stepper_.run(examples, state_.steps_done + 1, learning_rate);

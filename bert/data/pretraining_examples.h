@@ -16,14 +16,14 @@ struct PretrainingExample {
   std::int32_t next_sentence_label = 0;        ///< 0: B follows A; 1: B is from somewhere else
 };
 
-/// A set of examples, all in memory. Which examples an epoch has is a function of its number alone.
+/// A set of examples. Which examples an epoch has is a function of its number alone. Threads may call it together.
 class PretrainingExamples {
  public:
   virtual ~PretrainingExamples() = default;
 
   /// How many examples epoch `epoch` (from 0) has.
   virtual std::int64_t examples(std::int64_t epoch) = 0;
-  /// Example `number` of that epoch, numbered from 0 in the order of the input.
+  /// Example `number` of that epoch, numbered from 0 in the order of the input. May read it from a file: throws Error.
   virtual PretrainingExample example(std::int64_t epoch, std::int64_t number) = 0;
   /// Its number of tokens, without making it.
   virtual std::int64_t tokens(std::int64_t epoch, std::int64_t number) = 0;

@@ -1,6 +1,8 @@
 #include "bert/data/pretraining_records.h"
 
 #include <algorithm>
+#include <future>
+#include <limits>
 
 #include "bert/data/tf_example.h"
 #include "tensor/error.h"
@@ -31,11 +33,9 @@ class RecordFeatures {
   const List& list(std::string_view name, const char* kind) const {
     const auto found = features_.find(name);
     if (found == features_.end()) {
-      std::vector<std::string> present;
-      for (const auto& [feature, values] : features_) present.push_back(feature);
       fail(Failure::input,
-           "{}: feature {}: expected {}, got none (there are: {}); hint: are these pre-training records?", place_, name,
-           kind, fmt::join(present, " "));
+           "{}: feature {}: expected {}, got none among its {} features; hint: are these pre-training records?", place_,
+           name, kind, features_.size());
     }
     const List* values = std::get_if<List>(&found->second);
     if (!values) fail(Failure::input, "{}: feature {}: expected {}, got another kind", place_, name, kind);
@@ -106,47 +106,71 @@ PretrainingExample parse_pretraining_record(std::string_view record, std::string
   return example;
 }
 
+/// What is known of one file after it was read through.
+struct PretrainingRecords::Checked {
+  File file;
+  std::vector<Place> places;
+  std::int64_t longest = 0;
+  std::uint64_t skipped = 0;
+  std::string first_skipped;
+};
+
 PretrainingRecords::PretrainingRecords(const std::vector<std::filesystem::path>& files,
-                                       const PretrainingRecordsOptions& options) {
-  std::string record;
-  for (const auto& file : files) {
-    RecordReader reader(file, options.on_corrupt);
-    while (reader.next(record)) add(parse_pretraining_record(record, reader.place(), options));
-    if (skipped_ == 0 && reader.skipped() > 0) first_skipped_ = reader.first_skipped();
-    skipped_ += reader.skipped();
+                                       const PretrainingRecordsOptions& options)
+    : options_(options) {
+  const auto at_a_time = static_cast<std::size_t>(std::max(options.threads, 1));
+  for (std::size_t begin = 0; begin < files.size(); begin += at_a_time) {
+    std::vector<std::future<Checked>> checked;
+    for (std::size_t i = begin; i < std::min(begin + at_a_time, files.size()); ++i)
+      checked.push_back(std::async(std::launch::async, [this, &files, i] { return check_file(files[i]); }));
+    for (auto& file : checked) add(file.get());
   }
-  if (labels_.empty()) fail(Failure::input, "{}: records: expected at least one, got none", files.at(0).string());
+  if (places_.empty()) fail(Failure::input, "{}: records: expected at least one, got none", files.at(0).string());
 }
 
-void PretrainingRecords::add(const PretrainingExample& example) {
-  token_ids_.insert(token_ids_.end(), example.token_ids.begin(), example.token_ids.end());
-  masked_ids_.insert(masked_ids_.end(), example.masked_ids.begin(), example.masked_ids.end());
-  for (const std::int32_t type : example.token_types) token_types_.push_back(static_cast<std::uint8_t>(type));
-  for (const std::int32_t position : example.masked_positions)
-    masked_positions_.push_back(static_cast<std::uint16_t>(position));
-  labels_.push_back(static_cast<std::uint8_t>(example.next_sentence_label));
-  first_token_.push_back(token_ids_.size());
-  first_masked_.push_back(masked_ids_.size());
-  longest_ = std::max(longest_, static_cast<std::int64_t>(example.token_ids.size()));
+PretrainingRecords::Checked PretrainingRecords::check_file(const std::filesystem::path& path) const {
+  RecordReader reader(path, options_.on_corrupt);
+  Checked checked{.file = {.path = path, .is_compressed = reader.is_compressed(), .unpacked = {}},
+                  .places = {},
+                  .first_skipped = {}};
+  for (std::string record; reader.next(record);) {
+    const PretrainingExample example = parse_pretraining_record(record, reader.place(), options_);
+    if (record.size() > std::numeric_limits<std::uint32_t>::max())
+      fail(Failure::input, "{}: record: expected at most 4 GiB, got {} bytes", reader.place(), record.size());
+    checked.places.push_back({.offset = checked.file.is_compressed ? checked.file.unpacked.size() : reader.offset(),
+                              .bytes = static_cast<std::uint32_t>(record.size()),
+                              .tokens = static_cast<std::uint32_t>(example.token_ids.size()),
+                              .masked = static_cast<std::uint32_t>(example.masked_ids.size())});
+    if (checked.file.is_compressed) checked.file.unpacked += record;
+    checked.longest = std::max(checked.longest, static_cast<std::int64_t>(example.token_ids.size()));
+  }
+  checked.skipped = reader.skipped();
+  checked.first_skipped = reader.first_skipped();
+  return checked;
+}
+
+void PretrainingRecords::add(Checked checked) {
+  places_.insert(places_.end(), checked.places.begin(), checked.places.end());
+  files_.push_back(std::move(checked.file));
+  files_.back().end = places_.size();
+  longest_ = std::max(longest_, checked.longest);
+  if (skipped_ == 0) first_skipped_ = std::move(checked.first_skipped);
+  skipped_ += checked.skipped;
 }
 
 PretrainingExample PretrainingRecords::example(std::int64_t, std::int64_t number) {
-  const auto i = static_cast<std::size_t>(number);
-  const auto part = [](const auto& all, const std::vector<std::uint64_t>& first, std::size_t n) {
-    return std::vector<std::int32_t>(all.begin() + static_cast<std::ptrdiff_t>(first[n]),
-                                     all.begin() + static_cast<std::ptrdiff_t>(first[n + 1]));
-  };
-  return {.token_ids = part(token_ids_, first_token_, i),
-          .token_types = part(token_types_, first_token_, i),
-          .masked_positions = part(masked_positions_, first_masked_, i),
-          .masked_ids = part(masked_ids_, first_masked_, i),
-          .next_sentence_label = labels_[i]};
+  const auto file = std::ranges::upper_bound(files_, static_cast<std::size_t>(number), {}, &File::end);
+  const Place& where = place(number);
+  const std::string name = fmt::format("{}@{}", file->path.string(), where.offset);
+  if (file->is_compressed)
+    return parse_pretraining_record(std::string_view(file->unpacked).substr(where.offset, where.bytes), name, options_);
+  return parse_pretraining_record(read_record_at(file->path, where.offset, where.bytes), name, options_);
 }
 
 std::size_t PretrainingRecords::bytes() const {
-  return (first_token_.capacity() + first_masked_.capacity()) * 8 +
-         (token_ids_.capacity() + masked_ids_.capacity()) * 4 + token_types_.capacity() +
-         masked_positions_.capacity() * 2 + labels_.capacity();
+  std::size_t bytes = places_.capacity() * sizeof(Place);
+  for (const File& file : files_) bytes += file.unpacked.capacity();
+  return bytes;
 }
 
 }  // namespace bertrand::data

@@ -45,29 +45,29 @@ PretrainingText::PretrainingText(const std::vector<std::filesystem::path>& files
       vocabulary_(masking_vocabulary(tokenizer.vocabulary())),
       corpus_(read_corpus(files, tokenizer, {.threads = options.threads})) {}
 
-std::shared_ptr<const std::vector<SegmentPair>> PretrainingText::pairs(std::int64_t epoch) {
+std::shared_ptr<const PretrainingText::Pairs> PretrainingText::pairs(std::int64_t epoch) {
   const std::lock_guard lock(mutex_);
-  if (epoch == epoch_) return pairs_;
+  Epoch& drawn = drawn_[static_cast<std::size_t>(epoch % 2)];
+  if (drawn.number == epoch) return drawn.pairs;
   const std::uint64_t key = mix(mix(options_.seed, hash_name("sentence pairs")), static_cast<std::uint64_t>(epoch));
-  std::vector<SegmentPair> all;
+  Pairs pairs;
   for (std::size_t document = 0; document < corpus_.documents.count(); ++document) {
-    const auto drawn = draw_pairs(corpus_.documents, document, options_.pairs, mix(key, document));
-    all.insert(all.end(), drawn.begin(), drawn.end());
+    const auto of_document = draw_pairs(corpus_.documents, document, options_.pairs, mix(key, document));
+    pairs.insert(pairs.end(), of_document.begin(), of_document.end());
   }
-  pairs_ = std::make_shared<const std::vector<SegmentPair>>(std::move(all));
-  epoch_ = epoch;
-  return pairs_;
+  drawn = {epoch, std::make_shared<const Pairs>(std::move(pairs))};
+  return drawn.pairs;
 }
 
 std::int64_t PretrainingText::examples(std::int64_t epoch) { return static_cast<std::int64_t>(pairs(epoch)->size()); }
 
 std::int64_t PretrainingText::tokens(std::int64_t epoch, std::int64_t number) {
-  const SegmentPair pair = (*pairs(epoch))[static_cast<std::size_t>(number)];
+  const SegmentPair pair = pairs(epoch)->at(static_cast<std::size_t>(number));
   return std::min(std::int64_t{pair.a_count} + pair.b_count + 3, options_.pairs.max_seq_length);
 }
 
 PretrainingExample PretrainingText::example(std::int64_t epoch, std::int64_t number) {
-  const SegmentPair pair = (*pairs(epoch))[static_cast<std::size_t>(number)];
+  const SegmentPair pair = pairs(epoch)->at(static_cast<std::size_t>(number));
   const std::uint64_t key = mix(mix(options_.seed, hash_name("masking")), static_cast<std::uint64_t>(epoch));
   Random random(mix(key, static_cast<std::uint64_t>(number)));
   Segment a{pair.a_begin, pair.a_begin + pair.a_count}, b{pair.b_begin, pair.b_begin + pair.b_count};
@@ -90,7 +90,9 @@ PretrainingExample PretrainingText::example(std::int64_t epoch, std::int64_t num
 
 std::size_t PretrainingText::bytes() const {
   const std::lock_guard lock(mutex_);
-  return corpus_.bytes() + (pairs_ ? pairs_->capacity() * sizeof(SegmentPair) : 0);
+  std::size_t bytes = corpus_.bytes();
+  for (const Epoch& epoch : drawn_) bytes += epoch.pairs ? epoch.pairs->capacity() * sizeof(SegmentPair) : 0;
+  return bytes;
 }
 
 }  // namespace bertrand::data

@@ -1,6 +1,7 @@
 // Pre-training examples from plain text, drawn anew in every epoch: which sentences make a pair, whether the second is
 // a random one, and what is masked are functions of (seed, epoch, document or example) alone.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -39,15 +40,18 @@ class PretrainingText : public PretrainingExamples {
   const Corpus& corpus() const { return corpus_; }
 
  private:
-  /// May be asked for by several replicas at once.
-  std::shared_ptr<const std::vector<SegmentPair>> pairs(std::int64_t epoch);
+  using Pairs = std::vector<SegmentPair>;
+  struct Epoch {
+    std::int64_t number = -1;
+    std::shared_ptr<const Pairs> pairs;
+  };
+  std::shared_ptr<const Pairs> pairs(std::int64_t epoch);
 
   PretrainingTextOptions options_;
   MaskingVocabulary vocabulary_;
   Corpus corpus_;
-  mutable std::mutex mutex_;  // of what follows
-  std::int64_t epoch_ = -1;   // whose pairs are drawn
-  std::shared_ptr<const std::vector<SegmentPair>> pairs_;
+  mutable std::mutex mutex_;    // of what follows
+  std::array<Epoch, 2> drawn_;  // one epoch may be read ahead while the one before it is trained on
 };
 
 }  // namespace bertrand::data

@@ -1,13 +1,11 @@
 #include "bert/data/pretraining_text_corpus.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <future>
 
 #include <utf8proc.h>
 
+#include "bert/data/line_blocks.h"
 #include "tensor/error.h"
 
 namespace bertrand::data {
@@ -21,9 +19,8 @@ constexpr std::uint32_t kDocumentEnd = 0;                   // among sentence le
 struct Piece {
   std::vector<std::int32_t> ids;
   std::vector<std::uint32_t> sentences;  // lengths, with kDocumentEnd between documents
-  std::int64_t lines = 0;
-  std::int64_t invalid_bytes = 0;
-  std::int64_t first_invalid_line = 0;  // counted from 0 within the piece; meaningful where invalid_bytes > 0
+  std::uint64_t lines = 0;
+  InvalidBytes invalid;  // its lines counted from 1 within the piece
 };
 
 /// Python's str.isspace of one code point.
@@ -44,37 +41,27 @@ bool is_blank(std::string_view line) {
   return true;
 }
 
-Piece tokenise(std::string_view lines, const text::Tokenizer& tokenizer) {
+Piece tokenise(std::string_view lines, const text::Tokenizer& tokenizer, bool as_google) {
   Piece piece;
   text::Encoder encoder(tokenizer);
-  for (std::size_t begin = 0; begin < lines.size(); ++piece.lines) {
-    const std::size_t newline = std::min(lines.find('\n', begin), lines.size());
-    const std::string_view line = lines.substr(begin, newline - begin);
-    begin = newline + 1;
+  std::string without_returns;
+  for_each_line(lines, [&](std::string_view line) {
+    ++piece.lines;
+    if (as_google && line.find('\r') != std::string_view::npos) {
+      without_returns = line;
+      std::erase(without_returns, '\r');
+      line = without_returns;
+    }
     const std::span<const std::int32_t> ids = encoder.encode(line);
-    const std::size_t invalid = encoder.dropped().count;
-    if (invalid > 0 && piece.invalid_bytes == 0) piece.first_invalid_line = piece.lines;
-    piece.invalid_bytes += static_cast<std::int64_t>(invalid);
+    const text::DroppedBytes& dropped = encoder.dropped();
+    if (dropped.count > 0) piece.invalid.add({dropped.count, 0, dropped.first + 1}, piece.lines);
     piece.ids.insert(piece.ids.end(), ids.begin(), ids.end());
     if (!ids.empty())
       piece.sentences.push_back(static_cast<std::uint32_t>(ids.size()));
     else if (is_blank(line))
       piece.sentences.push_back(kDocumentEnd);
-  }
+  });
   return piece;
-}
-
-/// Cuts `lines` into at most `count` parts of similar size, at line ends.
-std::vector<std::string_view> split(std::string_view lines, std::size_t count) {
-  std::vector<std::string_view> parts;
-  const std::size_t target = lines.size() / count + 1;
-  while (!lines.empty()) {
-    const std::size_t newline = lines.find('\n', std::min(target, lines.size()) - 1);
-    const std::size_t size = newline == std::string_view::npos ? lines.size() : newline + 1;
-    parts.push_back(lines.substr(0, size));
-    lines.remove_prefix(size);
-  }
-  return parts;
 }
 
 class CorpusReader {
@@ -85,23 +72,29 @@ class CorpusReader {
     corpus_.documents = {.sentences = {0}, .documents = {0}};
   }
 
+  // While the threads work on one block, the next is read.
   void read(const std::filesystem::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    if (!in) fail(errno == ENOENT ? Failure::input : Failure::io, "{}: open: {}", file.string(), std::strerror(errno));
-    std::int64_t line = 1;
-    std::string block;
-    while (in) {
-      const std::size_t kept = block.size();  // the beginning of a line that the last block cut
-      block.resize(kept + kBlockBytes);
-      in.read(block.data() + kept, static_cast<std::streamsize>(kBlockBytes));
-      if (in.bad()) fail(Failure::io, "{}: read: {}", file.string(), std::strerror(errno));
-      block.resize(kept + static_cast<std::size_t>(in.gcount()));
-      const std::size_t end = in ? block.rfind('\n') + 1 : block.size();  // npos + 1 is 0: no line is whole yet
-      add(std::string_view(block).substr(0, end), file, line);
-      block.erase(0, end);
-      if (options_.progress) options_.progress(static_cast<std::size_t>(in.gcount()));
+    LineBlocks blocks(file);
+    InvalidBytes invalid;
+    std::uint64_t lines = 0;
+    std::string block, next_block;
+    bool has_block = blocks.next(block, kBlockBytes);
+    while (has_block) {
+      std::vector<std::future<Piece>> pieces = tokenise_block(block);
+      has_block = blocks.next(next_block, kBlockBytes);
+      for (auto& future : pieces) {
+        const Piece piece = future.get();
+        append(piece);
+        invalid.add(piece.invalid, lines);
+        lines += piece.lines;
+      }
+      if (options_.progress) options_.progress(block.size());
+      block.swap(next_block);
     }
-    if (options_.file_ends_document) end_document();
+    if (corpus_.invalid_bytes == 0 && invalid.count > 0)
+      corpus_.first_invalid = fmt::format("{}:{}", blocks.name(), invalid.first_line);
+    corpus_.invalid_bytes += invalid.count;
+    if (!options_.as_google) end_document();
   }
 
   Corpus take() {
@@ -110,18 +103,12 @@ class CorpusReader {
   }
 
  private:
-  void add(std::string_view lines, const std::filesystem::path& file, std::int64_t& line) {
+  std::vector<std::future<Piece>> tokenise_block(std::string_view block) const {
     std::vector<std::future<Piece>> pieces;
-    for (const std::string_view part : split(lines, static_cast<std::size_t>(std::max(1, options_.threads))))
-      pieces.push_back(std::async(std::launch::async, [this, part] { return tokenise(part, tokenizer_); }));
-    for (auto& future : pieces) {
-      const Piece piece = future.get();
-      if (piece.invalid_bytes > 0 && corpus_.invalid_bytes == 0)
-        corpus_.first_invalid = fmt::format("{}:{}", file.string(), line + piece.first_invalid_line);
-      corpus_.invalid_bytes += piece.invalid_bytes;
-      line += piece.lines;
-      append(piece);
-    }
+    for (const std::string_view part : split_lines(block, static_cast<std::size_t>(std::max(1, options_.threads))))
+      pieces.push_back(
+          std::async(std::launch::async, [this, part] { return tokenise(part, tokenizer_, options_.as_google); }));
+    return pieces;
   }
 
   void append(const Piece& piece) {

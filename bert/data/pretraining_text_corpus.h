@@ -33,8 +33,8 @@ class CompactIds {
 struct Corpus {
   CompactIds ids;
   Documents documents;
-  std::int64_t invalid_bytes = 0;  ///< that are no UTF-8 and were dropped
-  std::string first_invalid;       ///< file:line of the first, or ""
+  std::uint64_t invalid_bytes = 0;  ///< that are no UTF-8 and were dropped
+  std::string first_invalid;        ///< file:line of the first, or ""
 
   std::size_t bytes() const {
     return ids.bytes() + (documents.sentences.capacity() + documents.documents.capacity()) * sizeof(std::uint64_t);
@@ -42,9 +42,11 @@ struct Corpus {
 };
 
 struct CorpusOptions {
-  int threads = 1;                  ///< the result does not depend on it
-  bool file_ends_document = true;   ///< otherwise the next file goes on with it, as in Google's script
-  std::size_t least_documents = 2;  ///< at least 1; fewer are an error
+  int threads = 1;  ///< the result does not depend on it
+  /// As Google's script reads: a document goes on in the next file unless a blank line ends it, and a carriage return
+  /// vanishes even within a line (TensorFlow's readline takes every one away; the tokenizer takes it for a space).
+  bool as_google = false;
+  std::size_t least_documents = 2;                            ///< at least 1; fewer are an error
   std::function<void(std::size_t bytes)> progress = nullptr;  ///< called with the bytes read since the last call
 };
 

@@ -71,6 +71,8 @@ class ByteSource {
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
 
+  bool is_compressed() const { return gzip_ != nullptr; }
+
   /// Reads up to `size` bytes; fewer only at the end of the file. `damage` says so if the compressed data is bad.
   std::size_t read(char* out, std::size_t size, std::string& damage) {
     return gzip_ != nullptr ? read_gzip(out, size, damage) : read_plain(out, size);
@@ -120,6 +122,8 @@ class ByteSource {
 class BufferedSource {
  public:
   explicit BufferedSource(const std::filesystem::path& file) : source_(file) {}
+
+  bool is_compressed() const { return source_.is_compressed(); }
 
   /// Appends up to `size` bytes to `out`, growing it only as far as there are bytes.
   void read(std::string& out, std::uint64_t size, std::string& damage) {
@@ -227,8 +231,35 @@ bool RecordReader::next(std::string& record) {
 
 std::uint64_t RecordReader::offset() const { return state_->begin; }
 std::string RecordReader::place() const { return fmt::format("{}@{}", state_->file.string(), state_->begin); }
+bool RecordReader::is_compressed() const { return state_->source.is_compressed(); }
 std::uint64_t RecordReader::skipped() const { return state_->skipped; }
 const std::string& RecordReader::first_skipped() const { return state_->first_skipped; }
+
+std::string read_record_at(const std::filesystem::path& file, std::uint64_t offset, std::size_t bytes) {
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) fail(Failure::io, "{}: open: {}", file.string(), std::strerror(errno));
+  std::string framed(kHeaderBytes + bytes + kFooterBytes, '\0');
+  std::size_t done = 0;
+  int error = 0;
+  while (done < framed.size()) {
+    const ssize_t count =
+        ::pread(descriptor, framed.data() + done, framed.size() - done, static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) error = errno;
+    if (count <= 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  ::close(descriptor);
+  if (error != 0) fail(Failure::io, "{}@{}: read: {}", file.string(), offset, std::strerror(error));
+  const std::string_view record = std::string_view(framed).substr(kHeaderBytes, bytes);
+  if (done < framed.size() || !is_good_header(std::string_view(framed).substr(0, kHeaderBytes)) ||
+      load<std::uint64_t>(framed.data()) != bytes ||
+      load<std::uint32_t>(framed.data() + kHeaderBytes + bytes) != masked_crc(record)) {
+    fail(Failure::input, "{}@{}: record: expected {} bytes as they were when the file was first read, got others",
+         file.string(), offset, bytes);
+  }
+  return std::string(record);
+}
 
 void append_record(std::string& out, std::string_view record) {
   const std::size_t begin = out.size();

@@ -35,6 +35,9 @@ class RecordReader {
   /// <file>@<offset> of that record, for messages about its contents.
   std::string place() const;
 
+  /// Whether the file is a gzip file, whose records cannot be read one by one.
+  bool is_compressed() const;
+
   /// How many corrupt places were skipped, and what the first one was, as stop would have said it.
   std::uint64_t skipped() const;
   const std::string& first_skipped() const;
@@ -43,6 +46,10 @@ class RecordReader {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// The one record of `bytes` bytes that begins at `offset` of an uncompressed file, where a RecordReader found it
+/// before. Throws Error(Failure::input) as <file>@<offset> if it is no longer there as it was, Error(Failure::io).
+std::string read_record_at(const std::filesystem::path& file, std::uint64_t offset, std::size_t bytes);
 
 /// Writes records to a file that appears only when it is complete: beside it first, then renamed. All calls throw
 /// Error(Failure::io).

@@ -1,6 +1,12 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "support/program.h"
 
@@ -100,6 +106,7 @@ TEST_CASE("prepare records refuses what cannot be, and leaves nothing") {
   write_text(setting / "empty", "");
   write_text(setting / "blank", "\n \n\xC2\xA0\n");
   check_refused(setting.records({"--output", setting / "t"}), 2, "expected another file than the input");
+  check_refused(setting.records({"--output", setting / "v"}), 2, "expected another file than the input");
   check_refused(setting.records({"--output", setting / "r", setting / "r"}), 2, "twice");
   check_refused(setting.records({"--output", setting / "no/r"}), 5, "expected an existing directory");
   check_refused(setting.records({"--output", setting / "r", "--max-seq-length", "4"}), 2,
@@ -121,6 +128,32 @@ TEST_CASE("prepare records refuses what cannot be, and leaves nothing") {
                                         "--output", setting / "r"}),
                 3, "none");
   CHECK(setting.files() == std::vector<std::string>{"blank", "empty", "t", "v"});
+}
+
+TEST_CASE("prepare records stopped by SIGTERM while it writes leaves nothing and says so") {
+  const Setting setting;
+  const std::string program = bertrand::paths::binary + "/prepare";
+  const std::string v = setting / "v", t = setting / "t", r = setting / "r";
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(open((setting / "error").c_str(), O_WRONLY | O_CREAT, 0644), STDERR_FILENO);
+    execl(program.c_str(), program.c_str(), "records", "--vocab-file", v.c_str(), "--input", t.c_str(), "--output",
+          r.c_str(), "--dupe-factor", "50000000", nullptr);
+    _exit(127);
+  }
+  const auto is_writing = [&] {
+    return std::ranges::any_of(setting.files(), [](const std::string& name) { return name.starts_with("r.tmp-"); });
+  };
+  while (!is_writing() && waitpid(child, nullptr, WNOHANG) == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  kill(child, SIGTERM);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 75);
+  CHECK(setting.files() == std::vector<std::string>{"error", "t", "v"});
+  CHECK(read_text(setting / "error").find("error: interrupted while writing records: nothing was written") !=
+        std::string::npos);
 }
 
 TEST_CASE("prepare records takes one document with a warning, and odd input without trouble") {
@@ -169,6 +202,10 @@ TEST_CASE("prepare vocab learns the same vocabulary with any number of threads, 
                 2, "--size: expected at least 9");
   check_refused(run_program("prepare", {"vocab", "--input", setting / "t", "--output", setting / "t", "--size", "60"}),
                 2, "another file than the input");
+}
+
+TEST_CASE("prepare vocab's help says by which rule it merges") {
+  CHECK(run_program("prepare", {"--help"}).out.find("merges by frequency") != std::string::npos);
 }
 
 TEST_CASE("a command that is missing or unknown is a usage error") {

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -101,6 +102,39 @@ TEST_CASE("records are stripped of their padding and train as they are") {
   REQUIRE_MESSAGE(trained.code == 0, trained.error);
   CHECK(trained.out.find("7 examples, 1 step") != std::string::npos);
   CHECK(trained.out.find("about 49 tokens") != std::string::npos);
+}
+
+TEST_CASE("records in many files train as in one, and what is corrupt is skipped and counted when asked") {
+  const PretrainSetting setting;
+  std::vector<data::Features> all;
+  for (std::int64_t i = 0; i < 25; ++i) {
+    all.push_back(record());
+    std::get<std::vector<std::int64_t>>(all.back().at("input_ids"))[1] = 5 + i;
+  }
+  write_records(setting.directory / "all.tfrecord", all);
+  write_records(setting.directory / "x.tfrecord", {all.begin(), all.begin() + 11});
+  write_records(setting.directory / "y.tfrecord", {all.begin() + 11, all.end()});
+  const auto train = [&](const std::string& output, const std::vector<std::string>& inputs) {
+    std::vector<std::string> flags = setting.flags(output, {"--epochs", "3", "--on-corrupt", "skip"});
+    const auto text = std::ranges::find_if(flags, [](const std::string& flag) { return flag.ends_with("text.txt"); });
+    std::vector<std::string> files;
+    for (const std::string& input : inputs) files.push_back(setting.directory / input);
+    flags.insert(flags.erase(text), files.begin(), files.end());
+    return support::run_program("pretrain", flags);
+  };
+  CHECK(train("one", {"all.tfrecord"}).code == 0);
+  CHECK(train("two", {"x.tfrecord", "y.tfrecord"}).code == 0);
+  CHECK(setting.metrics("one") == setting.metrics("two"));
+  CHECK(setting.file("one/model.safetensors") == setting.file("two/model.safetensors"));
+
+  std::string bytes = setting.file("y.tfrecord");
+  bytes[40] ^= 1;
+  support::write_text(setting.directory / "y.tfrecord", bytes);
+  const Outcome skipped = train("three", {"x.tfrecord", "y.tfrecord"});
+  CHECK(skipped.code == 0);
+  CHECK(skipped.error.find("y.tfrecord@0: record data crc: expected 0x") != std::string::npos);
+  CHECK(skipped.error.find("; skipped 1 corrupt place in all\n") != std::string::npos);
+  CHECK(skipped.out.find("24 examples, 3 steps") != std::string::npos);
 }
 
 TEST_CASE("a record that cannot be is named by file and offset") {

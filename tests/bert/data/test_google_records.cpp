@@ -33,7 +33,7 @@ bool have_data() {
 }
 
 Corpus corpus_of(const std::vector<fs::path>& files, const Vocabulary& vocabulary) {
-  return read_corpus(files, Tokenizer(vocabulary), {.file_ends_document = false, .least_documents = 1});
+  return read_corpus(files, Tokenizer(vocabulary), {.as_google = true, .least_documents = 1});
 }
 
 std::vector<Features> records_of(const fs::path& file) {
@@ -158,6 +158,21 @@ TEST_CASE("a document goes on over the end of a file unless a blank line ends it
   const Corpus corpus = corpus_of({directory / "one", directory / "two"}, Vocabulary::parse(kVocabulary, "v"));
   CHECK(corpus.documents.sentences == std::vector<std::uint64_t>{0, 1, 2, 3, 4, 5});
   CHECK(corpus.documents.documents == std::vector<std::uint64_t>{0, 3, 5});  // the line of white space ended one
+}
+
+TEST_CASE("carriage returns vanish as in TensorFlow's readline, which Google's script reads with") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "t", "a\rb\r\n\r\nc \rc\n");
+  const auto vocabulary = Vocabulary::parse(kVocabulary, "v");
+  const auto ids = [](const Corpus& corpus) {
+    std::vector<std::int32_t> list;
+    for (std::size_t i = 0; i < corpus.ids.size(); ++i) list.push_back(corpus.ids[i]);
+    return list;
+  };
+  const Corpus google = corpus_of({directory / "t"}, vocabulary);
+  CHECK(ids(google) == std::vector<std::int32_t>{5, 10, 7, 7});  // ab, c c
+  CHECK(google.documents.count() == 2);
+  CHECK(ids(read_corpus({directory / "t"}, Tokenizer(vocabulary), {})) == std::vector<std::int32_t>{5, 6, 7, 7});
 }
 
 TEST_CASE("one document, of one token even, gives records whose random next sentence is its own") {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 
 #include "bert/data/pretraining_text.h"
 #include "tensor/error.h"
@@ -99,6 +100,17 @@ TEST_CASE("an epoch's examples are the same whenever they are asked for, and oth
   }
   CHECK(same_in_next_epoch < count / 10);
   CHECK(same_with_other_seed < count / 10);
+}
+
+TEST_CASE("threads that ask for two epochs at once get what each alone gets") {
+  const TextFile file("threads.txt", some_text(20, 12));
+  const text::Tokenizer tokenizer = tiny_tokenizer();
+  PretrainingText alone({file.path()}, tokenizer, {}), together({file.path()}, tokenizer, {});
+  for (std::int64_t epoch = 0; epoch < 6; ++epoch) {
+    auto next = std::async(std::launch::async, [&] { return together.example(epoch + 1, 3); });
+    CHECK(equal(together.example(epoch, 3), alone.example(epoch, 3)));
+    CHECK(equal(next.get(), alone.example(epoch + 1, 3)));
+  }
 }
 
 TEST_CASE("blank lines, also of other white space and with CRLF, end documents; a byte order mark is no text") {

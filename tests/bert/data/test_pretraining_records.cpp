@@ -1,0 +1,132 @@
+#include "bert/data/pretraining_records.h"
+
+#include <doctest/doctest.h>
+#include <zlib.h>
+
+#include "bert/data/tf_example.h"
+#include "support/program.h"
+#include "tensor/error.h"
+
+using namespace bertrand::data;
+using bertrand::Error;
+using support::read_text;
+using support::write_text;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kRecordsPerFile = 40;
+
+/// A record of Google's form that can be told from all others by its first token.
+std::string record(std::int64_t number) {
+  const auto tokens = static_cast<std::size_t>(3 + number % 5);
+  std::vector<std::int64_t> ids(8, 0), mask(8, 0), types(8, 0);
+  for (std::size_t i = 0; i < tokens; ++i) ids[i] = number + static_cast<std::int64_t>(i), mask[i] = 1;
+  return serialize_example({{"input_ids", ids},
+                            {"input_mask", mask},
+                            {"segment_ids", types},
+                            {"masked_lm_positions", std::vector<std::int64_t>{2, 0}},
+                            {"masked_lm_ids", std::vector<std::int64_t>{number, 0}},
+                            {"masked_lm_weights", std::vector<float>{1, 0}},
+                            {"next_sentence_labels", std::vector<std::int64_t>{number % 2}}});
+}
+
+/// Three files of records 0 … 119; the second is compressed.
+class ThreeFiles {
+ public:
+  ThreeFiles() {
+    for (int file = 0; file < 3; ++file) {
+      std::string framed;
+      for (std::size_t i = 0; i < kRecordsPerFile; ++i) append_record(framed, record(std::int64_t{file} * 40 + i));
+      files_.push_back(directory_ / std::to_string(file));
+      if (file != 1) {
+        write_text(files_.back(), framed);
+        continue;
+      }
+      gzFile out = gzopen(files_.back().c_str(), "wb");
+      gzwrite(out, framed.data(), static_cast<unsigned>(framed.size()));
+      gzclose(out);
+    }
+  }
+  const std::vector<fs::path>& files() const { return files_; }
+  PretrainingRecords open(OnCorrupt on_corrupt = OnCorrupt::stop, int threads = 2) const {
+    return {files_, {.vocab_size = 200, .on_corrupt = on_corrupt, .threads = threads}};
+  }
+  void flip(std::size_t file, std::size_t byte) const {
+    std::string bytes = read_text(files_[file]);
+    bytes[byte] = static_cast<char>(bytes[byte] ^ 1);
+    write_text(files_[file], bytes);
+  }
+
+ private:
+  support::TemporaryDirectory directory_;
+  std::vector<fs::path> files_;
+};
+
+}  // namespace
+
+TEST_CASE("records of many files are numbered in the order of the files and read one by one") {
+  const ThreeFiles three;
+  for (const int threads : {1, 2, 7}) {
+    PretrainingRecords records = three.open(OnCorrupt::stop, threads);
+    REQUIRE(records.examples(5) == 120);
+    CHECK(records.longest() == 7);
+    for (const std::int64_t number : {119, 0, 40, 39, 80, 79, 41, 3}) {
+      const PretrainingExample example = records.example(0, number);
+      CHECK(example.token_ids.front() == number);
+      CHECK(example.masked_ids == std::vector<std::int32_t>{static_cast<std::int32_t>(number)});
+      CHECK(example.next_sentence_label == number % 2);
+      CHECK(records.tokens(0, number) == static_cast<std::int64_t>(example.token_ids.size()));
+      CHECK(records.masked(0, number) == 1);
+    }
+  }
+}
+
+TEST_CASE("the memory of records is their places, and the contents of compressed files alone") {
+  const ThreeFiles three;
+  const PretrainingRecords plain({three.files()[0]}, {.vocab_size = 200});
+  CHECK(plain.bytes() <= 2 * kRecordsPerFile * 24);
+  const PretrainingRecords compressed({three.files()[1]}, {.vocab_size = 200});
+  CHECK(compressed.bytes() > kRecordsPerFile * record(41).size());
+}
+
+TEST_CASE("corrupt records are counted over all files, and the first one is named") {
+  const ThreeFiles three;
+  const std::size_t framed = record(0).size() + 16;
+  three.flip(0, 20);
+  three.flip(2, 20);
+  CHECK_THROWS_WITH_AS(three.open(), doctest::Contains("0@0: record data crc: expected 0x"), Error);
+  PretrainingRecords records = three.open(OnCorrupt::skip);
+  CHECK(records.examples(0) == 118);
+  CHECK(records.skipped() == 2);
+  CHECK(records.first_skipped().starts_with(three.files()[0].string() + "@0: record data crc"));
+  CHECK(records.example(0, 0).token_ids.front() == 1);  // the record after the bad one keeps its own place
+  CHECK(records.example(0, 79).token_ids.front() == 81);
+  three.flip(0, framed + 3);  // the length of the second: what follows it in this file cannot be found
+  CHECK(three.open(OnCorrupt::skip).examples(0) == 79);
+}
+
+TEST_CASE("a record that has changed since it was checked is named by file and offset") {
+  const ThreeFiles three;
+  PretrainingRecords records = three.open();
+  const auto offset = std::to_string(record(0).size() + 16);
+  const std::size_t begin = record(0).size() + 16;
+  for (const std::size_t byte : {begin, begin + 9, begin + 24}) {  // in the length, in its checksum, in the data
+    three.flip(0, byte);
+    CHECK_THROWS_WITH_AS(records.example(0, 1), doctest::Contains(("0@" + offset + ": record: expected").c_str()),
+                         Error);
+    three.flip(0, byte);
+    CHECK(records.example(0, 1).token_ids.front() == 1);
+  }
+  fs::resize_file(three.files()[2], 100);
+  CHECK_THROWS_AS(records.example(0, 119), Error);
+  fs::remove(three.files()[0]);
+  CHECK_THROWS_WITH_AS(records.example(0, 1), doctest::Contains("0: open: No such file"), Error);
+}
+
+TEST_CASE("files without any record are refused") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "empty", "");
+  CHECK_THROWS_WITH_AS(PretrainingRecords({directory / "empty"}, {.vocab_size = 9}),
+                       doctest::Contains("records: expected at least one, got none"), Error);
+}

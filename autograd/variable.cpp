@@ -128,12 +128,14 @@ void run_backward(Node& node, const Tensor& dy) {
 
 }  // namespace
 
-void backward(const Variable& loss, double scale) {
+void backward(const Variable& loss, const Tensor& gradient) {
   check(loss.value().elements() == 1, "backward: the loss must have one element, got {}", loss.shape());
   check(loss.requires_grad(), "backward: nothing that the loss depends on wants a gradient");
   const NoGrad guard;
   std::vector<Slot> order = topological_order(loss.slot());
-  accumulate(*loss.slot(), ops::full(loss.shape(), scale, loss.value().dtype(), loss.value().backend()));
+  check(!gradient || (gradient.shape() == loss.shape() && gradient.dtype() == loss.value().dtype()),
+        "backward: the loss is {} {} but its gradient {} {}", name_of(loss.value().dtype()), loss.shape(), name_of(gradient.dtype()), gradient.shape());
+  accumulate(*loss.slot(), gradient ? gradient : ops::full(loss.shape(), 1, loss.value().dtype(), loss.value().backend()));
   for (; !order.empty(); order.pop_back()) {
     const Slot& slot = order.back();
     if (!slot->node || !slot->gradient) continue;

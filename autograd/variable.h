@@ -80,9 +80,9 @@ struct Node {
 };
 
 /// Fills the gradients of every leaf that `loss` (one element) depends on, adding to what is there, and takes the graph
-/// apart as it passes. `scale` multiplies the loss (a loss scale). Throws Error(Failure::bug) where an earlier backward()
+/// apart as it passes. `gradient` is that of the loss itself (a loss scale), one element; empty: 1. Throws Error(Failure::bug) where an earlier backward()
 /// has taken a part of the graph away, and where an op gives gradients of the wrong number or shape.
-void backward(const Variable& loss, double scale = 1);
+void backward(const Variable& loss, const Tensor& gradient = {});
 
 /// No graph is recorded on this thread while one of these lives.
 class NoGrad {

@@ -57,6 +57,8 @@ ParameterSet::ParameterSet(Module& model, Backend& backend, const Options& optio
   total = (total + kAlignment - 1) / kAlignment * kAlignment;
   values_ = ops::full({total}, 0, options.dtype, backend);
   gradients_ = ops::full({total}, 0, options.dtype, backend);
+  const DType wide = compute_type(options.dtype);
+  masters_ = wide == options.dtype ? values_ : ops::full({total}, 0, wide, backend);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Shape& shape = parameters_[i]->initial().shape;
     parameters_[i]->place(values_.window(begins[i], shape), gradients_.window(begins[i], shape));
@@ -78,7 +80,9 @@ void ParameterSet::initialize(const Segment& segment) {
     const Shape part{std::min(kChunk, segment.count() - first)};
     std::vector<float> values(static_cast<std::size_t>(part[0]));
     draw(initial, key, first, values);
-    ops::copy_into(ops::from_host(values, part, backend()), values_.window(segment.begin + first, part));
+    const Tensor drawn = ops::from_host(values, part, backend());
+    ops::copy_into(drawn, masters_.window(segment.begin + first, part));
+    if (!masters_.same_memory(values_)) ops::copy_into(drawn, values_.window(segment.begin + first, part));
   }
 }
 
@@ -94,7 +98,10 @@ void ParameterSet::complete_gradients() {
     }
 }
 
-/// The name of the segment that holds the first element of a flat tensor that is not finite, or "".
+void ParameterSet::round_masters() {
+  if (!masters_.same_memory(values_)) ops::copy_into(masters_, values_);
+}
+
 std::string ParameterSet::first_non_finite(const Tensor& flat) const {
   const Dim at = backend().first_non_finite(flat);
   if (at < 0) return {};

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "nn/parameter_set.h"
+#include "optim/loss_scale.h"
 
 namespace bertrand::optim {
 
@@ -22,27 +23,38 @@ struct Options {
   double clip_norm = 1.0;      ///< of all gradients together; 0 is off
 };
 
-/// Owns the moments: flat tensors beside the parameters' own.
+/// Owns the moments: flat tensors beside the parameters' masters, of their type.
 class Optimizer {
  public:
   Optimizer(nn::ParameterSet& parameters, const Options& options);
 
-  /// Clips by the global norm, updates values and moments. Returns the norm before clipping; throws
-  /// Error(Failure::numerics) naming the parameter, before anything is changed, if it is not finite.
-  double step(double learning_rate);
+  /// Clips by the global norm, updates masters, values and moments. `gradients`, flat, are of the values' or the masters'
+  /// type, and in f16 those of the scaled loss. Returns their norm before scale and clipping. One that is not finite has
+  /// changed nothing: in f16 the step is skipped, and counts as a step, though not for the bias correction; else, and
+  /// where the loss scale has fallen below LossScale::kLeast, Error(Failure::numerics) names the parameter.
+  double step(double learning_rate, const Tensor& gradients);
+  double step(double learning_rate) { return step(learning_rate, parameters_.gradients()); }
 
-  std::int64_t steps_done() const { return steps_; }
-  const Tensor& first_moments() const { return m_; }   ///< flat, as ParameterSet::values()
+  std::int64_t steps_done() const { return steps_; }   ///< skipped ones too
+  const Tensor& first_moments() const { return m_; }   ///< flat, as ParameterSet::masters()
   const Tensor& second_moments() const { return v_; }  ///< flat
-  /// After the moments were loaded from a checkpoint.
-  void resume(std::int64_t steps_done) { steps_ = steps_done; }
+  /// What the loss must be multiplied by before backward; active in f16.
+  const LossScale& loss_scale() const { return loss_scale_; }
+  /// After the moments were loaded from a checkpoint. Without a loss scale of its own, the
+  /// optimizer only minds the steps that were skipped.
+  void resume(std::int64_t steps_done, const LossScale::State& loss_scale = {});
 
  private:
+  /// Throws unless a loss scale that is not yet too small explains a norm that is not finite.
+  void check_skipped(double norm, const Tensor& gradients) const;
+
   nn::ParameterSet& parameters_;
   Options options_;
   std::vector<UpdateSegment> segments_;
   Tensor m_, v_;
+  LossScale loss_scale_;
   std::int64_t steps_ = 0;
+  std::int64_t skipped_ = 0;  // before a run in f16 went on in another type
 };
 
 }  // namespace bertrand::optim

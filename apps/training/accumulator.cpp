@@ -6,32 +6,42 @@
 namespace bertrand::training {
 
 void GradientAccumulator::begin(std::int64_t first, std::int64_t micro_batches) {
-  for (auto& sum : std::exchange(waiting_, {})) spare_.push_back(std::move(sum.values));  // of a step that failed
+  waiting_.clear();
   next_ = first;
   micro_batches_ = micro_batches;
 }
 
+Tensor GradientAccumulator::free_buffer(const Tensor& gradients) {
+  for (const Tensor& buffer : buffers_)
+    if (buffer.unique()) return buffer;
+  return buffers_.emplace_back(gradients.shape(), compute_type(gradients.dtype()), gradients.backend());
+}
+
+Tensor GradientAccumulator::place_of_sum(const Tensor& gradients) {
+  return micro_batches_ == 1 || compute_type(gradients.dtype()) == gradients.dtype() ? gradients
+                                                                                     : free_buffer(gradients);
+}
+
 void GradientAccumulator::add(const Tensor& gradients) {
-  distributed::Addend sum{.first = next_++, .count = 1, .values = gradients};
+  distributed::Addend sum{.first = next_++, .count = 1, .values = place_of_sum(gradients)};
+  if (!sum.values.same_memory(gradients)) ops::copy_into(gradients, sum.values);
   while (!waiting_.empty() && distributed::siblings(waiting_.back(), sum, micro_batches_)) {
-    distributed::Addend left = std::move(waiting_.back());
+    ops::add_into(waiting_.back().values, sum.values);
+    sum.first = waiting_.back().first;
+    sum.count += waiting_.back().count;
     waiting_.pop_back();
-    ops::add_into(left.values, gradients);
-    sum.first = left.first;
-    sum.count += left.count;
-    spare_.push_back(std::move(left.values));
   }
-  if (spare_.empty()) spare_.emplace_back(gradients.shape(), gradients.dtype(), gradients.backend());
-  sum.values = std::move(spare_.back());
-  spare_.pop_back();
-  ops::copy_into(gradients, sum.values);
+  if (sum.values.same_memory(gradients)) {
+    sum.values = free_buffer(gradients);
+    ops::copy_into(gradients, sum.values);
+  }
   waiting_.push_back(std::move(sum));
 }
 
 std::vector<distributed::Addend> GradientAccumulator::finish(const Tensor& gradients) {
   std::vector<distributed::Addend> sums = std::exchange(waiting_, {});
-  for (const auto& sum : sums) spare_.push_back(sum.values);
-  sums.push_back({.first = next_++, .count = 1, .values = gradients});
+  sums.push_back({.first = next_++, .count = 1, .values = place_of_sum(gradients)});
+  if (!sums.back().values.same_memory(gradients)) ops::copy_into(gradients, sums.back().values);
   return sums;
 }
 

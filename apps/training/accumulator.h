@@ -1,4 +1,5 @@
-// Sums the gradients of one replica's micro-batches, as far as the pairwise tree of the step allows.
+// Sums the gradients of one replica's micro-batches, as far as the pairwise tree of the step allows. A gradient is of the
+// model's type, a sum of several is f32 for the half types: in 8 or 11 digits small ones would vanish beside the sum.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -17,16 +18,22 @@ class GradientAccumulator {
   /// Takes the gradient of the next one out of `gradients` (flat), which may be overwritten afterwards.
   void add(const Tensor& gradients);
   /// The last one of this replica. Returns what is still to be added up, in order: the sums that wait, and `gradients`
-  /// itself. They are good until the next add().
+  /// itself or, where the step has others, the same in the type of sums.
   std::vector<distributed::Addend> finish(const Tensor& gradients);
+  /// Where the sum over the whole step may go if finish() was not called: `gradients`, or memory of the type of sums.
+  Tensor place_of_sum(const Tensor& gradients);
 
-  /// How many buffers a replica needs at the same time for `count` micro-batches from `first` on.
+  /// How many buffers a replica needs at the same time for `count` micro-batches from `first` on; one more where sums
+  /// are of another type.
   static int buffers(std::int64_t first, std::int64_t count, std::int64_t micro_batches);
 
  private:
   std::int64_t next_ = 0, micro_batches_ = 0;
+  /// A buffer that nobody else holds.
+  Tensor free_buffer(const Tensor& gradients);
+
   std::vector<distributed::Addend> waiting_;
-  std::vector<Tensor> spare_;
+  std::vector<Tensor> buffers_;
 };
 
 }  // namespace bertrand::training

@@ -56,7 +56,7 @@ nlohmann::ordered_json read_state(const std::filesystem::path& path) {
 }  // namespace
 
 std::size_t checkpoint_bytes(const Training& training) {
-  return 3 * training.parameters.values().bytes() + kSmallFiles;
+  return 3 * training.parameters.masters().bytes() + kSmallFiles;
 }
 
 TensorChecksums write_checkpoint(formats::Files& files, const std::filesystem::path& directory,
@@ -82,7 +82,7 @@ RunState restore_checkpoint(const std::filesystem::path& directory, const Traini
   bert::require(bert::load_weights(directory, training.parameters), directory,
                 [](const std::string&) { return false; });
   load_moments(directory / kOptimizerFile, training);
-  training.optimizer.resume(state.steps_done);
+  training.optimizer.resume(state.steps_done, state.loss_scale);
   return state;
 }
 

@@ -45,6 +45,8 @@ std::vector<std::unique_ptr<Backend>> open_backends(const Settings& settings) {
     if (name != "cpu")
       fail(Failure::usage,
            "--device: {}: libbertrand_cuda.so not found beside the program; hint: this build has no CUDA module", name);
+  if (settings.precision.tf32)
+    fail(Failure::usage, "--precision: expected f32, bf16, f16 or f64 on cpu, got \"tf32\"; hint: some GPUs have it");
   const int cores = settings.threads > 0 ? settings.threads : available_cores();
   std::vector<std::unique_ptr<Backend>> backends;
   for (int rank = 0; rank < settings.replicas; ++rank) {

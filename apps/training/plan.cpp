@@ -78,10 +78,13 @@ void check_divisible(const Plan& plan) {
 
 MemoryPlan plan_memory(const Settings& settings, const Plan& plan, Objective& objective) {
   const auto flat = static_cast<std::size_t>(plan.parameters) * size_of(settings.precision);
-  return {.parameters = flat,
+  const auto wide = static_cast<std::size_t>(plan.parameters) * size_of(compute_type(settings.precision));
+  const bool half = wide != flat;  // then there are masters, and gradients are widened to be summed
+  const auto sums = static_cast<std::size_t>(accumulation_buffers(plan) + (half && plan.micro_batches > 1 ? 1 : 0));
+  return {.parameters = flat + (half ? wide : 0),
           .gradients = flat,
-          .moments = 2 * flat,
-          .accumulation = flat * static_cast<std::size_t>(accumulation_buffers(plan)),
+          .moments = 2 * wide,
+          .accumulation = wide * sums,
           .activations = largest_activations(settings, plan, objective),
           .data = objective.data_bytes()};
 }

@@ -12,7 +12,7 @@ namespace bertrand::training {
 
 namespace {
 
-constexpr int kFormatVersion = 1;
+constexpr int kFormatVersion = 2;
 
 std::string value_of(const std::vector<std::pair<std::string, std::string>>& settings, const std::string& name) {
   for (const auto& [flag, value] : settings)
@@ -73,6 +73,10 @@ nlohmann::ordered_json RunState::to_json(const Conditions& conditions) const {
                               {"epoch", next.epoch},
                               {"step_in_epoch", next.step},
                               {"random_numbers", "philox4x32-10"},
+                              {"loss_scale",
+                               {{"scale", loss_scale.scale},
+                                {"good_steps", loss_scale.good_steps},
+                                {"skipped_steps", loss_scale.skipped_steps}}},
                               {"evaluation_due", evaluation_due},
                               {"best_step", best_step}};
   if (best_score) json["best_score"] = *best_score;
@@ -90,7 +94,11 @@ RunState parse_run_state(const nlohmann::ordered_json& json, const std::string& 
   return parsed(file, [&] {
     if (const int version = json.at("format_version"); version != kFormatVersion)
       fail(Failure::model, "{}: format_version: expected {}, got {}", file, kFormatVersion, version);
+    const auto& scale = json.at("loss_scale");
     RunState state{.steps_done = json.at("step"),
+                   .loss_scale = {.scale = scale.at("scale"),
+                                  .good_steps = scale.at("good_steps"),
+                                  .skipped_steps = scale.at("skipped_steps")},
                    .next = {.epoch = json.at("epoch"), .step = json.at("step_in_epoch")},
                    .evaluation_due = json.at("evaluation_due"),
                    .best_step = json.at("best_step")};

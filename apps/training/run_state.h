@@ -9,6 +9,7 @@
 
 #include "apps/training/objective.h"
 #include "apps/training/plan.h"
+#include "optim/loss_scale.h"
 
 namespace bertrand::training {
 
@@ -32,7 +33,8 @@ struct Conditions {
 };
 
 struct RunState {
-  std::int64_t steps_done = 0;
+  std::int64_t steps_done = 0;            ///< skipped ones too
+  optim::LossScale::State loss_scale;     ///< moves in f16 alone
   Position next;                ///< where in the data step steps_done + 1 begins
   bool evaluation_due = false;  ///< the evaluation that belongs to steps_done has not been made yet
   Metrics evaluation;           ///< the last one, or the best model's where the objective scores

@@ -24,9 +24,12 @@ const Choices<optim::Schedule>& schedules() {
   return choices;
 }
 
-const Choices<DType>& precisions() {
-  static const Choices<DType> choices{
-      {"f32", DType::f32}, {"bf16", DType::bf16}, {"f16", DType::f16}, {"f64", DType::f64}};
+const Choices<Precision>& precisions() {
+  static const Choices<Precision> choices{{"f32", {DType::f32}},
+                                          {"tf32", {.dtype = DType::f32, .tf32 = true}},
+                                          {"bf16", {DType::bf16}},
+                                          {"f16", {DType::f16}},
+                                          {"f64", {DType::f64}}};
   return choices;
 }
 
@@ -55,7 +58,8 @@ void add_run_flags(CLI::App& app, Settings& s) {
   app.add_option("--cpu-kernels", s.cpu_kernels,
                  "auto, x86-64-v3 or x86-64-v4: the kernel set; does not change the result (default auto)")
       ->type_name("NAME");
-  choice_flag(app, "--precision", s.precision, precisions(), "type of parameters and activations");
+  choice_flag(app, "--precision", s.precision, precisions(),
+              "type of parameters and activations; masters and moments are f32");
 }
 
 void add_length_flags(CLI::App& app, Settings& s) {
@@ -137,14 +141,12 @@ void complete(Settings& s) {
   if (s.micro_batch_size == 0) s.micro_batch_size = std::min<std::int64_t>(s.batch_size, 32);
   s.micro_batch_size = std::min(s.micro_batch_size, s.batch_size);
   if (s.optimizer.epsilon < 0) s.optimizer.epsilon = s.optimizer.method == optim::Method::adamw ? 1e-8 : 1e-6;
-  if (s.precision == DType::f16 || s.precision == DType::bf16)
-    fail(Failure::usage, "--precision: expected f32 or f64, got \"{}\"; hint: half precision needs a GPU",
-         name_of(s.precision));
 }
 
 std::vector<std::pair<std::string, std::string>> Settings::decisive() const {
   const auto text = [](const auto& value) { return fmt::format("{}", value); };
-  return {{"--precision", std::string(name_of(precision))},
+  // All but f64 keep the same masters and moments, so that a run may go on in another of them.
+  return {{"--precision", precision == DType::f64 ? "f64" : "f32, tf32, bf16 or f16"},
           {"--batch-size", text(batch_size)},
           {"--micro-batch-size", text(micro_batch_size)},
           {"--steps", text(steps)},
@@ -164,5 +166,7 @@ std::vector<std::pair<std::string, std::string>> Settings::decisive() const {
           {"--shuffle", text(shuffle)},
           {"--eval-every", text(eval_every)}};
 }
+
+std::string Settings::precision_name() const { return name_in(precisions(), precision); }
 
 }  // namespace bertrand::training

@@ -15,6 +15,15 @@ class App;
 
 namespace bertrand::training {
 
+/// What a model computes in.
+struct Precision {
+  DType dtype = DType::f32;
+  bool tf32 = false;  ///< f32, but products may round their operands to 11 bits where the device gains by it
+
+  operator DType() const { return dtype; }  // NOLINT: wherever a type is asked for
+  bool operator==(const Precision&) const = default;
+};
+
 struct Settings {
   std::filesystem::path output;
   bool resume = false, overwrite = false;
@@ -26,7 +35,7 @@ struct Settings {
   int threads = 0;  ///< 0: every core
   double collective_timeout = 300;  ///< seconds
   std::string cpu_kernels = "auto";
-  DType precision = DType::f32;
+  Precision precision;
 
   std::int64_t batch_size = 32;
   std::int64_t micro_batch_size = 0;  ///< 0 until complete(): then at most batch_size
@@ -43,6 +52,8 @@ struct Settings {
   std::int64_t eval_every = 0;  ///< 0: at the end of every epoch
   std::int64_t save_every = 1000;
   std::int64_t keep = 3;
+
+  std::string precision_name() const;  ///< as the flag has it
 
   /// The settings that decide the result, as (flag, value): a run may only be resumed with the same ones.
   std::vector<std::pair<std::string, std::string>> decisive() const;

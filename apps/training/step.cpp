@@ -32,7 +32,7 @@ Tensor Stepper::run_micro_batch(const distributed::Share& examples, std::uint64_
     loss = loss ? add(loss, part.value) : std::move(part.value);
   }
   loss_parts.clear();
-  backward(loss);
+  backward(loss, parts_.optimizer.loss_scale().gradient_of_loss());
   parts_.parameters.complete_gradients();
   return ops::from_host(losses, {kMostLosses}, parts_.self.backend());
 }
@@ -66,7 +66,8 @@ Metrics Stepper::total_losses(std::span<const distributed::Addend> losses, std::
 Metrics Stepper::forward_and_backward(std::int64_t examples, std::uint64_t key) {
   std::vector<distributed::Addend> losses;
   const std::vector<distributed::Addend> gradients = run_micro_batches(examples, key, losses);
-  parts_.self.collective().all_reduce_sum(gradients, micro_batches(examples), parts_.parameters.gradients());
+  gradients_ = gradients.empty() ? accumulator_.place_of_sum(parts_.parameters.gradients()) : gradients.back().values;
+  parts_.self.collective().all_reduce_sum(gradients, micro_batches(examples), gradients_);
   return total_losses(losses, micro_batches(examples));
 }
 
@@ -86,10 +87,12 @@ StepResult Stepper::run(const StepExamples& examples, std::int64_t step, double 
   const std::uint64_t key = mix(mix(options_.seed, hash_name("dropout")), static_cast<std::uint64_t>(step));
   StepResult result{.examples = count, .tokens = parts_.objective.begin_step(examples, my_examples(count))};
   result.losses = forward_and_backward(count, key);
-  if (!std::isfinite(result.losses[0].value))
+  // With a loss scale, what follows from too large a scale is the optimizer's to see: the step is skipped.
+  if (!std::isfinite(result.losses[0].value) && !parts_.optimizer.loss_scale())
     explain(count, step, key, fmt::format("loss: expected a finite number, got {}", result.losses[0].value));
   try {
-    result.grad_norm = parts_.optimizer.step(learning_rate);
+    result.grad_norm = parts_.optimizer.step(learning_rate, gradients_);
+    gradients_ = {};
   } catch (const Error& error) {
     if (error.failure() != Failure::numerics) throw;
     explain(count, step, key, error.what());

@@ -38,7 +38,7 @@ class Stepper {
   void read_ahead(const StepExamples& examples);
 
  private:
-  /// The losses of the step, its parts after their total; its gradients are in the parameters' own then.
+  /// The losses of the step, its parts after their total; its gradients are in gradients_ then.
   Metrics forward_and_backward(std::int64_t examples, std::uint64_t key);
   /// Computes this replica's share of the micro-batches: adds the losses of each to `losses` and returns the gradients.
   std::vector<distributed::Addend> run_micro_batches(std::int64_t examples, std::uint64_t key,
@@ -55,6 +55,7 @@ class Stepper {
   const Parts parts_;
   const Options options_;
   GradientAccumulator accumulator_;
+  Tensor gradients_;  // of the whole step, until they are used
   std::vector<std::string> loss_names_;  // of the parts, once this replica has computed a micro-batch
 };
 

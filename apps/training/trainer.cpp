@@ -124,6 +124,7 @@ void Trainer::Run::write_run_config() const {
   for (const auto& [flag, value] : conditions_.settings)
     settings[flag.substr(2)] =
         nlohmann::ordered_json::accept(value) ? nlohmann::ordered_json::parse(value) : nlohmann::ordered_json(value);
+  settings["precision"] = settings_.precision_name();
   settings["output"] = settings_.output.string();
   settings["log-every"] = settings_.log_every;
   settings["save-every"] = settings_.save_every;
@@ -141,12 +142,13 @@ void Trainer::Run::write_run_config() const {
 
 void Trainer::Run::share_beginning() {
   const std::string text = distributed::broadcast(job_.self, state_.to_json(conditions_).dump());
-  job_.self.collective().broadcast(parameters_.values(), 0);
+  job_.self.collective().broadcast(parameters_.masters(), 0);
+  parameters_.round_masters();
   if (!job_.self.first()) state_ = parse_run_state(nlohmann::ordered_json::parse(text), "the first replica");
   if (state_.steps_done == 0) return;
   for (const Tensor& moments : {optimizer_.first_moments(), optimizer_.second_moments()})
     job_.self.collective().broadcast(moments, 0);
-  optimizer_.resume(state_.steps_done);
+  optimizer_.resume(state_.steps_done, state_.loss_scale);
   saved_step_ = state_.steps_done;
 }
 
@@ -216,6 +218,11 @@ void Trainer::Run::log_step(const StepResult& result, double learning_rate) {
   for (const Metric& loss : result.losses) line.figures.emplace_back(loss.name, loss.value);
   line.figures.emplace_back("grad_norm", result.grad_norm);
   line.figures.emplace_back("learning_rate", learning_rate);
+  if (optimizer_.loss_scale()) {
+    const optim::LossScale::State scale = optimizer_.loss_scale().read();
+    line.figures.emplace_back("loss_scale", scale.scale);
+    line.figures.emplace_back("skipped_steps", static_cast<double>(scale.skipped_steps));
+  }
   line.figures.emplace_back("examples_per_second", figures.examples_per_second);
   line.figures.emplace_back("tokens_per_second", figures.tokens_per_second);
   line.figures.emplace_back("memory_bytes", static_cast<double>(figures.memory_bytes));
@@ -251,6 +258,7 @@ void Trainer::Run::evaluate() {
 void Trainer::Run::save() {
   saved_step_ = state_.steps_done;
   if (!job_.self.first()) return;
+  if (optimizer_.loss_scale()) state_.loss_scale = optimizer_.loss_scale().read();
   const Training training{job_.objective, parameters_, optimizer_};
   store_.save(state_.steps_done, static_cast<int>(settings_.keep), checkpoint_bytes(training),
               [&](const std::filesystem::path& staged) {

@@ -195,8 +195,9 @@ LoadReport load_weights(const fs::path& directory, nn::ParameterSet& parameters,
 
   for (const std::string& name : report.loaded) {
     const Weights::Found& found = *weights.find(name);
-    formats::load_entry(*found.entry, found.file->path(), parameters.value(*parameters.find(name)));
+    formats::load_entry(*found.entry, found.file->path(), parameters.master(*parameters.find(name)));
   }
+  parameters.round_masters();
   for (const auto& [name, found] : weights.by_name())
     if (!parameters.find(name) && !is_alias(name) && !name.ends_with("embeddings.position_ids"))
       report.unused.push_back(found.entry->name);
@@ -249,7 +250,7 @@ std::map<std::string, std::uint32_t> write_directory(formats::Files& files, cons
   write_text("tokenizer_config.json", tokenizer.dump(2) + "\n");
 
   std::vector<formats::NamedTensor> tensors;
-  for (const auto& segment : parameters.segments()) tensors.push_back({segment.name, parameters.value(segment)});
+  for (const auto& segment : parameters.segments()) tensors.push_back({segment.name, parameters.master(segment)});
   formats::FileWriter weights(files, directory / "model.safetensors");
   auto checksums = formats::write_safetensors(weights, std::move(tensors));
   weights.finish();

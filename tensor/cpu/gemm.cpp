@@ -10,8 +10,8 @@ namespace {
 constexpr Dim kCachedRows = kTileRows * (192 / kTileRows);
 // A super-block of this many rows or columns of C is packed at once: enough to be shared by all threads, bounded in memory.
 constexpr Dim kSuperBlock = 4096;
-// Elements of a product of half types that wait in f32 to be rounded: 16 MiB.
-constexpr Dim kSheet = Dim{1} << 22;
+// Rows and columns of a product of half types that wait in f32 to be rounded: 4 MiB, and few enough operands packed twice.
+constexpr Dim kSheet = 1024;
 
 Dim round_up(Dim n, Dim multiple) { return (n + multiple - 1) / multiple * multiple; }
 Dim ceiling(Dim n, Dim d) { return (n + d - 1) / d; }
@@ -145,28 +145,31 @@ void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, cons
                  for_lanes<C>(n, [&](Dim k, Dim l) { activated(options.activation, Lanes<C>::load(c + at + k, l)).store(y + at + k, l); });
              });
   } else {
-    // The chains are kept in C, on a sheet of so many columns at a time, and rounded to T once, at their end.
-    const Dim width = std::min(columns, std::max<Dim>(512, kSheet / rows));
-    const Workspace workspace(*this, static_cast<std::size_t>(width * (rows + 1)) * sizeof(C));
+    // The chains are kept in C, on a sheet that is a part of the result at a time, and rounded to T once, at their end.
+    const Dim width = std::min(columns, kSheet), height = std::min(rows, kSheet);
+    const Workspace workspace(*this, static_cast<std::size_t>(width * (height + 1)) * sizeof(C));
     C *const bias = workspace.as<C>(), *const sheet = bias + width;
-    for (Dim j0 = 0; j0 < columns; j0 += width) {
-      const Dim n0 = std::min(width, columns - j0);
-      const auto widen = [n0](const T* from, C* to) { for_lanes<C>(n0, [&](Dim k, Dim l) { Lanes<C>::load(from + k, l).store(to + k, l); }); };
-      if (options.bias) widen(elements<T>(options.bias) + j0, bias);
-      if (options.accumulate)
-        parallel(rows, row_block(n0), [&](Dim begin, Dim end) {
-          for (Dim i = begin; i < end; ++i) widen(y + i * columns + j0, sheet + i * width);
-        });
-      multiply_blocks(Product<T>{a, b.block(0, j0), rows, n0, depth, sheet, width, start, bias}, [&](Dim i, Dim j, Dim m, Dim n) {
-        for (Dim r = i; r < i + m; ++r)
-          for_lanes<C>(n, [&](Dim k, Dim l) {
-            const auto x = Lanes<C>::load(sheet + r * width + j + k, l);
-            const Dim at = r * columns + j0 + j + k;
-            if (pre) x.store(pre + at, l);
-            activated(options.activation, x).store(y + at, l);
+    for (Dim j0 = 0; j0 < columns; j0 += width)
+      for (Dim i0 = 0; i0 < rows; i0 += height) {
+        const Dim m0 = std::min(height, rows - i0), n0 = std::min(width, columns - j0), corner = i0 * columns + j0;
+        const auto widen_row = [n0](const T* from, C* to) {
+          for_lanes<C>(n0, [&](Dim k, Dim l) { Lanes<C>::load(from + k, l).store(to + k, l); });
+        };
+        if (options.bias) widen_row(elements<T>(options.bias) + j0, bias);
+        if (options.accumulate)
+          parallel(m0, row_block(n0), [&](Dim begin, Dim end) {
+            for (Dim i = begin; i < end; ++i) widen_row(y + corner + i * columns, sheet + i * width);
           });
-      });
-    }
+        multiply_blocks(Product<T>{a.block(i0, 0), b.block(0, j0), m0, n0, depth, sheet, width, start, bias}, [&](Dim i, Dim j, Dim m, Dim n) {
+          for (Dim r = i; r < i + m; ++r)
+            for_lanes<C>(n, [&](Dim k, Dim l) {
+              const auto x = Lanes<C>::load(sheet + r * width + j + k, l);
+              const Dim at = corner + r * columns + j + k;
+              if (pre) x.store(pre + at, l);
+              activated(options.activation, x).store(y + at, l);
+            });
+        });
+      }
   }
 }
 

@@ -85,7 +85,7 @@ TEST_CASE("CheckFinite names the op that first made a number that is none") {
 TEST_CASE("a scale of the loss scales every gradient") {
   const auto backend = open_cpu({.threads = 1});
   const Variable x = leaf({5}, *backend);
-  backward(mul(x, x), 1024);
+  backward(mul(x, x), ops::full({1}, 1024, DType::f64, *backend));
   CHECK(ops::item(x.grad()) == 10240.0);
 }
 
@@ -107,8 +107,8 @@ TEST_CASE("a leaf may be the loss, and backward adds to its gradient too") {
   backward(x);
   CHECK(ops::item(x.grad()) == 7.0);
   x.slot()->buffer = ops::full({1}, 1e9, DType::f64, *backend);
-  backward(x, 2);
-  backward(x, 3);
+  backward(x, ops::full({1}, 2, DType::f64, *backend));
+  backward(x, ops::full({1}, 3, DType::f64, *backend));
   CHECK(ops::item(x.grad()) == 5.0);
 }
 

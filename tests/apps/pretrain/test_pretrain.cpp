@@ -77,8 +77,11 @@ TEST_CASE("--plan says what a run would do and does nothing") {
 
 TEST_CASE("the predicted memory is within a twentieth of the measured peak") {
   const PretrainSetting setting;
-  for (const char* size : {"10", "3"}) {
-    std::vector<std::string> flags = setting.flags("run", {"--steps", "8", "--micro-batch-size", size, "--overwrite"});
+  for (const auto& [size, precision] : {std::pair{"10", "f32"}, {"3", "f32"}, {"10", "bf16"}, {"3", "f16"}}) {
+    CAPTURE(size);
+    CAPTURE(precision);
+    std::vector<std::string> flags = setting.flags(
+        "run", {"--steps", "8", "--micro-batch-size", size, "--precision", precision, "--overwrite"});
     flags[1] = "tiny";
     const Outcome outcome = support::run_program("pretrain", flags);
     REQUIRE_MESSAGE(outcome.code == 0, outcome.error);

@@ -40,6 +40,36 @@ TEST_CASE("gradients of micro-batches are summed in the fixed pairwise tree") {
   }
 }
 
+TEST_CASE("gradients of half types are summed in f32, by the same tree, and a single one is left as it is") {
+  const auto backend = open_cpu({.threads = 1});
+  distributed::SoloCollective solo(*backend);
+  for (const DType half : {DType::bf16, DType::f16})
+    for (std::size_t count = 1; count <= 17; ++count) {
+      std::vector<float> values;  // numbers that the types hold, whose sums they do not
+      for (std::size_t i = 0; i < count; ++i) values.push_back(1.0f + 0x1p-7f * static_cast<float>(i * 5 % 128));
+      GradientAccumulator accumulator;
+      for (int round = 0; round < 2; ++round) {
+        const std::size_t before = backend->memory().in_use;
+        const Tensor gradients({1024}, half, *backend);
+        const auto micro_batches = static_cast<std::int64_t>(count);
+        accumulator.begin(0, micro_batches);
+        for (std::size_t i = 0; i < count; ++i) {
+          backend->fill(gradients, values[i]);
+          if (i + 1 < count) accumulator.add(gradients);
+        }
+        const auto addends = accumulator.finish(gradients);
+        const Tensor total = addends.back().values;
+        solo.all_reduce_sum(addends, micro_batches, total);
+        CHECK(total.dtype() == (count == 1 ? half : DType::f32));
+        CHECK(ops::to_host<float>(total)[5] == tree(values, 0, count));
+        const std::size_t buffers =
+            count == 1 ? 0
+                       : static_cast<std::size_t>(GradientAccumulator::buffers(0, micro_batches, micro_batches)) + 1;
+        if (round == 0) CHECK(backend->memory().in_use - before == 1024 * 2 + buffers * 1024 * 4);
+      }
+    }
+}
+
 TEST_CASE("one micro-batch needs no buffer, and n need one for every digit 1 of the numbers below n") {
   CHECK(GradientAccumulator::buffers(0, 1, 1) == 0);
   CHECK(GradientAccumulator::buffers(0, 2, 2) == 1);

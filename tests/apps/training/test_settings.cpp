@@ -75,10 +75,20 @@ TEST_CASE("values out of range, no numbers and unknown names are refused in one 
   CHECK(refusal("--steps 1 --batch-size -3").starts_with("--batch-size: expected a whole number, 1 to"));
   CHECK(refusal("--steps 1 --optimizer adam") ==
         "--optimizer: expected one of adamw, adamw-google, lamb, lamb-decayed, got \"adam\"; did you mean adamw?");
-  CHECK(refusal("--steps 1 --precision bf16").starts_with("--precision: expected f32 or f64"));
+  CHECK(refusal("--steps 1 --precision fp16")
+            .starts_with("--precision: expected one of f32, tf32, bf16, f16, f64, got \"fp16\""));
   CHECK(refusal("--steps 1 --replicas 0").find("--replicas") != std::string::npos);
   CHECK(refusal("").starts_with("--steps, --epochs: expected one of them"));
   CHECK(refusal("--steps 1 --resume --overwrite").starts_with("--resume, --overwrite"));
+}
+
+TEST_CASE("a run may go on in another precision with the same masters, which f64 has not") {
+  const auto with = [](const std::string& precision) {
+    return parse("--output out --steps 3 --precision " + precision).decisive();
+  };
+  for (const char* same : {"tf32", "bf16", "f16"}) CHECK(with(same) == with("f32"));
+  CHECK(with("f64") != with("f32"));
+  CHECK(parse("--output out --steps 3 --precision tf32").precision_name() == "tf32");
 }
 
 TEST_CASE("what decides the result is listed, and threads are not in it") {

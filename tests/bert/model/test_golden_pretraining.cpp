@@ -60,6 +60,27 @@ void check_outputs(const Case& golden, DType dtype, double tolerance) {
   CHECK(loss_difference(result.next_sentence_loss, "next_sentence_loss") <= tolerance);
 }
 
+/// ‖gradients − PyTorch's‖ / ‖PyTorch's‖ over all parameters, in f16 with a loss scale.
+double half_gradient_error(const Case& golden, DType dtype) {
+  Loaded loaded(golden, dtype);
+  const bert::PackedBatch batch = golden.batch();
+  const auto result = loaded.model(batch, targets_of(golden, batch), {}, bert::ForPretraining::Keep::losses);
+  const double scale = dtype == DType::f16 ? 1024 : 1;
+  backward(add(result.masked_lm_loss, result.next_sentence_loss), ops::full({1}, scale, DType::f32, cpu()));
+  loaded.parameters.complete_gradients();
+  double apart = 0, size = 0;
+  for (const auto& segment : loaded.parameters.segments()) {
+    const auto got = ops::to_host<double>(loaded.parameters.gradient(segment)),
+               expected = golden.figures("grad." + segment.name);
+    REQUIRE(got.size() == expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      apart += (got[i] / scale - expected[i]) * (got[i] / scale - expected[i]);
+      size += expected[i] * expected[i];
+    }
+  }
+  return std::sqrt(apart / size);
+}
+
 struct Named {
   const char* name;
   optim::Method method;
@@ -121,6 +142,18 @@ TEST_CASE("pre-training outputs equal PyTorch's") {
     const Case golden(folder);
     check_outputs(golden, DType::f64, 1e-10);
     check_outputs(golden, DType::f32, 2e-5);
+  }
+}
+
+TEST_CASE("pre-training in half types stays near PyTorch's in f64, outputs and gradients") {
+  for (const char* folder : kFolders) {
+    if (!golden::present(folder)) return;
+    CAPTURE(folder);
+    const Case golden(folder);
+    check_outputs(golden, DType::bf16, 5e-2);
+    check_outputs(golden, DType::f16, 1e-2);
+    CHECK(half_gradient_error(golden, DType::bf16) <= 2e-2);
+    CHECK(half_gradient_error(golden, DType::f16) <= 3e-3);
   }
 }
 

@@ -66,4 +66,17 @@ std::unique_ptr<Backend> open_cpu(const CpuOptions& options) {
   return std::unique_ptr<Backend>(open(options.threads > 0 ? options.threads : available_cores()));
 }
 
+std::unique_ptr<Backend> open_cuda(const CudaOptions& options) {
+  const std::string name = options.emulated ? "cuda_emulated" : "cuda", path = module_path(name);
+  if (!std::filesystem::exists(path))
+    fail(Failure::usage, "--device cuda: libbertrand_{}.so not found beside the program; hint: build with -D{}=ON", name,
+         options.emulated ? "BERTRAND_TESTS" : "BERTRAND_CUDA");
+  void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!module) fail(Failure::usage, "--device cuda: {}; hint: are the CUDA toolkit's libraries installed?", dlerror());
+  using Open = Backend* (*)(int index);
+  const auto open = reinterpret_cast<Open>(dlsym(module, "bertrand_open_cuda"));
+  if (!open) fail(Failure::io, "{}: kernels: expected the function bertrand_open_cuda; built from another version?", path);
+  return std::unique_ptr<Backend>(open(options.index));
+}
+
 }  // namespace bertrand

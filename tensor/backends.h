@@ -17,6 +17,15 @@ struct CpuOptions {
 /// Error(Failure::io) where its module is not beside the program.
 std::unique_ptr<Backend> open_cpu(const CpuOptions& options = {});
 
+struct CudaOptions {
+  int index = 0;          ///< which card
+  bool emulated = false;  ///< run the kernels on the processor: slow, for tests and for stepping through them
+};
+
+/// A backend on a card. Throws Error(Failure::usage), saying in one line why, where there is no module beside the program,
+/// no driver, no such card, or one too old.
+std::unique_ptr<Backend> open_cuda(const CudaOptions& options = {});
+
 /// The kernel sets that this processor can run, best first.
 std::vector<std::string> runnable_cpu_kernels();
 

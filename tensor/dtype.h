@@ -17,21 +17,21 @@ enum class DType : std::uint8_t { f32, f64, f16, bf16, i32, i64, u8 };
 struct BFloat16 {
   std::uint16_t bits = 0;
 
-  BFloat16() = default;
-  explicit BFloat16(float value) {
+  constexpr BFloat16() = default;
+  constexpr explicit BFloat16(float value) {
     const auto u = std::bit_cast<std::uint32_t>(value);
     const bool is_nan = (u & 0x7fffffffu) > 0x7f800000u;
     bits = static_cast<std::uint16_t>(is_nan ? (u >> 16) | 0x40u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
   }
-  explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+  constexpr explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 };
 
 /// IEEE 754 binary16. Rounds to nearest, ties to even; too large becomes infinity.
 struct Float16 {
   std::uint16_t bits = 0;
 
-  Float16() = default;
-  explicit Float16(float value) {
+  constexpr Float16() = default;
+  constexpr explicit Float16(float value) {
     const auto u = std::bit_cast<std::uint32_t>(value);
     const auto sign = static_cast<std::uint16_t>((u >> 16) & 0x8000u);
     const std::uint32_t magnitude = u & 0x7fffffffu;
@@ -46,7 +46,7 @@ struct Float16 {
       bits = static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));
     }
   }
-  explicit operator float() const {
+  constexpr explicit operator float() const {
     const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
     const std::uint32_t magnitude = bits & 0x7fffu;
     if (magnitude >= 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));

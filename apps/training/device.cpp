@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "distributed/share.h"
@@ -22,12 +24,18 @@ std::vector<std::string> split(const std::string& list) {
   }
 }
 
-bool is_cuda(const std::string& name) {
-  if (name == "cuda") return true;
-  if (!name.starts_with("cuda:")) return false;
-  int index = 0;
-  const auto [end, error] = std::from_chars(name.data() + 5, name.data() + name.size(), index);
-  return error == std::errc{} && end == name.data() + name.size() && index >= 0;
+/// The card that cuda, cuda:N, or the same behind "emulated-", names; nothing where the name is none of them.
+std::optional<CudaOptions> cuda_options(std::string_view name) {
+  CudaOptions options;
+  if (name.starts_with("emulated-")) {
+    options.emulated = true;
+    name.remove_prefix(9);
+  }
+  if (name == "cuda") return options;
+  if (!name.starts_with("cuda:")) return {};
+  const auto [end, error] = std::from_chars(name.data() + 5, name.data() + name.size(), options.index);
+  if (error != std::errc{} || end != name.data() + name.size() || options.index < 0) return {};
+  return options;
 }
 
 }  // namespace
@@ -35,18 +43,25 @@ bool is_cuda(const std::string& name) {
 std::vector<std::unique_ptr<Backend>> open_backends(const Settings& settings) {
   const std::vector<std::string> names = split(settings.device);
   for (const std::string& name : names) {
-    if (name != "cpu" && !is_cuda(name))
+    if (name != "cpu" && !cuda_options(name))
       fail(Failure::usage, "--device: expected cpu, cuda or cuda:N, got \"{}\"", name);
     if (std::count(names.begin(), names.end(), name) > 1)
       fail(Failure::usage, "--device: expected each device once, got {} twice; hint: --replicas {}", name,
            names.size());
   }
-  for (const std::string& name : names)
-    if (name != "cpu")
-      fail(Failure::usage,
-           "--device: {}: libbertrand_cuda.so not found beside the program; hint: this build has no CUDA module", name);
   if (settings.precision.tf32)
-    fail(Failure::usage, "--precision: expected f32, bf16, f16 or f64 on cpu, got \"tf32\"; hint: some GPUs have it");
+    fail(Failure::usage,
+         "--precision: expected f32, bf16, f16 or f64, got \"tf32\"; hint: no device of this build has it");
+  if (const auto card = cuda_options(names[0])) {
+    if (names.size() > 1 || settings.replicas > 1)
+      fail(Failure::usage,
+           "--device: expected one replica on one card, got {} on each of {}; hint: this build has no NCCL",
+           settings.replicas, settings.device);
+    std::vector<std::unique_ptr<Backend>> backends;
+    backends.push_back(open_cuda(*card));
+    return backends;
+  }
+  if (names.size() > 1) fail(Failure::usage, "--device: expected one kind of device, got {}", settings.device);
   const int cores = settings.threads > 0 ? settings.threads : available_cores();
   std::vector<std::unique_ptr<Backend>> backends;
   for (int rank = 0; rank < settings.replicas; ++rank) {

@@ -1,0 +1,70 @@
+// The door of the module, and what needs no kernel.
+#include <fmt/format.h>
+
+#include "tensor/cuda/cuda_backend.h"
+#include "tensor/cuda/products.h"
+#include "tensor/cuda/update_plan.h"
+
+namespace bertrand::cuda {
+namespace {
+
+/// The cards there are; says in one line why there are none.
+int count_devices() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) fail(Failure::usage, "--device cuda: {}", cudaGetErrorString(error));
+  return count;
+}
+
+int use_device(int index) {
+  thread_local int current = -1;
+  if (current != index) check_cuda(cudaSetDevice(index), "device");
+  return current = index;
+}
+
+}  // namespace
+
+CudaBackend::CudaBackend(int index)
+    : index_(use_device(index)), memory_(std::make_unique<DeviceMemory>(index, stream_.get())),
+      products_(std::make_unique<Products>()),
+      update_plan_(std::make_unique<UpdatePlan>()) {
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, index), "device");
+  if (properties.major < 8)
+    fail(Failure::usage, "--device {}: expected compute capability 8.0 or newer, {} has {}.{}", device().name(), properties.name, properties.major, properties.minor);
+  description_ = fmt::format("{}, {}, {:.0f} GB", device().name(), properties.name, static_cast<double>(properties.totalGlobalMem) / 1e9);
+}
+
+CudaBackend::~CudaBackend() { cudaStreamSynchronize(stream_.get()); }
+
+cudaStream_t CudaBackend::stream() {
+  use_device(index_);
+  return stream_.get();
+}
+
+std::byte* CudaBackend::allocate(std::size_t bytes) {
+  use_device(index_);
+  return memory_->allocate(bytes);
+}
+void CudaBackend::deallocate(std::byte* data, std::size_t bytes) { memory_->deallocate(data, bytes); }
+void CudaBackend::synchronize() { check_cuda(cudaStreamSynchronize(stream()), "synchronize"); }
+void CudaBackend::upload(const void* host, const Tensor& out) { staging_.upload(host, out.data(), out.bytes(), stream()); }
+void CudaBackend::download(const Tensor& x, void* host) {
+  check_cuda(cudaMemcpyAsync(host, x.data(), x.bytes(), cudaMemcpyDeviceToHost, stream()), "download");
+  synchronize();
+}
+
+DropoutArguments CudaBackend::arguments(const Dropout& dropout) const {
+  if (!dropout) return {};
+  return {dropout.threshold, dropout.key, elements<std::int64_t>(dropout.row_keys), dropout.scale()};
+}
+
+}  // namespace bertrand::cuda
+
+/// The one function that the loader looks up.
+extern "C" __attribute__((visibility("default"))) bertrand::Backend* bertrand_open_cuda(int index) {
+  using namespace bertrand;
+  const int count = cuda::count_devices();
+  if (index >= count) fail(Failure::usage, "--device cuda:{}: there {} {} card{}, numbered from 0", index, count == 1 ? "is" : "are", count, count == 1 ? "" : "s");
+  return new cuda::CudaBackend(index);
+}

@@ -1,0 +1,39 @@
+// What kernels use beyond CUDA's own words, on a card. Its twin for the emulation is emulation/shared.h and no_card.h.
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+#include "tensor/dtype.h"
+
+namespace bertrand::cuda {
+
+/// Used as `__shared__ SharedArray<float, 32> partial;`.
+template <class T, int kCount>
+struct SharedArray {
+  T values[kCount];
+  __device__ T& operator[](std::int64_t i) { return values[i]; }
+};
+
+/// `count` elements of the dynamic shared memory, from a byte on.
+template <class T>
+class SharedSpan {
+ public:
+  __device__ SharedSpan(std::int64_t first_byte, std::int64_t /*count*/) {
+    extern __shared__ __align__(16) unsigned char dynamic_shared[];
+    values_ = reinterpret_cast<T*>(dynamic_shared + first_byte);
+  }
+  __device__ T& operator[](std::int64_t i) const { return values_[i]; }
+
+ private:
+  T* values_;
+};
+
+// One instruction each; tensor/dtype.h has the same roundings in whole numbers.
+__device__ inline float to_float(BFloat16 x) { return __uint_as_float(static_cast<unsigned>(x.bits) << 16); }
+__device__ inline float to_float(Float16 x) { return __half2float(__ushort_as_half(x.bits)); }
+__device__ inline BFloat16 to_bfloat16(float x) { return std::bit_cast<BFloat16>(__bfloat16_as_ushort(__float2bfloat16_rn(x))); }
+__device__ inline Float16 to_float16(float x) { return std::bit_cast<Float16>(__half_as_ushort(__float2half_rn(x))); }
+
+}  // namespace bertrand::cuda

@@ -1,0 +1,164 @@
+// The Backend of tensor/backend.h on a card. One file per family of kernels implements its members, under the name that
+// the family has in tensor/cpu; each is a template over f32, f64, bf16 and f16 behind a line that picks the type.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensor/backend.h"
+#include "tensor/cuda/memory.h"
+#include "tensor/cuda/numbers.h"
+
+namespace bertrand::cuda {
+
+class Products;
+class UpdatePlan;
+
+/// What a kernel needs of a Dropout; the empty one keeps everything.
+struct DropoutArguments {
+  std::uint32_t threshold = 0;
+  std::uint64_t key = 0;
+  const std::int64_t* row_keys = nullptr;
+  double scale = 1;
+};
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(int index);
+  ~CudaBackend() override;
+
+  // backend.cu
+  Device device() const override { return {Device::Kind::cuda, index_}; }
+  std::string description() const override { return description_; }
+  std::byte* allocate(std::size_t bytes) override;
+  void deallocate(std::byte* data, std::size_t bytes) override;
+  MemoryUse memory() const override { return memory_->use(); }
+  void synchronize() override;
+  void upload(const void* host, const Tensor& out) override;
+  void download(const Tensor& x, void* host) override;
+
+  // elementwise.cu
+  void fill(const Tensor& out, double value) override;
+  void cast(const Tensor& x, const Tensor& out) override;
+  void unary(Unary op, const Tensor& x, const Tensor& out) override;
+  void unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx) override;
+  void binary(Binary op, const Tensor& a, const Tensor& b, const Tensor& out) override;
+  void scale(const Tensor& x, double factor, const Tensor& out) override;
+  void expand(const Tensor& scalar, double factor, const Tensor& out) override;
+  void copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Dim out_stride, Dim rows, Dim columns) override;
+  void dropout(const Tensor& x, const Dropout& dropout, const Tensor& out) override;
+
+  // reduce.cu
+  void sum(const Tensor& x, double factor, const Tensor& out) override;
+  void sum_rows(const Tensor& x, const Tensor& out) override;
+  void norm(const Tensor& x, const Tensor& out) override;
+  Dim first_non_finite(const Tensor& x) override;
+
+  // gemm.cu
+  void gemm(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options) override;
+
+  // softmax.cu
+  void softmax(const Tensor& x, const Tensor& y) override;
+  void softmax_backward(const Tensor& y, const Tensor& dy, const Tensor& dx) override;
+
+  // norm.cu
+  void layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options, const Tensor& sum, const Tensor& y,
+                  const Tensor& statistics) override;
+  void layer_norm_backward(const Tensor& sum, const Tensor& statistics, const LayerNorm& options, const Tensor& dy,
+                           const Tensor& dsum, const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta) override;
+
+  // embedding.cu
+  void gather(const Tensor& table, const Tensor& rows, const Tensor& out) override;
+  void scatter_add(const Tensor& dy, const Tensor& rows, const Tensor& dtable, bool accumulate) override;
+
+  // attention.cu
+  void attention(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum) override;
+  void attention_backward(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum,
+                          const Tensor& dcontext, const Tensor& dqkv) override;
+
+  // loss.cu
+  void cross_entropy(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum,
+                     const Tensor& out) override;
+  void cross_entropy_backward(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum,
+                              const Tensor& dy, const Tensor& dlogits) override;
+  void point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& out) override;
+  void point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& dy,
+                           const Tensor& dx) override;
+  void argmax(const Tensor& x, const Tensor& out) override;
+
+  // update.cu
+  void update(const UpdateTensors& tensors, const Update& update, std::span<const UpdateSegment> segments) override;
+
+  /// Memory that lives until the kernels launched so far have used it: the pool is ordered by the stream.
+  class Workspace {
+   public:
+    Workspace(CudaBackend& backend, Dim bytes)
+        : backend_(backend), bytes_(static_cast<std::size_t>(std::max<Dim>(bytes, 1))), data_(backend.allocate(bytes_)) {}
+    ~Workspace() { backend_.deallocate(data_, bytes_); }
+    Workspace(const Workspace&) = delete;
+    Workspace& operator=(const Workspace&) = delete;
+    template <class T>
+    T* as() const { return reinterpret_cast<T*>(data_); }
+
+   private:
+    CudaBackend& backend_;
+    std::size_t bytes_;
+    std::byte* data_;
+  };
+
+  /// Copies to a workspace; what `host` points to may go at once.
+  void copy_to_card(const void* host, const Workspace& to, std::size_t bytes) { staging_.upload(host, to.as<std::byte>(), bytes, stream()); }
+
+ private:
+  /// The stream everything runs in; makes this the calling thread's card.
+  cudaStream_t stream();
+  DropoutArguments arguments(const Dropout& dropout) const;
+  /// *out = factor · Σ values, or its root, by one block in a fixed order.
+  template <class T>
+  void finish_sum(const double* values, Dim count, double factor, bool root, T* out);
+
+  int index_;
+  std::string description_;
+  Stream stream_;
+  std::unique_ptr<DeviceMemory> memory_;
+  Staging staging_;
+  std::unique_ptr<Products> products_;
+  std::unique_ptr<UpdatePlan> update_plan_;
+};
+
+/// Calls body.operator()<T>() for the types that kernels compute with.
+template <class Body>
+void dispatch_real(const char* op, DType dtype, Body&& body) {
+  switch (dtype) {
+    case DType::f32: return body.template operator()<float>();
+    case DType::f64: return body.template operator()<double>();
+    case DType::bf16: return body.template operator()<BFloat16>();
+    case DType::f16: return body.template operator()<Float16>();
+    default: fail(Failure::bug, "{}: expected a floating type, got {}", op, name_of(dtype));
+  }
+}
+
+/// The same for an operand that is of type T or, where T is f32, of a half type.
+template <class T, class Body>
+void dispatch_operand(DType dtype, Body&& body) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (dtype == DType::f16) return body.template operator()<Float16>();
+    if (dtype == DType::bf16) return body.template operator()<BFloat16>();
+  }
+  check(dtype == dtype_of<T>(), "operands of {} and {}", name_of(dtype_of<T>()), name_of(dtype));
+  body.template operator()<T>();
+}
+
+/// The elements of a tensor, for kernels to read and to write.
+template <class T>
+const T* elements(const Tensor& x) { return x ? reinterpret_cast<const T*>(x.data()) : nullptr; }
+template <class T>
+T* writable(const Tensor& x) { return x ? reinterpret_cast<T*>(x.data()) : nullptr; }
+/// What is kept beside elements of T in the type they are computed in: sums, statistics, losses.
+template <class T>
+Compute<T>* in_compute(const Tensor& x) {
+  check(x.dtype() == dtype_of<Compute<T>>(), "beside {}: expected {}, got {}", name_of(dtype_of<T>()), name_of(dtype_of<Compute<T>>()), name_of(x.dtype()));
+  return writable<Compute<T>>(x);
+}
+
+}  // namespace bertrand::cuda

@@ -1,0 +1,40 @@
+// The multipliers of a dropout, made anew wherever they are needed: the same bits of Philox as tensor/cpu/dropout.h.
+#pragma once
+#include "tensor/cuda/cuda_backend.h"
+#include "tensor/cuda/reduce.h"
+#include "tensor/random.h"
+
+namespace bertrand::cuda {
+
+/// Sixteen bits for each of the columns c, c + 16, …, c + 112 of a group of 128 columns, two to a word.
+__device__ inline std::array<std::uint32_t, 4> dropout_words(const DropoutArguments& dropout, std::int64_t row_key, std::uint32_t plane, Dim group, int c) {
+  return philox4x32({static_cast<std::uint32_t>(row_key), static_cast<std::uint32_t>(row_key >> 32), plane, static_cast<std::uint32_t>(group * 16 + c)}, dropout.key);
+}
+/// The h-th of those eight.
+__device__ inline bool keeps(const DropoutArguments& dropout, const std::array<std::uint32_t, 4>& words, int h) {
+  return (words[static_cast<unsigned>(h / 2)] >> (h % 2 * 16) & 0xffffu) >= dropout.threshold;
+}
+
+/// Bit i: whether column `first + 8 · lane + i` of a row is kept; `first` is a multiple of 256. A whole warp calls it: each
+/// lane draws for eight columns that lie 16 apart, and votes bring the answers to the lanes that hold them side by side.
+__device__ inline unsigned keep_bits(const DropoutArguments& dropout, std::int64_t row_key, std::uint32_t plane, Dim first) {
+  if (dropout.threshold == 0) return 0xff;
+  const int lane = static_cast<int>(threadIdx.x) % 32, group = lane / 16, place = lane % 16;
+  const auto words = dropout_words(dropout, row_key, plane, first / 128 + group, place);
+  unsigned mine = 0;
+  for (int h = 0; h < 8; ++h) {
+    const unsigned votes = __ballot_sync(kAllLanes, keeps(dropout, words, h));
+    if (h == place / 2) mine = votes >> (group * 16 + place % 2 * 8) & 0xffu;
+  }
+  return mine;
+}
+
+/// x · multipliers, given keep_bits.
+template <class T>
+__device__ Pack<T> dropped(const Pack<T>& x, const DropoutArguments& dropout, unsigned kept) {
+  Pack<T> y;
+  for (int i = 0; i < kPack; ++i) y[i] = kept >> i & 1 ? x[i] * static_cast<Compute<T>>(dropout.scale) : Compute<T>(0);
+  return y;
+}
+
+}  // namespace bertrand::cuda

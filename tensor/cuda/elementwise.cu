@@ -1,0 +1,206 @@
+// Kernels that look at one element at a time; a thread takes a pack of eight.
+#include "tensor/cuda/dropout.h"
+
+namespace bertrand::cuda {
+namespace {
+
+/// First element of this thread's pack.
+__device__ Dim pack_begin() { return (static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x) * kPack; }
+
+unsigned pack_blocks(Dim count) { return blocks(count, kThreads * kPack); }
+
+template <class R>
+__device__ R apply(Unary op, R x) {
+  switch (op) {
+    case Unary::relu: return x > 0 ? x : x < 0 ? R(0) : x;  // NaN stays NaN
+    case Unary::tanh: return std::tanh(x);
+    case Unary::gelu_erf: return x * R(0.5) * (1 + std::erf(x * R(0.70710678118654752440)));
+    case Unary::gelu_tanh: return x * R(0.5) * (1 + std::tanh(R(0.79788456080286535588) * (x + R(0.044715) * x * x * x)));
+    case Unary::identity: break;
+  }
+  return x;
+}
+
+template <class R>
+__device__ R slope(Unary op, R x) {
+  switch (op) {
+    case Unary::relu: return x > 0 ? R(1) : R(0);
+    case Unary::tanh: {
+      const R y = std::tanh(x);
+      return 1 - y * y;
+    }
+    case Unary::gelu_erf: {  // Φ(x) + x φ(x)
+      const R cumulative = R(0.5) + R(0.5) * std::erf(x * R(0.70710678118654752440));
+      return cumulative + x * R(0.39894228040143267794) * std::exp(R(-0.5) * x * x);
+    }
+    case Unary::gelu_tanh: {  // with t = tanh(u): 0.5 (1 + t) + 0.5 x (1 − t²) u′
+      const R t = std::tanh(R(0.79788456080286535588) * (x + R(0.044715) * x * x * x));
+      const R du = R(0.79788456080286535588) * (1 + R(3 * 0.044715) * x * x);
+      return R(0.5) * (1 + t) + R(0.5) * x * (1 - t * t) * du;
+    }
+    case Unary::identity: break;
+  }
+  return R(1);
+}
+
+template <class T>
+__global__ void fill_kernel(T* out, Dim count, double value) {
+  const T v = convert<T>(value);
+  const Dim begin = pack_begin();
+  for (Dim i = begin; i < begin + kPack && i < count; ++i) out[i] = v;
+}
+
+template <class From, class To>
+__global__ void cast_kernel(const From* x, Dim count, To* out) {
+  const Dim i = static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < count) out[i] = convert<To>(x[i]);
+}
+
+template <class T>
+__global__ void unary_kernel(Unary op, const T* x, Dim count, T* out) {
+  const Dim begin = pack_begin(), left = count - begin;
+  if (left <= 0) return;
+  Pack<T> pack = load_pack(x + begin, left);
+  for (int i = 0; i < kPack; ++i) pack[i] = apply(op, pack[i]);
+  store_pack(out + begin, left, pack);
+}
+
+template <class T>
+__global__ void unary_backward_kernel(Unary op, const T* x, const T* dy, Dim count, T* dx) {
+  const Dim begin = pack_begin(), left = count - begin;
+  if (left <= 0) return;
+  const Pack<T> at = load_pack(x + begin, left);
+  Pack<T> pack = load_pack(dy + begin, left);
+  for (int i = 0; i < kPack; ++i) pack[i] *= slope(op, at[i]);
+  store_pack(dx + begin, left, pack);
+}
+
+template <class T, class B>
+__global__ void binary_kernel(Binary op, const T* a, const B* b, Dim count, Dim columns, T* out) {
+  const Dim begin = pack_begin(), left = count - begin;
+  if (left <= 0) return;
+  Pack<T> pack = load_pack(a + begin, left);
+  Pack<B> other;
+  if (columns == count) {
+    other = load_pack(b + begin, left);
+  } else {
+    Dim column = begin % columns;
+    for (int i = 0; i < kPack; ++i) {
+      other[i] = load(b + column);
+      column = column + 1 == columns ? 0 : column + 1;
+    }
+  }
+  for (int i = 0; i < kPack; ++i) pack[i] = op == Binary::add ? pack[i] + other[i] : pack[i] * other[i];
+  store_pack(out + begin, left, pack);
+}
+
+template <class T>
+__global__ void scale_kernel(const T* x, Dim count, double factor, T* out) {
+  const Dim begin = pack_begin(), left = count - begin;
+  if (left <= 0) return;
+  Pack<T> pack = load_pack(x + begin, left);
+  for (int i = 0; i < kPack; ++i) pack[i] *= static_cast<Compute<T>>(factor);
+  store_pack(out + begin, left, pack);
+}
+
+template <class S, class T>
+__global__ void expand_kernel(const S* scalar, double factor, T* out, Dim count) {
+  const Dim begin = pack_begin(), left = count - begin;
+  if (left <= 0) return;
+  Pack<T> pack;
+  const auto value = static_cast<Compute<T>>(static_cast<double>(load(scalar)) * factor);
+  for (int i = 0; i < kPack; ++i) pack[i] = value;
+  store_pack(out + begin, left, pack);
+}
+
+template <class Word>
+__global__ void copy_block_kernel(const Word* x, Dim x_stride, Word* out, Dim out_stride, Dim rows, Dim columns) {
+  const Dim i = static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < rows * columns) out[i / columns * out_stride + i % columns] = x[i / columns * x_stride + i % columns];
+}
+
+/// A warp takes 256 columns of one row.
+template <class T>
+__global__ void dropout_kernel(const T* x, Dim rows, Dim columns, DropoutArguments dropout, T* out) {
+  const Dim groups = (columns + kWarpColumns - 1) / kWarpColumns;
+  const Dim warp = (static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x) / 32, row = warp / groups, first = warp % groups * kWarpColumns;
+  if (row >= rows) return;
+  const unsigned kept = keep_bits(dropout, dropout.row_keys[row], 0, first);
+  const Dim column = first + threadIdx.x % 32 * kPack, left = columns - column;
+  if (left <= 0) return;
+  store_pack(out + row * columns + column, left, dropped(load_pack(x + row * columns + column, left), dropout, kept));
+}
+
+}  // namespace
+
+void CudaBackend::fill(const Tensor& out, double value) {
+  dispatch(out.dtype(), [&]<class T>() { launch(fill_kernel<T>, pack_blocks(out.elements()), kThreads, 0, stream(), writable<T>(out), out.elements(), value); });
+}
+
+void CudaBackend::cast(const Tensor& x, const Tensor& out) {
+  if (x.dtype() == out.dtype()) {
+    check_cuda(cudaMemcpyAsync(out.data(), x.data(), x.bytes(), cudaMemcpyDeviceToDevice, stream()), "copy");
+    return;
+  }
+  dispatch(x.dtype(), [&]<class From>() {
+    dispatch(out.dtype(), [&]<class To>() {
+      launch(cast_kernel<From, To>, blocks(x.elements(), kThreads), kThreads, 0, stream(), elements<From>(x), x.elements(), writable<To>(out));
+    });
+  });
+}
+
+void CudaBackend::unary(Unary op, const Tensor& x, const Tensor& out) {
+  dispatch_real("unary", x.dtype(), [&]<class T>() {
+    launch(unary_kernel<T>, pack_blocks(x.elements()), kThreads, 0, stream(), op, elements<T>(x), x.elements(), writable<T>(out));
+  });
+}
+
+void CudaBackend::unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx) {
+  dispatch_real("unary_backward", x.dtype(), [&]<class T>() {
+    launch(unary_backward_kernel<T>, pack_blocks(x.elements()), kThreads, 0, stream(), op, elements<T>(x), elements<T>(dy), x.elements(), writable<T>(dx));
+  });
+}
+
+void CudaBackend::binary(Binary op, const Tensor& a, const Tensor& b, const Tensor& out) {
+  dispatch_real("binary", a.dtype(), [&]<class T>() {
+    dispatch_operand<T>(b.dtype(), [&]<class B>() {
+      launch(binary_kernel<T, B>, pack_blocks(a.elements()), kThreads, 0, stream(), op, elements<T>(a), elements<B>(b), a.elements(), b.elements(), writable<T>(out));
+    });
+  });
+}
+
+void CudaBackend::scale(const Tensor& x, double factor, const Tensor& out) {
+  dispatch_real("scale", x.dtype(), [&]<class T>() {
+    launch(scale_kernel<T>, pack_blocks(x.elements()), kThreads, 0, stream(), elements<T>(x), x.elements(), factor, writable<T>(out));
+  });
+}
+
+void CudaBackend::expand(const Tensor& scalar, double factor, const Tensor& out) {
+  dispatch_real("expand", scalar.dtype(), [&]<class S>() {
+    dispatch_real("expand", out.dtype(), [&]<class T>() {
+      launch(expand_kernel<S, T>, pack_blocks(out.elements()), kThreads, 0, stream(), elements<S>(scalar), factor, writable<T>(out), out.elements());
+    });
+  });
+}
+
+void CudaBackend::copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Dim out_stride, Dim rows, Dim columns) {
+  const auto copy = [&]<class Word>() {
+    launch(copy_block_kernel<Word>, blocks(rows * columns, kThreads), kThreads, 0, stream(), elements<Word>(x), x_stride, writable<Word>(out), out_stride, rows, columns);
+  };
+  switch (size_of(x.dtype())) {
+    case 1: return copy.template operator()<std::uint8_t>();
+    case 2: return copy.template operator()<std::uint16_t>();
+    case 4: return copy.template operator()<std::uint32_t>();
+    default: return copy.template operator()<std::uint64_t>();
+  }
+}
+
+void CudaBackend::dropout(const Tensor& x, const Dropout& dropout, const Tensor& out) {
+  dispatch_real("dropout", x.dtype(), [&]<class T>() {
+    const Dim rows = x.shape().rows(), columns = x.shape().columns();
+    const Dim warps = rows * ((columns + kWarpColumns - 1) / kWarpColumns);
+    launch(dropout_kernel<T>, blocks(warps, kWarps), kThreads, 0, stream(), elements<T>(x), rows, columns, arguments(dropout), writable<T>(out));
+  });
+}
+
+}  // namespace bertrand::cuda

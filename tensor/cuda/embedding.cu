@@ -1,0 +1,97 @@
+// Rows picked by index, and their gradient.
+#include "tensor/cuda/cuda_backend.h"
+#include "tensor/cuda/reduce.h"
+#include "tensor/cuda/sort.h"
+
+namespace bertrand::cuda {
+namespace {
+
+constexpr Dim kLeaf = 32;  // sorted rows that one thread adds up
+
+template <class Word>
+__global__ void gather_kernel(const Word* table, const std::int32_t* rows, Dim count, Dim columns, Word* out) {
+  const Dim i = static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < count) out[i] = table[rows[i / columns] * columns + i % columns];
+}
+
+/// Rows of dy in the order of the table rows they go to; those that go to the same one form a run.
+template <class T>
+struct Sorted {
+  const T* dy;
+  const std::int32_t *keys, *order;  ///< of the i-th in sorted order: the table's row, dy's row
+  Dim count, columns;
+  __device__ bool begins(Dim i) const { return i == 0 || keys[i - 1] != keys[i]; }
+  __device__ bool ends(Dim i) const { return i + 1 == count || keys[i + 1] != keys[i]; }
+};
+
+/// Adds up a leaf of sorted rows, a thread for each column. A run that lies within the leaf goes to the table; a part of a
+/// longer one waits in heads[leaf] (its run began before) or in tails[leaf] (it goes on behind).
+template <class T>
+__global__ void sum_runs_kernel(Sorted<T> sorted, Compute<T>* heads, Compute<T>* tails, T* dtable) {
+  const Dim column = static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (column >= sorted.columns) return;
+  const Dim begin = blockIdx.y * kLeaf, end = begin + kLeaf < sorted.count ? begin + kLeaf : sorted.count;
+  bool began = sorted.begins(begin);
+  Compute<T> total = 0;
+  for (Dim i = begin; i < end; ++i) {
+    total += load(sorted.dy + sorted.order[i] * sorted.columns + column);
+    const bool ended = sorted.ends(i);
+    if (!ended && i + 1 < end) continue;
+    T* const to = dtable + sorted.keys[i] * sorted.columns + column;
+    if (!began) heads[blockIdx.y * sorted.columns + column] = total;
+    else if (ended) store(to, load(to) + total);
+    else tails[blockIdx.y * sorted.columns + column] = total;
+    began = true;
+    total = 0;
+  }
+}
+
+/// Puts together the runs that cross leaves: the leaf in which one begins adds up its parts, in order.
+template <class T>
+__global__ void join_runs_kernel(Sorted<T> sorted, const Compute<T>* heads, const Compute<T>* tails, T* dtable) {
+  const Dim column = static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const Dim end = (static_cast<Dim>(blockIdx.y) + 1) * kLeaf;
+  if (column >= sorted.columns || end >= sorted.count || sorted.ends(end - 1)) return;
+  Dim begin = end - 1;
+  while (begin > end - kLeaf && !sorted.begins(begin)) --begin;
+  if (!sorted.begins(begin)) return;
+  const std::int32_t key = sorted.keys[begin];
+  Compute<T> total = tails[blockIdx.y * sorted.columns + column];
+  for (Dim next = end; next < sorted.count && sorted.keys[next] == key; next += kLeaf) total += heads[next / kLeaf * sorted.columns + column];
+  T* const to = dtable + key * sorted.columns + column;
+  store(to, load(to) + total);
+}
+
+}  // namespace
+
+void CudaBackend::gather(const Tensor& table, const Tensor& rows, const Tensor& out) {
+  const Dim columns = table.shape().product(1, table.shape().rank());
+  const auto copy = [&]<class Word>() {
+    launch(gather_kernel<Word>, blocks(out.elements(), kThreads), kThreads, 0, stream(), elements<Word>(table), elements<std::int32_t>(rows), out.elements(), columns,
+           writable<Word>(out));
+  };
+  switch (size_of(table.dtype())) {
+    case 1: return copy.template operator()<std::uint8_t>();
+    case 2: return copy.template operator()<std::uint16_t>();
+    case 4: return copy.template operator()<std::uint32_t>();
+    default: return copy.template operator()<std::uint64_t>();
+  }
+}
+
+void CudaBackend::scatter_add(const Tensor& dy, const Tensor& rows, const Tensor& dtable, bool accumulate) {
+  if (!accumulate) fill(dtable, 0);
+  if (dy.elements() == 0) return;
+  dispatch_real("scatter_add", dy.dtype(), [&]<class T>() {
+    const Dim count = rows.elements(), columns = dtable.shape().product(1, dtable.shape().rank()), leaves = (count + kLeaf - 1) / kLeaf;
+    const Workspace keys(*this, count * 4), order(*this, count * 4), memory(*this, static_cast<Dim>(sort_memory(count)));
+    sort_rows(elements<std::int32_t>(rows), count, {memory.as<void>(), sort_memory(count)}, keys.as<std::int32_t>(), order.as<std::int32_t>(), stream());
+    const Workspace parts(*this, 2 * leaves * columns * static_cast<Dim>(sizeof(Compute<T>)));
+    auto *const heads = parts.as<Compute<T>>(), *const tails = heads + leaves * columns;
+    const Sorted<T> sorted{elements<T>(dy), keys.as<std::int32_t>(), order.as<std::int32_t>(), count, columns};
+    const dim3 grid(blocks(columns, kThreads), static_cast<unsigned>(leaves));
+    launch(sum_runs_kernel<T>, grid, kThreads, 0, stream(), sorted, heads, tails, writable<T>(dtable));
+    launch(join_runs_kernel<T>, grid, kThreads, 0, stream(), sorted, heads, tails, writable<T>(dtable));
+  });
+}
+
+}  // namespace bertrand::cuda

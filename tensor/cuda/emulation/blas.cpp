@@ -1,0 +1,138 @@
+#include "tensor/cuda/emulation/blas.h"
+
+#include <Eigen/Core>
+#include <cstring>
+
+#include "tensor/dtype.h"
+
+struct EmulatedBlas {};
+struct EmulatedProduct {
+  cublasComputeType_t compute;
+  cublasOperation_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  const void* bias = nullptr;
+};
+struct EmulatedLayout {
+  cudaDataType_t type;
+  Eigen::Index rows, columns, stride;
+};
+struct EmulatedPreference {};
+
+namespace {
+
+using bertrand::BFloat16;
+using bertrand::Float16;
+
+/// A column-major matrix of any type, as numbers to compute with.
+template <class R, class T>
+Eigen::MatrixX<R> numbers(const void* data, const EmulatedLayout& layout) {
+  Eigen::MatrixX<R> out(layout.rows, layout.columns);
+  for (Eigen::Index j = 0; j < layout.columns; ++j)
+    for (Eigen::Index i = 0; i < layout.rows; ++i) {
+      const T x = static_cast<const T*>(data)[j * layout.stride + i];
+      if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) out(i, j) = static_cast<float>(x);
+      else out(i, j) = x;
+    }
+  return out;
+}
+
+/// D = alpha op(A) op(B) + beta C (+ bias to each column)
+template <class R, class T>
+void multiply(const EmulatedProduct& product, const void* alpha, const void* a, const EmulatedLayout& a_layout, const void* b, const EmulatedLayout& b_layout,
+              const void* beta, const void* c, void* d, const EmulatedLayout& d_layout) {
+  const Eigen::MatrixX<R> left = numbers<R, T>(a, a_layout), right = numbers<R, T>(b, b_layout);
+  Eigen::MatrixX<R> result;
+  if (product.transpose_a == CUBLAS_OP_N) {
+    if (product.transpose_b == CUBLAS_OP_N) result = left * right;
+    else result = left * right.transpose();
+  } else {
+    if (product.transpose_b == CUBLAS_OP_N) result = left.transpose() * right;
+    else result = left.transpose() * right.transpose();
+  }
+  result *= *static_cast<const R*>(alpha);
+  if (*static_cast<const R*>(beta) != 0) result += *static_cast<const R*>(beta) * numbers<R, T>(c, d_layout);
+  if (product.epilogue == CUBLASLT_EPILOGUE_BIAS) result.colwise() += numbers<R, T>(product.bias, {d_layout.type, d_layout.rows, 1, d_layout.rows}).col(0);
+  for (Eigen::Index j = 0; j < d_layout.columns; ++j)
+    for (Eigen::Index i = 0; i < d_layout.rows; ++i) static_cast<T*>(d)[j * d_layout.stride + i] = T(result(i, j));
+}
+
+}  // namespace
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  *handle = new EmulatedBlas;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  delete handle;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cublasComputeType_t compute, cudaDataType_t) {
+  *description = new EmulatedProduct{compute};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description) {
+  delete description;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute, const void* value, std::size_t bytes) {
+  const auto set = [&](auto& field) {
+    if (bytes != sizeof field) return CUBLAS_STATUS_INVALID_VALUE;
+    std::memcpy(&field, value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+  };
+  switch (attribute) {
+    case CUBLASLT_MATMUL_DESC_TRANSA: return set(description->transpose_a);
+    case CUBLASLT_MATMUL_DESC_TRANSB: return set(description->transpose_b);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE: return set(description->epilogue);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER: return set(description->bias);
+  }
+  return CUBLAS_STATUS_INVALID_VALUE;
+}
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t type, std::uint64_t rows, std::uint64_t columns, std::int64_t stride) {
+  if (stride < static_cast<std::int64_t>(rows)) return CUBLAS_STATUS_INVALID_VALUE;
+  *layout = new EmulatedLayout{type, static_cast<Eigen::Index>(rows), static_cast<Eigen::Index>(columns), stride};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  delete layout;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
+  *preference = new EmulatedPreference;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  delete preference;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t, const void*, std::size_t) {
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t, int,
+                                              cublasLtMatmulHeuristicResult_t* results, int* count) {
+  *count = 0;
+  if (product->compute == CUBLAS_COMPUTE_64F && product->epilogue != CUBLASLT_EPILOGUE_DEFAULT) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const auto rows = [](const EmulatedLayout& m, cublasOperation_t op) { return op == CUBLAS_OP_N ? m.rows : m.columns; };
+  const auto columns = [](const EmulatedLayout& m, cublasOperation_t op) { return op == CUBLAS_OP_N ? m.columns : m.rows; };
+  if (rows(*a, product->transpose_a) != d->rows || columns(*b, product->transpose_b) != d->columns ||
+      columns(*a, product->transpose_a) != rows(*b, product->transpose_b))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  results[0] = {{}, 0};
+  *count = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, const void* alpha, const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
+                              cublasLtMatrixLayout_t b_layout, const void* beta, const void* c, cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t d_layout,
+                              const cublasLtMatmulAlgo_t*, void*, std::size_t, cudaStream_t) {
+  const auto run = [&]<class R, class T>() { multiply<R, T>(*product, alpha, a, *a_layout, b, *b_layout, beta, c, d, *d_layout); };
+  switch (d_layout->type) {
+    case CUDA_R_32F: run.operator()<float, float>(); break;
+    case CUDA_R_64F: run.operator()<double, double>(); break;
+    case CUDA_R_16F: run.operator()<float, Float16>(); break;
+    case CUDA_R_16BF: run.operator()<float, BFloat16>(); break;
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}

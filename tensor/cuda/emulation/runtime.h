@@ -1,0 +1,108 @@
+// The part of CUDA's runtime that this project calls, with the names, arguments and return values of <cuda_runtime.h>.
+#pragma once
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "tensor/cuda/emulation/block.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static
+#define __launch_bounds__(...)
+
+enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInvalidDevice = 101, cudaErrorIllegalAddress = 700 };
+enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
+enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
+
+struct cudaDeviceProp {
+  char name[256];
+  std::size_t totalGlobalMem;
+  int major, minor, multiProcessorCount;
+};
+struct cudaLaunchConfig_t {
+  dim3 gridDim, blockDim;
+  std::size_t dynamicSmemBytes;
+  struct EmulatedStream* stream;
+};
+using cudaStream_t = EmulatedStream*;
+using cudaEvent_t = struct EmulatedEvent*;
+using cudaMemPool_t = struct EmulatedPool*;
+
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+const char* cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetLastError();
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaMallocHost(void** data, std::size_t bytes);
+cudaError_t cudaFreeHost(void* data);
+cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t stream);
+cudaError_t cudaFreeAsync(void* data, cudaStream_t stream);
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream);
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
+
+namespace bertrand::cuda::emulation {
+std::string name_of_function(const void* function);
+void set_dynamic_shared_limit(const void* function, std::size_t bytes);
+void check_dynamic_shared(const void* function, std::size_t bytes);
+/// How much device memory there is; for tests that run out of it.
+void limit_memory(std::size_t bytes);
+}  // namespace bertrand::cuda::emulation
+
+template <class... Parameters, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...), Arguments&&... arguments) {
+  namespace emulation = bertrand::cuda::emulation;
+  const auto* const function = reinterpret_cast<const void*>(kernel);
+  emulation::check_dynamic_shared(function, config->dynamicSmemBytes);
+  emulation::run(emulation::name_of_function(function), {config->gridDim, config->blockDim, config->dynamicSmemBytes},
+                 [&] { kernel(static_cast<Parameters>(arguments)...); });
+  return cudaGetLastError();
+}
+template <class Kernel>
+cudaError_t cudaFuncSetAttribute(Kernel* kernel, cudaFuncAttribute, int bytes) {
+  bertrand::cuda::emulation::set_dynamic_shared_limit(reinterpret_cast<const void*>(kernel), static_cast<std::size_t>(bytes));
+  return cudaSuccess;
+}
+
+// ---- what kernels call
+
+inline void __syncthreads(const std::source_location& where = std::source_location::current()) { bertrand::cuda::emulation::block_barrier(where); }
+inline void __syncwarp(unsigned mask = 0xffffffffu, const std::source_location& where = std::source_location::current()) {
+  bertrand::cuda::emulation::warp_barrier(mask, where);
+}
+template <class T>
+T __shfl_sync(unsigned mask, T value, int from, int = 32, const std::source_location& where = std::source_location::current()) {
+  const bertrand::cuda::emulation::Exchange& all = bertrand::cuda::emulation::exchange(mask, &value, sizeof value, where);
+  return all.of<T>(static_cast<unsigned>(from));
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int bits, int = 32, const std::source_location& where = std::source_location::current()) {
+  const bertrand::cuda::emulation::Exchange& all = bertrand::cuda::emulation::exchange(mask, &value, sizeof value, where);
+  return all.of<T>(bertrand::cuda::emulation::lane() ^ static_cast<unsigned>(bits));
+}
+inline unsigned __ballot_sync(unsigned mask, int predicate, const std::source_location& where = std::source_location::current()) {
+  const auto& all = bertrand::cuda::emulation::exchange(mask, &predicate, sizeof predicate, where);
+  unsigned votes = 0;
+  for (unsigned l = 0; l < 32; ++l) votes |= static_cast<unsigned>(all.of<int>(l) != 0) << l;
+  return votes;
+}
+inline unsigned long long atomicMin(unsigned long long* cell, unsigned long long value) {
+  const unsigned long long old = *cell;
+  if (value < old) *cell = value;
+  return old;
+}

@@ -1,0 +1,32 @@
+// The one way to start a kernel, and what becomes of an error of the vendor's libraries.
+#pragma once
+#include <string_view>
+#include <utility>
+
+#include "tensor/error.h"
+#include "tensor/portable.h"
+
+namespace bertrand::cuda {
+
+/// Throws Error(Failure::distributed) naming `what` unless the call went well: behind it is a card that was lost, or a
+/// kernel before it that went astray.
+inline void check_cuda(cudaError_t error, std::string_view what) {
+  if (error != cudaSuccess) fail(Failure::distributed, "cuda: {}: {}", what, cudaGetErrorString(error));
+}
+
+/// Blocks of `block` that cover `count`.
+inline unsigned blocks(std::int64_t count, std::int64_t block) { return static_cast<unsigned>((count + block - 1) / block); }
+
+/// kernel<<<grid, block, shared_bytes, stream>>>(arguments...), checked; nothing where the grid is empty.
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, Arguments&&... arguments) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  check_cuda(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...), "launch");
+}
+
+}  // namespace bertrand::cuda

@@ -1,0 +1,47 @@
+#include "tensor/cuda/memory.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bertrand::cuda {
+
+DeviceMemory::DeviceMemory(int device, cudaStream_t stream) : stream_(stream) {
+  cudaMemPool_t pool{};
+  check_cuda(cudaDeviceGetDefaultMemPool(&pool, device), "memory pool");
+  std::uint64_t keep_all = ~std::uint64_t{0};
+  check_cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all), "memory pool");
+}
+
+std::byte* DeviceMemory::allocate(std::size_t bytes) {
+  void* data = nullptr;
+  const cudaError_t error = cudaMallocAsync(&data, std::max<std::size_t>(bytes, 1), stream_);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // an allocation that failed is no reason for later calls to fail
+    std::size_t free = 0, total = 0;
+    check_cuda(cudaMemGetInfo(&free, &total), "memory");
+    fail(Failure::memory, "out of memory: needed {} bytes, in use {} bytes of {}; hint: a smaller --micro-batch-size needs less", bytes, use_.in_use, total);
+  }
+  check_cuda(error, "allocate");
+  use_.in_use += bytes;
+  use_.peak = std::max(use_.peak, use_.in_use);
+  return static_cast<std::byte*>(data);
+}
+
+void DeviceMemory::deallocate(std::byte* data, std::size_t bytes) {
+  use_.in_use -= bytes;
+  cudaFreeAsync(data, stream_);  // called by destructors: an error shows in the next call that may throw
+}
+
+void Staging::upload(const void* host, std::byte* device, std::size_t bytes, cudaStream_t stream) {
+  for (std::size_t done = 0; done < bytes; done += kBytes) {
+    auto& buffer = buffers_[next_++ % buffers_.size()];
+    if (!buffer) buffer = std::make_unique<Buffer>();
+    buffer->copied.wait();
+    const std::size_t part = std::min(kBytes, bytes - done);
+    std::memcpy(buffer->memory.data(), static_cast<const std::byte*>(host) + done, part);
+    check_cuda(cudaMemcpyAsync(device + done, buffer->memory.data(), part, cudaMemcpyHostToDevice, stream), "upload");
+    buffer->copied.record(stream);
+  }
+}
+
+}  // namespace bertrand::cuda

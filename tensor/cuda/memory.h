@@ -1,0 +1,39 @@
+// Memory of the card, in the order of one stream, and the way there from the host.
+#pragma once
+#include <array>
+#include <memory>
+
+#include "tensor/backend.h"
+#include "tensor/cuda/handles.h"
+
+namespace bertrand::cuda {
+
+/// Memory from the driver's stream-ordered pool, which keeps what it got: freed memory is there for the next that asks.
+class DeviceMemory {
+ public:
+  DeviceMemory(int device, cudaStream_t stream);
+  std::byte* allocate(std::size_t bytes);
+  void deallocate(std::byte* data, std::size_t bytes);
+  MemoryUse use() const { return use_; }
+
+ private:
+  cudaStream_t stream_;
+  MemoryUse use_;
+};
+
+/// Copies from the host without waiting for the card: through pinned buffers that take turns.
+class Staging {
+ public:
+  void upload(const void* host, std::byte* device, std::size_t bytes, cudaStream_t stream);
+
+ private:
+  static constexpr std::size_t kBytes = std::size_t{1} << 20;
+  struct Buffer {
+    Pinned memory{kBytes};
+    Event copied;
+  };
+  std::array<std::unique_ptr<Buffer>, 8> buffers_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace bertrand::cuda

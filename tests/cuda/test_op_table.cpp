@@ -1,0 +1,41 @@
+// The op table on the CUDA backend, its kernels emulated on the processor: everything but speed and what only a card has.
+#include <doctest/doctest.h>
+
+#include "cuda/emulated_card.h"
+#include "support/op_checks.h"
+#include "tensor/backends.h"
+
+using namespace bertrand;
+using namespace bertrand::testing;
+
+TEST_CASE("every op on the emulated card equals its formula and its meaning in plain ops") {
+  const auto card = emulated_card();
+  for (const OpCase& c : op_cases()) check_definition(c, *card);
+}
+
+TEST_CASE("every op on the emulated card equals the CPU, forward and backward") {
+  const auto card = emulated_card();
+  const auto cpu = open_cpu({.threads = 1});
+  for (const OpCase& c : op_cases()) {
+    check_against_backend(c, DType::f64, {.result = 1e-13, .gradient = 1e-12}, *card, *cpu);
+    check_against_backend(c, DType::f32, {.result = 2e-6, .gradient = 3e-6}, *card, *cpu);
+  }
+}
+
+TEST_CASE("every op on the emulated card leaves its inputs alone, gives only what is wanted, and adds to what is there") {
+  const auto card = emulated_card();
+  for (const OpCase& c : op_cases()) check_in_graph(c, *card);
+}
+
+TEST_CASE("every op on the emulated card has the same bits in any order of blocks and threads") {
+  const auto card = emulated_card();
+  for (const DType dtype : {DType::f32, DType::f64})
+    for (const OpCase& c : op_cases()) {
+      const Arrays natural = run_both_ways(c, dtype, *card);
+      for (const std::uint64_t seed : {1, 2}) {
+        cuda::emulation::shuffle(seed);
+        CHECK_MESSAGE(run_both_ways(c, dtype, *card) == natural, c.name() << " in " << name_of(dtype) << ", order " << seed);
+      }
+      cuda::emulation::shuffle(0);
+    }
+}

@@ -1,6 +1,7 @@
 // Attention within each sequence, head by head. A warp owns one query (going back, one query or one key) and meets the
 // others 32 at a time, one to a lane; what a block's warps read together lies in shared memory. Probabilities are never
 // stored: forward keeps a running maximum and sum, backward makes them again from the saved log sum (Dao et al. 2022).
+#include "tensor/cuda/attention.h"
 #include "tensor/cuda/dropout.h"
 
 namespace bertrand::cuda {
@@ -10,30 +11,6 @@ constexpr int kRows = kWarps;                  // rows that a block owns, a warp
 constexpr int kTile = 32;                      // rows that it meets at a time, a lane each
 constexpr int kMostHeadDim = 256;
 constexpr int kLaneColumns = kMostHeadDim / 32;  // of a row's head_dim, at most
-
-template <class T>
-struct Inputs {
-  const T* qkv;
-  const std::int32_t* offsets;
-  Dim hidden;
-  int heads, head_dim;
-  double scale;  ///< 1 / √head_dim
-  DropoutArguments dropout;
-};
-
-/// Where a block stands: one head of one sequence.
-struct Place {
-  Dim first, length;  ///< the sequence's tokens
-  int head;
-  template <class T>
-  __device__ explicit Place(const Inputs<T>& in) : first(in.offsets[blockIdx.z]), length(in.offsets[blockIdx.z + 1] - first), head(static_cast<int>(blockIdx.y)) {}
-};
-
-/// Query, key or value (which = 0, 1, 2) of row i of the sequence.
-template <class T>
-__device__ const T* row_of(const Inputs<T>& in, const Place& place, int which, Dim i) {
-  return in.qkv + (place.first + i) * 3 * in.hidden + which * in.hidden + place.head * in.head_dim;
-}
 
 /// Rows of head_dim numbers in shared memory, one column apart from what would make all lanes meet in one bank.
 template <class C>
@@ -90,17 +67,17 @@ struct LaneColumns {
 
 /// What dropout makes of the probability of a query and a key.
 template <class C, class T>
-__device__ C multiplier(const Inputs<T>& in, const Place& place, Dim query, Dim key) {
+__device__ C multiplier(const AttentionInputs<T>& in, const AttentionPlace& place, Dim query, Dim key) {
   if (in.dropout.threshold == 0) return 1;
   const auto words = dropout_words(in.dropout, in.dropout.row_keys[place.first + query], static_cast<std::uint32_t>(place.head), key / 128, static_cast<int>(key % 16));
   return keeps(in.dropout, words, static_cast<int>(key % 128 / 16)) ? static_cast<C>(in.dropout.scale) : C(0);
 }
 
 template <class T>
-__global__ void attention_kernel(Inputs<T> in, T* context, Compute<T>* log_sum) {
+__global__ void attention_kernel(AttentionInputs<T> in, T* context, Compute<T>* log_sum) {
   using C = Compute<T>;
   constexpr C kLeast = -std::numeric_limits<C>::infinity();
-  const Place place(in);
+  const AttentionPlace place(in);
   const Dim first_query = static_cast<Dim>(blockIdx.x) * kRows;
   if (first_query >= place.length) return;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32, d = in.head_dim;
@@ -136,15 +113,7 @@ __global__ void attention_kernel(Inputs<T> in, T* context, Compute<T>* log_sum) 
 // With P = softmax(q kᵀ / √d) made again from the saved log sum, M the dropout's multipliers and O = (P∘M) v:
 //   dv = (P∘M)ᵀ dO      dP = (dO vᵀ) ∘ M      dS = P ∘ (dP − rowsum(dO ∘ O)) / √d      dq = dS k      dk = dSᵀ q
 template <class T>
-struct Saved {
-  const T *context, *dcontext;
-  const Compute<T>* log_sum;
-  Compute<T>* dots;  ///< [tokens, heads]: rowsum(dO ∘ O)
-  T* dqkv;
-};
-
-template <class T>
-__global__ void attention_dots_kernel(Inputs<T> in, Saved<T> saved, Dim tokens) {
+__global__ void attention_dots_kernel(AttentionInputs<T> in, AttentionSaved<T> saved, Dim tokens) {
   const Dim row = static_cast<Dim>(blockIdx.x) * kWarps + threadIdx.x / 32;  // of [tokens · heads, head_dim]
   if (row >= tokens * in.heads) return;
   Compute<T> total = 0;
@@ -153,17 +122,11 @@ __global__ void attention_dots_kernel(Inputs<T> in, Saved<T> saved, Dim tokens) 
   if (threadIdx.x % 32 == 0) saved.dots[row] = total;
 }
 
-/// Where row i of the sequence has its gradient of query, key or value.
-template <class T>
-__device__ T* gradient_of(const Inputs<T>& in, const Saved<T>& saved, const Place& place, int which, Dim i) {
-  return saved.dqkv + (row_of(in, place, which, i) - in.qkv);
-}
-
 /// dq: a warp owns a query and meets the keys.
 template <class T>
-__global__ void attention_dq_kernel(Inputs<T> in, Saved<T> saved) {
+__global__ void attention_dq_kernel(AttentionInputs<T> in, AttentionSaved<T> saved) {
   using C = Compute<T>;
-  const Place place(in);
+  const AttentionPlace place(in);
   const Dim first_query = static_cast<Dim>(blockIdx.x) * kRows;
   if (first_query >= place.length) return;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32, d = in.head_dim;
@@ -196,9 +159,9 @@ __global__ void attention_dq_kernel(Inputs<T> in, Saved<T> saved) {
 
 /// dk and dv: a warp owns a key and meets the queries.
 template <class T>
-__global__ void attention_dkv_kernel(Inputs<T> in, Saved<T> saved) {
+__global__ void attention_dkv_kernel(AttentionInputs<T> in, AttentionSaved<T> saved) {
   using C = Compute<T>;
-  const Place place(in);
+  const AttentionPlace place(in);
   const Dim first_key = static_cast<Dim>(blockIdx.x) * kRows;
   if (first_key >= place.length) return;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32, d = in.head_dim;
@@ -233,46 +196,41 @@ __global__ void attention_dkv_kernel(Inputs<T> in, Saved<T> saved) {
 }
 
 template <class T>
-Inputs<T> inputs(const Tensor& qkv, const Attention& options, const DropoutArguments& dropout) {
+AttentionInputs<T> inputs(const Tensor& qkv, const Attention& options, const DropoutArguments& dropout) {
   const Dim hidden = qkv.shape()[1] / 3;
   const auto head_dim = static_cast<int>(hidden / options.heads);
   if (head_dim > kMostHeadDim) fail(Failure::usage, "attention: expected heads of at most {} columns on cuda, got {}", kMostHeadDim, head_dim);
   return {elements<T>(qkv), elements<std::int32_t>(options.offsets), hidden, options.heads, head_dim, 1 / std::sqrt(static_cast<double>(head_dim)), dropout};
 }
 
-/// A block for each kRows rows of each head of each sequence; those behind a sequence's end leave at once.
-dim3 grid(const Attention& options) {
-  return dim3(blocks(options.longest, kRows), static_cast<unsigned>(options.heads), static_cast<unsigned>(options.offsets.elements() - 1));
-}
-
-/// Launches with as much dynamic shared memory as it takes; above 48 KiB a kernel must say so first.
-template <class... Parameters, class... Arguments>
-void launch_with_tiles(void (*kernel)(Parameters...), dim3 grid, std::size_t bytes, cudaStream_t stream, Arguments&&... arguments) {
-  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), "shared memory");
-  launch(kernel, grid, kThreads, bytes, stream, arguments...);
-}
+template <class T>
+constexpr bool kHalf = !std::is_same_v<T, Compute<T>>;
 
 }  // namespace
 
 void CudaBackend::attention(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum) {
   dispatch_real("attention", qkv.dtype(), [&]<class T>() {
-    const Inputs<T> in = inputs<T>(qkv, options, arguments(options.dropout));
+    const AttentionInputs<T> in = inputs<T>(qkv, options, arguments(options.dropout));
+    if constexpr (kHalf<T>)
+      if (attention_on_tensor_cores(in, options, writable<T>(context), in_compute<T>(log_sum), stream())) return;
     const std::size_t bytes = tile_bytes<Compute<T>>(kRows + 2 * kTile, in.head_dim);
-    launch_with_tiles(attention_kernel<T>, grid(options), bytes, stream(), in, writable<T>(context), in_compute<T>(log_sum));
+    launch_with_tiles(attention_kernel<T>, attention_grid(options, kRows), kThreads, bytes, stream(), in, writable<T>(context), in_compute<T>(log_sum));
   });
 }
 
 void CudaBackend::attention_backward(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum,
                                      const Tensor& dcontext, const Tensor& dqkv) {
   dispatch_real("attention_backward", qkv.dtype(), [&]<class T>() {
-    const Inputs<T> in = inputs<T>(qkv, options, arguments(options.dropout));
+    const AttentionInputs<T> in = inputs<T>(qkv, options, arguments(options.dropout));
     const Dim tokens = qkv.shape()[0];
     const Workspace dots(*this, tokens * in.heads * static_cast<Dim>(sizeof(Compute<T>)));
-    const Saved<T> saved{elements<T>(context), elements<T>(dcontext), in_compute<T>(log_sum), dots.as<Compute<T>>(), writable<T>(dqkv)};
+    const AttentionSaved<T> saved{elements<T>(context), elements<T>(dcontext), in_compute<T>(log_sum), dots.as<Compute<T>>(), writable<T>(dqkv)};
     const std::size_t bytes = tile_bytes<Compute<T>>(2 * kRows + 2 * kTile, in.head_dim);
     launch(attention_dots_kernel<T>, blocks(tokens * in.heads, kWarps), kThreads, 0, stream(), in, saved, tokens);
-    launch_with_tiles(attention_dq_kernel<T>, grid(options), bytes, stream(), in, saved);
-    launch_with_tiles(attention_dkv_kernel<T>, grid(options), bytes, stream(), in, saved);
+    if constexpr (kHalf<T>)
+      if (attention_backward_on_tensor_cores(in, options, saved, stream())) return;
+    launch_with_tiles(attention_dq_kernel<T>, attention_grid(options, kRows), kThreads, bytes, stream(), in, saved);
+    launch_with_tiles(attention_dkv_kernel<T>, attention_grid(options, kRows), kThreads, bytes, stream(), in, saved);
   });
 }
 

@@ -1,5 +1,9 @@
 // What tensor/cuda/card.h gives by a card's instructions, without one.
 #pragma once
+#include <bit>
+#include <cstring>
+
+#include "tensor/cuda/emulation/block.h"
 #include "tensor/dtype.h"
 
 namespace bertrand::cuda {
@@ -8,5 +12,23 @@ inline float to_float(BFloat16 x) { return static_cast<float>(x); }
 inline float to_float(Float16 x) { return static_cast<float>(x); }
 inline BFloat16 to_bfloat16(float x) { return BFloat16(x); }
 inline Float16 to_float16(float x) { return Float16(x); }
+
+/// Every lane hands round what it holds of A and B, and looks up the rows and columns of its own four results.
+template <class T>
+void mma_16x8x16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], const emulation::Where& where = emulation::Where::current()) {
+  struct Held {
+    std::uint32_t a[4], b[2];
+  } mine;
+  std::memcpy(mine.a, a, sizeof a);
+  std::memcpy(mine.b, b, sizeof b);
+  const emulation::Exchange& all = emulation::exchange(0xffffffffu, &mine, sizeof mine, where);
+  const auto element = [](std::uint32_t pair, unsigned half) { return to_float(std::bit_cast<T>(static_cast<std::uint16_t>(pair >> 16 * half))); };
+  const unsigned g = emulation::lane() / 4, t = emulation::lane() % 4;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned row = g + i / 2 * 8, column = 2 * t + i % 2;
+    for (unsigned k = 0; k < 16; ++k)
+      d[i] += element(all.of<Held>(row % 8 * 4 + k % 8 / 2).a[row / 8 + k / 8 * 2], k % 2) * element(all.of<Held>(column * 4 + k % 8 / 2).b[k / 8], k % 2);
+  }
+}
 
 }  // namespace bertrand::cuda

@@ -53,6 +53,13 @@ nlohmann::ordered_json read_state(const std::filesystem::path& path) {
   }
 }
 
+/// Nothing that is not finite is ever saved: an earlier checkpoint is worth more.
+void check_finite(const nn::ParameterSet& parameters, const std::filesystem::path& directory) {
+  if (const std::string name = parameters.first_non_finite_value(); !name.empty())
+    fail(Failure::numerics, "{}: tensor \"{}\": expected finite weights, got some that are not; hint: a lower learning rate",
+         (directory / "model.safetensors").string(), name);
+}
+
 }  // namespace
 
 std::size_t checkpoint_bytes(const Training& training) {
@@ -61,6 +68,7 @@ std::size_t checkpoint_bytes(const Training& training) {
 
 TensorChecksums write_checkpoint(formats::Files& files, const std::filesystem::path& directory,
                                  const Training& training, const RunState& state, const Conditions& conditions) {
+  check_finite(training.parameters, directory);
   TensorChecksums checksums;
   for (const auto& [name, crc] :
        bert::write_directory(files, directory, training.objective.directory(), training.parameters))
@@ -88,6 +96,7 @@ RunState restore_checkpoint(const std::filesystem::path& directory, const Traini
 
 void publish_model(formats::Files& files, const std::filesystem::path& directory, const Objective& objective,
                    const nn::ParameterSet& parameters) {
+  check_finite(parameters, directory);
   const std::filesystem::path staged = directory / fmt::format("model.tmp-{}", getpid());
   files.remove_all(staged);
   files.make_directory(staged);

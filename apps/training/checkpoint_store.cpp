@@ -117,8 +117,9 @@ void CheckpointStore::save(std::int64_t step, int keep, std::size_t bytes_needed
     check_space(directory_, bytes_needed);
     stage_and_rename(directory_ / fmt::format("checkpoint-{}", step), step, fill);
   } catch (const Error& error) {
-    if (error.failure() != Failure::io || before.empty()) throw;
-    fail(Failure::io, "{}; last checkpoint {}", error.what(), before.front().directory.string());
+    const bool older_helps = error.failure() == Failure::io || error.failure() == Failure::numerics;
+    if (!older_helps || before.empty()) throw;
+    fail(error.failure(), "{}; last checkpoint {}", error.what(), before.front().directory.string());
   }
   remove_old(keep);
 }

@@ -63,7 +63,7 @@ class Trainer {
 
   /// Trains to the end; the final (or best) model and eval_results are in the output directory then. Throws
   /// Error(Failure::interrupted) after saving on SIGTERM or SIGINT, Error(Failure::numerics) naming step, op and tensor
-  /// where a loss or gradient is not finite.
+  /// where a loss or gradient, or a weight to be saved, is not finite.
   void run();
 
   const Plan& plan() const { return plan_; }

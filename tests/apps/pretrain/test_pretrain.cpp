@@ -35,12 +35,12 @@ void write_records(const std::filesystem::path& file, const std::vector<data::Fe
 }
 
 /// A model directory of the setting's shape with one number that is not finite.
-void write_poisoned_model(const PretrainSetting& setting, const std::string& parameter) {
+void write_poisoned_model(const PretrainSetting& setting, const std::string& parameter, std::size_t element) {
   const auto backend = open_cpu({.threads = 1});
   const bert::Config config = bert::Config::read(setting.directory / "config.json", bert::Config::UnknownKeys::refuse);
   bert::ForPretraining model(config);
   const nn::ParameterSet parameters(model, *backend);
-  parameters.value(*parameters.find(parameter)).span<float>()[3] = std::numeric_limits<float>::infinity();
+  parameters.value(*parameters.find(parameter)).span<float>()[element] = std::numeric_limits<float>::infinity();
   std::filesystem::create_directories(setting.directory / "poisoned");
   bert::write_directory(formats::Files::system(), setting.directory / "poisoned",
                         {.config = config, .vocabulary = setting.file("vocab.txt"), .lower_case = true}, parameters);
@@ -173,13 +173,29 @@ TEST_CASE("a record that cannot be is named by file and offset") {
 
 TEST_CASE("a loss that is not finite ends the run with 6 and names step, op and tensor") {
   const PretrainSetting setting;
-  write_poisoned_model(setting, "bert.encoder.layer.1.intermediate.dense.weight");
+  write_poisoned_model(setting, "bert.encoder.layer.1.intermediate.dense.weight", 3);
   std::vector<std::string> flags = setting.flags("run", {"--steps", "2"});
   flags[0] = "--init";
   flags[1] = setting.directory / "poisoned";
   const Outcome outcome = support::run_program("pretrain", flags);
   CHECK(outcome.code == 6);
   CHECK(outcome.error.starts_with("error: step 1: op linear_gelu: forward: element "));
+}
+
+TEST_CASE("a weight that is not finite is never saved, though no loss depends on it") {
+  const PretrainSetting setting;
+  write_poisoned_model(setting, "bert.embeddings.position_embeddings.weight", 32 * 16 - 1);  // of a position never used
+  std::vector<std::string> flags = setting.flags("run", {"--steps", "2"});
+  flags[0] = "--init";
+  flags[1] = setting.directory / "poisoned";
+  const Outcome outcome = support::run_program("pretrain", flags);
+  CHECK(outcome.code == 6);
+  CHECK(outcome.error.find("model.safetensors: tensor \"bert.embeddings.position_embeddings.weight\": expected finite weights, got some that "
+                           "are not; hint: a lower learning rate\n") != std::string::npos);
+  for (const auto& entry : std::filesystem::directory_iterator(setting.directory / "run")) {
+    CHECK_FALSE(entry.path().filename().string().starts_with("checkpoint"));
+    CHECK(entry.path().filename() != "model.safetensors");
+  }
 }
 
 TEST_CASE("what does not fit together is refused in one line before anything is written") {

@@ -50,8 +50,6 @@ class ParameterSet {
   void complete_gradients();
   /// The name of the first segment with an element that is not finite, or ""; `flat` has the places of values().
   std::string first_non_finite(const Tensor& flat) const;
-  std::string first_non_finite_value() const { return first_non_finite(values_); }
-  std::string first_non_finite_gradient() const { return first_non_finite(gradients_); }
 
   /// After masters were written: rounds them to the values that the model computes with.
   void round_masters();

@@ -65,8 +65,8 @@ TEST_CASE("a value or gradient that is not finite is found by name") {
   const auto backend = open_cpu({.threads = 1});
   Model model;
   const nn::ParameterSet parameters(model, *backend);
-  CHECK(parameters.first_non_finite_gradient().empty());
-  CHECK(parameters.first_non_finite_value().empty());
+  CHECK(parameters.first_non_finite(parameters.gradients()).empty());
+  CHECK(parameters.first_non_finite(parameters.values()).empty());
   for (const auto& segment : parameters.segments())
     for (const double bad : {std::nan(""), static_cast<double>(INFINITY)}) {
       for (const Tensor& whole : {parameters.gradient(segment), parameters.value(segment)}) {
@@ -74,8 +74,8 @@ TEST_CASE("a value or gradient that is not finite is found by name") {
         const Tensor before = ops::copy(last);
         backend->fill(last, bad);
         const bool value = whole.same_memory(parameters.value(segment));
-        CHECK(parameters.first_non_finite_gradient() == (value ? "" : segment.name));
-        CHECK(parameters.first_non_finite_value() == (value ? segment.name : ""));
+        CHECK(parameters.first_non_finite(parameters.gradients()) == (value ? "" : segment.name));
+        CHECK(parameters.first_non_finite(parameters.values()) == (value ? segment.name : ""));
         ops::copy_into(before, last);
       }
     }

@@ -5,6 +5,7 @@
 #   TORCH_STEP        the script that times the same training step in torch
 #   MODEL_DIRECTORY   a small pre-trained BERT (MiniLM) and MRPC's training file, for the rows on fine-tuning
 # Each round runs both sides of every workload once, one after the other; the ratio is the median over the rounds.
+# The peak is what the cores give right before and after our side: half a second's median of fused multiply-adds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 usage="usage: bench/compare.sh PYTHON TORCH_STEP [ROUNDS] [THREADS] [MODEL_DIRECTORY MRPC_TRAIN_TSV]"
@@ -16,20 +17,27 @@ bin=$build/bin log=$(mktemp) work=$(mktemp -d)
 trap 'rm -rf "$log" "$work"' EXIT
 onnx=$build/bench_base.onnx
 
+fma() { "$bin/bench_peak" "$threads" | field fma_gflops_median; }
+# Our side of a row: bench_step with these arguments, and the mean of the peaks around it.
+run_ours() {
+  local before after
+  before=$(fma) ours=$("$bin/bench_step" "$@") after=$(fma)
+  peak=$(awk "BEGIN { print ($before + $after) / 2 }")
+}
 field() { sed -n "s/.*\"$1\": *\([0-9.]*\).*/\1/p"; }
 # record WORKLOAD PEER_SECONDS OUR_SECONDS OUR_GFLOPS PEER_MB OUR_MB: one line of the log; 0 where there is no such figure
 record() { echo "$*" >>"$log"; }
 
 for _ in $(seq "$rounds"); do
-  peak=$("$bin/bench_peak" "$threads" | field fma_gflops)
+  peak=$(fma)
   for config in tiny small base; do
     theirs=$("$python" "$torch_step" "$config" "$threads" --steps 5)
-    ours=$("$bin/bench_step" "$config" "$threads" train 0 8)
+    run_ours "$config" "$threads" train 0 8
     record "train-$config" "$(field median_s <<<"$theirs")" "$(field median_s <<<"$ours")" \
       "$(field gflops <<<"$ours")" "$(field rss_MB <<<"$theirs")" "$(field rss_MB <<<"$ours")" "$peak"
   done
   theirs=$("$python" bench/peers/infer_onnxruntime.py "$threads" "$onnx" 2>/dev/null | tail -1)
-  ours=$("$bin/bench_step" base "$threads" infer 1 5)
+  run_ours base "$threads" infer 1 5
   record infer-base "$(field median_s <<<"$theirs")" "$(field median_s <<<"$ours")" "$(field gflops <<<"$ours")" 0 0 "$peak"
   if [[ -n $model ]]; then
     for padding in longest 128; do

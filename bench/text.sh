@@ -46,8 +46,8 @@ wall, cpu = time.perf_counter(), time.process_time()
 tokenizer.train([sys.argv[1]], vocab_size=30522, min_frequency=2, limit_alphabet=1000, show_progress=False)
 print(time.perf_counter() - wall, time.process_time() - cpu)
 PYTHON
-# Google's script is of TensorFlow 1: its names are in compat.v1 today.
-cat >"$work/google.py" <<'PYTHON'
+# Google's script is of TensorFlow 1: its names are in compat.v1 today.  (A file named google.py would hide the package google.)
+cat >"$work/peer_records.py" <<'PYTHON'
 import os, runpy, sys
 import tensorflow.compat.v1
 sys.modules["tensorflow"] = tensorflow.compat.v1
@@ -65,7 +65,7 @@ for round in $(seq "$rounds"); do
     ours=$(clock "$prepare" tokens --vocab-file "$vocab" --threads $threads "$text")
     echo "tokens$threads $peer $ours" >>"$work/log"
   done
-  peer=$(clock "$google_python" "$work/google.py" "$google" --vocab_file="$vocab" --input_file="$small" \
+  peer=$(clock "$google_python" "$work/peer_records.py" "$google" --vocab_file="$vocab" --input_file="$small" \
     --output_file="$work/google" --dupe_factor=5)
   ours=$(clock records --input "$small" --dupe-factor 5)
   echo "records $peer $ours" >>"$work/log"

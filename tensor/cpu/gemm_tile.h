@@ -56,7 +56,7 @@ void widen(const T* from, Compute<T>* to) {
 
 /// One panel, `width` ≤ Width rows of x by `depth` columns: panel[k · Width + i] = x(i, k), zeros beyond `width`.
 template <int Width, class T, class C = Compute<T>>
-void pack_panel(const View<T>& x, Dim width, Dim depth, C* panel) {
+[[gnu::flatten]] void pack_panel(const View<T>& x, Dim width, Dim depth, C* panel) {
   using Packet = typename Lanes<C>::Packet;
   constexpr int kSize = Lanes<C>::kPacketSize;
   Dim k = 0;

@@ -1,6 +1,8 @@
 // Measures what bounds everything else on this machine: fused multiply-adds a second, and bytes a second from memory.
-//   peak THREADS        prints one JSON line: GFLOP/s with the widest registers here (the most, and the median of half a
-//                       second: what the machine gave at that moment, which neighbours and the clock change), GB/s of reading
+//   peak THREADS        prints one JSON line: GFLOP/s with the widest registers here (the most, and the median of half
+//   a
+//                       second: what the machine gave at that moment, which neighbours and the clock change), GB/s of
+//                       reading
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -10,7 +12,9 @@
 
 namespace {
 
-double seconds_now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 struct Rate {
   double most = 0, median = 0;  ///< GFLOP/s
@@ -51,7 +55,8 @@ double read_rate(const std::vector<double>& block) {
   for (int round = 0; round < 4; ++round) {
     const double begin = seconds_now();
     double a = 0, b = 0, c = 0, d = 0;
-    for (std::size_t i = 0; i + 8 <= block.size(); i += 8) a += block[i], b += block[i + 2], c += block[i + 4], d += block[i + 6];
+    for (std::size_t i = 0; i + 8 <= block.size(); i += 8)
+      a += block[i], b += block[i + 2], c += block[i + 4], d += block[i + 6];
     asm volatile("" : : "x"(a + b + c + d));
     const double rate = static_cast<double>(block.size() * sizeof(double)) / (seconds_now() - begin) / 1e9;
     best = rate > best ? rate : best;
@@ -68,16 +73,19 @@ int main(int argc, char** argv) {
   std::vector<double> bytes(flops.size());
   {
     std::vector<std::jthread> workers;
-    for (auto& result : flops) workers.emplace_back([&result, wide] { result = wide ? peak_avx512(0.5) : peak_avx2(0.5); });
+    for (auto& result : flops)
+      workers.emplace_back([&result, wide] { result = wide ? peak_avx512(0.5) : peak_avx2(0.5); });
   }
   {
     std::vector<std::jthread> workers;
-    for (auto& result : bytes) workers.emplace_back([&result] { result = read_rate(std::vector<double>(std::size_t{16} << 20, 1.0)); });
+    for (auto& result : bytes)
+      workers.emplace_back([&result] { result = read_rate(std::vector<double>(std::size_t{16} << 20, 1.0)); });
   }
   Rate total_flops;
   double total_bytes = 0;
   for (const Rate& f : flops) total_flops.most += f.most, total_flops.median += f.median;
   for (const double b : bytes) total_bytes += b;
-  std::printf("{\"threads\":%d,\"registers\":\"%s\",\"fma_gflops\":%.1f,\"fma_gflops_median\":%.1f,\"read_gbs\":%.1f}\n", threads,
-              wide ? "avx512" : "avx2", total_flops.most, total_flops.median, total_bytes);
+  std::printf(
+      "{\"threads\":%d,\"registers\":\"%s\",\"fma_gflops\":%.1f,\"fma_gflops_median\":%.1f,\"read_gbs\":%.1f}\n",
+      threads, wide ? "avx512" : "avx2", total_flops.most, total_flops.median, total_bytes);
 }

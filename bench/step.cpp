@@ -23,10 +23,15 @@ struct Shape5 {
   const char* name;
   Dim layers, hidden, heads, intermediate, batch;
 };
-constexpr Shape5 kShapes[] = {{"tiny", 2, 128, 2, 512, 32}, {"mini", 4, 256, 4, 1024, 32}, {"small", 6, 384, 12, 1536, 16}, {"base", 12, 768, 12, 3072, 8}};
+constexpr Shape5 kShapes[] = {{"tiny", 2, 128, 2, 512, 32},
+                              {"mini", 4, 256, 4, 1024, 32},
+                              {"small", 6, 384, 12, 1536, 16},
+                              {"base", 12, 768, 12, 3072, 8}};
 constexpr Dim kLength = 128, kMasked = 20;
 
-double seconds_now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
@@ -35,7 +40,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: step tiny|mini|small|base THREADS train|infer [BATCH] [SECONDS] [profile]\n");
     return 2;
   }
-  const Shape5* shape = std::find_if(std::begin(kShapes), std::end(kShapes), [&](const Shape5& s) { return std::strcmp(s.name, argv[1]) == 0; });
+  const Shape5* shape = std::find_if(std::begin(kShapes), std::end(kShapes),
+                                     [&](const Shape5& s) { return std::strcmp(s.name, argv[1]) == 0; });
   if (shape == std::end(kShapes)) return 2;
   const bool train = std::strcmp(argv[3], "train") == 0;
   const Dim batch_size = argc > 4 && std::atoi(argv[4]) > 0 ? std::atoi(argv[4]) : train ? shape->batch : 1;
@@ -68,12 +74,14 @@ int main(int argc, char** argv) {
   }
   const auto masked = static_cast<Dim>(rows.size());
   const bert::PackedBatch batch = bert::pack(sequences, *backend);
-  const bert::ForPretraining::Targets targets{ops::from_host(rows, {masked}, *backend), ops::from_host(labels, {masked}, *backend),
-                                              ops::from_host(next, {batch_size}, *backend), static_cast<double>(masked),
-                                              static_cast<double>(batch_size)};
+  const bert::ForPretraining::Targets targets{
+      ops::from_host(rows, {masked}, *backend), ops::from_host(labels, {masked}, *backend),
+      ops::from_host(next, {batch_size}, *backend), static_cast<double>(masked), static_cast<double>(batch_size)};
 
   std::unique_ptr<optim::Optimizer> optimizer;
-  if (train) optimizer = std::make_unique<optim::Optimizer>(parameters, optim::Options{.method = optim::Method::adamw, .epsilon = 1e-8});
+  if (train)
+    optimizer =
+        std::make_unique<optim::Optimizer>(parameters, optim::Options{.method = optim::Method::adamw, .epsilon = 1e-8});
   double loss = 0;
   const auto step = [&](std::uint64_t number) {
     if (!train) {
@@ -105,13 +113,16 @@ int main(int argc, char** argv) {
   const double median = times[times.size() / 2];
   const auto real = [](Dim n) { return static_cast<double>(n); };
   const double tokens = real(batch_size * kLength), h = real(config.hidden_size), i = real(config.intermediate_size);
-  const double encoder = real(config.num_hidden_layers) * (2 * tokens * (4 * h * h + 2 * h * i) + 4 * real(batch_size * kLength * kLength) * h);
+  const double encoder = real(config.num_hidden_layers) *
+                         (2 * tokens * (4 * h * h + 2 * h * i) + 4 * real(batch_size * kLength * kLength) * h);
   const double head = 2 * real(masked) * (h * h + h * 30522);
   const double flops = train ? 3 * (encoder + head) : encoder + 2 * real(batch_size) * h * h;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  std::printf("{\"config\":\"%s\",\"mode\":\"%s\",\"threads\":%s,\"batch\":%lld,\"n\":%zu,\"median_s\":%.5f,\"min_s\":%.5f,\"gflops\":%.1f,\"best_gflops\":%.1f,\"rss_MB\":%ld,\"tensors_MB\":%zu,\"loss\":%.4f}\n",
-              shape->name, argv[3], argv[2], static_cast<long long>(batch_size), times.size(), median, times.front(), flops / median / 1e9,
-              flops / times.front() / 1e9, usage.ru_maxrss / 1024, backend->memory().peak >> 20, loss);
+  std::printf(
+      "{\"config\":\"%s\",\"mode\":\"%s\",\"threads\":%s,\"batch\":%lld,\"n\":%zu,\"median_s\":%.5f,\"min_s\":%.5f,"
+      "\"gflops\":%.1f,\"best_gflops\":%.1f,\"rss_MB\":%ld,\"tensors_MB\":%zu,\"loss\":%.4f}\n",
+      shape->name, argv[3], argv[2], static_cast<long long>(batch_size), times.size(), median, times.front(),
+      flops / median / 1e9, flops / times.front() / 1e9, usage.ru_maxrss / 1024, backend->memory().peak >> 20, loss);
   if (argc > 6) std::fputs(profiler.table().c_str(), stderr);
 }

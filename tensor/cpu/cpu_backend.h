@@ -68,7 +68,8 @@ class CpuBackend final : public Backend {
                      const Tensor& out) override;
   void cross_entropy_backward(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum,
                               const Tensor& dy, const Tensor& dlogits) override;
-  void point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& out) override;
+  void point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,
+                  const Tensor& out) override;
   void point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& dy,
                            const Tensor& dx) override;
   void argmax(const Tensor& x, const Tensor& out) override;
@@ -80,7 +81,8 @@ class CpuBackend final : public Backend {
   /// Calls body(begin, end) for fixed blocks of [0, count), on all threads.
   template <class Body>
   void parallel(Dim count, Dim block, const Body& body) {
-    pool_.run((count + block - 1) / block, [&](Dim piece, int) { body(piece * block, std::min(count, (piece + 1) * block)); });
+    pool_.run((count + block - 1) / block,
+              [&](Dim piece, int) { body(piece * block, std::min(count, (piece + 1) * block)); });
   }
   /// Rows for parallel(): some 16k elements a block, whatever the threads.
   static Dim row_block(Dim columns) { return std::max<Dim>(1, 16384 / std::max<Dim>(1, columns)); }
@@ -90,6 +92,8 @@ class CpuBackend final : public Backend {
   template <class T>
   struct Product;
   template <class T, class Finish>
+  void multiply_few_rows(const Product<T>& product, const Finish& finish);
+  template <class T, class Finish>
   void multiply_blocks(const Product<T>& product, const Finish& finish);
   template <class T>
   void gemm_typed(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options);
@@ -97,12 +101,15 @@ class CpuBackend final : public Backend {
   /// Memory that lives until the kernel returns.
   class Workspace {
    public:
-    Workspace(CpuBackend& backend, std::size_t bytes) : backend_(backend), bytes_(bytes), data_(backend.allocate(bytes)) {}
+    Workspace(CpuBackend& backend, std::size_t bytes)
+        : backend_(backend), bytes_(bytes), data_(backend.allocate(bytes)) {}
     ~Workspace() { backend_.deallocate(data_, bytes_); }
     Workspace(const Workspace&) = delete;
     Workspace& operator=(const Workspace&) = delete;
     template <class T>
-    T* as() const { return reinterpret_cast<T*>(data_); }
+    T* as() const {
+      return reinterpret_cast<T*>(data_);
+    }
 
    private:
     CpuBackend& backend_;
@@ -119,11 +126,16 @@ class CpuBackend final : public Backend {
 template <class Body>
 void dispatch_real(const char* op, DType dtype, Body&& body) {
   switch (dtype) {
-    case DType::f32: return body.template operator()<float>();
-    case DType::f64: return body.template operator()<double>();
-    case DType::f16: return body.template operator()<Float16>();
-    case DType::bf16: return body.template operator()<BFloat16>();
-    default: fail(Failure::bug, "{}: expected a floating type, got {}", op, name_of(dtype));
+    case DType::f32:
+      return body.template operator()<float>();
+    case DType::f64:
+      return body.template operator()<double>();
+    case DType::f16:
+      return body.template operator()<Float16>();
+    case DType::bf16:
+      return body.template operator()<BFloat16>();
+    default:
+      fail(Failure::bug, "{}: expected a floating type, got {}", op, name_of(dtype));
   }
 }
 /// The same for an operand that is of type T or, where T is f32, of a half type.
@@ -138,8 +150,12 @@ void dispatch_operand(DType dtype, Body&& body) {
 
 /// The elements of a tensor, to read and to write.
 template <class T>
-const T* elements(const Tensor& x) { return reinterpret_cast<const T*>(x.data()); }
+const T* elements(const Tensor& x) {
+  return reinterpret_cast<const T*>(x.data());
+}
 template <class T>
-T* writable(const Tensor& x) { return reinterpret_cast<T*>(x.data()); }
+T* writable(const Tensor& x) {
+  return reinterpret_cast<T*>(x.data());
+}
 
 }  // namespace bertrand::cpu

@@ -8,15 +8,21 @@ namespace {
 
 // Up to so many rows fit the second-level cache when packed.
 constexpr Dim kCachedRows = kTileRows * (192 / kTileRows);
-// A super-block of this many rows or columns of C is packed at once: enough to be shared by all threads, bounded in memory.
+// A super-block of this many rows or columns of C is packed at once: enough to be shared by all threads, bounded in
+// memory.
 constexpr Dim kSuperBlock = 4096;
-// Rows and columns of a product of half types that wait in f32 to be rounded: 4 MiB, and few enough operands packed twice.
+// Of a product with few rows: rows of the other operand that stay in the second-level cache while all panels pass by,
+// and the k that they pass at once.
+constexpr Dim kTurnedRows = 96, kTurnedDepth = 768;
+// Rows and columns of a product of half types that wait in f32 to be rounded: 4 MiB, and few enough operands packed
+// twice.
 constexpr Dim kSheet = 1024;
 
 Dim round_up(Dim n, Dim multiple) { return (n + multiple - 1) / multiple * multiple; }
 Dim ceiling(Dim n, Dim d) { return (n + d - 1) / d; }
 
-/// The block of C that is one piece of work: rows that fit the second-level cache when packed, and enough pieces for all.
+/// The block of C that is one piece of work: rows that fit the second-level cache when packed, and enough pieces for
+/// all.
 struct Blocks {
   Dim rows, columns;
 
@@ -36,11 +42,16 @@ struct Blocks {
 template <class C>
 [[gnu::always_inline]] inline Lanes<C> activated(Unary activation, const Lanes<C>& x) {
   switch (activation) {
-    case Unary::gelu_erf: return gelu_erf(x);
-    case Unary::gelu_tanh: return gelu_tanh(x);
-    case Unary::tanh: return tanh(x);
-    case Unary::relu: return max(x, Lanes<C>(C(0)));
-    case Unary::identity: break;
+    case Unary::gelu_erf:
+      return gelu_erf(x);
+    case Unary::gelu_tanh:
+      return gelu_tanh(x);
+    case Unary::tanh:
+      return tanh(x);
+    case Unary::relu:
+      return max(x, Lanes<C>(C(0)));
+    case Unary::identity:
+      break;
   }
   return x;
 }
@@ -53,31 +64,69 @@ struct CpuBackend::Product {
   View<T> a, b;
   Dim rows, columns, depth;
   Compute<T>* c;
-  Dim stride;              ///< from one row of C to the next
+  Dim stride;  ///< from one row of C to the next
   Start start;
-  const Compute<T>* row;   ///< what chains start from where start is Start::row
+  const Compute<T>* row;  ///< what chains start from where start is Start::row
 };
+
+/// A few rows times a matrix whose columns lie in runs of memory: activations times the weights of a linear layer. Each
+/// weight is used too few times to be worth packing, so Cᵀ = Bᵀ · Aᵀ is computed, whose left operand is read where it
+/// lies.
+template <class T, class Finish>
+void CpuBackend::multiply_few_rows(const Product<T>& p, const Finish& finish) {
+  const Dim panel = panel_size<kTileColumns<T>, T>(p.depth), panels = ceiling(p.rows, kTileColumns<T>);
+  const Dim edge = panel_size<kTileRows, T>(kTurnedDepth);
+  const Workspace workspace(*this, static_cast<std::size_t>(panels * panel + pool_.threads() * edge) * sizeof(T));
+  T *const packed = workspace.as<T>(), *const edges = packed + panels * panel;
+  const Packing<kTileColumns<T>, T> packing{p.a, p.rows, p.depth, packed};
+  pool_.run(packing.pieces(), [&](Dim piece, int) { packing.pack(piece); });
+
+  const View<T> weights = p.b.transposed();
+  const Dim share = round_up(ceiling(p.columns, 6 * pool_.threads()), kTileRows);
+  const Dim most_rows = std::min(round_up(kTurnedRows, kTileRows), share);
+  pool_.run(ceiling(p.columns, most_rows), [&](Dim piece, int thread) {
+    const Dim first = piece * most_rows, last = std::min(p.columns, first + most_rows);
+    for (Dim k = 0; k < p.depth; k += kTurnedDepth) {
+      const Dim depth = std::min(kTurnedDepth, p.depth - k);
+      const Start start = k > 0 ? Start::value : p.start;
+      for (Dim i = 0; i < p.rows; i += kTileColumns<T>)
+        for (Dim j = first; j < last; j += kTileRows) {
+          const Dim rows = std::min<Dim>(kTileRows, last - j);
+          View<T> a = weights.block(j, k);
+          if (rows < kTileRows) {
+            pack_panel<kTileRows>(a, rows, depth, edges + thread * edge);
+            a = {edges + thread * edge, 1, kTileRows};
+          }
+          compute_turned_tile(depth, a, packed + i / kTileColumns<T> * panel + k * kTileColumns<T>,
+                              p.c + i * p.stride + j, p.stride, rows, std::min<Dim>(kTileColumns<T>, p.rows - i), start,
+                              p.row ? p.row + j : nullptr);
+        }
+    }
+    finish(0, first, p.rows, last - first);
+  });
+}
 
 /// Calls finish(i, j, m, n) for each block of C when it is complete, m × n elements at (i, j), still in the cache.
 template <class T, class Finish>
 void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
   using C = Compute<T>;
   const Dim rows = p.rows, columns = p.columns, depth = p.depth;
+  // Waking the others costs some microseconds: not for a product that is over by then.
+  const bool alone = static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth) < 1e5;
+  if constexpr (std::is_same_v<T, C>)
+    if (!alone && rows <= kCachedRows && p.b.row_stride == 1) return multiply_few_rows(p, finish);
   const Dim super_rows = std::min(rows, kSuperBlock), super_columns = std::min(columns, kSuperBlock);
   const Dim a_panels = ceiling(super_rows, kTileRows), b_panels = ceiling(super_columns, kTileColumns<C>);
   const Dim most_depth = std::min(depth, kDepth);
-  // With few rows one piece of work has all of A, so it packs a panel of B for itself, just before its use.
-  const bool few_rows = rows <= kCachedRows;
   const Dim a_size = a_panels * panel_size<kTileRows, C>(most_depth);
-  const Dim b_size = (few_rows ? pool_.threads() : b_panels) * panel_size<kTileColumns<C>, C>(most_depth);
+  const Dim b_size = b_panels * panel_size<kTileColumns<C>, C>(most_depth);
   const Workspace workspace(*this, static_cast<std::size_t>(a_size + b_size) * sizeof(C));
   C *const packed_a = workspace.as<C>(), *const packed_b = packed_a + a_size;
-  // Waking the others costs some microseconds: not for a product that is over by then.
-  const bool alone = static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth) < 1e5;
   const auto share = [&](Dim pieces, const auto& body) {
     if (alone)
       for (Dim piece = 0; piece < pieces; ++piece) body(piece, 0);
-    else pool_.run(pieces, body);
+    else
+      pool_.run(pieces, body);
   };
 
   for (Dim k = 0; k < depth; k += kDepth) {
@@ -90,30 +139,24 @@ void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
       for (Dim j0 = 0; j0 < columns; j0 += kSuperBlock) {
         const Dim block_columns = std::min(kSuperBlock, columns - j0);
         const Packing<kTileRows, T> a_packing{p.a.block(i0, k), block_rows, block_depth, packed_a};
-        const Packing<kTileColumns<C>, T> b_packing{p.b.block(k, j0).transposed(), block_columns, block_depth, packed_b};
+        const Packing<kTileColumns<C>, T> b_packing{p.b.block(k, j0).transposed(), block_columns, block_depth,
+                                                    packed_b};
         const Dim a_pieces = j0 == 0 ? a_packing.pieces() : 0;  // a row of blocks shares its part of A
-        share(a_pieces + (few_rows ? 0 : b_packing.pieces()), [&](Dim piece, int) {
-          if (piece < a_pieces) a_packing.pack(piece);
-          else b_packing.pack(piece - a_pieces);
+        share(a_pieces + b_packing.pieces(), [&](Dim piece, int) {
+          if (piece < a_pieces)
+            a_packing.pack(piece);
+          else
+            b_packing.pack(piece - a_pieces);
         });
         const Blocks blocks = Blocks::choose<C>(block_rows, block_columns, alone ? 1 : pool_.threads());
         const Dim across = ceiling(block_columns, blocks.columns);
-        share(ceiling(block_rows, blocks.rows) * across, [&](Dim piece, int thread) {
+        share(ceiling(block_rows, blocks.rows) * across, [&](Dim piece, int) {
           const Dim i = piece / across * blocks.rows, j = piece % across * blocks.columns;
           const Dim m = std::min(blocks.rows, block_rows - i), n = std::min(blocks.columns, block_columns - j);
           C* const to = p.c + (i0 + i) * p.stride + j0 + j;
           const C* const row = p.row ? p.row + j0 + j : nullptr;
-          if (few_rows) {
-            C* const panel = packed_b + thread * b_panel;
-            for (Dim first = 0; first < n; first += kTileColumns<C>) {
-              const Dim width = std::min<Dim>(kTileColumns<C>, n - first);
-              Packing<kTileColumns<C>, T>{p.b.block(k, j0 + j + first).transposed(), width, block_depth, panel}.pack();
-              multiply_packed(m, width, block_depth, packed_a, a_panel, panel, b_panel, to + first, p.stride, start, row ? row + first : nullptr);
-            }
-          } else {
-            multiply_packed(m, n, block_depth, packed_a + i / kTileRows * a_panel, a_panel,
-                            packed_b + j / kTileColumns<C> * b_panel, b_panel, to, p.stride, start, row);
-          }
+          multiply_packed(m, n, block_depth, packed_a + i / kTileRows * a_panel, a_panel,
+                          packed_b + j / kTileColumns<C> * b_panel, b_panel, to, p.stride, start, row);
           if (last) finish(i0 + i, j0 + j, m, n);
         });
       }
@@ -133,17 +176,21 @@ void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, cons
   if (options.transpose_a) a = a.transposed();
   if (options.transpose_b) b = b.transposed();
   T* const y = writable<T>(out);
-  T* const pre = options.activation != Unary::identity && options.pre_activation ? writable<T>(options.pre_activation) : nullptr;
+  T* const pre =
+      options.activation != Unary::identity && options.pre_activation ? writable<T>(options.pre_activation) : nullptr;
   const Start start = options.accumulate ? Start::value : options.bias ? Start::row : Start::zero;
 
   if constexpr (std::is_same_v<T, C>) {
     C* const c = pre ? pre : y;
-    multiply_blocks(Product<T>{a, b, rows, columns, depth, c, columns, start, options.bias ? elements<T>(options.bias) : nullptr},
-             [&](Dim i, Dim j, Dim m, Dim n) {
-               if (options.activation == Unary::identity) return;
-               for (Dim at = i * columns + j; at < (i + m) * columns; at += columns)
-                 for_lanes<C>(n, [&](Dim k, Dim l) { activated(options.activation, Lanes<C>::load(c + at + k, l)).store(y + at + k, l); });
-             });
+    multiply_blocks(
+        Product<T>{a, b, rows, columns, depth, c, columns, start, options.bias ? elements<T>(options.bias) : nullptr},
+        [&](Dim i, Dim j, Dim m, Dim n) {
+          if (options.activation == Unary::identity) return;
+          for (Dim at = i * columns + j; at < (i + m) * columns; at += columns)
+            for_lanes<C>(n, [&](Dim k, Dim l) {
+              activated(options.activation, Lanes<C>::load(c + at + k, l)).store(y + at + k, l);
+            });
+        });
   } else {
     // The chains are kept in C, on a sheet that is a part of the result at a time, and rounded to T once, at their end.
     const Dim width = std::min(columns, kSheet), height = std::min(rows, kSheet);
@@ -160,15 +207,16 @@ void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, cons
           parallel(m0, row_block(n0), [&](Dim begin, Dim end) {
             for (Dim i = begin; i < end; ++i) widen_row(y + corner + i * columns, sheet + i * width);
           });
-        multiply_blocks(Product<T>{a.block(i0, 0), b.block(0, j0), m0, n0, depth, sheet, width, start, bias}, [&](Dim i, Dim j, Dim m, Dim n) {
-          for (Dim r = i; r < i + m; ++r)
-            for_lanes<C>(n, [&](Dim k, Dim l) {
-              const auto x = Lanes<C>::load(sheet + r * width + j + k, l);
-              const Dim at = corner + r * columns + j + k;
-              if (pre) x.store(pre + at, l);
-              activated(options.activation, x).store(y + at, l);
-            });
-        });
+        multiply_blocks(Product<T>{a.block(i0, 0), b.block(0, j0), m0, n0, depth, sheet, width, start, bias},
+                        [&](Dim i, Dim j, Dim m, Dim n) {
+                          for (Dim r = i; r < i + m; ++r)
+                            for_lanes<C>(n, [&](Dim k, Dim l) {
+                              const auto x = Lanes<C>::load(sheet + r * width + j + k, l);
+                              const Dim at = corner + r * columns + j + k;
+                              if (pre) x.store(pre + at, l);
+                              activated(options.activation, x).store(y + at, l);
+                            });
+                        });
       }
   }
 }

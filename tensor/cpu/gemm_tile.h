@@ -5,8 +5,8 @@
 // bits of C depend on nothing but its row of A and its column of B: not on tile sizes, threads or neighbouring rows.
 //
 // Operands are packed first: A into panels of kTileRows rows, B into panels of kTileColumns columns, both with k as the
-// slow index, so that the inner loop reads memory in order. Packing absorbs transposes, and widens the half types: panels
-// and everything after them are of Compute<T>.
+// slow index, so that the inner loop reads memory in order. Packing absorbs transposes, and widens the half types:
+// panels and everything after them are of Compute<T>.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -25,7 +25,7 @@ inline constexpr int kTileRows = 6;  // 6 × 2 accumulators + 2 of B + 1 of A of
 inline constexpr int kTileVectors = 1;
 #endif
 template <class T>
-inline constexpr int kTileColumns = kTileVectors * Lanes<T>::kCount;
+inline constexpr int kTileColumns = kTileVectors* Lanes<T>::kCount;
 
 /// Products are computed over at most this many k at a time: a panel of B then stays in the first-level cache.
 inline constexpr Dim kDepth = 384;
@@ -36,7 +36,9 @@ struct View {
   const T* data;
   Dim row_stride, column_stride;
 
-  View block(Dim row, Dim column) const { return {data + row * row_stride + column * column_stride, row_stride, column_stride}; }
+  View block(Dim row, Dim column) const {
+    return {data + row * row_stride + column * column_stride, row_stride, column_stride};
+  }
   View transposed() const { return {data, column_stride, row_stride}; }
 };
 
@@ -49,7 +51,8 @@ constexpr Dim panel_size(Dim depth) {
 /// Copies neighbours, widening the half types.
 template <int Count, class T>
 void widen(const T* from, Compute<T>* to) {
-  if constexpr (std::is_same_v<T, Compute<T>>) std::memcpy(to, from, Count * sizeof(T));
+  if constexpr (std::is_same_v<T, Compute<T>>)
+    std::memcpy(to, from, Count * sizeof(T));
   else
     for (int i = 0; i < Count; ++i) to[i] = Compute<T>(from[i]);
 }
@@ -104,7 +107,8 @@ struct Packing {
         for (Dim p = 0; p < whole; ++p)
           widen<Width>(x.data + k * x.column_stride + p * Width, panels + p * panel() + k * Width);
       if (whole * Width < rows)
-        pack_panel<Width>(x.block(whole * Width, first), rows - whole * Width, slice, panels + whole * panel() + first * Width);
+        pack_panel<Width>(x.block(whole * Width, first), rows - whole * Width, slice,
+                          panels + whole * panel() + first * Width);
     } else {
       for (Dim i = piece * kGroup; i < std::min(rows, (piece + 1) * kGroup); i += Width)
         pack_panel<Width>(x.block(i, 0), std::min<Dim>(Width, rows - i), depth, panels + i / Width * panel());
@@ -126,20 +130,20 @@ enum class Start { zero, value, row };
 template <class T>
 using Tile = Lanes<T>[kTileRows][kTileVectors];
 
-/// The inner loop: accumulators += panel of A · panel of B.
+/// The inner loop: accumulators += kTileRows rows of A · panel of B. A is a packed panel, or lies in memory as it is.
 template <class T>
-inline __attribute__((always_inline)) void multiply_panels(Dim depth, const T* a, const T* b, Tile<T>& c) {
+inline __attribute__((always_inline)) void multiply_panels(Dim depth, View<T> a, const T* b, Tile<T>& c) {
   for (Dim k = 0; k < depth; ++k) {
     Lanes<T> column[kTileVectors];
 #pragma GCC unroll 4
     for (int j = 0; j < kTileVectors; ++j) column[j] = Lanes<T>::load(b + j * Lanes<T>::kCount);
 #pragma GCC unroll 16
     for (int i = 0; i < kTileRows; ++i) {
-      const Lanes<T> row(a[i]);
+      const Lanes<T> row(a.data[i * a.row_stride]);
 #pragma GCC unroll 4
       for (int j = 0; j < kTileVectors; ++j) c[i][j] = fma(row, column[j], c[i][j]);
     }
-    a += kTileRows;
+    a.data += a.column_stride;
     b += kTileColumns<T>;
   }
 }
@@ -156,7 +160,7 @@ void compute_tile(Dim depth, const T* a, const T* b, T* c, Dim c_stride, Start s
       tile[i][j] = start == Start::zero    ? Lanes<T>(T(0))
                    : start == Start::value ? Lanes<T>::load(c + i * c_stride + j * kCount)
                                            : Lanes<T>::load(row + j * kCount);
-  multiply_panels(depth, a, b, tile);
+  multiply_panels(depth, View<T>{a, 1, kTileRows}, b, tile);
 #pragma GCC unroll 16
   for (int i = 0; i < kTileRows; ++i)
 #pragma GCC unroll 4
@@ -165,7 +169,8 @@ void compute_tile(Dim depth, const T* a, const T* b, T* c, Dim c_stride, Start s
 
 /// A tile that overhangs the edge of C goes through a whole one on the side.
 template <class T>
-void compute_edge_tile(Dim depth, const T* a, const T* b, T* c, Dim c_stride, Dim rows, Dim columns, Start start, const T* row) {
+void compute_edge_tile(Dim depth, const T* a, const T* b, T* c, Dim c_stride, Dim rows, Dim columns, Start start,
+                       const T* row) {
   alignas(64) T whole[kTileRows * kTileColumns<T>] = {};
   alignas(64) T whole_row[kTileColumns<T>] = {};
   if (start == Start::value)
@@ -175,22 +180,50 @@ void compute_edge_tile(Dim depth, const T* a, const T* b, T* c, Dim c_stride, Di
   for (Dim i = 0; i < rows; ++i) std::copy_n(whole + i * kTileColumns<T>, columns, c + i * c_stride);
 }
 
-/// C [rows, columns] from packed panels: `a` holds rows/kTileRows panels a_panel apart, `b` likewise of columns. Panels of
-/// B are the outer loop: one stays in the first-level cache while all of A, in the second, passes by.
+/// C [rows, columns] from packed panels: `a` holds rows/kTileRows panels a_panel apart, `b` likewise of columns. Panels
+/// of B are the outer loop: one stays in the first-level cache while all of A, in the second, passes by.
 template <class T>
-void multiply_packed(Dim rows, Dim columns, Dim depth, const T* a, Dim a_panel, const T* b, Dim b_panel, T* c, Dim c_stride,
-                     Start start, const T* row) {
+void multiply_packed(Dim rows, Dim columns, Dim depth, const T* a, Dim a_panel, const T* b, Dim b_panel, T* c,
+                     Dim c_stride, Start start, const T* row) {
   for (Dim j = 0; j < columns; j += kTileColumns<T>, b += b_panel) {
     const T* panel = a;
     for (Dim i = 0; i < rows; i += kTileRows, panel += a_panel) {
       T* tile = c + i * c_stride + j;
       const T* start_row = start == Start::row ? row + j : nullptr;
-      if (i + kTileRows <= rows && j + kTileColumns<T> <= columns) compute_tile(depth, panel, b, tile, c_stride, start, start_row);
+      if (i + kTileRows <= rows && j + kTileColumns<T> <= columns)
+        compute_tile(depth, panel, b, tile, c_stride, start, start_row);
       else
         compute_edge_tile(depth, panel, b, tile, c_stride, std::min<Dim>(kTileRows, rows - i),
                           std::min<Dim>(kTileColumns<T>, columns - j), start, start_row);
     }
   }
+}
+
+/// A tile of Cᵀ, `rows` ≤ kTileRows by `columns` ≤ kTileColumns, written to C turned: A lies in memory unpacked, with
+/// neighbours along k, and is read just as often as it would be for packing. `start_of_rows` is what the chains of a
+/// row of Cᵀ start from where start is Start::row.
+template <class T>
+void compute_turned_tile(Dim depth, const View<T>& a, const T* b, T* c, Dim c_stride, Dim rows, Dim columns,
+                         Start start, const T* start_of_rows) {
+  constexpr int kCount = Lanes<T>::kCount;
+  alignas(64) T turned[kTileRows * kTileColumns<T>] = {};
+  if (start == Start::value)
+    for (Dim j = 0; j < columns; ++j)
+      for (Dim i = 0; i < rows; ++i) turned[i * kTileColumns<T> + j] = c[j * c_stride + i];
+  Tile<T> tile;
+#pragma GCC unroll 16
+  for (int i = 0; i < kTileRows; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < kTileVectors; ++j)
+      tile[i][j] = start == Start::row ? Lanes<T>(start_of_rows[std::min<Dim>(i, rows - 1)])
+                                       : Lanes<T>::load(turned + i * kTileColumns<T> + j * kCount);
+  multiply_panels(depth, a, b, tile);
+#pragma GCC unroll 16
+  for (int i = 0; i < kTileRows; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < kTileVectors; ++j) tile[i][j].store(turned + i * kTileColumns<T> + j * kCount);
+  for (Dim j = 0; j < columns; ++j)
+    for (Dim i = 0; i < rows; ++i) c[j * c_stride + i] = turned[i * kTileColumns<T> + j];
 }
 
 }  // namespace bertrand::cpu

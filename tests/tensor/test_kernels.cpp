@@ -38,7 +38,8 @@ TEST_CASE("a matrix product equals the sums it stands for, whatever is transpose
   struct Sizes {
     Dim rows, columns, depth;
   };
-  const std::vector<Sizes> sizes{{1, 1, 1}, {1, 17, 5}, {6, 16, 384}, {7, 33, 385}, {37, 53, 801}, {100, 3, 1000}, {5, 4099, 3}, {4100, 5, 2}};
+  const std::vector<Sizes> sizes{{1, 1, 1},     {1, 17, 5},     {6, 16, 384}, {7, 33, 385},
+                                 {37, 53, 801}, {100, 3, 1000}, {5, 4099, 3}, {4100, 5, 2}};
   for (const auto& [rows, columns, depth] : sizes)
     for (const bool transpose_a : {false, true})
       for (const bool transpose_b : {false, true})
@@ -46,13 +47,15 @@ TEST_CASE("a matrix product equals the sums it stands for, whatever is transpose
           const Tensor a = noise(transpose_a ? Shape{depth, rows} : Shape{rows, depth}, dtype, *backend, 1);
           const Tensor b = noise(transpose_b ? Shape{columns, depth} : Shape{depth, columns}, dtype, *backend, 2);
           const auto x = ops::to_host<double>(a), y = ops::to_host<double>(b);
-          const auto got = ops::to_host<double>(ops::matmul(a, b, {.transpose_a = transpose_a, .transpose_b = transpose_b}));
+          const auto got =
+              ops::to_host<double>(ops::matmul(a, b, {.transpose_a = transpose_a, .transpose_b = transpose_b}));
           double worst = 0;
           for (Dim i = 0; i < rows; ++i)
             for (Dim j = 0; j < columns; ++j) {
               double sum = 0;
               for (Dim k = 0; k < depth; ++k)
-                sum += x[static_cast<std::size_t>(transpose_a ? k * rows + i : i * depth + k)] * y[static_cast<std::size_t>(transpose_b ? j * depth + k : k * columns + j)];
+                sum += x[static_cast<std::size_t>(transpose_a ? k * rows + i : i * depth + k)] *
+                       y[static_cast<std::size_t>(transpose_b ? j * depth + k : k * columns + j)];
               worst = std::max(worst, std::abs(sum - got[static_cast<std::size_t>(i * columns + j)]));
             }
           INFO(fmt::format("{} x {} x {}, transposed {} {}", rows, columns, depth, transpose_a, transpose_b));
@@ -62,24 +65,37 @@ TEST_CASE("a matrix product equals the sums it stands for, whatever is transpose
 
 TEST_CASE("a product can be added to what is there") {
   const auto backend = open_cpu({.threads = 1});
-  const Tensor a = noise({9, 500}, DType::f64, *backend, 1), b = noise({500, 21}, DType::f64, *backend, 2), c = noise({9, 21}, DType::f64, *backend, 3);
-  const auto product = ops::to_host<double>(ops::matmul(a, b)), before = ops::to_host<double>(c);
-  const auto after = ops::to_host<double>(ops::matmul(a, b, {.into = {c, true}}));
-  for (std::size_t i = 0; i < after.size(); ++i) CHECK(after[i] == doctest::Approx(before[i] + product[i]).epsilon(1e-12));
+  for (const bool transposed : {false, true}) {  // with few rows, the kernel takes another way for each
+    const Tensor a = noise({9, 1700}, DType::f64, *backend, 1), c = noise({9, 27}, DType::f64, *backend, 3);
+    const Tensor b = noise(transposed ? Shape{27, 1700} : Shape{1700, 27}, DType::f64, *backend, 2);
+    const auto product = ops::to_host<double>(ops::matmul(a, b, {.transpose_b = transposed})),
+               before = ops::to_host<double>(c);
+    const auto after = ops::to_host<double>(ops::matmul(a, b, {.transpose_b = transposed, .into = {c, true}}));
+    for (std::size_t i = 0; i < after.size(); ++i)
+      CHECK(after[i] == doctest::Approx(before[i] + product[i]).epsilon(1e-12));
+  }
 }
 
 TEST_CASE("a product has the same bits for any threads and kernel set") {
   for (const DType dtype : {DType::f32, DType::f64})
-    check_same_bits([dtype](Backend& backend) { return ops::matmul(noise({203, 700}, dtype, backend, 1), noise({700, 310}, dtype, backend, 2)); });
+    check_same_bits([dtype](Backend& backend) {
+      return ops::matmul(noise({203, 700}, dtype, backend, 1), noise({700, 310}, dtype, backend, 2));
+    });
 }
 
 TEST_CASE("a row of a product has the same bits alone and in company") {
   const auto backend = open_cpu({.threads = 2});
-  const Tensor a = noise({61, 900}, DType::f32, *backend, 1), b = noise({900, 77}, DType::f32, *backend, 2);
-  const auto whole = ops::to_host<float>(ops::matmul(a, b));
-  for (const Dim row : {0, 5, 6, 60}) {
-    const auto alone = ops::to_host<float>(ops::matmul(a.rows(row, row + 1), b));
-    CHECK(std::equal(alone.begin(), alone.end(), whole.begin() + row * 77));
+  for (const bool transposed : {false, true}) {
+    const Tensor a = noise({261, 900}, DType::f32, *backend, 1);
+    const Tensor b = noise(transposed ? Shape{77, 900} : Shape{900, 77}, DType::f32, *backend, 2);
+    const auto rows = [&](Dim first, Dim last) {
+      return ops::to_host<float>(ops::matmul(a.rows(first, last), b, {.transpose_b = transposed}));
+    };
+    const auto whole = rows(0, 261);
+    for (const auto& [first, last] : {std::pair<Dim, Dim>{0, 1}, {5, 6}, {6, 7}, {60, 97}, {69, 261}, {1, 193}}) {
+      const auto few = rows(first, last);
+      CHECK(std::equal(few.begin(), few.end(), whole.begin() + first * 77));
+    }
   }
 }
 
@@ -113,13 +129,15 @@ TEST_CASE("the polynomials stay close to the library's functions") {
   const auto backend = open_cpu({.threads = 1});
   std::vector<float> x;
   for (int i = -12000; i <= 12000; ++i) x.push_back(static_cast<float>(i) * 1e-3f);
-  const Tensor values = ops::from_host(x, {static_cast<Dim>(x.size())}, *backend), ones = ops::full(values.shape(), 1, DType::f32, *backend);
+  const Tensor values = ops::from_host(x, {static_cast<Dim>(x.size())}, *backend),
+               ones = ops::full(values.shape(), 1, DType::f32, *backend);
   const auto of = [&](Unary f) { return ops::to_host<float>(ops::unary(f, values)); };
   const auto slope_of = [&](Unary f) { return ops::to_host<float>(ops::unary_backward(f, values, ones)); };
   const auto tanh_x = of(Unary::tanh), erf_gelu = of(Unary::gelu_erf), tanh_gelu = of(Unary::gelu_tanh);
   const auto erf_slope = slope_of(Unary::gelu_erf), tanh_slope = slope_of(Unary::gelu_tanh);
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const double v = x[i], cumulative = 0.5 * std::erfc(-v / std::sqrt(2.0)), density = std::exp(-v * v / 2) / std::sqrt(2 * 3.14159265358979323846);
+    const double v = x[i], cumulative = 0.5 * std::erfc(-v / std::sqrt(2.0)),
+                 density = std::exp(-v * v / 2) / std::sqrt(2 * 3.14159265358979323846);
     CHECK(std::abs(tanh_x[i] - std::tanh(v)) <= 4e-7);
     CHECK(std::abs(erf_gelu[i] - v * cumulative) <= 1e-6 * std::max(1.0, std::abs(v)));
     CHECK(std::abs(erf_slope[i] - (cumulative + v * density)) <= 2e-6);
@@ -133,7 +151,10 @@ TEST_CASE("softmax stays finite and sums to one for scores of any size, and NaN 
   const auto backend = open_cpu({.threads = 1});
   const std::vector<float> scores{1e30f, 1e30f, -1e30f, 80, 90, 100, -1e38f, -1e38f, -1e38f, 0, 1, NAN};
   const auto y = ops::to_host<float>(ops::softmax(ops::from_host(scores, {4, 3}, *backend)));
-  for (int row = 0; row < 3; ++row) CHECK(y[static_cast<std::size_t>(3 * row)] + y[static_cast<std::size_t>(3 * row + 1)] + y[static_cast<std::size_t>(3 * row + 2)] == doctest::Approx(1.0));
+  for (int row = 0; row < 3; ++row)
+    CHECK(y[static_cast<std::size_t>(3 * row)] + y[static_cast<std::size_t>(3 * row + 1)] +
+              y[static_cast<std::size_t>(3 * row + 2)] ==
+          doctest::Approx(1.0));
   CHECK(std::isnan(y[9] + y[10] + y[11]));
 }
 
@@ -156,7 +177,8 @@ TEST_CASE("dropout keeps the right share, scales it, and names each element by r
   const auto alone = ops::to_host<float>(ops::dropout(ones.rows(0, 1), one_row));
   CHECK(std::equal(alone.begin(), alone.end(), y.begin() + 17 * kColumns));
   check_same_bits([&](Backend& b) {
-    return ops::dropout(ops::full({kRows, kColumns}, 1, DType::f32, b), {.threshold = 6554, .key = 99, .row_keys = ops::from_host(keys, {kRows}, b)});
+    return ops::dropout(ops::full({kRows, kColumns}, 1, DType::f32, b),
+                        {.threshold = 6554, .key = 99, .row_keys = ops::from_host(keys, {kRows}, b)});
   });
 }
 
@@ -166,12 +188,17 @@ TEST_CASE("dropout's bits are Philox's, and an element is kept whose bits are no
   const std::int64_t row_key = 0x7654321089abcdef;
   std::vector<std::uint32_t> bits;
   for (std::uint32_t column = 0; column < 256; ++column) {
-    const auto words = philox4x32({static_cast<std::uint32_t>(row_key), static_cast<std::uint32_t>(row_key >> 32), 0, column / 128 * 16 + column % 16}, key);
+    const auto words = philox4x32({static_cast<std::uint32_t>(row_key), static_cast<std::uint32_t>(row_key >> 32), 0,
+                                   column / 128 * 16 + column % 16},
+                                  key);
     const std::uint32_t half = column % 128 / 16;
     bits.push_back(words[half / 2] >> (half % 2 * 16) & 0xffff);
   }
-  for (const std::uint32_t threshold : {std::uint32_t{20000}, bits[3], bits[200], bits[130] + 1, std::uint32_t{1}, std::uint32_t{65535}}) {
-    const Dropout dropout{.threshold = threshold, .key = key, .row_keys = ops::from_host(std::vector<std::int64_t>{row_key}, {1}, *backend)};
+  for (const std::uint32_t threshold :
+       {std::uint32_t{20000}, bits[3], bits[200], bits[130] + 1, std::uint32_t{1}, std::uint32_t{65535}}) {
+    const Dropout dropout{.threshold = threshold,
+                          .key = key,
+                          .row_keys = ops::from_host(std::vector<std::int64_t>{row_key}, {1}, *backend)};
     const auto y = ops::to_host<float>(ops::dropout(ops::full({1, 256}, 1, DType::f32, *backend), dropout));
     for (std::size_t column = 0; column < 256; ++column) CHECK((y[column] != 0) == (bits[column] >= threshold));
   }
@@ -183,7 +210,8 @@ TEST_CASE("no rows are summed to zeros, and nothing is gathered from them") {
   CHECK(ops::to_host<float>(ops::sum_to(Tensor({0, 5}, DType::f32, *backend), {5})) == std::vector<float>(5, 0.0f));
   CHECK(ops::item(ops::sum(Tensor({0}, DType::f32, *backend))) == 0);
   CHECK(ops::item(ops::norm(Tensor({0}, DType::f32, *backend))) == 0);
-  CHECK(ops::gather(ops::full({3, 5}, 1, DType::f32, *backend), Tensor({0}, DType::i32, *backend)).shape() == Shape{0, 5});
+  CHECK(ops::gather(ops::full({3, 5}, 1, DType::f32, *backend), Tensor({0}, DType::i32, *backend)).shape() ==
+        Shape{0, 5});
 }
 
 TEST_CASE("the greatest of a row is found wherever it stands, and the first of equals") {
@@ -205,7 +233,8 @@ TEST_CASE("shape errors name the op and both shapes") {
   const Tensor a = ops::full({2, 3}, 0, DType::f32, *backend), b = ops::full({2, 3}, 0, DType::f32, *backend);
   CHECK_THROWS_WITH_AS(ops::matmul(a, b), "matmul: inner dimensions differ, a is [2, 3] and b is [2, 3]", Error);
   CHECK_THROWS_WITH_AS(ops::binary(Binary::add, a, ops::full({2}, 0, DType::f32, *backend)),
-                       "add: b must have a's shape or its trailing dimensions, a is f32 [2, 3] and b is f32 [2]", Error);
+                       "add: b must have a's shape or its trailing dimensions, a is f32 [2, 3] and b is f32 [2]",
+                       Error);
 }
 
 TEST_CASE("freed memory is used again, and asking for too much names the bytes") {

@@ -7,8 +7,10 @@
 namespace bertrand::optim {
 
 /// The rule is that of NVIDIA's trainers and PyTorch's GradScaler: begin at 2^16; halve after a step whose gradient is
-/// not finite, which is skipped; double after 2,000 good steps in a row. It is applied on the device
-/// (tensor/backend.h).
+/// not finite, which is skipped; double after 2,000 good steps in a row. It is applied on the device (tensor/backend.h),
+/// and where the scale has fallen below 2^-10 training has ended: the numbers of the model are to blame, not their scale.
+/// Other types than f16 have the scale 1, and end with the first gradient that is not finite. So nobody has to look
+/// before the next step is asked for: what follows a step that ends the training changes nothing.
 class LossScale {
  public:
   struct State {
@@ -16,22 +18,24 @@ class LossScale {
     std::int64_t good_steps = 0;  ///< in a row, since the scale last changed
     std::int64_t skipped_steps = 0;
   };
-  static constexpr double kLeast = 0x1p-10;  ///< below it the numbers of the model are to blame, not their scale
 
-  /// The scale is 1 and stays it.
-  LossScale() = default;
-  explicit LossScale(Backend& backend);
+  /// For a model that computes in `dtype`.
+  LossScale(DType dtype, Backend& backend);
 
-  explicit operator bool() const { return static_cast<bool>(scaling_.state); }
-  /// What backward starts from: the scale, [1] f32 on the device; empty where it is 1.
+  bool dynamic() const { return dynamic_; }
+  /// What backward starts from: the scale, [1] f32 on the device; empty where it is always 1.
   Tensor gradient_of_loss() const;
   const LossScaling& scaling() const { return scaling_; }
+  bool has_ended(const State& state) const { return state.scale < scaling_.least; }
 
+  static State state_of(const double* numbers);  ///< of the three in scaling().state
   /// Synchronizes.
   State read() const;
+  /// Where it is not dynamic, only the number of skipped steps counts.
   void resume(const State& state);
 
  private:
+  bool dynamic_;
   LossScaling scaling_;
 };
 

@@ -1,7 +1,5 @@
 #include "optim/optimizer.h"
 
-#include <cmath>
-
 #include "tensor/profiler.h"
 
 namespace bertrand::optim {
@@ -11,7 +9,8 @@ bool decays(const std::string& name) { return name.find("bias") == std::string::
 
 }  // namespace
 
-Optimizer::Optimizer(nn::ParameterSet& parameters, const Options& options) : parameters_(parameters), options_(options) {
+Optimizer::Optimizer(nn::ParameterSet& parameters, const Options& options)
+    : parameters_(parameters), options_(options), loss_scale_(parameters.values().dtype(), parameters.backend()), scale_read_(loss_scale_.read().scale) {
   for (const auto& segment : parameters.segments()) {
     const bool decayed = decays(segment.name);
     segments_.push_back({.begin = segment.begin,
@@ -22,43 +21,56 @@ Optimizer::Optimizer(nn::ParameterSet& parameters, const Options& options) : par
   const Tensor& masters = parameters.masters();
   m_ = ops::full(masters.shape(), 0, masters.dtype(), masters.backend());
   v_ = ops::full(masters.shape(), 0, masters.dtype(), masters.backend());
-  if (parameters.values().dtype() == DType::f16) loss_scale_ = LossScale(masters.backend());
 }
 
-double Optimizer::step(double learning_rate, const Tensor& gradients) {
+Tensor Optimizer::update(double learning_rate, const Tensor& gradients, const Tensor& losses) {
   const UpdateTensors tensors{parameters_.masters(), parameters_.values(), gradients, m_, v_};
-  const double scale = loss_scale_.read().scale;  // of these gradients
+  const Tensor norm = ops::norm(gradients);
+  if (losses) ops::add_into(ops::sum(losses, 0), norm);  // 0, or NaN where one of them is not finite
   const Update update{.learning_rate = learning_rate,
                       .beta1 = options_.beta1,
                       .beta2 = options_.beta2,
                       .epsilon = options_.epsilon,
                       .bias_correction = options_.method != Method::adamw_google,
-                      .step = steps_ + 1 - skipped_,
+                      .step = ++steps_,
                       .clip_norm = options_.clip_norm,
-                      .gradient_norm = ops::norm(gradients),
+                      .gradient_norm = norm,
                       .loss_scale = loss_scale_.scaling()};
   {
     const double bytes = 7.0 * static_cast<double>(tensors.masters.bytes());  // reads 4, writes 3
     const Span span(gradients.backend(), "update", {.bytes = bytes});
     gradients.backend().update(tensors, update, segments_);
   }
-  const double norm = ops::item(update.gradient_norm) / scale;
-  if (!std::isfinite(norm)) check_skipped(norm, gradients);
-  ++steps_;
-  return norm;
+  Tensor numbers({4}, DType::f64, gradients.backend());
+  ops::copy_into(norm, numbers.rows(0, 1));
+  ops::copy_into(loss_scale_.scaling().state, numbers.rows(1, 4));
+  return numbers;
 }
 
-void Optimizer::check_skipped(double norm, const Tensor& gradients) const {
-  if (loss_scale_ && loss_scale_.read().scale >= LossScale::kLeast) return;
+Optimizer::Report Optimizer::read(std::span<const double, 4> numbers) {
+  Report report{.gradient_norm = numbers[0] / scale_read_, .loss_scale = LossScale::state_of(&numbers[1])};
+  report.ended = loss_scale_.has_ended(report.loss_scale);
+  scale_read_ = report.loss_scale.scale;
+  return report;
+}
+
+void Optimizer::refuse(const Report& report, const Tensor& gradients) const {
   const std::string name = parameters_.first_non_finite(gradients);
-  fail(Failure::numerics, "gradient: expected finite numbers, got a norm of {}{}{}{}; hint: a lower learning rate or a longer warm-up", norm,
-       loss_scale_ ? " down to a loss scale of 2^-10" : "", name.empty() ? "" : ", first not finite in ", name);
+  fail(Failure::numerics, "gradient: expected finite numbers, got a norm of {}{}{}{}; hint: a lower learning rate or a longer warm-up", report.gradient_norm,
+       loss_scale_.dynamic() ? " down to a loss scale of 2^-10" : "", name.empty() ? "" : ", first not finite in ", name);
+}
+
+double Optimizer::step(double learning_rate, const Tensor& gradients) {
+  const std::vector<double> numbers = ops::to_host<double>(update(learning_rate, gradients));
+  const Report report = read(std::span<const double, 4>(numbers));
+  if (report.ended) refuse(report, gradients);
+  return report.gradient_norm;
 }
 
 void Optimizer::resume(std::int64_t steps_done, const LossScale::State& loss_scale) {
   steps_ = steps_done;
-  if (loss_scale_) loss_scale_.resume(loss_scale);
-  else skipped_ = loss_scale.skipped_steps;
+  loss_scale_.resume(loss_scale);
+  scale_read_ = loss_scale_.read().scale;
 }
 
 }  // namespace bertrand::optim

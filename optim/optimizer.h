@@ -1,6 +1,7 @@
 // How parameters move: AdamW and LAMB over a ParameterSet. AdamW is LAMB with every trust ratio 1.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,32 +30,42 @@ class Optimizer {
   Optimizer(nn::ParameterSet& parameters, const Options& options);
 
   /// Clips by the global norm, updates masters, values and moments. `gradients`, flat, are of the values' or the masters'
-  /// type, and in f16 those of the scaled loss. Returns their norm before scale and clipping. One that is not finite has
-  /// changed nothing: in f16 the step is skipped, and counts as a step, though not for the bias correction; else, and
-  /// where the loss scale has fallen below LossScale::kLeast, Error(Failure::numerics) names the parameter.
+  /// type, and in f16 those of the scaled loss. Where their norm, or one of `losses` (f64, may be empty), is not finite
+  /// nothing moves: in f16 the step is skipped, and counts as a step, though not for the bias correction; else, and where
+  /// the loss scale has nowhere to go, no later step moves anything either. Waits for nothing; returns what became of the
+  /// step, for read(): f64 [4] on the device.
+  Tensor update(double learning_rate, const Tensor& gradients, const Tensor& losses = {});
+
+  struct Report {
+    double gradient_norm = 0;  ///< before clipping, of the loss without its scale
+    LossScale::State loss_scale;  ///< after the step
+    bool ended = false;  ///< whether this step, or one before, has ended the training
+  };
+  /// What update() returned, on the host; of every step once, in their order.
+  Report read(std::span<const double, 4> numbers);
+  /// Throws Error(Failure::numerics), naming the first parameter whose gradient is not finite.
+  [[noreturn]] void refuse(const Report& report, const Tensor& gradients) const;
+
+  /// The same for who waits for every step: returns the norm, and refuses where the training has ended.
   double step(double learning_rate, const Tensor& gradients);
   double step(double learning_rate) { return step(learning_rate, parameters_.gradients()); }
 
   std::int64_t steps_done() const { return steps_; }   ///< skipped ones too
   const Tensor& first_moments() const { return m_; }   ///< flat, as ParameterSet::masters()
   const Tensor& second_moments() const { return v_; }  ///< flat
-  /// What the loss must be multiplied by before backward; active in f16.
+  /// What the loss must be multiplied by before backward.
   const LossScale& loss_scale() const { return loss_scale_; }
-  /// After the moments were loaded from a checkpoint. Without a loss scale of its own, the
-  /// optimizer only minds the steps that were skipped.
+  /// After the moments were loaded from a checkpoint.
   void resume(std::int64_t steps_done, const LossScale::State& loss_scale = {});
 
  private:
-  /// Throws unless a loss scale that is not yet too small explains a norm that is not finite.
-  void check_skipped(double norm, const Tensor& gradients) const;
-
   nn::ParameterSet& parameters_;
   Options options_;
   std::vector<UpdateSegment> segments_;
   Tensor m_, v_;
   LossScale loss_scale_;
+  double scale_read_;  // after the last step that was read: that of the next one's gradients
   std::int64_t steps_ = 0;
-  std::int64_t skipped_ = 0;  // before a run in f16 went on in another type
 };
 
 }  // namespace bertrand::optim

@@ -10,6 +10,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -73,12 +74,14 @@ struct UpdateSegment {
 
 /// Dynamic loss scaling (Micikevicius et al. 2018): f16 ends at 6e-8, so that backward starts from `scale` instead of 1. The
 /// state lives on the device, and no step has to wait for the host to know it.
-///   ‖gradient‖ not finite:  scale ← scale / 2, good ← 0, skipped ← skipped + 1
-///   else:                   good ← good + 1; where that is growth_interval: scale ← min(2 scale, largest), good ← 0
+///   scale < least:                it has ended: neither the state nor a weight ever moves again
+///   else ‖gradient‖ not finite:   scale ← scale / 2, good ← 0, skipped ← skipped + 1
+///   else:                         good ← good + 1; where that is growth_interval: scale ← min(2 scale, largest), good ← 0
 struct LossScaling {
   Tensor state = {};  ///< f64 [3]: scale, good steps in a row, steps skipped; empty: the scale is 1
   double growth_interval = 2000;
   double largest = 0x1p32;
+  double least = 0;
 };
 
 /// The flat tensors of an optimizer step, all with the same places.
@@ -89,8 +92,8 @@ struct UpdateTensors {
   Tensor m, v;       ///< Compute
 };
 
-/// One optimizer step over the flat parameters, with everything the host knows. A norm that is not finite changes nothing
-/// but the loss scale's state; else, before that changes, with t = step − skipped:
+/// One optimizer step over the flat parameters, with everything the host knows. A norm that is not finite, or a loss scale
+/// that has ended, changes no weight and no moment; else, before the loss scale's state changes, with t = step − skipped:
 ///   g ← gradient · clip / scale,  clip = clip_norm / max(‖gradient‖ / scale, clip_norm)   (clip_norm 0: no clipping)
 ///   m ← β1 m + (1−β1) g,  v ← β2 v + (1−β2) g²
 ///   u ← (m / bias1) / (√(v / bias2) + ε) + weight_decay · w,  bias = 1 − β^t or, without bias_correction, 1
@@ -118,9 +121,13 @@ class Backend {
   virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void deallocate(std::byte* data, std::size_t bytes) = 0;
   virtual MemoryUse memory() const = 0;
+  virtual std::size_t available_memory() const = 0;  ///< bytes that could be had beside those in use
   virtual void synchronize() = 0;  ///< returns when everything asked so far is done
   virtual void upload(const void* host, const Tensor& out) = 0;
   virtual void download(const Tensor& x, void* host) = 0;  ///< synchronizes
+  /// Starts a copy of x, a few numbers, as it is after everything asked so far. What is returned waits for that and for
+  /// nothing asked later, then puts the bytes at `host`.
+  virtual std::function<void(void* host)> download_later(const Tensor& x) = 0;
 
   // ---- elements
   virtual void fill(const Tensor& out, double value) = 0;
@@ -174,8 +181,14 @@ class Backend {
   // ---- the optimizer: one pass over the flat tensors
   virtual void update(const UpdateTensors& tensors, const Update& update, std::span<const UpdateSegment> segments) = 0;
 
+  // ---- bytes that kernels take for themselves while they run, for plans; those that take little do not say it
+  virtual std::size_t gemm_workspace(const Tensor& /*a*/, const Tensor& /*out*/, const Gemm&) const { return 0; }
+  virtual std::size_t attention_backward_workspace(const Tensor& /*qkv*/, const Attention&) const { return 0; }
+
   /// Where ops report their time, or null.
   Profiler* profiler = nullptr;
+  /// What is being computed, for whoever runs out of memory.
+  const char* op = "";
 };
 
 }  // namespace bertrand

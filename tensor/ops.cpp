@@ -5,9 +5,14 @@
 namespace bertrand::ops {
 namespace {
 
-Tensor like(const Tensor& x) { return Tensor(x.shape(), x.dtype(), x.backend()); }
+/// Memory for what `op` computes; the name is told where there is none left.
+Tensor result(const char* op, const Shape& shape, DType dtype, Backend& backend) {
+  backend.op = op;
+  return Tensor(shape, dtype, backend);
+}
+Tensor like(const char* op, const Tensor& x) { return result(op, x.shape(), x.dtype(), x.backend()); }
 /// Statistics and losses of x, in the type that kernels compute in.
-Tensor computed(const Shape& shape, const Tensor& x) { return Tensor(shape, compute_type(x.dtype()), x.backend()); }
+Tensor computed(const char* op, const Shape& shape, const Tensor& x) { return result(op, shape, compute_type(x.dtype()), x.backend()); }
 double bytes(const Tensor& x) { return x ? static_cast<double>(x.bytes()) : 0.0; }
 
 /// Work that is bounded by memory: every byte of these passes once.
@@ -38,7 +43,8 @@ void check_dropout(const char* op, const Tensor& x, const Dropout& dropout) {
 
 /// The tensor to write to: the one given, which must fit, or a new one.
 Tensor destination(const char* op, const Into& into, const Shape& shape, const Tensor& like_this) {
-  if (!into.out) return Tensor(shape, like_this.dtype(), like_this.backend());
+  if (!into.out) return result(op, shape, like_this.dtype(), like_this.backend());
+  like_this.backend().op = op;
   check(into.out.shape() == shape && into.out.dtype() == like_this.dtype(), "{}: the result is {} {} but goes into {} {}", op,
         name_of(like_this.dtype()), shape, name_of(into.out.dtype()), into.out.shape());
   return into.out;
@@ -47,7 +53,7 @@ Tensor destination(const char* op, const Into& into, const Shape& shape, const T
 }  // namespace
 
 Tensor full(const Shape& shape, double value, DType dtype, Backend& backend) {
-  Tensor out(shape, dtype, backend);
+  Tensor out = result("full", shape, dtype, backend);
   backend.fill(out, value);
   return out;
 }
@@ -72,12 +78,12 @@ double item(const Tensor& x) {
 
 Tensor cast(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
-  Tensor out(x.shape(), dtype, x.backend());
+  Tensor out = result("cast", x.shape(), dtype, x.backend());
   copy_into(x, out);
   return out;
 }
 Tensor copy(const Tensor& x) {
-  Tensor out = like(x);
+  Tensor out = like("copy", x);
   copy_into(x, out);
   return out;
 }
@@ -87,21 +93,21 @@ void copy_into(const Tensor& x, const Tensor& out) {
   x.backend().cast(x, out);
 }
 Tensor unary(Unary op, const Tensor& x) {
-  Tensor out = like(x);
+  Tensor out = like("unary", x);
   const Span span(x.backend(), "unary", moves(x, out));
   x.backend().unary(op, x, out);
   return out;
 }
 Tensor unary_backward(Unary op, const Tensor& x, const Tensor& dy) {
   check_same("unary_backward", x, dy);
-  Tensor dx = like(x);
+  Tensor dx = like("unary_backward", x);
   const Span span(x.backend(), "unary_backward", moves(x, dy, dx));
   x.backend().unary_backward(op, x, dy, dx);
   return dx;
 }
 Tensor binary(Binary op, const Tensor& a, const Tensor& b) {
   check_trailing(op == Binary::add ? "add" : "mul", a, b);
-  Tensor out = like(a);
+  Tensor out = like("binary", a);
   const Span span(a.backend(), "binary", moves(a, b, out));
   a.backend().binary(op, a, b, out);
   return out;
@@ -113,14 +119,14 @@ void add_into(const Tensor& x, const Tensor& out) {
   x.backend().binary(Binary::add, out, x, out);
 }
 Tensor scale(const Tensor& x, double factor) {
-  Tensor out = like(x);
+  Tensor out = like("scale", x);
   const Span span(x.backend(), "scale", moves(x, out));
   x.backend().scale(x, factor, out);
   return out;
 }
 Tensor expand(const Tensor& one, double factor, const Shape& shape, DType dtype) {
   check(one.elements() == 1, "expand: expected one element, got {}", one.shape());
-  Tensor out(shape, dtype, one.backend());
+  Tensor out = result("expand", shape, dtype, one.backend());
   const Span span(one.backend(), "expand", moves(out));
   one.backend().expand(one, factor, out);
   return out;
@@ -130,7 +136,7 @@ Tensor slice(const Tensor& x, int axis, Dim begin, Dim end) {
   axis = x.shape().resolve(axis);
   const Shape& shape = x.shape();
   check(0 <= begin && begin <= end && end <= shape[axis], "slice: [{}, {}) of axis {} of {}", begin, end, axis, shape);
-  Tensor out(shape.with(axis, end - begin), x.dtype(), x.backend());
+  Tensor out = result("slice", shape.with(axis, end - begin), x.dtype(), x.backend());
   if (out.elements() == 0) return out;
   const Dim inner = shape.product(axis + 1, shape.rank()), outer = shape.product(0, axis);
   const Span span(x.backend(), "slice", moves(out, out));
@@ -151,14 +157,14 @@ Tensor slice_backward(const Tensor& dy, const Shape& shape, int axis, Dim begin)
 Tensor dropout(const Tensor& x, const Dropout& dropout) {
   check_dropout("dropout", x, dropout);
   if (!dropout) return x;
-  Tensor out = like(x);
+  Tensor out = like("dropout", x);
   const Span span(x.backend(), "dropout", moves(x, out));
   x.backend().dropout(x, dropout, out);
   return out;
 }
 
 Tensor sum(const Tensor& x, double factor) {
-  Tensor out = computed({1}, x);
+  Tensor out = computed("sum", {1}, x);
   const Span span(x.backend(), "sum", moves(x));
   x.backend().sum(x, factor, out);
   return out;
@@ -168,7 +174,7 @@ Tensor sum_to(const Tensor& x, const Shape& trailing, const Into& into) {
   const Dim columns = trailing.elements();
   check(columns > 0 && x.elements() % columns == 0, "sum_to: {} to {}", x.shape(), trailing);
   // Buffers are overwritten; only a result that must be added takes the way around.
-  Tensor out = into.accumulate ? Tensor(trailing, x.dtype(), x.backend()) : destination("sum_to", into, trailing, x);
+  Tensor out = into.accumulate ? result("sum_to", trailing, x.dtype(), x.backend()) : destination("sum_to", into, trailing, x);
   {
     const Span span(x.backend(), "sum_rows", moves(x, out));
     x.backend().sum_rows(x, out);
@@ -178,7 +184,7 @@ Tensor sum_to(const Tensor& x, const Shape& trailing, const Into& into) {
   return into.out;
 }
 Tensor norm(const Tensor& x) {
-  Tensor out({1}, DType::f64, x.backend());
+  Tensor out = result("norm", {1}, DType::f64, x.backend());
   const Span span(x.backend(), "norm", moves(x));
   x.backend().norm(x, out);
   return out;
@@ -211,8 +217,8 @@ Activated linear_activation(const Tensor& x, const Tensor& weight, const Tensor&
         "linear: x is {} {} but the weight is {} {} [out, in]", name_of(x.dtype()), x.shape(), name_of(weight.dtype()), weight.shape());
   check(!bias || bias.shape() == Shape{weight.shape()[0]}, "linear: the weight is {} [out, in] but the bias is {}", weight.shape(), bias ? bias.shape() : Shape{});
   const Shape matrix{x.shape().rows(), weight.shape()[0]}, shape = x.shape().with(-1, weight.shape()[0]);
-  Tensor y(matrix, x.dtype(), x.backend());
-  Tensor pre = keep_pre_activation ? Tensor(matrix, x.dtype(), x.backend()) : Tensor{};
+  Tensor y = result("linear", matrix, x.dtype(), x.backend());
+  Tensor pre = keep_pre_activation ? result("linear", matrix, x.dtype(), x.backend()) : Tensor{};
   const Tensor rows = x.reshape({matrix[0], x.shape()[-1]});
   {
     const Span span(x.backend(), "gemm", gemm_work(rows, weight, y, weight.shape()[1]));
@@ -221,14 +227,14 @@ Activated linear_activation(const Tensor& x, const Tensor& weight, const Tensor&
   return {y.reshape(shape), pre ? pre.reshape(shape) : pre};
 }
 Tensor softmax(const Tensor& x) {
-  Tensor y = like(x);
+  Tensor y = like("softmax", x);
   const Span span(x.backend(), "softmax", moves(x, y));
   x.backend().softmax(x, y);
   return y;
 }
 Tensor softmax_backward(const Tensor& y, const Tensor& dy) {
   check_same("softmax_backward", y, dy);
-  Tensor dx = like(y);
+  Tensor dx = like("softmax_backward", y);
   const Span span(y.backend(), "softmax_backward", moves(y, dy, dx));
   y.backend().softmax_backward(y, dy, dx);
   return dx;
@@ -239,15 +245,15 @@ Normalized layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& 
         options.gamma.shape(), options.beta.shape());
   if (residual) check_same("layer_norm", x, residual);
   check_dropout("layer_norm", x, options.dropout);
-  Normalized out{like(x), residual || options.dropout ? like(x) : x, computed({x.shape().rows(), 2}, x)};
+  Normalized out{like("layer_norm", x), residual || options.dropout ? like("layer_norm", x) : x, computed("layer_norm", {x.shape().rows(), 2}, x)};
   const Span span(x.backend(), "layer_norm", moves(x, residual, out.sum, out.y));
   x.backend().layer_norm(x, residual, options, out.sum, out.y, out.statistics);
   return out;
 }
 NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& options, const Tensor& dy) {
   check_same("layer_norm_backward", saved.sum, dy);
-  Tensor dsum = like(dy);
-  NormGradients out{options.dropout ? like(dy) : Tensor{}, dsum, like(options.gamma), like(options.beta)};
+  Tensor dsum = like("layer_norm_backward", dy);
+  NormGradients out{options.dropout ? like("layer_norm_backward", dy) : Tensor{}, dsum, like("layer_norm_backward", options.gamma), like("layer_norm_backward", options.beta)};
   const Span span(dy.backend(), "layer_norm_backward", moves(saved.sum, dy, dsum, out.dx));
   dy.backend().layer_norm_backward(saved.sum, saved.statistics, options, dy, dsum, out.dx, out.dgamma, out.dbeta);
   if (!out.dx) out.dx = dsum;
@@ -256,7 +262,7 @@ NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& opti
 Tensor gather(const Tensor& table, const Tensor& rows) {
   check_indices("gather", rows);
   check(table.shape().rank() >= 1 && rows.shape().rank() == 1, "gather: table is {} and rows are {}", table.shape(), rows.shape());
-  Tensor out(table.shape().with(0, rows.elements()), table.dtype(), table.backend());
+  Tensor out = result("gather", table.shape().with(0, rows.elements()), table.dtype(), table.backend());
   const Span span(table.backend(), "gather", moves(out, out));
   table.backend().gather(table, rows, out);
   return out;
@@ -290,7 +296,7 @@ Work attention_work(const Tensor& qkv, const Attention& options, int products) {
 Attended attention(const Tensor& qkv, const Attention& options) {
   check_attention(qkv, options);
   const Dim tokens = qkv.shape()[0];
-  Attended out{Tensor({tokens, qkv.shape()[1] / 3}, qkv.dtype(), qkv.backend()), computed({tokens, options.heads}, qkv)};
+  Attended out{result("attention", {tokens, qkv.shape()[1] / 3}, qkv.dtype(), qkv.backend()), computed("attention", {tokens, options.heads}, qkv)};
   const Span span(qkv.backend(), "attention", attention_work(qkv, options, 2));
   qkv.backend().attention(qkv, options, out.context, out.log_sum);
   return out;
@@ -298,7 +304,7 @@ Attended attention(const Tensor& qkv, const Attention& options) {
 Tensor attention_backward(const Tensor& qkv, const Attention& options, const Attended& saved, const Tensor& dcontext) {
   check_attention(qkv, options);
   check_same("attention_backward", saved.context, dcontext);
-  Tensor dqkv = like(qkv);
+  Tensor dqkv = like("attention_backward", qkv);
   const Span span(qkv.backend(), "attention_backward", attention_work(qkv, options, 5));
   qkv.backend().attention_backward(qkv, options, saved.context, saved.log_sum, dcontext, dqkv);
   return dqkv;
@@ -307,26 +313,26 @@ Tensor attention_backward(const Tensor& qkv, const Attention& options, const Att
 CrossEntropy cross_entropy(const Tensor& logits, const Tensor& labels, double denominator) {
   check(labels.dtype() == DType::i32 && labels.elements() == logits.shape().rows(), "cross_entropy: logits are {} and labels are {} {}", logits.shape(),
         name_of(labels.dtype()), labels.shape());
-  CrossEntropy out{computed({1}, logits), computed({logits.shape().rows()}, logits)};
+  CrossEntropy out{computed("cross_entropy", {1}, logits), computed("cross_entropy", {logits.shape().rows()}, logits)};
   const Span span(logits.backend(), "cross_entropy", moves(logits));
   logits.backend().cross_entropy(logits, labels, denominator, out.log_sum, out.loss);
   return out;
 }
 Tensor cross_entropy_backward(Tensor logits, const Tensor& labels, double denominator, const Tensor& log_sum, const Tensor& dy) {
-  Tensor dlogits = logits.unique() ? logits : like(logits);
+  Tensor dlogits = logits.unique() ? logits : like("cross_entropy_backward", logits);
   const Span span(logits.backend(), "cross_entropy_backward", moves(logits, dlogits));
   logits.backend().cross_entropy_backward(logits, labels, denominator, log_sum, dy, dlogits);
   return dlogits;
 }
 Tensor point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator) {
   check_same("point_loss", x, target);
-  Tensor out = computed({1}, x);
+  Tensor out = computed("point_loss", {1}, x);
   const Span span(x.backend(), "point_loss", moves(x, target));
   x.backend().point_loss(loss, x, target, denominator, out);
   return out;
 }
 Tensor point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& dy) {
-  Tensor dx = like(x);
+  Tensor dx = like("point_loss_backward", x);
   const Span span(x.backend(), "point_loss_backward", moves(x, target, dx));
   x.backend().point_loss_backward(loss, x, target, denominator, dy, dx);
   return dx;

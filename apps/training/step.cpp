@@ -1,6 +1,7 @@
 #include "apps/training/step.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "tensor/random.h"
@@ -19,7 +20,7 @@ std::int64_t Stepper::micro_batches(std::int64_t examples) const {
 }
 
 Tensor Stepper::run_micro_batch(const distributed::Share& examples, std::uint64_t key) {
-  std::vector<double> losses(kMostLosses);
+  const Tensor losses = ops::full({kMostLosses}, 0, DType::f64, parts_.self.backend());
   std::vector<LossPart> loss_parts = parts_.objective.loss(examples.first, examples.count, key);
   check(loss_parts.size() <= kMostLosses, "step: the loss has {} parts, at most {} fit", loss_parts.size(),
         kMostLosses);
@@ -27,14 +28,15 @@ Tensor Stepper::run_micro_batch(const distributed::Share& examples, std::uint64_
   parts_.parameters.zero_gradients();
   Variable loss;
   for (LossPart& part : loss_parts) {
-    losses[loss_names_.size()] = ops::item(part.value.value());
+    const auto at = static_cast<Dim>(loss_names_.size());
+    ops::copy_into(part.value.value(), losses.rows(at, at + 1));
     loss_names_.push_back(std::move(part.name));
     loss = loss ? add(loss, part.value) : std::move(part.value);
   }
   loss_parts.clear();
   backward(loss, parts_.optimizer.loss_scale().gradient_of_loss());
   parts_.parameters.complete_gradients();
-  return ops::from_host(losses, {kMostLosses}, parts_.self.backend());
+  return losses;
 }
 
 std::vector<distributed::Addend> Stepper::run_micro_batches(std::int64_t examples, std::uint64_t key,
@@ -52,23 +54,14 @@ std::vector<distributed::Addend> Stepper::run_micro_batches(std::int64_t example
   return accumulator_.finish(gradients);
 }
 
-Metrics Stepper::total_losses(std::span<const distributed::Addend> losses, std::int64_t micro_batches) {
-  const Tensor sums = ops::full({kMostLosses}, 0, DType::f64, parts_.self.backend());
-  parts_.self.collective().all_reduce_sum(losses, micro_batches, sums);
-  const std::vector<double> values = ops::to_host<double>(sums);
-  Metrics total{{"loss", 0}};
-  for (const double value : values) total[0].value += value;
-  for (std::size_t i = 0; i < loss_names_.size() && loss_names_.size() > 1; ++i)
-    total.push_back({loss_names_[i], values[i]});
-  return total;
-}
-
-Metrics Stepper::forward_and_backward(std::int64_t examples, std::uint64_t key) {
+Tensor Stepper::forward_and_backward(std::int64_t examples, std::uint64_t key) {
   std::vector<distributed::Addend> losses;
   const std::vector<distributed::Addend> gradients = run_micro_batches(examples, key, losses);
   gradients_ = gradients.empty() ? accumulator_.place_of_sum(parts_.parameters.gradients()) : gradients.back().values;
   parts_.self.collective().all_reduce_sum(gradients, micro_batches(examples), gradients_);
-  return total_losses(losses, micro_batches(examples));
+  const Tensor parts = ops::full({kMostLosses}, 0, DType::f64, parts_.self.backend());
+  parts_.self.collective().all_reduce_sum(losses, micro_batches(examples), parts);
+  return parts;
 }
 
 distributed::Share Stepper::my_examples(std::int64_t examples) const {
@@ -82,33 +75,54 @@ void Stepper::read_ahead(const StepExamples& examples) {
   parts_.objective.read_ahead(examples, my_examples(static_cast<std::int64_t>(examples.numbers.size())));
 }
 
-StepResult Stepper::run(const StepExamples& examples, std::int64_t step, double learning_rate) {
+StartedStep Stepper::start(const StepExamples& examples, std::int64_t step, double learning_rate) {
   const auto count = static_cast<std::int64_t>(examples.numbers.size());
-  const std::uint64_t key = mix(mix(options_.seed, hash_name("dropout")), static_cast<std::uint64_t>(step));
-  StepResult result{.examples = count, .tokens = parts_.objective.begin_step(examples, my_examples(count))};
-  result.losses = forward_and_backward(count, key);
-  // With a loss scale, what follows from too large a scale is the optimizer's to see: the step is skipped.
-  if (!std::isfinite(result.losses[0].value) && !parts_.optimizer.loss_scale())
-    explain(count, step, key, fmt::format("loss: expected a finite number, got {}", result.losses[0].value));
-  try {
-    result.grad_norm = parts_.optimizer.step(learning_rate, gradients_);
-    gradients_ = {};
-  } catch (const Error& error) {
-    if (error.failure() != Failure::numerics) throw;
-    explain(count, step, key, error.what());
-  }
+  StartedStep started{.examples = examples,
+                      .number = step,
+                      .tokens = parts_.objective.begin_step(examples, my_examples(count)),
+                      .key = mix(mix(options_.seed, hash_name("dropout")), static_cast<std::uint64_t>(step))};
+  const Tensor losses = forward_and_backward(count, started.key);
+  const Tensor report = parts_.optimizer.update(learning_rate, gradients_, losses);
+  gradients_ = {};
+  started.losses = parts_.self.backend().download_later(losses);
+  started.report = parts_.self.backend().download_later(report);
+  return started;
+}
+
+StepResult Stepper::finish(const StartedStep& step) {
+  std::array<double, kMostLosses> losses{};
+  std::array<double, 4> numbers{};
+  step.losses(losses.data());
+  step.report(numbers.data());
+  const optim::Optimizer::Report report = parts_.optimizer.read(numbers);
+  StepResult result{.losses = named(losses), .grad_norm = report.gradient_norm, .loss_scale = report.loss_scale};
+  if (report.ended) explain(step, result.losses[0].value, report);
   return result;
 }
 
-void Stepper::explain(std::int64_t examples, std::int64_t step, std::uint64_t key, const std::string& found) {
+Metrics Stepper::named(std::span<const double> parts) const {
+  Metrics losses{{"loss", 0}};
+  for (const double part : parts) losses[0].value += part;
+  for (std::size_t i = 0; i < loss_names_.size() && loss_names_.size() > 1; ++i)
+    losses.push_back({loss_names_[i], parts[i]});
+  return losses;
+}
+
+void Stepper::explain(const StartedStep& step, double loss, const optim::Optimizer::Report& report) {
   try {
-    const CheckFinite check_every_op;
-    forward_and_backward(examples, key);
+    const auto count = static_cast<std::int64_t>(step.examples.numbers.size());
+    parts_.objective.begin_step(step.examples, my_examples(count));
+    {
+      const CheckFinite check_every_op;
+      forward_and_backward(count, step.key);
+    }
+    // Only the sum over micro-batches overflowed.
+    if (!std::isfinite(loss)) fail(Failure::numerics, "loss: expected a finite number, got {}", loss);
+    parts_.optimizer.refuse(report, gradients_);
   } catch (const Error& error) {
     if (error.failure() != Failure::numerics) throw;
-    fail(Failure::numerics, "step {}: {}", step, error.what());
+    fail(Failure::numerics, "step {}: {}", step.number, error.what());
   }
-  fail(Failure::numerics, "step {}: {}", step, found);  // only the sum over micro-batches overflowed
 }
 
 }  // namespace bertrand::training

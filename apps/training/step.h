@@ -1,6 +1,7 @@
 // One optimizer step: the gradients of its micro-batches, their sum, and the update.
 #pragma once
 #include <cstdint>
+#include <functional>
 
 #include "apps/training/accumulator.h"
 #include "apps/training/objective.h"
@@ -12,7 +13,15 @@ namespace bertrand::training {
 struct StepResult {
   Metrics losses;  ///< "loss", then its parts where there are several
   double grad_norm = 0;
-  std::int64_t examples = 0, tokens = 0;
+  optim::LossScale::State loss_scale;  ///< after the step
+};
+
+/// A step that was asked for, and may not be computed yet.
+struct StartedStep {
+  StepExamples examples;
+  std::int64_t number = 0, tokens = 0;
+  std::uint64_t key = 0;
+  std::function<void(void* host)> losses, report;  ///< on their way from the device
 };
 
 class Stepper {
@@ -30,27 +39,32 @@ class Stepper {
   };
   Stepper(const Parts& parts, const Options& options) : parts_(parts), options_(options) {}
 
-  /// Makes update number `step` (from 1) with these examples, of which this replica computes its share. The result is
-  /// the same on every replica. Where the loss or a gradient is not finite nothing is updated and
-  /// Error(Failure::numerics) names step, op and tensor.
-  StepResult run(const StepExamples& examples, std::int64_t step, double learning_rate);
+  /// Asks the device for update number `step` (from 1) with these examples, of which this replica computes its share. Does
+  /// not wait for the device, so that it never waits for the host: the next step may be started before this one is
+  /// finished.
+  StartedStep start(const StepExamples& examples, std::int64_t step, double learning_rate);
+  /// Waits for a step; of every step once, in their order. The result is the same on every replica. Where the loss or a
+  /// gradient is not finite, and no loss scale explains it, Error(Failure::numerics) names step, op and tensor; neither
+  /// that step nor those started since have changed a parameter.
+  StepResult finish(const StartedStep& step);
   /// Names the step after the one that is run next, so that its examples are read while that one is computed.
   void read_ahead(const StepExamples& examples);
 
  private:
-  /// The losses of the step, its parts after their total; its gradients are in gradients_ then.
-  Metrics forward_and_backward(std::int64_t examples, std::uint64_t key);
+  /// The parts of the step's loss, f64 [kMostLosses] on the device; its gradients are in gradients_ then.
+  Tensor forward_and_backward(std::int64_t examples, std::uint64_t key);
   /// Computes this replica's share of the micro-batches: adds the losses of each to `losses` and returns the gradients.
   std::vector<distributed::Addend> run_micro_batches(std::int64_t examples, std::uint64_t key,
                                                      std::vector<distributed::Addend>& losses);
   /// The losses of one micro-batch on the device, its gradients in the parameters' own.
   Tensor run_micro_batch(const distributed::Share& examples, std::uint64_t key);
-  Metrics total_losses(std::span<const distributed::Addend> losses, std::int64_t micro_batches);
   std::int64_t micro_batches(std::int64_t examples) const;
   /// Those of a step that this replica computes.
   distributed::Share my_examples(std::int64_t examples) const;
-  /// Finds the op that made the first number that is not finite, by running the step again; throws.
-  [[noreturn]] void explain(std::int64_t examples, std::int64_t step, std::uint64_t key, const std::string& found);
+  /// "loss", the sum of its parts, and then these where there are several.
+  Metrics named(std::span<const double> parts) const;
+  /// Finds the op that made the first number that is not finite, by computing the step again; throws.
+  [[noreturn]] void explain(const StartedStep& step, double loss, const optim::Optimizer::Report& report);
 
   const Parts parts_;
   const Options options_;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <optional>
+#include <utility>
 
 #include "apps/training/checkpoint.h"
 #include "apps/training/metrics_log.h"
@@ -23,18 +24,29 @@ namespace bertrand::training {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
 /// Steps since the last line of metrics, for rates that leave out evaluating and saving.
 struct Interval {
   double seconds = 0;
   std::int64_t examples = 0, tokens = 0;
 
-  void add(const StepResult& step, double step_seconds) {
+  void add(const StartedStep& step, double step_seconds) {
     seconds += step_seconds;
-    examples += step.examples;
+    examples += static_cast<std::int64_t>(step.examples.numbers.size());
     tokens += step.tokens;
   }
   double examples_per_second() const { return seconds > 0 ? static_cast<double>(examples) / seconds : 0; }
   double tokens_per_second() const { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
+};
+
+/// A step that the device may still be computing, and what the host knows of it.
+struct StepUnderWay {
+  StartedStep step;
+  double epoch = 0, learning_rate = 0;
+  Clock::time_point begin;
 };
 
 Conditions conditions_of(const Settings& settings, const RunIdentity& identity) {
@@ -72,16 +84,17 @@ class Trainer::Run {
  private:
   void make_steps();
   void step();
+  void finish_step();
   StepExamples next_examples();
   void move_on(std::size_t examples);
-  void log_step(const StepResult& result, double learning_rate);
+  void log_step(const StepUnderWay& step, const StepResult& result);
   void evaluate();
   void save();
   void finish();
   /// Whether any replica was asked to stop: a decision that all take together.
   bool stop_agreed() const { return distributed::any(job_.self, stop_requested()); }
   double epoch() const;
-  bool at(std::int64_t every) const { return state_.steps_done % every == 0 || state_.steps_done == plan_.total_steps; }
+  bool due(std::int64_t step, std::int64_t every) const { return step % every == 0 || step == plan_.total_steps; }
 
   const Job& job_;
   const Settings& settings_;
@@ -98,8 +111,10 @@ class Trainer::Run {
   std::int64_t saved_step_ = 0;  // of the newest checkpoint
   std::int64_t ordered_epoch_ = -1;
   std::vector<std::int64_t> order_;  // of the examples of ordered_epoch_
+  std::optional<StepUnderWay> under_way_;
+  Clock::time_point last_finish_;
   Interval interval_;
-  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  const Clock::time_point begin_ = Clock::now();
 };
 
 bool Trainer::Run::resume() {
@@ -180,48 +195,60 @@ void Trainer::Run::move_on(std::size_t examples) {
   next = epoch_ended ? Position{next.epoch + 1, 0} : Position{next.epoch, next.step + 1};
 }
 
+/// Starts a step, then looks at the one before: so the device has the next when it is done with one. A CPU is done when
+/// it has been asked, and its step is looked at at once.
 void Trainer::Run::step() {
-  const auto start = std::chrono::steady_clock::now();
-  const double learning_rate = optim::learning_rate(plan_.schedule, state_.steps_done);
+  StepUnderWay next{.learning_rate = optim::learning_rate(plan_.schedule, state_.steps_done), .begin = Clock::now()};
   const StepExamples examples = next_examples();
   move_on(examples.numbers.size());
   if (state_.steps_done + 1 < plan_.total_steps) stepper_.read_ahead(next_examples());
+  next.step = stepper_.start(examples, state_.steps_done + 1, next.learning_rate);
+  next.epoch = epoch();
+  ++state_.steps_done;
+  finish_step();
+  under_way_ = std::move(next);
+  if (job_.self.backend().device().kind == Device::Kind::cpu) finish_step();
+  const bool epoch_ended = state_.next.step == 0;
+  state_.evaluation_due = settings_.eval_every > 0 ? due(state_.steps_done, settings_.eval_every)
+                                                   : epoch_ended || state_.steps_done == plan_.total_steps;
+}
+
+/// Waits for the step under way, if there is one. Whoever looks at the parameters calls this first.
+void Trainer::Run::finish_step() {
+  if (!under_way_) return;
+  const StepUnderWay step = *std::exchange(under_way_, std::nullopt);
   StepResult result;
   try {
-    result = stepper_.run(examples, state_.steps_done + 1, learning_rate);
+    result = stepper_.finish(step.step);
   } catch (const Error& error) {
     if (error.failure() != Failure::numerics || saved_step_ == 0) throw;
     fail(Failure::numerics, "{}; last checkpoint: {}", error.what(),
          (settings_.output / fmt::format("checkpoint-{}", saved_step_)).string());
   }
-  ++state_.steps_done;
-  interval_.add(result, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  const bool epoch_ended = state_.next.step == 0;
-  state_.evaluation_due =
-      settings_.eval_every > 0 ? at(settings_.eval_every) : epoch_ended || state_.steps_done == plan_.total_steps;
-  log_step(result, learning_rate);
+  interval_.add(step.step, seconds_since(std::max(step.begin, last_finish_)));
+  last_finish_ = Clock::now();
+  log_step(step, result);
 }
 
-void Trainer::Run::log_step(const StepResult& result, double learning_rate) {
+void Trainer::Run::log_step(const StepUnderWay& step, const StepResult& result) {
   if (!job_.self.first()) return;
-  const ProgressFigures figures{.step = state_.steps_done,
+  const ProgressFigures figures{.step = step.step.number,
                                 .total_steps = plan_.total_steps,
                                 .loss = result.losses[0].value,
-                                .learning_rate = learning_rate,
+                                .learning_rate = step.learning_rate,
                                 .examples_per_second = interval_.examples_per_second(),
                                 .tokens_per_second = interval_.tokens_per_second(),
                                 .memory_bytes = job_.self.backend().memory().peak};
   progress_.update(figures);
-  if (!at(settings_.log_every)) return;
+  if (!due(step.step.number, settings_.log_every)) return;
   progress_.log(figures);
-  LogLine line{.step = state_.steps_done, .figures = {{"epoch", epoch()}}};
+  LogLine line{.step = step.step.number, .figures = {{"epoch", step.epoch}}};
   for (const Metric& loss : result.losses) line.figures.emplace_back(loss.name, loss.value);
   line.figures.emplace_back("grad_norm", result.grad_norm);
-  line.figures.emplace_back("learning_rate", learning_rate);
-  if (optimizer_.loss_scale()) {
-    const optim::LossScale::State scale = optimizer_.loss_scale().read();
-    line.figures.emplace_back("loss_scale", scale.scale);
-    line.figures.emplace_back("skipped_steps", static_cast<double>(scale.skipped_steps));
+  line.figures.emplace_back("learning_rate", step.learning_rate);
+  if (optimizer_.loss_scale().dynamic()) {
+    line.figures.emplace_back("loss_scale", result.loss_scale.scale);
+    line.figures.emplace_back("skipped_steps", static_cast<double>(result.loss_scale.skipped_steps));
   }
   line.figures.emplace_back("examples_per_second", figures.examples_per_second);
   line.figures.emplace_back("tokens_per_second", figures.tokens_per_second);
@@ -231,6 +258,7 @@ void Trainer::Run::log_step(const StepResult& result, double learning_rate) {
 }
 
 void Trainer::Run::evaluate() {
+  finish_step();
   const NoGrad no_graph;
   const Metrics metrics = job_.objective.evaluate();
   state_.evaluation_due = false;
@@ -256,9 +284,10 @@ void Trainer::Run::evaluate() {
 }
 
 void Trainer::Run::save() {
+  finish_step();
   saved_step_ = state_.steps_done;
   if (!job_.self.first()) return;
-  if (optimizer_.loss_scale()) state_.loss_scale = optimizer_.loss_scale().read();
+  if (optimizer_.loss_scale().dynamic()) state_.loss_scale = optimizer_.loss_scale().read();
   const Training training{job_.objective, parameters_, optimizer_};
   store_.save(state_.steps_done, static_cast<int>(settings_.keep), checkpoint_bytes(training),
               [&](const std::filesystem::path& staged) {
@@ -282,7 +311,7 @@ void Trainer::Run::make_steps() {
   while (true) {
     if (state_.evaluation_due && !stop_agreed()) evaluate();
     const bool stop = stop_agreed();
-    if (state_.steps_done > saved_step_ && (stop || at(settings_.save_every))) save();
+    if (state_.steps_done > saved_step_ && (stop || due(state_.steps_done, settings_.save_every))) save();
     if (stop) job_.self.collective().barrier();  // nobody says that the state is saved before it is
     if (stop)
       fail(Failure::interrupted, "stopped after step {}: state saved; hint: --resume goes on", state_.steps_done);
@@ -300,9 +329,9 @@ void Trainer::Run::finish() {
     results["global_step"] = static_cast<double>(state_.best_score ? state_.best_step : state_.steps_done);
     write_results(files_, settings_.output, results);
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   progress_.message(
-      fmt::format("finished after {} steps, {}: the {} is in {}", state_.steps_done, duration_text(seconds),
+      fmt::format("finished after {} steps, {}: the {} is in {}", state_.steps_done,
+                  duration_text(seconds_since(begin_)),
                   state_.best_score ? fmt::format("best model (step {})", state_.best_step) : "final model",
                   settings_.output.string()));
 }

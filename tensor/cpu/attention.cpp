@@ -112,6 +112,18 @@ Task task_of(const Attention& options, Dim index) {
   return {offsets[sequence], offsets[sequence + 1] - offsets[sequence], index % options.heads};
 }
 
+/// Elements that one thread takes to go back.
+template <class T, class C = Compute<T>>
+struct BackwardSizes {
+  Dim left, by_dim, by_key, by_query, square, all;
+
+  BackwardSizes(Dim head_dim, Dim longest)
+      : left(std::max(left_size<C>(kQueries, std::max(head_dim, longest)), left_size<C>(longest, kQueries))),
+        by_dim(PackedRight<C>::size(head_dim, longest)), by_key(PackedRight<C>::size(longest, head_dim)),
+        by_query(PackedRight<C>::size(kQueries, head_dim)), square(kQueries * longest),
+        all(2 * by_dim + by_key + 2 * by_query + left + 2 * square + Sheet<T>::size(kQueries + 2 * longest, head_dim) + 11 * 16) {}
+};
+
 }  // namespace
 
 void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum) {
@@ -169,22 +181,18 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
     using C = Compute<T>;
     const Dim hidden = context.shape()[1], head_dim = hidden / options.heads, stride = 3 * hidden, longest = options.longest;
     const C scale = static_cast<C>(1 / std::sqrt(static_cast<double>(head_dim)));
-    const Dim left = std::max({left_size<C>(kQueries, std::max(head_dim, longest)), left_size<C>(longest, kQueries)});
-    const Dim by_dim = PackedRight<C>::size(head_dim, longest), by_key = PackedRight<C>::size(longest, head_dim);
-    const Dim by_query = PackedRight<C>::size(kQueries, head_dim), square = kQueries * longest;
-    const Dim per_thread = 2 * by_dim + by_key + 2 * by_query + left + 2 * square +
-                           Sheet<T>::size(kQueries + 2 * longest, head_dim) + 11 * 16;
-    const Workspace workspace(*this, static_cast<std::size_t>(per_thread * pool_.threads()) * sizeof(C));
+    const BackwardSizes<T> sizes(head_dim, longest);
+    const Workspace workspace(*this, static_cast<std::size_t>(sizes.all * pool_.threads()) * sizeof(C));
     const auto* keys = options.dropout ? elements<std::int64_t>(options.dropout.row_keys) : nullptr;
 
     pool_.run((options.offsets.elements() - 1) * options.heads, [&](Dim index, int thread) {
       const auto [first, length, head] = task_of(options, index);
       const T* const q = elements<T>(qkv) + first * stride + head * head_dim;
       T* const dq = writable<T>(dqkv) + first * stride + head * head_dim;
-      Cutter<C> memory(workspace.as<C>() + thread * per_thread);
-      PackedRight<C> k_columns(memory.take(by_dim)), v_columns(memory.take(by_dim)), k_rows(memory.take(by_key));
-      PackedRight<C> q_rows(memory.take(by_query)), do_rows(memory.take(by_query));
-      C *const packed = memory.take(left), *const p = memory.take(square), *const dp = memory.take(square);
+      Cutter<C> memory(workspace.as<C>() + thread * sizes.all);
+      PackedRight<C> k_columns(memory.take(sizes.by_dim)), v_columns(memory.take(sizes.by_dim)), k_rows(memory.take(sizes.by_key));
+      PackedRight<C> q_rows(memory.take(sizes.by_query)), do_rows(memory.take(sizes.by_query));
+      C *const packed = memory.take(sizes.left), *const p = memory.take(sizes.square), *const dp = memory.take(sizes.square);
       C *const dq_beside = memory.take(Sheet<T>::size(kQueries, head_dim)), *const dk_beside = memory.take(Sheet<T>::size(longest, head_dim));
       C* const dv_beside = memory.take(Sheet<T>::size(longest, head_dim));
       const Sheet<T> dk(dq + hidden, stride, dk_beside, head_dim), dv(dq + 2 * hidden, stride, dv_beside, head_dim);
@@ -225,6 +233,14 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
       dv.finish(length);
     });
   });
+}
+
+std::size_t CpuBackend::attention_backward_workspace(const Tensor& qkv, const Attention& options) const {
+  Dim bytes = 0;
+  dispatch_real("attention_backward", qkv.dtype(), [&]<class T>() {
+    bytes = BackwardSizes<T>(qkv.shape()[1] / (3 * options.heads), options.longest).all * pool_.threads() * static_cast<Dim>(sizeof(Compute<T>));
+  });
+  return static_cast<std::size_t>(bytes);
 }
 
 }  // namespace bertrand::cpu

@@ -17,12 +17,14 @@ class CpuBackend final : public Backend {
   // this file and backend.cpp
   Device device() const override { return {}; }
   std::string description() const override;
-  std::byte* allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
+  std::byte* allocate(std::size_t bytes) override { return memory_.allocate(bytes, op); }
   void deallocate(std::byte* data, std::size_t bytes) override { memory_.deallocate(data, bytes); }
   MemoryUse memory() const override { return memory_.use(); }
+  std::size_t available_memory() const override { return memory_.available(); }
   void synchronize() override {}
   void upload(const void* host, const Tensor& out) override;
   void download(const Tensor& x, void* host) override;
+  std::function<void(void* host)> download_later(const Tensor& x) override;
 
   // elementwise.cpp
   void fill(const Tensor& out, double value) override;
@@ -43,6 +45,7 @@ class CpuBackend final : public Backend {
 
   // gemm.cpp
   void gemm(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options) override;
+  std::size_t gemm_workspace(const Tensor& a, const Tensor& out, const Gemm& options) const override;
 
   // softmax.cpp
   void softmax(const Tensor& x, const Tensor& y) override;
@@ -62,6 +65,7 @@ class CpuBackend final : public Backend {
   void attention(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum) override;
   void attention_backward(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum,
                           const Tensor& dcontext, const Tensor& dqkv) override;
+  std::size_t attention_backward_workspace(const Tensor& qkv, const Attention& options) const override;
 
   // loss.cpp
   void cross_entropy(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum,

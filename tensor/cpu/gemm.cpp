@@ -56,6 +56,29 @@ template <class C>
   return x;
 }
 
+/// Waking the others costs some microseconds: not for a product that is over by then.
+bool is_alone(Dim rows, Dim columns, Dim depth) {
+  return static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth) < 1e5;
+}
+
+/// Elements that the operands take when packed: a super-block of each at a time, so much of the depth as is multiplied at
+/// once.
+template <class C>
+struct PackedSizes {
+  Dim a, b;
+
+  static PackedSizes of(Dim rows, Dim columns, Dim depth) {
+    const Dim most_depth = std::min(depth, kDepth);
+    return {ceiling(std::min(rows, kSuperBlock), kTileRows) * panel_size<kTileRows, C>(most_depth),
+            ceiling(std::min(columns, kSuperBlock), kTileColumns<C>) * panel_size<kTileColumns<C>, C>(most_depth)};
+  }
+  /// Where the few rows alone are packed, and an edge of the other for each thread.
+  static PackedSizes of_few_rows(Dim rows, Dim depth, int threads) {
+    return {ceiling(rows, kTileColumns<C>) * panel_size<kTileColumns<C>, C>(depth),
+            threads * panel_size<kTileRows, C>(kTurnedDepth)};
+  }
+};
+
 }  // namespace
 
 /// C = A · B in plain memory: each element of C is a chain of fused multiply-adds from its start value onward.
@@ -74,10 +97,10 @@ struct CpuBackend::Product {
 /// lies.
 template <class T, class Finish>
 void CpuBackend::multiply_few_rows(const Product<T>& p, const Finish& finish) {
-  const Dim panel = panel_size<kTileColumns<T>, T>(p.depth), panels = ceiling(p.rows, kTileColumns<T>);
-  const Dim edge = panel_size<kTileRows, T>(kTurnedDepth);
-  const Workspace workspace(*this, static_cast<std::size_t>(panels * panel + pool_.threads() * edge) * sizeof(T));
-  T *const packed = workspace.as<T>(), *const edges = packed + panels * panel;
+  const Dim panel = panel_size<kTileColumns<T>, T>(p.depth), edge = panel_size<kTileRows, T>(kTurnedDepth);
+  const auto sizes = PackedSizes<T>::of_few_rows(p.rows, p.depth, pool_.threads());
+  const Workspace workspace(*this, static_cast<std::size_t>(sizes.a + sizes.b) * sizeof(T));
+  T *const packed = workspace.as<T>(), *const edges = packed + sizes.a;
   const Packing<kTileColumns<T>, T> packing{p.a, p.rows, p.depth, packed};
   pool_.run(packing.pieces(), [&](Dim piece, int) { packing.pack(piece); });
 
@@ -111,17 +134,12 @@ template <class T, class Finish>
 void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
   using C = Compute<T>;
   const Dim rows = p.rows, columns = p.columns, depth = p.depth;
-  // Waking the others costs some microseconds: not for a product that is over by then.
-  const bool alone = static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth) < 1e5;
+  const bool alone = is_alone(rows, columns, depth);
   if constexpr (std::is_same_v<T, C>)
     if (!alone && rows <= kCachedRows && p.b.row_stride == 1) return multiply_few_rows(p, finish);
-  const Dim super_rows = std::min(rows, kSuperBlock), super_columns = std::min(columns, kSuperBlock);
-  const Dim a_panels = ceiling(super_rows, kTileRows), b_panels = ceiling(super_columns, kTileColumns<C>);
-  const Dim most_depth = std::min(depth, kDepth);
-  const Dim a_size = a_panels * panel_size<kTileRows, C>(most_depth);
-  const Dim b_size = b_panels * panel_size<kTileColumns<C>, C>(most_depth);
-  const Workspace workspace(*this, static_cast<std::size_t>(a_size + b_size) * sizeof(C));
-  C *const packed_a = workspace.as<C>(), *const packed_b = packed_a + a_size;
+  const auto sizes = PackedSizes<C>::of(rows, columns, depth);
+  const Workspace workspace(*this, static_cast<std::size_t>(sizes.a + sizes.b) * sizeof(C));
+  C *const packed_a = workspace.as<C>(), *const packed_b = packed_a + sizes.a;
   const auto share = [&](Dim pieces, const auto& body) {
     if (alone)
       for (Dim piece = 0; piece < pieces; ++piece) body(piece, 0);
@@ -219,6 +237,23 @@ void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, cons
                         });
       }
   }
+}
+
+std::size_t CpuBackend::gemm_workspace(const Tensor& a, const Tensor& out, const Gemm& options) const {
+  Dim rows = out.shape()[0], columns = out.shape()[1], bytes = 0;
+  const Dim depth = a.shape()[options.transpose_a ? 0 : 1];
+  dispatch_real("gemm", out.dtype(), [&]<class T>() {
+    using C = Compute<T>;
+    const bool few_rows = std::is_same_v<T, C> && options.transpose_b && rows <= kCachedRows && !is_alone(rows, columns, depth);
+    if (!std::is_same_v<T, C>) {
+      rows = std::min(rows, kSheet);
+      columns = std::min(columns, kSheet);
+      bytes = columns * (rows + 1) * static_cast<Dim>(sizeof(C));
+    }
+    const auto sizes = few_rows ? PackedSizes<C>::of_few_rows(rows, depth, pool_.threads()) : PackedSizes<C>::of(rows, columns, depth);
+    bytes += (sizes.a + sizes.b) * static_cast<Dim>(sizeof(C));
+  });
+  return static_cast<std::size_t>(bytes);
 }
 
 void CpuBackend::gemm(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options) {

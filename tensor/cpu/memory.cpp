@@ -1,16 +1,23 @@
 #include "tensor/cpu/memory.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <string>
 
 namespace bertrand::cpu {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kLarge = std::size_t{1} << 20;
+constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / 2;  // no limit
 
 std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
@@ -43,11 +50,31 @@ void to_system(std::byte* data, std::size_t bytes) {
   else munmap(data, bytes);
 }
 
+/// The number behind "key" in a file of lines "key number", or most where there is none.
+std::size_t number_in(const char* file, const std::string& key = "") {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    std::size_t number = 0;
+    if (line.starts_with(key) && std::istringstream(line.substr(key.size())) >> number) return number;
+  }
+  return kMost;
+}
+
+/// What is left of a limit.
+std::size_t left(std::size_t limit, std::size_t used) { return limit == kMost ? kMost : limit - std::min(limit, used); }
+
+std::size_t address_space_left() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMost;
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return left(limit.rlim_cur, number_in("/proc/self/statm") * page);
+}
+
 }  // namespace
 
 CachingMemory::~CachingMemory() { release_cached(0); }
 
-std::byte* CachingMemory::allocate(std::size_t bytes) {
+std::byte* CachingMemory::allocate(std::size_t bytes, const char* op) {
   std::size_t size = rounded(bytes);
   std::byte* data = nullptr;
   // A cached block may be a quarter larger than asked.
@@ -65,7 +92,9 @@ std::byte* CachingMemory::allocate(std::size_t bytes) {
       release_cached(0);
       data = from_system(size);
     }
-    if (!data) fail(Failure::memory, "out of memory: needed {} bytes, in use {} bytes; hint: a smaller --micro-batch-size needs less", bytes, use_.in_use);
+    if (!data)
+      fail(Failure::memory, "out of memory: {}: needed {} bytes, in use {} bytes of {}; hint: a smaller --micro-batch-size needs less", op, bytes, use_.in_use,
+           use_.in_use + available());
   }
   use_.in_use += counted(bytes);
   use_.peak = std::max(use_.peak, use_.in_use);
@@ -81,6 +110,12 @@ void CachingMemory::deallocate(std::byte* data, std::size_t bytes) {
   use_.in_use -= counted(bytes);
   cached_ += size;
   free_.emplace(size, data);
+}
+
+std::size_t CachingMemory::available() const {
+  const std::size_t machine = number_in("/proc/meminfo", "MemAvailable:");
+  const std::size_t group = left(number_in("/sys/fs/cgroup/memory.max"), number_in("/sys/fs/cgroup/memory.current"));
+  return cached_ + std::min({machine == kMost ? kMost : machine * 1024, group, address_space_left()});
 }
 
 /// Gives blocks back, largest first, until at most `keep` bytes stay.

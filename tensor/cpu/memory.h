@@ -15,10 +15,12 @@ class CachingMemory {
   CachingMemory(const CachingMemory&) = delete;
   CachingMemory& operator=(const CachingMemory&) = delete;
 
-  /// 64-byte aligned. Throws Error(Failure::memory) naming bytes asked and in use.
-  std::byte* allocate(std::size_t bytes);
+  /// 64-byte aligned. Throws Error(Failure::memory) naming `op`, bytes asked, in use and what the machine had left.
+  std::byte* allocate(std::size_t bytes, const char* op);
   void deallocate(std::byte* data, std::size_t bytes);
   MemoryUse use() const { return use_; }
+  /// What the machine, the control group and the limit of the process would still give, and what is kept here.
+  std::size_t available() const;
 
  private:
   void release_cached(std::size_t keep);

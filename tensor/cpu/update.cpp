@@ -26,6 +26,8 @@ struct Numbers {
   }
 };
 
+bool has_ended(const LossScaling& scaling) { return scaling.state && elements<double>(scaling.state)[0] < scaling.least; }
+
 void advance(const LossScaling& scaling, bool finite) {
   if (!scaling.state) return;
   auto& [scale, good, skipped] = *writable<double[3]>(scaling.state);
@@ -128,6 +130,7 @@ void CpuBackend::update_typed(const UpdateTensors& tensors, const Update& update
 }
 
 void CpuBackend::update(const UpdateTensors& tensors, const Update& update, std::span<const UpdateSegment> segments) {
+  if (has_ended(update.loss_scale)) return;
   const bool finite = std::isfinite(elements<double>(update.gradient_norm)[0]);
   if (finite)
     dispatch_real("update", tensors.values.dtype(), [&]<class V>() {

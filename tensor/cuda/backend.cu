@@ -44,7 +44,7 @@ cudaStream_t CudaBackend::stream() {
 
 std::byte* CudaBackend::allocate(std::size_t bytes) {
   use_device(index_);
-  return memory_->allocate(bytes);
+  return memory_->allocate(bytes, op);
 }
 void CudaBackend::deallocate(std::byte* data, std::size_t bytes) { memory_->deallocate(data, bytes); }
 void CudaBackend::synchronize() { check_cuda(cudaStreamSynchronize(stream()), "synchronize"); }
@@ -53,6 +53,8 @@ void CudaBackend::download(const Tensor& x, void* host) {
   check_cuda(cudaMemcpyAsync(host, x.data(), x.bytes(), cudaMemcpyDeviceToHost, stream()), "download");
   synchronize();
 }
+
+std::function<void(void* host)> CudaBackend::download_later(const Tensor& x) { return landing_.download(x.data(), x.bytes(), stream()); }
 
 DropoutArguments CudaBackend::arguments(const Dropout& dropout) const {
   if (!dropout) return {};

@@ -33,9 +33,11 @@ class CudaBackend final : public Backend {
   std::byte* allocate(std::size_t bytes) override;
   void deallocate(std::byte* data, std::size_t bytes) override;
   MemoryUse memory() const override { return memory_->use(); }
+  std::size_t available_memory() const override { return memory_->available(); }
   void synchronize() override;
   void upload(const void* host, const Tensor& out) override;
   void download(const Tensor& x, void* host) override;
+  std::function<void(void* host)> download_later(const Tensor& x) override;
 
   // elementwise.cu
   void fill(const Tensor& out, double value) override;
@@ -122,6 +124,7 @@ class CudaBackend final : public Backend {
   Stream stream_;
   std::unique_ptr<DeviceMemory> memory_;
   Staging staging_;
+  Landing landing_;
   std::unique_ptr<Products> products_;
   std::unique_ptr<UpdatePlan> update_plan_;
 };

@@ -12,19 +12,25 @@ DeviceMemory::DeviceMemory(int device, cudaStream_t stream) : stream_(stream) {
   check_cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all), "memory pool");
 }
 
-std::byte* DeviceMemory::allocate(std::size_t bytes) {
+std::byte* DeviceMemory::allocate(std::size_t bytes, const char* op) {
   void* data = nullptr;
   const cudaError_t error = cudaMallocAsync(&data, std::max<std::size_t>(bytes, 1), stream_);
   if (error == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // an allocation that failed is no reason for later calls to fail
     std::size_t free = 0, total = 0;
     check_cuda(cudaMemGetInfo(&free, &total), "memory");
-    fail(Failure::memory, "out of memory: needed {} bytes, in use {} bytes of {}; hint: a smaller --micro-batch-size needs less", bytes, use_.in_use, total);
+    fail(Failure::memory, "out of memory: {}: needed {} bytes, in use {} bytes of {}; hint: a smaller --micro-batch-size needs less", op, bytes, use_.in_use, total);
   }
   check_cuda(error, "allocate");
   use_.in_use += bytes;
   use_.peak = std::max(use_.peak, use_.in_use);
   return static_cast<std::byte*>(data);
+}
+
+std::size_t DeviceMemory::available() const {
+  std::size_t free = 0, total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "memory");
+  return free;
 }
 
 void DeviceMemory::deallocate(std::byte* data, std::size_t bytes) {
@@ -42,6 +48,18 @@ void Staging::upload(const void* host, std::byte* device, std::size_t bytes, cud
     check_cuda(cudaMemcpyAsync(device + done, buffer->memory.data(), part, cudaMemcpyHostToDevice, stream), "upload");
     buffer->copied.record(stream);
   }
+}
+
+std::function<void(void* host)> Landing::download(const std::byte* device, std::size_t bytes, cudaStream_t stream) {
+  check(bytes <= kBytes, "download: {} bytes where {} are the most", bytes, kBytes);
+  const auto free = std::find_if(buffers_.begin(), buffers_.end(), [](const auto& buffer) { return buffer.use_count() == 1; });
+  const std::shared_ptr<Buffer> buffer = free != buffers_.end() ? *free : buffers_.emplace_back(std::make_shared<Buffer>());
+  check_cuda(cudaMemcpyAsync(buffer->memory.data(), device, bytes, cudaMemcpyDeviceToHost, stream), "download");
+  buffer->copied.record(stream);
+  return [buffer, bytes](void* host) {
+    buffer->copied.wait();
+    std::memcpy(host, buffer->memory.data(), bytes);
+  };
 }
 
 }  // namespace bertrand::cuda

@@ -1,7 +1,9 @@
 // Memory of the card, in the order of one stream, and the way there from the host.
 #pragma once
 #include <array>
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include "tensor/backend.h"
 #include "tensor/cuda/handles.h"
@@ -12,9 +14,10 @@ namespace bertrand::cuda {
 class DeviceMemory {
  public:
   DeviceMemory(int device, cudaStream_t stream);
-  std::byte* allocate(std::size_t bytes);
+  std::byte* allocate(std::size_t bytes, const char* op);
   void deallocate(std::byte* data, std::size_t bytes);
   MemoryUse use() const { return use_; }
+  std::size_t available() const;
 
  private:
   cudaStream_t stream_;
@@ -34,6 +37,20 @@ class Staging {
   };
   std::array<std::unique_ptr<Buffer>, 8> buffers_;
   std::size_t next_ = 0;
+};
+
+/// Copies of a few numbers to the host, each of which is waited for by itself.
+class Landing {
+ public:
+  std::function<void(void* host)> download(const std::byte* device, std::size_t bytes, cudaStream_t stream);
+
+ private:
+  static constexpr std::size_t kBytes = 1024;
+  struct Buffer {
+    Pinned memory{kBytes};
+    Event copied;
+  };
+  std::vector<std::shared_ptr<Buffer>> buffers_;  // free where nobody else holds it
 };
 
 }  // namespace bertrand::cuda

@@ -11,24 +11,25 @@ constexpr Dim kChunk = 16384;  // elements of one block; also a leaf of LAMB's n
 /// What of tensor/backend.h's formulas is one number for the whole step.
 struct Numbers {
   double gradient_factor, bias1, bias2;
-  bool finite;
+  bool moves;  ///< whether anything does
 };
 
 /// The part of an Update that kernels see.
 struct Rule {
-  double learning_rate, beta1, beta2, epsilon, clip_norm, step, growth_interval, largest;
+  double learning_rate, beta1, beta2, epsilon, clip_norm, step, growth_interval, largest, least;
   bool bias_correction;
 };
 
 /// By one thread, before the others need them; also moves the loss scale on. state is null where there is none.
 __global__ void numbers_kernel(Rule rule, const double* gradient_norm, double* state, Numbers* out) {
   const double scale = state ? state[0] : 1, norm = *gradient_norm / scale, t = rule.step - (state ? state[2] : 0);
-  out->finite = std::isfinite(*gradient_norm);
+  const bool finite = std::isfinite(*gradient_norm), ended = scale < rule.least;
+  out->moves = finite && !ended;
   out->gradient_factor = (rule.clip_norm > 0 ? rule.clip_norm / (norm > rule.clip_norm ? norm : rule.clip_norm) : 1) / scale;
   out->bias1 = rule.bias_correction ? 1 - std::pow(rule.beta1, t) : 1;
   out->bias2 = rule.bias_correction ? 1 - std::pow(rule.beta2, t) : 1;
-  if (!state) return;
-  if (out->finite) {
+  if (!state || ended) return;
+  if (finite) {
     if (++state[1] < rule.growth_interval) return;
     state[0] = 2 * scale < rule.largest ? 2 * scale : rule.largest;
   } else {
@@ -73,7 +74,7 @@ template <class V, class G>
 __global__ void update_kernel(Flat<V, G> flat, Rule rule, const Numbers* numbers, const UpdateChunk* chunks, double* squares) {
   using C = Compute<V>;
   const UpdateChunk chunk = chunks[blockIdx.x];
-  if (!numbers->finite) return;
+  if (!numbers->moves) return;
   const Factors<C> f(rule, *numbers);
   const C decay = static_cast<C>(chunk.weight_decay), rate = static_cast<C>(rule.learning_rate);
   C w_sum = 0, u_sum = 0;
@@ -107,7 +108,7 @@ template <class V, class G>
 __global__ void step_kernel(Flat<V, G> flat, Rule rule, const Numbers* numbers, const UpdateChunk* chunks, const double* squares) {
   using C = Compute<V>;
   const UpdateChunk chunk = chunks[blockIdx.x];
-  if (!numbers->finite || !chunk.trust_ratio) return;
+  if (!numbers->moves || !chunk.trust_ratio) return;
   double w_square = 0, u_square = 0;
   for (Dim i = chunk.first_of_segment + threadIdx.x; i < chunk.last_of_segment; i += blockDim.x) {
     w_square += squares[i];
@@ -150,7 +151,7 @@ void CudaBackend::update(const UpdateTensors& tensors, const Update& update, std
   update_plan_->follow(*this, segments);
   const LossScaling& scaling = update.loss_scale;
   const Rule rule{update.learning_rate,    update.beta1,           update.beta2,    update.epsilon,        update.clip_norm,
-                  static_cast<double>(update.step), scaling.growth_interval, scaling.largest, update.bias_correction};
+                  static_cast<double>(update.step), scaling.growth_interval, scaling.largest, scaling.least, update.bias_correction};
   const auto count = static_cast<unsigned>(update_plan_->count());
   const Workspace numbers(*this, sizeof(Numbers)), squares(*this, 2 * update_plan_->count() * static_cast<Dim>(sizeof(double)));
   launch(numbers_kernel, 1, 1, 0, stream(), rule, elements<double>(update.gradient_norm), writable<double>(scaling.state), numbers.as<Numbers>());

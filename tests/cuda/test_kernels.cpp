@@ -232,7 +232,7 @@ TEST_CASE("a card that is full says what was needed and what is in use, and goes
   {
     const Tensor most({900'000}, DType::u8, *card);
     CHECK(card->memory().in_use == before + 900'000);
-    CHECK_THROWS_WITH_AS(Tensor({200'000}, DType::u8, *card), doctest::Contains("out of memory: needed 200000 bytes, in use 900000 bytes of 1048576"), Error);
+    CHECK_THROWS_WITH_AS(ops::full({200'000}, 1, DType::u8, *card), doctest::Contains("out of memory: full: needed 200000 bytes, in use 900000 bytes of 1048576"), Error);
   }
   CHECK(card->memory().in_use == before);
   CHECK_NOTHROW(Tensor({200'000}, DType::u8, *card));

@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -78,6 +79,8 @@ Memory& memory() {
   static Memory one;
   return one;
 }
+std::atomic<std::int64_t> stream_waits{0};
+
 std::map<const void*, std::size_t>& dynamic_shared_limits() {
   static std::map<const void*, std::size_t> limits;
   return limits;
@@ -113,7 +116,10 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
   return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return memory().state(); }
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  ++stream_waits;
+  return memory().state();
+}
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   *event = new EmulatedEvent;
   return cudaSuccess;
@@ -157,6 +163,7 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { ret
 namespace bertrand::cuda::emulation {
 
 void limit_memory(std::size_t bytes) { memory().limit(bytes); }
+std::int64_t synchronizations() { return stream_waits; }
 
 std::string name_of_function(const void* function) {
   Dl_info info{};

@@ -62,6 +62,8 @@ void set_dynamic_shared_limit(const void* function, std::size_t bytes);
 void check_dynamic_shared(const void* function, std::size_t bytes);
 /// How much device memory there is; for tests that run out of it.
 void limit_memory(std::size_t bytes);
+/// How often the host has waited for a stream, with all that was asked of it.
+std::int64_t synchronizations();
 }  // namespace bertrand::cuda::emulation
 
 template <class... Parameters, class... Arguments>

@@ -33,8 +33,9 @@ class Regression : public Objective {
       target.push_back(step_.numbers[static_cast<std::size_t>(i)] == poisoned ? std::numeric_limits<float>::infinity()
                                                                               : n / 64);
     }
-    const Variable y = linear_(Variable(ops::from_host(x, {count, 8}, backend_)));
-    const Tensor wanted = ops::from_host(target, {count, 1}, backend_);
+    const DType type = linear_.weight.value().dtype();
+    const Variable y = linear_(Variable(ops::cast(ops::from_host(x, {count, 8}, backend_), type)));
+    const Tensor wanted = ops::cast(ops::from_host(target, {count, 1}, backend_), type);
     const auto all = static_cast<double>(step_.numbers.size());
     return {{"squared_loss", mse(y, wanted, all)}, {"other_loss", mse(y, wanted, 2 * all)}};
   }
@@ -58,13 +59,15 @@ class Regression : public Objective {
 struct Run {
   std::unique_ptr<Backend> backend = open_cpu({.threads = 1});
   Regression objective{*backend};
-  nn::ParameterSet parameters{objective.model(), *backend};
+  nn::ParameterSet parameters;
   optim::Optimizer optimizer{parameters, {}};
+
+  explicit Run(DType dtype = DType::f32) : parameters(objective.model(), *backend, {.dtype = dtype}) {}
 
   StepResult step(const std::vector<std::int64_t>& examples, std::int64_t micro_batch_size) {
     const distributed::Replica self(*backend);
     Stepper stepper({objective, parameters, optimizer, self}, {.seed = 1, .micro_batch_size = micro_batch_size});
-    return stepper.run({.epoch = 0, .numbers = examples}, 1, 0.1);
+    return stepper.finish(stepper.start({.epoch = 0, .numbers = examples}, 1, 0.1));
   }
 };
 
@@ -79,7 +82,6 @@ TEST_CASE("a step of several micro-batches equals a step of one, up to rounding"
   CHECK(a.losses.at(0).value == doctest::Approx(a.losses.at(1).value + a.losses.at(2).value).epsilon(1e-12));
   for (std::size_t i = 0; i < 3; ++i) CHECK(a.losses[i].value == doctest::Approx(b.losses.at(i).value).epsilon(1e-6));
   CHECK(a.grad_norm == doctest::Approx(b.grad_norm).epsilon(1e-6));
-  CHECK(a.examples == 7);
   const auto x = ops::to_host<float>(whole.parameters.values()), y = ops::to_host<float>(parts.parameters.values());
   for (std::size_t i = 0; i < x.size(); ++i) CHECK(x[i] == doctest::Approx(y[i]).epsilon(1e-5));
 }
@@ -104,7 +106,8 @@ TEST_CASE("replicas make the step of one, bit for bit, also when some have no mi
           optim::Optimizer optimizer(parameters, {.method = method});
           Stepper stepper({objective, parameters, optimizer, self}, {.seed = 1, .micro_batch_size = 1});
           StepResult result;
-          for (int step = 1; step <= 3; ++step) result = stepper.run({.epoch = 0, .numbers = numbers}, step, 0.1);
+          for (int step = 1; step <= 3; ++step)
+            result = stepper.finish(stepper.start({.epoch = 0, .numbers = numbers}, step, 0.1));
           const auto values = ops::to_host<float>(parameters.values());
           if (self.size() == 1) {
             expected = values;
@@ -134,7 +137,7 @@ TEST_CASE("a loss that is not finite on one replica stops all before anything ch
       const auto before = ops::to_host<float>(parameters.values());
       Stepper stepper({objective, parameters, optimizer, self}, {.seed = 1, .micro_batch_size = 1});
       try {
-        stepper.run({.epoch = 0, .numbers = {3, 1, 4}}, 1, 0.1);
+        stepper.finish(stepper.start({.epoch = 0, .numbers = {3, 1, 4}}, 1, 0.1));
       } catch (...) {
         changed += ops::to_host<float>(parameters.values()) != before;
         throw;
@@ -161,5 +164,54 @@ TEST_CASE("a loss that is not finite changes nothing and names step, op and tens
   }
   CHECK(message.find("step 1: op mse: forward") == 0);
   CHECK(ops::to_host<float>(run.parameters.values()) == before);
-  CHECK(run.optimizer.steps_done() == 0);
+}
+
+TEST_CASE("neither a bad step nor those started after it change a parameter, and the bad one is named") {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    CAPTURE(name_of(dtype));
+    Run good(dtype), late(dtype);
+    late.objective.poisoned = 4;
+    good.step({3, 1}, 2);
+    const distributed::Replica self(*late.backend);
+    Stepper stepper({late.objective, late.parameters, late.optimizer, self}, {.seed = 1, .micro_batch_size = 2});
+    std::vector<StartedStep> started;
+    for (const std::vector<std::int64_t>& examples : std::vector<std::vector<std::int64_t>>{{3, 1}, {4, 2}, {5, 6}})
+      started.push_back(stepper.start({.epoch = 0, .numbers = examples}, static_cast<std::int64_t>(started.size()) + 1, 0.1));
+    CHECK(std::isfinite(stepper.finish(started[0]).losses[0].value));
+    std::string message;
+    try {
+      stepper.finish(started[1]);
+    } catch (const Error& error) {
+      CHECK(error.failure() == Failure::numerics);
+      message = error.what();
+    }
+    CHECK(message.find("step 2: op mse: forward") == 0);
+    CHECK(ops::to_host<float>(late.parameters.masters()) == ops::to_host<float>(good.parameters.masters()));
+  }
+}
+
+TEST_CASE("a loss that is not finite ends the training although its gradient is finite") {
+  Run run;
+  const auto before = ops::to_host<float>(run.parameters.values());
+  const Tensor gradients = ops::full(run.parameters.values().shape(), 0.5, DType::f32, *run.backend);
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor losses = ops::from_host(std::vector<double>{1, infinity, 0}, {3}, *run.backend);
+  const auto read = [&](const Tensor& numbers) { return run.optimizer.read(std::span<const double, 4>(ops::to_host<double>(numbers))); };
+  CHECK(read(run.optimizer.update(0.1, gradients, losses)).ended);
+  CHECK(read(run.optimizer.update(0.1, gradients)).ended);
+  CHECK(ops::to_host<float>(run.parameters.values()) == before);
+}
+
+TEST_CASE("a loss scale without a place to go ends the training: good steps started after it change nothing") {
+  Run run(DType::f16);
+  run.optimizer.resume(7, {.scale = 0x1p-10, .good_steps = 3, .skipped_steps = 5});
+  run.objective.poisoned = 4;
+  const auto before = ops::to_host<float>(run.parameters.masters());
+  const distributed::Replica self(*run.backend);
+  Stepper stepper({run.objective, run.parameters, run.optimizer, self}, {.seed = 1, .micro_batch_size = 2});
+  const StartedStep bad = stepper.start({.epoch = 0, .numbers = {4, 2}}, 8, 0.1), good = stepper.start({.epoch = 0, .numbers = {3, 1}}, 9, 0.1);
+  CHECK(ops::to_host<float>(run.parameters.masters()) == before);
+  CHECK(run.optimizer.loss_scale().read().scale == 0x1p-11);
+  CHECK(run.optimizer.loss_scale().read().skipped_steps == 6);
+  CHECK_THROWS_WITH_AS(stepper.finish(bad), doctest::Contains("step 8: op mse: forward"), Error);
 }

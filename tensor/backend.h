@@ -188,7 +188,7 @@ class Backend {
   /// Where ops report their time, or null.
   Profiler* profiler = nullptr;
   /// What is being computed, for whoever runs out of memory.
-  const char* op = "";
+  const char* current_op = "";
 };
 
 }  // namespace bertrand

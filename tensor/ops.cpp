@@ -7,7 +7,7 @@ namespace {
 
 /// Memory for what `op` computes; the name is told where there is none left.
 Tensor result(const char* op, const Shape& shape, DType dtype, Backend& backend) {
-  backend.op = op;
+  backend.current_op = op;
   return Tensor(shape, dtype, backend);
 }
 Tensor like(const char* op, const Tensor& x) { return result(op, x.shape(), x.dtype(), x.backend()); }
@@ -44,7 +44,7 @@ void check_dropout(const char* op, const Tensor& x, const Dropout& dropout) {
 /// The tensor to write to: the one given, which must fit, or a new one.
 Tensor destination(const char* op, const Into& into, const Shape& shape, const Tensor& like_this) {
   if (!into.out) return result(op, shape, like_this.dtype(), like_this.backend());
-  like_this.backend().op = op;
+  like_this.backend().current_op = op;
   check(into.out.shape() == shape && into.out.dtype() == like_this.dtype(), "{}: the result is {} {} but goes into {} {}", op,
         name_of(like_this.dtype()), shape, name_of(into.out.dtype()), into.out.shape());
   return into.out;

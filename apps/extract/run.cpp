@@ -48,9 +48,9 @@ void add_flags(CLI::App& app, Options& options) {
   app.add_option("--output", options.output, "file to write, a JSON object per line of text")
       ->type_name("FILE")
       ->required();
-  app.add_option("--layers", options.layers, "layers to write: from 0, or -1 for the last")
-      ->type_name("INTS")
-      ->capture_default_str();
+  app.add_option("--layers", options.layers,
+                 "layers to write: from 0, or -1 for the last (default -1,-2, or -1 where there is one)")
+      ->type_name("INTS");
   app.add_flag("--pooled", options.pooled, "also write the pooler's output for each line");
   number_flag(app, "--max-seq-length", options.max_seq_length, {5, 1 << 20}, "tokens of a line; longer ones are cut");
   number_flag(app, "--batch-size", options.batch_size, {1, 1 << 16},
@@ -73,7 +73,8 @@ void run(const Options& options) {
   if (options.max_seq_length > config.max_position_embeddings)
     fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",
          config.max_position_embeddings, options.max_seq_length);
-  const Request request{.layers = parse_layers(options.layers, config.num_hidden_layers), .pooled = options.pooled};
+  const std::string layers = !options.layers.empty() ? options.layers : config.num_hidden_layers > 1 ? "-1,-2" : "-1";
+  const Request request{.layers = parse_layers(layers, config.num_hidden_layers), .pooled = options.pooled};
   const std::string text = formats::read_file(options.input);
   const std::vector<std::string_view> lines = lines_of(text);
   const auto backend = open_cpu({.threads = options.threads, .kernels = options.cpu_kernels});

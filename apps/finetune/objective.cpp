@@ -1,6 +1,5 @@
 #include "apps/finetune/objective.h"
 
-#include "apps/training/activation_memory.h"
 #include "distributed/replica_group.h"
 #include "tensor/error.h"
 
@@ -52,13 +51,6 @@ bert::DirectoryFiles FinetuneObjective::directory() const {
   return {.config = inputs_.config,
           .vocabulary = inputs_.tokenizer.vocabulary().text(),
           .lower_case = inputs_.tokenizer.options().lower_case};
-}
-
-std::size_t FinetuneObjective::activation_bytes(const training::StepExamples& micro_batch, DType precision) const {
-  training::BatchExtent extent{.sequences = static_cast<Dim>(micro_batch.numbers.size()),
-                               .head_width = inputs_.data.outputs()};
-  for (const std::int64_t number : micro_batch.numbers) extent.tokens += tokens(micro_batch.epoch, number);
-  return training::activation_bytes(inputs_.config, extent, precision);
 }
 
 std::size_t FinetuneObjective::data_bytes() const {

@@ -27,7 +27,9 @@ class FinetuneObjective : public training::Objective {
 
   bert::DirectoryFiles directory() const override;
 
-  std::size_t activation_bytes(const training::StepExamples& micro_batch, DType precision) const override;
+  std::unique_ptr<Objective> twin(const distributed::Replica& self) const override {
+    return std::make_unique<FinetuneObjective>(inputs_, self);
+  }
   std::size_t data_bytes() const override;
   std::int64_t tokens(std::int64_t epoch, std::int64_t example) const override;
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <span>
 
-#include "apps/training/activation_memory.h"
 #include "distributed/exchange.h"
 
 namespace bertrand {
@@ -134,16 +133,6 @@ training::Metrics PretrainingObjective::evaluate() {
           {"eval_masked_lm_accuracy", masked_right / masked},
           {"eval_next_sentence_loss", next_loss / sequences},
           {"eval_next_sentence_accuracy", next_right / sequences}};
-}
-
-std::size_t PretrainingObjective::activation_bytes(const training::StepExamples& micro_batch, DType precision) const {
-  training::BatchExtent extent{.sequences = static_cast<Dim>(micro_batch.numbers.size()),
-                               .head_width = config_.vocab_size};
-  for (const std::int64_t number : micro_batch.numbers) {
-    extent.tokens += inputs_.training.tokens(micro_batch.epoch, number);
-    extent.head_rows += inputs_.training.masked(micro_batch.epoch, number);
-  }
-  return training::activation_bytes(config_, extent, precision);
 }
 
 std::size_t PretrainingObjective::data_bytes() const {

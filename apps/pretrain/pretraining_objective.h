@@ -36,7 +36,9 @@ class PretrainingObjective : public training::Objective {
   bert::DirectoryFiles directory() const override {
     return {.config = config_, .vocabulary = inputs_.vocabulary, .lower_case = inputs_.lower_case};
   }
-  std::size_t activation_bytes(const training::StepExamples& micro_batch, DType precision) const override;
+  std::unique_ptr<Objective> twin(const distributed::Replica& self) const override {
+    return std::make_unique<PretrainingObjective>(config_, inputs_, self);
+  }
   std::size_t data_bytes() const override;
   std::int64_t tokens(std::int64_t epoch, std::int64_t example) const override {
     return inputs_.training.tokens(epoch, example);

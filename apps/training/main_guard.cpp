@@ -119,6 +119,17 @@ std::string version_text(const std::string& program) {
                      BERTRAND_VERSION, fmt::join(modules, ", "), fmt::join(runnable_cpu_kernels(), ", "));
 }
 
+/// As CLI11 does, but for the second name of a switch, which it calls --no-x{false}.
+class Help : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    constexpr std::string_view kFalse = "{false}";
+    std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    if (const std::size_t at = name.find(kFalse); at != std::string::npos) name.erase(at, kFalse.size());
+    return name;
+  }
+};
+
 constexpr const char* kExitCodes =
     "Exit codes: 0 done, 1 a bug, 2 wrong flags, 3 bad input data, 4 bad or missing model or checkpoint,\n"
     "5 input or output failed, 6 a number that is not finite, 7 out of memory, 8 another replica failed,\n"
@@ -141,6 +152,7 @@ int run_main(CLI::App& app, int argc, char** argv, const std::function<void()>& 
   app.name(std::filesystem::path(argv[0]).filename().string());
   app.set_version_flag(
       "--version", [&app] { return version_text(app.get_name()); }, "print version and build, and exit");
+  app.formatter(std::make_shared<Help>());
   app.footer(kExitCodes);
   for (CLI::App* command : app.get_subcommands(nullptr)) command->footer(kExitCodes);
   try {

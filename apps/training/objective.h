@@ -1,6 +1,7 @@
 // What is trained: a model, its examples, and the loss of some of them. pretrain and finetune each have one.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,10 @@
 #include "bert/model/directory.h"
 #include "distributed/share.h"
 #include "nn/parameter_set.h"
+
+namespace bertrand::distributed {
+class Replica;
+}
 
 namespace bertrand::training {
 
@@ -61,8 +66,8 @@ class Objective {
   /// What a directory of this model holds besides its weights.
   virtual bert::DirectoryFiles directory() const = 0;
 
-  /// Bytes that forward and backward of one micro-batch of these examples take at their peak, besides the parameters.
-  virtual std::size_t activation_bytes(const StepExamples& micro_batch, DType precision) const = 0;
+  /// The same work on another replica, which must outlive it.
+  virtual std::unique_ptr<Objective> twin(const distributed::Replica& self) const = 0;
   /// Bytes of the examples themselves, held in memory for the whole run.
   virtual std::size_t data_bytes() const = 0;
   /// Tokens of one example.

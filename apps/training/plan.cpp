@@ -1,12 +1,15 @@
 #include "apps/training/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
 #include "apps/training/accumulator.h"
 #include "apps/training/progress.h"
+#include "apps/training/step.h"
 #include "distributed/share.h"
+#include "tensor/dry_run.h"
 #include "tensor/random.h"
 
 namespace bertrand::training {
@@ -32,21 +35,51 @@ std::int64_t count_parameters(nn::Module& model) {
   return count;
 }
 
-/// The most that any micro-batch of the first epoch takes; later epochs only shuffle the same lengths.
-std::size_t largest_activations(const Settings& settings, const Plan& plan, Objective& objective) {
+/// What one replica computes of one step, where that takes most memory: the examples of the share of the first epoch that
+/// has most tokens, and of the one that has the micro-batch with most. Later epochs only shuffle the same lengths.
+std::array<StepExamples, 2> largest_shares(const Settings& settings, const Plan& plan, const Objective& objective) {
   const std::vector<std::int64_t> order = epoch_order(settings, 0, plan.examples_per_epoch);
-  const auto end = static_cast<std::size_t>(std::min(plan.examples_per_epoch, plan.total_steps * plan.batch_size));
-  std::size_t largest = 0;
-  for (std::size_t step = 0; step < end; step += static_cast<std::size_t>(plan.batch_size)) {
-    const std::size_t step_end = std::min(end, step + static_cast<std::size_t>(plan.batch_size));
-    for (std::size_t first = step; first < step_end; first += static_cast<std::size_t>(plan.micro_batch_size)) {
-      const std::size_t last = std::min(step_end, first + static_cast<std::size_t>(plan.micro_batch_size));
-      const auto at = [&](std::size_t i) { return order.begin() + static_cast<std::ptrdiff_t>(i); };
-      largest = std::max(
-          largest, objective.activation_bytes({.epoch = 0, .numbers = {at(first), at(last)}}, settings.precision));
+  const std::int64_t end = std::min(plan.examples_per_epoch, plan.total_steps * plan.batch_size);
+  const std::int64_t size = plan.micro_batch_size;
+  std::array<distributed::Share, 2> largest;
+  std::array<std::int64_t, 2> most{-1, -1};
+  for (std::int64_t step = 0; step < end; step += plan.batch_size) {
+    const std::int64_t step_end = std::min(end, step + plan.batch_size);
+    const std::int64_t micro_batches = divide_up(step_end - step, size);
+    for (int rank = 0; rank < plan.replicas; ++rank) {
+      const distributed::Share mine = distributed::share_of(micro_batches, rank, plan.replicas);
+      const std::int64_t first = step + mine.first * size, last = std::min(step_end, step + mine.end() * size);
+      std::array<std::int64_t, 2> tokens{};  // of the share, of its largest micro-batch
+      for (std::int64_t begin = first; begin < last; begin += size) {
+        std::int64_t of_micro_batch = 0;
+        for (std::int64_t i = begin; i < std::min(last, begin + size); ++i)
+          of_micro_batch += objective.tokens(0, order[static_cast<std::size_t>(i)]);
+        tokens = {tokens[0] + of_micro_batch, std::max(tokens[1], of_micro_batch)};
+      }
+      for (std::size_t which = 0; which < 2; ++which) {
+        if (tokens[which] <= most[which]) continue;
+        most[which] = tokens[which];
+        largest[which] = {.first = first, .count = last - first};
+      }
     }
   }
-  return largest;
+  const auto examples = [&](const distributed::Share& share) {
+    const auto begin = order.begin() + share.first;
+    return StepExamples{.epoch = 0, .numbers = {begin, begin + share.count}};
+  };
+  return {examples(largest[0]), examples(largest[1])};
+}
+
+/// The most memory in use while a replica makes its share of a step.
+std::size_t peak_bytes(const Settings& settings, const Plan& plan, const Objective& objective, const Backend& device) {
+  DryRun dry(device);
+  const distributed::Replica self(dry);
+  const std::unique_ptr<Objective> twin = objective.twin(self);
+  nn::ParameterSet parameters(twin->model(), dry, {.dtype = settings.precision, .initialize = false});
+  optim::Optimizer optimizer(parameters, settings.optimizer);
+  Stepper stepper({*twin, parameters, optimizer, self}, {.micro_batch_size = plan.micro_batch_size});
+  for (const StepExamples& share : largest_shares(settings, plan, objective)) stepper.start(share, 1, 0);
+  return dry.memory().peak;
 }
 
 /// The most that any replica needs for its share of the micro-batches.
@@ -76,17 +109,22 @@ void check_divisible(const Plan& plan) {
        plan.micro_batches, examples, plan.micro_batch_size, plan.replicas, plan.micro_batches, size);
 }
 
-MemoryPlan plan_memory(const Settings& settings, const Plan& plan, Objective& objective) {
+MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objective& objective, const Backend& device) {
   const auto flat = static_cast<std::size_t>(plan.parameters) * size_of(settings.precision);
   const auto wide = static_cast<std::size_t>(plan.parameters) * size_of(compute_type(settings.precision));
   const bool half = wide != flat;  // then there are masters, and gradients are widened to be summed
   const auto sums = static_cast<std::size_t>(accumulation_buffers(plan) + (half && plan.micro_batches > 1 ? 1 : 0));
-  return {.parameters = flat + (half ? wide : 0),
-          .gradients = flat,
-          .moments = 2 * wide,
-          .accumulation = wide * sums,
-          .activations = largest_activations(settings, plan, objective),
-          .data = objective.data_bytes()};
+  // The replicas of a process share its host's memory; a card has one.
+  const int sharing = device.device().kind == Device::Kind::cpu ? settings.replicas : 1;
+  MemoryPlan memory{.parameters = flat + (half ? wide : 0),
+                    .gradients = flat,
+                    .moments = 2 * wide,
+                    .accumulation = wide * sums,
+                    .data = objective.data_bytes(),
+                    .available = device.available_memory() / static_cast<std::size_t>(sharing)};
+  const std::size_t peak = peak_bytes(settings, plan, objective, device);
+  memory.activations = peak - std::min(peak, memory.total());
+  return memory;
 }
 
 /// What each replica computes of a full step.
@@ -117,8 +155,8 @@ std::string memory_text(const MemoryPlan& memory, int replicas) {
   std::string parts = fmt::format("parameters {}, gradients {}, optimizer {}, activations {}", text(memory.parameters),
                                   text(memory.gradients), text(memory.moments), text(memory.activations));
   if (memory.accumulation > 0) parts += ", sums over micro-batches " + text(memory.accumulation);
-  return fmt::format("{} predicted{}, and {} of examples\n              {}", text(memory.total()),
-                     replicas > 1 ? " on each replica" : "", text(memory.data), parts);
+  return fmt::format("{} predicted{} of {} available, and {} of examples\n              {}", text(memory.total()),
+                     replicas > 1 ? " on each replica" : "", text(memory.available), text(memory.data), parts);
 }
 
 }  // namespace
@@ -131,8 +169,8 @@ std::vector<std::int64_t> epoch_order(const Settings& settings, std::int64_t epo
   return order;
 }
 
-Plan make_plan(const Settings& settings, Objective& objective, int replicas) {
-  Plan plan{.batch_size = settings.batch_size, .micro_batch_size = settings.micro_batch_size, .replicas = replicas};
+Plan make_plan(const Settings& settings, Objective& objective, const distributed::Replica& self) {
+  Plan plan{.batch_size = settings.batch_size, .micro_batch_size = settings.micro_batch_size, .replicas = self.size()};
   plan.examples_per_epoch = objective.examples(0);
   if (plan.examples_per_epoch == 0) fail(Failure::input, "training data: expected at least one example, got none");
   plan.steps_per_epoch = divide_up(plan.examples_per_epoch, plan.batch_size);
@@ -153,8 +191,34 @@ Plan make_plan(const Settings& settings, Objective& objective, int replicas) {
         static_cast<std::int64_t>(static_cast<double>(plan.total_steps) * settings.warmup_ratio);
   plan.parameters = count_parameters(objective.model());
   plan.precision = settings.precision;
-  plan.memory = plan_memory(settings, plan, objective);
+  plan.memory = plan_memory(settings, plan, objective, self.backend());
   return plan;
+}
+
+std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Objective& objective,
+                                 const distributed::Replica& self, std::size_t bytes) {
+  std::int64_t fits = 0, too_much = plan.micro_batch_size;
+  while (too_much - fits > 1) {
+    Plan smaller = plan;
+    smaller.micro_batch_size = (fits + too_much) / 2;
+    smaller.micro_batches = divide_up(std::min(plan.batch_size, plan.examples_per_epoch), smaller.micro_batch_size);
+    const bool enough = plan_memory(settings, smaller, objective, self.backend()).total() <= bytes;
+    (enough ? fits : too_much) = smaller.micro_batch_size;
+  }
+  return fits;
+}
+
+std::string fitting_hint(std::int64_t micro_batch_size) {
+  return micro_batch_size > 0 ? fmt::format("hint: --micro-batch-size {} would fit", micro_batch_size)
+                              : "hint: not even a --micro-batch-size of 1 would fit";
+}
+
+void check_memory(const Settings& settings, const Plan& plan, Objective& objective, const distributed::Replica& self) {
+  if (plan.memory.total() <= plan.memory.available) return;
+  const auto text = [](std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  fail(Failure::memory, "--micro-batch-size: expected one that fits {} of memory, got {}, which takes {}; {}",
+       text(plan.memory.available), plan.micro_batch_size, text(plan.memory.total()),
+       fitting_hint(fitting_micro_batch(settings, plan, objective, self, plan.memory.available)));
 }
 
 std::string Plan::text() const {

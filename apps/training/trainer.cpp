@@ -83,6 +83,7 @@ class Trainer::Run {
 
  private:
   void make_steps();
+  [[noreturn]] void refuse_memory(const std::string& what);
   void step();
   void finish_step();
   StepExamples next_examples();
@@ -300,11 +301,20 @@ void Trainer::Run::train() {
   try {
     make_steps();
   } catch (const Error& error) {
+    if (error.failure() == Failure::memory) refuse_memory(error.what());
     if (error.failure() != Failure::distributed) throw;
     fail(Failure::distributed, "step {}: {}; last checkpoint: {}", state_.steps_done + 1, error.what(),
          saved_step_ > 0 ? (settings_.output / fmt::format("checkpoint-{}", saved_step_)).string() : "none");
   }
   finish();
+}
+
+/// Says which micro-batch would have fitted what there is, less a little that nobody can plan.
+void Trainer::Run::refuse_memory(const std::string& what) {
+  const Backend& backend = job_.self.backend();
+  const std::size_t all = backend.memory().in_use + backend.available_memory();
+  fail(Failure::memory, "step {}: {}; {}", state_.steps_done + 1, what,
+       fitting_hint(fitting_micro_batch(settings_, plan_, job_.objective, job_.self, all - all / 20)));
 }
 
 void Trainer::Run::make_steps() {
@@ -356,9 +366,10 @@ Trainer::~Trainer() = default;
 
 bool Trainer::announce() {
   if (job_.self.first()) {
-    plan_ = make_plan(job_.settings, job_.objective, job_.self.size());
+    plan_ = make_plan(job_.settings, job_.objective, job_.self);
     fmt::print("{}", plan_.text());
     std::fflush(stdout);
+    if (!job_.settings.plan_only) check_memory(job_.settings, plan_, job_.objective, job_.self);
   }
   plan_ = distributed::broadcast_value(job_.self, plan_);
   return !job_.settings.plan_only;

@@ -17,7 +17,7 @@ class CpuBackend final : public Backend {
   // this file and backend.cpp
   Device device() const override { return {}; }
   std::string description() const override;
-  std::byte* allocate(std::size_t bytes) override { return memory_.allocate(bytes, op); }
+  std::byte* allocate(std::size_t bytes) override { return memory_.allocate(bytes, current_op); }
   void deallocate(std::byte* data, std::size_t bytes) override { memory_.deallocate(data, bytes); }
   MemoryUse memory() const override { return memory_.use(); }
   std::size_t available_memory() const override { return memory_.available(); }

@@ -50,24 +50,36 @@ void to_system(std::byte* data, std::size_t bytes) {
   else munmap(data, bytes);
 }
 
-/// The number behind "key" in a file of lines "key number", or most where there is none.
-std::size_t number_in(const char* file, const std::string& key = "") {
+/// The number behind `key` in a file of lines, or `otherwise` where there is none.
+std::size_t number_in(const char* file, const std::string& key, std::size_t otherwise) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
     std::size_t number = 0;
     if (line.starts_with(key) && std::istringstream(line.substr(key.size())) >> number) return number;
   }
-  return kMost;
+  return otherwise;
 }
 
 /// What is left of a limit.
 std::size_t left(std::size_t limit, std::size_t used) { return limit == kMost ? kMost : limit - std::min(limit, used); }
 
+std::size_t machine_left() {
+  const std::size_t kibibytes = number_in("/proc/meminfo", "MemAvailable:", kMost);
+  return kibibytes == kMost ? kMost : kibibytes << 10;
+}
+
+/// Of the control group, which counts files in the cache that it would give up.
+std::size_t group_left() {
+  const std::size_t used = number_in("/sys/fs/cgroup/memory.current", "", 0);
+  const std::size_t files = number_in("/sys/fs/cgroup/memory.stat", "inactive_file ", 0);
+  return left(number_in("/sys/fs/cgroup/memory.max", "", kMost), used - std::min(used, files));
+}
+
 std::size_t address_space_left() {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMost;
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return left(limit.rlim_cur, number_in("/proc/self/statm") * page);
+  return left(limit.rlim_cur, number_in("/proc/self/statm", "", 0) * page);
 }
 
 }  // namespace
@@ -93,7 +105,7 @@ std::byte* CachingMemory::allocate(std::size_t bytes, const char* op) {
       data = from_system(size);
     }
     if (!data)
-      fail(Failure::memory, "out of memory: {}: needed {} bytes, in use {} bytes of {}; hint: a smaller --micro-batch-size needs less", op, bytes, use_.in_use,
+      fail(Failure::memory, "out of memory: {}: needed {} bytes, in use {} bytes of {}", op, bytes, use_.in_use,
            use_.in_use + available());
   }
   use_.in_use += counted(bytes);
@@ -113,9 +125,7 @@ void CachingMemory::deallocate(std::byte* data, std::size_t bytes) {
 }
 
 std::size_t CachingMemory::available() const {
-  const std::size_t machine = number_in("/proc/meminfo", "MemAvailable:");
-  const std::size_t group = left(number_in("/sys/fs/cgroup/memory.max"), number_in("/sys/fs/cgroup/memory.current"));
-  return cached_ + std::min({machine == kMost ? kMost : machine * 1024, group, address_space_left()});
+  return cached_ + std::min({machine_left(), group_left(), address_space_left()});
 }
 
 /// Gives blocks back, largest first, until at most `keep` bytes stay.

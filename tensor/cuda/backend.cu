@@ -44,7 +44,11 @@ cudaStream_t CudaBackend::stream() {
 
 std::byte* CudaBackend::allocate(std::size_t bytes) {
   use_device(index_);
-  return memory_->allocate(bytes, op);
+  return memory_->allocate(bytes, current_op);
+}
+std::size_t CudaBackend::available_memory() const {
+  use_device(index_);
+  return memory_->available();
 }
 void CudaBackend::deallocate(std::byte* data, std::size_t bytes) { memory_->deallocate(data, bytes); }
 void CudaBackend::synchronize() { check_cuda(cudaStreamSynchronize(stream()), "synchronize"); }

@@ -33,7 +33,7 @@ class CudaBackend final : public Backend {
   std::byte* allocate(std::size_t bytes) override;
   void deallocate(std::byte* data, std::size_t bytes) override;
   MemoryUse memory() const override { return memory_->use(); }
-  std::size_t available_memory() const override { return memory_->available(); }
+  std::size_t available_memory() const override;
   void synchronize() override;
   void upload(const void* host, const Tensor& out) override;
   void download(const Tensor& x, void* host) override;

@@ -6,10 +6,9 @@
 namespace bertrand::cuda {
 
 DeviceMemory::DeviceMemory(int device, cudaStream_t stream) : stream_(stream) {
-  cudaMemPool_t pool{};
-  check_cuda(cudaDeviceGetDefaultMemPool(&pool, device), "memory pool");
+  check_cuda(cudaDeviceGetDefaultMemPool(&pool_, device), "memory pool");
   std::uint64_t keep_all = ~std::uint64_t{0};
-  check_cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all), "memory pool");
+  check_cuda(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep_all), "memory pool");
 }
 
 std::byte* DeviceMemory::allocate(std::size_t bytes, const char* op) {
@@ -19,7 +18,7 @@ std::byte* DeviceMemory::allocate(std::size_t bytes, const char* op) {
     cudaGetLastError();  // an allocation that failed is no reason for later calls to fail
     std::size_t free = 0, total = 0;
     check_cuda(cudaMemGetInfo(&free, &total), "memory");
-    fail(Failure::memory, "out of memory: {}: needed {} bytes, in use {} bytes of {}; hint: a smaller --micro-batch-size needs less", op, bytes, use_.in_use, total);
+    fail(Failure::memory, "out of memory: {}: needed {} bytes, in use {} bytes of {}", op, bytes, use_.in_use, total);
   }
   check_cuda(error, "allocate");
   use_.in_use += bytes;
@@ -29,8 +28,11 @@ std::byte* DeviceMemory::allocate(std::size_t bytes, const char* op) {
 
 std::size_t DeviceMemory::available() const {
   std::size_t free = 0, total = 0;
+  std::uint64_t reserved = 0, used = 0;
   check_cuda(cudaMemGetInfo(&free, &total), "memory");
-  return free;
+  check_cuda(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &reserved), "memory pool");
+  check_cuda(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used), "memory pool");
+  return free + reserved - used;
 }
 
 void DeviceMemory::deallocate(std::byte* data, std::size_t bytes) {

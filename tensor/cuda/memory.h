@@ -17,10 +17,11 @@ class DeviceMemory {
   std::byte* allocate(std::size_t bytes, const char* op);
   void deallocate(std::byte* data, std::size_t bytes);
   MemoryUse use() const { return use_; }
-  std::size_t available() const;
+  std::size_t available() const;  ///< free on the card, and what the pool keeps
 
  private:
   cudaStream_t stream_;
+  cudaMemPool_t pool_{};
   MemoryUse use_;
 };
 

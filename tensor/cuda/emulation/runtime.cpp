@@ -159,6 +159,10 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void* value) {
+  *static_cast<std::uint64_t*>(value) = memory().in_use();  // nothing is kept
+  return cudaSuccess;
+}
 
 namespace bertrand::cuda::emulation {
 

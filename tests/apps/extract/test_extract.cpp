@@ -81,6 +81,23 @@ TEST_CASE("the values are those of the layer, rounded to six decimals") {
   }
 }
 
+TEST_CASE("without --layers the last two are written, or the only one") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  write_text(directory / "lines.txt", "red fish\n");
+  REQUIRE(extract(directory, {}).code == 0);
+  const auto layers = support::read_json_lines(directory / "features.jsonl")[0].at("features")[0].at("layers");
+  REQUIRE(layers.size() == 1);
+  CHECK(layers[0].at("index") == -1);
+
+  support::write_small_model(directory / "model", 3);
+  REQUIRE(extract(directory, {}).code == 0);
+  const auto two = support::read_json_lines(directory / "features.jsonl")[0].at("features")[0].at("layers");
+  REQUIRE(two.size() == 2);
+  CHECK(two[0].at("index") == -1);
+  CHECK(two[1].at("index") == -2);
+}
+
 TEST_CASE("layers that the model does not have are refused, and nothing is written") {
   const support::TemporaryDirectory directory;
   support::write_small_model(directory / "model");

@@ -33,7 +33,9 @@ TEST_CASE("every program says its version and what was built, and its help names
     CHECK(help.code == 0);
     CHECK(help.out.find("Exit codes: 0 done") != std::string::npos);
     CHECK(help.error == "");
+    CHECK(help.out.find('{') == std::string::npos);
   }
+  CHECK(run_program("pretrain", {"--help"}).out.find("--shuffle,--no-shuffle ") != std::string::npos);
 }
 
 TEST_CASE("an unknown flag names the nearest one, before anything that is missing") {

@@ -5,31 +5,43 @@
 #include <algorithm>
 #include <numeric>
 
+#include "distributed/replica_group.h"
 #include "nn/layers.h"
-#include "tensor/error.h"
+#include "tensor/backends.h"
 
 using namespace bertrand;
 using namespace bertrand::training;
 
 namespace {
 
-/// 10 examples an epoch, example i of i + 1 tokens; every second epoch has two more.
+/// 10 examples an epoch, example i of i + 1 tokens; every second epoch has two more. A token is a
+/// thousand points of four numbers.
 struct Counted : Objective {
+  Backend* backend = nullptr;
   std::int64_t count = 10;
   nn::Module root;
   nn::Linear linear{{&root, "linear"}, {.in_features = 4, .out_features = 3}};
+  StepExamples step;
 
   nn::Module& model() override { return root; }
   std::int64_t examples(std::int64_t epoch) override { return count + 2 * (epoch % 2); }
-  std::int64_t begin_step(const StepExamples&, const distributed::Share&) override { return 0; }
-  std::vector<LossPart> loss(std::int64_t, std::int64_t, std::uint64_t) override { return {}; }
+  std::int64_t begin_step(const StepExamples& examples, const distributed::Share&) override {
+    step = examples;
+    return 0;
+  }
+  std::vector<LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t) override {
+    Dim points = 0;
+    for (std::int64_t i = first; i < first + count; ++i) points += 1000 * (step.numbers[static_cast<std::size_t>(i)] + 1);
+    const Variable y = linear(Variable(ops::full({points, 4}, 1, DType::f32, *backend)));
+    return {{"loss", mse(y, ops::full({points, 3}, 0, DType::f32, *backend), 1)}};
+  }
   Metrics evaluate() override { return {}; }
   std::optional<double> score(const Metrics&) const override { return std::nullopt; }
   bert::DirectoryFiles directory() const override { fail(Failure::bug, "not asked for"); }
-  std::size_t activation_bytes(const StepExamples& micro_batch, DType) const override {
-    std::size_t tokens = 0;
-    for (const std::int64_t i : micro_batch.numbers) tokens += static_cast<std::size_t>(i + 1);
-    return 1000 * tokens;
+  std::unique_ptr<Objective> twin(const distributed::Replica& self) const override {
+    auto twin = std::make_unique<Counted>();
+    twin->backend = &self.backend();
+    return twin;
   }
   std::size_t data_bytes() const override { return 5'000'000; }
   std::int64_t tokens(std::int64_t, std::int64_t example) const override { return example + 1; }
@@ -42,6 +54,13 @@ Settings settings_of(std::int64_t batch, std::int64_t micro_batch) {
   settings.shuffle = false;
   settings.steps = 4;
   return settings;
+}
+
+Plan plan_of(const Settings& settings, std::int64_t count = 10) {
+  Counted objective;
+  objective.count = count;
+  const auto backend = open_cpu({.threads = 1});
+  return make_plan(settings, objective, distributed::Replica(*backend));
 }
 
 }  // namespace
@@ -64,9 +83,8 @@ TEST_CASE(
 }
 
 TEST_CASE("steps and epochs follow from each other, the last batch of an epoch being smaller") {
-  Counted objective;
   Settings settings = settings_of(4, 3);
-  Plan plan = make_plan(settings, objective);
+  Plan plan = plan_of(settings);
   CHECK(plan.examples_per_epoch == 10);
   CHECK(plan.steps_per_epoch == 3);
   CHECK(plan.micro_batches == 2);
@@ -80,54 +98,75 @@ TEST_CASE("steps and epochs follow from each other, the last batch of an epoch b
        std::vector<std::pair<double, std::int64_t>>{{1, 3}, {2, 6}, {0.5, 2}, {1.0 / 3, 1}, {1.5, 5}, {1e-6, 1}}) {
     CAPTURE(epochs);
     settings.epochs = epochs;
-    plan = make_plan(settings, objective);
+    plan = plan_of(settings);
     CHECK(plan.total_steps == steps);
     CHECK(plan.epochs == epochs);
   }
 }
 
 TEST_CASE("a share of warm-up is one of all steps") {
-  Counted objective;
   Settings settings = settings_of(4, 4);
   settings.steps = 19;
   settings.warmup_ratio = 0.1;
-  CHECK(make_plan(settings, objective).schedule.warmup_steps == 1);
-  CHECK(make_plan(settings, objective).schedule.total_steps == 19);
+  CHECK(plan_of(settings).schedule.warmup_steps == 1);
+  CHECK(plan_of(settings).schedule.total_steps == 19);
   settings.warmup_ratio = -1;
   settings.schedule.warmup_steps = 7;
-  CHECK(make_plan(settings, objective).schedule.warmup_steps == 7);
+  CHECK(plan_of(settings).schedule.warmup_steps == 7);
 }
 
 TEST_CASE("memory is that of the largest micro-batch, and every part is counted") {
-  Counted objective;
-  const Plan plan = make_plan(settings_of(4, 3), objective);
+  const Plan plan = plan_of(settings_of(4, 3));
   CHECK(plan.memory.parameters == 60);
   CHECK(plan.memory.gradients == 60);
   CHECK(plan.memory.moments == 120);
   CHECK(plan.memory.accumulation == 60);     // two micro-batches: one sum waits
-  CHECK(plan.memory.activations == 19'000);  // examples 8 and 9, alone in the last step
-  CHECK(plan.memory.total() == 60 + 60 + 120 + 60 + 19'000);
+  CHECK(plan.memory.total() == 60 + 60 + 120 + 60 + plan.memory.activations);
   CHECK(plan.memory.data == 5'000'000);
+  // Examples 8 and 9, alone in the last step: 19,000 points, their three outputs, and the targets and gradients of these.
+  CHECK(static_cast<double>(plan.memory.activations) == doctest::Approx(19'000 * (16 + 3 * 12)).epsilon(0.05));
+}
+
+TEST_CASE("the micro-batch that would fit is found, and a run that takes more than there is refused with it") {
+  Counted objective;
+  const auto backend = open_cpu({.threads = 1});
+  const distributed::Replica self(*backend);
+  const Settings settings = settings_of(8, 8);
+  Plan plan = make_plan(settings, objective, self);
+  CHECK(plan.memory.available > plan.memory.total());
+  CHECK_NOTHROW(check_memory(settings, plan, objective, self));
+  for (const std::int64_t micro_batch : {7, 4, 1}) {
+    const std::size_t enough = plan_of(settings_of(8, micro_batch)).memory.total();
+    const std::int64_t fits = fitting_micro_batch(settings, plan, objective, self, enough);
+    CHECK(fits >= 1);
+    CHECK(fits < 8);
+    CHECK(plan_of(settings_of(8, fits)).memory.total() <= enough);
+    CHECK(plan_of(settings_of(8, fits + 1)).memory.total() > enough);
+    plan.memory.available = enough;
+    CHECK_THROWS_WITH_AS(check_memory(settings, plan, objective, self),
+                         doctest::Contains(fmt::format("; hint: --micro-batch-size {} would fit", fits).c_str()), Error);
+  }
+  plan.memory.available = 100;
+  CHECK_THROWS_WITH_AS(check_memory(settings, plan, objective, self), doctest::Contains("; hint: not even a --micro-batch-size of 1 would fit"), Error);
 }
 
 TEST_CASE("the plan is said in a few lines with their units") {
-  Counted objective;
-  Settings settings = settings_of(4, 3);
-  CHECK(make_plan(settings, objective).text() ==
+  Plan plan = plan_of(settings_of(4, 3));
+  plan.memory.activations = 19'000;
+  plan.memory.available = 2'000'000'000;
+  CHECK(plan.text() ==
         "plan\n"
         "  step        4 examples in 2 micro-batches of at most 3, about 22 tokens\n"
         "  epoch       10 examples, 3 steps\n"
         "  run         4 steps = 1.333 epochs, about 13 examples, 73 tokens\n"
         "  rate        up to 0.0001 after 0 steps of warm-up\n"
         "  parameters  15 in f32\n"
-        "  memory      19.3 kB predicted, and 5 MB of examples\n"
+        "  memory      19.3 kB predicted of 2 GB available, and 5 MB of examples\n"
         "              parameters 60 B, gradients 60 B, optimizer 120 B, activations 19 kB, sums over micro-batches 60 "
         "B\n");
 }
 
 TEST_CASE("a plan without an example is refused") {
-  Counted objective;
-  objective.count = 0;
-  CHECK_THROWS_WITH_AS(make_plan(settings_of(4, 4), objective),
+  CHECK_THROWS_WITH_AS(plan_of(settings_of(4, 4), 0),
                        "training data: expected at least one example, got none", Error);
 }

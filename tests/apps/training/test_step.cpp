@@ -42,7 +42,9 @@ class Regression : public Objective {
   Metrics evaluate() override { return {}; }
   std::optional<double> score(const Metrics&) const override { return std::nullopt; }
   bert::DirectoryFiles directory() const override { return {.config = config_}; }
-  std::size_t activation_bytes(const StepExamples&, DType) const override { return 0; }
+  std::unique_ptr<Objective> twin(const distributed::Replica& self) const override {
+    return std::make_unique<Regression>(self.backend());
+  }
   std::size_t data_bytes() const override { return 0; }
   std::int64_t tokens(std::int64_t, std::int64_t) const override { return 1; }
 

@@ -16,11 +16,13 @@ Variable matmul(const Variable& a, const Variable& b) {
 namespace {
 /// The gradients of y = x · Wᵀ + b.
 Grads linear_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, Wanted& want) {
-  return {
-      want[0] ? ops::matmul(dy, weight, {.into = want.into(0)}) : Tensor{},                    // dx = dy · W
-      want[1] ? ops::matmul(dy, x, {.transpose_a = true, .into = want.into(1)}) : Tensor{},    // dW = dyᵀ · x
-      want[2] ? ops::sum_to(dy, {dy.shape()[-1]}, want.into(2)) : Tensor{},                     // db = Σ rows of dy
-  };
+  Tensor dx, dw, db;
+  if (want[0]) dx = ops::matmul(dy, weight, {.into = want.into(0)});  // dx = dy · W
+  if (want[2]) db = want.fresh_buffer(2);
+  if (want[2] && !db) db = Tensor({dy.shape()[-1]}, dy.dtype(), dy.backend());
+  if (want[1]) dw = ops::matmul(dy, x, {.transpose_a = true, .into = want.into(1), .row_sums = db});  // dW = dyᵀ · x and, on the way, db = Σ rows of dy
+  else if (want[2]) ops::sum_to(dy, db.shape(), {db});
+  return {dx, dw, db};
 }
 }  // namespace
 

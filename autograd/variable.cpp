@@ -44,6 +44,11 @@ ops::Into Wanted::into(std::size_t input) {
   return destination;
 }
 
+Tensor Wanted::fresh_buffer(std::size_t input) {
+  if (!inputs_[input] || !inputs_[input]->buffer || std::exchange(inputs_[input]->written, true)) return {};
+  return given_[input] = inputs_[input]->buffer;
+}
+
 Node::Node(const char* op_name, std::vector<std::shared_ptr<GradientSlot>> op_inputs, Backward op_backward)
     : op(op_name), inputs(std::move(op_inputs)), backward(std::move(op_backward)) {}
 

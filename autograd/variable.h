@@ -62,7 +62,9 @@ class Wanted {
   /// Where the gradient of `input` is to be written: its buffer, or (accumulating) a gradient that nobody else sees, or
   /// empty for a new tensor. Asking spares a pass over memory and is optional; who asks must write there.
   ops::Into into(std::size_t input);
-  /// What into() handed out for `input`, or empty.
+  /// The buffer of `input` where it holds no gradient yet, else empty: for ops that overwrite and cannot add.
+  Tensor fresh_buffer(std::size_t input);
+  /// What was handed out for `input`, or empty.
   const Tensor& given(std::size_t input) const { return given_[input]; }
 
  private:

@@ -73,10 +73,10 @@ std::unique_ptr<Backend> open_cuda(const CudaOptions& options) {
          options.emulated ? "BERTRAND_TESTS" : "BERTRAND_CUDA");
   void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!module) fail(Failure::usage, "--device cuda: {}; hint: are the CUDA toolkit's libraries installed?", dlerror());
-  using Open = Backend* (*)(int index);
+  using Open = Backend* (*)(const CudaOptions& options);
   const auto open = reinterpret_cast<Open>(dlsym(module, "bertrand_open_cuda"));
   if (!open) fail(Failure::io, "{}: kernels: expected the function bertrand_open_cuda; built from another version?", path);
-  return std::unique_ptr<Backend>(open(options.index));
+  return std::unique_ptr<Backend>(open(options));
 }
 
 }  // namespace bertrand

@@ -20,6 +20,10 @@ std::unique_ptr<Backend> open_cpu(const CpuOptions& options = {});
 struct CudaOptions {
   int index = 0;          ///< which card
   bool emulated = false;  ///< run the kernels on the processor: slow, for tests and for stepping through them
+  bool tf32 = false;      ///< products of f32 may round their operands to 11 bits, which the tensor cores take
+  /// Each shape of product is multiplied by the fastest of a few algorithms, tried out on first use. Another run may find
+  /// another one the fastest, and then differs in the last bits.
+  bool measured_products = false;
 };
 
 /// A backend on a card. Throws Error(Failure::usage), saying in one line why, where there is no module beside the program,

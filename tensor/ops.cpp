@@ -204,9 +204,12 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
   const Dim b_depth = b.shape()[options.transpose_b ? 1 : 0], columns = b.shape()[options.transpose_b ? 0 : 1];
   check(depth == b_depth, "matmul: inner dimensions differ, a is {}{} and b is {}{}", a.shape(), marked(options.transpose_a), b.shape(),
         marked(options.transpose_b));
+  check(!options.row_sums || (options.transpose_a && options.row_sums.shape() == Shape{rows} && options.row_sums.dtype() == a.dtype()),
+        "matmul: the sums of {} rows of aᵀ go into {}", rows, options.row_sums ? options.row_sums.shape() : Shape{});
   Tensor out = destination("matmul", options.into, {rows, columns}, a);
   const Span span(a.backend(), "gemm", gemm_work(a, b, out, depth));
-  a.backend().gemm(a, b, out, {.transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .accumulate = options.into.accumulate});
+  a.backend().gemm(a, b, out,
+                   {.transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .accumulate = options.into.accumulate, .row_sums = options.row_sums});
   return out;
 }
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -250,10 +253,11 @@ Normalized layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& 
   x.backend().layer_norm(x, residual, options, out.sum, out.y, out.statistics);
   return out;
 }
-NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& options, const Tensor& dy) {
+NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& options, const Tensor& dy, const Tensor& dgamma, const Tensor& dbeta) {
   check_same("layer_norm_backward", saved.sum, dy);
   Tensor dsum = like("layer_norm_backward", dy);
-  NormGradients out{options.dropout ? like("layer_norm_backward", dy) : Tensor{}, dsum, like("layer_norm_backward", options.gamma), like("layer_norm_backward", options.beta)};
+  NormGradients out{options.dropout ? like("layer_norm_backward", dy) : Tensor{}, dsum, destination("layer_norm_backward", {dgamma}, options.gamma.shape(), options.gamma),
+                    destination("layer_norm_backward", {dbeta}, options.beta.shape(), options.beta)};
   const Span span(dy.backend(), "layer_norm_backward", moves(saved.sum, dy, dsum, out.dx));
   dy.backend().layer_norm_backward(saved.sum, saved.statistics, options, dy, dsum, out.dx, out.dgamma, out.dbeta);
   if (!out.dx) out.dx = dsum;

@@ -60,6 +60,7 @@ Tensor norm(const Tensor& x);  ///< f64 [1]
 struct MatmulOptions {
   bool transpose_a = false, transpose_b = false;
   Into into = {};
+  Tensor row_sums = {};  ///< [rows] receives op(a) summed over the depth, or empty; only with transpose_a
 };
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
 /// x [rows, in] · weight [out, in]ᵀ + bias [out] (bias may be empty); x may have more leading axes.
@@ -79,7 +80,8 @@ Normalized layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& 
 struct NormGradients {
   Tensor dx, dresidual, dgamma, dbeta;
 };
-NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& options, const Tensor& dy);
+/// dgamma and dbeta may be given a place, which they overwrite.
+NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& options, const Tensor& dy, const Tensor& dgamma = {}, const Tensor& dbeta = {});
 Tensor gather(const Tensor& table, const Tensor& rows);
 Tensor scatter_add(const Tensor& dy, const Tensor& rows, const Shape& table_shape, const Into& into = {});
 struct Attended {

@@ -49,15 +49,18 @@ std::vector<std::unique_ptr<Backend>> open_backends(const Settings& settings) {
       fail(Failure::usage, "--device: expected each device once, got {} twice; hint: --replicas {}", name,
            names.size());
   }
-  if (settings.precision.tf32)
-    fail(Failure::usage,
-         "--precision: expected f32, bf16, f16 or f64, got \"tf32\"; hint: no device of this build has it");
-  if (const auto card = cuda_options(names[0])) {
+  auto card = cuda_options(names[0]);
+  if (settings.precision.tf32 && !card)
+    fail(Failure::usage, "--precision: expected f32, bf16, f16 or f64 on the cpu, got \"tf32\"");
+  if (settings.measured_products && !card) fail(Failure::usage, "--measured-products: expected a cuda device, got {}", names[0]);
+  if (card) {
     if (names.size() > 1 || settings.replicas > 1)
       fail(Failure::usage,
            "--device: expected one replica on one card, got {} on each of {}; hint: this build has no NCCL",
            settings.replicas, settings.device);
     std::vector<std::unique_ptr<Backend>> backends;
+    card->tf32 = settings.precision.tf32;
+    card->measured_products = settings.measured_products;
     backends.push_back(open_cuda(*card));
     return backends;
   }

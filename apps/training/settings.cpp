@@ -60,6 +60,9 @@ void add_run_flags(CLI::App& app, Settings& s) {
       ->type_name("NAME");
   choice_flag(app, "--precision", s.precision, precisions(),
               "type of parameters and activations; masters and moments are f32");
+  app.add_flag("--measured-products", s.measured_products,
+               "on cuda: try a few algorithms for each matrix product and take the fastest; another run may differ in "
+               "its last bits");
 }
 
 void add_length_flags(CLI::App& app, Settings& s) {

@@ -257,6 +257,7 @@ std::size_t CpuBackend::gemm_workspace(const Tensor& a, const Tensor& out, const
 }
 
 void CpuBackend::gemm(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options) {
+  if (options.row_sums) sum_rows(a, options.row_sums);
   if (out.elements() == 0) return;
   dispatch_real("gemm", out.dtype(), [&]<class T>() { gemm_typed<T>(a, b, out, options); });
 }

@@ -225,10 +225,10 @@ void CudaBackend::attention_backward(const Tensor& qkv, const Attention& options
     const Dim tokens = qkv.shape()[0];
     const Workspace dots(*this, tokens * in.heads * static_cast<Dim>(sizeof(Compute<T>)));
     const AttentionSaved<T> saved{elements<T>(context), elements<T>(dcontext), in_compute<T>(log_sum), dots.as<Compute<T>>(), writable<T>(dqkv)};
-    const std::size_t bytes = tile_bytes<Compute<T>>(2 * kRows + 2 * kTile, in.head_dim);
-    launch(attention_dots_kernel<T>, blocks(tokens * in.heads, kWarps), kThreads, 0, stream(), in, saved, tokens);
     if constexpr (kHalf<T>)
       if (attention_backward_on_tensor_cores(in, options, saved, stream())) return;
+    const std::size_t bytes = tile_bytes<Compute<T>>(2 * kRows + 2 * kTile, in.head_dim);
+    launch(attention_dots_kernel<T>, blocks(tokens * in.heads, kWarps), kThreads, 0, stream(), in, saved, tokens);
     launch_with_tiles(attention_dq_kernel<T>, attention_grid(options, kRows), kThreads, bytes, stream(), in, saved);
     launch_with_tiles(attention_dkv_kernel<T>, attention_grid(options, kRows), kThreads, bytes, stream(), in, saved);
   });

@@ -51,7 +51,7 @@ inline dim3 attention_grid(const Attention& options, int rows) {
 /// Launches with as much dynamic shared memory as it takes; above 48 KiB a kernel must say so first.
 template <class... Parameters, class... Arguments>
 void launch_with_tiles(void (*kernel)(Parameters...), dim3 grid, int threads, std::size_t bytes, cudaStream_t stream, Arguments&&... arguments) {
-  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), "shared memory");
+  if (bytes > 48 << 10) check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), "shared memory");
   launch(kernel, grid, threads, bytes, stream, arguments...);
 }
 

@@ -17,46 +17,49 @@ struct Lane {
   __device__ Lane() : warp(static_cast<int>(threadIdx.x) / 32), g(static_cast<int>(threadIdx.x) % 32 / 4), t(static_cast<int>(threadIdx.x) % 4) {}
 };
 
-/// 64 rows of kDim elements in shared memory, in pairs along a row; the right operand where rows are its columns.
-template <int kDim>
-struct RowTile {
-  static constexpr int kStride = kDim / 2 + 4, kBytes = kTileRows * kStride * 4;  // 4 apart: no two lanes meet in a bank
-  SharedSpan<Pair> pairs;
-  __device__ explicit RowTile(int& byte) : pairs(byte, kTileRows * kStride) { byte += kBytes; }
+/// combine() over the four lanes that hold one row.
+template <class Combine>
+__device__ float over_row(float x, Combine combine) {
+  x = combine(x, __shfl_xor_sync(kAllLanes, x, 1));
+  return combine(x, __shfl_xor_sync(kAllLanes, x, 2));
+}
 
+/// 64 rows of kDim elements in shared memory, in pairs along a row.
+template <int kDim>
+struct Tile {
+  static constexpr int kStride = kDim / 2 + 4, kBytes = kTileRows * kStride * 4;  // 4 apart: eight rows of a block lie in all banks
+  SharedSpan<Pair> pairs;
+  __device__ explicit Tile(int& byte) : pairs(byte, kTileRows * kStride) { byte += kBytes; }
+
+  /// By all threads of the block, 16 bytes at a time; rows behind the end become 0.
   template <class T>
   __device__ void fill(const T* from, Dim stride, Dim left) const {
-    for (int i = static_cast<int>(threadIdx.x); i < kTileRows * kDim / 2; i += kBlockThreads) {
-      const int row = i / (kDim / 2), pair = i % (kDim / 2);
-      pairs[row * kStride + pair] = row < left ? reinterpret_cast<const Pair*>(from + row * stride)[pair] : Pair(0);
+    constexpr int kOfRow = kDim / 8, kTurns = kTileRows * kOfRow / kBlockThreads;
+    Wide<Pair> held[kTurns];  // all on their way before the first is stored
+    for (int turn = 0; turn < kTurns; ++turn) {
+      const int i = turn * kBlockThreads + static_cast<int>(threadIdx.x), row = i / kOfRow;
+      held[turn] = row < left ? *reinterpret_cast<const Wide<Pair>*>(from + row * stride + i % kOfRow * 8) : Wide<Pair>{};
+    }
+    for (int turn = 0; turn < kTurns; ++turn) {
+      const int i = turn * kBlockThreads + static_cast<int>(threadIdx.x);
+      store_four(pairs, i / kOfRow * kStride + i % kOfRow * 4, held[turn].values);
     }
   }
-  /// Rows 8j … 8j + 7 as columns, elements 16k … 16k + 15 as rows.
-  __device__ PieceB piece(int j, int k, const Lane& lane) const {
-    const int at = (8 * j + lane.g) * kStride + 8 * k + lane.t;
-    return {{pairs[at], pairs[at + 4]}};
+  /// Right operands whose columns are rows 8j … 8j + 7, and the next 8, of the tile; elements 16k … 16k + 15 are their rows.
+  __device__ void rows_as_columns(PieceB (&out)[2], int j, int k) const {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    Pair blocks[4];
+    load_blocks<false>(blocks, pairs, (8 * j + lane / 16 * 8 + lane % 8) * kStride + 8 * k + lane / 8 % 2 * 4);
+    out[0] = {{blocks[0], blocks[1]}};
+    out[1] = {{blocks[2], blocks[3]}};
   }
-};
-
-/// The same rows in pairs down a column; the right operand where rows are its rows.
-template <int kDim>
-struct ColumnTile {
-  static constexpr int kStride = kTileRows / 2 + 4, kBytes = kDim * kStride * 4;
-  SharedSpan<Pair> pairs;
-  __device__ explicit ColumnTile(int& byte) : pairs(byte, kDim * kStride) { byte += kBytes; }
-
-  template <class T>
-  __device__ void fill(const T* from, Dim stride, Dim left) const {
-    for (int i = static_cast<int>(threadIdx.x); i < kTileRows / 2 * kDim; i += kBlockThreads) {
-      const int column = i % kDim, row = i / kDim * 2;
-      const Pair low = row < left ? from[row * stride + column].bits : Pair(0), high = row + 1 < left ? from[(row + 1) * stride + column].bits : Pair(0);
-      pairs[column * kStride + row / 2] = low | high << 16;
-    }
-  }
-  /// Columns 8n … 8n + 7, rows 16k … 16k + 15.
-  __device__ PieceB piece(int n, int k, const Lane& lane) const {
-    const int at = (8 * n + lane.g) * kStride + 8 * k + lane.t;
-    return {{pairs[at], pairs[at + 4]}};
+  /// Right operands whose rows are rows 16k … 16k + 15 of the tile; columns 8n … 8n + 7, and the next 8.
+  __device__ void rows_as_rows(PieceB (&out)[2], int n, int k) const {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    Pair blocks[4];
+    load_blocks<true>(blocks, pairs, (16 * k + lane % 16) * kStride + 4 * (n + lane / 16));
+    out[0] = {{blocks[0], blocks[1]}};
+    out[1] = {{blocks[2], blocks[3]}};
   }
 };
 
@@ -72,20 +75,38 @@ struct OwnRows {
     }
   }
   /// own · tileᵀ [16, 64]
-  __device__ void times_transposed(const RowTile<kDim>& tile, PieceD (&out)[kTilePieces], const Lane& lane) const {
-    for (int j = 0; j < kTilePieces; ++j) {
-      out[j] = {};
-      for (int k = 0; k < kDim / 16; ++k) mma<T>(out[j], pieces[k], tile.piece(j, k, lane));
+  __device__ void times_transposed(const Tile<kDim>& tile, PieceD (&out)[kTilePieces]) const {
+    for (int j = 0; j < kTilePieces; j += 2) {
+      out[j] = out[j + 1] = {};
+      for (int k = 0; k < kDim / 16; ++k) {
+        PieceB right[2];
+        tile.rows_as_columns(right, j, k);
+        mma<T>(out[j], pieces[k], right[0]);
+        mma<T>(out[j + 1], pieces[k], right[1]);
+      }
     }
+  }
+  /// Σ own ∘ other over row g, and over row g + 8.
+  __device__ void dots(const OwnRows& other, float (&out)[2]) const {
+    const auto element = [](Pair pair, int half) { return to_float(std::bit_cast<T>(static_cast<std::uint16_t>(pair >> (16 * half)))); };
+    for (int i = 0; i < 4; ++i)
+      for (int k = 0; k < kDim / 16; ++k)
+        for (int half = 0; half < 2; ++half) out[i % 2] += element(pieces[k].pairs[i], half) * element(other.pieces[k].pairs[i], half);
+    for (float& sum : out) sum = over_row(sum, Sum{});
   }
 };
 
 /// out [16, kDim] += weights [16, 64] · tile
 template <class T, int kDim>
-__device__ void add_product(PieceD (&out)[kDim / 8], const PieceD (&weights)[kTilePieces], const ColumnTile<kDim>& tile, const Lane& lane) {
+__device__ void add_product(PieceD (&out)[kDim / 8], const PieceD (&weights)[kTilePieces], const Tile<kDim>& tile) {
   for (int k = 0; k < kTileRows / 16; ++k) {
     const PieceA left = as_a<T>(weights[2 * k], weights[2 * k + 1]);
-    for (int n = 0; n < kDim / 8; ++n) mma<T>(out[n], left, tile.piece(n, k, lane));
+    for (int n = 0; n < kDim / 8; n += 2) {
+      PieceB right[2];
+      tile.rows_as_rows(right, n, k);
+      mma<T>(out[n], left, right[0]);
+      mma<T>(out[n + 1], left, right[1]);
+    }
   }
 }
 
@@ -96,20 +117,15 @@ __device__ void store_row(T* to, const PieceD (&out)[kDim / 8], int half, float 
     reinterpret_cast<Pair*>(to)[4 * n + lane.t] = make_pair<T>(out[n].values[2 * half] * factor, out[n].values[2 * half + 1] * factor);
 }
 
-/// combine() over the four lanes that hold one row.
-template <class Combine>
-__device__ float over_row(float x, Combine combine) {
-  x = combine(x, __shfl_xor_sync(kAllLanes, x, 1));
-  return combine(x, __shfl_xor_sync(kAllLanes, x, 2));
-}
-
-/// values ∘ the dropout's multipliers, where the rows are queries and the columns the 64 keys from `first` on.
+/// values ∘ the dropout's multipliers, where this lane's rows are first_query and the eighth behind it, the columns the 64 keys from `first` on.
 template <class T>
-__device__ void drop(PieceD (&values)[kTilePieces], const AttentionInputs<T>& in, const AttentionPlace& place, const Dim (&query)[2], Dim first, const Lane& lane) {
+__device__ void drop(PieceD (&values)[kTilePieces], const AttentionInputs<T>& in, const AttentionPlace& place, Dim first_query, Dim first, const Lane& lane) {
   if (in.dropout.threshold == 0) return;
+#pragma unroll
   for (int half = 0; half < 2; ++half) {
-    if (query[half] >= place.length) continue;
-    const std::int64_t row_key = in.dropout.row_keys[place.first + query[half]];
+    const Dim query = first_query + 8 * half;
+    if (query >= place.length) continue;
+    const std::int64_t row_key = in.dropout.row_keys[place.first + query];
     for (int c = 0; c < 4; ++c) {  // columns 2t, 2t + 1, 2t + 8, 2t + 9 of every 16
       const int of_piece = c / 2, of_pair = c % 2;
       const auto words = dropout_words(in.dropout, row_key, static_cast<std::uint32_t>(place.head), first / 128, 8 * of_piece + 2 * lane.t + of_pair);
@@ -126,10 +142,9 @@ __global__ void __launch_bounds__(kBlockThreads) forward_kernel(AttentionInputs<
   const Lane lane;
   const Dim first_own = static_cast<Dim>(blockIdx.x) * kOwnRows + lane.warp * 16, stride = 3 * in.hidden;
   if (static_cast<Dim>(blockIdx.x) * kOwnRows >= place.length) return;
-  const Dim query[2] = {first_own + lane.g, first_own + lane.g + 8};
+  const Dim first_query = first_own + lane.g;  // and the eighth behind it
   int byte = 0;
-  const RowTile<kDim> k(byte);
-  const ColumnTile<kDim> v(byte);
+  const Tile<kDim> k(byte), v(byte);
 
   const OwnRows<T, kDim> q(row_of(in, place, 0, first_own), stride, place.length - first_own, lane);
   PieceD out[kDim / 8], p[kTilePieces];
@@ -140,7 +155,7 @@ __global__ void __launch_bounds__(kBlockThreads) forward_kernel(AttentionInputs<
     k.fill(row_of(in, place, 1, first), stride, left);
     v.fill(row_of(in, place, 2, first), stride, left);
     __syncthreads();
-    q.times_transposed(k, p, lane);
+    q.times_transposed(k, p);
     for (int half = 0; half < 2; ++half) {
       float greatest = most[half];
       for (int j = 0; j < kTilePieces; ++j)
@@ -150,66 +165,70 @@ __global__ void __launch_bounds__(kBlockThreads) forward_kernel(AttentionInputs<
           greatest = Most{}(score, greatest);
         }
       greatest = over_row(greatest, Most{});
-      const float correction = std::exp(most[half] - greatest);
+      const float correction = quick_exp(most[half] - greatest);
       most[half] = greatest;
       total[half] *= correction;
       for (int n = 0; n < kDim / 8; ++n)
         for (int e = 0; e < 2; ++e) out[n].values[2 * half + e] *= correction;
       for (int j = 0; j < kTilePieces; ++j)
-        for (int e = 0; e < 2; ++e) total[half] += p[j].values[2 * half + e] = std::exp(p[j].values[2 * half + e] - greatest);
+        for (int e = 0; e < 2; ++e) total[half] += p[j].values[2 * half + e] = quick_exp(p[j].values[2 * half + e] - greatest);
     }
-    drop(p, in, place, query, first, lane);
-    add_product<T, kDim>(out, p, v, lane);
+    drop(p, in, place, first_query, first, lane);
+    add_product<T, kDim>(out, p, v);
   }
+#pragma unroll
   for (int half = 0; half < 2; ++half) {
     const float sum = over_row(total[half], Sum{});
-    if (query[half] >= place.length) continue;
-    const Dim token = place.first + query[half];
+    const Dim query = first_query + 8 * half, token = place.first + query;
+    if (query >= place.length) continue;
     store_row<T, kDim>(context + token * in.hidden + place.head * kDim, out, half, 1 / sum, lane);
     if (lane.t == 0) log_sum[token * in.heads + place.head] = most[half] + std::log(sum);
   }
 }
 
-/// dq: a warp owns queries and meets the keys.
+/// dq: a warp owns queries and meets the keys. Leaves rowsum(dO ∘ O) of its queries for dkv_kernel.
 template <class T, int kDim>
 __global__ void __launch_bounds__(kBlockThreads) dq_kernel(AttentionInputs<T> in, AttentionSaved<T> saved) {
   const AttentionPlace place(in);
   const Lane lane;
   const Dim first_own = static_cast<Dim>(blockIdx.x) * kOwnRows + lane.warp * 16, stride = 3 * in.hidden;
   if (static_cast<Dim>(blockIdx.x) * kOwnRows >= place.length) return;
-  const Dim query[2] = {first_own + lane.g, first_own + lane.g + 8};
+  const Dim first_query = first_own + lane.g;  // and the eighth behind it
   int byte = 0;
-  const RowTile<kDim> k(byte), v(byte);
-  const ColumnTile<kDim> k_columns(byte);
+  const Tile<kDim> k(byte), v(byte);
 
   const OwnRows<T, kDim> q(row_of(in, place, 0, first_own), stride, place.length - first_own, lane);
-  const OwnRows<T, kDim> dout(saved.dcontext + (place.first + first_own) * in.hidden + place.head * kDim, in.hidden, place.length - first_own, lane);
+  const Dim own = (place.first + first_own) * in.hidden + place.head * kDim;
+  const OwnRows<T, kDim> dout(saved.dcontext + own, in.hidden, place.length - first_own, lane);
   float log_sum[2] = {0, 0}, dots[2] = {0, 0};
-  for (int half = 0; half < 2; ++half)
-    if (query[half] < place.length) {
-      log_sum[half] = saved.log_sum[(place.first + query[half]) * in.heads + place.head];
-      dots[half] = saved.dots[(place.first + query[half]) * in.heads + place.head];
-    }
+  dout.dots(OwnRows<T, kDim>(saved.context + own, in.hidden, place.length - first_own, lane), dots);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const Dim query = first_query + 8 * half, row = (place.first + query) * in.heads + place.head;
+    if (query >= place.length) continue;
+    log_sum[half] = saved.log_sum[row];
+    if (lane.t == 0) saved.dots[row] = dots[half];
+  }
   PieceD dq[kDim / 8], p[kTilePieces], ds[kTilePieces];
   for (Dim first = 0; first < place.length; first += kTileRows) {
     const Dim left = place.length - first;
     __syncthreads();
     k.fill(row_of(in, place, 1, first), stride, left);
     v.fill(row_of(in, place, 2, first), stride, left);
-    k_columns.fill(row_of(in, place, 1, first), stride, left);
     __syncthreads();
-    q.times_transposed(k, p, lane);
-    dout.times_transposed(v, ds, lane);
-    drop(ds, in, place, query, first, lane);
+    q.times_transposed(k, p);
+    dout.times_transposed(v, ds);
+    drop(ds, in, place, first_query, first, lane);
     for (int j = 0; j < kTilePieces; ++j)
       for (int i = 0; i < 4; ++i) {
-        const float probability = 8 * j + 2 * lane.t + i % 2 < left ? std::exp(p[j].values[i] * static_cast<float>(in.scale) - log_sum[i / 2]) : 0.0f;
+        const float probability = 8 * j + 2 * lane.t + i % 2 < left ? quick_exp(p[j].values[i] * static_cast<float>(in.scale) - log_sum[i / 2]) : 0.0f;
         ds[j].values[i] = probability * (ds[j].values[i] - dots[i / 2]);
       }
-    add_product<T, kDim>(dq, ds, k_columns, lane);
+    add_product<T, kDim>(dq, ds, k);
   }
+#pragma unroll
   for (int half = 0; half < 2; ++half)
-    if (query[half] < place.length) store_row<T, kDim>(gradient_of(in, saved, place, 0, query[half]), dq, half, static_cast<float>(in.scale), lane);
+    if (first_query + 8 * half < place.length) store_row<T, kDim>(gradient_of(in, saved, place, 0, first_query + 8 * half), dq, half, static_cast<float>(in.scale), lane);
 }
 
 /// What belongs to the 64 queries of a tile: their log sums and dots, and which of the block's keys they keep.
@@ -247,8 +266,7 @@ __global__ void __launch_bounds__(kBlockThreads) dkv_kernel(AttentionInputs<T> i
   const Dim first_of_block = static_cast<Dim>(blockIdx.x) * kOwnRows, first_own = first_of_block + lane.warp * 16, stride = 3 * in.hidden;
   if (first_of_block >= place.length) return;
   int byte = 0;
-  const RowTile<kDim> q(byte), dout(byte);
-  const ColumnTile<kDim> q_columns(byte), dout_columns(byte);
+  const Tile<kDim> q(byte), dout(byte);
   const QueryTile queries(byte);
 
   const OwnRows<T, kDim> k(row_of(in, place, 1, first_own), stride, place.length - first_own, lane);
@@ -259,26 +277,25 @@ __global__ void __launch_bounds__(kBlockThreads) dkv_kernel(AttentionInputs<T> i
     const T* const dcontext = saved.dcontext + (place.first + first) * in.hidden + place.head * kDim;
     __syncthreads();
     q.fill(row_of(in, place, 0, first), stride, left);
-    q_columns.fill(row_of(in, place, 0, first), stride, left);
     dout.fill(dcontext, in.hidden, left);
-    dout_columns.fill(dcontext, in.hidden, left);
     queries.fill(in, saved, place, first, first_of_block);
     __syncthreads();
-    k.times_transposed(q, p, lane);
-    v.times_transposed(dout, ds, lane);
+    k.times_transposed(q, p);
+    v.times_transposed(dout, ds);
     for (int j = 0; j < kTilePieces; ++j)
       for (int i = 0; i < 4; ++i) {
         const int query = 8 * j + 2 * lane.t + i % 2;
-        const float probability = query < left ? std::exp(p[j].values[i] * static_cast<float>(in.scale) - queries.log_sum[query]) : 0.0f;
+        const float probability = query < left ? quick_exp(p[j].values[i] * static_cast<float>(in.scale) - queries.log_sum[query]) : 0.0f;
         float multiplier = 1;
         if (in.dropout.threshold != 0)
           multiplier = queries.kept[query * 16 + lane.g + i / 2 * 8] >> (first_of_block % 128 / 16 + lane.warp) & 1 ? static_cast<float>(in.dropout.scale) : 0.0f;
         p[j].values[i] = probability * multiplier;
         ds[j].values[i] = probability * (ds[j].values[i] * multiplier - queries.dots[query]);
       }
-    add_product<T, kDim>(dv, p, dout_columns, lane);
-    add_product<T, kDim>(dk, ds, q_columns, lane);
+    add_product<T, kDim>(dv, p, dout);
+    add_product<T, kDim>(dk, ds, q);
   }
+#pragma unroll
   for (int half = 0; half < 2; ++half) {
     const Dim key = first_own + lane.g + half * 8;
     if (key >= place.length) continue;
@@ -286,6 +303,9 @@ __global__ void __launch_bounds__(kBlockThreads) dkv_kernel(AttentionInputs<T> i
     store_row<T, kDim>(gradient_of(in, saved, place, 2, key), dv, half, 1, lane);
   }
 }
+
+/// Whether rows can be read 16 bytes at a time: their lengths are multiples of that for each head_dim there is.
+bool in_wide_pieces(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; }
 
 template <class Body>
 bool dispatch_head_dim(int head_dim, Body&& body) {
@@ -302,8 +322,9 @@ bool dispatch_head_dim(int head_dim, Body&& body) {
 
 template <class T>
 bool attention_on_tensor_cores(const AttentionInputs<T>& in, const Attention& options, T* context, float* log_sum, cudaStream_t stream) {
+  if (!in_wide_pieces(in.qkv)) return false;
   return dispatch_head_dim(in.head_dim, [&]<int kDim>() {
-    launch_with_tiles(forward_kernel<T, kDim>, attention_grid(options, kOwnRows), kBlockThreads, RowTile<kDim>::kBytes + ColumnTile<kDim>::kBytes, stream, in, context, log_sum);
+    launch_with_tiles(forward_kernel<T, kDim>, attention_grid(options, kOwnRows), kBlockThreads, 2 * Tile<kDim>::kBytes, stream, in, context, log_sum);
   });
 }
 template bool attention_on_tensor_cores(const AttentionInputs<BFloat16>&, const Attention&, BFloat16*, float*, cudaStream_t);
@@ -311,11 +332,11 @@ template bool attention_on_tensor_cores(const AttentionInputs<Float16>&, const A
 
 template <class T>
 bool attention_backward_on_tensor_cores(const AttentionInputs<T>& in, const Attention& options, const AttentionSaved<T>& saved, cudaStream_t stream) {
+  if (!in_wide_pieces(in.qkv) || !in_wide_pieces(saved.dcontext)) return false;
   return dispatch_head_dim(in.head_dim, [&]<int kDim>() {
-    constexpr int kPairOfTiles = RowTile<kDim>::kBytes + ColumnTile<kDim>::kBytes;
     const dim3 grid = attention_grid(options, kOwnRows);
-    launch_with_tiles(dq_kernel<T, kDim>, grid, kBlockThreads, kPairOfTiles + RowTile<kDim>::kBytes, stream, in, saved);
-    launch_with_tiles(dkv_kernel<T, kDim>, grid, kBlockThreads, 2 * kPairOfTiles + QueryTile::kBytes, stream, in, saved);
+    launch_with_tiles(dq_kernel<T, kDim>, grid, kBlockThreads, 2 * Tile<kDim>::kBytes, stream, in, saved);
+    launch_with_tiles(dkv_kernel<T, kDim>, grid, kBlockThreads, 2 * Tile<kDim>::kBytes + QueryTile::kBytes, stream, in, saved);
   });
 }
 template bool attention_backward_on_tensor_cores(const AttentionInputs<BFloat16>&, const Attention&, const AttentionSaved<BFloat16>&, cudaStream_t);

@@ -12,6 +12,9 @@ namespace {
 int count_devices() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
+  int driver = 0;
+  if (error == cudaErrorInsufficientDriver && cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+    fail(Failure::usage, "--device cuda: this machine has no NVIDIA driver");
   if (error != cudaSuccess) fail(Failure::usage, "--device cuda: {}", cudaGetErrorString(error));
   return count;
 }
@@ -24,14 +27,16 @@ int use_device(int index) {
 
 }  // namespace
 
-CudaBackend::CudaBackend(int index)
-    : index_(use_device(index)), memory_(std::make_unique<DeviceMemory>(index, stream_.get())),
-      products_(std::make_unique<Products>()),
+CudaBackend::CudaBackend(const CudaOptions& options)
+    : index_(use_device(options.index)),
+      tf32_(options.tf32),
+      memory_(std::make_unique<DeviceMemory>(index_, stream_.get())),
+      products_(std::make_unique<Products>(*this, options.measured_products)),
       update_plan_(std::make_unique<UpdatePlan>()) {
   cudaDeviceProp properties{};
-  check_cuda(cudaGetDeviceProperties(&properties, index), "device");
+  check_cuda(cudaGetDeviceProperties(&properties, index_), "device");
   if (properties.major < 8)
-    fail(Failure::usage, "--device {}: expected compute capability 8.0 or newer, {} has {}.{}", device().name(), properties.name, properties.major, properties.minor);
+    fail(Failure::usage, "--device {}: expected a card of compute capability 8.0 or newer, {} has {}.{}", device().name(), properties.name, properties.major, properties.minor);
   description_ = fmt::format("{}, {}, {:.0f} GB", device().name(), properties.name, static_cast<double>(properties.totalGlobalMem) / 1e9);
 }
 
@@ -68,9 +73,9 @@ DropoutArguments CudaBackend::arguments(const Dropout& dropout) const {
 }  // namespace bertrand::cuda
 
 /// The one function that the loader looks up.
-extern "C" __attribute__((visibility("default"))) bertrand::Backend* bertrand_open_cuda(int index) {
+extern "C" __attribute__((visibility("default"))) bertrand::Backend* bertrand_open_cuda(const bertrand::CudaOptions& options) {
   using namespace bertrand;
-  const int count = cuda::count_devices();
+  const int count = cuda::count_devices(), index = options.index;
   if (index >= count) fail(Failure::usage, "--device cuda:{}: there {} {} card{}, numbered from 0", index, count == 1 ? "is" : "are", count, count == 1 ? "" : "s");
-  return new cuda::CudaBackend(index);
+  return new cuda::CudaBackend(options);
 }

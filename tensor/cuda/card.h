@@ -30,6 +30,31 @@ class SharedSpan {
   T* values_;
 };
 
+/// The four numbers from span[at] on; `at` is a multiple of 4.
+__device__ inline void store_four(const SharedSpan<std::uint32_t>& span, std::int64_t at, const std::uint32_t (&four)[4]) {
+  reinterpret_cast<uint4&>(span[at]) = make_uint4(four[0], four[1], four[2], four[3]);
+}
+
+/// Four blocks of 8 × 8 elements of 16 bits, whose 8 rows begin at the `row` that lanes 0 … 7, 8 … 15, … give: lane
+/// 4g + t gets elements 2t, 2t + 1 of row g of each, or of its transpose. A whole warp calls it.
+template <bool kTransposed>
+__device__ void load_blocks(std::uint32_t (&out)[4], const SharedSpan<std::uint32_t>& span, std::int64_t row) {
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(&span[row]));
+  if constexpr (kTransposed)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                 : "r"(address)
+                 : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+/// exp to some 20 bits, in two instructions: enough for what is rounded to a half type.
+__device__ inline float quick_exp(float x) { return __expf(x); }
+
 // One instruction each; tensor/dtype.h has the same roundings in whole numbers.
 __device__ inline float to_float(BFloat16 x) { return __uint_as_float(static_cast<unsigned>(x.bits) << 16); }
 __device__ inline float to_float(Float16 x) { return __half2float(__ushort_as_half(x.bits)); }

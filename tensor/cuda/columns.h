@@ -1,41 +1,48 @@
-// Sums over rows, column by column: what the gradient of a bias is, and the end of layer normalisation's.
+// Sums over rows, column by column: what the gradient of a bias is, and the end of layer normalisation's. Leaves of rows
+// first, a block each, then the leaves; always in one order.
 #pragma once
 #include "tensor/cuda/launch.h"
 #include "tensor/cuda/reduce.h"
 
 namespace bertrand::cuda {
 
-inline constexpr Dim kColumnLeafRows = 256;  // rows that one block sums
-inline Dim column_leaves(Dim rows) { return (rows + kColumnLeafRows - 1) / kColumnLeafRows; }
+/// out[column] = Σ over the block's warps, in order, of what each holds for 256 columns from `first` on.
+template <class T>
+__device__ void store_leaf(const Pack<T>& mine, Dim first, Dim columns, Compute<T>* out) {
+  static_assert(kThreads == kWarpColumns, "a thread for each column that a warp covers");
+  __shared__ SharedArray<Compute<T>, kWarps * kWarpColumns> of_warp;
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  __syncthreads();  // the last call may still be read
+  for (int i = 0; i < kPack; ++i) of_warp[warp * kWarpColumns + lane * kPack + i] = mine[i];
+  __syncthreads();
+  const Dim column = first + threadIdx.x;
+  Compute<T> total = 0;
+  for (int w = 0; w < kWarps; ++w) total += of_warp[w * kWarpColumns + static_cast<int>(threadIdx.x)];
+  if (column < columns) out[column] = total;
+}
 
-/// out[leaf] [columns] = Σ of the leaf's rows of x. A block takes 32 columns: its 32 rows of threads share the rows of the
-/// leaf, then add up their sums pairwise.
+/// out [1 or 2][columns] = Σ over the rows of x [1 or 2][rows, columns]: blockIdx.y says which. A block takes 32 columns: its
+/// 32 rows of threads share the rows, then add up their sums pairwise.
 template <class T, class To>
-__global__ void sum_columns_kernel(const T* x, Dim rows, Dim columns, Dim leaf_rows, To* out) {
+__global__ void join_leaves_kernel(const T* x, Dim rows, Dim columns, To* first_out, To* second_out) {
   __shared__ SharedArray<Compute<T>, 32 * 32> partial;
+  const T* const leaves = x + blockIdx.y * rows * columns;
   const Dim column = static_cast<Dim>(blockIdx.x) * 32 + threadIdx.x;
-  const Dim begin = blockIdx.y * leaf_rows, end = begin + leaf_rows < rows ? begin + leaf_rows : rows;
   Compute<T> total = 0;
   if (column < columns)
-    for (Dim r = begin + threadIdx.y; r < end; r += 32) total += load(x + r * columns + column);
+    for (Dim r = threadIdx.y; r < rows; r += 32) total += load(leaves + r * columns + column);
   partial[threadIdx.y * 32 + threadIdx.x] = total;
   for (unsigned step = 16; step > 0; step /= 2) {
     __syncthreads();
     if (threadIdx.y < step) partial[threadIdx.y * 32 + threadIdx.x] += partial[(threadIdx.y + step) * 32 + threadIdx.x];
   }
-  if (threadIdx.y == 0 && column < columns) out[blockIdx.y * columns + column] = convert<To>(static_cast<Compute<T>>(partial[threadIdx.x]));
+  if (threadIdx.y == 0 && column < columns) (blockIdx.y == 0 ? first_out : second_out)[column] = convert<To>(static_cast<Compute<T>>(partial[threadIdx.x]));
 }
 
-/// out [columns] = Σ of all rows, by one block for 32 columns.
+/// out [columns] = Σ of all rows, or two such sums at once.
 template <class T, class To>
-void sum_columns(const T* x, Dim rows, Dim columns, To* out, cudaStream_t stream) {
-  launch(sum_columns_kernel<T, To>, blocks(columns, 32), dim3(32, 32), 0, stream, x, rows, columns, std::max<Dim>(rows, 1), out);
-}
-/// out [column_leaves(rows), columns]: the sum of each leaf.
-template <class T>
-void sum_columns_in_leaves(const T* x, Dim rows, Dim columns, Compute<T>* out, cudaStream_t stream) {
-  launch(sum_columns_kernel<T, Compute<T>>, dim3(blocks(columns, 32), static_cast<unsigned>(column_leaves(rows))), dim3(32, 32), 0, stream, x, rows, columns,
-         kColumnLeafRows, out);
+void join_leaves(const T* x, Dim rows, Dim columns, To* out, cudaStream_t stream, To* second_out = nullptr) {
+  launch(join_leaves_kernel<T, To>, dim3(blocks(columns, 32), second_out ? 2 : 1), dim3(32, 32), 0, stream, x, rows, columns, out, second_out);
 }
 
 }  // namespace bertrand::cuda

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tensor/backend.h"
+#include "tensor/backends.h"
 #include "tensor/cuda/memory.h"
 #include "tensor/cuda/numbers.h"
 
@@ -24,7 +24,7 @@ struct DropoutArguments {
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(int index);
+  explicit CudaBackend(const CudaOptions& options);
   ~CudaBackend() override;
 
   // backend.cu
@@ -120,6 +120,7 @@ class CudaBackend final : public Backend {
   void finish_sum(const double* values, Dim count, double factor, bool root, T* out);
 
   int index_;
+  bool tf32_;
   std::string description_;
   Stream stream_;
   std::unique_ptr<DeviceMemory> memory_;

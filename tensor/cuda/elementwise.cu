@@ -1,4 +1,6 @@
 // Kernels that look at one element at a time; a thread takes a pack of eight.
+#include <cmath>
+
 #include "tensor/cuda/dropout.h"
 
 namespace bertrand::cuda {
@@ -43,17 +45,23 @@ __device__ R slope(Unary op, R x) {
   return R(1);
 }
 
+/// The i-th of a thread's elements where neighbouring threads take neighbouring ones: for types of any size.
+__device__ Dim strided(int i) { return (static_cast<Dim>(blockIdx.x) * kPack + i) * blockDim.x + threadIdx.x; }
+
 template <class T>
 __global__ void fill_kernel(T* out, Dim count, double value) {
   const T v = convert<T>(value);
-  const Dim begin = pack_begin();
-  for (Dim i = begin; i < begin + kPack && i < count; ++i) out[i] = v;
+  for (int i = 0; i < kPack; ++i)
+    if (strided(i) < count) out[strided(i)] = v;
 }
 
 template <class From, class To>
 __global__ void cast_kernel(const From* x, Dim count, To* out) {
-  const Dim i = static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < count) out[i] = convert<To>(x[i]);
+  From held[kPack] = {};  // all on their way before the first is stored
+  for (int i = 0; i < kPack; ++i)
+    if (strided(i) < count) held[i] = x[strided(i)];
+  for (int i = 0; i < kPack; ++i)
+    if (strided(i) < count) out[strided(i)] = convert<To>(held[i]);
 }
 
 template <class T>
@@ -134,6 +142,10 @@ __global__ void dropout_kernel(const T* x, Dim rows, Dim columns, DropoutArgumen
 }  // namespace
 
 void CudaBackend::fill(const Tensor& out, double value) {
+  if (value == 0 && !std::signbit(value)) {
+    if (out.elements() > 0) check_cuda(cudaMemsetAsync(out.data(), 0, out.bytes(), stream()), "fill");
+    return;
+  }
   dispatch(out.dtype(), [&]<class T>() { launch(fill_kernel<T>, pack_blocks(out.elements()), kThreads, 0, stream(), writable<T>(out), out.elements(), value); });
 }
 
@@ -144,7 +156,7 @@ void CudaBackend::cast(const Tensor& x, const Tensor& out) {
   }
   dispatch(x.dtype(), [&]<class From>() {
     dispatch(out.dtype(), [&]<class To>() {
-      launch(cast_kernel<From, To>, blocks(x.elements(), kThreads), kThreads, 0, stream(), elements<From>(x), x.elements(), writable<To>(out));
+      launch(cast_kernel<From, To>, pack_blocks(x.elements()), kThreads, 0, stream(), elements<From>(x), x.elements(), writable<To>(out));
     });
   });
 }

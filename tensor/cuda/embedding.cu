@@ -8,10 +8,13 @@ namespace {
 
 constexpr Dim kLeaf = 32;  // sorted rows that one thread adds up
 
+/// A warp copies a row of `words` words.
 template <class Word>
-__global__ void gather_kernel(const Word* table, const std::int32_t* rows, Dim count, Dim columns, Word* out) {
-  const Dim i = static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < count) out[i] = table[rows[i / columns] * columns + i % columns];
+__global__ void gather_kernel(const Word* table, const std::int32_t* rows, Dim count, Dim words, Word* out) {
+  const Dim row = static_cast<Dim>(blockIdx.x) * kWarps + threadIdx.x / 32;
+  if (row >= count) return;
+  const Word* const from = table + rows[row] * words;
+  for (Dim w = threadIdx.x % 32; w < words; w += 32) out[row * words + w] = from[w];
 }
 
 /// Rows of dy in the order of the table rows they go to; those that go to the same one form a run.
@@ -22,6 +25,16 @@ struct Sorted {
   Dim count, columns;
   __device__ bool begins(Dim i) const { return i == 0 || keys[i - 1] != keys[i]; }
   __device__ bool ends(Dim i) const { return i + 1 == count || keys[i + 1] != keys[i]; }
+  /// How many leaves, the first at `from`, begin with the key that is there: by halving, since a run may be half of all rows.
+  __device__ Dim leaves_of_run(Dim from) const {
+    const std::int32_t key = keys[from];
+    Dim some = 1, too_many = (count - from + kLeaf - 1) / kLeaf + 1;
+    while (too_many - some > 1) {
+      const Dim middle = (some + too_many) / 2;
+      (keys[from + (middle - 1) * kLeaf] == key ? some : too_many) = middle;
+    }
+    return some;
+  }
 };
 
 /// Adds up a leaf of sorted rows, a thread for each column. A run that lies within the leaf goes to the table; a part of a
@@ -56,8 +69,9 @@ __global__ void join_runs_kernel(Sorted<T> sorted, const Compute<T>* heads, cons
   while (begin > end - kLeaf && !sorted.begins(begin)) --begin;
   if (!sorted.begins(begin)) return;
   const std::int32_t key = sorted.keys[begin];
+  const Dim leaves = sorted.leaves_of_run(end);
   Compute<T> total = tails[blockIdx.y * sorted.columns + column];
-  for (Dim next = end; next < sorted.count && sorted.keys[next] == key; next += kLeaf) total += heads[next / kLeaf * sorted.columns + column];
+  for (Dim leaf = blockIdx.y + 1; leaf <= blockIdx.y + leaves; ++leaf) total += heads[leaf * sorted.columns + column];
   T* const to = dtable + key * sorted.columns + column;
   store(to, load(to) + total);
 }
@@ -65,17 +79,17 @@ __global__ void join_runs_kernel(Sorted<T> sorted, const Compute<T>* heads, cons
 }  // namespace
 
 void CudaBackend::gather(const Tensor& table, const Tensor& rows, const Tensor& out) {
-  const Dim columns = table.shape().product(1, table.shape().rank());
+  if (out.elements() == 0) return;
+  const Dim bytes = table.shape().product(1, table.shape().rank()) * static_cast<Dim>(size_of(table.dtype()));
+  const auto together = reinterpret_cast<std::uintptr_t>(table.data()) | reinterpret_cast<std::uintptr_t>(out.data()) | static_cast<std::uintptr_t>(bytes);
   const auto copy = [&]<class Word>() {
-    launch(gather_kernel<Word>, blocks(out.elements(), kThreads), kThreads, 0, stream(), elements<Word>(table), elements<std::int32_t>(rows), out.elements(), columns,
-           writable<Word>(out));
+    launch(gather_kernel<Word>, blocks(rows.elements(), kWarps), kThreads, 0, stream(), elements<Word>(table), elements<std::int32_t>(rows), rows.elements(),
+           bytes / static_cast<Dim>(sizeof(Word)), writable<Word>(out));
   };
-  switch (size_of(table.dtype())) {
-    case 1: return copy.template operator()<std::uint8_t>();
-    case 2: return copy.template operator()<std::uint16_t>();
-    case 4: return copy.template operator()<std::uint32_t>();
-    default: return copy.template operator()<std::uint64_t>();
-  }
+  if (together % 16 == 0) copy.template operator()<Wide<std::uint32_t>>();
+  else if (together % 4 == 0) copy.template operator()<std::uint32_t>();
+  else if (together % 2 == 0) copy.template operator()<std::uint16_t>();
+  else copy.template operator()<std::uint8_t>();
 }
 
 void CudaBackend::scatter_add(const Tensor& dy, const Tensor& rows, const Tensor& dtable, bool accumulate) {

@@ -18,14 +18,23 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
+/// A mark in a stream.
 class Event {
  public:
-  Event() { check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "event"); }
+  enum class Kind { plain, timed };
+  explicit Event(Kind kind = Kind::plain) { check_cuda(cudaEventCreateWithFlags(&event_, kind == Kind::timed ? cudaEventDefault : cudaEventDisableTiming), "event"); }
   ~Event() { cudaEventDestroy(event_); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
-  void record(cudaStream_t stream) { check_cuda(cudaEventRecord(event_, stream), "event"); }
-  void wait() { check_cuda(cudaEventSynchronize(event_), "event"); }  ///< for what was recorded; at once if nothing was
+  void record(cudaStream_t stream) const { check_cuda(cudaEventRecord(event_, stream), "event"); }
+  void wait() const { check_cuda(cudaEventSynchronize(event_), "event"); }  ///< for what was recorded; at once if nothing was
+  /// Between two timed marks; waits for this one.
+  float milliseconds_since(const Event& begin) const {
+    wait();
+    float milliseconds = 0;
+    check_cuda(cudaEventElapsedTime(&milliseconds, begin.event_, event_), "event");
+    return milliseconds;
+  }
 
  private:
   cudaEvent_t event_ = nullptr;

@@ -1,5 +1,6 @@
 // Layer normalisation with what usually surrounds it: y = norm(dropout(x) + residual) · γ + β. A warp takes a row and
-// keeps it in registers, so that each tensor passes through the card once.
+// keeps it in registers, so that each tensor passes through the card once: loops over packs are unrolled, since what is
+// indexed by a variable lies in memory.
 #include "tensor/cuda/columns.h"
 #include "tensor/cuda/dropout.h"
 
@@ -33,6 +34,7 @@ __global__ void layer_norm_kernel(Forward<T> a) {
   if (row >= a.rows) return;
   Pack<T> s[kPacks];
   Compute<T> total = 0, squares = 0;
+#pragma unroll
   for (int p = 0; p < kPacks; ++p) {
     const Place place(p, a.columns);
     s[p] = load_pack(a.x + at + place.column, place.left);
@@ -45,9 +47,12 @@ __global__ void layer_norm_kernel(Forward<T> a) {
     for (int i = 0; i < kPack; ++i) total += s[p][i] = rounded<T>(s[p][i]);  // as backward will read it
   }
   const Compute<T> mean = warp_sum(total) / static_cast<Compute<T>>(a.columns);
+#pragma unroll
   for (int p = 0; p < kPacks; ++p)
-    for (int i = 0; i < kPack && i < Place(p, a.columns).left; ++i) squares += (s[p][i] - mean) * (s[p][i] - mean);
+    for (int i = 0; i < kPack; ++i)
+      if (i < Place(p, a.columns).left) squares += (s[p][i] - mean) * (s[p][i] - mean);
   const Compute<T> inverse = 1 / std::sqrt(warp_sum(squares) / static_cast<Compute<T>>(a.columns) + static_cast<Compute<T>>(a.epsilon));
+#pragma unroll
   for (int p = 0; p < kPacks; ++p) {
     const Place place(p, a.columns);
     const Pack<T> gamma = load_pack(a.gamma + place.column, place.left), beta = load_pack(a.beta + place.column, place.left);
@@ -70,23 +75,8 @@ struct Backward {
   DropoutArguments dropout;
 };
 
-/// dgamma[leaf] or dbeta[leaf] = Σ over the block's warps, in order.
-template <class T>
-__device__ void store_leaf(const Pack<T>& mine, Dim first, Dim columns, Compute<T>* out) {
-  __shared__ SharedArray<Compute<T>, kWarps * kWarpColumns> of_warp;
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  __syncthreads();  // the last call may still be read
-  for (int i = 0; i < kPack; ++i) of_warp[warp * kWarpColumns + lane * kPack + i] = mine[i];
-  __syncthreads();
-  const Dim column = first + threadIdx.x;
-  Compute<T> total = 0;
-  for (int w = 0; w < kWarps; ++w) total += of_warp[w * kWarpColumns + static_cast<int>(threadIdx.x)];
-  if (column < columns) out[column] = total;
-}
-
 template <class T, int kPacks>
 __global__ void layer_norm_backward_kernel(Backward<T> a) {
-  static_assert(kThreads == kWarpColumns, "a thread for each column that a warp covers");
   Pack<T> dgamma[kPacks] = {}, dbeta[kPacks] = {};
   const Dim begin = blockIdx.x * kLeafRows, end = begin + kLeafRows < a.rows ? begin + kLeafRows : a.rows;
   for (Dim row = begin + threadIdx.x / 32; row < end; row += kWarps) {
@@ -94,7 +84,8 @@ __global__ void layer_norm_backward_kernel(Backward<T> a) {
     const Compute<T> mean = a.statistics[2 * row], inverse = a.statistics[2 * row + 1];
     Pack<T> normalized[kPacks], slope[kPacks];  // x̂ and dŷ = dy γ
     Compute<T> slope_sum = 0, product_sum = 0;
-    for (int p = 0; p < kPacks; ++p) {
+#pragma unroll
+  for (int p = 0; p < kPacks; ++p) {
       const Place place(p, a.columns);
       normalized[p] = load_pack(a.sum + at + place.column, place.left, mean);
       slope[p] = load_pack(a.dy + at + place.column, place.left);
@@ -110,13 +101,15 @@ __global__ void layer_norm_backward_kernel(Backward<T> a) {
     }
     // ds = (dŷ − mean(dŷ) − x̂ · mean(dŷ x̂)) / σ
     const Compute<T> mean_slope = warp_sum(slope_sum) / static_cast<Compute<T>>(a.columns), mean_product = warp_sum(product_sum) / static_cast<Compute<T>>(a.columns);
-    for (int p = 0; p < kPacks; ++p) {
+#pragma unroll
+  for (int p = 0; p < kPacks; ++p) {
       const Place place(p, a.columns);
       for (int i = 0; i < kPack; ++i) slope[p][i] = rounded<T>((slope[p][i] - mean_slope - normalized[p][i] * mean_product) * inverse);
       store_pack(a.dsum + at + place.column, place.left, slope[p]);
       if (a.dx) store_pack(a.dx + at + place.column, place.left, dropped(slope[p], a.dropout, keep_bits(a.dropout, a.dropout.row_keys[row], 0, place.first)));
     }
   }
+#pragma unroll
   for (int p = 0; p < kPacks; ++p) {
     store_leaf(dgamma[p], p * kWarpColumns, a.columns, a.dgamma + blockIdx.x * a.columns);
     store_leaf(dbeta[p], p * kWarpColumns, a.columns, a.dbeta + blockIdx.x * a.columns);
@@ -157,8 +150,7 @@ void CudaBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistic
     const Backward<T> a{elements<T>(sum), elements<T>(options.gamma), elements<T>(dy), in_compute<T>(statistics), writable<T>(dsum), writable<T>(dx),
                         gamma_shares,     beta_shares,                rows,            columns,                      arguments(options.dropout)};
     dispatch_packs(columns, [&]<int kPacks>() { launch(layer_norm_backward_kernel<T, kPacks>, static_cast<unsigned>(leaves), kThreads, 0, stream(), a); });
-    sum_columns(gamma_shares, leaves, columns, writable<T>(dgamma), stream());
-    sum_columns(beta_shares, leaves, columns, writable<T>(dbeta), stream());
+    join_leaves(gamma_shares, leaves, columns, writable<T>(dgamma), stream(), writable<T>(dbeta));
   });
 }
 

@@ -1,63 +1,94 @@
-// Matrix products by cuBLASLt: which algorithm a shape takes is asked once and kept.
+// Matrix products by cuBLASLt. How a shape is multiplied is decided once: a plan for each shape, and an algorithm that is
+// the library's first advice or, where the backend may measure, the fastest of its first few.
 #pragma once
 #include <map>
 #include <tuple>
+#include <vector>
 
 #include "tensor/backend.h"
-#include "tensor/cuda/launch.h"
+#include "tensor/cuda/handles.h"
 
 namespace bertrand::cuda {
 
+class CudaBackend;
+
 void check_blas(cublasStatus_t status, const char* what);
 
-/// What a plan depends on, in the words of row-major matrices: out [rows, columns] = op(a) · op(b) (+ out) (+ bias).
+/// What the library does besides, while the numbers are in its registers. The GELU is the tanh form.
+enum class Epilogue { none, bias, bias_gelu, bias_gelu_kept, row_sums };
+
+/// What a plan depends on, in the words of row-major matrices: out [rows, columns] = op(a) · op(b) (+ out).
 struct Product {
   Dim rows, columns, depth;
-  bool transpose_a, transpose_b, accumulate, bias;
+  bool transpose_a, transpose_b, accumulate;
+  Epilogue epilogue;
   DType dtype;
+  bool tf32;           ///< f32 operands may be rounded to 11 bits
   unsigned alignment;  ///< of the worst placed operand, in bytes, at most 256
-  auto key() const { return std::tie(rows, columns, depth, transpose_a, transpose_b, accumulate, bias, dtype, alignment); }
+  auto key() const { return std::tie(rows, columns, depth, transpose_a, transpose_b, accumulate, epilogue, dtype, tf32, alignment); }
   bool operator<(const Product& other) const { return key() < other.key(); }
+  /// The products that share a measured algorithm: those whose number of tokens differs by less than an eighth.
+  Product rough() const;
 };
 
 struct Operands {
-  const void *a, *b, *bias;
+  const void *a, *b;
   void* out;
+  const void* bias = nullptr;      ///< with row_sums: where they go
+  void* pre_activation = nullptr;  ///< of bias_gelu_kept
+};
+
+/// The library's word for one; a type with a name, which nvcc's front end asks of what containers hold.
+struct Algorithm {
+  cublasLtMatmulAlgo_t value{};
 };
 
 /// One product's description and algorithm.
 class Plan {
  public:
-  Plan(cublasLtHandle_t handle, const Product& product);
+  explicit Plan(const Product& product);
   ~Plan();
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  bool possible() const { return possible_; }  ///< whether the library has an algorithm
-  std::size_t workspace_bytes() const { return found_.workspaceSize; }
-  void run(cublasLtHandle_t handle, const Operands& operands, void* workspace, cudaStream_t stream);
+  /// The library's advice, best first; empty where it cannot do this.
+  std::vector<Algorithm> candidates(cublasLtHandle_t handle) const;
+  /// From now on by this algorithm; false where it does not fit.
+  bool take(cublasLtHandle_t handle, const Algorithm& algorithm);
+
+  bool possible() const { return possible_; }  ///< whether it has an algorithm
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  cublasStatus_t run(cublasLtHandle_t handle, const Operands& operands, void* workspace, cudaStream_t stream);
 
  private:
   Product product_;
   cublasLtMatmulDesc_t description_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, out_ = nullptr;
-  cublasLtMatmulHeuristicResult_t found_{};
+  Algorithm algorithm_;
+  std::size_t workspace_bytes_ = 0;
   bool possible_ = false;
 };
 
 class Products {
  public:
-  Products() { check_blas(cublasLtCreate(&handle_), "create"); }
+  Products(CudaBackend& backend, bool measured) : backend_(backend), measured_(measured) { check_blas(cublasLtCreate(&handle_), "create"); }
   ~Products();
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
 
-  cublasLtHandle_t handle() const { return handle_; }
-  Plan& plan(const Product& product);
+  /// False where the library has no algorithm.
+  bool run(const Product& product, const Operands& operands, cudaStream_t stream);
 
  private:
+  Plan& plan(const Product& product, const Operands& operands, cudaStream_t stream);
+  bool take_fastest(Plan& plan, const Product& product, Operands operands, cudaStream_t stream);
+  float milliseconds(Plan& plan, const Operands& operands, void* workspace, cudaStream_t stream);
+
+  CudaBackend& backend_;
+  bool measured_;
   cublasLtHandle_t handle_ = nullptr;
   std::map<Product, Plan> plans_;
+  std::map<Product, Algorithm> fastest_;  // of rough products
 };
 
 }  // namespace bertrand::cuda

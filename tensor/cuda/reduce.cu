@@ -8,6 +8,7 @@ namespace bertrand::cuda {
 namespace {
 
 constexpr Dim kLeaf = 4 * kPack * kThreads;  // elements that one block sums
+constexpr Dim kLeafRows = 256;               // of 256 columns, that one block sums
 
 /// leaves[block] = Σ x, or Σ x², of the block's elements.
 template <class T, bool kSquares>
@@ -29,6 +30,19 @@ __global__ void finish_sum_kernel(const double* values, Dim count, double factor
   for (Dim i = threadIdx.x; i < count; i += blockDim.x) total += values[i];
   total = block_sum(total) * factor;
   if (threadIdx.x == 0) *out = static_cast<T>(root ? std::sqrt(total) : total);
+}
+
+/// leaves[blockIdx.y] [columns] = Σ of the leaf's rows: a warp takes every eighth row, a lane eight of the block's columns.
+template <class T>
+__global__ void sum_leaf_kernel(const T* x, Dim rows, Dim columns, Compute<T>* leaves) {
+  const Dim first = static_cast<Dim>(blockIdx.x) * kWarpColumns, column = first + threadIdx.x % 32 * kPack;
+  const Dim begin = blockIdx.y * kLeafRows, end = begin + kLeafRows < rows ? begin + kLeafRows : rows;
+  Pack<T> total = {};
+  for (Dim row = begin + threadIdx.x / 32; row < end; row += kWarps) {
+    const Pack<T> pack = load_pack(x + row * columns + column, columns - column);
+    for (int i = 0; i < kPack; ++i) total[i] += pack[i];
+  }
+  store_leaf<T>(total, first, columns, leaves + blockIdx.y * columns);
 }
 
 template <class T>
@@ -68,11 +82,12 @@ void CudaBackend::sum_rows(const Tensor& x, const Tensor& out) {
   dispatch_real("sum_rows", x.dtype(), [&]<class T>() {
     const Dim columns = out.elements();
     if (columns == 0) return;
-    const Dim rows = x.elements() / columns, leaves = column_leaves(rows);
-    if (leaves <= 1) return sum_columns(elements<T>(x), rows, columns, writable<T>(out), stream());
+    const Dim rows = x.elements() / columns, leaves = (rows + kLeafRows - 1) / kLeafRows;
+    if (leaves <= 1) return join_leaves(elements<T>(x), rows, columns, writable<T>(out), stream());
     const Workspace workspace(*this, leaves * columns * static_cast<Dim>(sizeof(Compute<T>)));
-    sum_columns_in_leaves(elements<T>(x), rows, columns, workspace.as<Compute<T>>(), stream());
-    sum_columns(workspace.as<Compute<T>>(), leaves, columns, writable<T>(out), stream());
+    launch(sum_leaf_kernel<T>, dim3(blocks(columns, kWarpColumns), static_cast<unsigned>(leaves)), kThreads, 0, stream(), elements<T>(x), rows, columns,
+           workspace.as<Compute<T>>());
+    join_leaves(workspace.as<Compute<T>>(), leaves, columns, writable<T>(out), stream());
   });
 }
 

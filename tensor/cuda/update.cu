@@ -134,7 +134,7 @@ void UpdatePlan::follow(CudaBackend& backend, std::span<const UpdateSegment> seg
     return a.begin == b.begin && a.count == b.count && a.weight_decay == b.weight_decay && a.trust_ratio == b.trust_ratio;
   };
   if (std::equal(segments.begin(), segments.end(), segments_.begin(), segments_.end(), same)) return;
-  segments_.assign(segments.begin(), segments.end());
+  segments_.clear();  // until everything below has gone well
   trust_ratios_ = false;
   std::vector<UpdateChunk> chunks;
   for (const UpdateSegment& s : segments) {
@@ -145,6 +145,7 @@ void UpdatePlan::follow(CudaBackend& backend, std::span<const UpdateSegment> seg
   count_ = static_cast<Dim>(chunks.size());
   chunks_.emplace(backend, count_ * static_cast<Dim>(sizeof(UpdateChunk)));
   backend.copy_to_card(chunks.data(), *chunks_, chunks.size() * sizeof(UpdateChunk));
+  segments_.assign(segments.begin(), segments.end());
 }
 
 void CudaBackend::update(const UpdateTensors& tensors, const Update& update, std::span<const UpdateSegment> segments) {

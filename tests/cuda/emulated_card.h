@@ -2,13 +2,13 @@
 #pragma once
 #include <memory>
 
-#include "tensor/backend.h"
-#include "tensor/cuda/emulation/runtime.h"
+#include "tensor/backends.h"
+#include "tensor/cuda/emulation/blas.h"
 
-extern "C" bertrand::Backend* bertrand_open_cuda(int index);
+extern "C" bertrand::Backend* bertrand_open_cuda(const bertrand::CudaOptions& options);
 
 namespace bertrand::testing {
 
-inline std::unique_ptr<Backend> emulated_card(int index = 0) { return std::unique_ptr<Backend>(bertrand_open_cuda(index)); }
+inline std::unique_ptr<Backend> emulated_card(const CudaOptions& options = {}) { return std::unique_ptr<Backend>(bertrand_open_cuda(options)); }
 
 }  // namespace bertrand::testing

@@ -52,7 +52,30 @@ TEST_CASE("the emulated card calls itself cuda:0 and says what it is") {
   const auto card = emulated_card();
   CHECK(card->device().name() == "cuda:0");
   CHECK(card->description() == "cuda:0, emulated on the processor, 17 GB");
-  CHECK_THROWS_WITH_AS(emulated_card(2), "--device cuda:2: there are 2 cards, numbered from 0", Error);
+  CHECK_THROWS_WITH_AS(emulated_card({.index = 2}), "--device cuda:2: there are 2 cards, numbered from 0", Error);
+}
+
+TEST_CASE("a card that is too old is refused by name") {
+  cuda::emulation::set_capability(7, 5);
+  CHECK_THROWS_WITH_AS(emulated_card(), "--device cuda:0: expected a card of compute capability 8.0 or newer, emulated on the processor has 7.5", Error);
+  cuda::emulation::set_capability(9, 0);
+}
+
+TEST_CASE("a card that is lost is an error of its own, at whatever launch it happens, and ends no program") {
+  for (const int launches : {1, 2, 3, 4, 5}) {
+    CAPTURE(launches);
+    const auto card = emulated_card();
+    cuda::emulation::lose_card(launches);
+    try {
+      const Tensor x = noise({8, 8}, DType::bf16, *card, 1);
+      ops::item(ops::sum(ops::matmul(x, x)));
+      CHECK(false);
+    } catch (const Error& error) {
+      CHECK(error.failure() == Failure::distributed);
+      CHECK(std::string(error.what()).starts_with("cuda: "));
+    }
+    cuda::emulation::lose_card(-1);
+  }
 }
 
 TEST_CASE("a cast between any two types equals the CPU's, bit for bit") {
@@ -88,6 +111,69 @@ TEST_CASE("a product equals the CPU's, whatever is transposed, added, biased or 
           const auto [y, pre] = ops::linear_activation(noise({7, 30}, dtype, b, 1), noise({11, 30}, dtype, b, 2), noise({11}, dtype, b, 3), activation, keep);
           return keep && activation != Unary::identity ? pre : y;
         });
+}
+
+TEST_CASE("the sums of a bias's gradient come with the product of its weight's, in every type") {
+  for (const DType dtype : kFloating)
+    for (const Dim rows : {1, 30, 300}) {
+      CAPTURE(name_of(dtype));
+      check_same(tolerance(dtype), [&](Backend& b) {
+        const Tensor sums({7}, dtype, b);
+        ops::matmul(noise({rows, 7}, dtype, b, 1), noise({rows, 24}, dtype, b, 2), {.transpose_a = true, .row_sums = sums});
+        return sums;
+      });
+      check_same(tolerance(dtype), [&](Backend& b) {
+        const Tensor sums({7}, dtype, b), out = noise({7, 24}, dtype, b, 3);
+        return ops::matmul(noise({rows, 7}, dtype, b, 1), noise({rows, 24}, dtype, b, 2), {.transpose_a = true, .into = {out, true}, .row_sums = sums});
+      });
+    }
+}
+
+TEST_CASE("GELU in the product's epilogue equals the CPU's, where it fits and where it does not") {
+  for (const DType dtype : kFloating)
+    for (const Dim columns : {8, 11, 64})
+      for (const bool keep : {false, true})
+        for (const bool pre : {false, true}) {
+          CAPTURE(columns);
+          if (pre && !keep) continue;
+          check_same(2 * tolerance(dtype), [&](Backend& b) {
+            const auto h = ops::linear_activation(noise({7, 30}, dtype, b, 1), noise({columns, 30}, dtype, b, 2), noise({columns}, dtype, b, 3), Unary::gelu_tanh, keep);
+            return pre ? h.pre_activation : h.y;
+          });
+        }
+}
+
+TEST_CASE("TF32 is a choice: its products are rounded to 11 bits, and only those of f32") {
+  const auto exact = emulated_card(), rounded = emulated_card({.tf32 = true});
+  const auto through = [](Backend& b, DType dtype) {
+    return ops::to_host<double>(ops::matmul(noise({7, 30}, dtype, b, 1), noise({30, 11}, dtype, b, 2)));
+  };
+  const double apart = distance(through(*rounded, DType::f32), through(*exact, DType::f32));
+  CHECK(apart > 1e-5);
+  CHECK(apart < 1e-3);
+  for (const DType dtype : {DType::f64, DType::bf16, DType::f16}) CHECK(through(*rounded, dtype) == through(*exact, dtype));
+}
+
+TEST_CASE("a backend that may measure takes the fastest algorithm, once for all numbers of tokens that are alike") {
+  for (const bool measured : {false, true}) {
+    CAPTURE(measured);
+    const auto card = emulated_card({.measured_products = measured});
+    const Tensor weight = noise({24, 30}, DType::bf16, *card, 2), sum = noise({70, 24}, DType::bf16, *card, 3);
+    const auto product = [&](Dim tokens, const ops::Into& into) {
+      return ops::to_host<double>(ops::matmul(noise({tokens, 30}, DType::bf16, *card, 1), weight, {.transpose_b = true, .into = into}));
+    };
+    const auto fresh = product(70, {});
+    CHECK(cuda::emulation::last_algorithm() == (measured ? 1 : 0));  // the second of three is the fastest
+    const int asked = cuda::emulation::heuristics_asked();
+    CHECK(product(70, {}) == fresh);
+    CHECK(cuda::emulation::heuristics_asked() == asked);
+    product(71, {});
+    CHECK(cuda::emulation::last_algorithm() == (measured ? 1 : 0));
+    CHECK(cuda::emulation::heuristics_asked() == (measured ? asked : asked + 1));
+    // Measuring must not add more than once.
+    const auto before = ops::to_host<double>(sum), after = product(70, {sum, true});
+    for (std::size_t i = 0; i < after.size(); ++i) CHECK(after[i] == doctest::Approx(before[i] + fresh[i]).epsilon(0.02).scale(1));
+  }
 }
 
 TEST_CASE("sums over many leaves equal the CPU's, in every type") {
@@ -158,6 +244,40 @@ TEST_CASE("layer normalisation equals the CPU's for rows of any width") {
     }
 }
 
+TEST_CASE("a row of one column is its own mean: its gradient is 0, and beta's is the sum") {
+  const auto card = emulated_card();
+  for (const DType dtype : kFloating) {
+    const LayerNorm options{.gamma = noise({1}, dtype, *card, 3), .beta = noise({1}, dtype, *card, 4), .epsilon = 1e-3};
+    const Tensor x = noise({70, 1}, dtype, *card, 1), dy = noise({70, 1}, dtype, *card, 2);
+    const auto saved = ops::layer_norm(x, {}, options);
+    const auto y = ops::to_host<double>(saved.y), beta = ops::to_host<double>(options.beta);
+    for (const double value : y) CHECK(value == beta[0]);
+    const auto gradients = ops::layer_norm_backward(saved, options, dy);
+    for (const double value : ops::to_host<double>(gradients.dx)) CHECK(value == 0);
+    CHECK(ops::item(gradients.dgamma) == 0);
+    double sum = 0;
+    for (const double value : ops::to_host<double>(dy)) sum += value;
+    CHECK(std::abs(ops::item(gradients.dbeta) - sum) <= 4 * tolerance(dtype) * std::abs(sum) + 1e-6);
+  }
+}
+
+TEST_CASE("rows of any length and place are picked whole") {
+  const auto card = emulated_card();
+  const auto cpu = open_cpu({.threads = 1});
+  for (const DType dtype : {DType::u8, DType::bf16, DType::f32, DType::i64})
+    for (const Dim columns : {1, 2, 3, 8, 33, 64})
+      for (const Dim skipped : {0, 1}) {
+        const auto picked = [&](Backend& b) {
+          std::vector<std::int32_t> values;
+          for (Dim i = 0; i < 12 * columns; ++i) values.push_back(static_cast<std::int32_t>(i * 7 % 251));
+          const Tensor all = ops::cast(ops::from_host(values, {12 * columns}, b), dtype);
+          const Tensor table = all.window(skipped * columns, {11, columns});
+          return ops::to_host<double>(ops::gather(table, ops::from_host(std::vector<std::int32_t>{10, 0, 3, 3, 9, 1, 2, 4, 10}, {9}, b)));
+        };
+        CHECK(picked(*card) == picked(*cpu));
+      }
+}
+
 TEST_CASE("a cross entropy of many columns equals the CPU's, and NaN is not hidden") {
   for (const DType dtype : kFloating)
     for (const Dim columns : {2, 255, 2048, 3001}) {
@@ -217,7 +337,20 @@ TEST_CASE("optimizer steps equal the CPU's: AdamW and LAMB, clipped, with a loss
       }
 }
 
-TEST_CASE("what is larger than a staging buffer arrives whole, and no upload waits for the last") {
+TEST_CASE("a staging buffer is filled again only when its copy has ended") {
+  const auto card = emulated_card();
+  std::vector<Tensor> tensors;
+  std::vector<std::vector<std::int32_t>> values;
+  const std::int64_t before = cuda::emulation::synchronizations();
+  for (int i = 0; i < 20; ++i) {  // more than there are buffers, and nothing between that would end a copy
+    values.emplace_back(100, i);
+    tensors.push_back(ops::from_host(values.back(), {100}, *card));
+  }
+  CHECK(cuda::emulation::synchronizations() == before);
+  for (std::size_t i = 0; i < tensors.size(); ++i) CHECK(ops::to_host<std::int32_t>(tensors[i]) == values[i]);
+}
+
+TEST_CASE("what is larger than a staging buffer arrives whole") {
   const auto card = emulated_card();
   std::vector<std::int32_t> values(3'000'001);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int32_t>(i * 2654435761u);

@@ -1,28 +1,36 @@
-// The op table on a real card. Where there is none every test says so and passes.
+// The op table and whole models on a real card. Where there is none every test says so and passes.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
+#include "bert/model/golden_pretraining.h"
 #include "support/op_checks.h"
+#include "support/small_training.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
 using namespace bertrand::testing;
+using support::SmallTraining;
 
 namespace {
 
-std::unique_ptr<Backend> card_or_skip() {
+std::unique_ptr<Backend> card_or_skip(const CudaOptions& options = {}) {
   try {
-    return open_cuda();
+    return open_cuda(options);
   } catch (const Error& error) {
     MESSAGE("SKIPPED: " << error.what());
     return nullptr;
   }
 }
 
+constexpr DType kFloating[] = {DType::f64, DType::f32, DType::bf16, DType::f16};
+
 }  // namespace
 
 TEST_CASE("every op on the card equals the CPU in every type, forward and backward") {
   const auto card = card_or_skip();
   if (!card) return;
+  MESSAGE(card->description());
   const auto cpu = open_cpu();
   for (const OpCase& c : op_cases()) {
     check_against_backend(c, DType::f64, {.result = 1e-13, .gradient = 1e-12}, *card, *cpu);
@@ -35,7 +43,7 @@ TEST_CASE("every op on the card equals the CPU in every type, forward and backwa
 TEST_CASE("every op on the card has the same bits twice") {
   const auto card = card_or_skip();
   if (!card) return;
-  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16})
+  for (const DType dtype : kFloating)
     for (const OpCase& c : op_cases()) check_same_bits_twice(c, dtype, *card);
 }
 
@@ -43,4 +51,74 @@ TEST_CASE("every op on the card leaves its inputs alone, gives only what is want
   const auto card = card_or_skip();
   if (!card) return;
   for (const OpCase& c : op_cases()) check_in_graph(c, *card);
+}
+
+TEST_CASE("every op on a card that rounds to TF32 and measures its products stays near the CPU") {
+  const auto card = card_or_skip({.tf32 = true, .measured_products = true});
+  if (!card) return;
+  const auto cpu = open_cpu();
+  for (const OpCase& c : op_cases()) {
+    check_against_backend(c, DType::f32, {.result = 2e-3, .gradient = 4e-3}, *card, *cpu);
+    check_against_backend(c, DType::bf16, {.result = 1e-2, .gradient = 2e-2}, *card, *cpu);
+  }
+}
+
+TEST_CASE("the golden model on the card has PyTorch's outputs, losses and gradients in f32, bf16 and f16") {
+  const auto card = card_or_skip();
+  if (!card) return;
+  for (const char* folder : golden::kFolders) {
+    if (!golden::present(folder)) return;
+    CAPTURE(folder);
+    const golden::Case golden(folder);
+    golden::check_outputs(golden, DType::f64, 1e-10, *card);
+    golden::check_outputs(golden, DType::f32, 2e-5, *card);
+    golden::check_outputs(golden, DType::bf16, 5e-2, *card);
+    golden::check_outputs(golden, DType::f16, 1e-2, *card);
+    CHECK(golden::half_gradient_error(golden, DType::f32, *card) <= 1e-5);
+    CHECK(golden::half_gradient_error(golden, DType::bf16, *card) <= 2e-2);
+    CHECK(golden::half_gradient_error(golden, DType::f16, *card) <= 3e-3);
+  }
+}
+
+TEST_CASE("200 steps in f32, bf16 and f16 stay together, and f32 with the CPU's") {
+  const auto card = card_or_skip();
+  if (!card) return;
+  const auto cpu = open_cpu();
+  const std::vector<double> expected = SmallTraining(DType::f32, *cpu).losses(200);
+  for (const auto& [dtype, bound] : {std::pair{DType::f32, 1e-3}, {DType::bf16, 5e-2}, {DType::f16, 3e-2}}) {
+    const std::vector<double> got = SmallTraining(dtype, *card).losses(200);
+    double worst = 0;
+    for (std::size_t i = 0; i < got.size(); ++i)
+      worst = std::max(worst, std::abs(got[i] - expected[i]) / expected.front());
+    INFO(name_of(dtype) << ": at most " << worst << " of the first loss apart");
+    CHECK(worst <= bound);
+  }
+}
+
+TEST_CASE("training on the card has the same bits twice") {
+  const auto card = card_or_skip();
+  if (!card) return;
+  for (const DType dtype : kFloating) {
+    const auto after_steps = [&] {
+      SmallTraining training(dtype, *card);
+      training.losses(5);
+      return training.masters();
+    };
+    CHECK(after_steps() == after_steps());
+  }
+}
+
+TEST_CASE("a card that is full says so in one line and goes on when memory is freed") {
+  const auto card = card_or_skip();
+  if (!card) return;
+  const std::size_t before = card->memory().in_use;
+  std::vector<Tensor> all;
+  const auto fill = [&] {
+    while (all.size() < 10'000) all.emplace_back(Shape{Dim{1} << 30}, DType::u8, *card);
+  };
+  CHECK_THROWS_WITH_AS(fill(), doctest::Contains("out of memory"), Error);
+  all.clear();
+  CHECK(card->memory().in_use == before);
+  SmallTraining training(DType::bf16, *card);
+  CHECK(std::isfinite(ops::item(training.step(0))));
 }

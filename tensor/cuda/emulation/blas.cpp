@@ -1,6 +1,9 @@
 #include "tensor/cuda/emulation/blas.h"
 
 #include <Eigen/Core>
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "tensor/dtype.h"
@@ -10,7 +13,8 @@ struct EmulatedProduct {
   cublasComputeType_t compute;
   cublasOperation_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  const void* bias = nullptr;
+  void *bias = nullptr, *pre_activation = nullptr;
+  std::int64_t pre_activation_stride = 0;
 };
 struct EmulatedLayout {
   cudaDataType_t type;
@@ -19,6 +23,10 @@ struct EmulatedLayout {
 struct EmulatedPreference {};
 
 namespace {
+
+constexpr int kAlgorithms = 3;
+constexpr double kPretendedMilliseconds[kAlgorithms] = {2, 1, 3};
+int last_number = -1, asked = 0;
 
 using bertrand::BFloat16;
 using bertrand::Float16;
@@ -36,11 +44,27 @@ Eigen::MatrixX<R> numbers(const void* data, const EmulatedLayout& layout) {
   return out;
 }
 
-/// D = alpha op(A) op(B) + beta C (+ bias to each column)
+template <class R, class T>
+void round_into(const Eigen::MatrixX<R>& from, void* to, Eigen::Index stride) {
+  for (Eigen::Index j = 0; j < from.cols(); ++j)
+    for (Eigen::Index i = 0; i < from.rows(); ++i) static_cast<T*>(to)[j * stride + i] = T(from(i, j));
+}
+
+/// As CUBLAS_COMPUTE_32F_FAST_TF32 may: to the nearest number of 11 bits.
+Eigen::MatrixXf to_tf32(const Eigen::MatrixXf& x) {
+  return x.unaryExpr([](float v) { return std::bit_cast<float>((std::bit_cast<std::uint32_t>(v) + 0x1000u) & ~0x1fffu); });
+}
+
+/// D = epilogue(alpha op(A) op(B) + beta C)
 template <class R, class T>
 void multiply(const EmulatedProduct& product, const void* alpha, const void* a, const EmulatedLayout& a_layout, const void* b, const EmulatedLayout& b_layout,
               const void* beta, const void* c, void* d, const EmulatedLayout& d_layout) {
-  const Eigen::MatrixX<R> left = numbers<R, T>(a, a_layout), right = numbers<R, T>(b, b_layout);
+  Eigen::MatrixX<R> left = numbers<R, T>(a, a_layout), right = numbers<R, T>(b, b_layout);
+  if constexpr (std::is_same_v<R, float>)
+    if (product.compute == CUBLAS_COMPUTE_32F_FAST_TF32) {
+      left = to_tf32(left);
+      right = to_tf32(right);
+    }
   Eigen::MatrixX<R> result;
   if (product.transpose_a == CUBLAS_OP_N) {
     if (product.transpose_b == CUBLAS_OP_N) result = left * right;
@@ -51,9 +75,31 @@ void multiply(const EmulatedProduct& product, const void* alpha, const void* a, 
   }
   result *= *static_cast<const R*>(alpha);
   if (*static_cast<const R*>(beta) != 0) result += *static_cast<const R*>(beta) * numbers<R, T>(c, d_layout);
-  if (product.epilogue == CUBLASLT_EPILOGUE_BIAS) result.colwise() += numbers<R, T>(product.bias, {d_layout.type, d_layout.rows, 1, d_layout.rows}).col(0);
-  for (Eigen::Index j = 0; j < d_layout.columns; ++j)
-    for (Eigen::Index i = 0; i < d_layout.rows; ++i) static_cast<T*>(d)[j * d_layout.stride + i] = T(result(i, j));
+  if (product.epilogue == CUBLASLT_EPILOGUE_BGRADB) {
+    Eigen::MatrixX<R> sums = right.colwise().sum();
+    if (product.transpose_b == CUBLAS_OP_T) sums = right.rowwise().sum().transpose();
+    round_into<R, T>(sums, product.bias, 1);
+  } else if (product.epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
+    result.colwise() += numbers<R, T>(product.bias, {d_layout.type, d_layout.rows, 1, d_layout.rows}).col(0);
+  }
+  if (product.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS) round_into<R, T>(result, product.pre_activation, product.pre_activation_stride);
+  if (product.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS || product.epilogue == CUBLASLT_EPILOGUE_GELU_BIAS)
+    result = result.unaryExpr([](R x) { return x * R(0.5) * (1 + std::tanh(R(0.79788456080286535588) * (x + R(0.044715) * x * x * x))); });
+  round_into<R, T>(result, d, d_layout.stride);
+}
+
+/// What the library would say of it.
+cublasStatus_t judge(const EmulatedProduct& product, const EmulatedLayout& a, const EmulatedLayout& b, const EmulatedLayout& d) {
+  const bool half = d.type == CUDA_R_16F || d.type == CUDA_R_16BF;
+  if (product.compute == CUBLAS_COMPUTE_64F && product.epilogue != CUBLASLT_EPILOGUE_DEFAULT) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (!half && product.epilogue != CUBLASLT_EPILOGUE_DEFAULT && product.epilogue != CUBLASLT_EPILOGUE_BIAS) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (product.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS &&
+      (product.pre_activation_stride % 8 != 0 || product.pre_activation_stride < d.rows || reinterpret_cast<std::uintptr_t>(product.pre_activation) % 16 != 0))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  const auto rows = [](const EmulatedLayout& m, cublasOperation_t op) { return op == CUBLAS_OP_N ? m.rows : m.columns; };
+  const auto columns = [](const EmulatedLayout& m, cublasOperation_t op) { return op == CUBLAS_OP_N ? m.columns : m.rows; };
+  const bool fits = rows(a, product.transpose_a) == d.rows && columns(b, product.transpose_b) == d.columns && columns(a, product.transpose_a) == rows(b, product.transpose_b);
+  return fits ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 }  // namespace
@@ -85,6 +131,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description, 
     case CUBLASLT_MATMUL_DESC_TRANSB: return set(description->transpose_b);
     case CUBLASLT_MATMUL_DESC_EPILOGUE: return set(description->epilogue);
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER: return set(description->bias);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER: return set(description->pre_activation);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: return set(description->pre_activation_stride);
   }
   return CUBLAS_STATUS_INVALID_VALUE;
 }
@@ -110,23 +158,27 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, 
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t, int,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t, int most,
                                               cublasLtMatmulHeuristicResult_t* results, int* count) {
+  ++asked;
   *count = 0;
-  if (product->compute == CUBLAS_COMPUTE_64F && product->epilogue != CUBLASLT_EPILOGUE_DEFAULT) return CUBLAS_STATUS_NOT_SUPPORTED;
-  const auto rows = [](const EmulatedLayout& m, cublasOperation_t op) { return op == CUBLAS_OP_N ? m.rows : m.columns; };
-  const auto columns = [](const EmulatedLayout& m, cublasOperation_t op) { return op == CUBLAS_OP_N ? m.columns : m.rows; };
-  if (rows(*a, product->transpose_a) != d->rows || columns(*b, product->transpose_b) != d->columns ||
-      columns(*a, product->transpose_a) != rows(*b, product->transpose_b))
-    return CUBLAS_STATUS_INVALID_VALUE;
-  results[0] = {{}, 0};
-  *count = 1;
+  if (const cublasStatus_t status = judge(*product, *a, *b, *d); status != CUBLAS_STATUS_SUCCESS) return status;
+  for (; *count < std::min(most, kAlgorithms); ++*count) results[*count] = {{*count}, 0, CUBLAS_STATUS_SUCCESS};
   return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t,
+                                       cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t* algo, cublasLtMatmulHeuristicResult_t* result) {
+  *result = {*algo, 0, judge(*product, *a, *b, *d)};
+  return result->state;
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, const void* alpha, const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
                               cublasLtMatrixLayout_t b_layout, const void* beta, const void* c, cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t d_layout,
-                              const cublasLtMatmulAlgo_t*, void*, std::size_t, cudaStream_t) {
+                              const cublasLtMatmulAlgo_t* algo, void*, std::size_t, cudaStream_t stream) {
+  if (const cublasStatus_t status = judge(*product, *a_layout, *b_layout, *d_layout); status != CUBLAS_STATUS_SUCCESS) return status;
+  if (bertrand::cuda::emulation::begin_work(stream, kPretendedMilliseconds[algo->number]) != cudaSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
+  last_number = algo->number;
   const auto run = [&]<class R, class T>() { multiply<R, T>(*product, alpha, a, *a_layout, b, *b_layout, beta, c, d, *d_layout); };
   switch (d_layout->type) {
     case CUDA_R_32F: run.operator()<float, float>(); break;
@@ -136,3 +188,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
   }
   return CUBLAS_STATUS_SUCCESS;
 }
+
+namespace bertrand::cuda::emulation {
+int last_algorithm() { return last_number; }
+int heuristics_asked() { return asked; }
+}  // namespace bertrand::cuda::emulation

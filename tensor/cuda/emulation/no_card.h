@@ -1,9 +1,10 @@
 // What tensor/cuda/card.h gives by a card's instructions, without one.
 #pragma once
 #include <bit>
+#include <cmath>
 #include <cstring>
 
-#include "tensor/cuda/emulation/block.h"
+#include "tensor/cuda/emulation/shared.h"
 #include "tensor/dtype.h"
 
 namespace bertrand::cuda {
@@ -12,6 +13,25 @@ inline float to_float(BFloat16 x) { return static_cast<float>(x); }
 inline float to_float(Float16 x) { return static_cast<float>(x); }
 inline BFloat16 to_bfloat16(float x) { return BFloat16(x); }
 inline Float16 to_float16(float x) { return Float16(x); }
+
+inline float quick_exp(float x) { return std::exp(x); }
+
+inline void store_four(const SharedSpan<std::uint32_t>& span, std::int64_t at, const std::uint32_t (&four)[4]) {
+  if (at % 4 != 0) emulation::stop(fmt::format("stores four elements at once from element {} on", at));
+  for (int i = 0; i < 4; ++i) span[at + i] = four[i];
+}
+
+template <bool kTransposed>
+void load_blocks(std::uint32_t (&out)[4], const SharedSpan<std::uint32_t>& span, std::int64_t row, const emulation::Where& where = emulation::Where::current()) {
+  if (row % 4 != 0) emulation::stop(fmt::format("loads a row of a block from element {} on", row));
+  const emulation::Exchange& rows = emulation::exchange(0xffffffffu, &row, sizeof row, where);
+  const unsigned g = emulation::lane() / 4, t = emulation::lane() % 4;
+  for (unsigned block = 0; block < 4; ++block) {
+    const auto pair = [&](unsigned of_row, unsigned at) -> std::uint32_t { return span[rows.of<std::int64_t>(8 * block + of_row) + at]; };
+    const auto element = [&](unsigned of_row, unsigned column) { return pair(of_row, column / 2) >> (column % 2 * 16) & 0xffffu; };
+    out[block] = kTransposed ? element(2 * t, g) | element(2 * t + 1, g) << 16 : pair(g, t);
+  }
+}
 
 /// Every lane hands round what it holds of A and B, and looks up the rows and columns of its own four results.
 template <class T>

@@ -2,77 +2,153 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include "tensor/error.h"
 
-extern "C" {
-__attribute__((weak)) void __asan_poison_memory_region(const volatile void* at, std::size_t bytes);
-__attribute__((weak)) void __asan_unpoison_memory_region(const volatile void* at, std::size_t bytes);
-}
+/// Copies from pinned memory wait here until something must come after them, as they may on a card: who writes to the
+/// memory before that is found out by what arrives.
+struct EmulatedStream {
+  struct Copy {
+    void* to;
+    const void* from;
+    std::size_t bytes;
+  };
+  std::vector<Copy> waiting;
+  double clock = 0;
 
-struct EmulatedStream {};
-struct EmulatedEvent {};
+  void flush() {
+    for (const Copy& copy : waiting) std::memcpy(copy.to, copy.from, copy.bytes);
+    waiting.clear();
+  }
+};
+struct EmulatedEvent {
+  EmulatedStream* stream = nullptr;
+  double time = 0;
+};
 struct EmulatedPool {};
 
 namespace {
 
-constexpr std::size_t kGuard = 256;  // bytes before and behind each allocation; also what a card aligns to
+constexpr std::size_t kAlign = 16;  // what the widest load asks for
 constexpr int kGuardByte = 0xa5, kFreshByte = 0xff;  // fresh memory is NaN in every floating type
 
-/// The device's memory: host memory between two guards.
+std::size_t pages(std::size_t bytes) {
+  static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+/// Pages for device memory, and one behind them that nobody may touch. Those given back are kept, untouchable too, since
+/// fresh ones cost more than what small kernels do.
+class Pages {
+ public:
+  /// Null where the processor's own memory has run out.
+  std::byte* take(std::size_t bytes) {
+    void* begin = nullptr;
+    if (const auto found = free_.find(bytes); found != free_.end()) {
+      begin = found->second;
+      free_.erase(found);
+    } else {
+      begin = mmap(nullptr, bytes + pages(1), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (begin == MAP_FAILED) return nullptr;
+    }
+    mprotect(begin, bytes, PROT_READ | PROT_WRITE);
+    return static_cast<std::byte*>(begin);
+  }
+  void give_back(std::byte* begin, std::size_t bytes) {
+    mprotect(begin, bytes, PROT_NONE);
+    free_.emplace(bytes, begin);
+  }
+
+ private:
+  std::multimap<std::size_t, std::byte*> free_;
+};
+
+/// One allocation of device memory. It ends where its pages do, so that whoever reads or writes behind it is stopped at
+/// once; the bytes before it are looked at when it goes.
+class Block {
+ public:
+  Block(std::size_t bytes, Pages& from) : bytes_(bytes), size_(pages(bytes + kAlign)), begin_(from.take(size_)) {
+    if (!begin_) return;
+    std::byte* const end = begin_ + size_;
+    data_ = end - (bytes + kAlign - 1) / kAlign * kAlign;
+    std::memset(begin_, kGuardByte, static_cast<std::size_t>(data_ - begin_));
+    std::memset(data_, kFreshByte, bytes);
+    std::memset(data_ + bytes, kGuardByte, static_cast<std::size_t>(end - data_) - bytes);
+  }
+  std::byte* data() const { return data_; }  ///< or null
+  std::size_t bytes() const { return bytes_; }
+  /// False where somebody wrote beside it.
+  bool release(Pages& to) const {
+    const auto untouched = [](const std::byte* from, const std::byte* end) { return std::all_of(from, end, [](std::byte b) { return b == std::byte{kGuardByte}; }); };
+    const bool whole = untouched(begin_, data_) && untouched(data_ + bytes_, begin_ + size_);
+    to.give_back(begin_, size_);
+    return whole;
+  }
+
+ private:
+  std::size_t bytes_, size_;
+  std::byte *begin_ = nullptr, *data_ = nullptr;
+};
+
+/// The device's memory.
 class Memory {
  public:
   cudaError_t allocate(void** data, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    if (in_use_ + bytes > limit_) return cudaErrorMemoryAllocation;
-    void* raw = nullptr;
-    if (posix_memalign(&raw, kGuard, bytes + 2 * kGuard) != 0) return cudaErrorMemoryAllocation;
-    auto* const begin = static_cast<std::byte*>(raw);
-    std::memset(begin, kGuardByte, kGuard);
-    std::memset(begin + kGuard, kFreshByte, bytes);
-    std::memset(begin + kGuard + bytes, kGuardByte, kGuard);
-    if (__asan_poison_memory_region) {
-      __asan_poison_memory_region(begin, kGuard);
-      __asan_poison_memory_region(begin + kGuard + bytes, kGuard);
-    }
-    *data = begin + kGuard;
-    sizes_[*data] = bytes;
+    ++allocations_;
+    if (in_use_ + bytes > limit_ || (fails_in_ > 0 && --fails_in_ == 0)) return cudaErrorMemoryAllocation;
+    const Block block(bytes, pages_);
+    if (!block.data()) return cudaErrorMemoryAllocation;
+    *data = block.data();
+    blocks_.emplace(*data, block);
     in_use_ += bytes;
     return cudaSuccess;
   }
 
   cudaError_t free(void* data) {
     const std::lock_guard lock(mutex_);
-    const auto found = sizes_.find(data);
-    if (found == sizes_.end()) return cudaErrorInvalidValue;
-    const std::size_t bytes = found->second;
-    auto* const begin = static_cast<std::byte*>(data) - kGuard;
-    if (__asan_unpoison_memory_region) __asan_unpoison_memory_region(begin, bytes + 2 * kGuard);
-    for (std::size_t i = 0; i < kGuard; ++i)
-      if (begin[i] != std::byte{kGuardByte} || begin[kGuard + bytes + i] != std::byte{kGuardByte}) broken_ = true;
-    in_use_ -= bytes;
-    sizes_.erase(found);
-    std::free(begin);
+    const auto found = blocks_.find(data);
+    if (found == blocks_.end()) return cudaErrorInvalidValue;
+    in_use_ -= found->second.bytes();
+    if (!found->second.release(pages_)) broken_ = true;
+    blocks_.erase(found);
     return cudaSuccess;
   }
 
   /// As a card does: what went wrong is told by every later call.
-  cudaError_t state() const { return broken_ ? cudaErrorIllegalAddress : cudaSuccess; }
+  cudaError_t state() const { return broken_ ? cudaErrorIllegalAddress : lost_ ? cudaErrorECCUncorrectable : cudaSuccess; }
+  void launched() {
+    ++launches_;
+    if (lost_in_ > 0 && --lost_in_ == 0) lost_ = true;
+  }
+  void lose_in(int launches) {
+    lost_ = launches == 0;
+    lost_in_ = launches;
+  }
+  void fail_in(int allocations) { fails_in_ = allocations; }
+  int launches() const { return launches_; }
+  int allocations() const { return allocations_; }
   std::size_t in_use() const { return in_use_; }
   std::size_t limit() const { return limit_; }
   void limit(std::size_t bytes) { limit_ = bytes; }
 
  private:
   std::mutex mutex_;
-  std::map<void*, std::size_t> sizes_;
+  Pages pages_;
+  std::map<void*, Block> blocks_;
   std::size_t in_use_ = 0, limit_ = std::size_t{16} << 30;
-  bool broken_ = false;
+  bool broken_ = false, lost_ = false;
+  int launches_ = 0, allocations_ = 0, fails_in_ = 0, lost_in_ = -1;
 };
 
 Memory& memory() {
@@ -81,6 +157,17 @@ Memory& memory() {
 }
 std::atomic<std::int64_t> stream_waits{0};
 
+int capability[2] = {9, 0};
+std::map<const void*, std::size_t>& pinned() {
+  static std::map<const void*, std::size_t> blocks;
+  return blocks;
+}
+bool is_pinned(const void* at) {
+  auto block = pinned().upper_bound(at);
+  if (block == pinned().begin()) return false;
+  --block;
+  return static_cast<const std::byte*>(at) < static_cast<const std::byte*>(block->first) + block->second;
+}
 std::map<const void*, std::size_t>& dynamic_shared_limits() {
   static std::map<const void*, std::size_t> limits;
   return limits;
@@ -88,13 +175,17 @@ std::map<const void*, std::size_t>& dynamic_shared_limits() {
 
 }  // namespace
 
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = 13000;
+  return cudaSuccess;
+}
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 2;
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) { return device >= 0 && device < 2 ? cudaSuccess : cudaErrorInvalidDevice; }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
-  *properties = {"emulated on the processor", memory().limit(), 9, 0, 1};
+  *properties = {"emulated on the processor", memory().limit(), capability[0], capability[1], 1};
   return cudaSuccess;
 }
 const char* cudaGetErrorString(cudaError_t error) {
@@ -102,6 +193,8 @@ const char* cudaGetErrorString(cudaError_t error) {
     case cudaSuccess: return "no error";
     case cudaErrorInvalidValue: return "invalid argument";
     case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorInsufficientDriver: return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorECCUncorrectable: return "uncorrectable ECC error encountered";
     case cudaErrorInvalidDevice: return "invalid device ordinal";
     case cudaErrorIllegalAddress: return "a kernel wrote outside of an allocation";
   }
@@ -116,8 +209,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
   return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t) {
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   ++stream_waits;
+  if (stream) stream->flush();
   return memory().state();
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
@@ -128,28 +222,50 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   delete event;
   return cudaSuccess;
 }
-cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  *event = {stream, stream->clock};
+  return memory().state();
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (event->stream) event->stream->flush();
+  return memory().state();
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  *milliseconds = static_cast<float>(end->time - begin->time);
+  return memory().state();
+}
 cudaError_t cudaMallocHost(void** data, std::size_t bytes) {
   *data = std::malloc(bytes);
-  return *data ? cudaSuccess : cudaErrorMemoryAllocation;
+  if (!*data) return cudaErrorMemoryAllocation;
+  pinned()[*data] = bytes;
+  return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* data) {
+  pinned().erase(data);
   std::free(data);
   return cudaSuccess;
 }
 cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t) { return memory().allocate(data, bytes); }
-cudaError_t cudaFreeAsync(void* data, cudaStream_t) { return memory().free(data); }
+cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
+  if (stream) stream->flush();
+  return memory().free(data);
+}
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   *total = memory().limit();
   *free = *total - memory().in_use();
   return cudaSuccess;
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  if (kind == cudaMemcpyHostToDevice && stream && is_pinned(from)) {
+    stream->waiting.push_back({to, from, bytes});
+    return memory().state();
+  }
+  if (stream) stream->flush();
   std::memmove(to, from, bytes);
   return memory().state();
 }
-cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t) {
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
+  if (stream) stream->flush();
   std::memset(to, value, bytes);
   return memory().state();
 }
@@ -166,8 +282,24 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void* value)
 
 namespace bertrand::cuda::emulation {
 
+cudaError_t begin_work(cudaStream_t stream, double milliseconds) {
+  memory().launched();
+  if (stream) {
+    stream->flush();
+    stream->clock += milliseconds;
+  }
+  return memory().state();
+}
+
 void limit_memory(std::size_t bytes) { memory().limit(bytes); }
 std::int64_t synchronizations() { return stream_waits; }
+void fail_allocation(int number) { memory().fail_in(number); }
+void set_capability(int major, int minor) {
+  capability[0] = major;
+  capability[1] = minor;
+}
+void lose_card(int launches) { memory().lose_in(launches); }
+Counts counts() { return {memory().launches(), memory().allocations(), memory().in_use()}; }
 
 std::string name_of_function(const void* function) {
   Dl_info info{};
@@ -190,3 +322,7 @@ void check_dynamic_shared(const void* function, std::size_t bytes) {
 }
 
 }  // namespace bertrand::cuda::emulation
+
+// For tests of whole programs, which load the emulation as a module.
+extern "C" void bertrand_lose_card(int launches) { bertrand::cuda::emulation::lose_card(launches); }
+extern "C" int bertrand_launches() { return bertrand::cuda::emulation::counts().launches; }

@@ -14,11 +14,11 @@
 #define __shared__ static
 #define __launch_bounds__(...)
 
-enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInvalidDevice = 101, cudaErrorIllegalAddress = 700 };
+enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInsufficientDriver = 35, cudaErrorInvalidDevice = 101, cudaErrorECCUncorrectable = 214, cudaErrorIllegalAddress = 700 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
 enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4, cudaMemPoolAttrReservedMemCurrent = 5, cudaMemPoolAttrUsedMemCurrent = 7 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
-inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
+inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventDisableTiming = 2;
 
 struct cudaDeviceProp {
   char name[256];
@@ -34,6 +34,7 @@ using cudaStream_t = EmulatedStream*;
 using cudaEvent_t = struct EmulatedEvent*;
 using cudaMemPool_t = struct EmulatedPool*;
 
+cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
@@ -46,6 +47,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end);
 cudaError_t cudaMallocHost(void** data, std::size_t bytes);
 cudaError_t cudaFreeHost(void* data);
 cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t stream);
@@ -61,8 +63,23 @@ namespace bertrand::cuda::emulation {
 std::string name_of_function(const void* function);
 void set_dynamic_shared_limit(const void* function, std::size_t bytes);
 void check_dynamic_shared(const void* function, std::size_t bytes);
-/// How much device memory there is; for tests that run out of it.
-void limit_memory(std::size_t bytes);
+
+/// Before work begins in a stream: ends the copies that it must come after, and lets the stream's clock go on. What it
+/// returns is not cudaSuccess on a card that is lost.
+cudaError_t begin_work(cudaStream_t stream, double milliseconds = 0);
+
+// ---- what tests may ask for, until they ask again
+void limit_memory(std::size_t bytes);  ///< how much device memory there is
+void fail_allocation(int number);      ///< that one from now on, counted from 1, finds no memory; 0: none
+void set_capability(int major, int minor);
+void lose_card(int launches);  ///< after so many more launches every call fails; below 0: never
+
+/// What happened since the program began.
+struct Counts {
+  int launches = 0, allocations = 0;
+  std::size_t bytes_in_use = 0;  ///< now
+};
+Counts counts();
 /// How often the host has waited for a stream, with all that was asked of it.
 std::int64_t synchronizations();
 }  // namespace bertrand::cuda::emulation
@@ -72,6 +89,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   namespace emulation = bertrand::cuda::emulation;
   const auto* const function = reinterpret_cast<const void*>(kernel);
   emulation::check_dynamic_shared(function, config->dynamicSmemBytes);
+  if (const cudaError_t error = emulation::begin_work(config->stream); error != cudaSuccess) return error;
   emulation::run(emulation::name_of_function(function), {config->gridDim, config->blockDim, config->dynamicSmemBytes},
                  [&] { kernel(static_cast<Parameters>(arguments)...); });
   return cudaGetLastError();

@@ -27,8 +27,8 @@ inline Backend& cpu() {
   return *backend;
 }
 
-inline Tensor indices(const std::vector<std::int32_t>& values) {
-  return ops::from_host(values, {static_cast<Dim>(values.size())}, cpu());
+inline Tensor indices(const std::vector<std::int32_t>& values, Backend& backend = cpu()) {
+  return ops::from_host(values, {static_cast<Dim>(values.size())}, backend);
 }
 
 inline std::filesystem::path path_of(const std::string& folder) {
@@ -69,7 +69,7 @@ class Case {
       all.push_back({.token_ids = info["token_ids"][i], .token_types = info["token_types"][i], .key = i});
     return all;
   }
-  bert::PackedBatch batch() const { return bert::pack(sequences(), cpu()); }
+  bert::PackedBatch batch(Backend& backend = cpu()) const { return bert::pack(sequences(), backend); }
 
   std::vector<double> figures(const std::string& name) const {
     const formats::SafetensorsEntry* entry = file_.find(name);

@@ -1,0 +1,200 @@
+// Tensors are row-major and cuBLAS is column-major: what it reads as a column-major matrix is the transpose of ours, so
+// C = A · B is asked for as Cᵀ = Bᵀ · Aᵀ. The operands change places and nothing is ever transposed.
+#include "tensor/cuda/products.h"
+
+#include <array>
+#include <bit>
+#include <limits>
+#include <span>
+
+#include "tensor/cuda/cuda_backend.h"
+
+namespace bertrand::cuda {
+namespace {
+
+constexpr std::size_t kMostWorkspace = std::size_t{32} << 20;  // bytes; what NVIDIA advises for Hopper
+constexpr std::size_t kMostPlans = 4096;                       // batches of real text hardly repeat a number of tokens
+constexpr int kCandidates = 8;                                 // of the library's advice, that are measured
+constexpr int kTimedRuns = 3;
+
+cudaDataType_t data_type(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return CUDA_R_64F;
+    case DType::bf16: return CUDA_R_16BF;
+    case DType::f16: return CUDA_R_16F;
+    default: return CUDA_R_32F;
+  }
+}
+cudaDataType_t scale_type(DType dtype) { return dtype == DType::f64 ? CUDA_R_64F : CUDA_R_32F; }
+cublasComputeType_t compute_in(const Product& p) {
+  if (p.dtype == DType::f64) return CUBLAS_COMPUTE_64F;
+  return p.dtype == DType::f32 && p.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
+cublasLtEpilogue_t in_library(Epilogue epilogue) {
+  switch (epilogue) {
+    case Epilogue::none: break;
+    case Epilogue::bias: return CUBLASLT_EPILOGUE_BIAS;
+    case Epilogue::bias_gelu: return CUBLASLT_EPILOGUE_GELU_BIAS;
+    case Epilogue::bias_gelu_kept: return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+    case Epilogue::row_sums: return CUBLASLT_EPILOGUE_BGRADB;  // their B is our a
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+/// Rounded up to an eighth of the power of two below.
+Dim rounded(Dim count) {
+  const auto step = static_cast<Dim>(std::bit_floor(static_cast<std::uint64_t>(count)) / 8);
+  return step > 1 ? (count + step - 1) / step * step : count;
+}
+
+template <class Value>
+void set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute, const Value& value) {
+  check_blas(cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof value), "attribute");
+}
+
+}  // namespace
+
+void check_blas(cublasStatus_t status, const char* what) {
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) fail(Failure::memory, "out of memory: cuBLAS: {}", what);
+  if (status != CUBLAS_STATUS_SUCCESS) fail(Failure::distributed, "cuda: cuBLAS: {}: status {}", what, static_cast<int>(status));
+}
+
+Product Product::rough() const {
+  Product p = *this;  // a size that is the length of some operand's rows decides what fits, and stays
+  if (!transpose_a) p.rows = rounded(rows);
+  if (transpose_a && !transpose_b) p.depth = rounded(depth);
+  return p;
+}
+
+Plan::Plan(const Product& p) : product_(p) {
+  check_blas(cublasLtMatmulDescCreate(&description_, compute_in(p), scale_type(p.dtype)), "description");
+  set(description_, CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(description_, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE, in_library(p.epilogue));
+  if (p.epilogue == Epilogue::bias_gelu_kept) set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, static_cast<std::int64_t>(p.columns));
+
+  // A row-major [rows, columns] matrix in memory is a column-major columns × rows one.
+  const auto layout = [&](cublasLtMatrixLayout_t& to, Dim rows, Dim columns) {
+    check_blas(cublasLtMatrixLayoutCreate(&to, data_type(p.dtype), static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows), columns), "layout");
+  };
+  layout(a_, p.transpose_a ? p.depth : p.rows, p.transpose_a ? p.rows : p.depth);
+  layout(b_, p.transpose_b ? p.columns : p.depth, p.transpose_b ? p.depth : p.columns);
+  layout(out_, p.rows, p.columns);
+}
+
+Plan::~Plan() {
+  for (cublasLtMatrixLayout_t layout : {a_, b_, out_})
+    if (layout) cublasLtMatrixLayoutDestroy(layout);
+  if (description_) cublasLtMatmulDescDestroy(description_);
+}
+
+std::vector<Algorithm> Plan::candidates(cublasLtHandle_t handle) const {
+  // What pointers the description holds is only looked at for how they are aligned.
+  const void* const aligned = reinterpret_cast<const void*>(std::uintptr_t{product_.alignment});
+  if (product_.epilogue != Epilogue::none) set(description_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
+  if (product_.epilogue == Epilogue::bias_gelu_kept) set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aligned);
+  cublasLtMatmulPreference_t preference{};
+  check_blas(cublasLtMatmulPreferenceCreate(&preference), "preference");
+  const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    check_blas(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value), "preference");
+  };
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, product_.alignment);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, product_.alignment);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, product_.alignment);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, product_.alignment);
+  std::array<cublasLtMatmulHeuristicResult_t, kCandidates> advice{};
+  int count = 0;
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, description_, b_, a_, out_, out_, preference, kCandidates, advice.data(), &count);
+  cublasLtMatmulPreferenceDestroy(preference);
+  std::vector<Algorithm> algorithms;
+  if (status != CUBLAS_STATUS_SUCCESS) return algorithms;
+  for (const cublasLtMatmulHeuristicResult_t& one : std::span(advice).first(static_cast<std::size_t>(count)))
+    if (one.state == CUBLAS_STATUS_SUCCESS) algorithms.push_back({one.algo});
+  return algorithms;
+}
+
+bool Plan::take(cublasLtHandle_t handle, const Algorithm& algorithm) {
+  cublasLtMatmulHeuristicResult_t found{};
+  const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle, description_, b_, a_, out_, out_, &algorithm.value, &found);
+  possible_ = status == CUBLAS_STATUS_SUCCESS && found.workspaceSize <= kMostWorkspace;
+  algorithm_ = algorithm;
+  workspace_bytes_ = found.workspaceSize;
+  return possible_;
+}
+
+cublasStatus_t Plan::run(cublasLtHandle_t handle, const Operands& o, void* workspace, cudaStream_t stream) {
+  if (product_.epilogue != Epilogue::none) set(description_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, o.bias);
+  if (product_.epilogue == Epilogue::bias_gelu_kept) set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, o.pre_activation);
+  const float one = 1, add = product_.accumulate ? 1 : 0;
+  const double wide_one = 1, wide_add = add;
+  const bool wide = product_.dtype == DType::f64;
+  return cublasLtMatmul(handle, description_, wide ? static_cast<const void*>(&wide_one) : &one, o.b, b_, o.a, a_, wide ? static_cast<const void*>(&wide_add) : &add,
+                        o.out, out_, o.out, out_, &algorithm_.value, workspace, workspace_bytes_, stream);
+}
+
+Products::~Products() {
+  plans_.clear();
+  cublasLtDestroy(handle_);
+}
+
+bool Products::run(const Product& product, const Operands& operands, cudaStream_t stream) {
+  Plan& chosen = plan(product, operands, stream);
+  if (!chosen.possible()) return false;
+  const CudaBackend::Workspace workspace(backend_, static_cast<Dim>(chosen.workspace_bytes()));
+  check_blas(chosen.run(handle_, operands, workspace.as<void>(), stream), "matmul");
+  return true;
+}
+
+Plan& Products::plan(const Product& product, const Operands& operands, cudaStream_t stream) {
+  if (const auto known = plans_.find(product); known != plans_.end()) return known->second;
+  if (plans_.size() >= kMostPlans) plans_.clear();
+  Plan& plan = plans_.try_emplace(product, product).first->second;
+  if (const auto known = fastest_.find(product.rough()); known != fastest_.end() && plan.take(handle_, known->second)) return plan;
+  if (measured_ && take_fastest(plan, product, operands, stream)) return plan;
+  for (const Algorithm& algorithm : plan.candidates(handle_))
+    if (plan.take(handle_, algorithm)) break;
+  return plan;
+}
+
+/// False where there is nothing to choose from, or no memory to measure in.
+bool Products::take_fastest(Plan& plan, const Product& product, Operands operands, cudaStream_t stream) {
+  const std::vector<Algorithm> candidates = plan.candidates(handle_);
+  if (candidates.size() < 2) return false;
+  try {
+    const Dim out_bytes = product.rows * product.columns * static_cast<Dim>(size_of(product.dtype));
+    const CudaBackend::Workspace workspace(backend_, static_cast<Dim>(kMostWorkspace)), scratch(backend_, product.accumulate ? out_bytes : 0);
+    if (product.accumulate) operands.out = scratch.as<void>();  // what is added to must be added to once
+    float least = std::numeric_limits<float>::infinity();
+    const Algorithm* fastest = nullptr;
+    for (const Algorithm& candidate : candidates) {
+      if (!plan.take(handle_, candidate)) continue;
+      const float time = milliseconds(plan, operands, workspace.as<void>(), stream);
+      if (time < least) {
+        least = time;
+        fastest = &candidate;
+      }
+    }
+    if (!fastest) return false;
+    fastest_.insert_or_assign(product.rough(), *fastest);
+    return plan.take(handle_, *fastest);
+  } catch (const Error& error) {
+    if (error.failure() != Failure::memory) throw;
+    return false;
+  }
+}
+
+/// What one run takes on the card; infinite for an algorithm that will not run.
+float Products::milliseconds(Plan& plan, const Operands& operands, void* workspace, cudaStream_t stream) {
+  const auto run = [&] { return plan.run(handle_, operands, workspace, stream) == CUBLAS_STATUS_SUCCESS; };
+  if (!run()) return std::numeric_limits<float>::infinity();
+  const Event begin{Event::Kind::timed}, end{Event::Kind::timed};
+  begin.record(stream);
+  for (int i = 0; i < kTimedRuns; ++i)
+    if (!run()) return std::numeric_limits<float>::infinity();
+  end.record(stream);
+  return end.milliseconds_since(begin) / kTimedRuns;
+}
+
+}  // namespace bertrand::cuda

@@ -135,6 +135,10 @@ TEST_CASE("the micro-batch that would fit is found, and a run that takes more th
   Plan plan = make_plan(settings, objective, self);
   CHECK(plan.memory.available > plan.memory.total());
   CHECK_NOTHROW(check_memory(settings, plan, objective, self));
+  Settings two_replicas = settings;  // which share what there is
+  two_replicas.replicas = 2;
+  CHECK(static_cast<double>(plan_of(two_replicas).memory.available) ==
+        doctest::Approx(static_cast<double>(plan.memory.available) / 2).epsilon(0.2));
   for (const std::int64_t micro_batch : {7, 4, 1}) {
     const std::size_t enough = plan_of(settings_of(8, micro_batch)).memory.total();
     const std::int64_t fits = fitting_micro_batch(settings, plan, objective, self, enough);

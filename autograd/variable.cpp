@@ -1,4 +1,4 @@
-#include "autograd/variable.h"
+#include "autograd/leaf_done.h"
 
 #include <unordered_set>
 #include <utility>
@@ -133,7 +133,9 @@ void run_backward(Node& node, const Tensor& dy) {
 
 }  // namespace
 
-void backward(const Variable& loss, const Tensor& gradient) {
+void backward(const Variable& loss, const Tensor& gradient) { backward(loss, gradient, {}); }
+
+void backward(const Variable& loss, const Tensor& gradient, const LeafDone& leaf_done) {
   check(loss.value().elements() == 1, "backward: the loss must have one element, got {}", loss.shape());
   check(loss.requires_grad(), "backward: nothing that the loss depends on wants a gradient");
   const NoGrad guard;
@@ -143,6 +145,7 @@ void backward(const Variable& loss, const Tensor& gradient) {
   accumulate(*loss.slot(), gradient ? gradient : ops::full(loss.shape(), 1, loss.value().dtype(), loss.value().backend()));
   for (; !order.empty(); order.pop_back()) {
     const Slot& slot = order.back();
+    if (!slot->node && leaf_done) leaf_done(*slot);  // its users stand before it in this order
     if (!slot->node || !slot->gradient) continue;
     const std::shared_ptr<Node> node = std::move(slot->node);  // saved tensors die as soon as they are used
     slot->spent = true;

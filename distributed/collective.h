@@ -23,6 +23,14 @@ class Collective {
   /// may be one of them, and no copy of them is made.
   virtual void all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) = 0;
 
+  /// Whether a sum that was started goes on while this replica computes.
+  virtual bool overlaps() const { return false; }
+  /// all_reduce_sum that may return before it is done. Until finish_sums() nobody touches the tensors, and this replica
+  /// makes no call but this one.
+  virtual void start_sum(std::vector<Addend> mine, std::int64_t leaves, const Tensor& out) { all_reduce_sum(mine, leaves, out); }
+  /// Returns when all sums that were started are done.
+  virtual void finish_sums() {}
+
   /// Everybody's x becomes that of rank `root`, bit for bit.
   virtual void broadcast(const Tensor& x, int root) = 0;
 

@@ -1,10 +1,16 @@
 #include "distributed/replica_group.h"
 
+#include <algorithm>
 #include <exception>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
+#include "distributed/cards.h"
+#include "distributed/exchange.h"
 #include "distributed/thread_collective.h"
+#include "tensor/backends.h"
 
 namespace bertrand::distributed {
 namespace {
@@ -43,25 +49,46 @@ void ReplicaGroup::run(const std::function<void(const Replica&)>& body) {
   if (processes_) processes_->barrier();
 }
 
+bool ReplicaGroup::on_several_cards() const {
+  const Device first = backends_[0]->device();
+  return first.kind == Device::Kind::cuda &&
+         (processes_ || std::ranges::any_of(backends_, [&](const auto& b) { return b->device().index != first.index; }));
+}
+
 void ReplicaGroup::run_threads(const std::function<void(const Replica&)>& body) {
   ThreadMeeting meeting(size());
   FirstFailure failure;
+  std::unique_ptr<NcclModule> nccl;
+  std::string id;
+  if (on_several_cards()) {
+    nccl = std::make_unique<NcclModule>(options_.emulated);
+    if (!processes_ || processes_->rank() == 0) id = nccl->new_id();
+    if (processes_) id = broadcast(*processes_, *open_cpu({.threads = 1}), id, 0);
+  }
+  const auto join = [&](int thread, Backend& backend) -> std::unique_ptr<Collective> {
+    if (nccl) return nccl->join({meeting, thread, processes_, backend, nullptr, id, options_.timeout});
+    return std::make_unique<ThreadCollective>(ThreadCollective::Place{meeting, thread, processes_}, backend);
+  };
   const auto run_one = [&](int thread) {
     Backend& backend = *backends_[static_cast<std::size_t>(thread)];
-    const Replica replica(
-        backend, std::make_unique<ThreadCollective>(
-                     ThreadCollective::Place{.meeting = meeting, .thread = thread, .processes = processes_}, backend));
+    std::optional<Replica> replica;
+    const auto tell_others = [&](const char* reason) {
+      if (replica) return replica->collective().abort(reason);
+      meeting.abort(reason);
+      if (processes_) processes_->abort(reason);
+    };
     try {
-      body(replica);
+      replica.emplace(backend, join(thread, backend));
+      body(*replica);
     } catch (const Error& error) {
       failure.keep();
       if (error.failure() == Failure::interrupted)
         meeting.abort(error.what());
       else
-        replica.collective().abort(error.what());
+        tell_others(error.what());
     } catch (const std::exception& error) {
       failure.keep();
-      replica.collective().abort(error.what());
+      tell_others(error.what());
     }
   };
   {

@@ -30,10 +30,16 @@ class Replica {
 
 class ReplicaGroup {
  public:
-  /// One replica on each of these backends, whose memory all of them can reach. With `processes`, every process of the
-  /// run has equally many, which are numbered process by process.
-  explicit ReplicaGroup(std::vector<std::unique_ptr<Backend>> backends, Collective* processes = nullptr)
-      : backends_(std::move(backends)), processes_(processes) {}
+  struct Options {
+    /// Of the run, if there are others: each has equally many replicas, which are numbered process by process.
+    Collective* processes = nullptr;
+    double timeout = 300;   ///< seconds that replicas on several cards wait for each other in one call
+    bool emulated = false;  ///< cards are
+  };
+  /// One replica on each of these backends: on processors, all on one card, or each on a card of its own.
+  ReplicaGroup(std::vector<std::unique_ptr<Backend>> backends, const Options& options)
+      : backends_(std::move(backends)), options_(options), processes_(options.processes) {}
+  explicit ReplicaGroup(std::vector<std::unique_ptr<Backend>> backends) : ReplicaGroup(std::move(backends), Options{}) {}
 
   /// Replicas of this process.
   int size() const { return static_cast<int>(backends_.size()); }
@@ -45,8 +51,11 @@ class ReplicaGroup {
 
  private:
   void run_threads(const std::function<void(const Replica&)>& body);
+  /// Whether the replicas are out of reach of each other's memory, but for NCCL.
+  bool on_several_cards() const;
 
   std::vector<std::unique_ptr<Backend>> backends_;
+  Options options_;
   Collective* processes_;
 };
 

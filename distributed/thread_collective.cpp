@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "tensor/backends.h"
 #include "tensor/profiler.h"
 
 namespace bertrand::distributed {
@@ -55,6 +56,18 @@ void ThreadMeeting::abort(const std::string& reason) {
   changed_.notify_all();
 }
 
+std::string ThreadMeeting::aborted() const {
+  const std::lock_guard lock(mutex_);
+  return aborted_;
+}
+
+ThreadCollective::ThreadCollective(const Place& place, Backend& backend)
+    : meeting_(place.meeting), thread_(place.thread), processes_(place.processes), backend_(backend) {
+  if (!processes_) return;
+  aside_ = open_cpu({.threads = 1});
+  background_ = std::make_unique<Background>();
+}
+
 void ThreadCollective::together(const ThreadMeeting::Seat& mine, const std::function<void()>& work) {
   backend_.synchronize();  // what the others are about to read has been computed
   meeting_.seat(thread_) = mine;
@@ -98,11 +111,27 @@ void ThreadCollective::for_my_blocks(Dim elements, const std::function<void(Dim,
 void ThreadCollective::spread(const Tensor& sum, Dim begin, const Shape& block) {
   for (int thread = 0; thread < threads(); ++thread)
     if (const Tensor& out = meeting_.seat(thread).tensor; !out.same_memory(sum))
-      backend_.cast(sum.window(begin, block), out.window(begin, block));
+      adder().cast(sum.window(begin, block), out.window(begin, block));
 }
 
 void ThreadCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) {
-  const Span span(backend_, "all_reduce_sum", {.flops = 0, .bytes = 2.0 * static_cast<double>(out.bytes())});
+  const Span span(backend_, "all_reduce_sum", {.bytes = static_cast<double>(out.bytes())}, Profiler::Kind::collective);
+  sum(mine, leaves, out);
+}
+
+void ThreadCollective::start_sum(std::vector<Addend> mine, std::int64_t leaves, const Tensor& out) {
+  if (!background_) return all_reduce_sum(mine, leaves, out);
+  background_->start([this, mine = std::move(mine), leaves, out] {
+    const Span span(backend_, "all_reduce_sum", {.bytes = static_cast<double>(out.bytes())}, Profiler::Kind::collective, true);
+    sum(mine, leaves, out);
+  });
+}
+
+void ThreadCollective::finish_sums() {
+  if (background_) background_->wait();
+}
+
+void ThreadCollective::sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) {
   together({.call = "all_reduce_sum", .addends = mine, .leaves = leaves, .tensor = out}, [&] {
     const std::vector<Addend> all = everybodys_addends();
     const std::vector<Addend> nodes = add_siblings(all, leaves, [](const Tensor&, const Tensor&) {});
@@ -110,20 +139,20 @@ void ThreadCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t
           "all_reduce_sum: the addends do not cover {} leaves", leaves);
     for_my_blocks(out.elements(), [&](Dim begin, const Shape& block) {
       add_siblings(all, leaves, [&](const Tensor& left, const Tensor& right) {
-        add_to_right(backend_, left.window(begin, block), right.window(begin, block));
+        add_to_right(adder(), left.window(begin, block), right.window(begin, block));
       });
       if (!processes_) spread(nodes[0].values, begin, block);
     });
     if (!processes_) return;
     backend_.synchronize();
-    const Tensor& sum = meeting_.seat(0).tensor;
-    meeting_.let_one(thread_ == 0, [&] { processes_->all_reduce_sum(nodes, leaves, sum); });
-    for_my_blocks(out.elements(), [&](Dim begin, const Shape& block) { spread(sum, begin, block); });
+    const Tensor& total = meeting_.seat(0).tensor;
+    meeting_.let_one(thread_ == 0, [&] { processes_->all_reduce_sum(nodes, leaves, total); });
+    for_my_blocks(out.elements(), [&](Dim begin, const Shape& block) { spread(total, begin, block); });
   });
 }
 
 void ThreadCollective::broadcast(const Tensor& x, int root) {
-  const Span span(backend_, "broadcast", {.flops = 0, .bytes = 2.0 * static_cast<double>(x.bytes())});
+  const Span span(backend_, "broadcast", {.bytes = static_cast<double>(x.bytes())}, Profiler::Kind::collective);
   together({.call = "broadcast", .addends = {}, .tensor = x}, [&] {
     const int source = root % threads();  // in its own process; in the others this thread receives
     if (processes_) meeting_.let_one(thread_ == source, [&] { processes_->broadcast(x, root / threads()); });
@@ -132,6 +161,7 @@ void ThreadCollective::broadcast(const Tensor& x, int root) {
 }
 
 void ThreadCollective::barrier() {
+  const Span span(backend_, "barrier", {}, Profiler::Kind::collective);
   together({.call = "barrier", .addends = {}, .tensor = {}}, [&] {
     if (processes_) meeting_.let_one(thread_ == 0, [&] { processes_->barrier(); });
   });

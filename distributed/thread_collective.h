@@ -2,6 +2,7 @@
 // Where the run has other processes, one thread then does with those what is to be done, for all threads of its
 // process.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "distributed/background.h"
 #include "distributed/collective.h"
 
 namespace bertrand::distributed {
@@ -16,7 +18,7 @@ namespace bertrand::distributed {
 /// Where the threads meet. Shared by all of them.
 class ThreadMeeting {
  public:
-  explicit ThreadMeeting(int size) : seats_(static_cast<std::size_t>(size)) {}
+  explicit ThreadMeeting(int size) : seats_(static_cast<std::size_t>(size)), calls_(seats_.size()) {}
 
   /// What a replica brings to a call, for the others to read between arriving and departing.
   struct Seat {
@@ -37,12 +39,18 @@ class ThreadMeeting {
   /// `work`, and when it is done all go on, or throw what it threw.
   void let_one(bool chosen, const std::function<void()>& work);
   void abort(const std::string& reason);
+  /// Why it was aborted, or "".
+  std::string aborted() const;
+  /// How many calls a replica has made of a collective that is not this meeting: who stays away has made fewer.
+  void note_call(int thread, std::uint64_t number) { calls_[static_cast<std::size_t>(thread)] = number; }
+  std::uint64_t calls(int thread) const { return calls_[static_cast<std::size_t>(thread)]; }
 
  private:
   bool last_to_come();  // under the lock
 
   std::vector<Seat> seats_;
-  std::mutex mutex_;
+  std::vector<std::atomic<std::uint64_t>> calls_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   int present_ = 0;
   std::uint64_t meetings_ = 0;
@@ -58,12 +66,16 @@ class ThreadCollective : public Collective {
     Collective* processes = nullptr;  ///< of this run, or null where this is the only one
   };
   /// Of the replica that computes on `backend`; the memory of all replicas of the process must be within its reach.
-  ThreadCollective(const Place& place, Backend& backend)
-      : meeting_(place.meeting), thread_(place.thread), processes_(place.processes), backend_(backend) {}
+  ThreadCollective(const Place& place, Backend& backend);
 
   int rank() const override { return (processes_ ? processes_->rank() * threads() : 0) + thread_; }
   int size() const override { return (processes_ ? processes_->size() : 1) * threads(); }
   void all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) override;
+  /// Between processes there is time to gain: messages travel while this replica computes. Between threads of one there
+  /// is none, because what adds up is what computes.
+  bool overlaps() const override { return processes_ != nullptr; }
+  void start_sum(std::vector<Addend> mine, std::int64_t leaves, const Tensor& out) override;
+  void finish_sums() override;
   void broadcast(const Tensor& x, int root) override;
   void barrier() override;
   void abort(const std::string& reason) override;
@@ -78,11 +90,16 @@ class ThreadCollective : public Collective {
   /// Gives every thread of the process the elements [begin, begin + block) of `sum`.
   void spread(const Tensor& sum, Dim begin, const Shape& block);
   int threads() const { return meeting_.size(); }
+  /// What sums are added up with.
+  Backend& adder() const { return aside_ ? *aside_ : backend_; }
+  void sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out);
 
   ThreadMeeting& meeting_;
   int thread_;
   Collective* processes_;
   Backend& backend_;
+  std::unique_ptr<Backend> aside_;  // of the thread that sums are made in where there are other processes
+  std::unique_ptr<Background> background_;
 };
 
 }  // namespace bertrand::distributed

@@ -10,6 +10,40 @@ double seconds(Profiler::Clock::duration d) { return std::chrono::duration<doubl
 
 }  // namespace
 
+void Profiler::add(const Event& event) {
+  const std::lock_guard lock(mutex_);
+  events_.push_back(event);
+}
+
+double Profiler::not_hidden(const Event& event) const {
+  if (!event.aside) return seconds(event.end - event.begin);
+  Clock::duration waited{};
+  for (const Event& e : events_)
+    if (e.kind == Kind::wait) waited += std::max(Clock::duration{}, std::min(e.end, event.end) - std::max(e.begin, event.begin));
+  return seconds(waited);
+}
+
+std::string Profiler::collectives() const {
+  struct Row {
+    std::size_t calls = 0;
+    double bytes = 0, time = 0, not_hidden = 0;
+  };
+  std::map<std::string, Row> rows;
+  for (const Event& e : events_) {
+    if (e.kind != Kind::collective) continue;
+    Row& row = rows[e.name];
+    ++row.calls;
+    row.bytes += e.work.bytes;
+    row.time += seconds(e.end - e.begin);
+    row.not_hidden += not_hidden(e);
+  }
+  if (rows.empty()) return {};
+  std::string text = fmt::format("{:<28} {:>8} {:>12} {:>14} {:>14}\n", "collective", "calls", "time ms", "not hidden ms", "bytes");
+  for (const auto& [name, row] : rows)
+    text += fmt::format("{:<28} {:>8} {:>12.3f} {:>14.3f} {:>14.0f}\n", name, row.calls, 1e3 * row.time, 1e3 * row.not_hidden, row.bytes);
+  return text;
+}
+
 std::string Profiler::table() const {
   struct Row {
     const char* name;
@@ -19,7 +53,10 @@ std::string Profiler::table() const {
   };
   std::map<std::string, Row> rows;
   double total = 0;
+  std::size_t calls = 0;
   for (const Event& e : events_) {
+    if (e.aside) continue;
+    ++calls;
     Row& row = rows[e.name];
     row.name = e.name;
     ++row.calls;
@@ -38,15 +75,15 @@ std::string Profiler::table() const {
     text += fmt::format("{:<28} {:>8} {:>12.3f} {:>6.1f}% {:>9} {:>9} {:>12.0f}\n", row.name, row.calls, 1e3 * row.time,
                         total > 0 ? 100 * row.time / total : 0.0, rate(row.work.flops), rate(row.work.bytes), row.work.bytes);
   }
-  return text + fmt::format("{:<28} {:>8} {:>12.3f} {:>6.1f}%\n", "all ops", events_.size(), 1e3 * total, 100.0);
+  return text + fmt::format("{:<28} {:>8} {:>12.3f} {:>6.1f}%\n", "all ops", calls, 1e3 * total, 100.0) + collectives();
 }
 
 std::string Profiler::chrome_trace() const {
   std::string json = "{\"traceEvents\":[";
   for (std::size_t i = 0; i < events_.size(); ++i) {
     const Event& e = events_[i];
-    json += fmt::format("{}\n{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":0,\"ts\":{:.3f},\"dur\":{:.3f},\"args\":{{\"flops\":{:.0f},\"bytes\":{:.0f}}}}}",
-                        i ? "," : "", e.name, 1e6 * seconds(e.begin - start_), 1e6 * seconds(e.end - e.begin), e.work.flops, e.work.bytes);
+    json += fmt::format("{}\n{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},\"args\":{{\"flops\":{:.0f},\"bytes\":{:.0f}}}}}",
+                        i ? "," : "", e.name, e.aside ? 1 : 0, 1e6 * seconds(e.begin - start_), 1e6 * seconds(e.end - e.begin), e.work.flops, e.work.bytes);
   }
   return json + "\n],\"displayTimeUnit\":\"ms\"}\n";
 }

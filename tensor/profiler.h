@@ -1,6 +1,9 @@
 // Times every op of a backend: a table per op, and a trace for chrome://tracing. Costs one pointer test when off.
+// What replicas do together may go on aside, while this one computes: then the table says how much of it was hidden.
 #pragma once
 #include <chrono>
+#include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -17,28 +20,39 @@ struct Work {
 class Profiler {
  public:
   using Clock = std::chrono::steady_clock;
+  enum class Kind : std::uint8_t { op, collective, wait };  ///< wait: for collectives that go on aside
   struct Event {
     const char* name;  ///< of static life
     Clock::time_point begin, end;
     Work work;
+    Kind kind = Kind::op;
+    bool aside = false;  ///< while the replica computed
   };
 
-  void add(const Event& event) { events_.push_back(event); }
-  /// op, calls, total ms, share of the whole, GFLOP/s, GB/s; the longest first.
+  /// From any thread.
+  void add(const Event& event);
+  /// op, calls, total ms, share of the whole, GFLOP/s, GB/s; the longest first. Then, where there were collectives,
+  /// calls, bytes, total ms of each, and how many of them the replica did nothing else.
   std::string table() const;
   /// The Trace Event Format that chrome://tracing and Perfetto open.
   std::string chrome_trace() const;
 
  private:
+  std::string collectives() const;
+  /// Seconds of an event that went on aside while the replica waited; of others all.
+  double not_hidden(const Event& event) const;
+
   std::vector<Event> events_;
+  std::mutex mutex_;
   Clock::time_point start_ = Clock::now();
 };
 
 /// Times its own life as one event of backend's profiler, if there is one. On a device, waits for it to finish.
 class Span {
  public:
-  Span(Backend& backend, const char* name, const Work& work = {}) : backend_(backend) {
-    if (backend.profiler) event_ = {name, Profiler::Clock::now(), {}, work};
+  Span(Backend& backend, const char* name, const Work& work = {}, Profiler::Kind kind = Profiler::Kind::op, bool aside = false)
+      : backend_(backend) {
+    if (backend.profiler) event_ = {name, Profiler::Clock::now(), {}, work, kind, aside};
   }
   ~Span() {
     if (!backend_.profiler) return;

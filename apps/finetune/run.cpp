@@ -125,7 +125,7 @@ void run(const Options& options) {
   const Job job = read_job(options);
   fmt::print(stderr, "{}", job.data.warnings());
   fmt::print("{}", job.data.remarks());
-  distributed::ReplicaGroup group(training::open_backends(options.settings), processes.get());
+  distributed::ReplicaGroup group = training::open_replicas(options.settings, processes.get());
   if (job.data.train) training::require_same_run(processes.get(), options.settings, identity_of(job));
   group.run([&](const distributed::Replica& self) {
     FinetuneObjective objective({job.data, job.config, job.tokenizer}, self);

@@ -112,7 +112,7 @@ void pretrain(const PretrainOptions& options) {
     fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}",
          options.init.empty() ? options.config : options.init.string(), source.config.type_vocab_size);
   source.config.architectures = {"BertForPreTraining"};
-  distributed::ReplicaGroup group(training::open_backends(settings), processes.get());
+  distributed::ReplicaGroup group = training::open_replicas(settings, processes.get());
   const auto examples = read_examples(options.inputs, source, options);
   const auto held_out = read_examples(options.evaluation_inputs, source, options);
   training::require_same_run(processes.get(), settings, identity_of(options, source));

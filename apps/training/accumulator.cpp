@@ -38,10 +38,9 @@ void GradientAccumulator::add(const Tensor& gradients) {
   waiting_.push_back(std::move(sum));
 }
 
-std::vector<distributed::Addend> GradientAccumulator::finish(const Tensor& gradients) {
+std::vector<distributed::Addend> GradientAccumulator::last(const Tensor& gradients) {
   std::vector<distributed::Addend> sums = std::exchange(waiting_, {});
   sums.push_back({.first = next_++, .count = 1, .values = place_of_sum(gradients)});
-  if (!sums.back().values.same_memory(gradients)) ops::copy_into(gradients, sums.back().values);
   return sums;
 }
 

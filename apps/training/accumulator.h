@@ -17,10 +17,10 @@ class GradientAccumulator {
   void begin(std::int64_t first, std::int64_t micro_batches);
   /// Takes the gradient of the next one out of `gradients` (flat), which may be overwritten afterwards.
   void add(const Tensor& gradients);
-  /// The last one of this replica. Returns what is still to be added up, in order: the sums that wait, and `gradients`
-  /// itself or, where the step has others, the same in the type of sums.
-  std::vector<distributed::Addend> finish(const Tensor& gradients);
-  /// Where the sum over the whole step may go if finish() was not called: `gradients`, or memory of the type of sums.
+  /// Before the last one of this replica is computed. Returns what will be left to add up, in order: the sums that wait,
+  /// and `gradients` itself or, where the step has others and their type is not that of sums, memory for a copy.
+  std::vector<distributed::Addend> last(const Tensor& gradients);
+  /// Where the sum over the whole step may go if last() was not called: `gradients`, or memory of the type of sums.
   Tensor place_of_sum(const Tensor& gradients);
 
   /// How many buffers a replica needs at the same time for `count` micro-batches from `first` on; one more where sums

@@ -38,40 +38,59 @@ std::optional<CudaOptions> cuda_options(std::string_view name) {
   return options;
 }
 
-}  // namespace
+/// Whether both name the same: cuda is cuda:0.
+bool same_device(const std::string& a, const std::string& b) {
+  const auto card = cuda_options(a), other = cuda_options(b);
+  return a == b || (card && other && card->index == other->index && card->emulated == other->emulated);
+}
 
-std::vector<std::unique_ptr<Backend>> open_backends(const Settings& settings) {
-  const std::vector<std::string> names = split(settings.device);
+/// Refuses devices that make no sense, or not together.
+void check_devices(const Settings& settings, const std::vector<std::string>& names, bool several_processes) {
   for (const std::string& name : names) {
     if (name != "cpu" && !cuda_options(name))
       fail(Failure::usage, "--device: expected cpu, cuda or cuda:N, got \"{}\"", name);
-    if (std::count(names.begin(), names.end(), name) > 1)
-      fail(Failure::usage, "--device: expected each device once, got {} twice; hint: --replicas {}", name,
-           names.size());
+    const auto card = cuda_options(name), first = cuda_options(names[0]);
+    if (std::ranges::count_if(names, [&](const std::string& other) { return same_device(name, other); }) > 1)
+      fail(Failure::usage, "--device: expected each device once, got {} twice; hint: --device {} --replicas {}", name,
+           name, names.size());
+    if (card.has_value() != first.has_value() || (card && card->emulated != first->emulated))
+      fail(Failure::usage, "--device: expected one kind of device, got {}; hint: replicas wait for the slowest",
+           settings.device);
   }
-  auto card = cuda_options(names[0]);
-  if (settings.precision.tf32 && !card)
+  if (settings.replicas > 1 && (names.size() > 1 || (several_processes && names[0] != "cpu")))
+    fail(Failure::usage, "--replicas: expected 1 where several cards work together, got {}; hint: --micro-batch-size",
+         settings.replicas);
+  if (settings.precision.tf32 && names[0] == "cpu")
     fail(Failure::usage, "--precision: expected f32, bf16, f16 or f64 on the cpu, got \"tf32\"");
-  if (settings.measured_products && !card) fail(Failure::usage, "--measured-products: expected a cuda device, got {}", names[0]);
-  if (card) {
-    if (names.size() > 1 || settings.replicas > 1)
-      fail(Failure::usage,
-           "--device: expected one replica on one card, got {} on each of {}; hint: this build has no NCCL",
-           settings.replicas, settings.device);
-    std::vector<std::unique_ptr<Backend>> backends;
-    card->tf32 = settings.precision.tf32;
-    card->measured_products = settings.measured_products;
-    backends.push_back(open_cuda(*card));
-    return backends;
-  }
-  if (names.size() > 1) fail(Failure::usage, "--device: expected one kind of device, got {}", settings.device);
+  if (settings.measured_products && names[0] == "cpu")
+    fail(Failure::usage, "--measured-products: expected a cuda device, got {}", names[0]);
+}
+
+}  // namespace
+
+int replicas_of_process(const Settings& settings) {
+  return settings.replicas * static_cast<int>(split(settings.device).size());
+}
+
+distributed::ReplicaGroup open_replicas(const Settings& settings, distributed::Collective* processes) {
+  const std::vector<std::string> names = split(settings.device);
+  check_devices(settings, names, processes != nullptr);
   const int cores = settings.threads > 0 ? settings.threads : available_cores();
+  const int replicas = replicas_of_process(settings);
   std::vector<std::unique_ptr<Backend>> backends;
-  for (int rank = 0; rank < settings.replicas; ++rank) {
-    const auto share = distributed::share_of(cores, rank, settings.replicas).count;
+  for (int rank = 0; rank < replicas; ++rank) {
+    if (auto card = cuda_options(names[static_cast<std::size_t>(rank) % names.size()])) {
+      card->tf32 = settings.precision.tf32;
+      card->measured_products = settings.measured_products;
+      backends.push_back(open_cuda(*card));
+      continue;
+    }
+    const auto share = distributed::share_of(cores, rank, replicas).count;
     backends.push_back(open_cpu({.threads = std::max(1, static_cast<int>(share)), .kernels = settings.cpu_kernels}));
   }
-  return backends;
+  const auto card = cuda_options(names[0]);
+  return {std::move(backends),
+          {.processes = processes, .timeout = settings.collective_timeout, .emulated = card && card->emulated}};
 }
 
 }  // namespace bertrand::training

@@ -19,7 +19,7 @@ std::int64_t Stepper::micro_batches(std::int64_t examples) const {
   return (examples + options_.micro_batch_size - 1) / options_.micro_batch_size;
 }
 
-Tensor Stepper::run_micro_batch(const distributed::Share& examples, std::uint64_t key) {
+Tensor Stepper::run_micro_batch(const distributed::Share& examples, std::uint64_t key, const LeafDone& leaf_done) {
   const Tensor losses = ops::full({kMostLosses}, 0, DType::f64, parts_.self.backend());
   std::vector<LossPart> loss_parts = parts_.objective.loss(examples.first, examples.count, key);
   check(loss_parts.size() <= kMostLosses, "step: the loss has {} parts, at most {} fit", loss_parts.size(),
@@ -34,31 +34,43 @@ Tensor Stepper::run_micro_batch(const distributed::Share& examples, std::uint64_
     loss = loss ? add(loss, part.value) : std::move(part.value);
   }
   loss_parts.clear();
-  backward(loss, parts_.optimizer.loss_scale().gradient_of_loss());
+  backward(loss, parts_.optimizer.loss_scale().gradient_of_loss(), leaf_done);
   parts_.parameters.complete_gradients();
   return losses;
 }
 
-std::vector<distributed::Addend> Stepper::run_micro_batches(std::int64_t examples, std::uint64_t key,
-                                                            std::vector<distributed::Addend>& losses) {
+std::vector<distributed::Addend> Stepper::run_micro_batches(std::int64_t examples, std::uint64_t key) {
   const std::int64_t count = micro_batches(examples), size = options_.micro_batch_size;
   const distributed::Share mine = distributed::share_of(count, parts_.self.rank(), parts_.self.size());
   const Tensor& gradients = parts_.parameters.gradients();
+  const LeafDone leaf_done = [&](const GradientSlot& leaf) {
+    if (leaf.written) reducer_.ready(leaf.buffer);
+  };
+  std::vector<distributed::Addend> losses;
   accumulator_.begin(mine.first, count);
+  if (mine.count == 0) begin_sum({.leaves = count, .sum = accumulator_.place_of_sum(gradients)});
   for (std::int64_t i = mine.first; i < mine.end(); ++i) {
     const distributed::Share batch{.first = i * size, .count = std::min(size, examples - i * size)};
-    losses.push_back({.first = i, .count = 1, .values = run_micro_batch(batch, key)});
-    if (i + 1 < mine.end()) accumulator_.add(gradients);
+    const bool last = i + 1 == mine.end();
+    if (last) {
+      std::vector<distributed::Addend> addends = accumulator_.last(gradients);
+      const Tensor sum = addends.back().values;
+      begin_sum({.leaves = count, .addends = std::move(addends), .sum = sum, .last = gradients});
+    }
+    losses.push_back({.first = i, .count = 1, .values = run_micro_batch(batch, key, last ? leaf_done : LeafDone{})});
+    if (!last) accumulator_.add(gradients);
   }
-  if (mine.count == 0) return {};
-  return accumulator_.finish(gradients);
+  return losses;
+}
+
+void Stepper::begin_sum(distributed::Reducer::Step sum) {
+  gradients_ = sum.sum;
+  reducer_.begin(std::move(sum));
 }
 
 Tensor Stepper::forward_and_backward(std::int64_t examples, std::uint64_t key) {
-  std::vector<distributed::Addend> losses;
-  const std::vector<distributed::Addend> gradients = run_micro_batches(examples, key, losses);
-  gradients_ = gradients.empty() ? accumulator_.place_of_sum(parts_.parameters.gradients()) : gradients.back().values;
-  parts_.self.collective().all_reduce_sum(gradients, micro_batches(examples), gradients_);
+  const std::vector<distributed::Addend> losses = run_micro_batches(examples, key);
+  reducer_.finish();
   const Tensor parts = ops::full({kMostLosses}, 0, DType::f64, parts_.self.backend());
   parts_.self.collective().all_reduce_sum(losses, micro_batches(examples), parts);
   return parts;

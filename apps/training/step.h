@@ -5,6 +5,8 @@
 
 #include "apps/training/accumulator.h"
 #include "apps/training/objective.h"
+#include "autograd/leaf_done.h"
+#include "distributed/reducer.h"
 #include "distributed/replica_group.h"
 #include "optim/optimizer.h"
 
@@ -37,7 +39,8 @@ class Stepper {
     optim::Optimizer& optimizer;
     const distributed::Replica& self;
   };
-  Stepper(const Parts& parts, const Options& options) : parts_(parts), options_(options) {}
+  Stepper(const Parts& parts, const Options& options)
+      : parts_(parts), options_(options), reducer_(parts.self.collective()) {}
 
   /// Asks the device for update number `step` (from 1) with these examples, of which this replica computes its share. Does
   /// not wait for the device, so that it never waits for the host: the next step may be started before this one is
@@ -53,11 +56,12 @@ class Stepper {
  private:
   /// The parts of the step's loss, f64 [kMostLosses] on the device; its gradients are in gradients_ then.
   Tensor forward_and_backward(std::int64_t examples, std::uint64_t key);
-  /// Computes this replica's share of the micro-batches: adds the losses of each to `losses` and returns the gradients.
-  std::vector<distributed::Addend> run_micro_batches(std::int64_t examples, std::uint64_t key,
-                                                     std::vector<distributed::Addend>& losses);
+  /// Computes this replica's share of the micro-batches and returns the losses of each; their gradients are the
+  /// reducer's, which sums those that are final while the last backward computes the others.
+  std::vector<distributed::Addend> run_micro_batches(std::int64_t examples, std::uint64_t key);
   /// The losses of one micro-batch on the device, its gradients in the parameters' own.
-  Tensor run_micro_batch(const distributed::Share& examples, std::uint64_t key);
+  Tensor run_micro_batch(const distributed::Share& examples, std::uint64_t key, const LeafDone& leaf_done);
+  void begin_sum(distributed::Reducer::Step sum);
   std::int64_t micro_batches(std::int64_t examples) const;
   /// Those of a step that this replica computes.
   distributed::Share my_examples(std::int64_t examples) const;
@@ -69,6 +73,7 @@ class Stepper {
   const Parts parts_;
   const Options options_;
   GradientAccumulator accumulator_;
+  distributed::Reducer reducer_;
   Tensor gradients_;  // of the whole step, until they are used
   std::vector<std::string> loss_names_;  // of the parts, once this replica has computed a micro-batch
 };

@@ -351,7 +351,7 @@ void require_same_run(distributed::Collective* processes, const Settings& settin
   distributed::Facts facts{
       {"version", BERTRAND_VERSION},
       {"--cpu-kernels", settings.cpu_kernels == "auto" ? runnable_cpu_kernels().front() : settings.cpu_kernels},
-      {"--replicas", fmt::format("{}", settings.replicas)}};
+      {"the number of replicas", fmt::format("{}", replicas_of_process(settings))}};
   const Conditions conditions = conditions_of(settings, identity);
   facts.insert(facts.end(), conditions.settings.begin(), conditions.settings.end());
   for (std::size_t i = 0; i < conditions.inputs.size(); ++i)

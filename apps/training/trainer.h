@@ -2,7 +2,7 @@
 //
 //   Settings settings = finetuning_defaults();          // settings.h: add_common_flags, parse, complete
 //   auto directory = claim_output(settings);              // run_directory.h: before input is read
-//   distributed::ReplicaGroup group(open_backends(settings));  // device.h
+//   auto group = open_replicas(settings, nullptr);          // device.h
 //   group.run([&](const distributed::Replica& self) {
 //     MyObjective objective(…, self);                     // objective.h
 //     Trainer trainer({settings, objective, self, directory.get(), {.program = "finetune", .settings = …}});

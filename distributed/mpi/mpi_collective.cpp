@@ -6,6 +6,8 @@
 #include <cstring>
 #include <thread>
 
+#include "tensor/backends.h"
+
 namespace bertrand::distributed {
 namespace {
 
@@ -38,7 +40,7 @@ void copy_text(char* to, std::size_t size, const std::string& text) {
 
 }  // namespace
 
-MpiCollective::MpiCollective(double timeout) : timeout_(timeout) {
+MpiCollective::MpiCollective(double timeout) : timeout_(timeout), backend_(open_cpu({.threads = 1})) {
   int provided = 0;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
   check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &communicator_), "MPI_Comm_dup");
@@ -198,9 +200,8 @@ void MpiCollective::check_equal_calls() const {
 }
 
 void MpiCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) {
-  Backend& backend = out.backend();
   const std::vector<Addend> nodes =
-      add_siblings(mine, leaves, [&](const Tensor& left, const Tensor& right) { add_to_right(backend, left, right); });
+      add_siblings(mine, leaves, [&](const Tensor& left, const Tensor& right) { add_to_right(*backend_, left, right); });
   Header header = this->header("all_reduce_sum", out, leaves);
   check(nodes.size() <= kMostNodes, "all_reduce_sum: {} addends of one process, at most {} fit", nodes.size(),
         kMostNodes);
@@ -219,7 +220,7 @@ std::vector<Tensor> MpiCollective::copies(const Tensor& out) const {
   std::vector<Tensor> copies;
   for (int rank = 0; rank < size_; ++rank)
     for (std::int32_t i = 0; rank != rank_ && i < theirs_[static_cast<std::size_t>(rank)].nodes; ++i)
-      copies.emplace_back(Shape{std::min(kSlice, out.elements()) + kVector}, out.dtype(), out.backend());
+      copies.emplace_back(Shape{std::min(kSlice, out.elements()) + kVector}, out.dtype(), *backend_);
   return copies;
 }
 
@@ -276,14 +277,13 @@ void MpiCollective::exchange_sums(const Tensor& out, Dim begin, Dim end) {
 }
 
 void MpiCollective::reduce_block(std::span<const Addend> all, Dim begin, Dim end, const Tensor& out) {
-  Backend& backend = out.backend();
   const auto sum = add_siblings(all, mine_.leaves,
-                                [&](const Tensor& left, const Tensor& right) { add_to_right(backend, left, right); });
+                                [&](const Tensor& left, const Tensor& right) { add_to_right(*backend_, left, right); });
   check(sum.size() == 1 && sum[0].count == mine_.leaves, "all_reduce_sum: the addends do not cover {} leaves",
         mine_.leaves);
   const Share slice = slice_of(begin, end, rank_, size_);
   const Tensor own = out.window(slice.first, {slice.count});
-  if (!own.same_memory(sum[0].values)) backend.cast(sum[0].values, own);
+  if (!own.same_memory(sum[0].values)) backend_->cast(sum[0].values, own);
   exchange_sums(out, begin, end);
 }
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -81,6 +82,7 @@ class MpiCollective : public Collective {
 
   int rank_ = 0, size_ = 1;
   const double timeout_;
+  const std::unique_ptr<Backend> backend_;  // its own: sums are made while replicas compute on theirs
   MPI_Comm communicator_ = MPI_COMM_NULL;
   Peers peers_;
   Header mine_, farewell_;

@@ -72,10 +72,15 @@ DropoutArguments CudaBackend::arguments(const Dropout& dropout) const {
 
 }  // namespace bertrand::cuda
 
-/// The one function that the loader looks up.
+/// The functions that loaders look up.
 extern "C" __attribute__((visibility("default"))) bertrand::Backend* bertrand_open_cuda(const bertrand::CudaOptions& options) {
   using namespace bertrand;
   const int count = cuda::count_devices(), index = options.index;
   if (index >= count) fail(Failure::usage, "--device cuda:{}: there {} {} card{}, numbered from 0", index, count == 1 ? "is" : "are", count, count == 1 ? "" : "s");
   return new cuda::CudaBackend(options);
+}
+
+/// The stream of one of this module's backends, for a library that works beside it.
+extern "C" __attribute__((visibility("default"))) cudaStream_t bertrand_cuda_stream(bertrand::Backend& backend) {
+  return static_cast<bertrand::cuda::CudaBackend&>(backend).stream();
 }

@@ -35,6 +35,8 @@ class CudaBackend final : public Backend {
   MemoryUse memory() const override { return memory_->use(); }
   std::size_t available_memory() const override;
   void synchronize() override;
+  /// The stream everything runs in; makes this the calling thread's card.
+  cudaStream_t stream();
   void upload(const void* host, const Tensor& out) override;
   void download(const Tensor& x, void* host) override;
   std::function<void(void* host)> download_later(const Tensor& x) override;
@@ -112,8 +114,6 @@ class CudaBackend final : public Backend {
   void copy_to_card(const void* host, const Workspace& to, std::size_t bytes) { staging_.upload(host, to.as<std::byte>(), bytes, stream()); }
 
  private:
-  /// The stream everything runs in; makes this the calling thread's card.
-  cudaStream_t stream();
   DropoutArguments arguments(const Dropout& dropout) const;
   /// *out = factor · Σ values, or its root, by one block in a fixed order.
   template <class T>

@@ -1,6 +1,7 @@
 // The engine: how gradients travel, and what it does with graphs that are deep, shared, or wrong.
 #include <doctest/doctest.h>
 
+#include "autograd/leaf_done.h"
 #include "autograd/ops.h"
 #include "tensor/backends.h"
 
@@ -42,6 +43,19 @@ TEST_CASE("a value used several times gets the sum of its gradients, and backwar
   }
   x.zero_grad();
   CHECK_FALSE(x.grad());
+}
+
+TEST_CASE("a leaf is told to be done once, when every op that used it has run, and before leaves further down") {
+  const auto backend = open_cpu({.threads = 1});
+  const Variable shared = leaf({2}, *backend), first = leaf({3}, *backend), last = leaf({5}, *backend);
+  // `shared` is used first and last, `first` and `last` once.
+  const Variable y = mul(mul(mul(shared, first), last), shared);
+  std::vector<std::pair<const GradientSlot*, double>> done;
+  backward(sum(y), {}, [&](const GradientSlot& slot) { done.emplace_back(&slot, ops::item(slot.gradient)); });
+  REQUIRE(done.size() == 3);
+  CHECK(done[0] == std::pair<const GradientSlot*, double>{last.slot().get(), 12});
+  CHECK(done[1] == std::pair<const GradientSlot*, double>{first.slot().get(), 20});
+  CHECK(done[2] == std::pair<const GradientSlot*, double>{shared.slot().get(), 60});
 }
 
 TEST_CASE("under NoGrad nothing is recorded and nothing is kept") {

@@ -52,7 +52,7 @@ TEST_CASE("the emulated card calls itself cuda:0 and says what it is") {
   const auto card = emulated_card();
   CHECK(card->device().name() == "cuda:0");
   CHECK(card->description() == "cuda:0, emulated on the processor, 17 GB");
-  CHECK_THROWS_WITH_AS(emulated_card({.index = 2}), "--device cuda:2: there are 2 cards, numbered from 0", Error);
+  CHECK_THROWS_WITH_AS(emulated_card({.index = 4}), "--device cuda:4: there are 4 cards, numbered from 0", Error);
 }
 
 TEST_CASE("a card that is too old is refused by name") {

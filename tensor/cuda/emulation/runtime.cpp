@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "tensor/error.h"
@@ -25,6 +27,7 @@ struct EmulatedStream {
   };
   std::vector<Copy> waiting;
   double clock = 0;
+  std::vector<bertrand::cuda::emulation::Done> waits_for;  // what other cards have to do first
 
   void flush() {
     for (const Copy& copy : waiting) std::memcpy(copy.to, copy.from, copy.bytes);
@@ -34,6 +37,10 @@ struct EmulatedStream {
 struct EmulatedEvent {
   EmulatedStream* stream = nullptr;
   double time = 0;
+  std::vector<bertrand::cuda::emulation::Done> waits_for;
+  bool done() const {
+    return std::ranges::all_of(waits_for, [](const auto& one) { return one->load(); });
+  }
 };
 struct EmulatedPool {};
 
@@ -128,6 +135,7 @@ class Memory {
   /// As a card does: what went wrong is told by every later call.
   cudaError_t state() const { return broken_ ? cudaErrorIllegalAddress : lost_ ? cudaErrorECCUncorrectable : cudaSuccess; }
   void launched() {
+    const std::lock_guard lock(mutex_);
     ++launches_;
     if (lost_in_ > 0 && --lost_in_ == 0) lost_ = true;
   }
@@ -156,6 +164,9 @@ Memory& memory() {
   return one;
 }
 std::atomic<std::int64_t> stream_waits{0};
+constexpr int kCards = 4;
+std::mutex tables;  // replicas on several cards are threads
+thread_local int current_card = 0;
 
 int capability[2] = {9, 0};
 std::map<const void*, std::size_t>& pinned() {
@@ -163,6 +174,7 @@ std::map<const void*, std::size_t>& pinned() {
   return blocks;
 }
 bool is_pinned(const void* at) {
+  const std::lock_guard lock(tables);
   auto block = pinned().upper_bound(at);
   if (block == pinned().begin()) return false;
   --block;
@@ -180,10 +192,18 @@ cudaError_t cudaDriverGetVersion(int* version) {
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 2;
+  *count = kCards;
   return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int device) { return device >= 0 && device < 2 ? cudaSuccess : cudaErrorInvalidDevice; }
+cudaError_t cudaSetDevice(int device) {
+  if (device < 0 || device >= kCards) return cudaErrorInvalidDevice;
+  current_card = device;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* device) {
+  *device = current_card;
+  return cudaSuccess;
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {"emulated on the processor", memory().limit(), capability[0], capability[1], 1};
   return cudaSuccess;
@@ -196,6 +216,7 @@ const char* cudaGetErrorString(cudaError_t error) {
     case cudaErrorInsufficientDriver: return "CUDA driver version is insufficient for CUDA runtime version";
     case cudaErrorECCUncorrectable: return "uncorrectable ECC error encountered";
     case cudaErrorInvalidDevice: return "invalid device ordinal";
+    case cudaErrorNotReady: return "device not ready";
     case cudaErrorIllegalAddress: return "a kernel wrote outside of an allocation";
   }
   return "unknown error";
@@ -211,7 +232,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   ++stream_waits;
-  if (stream) stream->flush();
+  bertrand::cuda::emulation::wait_for_stream(stream);
   return memory().state();
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
@@ -223,11 +244,21 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  *event = {stream, stream->clock};
+  *event = {stream, stream->clock, stream->waits_for};
   return memory().state();
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (event->stream) event->stream->flush();
+  for (const auto& done : event->waits_for) bertrand::cuda::emulation::add_to_stream(stream, done);
+  return memory().state();
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (event->stream) event->stream->flush();
+  return event->done() ? memory().state() : cudaErrorNotReady;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (event->stream) event->stream->flush();
+  while (!event->done()) std::this_thread::sleep_for(std::chrono::microseconds(20));
   return memory().state();
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
@@ -237,11 +268,15 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
 cudaError_t cudaMallocHost(void** data, std::size_t bytes) {
   *data = std::malloc(bytes);
   if (!*data) return cudaErrorMemoryAllocation;
+  const std::lock_guard lock(tables);
   pinned()[*data] = bytes;
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* data) {
-  pinned().erase(data);
+  {
+    const std::lock_guard lock(tables);
+    pinned().erase(data);
+  }
   std::free(data);
   return cudaSuccess;
 }
@@ -260,12 +295,12 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     stream->waiting.push_back({to, from, bytes});
     return memory().state();
   }
-  if (stream) stream->flush();
+  bertrand::cuda::emulation::wait_for_stream(stream);
   std::memmove(to, from, bytes);
   return memory().state();
 }
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
-  if (stream) stream->flush();
+  bertrand::cuda::emulation::wait_for_stream(stream);
   std::memset(to, value, bytes);
   return memory().state();
 }
@@ -284,11 +319,22 @@ namespace bertrand::cuda::emulation {
 
 cudaError_t begin_work(cudaStream_t stream, double milliseconds) {
   memory().launched();
-  if (stream) {
-    stream->flush();
-    stream->clock += milliseconds;
-  }
+  wait_for_stream(stream);
+  if (stream) stream->clock += milliseconds;
   return memory().state();
+}
+
+void add_to_stream(cudaStream_t stream, Done done) {
+  std::erase_if(stream->waits_for, [](const Done& one) { return one->load(); });
+  stream->waits_for.push_back(std::move(done));
+}
+
+void wait_for_stream(cudaStream_t stream) {
+  if (!stream) return;
+  stream->flush();
+  for (const Done& done : stream->waits_for)
+    while (!done->load()) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  stream->waits_for.clear();
 }
 
 void limit_memory(std::size_t bytes) { memory().limit(bytes); }
@@ -314,8 +360,12 @@ std::string name_of_function(const void* function) {
   return name;
 }
 
-void set_dynamic_shared_limit(const void* function, std::size_t bytes) { dynamic_shared_limits()[function] = bytes; }
+void set_dynamic_shared_limit(const void* function, std::size_t bytes) {
+  const std::lock_guard lock(tables);
+  dynamic_shared_limits()[function] = bytes;
+}
 void check_dynamic_shared(const void* function, std::size_t bytes) {
+  const std::lock_guard lock(tables);
   const auto found = dynamic_shared_limits().find(function);
   const std::size_t limit = found == dynamic_shared_limits().end() ? std::size_t{48} << 10 : std::min(found->second, std::size_t{227} << 10);
   check(bytes <= limit, "{}: {} bytes of dynamic shared memory, the limit is {}", name_of_function(function), bytes, limit);

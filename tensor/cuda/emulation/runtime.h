@@ -1,8 +1,10 @@
 // The part of CUDA's runtime that this project calls, with the names, arguments and return values of <cuda_runtime.h>.
 #pragma once
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <type_traits>
 
@@ -14,7 +16,7 @@
 #define __shared__ static
 #define __launch_bounds__(...)
 
-enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInsufficientDriver = 35, cudaErrorInvalidDevice = 101, cudaErrorECCUncorrectable = 214, cudaErrorIllegalAddress = 700 };
+enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInsufficientDriver = 35, cudaErrorInvalidDevice = 101, cudaErrorECCUncorrectable = 214, cudaErrorNotReady = 600, cudaErrorIllegalAddress = 700 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
 enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4, cudaMemPoolAttrReservedMemCurrent = 5, cudaMemPoolAttrUsedMemCurrent = 7 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
@@ -37,6 +39,7 @@ using cudaMemPool_t = struct EmulatedPool*;
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 const char* cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError();
@@ -46,6 +49,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end);
 cudaError_t cudaMallocHost(void** data, std::size_t bytes);
@@ -67,6 +72,12 @@ void check_dynamic_shared(const void* function, std::size_t bytes);
 /// Before work begins in a stream: ends the copies that it must come after, and lets the stream's clock go on. What it
 /// returns is not cudaSuccess on a card that is lost.
 cudaError_t begin_work(cudaStream_t stream, double milliseconds = 0);
+
+/// What is asked for is done at once, but for what waits for another card: its stream goes on when `done` says so.
+using Done = std::shared_ptr<const std::atomic<bool>>;
+void add_to_stream(cudaStream_t stream, Done done);
+/// Returns when the stream has got to where it is asked to work.
+void wait_for_stream(cudaStream_t stream);
 
 // ---- what tests may ask for, until they ask again
 void limit_memory(std::size_t bytes);  ///< how much device memory there is

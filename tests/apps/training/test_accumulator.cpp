@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "apps/training/accumulator.h"
-#include "distributed/collective.h"
+#include "distributed/reducer.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -17,11 +17,21 @@ float tree(const std::vector<float>& values, std::size_t first, std::size_t coun
   return tree(values, first, left) + tree(values, first + left, count - left);
 }
 
+/// Adds up what the accumulator leaves, as a step does.
+Tensor total_of(GradientAccumulator& accumulator, const Tensor& gradients, std::int64_t micro_batches) {
+  distributed::SoloCollective solo(gradients.backend());
+  distributed::Reducer reducer(solo);
+  std::vector<distributed::Addend> addends = accumulator.last(gradients);
+  const Tensor sum = addends.back().values;
+  reducer.begin({.leaves = micro_batches, .addends = std::move(addends), .sum = sum, .last = gradients});
+  reducer.finish();
+  return sum;
+}
+
 }  // namespace
 
 TEST_CASE("gradients of micro-batches are summed in the fixed pairwise tree") {
   const auto backend = open_cpu({.threads = 1});
-  distributed::SoloCollective solo(*backend);
   for (std::size_t count = 1; count <= 17; ++count) {
     std::vector<float> values;
     for (std::size_t i = 0; i < count; ++i) values.push_back(1.0f / static_cast<float>(3 + 7 * i));
@@ -34,7 +44,7 @@ TEST_CASE("gradients of micro-batches are summed in the fixed pairwise tree") {
         backend->fill(gradients, values[i]);
         if (i + 1 < count) accumulator.add(gradients);
       }
-      solo.all_reduce_sum(accumulator.finish(gradients), micro_batches, gradients);
+      CHECK(total_of(accumulator, gradients, micro_batches).same_memory(gradients));
       CHECK(ops::to_host<float>(gradients)[5] == tree(values, 0, count));
     }
   }
@@ -42,7 +52,6 @@ TEST_CASE("gradients of micro-batches are summed in the fixed pairwise tree") {
 
 TEST_CASE("gradients of half types are summed in f32, by the same tree, and a single one is left as it is") {
   const auto backend = open_cpu({.threads = 1});
-  distributed::SoloCollective solo(*backend);
   for (const DType half : {DType::bf16, DType::f16})
     for (std::size_t count = 1; count <= 17; ++count) {
       std::vector<float> values;  // numbers that the types hold, whose sums they do not
@@ -57,9 +66,7 @@ TEST_CASE("gradients of half types are summed in f32, by the same tree, and a si
           backend->fill(gradients, values[i]);
           if (i + 1 < count) accumulator.add(gradients);
         }
-        const auto addends = accumulator.finish(gradients);
-        const Tensor total = addends.back().values;
-        solo.all_reduce_sum(addends, micro_batches, total);
+        const Tensor total = total_of(accumulator, gradients, micro_batches);
         CHECK(total.dtype() == (count == 1 ? half : DType::f32));
         CHECK(ops::to_host<float>(total)[5] == tree(values, 0, count));
         const std::size_t buffers =

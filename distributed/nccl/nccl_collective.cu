@@ -1,0 +1,180 @@
+#include "distributed/nccl/nccl_collective.h"
+
+#include <cstring>
+#include <thread>
+
+#include "tensor/ops.h"
+
+namespace bertrand::distributed {
+namespace {
+
+constexpr std::chrono::microseconds kSpin{50};  // sums of small tensors take less
+constexpr std::chrono::microseconds kNap{20};
+
+void check_nccl(ncclResult_t result, const char* call) {
+  if (result != ncclSuccess && result != ncclInProgress)
+    fail(Failure::distributed, "{}: NCCL: {}", call, ncclGetErrorString(result));
+}
+
+ncclDataType_t type_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return ncclFloat32;
+    case DType::f64: return ncclFloat64;
+    case DType::f16: return ncclFloat16;
+    case DType::bf16: return ncclBfloat16;
+    default: fail(Failure::bug, "all_reduce_sum: expected a floating type, got {}", name_of(dtype));
+  }
+}
+
+/// Streams, events and NCCL's memory are made on the calling thread's card.
+int use_card(const Backend& backend) {
+  cuda::check_cuda(cudaSetDevice(backend.device().index), "device");
+  return backend.device().index;
+}
+
+}  // namespace
+
+NcclCollective::NcclCollective(const NcclPlace& place)
+    : meeting_(place.meeting), thread_(place.thread), processes_(place.processes), backend_(place.backend), compute_stream_(static_cast<cudaStream_t>(place.stream)), timeout_(place.timeout),
+      rank_((processes_ ? processes_->rank() * meeting_.size() : 0) + thread_),
+      size_((processes_ ? processes_->size() : 1) * meeting_.size()), card_(use_card(backend_)) {
+  meeting_.note_call(thread_, ++calls_);
+  ncclUniqueId id;
+  check(place.id.size() == sizeof id.internal, "nccl: an id of {} bytes, expected {}", place.id.size(), sizeof id.internal);
+  std::memcpy(id.internal, place.id.data(), sizeof id.internal);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  check_nccl(ncclCommInitRankConfig(&communicator_, size_, id, rank_, &config), name_);
+  settle();
+}
+
+NcclCollective::~NcclCollective() {
+  if (!communicator_) return;
+  try {
+    name_ = "leave";
+    check_nccl(ncclCommFinalize(communicator_), name_);
+    settle();
+    ncclCommDestroy(communicator_);
+  } catch (const Error&) {
+    leave();
+  }
+}
+
+void NcclCollective::leave() {
+  if (communicator_) ncclCommAbort(communicator_);  // also ends what waits on the card
+  communicator_ = nullptr;
+}
+
+void NcclCollective::abort(const std::string& reason) {
+  meeting_.abort(fmt::format("replica {} has failed", rank_));
+  if (processes_) processes_->abort(reason);
+}
+
+std::string NcclCollective::trouble(Clock::time_point since) const {
+  if (std::string reason = meeting_.aborted(); !reason.empty()) return reason;
+  ncclResult_t state = ncclSuccess;
+  ncclCommGetAsyncError(communicator_, &state);
+  if (state != ncclSuccess && state != ncclInProgress) return fmt::format("NCCL: {}", ncclGetErrorString(state));
+  if (std::chrono::duration<double>(Clock::now() - since).count() < timeout_) return "";
+  std::string absent;
+  for (int thread = 0; thread < meeting_.size(); ++thread)
+    if (meeting_.calls(thread) < calls_) absent += fmt::format("{}replica {}", absent.empty() ? "" : ", ", rank_ - thread_ + thread);
+  return fmt::format("{} did not come within {} seconds", absent.empty() ? "replicas of another process" : absent, timeout_);
+}
+
+void NcclCollective::give_up(const std::string& reason) {
+  leave();
+  fail(Failure::distributed, "{} (call {}): {}", name_, calls_, reason);
+}
+
+void NcclCollective::wait(const std::function<bool()>& done) {
+  const Clock::time_point begin = Clock::now();
+  while (!done()) {
+    if (const std::string reason = trouble(begin); !reason.empty()) give_up(reason);
+    if (Clock::now() - begin > kSpin) std::this_thread::sleep_for(kNap);
+  }
+}
+
+void NcclCollective::settle() {
+  wait([&] {
+    ncclResult_t state = ncclSuccess;
+    return ncclCommGetAsyncError(communicator_, &state) == ncclSuccess && state == ncclSuccess;
+  });
+}
+
+void NcclCollective::enqueue(const char* name, const Tensor& x, const std::function<ncclResult_t()>& call) {
+  check(communicator_, "{}: this replica has left the others", name);
+  use_card(backend_);
+  name_ = name;
+  meeting_.note_call(thread_, ++calls_);
+  computed_.record(compute_stream_);
+  computed_.hold(stream_.get());
+  const Clock::time_point begin = Clock::now();
+  check_nccl(call(), name);
+  settle();  // before this the stream may not have it yet
+  std::unique_ptr<Call> one = finished_.empty() ? std::make_unique<Call>() : std::move(finished_.back());
+  if (!finished_.empty()) finished_.pop_back();
+  one->event = {name, begin, {}, {.bytes = static_cast<double>(x.bytes())}, Profiler::Kind::collective};
+  one->done.record(stream_.get());
+  under_way_.push_back(std::move(one));
+}
+
+bool NcclCollective::is_done(Call& call) {
+  if (!call.done.is_done()) return false;
+  if (call.event.end == Clock::time_point{}) call.event.end = Clock::now();
+  return true;
+}
+
+void NcclCollective::finish_calls(bool aside) {
+  for (auto& call : under_way_) {
+    wait([&] { return is_done(*call); });
+    call->event.aside = aside;
+    if (backend_.profiler) backend_.profiler->add(call->event);
+    finished_.push_back(std::move(call));
+  }
+  under_way_.clear();
+}
+
+void NcclCollective::start_sum(std::vector<Addend> mine, std::int64_t leaves, const Tensor& out) {
+  for (auto& call : under_way_) is_done(*call);  // for the profile: when it was first seen
+  const auto add = [&](const Tensor& left, const Tensor& right) { add_to_right(backend_, left, right); };
+  const std::vector<Addend> nodes = add_siblings(mine, leaves, add);
+  for (std::size_t i = 1; i < nodes.size(); ++i) add(nodes[i - 1].values, nodes[i].values);
+  if (nodes.empty()) backend_.fill(out, 0);
+  else if (!nodes.back().values.same_memory(out)) backend_.cast(nodes.back().values, out);
+  enqueue("all_reduce_sum", out, [&] {
+    return ncclAllReduce(out.data(), out.data(), static_cast<std::size_t>(out.elements()), type_of(out.dtype()), ncclSum, communicator_,
+                         stream_.get());
+  });
+}
+
+void NcclCollective::finish_sums() { finish_calls(true); }
+
+void NcclCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) {
+  start_sum({mine.begin(), mine.end()}, leaves, out);
+  finish_calls(false);
+}
+
+void NcclCollective::broadcast(const Tensor& x, int root) {
+  enqueue("broadcast", x, [&] { return ncclBroadcast(x.data(), x.data(), x.bytes(), ncclUint8, root, communicator_, stream_.get()); });
+  finish_calls(false);
+}
+
+void NcclCollective::barrier() {
+  const Tensor one = ops::full({1}, 0, DType::f32, backend_);
+  enqueue("barrier", one, [&] { return ncclAllReduce(one.data(), one.data(), 1, ncclFloat32, ncclSum, communicator_, stream_.get()); });
+  finish_calls(false);
+}
+
+}  // namespace bertrand::distributed
+
+extern "C" __attribute__((visibility("default"))) std::string* bertrand_nccl_id() {
+  ncclUniqueId id;
+  bertrand::distributed::check_nccl(ncclGetUniqueId(&id), "join");
+  return new std::string(id.internal, sizeof id.internal);
+}
+
+extern "C" __attribute__((visibility("default"))) bertrand::distributed::Collective* bertrand_join_nccl(
+    const bertrand::distributed::NcclPlace& place) {
+  return new bertrand::distributed::NcclCollective(place);
+}

@@ -1,0 +1,75 @@
+// The collective of replicas on cards of their own, over NCCL. Nothing blocks: NCCL works on a stream beside the one that
+// computes, and the host looks at it, at the clock and at the other replicas of its process, so that it leaves when one
+// of them has failed.
+//
+// NCCL adds up in an order of its own, which depends on how many replicas there are: with two the sum is that of the
+// pairwise tree, with more it is only close. What a replica adds up by itself is the tree's.
+#pragma once
+#include <nccl.h>
+
+#include <chrono>
+#include <functional>
+#include <vector>
+
+#include "distributed/nccl/place.h"
+#include "tensor/cuda/handles.h"
+#include "tensor/profiler.h"
+
+namespace bertrand::distributed {
+
+class NcclCollective : public Collective {
+ public:
+  /// Returns when all replicas have joined.
+  explicit NcclCollective(const NcclPlace& place);
+  /// Leaves in good order with the others, or at once where one of them has failed.
+  ~NcclCollective() override;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) override;
+  bool overlaps() const override { return true; }
+  void start_sum(std::vector<Addend> mine, std::int64_t leaves, const Tensor& out) override;
+  void finish_sums() override;
+  void broadcast(const Tensor& x, int root) override;
+  void barrier() override;
+  void abort(const std::string& reason) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// A call that the stream has been given.
+  struct Call {
+    Profiler::Event event;
+    cuda::Event done;
+  };
+  /// Hands `call` to NCCL after what the backend was asked for so far.
+  void enqueue(const char* name, const Tensor& x, const std::function<ncclResult_t()>& call);
+  /// Returns when all calls are done.
+  void finish_calls(bool aside);
+  bool is_done(Call& call);
+  /// Returns when NCCL has taken the last call.
+  void settle();
+  /// Returns when done() says so; throws where one of the others fails or stays away.
+  void wait(const std::function<bool()>& done);
+  /// Why a wait must end early, or "".
+  std::string trouble(Clock::time_point since) const;
+  [[noreturn]] void give_up(const std::string& reason);
+  void leave();
+
+  ThreadMeeting& meeting_;
+  const int thread_;
+  Collective* const processes_;
+  Backend& backend_;
+  const cudaStream_t compute_stream_;
+  const double timeout_;
+  const int rank_, size_;
+  const int card_;
+  ncclComm_t communicator_ = nullptr;  // null when this replica has left
+  cuda::Stream stream_;
+  cuda::Event computed_;
+  std::vector<std::unique_ptr<Call>> under_way_, finished_;  // the latter to be used again
+  const char* name_ = "join";                                // of the last call
+  std::uint64_t calls_ = 0;
+};
+
+}  // namespace bertrand::distributed

@@ -1,0 +1,53 @@
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "distributed/background.h"
+
+using bertrand::distributed::Background;
+
+TEST_CASE("work is done in order beside its owner, and what it held is let go before wait returns") {
+  Background background;
+  std::vector<int> done;
+  const auto held = std::make_shared<int>(0);
+  for (int i = 0; i < 100; ++i) background.start([&done, i, held] { done.push_back(i); });
+  background.wait();
+  CHECK(held.use_count() == 1);
+  REQUIRE(done.size() == 100);
+  for (int i = 0; i < 100; ++i) CHECK(done[static_cast<std::size_t>(i)] == i);
+}
+
+TEST_CASE("what a piece of work throws is thrown by wait, the pieces after it are left out, and it goes on after that") {
+  Background background;
+  std::atomic<int> done{0};
+  background.start([] { throw std::runtime_error("the link is down"); });
+  for (int i = 0; i < 5; ++i) background.start([&] { ++done; });
+  CHECK_THROWS_WITH(background.wait(), "the link is down");
+  CHECK(done == 0);
+  background.start([&] { ++done; });
+  background.wait();
+  CHECK(done == 1);
+}
+
+TEST_CASE("an owner that goes waits for what has begun, and nothing else is done") {
+  std::atomic<int> done{0};
+  std::atomic<bool> begun{false}, go_on{false};
+  {
+    Background background;
+    background.start([&] {
+      begun = true;
+      while (!go_on) std::this_thread::yield();
+      ++done;
+    });
+    background.start([&] { done += 100; });
+    while (!begun) std::this_thread::yield();
+    std::thread([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      go_on = true;
+    }).detach();
+  }
+  CHECK(done == 1);
+}

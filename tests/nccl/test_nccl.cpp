@@ -1,0 +1,259 @@
+// Replicas on emulated cards, joined by the stand-in for NCCL: through the code that a machine with several cards runs.
+#include <doctest/doctest.h>
+
+#include <nccl.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <mutex>
+#include <thread>
+
+#include "distributed/nccl/place.h"
+#include "distributed/replica_group.h"
+#include "tensor/backends.h"
+#include "tensor/ops.h"
+
+using namespace bertrand;
+using namespace bertrand::distributed;
+using nccl::emulation::Fault;
+using nccl::emulation::inject;
+
+extern "C" Backend* bertrand_open_cuda(const CudaOptions& options);
+extern "C" cudaStream_t bertrand_cuda_stream(Backend& backend);
+
+namespace {
+
+constexpr double kTimeout = 0.5;
+
+struct Outcome {
+  std::vector<std::string> thrown;  ///< by each replica; "" where it ended well
+  double seconds = 0;
+};
+
+/// Runs a body on replicas 0, 1, …, each on the card that is named.
+Outcome run_on(const std::vector<int>& cards, const std::function<void(const Replica&)>& body) {
+  const auto begin = std::chrono::steady_clock::now();
+  Outcome outcome{.thrown = std::vector<std::string>(cards.size())};
+  ThreadMeeting meeting(static_cast<int>(cards.size()));
+  const std::string id = *std::unique_ptr<std::string>(bertrand_nccl_id());
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < cards.size(); ++i)
+    threads.emplace_back([&, i] {
+      try {
+        const std::unique_ptr<Backend> backend(bertrand_open_cuda({.index = cards[i]}));
+        const Replica self(*backend, std::unique_ptr<Collective>(bertrand_join_nccl(
+                                         {meeting, static_cast<int>(i), nullptr, *backend, bertrand_cuda_stream(*backend), id, kTimeout})));
+        try {
+          body(self);
+        } catch (const Error& error) {
+          outcome.thrown[i] = error.what();
+          self.collective().abort(error.what());
+        }
+      } catch (const Error& error) {
+        outcome.thrown[i] = error.what();
+        meeting.abort("replica " + std::to_string(i) + " has failed");
+      }
+    });
+  threads.clear();
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return outcome;
+}
+
+float leaf(std::int64_t number, Dim element) { return 1.0f / static_cast<float>(3 + 7 * number + element % 11); }
+
+std::vector<Addend> leaves_of(const Replica& self, std::int64_t leaves, Dim elements) {
+  std::vector<Addend> addends;
+  const Share mine = share_of(leaves, self.rank(), self.size());
+  for (std::int64_t i = mine.first; i < mine.end(); ++i) {
+    std::vector<float> values;
+    for (Dim e = 0; e < elements; ++e) values.push_back(leaf(i, e));
+    addends.push_back({.first = i, .count = 1, .values = ops::from_host(values, {elements}, self.backend())});
+  }
+  return addends;
+}
+
+void sum_once(const Replica& self) {
+  const Tensor x = ops::full({100}, 1, DType::f32, self.backend());
+  const Addend mine{.first = self.rank(), .count = 1, .values = x};
+  self.collective().all_reduce_sum({&mine, 1}, self.size(), x);
+}
+
+struct NoFault {
+  ~NoFault() { inject({}); }
+};
+
+}  // namespace
+
+TEST_CASE("sums over cards are close to the true ones, the same on every card, and with two replicas the tree's") {
+  for (const int cards : {2, 3, 4})
+    for (std::int64_t leaves = 1; leaves <= 9; ++leaves) {
+      CAPTURE(cards);
+      CAPTURE(leaves);
+      constexpr Dim kElements = 40;
+      std::mutex mutex;
+      std::vector<std::vector<float>> results;
+      std::vector<int> devices(static_cast<std::size_t>(cards));
+      for (int i = 0; i < cards; ++i) devices[static_cast<std::size_t>(i)] = i;
+      const Outcome outcome = run_on(devices, [&](const Replica& self) {
+        const Tensor out({kElements}, DType::f32, self.backend());
+        self.collective().all_reduce_sum(leaves_of(self, leaves, kElements), leaves, out);
+        const std::lock_guard lock(mutex);
+        results.push_back(ops::to_host<float>(out));
+      });
+      for (const std::string& thrown : outcome.thrown) CHECK(thrown == "");
+      REQUIRE(results.size() == devices.size());
+      for (const auto& result : results) CHECK(result == results[0]);
+      for (Dim e = 0; e < kElements; ++e) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < leaves; ++i) sum += static_cast<double>(leaf(i, e));
+        CHECK(static_cast<double>(results[0][static_cast<std::size_t>(e)]) == doctest::Approx(sum).epsilon(1e-6));
+        const auto l = [&](std::int64_t i) { return leaf(i, e); };
+        if (cards == 2 && leaves == 4) CHECK(results[0][static_cast<std::size_t>(e)] == (l(0) + l(1)) + (l(2) + l(3)));
+      }
+    }
+  CHECK(nccl::emulation::open_communicators() == 0);
+}
+
+TEST_CASE("several sums are under way while a replica goes on, and are there when it has waited for them") {
+  std::atomic<int> wrong{0};
+  const Outcome outcome = run_on({0, 1, 2, 3}, [&](const Replica& self) {
+    // The others come later: what was started is not done, and this replica computes meanwhile.
+    if (!self.first()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::vector<Tensor> sums;
+    for (int i = 0; i < 5; ++i) {
+      sums.push_back(ops::full({1000}, self.rank() + i, DType::f32, self.backend()));
+      self.collective().start_sum({{.first = self.rank(), .count = 1, .values = sums.back()}}, 4, sums.back());
+    }
+    const Tensor meanwhile = ops::full({10}, 7, DType::f32, self.backend());
+    wrong += ops::to_host<float>(meanwhile)[3] != 7;
+    self.collective().finish_sums();
+    for (int i = 0; i < 5; ++i)
+      for (const float value : ops::to_host<float>(sums[static_cast<std::size_t>(i)])) wrong += value != static_cast<float>(6 + 4 * i);
+  });
+  for (const std::string& thrown : outcome.thrown) CHECK(thrown == "");
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("every type that gradients and losses have is summed, and bytes of any type are broadcast") {
+  std::atomic<int> wrong{0};
+  const Outcome outcome = run_on({0, 1, 2}, [&](const Replica& self) {
+    for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16}) {
+      const Tensor x = ops::full({9}, self.rank() + 1, dtype, self.backend());
+      const Addend mine{.first = self.rank(), .count = 1, .values = x};
+      self.collective().all_reduce_sum({&mine, 1}, 3, x);
+      for (const double value : ops::to_host<double>(ops::cast(x, DType::f64))) wrong += value != 6;
+    }
+    for (int root = 0; root < 3; ++root) {
+      const Tensor x = ops::from_host(std::vector<std::uint8_t>(7, static_cast<std::uint8_t>(self.rank())), {7}, self.backend());
+      self.collective().broadcast(x, root);
+      for (const std::uint8_t value : ops::to_host<std::uint8_t>(x)) wrong += value != root;
+    }
+    self.collective().barrier();
+  });
+  for (const std::string& thrown : outcome.thrown) CHECK(thrown == "");
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("two replicas on one card are refused") {
+  const Outcome outcome = run_on({0, 1, 1}, sum_once);
+  for (const std::string& thrown : outcome.thrown) CHECK(thrown != "");
+  const std::string refusal = "join (call 1): NCCL: invalid usage";
+  CHECK((outcome.thrown[1] == refusal || outcome.thrown[2] == refusal));
+  CHECK(nccl::emulation::open_communicators() == 0);
+}
+
+TEST_CASE("a replica that never joins is missed after the timeout") {
+  ThreadMeeting meeting(2);
+  const std::unique_ptr<Backend> backend(bertrand_open_cuda({}));
+  const std::string id = *std::unique_ptr<std::string>(bertrand_nccl_id());
+  std::string thrown;
+  try {
+    const std::unique_ptr<Collective> collective(bertrand_join_nccl({meeting, 0, nullptr, *backend, bertrand_cuda_stream(*backend), id, kTimeout}));
+  } catch (const Error& error) {
+    CHECK(error.failure() == Failure::distributed);
+    thrown = error.what();
+  }
+  CHECK(thrown == "join (call 1): replica 1 did not come within 0.5 seconds");
+}
+
+TEST_CASE("a replica that stays away from a sum is named after the timeout, and the others leave") {
+  std::atomic<bool> others_have_left{false};
+  const Outcome outcome = run_on({0, 1, 2}, [&](const Replica& self) {
+    sum_once(self);
+    while (self.rank() == 1 && !others_have_left) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    try {
+      sum_once(self);
+    } catch (...) {
+      others_have_left = true;
+      throw;
+    }
+  });
+  CHECK((outcome.thrown[0] == "all_reduce_sum (call 3): replica 1 did not come within 0.5 seconds" ||
+         outcome.thrown[2] == "all_reduce_sum (call 3): replica 1 did not come within 0.5 seconds"));
+  CHECK(outcome.seconds < 2);
+  CHECK(nccl::emulation::open_communicators() == 0);
+}
+
+TEST_CASE("a replica that throws makes the others leave at once") {
+  for (const int failing : {0, 1, 2}) {
+    const Outcome outcome = run_on({0, 1, 2}, [&](const Replica& self) {
+      sum_once(self);
+      if (self.rank() == failing) fail(Failure::io, "the disk is full");
+      sum_once(self);
+    });
+    for (int rank = 0; rank < 3; ++rank)
+      CHECK(outcome.thrown[static_cast<std::size_t>(rank)] ==
+            (rank == failing ? "the disk is full"
+                             : "all_reduce_sum (call 3): replica " + std::to_string(failing) + " has failed"));
+    CHECK(outcome.seconds < kTimeout);
+    CHECK(nccl::emulation::open_communicators() == 0);
+  }
+}
+
+TEST_CASE("an error of NCCL at any call of any replica ends all of them, and is told") {
+  const NoFault reset;
+  for (const int rank : {0, 2})
+    for (const std::int64_t call : {0, 1, 3}) {
+      CAPTURE(rank);
+      CAPTURE(call);
+      inject({.rank = rank, .call = call, .state = ncclRemoteError});
+      const Outcome outcome = run_on({0, 1, 2}, [&](const Replica& self) {
+        for (int i = 0; i < 5; ++i) sum_once(self);
+      });
+      for (const std::string& thrown : outcome.thrown) CHECK(thrown != "");
+      CHECK(outcome.thrown[static_cast<std::size_t>(rank)] ==
+            std::string(call == 0 ? "join" : "all_reduce_sum") + " (call " + std::to_string(call + 1) +
+                "): NCCL: remote process exited or there was a network error");
+      CHECK(outcome.seconds < 2);
+      CHECK(nccl::emulation::open_communicators() == 0);
+    }
+}
+
+TEST_CASE("NCCL may take its time to join and to take a call") {
+  const NoFault reset;
+  for (const std::int64_t call : {0, 1}) {
+    inject({.rank = 1, .call = call, .state = ncclInProgress, .polls = 500});
+    const Outcome outcome = run_on({0, 1, 2}, [&](const Replica& self) { sum_once(self); });
+    for (const std::string& thrown : outcome.thrown) CHECK(thrown == "");
+  }
+}
+
+TEST_CASE("NCCL that stays in progress beyond the timeout is given up") {
+  const NoFault reset;
+  inject({.rank = 1, .call = 1, .state = ncclInProgress, .polls = 1'000'000'000});
+  const Outcome outcome = run_on({0, 1, 2}, [&](const Replica& self) { sum_once(self); });
+  CHECK(outcome.thrown[1] != "");
+  CHECK(outcome.seconds < 3);
+  CHECK(nccl::emulation::open_communicators() == 0);
+}
+
+TEST_CASE("replicas that come with different sizes are not left hanging") {
+  const Outcome outcome = run_on({0, 1}, [&](const Replica& self) {
+    const Tensor x = ops::full({100 + self.rank()}, 1, DType::f32, self.backend());
+    const Addend mine{.first = self.rank(), .count = 1, .values = x};
+    self.collective().all_reduce_sum({&mine, 1}, 2, x);
+  });
+  for (const std::string& thrown : outcome.thrown) CHECK(thrown != "");
+  CHECK(nccl::emulation::open_communicators() == 0);
+}

@@ -1,0 +1,51 @@
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "tensor/backends.h"
+#include "tensor/profiler.h"
+
+using namespace bertrand;
+using namespace std::chrono_literals;
+
+TEST_CASE("what went on aside is hidden but for the time that the replica waited for it") {
+  Profiler profiler;
+  const Profiler::Clock::time_point t = Profiler::Clock::now();
+  profiler.add({"gemm", t, t + 10ms, {.flops = 1e9}});
+  profiler.add({"all_reduce_sum", t + 5ms, t + 14ms, {.bytes = 1000}, Profiler::Kind::collective, true});
+  profiler.add({"all_reduce_sum", t + 14ms, t + 20ms, {.bytes = 500}, Profiler::Kind::collective, true});
+  profiler.add({"wait for gradients", t + 12ms, t + 20ms, {}, Profiler::Kind::wait});
+  profiler.add({"broadcast", t + 20ms, t + 23ms, {.bytes = 8}, Profiler::Kind::collective});
+  const std::string table = profiler.table();
+  const auto row = [&](const std::string& name, std::size_t from) {
+    const std::size_t begin = table.find("\n" + name + " ", from) + 1;
+    return table.substr(begin, table.find('\n', begin) - begin);
+  };
+  const std::size_t collectives = table.find("\ncollective ");
+  REQUIRE(collectives != std::string::npos);
+  const auto is = [](const std::string& text, const std::string& name, const std::string& figures) {
+    std::string squeezed;
+    for (const char c : text)
+      if (c != ' ' || (!squeezed.empty() && squeezed.back() != ' ')) squeezed += c;
+    return squeezed == name + " " + figures;
+  };
+  // calls, ms, ms not hidden, bytes
+  CHECK(is(row("all_reduce_sum", collectives), "all_reduce_sum", "2 15.000 8.000 1500"));
+  CHECK(is(row("broadcast", collectives), "broadcast", "1 3.000 3.000 8"));
+  // Of the replica's own time: 10 of computing, 8 of waiting, 3 for the broadcast.
+  CHECK(row("all ops", 0).find("3       21.000") != std::string::npos);
+  CHECK(table.find("all_reduce_sum") > collectives);
+}
+
+TEST_CASE("a trace shows what went on aside in a row of its own") {
+  Profiler profiler;
+  const auto backend = open_cpu({.threads = 1});
+  backend->profiler = &profiler;
+  {
+    const Span op(*backend, "gemm");
+    std::thread([&] { const Span aside(*backend, "all_reduce_sum", {.bytes = 7}, Profiler::Kind::collective, true); }).join();
+  }
+  const std::string trace = profiler.chrome_trace();
+  CHECK(trace.find("\"name\":\"gemm\",\"ph\":\"X\",\"pid\":0,\"tid\":0") != std::string::npos);
+  CHECK(trace.find("\"name\":\"all_reduce_sum\",\"ph\":\"X\",\"pid\":0,\"tid\":1") != std::string::npos);
+}

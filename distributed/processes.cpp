@@ -13,15 +13,15 @@ namespace bertrand::distributed {
 namespace {
 
 /// How many processes the launcher says it started: mpirun and srun tell those they start through the environment.
+/// mpirun's word comes first: within Slurm it starts its own helpers with srun.
 int launched_processes() {
-  int most = 1;
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
-    const char* text = std::getenv(name);
-    int count = 1;
-    if (text) std::from_chars(text, text + std::string_view(text).size(), count);
-    most = std::max(most, count);
-  }
-  return most;
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
+    if (const char* text = std::getenv(name)) {
+      int count = 1;
+      std::from_chars(text, text + std::string_view(text).size(), count);
+      return count;
+    }
+  return 1;
 }
 
 }  // namespace
@@ -43,7 +43,13 @@ std::unique_ptr<Collective> join_processes(const ProcessOptions& options) {
   const auto join = reinterpret_cast<Join>(dlsym(module, "bertrand_join_mpi"));
   if (!join)
     fail(Failure::io, "{}: mpi: expected the function bertrand_join_mpi; built from another version?", path.string());
-  return std::unique_ptr<Collective>(join(options.timeout));
+  std::unique_ptr<Collective> processes(join(options.timeout));
+  // A launcher that MPI does not know starts processes that do not find each other; each would train by itself.
+  if (processes->size() != count)
+    fail(Failure::usage,
+         "mpi: expected the {} processes that were started together, got {}; hint: srun --mpi=pmix, or mpirun", count,
+         processes->size());
+  return processes;
 }
 
 }  // namespace bertrand::distributed

@@ -47,23 +47,30 @@ bool is_still(int descriptor, const fs::path& file) {
          open.st_dev == named.st_dev;
 }
 
-/// An open file that this process alone has locked and that holds its number.
+/// "4711 on host a": a lock may be held from another machine.
+std::string name_of_process() {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  return fmt::format("{} on host {}", ::getpid(), host);
+}
+
+/// An open file that this process alone has locked and that holds its name.
 int lock_file(const fs::path& file, const fs::path& directory) {
   while (true) {
     const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (lock < 0) refuse(file, "open", errno);
     if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
-      char pid[32] = {};
-      const bool known = ::pread(lock, pid, sizeof pid - 1, 0) > 0;
+      char owner[300] = {};
+      const bool known = ::pread(lock, owner, sizeof owner - 1, 0) > 0;
       ::close(lock);
       if (error != EWOULDBLOCK) refuse(file, "flock", error);
       fail(Failure::usage, "{}: output directory in use by process {}; hint: wait for it, or name another --output",
-           directory.string(), known ? pid : "unknown");
+           directory.string(), known ? owner : "unknown");
     }
-    const std::string pid = std::to_string(::getpid());
+    const std::string owner = name_of_process();
     if (is_still(lock, file)) {
-      if (::ftruncate(lock, 0) == 0 && ::pwrite(lock, pid.data(), pid.size(), 0) >= 0) return lock;
+      if (::ftruncate(lock, 0) == 0 && ::pwrite(lock, owner.data(), owner.size(), 0) >= 0) return lock;
       const int error = errno;
       ::unlink(file.c_str());
       ::close(lock);

@@ -17,7 +17,7 @@ struct FinetuneRuns {
     support::write_text(directory / "train.csv", support::animals(31));
     support::write_text(directory / "dev.csv", support::animals(70));
   }
-  void run(const std::string& name, const std::string& model, Flags flags) const {
+  Flags with_common(const std::string& name, const std::string& model, Flags flags) const {
     const Flags common = {"--task",           "custom",
                           "--label-column",   "kind",
                           "--max-seq-length", "16",
@@ -26,8 +26,19 @@ struct FinetuneRuns {
                           "--eval",           directory / "dev.csv",
                           "--predict",        directory / "dev.csv"};
     flags.insert(flags.end(), common.begin(), common.end());
-    const Outcome outcome = support::run_program("finetune", flags);
+    return flags;
+  }
+  void run(const std::string& name, const std::string& model, const Flags& flags) const {
+    const Outcome outcome = support::run_program("finetune", with_common(name, model, flags));
     REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  }
+  /// The same in so many processes.
+  void run_processes(const std::string& name, const std::string& model, const Flags& flags, int processes) const {
+    std::string command = "mpirun --allow-run-as-root --oversubscribe --bind-to none -n " + std::to_string(processes) +
+                          " " + bertrand::paths::binary + "/finetune";
+    for (const std::string& flag : with_common(name, model, flags)) command += " '" + flag + "'";
+    const auto log = directory / (name + ".log");
+    REQUIRE_MESSAGE(std::system((command + " >" + log.string() + " 2>&1").c_str()) == 0, read_text(log));
   }
   std::string file(const std::string& name) const { return read_text(directory / name); }
 };
@@ -68,4 +79,22 @@ TEST_CASE("prediction with more replicas than examples leaves the file of one") 
   runs.run("apply1", "train1", {});
   runs.run("apply5", "train1", {"--replicas", "5"});
   CHECK(runs.file("apply5/predictions.tsv") == runs.file("apply1/predictions.tsv"));
+}
+
+TEST_CASE("fine-tuning and prediction in several processes leave the files of one") {
+  if (!std::filesystem::exists(bertrand::paths::binary + "/libbertrand_mpi.so") ||
+      std::system("command -v mpirun >/dev/null") != 0) {
+    MESSAGE("SKIPPED: there is no MPI");
+    return;
+  }
+  const FinetuneRuns runs;
+  const Flags training = {"--train",   runs.directory / "train.csv", "--batch-size", "8", "--micro-batch-size", "2",
+                          "--threads", "1",                          "--epochs",     "2"};
+  runs.run("train1", "model", training);
+  runs.run("apply1", "train1", {});
+  runs.run_processes("train2", "model", training, 2);
+  runs.run_processes("apply3", "train1", {"--threads", "1"}, 3);
+  for (const std::string name : {"model.safetensors", "eval_results.json", "predictions.tsv"})
+    CHECK_MESSAGE(runs.file("train2/" + name) == runs.file("train1/" + name), name);
+  CHECK(runs.file("apply3/predictions.tsv") == runs.file("apply1/predictions.tsv"));
 }

@@ -141,6 +141,28 @@ TEST_CASE("a failure of one process is told to the others, which exit with 8") {
   CHECK(setting.of_rank("run", 1, "error").find("process 0 (host ") != std::string::npos);
 }
 
+TEST_CASE("processes that srun started find each other, and say so where they do not") {
+  if (skipped()) return;
+  ProcessesSetting setting;
+  const Flags flags = {"--steps", "3", "--micro-batch-size", "5"};
+  REQUIRE(setting.run("one", flags).code == 0);
+  // Slurm's own variables, and MPI's as srun --mpi=pmix sets them, but not those that mpirun adds.
+  support::write_text(setting.directory / "srun.sh",
+                      "rank=$OMPI_COMM_WORLD_RANK\nunset OMPI_COMM_WORLD_SIZE\n"
+                      "SLURM_PROCID=$rank SLURM_STEP_NUM_TASKS=2 exec \"$@\"\n");
+  setting.launch((setting.directory / "srun.sh").string() + " sh " + setting.script("srun", flags), 2);
+  for (const int rank : {0, 1}) CHECK_MESSAGE(setting.code("srun", rank) == 0, setting.of_rank("srun", rank, "error"));
+  check_equal(setting, "srun", "one", 3);
+
+  // Without --mpi=pmix every process is alone with MPI.
+  const std::string alone = "OMPI_COMM_WORLD_RANK=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 sh ";
+  (void)!std::system((alone + setting.script("alone", flags)).c_str());
+  CHECK(setting.code("alone", 0) == 2);
+  CHECK(setting.of_rank("alone", 0, "error") ==
+        "error: mpi: expected the 2 processes that were started together, got 1; hint: srun --mpi=pmix, or mpirun\n");
+  CHECK_FALSE(fs::exists(setting.directory / "alone"));
+}
+
 TEST_CASE("processes that were not started alike are refused, and both are named") {
   if (skipped()) return;
   const ProcessesSetting setting;

@@ -38,7 +38,7 @@ TEST_CASE("a run directory is created with those it lies in, and its lock goes a
   {
     const RunDirectory directory(parent / "a/b/run", ExistingRun::refuse);
     CHECK(directory.path() == parent / "a/b/run");
-    CHECK(support::read_text(parent / "a/b/run/.lock") == std::to_string(::getpid()));
+    CHECK(support::read_text(parent / "a/b/run/.lock").starts_with(std::to_string(::getpid()) + " on host "));
     write_text(directory.path() / "metrics.jsonl", "x");
   }
   CHECK_FALSE(fs::exists(parent / "a/b/run/.lock"));
@@ -96,13 +96,15 @@ TEST_CASE("a model that no run wrote is never overwritten") {
   CHECK(support::read_text(path / "model.safetensors") == "precious");
 }
 
-TEST_CASE("a directory that another living process writes to is refused by its number") {
+TEST_CASE("a directory that another living process writes to is refused by its number and host") {
   const support::TemporaryDirectory parent;
   const fs::path path = parent / "run";
   const RunDirectory first(path, ExistingRun::refuse);
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
   CHECK(refusal(path, ExistingRun::overwrite) ==
-        fmt::format("{}: output directory in use by process {}; hint: wait for it, or name another --output",
-                    path.string(), ::getpid()));
+        fmt::format("{}: output directory in use by process {} on host {}; hint: wait for it, or name another --output",
+                    path.string(), ::getpid(), host));
   CHECK(fs::exists(path / ".lock"));
 }
 

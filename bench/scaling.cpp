@@ -1,0 +1,166 @@
+// Times training steps of a random BERT on replicas, and the sum of gradients by itself. Started by mpirun, the replicas
+// are those of all processes. bench/scaling.sh makes a table of it.
+//   scaling train --model tiny --micro-batch 16 --micro-batches 2 [--replicas N] [--threads N] [--device LIST] …
+//   scaling sum   --elements 110000000 [--replicas N] [--threads N]
+// The first replica prints one JSON line.
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "apps/pretrain/pretraining_objective.h"
+#include "apps/training/device.h"
+#include "apps/training/main_guard.h"
+#include "apps/training/step.h"
+#include "distributed/exchange.h"
+#include "distributed/processes.h"
+#include "tensor/profiler.h"
+#include "tensor/random.h"
+
+using namespace bertrand;
+
+namespace {
+
+struct Options {
+  training::Settings settings;
+  std::string model = "tiny", precision = "f32";
+  std::int64_t micro_batches = 2;  // of a step
+  std::int64_t elements = 110'000'000;
+  double seconds = 10;
+};
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+std::int64_t peak_megabytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss / 1024;
+}
+
+DType precision_of(const std::string& name) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16})
+    if (name == name_of(dtype)) return dtype;
+  fail(Failure::usage, "--precision: expected f32, bf16 or f16, got \"{}\"", name);
+}
+
+/// Sequences of 128 random words, 20 of them masked.
+class RandomExamples : public data::PretrainingExamples {
+ public:
+  static constexpr std::int64_t kLength = 128, kMasked = 20;
+
+  std::int64_t examples(std::int64_t) override { return 1 << 20; }
+  data::PretrainingExample example(std::int64_t epoch, std::int64_t number) override {
+    Random random(mix(static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(number)));
+    data::PretrainingExample example;
+    for (std::int64_t t = 0; t < kLength; ++t) {
+      example.token_ids.push_back(static_cast<std::int32_t>(random.below(30522)));
+      example.token_types.push_back(t < kLength / 2 ? 0 : 1);
+    }
+    for (std::int64_t m = 0; m < kMasked; ++m) {
+      example.masked_positions.push_back(static_cast<std::int32_t>(6 * m));
+      example.masked_ids.push_back(static_cast<std::int32_t>(random.below(30522)));
+    }
+    return example;
+  }
+  std::int64_t tokens(std::int64_t, std::int64_t) override { return kLength; }
+  std::int64_t masked(std::int64_t, std::int64_t) override { return kMasked; }
+  std::int64_t longest() const override { return kLength; }
+  std::size_t bytes() const override { return 0; }
+};
+
+/// Whether the time is up: the first replica's clock counts.
+bool goes_on(const distributed::Replica& self, double end) { return distributed::broadcast_value(self, now() < end); }
+
+void train(const Options& options, const distributed::Replica& self) {
+  RandomExamples examples;
+  PretrainingObjective objective(bert::Config::preset(options.model), {.training = examples, .evaluation = nullptr, .vocabulary = ""}, self);
+  nn::ParameterSet parameters(objective.model(), self.backend(), {.dtype = precision_of(options.precision)});
+  optim::Optimizer optimizer(parameters, {});
+  training::Stepper stepper({objective, parameters, optimizer, self},
+                            {.seed = 1, .micro_batch_size = options.settings.micro_batch_size});
+  const std::int64_t batch = options.settings.micro_batch_size * options.micro_batches;
+  std::int64_t step = 0;
+  const auto run_step = [&] {
+    training::StepExamples numbers{.epoch = 0, .numbers = std::vector<std::int64_t>(static_cast<std::size_t>(batch))};
+    std::iota(numbers.numbers.begin(), numbers.numbers.end(), step * batch);
+    const double begin = now();
+    stepper.finish(stepper.start(numbers, ++step, 1e-4));
+    return now() - begin;
+  };
+  run_step();
+  run_step();
+  Profiler profiler;
+  if (self.first() && !options.settings.profile.empty()) self.backend().profiler = &profiler;
+  std::vector<double> times;
+  for (const double end = now() + options.seconds; times.size() < 4 || goes_on(self, end);) times.push_back(run_step());
+  self.backend().profiler = nullptr;
+  if (!self.first()) return;
+  const double seconds = median(times);
+  fmt::print(
+      "{{\"model\":\"{}\",\"precision\":\"{}\",\"replicas\":{},\"micro_batch\":{},\"batch\":{},\"steps\":{},\"median_s\":{:.5f},"
+      "\"min_s\":{:.5f},\"examples_per_second\":{:.2f},\"rss_MB\":{},\"gradient_bytes\":{}}}\n",
+      options.model, options.precision, self.size(), options.settings.micro_batch_size, batch, times.size(), seconds,
+      *std::ranges::min_element(times), static_cast<double>(batch) / seconds, peak_megabytes(), parameters.gradients().bytes());
+  if (!options.settings.profile.empty()) fmt::print(stderr, "{}", profiler.table());
+}
+
+/// The sum of one addend of each replica, and a copy of as many bytes as that must read and write: every replica's addend
+/// is read and overwritten.
+void sum(const Options& options, const distributed::Replica& self) {
+  const Tensor x = ops::full({options.elements}, 1, DType::f32, self.backend());
+  const Tensor half = ops::full({options.elements}, 1, DType::f32, self.backend());
+  std::vector<double> sums, copies;
+  for (const double end = now() + options.seconds; sums.size() < 4 || goes_on(self, end);) {
+    self.backend().fill(x, 1e-3);
+    self.collective().barrier();
+    const double begin = now();
+    const distributed::Addend mine{.first = self.rank(), .count = 1, .values = x};
+    self.collective().all_reduce_sum({&mine, 1}, self.size(), x);
+    sums.push_back(now() - begin);
+    self.collective().barrier();
+    const double copy = now();
+    self.backend().cast(x, half);  // reads and writes the addend's bytes, as all do at the same time
+    self.collective().barrier();
+    copies.push_back(now() - copy);
+  }
+  if (!self.first()) return;
+  const double bytes = 2.0 * static_cast<double>(x.bytes()) * self.size();
+  fmt::print("{{\"replicas\":{},\"bytes\":{},\"sum_s\":{:.5f},\"copy_s\":{:.5f},\"sum_GB_s\":{:.2f},\"ratio\":{:.3f}}}\n", self.size(),
+             x.bytes(), median(sums), median(copies), bytes / median(sums) / 1e9, median(sums) / median(copies));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Times training on replicas.");
+  app.require_subcommand(1);
+  Options options;
+  options.settings.micro_batch_size = 16;
+  options.settings.collective_timeout = 60;
+  CLI::App* const training_steps = app.add_subcommand("train", "whole steps");
+  CLI::App* const sums = app.add_subcommand("sum", "the sum of gradients alone");
+  training_steps->add_option("--model", options.model, "tiny, mini, small, medium, base or large");
+  training_steps->add_option("--precision", options.precision, "f32, bf16 or f16");
+  training_steps->add_option("--micro-batch", options.settings.micro_batch_size, "examples computed at once");
+  training_steps->add_option("--micro-batches", options.micro_batches, "in a step, over all replicas");
+  training_steps->add_option("--profile", options.settings.profile, "anything: print a table per op");
+  sums->add_option("--elements", options.elements, "of the gradients");
+  for (CLI::App* const each : {training_steps, sums}) {
+    each->add_option("--replicas", options.settings.replicas, "in each process");
+    each->add_option("--threads", options.settings.threads, "of each process");
+    each->add_option("--device", options.settings.device, "as of pretrain");
+    each->add_option("--seconds", options.seconds, "to measure");
+  }
+  return training::run_main(app, argc, argv, [&] {
+    const auto processes = distributed::join_processes({.timeout = options.settings.collective_timeout});
+    distributed::ReplicaGroup group = training::open_replicas(options.settings, processes.get());
+    group.run([&](const distributed::Replica& self) { return training_steps->parsed() ? train(options, self) : sum(options, self); });
+  });
+}

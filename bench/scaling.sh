@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# One table: examples a second by strategy, replicas, precision and micro-batch, and against one replica on as many cores.
+# usage: bench/scaling.sh [ROUNDS] [SECONDS] [MODEL…]     (default: 3 rounds of 6 s, tiny small)
+# Every line trains the same step: CORES micro-batches, on one replica with all cores, on threads, and on processes of one
+# thread under mpirun; where there are cards, on as many of them through NCCL. The rounds are interleaved; figures are
+# medians over them. The last lines time the sum of base's gradients alone, against a copy that moves as many bytes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+rounds=${1:-3} seconds=${2:-6}
+models=("${@:3}")
+[ ${#models[@]} -gt 0 ] || models=(tiny small)
+build=${BUILD:-build} precisions=${PRECISIONS:-f32 bf16} cores=${CORES:-$(nproc)}
+bench=$build/bin/bench_scaling log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+cmake --build "$build" --target bench_scaling >/dev/null
+mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none)
+[ -e "$build/bin/libbertrand_mpi.so" ] && command -v mpirun >/dev/null && processes=yes || processes=
+cards=$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null | wc -l || echo 0)
+declare -A micro_batch=([tiny]=32 [mini]=32 [small]=16 [medium]=16 [base]=8 [large]=4)
+
+field() { sed -n "s/.*\"$1\":\"\?\([^,\"}]*\).*/\1/p"; }
+# record STRATEGY REPLICAS MODEL PRECISION MICRO_BATCH JSON
+record() { echo "$1 $2 $3 $4 $5 $(field examples_per_second <<<"$6") $(field rss_MB <<<"$6")" >>"$log"; }
+
+for _ in $(seq "$rounds"); do
+  for model in "${models[@]}"; do for precision in $precisions; do
+    m=${micro_batch[$model]}
+    train=("$bench" train --model "$model" --precision "$precision" --seconds "$seconds" --micro-batches "$cores")
+    record one 1 "$model" "$precision" "$m" "$("${train[@]}" --micro-batch "$m" --threads "$cores")"
+    # The same examples in one micro-batch: what one replica does best.
+    record one-whole 1 "$model" "$precision" $((m * cores)) \
+      "$("$bench" train --model "$model" --precision "$precision" --seconds "$seconds" --micro-batches 1 --micro-batch $((m * cores)) --threads "$cores")"
+    record threads "$cores" "$model" "$precision" "$m" "$("${train[@]}" --micro-batch "$m" --threads "$cores" --replicas "$cores")"
+    [ -z "$processes" ] || record mpi "$cores" "$model" "$precision" "$m" \
+      "$("${mpirun[@]}" -n "$cores" "${train[@]}" --micro-batch "$m" --threads 1 2>/dev/null)"
+    for ((n = 1; n <= cards; n *= 2)); do
+      devices=$(seq -s, -f 'cuda:%g' 0 $((n - 1)))
+      record nccl "$n" "$model" "$precision" 256 \
+        "$("$bench" train --model "$model" --precision "$precision" --seconds "$seconds" --micro-batch 256 --micro-batches "$n" --device "$devices")"
+    done
+  done; done
+  sum=$("$bench" sum --replicas "$cores" --threads "$cores" --seconds "$seconds")
+  echo "sum-threads $cores $(field sum_s <<<"$sum") $(field copy_s <<<"$sum") $(field ratio <<<"$sum")" >>"$log"
+  [ -z "$processes" ] && continue
+  sum=$("${mpirun[@]}" -n "$cores" "$bench" sum --threads 1 --seconds "$seconds" 2>/dev/null)
+  echo "sum-mpi $cores $(field sum_s <<<"$sum") $(field copy_s <<<"$sum") $(field ratio <<<"$sum")" >>"$log"
+done
+
+awk '
+  function median(list,   n, i, j, t, a) {
+    n = split(list, a, " ")
+    for (i = 1; i < n; ++i) for (j = i + 1; j <= n; ++j) if (a[j] + 0 < a[i] + 0) { t = a[i]; a[i] = a[j]; a[j] = t }
+    return a[int((n + 1) / 2)]
+  }
+  /^sum/ { s[$1] = s[$1] " " $3; c[$1] = c[$1] " " $4; r[$1] = r[$1] " " $5; next }
+  {
+    key = $1 " " $2 " " $3 " " $4 " " $5
+    if (!(key in rate)) order[++keys] = key
+    rate[key] = rate[key] " " $6; memory[key] = $7
+    group = $3 " " $4; ++seen[key]
+    if ($1 == "one-whole") best[group, seen[key]] = $6
+    of[key, seen[key]] = $6
+  }
+  END {
+    printf "%-10s %8s %-8s %-6s %12s %14s %18s %12s\n", "strategy", "replicas", "model", "type", "micro-batch", "examples/s", "of one replica", "process MB"
+    for (k = 1; k <= keys; ++k) {
+      key = order[k]; split(key, f, " "); ratios = ""
+      for (i = 1; i <= seen[key]; ++i) if (best[f[3] " " f[4], i] > 0) ratios = ratios " " of[key, i] / best[f[3] " " f[4], i]
+      printf "%-10s %8d %-8s %-6s %12d %14.1f %17.3fx %12d\n", f[1], f[2], f[3], f[4], f[5], median(rate[key]), median(ratios), memory[key]
+    }
+    for (k in s) printf "%-12s 440 MB on each replica: %.3f s, a copy that moves as many bytes %.3f s: %.2fx\n", k, median(s[k]), median(c[k]), median(r[k])
+  }' "$log"

@@ -46,7 +46,7 @@ std::vector<std::string> lines_of(const std::filesystem::path& file) {
 
 }  // namespace
 
-TEST_CASE("a custom CSV is learnt; labels, results and predictions carry the data's names") {
+TEST_CASE("a custom CSV is learnt, and labels, results and predictions carry the data's names") {
   const Setting setting;
   const Outcome outcome = setting.run(
       "run", {"--eval", setting.directory / "dev.csv", "--predict", setting.directory / "dev.csv", "--epochs", "15"});

@@ -19,7 +19,7 @@ std::vector<std::string> on(const std::string& devices, std::vector<std::string>
 
 }  // namespace
 
-TEST_CASE("two emulated cards give the bits of one where each has a node of the tree; four are close") {
+TEST_CASE("two emulated cards give the bits of one where each has a node of the tree, and four are close") {
   const PretrainSetting setting;
   std::vector<std::string> flags = kFlags;
   flags.insert(flags.end(), {"--batch-size", "8"});  // four micro-batches

@@ -99,7 +99,7 @@ TEST_CASE("a card that is not there is refused in one line") {
   const PretrainSetting setting;
   const Outcome outcome = setting.run("nowhere", {"--steps", "1", "--device", "emulated-cuda:7"});
   CHECK(outcome.code == 2);
-  CHECK(outcome.error == "error: --device cuda:7: there are 2 cards, numbered from 0\n");
+  CHECK(outcome.error == "error: --device cuda:7: there are 4 cards, numbered from 0\n");
 }
 
 TEST_CASE("a program built with the CUDA module says in one line that a machine has no driver, and the reverse") {

@@ -44,7 +44,7 @@ class TwoHosts : public ProcessesSetting {
 
 }  // namespace
 
-TEST_CASE("two hosts give the bits of one replica; a cut link ends both within the timeout and five seconds") {
+TEST_CASE("two hosts give the bits of one replica, and a cut link ends both within the timeout and five seconds") {
   const TwoHosts setting;
   if (setting.skipped()) return;
   const std::vector<std::string> flags = {"--steps",      "200", "--micro-batch-size",   "5", "--threads", "1",

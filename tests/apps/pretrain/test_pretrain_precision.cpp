@@ -112,7 +112,7 @@ TEST_CASE("replicas in half types compute what one computes, bit for bit") {
   }
 }
 
-TEST_CASE("a run goes on in another precision from the same masters, f16 with its loss scale; not from or to f64") {
+TEST_CASE("a run goes on in another precision from the same masters, f16 with its loss scale, and not from or to f64") {
   const PretrainSetting setting;
   REQUIRE(setting.run("run", {"--steps", "6", "--save-every", "2", "--precision", "f32"}).code == 0);
   for (const char* later : {"checkpoint-4", "checkpoint-6"}) fs::remove_all(setting.directory / "run" / later);

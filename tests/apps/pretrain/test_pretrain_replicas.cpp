@@ -88,7 +88,7 @@ TEST_CASE("a run stopped at any step and resumed with other replicas ends with t
   }
 }
 
-TEST_CASE("SIGTERM to a run of several replicas saves once and exits 75; resuming with one gives the same bits") {
+TEST_CASE("SIGTERM to a run of several replicas saves once and exits 75, and resuming with one gives the same bits") {
   const PretrainSetting setting;
   const Flags flags = {"--steps", "300", "--eval-input", setting.directory / "held_out.txt", "--micro-batch-size", "3"};
   REQUIRE(setting.run("whole", flags).code == 0);

@@ -70,7 +70,7 @@ TEST_CASE("a run killed at random moments and resumed ends with the same bits") 
   check_equal(setting, "run", "whole", 150);
 }
 
-TEST_CASE("SIGTERM finishes the step, saves and exits 75; resuming gives the same bits") {
+TEST_CASE("SIGTERM finishes the step, saves and exits 75, and resuming gives the same bits") {
   const PretrainSetting setting;
   const std::vector<std::string> flags = {"--steps", "400", "--eval-input", setting.directory / "held_out.txt"};
   REQUIRE(setting.run("whole", flags).code == 0);

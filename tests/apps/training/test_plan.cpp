@@ -29,9 +29,9 @@ struct Counted : Objective {
     step = examples;
     return 0;
   }
-  std::vector<LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t) override {
+  std::vector<LossPart> loss(std::int64_t first, std::int64_t number, std::uint64_t) override {
     Dim points = 0;
-    for (std::int64_t i = first; i < first + count; ++i) points += 1000 * (step.numbers[static_cast<std::size_t>(i)] + 1);
+    for (std::int64_t i = first; i < first + number; ++i) points += 1000 * (step.numbers[static_cast<std::size_t>(i)] + 1);
     const Variable y = linear(Variable(ops::full({points, 4}, 1, DType::f32, *backend)));
     return {{"loss", mse(y, ops::full({points, 3}, 0, DType::f32, *backend), 1)}};
   }

@@ -113,7 +113,7 @@ TEST_CASE("threads that ask for two epochs at once get what each alone gets") {
   }
 }
 
-TEST_CASE("blank lines, also of other white space and with CRLF, end documents; a byte order mark is no text") {
+TEST_CASE("blank lines, also of other white space and with CRLF, end documents, and a byte order mark is no text") {
   const TextFile file("blank.txt",
                       "\xEF\xBB\xBF"
                       "a b\r\nc\r\n\r\nd\r\n \t\xC2\xA0\r\ne f\n\n\n");

@@ -15,7 +15,7 @@ trap 'rm -f "$log"' EXIT
 cmake --build "$build" --target bench_scaling >/dev/null
 mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none)
 [ -e "$build/bin/libbertrand_mpi.so" ] && command -v mpirun >/dev/null && processes=yes || processes=
-cards=$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null | wc -l || echo 0)
+cards=$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null | wc -l || true)
 declare -A micro_batch=([tiny]=32 [mini]=32 [small]=16 [medium]=16 [base]=8 [large]=4)
 
 field() { sed -n "s/.*\"$1\":\"\?\([^,\"}]*\).*/\1/p"; }

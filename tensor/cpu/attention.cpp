@@ -12,8 +12,6 @@ namespace {
 
 constexpr Dim kQueries = kTileRows * (96 / kTileRows);  // queries walked together
 
-Dim ceiling(Dim n, Dim d) { return (n + d - 1) / d; }
-
 // Below, T is what tensors hold and C = Compute<T> what everything on the way is in.
 
 /// The right-hand operand of a small product, packed.

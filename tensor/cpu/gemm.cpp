@@ -18,9 +18,6 @@ constexpr Dim kTurnedRows = 96, kTurnedDepth = 768;
 // twice.
 constexpr Dim kSheet = 1024;
 
-Dim round_up(Dim n, Dim multiple) { return (n + multiple - 1) / multiple * multiple; }
-Dim ceiling(Dim n, Dim d) { return (n + d - 1) / d; }
-
 /// The block of C that is one piece of work: rows that fit the second-level cache when packed, and enough pieces for
 /// all.
 struct Blocks {

@@ -42,6 +42,10 @@ struct View {
   View transposed() const { return {data, column_stride, row_stride}; }
 };
 
+/// n / d, rounded up.
+inline Dim ceiling(Dim n, Dim d) { return (n + d - 1) / d; }
+inline Dim round_up(Dim n, Dim multiple) { return ceiling(n, multiple) * multiple; }
+
 /// Elements that one packed panel takes; a store may reach one vector beyond depth · Width.
 template <int Width, class T>
 constexpr Dim panel_size(Dim depth) {

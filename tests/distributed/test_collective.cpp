@@ -5,10 +5,12 @@
 #include <limits>
 
 #include "distributed/exchange.h"
+#include "distributed/leaves.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
 using namespace bertrand::distributed;
+using namespace bertrand::testing;
 
 namespace {
 
@@ -16,28 +18,6 @@ ReplicaGroup group_of(int replicas) {
   std::vector<std::unique_ptr<Backend>> backends;
   for (int i = 0; i < replicas; ++i) backends.push_back(open_cpu({.threads = 1 + i % 2}));
   return ReplicaGroup(std::move(backends));
-}
-
-float leaf(std::int64_t number, Dim element) { return 1.0f / static_cast<float>(3 + 7 * number + element % 11); }
-
-/// The sum of leaves [first, first + count) as the tree defines it: halves that are powers of two on the left.
-float tree(std::int64_t first, std::int64_t count, Dim element) {
-  if (count == 1) return leaf(first, element);
-  std::int64_t left = 1;
-  while (left * 2 < count) left *= 2;
-  return tree(first, left, element) + tree(first + left, count - left, element);
-}
-
-/// This replica's leaves, each an addend of its own.
-std::vector<Addend> leaves_of(const Replica& self, std::int64_t leaves, Dim elements) {
-  std::vector<Addend> addends;
-  const Share mine = share_of(leaves, self.rank(), self.size());
-  for (std::int64_t i = mine.first; i < mine.end(); ++i) {
-    std::vector<float> values;
-    for (Dim e = 0; e < elements; ++e) values.push_back(leaf(i, e));
-    addends.push_back({.first = i, .count = 1, .values = ops::from_host(values, {elements}, self.backend())});
-  }
-  return addends;
 }
 
 /// The failure of a run and what each replica threw; empty where it threw nothing.

@@ -10,12 +10,14 @@
 #include <thread>
 
 #include "distributed/nccl/place.h"
+#include "distributed/leaves.h"
 #include "distributed/replica_group.h"
 #include "tensor/backends.h"
 #include "tensor/ops.h"
 
 using namespace bertrand;
 using namespace bertrand::distributed;
+using namespace bertrand::testing;
 using nccl::emulation::Fault;
 using nccl::emulation::inject;
 
@@ -60,19 +62,6 @@ Outcome run_on(const std::vector<int>& cards, const std::function<void(const Rep
   return outcome;
 }
 
-float leaf(std::int64_t number, Dim element) { return 1.0f / static_cast<float>(3 + 7 * number + element % 11); }
-
-std::vector<Addend> leaves_of(const Replica& self, std::int64_t leaves, Dim elements) {
-  std::vector<Addend> addends;
-  const Share mine = share_of(leaves, self.rank(), self.size());
-  for (std::int64_t i = mine.first; i < mine.end(); ++i) {
-    std::vector<float> values;
-    for (Dim e = 0; e < elements; ++e) values.push_back(leaf(i, e));
-    addends.push_back({.first = i, .count = 1, .values = ops::from_host(values, {elements}, self.backend())});
-  }
-  return addends;
-}
-
 void sum_once(const Replica& self) {
   const Tensor x = ops::full({100}, 1, DType::f32, self.backend());
   const Addend mine{.first = self.rank(), .count = 1, .values = x};
@@ -108,8 +97,7 @@ TEST_CASE("sums over cards are close to the true ones, the same on every card, a
         double sum = 0;
         for (std::int64_t i = 0; i < leaves; ++i) sum += static_cast<double>(leaf(i, e));
         CHECK(static_cast<double>(results[0][static_cast<std::size_t>(e)]) == doctest::Approx(sum).epsilon(1e-6));
-        const auto l = [&](std::int64_t i) { return leaf(i, e); };
-        if (cards == 2 && leaves == 4) CHECK(results[0][static_cast<std::size_t>(e)] == (l(0) + l(1)) + (l(2) + l(3)));
+        if (cards == 2 && leaves == 4) CHECK(results[0][static_cast<std::size_t>(e)] == tree(0, leaves, e));
       }
     }
   CHECK(nccl::emulation::open_communicators() == 0);

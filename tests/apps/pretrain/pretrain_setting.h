@@ -1,5 +1,6 @@
 // A very small pre-training task: text, vocabulary and model shape, and a way to run and to kill the program.
 #pragma once
+#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -13,6 +14,13 @@
 #include "support/program.h"
 
 namespace support {
+
+using Flags = std::vector<std::string>;
+
+inline Flags joined(Flags a, const Flags& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
 
 struct PretrainSetting {
   TemporaryDirectory directory;
@@ -87,6 +95,19 @@ struct PretrainSetting {
     for (auto& line : lines)
       for (const char* key : {"examples_per_second", "tokens_per_second", "memory_bytes"}) line.erase(key);
     return lines;
+  }
+
+  /// Checks everything that a finished run of `steps` steps leaves and that must not depend on who computed it, or on how
+  /// often it was interrupted.
+  void check_same(const std::string& run, const std::string& expected, int steps) const {
+    const std::string last = "/checkpoint-" + std::to_string(steps);
+    for (const std::string name : {"/model.safetensors", "/config.json", "/vocab.txt", "/eval_results.json"})
+      CHECK_MESSAGE(file(run + name) == file(expected + name), (run + name));
+    for (const std::string name : {"/model.safetensors", "/optimizer.safetensors", "/resume.json"}) {
+      CHECK_MESSAGE(!file(expected + last + name).empty(), (expected + last + name));
+      CHECK_MESSAGE(file(run + last + name) == file(expected + last + name), (run + last + name));
+    }
+    CHECK(metrics(run) == metrics(expected));
   }
 };
 

@@ -4,31 +4,17 @@
 
 #include "apps/pretrain/processes_setting.h"
 
+using support::Flags;
 using support::ProcessesSetting;
+using support::joined;
 namespace fs = std::filesystem;
 
 namespace {
-
-using Flags = std::vector<std::string>;
-
-Flags joined(Flags a, const Flags& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
 
 bool skipped() {
   const std::string why = ProcessesSetting::missing();
   if (!why.empty()) MESSAGE("SKIPPED: " << why);
   return !why.empty();
-}
-
-void check_equal(const ProcessesSetting& setting, const std::string& run, const std::string& expected, int steps) {
-  const std::string last = "/checkpoint-" + std::to_string(steps);
-  for (const std::string file : {"/model.safetensors", "/eval_results.json"})
-    CHECK_MESSAGE(setting.file(run + file) == setting.file(expected + file), (run + file));
-  for (const std::string file : {"/model.safetensors", "/optimizer.safetensors", "/resume.json"})
-    CHECK_MESSAGE(setting.file(run + last + file) == setting.file(expected + last + file), (run + last + file));
-  CHECK(setting.metrics(run) == setting.metrics(expected));
 }
 
 int checkpoints(const ProcessesSetting& setting, const std::string& run) {
@@ -69,7 +55,7 @@ TEST_CASE("processes and threads in any mixture give the bits of one replica") {
     setting.run_processes(run, processes, joined(flags, {"--replicas", replicas}));
     for (int rank = 0; rank < processes; ++rank)
       CHECK_MESSAGE(setting.code(run, rank) == 0, setting.of_rank(run, rank, "error"));
-    check_equal(setting, run, "one", steps);
+    setting.check_same(run, "one", steps);
     CHECK(setting.of_rank(run, 1, "out").empty());  // the first process alone speaks
   }
 }
@@ -94,7 +80,7 @@ TEST_CASE(
     CHECK(std::count(error.begin(), error.end(), '\n') == 1);
     setting.run_processes(run, 2, joined(flags, {"--resume"}));
     CHECK_MESSAGE(setting.code(run, 0) == 0, setting.of_rank(run, 0, "error"));
-    check_equal(setting, run, "whole", 400);
+    setting.check_same(run, "whole", 400);
   }
 }
 
@@ -127,7 +113,7 @@ TEST_CASE("SIGTERM to any one process saves once, and all exit 75") {
     CHECK(setting.code(run, 1) == 75);
     CHECK(checkpoints(setting, run) == 1);
     REQUIRE(setting.run(run, joined(flags, {"--resume"})).code == 0);  // in one process
-    check_equal(setting, run, "whole", 400);
+    setting.check_same(run, "whole", 400);
   }
 }
 
@@ -152,7 +138,7 @@ TEST_CASE("processes that srun started find each other, and say so where they do
                       "SLURM_PROCID=$rank SLURM_STEP_NUM_TASKS=2 exec \"$@\"\n");
   setting.launch((setting.directory / "srun.sh").string() + " sh " + setting.script("srun", flags), 2);
   for (const int rank : {0, 1}) CHECK_MESSAGE(setting.code("srun", rank) == 0, setting.of_rank("srun", rank, "error"));
-  check_equal(setting, "srun", "one", 3);
+  setting.check_same("srun", "one", 3);
 
   // Without --mpi=pmix every process is alone with MPI.
   const std::string alone = "OMPI_COMM_WORLD_RANK=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 sh ";

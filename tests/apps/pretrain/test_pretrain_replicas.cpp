@@ -4,30 +4,11 @@
 
 #include "apps/pretrain/pretrain_setting.h"
 
+using support::Flags;
 using support::Outcome;
 using support::PretrainSetting;
+using support::joined;
 namespace fs = std::filesystem;
-
-namespace {
-
-using Flags = std::vector<std::string>;
-
-Flags joined(Flags a, const Flags& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-/// Everything that a finished run leaves and that must not depend on who computed it.
-void check_equal(const PretrainSetting& setting, const std::string& run, const std::string& expected, int steps) {
-  const std::string last = "/checkpoint-" + std::to_string(steps);
-  for (const std::string file : {"/model.safetensors", "/config.json", "/vocab.txt", "/eval_results.json"})
-    CHECK_MESSAGE(setting.file(run + file) == setting.file(expected + file), (run + file));
-  for (const std::string file : {"/model.safetensors", "/optimizer.safetensors", "/resume.json"})
-    CHECK_MESSAGE(setting.file(run + last + file) == setting.file(expected + last + file), (run + last + file));
-  CHECK(setting.metrics(run) == setting.metrics(expected));
-}
-
-}  // namespace
 
 TEST_CASE("any number of replicas and threads gives the bits of one replica: weights, moments, metrics, evaluation") {
   const PretrainSetting setting;
@@ -54,7 +35,7 @@ TEST_CASE("any number of replicas and threads gives the bits of one replica: wei
         CAPTURE(threads);
         const Outcome outcome = setting.run("run", joined(flags, {"--replicas", replicas, "--threads", threads}));
         REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
-        check_equal(setting, "run", "one", steps);
+        setting.check_same("run", "one", steps);
       }
   }
 }
@@ -84,7 +65,7 @@ TEST_CASE("a run stopped at any step and resumed with other replicas ends with t
     const Outcome resumed =
         setting.run("run", joined(flags, {"--resume", "--replicas", std::to_string(1 + step % 5), "--threads", "2"}));
     REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
-    check_equal(setting, "run", "whole", steps);
+    setting.check_same("run", "whole", steps);
   }
 }
 
@@ -102,7 +83,7 @@ TEST_CASE("SIGTERM to a run of several replicas saves once and exits 75, and res
     checkpoints += entry.path().filename().string().starts_with("checkpoint-");
   CHECK(checkpoints == 1);
   REQUIRE(setting.run("run", joined(flags, {"--resume"})).code == 0);
-  check_equal(setting, "run", "whole", 300);
+  setting.check_same("run", "whole", 300);
 }
 
 TEST_CASE("a failure of the first replica ends the run with its own line") {

@@ -8,20 +8,6 @@ using support::Outcome;
 using support::PretrainSetting;
 namespace fs = std::filesystem;
 
-namespace {
-
-/// Everything that a finished run of `steps` leaves and that must not depend on interruptions.
-void check_equal(const PretrainSetting& setting, const std::string& run, const std::string& expected, int steps) {
-  const std::string last = "/checkpoint-" + std::to_string(steps);
-  for (const std::string file : {"/model.safetensors", "/config.json", "/vocab.txt", "/eval_results.json"})
-    CHECK_MESSAGE(setting.file(run + file) == setting.file(expected + file), (run + file));
-  for (const std::string file : {"/model.safetensors", "/optimizer.safetensors", "/resume.json"})
-    CHECK_MESSAGE(setting.file(run + last + file) == setting.file(expected + last + file), (run + last + file));
-  CHECK(setting.metrics(run) == setting.metrics(expected));
-}
-
-}  // namespace
-
 TEST_CASE("a run resumed at any step ends with the same bits as one that was never stopped, whatever the threads") {
   const PretrainSetting setting;
   const std::vector<std::string> flags = {"--epochs",           "2", "--eval-input", setting.directory / "held_out.txt",
@@ -45,7 +31,7 @@ TEST_CASE("a run resumed at any step ends with the same bits as one that was nev
     const Outcome resumed = setting.run("run", with({"--resume", "--threads", std::to_string(1 + step % 3)}));
     REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
     CHECK(resumed.out.find("resumed from") != std::string::npos);
-    check_equal(setting, "run", "whole", steps);
+    setting.check_same("run", "whole", steps);
   }
 }
 
@@ -67,7 +53,7 @@ TEST_CASE("a run killed at random moments and resumed ends with the same bits") 
   }
   CHECK(kills >= 2);
   REQUIRE(code == 0);
-  check_equal(setting, "run", "whole", 150);
+  setting.check_same("run", "whole", 150);
 }
 
 TEST_CASE("SIGTERM finishes the step, saves and exits 75, and resuming gives the same bits") {
@@ -85,7 +71,7 @@ TEST_CASE("SIGTERM finishes the step, saves and exits 75, and resuming gives the
   std::vector<std::string> resume = flags;
   resume.push_back("--resume");
   REQUIRE(setting.run("run", resume).code == 0);
-  check_equal(setting, "run", "whole", 400);
+  setting.check_same("run", "whole", 400);
 }
 
 TEST_CASE("a finished run resumed has nothing to do and changes nothing") {
@@ -112,7 +98,7 @@ TEST_CASE("a checkpoint with one bit flipped gives way to the older one, and tha
   REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
   CHECK(resumed.error.starts_with("warning: checkpoint-5: model.safetensors: tensor \""));
   CHECK(resumed.out.find("resumed from " + (setting.directory / "run/checkpoint-4").string()) != std::string::npos);
-  check_equal(setting, "run", "whole", 5);
+  setting.check_same("run", "whole", 5);
 }
 
 TEST_CASE("a run is not resumed with other settings or another input, and the differences are named") {

@@ -59,7 +59,7 @@ inline void check_outputs(const Case& golden, DType dtype, double tolerance, Bac
 }
 
 /// ‖gradients − PyTorch's‖ / ‖PyTorch's‖ over all parameters, in f16 with a loss scale.
-inline double half_gradient_error(const Case& golden, DType dtype, Backend& backend = cpu()) {
+inline double gradient_error(const Case& golden, DType dtype, Backend& backend = cpu()) {
   Loaded loaded(golden, dtype, backend);
   const bert::PackedBatch batch = golden.batch(backend);
   const auto result = loaded.model(batch, targets_of(golden, batch, backend), {}, bert::ForPretraining::Keep::losses);
@@ -77,6 +77,14 @@ inline double half_gradient_error(const Case& golden, DType dtype, Backend& back
     }
   }
   return std::sqrt(apart / size);
+}
+
+/// Outputs, losses and gradients in the half types, within what their digits allow.
+inline void check_half_types(const Case& golden, Backend& backend = cpu()) {
+  check_outputs(golden, DType::bf16, 5e-2, backend);
+  check_outputs(golden, DType::f16, 1e-2, backend);
+  CHECK(gradient_error(golden, DType::bf16, backend) <= 2e-2);
+  CHECK(gradient_error(golden, DType::f16, backend) <= 3e-3);
 }
 
 }  // namespace bertrand::golden

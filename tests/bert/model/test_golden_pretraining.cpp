@@ -8,7 +8,6 @@ using namespace bertrand;
 using golden::Case;
 using golden::check_outputs;
 using golden::cpu;
-using golden::half_gradient_error;
 using golden::kFolders;
 using golden::Loaded;
 using golden::targets_of;
@@ -84,10 +83,7 @@ TEST_CASE("pre-training in half types stays near PyTorch's in f64, outputs and g
     if (!golden::present(folder)) return;
     CAPTURE(folder);
     const Case golden(folder);
-    check_outputs(golden, DType::bf16, 5e-2);
-    check_outputs(golden, DType::f16, 1e-2);
-    CHECK(half_gradient_error(golden, DType::bf16) <= 2e-2);
-    CHECK(half_gradient_error(golden, DType::f16) <= 3e-3);
+    golden::check_half_types(golden);
   }
 }
 

@@ -7,8 +7,8 @@ Variable add(const Variable& a, const Variable& b) {
   Tensor y = ops::binary(Binary::add, a.value(), b.value());
   return record("add", y, {a, b}, [row = b.shape()](const Tensor& dy, Wanted& want) {
     return Grads{
-        dy,                                                   // da = dy
-        want[1] ? ops::sum_to(dy, row, {}) : Tensor{},        // db = dy, summed where b was repeated
+        dy,                                             // da = dy
+        want[1] ? ops::sum_to(dy, row, {}) : Tensor{},  // db = dy, summed where b was repeated
     };
   });
 }
@@ -17,7 +17,7 @@ Variable mul(const Variable& a, const Variable& b) {
   Tensor y = ops::binary(Binary::mul, a.value(), b.value());
   return record("mul", y, {a, b}, [a = a.value(), b = b.value()](const Tensor& dy, Wanted& want) {
     return Grads{
-        want[0] ? ops::binary(Binary::mul, dy, b) : Tensor{},                            // da = dy ∘ b
+        want[0] ? ops::binary(Binary::mul, dy, b) : Tensor{},                              // da = dy ∘ b
         want[1] ? ops::sum_to(ops::binary(Binary::mul, dy, a), b.shape(), {}) : Tensor{},  // db = dy ∘ a, summed
     };
   });
@@ -32,15 +32,16 @@ Variable scale(const Variable& x, double factor) {
 namespace {
 /// y = f(x), dx = dy ∘ f′(x)
 Variable unary(const char* name, Unary f, const Variable& x) {
-  return record(name, ops::unary(f, x.value()), {x}, [f, x = x.value()](const Tensor& dy, Wanted&) {
-    return Grads{ops::unary_backward(f, x, dy)};
-  });
+  return record(name, ops::unary(f, x.value()), {x},
+                [f, x = x.value()](const Tensor& dy, Wanted&) { return Grads{ops::unary_backward(f, x, dy)}; });
 }
 }  // namespace
 
 Variable tanh(const Variable& x) { return unary("tanh", Unary::tanh, x); }
 Variable relu(const Variable& x) { return unary("relu", Unary::relu, x); }
-Variable gelu(const Variable& x, Gelu form) { return unary("gelu", form == Gelu::erf ? Unary::gelu_erf : Unary::gelu_tanh, x); }
+Variable gelu(const Variable& x, Gelu form) {
+  return unary("gelu", form == Gelu::erf ? Unary::gelu_erf : Unary::gelu_tanh, x);
+}
 
 Variable cast(const Variable& x, DType dtype) {
   return record("cast", ops::cast(x.value(), dtype), {x}, [from = x.value().dtype()](const Tensor& dy, Wanted&) {

@@ -5,9 +5,10 @@ namespace bertrand {
 namespace {
 /// y[i] = table[rows[i]], dtable[r] = Σ dy[i] over i with rows[i] = r
 Variable gather(const char* name, const Variable& table, const Tensor& rows) {
-  return record(name, ops::gather(table.value(), rows), {table}, [shape = table.shape(), rows](const Tensor& dy, Wanted& want) {
-    return Grads{ops::scatter_add(dy, rows, shape, want.into(0))};
-  });
+  return record(name, ops::gather(table.value(), rows), {table},
+                [shape = table.shape(), rows](const Tensor& dy, Wanted& want) {
+                  return Grads{ops::scatter_add(dy, rows, shape, want.into(0))};
+                });
 }
 }  // namespace
 

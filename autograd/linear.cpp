@@ -20,7 +20,11 @@ Grads linear_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, W
   if (want[0]) dx = ops::matmul(dy, weight, {.into = want.into(0)});  // dx = dy · W
   if (want[2]) db = want.fresh_buffer(2);
   if (want[2] && !db) db = Tensor({dy.shape()[-1]}, dy.dtype(), dy.backend());
-  if (want[1]) dw = ops::matmul(dy, x, {.transpose_a = true, .into = want.into(1), .row_sums = db});  // dW = dyᵀ · x and, on the way, db = Σ rows of dy
+  if (want[1])
+    dw = ops::matmul(dy, x,
+                     {.transpose_a = true,
+                      .into = want.into(1),
+                      .row_sums = db});  // dW = dyᵀ · x and, on the way, db = Σ rows of dy
   else if (want[2]) ops::sum_to(dy, db.shape(), {db});
   return {dx, dw, db};
 }
@@ -35,11 +39,13 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias)
 
 Variable linear_gelu(const Variable& x, const Variable& weight, const Variable& bias, Gelu form) {
   const Unary f = form == Gelu::erf ? Unary::gelu_erf : Unary::gelu_tanh;
-  const bool differentiable = !NoGrad::active() && (x.requires_grad() || weight.requires_grad() || bias.requires_grad());
+  const bool differentiable =
+      !NoGrad::active() && (x.requires_grad() || weight.requires_grad() || bias.requires_grad());
   const ops::Activated h = ops::linear_activation(x.value(), weight.value(), bias.value(), f, differentiable);
-  return record("linear_gelu", h.y, {x, weight, bias}, [x = x.value(), w = weight.value(), pre = h.pre_activation, f](const Tensor& dy, Wanted& want) {
-    return linear_backward(x, w, ops::unary_backward(f, pre, dy), want);  // dpre = dy ∘ gelu′(pre)
-  });
+  return record("linear_gelu", h.y, {x, weight, bias},
+                [x = x.value(), w = weight.value(), pre = h.pre_activation, f](const Tensor& dy, Wanted& want) {
+                  return linear_backward(x, w, ops::unary_backward(f, pre, dy), want);  // dpre = dy ∘ gelu′(pre)
+                });
 }
 
 }  // namespace bertrand

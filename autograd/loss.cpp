@@ -5,19 +5,21 @@ namespace bertrand {
 
 Variable softmax_cross_entropy(const Variable& logits, const Tensor& labels, double denominator) {
   const ops::CrossEntropy saved = ops::cross_entropy(logits.value(), labels, denominator);
-  return record("softmax_cross_entropy", saved.loss, {logits},
-                [logits = logits.value(), labels, denominator, log_sum = saved.log_sum](const Tensor& dy, Wanted&) mutable {
-                  // dlogits = (softmax(logits) − one-hot(label)) · dy / denominator; 0 in ignored rows. The closure runs
-                  // once, so its logits may be overwritten where nobody else holds them.
-                  return Grads{ops::cross_entropy_backward(std::move(logits), labels, denominator, log_sum, dy)};
-                });
+  return record(
+      "softmax_cross_entropy", saved.loss, {logits},
+      [logits = logits.value(), labels, denominator, log_sum = saved.log_sum](const Tensor& dy, Wanted&) mutable {
+        // dlogits = (softmax(logits) − one-hot(label)) · dy / denominator; 0 in ignored rows. The closure runs
+        // once, so its logits may be overwritten where nobody else holds them.
+        return Grads{ops::cross_entropy_backward(std::move(logits), labels, denominator, log_sum, dy)};
+      });
 }
 
 namespace {
 Variable point_loss(const char* name, PointLoss loss, const Variable& x, const Tensor& target, double denominator) {
-  return record(name, ops::point_loss(loss, x.value(), target, denominator), {x}, [loss, x = x.value(), target, denominator](const Tensor& dy, Wanted&) {
-    return Grads{ops::point_loss_backward(loss, x, target, denominator, dy)};
-  });
+  return record(name, ops::point_loss(loss, x.value(), target, denominator), {x},
+                [loss, x = x.value(), target, denominator](const Tensor& dy, Wanted&) {
+                  return Grads{ops::point_loss_backward(loss, x, target, denominator, dy)};
+                });
 }
 }  // namespace
 

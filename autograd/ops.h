@@ -36,12 +36,12 @@ struct NormOptions {
   Dropout dropout = {};
 };
 /// layer_norm(dropout(x) + residual)
-Variable dropout_add_layer_norm(const Variable& x, const Variable& residual, const Variable& gamma, const Variable& beta,
-                                const NormOptions& options);
+Variable dropout_add_layer_norm(const Variable& x, const Variable& residual, const Variable& gamma,
+                                const Variable& beta, const NormOptions& options);
 
 // ---- rows (autograd/embedding.cpp): indices are i32
-Variable embedding(const Variable& table, const Tensor& ids);     ///< [vocab, hidden], [n] → [n, hidden]
-Variable gather_rows(const Variable& x, const Tensor& rows);      ///< [rows, hidden], [n] → [n, hidden]
+Variable embedding(const Variable& table, const Tensor& ids);  ///< [vocab, hidden], [n] → [n, hidden]
+Variable gather_rows(const Variable& x, const Tensor& rows);   ///< [rows, hidden], [n] → [n, hidden]
 
 // ---- attention (autograd/attention.cpp), Vaswani et al. 2017
 /// qkv [tokens, 3 · hidden] → [tokens, hidden]; every sequence sees only itself.

@@ -119,7 +119,8 @@ void accumulate(GradientSlot& slot, const Tensor& gradient) {
 void run_backward(Node& node, const Tensor& dy) {
   Wanted wanted(node.inputs);
   const Grads grads = node.backward(dy, wanted);
-  check(grads.size() == node.inputs.size(), "{}: backward gave {} gradients for {} inputs", node.op, grads.size(), node.inputs.size());
+  check(grads.size() == node.inputs.size(), "{}: backward gave {} gradients for {} inputs", node.op, grads.size(),
+        node.inputs.size());
   for (std::size_t i = 0; i < grads.size(); ++i) {
     if (!node.inputs[i]) continue;
     GradientSlot& slot = *node.inputs[i];
@@ -141,8 +142,10 @@ void backward(const Variable& loss, const Tensor& gradient, const LeafDone& leaf
   const NoGrad guard;
   std::vector<Slot> order = topological_order(loss.slot());
   check(!gradient || (gradient.shape() == loss.shape() && gradient.dtype() == loss.value().dtype()),
-        "backward: the loss is {} {} but its gradient {} {}", name_of(loss.value().dtype()), loss.shape(), name_of(gradient.dtype()), gradient.shape());
-  accumulate(*loss.slot(), gradient ? gradient : ops::full(loss.shape(), 1, loss.value().dtype(), loss.value().backend()));
+        "backward: the loss is {} {} but its gradient {} {}", name_of(loss.value().dtype()), loss.shape(),
+        name_of(gradient.dtype()), gradient.shape());
+  accumulate(*loss.slot(),
+             gradient ? gradient : ops::full(loss.shape(), 1, loss.value().dtype(), loss.value().backend()));
   for (; !order.empty(); order.pop_back()) {
     const Slot& slot = order.back();
     if (!slot->node && leaf_done) leaf_done(*slot);  // its users stand before it in this order

@@ -82,8 +82,9 @@ struct Node {
 };
 
 /// Fills the gradients of every leaf that `loss` (one element) depends on, adding to what is there, and takes the graph
-/// apart as it passes. `gradient` is that of the loss itself (a loss scale), one element; empty: 1. Throws Error(Failure::bug) where an earlier backward()
-/// has taken a part of the graph away, and where an op gives gradients of the wrong number or shape.
+/// apart as it passes. `gradient` is that of the loss itself (a loss scale), one element; empty: 1. Throws
+/// Error(Failure::bug) where an earlier backward() has taken a part of the graph away, and where an op gives gradients
+/// of the wrong number or shape.
 void backward(const Variable& loss, const Tensor& gradient = {});
 
 /// No graph is recorded on this thread while one of these lives.
@@ -99,8 +100,8 @@ class NoGrad {
   bool previous_;
 };
 
-/// Every value and gradient made on this thread is checked while one of these lives: the first that is not finite throws
-/// Error(Failure::numerics) naming op, forward or backward, and element. Slow; for finding out after the fact.
+/// Every value and gradient made on this thread is checked while one of these lives: the first that is not finite
+/// throws Error(Failure::numerics) naming op, forward or backward, and element. Slow; for finding out after the fact.
 class CheckFinite {
  public:
   CheckFinite();

@@ -1,5 +1,5 @@
-// Times training steps of a random BERT on replicas, and the sum of gradients by itself. Started by mpirun, the replicas
-// are those of all processes. bench/scaling.sh makes a table of it.
+// Times training steps of a random BERT on replicas, and the sum of gradients by itself. Started by mpirun, the
+// replicas are those of all processes. bench/scaling.sh makes a table of it.
 //   scaling train --model tiny --micro-batch 16 --micro-batches 2 [--replicas N] [--threads N] [--device LIST] …
 //   scaling sum   --elements 110000000 [--replicas N] [--threads N]
 // The first replica prints one JSON line.
@@ -80,7 +80,8 @@ bool goes_on(const distributed::Replica& self, double end) { return distributed:
 
 void train(const Options& options, const distributed::Replica& self) {
   RandomExamples examples;
-  PretrainingObjective objective(bert::Config::preset(options.model), {.training = examples, .evaluation = nullptr, .vocabulary = ""}, self);
+  PretrainingObjective objective(bert::Config::preset(options.model),
+                                 {.training = examples, .evaluation = nullptr, .vocabulary = ""}, self);
   nn::ParameterSet parameters(objective.model(), self.backend(), {.dtype = precision_of(options.precision)});
   optim::Optimizer optimizer(parameters, {});
   training::Stepper stepper({objective, parameters, optimizer, self},
@@ -104,15 +105,17 @@ void train(const Options& options, const distributed::Replica& self) {
   if (!self.first()) return;
   const double seconds = median(times);
   fmt::print(
-      "{{\"model\":\"{}\",\"precision\":\"{}\",\"replicas\":{},\"micro_batch\":{},\"batch\":{},\"steps\":{},\"median_s\":{:.5f},"
+      "{{\"model\":\"{}\",\"precision\":\"{}\",\"replicas\":{},\"micro_batch\":{},\"batch\":{},\"steps\":{},\"median_"
+      "s\":{:.5f},"
       "\"min_s\":{:.5f},\"examples_per_second\":{:.2f},\"rss_MB\":{},\"gradient_bytes\":{}}}\n",
       options.model, options.precision, self.size(), options.settings.micro_batch_size, batch, times.size(), seconds,
-      *std::ranges::min_element(times), static_cast<double>(batch) / seconds, peak_megabytes(), parameters.gradients().bytes());
+      *std::ranges::min_element(times), static_cast<double>(batch) / seconds, peak_megabytes(),
+      parameters.gradients().bytes());
   if (!options.settings.profile.empty()) fmt::print(stderr, "{}", profiler.table());
 }
 
-/// The sum of one addend of each replica, and a copy of as many bytes as that must read and write: every replica's addend
-/// is read and overwritten.
+/// The sum of one addend of each replica, and a copy of as many bytes as that must read and write: every replica's
+/// addend is read and overwritten.
 void sum(const Options& options, const distributed::Replica& self) {
   const Tensor x = ops::full({options.elements}, 1, DType::f32, self.backend());
   const Tensor half = ops::full({options.elements}, 1, DType::f32, self.backend());
@@ -132,8 +135,9 @@ void sum(const Options& options, const distributed::Replica& self) {
   }
   if (!self.first()) return;
   const double bytes = 2.0 * static_cast<double>(x.bytes()) * self.size();
-  fmt::print("{{\"replicas\":{},\"bytes\":{},\"sum_s\":{:.5f},\"copy_s\":{:.5f},\"sum_GB_s\":{:.2f},\"ratio\":{:.3f}}}\n", self.size(),
-             x.bytes(), median(sums), median(copies), bytes / median(sums) / 1e9, median(sums) / median(copies));
+  fmt::print(
+      "{{\"replicas\":{},\"bytes\":{},\"sum_s\":{:.5f},\"copy_s\":{:.5f},\"sum_GB_s\":{:.2f},\"ratio\":{:.3f}}}\n",
+      self.size(), x.bytes(), median(sums), median(copies), bytes / median(sums) / 1e9, median(sums) / median(copies));
 }
 
 }  // namespace
@@ -161,6 +165,8 @@ int main(int argc, char** argv) {
   return training::run_main(app, argc, argv, [&] {
     const auto processes = distributed::join_processes({.timeout = options.settings.collective_timeout});
     distributed::ReplicaGroup group = training::open_replicas(options.settings, processes.get());
-    group.run([&](const distributed::Replica& self) { return training_steps->parsed() ? train(options, self) : sum(options, self); });
+    group.run([&](const distributed::Replica& self) {
+      return training_steps->parsed() ? train(options, self) : sum(options, self);
+    });
   });
 }

@@ -118,10 +118,8 @@ Batch make_batch(const Arguments& a, Dim number, Backend& backend) {
 class Work {
  public:
   Work(const Arguments& a, const bert::Config& config, Backend& backend) : train_(a.mode == "train") {
-    if (a.head == "classify")
-      classifier_ = std::make_unique<bert::ForSequenceClassification>(config, 2);
-    else
-      pretraining_ = std::make_unique<bert::ForPretraining>(config);
+    if (a.head == "classify") classifier_ = std::make_unique<bert::ForSequenceClassification>(config, 2);
+    else pretraining_ = std::make_unique<bert::ForPretraining>(config);
     nn::Module& model = classifier_ ? static_cast<nn::Module&>(*classifier_) : *pretraining_;
     parameters_ = std::make_unique<nn::ParameterSet>(model, backend,
                                                      nn::ParameterSet::Options{.dtype = kPrecisions.at(a.precision)});

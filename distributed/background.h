@@ -17,8 +17,8 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  /// Gives the thread one more piece of work. They are done one after the other; once one has thrown the others are left
-  /// out until wait().
+  /// Gives the thread one more piece of work. They are done one after the other; once one has thrown the others are
+  /// left out until wait().
   void start(std::function<void()> work);
   /// Returns when nothing is left to do, and what the pieces held is let go. Throws what one of them threw.
   void wait();

@@ -15,8 +15,8 @@ class NcclModule {
 
   /// The name of a new group, which all its replicas must be told.
   std::string new_id() const;
-  /// Returns when all replicas of place.id have come (place.stream is found here); throws Error(Failure::distributed) where one does not, or where two
-  /// are on the same card.
+  /// Returns when all replicas of place.id have come (place.stream is found here); throws Error(Failure::distributed)
+  /// where one does not, or where two are on the same card.
   std::unique_ptr<Collective> join(NcclPlace place) const;
 
  private:

@@ -27,7 +27,9 @@ class Collective {
   virtual bool overlaps() const { return false; }
   /// all_reduce_sum that may return before it is done. Until finish_sums() nobody touches the tensors, and this replica
   /// makes no call but this one.
-  virtual void start_sum(std::vector<Addend> mine, std::int64_t leaves, const Tensor& out) { all_reduce_sum(mine, leaves, out); }
+  virtual void start_sum(std::vector<Addend> mine, std::int64_t leaves, const Tensor& out) {
+    all_reduce_sum(mine, leaves, out);
+  }
   /// Returns when all sums that were started are done.
   virtual void finish_sums() {}
 

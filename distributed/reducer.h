@@ -1,8 +1,8 @@
 // Adds up the gradients of a step over all replicas, in slices that leave while backward still computes the others.
 //
-// Backward finishes parameters roughly from the last to the first, so slices are cut from the end of the flat gradients,
-// and each leaves when everything behind its beginning is final. They are cut at the same places on every replica,
-// also on those that have nothing to add.
+// Backward finishes parameters roughly from the last to the first, so slices are cut from the end of the flat
+// gradients, and each leaves when everything behind its beginning is final. They are cut at the same places on every
+// replica, also on those that have nothing to add.
 #pragma once
 #include <map>
 #include <vector>
@@ -40,8 +40,8 @@ class Reducer {
   Collective& collective_;
   const Dim slice_;
   Step step_;
-  Dim end_ = 0;                  // of what has not left
-  Dim final_from_ = 0;           // everything from here to the end is final
+  Dim end_ = 0;                     // of what has not left
+  Dim final_from_ = 0;              // everything from here to the end is final
   std::map<Dim, Dim> final_parts_;  // before that: end → begin
 };
 

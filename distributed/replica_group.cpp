@@ -51,8 +51,9 @@ void ReplicaGroup::run(const std::function<void(const Replica&)>& body) {
 
 bool ReplicaGroup::on_several_cards() const {
   const Device first = backends_[0]->device();
-  return first.kind == Device::Kind::cuda &&
-         (processes_ || std::ranges::any_of(backends_, [&](const auto& b) { return b->device().index != first.index; }));
+  return first.kind == Device::Kind::cuda && (processes_ || std::ranges::any_of(backends_, [&](const auto& b) {
+                                                return b->device().index != first.index;
+                                              }));
 }
 
 void ReplicaGroup::run_threads(const std::function<void(const Replica&)>& body) {
@@ -82,10 +83,8 @@ void ReplicaGroup::run_threads(const std::function<void(const Replica&)>& body) 
       body(*replica);
     } catch (const Error& error) {
       failure.keep();
-      if (error.failure() == Failure::interrupted)
-        meeting.abort(error.what());
-      else
-        tell_others(error.what());
+      if (error.failure() == Failure::interrupted) meeting.abort(error.what());
+      else tell_others(error.what());
     } catch (const std::exception& error) {
       failure.keep();
       tell_others(error.what());

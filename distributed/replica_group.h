@@ -39,7 +39,8 @@ class ReplicaGroup {
   /// One replica on each of these backends: on processors, all on one card, or each on a card of its own.
   ReplicaGroup(std::vector<std::unique_ptr<Backend>> backends, const Options& options)
       : backends_(std::move(backends)), options_(options), processes_(options.processes) {}
-  explicit ReplicaGroup(std::vector<std::unique_ptr<Backend>> backends) : ReplicaGroup(std::move(backends), Options{}) {}
+  explicit ReplicaGroup(std::vector<std::unique_ptr<Backend>> backends)
+      : ReplicaGroup(std::move(backends), Options{}) {}
 
   /// Replicas of this process.
   int size() const { return static_cast<int>(backends_.size()); }

@@ -122,7 +122,8 @@ void ThreadCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t
 void ThreadCollective::start_sum(std::vector<Addend> mine, std::int64_t leaves, const Tensor& out) {
   if (!background_) return all_reduce_sum(mine, leaves, out);
   background_->start([this, mine = std::move(mine), leaves, out] {
-    const Span span(backend_, "all_reduce_sum", {.bytes = static_cast<double>(out.bytes())}, Profiler::Kind::collective, true);
+    const Span span(backend_, "all_reduce_sum", {.bytes = static_cast<double>(out.bytes())}, Profiler::Kind::collective,
+                    true);
     sum(mine, leaves, out);
   });
 }

@@ -72,12 +72,14 @@ int main() {
     const bert::PackedBatch batch = bert::pack(sequences, *backend);
     const auto count = static_cast<Dim>(rows.size());
     const std::vector<std::int32_t> always_next(sequences.size(), 0);
-    const bert::ForPretraining::Targets targets{ops::from_host(rows, {count}, *backend), ops::from_host(labels, {count}, *backend),
-                                                ops::from_host(always_next, {batch.sequences}, *backend), static_cast<double>(count),
-                                                static_cast<double>(batch.sequences)};
+    const bert::ForPretraining::Targets targets{ops::from_host(rows, {count}, *backend),
+                                                ops::from_host(labels, {count}, *backend),
+                                                ops::from_host(always_next, {batch.sequences}, *backend),
+                                                static_cast<double>(count), static_cast<double>(batch.sequences)};
 
     parameters.zero_gradients();
-    const auto result = model(batch, targets, batch.randomness(static_cast<std::uint64_t>(step)), bert::ForPretraining::Keep::logits);
+    const auto result =
+        model(batch, targets, batch.randomness(static_cast<std::uint64_t>(step)), bert::ForPretraining::Keep::logits);
     backward(add(result.masked_lm_loss, result.next_sentence_loss));
     parameters.complete_gradients();
     optimizer.step(3e-3);
@@ -88,8 +90,9 @@ int main() {
       masked_in_all += static_cast<double>(guesses.size());
     }
     if (step % 100 == 0)
-      std::printf("step %3d  loss %.4f  \"... %s ...\" was guessed \"%s\"\n", step, ops::item(result.masked_lm_loss.value()),
-                  word_of(ids, labels[0]).c_str(), word_of(ids, guesses[0]).c_str());
+      std::printf("step %3d  loss %.4f  \"... %s ...\" was guessed \"%s\"\n", step,
+                  ops::item(result.masked_lm_loss.value()), word_of(ids, labels[0]).c_str(),
+                  word_of(ids, guesses[0]).c_str());
   }
   std::printf("words filled in over the last 20 steps: %.0f of %.0f\n", correct, masked_in_all);
   return correct / masked_in_all > 0.9 ? 0 : 1;

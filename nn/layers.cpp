@@ -8,7 +8,10 @@ Linear::Linear(const Scope& scope, const Sizes& sizes)
       bias(in("bias"), init::zeros({sizes.out_features})) {}
 
 LayerNorm::LayerNorm(const Scope& scope, Dim hidden, double norm_epsilon)
-    : Module(scope), weight(in("weight"), init::ones({hidden})), bias(in("bias"), init::zeros({hidden})), epsilon(norm_epsilon) {}
+    : Module(scope),
+      weight(in("weight"), init::ones({hidden})),
+      bias(in("bias"), init::zeros({hidden})),
+      epsilon(norm_epsilon) {}
 
 Variable LayerNorm::operator()(const Variable& x) const { return layer_norm(x, weight, bias, epsilon); }
 Variable LayerNorm::operator()(const Variable& x, const Variable& residual, const Dropout& dropout) const {
@@ -16,7 +19,8 @@ Variable LayerNorm::operator()(const Variable& x, const Variable& residual, cons
 }
 
 Embedding::Embedding(const Scope& scope, const Sizes& sizes)
-    : Module(scope), weight(in("weight"), init::truncated_normal({sizes.rows, sizes.hidden}, sizes.initializer_range)) {}
+    : Module(scope),
+      weight(in("weight"), init::truncated_normal({sizes.rows, sizes.hidden}, sizes.initializer_range)) {}
 
 SelfAttention::SelfAttention(const Scope& scope, const Sizes& sizes)
     : Module(scope),

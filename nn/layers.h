@@ -55,7 +55,7 @@ class SelfAttention : public Module {
   };
   /// Where the sequences of packed tokens begin and end.
   struct Packing {
-    Tensor offsets;    // i32 [sequences + 1]
+    Tensor offsets;  // i32 [sequences + 1]
     Dim longest = 0;
   };
   SelfAttention(const Scope& scope, const Sizes& sizes);

@@ -10,9 +10,10 @@ Parameter::Parameter(const Scope& scope, const Initial& initial) : Parameter(*sc
 
 Parameter::Parameter(Module& parent, std::vector<std::string> part_names, const Initial& initial)
     : initial_(initial), part_names_(std::move(part_names)) {
-  check(!part_names_.empty() && initial_.shape.rank() > 0 && initial_.shape[0] % static_cast<Dim>(part_names_.size()) == 0,
-        "parameter {}{}: {} cannot be cut into {} equal parts", parent.path(), part_names_.empty() ? "" : part_names_.front(), initial_.shape,
-        part_names_.size());
+  check(!part_names_.empty() && initial_.shape.rank() > 0 &&
+            initial_.shape[0] % static_cast<Dim>(part_names_.size()) == 0,
+        "parameter {}{}: {} cannot be cut into {} equal parts", parent.path(),
+        part_names_.empty() ? "" : part_names_.front(), initial_.shape, part_names_.size());
   parent.parameters_.emplace_back(parent.path(), this);
 }
 
@@ -42,7 +43,9 @@ std::uint64_t Module::site() const { return hash_name(path_); }
 
 Dropout Randomness::dropout(double probability, std::uint64_t site) const {
   if (!training) return {};
-  return {.threshold = static_cast<std::uint32_t>(std::lround(probability * 65536)), .key = mix(key, site), .row_keys = row_keys};
+  return {.threshold = static_cast<std::uint32_t>(std::lround(probability * 65536)),
+          .key = mix(key, site),
+          .row_keys = row_keys};
 }
 
 Randomness Randomness::rows(const Tensor& indices) const {

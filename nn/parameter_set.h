@@ -41,8 +41,10 @@ class ParameterSet {
   Backend& backend() const { return values_.backend(); }
   const Tensor& values() const { return values_; }        ///< flat; segments begin at multiples of 16, gaps are 0
   const Tensor& gradients() const { return gradients_; }  ///< flat, the same places, the values' type
-  const Tensor& masters() const { return masters_; }      ///< flat, the same places, compute_type; values() where it has that type
-  Dim trainable() const { return trainable_; }            ///< elements without the gaps
+  const Tensor& masters() const {
+    return masters_;
+  }  ///< flat, the same places, compute_type; values() where it has that type
+  Dim trainable() const { return trainable_; }  ///< elements without the gaps
 
   /// Before a backward pass: forgets the gradients without touching memory; the first writer overwrites.
   void zero_gradients();

@@ -7,10 +7,10 @@
 namespace bertrand::optim {
 
 /// The rule is that of NVIDIA's trainers and PyTorch's GradScaler: begin at 2^16; halve after a step whose gradient is
-/// not finite, which is skipped; double after 2,000 good steps in a row. It is applied on the device (tensor/backend.h),
-/// and where the scale has fallen below 2^-10 training has ended: the numbers of the model are to blame, not their scale.
-/// Other types than f16 have the scale 1, and end with the first gradient that is not finite. So nobody has to look
-/// before the next step is asked for: what follows a step that ends the training changes nothing.
+/// not finite, which is skipped; double after 2,000 good steps in a row. It is applied on the device
+/// (tensor/backend.h), and where the scale has fallen below 2^-10 training has ended: the numbers of the model are to
+/// blame, not their scale. Other types than f16 have the scale 1, and end with the first gradient that is not finite.
+/// So nobody has to look before the next step is asked for: what follows a step that ends the training changes nothing.
 class LossScale {
  public:
   struct State {

@@ -5,18 +5,24 @@
 namespace bertrand::optim {
 namespace {
 
-bool decays(const std::string& name) { return name.find("bias") == std::string::npos && name.find("LayerNorm") == std::string::npos; }
+bool decays(const std::string& name) {
+  return name.find("bias") == std::string::npos && name.find("LayerNorm") == std::string::npos;
+}
 
 }  // namespace
 
 Optimizer::Optimizer(nn::ParameterSet& parameters, const Options& options)
-    : parameters_(parameters), options_(options), loss_scale_(parameters.values().dtype(), parameters.backend()), scale_read_(loss_scale_.read().scale) {
+    : parameters_(parameters),
+      options_(options),
+      loss_scale_(parameters.values().dtype(), parameters.backend()),
+      scale_read_(loss_scale_.read().scale) {
   for (const auto& segment : parameters.segments()) {
     const bool decayed = decays(segment.name);
-    segments_.push_back({.begin = segment.begin,
-                         .count = segment.count(),
-                         .weight_decay = decayed ? options.weight_decay : 0,
-                         .trust_ratio = options.method == Method::lamb || (options.method == Method::lamb_decayed && decayed)});
+    segments_.push_back(
+        {.begin = segment.begin,
+         .count = segment.count(),
+         .weight_decay = decayed ? options.weight_decay : 0,
+         .trust_ratio = options.method == Method::lamb || (options.method == Method::lamb_decayed && decayed)});
   }
   const Tensor& masters = parameters.masters();
   m_ = ops::full(masters.shape(), 0, masters.dtype(), masters.backend());
@@ -56,8 +62,10 @@ Optimizer::Report Optimizer::read(std::span<const double, 4> numbers) {
 
 void Optimizer::refuse(const Report& report, const Tensor& gradients) const {
   const std::string name = parameters_.first_non_finite(gradients);
-  fail(Failure::numerics, "gradient: expected finite numbers, got a norm of {}{}{}{}; hint: a lower learning rate or a longer warm-up", report.gradient_norm,
-       loss_scale_.dynamic() ? " down to a loss scale of 2^-10" : "", name.empty() ? "" : ", first not finite in ", name);
+  fail(Failure::numerics,
+       "gradient: expected finite numbers, got a norm of {}{}{}{}; hint: a lower learning rate or a longer warm-up",
+       report.gradient_norm, loss_scale_.dynamic() ? " down to a loss scale of 2^-10" : "",
+       name.empty() ? "" : ", first not finite in ", name);
 }
 
 double Optimizer::step(double learning_rate, const Tensor& gradients) {

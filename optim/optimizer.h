@@ -29,17 +29,17 @@ class Optimizer {
  public:
   Optimizer(nn::ParameterSet& parameters, const Options& options);
 
-  /// Clips by the global norm, updates masters, values and moments. `gradients`, flat, are of the values' or the masters'
-  /// type, and in f16 those of the scaled loss. Where their norm, or one of `losses` (f64, may be empty), is not finite
-  /// nothing moves: in f16 the step is skipped, and counts as a step, though not for the bias correction; else, and where
-  /// the loss scale has nowhere to go, no later step moves anything either. Waits for nothing; returns what became of the
-  /// step, for read(): f64 [4] on the device.
+  /// Clips by the global norm, updates masters, values and moments. `gradients`, flat, are of the values' or the
+  /// masters' type, and in f16 those of the scaled loss. Where their norm, or one of `losses` (f64, may be empty), is
+  /// not finite nothing moves: in f16 the step is skipped, and counts as a step, though not for the bias correction;
+  /// else, and where the loss scale has nowhere to go, no later step moves anything either. Waits for nothing; returns
+  /// what became of the step, for read(): f64 [4] on the device.
   Tensor update(double learning_rate, const Tensor& gradients, const Tensor& losses = {});
 
   struct Report {
-    double gradient_norm = 0;  ///< before clipping, of the loss without its scale
+    double gradient_norm = 0;     ///< before clipping, of the loss without its scale
     LossScale::State loss_scale;  ///< after the step
-    bool ended = false;  ///< whether this step, or one before, has ended the training
+    bool ended = false;           ///< whether this step, or one before, has ended the training
   };
   /// What update() returned, on the host; of every step once, in their order.
   Report read(std::span<const double, 4> numbers);

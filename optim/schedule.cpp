@@ -6,12 +6,14 @@
 namespace bertrand::optim {
 
 double learning_rate(const ScheduleOptions& options, std::int64_t done) {
-  const auto s = static_cast<double>(done), warmup = static_cast<double>(options.warmup_steps), total = static_cast<double>(options.total_steps);
+  const auto s = static_cast<double>(done), warmup = static_cast<double>(options.warmup_steps),
+             total = static_cast<double>(options.total_steps);
   const double base = options.learning_rate;
   const bool warming = done < options.warmup_steps;
   switch (options.schedule) {
     case Schedule::google: return warming ? base * s / warmup : base * (1 - std::min(s, total) / total);
-    case Schedule::linear: return base * (warming ? s / warmup : std::max(0.0, total - s) / std::max(1.0, total - warmup));
+    case Schedule::linear:
+      return base * (warming ? s / warmup : std::max(0.0, total - s) / std::max(1.0, total - warmup));
     case Schedule::polynomial: {
       const double progress = (s + 1) / total;
       if (warmup > 0 && progress < warmup / total) return base * progress / (warmup / total);

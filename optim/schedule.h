@@ -18,7 +18,8 @@ struct ScheduleOptions {
   std::int64_t total_steps = 1;
 };
 
-/// Never below 0. A warm-up longer than the whole run is warm-up to its end, as in Google's and Hugging Face's trainers.
+/// Never below 0. A warm-up longer than the whole run is warm-up to its end, as in Google's and Hugging Face's
+/// trainers.
 double learning_rate(const ScheduleOptions& options, std::int64_t done);
 
 }  // namespace bertrand::optim

@@ -4,9 +4,10 @@
 // Rule: the op (tensor/ops.h) checks shapes and allocates; the kernel only fills `out`. Shapes below are written with
 // the words of the whole project: tokens, hidden, heads, head_dim, vocab, rows, columns, classes.
 //
-// Types: the floating tensors of one call share one type T: f32, f64, or f16 or bf16, which only memory holds. Kernels load
-// T, compute and sum in Compute<T> (tensor/dtype.h: f32, for f64 f64), and round to T once, when they store. Tensors marked
-// "Compute" below are of that type: what is summed to one number, statistics, losses and the gradient of a loss.
+// Types: the floating tensors of one call share one type T: f32, f64, or f16 or bf16, which only memory holds. Kernels
+// load T, compute and sum in Compute<T> (tensor/dtype.h: f32, for f64 f64), and round to T once, when they store.
+// Tensors marked "Compute" below are of that type: what is summed to one number, statistics, losses and the gradient of
+// a loss.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -30,11 +31,11 @@ enum class PointLoss : std::uint8_t { squared_error, binary_cross_entropy_with_l
 struct Gemm {
   bool transpose_a = false;
   bool transpose_b = false;
-  bool accumulate = false;         ///< add to what `out` holds; not together with bias or activation
-  Tensor bias = {};                ///< [columns of out], or empty
+  bool accumulate = false;  ///< add to what `out` holds; not together with bias or activation
+  Tensor bias = {};         ///< [columns of out], or empty
   Unary activation = Unary::identity;
-  Tensor pre_activation = {};      ///< [as out] receives what the activation was applied to, or empty
-  Tensor row_sums = {};            ///< [rows of out] receives op(a) summed over the depth, or empty; only with transpose_a
+  Tensor pre_activation = {};  ///< [as out] receives what the activation was applied to, or empty
+  Tensor row_sums = {};        ///< [rows of out] receives op(a) summed over the depth, or empty; only with transpose_a
 };
 
 /// Which elements a dropout keeps: a pure function of (key, row key, column), so a mask is never stored and does not
@@ -73,11 +74,12 @@ struct UpdateSegment {
   bool trust_ratio = false;  ///< LAMB: scale the step by ‖w‖ / ‖update‖
 };
 
-/// Dynamic loss scaling (Micikevicius et al. 2018): f16 ends at 6e-8, so that backward starts from `scale` instead of 1. The
-/// state lives on the device, and no step has to wait for the host to know it.
-///   scale < least:                it has ended: neither the state nor a weight ever moves again
-///   else ‖gradient‖ not finite:   scale ← scale / 2, good ← 0, skipped ← skipped + 1
-///   else:                         good ← good + 1; where that is growth_interval: scale ← min(2 scale, largest), good ← 0
+/// Dynamic loss scaling (Micikevicius et al. 2018): f16 ends at 6e-8, so that backward starts from `scale` instead
+/// of 1. The state lives on the device, and no step has to wait for the host to know it.
+///   scale < least:               it has ended: neither the state nor a weight ever moves again
+///   else ‖gradient‖ not finite:  scale ← scale / 2, good ← 0, skipped ← skipped + 1
+///   else:                        good ← good + 1, and where that is growth_interval:
+///                                scale ← min(2 scale, largest), good ← 0
 struct LossScaling {
   Tensor state = {};  ///< f64 [3]: scale, good steps in a row, steps skipped; empty: the scale is 1
   double growth_interval = 2000;
@@ -93,8 +95,9 @@ struct UpdateTensors {
   Tensor m, v;       ///< Compute
 };
 
-/// One optimizer step over the flat parameters, with everything the host knows. A norm that is not finite, or a loss scale
-/// that has ended, changes no weight and no moment; else, before the loss scale's state changes, with t = step − skipped:
+/// One optimizer step over the flat parameters, with everything the host knows. A norm that is not finite, or a loss
+/// scale that has ended, changes no weight and no moment; else, before the loss scale's state changes, with t = step −
+/// skipped:
 ///   g ← gradient · clip / scale,  clip = clip_norm / max(‖gradient‖ / scale, clip_norm)   (clip_norm 0: no clipping)
 ///   m ← β1 m + (1−β1) g,  v ← β2 v + (1−β2) g²
 ///   u ← (m / bias1) / (√(v / bias2) + ε) + weight_decay · w,  bias = 1 − β^t or, without bias_correction, 1
@@ -102,9 +105,9 @@ struct UpdateTensors {
 struct Update {
   double learning_rate = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6;
   bool bias_correction = false;
-  std::int64_t step = 1;       ///< counted from 1, skipped ones too
+  std::int64_t step = 1;  ///< counted from 1, skipped ones too
   double clip_norm = 0;
-  Tensor gradient_norm = {};   ///< f64 [1] on the device: ‖gradient‖ as the gradients are, scaled
+  Tensor gradient_norm = {};  ///< f64 [1] on the device: ‖gradient‖ as the gradients are, scaled
   LossScaling loss_scale = {};
 };
 
@@ -123,7 +126,7 @@ class Backend {
   virtual void deallocate(std::byte* data, std::size_t bytes) = 0;
   virtual MemoryUse memory() const = 0;
   virtual std::size_t available_memory() const = 0;  ///< bytes that could be had beside those in use
-  virtual void synchronize() = 0;  ///< returns when everything asked so far is done
+  virtual void synchronize() = 0;                    ///< returns when everything asked so far is done
   virtual void upload(const void* host, const Tensor& out) = 0;
   virtual void download(const Tensor& x, void* host) = 0;  ///< synchronizes
   /// Starts a copy of x, a few numbers, as it is after everything asked so far. What is returned waits for that and for
@@ -138,43 +141,50 @@ class Backend {
   /// b repeats over a's leading axes; out may be a. Where a and out are f32, b may be of any half type.
   virtual void binary(Binary op, const Tensor& a, const Tensor& b, const Tensor& out) = 0;
   virtual void scale(const Tensor& x, double factor, const Tensor& out) = 0;
-  virtual void expand(const Tensor& scalar, double factor, const Tensor& out) = 0;  ///< every element = scalar · factor, of any two types
-  virtual void copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Dim out_stride, Dim rows, Dim columns) = 0;  ///< strides in elements
+  virtual void expand(const Tensor& scalar, double factor,
+                      const Tensor& out) = 0;  ///< every element = scalar · factor, of any two types
+  virtual void copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Dim out_stride, Dim rows,
+                          Dim columns) = 0;                                              ///< strides in elements
   virtual void dropout(const Tensor& x, const Dropout& dropout, const Tensor& out) = 0;  ///< x [rows, columns]
 
   // ---- sums: fixed leaves, then a pairwise tree, whatever the threads
   virtual void sum(const Tensor& x, double factor, const Tensor& out) = 0;  ///< out [1] Compute = factor · Σ x
   virtual void sum_rows(const Tensor& x, const Tensor& out) = 0;            ///< [rows, columns] → [columns]
-  virtual void norm(const Tensor& x, const Tensor& out) = 0;                ///< out f64 [1] = √Σx²; NaN or inf if any x is
-  virtual Dim first_non_finite(const Tensor& x) = 0;                        ///< index, or −1; synchronizes
+  virtual void norm(const Tensor& x, const Tensor& out) = 0;  ///< out f64 [1] = √Σx²; NaN or inf if any x is
+  virtual Dim first_non_finite(const Tensor& x) = 0;          ///< index, or −1; synchronizes
 
   // ---- layers
   virtual void gemm(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options) = 0;
   virtual void softmax(const Tensor& x, const Tensor& y) = 0;  ///< over the last axis
   virtual void softmax_backward(const Tensor& y, const Tensor& dy, const Tensor& dx) = 0;
-  /// sum [rows, hidden] receives dropout(x) + residual (it may be x); residual may be empty; statistics [rows, 2] Compute: mean
-  /// and 1/σ of sum as it is stored.
+  /// sum [rows, hidden] receives dropout(x) + residual (it may be x); residual may be empty; statistics [rows, 2]
+  /// Compute: mean and 1/σ of sum as it is stored.
   virtual void layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options, const Tensor& sum,
                           const Tensor& y, const Tensor& statistics) = 0;
-  /// dsum is the gradient of `sum`, which is also that of the residual; dx its masked copy (empty where there is no dropout).
-  virtual void layer_norm_backward(const Tensor& sum, const Tensor& statistics, const LayerNorm& options, const Tensor& dy,
-                                   const Tensor& dsum, const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta) = 0;
+  /// dsum is the gradient of `sum`, which is also that of the residual; dx its masked copy (empty where there is no
+  /// dropout).
+  virtual void layer_norm_backward(const Tensor& sum, const Tensor& statistics, const LayerNorm& options,
+                                   const Tensor& dy, const Tensor& dsum, const Tensor& dx, const Tensor& dgamma,
+                                   const Tensor& dbeta) = 0;
   virtual void gather(const Tensor& table, const Tensor& rows, const Tensor& out) = 0;  ///< out[i] = table[rows[i]]
   /// dtable (+)= rows of dy summed by index, in order; without accumulate every other row becomes 0.
   virtual void scatter_add(const Tensor& dy, const Tensor& rows, const Tensor& dtable, bool accumulate) = 0;
   /// context [tokens, heads · head_dim]; log_sum [tokens, heads] Compute is the one number per row that backward needs.
   virtual void attention(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum) = 0;
-  virtual void attention_backward(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum,
-                                  const Tensor& dcontext, const Tensor& dqkv) = 0;
+  virtual void attention_backward(const Tensor& qkv, const Attention& options, const Tensor& context,
+                                  const Tensor& log_sum, const Tensor& dcontext, const Tensor& dqkv) = 0;
 
   // ---- losses
   // Their out and dy are [1] Compute.
-  /// out = Σ −log softmax(logits)[label] / denominator over rows with label ≥ 0; log_sum [rows] Compute is kept for backward.
+  /// out = Σ −log softmax(logits)[label] / denominator over rows with label ≥ 0; log_sum [rows] Compute is kept for
+  /// backward.
   virtual void cross_entropy(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum,
                              const Tensor& out) = 0;
   virtual void cross_entropy_backward(const Tensor& logits, const Tensor& labels, double denominator,
-                                      const Tensor& log_sum, const Tensor& dy, const Tensor& dlogits) = 0;  ///< dlogits may be logits
-  virtual void point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& out) = 0;
+                                      const Tensor& log_sum, const Tensor& dy,
+                                      const Tensor& dlogits) = 0;  ///< dlogits may be logits
+  virtual void point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,
+                          const Tensor& out) = 0;
   virtual void point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,
                                    const Tensor& dy, const Tensor& dx) = 0;
   virtual void argmax(const Tensor& x, const Tensor& out) = 0;  ///< [rows, columns] → i32 [rows]; the first of equals

@@ -9,7 +9,8 @@
 
 namespace bertrand {
 
-Storage::Storage(Backend& backend, std::size_t bytes) : backend_(backend), bytes_(bytes), data_(backend.allocate(bytes)) {}
+Storage::Storage(Backend& backend, std::size_t bytes)
+    : backend_(backend), bytes_(bytes), data_(backend.allocate(bytes)) {}
 Storage::~Storage() { backend_.deallocate(data_, bytes_); }
 
 namespace {
@@ -34,7 +35,8 @@ std::vector<std::string> runnable_cpu_kernels() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     sets.emplace_back("x86-64-v4");
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) sets.emplace_back("x86-64-v3");
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+    sets.emplace_back("x86-64-v3");
   return sets;
 #elif defined(__aarch64__)
   return {"aarch64"};
@@ -56,26 +58,31 @@ int available_cores() {
 
 std::unique_ptr<Backend> open_cpu(const CpuOptions& options) {
   const std::vector<std::string> sets = runnable_cpu_kernels();
-  if (sets.empty()) fail(Failure::usage, "cpu: this processor has no fused multiply-add (AVX2 and FMA are the least); there are no kernels for it");
+  if (sets.empty())
+    fail(Failure::usage,
+         "cpu: this processor has no fused multiply-add (AVX2 and FMA are the least); there are no kernels for it");
   const std::string kernels = options.kernels == "auto" ? sets.front() : options.kernels;
   if (std::find(sets.begin(), sets.end(), kernels) == sets.end())
     fail(Failure::usage, "--cpu-kernels: this processor runs {}, got \"{}\"", fmt::join(sets, " and "), kernels);
   using Open = Backend* (*)(int threads);
   const auto open = reinterpret_cast<Open>(dlsym(open_module("cpu_" + kernels), "bertrand_open_cpu"));
-  if (!open) fail(Failure::io, "{}: kernels: expected the function bertrand_open_cpu; built from another version?", module_path("cpu_" + kernels));
+  if (!open)
+    fail(Failure::io, "{}: kernels: expected the function bertrand_open_cpu; built from another version?",
+         module_path("cpu_" + kernels));
   return std::unique_ptr<Backend>(open(options.threads > 0 ? options.threads : available_cores()));
 }
 
 std::unique_ptr<Backend> open_cuda(const CudaOptions& options) {
   const std::string name = options.emulated ? "cuda_emulated" : "cuda", path = module_path(name);
   if (!std::filesystem::exists(path))
-    fail(Failure::usage, "--device cuda: libbertrand_{}.so not found beside the program; hint: build with -D{}=ON", name,
-         options.emulated ? "BERTRAND_TESTS" : "BERTRAND_CUDA");
+    fail(Failure::usage, "--device cuda: libbertrand_{}.so not found beside the program; hint: build with -D{}=ON",
+         name, options.emulated ? "BERTRAND_TESTS" : "BERTRAND_CUDA");
   void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!module) fail(Failure::usage, "--device cuda: {}; hint: are the CUDA toolkit's libraries installed?", dlerror());
   using Open = Backend* (*)(const CudaOptions& options);
   const auto open = reinterpret_cast<Open>(dlsym(module, "bertrand_open_cuda"));
-  if (!open) fail(Failure::io, "{}: kernels: expected the function bertrand_open_cuda; built from another version?", path);
+  if (!open)
+    fail(Failure::io, "{}: kernels: expected the function bertrand_open_cuda; built from another version?", path);
   return std::unique_ptr<Backend>(open(options));
 }
 

@@ -9,7 +9,7 @@
 namespace bertrand {
 
 struct CpuOptions {
-  int threads = 0;                ///< 0: every core this process may use
+  int threads = 0;               ///< 0: every core this process may use
   std::string kernels = "auto";  ///< auto (the best the processor has), x86-64-v3 or x86-64-v4
 };
 
@@ -21,13 +21,13 @@ struct CudaOptions {
   int index = 0;          ///< which card
   bool emulated = false;  ///< run the kernels on the processor: slow, for tests and for stepping through them
   bool tf32 = false;      ///< products of f32 may round their operands to 11 bits, which the tensor cores take
-  /// Each shape of product is multiplied by the fastest of a few algorithms, tried out on first use. Another run may find
-  /// another one the fastest, and then differs in the last bits.
+  /// Each shape of product is multiplied by the fastest of a few algorithms, tried out on first use. Another run may
+  /// find another one the fastest, and then differs in the last bits.
   bool measured_products = false;
 };
 
-/// A backend on a card. Throws Error(Failure::usage), saying in one line why, where there is no module beside the program,
-/// no driver, no such card, or one too old.
+/// A backend on a card. Throws Error(Failure::usage), saying in one line why, where there is no module beside the
+/// program, no driver, no such card, or one too old.
 std::unique_ptr<Backend> open_cuda(const CudaOptions& options = {});
 
 /// The kernel sets that this processor can run, best first.

@@ -23,7 +23,9 @@ class DryRun final : public Backend {
   std::size_t available_memory() const override { return device_.available_memory(); }
   void synchronize() override {}
   void upload(const void*, const Tensor&) override {}
-  void download(const Tensor& x, void* host) override { std::fill_n(static_cast<std::byte*>(host), x.bytes(), std::byte{0}); }
+  void download(const Tensor& x, void* host) override {
+    std::fill_n(static_cast<std::byte*>(host), x.bytes(), std::byte{0});
+  }
   std::function<void(void* host)> download_later(const Tensor& x) override {
     return [this, x](void* host) { download(x, host); };
   }
@@ -46,17 +48,20 @@ class DryRun final : public Backend {
   }
   void softmax(const Tensor&, const Tensor&) override {}
   void softmax_backward(const Tensor&, const Tensor&, const Tensor&) override {}
-  void layer_norm(const Tensor&, const Tensor&, const LayerNorm&, const Tensor&, const Tensor&, const Tensor&) override {}
-  void layer_norm_backward(const Tensor&, const Tensor&, const LayerNorm&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                           const Tensor&) override {}
+  void layer_norm(const Tensor&, const Tensor&, const LayerNorm&, const Tensor&, const Tensor&,
+                  const Tensor&) override {}
+  void layer_norm_backward(const Tensor&, const Tensor&, const LayerNorm&, const Tensor&, const Tensor&, const Tensor&,
+                           const Tensor&, const Tensor&) override {}
   void gather(const Tensor&, const Tensor&, const Tensor&) override {}
   void scatter_add(const Tensor&, const Tensor&, const Tensor&, bool) override {}
   void attention(const Tensor&, const Attention&, const Tensor&, const Tensor&) override {}
-  void attention_backward(const Tensor& qkv, const Attention& options, const Tensor&, const Tensor&, const Tensor&, const Tensor&) override {
+  void attention_backward(const Tensor& qkv, const Attention& options, const Tensor&, const Tensor&, const Tensor&,
+                          const Tensor&) override {
     need(device_.attention_backward_workspace(qkv, options));
   }
   void cross_entropy(const Tensor&, const Tensor&, double, const Tensor&, const Tensor&) override {}
-  void cross_entropy_backward(const Tensor&, const Tensor&, double, const Tensor&, const Tensor&, const Tensor&) override {}
+  void cross_entropy_backward(const Tensor&, const Tensor&, double, const Tensor&, const Tensor&,
+                              const Tensor&) override {}
   void point_loss(PointLoss, const Tensor&, const Tensor&, double, const Tensor&) override {}
   void point_loss_backward(PointLoss, const Tensor&, const Tensor&, double, const Tensor&, const Tensor&) override {}
   void argmax(const Tensor&, const Tensor&) override {}

@@ -39,7 +39,7 @@ struct Float16 {
       bits = static_cast<std::uint16_t>(sign | 0x7e00u);
     } else if (magnitude >= 0x477ff000u) {  // 65520 and above round to infinity
       bits = static_cast<std::uint16_t>(sign | 0x7c00u);
-    } else if (magnitude < 0x38800000u) {  // below 2^-14: subnormal, a multiple of 2^-24
+    } else if (magnitude < 0x38800000u) {                           // below 2^-14: subnormal, a multiple of 2^-24
       const float scaled = std::bit_cast<float>(magnitude) + 0.5f;  // 0.5 has 2^-24 as its last place: rounds for us
       bits = static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(scaled) - 0x3f000000u));
     } else {
@@ -86,8 +86,8 @@ inline bool is_floating(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
-/// What kernels compute in: f32 for the half types, which are for memory only; f64 for f64. Sums to one number, statistics
-/// and losses are also kept in it.
+/// What kernels compute in: f32 for the half types, which are for memory only; f64 for f64. Sums to one number,
+/// statistics and losses are also kept in it.
 inline DType compute_type(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
 template <class T>
 using Compute = std::conditional_t<std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>, float, T>;

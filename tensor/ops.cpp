@@ -12,7 +12,9 @@ Tensor result(const char* op, const Shape& shape, DType dtype, Backend& backend)
 }
 Tensor like(const char* op, const Tensor& x) { return result(op, x.shape(), x.dtype(), x.backend()); }
 /// Statistics and losses of x, in the type that kernels compute in.
-Tensor computed(const char* op, const Shape& shape, const Tensor& x) { return result(op, shape, compute_type(x.dtype()), x.backend()); }
+Tensor computed(const char* op, const Shape& shape, const Tensor& x) {
+  return result(op, shape, compute_type(x.dtype()), x.backend());
+}
 double bytes(const Tensor& x) { return x ? static_cast<double>(x.bytes()) : 0.0; }
 
 /// Work that is bounded by memory: every byte of these passes once.
@@ -25,12 +27,13 @@ void check_trailing(const char* op, const Tensor& a, const Tensor& b) {
   const int lead = a.shape().rank() - b.shape().rank();
   bool fits = lead >= 0 && a.dtype() == b.dtype();
   for (int i = 0; fits && i < b.shape().rank(); ++i) fits = a.shape()[lead + i] == b.shape()[i];
-  check(fits, "{}: b must have a's shape or its trailing dimensions, a is {} {} and b is {} {}", op, name_of(a.dtype()), a.shape(),
-        name_of(b.dtype()), b.shape());
+  check(fits, "{}: b must have a's shape or its trailing dimensions, a is {} {} and b is {} {}", op, name_of(a.dtype()),
+        a.shape(), name_of(b.dtype()), b.shape());
 }
 void check_same(const char* op, const Tensor& a, const Tensor& b) {
-  check(a.shape() == b.shape() && a.dtype() == b.dtype(), "{}: expected equal shapes and types, a is {} {} and b is {} {}", op,
-        name_of(a.dtype()), a.shape(), name_of(b.dtype()), b.shape());
+  check(a.shape() == b.shape() && a.dtype() == b.dtype(),
+        "{}: expected equal shapes and types, a is {} {} and b is {} {}", op, name_of(a.dtype()), a.shape(),
+        name_of(b.dtype()), b.shape());
 }
 void check_indices(const char* op, const Tensor& rows) {
   check(rows.dtype() == DType::i32, "{}: indices must be i32, got {}", op, name_of(rows.dtype()));
@@ -38,15 +41,17 @@ void check_indices(const char* op, const Tensor& rows) {
 void check_dropout(const char* op, const Tensor& x, const Dropout& dropout) {
   if (!dropout) return;
   check(dropout.row_keys && dropout.row_keys.dtype() == DType::i64 && dropout.row_keys.elements() == x.shape().rows(),
-        "{}: dropout needs one i64 key a row, x is {} and there are {} keys", op, x.shape(), dropout.row_keys ? dropout.row_keys.elements() : 0);
+        "{}: dropout needs one i64 key a row, x is {} and there are {} keys", op, x.shape(),
+        dropout.row_keys ? dropout.row_keys.elements() : 0);
 }
 
 /// The tensor to write to: the one given, which must fit, or a new one.
 Tensor destination(const char* op, const Into& into, const Shape& shape, const Tensor& like_this) {
   if (!into.out) return result(op, shape, like_this.dtype(), like_this.backend());
   like_this.backend().current_op = op;
-  check(into.out.shape() == shape && into.out.dtype() == like_this.dtype(), "{}: the result is {} {} but goes into {} {}", op,
-        name_of(like_this.dtype()), shape, name_of(into.out.dtype()), into.out.shape());
+  check(into.out.shape() == shape && into.out.dtype() == like_this.dtype(),
+        "{}: the result is {} {} but goes into {} {}", op, name_of(like_this.dtype()), shape, name_of(into.out.dtype()),
+        into.out.shape());
   return into.out;
 }
 
@@ -113,7 +118,8 @@ Tensor binary(Binary op, const Tensor& a, const Tensor& b) {
   return out;
 }
 void add_into(const Tensor& x, const Tensor& out) {
-  check(x.shape() == out.shape() && (x.dtype() == out.dtype() || (out.dtype() == DType::f32 && compute_type(x.dtype()) == DType::f32)),
+  check(x.shape() == out.shape() &&
+            (x.dtype() == out.dtype() || (out.dtype() == DType::f32 && compute_type(x.dtype()) == DType::f32)),
         "add: {} {} into {} {}", name_of(x.dtype()), x.shape(), name_of(out.dtype()), out.shape());
   const Span span(x.backend(), "binary", moves(x, out, out));
   x.backend().binary(Binary::add, out, x, out);
@@ -141,7 +147,8 @@ Tensor slice(const Tensor& x, int axis, Dim begin, Dim end) {
   const Dim inner = shape.product(axis + 1, shape.rank()), outer = shape.product(0, axis);
   const Span span(x.backend(), "slice", moves(out, out));
   const Dim run = shape[axis] * inner, first = begin * inner;
-  x.backend().copy_block(x.window(first, {outer * run - first}), run, out, (end - begin) * inner, outer, (end - begin) * inner);
+  x.backend().copy_block(x.window(first, {outer * run - first}), run, out, (end - begin) * inner, outer,
+                         (end - begin) * inner);
   return out;
 }
 Tensor slice_backward(const Tensor& dy, const Shape& shape, int axis, Dim begin) {
@@ -174,7 +181,8 @@ Tensor sum_to(const Tensor& x, const Shape& trailing, const Into& into) {
   const Dim columns = trailing.elements();
   check(columns > 0 && x.elements() % columns == 0, "sum_to: {} to {}", x.shape(), trailing);
   // Buffers are overwritten; only a result that must be added takes the way around.
-  Tensor out = into.accumulate ? result("sum_to", trailing, x.dtype(), x.backend()) : destination("sum_to", into, trailing, x);
+  Tensor out =
+      into.accumulate ? result("sum_to", trailing, x.dtype(), x.backend()) : destination("sum_to", into, trailing, x);
   {
     const Span span(x.backend(), "sum_rows", moves(x, out));
     x.backend().sum_rows(x, out);
@@ -198,34 +206,44 @@ Work gemm_work(const Tensor& a, const Tensor& b, const Tensor& out, Dim depth) {
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
   const auto marked = [](bool transposed) { return transposed ? "ᵀ" : ""; };
-  check(a.shape().rank() == 2 && b.shape().rank() == 2 && a.dtype() == b.dtype(), "matmul: expected matrices of one type, a is {} {} and b is {} {}",
-        name_of(a.dtype()), a.shape(), name_of(b.dtype()), b.shape());
+  check(a.shape().rank() == 2 && b.shape().rank() == 2 && a.dtype() == b.dtype(),
+        "matmul: expected matrices of one type, a is {} {} and b is {} {}", name_of(a.dtype()), a.shape(),
+        name_of(b.dtype()), b.shape());
   const Dim rows = a.shape()[options.transpose_a ? 1 : 0], depth = a.shape()[options.transpose_a ? 0 : 1];
   const Dim b_depth = b.shape()[options.transpose_b ? 1 : 0], columns = b.shape()[options.transpose_b ? 0 : 1];
-  check(depth == b_depth, "matmul: inner dimensions differ, a is {}{} and b is {}{}", a.shape(), marked(options.transpose_a), b.shape(),
-        marked(options.transpose_b));
-  check(!options.row_sums || (options.transpose_a && options.row_sums.shape() == Shape{rows} && options.row_sums.dtype() == a.dtype()),
+  check(depth == b_depth, "matmul: inner dimensions differ, a is {}{} and b is {}{}", a.shape(),
+        marked(options.transpose_a), b.shape(), marked(options.transpose_b));
+  check(!options.row_sums ||
+            (options.transpose_a && options.row_sums.shape() == Shape{rows} && options.row_sums.dtype() == a.dtype()),
         "matmul: the sums of {} rows of aᵀ go into {}", rows, options.row_sums ? options.row_sums.shape() : Shape{});
   Tensor out = destination("matmul", options.into, {rows, columns}, a);
   const Span span(a.backend(), "gemm", gemm_work(a, b, out, depth));
   a.backend().gemm(a, b, out,
-                   {.transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .accumulate = options.into.accumulate, .row_sums = options.row_sums});
+                   {.transpose_a = options.transpose_a,
+                    .transpose_b = options.transpose_b,
+                    .accumulate = options.into.accumulate,
+                    .row_sums = options.row_sums});
   return out;
 }
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return linear_activation(x, weight, bias, Unary::identity, false).y;
 }
-Activated linear_activation(const Tensor& x, const Tensor& weight, const Tensor& bias, Unary activation, bool keep_pre_activation) {
-  check(weight.shape().rank() == 2 && x.shape().rank() >= 1 && x.shape()[-1] == weight.shape()[1] && x.dtype() == weight.dtype(),
-        "linear: x is {} {} but the weight is {} {} [out, in]", name_of(x.dtype()), x.shape(), name_of(weight.dtype()), weight.shape());
-  check(!bias || bias.shape() == Shape{weight.shape()[0]}, "linear: the weight is {} [out, in] but the bias is {}", weight.shape(), bias ? bias.shape() : Shape{});
+Activated linear_activation(const Tensor& x, const Tensor& weight, const Tensor& bias, Unary activation,
+                            bool keep_pre_activation) {
+  check(weight.shape().rank() == 2 && x.shape().rank() >= 1 && x.shape()[-1] == weight.shape()[1] &&
+            x.dtype() == weight.dtype(),
+        "linear: x is {} {} but the weight is {} {} [out, in]", name_of(x.dtype()), x.shape(), name_of(weight.dtype()),
+        weight.shape());
+  check(!bias || bias.shape() == Shape{weight.shape()[0]}, "linear: the weight is {} [out, in] but the bias is {}",
+        weight.shape(), bias ? bias.shape() : Shape{});
   const Shape matrix{x.shape().rows(), weight.shape()[0]}, shape = x.shape().with(-1, weight.shape()[0]);
   Tensor y = result("linear", matrix, x.dtype(), x.backend());
   Tensor pre = keep_pre_activation ? result("linear", matrix, x.dtype(), x.backend()) : Tensor{};
   const Tensor rows = x.reshape({matrix[0], x.shape()[-1]});
   {
     const Span span(x.backend(), "gemm", gemm_work(rows, weight, y, weight.shape()[1]));
-    x.backend().gemm(rows, weight, y, {.transpose_b = true, .bias = bias, .activation = activation, .pre_activation = pre});
+    x.backend().gemm(rows, weight, y,
+                     {.transpose_b = true, .bias = bias, .activation = activation, .pre_activation = pre});
   }
   return {y.reshape(shape), pre ? pre.reshape(shape) : pre};
 }
@@ -244,19 +262,22 @@ Tensor softmax_backward(const Tensor& y, const Tensor& dy) {
 }
 Normalized layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options) {
   const Shape row{x.shape().columns()};
-  check(options.gamma.shape() == row && options.beta.shape() == row, "layer_norm: x is {} but gamma is {} and beta is {}", x.shape(),
-        options.gamma.shape(), options.beta.shape());
+  check(options.gamma.shape() == row && options.beta.shape() == row,
+        "layer_norm: x is {} but gamma is {} and beta is {}", x.shape(), options.gamma.shape(), options.beta.shape());
   if (residual) check_same("layer_norm", x, residual);
   check_dropout("layer_norm", x, options.dropout);
-  Normalized out{like("layer_norm", x), residual || options.dropout ? like("layer_norm", x) : x, computed("layer_norm", {x.shape().rows(), 2}, x)};
+  Normalized out{like("layer_norm", x), residual || options.dropout ? like("layer_norm", x) : x,
+                 computed("layer_norm", {x.shape().rows(), 2}, x)};
   const Span span(x.backend(), "layer_norm", moves(x, residual, out.sum, out.y));
   x.backend().layer_norm(x, residual, options, out.sum, out.y, out.statistics);
   return out;
 }
-NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& options, const Tensor& dy, const Tensor& dgamma, const Tensor& dbeta) {
+NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& options, const Tensor& dy,
+                                  const Tensor& dgamma, const Tensor& dbeta) {
   check_same("layer_norm_backward", saved.sum, dy);
   Tensor dsum = like("layer_norm_backward", dy);
-  NormGradients out{options.dropout ? like("layer_norm_backward", dy) : Tensor{}, dsum, destination("layer_norm_backward", {dgamma}, options.gamma.shape(), options.gamma),
+  NormGradients out{options.dropout ? like("layer_norm_backward", dy) : Tensor{}, dsum,
+                    destination("layer_norm_backward", {dgamma}, options.gamma.shape(), options.gamma),
                     destination("layer_norm_backward", {dbeta}, options.beta.shape(), options.beta)};
   const Span span(dy.backend(), "layer_norm_backward", moves(saved.sum, dy, dsum, out.dx));
   dy.backend().layer_norm_backward(saved.sum, saved.statistics, options, dy, dsum, out.dx, out.dgamma, out.dbeta);
@@ -265,7 +286,8 @@ NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& opti
 }
 Tensor gather(const Tensor& table, const Tensor& rows) {
   check_indices("gather", rows);
-  check(table.shape().rank() >= 1 && rows.shape().rank() == 1, "gather: table is {} and rows are {}", table.shape(), rows.shape());
+  check(table.shape().rank() >= 1 && rows.shape().rank() == 1, "gather: table is {} and rows are {}", table.shape(),
+        rows.shape());
   Tensor out = result("gather", table.shape().with(0, rows.elements()), table.dtype(), table.backend());
   const Span span(table.backend(), "gather", moves(out, out));
   table.backend().gather(table, rows, out);
@@ -273,7 +295,8 @@ Tensor gather(const Tensor& table, const Tensor& rows) {
 }
 Tensor scatter_add(const Tensor& dy, const Tensor& rows, const Shape& table_shape, const Into& into) {
   check_indices("scatter_add", rows);
-  check(dy.shape() == table_shape.with(0, rows.elements()), "scatter_add: dy is {}, {} rows of {}", dy.shape(), rows.elements(), table_shape);
+  check(dy.shape() == table_shape.with(0, rows.elements()), "scatter_add: dy is {}, {} rows of {}", dy.shape(),
+        rows.elements(), table_shape);
   Tensor out = destination("scatter_add", into, table_shape, dy);
   const Span span(dy.backend(), "scatter_add", moves(dy, dy, dy));
   dy.backend().scatter_add(dy, rows, out, into.accumulate);
@@ -285,11 +308,13 @@ void check_attention(const Tensor& qkv, const Attention& options) {
   check(qkv.shape().rank() == 2 && options.heads > 0 && qkv.shape()[1] % (3 * options.heads) == 0,
         "attention: qkv must be [tokens, 3 · heads · head_dim], got {} for {} heads", qkv.shape(), options.heads);
   check_indices("attention: offsets", options.offsets);
-  check(options.offsets.elements() >= 1 && options.longest >= 0 && options.longest <= qkv.shape()[0], "attention: {} offsets, longest {} of {} tokens",
-        options.offsets.elements(), options.longest, qkv.shape()[0]);
-  check(!options.dropout || options.dropout.row_keys.elements() == qkv.shape()[0], "attention: dropout needs one key a token");
+  check(options.offsets.elements() >= 1 && options.longest >= 0 && options.longest <= qkv.shape()[0],
+        "attention: {} offsets, longest {} of {} tokens", options.offsets.elements(), options.longest, qkv.shape()[0]);
+  check(!options.dropout || options.dropout.row_keys.elements() == qkv.shape()[0],
+        "attention: dropout needs one key a token");
 }
-/// Each of `products` products touches tokens × tokens-of-the-sequence × hidden; sequences are taken to be of equal length.
+/// Each of `products` products touches tokens × tokens-of-the-sequence × hidden; sequences are taken to be of equal
+/// length.
 Work attention_work(const Tensor& qkv, const Attention& options, int products) {
   const double tokens = static_cast<double>(qkv.shape()[0]), hidden = static_cast<double>(qkv.shape()[1]) / 3;
   const double sequences = static_cast<double>(std::max<Dim>(1, options.offsets.elements() - 1));
@@ -300,7 +325,8 @@ Work attention_work(const Tensor& qkv, const Attention& options, int products) {
 Attended attention(const Tensor& qkv, const Attention& options) {
   check_attention(qkv, options);
   const Dim tokens = qkv.shape()[0];
-  Attended out{result("attention", {tokens, qkv.shape()[1] / 3}, qkv.dtype(), qkv.backend()), computed("attention", {tokens, options.heads}, qkv)};
+  Attended out{result("attention", {tokens, qkv.shape()[1] / 3}, qkv.dtype(), qkv.backend()),
+               computed("attention", {tokens, options.heads}, qkv)};
   const Span span(qkv.backend(), "attention", attention_work(qkv, options, 2));
   qkv.backend().attention(qkv, options, out.context, out.log_sum);
   return out;
@@ -315,14 +341,15 @@ Tensor attention_backward(const Tensor& qkv, const Attention& options, const Att
 }
 
 CrossEntropy cross_entropy(const Tensor& logits, const Tensor& labels, double denominator) {
-  check(labels.dtype() == DType::i32 && labels.elements() == logits.shape().rows(), "cross_entropy: logits are {} and labels are {} {}", logits.shape(),
-        name_of(labels.dtype()), labels.shape());
+  check(labels.dtype() == DType::i32 && labels.elements() == logits.shape().rows(),
+        "cross_entropy: logits are {} and labels are {} {}", logits.shape(), name_of(labels.dtype()), labels.shape());
   CrossEntropy out{computed("cross_entropy", {1}, logits), computed("cross_entropy", {logits.shape().rows()}, logits)};
   const Span span(logits.backend(), "cross_entropy", moves(logits));
   logits.backend().cross_entropy(logits, labels, denominator, out.log_sum, out.loss);
   return out;
 }
-Tensor cross_entropy_backward(Tensor logits, const Tensor& labels, double denominator, const Tensor& log_sum, const Tensor& dy) {
+Tensor cross_entropy_backward(Tensor logits, const Tensor& labels, double denominator, const Tensor& log_sum,
+                              const Tensor& dy) {
   Tensor dlogits = logits.unique() ? logits : like("cross_entropy_backward", logits);
   const Span span(logits.backend(), "cross_entropy_backward", moves(logits, dlogits));
   logits.backend().cross_entropy_backward(logits, labels, denominator, log_sum, dy, dlogits);
@@ -335,7 +362,8 @@ Tensor point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double 
   x.backend().point_loss(loss, x, target, denominator, out);
   return out;
 }
-Tensor point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& dy) {
+Tensor point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,
+                           const Tensor& dy) {
   Tensor dx = like("point_loss_backward", x);
   const Span span(x.backend(), "point_loss_backward", moves(x, target, dx));
   x.backend().point_loss_backward(loss, x, target, denominator, dy, dx);

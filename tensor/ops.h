@@ -69,7 +69,8 @@ struct Activated {
   Tensor y, pre_activation;
 };
 /// activation(linear(x)); pre_activation is empty unless asked for.
-Activated linear_activation(const Tensor& x, const Tensor& weight, const Tensor& bias, Unary activation, bool keep_pre_activation);
+Activated linear_activation(const Tensor& x, const Tensor& weight, const Tensor& bias, Unary activation,
+                            bool keep_pre_activation);
 Tensor softmax(const Tensor& x);
 Tensor softmax_backward(const Tensor& y, const Tensor& dy);
 struct Normalized {
@@ -81,7 +82,8 @@ struct NormGradients {
   Tensor dx, dresidual, dgamma, dbeta;
 };
 /// dgamma and dbeta may be given a place, which they overwrite.
-NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& options, const Tensor& dy, const Tensor& dgamma = {}, const Tensor& dbeta = {});
+NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& options, const Tensor& dy,
+                                  const Tensor& dgamma = {}, const Tensor& dbeta = {});
 Tensor gather(const Tensor& table, const Tensor& rows);
 Tensor scatter_add(const Tensor& dy, const Tensor& rows, const Shape& table_shape, const Into& into = {});
 struct Attended {
@@ -96,7 +98,8 @@ struct CrossEntropy {
 };
 CrossEntropy cross_entropy(const Tensor& logits, const Tensor& labels, double denominator);
 /// Takes logits by value: where nobody else holds them the gradient overwrites them.
-Tensor cross_entropy_backward(Tensor logits, const Tensor& labels, double denominator, const Tensor& log_sum, const Tensor& dy);
+Tensor cross_entropy_backward(Tensor logits, const Tensor& labels, double denominator, const Tensor& log_sum,
+                              const Tensor& dy);
 Tensor point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator);
 Tensor point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& dy);
 Tensor argmax(const Tensor& x);

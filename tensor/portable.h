@@ -1,5 +1,5 @@
-// What the sources of tensor/cuda are compiled against: CUDA's own headers where the compiler is nvcc, else the emulation
-// that runs the same kernels on the processor. This is the one place that asks which.
+// What the sources of tensor/cuda are compiled against: CUDA's own headers where the compiler is nvcc, else the
+// emulation that runs the same kernels on the processor. This is the one place that asks which.
 #pragma once
 #ifdef __CUDACC__
 #include <cublasLt.h>

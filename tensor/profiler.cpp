@@ -19,7 +19,8 @@ double Profiler::not_hidden(const Event& event) const {
   if (!event.aside) return seconds(event.end - event.begin);
   Clock::duration waited{};
   for (const Event& e : events_)
-    if (e.kind == Kind::wait) waited += std::max(Clock::duration{}, std::min(e.end, event.end) - std::max(e.begin, event.begin));
+    if (e.kind == Kind::wait)
+      waited += std::max(Clock::duration{}, std::min(e.end, event.end) - std::max(e.begin, event.begin));
   return seconds(waited);
 }
 
@@ -38,9 +39,11 @@ std::string Profiler::collectives() const {
     row.not_hidden += not_hidden(e);
   }
   if (rows.empty()) return {};
-  std::string text = fmt::format("{:<28} {:>8} {:>12} {:>14} {:>14}\n", "collective", "calls", "time ms", "not hidden ms", "bytes");
+  std::string text =
+      fmt::format("{:<28} {:>8} {:>12} {:>14} {:>14}\n", "collective", "calls", "time ms", "not hidden ms", "bytes");
   for (const auto& [name, row] : rows)
-    text += fmt::format("{:<28} {:>8} {:>12.3f} {:>14.3f} {:>14.0f}\n", name, row.calls, 1e3 * row.time, 1e3 * row.not_hidden, row.bytes);
+    text += fmt::format("{:<28} {:>8} {:>12.3f} {:>14.3f} {:>14.0f}\n", name, row.calls, 1e3 * row.time,
+                        1e3 * row.not_hidden, row.bytes);
   return text;
 }
 
@@ -69,11 +72,15 @@ std::string Profiler::table() const {
   for (const auto& [name, row] : rows) sorted.push_back(row);
   std::sort(sorted.begin(), sorted.end(), [](const Row& a, const Row& b) { return a.time > b.time; });
 
-  std::string text = fmt::format("{:<28} {:>8} {:>12} {:>7} {:>9} {:>9} {:>12}\n", "op", "calls", "time ms", "share", "GFLOP/s", "GB/s", "bytes");
+  std::string text = fmt::format("{:<28} {:>8} {:>12} {:>7} {:>9} {:>9} {:>12}\n", "op", "calls", "time ms", "share",
+                                 "GFLOP/s", "GB/s", "bytes");
   for (const Row& row : sorted) {
-    const auto rate = [&](double amount) { return amount > 0 && row.time > 0 ? fmt::format("{:.1f}", amount / row.time / 1e9) : std::string("-"); };
+    const auto rate = [&](double amount) {
+      return amount > 0 && row.time > 0 ? fmt::format("{:.1f}", amount / row.time / 1e9) : std::string("-");
+    };
     text += fmt::format("{:<28} {:>8} {:>12.3f} {:>6.1f}% {:>9} {:>9} {:>12.0f}\n", row.name, row.calls, 1e3 * row.time,
-                        total > 0 ? 100 * row.time / total : 0.0, rate(row.work.flops), rate(row.work.bytes), row.work.bytes);
+                        total > 0 ? 100 * row.time / total : 0.0, rate(row.work.flops), rate(row.work.bytes),
+                        row.work.bytes);
   }
   return text + fmt::format("{:<28} {:>8} {:>12.3f} {:>6.1f}%\n", "all ops", calls, 1e3 * total, 100.0) + collectives();
 }
@@ -82,8 +89,11 @@ std::string Profiler::chrome_trace() const {
   std::string json = "{\"traceEvents\":[";
   for (std::size_t i = 0; i < events_.size(); ++i) {
     const Event& e = events_[i];
-    json += fmt::format("{}\n{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},\"args\":{{\"flops\":{:.0f},\"bytes\":{:.0f}}}}}",
-                        i ? "," : "", e.name, e.aside ? 1 : 0, 1e6 * seconds(e.begin - start_), 1e6 * seconds(e.end - e.begin), e.work.flops, e.work.bytes);
+    json += fmt::format(
+        "{}\n{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},\"args\":{{\"flops\":{:."
+        "0f},\"bytes\":{:.0f}}}}}",
+        i ? "," : "", e.name, e.aside ? 1 : 0, 1e6 * seconds(e.begin - start_), 1e6 * seconds(e.end - e.begin),
+        e.work.flops, e.work.bytes);
   }
   return json + "\n],\"displayTimeUnit\":\"ms\"}\n";
 }

@@ -50,7 +50,8 @@ class Profiler {
 /// Times its own life as one event of backend's profiler, if there is one. On a device, waits for it to finish.
 class Span {
  public:
-  Span(Backend& backend, const char* name, const Work& work = {}, Profiler::Kind kind = Profiler::Kind::op, bool aside = false)
+  Span(Backend& backend, const char* name, const Work& work = {}, Profiler::Kind kind = Profiler::Kind::op,
+       bool aside = false)
       : backend_(backend) {
     if (backend.profiler) event_ = {name, Profiler::Clock::now(), {}, work, kind, aside};
   }

@@ -66,12 +66,14 @@ class Tensor {
   }
   /// Rows [begin, end) of the first axis, without a copy.
   Tensor rows(Dim begin, Dim end) const {
-    check(shape_.rank() > 0 && 0 <= begin && begin <= end && end <= shape_[0], "rows: [{}, {}) of {}", begin, end, shape_);
+    check(shape_.rank() > 0 && 0 <= begin && begin <= end && end <= shape_[0], "rows: [{}, {}) of {}", begin, end,
+          shape_);
     return window(begin * shape_.product(1, shape_.rank()), shape_.with(0, end - begin));
   }
   /// A window of this tensor's elements, counted flat from `first`.
   Tensor window(Dim first, const Shape& shape) const {
-    check(first >= 0 && first + shape.elements() <= elements(), "window: {} from element {} of {}", shape, first, shape_);
+    check(first >= 0 && first + shape.elements() <= elements(), "window: {} from element {} of {}", shape, first,
+          shape_);
     Tensor view = *this;
     view.shape_ = shape;
     view.offset_ += static_cast<std::size_t>(first);
@@ -81,7 +83,9 @@ class Tensor {
   /// Whether nobody else holds this memory, so that it may be overwritten unseen.
   bool unique() const { return storage_.use_count() == 1; }
   /// Whether both begin at the same byte of the same allocation.
-  bool same_memory(const Tensor& other) const { return storage_ && storage_ == other.storage_ && offset_ == other.offset_; }
+  bool same_memory(const Tensor& other) const {
+    return storage_ && storage_ == other.storage_ && offset_ == other.offset_;
+  }
 
  private:
   Shape shape_;

@@ -16,7 +16,7 @@ struct Options {
   training::TokenizerFlags tokenizer;
   std::filesystem::path input;   ///< lines of text
   std::filesystem::path output;  ///< JSON lines
-  std::string layers;  ///< empty: the last two, or the only one
+  std::string layers;            ///< empty: the last two, or the only one
   bool pooled = false;
   int max_seq_length = 128;
   int batch_size = 32;  ///< lines at once; does not change the result

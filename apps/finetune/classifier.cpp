@@ -44,8 +44,7 @@ Variable task_loss(tasks::Kind kind, const Variable& logits, const tasks::Datase
   }
   std::vector<float> targets;
   for (const std::int64_t number : numbers) {
-    if (kind == tasks::Kind::regression)
-      targets.push_back(std::get<float>(target(number)));
+    if (kind == tasks::Kind::regression) targets.push_back(std::get<float>(target(number)));
     else
       for (const float flag : std::get<std::vector<float>>(target(number))) targets.push_back(flag);
   }

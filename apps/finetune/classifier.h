@@ -22,8 +22,8 @@ bert::PackedBatch pack_examples(const tasks::EncodedDataset& data, std::span<con
 Variable task_loss(tasks::Kind kind, const Variable& logits, const tasks::Dataset& dataset,
                    std::span<const std::int64_t> numbers, std::int64_t examples_of_step);
 
-/// The outputs for every example, in order, nothing dropped out: all of them on every replica, each of which computes its
-/// share. What an example gets does not depend on the batches.
+/// The outputs for every example, in order, nothing dropped out: all of them on every replica, each of which computes
+/// its share. What an example gets does not depend on the batches.
 tasks::Logits predict(const bert::ForSequenceClassification& model, const tasks::EncodedDataset& data,
                       const distributed::Replica& self);
 

@@ -129,10 +129,8 @@ void run(const Options& options) {
   if (job.data.train) training::require_same_run(processes.get(), options.settings, identity_of(job));
   group.run([&](const distributed::Replica& self) {
     FinetuneObjective objective({job.data, job.config, job.tokenizer}, self);
-    if (job.data.train)
-      train(job, objective, self, directory.get());
-    else
-      apply(job, objective, self, directory.get());
+    if (job.data.train) train(job, objective, self, directory.get());
+    else apply(job, objective, self, directory.get());
   });
 }
 

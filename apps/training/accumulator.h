@@ -1,5 +1,6 @@
-// Sums the gradients of one replica's micro-batches, as far as the pairwise tree of the step allows. A gradient is of the
-// model's type, a sum of several is f32 for the half types: in 8 or 11 digits small ones would vanish beside the sum.
+// Sums the gradients of one replica's micro-batches, as far as the pairwise tree of the step allows. A gradient is of
+// the model's type, a sum of several is f32 for the half types: in 8 or 11 digits small ones would vanish beside the
+// sum.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -17,8 +18,8 @@ class GradientAccumulator {
   void begin(std::int64_t first, std::int64_t micro_batches);
   /// Takes the gradient of the next one out of `gradients` (flat), which may be overwritten afterwards.
   void add(const Tensor& gradients);
-  /// Before the last one of this replica is computed. Returns what will be left to add up, in order: the sums that wait,
-  /// and `gradients` itself or, where the step has others and their type is not that of sums, memory for a copy.
+  /// Before the last one of this replica is computed. Returns what will be left to add up, in order: the sums that
+  /// wait, and `gradients` itself or, where the step has others and their type is not that of sums, memory for a copy.
   std::vector<distributed::Addend> last(const Tensor& gradients);
   /// Where the sum over the whole step may go if last() was not called: `gradients`, or memory of the type of sums.
   Tensor place_of_sum(const Tensor& gradients);

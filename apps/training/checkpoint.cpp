@@ -56,7 +56,8 @@ nlohmann::ordered_json read_state(const std::filesystem::path& path) {
 /// Nothing that is not finite is ever saved: an earlier checkpoint is worth more.
 void check_finite(const nn::ParameterSet& parameters, const std::filesystem::path& directory) {
   if (const std::string name = parameters.first_non_finite(parameters.masters()); !name.empty())
-    fail(Failure::numerics, "{}: tensor \"{}\": expected finite weights, got some that are not; hint: a lower learning rate",
+    fail(Failure::numerics,
+         "{}: tensor \"{}\": expected finite weights, got some that are not; hint: a lower learning rate",
          (directory / "model.safetensors").string(), name);
 }
 

@@ -1,5 +1,6 @@
-// What a checkpoint of a training run holds: the model directory, the optimizer's moments, and where the run stands. All
-// tensors are the f32 masters' and their moments (f64 for f64), so that a run may go on in another of f32, bf16 and f16.
+// What a checkpoint of a training run holds: the model directory, the optimizer's moments, and where the run stands.
+// All tensors are the f32 masters' and their moments (f64 for f64), so that a run may go on in another of f32, bf16 and
+// f16.
 #pragma once
 #include "apps/training/checkpoint_store.h"
 #include "apps/training/run_state.h"

@@ -47,8 +47,8 @@ class Objective {
   virtual nn::Module& model() = 0;
   /// How many examples this epoch (from 0) has; they are numbered from 0 in file order.
   virtual std::int64_t examples(std::int64_t epoch) = 0;
-  /// Names the step after the one that is begun next, so that its examples `mine`, those that this replica computes, can be
-  /// read while that one is computed.
+  /// Names the step after the one that is begun next, so that its examples `mine`, those that this replica computes,
+  /// can be read while that one is computed.
   virtual void read_ahead(const StepExamples&, const distributed::Share& /*mine*/) {}
   /// Host work of a step, before any of its losses: the examples `mine` that this replica computes, masked, and the
   /// counts that the losses are divided by, those of all replicas together. Returns the tokens of the whole step.
@@ -57,8 +57,8 @@ class Objective {
   /// micro-batch. Dropout draws from `key`.
   virtual std::vector<LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) = 0;
 
-  /// Figures on held-out data, names beginning with eval_; empty where there is none. The same on every replica, each of
-  /// which computes its share. Called under NoGrad.
+  /// Figures on held-out data, names beginning with eval_; empty where there is none. The same on every replica, each
+  /// of which computes its share. Called under NoGrad.
   virtual Metrics evaluate() = 0;
   /// What the best model is chosen by, higher is better; none: the last model is the result.
   virtual std::optional<double> score(const Metrics& evaluation) const = 0;

@@ -35,8 +35,8 @@ std::int64_t count_parameters(nn::Module& model) {
   return count;
 }
 
-/// What one replica computes of one step, where that takes most memory: the examples of the share of the first epoch that
-/// has most tokens, and of the one that has the micro-batch with most. Later epochs only shuffle the same lengths.
+/// What one replica computes of one step, where that takes most memory: the examples of the share of the first epoch
+/// that has most tokens, and of the one that has the micro-batch with most. Later epochs only shuffle the same lengths.
 std::array<StepExamples, 2> largest_shares(const Settings& settings, const Plan& plan, const Objective& objective) {
   const std::vector<std::int64_t> order = epoch_order(settings, 0, plan.examples_per_epoch);
   const std::int64_t end = std::min(plan.examples_per_epoch, plan.total_steps * plan.batch_size);

@@ -20,13 +20,13 @@ struct MemoryPlan {
   std::size_t accumulation = 0;  ///< gradients of micro-batches waiting to be added up
   std::size_t activations = 0;   ///< of the largest micro-batch
   std::size_t total() const { return parameters + gradients + moments + accumulation + activations; }
-  std::size_t data = 0;  ///< examples, on the host; not in total()
+  std::size_t data = 0;       ///< examples, on the host; not in total()
   std::size_t available = 0;  ///< what the device has for this replica
 };
 
 struct Plan {
   std::int64_t batch_size = 0, micro_batch_size = 0;
-  std::int64_t micro_batches = 0;       ///< of a full step
+  std::int64_t micro_batches = 0;  ///< of a full step
   int replicas = 1;
   std::int64_t examples_per_epoch = 0;  ///< of the first epoch
   std::int64_t steps_per_epoch = 0;     ///< of the first epoch
@@ -42,12 +42,13 @@ struct Plan {
   std::string text() const;
 };
 
-/// Throws Error(Failure::input) if there is no example, and Error(Failure::usage) if a step has fewer micro-batches than
-/// there are replicas. The memory of activations is that of a step in a dry run: nothing is allocated or computed.
+/// Throws Error(Failure::input) if there is no example, and Error(Failure::usage) if a step has fewer micro-batches
+/// than there are replicas. The memory of activations is that of a step in a dry run: nothing is allocated or computed.
 Plan make_plan(const Settings& settings, Objective& objective, const distributed::Replica& self);
 
 /// The largest micro-batch, smaller than the plan's, whose step takes at most `bytes`; 0 where there is none.
-std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Objective& objective, const distributed::Replica& self, std::size_t bytes);
+std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Objective& objective,
+                                 const distributed::Replica& self, std::size_t bytes);
 /// "; hint: --micro-batch-size 8 would fit", or that none would.
 std::string fitting_hint(std::int64_t micro_batch_size);
 /// Throws Error(Failure::memory), with the micro-batch that would fit, where the plan takes more than there is.

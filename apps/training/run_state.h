@@ -33,11 +33,11 @@ struct Conditions {
 };
 
 struct RunState {
-  std::int64_t steps_done = 0;            ///< skipped ones too
-  optim::LossScale::State loss_scale;     ///< moves in f16 alone
-  Position next;                ///< where in the data step steps_done + 1 begins
-  bool evaluation_due = false;  ///< the evaluation that belongs to steps_done has not been made yet
-  Metrics evaluation;           ///< the last one, or the best model's where the objective scores
+  std::int64_t steps_done = 0;         ///< skipped ones too
+  optim::LossScale::State loss_scale;  ///< moves in f16 alone
+  Position next;                       ///< where in the data step steps_done + 1 begins
+  bool evaluation_due = false;         ///< the evaluation that belongs to steps_done has not been made yet
+  Metrics evaluation;                  ///< the last one, or the best model's where the objective scores
   std::optional<double> best_score;
   std::int64_t best_step = 0;
 

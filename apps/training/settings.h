@@ -32,11 +32,12 @@ struct Settings {
 
   std::string device = "cpu";
   int replicas = 1;
-  int threads = 0;  ///< 0: every core
+  int threads = 0;                  ///< 0: every core
   double collective_timeout = 300;  ///< seconds
   std::string cpu_kernels = "auto";
   Precision precision;
-  bool measured_products = false;  ///< on cuda: the fastest algorithm for each product, which may differ from run to run
+  bool measured_products =
+      false;  ///< on cuda: the fastest algorithm for each product, which may differ from run to run
 
   std::int64_t batch_size = 32;
   std::int64_t micro_batch_size = 0;  ///< 0 until complete(): then at most batch_size

@@ -78,7 +78,8 @@ Tensor Stepper::forward_and_backward(std::int64_t examples, std::uint64_t key) {
 
 distributed::Share Stepper::my_examples(std::int64_t examples) const {
   const std::int64_t size = options_.micro_batch_size;
-  const distributed::Share mine = distributed::share_of(micro_batches(examples), parts_.self.rank(), parts_.self.size());
+  const distributed::Share mine =
+      distributed::share_of(micro_batches(examples), parts_.self.rank(), parts_.self.size());
   const std::int64_t first = std::min(examples, mine.first * size);
   return {.first = first, .count = std::min(examples, mine.end() * size) - first};
 }

@@ -23,7 +23,7 @@ struct StartedStep {
   StepExamples examples;
   std::int64_t number = 0, tokens = 0;
   std::uint64_t key = 0;
-  std::function<void(void* host)> losses, report;  ///< on their way from the device
+  std::function<void(void*host)> losses, report;  ///< on their way from the device
 };
 
 class Stepper {
@@ -42,8 +42,8 @@ class Stepper {
   Stepper(const Parts& parts, const Options& options)
       : parts_(parts), options_(options), reducer_(parts.self.collective()) {}
 
-  /// Asks the device for update number `step` (from 1) with these examples, of which this replica computes its share. Does
-  /// not wait for the device, so that it never waits for the host: the next step may be started before this one is
+  /// Asks the device for update number `step` (from 1) with these examples, of which this replica computes its share.
+  /// Does not wait for the device, so that it never waits for the host: the next step may be started before this one is
   /// finished.
   StartedStep start(const StepExamples& examples, std::int64_t step, double learning_rate);
   /// Waits for a step; of every step once, in their order. The result is the same on every replica. Where the loss or a
@@ -74,7 +74,7 @@ class Stepper {
   const Options options_;
   GradientAccumulator accumulator_;
   distributed::Reducer reducer_;
-  Tensor gradients_;  // of the whole step, until they are used
+  Tensor gradients_;                     // of the whole step, until they are used
   std::vector<std::string> loss_names_;  // of the parts, once this replica has computed a micro-batch
 };
 

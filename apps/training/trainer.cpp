@@ -339,11 +339,10 @@ void Trainer::Run::finish() {
     results["global_step"] = static_cast<double>(state_.best_score ? state_.best_step : state_.steps_done);
     write_results(files_, settings_.output, results);
   }
-  progress_.message(
-      fmt::format("finished after {} steps, {}: the {} is in {}", state_.steps_done,
-                  duration_text(seconds_since(begin_)),
-                  state_.best_score ? fmt::format("best model (step {})", state_.best_step) : "final model",
-                  settings_.output.string()));
+  progress_.message(fmt::format(
+      "finished after {} steps, {}: the {} is in {}", state_.steps_done, duration_text(seconds_since(begin_)),
+      state_.best_score ? fmt::format("best model (step {})", state_.best_step) : "final model",
+      settings_.output.string()));
 }
 
 void require_same_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity) {

@@ -18,10 +18,8 @@ struct Segment {
 void truncate(Segment& a, Segment& b, std::uint64_t longest, Random& random) {
   while (a.count() + b.count() > longest) {
     Segment& longer = a.count() > b.count() ? a : b;
-    if (random.uniform() < 0.5)
-      ++longer.begin;
-    else
-      --longer.end;
+    if (random.uniform() < 0.5) ++longer.begin;
+    else --longer.end;
   }
 }
 

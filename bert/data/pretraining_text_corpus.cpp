@@ -56,10 +56,8 @@ Piece tokenise(std::string_view lines, const text::Tokenizer& tokenizer, bool as
     const text::DroppedBytes& dropped = encoder.dropped();
     if (dropped.count > 0) piece.invalid.add({dropped.count, 0, dropped.first + 1}, piece.lines);
     piece.ids.insert(piece.ids.end(), ids.begin(), ids.end());
-    if (!ids.empty())
-      piece.sentences.push_back(static_cast<std::uint32_t>(ids.size()));
-    else if (is_blank(line))
-      piece.sentences.push_back(kDocumentEnd);
+    if (!ids.empty()) piece.sentences.push_back(static_cast<std::uint32_t>(ids.size()));
+    else if (is_blank(line)) piece.sentences.push_back(kDocumentEnd);
   });
   return piece;
 }
@@ -115,10 +113,8 @@ class CorpusReader {
     corpus_.ids.append(piece.ids);
     auto& sentences = corpus_.documents.sentences;
     for (const std::uint32_t length : piece.sentences) {
-      if (length == kDocumentEnd)
-        end_document();
-      else
-        sentences.push_back(sentences.back() + length);
+      if (length == kDocumentEnd) end_document();
+      else sentences.push_back(sentences.back() + length);
     }
   }
 

@@ -70,20 +70,11 @@ class WireReader {
 
   void skip(int wire_type) {
     switch (wire_type) {
-      case kVarint:
-        varint();
-        return;
-      case kFixed64:
-        fixed(8);
-        return;
-      case kDelimited:
-        delimited();
-        return;
-      case kFixed32:
-        fixed(4);
-        return;
-      default:
-        fail(Failure::input, "{}: example: expected a wire type 0, 1, 2 or 5, got {}", place_, wire_type);
+      case kVarint: varint(); return;
+      case kFixed64: fixed(8); return;
+      case kDelimited: delimited(); return;
+      case kFixed32: fixed(4); return;
+      default: fail(Failure::input, "{}: example: expected a wire type 0, 1, 2 or 5, got {}", place_, wire_type);
     }
   }
 

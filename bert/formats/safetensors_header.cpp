@@ -131,18 +131,12 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   bool unexpected(const std::string& got) const {
     switch (place_) {
       case Place::outside:
-      case Place::header:
-        refuse("expected an object of tensors, got {}", got);
-      case Place::tensor_or_metadata:
-        refuse("expected an object, got {}", got);
-      case Place::metadata:
-        refuse("expected strings, got {}", got);
-      case Place::tensor:
-        refuse("{}: expected {}, got {}", key_, key_ == "dtype" ? "a string" : "a list", got);
-      case Place::shape:
-        refuse("shape: expected whole numbers, got {}", got);
-      case Place::offsets:
-        break;
+      case Place::header: refuse("expected an object of tensors, got {}", got);
+      case Place::tensor_or_metadata: refuse("expected an object, got {}", got);
+      case Place::metadata: refuse("expected strings, got {}", got);
+      case Place::tensor: refuse("{}: expected {}, got {}", key_, key_ == "dtype" ? "a string" : "a list", got);
+      case Place::shape: refuse("shape: expected whole numbers, got {}", got);
+      case Place::offsets: break;
     }
     refuse("data_offsets: expected whole numbers, got {}", got);
   }

@@ -14,12 +14,9 @@ nn::Linear::Sizes dense_sizes(Dim in_features, Dim out_features, const Config& c
 
 Variable activated(const nn::Linear& dense, const Variable& x, HiddenActivation activation) {
   switch (activation) {
-    case HiddenActivation::gelu:
-      return dense.gelu(x, Gelu::erf);
-    case HiddenActivation::gelu_new:
-      return dense.gelu(x, Gelu::tanh);
-    case HiddenActivation::relu:
-      break;
+    case HiddenActivation::gelu: return dense.gelu(x, Gelu::erf);
+    case HiddenActivation::gelu_new: return dense.gelu(x, Gelu::tanh);
+    case HiddenActivation::relu: break;
   }
   return relu(dense(x));
 }

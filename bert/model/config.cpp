@@ -72,12 +72,9 @@ HiddenActivation activation_of(const std::string& file, const std::string& name)
 }
 const char* name_of_activation(HiddenActivation activation) {
   switch (activation) {
-    case HiddenActivation::gelu:
-      return "gelu";
-    case HiddenActivation::gelu_new:
-      return "gelu_new";
-    case HiddenActivation::relu:
-      break;
+    case HiddenActivation::gelu: return "gelu";
+    case HiddenActivation::gelu_new: return "gelu_new";
+    case HiddenActivation::relu: break;
   }
   return "relu";
 }

@@ -70,12 +70,9 @@ float number_of(const std::string& text, const std::string& where) {
 
 Target target_of(const Task& task, const LabelSet& labels, const std::string& label, const std::string& where) {
   switch (task.kind) {
-    case Kind::classification:
-      return class_of(label, labels, where);
-    case Kind::regression:
-      return number_of(label, where);
-    case Kind::multi_label:
-      break;
+    case Kind::classification: return class_of(label, labels, where);
+    case Kind::regression: return number_of(label, where);
+    case Kind::multi_label: break;
   }
   std::vector<float> flags(labels.size());
   for (const std::string& name : split_labels(label, task.label_separator))
@@ -127,8 +124,7 @@ LabelSet learn_labels(const Task& task, const Dataset& training) {
   std::vector<std::string> names;
   for (const Example& example : training.examples) {
     if (!example.label) continue;
-    if (task.kind == Kind::classification)
-      names.push_back(*example.label);
+    if (task.kind == Kind::classification) names.push_back(*example.label);
     else
       for (std::string& name : split_labels(*example.label, task.label_separator)) names.push_back(std::move(name));
   }

@@ -198,15 +198,9 @@ std::map<std::string, double> evaluate(const Task& task, const Logits& logits, c
   std::map<std::string, double> results = {{"eval_loss", mean_loss(task.kind, logits, examples)}};
   Scores scores;
   switch (task.kind) {
-    case Kind::classification:
-      scores = classification_scores(logits, examples);
-      break;
-    case Kind::regression:
-      scores = regression_scores(logits, examples);
-      break;
-    case Kind::multi_label:
-      scores = multi_label_task_scores(logits, examples);
-      break;
+    case Kind::classification: scores = classification_scores(logits, examples); break;
+    case Kind::regression: scores = regression_scores(logits, examples); break;
+    case Kind::multi_label: scores = multi_label_task_scores(logits, examples); break;
   }
   for (const Metric metric : task.metrics) results[fmt::format("eval_{}", metric_name(metric))] = scores.at(metric);
   return results;

@@ -252,15 +252,9 @@ Table parse_table(std::string_view bytes, const std::string& name, TableFormat f
   }
   Collector rows(table, options);
   switch (format) {
-    case TableFormat::tsv:
-      parse_tsv(bytes, rows);
-      break;
-    case TableFormat::csv:
-      CsvParser(bytes, name).run(rows);
-      break;
-    case TableFormat::jsonl:
-      parse_jsonl(bytes, table, options);
-      break;
+    case TableFormat::tsv: parse_tsv(bytes, rows); break;
+    case TableFormat::csv: CsvParser(bytes, name).run(rows); break;
+    case TableFormat::jsonl: parse_jsonl(bytes, table, options); break;
   }
   refuse_nul(table);
   return table;

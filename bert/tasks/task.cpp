@@ -180,32 +180,22 @@ Kind parse_kind(std::string_view word) {
 
 std::string_view problem_type(Kind kind) {
   switch (kind) {
-    case Kind::classification:
-      return "single_label_classification";
-    case Kind::regression:
-      return "regression";
-    case Kind::multi_label:
-      return "multi_label_classification";
+    case Kind::classification: return "single_label_classification";
+    case Kind::regression: return "regression";
+    case Kind::multi_label: return "multi_label_classification";
   }
   fail(Failure::bug, "problem_type: no such kind");
 }
 
 std::string_view metric_name(Metric metric) {
   switch (metric) {
-    case Metric::accuracy:
-      return "accuracy";
-    case Metric::f1:
-      return "f1";
-    case Metric::macro_f1:
-      return "macro_f1";
-    case Metric::micro_f1:
-      return "micro_f1";
-    case Metric::matthews:
-      return "matthews";
-    case Metric::pearson:
-      return "pearson";
-    case Metric::spearman:
-      return "spearman";
+    case Metric::accuracy: return "accuracy";
+    case Metric::f1: return "f1";
+    case Metric::macro_f1: return "macro_f1";
+    case Metric::micro_f1: return "micro_f1";
+    case Metric::matthews: return "matthews";
+    case Metric::pearson: return "pearson";
+    case Metric::spearman: return "spearman";
   }
   fail(Failure::bug, "metric_name: no such metric");
 }
@@ -227,15 +217,9 @@ Task custom_task(const CustomOptions& options) {
   Task task{
       .name = "custom", .kind = options.kind, .columns = options.columns, .label_separator = options.label_separator};
   switch (options.kind) {
-    case Kind::classification:
-      task.metrics = {Metric::accuracy, Metric::f1};
-      break;
-    case Kind::regression:
-      task.metrics = {Metric::pearson, Metric::spearman};
-      break;
-    case Kind::multi_label:
-      task.metrics = {Metric::micro_f1, Metric::macro_f1, Metric::accuracy};
-      break;
+    case Kind::classification: task.metrics = {Metric::accuracy, Metric::f1}; break;
+    case Kind::regression: task.metrics = {Metric::pearson, Metric::spearman}; break;
+    case Kind::multi_label: task.metrics = {Metric::micro_f1, Metric::macro_f1, Metric::accuracy}; break;
   }
   return task;
 }

@@ -69,19 +69,14 @@ void WordSplitter::split_ascii_chunk(const char* begin, const char* end, Words& 
   };
   for (const char* p = begin; p < end; ++p) {
     switch (ascii_class(*p)) {
-      case AsciiClass::letter:
-        *out++ = lower_case_ ? ascii_lower(*p) : *p;
-        break;
+      case AsciiClass::letter: *out++ = lower_case_ ? ascii_lower(*p) : *p; break;
       case AsciiClass::punctuation:
         close();
         *out++ = *p;
         close();
         break;
-      case AsciiClass::space:
-        close();
-        break;
-      case AsciiClass::control:
-        break;
+      case AsciiClass::space: close(); break;
+      case AsciiClass::control: break;
     }
   }
   close();

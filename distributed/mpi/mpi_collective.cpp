@@ -61,10 +61,8 @@ MpiCollective::~MpiCollective() {
   // The launcher answers the first exit code that is not 0 with SIGTERM to the others, which are as good as gone.
   std::signal(SIGTERM, SIG_IGN);
   if (told_) return;
-  if (orderly_ && !aborted_)
-    MPI_Finalize();
-  else
-    tell_failure(aborted_ ? reason_ : "it ended before the others", {});
+  if (orderly_ && !aborted_) MPI_Finalize();
+  else tell_failure(aborted_ ? reason_ : "it ended before the others", {});
 }
 
 MpiCollective::Header MpiCollective::header(const char* call, const Tensor& x, std::int64_t leaves) const {
@@ -200,8 +198,8 @@ void MpiCollective::check_equal_calls() const {
 }
 
 void MpiCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) {
-  const std::vector<Addend> nodes =
-      add_siblings(mine, leaves, [&](const Tensor& left, const Tensor& right) { add_to_right(*backend_, left, right); });
+  const std::vector<Addend> nodes = add_siblings(
+      mine, leaves, [&](const Tensor& left, const Tensor& right) { add_to_right(*backend_, left, right); });
   Header header = this->header("all_reduce_sum", out, leaves);
   check(nodes.size() <= kMostNodes, "all_reduce_sum: {} addends of one process, at most {} fit", nodes.size(),
         kMostNodes);

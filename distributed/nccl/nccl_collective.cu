@@ -35,12 +35,19 @@ int use_card(const Backend& backend) {
 }  // namespace
 
 NcclCollective::NcclCollective(const NcclPlace& place)
-    : meeting_(place.meeting), thread_(place.thread), processes_(place.processes), backend_(place.backend), compute_stream_(static_cast<cudaStream_t>(place.stream)), timeout_(place.timeout),
+    : meeting_(place.meeting),
+      thread_(place.thread),
+      processes_(place.processes),
+      backend_(place.backend),
+      compute_stream_(static_cast<cudaStream_t>(place.stream)),
+      timeout_(place.timeout),
       rank_((processes_ ? processes_->rank() * meeting_.size() : 0) + thread_),
-      size_((processes_ ? processes_->size() : 1) * meeting_.size()), card_(use_card(backend_)) {
+      size_((processes_ ? processes_->size() : 1) * meeting_.size()),
+      card_(use_card(backend_)) {
   meeting_.note_call(thread_, ++calls_);
   ncclUniqueId id;
-  check(place.id.size() == sizeof id.internal, "nccl: an id of {} bytes, expected {}", place.id.size(), sizeof id.internal);
+  check(place.id.size() == sizeof id.internal, "nccl: an id of {} bytes, expected {}", place.id.size(),
+        sizeof id.internal);
   std::memcpy(id.internal, place.id.data(), sizeof id.internal);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -78,8 +85,10 @@ std::string NcclCollective::trouble(Clock::time_point since) const {
   if (std::chrono::duration<double>(Clock::now() - since).count() < timeout_) return "";
   std::string absent;
   for (int thread = 0; thread < meeting_.size(); ++thread)
-    if (meeting_.calls(thread) < calls_) absent += fmt::format("{}replica {}", absent.empty() ? "" : ", ", rank_ - thread_ + thread);
-  return fmt::format("{} did not come within {} seconds", absent.empty() ? "replicas of another process" : absent, timeout_);
+    if (meeting_.calls(thread) < calls_)
+      absent += fmt::format("{}replica {}", absent.empty() ? "" : ", ", rank_ - thread_ + thread);
+  return fmt::format("{} did not come within {} seconds", absent.empty() ? "replicas of another process" : absent,
+                     timeout_);
 }
 
 void NcclCollective::give_up(const std::string& reason) {
@@ -143,8 +152,8 @@ void NcclCollective::start_sum(std::vector<Addend> mine, std::int64_t leaves, co
   if (nodes.empty()) backend_.fill(out, 0);
   else if (!nodes.back().values.same_memory(out)) backend_.cast(nodes.back().values, out);
   enqueue("all_reduce_sum", out, [&] {
-    return ncclAllReduce(out.data(), out.data(), static_cast<std::size_t>(out.elements()), type_of(out.dtype()), ncclSum, communicator_,
-                         stream_.get());
+    return ncclAllReduce(out.data(), out.data(), static_cast<std::size_t>(out.elements()), type_of(out.dtype()),
+                         ncclSum, communicator_, stream_.get());
   });
 }
 
@@ -156,13 +165,15 @@ void NcclCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t l
 }
 
 void NcclCollective::broadcast(const Tensor& x, int root) {
-  enqueue("broadcast", x, [&] { return ncclBroadcast(x.data(), x.data(), x.bytes(), ncclUint8, root, communicator_, stream_.get()); });
+  enqueue("broadcast", x,
+          [&] { return ncclBroadcast(x.data(), x.data(), x.bytes(), ncclUint8, root, communicator_, stream_.get()); });
   finish_calls(false);
 }
 
 void NcclCollective::barrier() {
   const Tensor one = ops::full({1}, 0, DType::f32, backend_);
-  enqueue("barrier", one, [&] { return ncclAllReduce(one.data(), one.data(), 1, ncclFloat32, ncclSum, communicator_, stream_.get()); });
+  enqueue("barrier", one,
+          [&] { return ncclAllReduce(one.data(), one.data(), 1, ncclFloat32, ncclSum, communicator_, stream_.get()); });
   finish_calls(false);
 }
 

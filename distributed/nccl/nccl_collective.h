@@ -1,6 +1,6 @@
-// The collective of replicas on cards of their own, over NCCL. Nothing blocks: NCCL works on a stream beside the one that
-// computes, and the host looks at it, at the clock and at the other replicas of its process, so that it leaves when one
-// of them has failed.
+// The collective of replicas on cards of their own, over NCCL. Nothing blocks: NCCL works on a stream beside the one
+// that computes, and the host looks at it, at the clock and at the other replicas of its process, so that it leaves
+// when one of them has failed.
 //
 // NCCL adds up in an order of its own, which depends on how many replicas there are: with two the sum is that of the
 // pairwise tree, with more it is only close. What a replica adds up by itself is the tree's.

@@ -19,7 +19,9 @@ template <class C>
 class PackedRight {
  public:
   explicit PackedRight(C* memory) : panels_(memory) {}
-  static Dim size(Dim depth, Dim columns) { return ceiling(columns, kTileColumns<C>) * panel_size<kTileColumns<C>, C>(depth); }
+  static Dim size(Dim depth, Dim columns) {
+    return ceiling(columns, kTileColumns<C>) * panel_size<kTileColumns<C>, C>(depth);
+  }
 
   template <class T>
   void pack(const View<T>& b, Dim depth, Dim columns) {
@@ -49,8 +51,8 @@ struct SmallProduct {
 template <class T, class C = Compute<T>>
 void multiply(const SmallProduct& size, const View<T>& a, const PackedRight<C>& b, C* c, Dim c_stride, C* memory) {
   Packing<kTileRows, T>{a, size.rows, size.depth, memory}.pack();
-  multiply_packed<C>(size.rows, size.columns, size.depth, memory, panel_size<kTileRows, C>(size.depth), b.data(), b.panel(), c, c_stride,
-                     size.add ? Start::value : Start::zero, nullptr);
+  multiply_packed<C>(size.rows, size.columns, size.depth, memory, panel_size<kTileRows, C>(size.depth), b.data(),
+                     b.panel(), c, c_stride, size.add ? Start::value : Start::zero, nullptr);
 }
 
 /// Rows of a tensor that a product fills: in their place where T is computed in, else on a sheet beside, to be rounded.
@@ -60,7 +62,8 @@ class Sheet {
   static constexpr bool kBeside = !std::is_same_v<T, C>;
   static Dim size(Dim rows, Dim columns) { return kBeside ? rows * columns : 0; }
 
-  Sheet(T* place, Dim place_stride, C* beside, Dim columns) : place_(place), place_stride_(place_stride), columns_(columns) {
+  Sheet(T* place, Dim place_stride, C* beside, Dim columns)
+      : place_(place), place_stride_(place_stride), columns_(columns) {
     if constexpr (kBeside) {
       data = beside;
       stride = columns;
@@ -73,7 +76,9 @@ class Sheet {
   void finish(Dim rows) const {
     if constexpr (kBeside)
       for (Dim r = 0; r < rows; ++r)
-        for_lanes<C>(columns_, [&](Dim c, Dim n) { Lanes<C>::load(data + r * stride + c, n).store(place_ + r * place_stride_ + c, n); });
+        for_lanes<C>(columns_, [&](Dim c, Dim n) {
+          Lanes<C>::load(data + r * stride + c, n).store(place_ + r * place_stride_ + c, n);
+        });
   }
 
   C* data;
@@ -117,9 +122,12 @@ struct BackwardSizes {
 
   BackwardSizes(Dim head_dim, Dim longest)
       : left(std::max(left_size<C>(kQueries, std::max(head_dim, longest)), left_size<C>(longest, kQueries))),
-        by_dim(PackedRight<C>::size(head_dim, longest)), by_key(PackedRight<C>::size(longest, head_dim)),
-        by_query(PackedRight<C>::size(kQueries, head_dim)), square(kQueries * longest),
-        all(2 * by_dim + by_key + 2 * by_query + left + 2 * square + Sheet<T>::size(kQueries + 2 * longest, head_dim) + 11 * 16) {}
+        by_dim(PackedRight<C>::size(head_dim, longest)),
+        by_key(PackedRight<C>::size(longest, head_dim)),
+        by_query(PackedRight<C>::size(kQueries, head_dim)),
+        square(kQueries * longest),
+        all(2 * by_dim + by_key + 2 * by_query + left + 2 * square + Sheet<T>::size(kQueries + 2 * longest, head_dim) +
+            11 * 16) {}
 };
 
 }  // namespace
@@ -127,11 +135,12 @@ struct BackwardSizes {
 void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum) {
   dispatch_real("attention", qkv.dtype(), [&]<class T>() {
     using C = Compute<T>;
-    const Dim hidden = context.shape()[1], head_dim = hidden / options.heads, stride = 3 * hidden, longest = options.longest;
+    const Dim hidden = context.shape()[1], head_dim = hidden / options.heads, stride = 3 * hidden,
+              longest = options.longest;
     const C scale = static_cast<C>(1 / std::sqrt(static_cast<double>(head_dim)));
     const Dim left = std::max(left_size<C>(kQueries, head_dim), left_size<C>(kQueries, longest));
-    const Dim per_thread = PackedRight<C>::size(head_dim, longest) + PackedRight<C>::size(longest, head_dim) + left + kQueries * longest +
-                           Sheet<T>::size(kQueries, head_dim) + 80;
+    const Dim per_thread = PackedRight<C>::size(head_dim, longest) + PackedRight<C>::size(longest, head_dim) + left +
+                           kQueries * longest + Sheet<T>::size(kQueries, head_dim) + 80;
     const Workspace workspace(*this, static_cast<std::size_t>(per_thread * pool_.threads()) * sizeof(C));
     const auto* keys = options.dropout ? elements<std::int64_t>(options.dropout.row_keys) : nullptr;
 
@@ -144,23 +153,25 @@ void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Te
       C* const packed = memory.take(left);
       C* const scores = memory.take(kQueries * longest);
       C* const beside = memory.take(Sheet<T>::size(kQueries, head_dim));
-      k.pack(View<T>{q + hidden, 1, stride}, head_dim, length);      // keys as columns
+      k.pack(View<T>{q + hidden, 1, stride}, head_dim, length);  // keys as columns
       v.pack(View<T>{q + 2 * hidden, stride, 1}, length, head_dim);
       for (Dim i = 0; i < length; i += kQueries) {
         const Dim queries = std::min(kQueries, length - i);
-        multiply(SmallProduct{queries, length, head_dim}, View<T>{q + i * stride, stride, 1}, k, scores, length, packed);
+        multiply(SmallProduct{queries, length, head_dim}, View<T>{q + i * stride, stride, 1}, k, scores, length,
+                 packed);
         for (Dim r = 0; r < queries; ++r) {
           C* const row = scores + r * length;
           const C most = row_max(row, length);
           const C total = row_exp(row, length, scale, most, row);
           const Dim token = first + i + r;
-          writable<C>(log_sum)[token * options.heads + head] =
-              static_cast<C>(static_cast<double>(scale) * static_cast<double>(most) + std::log(static_cast<double>(total)));
+          writable<C>(log_sum)[token * options.heads + head] = static_cast<C>(
+              static_cast<double>(scale) * static_cast<double>(most) + std::log(static_cast<double>(total)));
           const Lanes<C> inverse(C(1) / total);
           if (keys)
-            for_dropout_row<C>(options.dropout, keys[token], static_cast<std::uint32_t>(head), length, [&](Dim c, Dim n, const Lanes<C>& multiplier) {
-              (Lanes<C>::load(row + c, n) * inverse * multiplier).store(row + c, n);
-            });
+            for_dropout_row<C>(options.dropout, keys[token], static_cast<std::uint32_t>(head), length,
+                               [&](Dim c, Dim n, const Lanes<C>& multiplier) {
+                                 (Lanes<C>::load(row + c, n) * inverse * multiplier).store(row + c, n);
+                               });
           else for_lanes<C>(length, [&](Dim c, Dim n) { (Lanes<C>::load(row + c, n) * inverse).store(row + c, n); });
         }
         const Sheet<T> o(writable<T>(context) + (first + i) * hidden + head * head_dim, hidden, beside, head_dim);
@@ -173,11 +184,12 @@ void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Te
 
 // With P = softmax(q kᵀ / √d) recomputed from the saved log sum, M the dropout's multipliers and O = (P∘M) v:
 //   dv = (P∘M)ᵀ dO      dP = (dO vᵀ) ∘ M      dS = P ∘ (dP − rowsum(dO ∘ O)) / √d      dq = dS k      dk = dSᵀ q
-void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum,
-                                    const Tensor& dcontext, const Tensor& dqkv) {
+void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options, const Tensor& context,
+                                    const Tensor& log_sum, const Tensor& dcontext, const Tensor& dqkv) {
   dispatch_real("attention_backward", qkv.dtype(), [&]<class T>() {
     using C = Compute<T>;
-    const Dim hidden = context.shape()[1], head_dim = hidden / options.heads, stride = 3 * hidden, longest = options.longest;
+    const Dim hidden = context.shape()[1], head_dim = hidden / options.heads, stride = 3 * hidden,
+              longest = options.longest;
     const C scale = static_cast<C>(1 / std::sqrt(static_cast<double>(head_dim)));
     const BackwardSizes<T> sizes(head_dim, longest);
     const Workspace workspace(*this, static_cast<std::size_t>(sizes.all * pool_.threads()) * sizeof(C));
@@ -188,10 +200,13 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
       const T* const q = elements<T>(qkv) + first * stride + head * head_dim;
       T* const dq = writable<T>(dqkv) + first * stride + head * head_dim;
       Cutter<C> memory(workspace.as<C>() + thread * sizes.all);
-      PackedRight<C> k_columns(memory.take(sizes.by_dim)), v_columns(memory.take(sizes.by_dim)), k_rows(memory.take(sizes.by_key));
+      PackedRight<C> k_columns(memory.take(sizes.by_dim)), v_columns(memory.take(sizes.by_dim)),
+          k_rows(memory.take(sizes.by_key));
       PackedRight<C> q_rows(memory.take(sizes.by_query)), do_rows(memory.take(sizes.by_query));
-      C *const packed = memory.take(sizes.left), *const p = memory.take(sizes.square), *const dp = memory.take(sizes.square);
-      C *const dq_beside = memory.take(Sheet<T>::size(kQueries, head_dim)), *const dk_beside = memory.take(Sheet<T>::size(longest, head_dim));
+      C *const packed = memory.take(sizes.left), *const p = memory.take(sizes.square),
+               *const dp = memory.take(sizes.square);
+      C *const dq_beside = memory.take(Sheet<T>::size(kQueries, head_dim)), *const dk_beside = memory.take(
+                                                                                Sheet<T>::size(longest, head_dim));
       C* const dv_beside = memory.take(Sheet<T>::size(longest, head_dim));
       const Sheet<T> dk(dq + hidden, stride, dk_beside, head_dim), dv(dq + 2 * hidden, stride, dv_beside, head_dim);
       k_columns.pack(View<T>{q + hidden, 1, stride}, head_dim, length);
@@ -208,7 +223,8 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
           const Dim token = first + i + r;
           C *const p_row = p + r * length, *const dp_row = dp + r * length;
           const Lanes<C> saved(elements<C>(log_sum)[token * options.heads + head]), factor(scale);
-          const Lanes<C> dot(row_dot(elements<T>(dcontext) + at + r * hidden, elements<T>(context) + at + r * hidden, head_dim));
+          const Lanes<C> dot(
+              row_dot(elements<T>(dcontext) + at + r * hidden, elements<T>(context) + at + r * hidden, head_dim));
           const auto step = [&](Dim c, Dim n, const Lanes<C>& multiplier) {
             const auto probability = exp(fma(Lanes<C>::load(p_row + c, n), factor, Lanes<C>(C(0)) - saved));
             const auto slope = fma(Lanes<C>::load(dp_row + c, n), multiplier, Lanes<C>(C(0)) - dot);
@@ -222,10 +238,13 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
         const Sheet<T> dq_block(dq + i * stride, stride, dq_beside, head_dim);
         q_rows.pack(q_block, queries, head_dim);
         do_rows.pack(do_block, queries, head_dim);
-        multiply(SmallProduct{queries, head_dim, length}, View<C>{dp, length, 1}, k_rows, dq_block.data, dq_block.stride, packed);
+        multiply(SmallProduct{queries, head_dim, length}, View<C>{dp, length, 1}, k_rows, dq_block.data,
+                 dq_block.stride, packed);
         dq_block.finish(queries);
-        multiply(SmallProduct{length, head_dim, queries, add}, View<C>{dp, 1, length}, q_rows, dk.data, dk.stride, packed);
-        multiply(SmallProduct{length, head_dim, queries, add}, View<C>{p, 1, length}, do_rows, dv.data, dv.stride, packed);
+        multiply(SmallProduct{length, head_dim, queries, add}, View<C>{dp, 1, length}, q_rows, dk.data, dk.stride,
+                 packed);
+        multiply(SmallProduct{length, head_dim, queries, add}, View<C>{p, 1, length}, do_rows, dv.data, dv.stride,
+                 packed);
       }
       dk.finish(length);
       dv.finish(length);
@@ -236,7 +255,8 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
 std::size_t CpuBackend::attention_backward_workspace(const Tensor& qkv, const Attention& options) const {
   Dim bytes = 0;
   dispatch_real("attention_backward", qkv.dtype(), [&]<class T>() {
-    bytes = BackwardSizes<T>(qkv.shape()[1] / (3 * options.heads), options.longest).all * pool_.threads() * static_cast<Dim>(sizeof(Compute<T>));
+    bytes = BackwardSizes<T>(qkv.shape()[1] / (3 * options.heads), options.longest).all * pool_.threads() *
+            static_cast<Dim>(sizeof(Compute<T>));
   });
   return static_cast<std::size_t>(bytes);
 }

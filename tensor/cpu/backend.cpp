@@ -12,7 +12,9 @@ std::string CpuBackend::description() const {
 void CpuBackend::upload(const void* host, const Tensor& out) { std::memcpy(out.data(), host, out.bytes()); }
 void CpuBackend::download(const Tensor& x, void* host) { std::memcpy(host, x.data(), x.bytes()); }
 std::function<void(void* host)> CpuBackend::download_later(const Tensor& x) {
-  return [bytes = std::vector<std::byte>(x.data(), x.data() + x.bytes())](void* host) { std::memcpy(host, bytes.data(), bytes.size()); };
+  return [bytes = std::vector<std::byte>(x.data(), x.data() + x.bytes())](void* host) {
+    std::memcpy(host, bytes.data(), bytes.size());
+  };
 }
 
 }  // namespace bertrand::cpu

@@ -130,16 +130,11 @@ class CpuBackend final : public Backend {
 template <class Body>
 void dispatch_real(const char* op, DType dtype, Body&& body) {
   switch (dtype) {
-    case DType::f32:
-      return body.template operator()<float>();
-    case DType::f64:
-      return body.template operator()<double>();
-    case DType::f16:
-      return body.template operator()<Float16>();
-    case DType::bf16:
-      return body.template operator()<BFloat16>();
-    default:
-      fail(Failure::bug, "{}: expected a floating type, got {}", op, name_of(dtype));
+    case DType::f32: return body.template operator()<float>();
+    case DType::f64: return body.template operator()<double>();
+    case DType::f16: return body.template operator()<Float16>();
+    case DType::bf16: return body.template operator()<BFloat16>();
+    default: fail(Failure::bug, "{}: expected a floating type, got {}", op, name_of(dtype));
   }
 }
 /// The same for an operand that is of type T or, where T is f32, of a half type.

@@ -8,9 +8,9 @@
 
 namespace bertrand::cpu {
 
-/// Multipliers for 128 neighbouring columns of one row: 0, or the dropout's scale. Element (row, column) looks at 16 bits
-/// of Philox4x32-10 (Salmon et al. 2011) of the counter (row key, plane, column / 128 · 16 + column % 16): sixteen counters
-/// go through the rounds side by side, and vector h of the result takes half h % 2 of word h / 2.
+/// Multipliers for 128 neighbouring columns of one row: 0, or the dropout's scale. Element (row, column) looks at 16
+/// bits of Philox4x32-10 (Salmon et al. 2011) of the counter (row key, plane, column / 128 · 16 + column % 16): sixteen
+/// counters go through the rounds side by side, and vector h of the result takes half h % 2 of word h / 2.
 template <class T>
 class DropoutGroup {
  public:
@@ -51,7 +51,8 @@ class DropoutGroup {
     const Words none{};
     auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
     for (int round = 0; round < 10; ++round) {
-      const Words p0 = multiply_low_halves(c.c0, none + 0xD2511F53u), p1 = multiply_low_halves(c.c2, none + 0xCD9E8D57u);
+      const Words p0 = multiply_low_halves(c.c0, none + 0xD2511F53u),
+                  p1 = multiply_low_halves(c.c2, none + 0xCD9E8D57u);
       c.c0 = (p1 >> 32) ^ c.c1 ^ (none + k0);
       c.c2 = (p0 >> 32) ^ c.c3 ^ (none + k1);
       c.c1 = p1;
@@ -61,11 +62,13 @@ class DropoutGroup {
     }
   }
 
-  /// Both halves of the four words of 2 · kWide counters in a row, 16 apart in `drawn`. Even and odd counters go through the
-  /// rounds apart, so that their low halves interleave into the right order.
-  static void philox(std::uint64_t key, std::int64_t row_key, std::uint32_t plane, std::uint64_t counter, std::int32_t* drawn) {
+  /// Both halves of the four words of 2 · kWide counters in a row, 16 apart in `drawn`. Even and odd counters go
+  /// through the rounds apart, so that their low halves interleave into the right order.
+  static void philox(std::uint64_t key, std::int64_t row_key, std::uint32_t plane, std::uint64_t counter,
+                     std::int32_t* drawn) {
     const Words none{};
-    Counters even{none + static_cast<std::uint32_t>(row_key), none + static_cast<std::uint32_t>(row_key >> 32), none + plane, none + counter};
+    Counters even{none + static_cast<std::uint32_t>(row_key), none + static_cast<std::uint32_t>(row_key >> 32),
+                  none + plane, none + counter};
     for (int l = 0; l < kWide; ++l) even.c3[l] += static_cast<std::uint64_t>(2 * l);
     Counters odd = even;
     odd.c3 += 1;

@@ -34,8 +34,12 @@ template <class T>
 Lanes<T> slope(Unary op, const Lanes<T>& x) {
   switch (op) {
     case Unary::relu:
-      return Lanes<T>::map([](auto v) { return Eigen::internal::pselect(Eigen::internal::pcmp_lt(Eigen::internal::pzero(v), v),
-                                                                        Eigen::internal::pset1<decltype(v)>(T(1)), Eigen::internal::pzero(v)); }, x);
+      return Lanes<T>::map(
+          [](auto v) {
+            return Eigen::internal::pselect(Eigen::internal::pcmp_lt(Eigen::internal::pzero(v), v),
+                                            Eigen::internal::pset1<decltype(v)>(T(1)), Eigen::internal::pzero(v));
+          },
+          x);
     case Unary::tanh: {
       const Lanes<T> y = tanh(x);
       return Lanes<T>(T(1)) - y * y;
@@ -52,7 +56,8 @@ Lanes<T> slope(Unary op, const Lanes<T>& x) {
 void CpuBackend::fill(const Tensor& out, double value) {
   dispatch(out.dtype(), [&]<class T>() {
     const T v = convert<T, double>(value);
-    parallel(out.elements(), 4 * kBlock, [&](Dim begin, Dim end) { std::fill(writable<T>(out) + begin, writable<T>(out) + end, v); });
+    parallel(out.elements(), 4 * kBlock,
+             [&](Dim begin, Dim end) { std::fill(writable<T>(out) + begin, writable<T>(out) + end, v); });
   });
 }
 
@@ -60,7 +65,9 @@ void CpuBackend::cast(const Tensor& x, const Tensor& out) {
   dispatch(x.dtype(), [&]<class From>() {
     dispatch(out.dtype(), [&]<class To>() {
       parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
-        if constexpr (std::is_same_v<From, To>) std::memcpy(writable<To>(out) + begin, elements<To>(x) + begin, static_cast<std::size_t>(end - begin) * sizeof(To));
+        if constexpr (std::is_same_v<From, To>)
+          std::memcpy(writable<To>(out) + begin, elements<To>(x) + begin,
+                      static_cast<std::size_t>(end - begin) * sizeof(To));
         else
           for (Dim i = begin; i < end; ++i) writable<To>(out)[i] = convert<To>(elements<From>(x)[i]);
       });
@@ -85,7 +92,8 @@ void CpuBackend::unary_backward(Unary op, const Tensor& x, const Tensor& dy, con
     parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
       for_lanes<C>(end - begin, [&](Dim i, Dim n) {
         i += begin;
-        (slope(op, Lanes<C>::load(elements<T>(x) + i, n)) * Lanes<C>::load(elements<T>(dy) + i, n)).store(writable<T>(dx) + i, n);
+        (slope(op, Lanes<C>::load(elements<T>(x) + i, n)) * Lanes<C>::load(elements<T>(dy) + i, n))
+            .store(writable<T>(dx) + i, n);
       });
     });
   });
@@ -119,21 +127,24 @@ void CpuBackend::scale(const Tensor& x, double factor, const Tensor& out) {
     using C = Compute<T>;
     const Lanes<C> f(static_cast<C>(factor));
     parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
-      for_lanes<C>(end - begin, [&](Dim i, Dim n) { (Lanes<C>::load(elements<T>(x) + begin + i, n) * f).store(writable<T>(out) + begin + i, n); });
+      for_lanes<C>(end - begin, [&](Dim i, Dim n) {
+        (Lanes<C>::load(elements<T>(x) + begin + i, n) * f).store(writable<T>(out) + begin + i, n);
+      });
     });
   });
 }
 
 void CpuBackend::expand(const Tensor& scalar, double factor, const Tensor& out) {
-  dispatch_real("expand", scalar.dtype(), [&]<class T>() { fill(out, static_cast<double>(Compute<T>(elements<T>(scalar)[0])) * factor); });
+  dispatch_real("expand", scalar.dtype(),
+                [&]<class T>() { fill(out, static_cast<double>(Compute<T>(elements<T>(scalar)[0])) * factor); });
 }
 
 void CpuBackend::copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Dim out_stride, Dim rows, Dim columns) {
   const std::size_t size = size_of(x.dtype());
   parallel(rows, row_block(columns), [&](Dim begin, Dim end) {
     for (Dim r = begin; r < end; ++r)
-      std::memcpy(out.data() + static_cast<std::size_t>(r * out_stride) * size, x.data() + static_cast<std::size_t>(r * x_stride) * size,
-                  static_cast<std::size_t>(columns) * size);
+      std::memcpy(out.data() + static_cast<std::size_t>(r * out_stride) * size,
+                  x.data() + static_cast<std::size_t>(r * x_stride) * size, static_cast<std::size_t>(columns) * size);
   });
 }
 
@@ -145,7 +156,8 @@ void CpuBackend::dropout(const Tensor& x, const Dropout& dropout, const Tensor& 
     parallel(rows, row_block(columns), [&](Dim begin, Dim end) {
       for (Dim r = begin; r < end; ++r)
         for_dropout_row<C>(dropout, keys[r], 0, columns, [&](Dim c, Dim n, const Lanes<C>& multiplier) {
-          (Lanes<C>::load(elements<T>(x) + r * columns + c, n) * multiplier).store(writable<T>(out) + r * columns + c, n);
+          (Lanes<C>::load(elements<T>(x) + r * columns + c, n) * multiplier)
+              .store(writable<T>(out) + r * columns + c, n);
         });
     });
   });

@@ -30,12 +30,13 @@ void CpuBackend::gather(const Tensor& table, const Tensor& rows, const Tensor& o
   const auto* indices = elements<std::int32_t>(rows);
   parallel(rows.elements(), row_block(columns), [&](Dim begin, Dim end) {
     for (Dim i = begin; i < end; ++i)
-      std::memcpy(out.data() + static_cast<std::size_t>(i) * bytes, table.data() + static_cast<std::size_t>(indices[i]) * bytes, bytes);
+      std::memcpy(out.data() + static_cast<std::size_t>(i) * bytes,
+                  table.data() + static_cast<std::size_t>(indices[i]) * bytes, bytes);
   });
 }
 
-/// Rows of dy are taken in the order of their index: each row of dtable is one sum in registers, whose order nothing but
-/// the indices decides. Each piece of work owns a strip of columns.
+/// Rows of dy are taken in the order of their index: each row of dtable is one sum in registers, whose order nothing
+/// but the indices decides. Each piece of work owns a strip of columns.
 void CpuBackend::scatter_add(const Tensor& dy, const Tensor& rows, const Tensor& dtable, bool accumulate) {
   if (!accumulate) fill(dtable, 0);
   const auto* indices = elements<std::int32_t>(rows);
@@ -48,7 +49,8 @@ void CpuBackend::scatter_add(const Tensor& dy, const Tensor& rows, const Tensor&
       for (auto first = order.begin(), last = first; first != order.end(); first = last) {
         const std::int32_t index = indices[*first];
         while (last != order.end() && indices[*last] == index) ++last;
-        sum_picked({first, last}, elements<T>(dy) + begin, columns, end - begin, accumulate, writable<T>(dtable) + index * columns + begin);
+        sum_picked({first, last}, elements<T>(dy) + begin, columns, end - begin, accumulate,
+                   writable<T>(dtable) + index * columns + begin);
       }
     });
   });

@@ -39,16 +39,11 @@ struct Blocks {
 template <class C>
 [[gnu::always_inline]] inline Lanes<C> activated(Unary activation, const Lanes<C>& x) {
   switch (activation) {
-    case Unary::gelu_erf:
-      return gelu_erf(x);
-    case Unary::gelu_tanh:
-      return gelu_tanh(x);
-    case Unary::tanh:
-      return tanh(x);
-    case Unary::relu:
-      return max(x, Lanes<C>(C(0)));
-    case Unary::identity:
-      break;
+    case Unary::gelu_erf: return gelu_erf(x);
+    case Unary::gelu_tanh: return gelu_tanh(x);
+    case Unary::tanh: return tanh(x);
+    case Unary::relu: return max(x, Lanes<C>(C(0)));
+    case Unary::identity: break;
   }
   return x;
 }
@@ -58,8 +53,8 @@ bool is_alone(Dim rows, Dim columns, Dim depth) {
   return static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth) < 1e5;
 }
 
-/// Elements that the operands take when packed: a super-block of each at a time, so much of the depth as is multiplied at
-/// once.
+/// Elements that the operands take when packed: a super-block of each at a time, so much of the depth as is multiplied
+/// at once.
 template <class C>
 struct PackedSizes {
   Dim a, b;
@@ -140,8 +135,7 @@ void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
   const auto share = [&](Dim pieces, const auto& body) {
     if (alone)
       for (Dim piece = 0; piece < pieces; ++piece) body(piece, 0);
-    else
-      pool_.run(pieces, body);
+    else pool_.run(pieces, body);
   };
 
   for (Dim k = 0; k < depth; k += kDepth) {
@@ -158,10 +152,8 @@ void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
                                                     packed_b};
         const Dim a_pieces = j0 == 0 ? a_packing.pieces() : 0;  // a row of blocks shares its part of A
         share(a_pieces + b_packing.pieces(), [&](Dim piece, int) {
-          if (piece < a_pieces)
-            a_packing.pack(piece);
-          else
-            b_packing.pack(piece - a_pieces);
+          if (piece < a_pieces) a_packing.pack(piece);
+          else b_packing.pack(piece - a_pieces);
         });
         const Blocks blocks = Blocks::choose<C>(block_rows, block_columns, alone ? 1 : pool_.threads());
         const Dim across = ceiling(block_columns, blocks.columns);
@@ -241,13 +233,15 @@ std::size_t CpuBackend::gemm_workspace(const Tensor& a, const Tensor& out, const
   const Dim depth = a.shape()[options.transpose_a ? 0 : 1];
   dispatch_real("gemm", out.dtype(), [&]<class T>() {
     using C = Compute<T>;
-    const bool few_rows = std::is_same_v<T, C> && options.transpose_b && rows <= kCachedRows && !is_alone(rows, columns, depth);
+    const bool few_rows =
+        std::is_same_v<T, C> && options.transpose_b && rows <= kCachedRows && !is_alone(rows, columns, depth);
     if (!std::is_same_v<T, C>) {
       rows = std::min(rows, kSheet);
       columns = std::min(columns, kSheet);
       bytes = columns * (rows + 1) * static_cast<Dim>(sizeof(C));
     }
-    const auto sizes = few_rows ? PackedSizes<C>::of_few_rows(rows, depth, pool_.threads()) : PackedSizes<C>::of(rows, columns, depth);
+    const auto sizes =
+        few_rows ? PackedSizes<C>::of_few_rows(rows, depth, pool_.threads()) : PackedSizes<C>::of(rows, columns, depth);
     bytes += (sizes.a + sizes.b) * static_cast<Dim>(sizeof(C));
   });
   return static_cast<std::size_t>(bytes);

@@ -55,8 +55,7 @@ constexpr Dim panel_size(Dim depth) {
 /// Copies neighbours, widening the half types.
 template <int Count, class T>
 void widen(const T* from, Compute<T>* to) {
-  if constexpr (std::is_same_v<T, Compute<T>>)
-    std::memcpy(to, from, Count * sizeof(T));
+  if constexpr (std::is_same_v<T, Compute<T>>) std::memcpy(to, from, Count * sizeof(T));
   else
     for (int i = 0; i < Count; ++i) to[i] = Compute<T>(from[i]);
 }

@@ -1,5 +1,6 @@
 // The vector type of every CPU kernel: 64 bytes, whatever the processor. One AVX-512 register, two of AVX2, four of
-// NEON. Because sums run over the same number of partial sums everywhere, results have the same bits on every processor.
+// NEON. Because sums run over the same number of partial sums everywhere, results have the same bits on every
+// processor.
 #pragma once
 #include <Eigen/Core>
 #include <algorithm>
@@ -9,8 +10,8 @@
 
 namespace bertrand::cpu {
 
-/// 16 floats or 8 doubles held in as many of the processor's registers as that takes. Memory may also hold the half types:
-/// they are widened when loaded and rounded when stored, and no arithmetic is ever done in them.
+/// 16 floats or 8 doubles held in as many of the processor's registers as that takes. Memory may also hold the half
+/// types: they are widened when loaded and rounded when stored, and no arithmetic is ever done in them.
 template <class T>
 struct Lanes {
   using Packet = typename Eigen::internal::packet_traits<T>::type;
@@ -85,7 +86,8 @@ struct Lanes {
 template <class T>
 Lanes<T> fma(const Lanes<T>& a, const Lanes<T>& b, const Lanes<T>& c) {
   Lanes<T> y;
-  for (int i = 0; i < Lanes<T>::kPackets; ++i) y.packets[i] = Eigen::internal::pmadd(a.packets[i], b.packets[i], c.packets[i]);
+  for (int i = 0; i < Lanes<T>::kPackets; ++i)
+    y.packets[i] = Eigen::internal::pmadd(a.packets[i], b.packets[i], c.packets[i]);
   return y;
 }
 /// A NaN in `a` stays (the processor returns the second operand of an unordered pair, and Eigen passes `a` there).

@@ -18,7 +18,8 @@ Lanes<C> one_hot(Dim lane, C value) {
 
 }  // namespace
 
-void CpuBackend::cross_entropy(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum, const Tensor& out) {
+void CpuBackend::cross_entropy(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum,
+                               const Tensor& out) {
   dispatch_real("cross_entropy", logits.dtype(), [&]<class T>() {
     using C = Compute<T>;
     const Dim rows = logits.shape().rows(), columns = logits.shape().columns();
@@ -32,7 +33,8 @@ void CpuBackend::cross_entropy(const Tensor& logits, const Tensor& labels, doubl
         const T* x = elements<T>(logits) + r * columns;
         const C most = row_max(x, columns);
         // In double, so that the library's last bit is lost in the rounding to f32.
-        const double log_total = static_cast<double>(most) + std::log(static_cast<double>(row_exp_sum(x, columns, most)));
+        const double log_total =
+            static_cast<double>(most) + std::log(static_cast<double>(row_exp_sum(x, columns, most)));
         writable<C>(log_sum)[r] = static_cast<C>(log_total);
         losses.as<double>()[r] = log_total - static_cast<double>(C(x[label[r]]));
       }
@@ -41,8 +43,8 @@ void CpuBackend::cross_entropy(const Tensor& logits, const Tensor& labels, doubl
   });
 }
 
-void CpuBackend::cross_entropy_backward(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum,
-                                        const Tensor& dy, const Tensor& dlogits) {
+void CpuBackend::cross_entropy_backward(const Tensor& logits, const Tensor& labels, double denominator,
+                                        const Tensor& log_sum, const Tensor& dy, const Tensor& dlogits) {
   dispatch_real("cross_entropy_backward", logits.dtype(), [&]<class T>() {
     using C = Compute<T>;
     const Dim rows = logits.shape().rows(), columns = logits.shape().columns();
@@ -69,23 +71,25 @@ void CpuBackend::cross_entropy_backward(const Tensor& logits, const Tensor& labe
   });
 }
 
-void CpuBackend::point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& out) {
+void CpuBackend::point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,
+                            const Tensor& out) {
   dispatch_real("point_loss", x.dtype(), [&]<class T>() {
     using C = Compute<T>;
     const Workspace losses(*this, static_cast<std::size_t>(std::max<Dim>(1, x.elements())) * sizeof(double));
     parallel(x.elements(), 4096, [&](Dim begin, Dim end) {
       for (Dim i = begin; i < end; ++i) {
         const double v = static_cast<double>(C(elements<T>(x)[i])), t = static_cast<double>(C(elements<T>(target)[i]));
-        losses.as<double>()[i] = loss == PointLoss::squared_error ? (v - t) * (v - t)
-                                                                  : std::max(v, 0.0) - v * t + std::log1p(std::exp(-std::abs(v)));
+        losses.as<double>()[i] = loss == PointLoss::squared_error
+                                     ? (v - t) * (v - t)
+                                     : std::max(v, 0.0) - v * t + std::log1p(std::exp(-std::abs(v)));
       }
     });
     writable<C>(out)[0] = static_cast<C>(tree_sum(losses.as<double>(), x.elements()) / denominator);
   });
 }
 
-void CpuBackend::point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& dy,
-                                     const Tensor& dx) {
+void CpuBackend::point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,
+                                     const Tensor& dy, const Tensor& dx) {
   dispatch_real("point_loss_backward", x.dtype(), [&]<class T>() {
     using C = Compute<T>;
     const double factor = static_cast<double>(elements<C>(dy)[0]) / denominator;

@@ -16,9 +16,15 @@ Lanes<double> each(const Lanes<double>& x, F&& f) {
   for (double& v : a) v = f(v);
   return Lanes<double>::load(a);
 }
-inline Lanes<double> exp(const Lanes<double>& x) { return each(x, [](double v) { return std::exp(v); }); }
-inline Lanes<double> erf(const Lanes<double>& x) { return each(x, [](double v) { return std::erf(v); }); }
-inline Lanes<double> tanh(const Lanes<double>& x) { return each(x, [](double v) { return std::tanh(v); }); }
+inline Lanes<double> exp(const Lanes<double>& x) {
+  return each(x, [](double v) { return std::exp(v); });
+}
+inline Lanes<double> erf(const Lanes<double>& x) {
+  return each(x, [](double v) { return std::erf(v); });
+}
+inline Lanes<double> tanh(const Lanes<double>& x) {
+  return each(x, [](double v) { return std::tanh(v); });
+}
 
 /// 2^n for whole numbers n in [−126, 127], given n + 1.5·2²³: adding that constant leaves n in the low bits.
 [[gnu::always_inline]] inline Lanes<float> power_of_two(const Lanes<float>& shifted) {
@@ -55,7 +61,8 @@ inline Lanes<double> tanh(const Lanes<double>& x) { return each(x, [](double v) 
 
 /// x P(x²) / Q(x²): how both odd functions below are approximated.
 template <std::size_t P, std::size_t Q>
-[[gnu::always_inline]] inline Lanes<float> odd_rational(const Lanes<float>& x, const float (&numerator)[P], const float (&denominator)[Q]) {
+[[gnu::always_inline]] inline Lanes<float> odd_rational(const Lanes<float>& x, const float (&numerator)[P],
+                                                        const float (&denominator)[Q]) {
   using L = Lanes<float>;
   const L x2 = x * x;
   L p(numerator[0]), q(denominator[0]);
@@ -66,8 +73,9 @@ template <std::size_t P, std::size_t Q>
 
 /// erf to 3.3e-7 absolute: the rational minimax approximation on [−4, 4] that XLA and Eigen publish.
 [[gnu::always_inline]] inline Lanes<float> erf(const Lanes<float>& x) {
-  static constexpr float kP[] = {-2.72614225801306e-10f, 2.77068142495902e-08f,  -2.10102402082508e-06f, -5.69250639462346e-05f,
-                                 -7.34990630326855e-04f, -2.95459980854025e-03f, -1.60960333262415e-02f};
+  static constexpr float kP[] = {-2.72614225801306e-10f, 2.77068142495902e-08f,  -2.10102402082508e-06f,
+                                 -5.69250639462346e-05f, -7.34990630326855e-04f, -2.95459980854025e-03f,
+                                 -1.60960333262415e-02f};
   static constexpr float kQ[] = {-1.45660718464996e-05f, -2.13374055278905e-04f, -1.68282697438203e-03f,
                                  -7.37332916720468e-03f, -1.42647390514189e-02f};
   return odd_rational(min(max(x, Lanes<float>(-4.0f)), Lanes<float>(4.0f)), kP, kQ);
@@ -75,9 +83,11 @@ template <std::size_t P, std::size_t Q>
 
 /// tanh to 3e-7: the rational approximation that XLA and Eigen publish; beyond ±7.9 it is ±1 in f32.
 [[gnu::always_inline]] inline Lanes<float> tanh(const Lanes<float>& x) {
-  static constexpr float kP[] = {-2.76076847742355e-16f, 2.00018790482477e-13f, -8.60467152213735e-11f, 5.12229709037114e-08f,
-                                 1.48572235717979e-05f,  6.37261928875436e-04f, 4.89352455891786e-03f};
-  static constexpr float kQ[] = {1.19825839466702e-06f, 1.18534705686654e-04f, 2.26843463243900e-03f, 4.89352518554385e-03f};
+  static constexpr float kP[] = {-2.76076847742355e-16f, 2.00018790482477e-13f, -8.60467152213735e-11f,
+                                 5.12229709037114e-08f,  1.48572235717979e-05f, 6.37261928875436e-04f,
+                                 4.89352455891786e-03f};
+  static constexpr float kQ[] = {1.19825839466702e-06f, 1.18534705686654e-04f, 2.26843463243900e-03f,
+                                 4.89352518554385e-03f};
   return odd_rational(min(max(x, Lanes<float>(-7.90531110763549805f)), Lanes<float>(7.90531110763549805f)), kP, kQ);
 }
 

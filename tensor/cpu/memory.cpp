@@ -21,8 +21,8 @@ constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / 2;  // n
 
 std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-/// Small blocks in multiples of 64 bytes; large ones in eighths of a power of two, because batches of real text differ a
-/// little from step to step and should find what the last one left. What is never touched takes no memory.
+/// Small blocks in multiples of 64 bytes; large ones in eighths of a power of two, because batches of real text differ
+/// a little from step to step and should find what the last one left. What is never touched takes no memory.
 std::size_t rounded(std::size_t bytes) {
   if (bytes < kLarge) return round_up(std::max<std::size_t>(bytes, 1), 64);
   return round_up(bytes, std::bit_floor(bytes) / 8);
@@ -40,7 +40,8 @@ std::byte* from_system(std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(raw);
   const std::uintptr_t aligned = round_up(begin, kHugePage);
   if (aligned > begin) munmap(raw, aligned - begin);
-  if (const std::size_t over = begin + asked - (aligned + bytes); over > 0) munmap(reinterpret_cast<void*>(aligned + bytes), over);
+  if (const std::size_t over = begin + asked - (aligned + bytes); over > 0)
+    munmap(reinterpret_cast<void*>(aligned + bytes), over);
   madvise(reinterpret_cast<void*>(aligned), bytes, MADV_HUGEPAGE);
   return reinterpret_cast<std::byte*>(aligned);
 }

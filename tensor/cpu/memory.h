@@ -7,7 +7,8 @@
 
 namespace bertrand::cpu {
 
-/// Fresh memory costs a page fault per 4 KiB, which for a training step is a tenth of a second. Not for several threads.
+/// Fresh memory costs a page fault per 4 KiB, which for a training step is a tenth of a second. Not for several
+/// threads.
 class CachingMemory {
  public:
   CachingMemory() = default;

@@ -17,7 +17,8 @@ void add_row(const T* x, const T* residual, const Dropout& dropout, std::int64_t
       (residual ? kept + Lanes<C>::load(residual + c, n) : kept).store(to + c, n);
     });
   } else if (residual) {
-    for_lanes<C>(columns, [&](Dim c, Dim n) { (Lanes<C>::load(x + c, n) + Lanes<C>::load(residual + c, n)).store(to + c, n); });
+    for_lanes<C>(columns,
+                 [&](Dim c, Dim n) { (Lanes<C>::load(x + c, n) + Lanes<C>::load(residual + c, n)).store(to + c, n); });
   } else if (to != x) {
     std::copy_n(x, columns, to);
   }
@@ -46,8 +47,8 @@ void normalize_row(const T* x, const T* gamma, const T* beta, double epsilon, Di
 
 }  // namespace
 
-void CpuBackend::layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options, const Tensor& sum, const Tensor& y,
-                            const Tensor& statistics) {
+void CpuBackend::layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options, const Tensor& sum,
+                            const Tensor& y, const Tensor& statistics) {
   dispatch_real("layer_norm", x.dtype(), [&]<class T>() {
     const Dim columns = x.shape().columns();
     const auto* keys = options.dropout ? elements<std::int64_t>(options.dropout.row_keys) : nullptr;
@@ -63,8 +64,9 @@ void CpuBackend::layer_norm(const Tensor& x, const Tensor& residual, const Layer
   });
 }
 
-void CpuBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistics, const LayerNorm& options, const Tensor& dy,
-                                     const Tensor& dsum, const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta) {
+void CpuBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistics, const LayerNorm& options,
+                                     const Tensor& dy, const Tensor& dsum, const Tensor& dx, const Tensor& dgamma,
+                                     const Tensor& dbeta) {
   dispatch_real("layer_norm_backward", sum.dtype(), [&]<class T>() {
     using C = Compute<T>;
     const Dim rows = sum.shape().rows(), columns = sum.shape().columns(), leaves = (rows + kLeafRows - 1) / kLeafRows;
@@ -92,7 +94,8 @@ void CpuBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistics
           (d + Lanes<C>::load(leaf_beta + c, n)).store(leaf_beta + c, n);
         });
         // ds = (dŷ − mean(dŷ) − x̂ · mean(dŷ x̂)) / σ   with dŷ = dy γ
-        const Lanes<C> mean_slope(cpu::sum(slope_sum) / static_cast<C>(columns)), mean_product(cpu::sum(product_sum) / static_cast<C>(columns));
+        const Lanes<C> mean_slope(cpu::sum(slope_sum) / static_cast<C>(columns)),
+            mean_product(cpu::sum(product_sum) / static_cast<C>(columns));
         for_lanes<C>(columns, [&](Dim c, Dim n) {
           const auto normalized = (Lanes<C>::load(s + c, n) - mean) * inverse;
           const auto centred = fma(Lanes<C>::load(g + c, n), Lanes<C>::load(gamma + c, n), Lanes<C>(C(0)) - mean_slope);

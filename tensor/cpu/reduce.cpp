@@ -80,15 +80,19 @@ void CpuBackend::sum_rows(const Tensor& x, const Tensor& out) {
     const Dim rows = x.elements() / columns, leaves = (rows + kLeafRows - 1) / kLeafRows;
     const Workspace workspace(*this, static_cast<std::size_t>(std::max<Dim>(1, leaves) * columns) * sizeof(C));
     C* partial = workspace.as<C>();
-    constexpr Dim kStrip = 1024;  // columns a piece takes: the sums stay in the first-level cache, the rows are read in runs
+    constexpr Dim kStrip =
+        1024;  // columns a piece takes: the sums stay in the first-level cache, the rows are read in runs
     const Dim strips = (columns + kStrip - 1) / kStrip;
     pool_.run(leaves * strips, [&](Dim piece, int) {
       const Dim leaf = piece / strips, first = piece % strips * kStrip, width = std::min(kStrip, columns - first);
       C* to = partial + leaf * columns + first;
       std::fill_n(to, width, C(0));
-      add_rows(elements<T>(x) + leaf * kLeafRows * columns + first, columns, std::min(kLeafRows, rows - leaf * kLeafRows), width, to);
+      add_rows(elements<T>(x) + leaf * kLeafRows * columns + first, columns,
+               std::min(kLeafRows, rows - leaf * kLeafRows), width, to);
     });
-    pool_.run(strips, [&](Dim strip, int) { tree_sum_rows(partial, leaves, columns, strip * kStrip, std::min(columns, (strip + 1) * kStrip)); });
+    pool_.run(strips, [&](Dim strip, int) {
+      tree_sum_rows(partial, leaves, columns, strip * kStrip, std::min(columns, (strip + 1) * kStrip));
+    });
     if (leaves == 0) fill(out, 0);
     else for_lanes<C>(columns, [&](Dim c, Dim n) { Lanes<C>::load(partial + c, n).store(writable<T>(out) + c, n); });
   });

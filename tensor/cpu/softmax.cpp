@@ -14,7 +14,8 @@ void CpuBackend::softmax(const Tensor& x, const Tensor& y) {
         T* to = writable<T>(y) + r * columns;
         const C most = row_max(from, columns);
         const Lanes<C> offset(most), inverse(C(1) / row_exp_sum(from, columns, most));
-        for_lanes<C>(columns, [&](Dim c, Dim n) { (exp(Lanes<C>::load(from + c, n) - offset) * inverse).store(to + c, n); });
+        for_lanes<C>(columns,
+                     [&](Dim c, Dim n) { (exp(Lanes<C>::load(from + c, n) - offset) * inverse).store(to + c, n); });
       }
     });
   });
@@ -28,7 +29,8 @@ void CpuBackend::softmax_backward(const Tensor& y, const Tensor& dy, const Tenso
       for (Dim r = begin * columns; r < end * columns; r += columns) {
         const Lanes<C> dot(row_dot(elements<T>(y) + r, elements<T>(dy) + r, columns));
         for_lanes<C>(columns, [&](Dim c, Dim n) {  // dx = y (dy − Σ y dy)
-          (Lanes<C>::load(elements<T>(y) + r + c, n) * (Lanes<C>::load(elements<T>(dy) + r + c, n) - dot)).store(writable<T>(dx) + r + c, n);
+          (Lanes<C>::load(elements<T>(y) + r + c, n) * (Lanes<C>::load(elements<T>(dy) + r + c, n) - dot))
+              .store(writable<T>(dx) + r + c, n);
         });
       }
     });

@@ -57,8 +57,8 @@ void ThreadPool::share_out(std::int64_t pieces, Call call, const void* body) {
   }
 }
 
-/// Computes one piece of the current job, if there is one left. The job's fields cannot change before a claimed piece is
-/// counted as completed, so reading them after the claim is safe.
+/// Computes one piece of the current job, if there is one left. The job's fields cannot change before a claimed piece
+/// is counted as completed, so reading them after the claim is safe.
 bool ThreadPool::claim_and_compute(int thread) {
   std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
   do {

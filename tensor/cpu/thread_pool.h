@@ -26,7 +26,9 @@ class ThreadPool {
       for (std::int64_t piece = 0; piece < pieces; ++piece) body(piece, 0);
       return;
     }
-    share_out(pieces, [](const void* b, std::int64_t piece, int thread) { (*static_cast<const Body*>(b))(piece, thread); }, &body);
+    share_out(
+        pieces, [](const void* b, std::int64_t piece, int thread) { (*static_cast<const Body*>(b))(piece, thread); },
+        &body);
   }
 
  private:

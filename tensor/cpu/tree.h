@@ -22,7 +22,8 @@ void tree_sum_rows(T* rows, Dim count, Dim stride, Dim begin, Dim end) {
   for (Dim step = 1; step < count; step *= 2)
     for (Dim i = 0; i + step < count; i += 2 * step) {
       T *to = rows + i * stride + begin, *from = rows + (i + step) * stride + begin;
-      for_lanes<T>(end - begin, [&](Dim c, Dim n) { (Lanes<T>::load(to + c, n) + Lanes<T>::load(from + c, n)).store(to + c, n); });
+      for_lanes<T>(end - begin,
+                   [&](Dim c, Dim n) { (Lanes<T>::load(to + c, n) + Lanes<T>::load(from + c, n)).store(to + c, n); });
     }
 }
 

@@ -26,7 +26,9 @@ struct Numbers {
   }
 };
 
-bool has_ended(const LossScaling& scaling) { return scaling.state && elements<double>(scaling.state)[0] < scaling.least; }
+bool has_ended(const LossScaling& scaling) {
+  return scaling.state && elements<double>(scaling.state)[0] < scaling.least;
+}
 
 void advance(const LossScaling& scaling, bool finite) {
   if (!scaling.state) return;
@@ -45,9 +47,14 @@ struct Factors {
   Lanes<T> gradient, beta1, rest1, beta2, rest2, inverse_bias1, inverse_bias2, epsilon;
 
   Factors(const Update& u, const Numbers& n)
-      : gradient(static_cast<T>(n.gradient_factor)), beta1(static_cast<T>(u.beta1)), rest1(static_cast<T>(1 - u.beta1)),
-        beta2(static_cast<T>(u.beta2)), rest2(static_cast<T>(1 - u.beta2)), inverse_bias1(static_cast<T>(1 / n.bias1)),
-        inverse_bias2(static_cast<T>(1 / n.bias2)), epsilon(static_cast<T>(u.epsilon)) {}
+      : gradient(static_cast<T>(n.gradient_factor)),
+        beta1(static_cast<T>(u.beta1)),
+        rest1(static_cast<T>(1 - u.beta1)),
+        beta2(static_cast<T>(u.beta2)),
+        rest2(static_cast<T>(1 - u.beta2)),
+        inverse_bias1(static_cast<T>(1 / n.bias1)),
+        inverse_bias2(static_cast<T>(1 / n.bias2)),
+        epsilon(static_cast<T>(u.epsilon)) {}
 
   Lanes<T> first_moment(const Lanes<T>& m, const Lanes<T>& g) const { return fma(beta1, m, rest1 * g); }
   Lanes<T> second_moment(const Lanes<T>& v, const Lanes<T>& g) const { return fma(beta2, v, rest2 * (g * g)); }
@@ -65,14 +72,16 @@ struct Chunk {
 std::vector<Chunk> cut(std::span<const UpdateSegment> segments) {
   std::vector<Chunk> chunks;
   for (const UpdateSegment& s : segments)
-    for (Dim at = 0; at < s.count; at += kChunk) chunks.push_back({&s, s.begin + at, s.begin + std::min(s.count, at + kChunk)});
+    for (Dim at = 0; at < s.count; at += kChunk)
+      chunks.push_back({&s, s.begin + at, s.begin + std::min(s.count, at + kChunk)});
   return chunks;
 }
 
 }  // namespace
 
 template <class V, class G>
-void CpuBackend::update_typed(const UpdateTensors& tensors, const Update& update, std::span<const UpdateSegment> segments) {
+void CpuBackend::update_typed(const UpdateTensors& tensors, const Update& update,
+                              std::span<const UpdateSegment> segments) {
   using T = Compute<V>;
   const Factors<T> f(update, Numbers::of(update));
   T *const w = writable<T>(tensors.masters), *const m = writable<T>(tensors.m), *const v = writable<T>(tensors.v);
@@ -115,12 +124,14 @@ void CpuBackend::update_typed(const UpdateTensors& tensors, const Update& update
     const double w_norm = std::sqrt(tree_sum(&w_squares[begin], static_cast<Dim>(end - begin)));
     const double u_norm = std::sqrt(tree_sum(&u_squares[begin], static_cast<Dim>(end - begin)));
     const double ratio = w_norm > 0 && u_norm > 0 ? w_norm / u_norm : 1;
-    std::fill(rates.begin() + static_cast<std::ptrdiff_t>(begin), rates.begin() + static_cast<std::ptrdiff_t>(end), ratio * update.learning_rate);
+    std::fill(rates.begin() + static_cast<std::ptrdiff_t>(begin), rates.begin() + static_cast<std::ptrdiff_t>(end),
+              ratio * update.learning_rate);
   }
   pool_.run(static_cast<Dim>(chunks.size()), [&](Dim index, int) {
     const Chunk& chunk = chunks[static_cast<std::size_t>(index)];
     if (!chunk.segment->trust_ratio) return;
-    const Lanes<T> decay(static_cast<T>(chunk.segment->weight_decay)), step(static_cast<T>(-rates[static_cast<std::size_t>(index)]));
+    const Lanes<T> decay(static_cast<T>(chunk.segment->weight_decay)),
+        step(static_cast<T>(-rates[static_cast<std::size_t>(index)]));
     for_lanes<T>(chunk.end - chunk.begin, [&](Dim i, Dim n) {
       i += chunk.begin;
       const auto weight = Lanes<T>::load(w + i, n);

@@ -7,8 +7,8 @@
 namespace bertrand::cuda {
 namespace {
 
-constexpr int kRows = kWarps;                  // rows that a block owns, a warp each
-constexpr int kTile = 32;                      // rows that it meets at a time, a lane each
+constexpr int kRows = kWarps;  // rows that a block owns, a warp each
+constexpr int kTile = 32;      // rows that it meets at a time, a lane each
 constexpr int kMostHeadDim = 256;
 constexpr int kLaneColumns = kMostHeadDim / 32;  // of a row's head_dim, at most
 
@@ -18,7 +18,8 @@ struct Tile {
   SharedSpan<C> values;
   int stride;
 
-  __device__ Tile(std::int64_t& byte, int rows, int head_dim) : values(byte, rows * (head_dim + 1)), stride(head_dim + 1) {
+  __device__ Tile(std::int64_t& byte, int rows, int head_dim)
+      : values(byte, rows * (head_dim + 1)), stride(head_dim + 1) {
     byte += static_cast<std::int64_t>(rows) * stride * static_cast<std::int64_t>(sizeof(C));
   }
   __device__ C at(int row, int column) const { return values[row * stride + column]; }
@@ -33,7 +34,9 @@ struct Tile {
   }
 };
 template <class C>
-std::size_t tile_bytes(int rows, int head_dim) { return sizeof(C) * static_cast<std::size_t>(rows * (head_dim + 1)); }
+std::size_t tile_bytes(int rows, int head_dim) {
+  return sizeof(C) * static_cast<std::size_t>(rows * (head_dim + 1));
+}
 
 /// a[row] · b[other]
 template <class C>
@@ -69,7 +72,8 @@ struct LaneColumns {
 template <class C, class T>
 __device__ C multiplier(const AttentionInputs<T>& in, const AttentionPlace& place, Dim query, Dim key) {
   if (in.dropout.threshold == 0) return 1;
-  const auto words = dropout_words(in.dropout, in.dropout.row_keys[place.first + query], static_cast<std::uint32_t>(place.head), key / 128, static_cast<int>(key % 16));
+  const auto words = dropout_words(in.dropout, in.dropout.row_keys[place.first + query],
+                                   static_cast<std::uint32_t>(place.head), key / 128, static_cast<int>(key % 16));
   return keeps(in.dropout, words, static_cast<int>(key % 128 / 16)) ? static_cast<C>(in.dropout.scale) : C(0);
 }
 
@@ -117,7 +121,8 @@ __global__ void attention_dots_kernel(AttentionInputs<T> in, AttentionSaved<T> s
   const Dim row = static_cast<Dim>(blockIdx.x) * kWarps + threadIdx.x / 32;  // of [tokens · heads, head_dim]
   if (row >= tokens * in.heads) return;
   Compute<T> total = 0;
-  for (Dim c = row * in.head_dim + threadIdx.x % 32; c < (row + 1) * in.head_dim; c += 32) total += load(saved.context + c) * load(saved.dcontext + c);
+  for (Dim c = row * in.head_dim + threadIdx.x % 32; c < (row + 1) * in.head_dim; c += 32)
+    total += load(saved.context + c) * load(saved.dcontext + c);
   total = warp_sum(total);
   if (threadIdx.x % 32 == 0) saved.dots[row] = total;
 }
@@ -136,7 +141,8 @@ __global__ void attention_dq_kernel(AttentionInputs<T> in, AttentionSaved<T> sav
   const Tile<C> q(byte, kRows, d), dout(byte, kRows, d), k(byte, kTile, d), v(byte, kTile, d);
 
   q.fill(row_of(in, place, 0, first_query), stride, kRows, place.length - first_query, d);
-  dout.fill(saved.dcontext + (place.first + first_query) * in.hidden + place.head * d, in.hidden, kRows, place.length - first_query, d);
+  dout.fill(saved.dcontext + (place.first + first_query) * in.hidden + place.head * d, in.hidden, kRows,
+            place.length - first_query, d);
   const Dim row = (place.first + query) * in.heads + place.head;
   const C log_sum = active ? saved.log_sum[row] : C(0), dots = active ? saved.dots[row] : C(0);
   LaneColumns<C> dq;
@@ -176,7 +182,8 @@ __global__ void attention_dkv_kernel(AttentionInputs<T> in, AttentionSaved<T> sa
   for (Dim first = 0; first < place.length; first += kTile) {
     __syncthreads();
     q.fill(row_of(in, place, 0, first), stride, kTile, place.length - first, d);
-    dout.fill(saved.dcontext + (place.first + first) * in.hidden + place.head * d, in.hidden, kTile, place.length - first, d);
+    dout.fill(saved.dcontext + (place.first + first) * in.hidden + place.head * d, in.hidden, kTile,
+              place.length - first, d);
     __syncthreads();
     if (!active) continue;
     const Dim query = first + lane, row = (place.first + query) * in.heads + place.head;
@@ -199,8 +206,10 @@ template <class T>
 AttentionInputs<T> inputs(const Tensor& qkv, const Attention& options, const DropoutArguments& dropout) {
   const Dim hidden = qkv.shape()[1] / 3;
   const auto head_dim = static_cast<int>(hidden / options.heads);
-  if (head_dim > kMostHeadDim) fail(Failure::usage, "attention: expected heads of at most {} columns on cuda, got {}", kMostHeadDim, head_dim);
-  return {elements<T>(qkv), elements<std::int32_t>(options.offsets), hidden, options.heads, head_dim, 1 / std::sqrt(static_cast<double>(head_dim)), dropout};
+  if (head_dim > kMostHeadDim)
+    fail(Failure::usage, "attention: expected heads of at most {} columns on cuda, got {}", kMostHeadDim, head_dim);
+  return {elements<T>(qkv), elements<std::int32_t>(options.offsets),      hidden, options.heads,
+          head_dim,         1 / std::sqrt(static_cast<double>(head_dim)), dropout};
 }
 
 template <class T>
@@ -214,17 +223,19 @@ void CudaBackend::attention(const Tensor& qkv, const Attention& options, const T
     if constexpr (kHalf<T>)
       if (attention_on_tensor_cores(in, options, writable<T>(context), in_compute<T>(log_sum), stream())) return;
     const std::size_t bytes = tile_bytes<Compute<T>>(kRows + 2 * kTile, in.head_dim);
-    launch_with_tiles(attention_kernel<T>, attention_grid(options, kRows), kThreads, bytes, stream(), in, writable<T>(context), in_compute<T>(log_sum));
+    launch_with_tiles(attention_kernel<T>, attention_grid(options, kRows), kThreads, bytes, stream(), in,
+                      writable<T>(context), in_compute<T>(log_sum));
   });
 }
 
-void CudaBackend::attention_backward(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum,
-                                     const Tensor& dcontext, const Tensor& dqkv) {
+void CudaBackend::attention_backward(const Tensor& qkv, const Attention& options, const Tensor& context,
+                                     const Tensor& log_sum, const Tensor& dcontext, const Tensor& dqkv) {
   dispatch_real("attention_backward", qkv.dtype(), [&]<class T>() {
     const AttentionInputs<T> in = inputs<T>(qkv, options, arguments(options.dropout));
     const Dim tokens = qkv.shape()[0];
     const Workspace dots(*this, tokens * in.heads * static_cast<Dim>(sizeof(Compute<T>)));
-    const AttentionSaved<T> saved{elements<T>(context), elements<T>(dcontext), in_compute<T>(log_sum), dots.as<Compute<T>>(), writable<T>(dqkv)};
+    const AttentionSaved<T> saved{elements<T>(context), elements<T>(dcontext), in_compute<T>(log_sum),
+                                  dots.as<Compute<T>>(), writable<T>(dqkv)};
     if constexpr (kHalf<T>)
       if (attention_backward_on_tensor_cores(in, options, saved, stream())) return;
     const std::size_t bytes = tile_bytes<Compute<T>>(2 * kRows + 2 * kTile, in.head_dim);

@@ -19,7 +19,8 @@ struct AttentionPlace {
   Dim first, length;  ///< the sequence's tokens
   int head;
   template <class T>
-  __device__ explicit AttentionPlace(const AttentionInputs<T>& in) : first(in.offsets[blockIdx.z]), length(in.offsets[blockIdx.z + 1] - first), head(static_cast<int>(blockIdx.y)) {}
+  __device__ explicit AttentionPlace(const AttentionInputs<T>& in)
+      : first(in.offsets[blockIdx.z]), length(in.offsets[blockIdx.z + 1] - first), head(static_cast<int>(blockIdx.y)) {}
 };
 
 /// Query, key or value (which = 0, 1, 2) of row i of the sequence.
@@ -39,26 +40,33 @@ struct AttentionSaved {
 
 /// Where row i of the sequence has its gradient of query, key or value.
 template <class T>
-__device__ T* gradient_of(const AttentionInputs<T>& in, const AttentionSaved<T>& saved, const AttentionPlace& place, int which, Dim i) {
+__device__ T* gradient_of(const AttentionInputs<T>& in, const AttentionSaved<T>& saved, const AttentionPlace& place,
+                          int which, Dim i) {
   return saved.dqkv + (row_of(in, place, which, i) - in.qkv);
 }
 
 /// A block for each `rows` rows of each head of each sequence; those behind a sequence's end leave at once.
 inline dim3 attention_grid(const Attention& options, int rows) {
-  return dim3(blocks(options.longest, rows), static_cast<unsigned>(options.heads), static_cast<unsigned>(options.offsets.elements() - 1));
+  return dim3(blocks(options.longest, rows), static_cast<unsigned>(options.heads),
+              static_cast<unsigned>(options.offsets.elements() - 1));
 }
 
 /// Launches with as much dynamic shared memory as it takes; above 48 KiB a kernel must say so first.
 template <class... Parameters, class... Arguments>
-void launch_with_tiles(void (*kernel)(Parameters...), dim3 grid, int threads, std::size_t bytes, cudaStream_t stream, Arguments&&... arguments) {
-  if (bytes > 48 << 10) check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), "shared memory");
+void launch_with_tiles(void (*kernel)(Parameters...), dim3 grid, int threads, std::size_t bytes, cudaStream_t stream,
+                       Arguments&&... arguments) {
+  if (bytes > 48 << 10)
+    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+               "shared memory");
   launch(kernel, grid, threads, bytes, stream, arguments...);
 }
 
 // attention_tensor_cores.cu: the same for bf16 and f16. False where it has no kernel for this head_dim.
 template <class T>
-bool attention_on_tensor_cores(const AttentionInputs<T>& in, const Attention& options, T* context, float* log_sum, cudaStream_t stream);
+bool attention_on_tensor_cores(const AttentionInputs<T>& in, const Attention& options, T* context, float* log_sum,
+                               cudaStream_t stream);
 template <class T>
-bool attention_backward_on_tensor_cores(const AttentionInputs<T>& in, const Attention& options, const AttentionSaved<T>& saved, cudaStream_t stream);
+bool attention_backward_on_tensor_cores(const AttentionInputs<T>& in, const Attention& options,
+                                        const AttentionSaved<T>& saved, cudaStream_t stream);
 
 }  // namespace bertrand::cuda

@@ -1,6 +1,6 @@
-// Attention in bf16 and f16 on the tensor cores: the mathematics of attention.cu, whose kernels are easier to read first.
-// A block of four warps owns 64 rows, 16 to a warp, and meets the others 64 at a time. The products of a warp are 16 × 64;
-// their results stay in its registers and become the left operand of the next product (mma.h says how).
+// Attention in bf16 and f16 on the tensor cores: the mathematics of attention.cu, whose kernels are easier to read
+// first. A block of four warps owns 64 rows, 16 to a warp, and meets the others 64 at a time. The products of a warp
+// are 16 × 64; their results stay in its registers and become the left operand of the next product (mma.h says how).
 #include "tensor/cuda/attention.h"
 #include "tensor/cuda/dropout.h"
 #include "tensor/cuda/mma.h"
@@ -14,7 +14,10 @@ constexpr int kTilePieces = kTileRows / 8;  // results of 8 columns over the row
 /// This lane's place in a piece.
 struct Lane {
   int warp, g, t;
-  __device__ Lane() : warp(static_cast<int>(threadIdx.x) / 32), g(static_cast<int>(threadIdx.x) % 32 / 4), t(static_cast<int>(threadIdx.x) % 4) {}
+  __device__ Lane()
+      : warp(static_cast<int>(threadIdx.x) / 32),
+        g(static_cast<int>(threadIdx.x) % 32 / 4),
+        t(static_cast<int>(threadIdx.x) % 4) {}
 };
 
 /// combine() over the four lanes that hold one row.
@@ -27,7 +30,8 @@ __device__ float over_row(float x, Combine combine) {
 /// 64 rows of kDim elements in shared memory, in pairs along a row.
 template <int kDim>
 struct Tile {
-  static constexpr int kStride = kDim / 2 + 4, kBytes = kTileRows * kStride * 4;  // 4 apart: eight rows of a block lie in all banks
+  static constexpr int kStride = kDim / 2 + 4,
+                       kBytes = kTileRows * kStride * 4;  // 4 apart: eight rows of a block lie in all banks
   SharedSpan<Pair> pairs;
   __device__ explicit Tile(int& byte) : pairs(byte, kTileRows * kStride) { byte += kBytes; }
 
@@ -38,14 +42,16 @@ struct Tile {
     Wide<Pair> held[kTurns];  // all on their way before the first is stored
     for (int turn = 0; turn < kTurns; ++turn) {
       const int i = turn * kBlockThreads + static_cast<int>(threadIdx.x), row = i / kOfRow;
-      held[turn] = row < left ? *reinterpret_cast<const Wide<Pair>*>(from + row * stride + i % kOfRow * 8) : Wide<Pair>{};
+      held[turn] =
+          row < left ? *reinterpret_cast<const Wide<Pair>*>(from + row * stride + i % kOfRow * 8) : Wide<Pair>{};
     }
     for (int turn = 0; turn < kTurns; ++turn) {
       const int i = turn * kBlockThreads + static_cast<int>(threadIdx.x);
       store_four(pairs, i / kOfRow * kStride + i % kOfRow * 4, held[turn].values);
     }
   }
-  /// Right operands whose columns are rows 8j … 8j + 7, and the next 8, of the tile; elements 16k … 16k + 15 are their rows.
+  /// Right operands whose columns are rows 8j … 8j + 7, and the next 8, of the tile; elements 16k … 16k + 15 are their
+  /// rows.
   __device__ void rows_as_columns(PieceB (&out)[2], int j, int k) const {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     Pair blocks[4];
@@ -71,7 +77,8 @@ struct OwnRows {
   __device__ OwnRows(const T* from, Dim stride, Dim left, const Lane& lane) {
     for (int i = 0; i < 4; ++i) {
       const int row = lane.g + i % 2 * 8, pair = lane.t + i / 2 * 4;
-      for (int k = 0; k < kDim / 16; ++k) pieces[k].pairs[i] = row < left ? reinterpret_cast<const Pair*>(from + row * stride)[8 * k + pair] : Pair(0);
+      for (int k = 0; k < kDim / 16; ++k)
+        pieces[k].pairs[i] = row < left ? reinterpret_cast<const Pair*>(from + row * stride)[8 * k + pair] : Pair(0);
     }
   }
   /// own · tileᵀ [16, 64]
@@ -88,10 +95,13 @@ struct OwnRows {
   }
   /// Σ own ∘ other over row g, and over row g + 8.
   __device__ void dots(const OwnRows& other, float (&out)[2]) const {
-    const auto element = [](Pair pair, int half) { return to_float(std::bit_cast<T>(static_cast<std::uint16_t>(pair >> (16 * half)))); };
+    const auto element = [](Pair pair, int half) {
+      return to_float(std::bit_cast<T>(static_cast<std::uint16_t>(pair >> (16 * half))));
+    };
     for (int i = 0; i < 4; ++i)
       for (int k = 0; k < kDim / 16; ++k)
-        for (int half = 0; half < 2; ++half) out[i % 2] += element(pieces[k].pairs[i], half) * element(other.pieces[k].pairs[i], half);
+        for (int half = 0; half < 2; ++half)
+          out[i % 2] += element(pieces[k].pairs[i], half) * element(other.pieces[k].pairs[i], half);
     for (float& sum : out) sum = over_row(sum, Sum{});
   }
 };
@@ -114,12 +124,15 @@ __device__ void add_product(PieceD (&out)[kDim / 8], const PieceD (&weights)[kTi
 template <class T, int kDim>
 __device__ void store_row(T* to, const PieceD (&out)[kDim / 8], int half, float factor, const Lane& lane) {
   for (int n = 0; n < kDim / 8; ++n)
-    reinterpret_cast<Pair*>(to)[4 * n + lane.t] = make_pair<T>(out[n].values[2 * half] * factor, out[n].values[2 * half + 1] * factor);
+    reinterpret_cast<Pair*>(to)[4 * n + lane.t] =
+        make_pair<T>(out[n].values[2 * half] * factor, out[n].values[2 * half + 1] * factor);
 }
 
-/// values ∘ the dropout's multipliers, where this lane's rows are first_query and the eighth behind it, the columns the 64 keys from `first` on.
+/// values ∘ the dropout's multipliers, where this lane's rows are first_query and the eighth behind it, the columns the
+/// 64 keys from `first` on.
 template <class T>
-__device__ void drop(PieceD (&values)[kTilePieces], const AttentionInputs<T>& in, const AttentionPlace& place, Dim first_query, Dim first, const Lane& lane) {
+__device__ void drop(PieceD (&values)[kTilePieces], const AttentionInputs<T>& in, const AttentionPlace& place,
+                     Dim first_query, Dim first, const Lane& lane) {
   if (in.dropout.threshold == 0) return;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -128,9 +141,12 @@ __device__ void drop(PieceD (&values)[kTilePieces], const AttentionInputs<T>& in
     const std::int64_t row_key = in.dropout.row_keys[place.first + query];
     for (int c = 0; c < 4; ++c) {  // columns 2t, 2t + 1, 2t + 8, 2t + 9 of every 16
       const int of_piece = c / 2, of_pair = c % 2;
-      const auto words = dropout_words(in.dropout, row_key, static_cast<std::uint32_t>(place.head), first / 128, 8 * of_piece + 2 * lane.t + of_pair);
+      const auto words = dropout_words(in.dropout, row_key, static_cast<std::uint32_t>(place.head), first / 128,
+                                       8 * of_piece + 2 * lane.t + of_pair);
       for (int m = 0; m < kTileRows / 16; ++m)
-        values[2 * m + of_piece].values[2 * half + of_pair] *= keeps(in.dropout, words, static_cast<int>(first % 128 / 16) + m) ? static_cast<float>(in.dropout.scale) : 0.0f;
+        values[2 * m + of_piece].values[2 * half + of_pair] *=
+            keeps(in.dropout, words, static_cast<int>(first % 128 / 16) + m) ? static_cast<float>(in.dropout.scale)
+                                                                             : 0.0f;
     }
   }
 }
@@ -171,7 +187,8 @@ __global__ void __launch_bounds__(kBlockThreads) forward_kernel(AttentionInputs<
       for (int n = 0; n < kDim / 8; ++n)
         for (int e = 0; e < 2; ++e) out[n].values[2 * half + e] *= correction;
       for (int j = 0; j < kTilePieces; ++j)
-        for (int e = 0; e < 2; ++e) total[half] += p[j].values[2 * half + e] = quick_exp(p[j].values[2 * half + e] - greatest);
+        for (int e = 0; e < 2; ++e)
+          total[half] += p[j].values[2 * half + e] = quick_exp(p[j].values[2 * half + e] - greatest);
     }
     drop(p, in, place, first_query, first, lane);
     add_product<T, kDim>(out, p, v);
@@ -221,14 +238,18 @@ __global__ void __launch_bounds__(kBlockThreads) dq_kernel(AttentionInputs<T> in
     drop(ds, in, place, first_query, first, lane);
     for (int j = 0; j < kTilePieces; ++j)
       for (int i = 0; i < 4; ++i) {
-        const float probability = 8 * j + 2 * lane.t + i % 2 < left ? quick_exp(p[j].values[i] * static_cast<float>(in.scale) - log_sum[i / 2]) : 0.0f;
+        const float probability = 8 * j + 2 * lane.t + i % 2 < left
+                                      ? quick_exp(p[j].values[i] * static_cast<float>(in.scale) - log_sum[i / 2])
+                                      : 0.0f;
         ds[j].values[i] = probability * (ds[j].values[i] - dots[i / 2]);
       }
     add_product<T, kDim>(dq, ds, k);
   }
 #pragma unroll
   for (int half = 0; half < 2; ++half)
-    if (first_query + 8 * half < place.length) store_row<T, kDim>(gradient_of(in, saved, place, 0, first_query + 8 * half), dq, half, static_cast<float>(in.scale), lane);
+    if (first_query + 8 * half < place.length)
+      store_row<T, kDim>(gradient_of(in, saved, place, 0, first_query + 8 * half), dq, half,
+                         static_cast<float>(in.scale), lane);
 }
 
 /// What belongs to the 64 queries of a tile: their log sums and dots, and which of the block's keys they keep.
@@ -236,10 +257,14 @@ struct QueryTile {
   SharedSpan<float> log_sum, dots;
   SharedSpan<Pair> kept;  ///< [64 queries, 16]: bit h of (query, c) is key 128 · group + 16 h + c
   static constexpr int kBytes = kTileRows * (4 + 4 + 64);
-  __device__ explicit QueryTile(int& byte) : log_sum(byte, kTileRows), dots(byte + kTileRows * 4, kTileRows), kept(byte + kTileRows * 8, kTileRows * 16) { byte += kBytes; }
+  __device__ explicit QueryTile(int& byte)
+      : log_sum(byte, kTileRows), dots(byte + kTileRows * 4, kTileRows), kept(byte + kTileRows * 8, kTileRows * 16) {
+    byte += kBytes;
+  }
 
   template <class T>
-  __device__ void fill(const AttentionInputs<T>& in, const AttentionSaved<T>& saved, const AttentionPlace& place, Dim first, Dim first_key) const {
+  __device__ void fill(const AttentionInputs<T>& in, const AttentionSaved<T>& saved, const AttentionPlace& place,
+                       Dim first, Dim first_key) const {
     for (int i = static_cast<int>(threadIdx.x); i < kTileRows; i += kBlockThreads) {
       const bool there = first + i < place.length;
       const Dim row = (place.first + first + i) * in.heads + place.head;
@@ -250,7 +275,8 @@ struct QueryTile {
     for (int i = static_cast<int>(threadIdx.x); i < kTileRows * 16; i += kBlockThreads) {
       Pair bits = 0;
       if (first + i / 16 < place.length) {
-        const auto words = dropout_words(in.dropout, in.dropout.row_keys[place.first + first + i / 16], static_cast<std::uint32_t>(place.head), first_key / 128, i % 16);
+        const auto words = dropout_words(in.dropout, in.dropout.row_keys[place.first + first + i / 16],
+                                         static_cast<std::uint32_t>(place.head), first_key / 128, i % 16);
         for (int h = 0; h < 8; ++h) bits |= static_cast<Pair>(keeps(in.dropout, words, h)) << h;
       }
       kept[i] = bits;
@@ -263,7 +289,8 @@ template <class T, int kDim>
 __global__ void __launch_bounds__(kBlockThreads) dkv_kernel(AttentionInputs<T> in, AttentionSaved<T> saved) {
   const AttentionPlace place(in);
   const Lane lane;
-  const Dim first_of_block = static_cast<Dim>(blockIdx.x) * kOwnRows, first_own = first_of_block + lane.warp * 16, stride = 3 * in.hidden;
+  const Dim first_of_block = static_cast<Dim>(blockIdx.x) * kOwnRows, first_own = first_of_block + lane.warp * 16,
+            stride = 3 * in.hidden;
   if (first_of_block >= place.length) return;
   int byte = 0;
   const Tile<kDim> q(byte), dout(byte);
@@ -285,10 +312,13 @@ __global__ void __launch_bounds__(kBlockThreads) dkv_kernel(AttentionInputs<T> i
     for (int j = 0; j < kTilePieces; ++j)
       for (int i = 0; i < 4; ++i) {
         const int query = 8 * j + 2 * lane.t + i % 2;
-        const float probability = query < left ? quick_exp(p[j].values[i] * static_cast<float>(in.scale) - queries.log_sum[query]) : 0.0f;
+        const float probability =
+            query < left ? quick_exp(p[j].values[i] * static_cast<float>(in.scale) - queries.log_sum[query]) : 0.0f;
         float multiplier = 1;
         if (in.dropout.threshold != 0)
-          multiplier = queries.kept[query * 16 + lane.g + i / 2 * 8] >> (first_of_block % 128 / 16 + lane.warp) & 1 ? static_cast<float>(in.dropout.scale) : 0.0f;
+          multiplier = queries.kept[query * 16 + lane.g + i / 2 * 8] >> (first_of_block % 128 / 16 + lane.warp) & 1
+                           ? static_cast<float>(in.dropout.scale)
+                           : 0.0f;
         p[j].values[i] = probability * multiplier;
         ds[j].values[i] = probability * (ds[j].values[i] * multiplier - queries.dots[query]);
       }
@@ -321,25 +351,33 @@ bool dispatch_head_dim(int head_dim, Body&& body) {
 }  // namespace
 
 template <class T>
-bool attention_on_tensor_cores(const AttentionInputs<T>& in, const Attention& options, T* context, float* log_sum, cudaStream_t stream) {
+bool attention_on_tensor_cores(const AttentionInputs<T>& in, const Attention& options, T* context, float* log_sum,
+                               cudaStream_t stream) {
   if (!in_wide_pieces(in.qkv)) return false;
   return dispatch_head_dim(in.head_dim, [&]<int kDim>() {
-    launch_with_tiles(forward_kernel<T, kDim>, attention_grid(options, kOwnRows), kBlockThreads, 2 * Tile<kDim>::kBytes, stream, in, context, log_sum);
+    launch_with_tiles(forward_kernel<T, kDim>, attention_grid(options, kOwnRows), kBlockThreads, 2 * Tile<kDim>::kBytes,
+                      stream, in, context, log_sum);
   });
 }
-template bool attention_on_tensor_cores(const AttentionInputs<BFloat16>&, const Attention&, BFloat16*, float*, cudaStream_t);
-template bool attention_on_tensor_cores(const AttentionInputs<Float16>&, const Attention&, Float16*, float*, cudaStream_t);
+template bool attention_on_tensor_cores(const AttentionInputs<BFloat16>&, const Attention&, BFloat16*, float*,
+                                        cudaStream_t);
+template bool attention_on_tensor_cores(const AttentionInputs<Float16>&, const Attention&, Float16*, float*,
+                                        cudaStream_t);
 
 template <class T>
-bool attention_backward_on_tensor_cores(const AttentionInputs<T>& in, const Attention& options, const AttentionSaved<T>& saved, cudaStream_t stream) {
+bool attention_backward_on_tensor_cores(const AttentionInputs<T>& in, const Attention& options,
+                                        const AttentionSaved<T>& saved, cudaStream_t stream) {
   if (!in_wide_pieces(in.qkv) || !in_wide_pieces(saved.dcontext)) return false;
   return dispatch_head_dim(in.head_dim, [&]<int kDim>() {
     const dim3 grid = attention_grid(options, kOwnRows);
     launch_with_tiles(dq_kernel<T, kDim>, grid, kBlockThreads, 2 * Tile<kDim>::kBytes, stream, in, saved);
-    launch_with_tiles(dkv_kernel<T, kDim>, grid, kBlockThreads, 2 * Tile<kDim>::kBytes + QueryTile::kBytes, stream, in, saved);
+    launch_with_tiles(dkv_kernel<T, kDim>, grid, kBlockThreads, 2 * Tile<kDim>::kBytes + QueryTile::kBytes, stream, in,
+                      saved);
   });
 }
-template bool attention_backward_on_tensor_cores(const AttentionInputs<BFloat16>&, const Attention&, const AttentionSaved<BFloat16>&, cudaStream_t);
-template bool attention_backward_on_tensor_cores(const AttentionInputs<Float16>&, const Attention&, const AttentionSaved<Float16>&, cudaStream_t);
+template bool attention_backward_on_tensor_cores(const AttentionInputs<BFloat16>&, const Attention&,
+                                                 const AttentionSaved<BFloat16>&, cudaStream_t);
+template bool attention_backward_on_tensor_cores(const AttentionInputs<Float16>&, const Attention&,
+                                                 const AttentionSaved<Float16>&, cudaStream_t);
 
 }  // namespace bertrand::cuda

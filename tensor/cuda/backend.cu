@@ -36,8 +36,10 @@ CudaBackend::CudaBackend(const CudaOptions& options)
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, index_), "device");
   if (properties.major < 8)
-    fail(Failure::usage, "--device {}: expected a card of compute capability 8.0 or newer, {} has {}.{}", device().name(), properties.name, properties.major, properties.minor);
-  description_ = fmt::format("{}, {}, {:.0f} GB", device().name(), properties.name, static_cast<double>(properties.totalGlobalMem) / 1e9);
+    fail(Failure::usage, "--device {}: expected a card of compute capability 8.0 or newer, {} has {}.{}",
+         device().name(), properties.name, properties.major, properties.minor);
+  description_ = fmt::format("{}, {}, {:.0f} GB", device().name(), properties.name,
+                             static_cast<double>(properties.totalGlobalMem) / 1e9);
 }
 
 CudaBackend::~CudaBackend() { cudaStreamSynchronize(stream_.get()); }
@@ -57,13 +59,17 @@ std::size_t CudaBackend::available_memory() const {
 }
 void CudaBackend::deallocate(std::byte* data, std::size_t bytes) { memory_->deallocate(data, bytes); }
 void CudaBackend::synchronize() { check_cuda(cudaStreamSynchronize(stream()), "synchronize"); }
-void CudaBackend::upload(const void* host, const Tensor& out) { staging_.upload(host, out.data(), out.bytes(), stream()); }
+void CudaBackend::upload(const void* host, const Tensor& out) {
+  staging_.upload(host, out.data(), out.bytes(), stream());
+}
 void CudaBackend::download(const Tensor& x, void* host) {
   check_cuda(cudaMemcpyAsync(host, x.data(), x.bytes(), cudaMemcpyDeviceToHost, stream()), "download");
   synchronize();
 }
 
-std::function<void(void* host)> CudaBackend::download_later(const Tensor& x) { return landing_.download(x.data(), x.bytes(), stream()); }
+std::function<void(void* host)> CudaBackend::download_later(const Tensor& x) {
+  return landing_.download(x.data(), x.bytes(), stream());
+}
 
 DropoutArguments CudaBackend::arguments(const Dropout& dropout) const {
   if (!dropout) return {};
@@ -73,10 +79,13 @@ DropoutArguments CudaBackend::arguments(const Dropout& dropout) const {
 }  // namespace bertrand::cuda
 
 /// The functions that loaders look up.
-extern "C" __attribute__((visibility("default"))) bertrand::Backend* bertrand_open_cuda(const bertrand::CudaOptions& options) {
+extern "C" __attribute__((visibility("default"))) bertrand::Backend* bertrand_open_cuda(
+    const bertrand::CudaOptions& options) {
   using namespace bertrand;
   const int count = cuda::count_devices(), index = options.index;
-  if (index >= count) fail(Failure::usage, "--device cuda:{}: there {} {} card{}, numbered from 0", index, count == 1 ? "is" : "are", count, count == 1 ? "" : "s");
+  if (index >= count)
+    fail(Failure::usage, "--device cuda:{}: there {} {} card{}, numbered from 0", index, count == 1 ? "is" : "are",
+         count, count == 1 ? "" : "s");
   return new cuda::CudaBackend(options);
 }
 

@@ -31,7 +31,8 @@ class SharedSpan {
 };
 
 /// The four numbers from span[at] on; `at` is a multiple of 4.
-__device__ inline void store_four(const SharedSpan<std::uint32_t>& span, std::int64_t at, const std::uint32_t (&four)[4]) {
+__device__ inline void store_four(const SharedSpan<std::uint32_t>& span, std::int64_t at,
+                                  const std::uint32_t (&four)[4]) {
   reinterpret_cast<uint4&>(span[at]) = make_uint4(four[0], four[1], four[2], four[3]);
 }
 
@@ -58,20 +59,24 @@ __device__ inline float quick_exp(float x) { return __expf(x); }
 // One instruction each; tensor/dtype.h has the same roundings in whole numbers.
 __device__ inline float to_float(BFloat16 x) { return __uint_as_float(static_cast<unsigned>(x.bits) << 16); }
 __device__ inline float to_float(Float16 x) { return __half2float(__ushort_as_half(x.bits)); }
-__device__ inline BFloat16 to_bfloat16(float x) { return std::bit_cast<BFloat16>(__bfloat16_as_ushort(__float2bfloat16_rn(x))); }
+__device__ inline BFloat16 to_bfloat16(float x) {
+  return std::bit_cast<BFloat16>(__bfloat16_as_ushort(__float2bfloat16_rn(x)));
+}
 __device__ inline Float16 to_float16(float x) { return std::bit_cast<Float16>(__half_as_ushort(__float2half_rn(x))); }
 
 /// tensor/cuda/mma.h says what the lanes hold.
 template <class T>
 __device__ void mma_16x8x16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
   if constexpr (std::is_same_v<T, BFloat16>)
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   else
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
 }  // namespace bertrand::cuda

@@ -1,5 +1,5 @@
-// Sums over rows, column by column: what the gradient of a bias is, and the end of layer normalisation's. Leaves of rows
-// first, a block each, then the leaves; always in one order.
+// Sums over rows, column by column: what the gradient of a bias is, and the end of layer normalisation's. Leaves of
+// rows first, a block each, then the leaves; always in one order.
 #pragma once
 #include "tensor/cuda/launch.h"
 #include "tensor/cuda/reduce.h"
@@ -21,8 +21,8 @@ __device__ void store_leaf(const Pack<T>& mine, Dim first, Dim columns, Compute<
   if (column < columns) out[column] = total;
 }
 
-/// out [1 or 2][columns] = Σ over the rows of x [1 or 2][rows, columns]: blockIdx.y says which. A block takes 32 columns: its
-/// 32 rows of threads share the rows, then add up their sums pairwise.
+/// out [1 or 2][columns] = Σ over the rows of x [1 or 2][rows, columns]: blockIdx.y says which. A block takes 32
+/// columns: its 32 rows of threads share the rows, then add up their sums pairwise.
 template <class T, class To>
 __global__ void join_leaves_kernel(const T* x, Dim rows, Dim columns, To* first_out, To* second_out) {
   __shared__ SharedArray<Compute<T>, 32 * 32> partial;
@@ -36,13 +36,15 @@ __global__ void join_leaves_kernel(const T* x, Dim rows, Dim columns, To* first_
     __syncthreads();
     if (threadIdx.y < step) partial[threadIdx.y * 32 + threadIdx.x] += partial[(threadIdx.y + step) * 32 + threadIdx.x];
   }
-  if (threadIdx.y == 0 && column < columns) (blockIdx.y == 0 ? first_out : second_out)[column] = convert<To>(static_cast<Compute<T>>(partial[threadIdx.x]));
+  if (threadIdx.y == 0 && column < columns)
+    (blockIdx.y == 0 ? first_out : second_out)[column] = convert<To>(static_cast<Compute<T>>(partial[threadIdx.x]));
 }
 
 /// out [columns] = Σ of all rows, or two such sums at once.
 template <class T, class To>
 void join_leaves(const T* x, Dim rows, Dim columns, To* out, cudaStream_t stream, To* second_out = nullptr) {
-  launch(join_leaves_kernel<T, To>, dim3(blocks(columns, 32), second_out ? 2 : 1), dim3(32, 32), 0, stream, x, rows, columns, out, second_out);
+  launch(join_leaves_kernel<T, To>, dim3(blocks(columns, 32), second_out ? 2 : 1), dim3(32, 32), 0, stream, x, rows,
+         columns, out, second_out);
 }
 
 }  // namespace bertrand::cuda

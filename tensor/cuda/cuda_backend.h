@@ -85,7 +85,8 @@ class CudaBackend final : public Backend {
                      const Tensor& out) override;
   void cross_entropy_backward(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum,
                               const Tensor& dy, const Tensor& dlogits) override;
-  void point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& out) override;
+  void point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,
+                  const Tensor& out) override;
   void point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& dy,
                            const Tensor& dx) override;
   void argmax(const Tensor& x, const Tensor& out) override;
@@ -97,12 +98,16 @@ class CudaBackend final : public Backend {
   class Workspace {
    public:
     Workspace(CudaBackend& backend, Dim bytes)
-        : backend_(backend), bytes_(static_cast<std::size_t>(std::max<Dim>(bytes, 1))), data_(backend.allocate(bytes_)) {}
+        : backend_(backend),
+          bytes_(static_cast<std::size_t>(std::max<Dim>(bytes, 1))),
+          data_(backend.allocate(bytes_)) {}
     ~Workspace() { backend_.deallocate(data_, bytes_); }
     Workspace(const Workspace&) = delete;
     Workspace& operator=(const Workspace&) = delete;
     template <class T>
-    T* as() const { return reinterpret_cast<T*>(data_); }
+    T* as() const {
+      return reinterpret_cast<T*>(data_);
+    }
 
    private:
     CudaBackend& backend_;
@@ -111,7 +116,9 @@ class CudaBackend final : public Backend {
   };
 
   /// Copies to a workspace; what `host` points to may go at once.
-  void copy_to_card(const void* host, const Workspace& to, std::size_t bytes) { staging_.upload(host, to.as<std::byte>(), bytes, stream()); }
+  void copy_to_card(const void* host, const Workspace& to, std::size_t bytes) {
+    staging_.upload(host, to.as<std::byte>(), bytes, stream());
+  }
 
  private:
   DropoutArguments arguments(const Dropout& dropout) const;
@@ -155,13 +162,18 @@ void dispatch_operand(DType dtype, Body&& body) {
 
 /// The elements of a tensor, for kernels to read and to write.
 template <class T>
-const T* elements(const Tensor& x) { return x ? reinterpret_cast<const T*>(x.data()) : nullptr; }
+const T* elements(const Tensor& x) {
+  return x ? reinterpret_cast<const T*>(x.data()) : nullptr;
+}
 template <class T>
-T* writable(const Tensor& x) { return x ? reinterpret_cast<T*>(x.data()) : nullptr; }
+T* writable(const Tensor& x) {
+  return x ? reinterpret_cast<T*>(x.data()) : nullptr;
+}
 /// What is kept beside elements of T in the type they are computed in: sums, statistics, losses.
 template <class T>
 Compute<T>* in_compute(const Tensor& x) {
-  check(x.dtype() == dtype_of<Compute<T>>(), "beside {}: expected {}, got {}", name_of(dtype_of<T>()), name_of(dtype_of<Compute<T>>()), name_of(x.dtype()));
+  check(x.dtype() == dtype_of<Compute<T>>(), "beside {}: expected {}, got {}", name_of(dtype_of<T>()),
+        name_of(dtype_of<Compute<T>>()), name_of(x.dtype()));
   return writable<Compute<T>>(x);
 }
 

@@ -7,17 +7,22 @@
 namespace bertrand::cuda {
 
 /// Sixteen bits for each of the columns c, c + 16, …, c + 112 of a group of 128 columns, two to a word.
-__device__ inline std::array<std::uint32_t, 4> dropout_words(const DropoutArguments& dropout, std::int64_t row_key, std::uint32_t plane, Dim group, int c) {
-  return philox4x32({static_cast<std::uint32_t>(row_key), static_cast<std::uint32_t>(row_key >> 32), plane, static_cast<std::uint32_t>(group * 16 + c)}, dropout.key);
+__device__ inline std::array<std::uint32_t, 4> dropout_words(const DropoutArguments& dropout, std::int64_t row_key,
+                                                             std::uint32_t plane, Dim group, int c) {
+  return philox4x32({static_cast<std::uint32_t>(row_key), static_cast<std::uint32_t>(row_key >> 32), plane,
+                     static_cast<std::uint32_t>(group * 16 + c)},
+                    dropout.key);
 }
 /// The h-th of those eight.
 __device__ inline bool keeps(const DropoutArguments& dropout, const std::array<std::uint32_t, 4>& words, int h) {
   return (words[static_cast<unsigned>(h / 2)] >> (h % 2 * 16) & 0xffffu) >= dropout.threshold;
 }
 
-/// Bit i: whether column `first + 8 · lane + i` of a row is kept; `first` is a multiple of 256. A whole warp calls it: each
-/// lane draws for eight columns that lie 16 apart, and votes bring the answers to the lanes that hold them side by side.
-__device__ inline unsigned keep_bits(const DropoutArguments& dropout, std::int64_t row_key, std::uint32_t plane, Dim first) {
+/// Bit i: whether column `first + 8 · lane + i` of a row is kept; `first` is a multiple of 256. A whole warp calls it:
+/// each lane draws for eight columns that lie 16 apart, and votes bring the answers to the lanes that hold them side by
+/// side.
+__device__ inline unsigned keep_bits(const DropoutArguments& dropout, std::int64_t row_key, std::uint32_t plane,
+                                     Dim first) {
   if (dropout.threshold == 0) return 0xff;
   const int lane = static_cast<int>(threadIdx.x) % 32, group = lane / 16, place = lane % 16;
   const auto words = dropout_words(dropout, row_key, plane, first / 128 + group, place);

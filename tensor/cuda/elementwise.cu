@@ -17,7 +17,8 @@ __device__ R apply(Unary op, R x) {
     case Unary::relu: return x > 0 ? x : x < 0 ? R(0) : x;  // NaN stays NaN
     case Unary::tanh: return std::tanh(x);
     case Unary::gelu_erf: return x * R(0.5) * (1 + std::erf(x * R(0.70710678118654752440)));
-    case Unary::gelu_tanh: return x * R(0.5) * (1 + std::tanh(R(0.79788456080286535588) * (x + R(0.044715) * x * x * x)));
+    case Unary::gelu_tanh:
+      return x * R(0.5) * (1 + std::tanh(R(0.79788456080286535588) * (x + R(0.044715) * x * x * x)));
     case Unary::identity: break;
   }
   return x;
@@ -131,7 +132,8 @@ __global__ void copy_block_kernel(const Word* x, Dim x_stride, Word* out, Dim ou
 template <class T>
 __global__ void dropout_kernel(const T* x, Dim rows, Dim columns, DropoutArguments dropout, T* out) {
   const Dim groups = (columns + kWarpColumns - 1) / kWarpColumns;
-  const Dim warp = (static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x) / 32, row = warp / groups, first = warp % groups * kWarpColumns;
+  const Dim warp = (static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x) / 32, row = warp / groups,
+            first = warp % groups * kWarpColumns;
   if (row >= rows) return;
   const unsigned kept = keep_bits(dropout, dropout.row_keys[row], 0, first);
   const Dim column = first + threadIdx.x % 32 * kPack, left = columns - column;
@@ -146,7 +148,9 @@ void CudaBackend::fill(const Tensor& out, double value) {
     if (out.elements() > 0) check_cuda(cudaMemsetAsync(out.data(), 0, out.bytes(), stream()), "fill");
     return;
   }
-  dispatch(out.dtype(), [&]<class T>() { launch(fill_kernel<T>, pack_blocks(out.elements()), kThreads, 0, stream(), writable<T>(out), out.elements(), value); });
+  dispatch(out.dtype(), [&]<class T>() {
+    launch(fill_kernel<T>, pack_blocks(out.elements()), kThreads, 0, stream(), writable<T>(out), out.elements(), value);
+  });
 }
 
 void CudaBackend::cast(const Tensor& x, const Tensor& out) {
@@ -156,48 +160,55 @@ void CudaBackend::cast(const Tensor& x, const Tensor& out) {
   }
   dispatch(x.dtype(), [&]<class From>() {
     dispatch(out.dtype(), [&]<class To>() {
-      launch(cast_kernel<From, To>, pack_blocks(x.elements()), kThreads, 0, stream(), elements<From>(x), x.elements(), writable<To>(out));
+      launch(cast_kernel<From, To>, pack_blocks(x.elements()), kThreads, 0, stream(), elements<From>(x), x.elements(),
+             writable<To>(out));
     });
   });
 }
 
 void CudaBackend::unary(Unary op, const Tensor& x, const Tensor& out) {
   dispatch_real("unary", x.dtype(), [&]<class T>() {
-    launch(unary_kernel<T>, pack_blocks(x.elements()), kThreads, 0, stream(), op, elements<T>(x), x.elements(), writable<T>(out));
+    launch(unary_kernel<T>, pack_blocks(x.elements()), kThreads, 0, stream(), op, elements<T>(x), x.elements(),
+           writable<T>(out));
   });
 }
 
 void CudaBackend::unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx) {
   dispatch_real("unary_backward", x.dtype(), [&]<class T>() {
-    launch(unary_backward_kernel<T>, pack_blocks(x.elements()), kThreads, 0, stream(), op, elements<T>(x), elements<T>(dy), x.elements(), writable<T>(dx));
+    launch(unary_backward_kernel<T>, pack_blocks(x.elements()), kThreads, 0, stream(), op, elements<T>(x),
+           elements<T>(dy), x.elements(), writable<T>(dx));
   });
 }
 
 void CudaBackend::binary(Binary op, const Tensor& a, const Tensor& b, const Tensor& out) {
   dispatch_real("binary", a.dtype(), [&]<class T>() {
     dispatch_operand<T>(b.dtype(), [&]<class B>() {
-      launch(binary_kernel<T, B>, pack_blocks(a.elements()), kThreads, 0, stream(), op, elements<T>(a), elements<B>(b), a.elements(), b.elements(), writable<T>(out));
+      launch(binary_kernel<T, B>, pack_blocks(a.elements()), kThreads, 0, stream(), op, elements<T>(a), elements<B>(b),
+             a.elements(), b.elements(), writable<T>(out));
     });
   });
 }
 
 void CudaBackend::scale(const Tensor& x, double factor, const Tensor& out) {
   dispatch_real("scale", x.dtype(), [&]<class T>() {
-    launch(scale_kernel<T>, pack_blocks(x.elements()), kThreads, 0, stream(), elements<T>(x), x.elements(), factor, writable<T>(out));
+    launch(scale_kernel<T>, pack_blocks(x.elements()), kThreads, 0, stream(), elements<T>(x), x.elements(), factor,
+           writable<T>(out));
   });
 }
 
 void CudaBackend::expand(const Tensor& scalar, double factor, const Tensor& out) {
   dispatch_real("expand", scalar.dtype(), [&]<class S>() {
     dispatch_real("expand", out.dtype(), [&]<class T>() {
-      launch(expand_kernel<S, T>, pack_blocks(out.elements()), kThreads, 0, stream(), elements<S>(scalar), factor, writable<T>(out), out.elements());
+      launch(expand_kernel<S, T>, pack_blocks(out.elements()), kThreads, 0, stream(), elements<S>(scalar), factor,
+             writable<T>(out), out.elements());
     });
   });
 }
 
 void CudaBackend::copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Dim out_stride, Dim rows, Dim columns) {
   const auto copy = [&]<class Word>() {
-    launch(copy_block_kernel<Word>, blocks(rows * columns, kThreads), kThreads, 0, stream(), elements<Word>(x), x_stride, writable<Word>(out), out_stride, rows, columns);
+    launch(copy_block_kernel<Word>, blocks(rows * columns, kThreads), kThreads, 0, stream(), elements<Word>(x),
+           x_stride, writable<Word>(out), out_stride, rows, columns);
   };
   switch (size_of(x.dtype())) {
     case 1: return copy.template operator()<std::uint8_t>();
@@ -211,7 +222,8 @@ void CudaBackend::dropout(const Tensor& x, const Dropout& dropout, const Tensor&
   dispatch_real("dropout", x.dtype(), [&]<class T>() {
     const Dim rows = x.shape().rows(), columns = x.shape().columns();
     const Dim warps = rows * ((columns + kWarpColumns - 1) / kWarpColumns);
-    launch(dropout_kernel<T>, blocks(warps, kWarps), kThreads, 0, stream(), elements<T>(x), rows, columns, arguments(dropout), writable<T>(out));
+    launch(dropout_kernel<T>, blocks(warps, kWarps), kThreads, 0, stream(), elements<T>(x), rows, columns,
+           arguments(dropout), writable<T>(out));
   });
 }
 

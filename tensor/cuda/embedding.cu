@@ -25,7 +25,8 @@ struct Sorted {
   Dim count, columns;
   __device__ bool begins(Dim i) const { return i == 0 || keys[i - 1] != keys[i]; }
   __device__ bool ends(Dim i) const { return i + 1 == count || keys[i + 1] != keys[i]; }
-  /// How many leaves, the first at `from`, begin with the key that is there: by halving, since a run may be half of all rows.
+  /// How many leaves, the first at `from`, begin with the key that is there: by halving, since a run may be half of all
+  /// rows.
   __device__ Dim leaves_of_run(Dim from) const {
     const std::int32_t key = keys[from];
     Dim some = 1, too_many = (count - from + kLeaf - 1) / kLeaf + 1;
@@ -37,8 +38,8 @@ struct Sorted {
   }
 };
 
-/// Adds up a leaf of sorted rows, a thread for each column. A run that lies within the leaf goes to the table; a part of a
-/// longer one waits in heads[leaf] (its run began before) or in tails[leaf] (it goes on behind).
+/// Adds up a leaf of sorted rows, a thread for each column. A run that lies within the leaf goes to the table; a part
+/// of a longer one waits in heads[leaf] (its run began before) or in tails[leaf] (it goes on behind).
 template <class T>
 __global__ void sum_runs_kernel(Sorted<T> sorted, Compute<T>* heads, Compute<T>* tails, T* dtable) {
   const Dim column = static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -81,10 +82,11 @@ __global__ void join_runs_kernel(Sorted<T> sorted, const Compute<T>* heads, cons
 void CudaBackend::gather(const Tensor& table, const Tensor& rows, const Tensor& out) {
   if (out.elements() == 0) return;
   const Dim bytes = table.shape().product(1, table.shape().rank()) * static_cast<Dim>(size_of(table.dtype()));
-  const auto together = reinterpret_cast<std::uintptr_t>(table.data()) | reinterpret_cast<std::uintptr_t>(out.data()) | static_cast<std::uintptr_t>(bytes);
+  const auto together = reinterpret_cast<std::uintptr_t>(table.data()) | reinterpret_cast<std::uintptr_t>(out.data()) |
+                        static_cast<std::uintptr_t>(bytes);
   const auto copy = [&]<class Word>() {
-    launch(gather_kernel<Word>, blocks(rows.elements(), kWarps), kThreads, 0, stream(), elements<Word>(table), elements<std::int32_t>(rows), rows.elements(),
-           bytes / static_cast<Dim>(sizeof(Word)), writable<Word>(out));
+    launch(gather_kernel<Word>, blocks(rows.elements(), kWarps), kThreads, 0, stream(), elements<Word>(table),
+           elements<std::int32_t>(rows), rows.elements(), bytes / static_cast<Dim>(sizeof(Word)), writable<Word>(out));
   };
   if (together % 16 == 0) copy.template operator()<Wide<std::uint32_t>>();
   else if (together % 4 == 0) copy.template operator()<std::uint32_t>();
@@ -96,9 +98,12 @@ void CudaBackend::scatter_add(const Tensor& dy, const Tensor& rows, const Tensor
   if (!accumulate) fill(dtable, 0);
   if (dy.elements() == 0) return;
   dispatch_real("scatter_add", dy.dtype(), [&]<class T>() {
-    const Dim count = rows.elements(), columns = dtable.shape().product(1, dtable.shape().rank()), leaves = (count + kLeaf - 1) / kLeaf;
-    const Workspace keys(*this, count * 4), order(*this, count * 4), memory(*this, static_cast<Dim>(sort_memory(count)));
-    sort_rows(elements<std::int32_t>(rows), count, {memory.as<void>(), sort_memory(count)}, keys.as<std::int32_t>(), order.as<std::int32_t>(), stream());
+    const Dim count = rows.elements(), columns = dtable.shape().product(1, dtable.shape().rank()),
+              leaves = (count + kLeaf - 1) / kLeaf;
+    const Workspace keys(*this, count * 4), order(*this, count * 4),
+        memory(*this, static_cast<Dim>(sort_memory(count)));
+    sort_rows(elements<std::int32_t>(rows), count, {memory.as<void>(), sort_memory(count)}, keys.as<std::int32_t>(),
+              order.as<std::int32_t>(), stream());
     const Workspace parts(*this, 2 * leaves * columns * static_cast<Dim>(sizeof(Compute<T>)));
     auto *const heads = parts.as<Compute<T>>(), *const tails = heads + leaves * columns;
     const Sorted<T> sorted{elements<T>(dy), keys.as<std::int32_t>(), order.as<std::int32_t>(), count, columns};

@@ -10,7 +10,9 @@ namespace {
 /// The largest power of two, at most 256, that divides where all the operands begin.
 unsigned common_alignment(const Operands& o) {
   std::uintptr_t bits = 256;
-  for (const void* place : {o.a, o.b, static_cast<const void*>(o.out), o.bias, static_cast<const void*>(o.pre_activation)}) bits |= reinterpret_cast<std::uintptr_t>(place);
+  for (const void* place :
+       {o.a, o.b, static_cast<const void*>(o.out), o.bias, static_cast<const void*>(o.pre_activation)})
+    bits |= reinterpret_cast<std::uintptr_t>(place);
   return 1u << std::countr_zero(bits);
 }
 
@@ -25,7 +27,9 @@ bool gelu_fits(const Gemm& options, const Product& product, unsigned alignment) 
 
 void CudaBackend::gemm(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options) {
   const Dim rows = out.shape()[0], columns = out.shape()[1], depth = a.shape()[options.transpose_a ? 0 : 1];
-  Product product{rows, columns, depth, options.transpose_a, options.transpose_b, options.accumulate, Epilogue::none, out.dtype(), tf32_, 0};
+  Product product{
+      rows,        columns, depth, options.transpose_a, options.transpose_b, options.accumulate, Epilogue::none,
+      out.dtype(), tf32_,   0};
   Operands operands{.a = a.data(), .b = b.data(), .out = out.data()};
   const auto run = [&](Epilogue epilogue) {
     product.epilogue = epilogue;
@@ -46,7 +50,9 @@ void CudaBackend::gemm(const Tensor& a, const Tensor& b, const Tensor& out, cons
   }
   if (options.bias) operands.bias = options.bias.data();
   if (options.pre_activation) operands.pre_activation = options.pre_activation.data();
-  if (gelu_fits(options, product, common_alignment(operands)) && run(options.pre_activation ? Epilogue::bias_gelu_kept : Epilogue::bias_gelu)) return;
+  if (gelu_fits(options, product, common_alignment(operands)) &&
+      run(options.pre_activation ? Epilogue::bias_gelu_kept : Epilogue::bias_gelu))
+    return;
 
   const bool activated = options.activation != Unary::identity;
   const Tensor linear = activated && options.pre_activation ? options.pre_activation : out;
@@ -59,7 +65,9 @@ void CudaBackend::gemm(const Tensor& a, const Tensor& b, const Tensor& out, cons
       binary(Binary::add, linear, options.bias, linear);
       product.accumulate = true;
     }
-    if (!run(Epilogue::none)) fail(Failure::usage, "matmul: cuBLAS has no algorithm for {} [{}, {}] of depth {}", name_of(out.dtype()), rows, columns, depth);
+    if (!run(Epilogue::none))
+      fail(Failure::usage, "matmul: cuBLAS has no algorithm for {} [{}, {}] of depth {}", name_of(out.dtype()), rows,
+           columns, depth);
   }
   if (activated) unary(options.activation, linear, out);
 }

@@ -22,18 +22,25 @@ class Stream {
 class Event {
  public:
   enum class Kind { plain, timed };
-  explicit Event(Kind kind = Kind::plain) { check_cuda(cudaEventCreateWithFlags(&event_, kind == Kind::timed ? cudaEventDefault : cudaEventDisableTiming), "event"); }
+  explicit Event(Kind kind = Kind::plain) {
+    check_cuda(cudaEventCreateWithFlags(&event_, kind == Kind::timed ? cudaEventDefault : cudaEventDisableTiming),
+               "event");
+  }
   ~Event() { cudaEventDestroy(event_); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   void record(cudaStream_t stream) const { check_cuda(cudaEventRecord(event_, stream), "event"); }
-  void hold(cudaStream_t stream) const { check_cuda(cudaStreamWaitEvent(stream, event_, 0), "event"); }  ///< until what was recorded is done
+  void hold(cudaStream_t stream) const {
+    check_cuda(cudaStreamWaitEvent(stream, event_, 0), "event");
+  }  ///< until what was recorded is done
   bool is_done() const {
     const cudaError_t state = cudaEventQuery(event_);
     if (state != cudaErrorNotReady) check_cuda(state, "event");
     return state == cudaSuccess;
   }
-  void wait() const { check_cuda(cudaEventSynchronize(event_), "event"); }  ///< for what was recorded; at once if nothing was
+  void wait() const {
+    check_cuda(cudaEventSynchronize(event_), "event");
+  }  ///< for what was recorded; at once if nothing was
   /// Between two timed marks; waits for this one.
   float milliseconds_since(const Event& begin) const {
     wait();

@@ -15,11 +15,14 @@ inline void check_cuda(cudaError_t error, std::string_view what) {
 }
 
 /// Blocks of `block` that cover `count`.
-inline unsigned blocks(std::int64_t count, std::int64_t block) { return static_cast<unsigned>((count + block - 1) / block); }
+inline unsigned blocks(std::int64_t count, std::int64_t block) {
+  return static_cast<unsigned>((count + block - 1) / block);
+}
 
 /// kernel<<<grid, block, shared_bytes, stream>>>(arguments...), checked; nothing where the grid is empty.
 template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, Arguments&&... arguments) {
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
+            Arguments&&... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   cudaLaunchConfig_t config{};
   config.gridDim = grid;

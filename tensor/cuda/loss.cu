@@ -7,7 +7,8 @@ namespace {
 
 /// A block takes a row; one pass over the vocabulary.
 template <class T>
-__global__ void cross_entropy_kernel(const T* logits, const std::int32_t* labels, Dim columns, Compute<T>* log_sum, double* losses) {
+__global__ void cross_entropy_kernel(const T* logits, const std::int32_t* labels, Dim columns, Compute<T>* log_sum,
+                                     double* losses) {
   const T* const row = logits + blockIdx.x * columns;
   const std::int32_t label = labels[blockIdx.x];
   double loss = 0;
@@ -26,14 +27,17 @@ __global__ void cross_entropy_kernel(const T* logits, const std::int32_t* labels
 
 /// dx = (softmax(x) − one-hot) dy / denominator
 template <class T>
-__global__ void cross_entropy_backward_kernel(const T* logits, const std::int32_t* labels, Dim columns, double denominator, const Compute<T>* log_sum,
-                                              const Compute<T>* dy, T* dlogits) {
+__global__ void cross_entropy_backward_kernel(const T* logits, const std::int32_t* labels, Dim columns,
+                                              double denominator, const Compute<T>* log_sum, const Compute<T>* dy,
+                                              T* dlogits) {
   const Dim first = blockIdx.x * columns;
   const std::int32_t label = labels[blockIdx.x];
-  const Compute<T> factor = static_cast<Compute<T>>(static_cast<double>(*dy) / denominator), offset = log_sum[blockIdx.x];
+  const Compute<T> factor = static_cast<Compute<T>>(static_cast<double>(*dy) / denominator),
+                   offset = log_sum[blockIdx.x];
   for_row<T>(columns, [&](Dim column, Dim left) {
     Pack<T> pack = load_pack(logits + first + column, left);
-    for (int i = 0; i < kPack; ++i) pack[i] = label < 0 ? Compute<T>(0) : (std::exp(pack[i] - offset) - (column + i == label ? 1 : 0)) * factor;
+    for (int i = 0; i < kPack; ++i)
+      pack[i] = label < 0 ? Compute<T>(0) : (std::exp(pack[i] - offset) - (column + i == label ? 1 : 0)) * factor;
     store_pack(dlogits + first + column, left, pack);
   });
 }
@@ -43,11 +47,13 @@ __global__ void point_loss_kernel(PointLoss loss, const T* x, const T* target, D
   const Dim i = static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= count) return;
   const auto v = static_cast<double>(load(x + i)), t = static_cast<double>(load(target + i));
-  losses[i] = loss == PointLoss::squared_error ? (v - t) * (v - t) : (v > 0 ? v : 0.0) - v * t + std::log1p(std::exp(-std::abs(v)));
+  losses[i] = loss == PointLoss::squared_error ? (v - t) * (v - t)
+                                               : (v > 0 ? v : 0.0) - v * t + std::log1p(std::exp(-std::abs(v)));
 }
 
 template <class T>
-__global__ void point_loss_backward_kernel(PointLoss loss, const T* x, const T* target, Dim count, double denominator, const Compute<T>* dy, T* dx) {
+__global__ void point_loss_backward_kernel(PointLoss loss, const T* x, const T* target, Dim count, double denominator,
+                                           const Compute<T>* dy, T* dx) {
   const Dim i = static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= count) return;
   const auto v = static_cast<double>(load(x + i)), t = static_cast<double>(load(target + i));
@@ -72,42 +78,48 @@ __global__ void argmax_kernel(const T* x, Dim columns, std::int32_t* out) {
 
 }  // namespace
 
-void CudaBackend::cross_entropy(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum, const Tensor& out) {
+void CudaBackend::cross_entropy(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum,
+                                const Tensor& out) {
   dispatch_real("cross_entropy", logits.dtype(), [&]<class T>() {
     const Dim rows = logits.shape().rows();
     const Workspace losses(*this, rows * static_cast<Dim>(sizeof(double)));
-    launch(cross_entropy_kernel<T>, blocks(rows, 1), kThreads, 0, stream(), elements<T>(logits), elements<std::int32_t>(labels), logits.shape().columns(),
-           in_compute<T>(log_sum), losses.as<double>());
+    launch(cross_entropy_kernel<T>, blocks(rows, 1), kThreads, 0, stream(), elements<T>(logits),
+           elements<std::int32_t>(labels), logits.shape().columns(), in_compute<T>(log_sum), losses.as<double>());
     finish_sum(losses.as<double>(), rows, 1 / denominator, false, in_compute<T>(out));
   });
 }
 
-void CudaBackend::cross_entropy_backward(const Tensor& logits, const Tensor& labels, double denominator, const Tensor& log_sum, const Tensor& dy,
-                                         const Tensor& dlogits) {
+void CudaBackend::cross_entropy_backward(const Tensor& logits, const Tensor& labels, double denominator,
+                                         const Tensor& log_sum, const Tensor& dy, const Tensor& dlogits) {
   dispatch_real("cross_entropy_backward", logits.dtype(), [&]<class T>() {
-    launch(cross_entropy_backward_kernel<T>, blocks(logits.shape().rows(), 1), kThreads, 0, stream(), elements<T>(logits), elements<std::int32_t>(labels),
-           logits.shape().columns(), denominator, in_compute<T>(log_sum), in_compute<T>(dy), writable<T>(dlogits));
+    launch(cross_entropy_backward_kernel<T>, blocks(logits.shape().rows(), 1), kThreads, 0, stream(),
+           elements<T>(logits), elements<std::int32_t>(labels), logits.shape().columns(), denominator,
+           in_compute<T>(log_sum), in_compute<T>(dy), writable<T>(dlogits));
   });
 }
 
-void CudaBackend::point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& out) {
+void CudaBackend::point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,
+                             const Tensor& out) {
   dispatch_real("point_loss", x.dtype(), [&]<class T>() {
     const Workspace losses(*this, x.elements() * static_cast<Dim>(sizeof(double)));
-    launch(point_loss_kernel<T>, blocks(x.elements(), kThreads), kThreads, 0, stream(), loss, elements<T>(x), elements<T>(target), x.elements(), losses.as<double>());
+    launch(point_loss_kernel<T>, blocks(x.elements(), kThreads), kThreads, 0, stream(), loss, elements<T>(x),
+           elements<T>(target), x.elements(), losses.as<double>());
     finish_sum(losses.as<double>(), x.elements(), 1 / denominator, false, in_compute<T>(out));
   });
 }
 
-void CudaBackend::point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator, const Tensor& dy, const Tensor& dx) {
+void CudaBackend::point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,
+                                      const Tensor& dy, const Tensor& dx) {
   dispatch_real("point_loss_backward", x.dtype(), [&]<class T>() {
-    launch(point_loss_backward_kernel<T>, blocks(x.elements(), kThreads), kThreads, 0, stream(), loss, elements<T>(x), elements<T>(target), x.elements(),
-           denominator, in_compute<T>(dy), writable<T>(dx));
+    launch(point_loss_backward_kernel<T>, blocks(x.elements(), kThreads), kThreads, 0, stream(), loss, elements<T>(x),
+           elements<T>(target), x.elements(), denominator, in_compute<T>(dy), writable<T>(dx));
   });
 }
 
 void CudaBackend::argmax(const Tensor& x, const Tensor& out) {
   dispatch_real("argmax", x.dtype(), [&]<class T>() {
-    launch(argmax_kernel<T>, blocks(x.shape().rows(), 1), kThreads, 0, stream(), elements<T>(x), x.shape().columns(), writable<std::int32_t>(out));
+    launch(argmax_kernel<T>, blocks(x.shape().rows(), 1), kThreads, 0, stream(), elements<T>(x), x.shape().columns(),
+           writable<std::int32_t>(out));
   });
 }
 

@@ -54,8 +54,10 @@ void Staging::upload(const void* host, std::byte* device, std::size_t bytes, cud
 
 std::function<void(void* host)> Landing::download(const std::byte* device, std::size_t bytes, cudaStream_t stream) {
   check(bytes <= kBytes, "download: {} bytes where {} are the most", bytes, kBytes);
-  const auto free = std::find_if(buffers_.begin(), buffers_.end(), [](const auto& buffer) { return buffer.use_count() == 1; });
-  const std::shared_ptr<Buffer> buffer = free != buffers_.end() ? *free : buffers_.emplace_back(std::make_shared<Buffer>());
+  const auto free =
+      std::find_if(buffers_.begin(), buffers_.end(), [](const auto& buffer) { return buffer.use_count() == 1; });
+  const std::shared_ptr<Buffer> buffer =
+      free != buffers_.end() ? *free : buffers_.emplace_back(std::make_shared<Buffer>());
   check_cuda(cudaMemcpyAsync(buffer->memory.data(), device, bytes, cudaMemcpyDeviceToHost, stream), "download");
   buffer->copied.record(stream);
   return [buffer, bytes](void* host) {

@@ -10,12 +10,15 @@ namespace {
 constexpr Dim kLeafRows = 64;  // rows whose share of dγ and dβ one block sums
 
 template <class T>
-__device__ Compute<T> rounded(Compute<T> x) { return convert<Compute<T>>(convert<T>(x)); }
+__device__ Compute<T> rounded(Compute<T> x) {
+  return convert<Compute<T>>(convert<T>(x));
+}
 
 /// One of kPacks packs of this lane's share of a row.
 struct Place {
   Dim first, column, left;  ///< of the warp's 256 columns; of this lane's eight; columns from there on
-  __device__ Place(int pack, Dim columns) : first(pack * kWarpColumns), column(first + threadIdx.x % 32 * kPack), left(columns - column) {}
+  __device__ Place(int pack, Dim columns)
+      : first(pack * kWarpColumns), column(first + threadIdx.x % 32 * kPack), left(columns - column) {}
 };
 
 template <class T>
@@ -38,7 +41,8 @@ __global__ void layer_norm_kernel(Forward<T> a) {
   for (int p = 0; p < kPacks; ++p) {
     const Place place(p, a.columns);
     s[p] = load_pack(a.x + at + place.column, place.left);
-    if (a.dropout.threshold != 0) s[p] = dropped(s[p], a.dropout, keep_bits(a.dropout, a.dropout.row_keys[row], 0, place.first));
+    if (a.dropout.threshold != 0)
+      s[p] = dropped(s[p], a.dropout, keep_bits(a.dropout, a.dropout.row_keys[row], 0, place.first));
     if (a.residual) {
       const Pack<T> r = load_pack(a.residual + at + place.column, place.left);
       for (int i = 0; i < kPack; ++i) s[p][i] += r[i];
@@ -51,11 +55,13 @@ __global__ void layer_norm_kernel(Forward<T> a) {
   for (int p = 0; p < kPacks; ++p)
     for (int i = 0; i < kPack; ++i)
       if (i < Place(p, a.columns).left) squares += (s[p][i] - mean) * (s[p][i] - mean);
-  const Compute<T> inverse = 1 / std::sqrt(warp_sum(squares) / static_cast<Compute<T>>(a.columns) + static_cast<Compute<T>>(a.epsilon));
+  const Compute<T> inverse =
+      1 / std::sqrt(warp_sum(squares) / static_cast<Compute<T>>(a.columns) + static_cast<Compute<T>>(a.epsilon));
 #pragma unroll
   for (int p = 0; p < kPacks; ++p) {
     const Place place(p, a.columns);
-    const Pack<T> gamma = load_pack(a.gamma + place.column, place.left), beta = load_pack(a.beta + place.column, place.left);
+    const Pack<T> gamma = load_pack(a.gamma + place.column, place.left),
+                  beta = load_pack(a.beta + place.column, place.left);
     for (int i = 0; i < kPack; ++i) s[p][i] = (s[p][i] - mean) * inverse * gamma[i] + beta[i];
     store_pack(a.y + at + place.column, place.left, s[p]);
   }
@@ -85,7 +91,7 @@ __global__ void layer_norm_backward_kernel(Backward<T> a) {
     Pack<T> normalized[kPacks], slope[kPacks];  // x̂ and dŷ = dy γ
     Compute<T> slope_sum = 0, product_sum = 0;
 #pragma unroll
-  for (int p = 0; p < kPacks; ++p) {
+    for (int p = 0; p < kPacks; ++p) {
       const Place place(p, a.columns);
       normalized[p] = load_pack(a.sum + at + place.column, place.left, mean);
       slope[p] = load_pack(a.dy + at + place.column, place.left);
@@ -100,13 +106,17 @@ __global__ void layer_norm_backward_kernel(Backward<T> a) {
       }
     }
     // ds = (dŷ − mean(dŷ) − x̂ · mean(dŷ x̂)) / σ
-    const Compute<T> mean_slope = warp_sum(slope_sum) / static_cast<Compute<T>>(a.columns), mean_product = warp_sum(product_sum) / static_cast<Compute<T>>(a.columns);
+    const Compute<T> mean_slope = warp_sum(slope_sum) / static_cast<Compute<T>>(a.columns),
+                     mean_product = warp_sum(product_sum) / static_cast<Compute<T>>(a.columns);
 #pragma unroll
-  for (int p = 0; p < kPacks; ++p) {
+    for (int p = 0; p < kPacks; ++p) {
       const Place place(p, a.columns);
-      for (int i = 0; i < kPack; ++i) slope[p][i] = rounded<T>((slope[p][i] - mean_slope - normalized[p][i] * mean_product) * inverse);
+      for (int i = 0; i < kPack; ++i)
+        slope[p][i] = rounded<T>((slope[p][i] - mean_slope - normalized[p][i] * mean_product) * inverse);
       store_pack(a.dsum + at + place.column, place.left, slope[p]);
-      if (a.dx) store_pack(a.dx + at + place.column, place.left, dropped(slope[p], a.dropout, keep_bits(a.dropout, a.dropout.row_keys[row], 0, place.first)));
+      if (a.dx)
+        store_pack(a.dx + at + place.column, place.left,
+                   dropped(slope[p], a.dropout, keep_bits(a.dropout, a.dropout.row_keys[row], 0, place.first)));
     }
   }
 #pragma unroll
@@ -131,25 +141,40 @@ void dispatch_packs(Dim columns, Body&& body) {
 
 }  // namespace
 
-void CudaBackend::layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options, const Tensor& sum, const Tensor& y,
-                             const Tensor& statistics) {
+void CudaBackend::layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options, const Tensor& sum,
+                             const Tensor& y, const Tensor& statistics) {
   dispatch_real("layer_norm", x.dtype(), [&]<class T>() {
-    const Forward<T> a{elements<T>(x),      elements<T>(residual), elements<T>(options.gamma),      elements<T>(options.beta),
-                       writable<T>(sum),    writable<T>(y),        in_compute<T>(statistics),    x.shape().rows(),
-                       x.shape().columns(), options.epsilon,       arguments(options.dropout)};
-    dispatch_packs(a.columns, [&]<int kPacks>() { launch(layer_norm_kernel<T, kPacks>, blocks(a.rows, kWarps), kThreads, 0, stream(), a); });
+    const Forward<T> a{
+        elements<T>(x),      elements<T>(residual), elements<T>(options.gamma), elements<T>(options.beta),
+        writable<T>(sum),    writable<T>(y),        in_compute<T>(statistics),  x.shape().rows(),
+        x.shape().columns(), options.epsilon,       arguments(options.dropout)};
+    dispatch_packs(a.columns, [&]<int kPacks>() {
+      launch(layer_norm_kernel<T, kPacks>, blocks(a.rows, kWarps), kThreads, 0, stream(), a);
+    });
   });
 }
 
-void CudaBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistics, const LayerNorm& options, const Tensor& dy,
-                                      const Tensor& dsum, const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta) {
+void CudaBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistics, const LayerNorm& options,
+                                      const Tensor& dy, const Tensor& dsum, const Tensor& dx, const Tensor& dgamma,
+                                      const Tensor& dbeta) {
   dispatch_real("layer_norm_backward", sum.dtype(), [&]<class T>() {
     const Dim rows = sum.shape().rows(), columns = sum.shape().columns(), leaves = (rows + kLeafRows - 1) / kLeafRows;
     const Workspace shares(*this, 2 * leaves * columns * static_cast<Dim>(sizeof(Compute<T>)));
     auto *const gamma_shares = shares.as<Compute<T>>(), *const beta_shares = gamma_shares + leaves * columns;
-    const Backward<T> a{elements<T>(sum), elements<T>(options.gamma), elements<T>(dy), in_compute<T>(statistics), writable<T>(dsum), writable<T>(dx),
-                        gamma_shares,     beta_shares,                rows,            columns,                      arguments(options.dropout)};
-    dispatch_packs(columns, [&]<int kPacks>() { launch(layer_norm_backward_kernel<T, kPacks>, static_cast<unsigned>(leaves), kThreads, 0, stream(), a); });
+    const Backward<T> a{elements<T>(sum),
+                        elements<T>(options.gamma),
+                        elements<T>(dy),
+                        in_compute<T>(statistics),
+                        writable<T>(dsum),
+                        writable<T>(dx),
+                        gamma_shares,
+                        beta_shares,
+                        rows,
+                        columns,
+                        arguments(options.dropout)};
+    dispatch_packs(columns, [&]<int kPacks>() {
+      launch(layer_norm_backward_kernel<T, kPacks>, static_cast<unsigned>(leaves), kThreads, 0, stream(), a);
+    });
     join_leaves(gamma_shares, leaves, columns, writable<T>(dgamma), stream(), writable<T>(dbeta));
   });
 }

@@ -23,8 +23,8 @@ __device__ void store(T* to, Compute<T> value) {
   *to = convert<T>(value);
 }
 
-inline constexpr int kPack = 8;            // neighbouring elements that one thread holds
-inline constexpr int kWarpColumns = 256;   // columns that the packs of a warp cover
+inline constexpr int kPack = 8;           // neighbouring elements that one thread holds
+inline constexpr int kWarpColumns = 256;  // columns that the packs of a warp cover
 
 /// Neighbouring elements of T, being computed with.
 template <class T>

@@ -57,7 +57,8 @@ void set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attrib
 
 void check_blas(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_ALLOC_FAILED) fail(Failure::memory, "out of memory: cuBLAS: {}", what);
-  if (status != CUBLAS_STATUS_SUCCESS) fail(Failure::distributed, "cuda: cuBLAS: {}: status {}", what, static_cast<int>(status));
+  if (status != CUBLAS_STATUS_SUCCESS)
+    fail(Failure::distributed, "cuda: cuBLAS: {}: status {}", what, static_cast<int>(status));
 }
 
 Product Product::rough() const {
@@ -72,11 +73,14 @@ Plan::Plan(const Product& p) : product_(p) {
   set(description_, CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(description_, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE, in_library(p.epilogue));
-  if (p.epilogue == Epilogue::bias_gelu_kept) set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, static_cast<std::int64_t>(p.columns));
+  if (p.epilogue == Epilogue::bias_gelu_kept)
+    set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, static_cast<std::int64_t>(p.columns));
 
   // A row-major [rows, columns] matrix in memory is a column-major columns × rows one.
   const auto layout = [&](cublasLtMatrixLayout_t& to, Dim rows, Dim columns) {
-    check_blas(cublasLtMatrixLayoutCreate(&to, data_type(p.dtype), static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows), columns), "layout");
+    check_blas(cublasLtMatrixLayoutCreate(&to, data_type(p.dtype), static_cast<std::uint64_t>(columns),
+                                          static_cast<std::uint64_t>(rows), columns),
+               "layout");
   };
   layout(a_, p.transpose_a ? p.depth : p.rows, p.transpose_a ? p.rows : p.depth);
   layout(b_, p.transpose_b ? p.columns : p.depth, p.transpose_b ? p.depth : p.columns);
@@ -93,7 +97,8 @@ std::vector<Algorithm> Plan::candidates(cublasLtHandle_t handle) const {
   // What pointers the description holds is only looked at for how they are aligned.
   const void* const aligned = reinterpret_cast<const void*>(std::uintptr_t{product_.alignment});
   if (product_.epilogue != Epilogue::none) set(description_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
-  if (product_.epilogue == Epilogue::bias_gelu_kept) set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aligned);
+  if (product_.epilogue == Epilogue::bias_gelu_kept)
+    set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aligned);
   cublasLtMatmulPreference_t preference{};
   check_blas(cublasLtMatmulPreferenceCreate(&preference), "preference");
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
@@ -106,7 +111,8 @@ std::vector<Algorithm> Plan::candidates(cublasLtHandle_t handle) const {
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, product_.alignment);
   std::array<cublasLtMatmulHeuristicResult_t, kCandidates> advice{};
   int count = 0;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, description_, b_, a_, out_, out_, preference, kCandidates, advice.data(), &count);
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, description_, b_, a_, out_, out_, preference,
+                                                               kCandidates, advice.data(), &count);
   cublasLtMatmulPreferenceDestroy(preference);
   std::vector<Algorithm> algorithms;
   if (status != CUBLAS_STATUS_SUCCESS) return algorithms;
@@ -117,7 +123,8 @@ std::vector<Algorithm> Plan::candidates(cublasLtHandle_t handle) const {
 
 bool Plan::take(cublasLtHandle_t handle, const Algorithm& algorithm) {
   cublasLtMatmulHeuristicResult_t found{};
-  const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle, description_, b_, a_, out_, out_, &algorithm.value, &found);
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoCheck(handle, description_, b_, a_, out_, out_, &algorithm.value, &found);
   possible_ = status == CUBLAS_STATUS_SUCCESS && found.workspaceSize <= kMostWorkspace;
   algorithm_ = algorithm;
   workspace_bytes_ = found.workspaceSize;
@@ -126,12 +133,14 @@ bool Plan::take(cublasLtHandle_t handle, const Algorithm& algorithm) {
 
 cublasStatus_t Plan::run(cublasLtHandle_t handle, const Operands& o, void* workspace, cudaStream_t stream) {
   if (product_.epilogue != Epilogue::none) set(description_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, o.bias);
-  if (product_.epilogue == Epilogue::bias_gelu_kept) set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, o.pre_activation);
+  if (product_.epilogue == Epilogue::bias_gelu_kept)
+    set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, o.pre_activation);
   const float one = 1, add = product_.accumulate ? 1 : 0;
   const double wide_one = 1, wide_add = add;
   const bool wide = product_.dtype == DType::f64;
-  return cublasLtMatmul(handle, description_, wide ? static_cast<const void*>(&wide_one) : &one, o.b, b_, o.a, a_, wide ? static_cast<const void*>(&wide_add) : &add,
-                        o.out, out_, o.out, out_, &algorithm_.value, workspace, workspace_bytes_, stream);
+  return cublasLtMatmul(handle, description_, wide ? static_cast<const void*>(&wide_one) : &one, o.b, b_, o.a, a_,
+                        wide ? static_cast<const void*>(&wide_add) : &add, o.out, out_, o.out, out_, &algorithm_.value,
+                        workspace, workspace_bytes_, stream);
 }
 
 Products::~Products() {
@@ -151,7 +160,8 @@ Plan& Products::plan(const Product& product, const Operands& operands, cudaStrea
   if (const auto known = plans_.find(product); known != plans_.end()) return known->second;
   if (plans_.size() >= kMostPlans) plans_.clear();
   Plan& plan = plans_.try_emplace(product, product).first->second;
-  if (const auto known = fastest_.find(product.rough()); known != fastest_.end() && plan.take(handle_, known->second)) return plan;
+  if (const auto known = fastest_.find(product.rough()); known != fastest_.end() && plan.take(handle_, known->second))
+    return plan;
   if (measured_ && take_fastest(plan, product, operands, stream)) return plan;
   for (const Algorithm& algorithm : plan.candidates(handle_))
     if (plan.take(handle_, algorithm)) break;
@@ -164,7 +174,8 @@ bool Products::take_fastest(Plan& plan, const Product& product, Operands operand
   if (candidates.size() < 2) return false;
   try {
     const Dim out_bytes = product.rows * product.columns * static_cast<Dim>(size_of(product.dtype));
-    const CudaBackend::Workspace workspace(backend_, static_cast<Dim>(kMostWorkspace)), scratch(backend_, product.accumulate ? out_bytes : 0);
+    const CudaBackend::Workspace workspace(backend_, static_cast<Dim>(kMostWorkspace)),
+        scratch(backend_, product.accumulate ? out_bytes : 0);
     if (product.accumulate) operands.out = scratch.as<void>();  // what is added to must be added to once
     float least = std::numeric_limits<float>::infinity();
     const Algorithm* fastest = nullptr;

@@ -1,5 +1,5 @@
-// Matrix products by cuBLASLt. How a shape is multiplied is decided once: a plan for each shape, and an algorithm that is
-// the library's first advice or, where the backend may measure, the fastest of its first few.
+// Matrix products by cuBLASLt. How a shape is multiplied is decided once: a plan for each shape, and an algorithm that
+// is the library's first advice or, where the backend may measure, the fastest of its first few.
 #pragma once
 #include <map>
 #include <tuple>
@@ -25,7 +25,9 @@ struct Product {
   DType dtype;
   bool tf32;           ///< f32 operands may be rounded to 11 bits
   unsigned alignment;  ///< of the worst placed operand, in bytes, at most 256
-  auto key() const { return std::tie(rows, columns, depth, transpose_a, transpose_b, accumulate, epilogue, dtype, tf32, alignment); }
+  auto key() const {
+    return std::tie(rows, columns, depth, transpose_a, transpose_b, accumulate, epilogue, dtype, tf32, alignment);
+  }
   bool operator<(const Product& other) const { return key() < other.key(); }
   /// The products that share a measured algorithm: those whose number of tokens differs by less than an eighth.
   Product rough() const;
@@ -71,7 +73,9 @@ class Plan {
 
 class Products {
  public:
-  Products(CudaBackend& backend, bool measured) : backend_(backend), measured_(measured) { check_blas(cublasLtCreate(&handle_), "create"); }
+  Products(CudaBackend& backend, bool measured) : backend_(backend), measured_(measured) {
+    check_blas(cublasLtCreate(&handle_), "create");
+  }
   ~Products();
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;

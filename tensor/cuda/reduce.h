@@ -12,11 +12,15 @@ inline constexpr int kWarps = kThreads / 32;
 
 struct Sum {
   template <class T>
-  __device__ T operator()(T a, T b) const { return a + b; }
+  __device__ T operator()(T a, T b) const {
+    return a + b;
+  }
 };
 struct Most {
   template <class T>
-  __device__ T operator()(T a, T b) const { return a > b ? a : b; }
+  __device__ T operator()(T a, T b) const {
+    return a > b ? a : b;
+  }
 };
 
 /// combine() over the lanes of a warp; every lane gets the result.
@@ -26,7 +30,9 @@ __device__ T over_warp(T x, Combine combine) {
   return x;
 }
 template <class T>
-__device__ T warp_sum(T x) { return over_warp(x, Sum{}); }
+__device__ T warp_sum(T x) {
+  return over_warp(x, Sum{});
+}
 
 /// combine() over the threads of a block of whole warps along x; every thread gets the result.
 template <class T, class Combine>
@@ -43,6 +49,8 @@ __device__ T over_block(T x, Combine combine, T neutral) {
   return total;
 }
 template <class T>
-__device__ T block_sum(T x) { return over_block(x, Sum{}, T(0)); }
+__device__ T block_sum(T x) {
+  return over_block(x, Sum{}, T(0));
+}
 
 }  // namespace bertrand::cuda

@@ -8,7 +8,9 @@ namespace bertrand::cuda {
 /// body(column, left) for each of this thread's packs of a row.
 template <class T, class Body>
 __device__ void for_row(Dim columns, const Body& body) {
-  for (Dim column = static_cast<Dim>(threadIdx.x) * kPack; column < columns; column += static_cast<Dim>(blockDim.x) * kPack) body(column, columns - column);
+  for (Dim column = static_cast<Dim>(threadIdx.x) * kPack; column < columns;
+       column += static_cast<Dim>(blockDim.x) * kPack)
+    body(column, columns - column);
 }
 
 template <class R>
@@ -16,7 +18,8 @@ struct Exponentials {
   R most, total;  ///< the greatest element, Σ exp(x − most)
 };
 
-/// Both in one pass over the row (Milakov and Gimelshein 2018): a sum so far is scaled down when something greater comes.
+/// Both in one pass over the row (Milakov and Gimelshein 2018): a sum so far is scaled down when something greater
+/// comes.
 template <class T>
 __device__ Exponentials<Compute<T>> exponentials(const T* row, Dim columns) {
   constexpr Compute<T> kLeast = -std::numeric_limits<Compute<T>>::infinity();

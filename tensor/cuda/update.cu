@@ -1,5 +1,6 @@
-// The optimizer step: everything that happens to a weight in one launch over the flat parameters (two for LAMB, which needs
-// norms). The host need not know how it goes: clipping, the finite check and the loss scale are numbers on the card.
+// The optimizer step: everything that happens to a weight in one launch over the flat parameters (two for LAMB, which
+// needs norms). The host need not know how it goes: clipping, the finite check and the loss scale are numbers on the
+// card.
 #include "tensor/cuda/reduce.h"
 #include "tensor/cuda/update_plan.h"
 
@@ -25,7 +26,8 @@ __global__ void numbers_kernel(Rule rule, const double* gradient_norm, double* s
   const double scale = state ? state[0] : 1, norm = *gradient_norm / scale, t = rule.step - (state ? state[2] : 0);
   const bool finite = std::isfinite(*gradient_norm), ended = scale < rule.least;
   out->moves = finite && !ended;
-  out->gradient_factor = (rule.clip_norm > 0 ? rule.clip_norm / (norm > rule.clip_norm ? norm : rule.clip_norm) : 1) / scale;
+  out->gradient_factor =
+      (rule.clip_norm > 0 ? rule.clip_norm / (norm > rule.clip_norm ? norm : rule.clip_norm) : 1) / scale;
   out->bias1 = rule.bias_correction ? 1 - std::pow(rule.beta1, t) : 1;
   out->bias2 = rule.bias_correction ? 1 - std::pow(rule.beta2, t) : 1;
   if (!state || ended) return;
@@ -45,11 +47,18 @@ struct Factors {
   C gradient, beta1, rest1, beta2, rest2, inverse_bias1, inverse_bias2, epsilon;
 
   __device__ Factors(const Rule& r, const Numbers& n)
-      : gradient(static_cast<C>(n.gradient_factor)), beta1(static_cast<C>(r.beta1)), rest1(static_cast<C>(1 - r.beta1)), beta2(static_cast<C>(r.beta2)),
-        rest2(static_cast<C>(1 - r.beta2)), inverse_bias1(static_cast<C>(1 / n.bias1)), inverse_bias2(static_cast<C>(1 / n.bias2)),
+      : gradient(static_cast<C>(n.gradient_factor)),
+        beta1(static_cast<C>(r.beta1)),
+        rest1(static_cast<C>(1 - r.beta1)),
+        beta2(static_cast<C>(r.beta2)),
+        rest2(static_cast<C>(1 - r.beta2)),
+        inverse_bias1(static_cast<C>(1 / n.bias1)),
+        inverse_bias2(static_cast<C>(1 / n.bias2)),
         epsilon(static_cast<C>(r.epsilon)) {}
   /// m̂ / (√v̂ + ε) + decay · w
-  __device__ C direction(C m, C v, C w, C decay) const { return decay * w + m * inverse_bias1 / (std::sqrt(v * inverse_bias2) + epsilon); }
+  __device__ C direction(C m, C v, C w, C decay) const {
+    return decay * w + m * inverse_bias1 / (std::sqrt(v * inverse_bias2) + epsilon);
+  }
 };
 
 template <class V, class G>
@@ -69,9 +78,11 @@ struct Flat {
   }
 };
 
-/// squares [2, chunks]: ‖w‖² and ‖u‖² of the chunks whose segment wants a trust ratio; their weights wait for step_kernel.
+/// squares [2, chunks]: ‖w‖² and ‖u‖² of the chunks whose segment wants a trust ratio; their weights wait for
+/// step_kernel.
 template <class V, class G>
-__global__ void update_kernel(Flat<V, G> flat, Rule rule, const Numbers* numbers, const UpdateChunk* chunks, double* squares) {
+__global__ void update_kernel(Flat<V, G> flat, Rule rule, const Numbers* numbers, const UpdateChunk* chunks,
+                              double* squares) {
   using C = Compute<V>;
   const UpdateChunk chunk = chunks[blockIdx.x];
   if (!numbers->moves) return;
@@ -105,7 +116,8 @@ __global__ void update_kernel(Flat<V, G> flat, Rule rule, const Numbers* numbers
 
 /// LAMB's second half: each block adds up the norms of its segment, always in one order, then steps.
 template <class V, class G>
-__global__ void step_kernel(Flat<V, G> flat, Rule rule, const Numbers* numbers, const UpdateChunk* chunks, const double* squares) {
+__global__ void step_kernel(Flat<V, G> flat, Rule rule, const Numbers* numbers, const UpdateChunk* chunks,
+                            const double* squares) {
   using C = Compute<V>;
   const UpdateChunk chunk = chunks[blockIdx.x];
   if (!numbers->moves || !chunk.trust_ratio) return;
@@ -131,7 +143,8 @@ __global__ void step_kernel(Flat<V, G> flat, Rule rule, const Numbers* numbers, 
 
 void UpdatePlan::follow(CudaBackend& backend, std::span<const UpdateSegment> segments) {
   const auto same = [](const UpdateSegment& a, const UpdateSegment& b) {
-    return a.begin == b.begin && a.count == b.count && a.weight_decay == b.weight_decay && a.trust_ratio == b.trust_ratio;
+    return a.begin == b.begin && a.count == b.count && a.weight_decay == b.weight_decay &&
+           a.trust_ratio == b.trust_ratio;
   };
   if (std::equal(segments.begin(), segments.end(), segments_.begin(), segments_.end(), same)) return;
   segments_.clear();  // until everything below has gone well
@@ -140,7 +153,9 @@ void UpdatePlan::follow(CudaBackend& backend, std::span<const UpdateSegment> seg
   for (const UpdateSegment& s : segments) {
     const auto first = static_cast<Dim>(chunks.size()), last = first + (s.count + kChunk - 1) / kChunk;
     trust_ratios_ |= s.trust_ratio;
-    for (Dim at = 0; at < s.count; at += kChunk) chunks.push_back({s.begin + at, s.begin + std::min(s.count, at + kChunk), first, last, s.weight_decay, s.trust_ratio});
+    for (Dim at = 0; at < s.count; at += kChunk)
+      chunks.push_back(
+          {s.begin + at, s.begin + std::min(s.count, at + kChunk), first, last, s.weight_decay, s.trust_ratio});
   }
   count_ = static_cast<Dim>(chunks.size());
   chunks_.emplace(backend, count_ * static_cast<Dim>(sizeof(UpdateChunk)));
@@ -151,16 +166,23 @@ void UpdatePlan::follow(CudaBackend& backend, std::span<const UpdateSegment> seg
 void CudaBackend::update(const UpdateTensors& tensors, const Update& update, std::span<const UpdateSegment> segments) {
   update_plan_->follow(*this, segments);
   const LossScaling& scaling = update.loss_scale;
-  const Rule rule{update.learning_rate,    update.beta1,           update.beta2,    update.epsilon,        update.clip_norm,
-                  static_cast<double>(update.step), scaling.growth_interval, scaling.largest, scaling.least, update.bias_correction};
+  const Rule rule{update.learning_rate,    update.beta1,     update.beta2,
+                  update.epsilon,          update.clip_norm, static_cast<double>(update.step),
+                  scaling.growth_interval, scaling.largest,  scaling.least,
+                  update.bias_correction};
   const auto count = static_cast<unsigned>(update_plan_->count());
-  const Workspace numbers(*this, sizeof(Numbers)), squares(*this, 2 * update_plan_->count() * static_cast<Dim>(sizeof(double)));
-  launch(numbers_kernel, 1, 1, 0, stream(), rule, elements<double>(update.gradient_norm), writable<double>(scaling.state), numbers.as<Numbers>());
+  const Workspace numbers(*this, sizeof(Numbers)),
+      squares(*this, 2 * update_plan_->count() * static_cast<Dim>(sizeof(double)));
+  launch(numbers_kernel, 1, 1, 0, stream(), rule, elements<double>(update.gradient_norm),
+         writable<double>(scaling.state), numbers.as<Numbers>());
   const auto typed = [&]<class V, class G>() {
-    const Flat<V, G> flat{in_compute<V>(tensors.masters), writable<V>(tensors.values), elements<G>(tensors.gradients), in_compute<V>(tensors.m), in_compute<V>(tensors.v)};
-    launch(update_kernel<V, G>, count, kThreads, 0, stream(), flat, rule, numbers.as<Numbers>(), update_plan_->chunks(), squares.as<double>());
+    const Flat<V, G> flat{in_compute<V>(tensors.masters), writable<V>(tensors.values), elements<G>(tensors.gradients),
+                          in_compute<V>(tensors.m), in_compute<V>(tensors.v)};
+    launch(update_kernel<V, G>, count, kThreads, 0, stream(), flat, rule, numbers.as<Numbers>(), update_plan_->chunks(),
+           squares.as<double>());
     if (update_plan_->trust_ratios())
-      launch(step_kernel<V, G>, count, kThreads, 0, stream(), flat, rule, numbers.as<Numbers>(), update_plan_->chunks(), squares.as<double>());
+      launch(step_kernel<V, G>, count, kThreads, 0, stream(), flat, rule, numbers.as<Numbers>(), update_plan_->chunks(),
+             squares.as<double>());
   };
   dispatch_real("update", tensors.values.dtype(), [&]<class V>() {
     if (tensors.gradients.dtype() == tensors.values.dtype()) typed.template operator()<V, V>();

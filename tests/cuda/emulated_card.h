@@ -9,6 +9,8 @@ extern "C" bertrand::Backend* bertrand_open_cuda(const bertrand::CudaOptions& op
 
 namespace bertrand::testing {
 
-inline std::unique_ptr<Backend> emulated_card(const CudaOptions& options = {}) { return std::unique_ptr<Backend>(bertrand_open_cuda(options)); }
+inline std::unique_ptr<Backend> emulated_card(const CudaOptions& options = {}) {
+  return std::unique_ptr<Backend>(bertrand_open_cuda(options));
+}
 
 }  // namespace bertrand::testing

@@ -42,7 +42,8 @@ std::vector<std::vector<double>> both_ways(const Setting& setting, DType dtype, 
   const ops::Attended saved = ops::attention(qkv, options);
   const Tensor gradient = ops::attention_backward(qkv, options, saved, noise({tokens, hidden}, 2));
   std::vector<std::vector<double>> all{ops::to_host<double>(saved.context), ops::to_host<double>(saved.log_sum)};
-  for (int part = 0; part < 3; ++part) all.push_back(ops::to_host<double>(ops::slice(gradient, 1, part * hidden, (part + 1) * hidden)));
+  for (int part = 0; part < 3; ++part)
+    all.push_back(ops::to_host<double>(ops::slice(gradient, 1, part * hidden, (part + 1) * hidden)));
   return all;
 }
 
@@ -60,13 +61,15 @@ double distance(const std::vector<double>& a, const std::vector<double>& b) {
 TEST_CASE("attention in bf16 and f16 stays within a few roundings of f64, for any lengths, heads and dropout") {
   const auto card = emulated_card();
   const auto cpu = open_cpu({.threads = 1});
-  const std::vector<Setting> settings{{{1}, 1, 16, false},        {{64}, 1, 64, false},          {{65, 3, 16}, 2, 32, false}, {{7, 130}, 2, 16, true},
-                                      {{70, 128, 17}, 1, 64, true}, {{33}, 1, 128, true},          {{20, 40}, 2, 24, true}};  // the last on no tensor core
+  const std::vector<Setting> settings{
+      {{1}, 1, 16, false},          {{64}, 1, 64, false}, {{65, 3, 16}, 2, 32, false}, {{7, 130}, 2, 16, true},
+      {{70, 128, 17}, 1, 64, true}, {{33}, 1, 128, true}, {{20, 40}, 2, 24, true}};  // the last on no tensor core
   for (const Setting& setting : settings)
     for (const DType dtype : {DType::bf16, DType::f16}) {
       const auto expected = both_ways(setting, DType::f64, dtype, *cpu), got = both_ways(setting, dtype, dtype, *card);
       for (std::size_t i = 0; i < got.size(); ++i) {
-        if (setting.lengths == std::vector<std::int32_t>{1} && (i == 2 || i == 3)) continue;  // a lone token's scores have no slope
+        if (setting.lengths == std::vector<std::int32_t>{1} && (i == 2 || i == 3))
+          continue;  // a lone token's scores have no slope
         CAPTURE(name_of(dtype));
         CAPTURE(setting.head_dim);
         CAPTURE(setting.lengths.size());

@@ -144,29 +144,42 @@ TEST_CASE("a kernel without a mistake runs, in any order of blocks and threads")
 TEST_CASE("a missing __syncthreads is found whatever the order, and the message names kernel, block and threads") {
   std::vector<float> in(kCount), out(kCount);
   in_many_orders([&] {
-    const std::string message = message_of([&] { launch(reverse_kernel, 2, kCount, 0, nullptr, in.data(), out.data(), false); });
+    const std::string message =
+        message_of([&] { launch(reverse_kernel, 2, kCount, 0, nullptr, in.data(), out.data(), false); });
     // A thread reads what another has not written yet, or has, or writes what another has read already.
     CHECK((contains(message, "with no barrier between") || contains(message, "which this block has not written")));
     CHECK(contains(message, "block ("));
     double total = 0;
-    CHECK(contains(message_of([&] { launch(accumulate_kernel, 1, 64, 0, nullptr, &total, false); }), "with no barrier between"));
+    CHECK(contains(message_of([&] { launch(accumulate_kernel, 1, 64, 0, nullptr, &total, false); }),
+                   "with no barrier between"));
   });
 }
 
 TEST_CASE("a missing __syncwarp is found") {
   std::vector<int> out(kCount);
-  in_many_orders([&] { CHECK_FALSE(message_of([&] { launch(neighbour_kernel, 1, kCount, 0, nullptr, out.data(), false); }).empty()); });
+  in_many_orders([&] {
+    CHECK_FALSE(message_of([&] { launch(neighbour_kernel, 1, kCount, 0, nullptr, out.data(), false); }).empty());
+  });
 }
 
 TEST_CASE("two threads that write one shared cell are found") {
-  in_many_orders([] { CHECK(contains(message_of([] { launch(same_cell_kernel, 1, kCount, 0, nullptr, false); }), "writes shared element 0, which thread")); });
+  in_many_orders([] {
+    CHECK(contains(message_of([] { launch(same_cell_kernel, 1, kCount, 0, nullptr, false); }),
+                   "writes shared element 0, which thread"));
+  });
 }
 
 TEST_CASE("an index one past the end of shared memory is found") {
   std::vector<float> out(kCount);
-  CHECK(contains(message_of([&] { launch(one_past_the_end_kernel, 1, kCount, 0, nullptr, out.data()); }), "shared element 256 of 256"));
-  CHECK(contains(message_of([&] { launch(dynamic_past_the_end_kernel, 1, kCount, kCount * sizeof(float), nullptr, out.data()); }), "shared element 256 of 256"));
-  CHECK(contains(message_of([&] { launch(dynamic_past_the_end_kernel, 1, kCount, kCount * sizeof(float) - 1, nullptr, out.data()); }), "of dynamic shared memory"));
+  CHECK(contains(message_of([&] { launch(one_past_the_end_kernel, 1, kCount, 0, nullptr, out.data()); }),
+                 "shared element 256 of 256"));
+  CHECK(contains(
+      message_of([&] { launch(dynamic_past_the_end_kernel, 1, kCount, kCount * sizeof(float), nullptr, out.data()); }),
+      "shared element 256 of 256"));
+  CHECK(contains(message_of([&] {
+                   launch(dynamic_past_the_end_kernel, 1, kCount, kCount * sizeof(float) - 1, nullptr, out.data());
+                 }),
+                 "of dynamic shared memory"));
 }
 
 TEST_CASE("a write one past the end of device memory is found") {
@@ -189,16 +202,20 @@ TEST_CASE("a write one past the end of device memory is found") {
 
 TEST_CASE("a barrier that not all threads reach is found") {
   std::vector<float> out(kCount);
-  CHECK(contains(message_of([] { launch(half_the_block_kernel, 1, kCount, 0, nullptr); }), "not all threads come to a barrier"));
+  CHECK(contains(message_of([] { launch(half_the_block_kernel, 1, kCount, 0, nullptr); }),
+                 "not all threads come to a barrier"));
   CHECK(contains(message_of([] { launch(leave_early_kernel, 1, kCount, 0, nullptr, 255); }), "thread 255 has left"));
   CHECK(message_of([] { launch(leave_early_kernel, 1, kCount, 0, nullptr, 256); }).empty());
-  CHECK(contains(message_of([&] { launch(half_a_warp_kernel, 1, kCount, 0, nullptr, out.data()); }), "not all threads come to a barrier"));
-  CHECK(contains(message_of([] { launch(different_barriers_kernel, 1, kCount, 0, nullptr); }), "not all threads come to a barrier"));
+  CHECK(contains(message_of([&] { launch(half_a_warp_kernel, 1, kCount, 0, nullptr, out.data()); }),
+                 "not all threads come to a barrier"));
+  CHECK(contains(message_of([] { launch(different_barriers_kernel, 1, kCount, 0, nullptr); }),
+                 "not all threads come to a barrier"));
 }
 
 TEST_CASE("shared memory that nobody wrote is not read") {
   std::vector<float> out(kCount);
-  CHECK(contains(message_of([&] { launch(nobody_wrote_kernel, 1, kCount, 0, nullptr, out.data()); }), "reads shared element 0, which this block has not written"));
+  CHECK(contains(message_of([&] { launch(nobody_wrote_kernel, 1, kCount, 0, nullptr, out.data()); }),
+                 "reads shared element 0, which this block has not written"));
 }
 
 TEST_CASE("a result that depends on the order of blocks changes when they are shuffled") {

@@ -57,7 +57,9 @@ TEST_CASE("the emulated card calls itself cuda:0 and says what it is") {
 
 TEST_CASE("a card that is too old is refused by name") {
   cuda::emulation::set_capability(7, 5);
-  CHECK_THROWS_WITH_AS(emulated_card(), "--device cuda:0: expected a card of compute capability 8.0 or newer, emulated on the processor has 7.5", Error);
+  CHECK_THROWS_WITH_AS(
+      emulated_card(),
+      "--device cuda:0: expected a card of compute capability 8.0 or newer, emulated on the processor has 7.5", Error);
   cuda::emulation::set_capability(9, 0);
 }
 
@@ -81,14 +83,16 @@ TEST_CASE("a card that is lost is an error of its own, at whatever launch it hap
 TEST_CASE("a cast between any two types equals the CPU's, bit for bit") {
   const auto card = emulated_card();
   const auto cpu = open_cpu({.threads = 1});
-  const std::vector<double> values{0, -0.0, 1, 2.5, 3.5, 100, 65504, 65519, 65520, 1e-7, 5.96e-8, 2.98e-8, 1.00390625, 1.01171875, -7.3, 1e30, INFINITY};
+  const std::vector<double> values{0,    -0.0,    1,       2.5,        3.5,        100,  65504, 65519,   65520,
+                                   1e-7, 5.96e-8, 2.98e-8, 1.00390625, 1.01171875, -7.3, 1e30,  INFINITY};
   for (const DType from : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64, DType::u8})
     for (const DType to : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64, DType::u8}) {
       if (!is_floating(to) && is_floating(from)) continue;  // what does not fit is nobody's promise
       const std::vector<double> fitting(values.begin(), is_floating(from) ? values.end() : values.begin() + 6);
       const std::vector<double> used = from == DType::u8 ? std::vector<double>{0, 1, 2, 100, 255} : fitting;
       const auto through = [&](Backend& b) {
-        return ops::to_host<double>(ops::cast(ops::cast(ops::from_host(used, {static_cast<Dim>(used.size())}, b), from), to));
+        return ops::to_host<double>(
+            ops::cast(ops::cast(ops::from_host(used, {static_cast<Dim>(used.size())}, b), from), to));
       };
       CHECK_MESSAGE(through(*card) == through(*cpu), name_of(from) << " to " << name_of(to));
     }
@@ -100,15 +104,18 @@ TEST_CASE("a product equals the CPU's, whatever is transposed, added, biased or 
       for (const bool transpose_b : {false, true})
         for (const bool accumulate : {false, true})
           check_same(tolerance(dtype), [&](Backend& b) {
-            const Tensor x = noise(transpose_a ? Shape{30, 7} : Shape{7, 30}, dtype, b, 1), y = noise(transpose_b ? Shape{11, 30} : Shape{30, 11}, dtype, b, 2);
+            const Tensor x = noise(transpose_a ? Shape{30, 7} : Shape{7, 30}, dtype, b, 1),
+                         y = noise(transpose_b ? Shape{11, 30} : Shape{30, 11}, dtype, b, 2);
             const Tensor out = noise({7, 11}, dtype, b, 3);
-            return ops::matmul(x, y, {.transpose_a = transpose_a, .transpose_b = transpose_b, .into = {out, accumulate}});
+            return ops::matmul(x, y,
+                               {.transpose_a = transpose_a, .transpose_b = transpose_b, .into = {out, accumulate}});
           });
   for (const DType dtype : kFloating)
     for (const Unary activation : {Unary::identity, Unary::relu, Unary::tanh, Unary::gelu_erf, Unary::gelu_tanh})
       for (const bool keep : {false, true})
         check_same(2 * tolerance(dtype), [&](Backend& b) {
-          const auto [y, pre] = ops::linear_activation(noise({7, 30}, dtype, b, 1), noise({11, 30}, dtype, b, 2), noise({11}, dtype, b, 3), activation, keep);
+          const auto [y, pre] = ops::linear_activation(noise({7, 30}, dtype, b, 1), noise({11, 30}, dtype, b, 2),
+                                                       noise({11}, dtype, b, 3), activation, keep);
           return keep && activation != Unary::identity ? pre : y;
         });
 }
@@ -119,12 +126,14 @@ TEST_CASE("the sums of a bias's gradient come with the product of its weight's, 
       CAPTURE(name_of(dtype));
       check_same(tolerance(dtype), [&](Backend& b) {
         const Tensor sums({7}, dtype, b);
-        ops::matmul(noise({rows, 7}, dtype, b, 1), noise({rows, 24}, dtype, b, 2), {.transpose_a = true, .row_sums = sums});
+        ops::matmul(noise({rows, 7}, dtype, b, 1), noise({rows, 24}, dtype, b, 2),
+                    {.transpose_a = true, .row_sums = sums});
         return sums;
       });
       check_same(tolerance(dtype), [&](Backend& b) {
         const Tensor sums({7}, dtype, b), out = noise({7, 24}, dtype, b, 3);
-        return ops::matmul(noise({rows, 7}, dtype, b, 1), noise({rows, 24}, dtype, b, 2), {.transpose_a = true, .into = {out, true}, .row_sums = sums});
+        return ops::matmul(noise({rows, 7}, dtype, b, 1), noise({rows, 24}, dtype, b, 2),
+                           {.transpose_a = true, .into = {out, true}, .row_sums = sums});
       });
     }
 }
@@ -137,7 +146,8 @@ TEST_CASE("GELU in the product's epilogue equals the CPU's, where it fits and wh
           CAPTURE(columns);
           if (pre && !keep) continue;
           check_same(2 * tolerance(dtype), [&](Backend& b) {
-            const auto h = ops::linear_activation(noise({7, 30}, dtype, b, 1), noise({columns, 30}, dtype, b, 2), noise({columns}, dtype, b, 3), Unary::gelu_tanh, keep);
+            const auto h = ops::linear_activation(noise({7, 30}, dtype, b, 1), noise({columns, 30}, dtype, b, 2),
+                                                  noise({columns}, dtype, b, 3), Unary::gelu_tanh, keep);
             return pre ? h.pre_activation : h.y;
           });
         }
@@ -151,7 +161,8 @@ TEST_CASE("TF32 is a choice: its products are rounded to 11 bits, and only those
   const double apart = distance(through(*rounded, DType::f32), through(*exact, DType::f32));
   CHECK(apart > 1e-5);
   CHECK(apart < 1e-3);
-  for (const DType dtype : {DType::f64, DType::bf16, DType::f16}) CHECK(through(*rounded, dtype) == through(*exact, dtype));
+  for (const DType dtype : {DType::f64, DType::bf16, DType::f16})
+    CHECK(through(*rounded, dtype) == through(*exact, dtype));
 }
 
 TEST_CASE("a backend that may measure takes the fastest algorithm, once for all numbers of tokens that are alike") {
@@ -160,7 +171,8 @@ TEST_CASE("a backend that may measure takes the fastest algorithm, once for all 
     const auto card = emulated_card({.measured_products = measured});
     const Tensor weight = noise({24, 30}, DType::bf16, *card, 2), sum = noise({70, 24}, DType::bf16, *card, 3);
     const auto product = [&](Dim tokens, const ops::Into& into) {
-      return ops::to_host<double>(ops::matmul(noise({tokens, 30}, DType::bf16, *card, 1), weight, {.transpose_b = true, .into = into}));
+      return ops::to_host<double>(
+          ops::matmul(noise({tokens, 30}, DType::bf16, *card, 1), weight, {.transpose_b = true, .into = into}));
     };
     const auto fresh = product(70, {});
     CHECK(cuda::emulation::last_algorithm() == (measured ? 1 : 0));  // the second of three is the fastest
@@ -172,7 +184,8 @@ TEST_CASE("a backend that may measure takes the fastest algorithm, once for all 
     CHECK(cuda::emulation::heuristics_asked() == (measured ? asked : asked + 1));
     // Measuring must not add more than once.
     const auto before = ops::to_host<double>(sum), after = product(70, {sum, true});
-    for (std::size_t i = 0; i < after.size(); ++i) CHECK(after[i] == doctest::Approx(before[i] + fresh[i]).epsilon(0.02).scale(1));
+    for (std::size_t i = 0; i < after.size(); ++i)
+      CHECK(after[i] == doctest::Approx(before[i] + fresh[i]).epsilon(0.02).scale(1));
   }
 }
 
@@ -181,7 +194,8 @@ TEST_CASE("sums over many leaves equal the CPU's, in every type") {
     CAPTURE(name_of(dtype));
     check_same(tolerance(dtype), [&](Backend& b) { return ops::sum(noise({20011}, dtype, b, 1)); });
     check_same(tolerance(dtype), [&](Backend& b) { return ops::norm(noise({20011}, dtype, b, 1)); });
-    for (const Dim rows : {1, 31, 33, 256, 257, 700}) check_same(tolerance(dtype), [&](Backend& b) { return ops::sum_to(noise({rows, 45}, dtype, b, 1), {45}); });
+    for (const Dim rows : {1, 31, 33, 256, 257, 700})
+      check_same(tolerance(dtype), [&](Backend& b) { return ops::sum_to(noise({rows, 45}, dtype, b, 1), {45}); });
     check_same(tolerance(dtype), [&](Backend& b) {
       const Tensor out = noise({45}, dtype, b, 2);
       return ops::sum_to(noise({300, 45}, dtype, b, 1), {45}, {out, true});
@@ -215,16 +229,19 @@ TEST_CASE("the first of the greatest is found, for few columns and for many") {
 
 TEST_CASE("the gradient of a table equals the CPU's for short runs, long runs, and runs that end where a leaf ends") {
   for (const DType dtype : {DType::f64, DType::f32, DType::bf16})
-    for (const std::vector<Dim>& runs : std::vector<std::vector<Dim>>{{1}, {32}, {33}, {31, 1, 32, 64, 3}, {200}, {5, 90, 1, 1, 100, 27}, {32, 32, 32}})
+    for (const std::vector<Dim>& runs : std::vector<std::vector<Dim>>{
+             {1}, {32}, {33}, {31, 1, 32, 64, 3}, {200}, {5, 90, 1, 1, 100, 27}, {32, 32, 32}})
       for (const bool accumulate : {false, true})
         check_same(tolerance(dtype), [&](Backend& b) {
           std::vector<std::int32_t> rows;
-          for (std::size_t r = 0; r < runs.size(); ++r) rows.insert(rows.end(), static_cast<std::size_t>(runs[r]), static_cast<std::int32_t>(2 * r + 1));
+          for (std::size_t r = 0; r < runs.size(); ++r)
+            rows.insert(rows.end(), static_cast<std::size_t>(runs[r]), static_cast<std::int32_t>(2 * r + 1));
           Random random(4);
           random.shuffle(rows);
           const auto count = static_cast<Dim>(rows.size());
           const Tensor table = noise({15, 37}, dtype, b, 2);
-          return ops::scatter_add(noise({count, 37}, dtype, b, 1), ops::from_host(rows, {count}, b), {15, 37}, {table, accumulate});
+          return ops::scatter_add(noise({count, 37}, dtype, b, 1), ops::from_host(rows, {count}, b), {15, 37},
+                                  {table, accumulate});
         });
 }
 
@@ -232,10 +249,16 @@ TEST_CASE("layer normalisation equals the CPU's for rows of any width") {
   for (const DType dtype : kFloating)
     for (const Dim columns : {3, 8, 255, 256, 257, 600, 1030, 2100}) {
       CAPTURE(columns);
-      const auto make = [&](Backend& b) { return LayerNorm{.gamma = noise({columns}, dtype, b, 3), .beta = noise({columns}, dtype, b, 4), .epsilon = 1e-3}; };
-      check_same(2 * tolerance(dtype), [&](Backend& b) { return ops::layer_norm(noise({70, columns}, dtype, b, 1), {}, make(b)).y; });
+      const auto make = [&](Backend& b) {
+        return LayerNorm{
+            .gamma = noise({columns}, dtype, b, 3), .beta = noise({columns}, dtype, b, 4), .epsilon = 1e-3};
+      };
+      check_same(2 * tolerance(dtype), [&](Backend& b) {
+        return ops::layer_norm(noise({70, columns}, dtype, b, 1), {}, make(b)).y;
+      });
       const auto backward = [&](Backend& b) {
-        const auto saved = ops::layer_norm(noise({70, columns}, dtype, b, 1), noise({70, columns}, dtype, b, 2), make(b));
+        const auto saved =
+            ops::layer_norm(noise({70, columns}, dtype, b, 1), noise({70, columns}, dtype, b, 2), make(b));
         return ops::layer_norm_backward(saved, make(b), noise({70, columns}, dtype, b, 5));
       };
       check_same(2 * tolerance(dtype), [&](Backend& b) { return backward(b).dx; });
@@ -272,7 +295,8 @@ TEST_CASE("rows of any length and place are picked whole") {
           for (Dim i = 0; i < 12 * columns; ++i) values.push_back(static_cast<std::int32_t>(i * 7 % 251));
           const Tensor all = ops::cast(ops::from_host(values, {12 * columns}, b), dtype);
           const Tensor table = all.window(skipped * columns, {11, columns});
-          return ops::to_host<double>(ops::gather(table, ops::from_host(std::vector<std::int32_t>{10, 0, 3, 3, 9, 1, 2, 4, 10}, {9}, b)));
+          return ops::to_host<double>(
+              ops::gather(table, ops::from_host(std::vector<std::int32_t>{10, 0, 3, 3, 9, 1, 2, 4, 10}, {9}, b)));
         };
         CHECK(picked(*card) == picked(*cpu));
       }
@@ -281,11 +305,16 @@ TEST_CASE("rows of any length and place are picked whole") {
 TEST_CASE("a cross entropy of many columns equals the CPU's, and NaN is not hidden") {
   for (const DType dtype : kFloating)
     for (const Dim columns : {2, 255, 2048, 3001}) {
-      const auto labels = [&](Backend& b) { return ops::from_host(std::vector<std::int32_t>{0, -1, static_cast<std::int32_t>(columns - 1)}, {3}, b); };
-      check_same(tolerance(dtype), [&](Backend& b) { return ops::cross_entropy(noise({3, columns}, dtype, b, 1), labels(b), 2).loss; });
+      const auto labels = [&](Backend& b) {
+        return ops::from_host(std::vector<std::int32_t>{0, -1, static_cast<std::int32_t>(columns - 1)}, {3}, b);
+      };
+      check_same(tolerance(dtype), [&](Backend& b) {
+        return ops::cross_entropy(noise({3, columns}, dtype, b, 1), labels(b), 2).loss;
+      });
       check_same(tolerance(dtype), [&](Backend& b) {
         const Tensor logits = noise({3, columns}, dtype, b, 1);
-        return ops::cross_entropy_backward(logits, labels(b), 2, ops::cross_entropy(logits, labels(b), 2).log_sum, ops::full({1}, 0.7, compute_type(dtype), b));
+        return ops::cross_entropy_backward(logits, labels(b), 2, ops::cross_entropy(logits, labels(b), 2).log_sum,
+                                           ops::full({1}, 0.7, compute_type(dtype), b));
       });
     }
   const auto card = emulated_card();
@@ -301,17 +330,24 @@ namespace {
 std::vector<double> three_steps(DType dtype, bool trust_ratio, bool overflow, Backend& b) {
   constexpr Dim kCount = 40000;
   const DType wide = compute_type(dtype);
-  const Tensor masters = noise({kCount}, wide, b, 1), m = ops::full({kCount}, 0, wide, b), v = ops::full({kCount}, 0, wide, b);
+  const Tensor masters = noise({kCount}, wide, b, 1), m = ops::full({kCount}, 0, wide, b),
+               v = ops::full({kCount}, 0, wide, b);
   const Tensor values = wide == dtype ? masters : ops::cast(masters, dtype);
-  const std::vector<UpdateSegment> segments{{.begin = 0, .count = 20000, .weight_decay = 0.1, .trust_ratio = trust_ratio},
-                                            {.begin = 20000, .count = 7},
-                                            {.begin = 20016, .count = 19984, .trust_ratio = trust_ratio}};
+  const std::vector<UpdateSegment> segments{
+      {.begin = 0, .count = 20000, .weight_decay = 0.1, .trust_ratio = trust_ratio},
+      {.begin = 20000, .count = 7},
+      {.begin = 20016, .count = 19984, .trust_ratio = trust_ratio}};
   const Tensor state = ops::from_host(std::vector<double>{1024, 1, 0}, {3}, b);
   for (std::int64_t step = 1; step <= 3; ++step) {
     const Tensor gradients = ops::scale(noise({kCount}, dtype, b, 10 + static_cast<std::uint64_t>(step)), 64);
     if (overflow && step == 2) b.fill(gradients.window(100, {1}), INFINITY);
     b.update({masters, values, gradients, m, v},
-             {.learning_rate = 1e-2, .bias_correction = true, .step = step, .clip_norm = 1, .gradient_norm = ops::norm(gradients), .loss_scale = {.state = state, .growth_interval = 2}},
+             {.learning_rate = 1e-2,
+              .bias_correction = true,
+              .step = step,
+              .clip_norm = 1,
+              .gradient_norm = ops::norm(gradients),
+              .loss_scale = {.state = state, .growth_interval = 2}},
              segments);
   }
   std::vector<double> all;
@@ -330,10 +366,14 @@ TEST_CASE("optimizer steps equal the CPU's: AdamW and LAMB, clipped, with a loss
       for (const bool overflow : {false, true}) {
         CAPTURE(name_of(dtype));
         CAPTURE(trust_ratio);
-        const auto got = three_steps(dtype, trust_ratio, overflow, *card), expected = three_steps(dtype, trust_ratio, overflow, *cpu);
+        const auto got = three_steps(dtype, trust_ratio, overflow, *card),
+                   expected = three_steps(dtype, trust_ratio, overflow, *cpu);
         const std::vector<double> states(got.end() - 3, got.end()), expected_states(expected.end() - 3, expected.end());
         CHECK(states == expected_states);
-        CHECK(distance({got.begin(), got.end() - 3}, {expected.begin(), expected.end() - 3}) <= (dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 1e-6 : 1e-4));
+        CHECK(distance({got.begin(), got.end() - 3}, {expected.begin(), expected.end() - 3}) <=
+              (dtype == DType::f64   ? 1e-12
+               : dtype == DType::f32 ? 1e-6
+                                     : 1e-4));
       }
 }
 
@@ -365,7 +405,9 @@ TEST_CASE("a card that is full says what was needed and what is in use, and goes
   {
     const Tensor most({900'000}, DType::u8, *card);
     CHECK(card->memory().in_use == before + 900'000);
-    CHECK_THROWS_WITH_AS(ops::full({200'000}, 1, DType::u8, *card), doctest::Contains("out of memory: full: needed 200000 bytes, in use 900000 bytes of 1048576"), Error);
+    CHECK_THROWS_WITH_AS(ops::full({200'000}, 1, DType::u8, *card),
+                         doctest::Contains("out of memory: full: needed 200000 bytes, in use 900000 bytes of 1048576"),
+                         Error);
   }
   CHECK(card->memory().in_use == before);
   CHECK_NOTHROW(Tensor({200'000}, DType::u8, *card));

@@ -1,4 +1,5 @@
-// The op table on the CUDA backend, its kernels emulated on the processor: everything but speed and what only a card has.
+// The op table on the CUDA backend, its kernels emulated on the processor: everything but speed and what only a card
+// has.
 #include <doctest/doctest.h>
 
 #include "cuda/emulated_card.h"
@@ -22,7 +23,8 @@ TEST_CASE("every op on the emulated card equals the CPU, forward and backward") 
   }
 }
 
-TEST_CASE("every op on the emulated card leaves its inputs alone, gives only what is wanted, and adds to what is there") {
+TEST_CASE(
+    "every op on the emulated card leaves its inputs alone, gives only what is wanted, and adds to what is there") {
   const auto card = emulated_card();
   for (const OpCase& c : op_cases()) check_in_graph(c, *card);
 }

@@ -20,7 +20,8 @@ TEST_CASE("work is done in order beside its owner, and what it held is let go be
   for (int i = 0; i < 100; ++i) CHECK(done[static_cast<std::size_t>(i)] == i);
 }
 
-TEST_CASE("what a piece of work throws is thrown by wait, the pieces after it are left out, and it goes on after that") {
+TEST_CASE(
+    "what a piece of work throws is thrown by wait, the pieces after it are left out, and it goes on after that") {
   Background background;
   std::atomic<int> done{0};
   background.start([] { throw std::runtime_error("the link is down"); });

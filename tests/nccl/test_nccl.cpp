@@ -9,8 +9,8 @@
 #include <mutex>
 #include <thread>
 
-#include "distributed/nccl/place.h"
 #include "distributed/leaves.h"
+#include "distributed/nccl/place.h"
 #include "distributed/replica_group.h"
 #include "tensor/backends.h"
 #include "tensor/ops.h"
@@ -44,8 +44,9 @@ Outcome run_on(const std::vector<int>& cards, const std::function<void(const Rep
     threads.emplace_back([&, i] {
       try {
         const std::unique_ptr<Backend> backend(bertrand_open_cuda({.index = cards[i]}));
-        const Replica self(*backend, std::unique_ptr<Collective>(bertrand_join_nccl(
-                                         {meeting, static_cast<int>(i), nullptr, *backend, bertrand_cuda_stream(*backend), id, kTimeout})));
+        const Replica self(
+            *backend, std::unique_ptr<Collective>(bertrand_join_nccl({meeting, static_cast<int>(i), nullptr, *backend,
+                                                                      bertrand_cuda_stream(*backend), id, kTimeout})));
         try {
           body(self);
         } catch (const Error& error) {
@@ -117,7 +118,8 @@ TEST_CASE("several sums are under way while a replica goes on, and are there whe
     wrong += ops::to_host<float>(meanwhile)[3] != 7;
     self.collective().finish_sums();
     for (int i = 0; i < 5; ++i)
-      for (const float value : ops::to_host<float>(sums[static_cast<std::size_t>(i)])) wrong += value != static_cast<float>(6 + 4 * i);
+      for (const float value : ops::to_host<float>(sums[static_cast<std::size_t>(i)]))
+        wrong += value != static_cast<float>(6 + 4 * i);
   });
   for (const std::string& thrown : outcome.thrown) CHECK(thrown == "");
   CHECK(wrong == 0);
@@ -133,7 +135,8 @@ TEST_CASE("every type that gradients and losses have is summed, and bytes of any
       for (const double value : ops::to_host<double>(ops::cast(x, DType::f64))) wrong += value != 6;
     }
     for (int root = 0; root < 3; ++root) {
-      const Tensor x = ops::from_host(std::vector<std::uint8_t>(7, static_cast<std::uint8_t>(self.rank())), {7}, self.backend());
+      const Tensor x =
+          ops::from_host(std::vector<std::uint8_t>(7, static_cast<std::uint8_t>(self.rank())), {7}, self.backend());
       self.collective().broadcast(x, root);
       for (const std::uint8_t value : ops::to_host<std::uint8_t>(x)) wrong += value != root;
     }
@@ -157,7 +160,8 @@ TEST_CASE("a replica that never joins is missed after the timeout") {
   const std::string id = *std::unique_ptr<std::string>(bertrand_nccl_id());
   std::string thrown;
   try {
-    const std::unique_ptr<Collective> collective(bertrand_join_nccl({meeting, 0, nullptr, *backend, bertrand_cuda_stream(*backend), id, kTimeout}));
+    const std::unique_ptr<Collective> collective(
+        bertrand_join_nccl({meeting, 0, nullptr, *backend, bertrand_cuda_stream(*backend), id, kTimeout}));
   } catch (const Error& error) {
     CHECK(error.failure() == Failure::distributed);
     thrown = error.what();

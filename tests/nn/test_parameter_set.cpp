@@ -11,7 +11,9 @@ using namespace bertrand;
 namespace {
 
 struct Model : nn::Module {
-  Model() : attention(in("attention"), {.hidden = 6, .heads = 2}), output(in("output"), {.in_features = 6, .out_features = 3}) {}
+  Model()
+      : attention(in("attention"), {.hidden = 6, .heads = 2}),
+        output(in("output"), {.in_features = 6, .out_features = 3}) {}
   nn::SelfAttention attention;
   nn::Linear output;
 };
@@ -24,8 +26,9 @@ TEST_CASE("parameters are named by their place in the tree, stacked ones by each
   const nn::ParameterSet parameters(model, *backend);
   std::vector<std::string> names;
   for (const auto& segment : parameters.segments()) names.push_back(segment.name);
-  CHECK(names == std::vector<std::string>{"attention.query.weight", "attention.key.weight", "attention.value.weight", "attention.query.bias",
-                                          "attention.key.bias", "attention.value.bias", "output.weight", "output.bias"});
+  CHECK(names == std::vector<std::string>{"attention.query.weight", "attention.key.weight", "attention.value.weight",
+                                          "attention.query.bias", "attention.key.bias", "attention.value.bias",
+                                          "output.weight", "output.bias"});
   CHECK(parameters.trainable() == 3 * 36 + 3 * 6 + 3 * 6 + 3);
 }
 

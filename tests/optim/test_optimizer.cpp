@@ -82,14 +82,19 @@ TEST_CASE("a gradient that is not finite stops the step before anything has chan
 }
 
 TEST_CASE("schedules follow their sources, jumps included") {
-  const auto rate = [](optim::Schedule schedule, double base, std::int64_t warmup, std::int64_t total, std::int64_t done) {
+  const auto rate = [](optim::Schedule schedule, double base, std::int64_t warmup, std::int64_t total,
+                       std::int64_t done) {
     return optim::learning_rate({schedule, base, warmup, total}, done);
   };
-  const std::pair<std::int64_t, double> google[] = {{0, 0}, {1, 2e-6}, {9, 1.8e-5}, {10, 1e-5}, {11, 9e-6}, {19, 1e-6}, {20, 0}};
-  for (const auto& [done, expected] : google) CHECK(std::abs(rate(optim::Schedule::google, 2e-5, 10, 20, done) - expected) <= 1e-17);
-  const std::pair<std::int64_t, double> polynomial[] = {{0, 2.99865e-6}, {1999, .00599729}, {2000, .00507589}, {7036, 7.152e-5}};
+  const std::pair<std::int64_t, double> google[] = {{0, 0},     {1, 2e-6},  {9, 1.8e-5}, {10, 1e-5},
+                                                    {11, 9e-6}, {19, 1e-6}, {20, 0}};
+  for (const auto& [done, expected] : google)
+    CHECK(std::abs(rate(optim::Schedule::google, 2e-5, 10, 20, done) - expected) <= 1e-17);
+  const std::pair<std::int64_t, double> polynomial[] = {
+      {0, 2.99865e-6}, {1999, .00599729}, {2000, .00507589}, {7036, 7.152e-5}};
   for (const auto& [done, expected] : polynomial)
-    CHECK(rate(optim::Schedule::polynomial, 6e-3, static_cast<std::int64_t>(std::lround(.2843 * 7038)), 7038, done) == doctest::Approx(expected).epsilon(2e-3));
+    CHECK(rate(optim::Schedule::polynomial, 6e-3, static_cast<std::int64_t>(std::lround(.2843 * 7038)), 7038, done) ==
+          doctest::Approx(expected).epsilon(2e-3));
   CHECK(rate(optim::Schedule::linear, 1, 10, 110, 5) == doctest::Approx(.5));
   CHECK(rate(optim::Schedule::linear, 1, 10, 110, 10) == doctest::Approx(1));
   CHECK(rate(optim::Schedule::linear, 1, 10, 110, 60) == doctest::Approx(.5));
@@ -104,7 +109,8 @@ TEST_CASE("no schedule goes below 0 or beyond its rate, however long the warm-up
     for (const std::int64_t warmup : {0, 1, 5, 9, 10, 11, 40})
       for (std::int64_t done = 0; done <= 12; ++done) {
         const double rate = optim::learning_rate({schedule, 2.0, warmup, 10}, done);
-        INFO("schedule " << static_cast<int>(schedule) << ", warm-up " << warmup << " of 10 steps, done " << done << ": " << rate);
+        INFO("schedule " << static_cast<int>(schedule) << ", warm-up " << warmup << " of 10 steps, done " << done
+                         << ": " << rate);
         CHECK((rate >= 0 && rate <= 2.0));
         if (warmup == 40 && schedule != Schedule::polynomial) CHECK(rate == 2.0 * (static_cast<double>(done) / 40));
       }

@@ -144,18 +144,10 @@ class RecordingFiles : public Files {
     auto& siblings = find(root, call.path.parent_path()).seen_entries;
     const std::string name = call.path.filename();
     switch (call.kind) {
-      case Call::create:
-        siblings[name] = std::make_shared<Inode>();
-        break;
-      case Call::write:
-        siblings.at(name)->seen += call.bytes;
-        break;
-      case Call::make_directory:
-        siblings[name] = std::make_shared<Inode>(Inode{.directory = true});
-        break;
-      case Call::remove:
-        siblings.erase(name);
-        break;
+      case Call::create: siblings[name] = std::make_shared<Inode>(); break;
+      case Call::write: siblings.at(name)->seen += call.bytes; break;
+      case Call::make_directory: siblings[name] = std::make_shared<Inode>(Inode{.directory = true}); break;
+      case Call::remove: siblings.erase(name); break;
       case Call::sync: {
         Inode& node = find(root, call.path);
         node.durable = node.seen;

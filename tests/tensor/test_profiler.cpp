@@ -43,7 +43,9 @@ TEST_CASE("a trace shows what went on aside in a row of its own") {
   backend->profiler = &profiler;
   {
     const Span op(*backend, "gemm");
-    std::thread([&] { const Span aside(*backend, "all_reduce_sum", {.bytes = 7}, Profiler::Kind::collective, true); }).join();
+    std::thread([&] {
+      const Span aside(*backend, "all_reduce_sum", {.bytes = 7}, Profiler::Kind::collective, true);
+    }).join();
   }
   const std::string trace = profiler.chrome_trace();
   CHECK(trace.find("\"name\":\"gemm\",\"ph\":\"X\",\"pid\":0,\"tid\":0") != std::string::npos);

@@ -10,8 +10,10 @@ using namespace bertrand;
 TEST_CASE("Philox gives the known answers of its authors") {
   using Block = std::array<std::uint32_t, 4>;
   CHECK(philox4x32({0, 0, 0, 0}, 0) == Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
-  CHECK(philox4x32({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, 0xffffffffffffffff) == Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
-  CHECK(philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, 0x299f31d0a4093822) == Block{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+  CHECK(philox4x32({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, 0xffffffffffffffff) ==
+        Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
+  CHECK(philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, 0x299f31d0a4093822) ==
+        Block{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
 TEST_CASE("draws have the moments of their distributions") {
@@ -30,7 +32,8 @@ TEST_CASE("draws have the moments of their distributions") {
   CHECK(uniform / kDraws == doctest::Approx(0.5).epsilon(0.01));
   CHECK(std::abs(normal / kDraws) < 0.01);
   CHECK(squares / kDraws == doctest::Approx(1).epsilon(0.02));
-  CHECK(std::sqrt(truncated_squares / kDraws) == doctest::Approx(0.8796).epsilon(0.01));  // of a normal cut at two sigma
+  CHECK(std::sqrt(truncated_squares / kDraws) ==
+        doctest::Approx(0.8796).epsilon(0.01));  // of a normal cut at two sigma
 }
 
 TEST_CASE("a bounded draw reaches every value and none beyond") {

@@ -133,7 +133,8 @@ ncclResult_t call(const Operation& wanted, const Operation::Part& part, ncclComm
 
 void close(ncclComm_t communicator) {
   for (const auto& done : communicator->under_way) *done = true;  // what waits on the card is ended
-  for (auto& [number, operation] : communicator->group->operations) operation.present = -1'000'000;  // and never happens
+  for (auto& [number, operation] : communicator->group->operations)
+    operation.present = -1'000'000;  // and never happens
   communicator->group->members[static_cast<std::size_t>(communicator->rank)] = nullptr;
   --open_count;
   delete communicator;
@@ -160,14 +161,16 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int size, ncclUniqueId id, int rank, ncclConfig_t* config) {
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int size, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config) {
   const std::lock_guard lock(mutex);
   if (config->blocking != 0 || rank < 0 || rank >= size) return ncclInvalidArgument;
   Group& group = groups[id.internal];
   group.members.resize(static_cast<std::size_t>(size));
   int card = 0;
   cudaGetDevice(&card);
-  const bool taken = std::ranges::any_of(group.members, [&](ncclComm_t member) { return member && member->card == card; });
+  const bool taken =
+      std::ranges::any_of(group.members, [&](ncclComm_t member) { return member && member->card == card; });
   *communicator = group.members[static_cast<std::size_t>(rank)] = new EmulatedCommunicator{&group, rank, card};
   ++open_count;
   if (goes_wrong(**communicator)) return ncclInProgress;
@@ -207,13 +210,13 @@ ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t, ncclComm_t communicator,
-                           cudaStream_t stream) {
+ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t,
+                           ncclComm_t communicator, cudaStream_t stream) {
   return call({.count = count, .type = type}, {.from = from, .to = to}, communicator, stream);
 }
 
-ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDataType_t type, int root, ncclComm_t communicator,
-                           cudaStream_t stream) {
+ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDataType_t type, int root,
+                           ncclComm_t communicator, cudaStream_t stream) {
   return call({.count = count, .type = type, .root = root}, {.from = from, .to = to}, communicator, stream);
 }
 

@@ -1,5 +1,5 @@
-// The part of NCCL that this project calls, with the names, arguments and return values of its own <nccl.h>. Replicas are
-// threads of one process; sums are made by whoever comes last. Only communicators that do not block exist.
+// The part of NCCL that this project calls, with the names, arguments and return values of its own <nccl.h>. Replicas
+// are threads of one process; sums are made by whoever comes last. Only communicators that do not block exist.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -30,15 +30,16 @@ using ncclComm_t = struct EmulatedCommunicator*;
 
 const char* ncclGetErrorString(ncclResult_t result);
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
-ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int size, ncclUniqueId id, int rank, ncclConfig_t* config);
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int size, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config);
 ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* state);
 ncclResult_t ncclCommFinalize(ncclComm_t communicator);
 ncclResult_t ncclCommDestroy(ncclComm_t communicator);
 ncclResult_t ncclCommAbort(ncclComm_t communicator);
-ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t communicator,
-                           cudaStream_t stream);
-ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDataType_t type, int root, ncclComm_t communicator,
-                           cudaStream_t stream);
+ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t communicator, cudaStream_t stream);
+ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDataType_t type, int root,
+                           ncclComm_t communicator, cudaStream_t stream);
 
 namespace bertrand::nccl::emulation {
 

@@ -52,13 +52,15 @@ void round_into(const Eigen::MatrixX<R>& from, void* to, Eigen::Index stride) {
 
 /// As CUBLAS_COMPUTE_32F_FAST_TF32 may: to the nearest number of 11 bits.
 Eigen::MatrixXf to_tf32(const Eigen::MatrixXf& x) {
-  return x.unaryExpr([](float v) { return std::bit_cast<float>((std::bit_cast<std::uint32_t>(v) + 0x1000u) & ~0x1fffu); });
+  return x.unaryExpr(
+      [](float v) { return std::bit_cast<float>((std::bit_cast<std::uint32_t>(v) + 0x1000u) & ~0x1fffu); });
 }
 
 /// D = epilogue(alpha op(A) op(B) + beta C)
 template <class R, class T>
-void multiply(const EmulatedProduct& product, const void* alpha, const void* a, const EmulatedLayout& a_layout, const void* b, const EmulatedLayout& b_layout,
-              const void* beta, const void* c, void* d, const EmulatedLayout& d_layout) {
+void multiply(const EmulatedProduct& product, const void* alpha, const void* a, const EmulatedLayout& a_layout,
+              const void* b, const EmulatedLayout& b_layout, const void* beta, const void* c, void* d,
+              const EmulatedLayout& d_layout) {
   Eigen::MatrixX<R> left = numbers<R, T>(a, a_layout), right = numbers<R, T>(b, b_layout);
   if constexpr (std::is_same_v<R, float>)
     if (product.compute == CUBLAS_COMPUTE_32F_FAST_TF32) {
@@ -82,23 +84,34 @@ void multiply(const EmulatedProduct& product, const void* alpha, const void* a, 
   } else if (product.epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
     result.colwise() += numbers<R, T>(product.bias, {d_layout.type, d_layout.rows, 1, d_layout.rows}).col(0);
   }
-  if (product.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS) round_into<R, T>(result, product.pre_activation, product.pre_activation_stride);
+  if (product.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS)
+    round_into<R, T>(result, product.pre_activation, product.pre_activation_stride);
   if (product.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS || product.epilogue == CUBLASLT_EPILOGUE_GELU_BIAS)
-    result = result.unaryExpr([](R x) { return x * R(0.5) * (1 + std::tanh(R(0.79788456080286535588) * (x + R(0.044715) * x * x * x))); });
+    result = result.unaryExpr(
+        [](R x) { return x * R(0.5) * (1 + std::tanh(R(0.79788456080286535588) * (x + R(0.044715) * x * x * x))); });
   round_into<R, T>(result, d, d_layout.stride);
 }
 
 /// What the library would say of it.
-cublasStatus_t judge(const EmulatedProduct& product, const EmulatedLayout& a, const EmulatedLayout& b, const EmulatedLayout& d) {
+cublasStatus_t judge(const EmulatedProduct& product, const EmulatedLayout& a, const EmulatedLayout& b,
+                     const EmulatedLayout& d) {
   const bool half = d.type == CUDA_R_16F || d.type == CUDA_R_16BF;
-  if (product.compute == CUBLAS_COMPUTE_64F && product.epilogue != CUBLASLT_EPILOGUE_DEFAULT) return CUBLAS_STATUS_NOT_SUPPORTED;
-  if (!half && product.epilogue != CUBLASLT_EPILOGUE_DEFAULT && product.epilogue != CUBLASLT_EPILOGUE_BIAS) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (product.compute == CUBLAS_COMPUTE_64F && product.epilogue != CUBLASLT_EPILOGUE_DEFAULT)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (!half && product.epilogue != CUBLASLT_EPILOGUE_DEFAULT && product.epilogue != CUBLASLT_EPILOGUE_BIAS)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   if (product.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS &&
-      (product.pre_activation_stride % 8 != 0 || product.pre_activation_stride < d.rows || reinterpret_cast<std::uintptr_t>(product.pre_activation) % 16 != 0))
+      (product.pre_activation_stride % 8 != 0 || product.pre_activation_stride < d.rows ||
+       reinterpret_cast<std::uintptr_t>(product.pre_activation) % 16 != 0))
     return CUBLAS_STATUS_INVALID_VALUE;
-  const auto rows = [](const EmulatedLayout& m, cublasOperation_t op) { return op == CUBLAS_OP_N ? m.rows : m.columns; };
-  const auto columns = [](const EmulatedLayout& m, cublasOperation_t op) { return op == CUBLAS_OP_N ? m.columns : m.rows; };
-  const bool fits = rows(a, product.transpose_a) == d.rows && columns(b, product.transpose_b) == d.columns && columns(a, product.transpose_a) == rows(b, product.transpose_b);
+  const auto rows = [](const EmulatedLayout& m, cublasOperation_t op) {
+    return op == CUBLAS_OP_N ? m.rows : m.columns;
+  };
+  const auto columns = [](const EmulatedLayout& m, cublasOperation_t op) {
+    return op == CUBLAS_OP_N ? m.columns : m.rows;
+  };
+  const bool fits = rows(a, product.transpose_a) == d.rows && columns(b, product.transpose_b) == d.columns &&
+                    columns(a, product.transpose_a) == rows(b, product.transpose_b);
   return fits ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
@@ -112,7 +125,8 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
   delete handle;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cublasComputeType_t compute, cudaDataType_t) {
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cublasComputeType_t compute,
+                                        cudaDataType_t) {
   *description = new EmulatedProduct{compute};
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -120,7 +134,9 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description) {
   delete description;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute, const void* value, std::size_t bytes) {
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
+                                              cublasLtMatmulDescAttributes_t attribute, const void* value,
+                                              std::size_t bytes) {
   const auto set = [&](auto& field) {
     if (bytes != sizeof field) return CUBLAS_STATUS_INVALID_VALUE;
     std::memcpy(&field, value, bytes);
@@ -136,7 +152,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description, 
   }
   return CUBLAS_STATUS_INVALID_VALUE;
 }
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t type, std::uint64_t rows, std::uint64_t columns, std::int64_t stride) {
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t type, std::uint64_t rows,
+                                          std::uint64_t columns, std::int64_t stride) {
   if (stride < static_cast<std::int64_t>(rows)) return CUBLAS_STATUS_INVALID_VALUE;
   *layout = new EmulatedLayout{type, static_cast<Eigen::Index>(rows), static_cast<Eigen::Index>(columns), stride};
   return CUBLAS_STATUS_SUCCESS;
@@ -153,12 +170,14 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
   delete preference;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t, const void*, std::size_t) {
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
+                                                    const void*, std::size_t) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t, int most,
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t a,
+                                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t, int most,
                                               cublasLtMatmulHeuristicResult_t* results, int* count) {
   ++asked;
   *count = 0;
@@ -167,19 +186,26 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t,
-                                       cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t* algo, cublasLtMatmulHeuristicResult_t* result) {
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t a,
+                                       cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t* algo, cublasLtMatmulHeuristicResult_t* result) {
   *result = {*algo, 0, judge(*product, *a, *b, *d)};
   return result->state;
 }
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, const void* alpha, const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
-                              cublasLtMatrixLayout_t b_layout, const void* beta, const void* c, cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t d_layout,
-                              const cublasLtMatmulAlgo_t* algo, void*, std::size_t, cudaStream_t stream) {
-  if (const cublasStatus_t status = judge(*product, *a_layout, *b_layout, *d_layout); status != CUBLAS_STATUS_SUCCESS) return status;
-  if (bertrand::cuda::emulation::begin_work(stream, kPretendedMilliseconds[algo->number]) != cudaSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, const void* alpha, const void* a,
+                              cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
+                              const void* beta, const void* c, cublasLtMatrixLayout_t, void* d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algo, void*, std::size_t,
+                              cudaStream_t stream) {
+  if (const cublasStatus_t status = judge(*product, *a_layout, *b_layout, *d_layout); status != CUBLAS_STATUS_SUCCESS)
+    return status;
+  if (bertrand::cuda::emulation::begin_work(stream, kPretendedMilliseconds[algo->number]) != cudaSuccess)
+    return CUBLAS_STATUS_EXECUTION_FAILED;
   last_number = algo->number;
-  const auto run = [&]<class R, class T>() { multiply<R, T>(*product, alpha, a, *a_layout, b, *b_layout, beta, c, d, *d_layout); };
+  const auto run = [&]<class R, class T>() {
+    multiply<R, T>(*product, alpha, a, *a_layout, b, *b_layout, beta, c, d, *d_layout);
+  };
   switch (d_layout->type) {
     case CUDA_R_32F: run.operator()<float, float>(); break;
     case CUDA_R_64F: run.operator()<double, double>(); break;

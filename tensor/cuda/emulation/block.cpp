@@ -1,8 +1,8 @@
 #include "tensor/cuda/emulation/block.h"
 
+#include <algorithm>
 #include <boost/context/fiber.hpp>
 #include <boost/context/fixedsize_stack.hpp>
-#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -56,21 +56,23 @@ Thread::Thread(const std::function<void()>*& body) {
   fixedsize_stack allocator(kStackBytes);
   const boost::context::stack_context memory = allocator.allocate();
   stack_ = {static_cast<std::byte*>(memory.sp) - memory.size, memory.size};
-  self_ = fiber(std::allocator_arg, boost::context::preallocated(memory.sp, memory.size, memory), allocator, [this, &body](fiber&& scheduler) {
-    if (__sanitizer_finish_switch_fiber) __sanitizer_finish_switch_fiber(nullptr, &scheduler_stack_.bottom, &scheduler_stack_.size);
-    scheduler_ = std::move(scheduler);
-    while (true) {
-      try {
-        (*body)();
-      } catch (const boost::context::detail::forced_unwind&) {
-        throw;  // the block was given up while this thread waited
-      } catch (...) {
-        error = std::current_exception();
-      }
-      wait(State::finished, Where::current());
-    }
-    return std::move(scheduler_);
-  });
+  self_ = fiber(std::allocator_arg, boost::context::preallocated(memory.sp, memory.size, memory), allocator,
+                [this, &body](fiber&& scheduler) {
+                  if (__sanitizer_finish_switch_fiber)
+                    __sanitizer_finish_switch_fiber(nullptr, &scheduler_stack_.bottom, &scheduler_stack_.size);
+                  scheduler_ = std::move(scheduler);
+                  while (true) {
+                    try {
+                      (*body)();
+                    } catch (const boost::context::detail::forced_unwind&) {
+                      throw;  // the block was given up while this thread waited
+                    } catch (...) {
+                      error = std::current_exception();
+                    }
+                    wait(State::finished, Where::current());
+                  }
+                  return std::move(scheduler_);
+                });
 }
 
 void Thread::resume() {
@@ -83,9 +85,11 @@ void Thread::resume() {
 void Thread::wait(State at, const Where& from) {
   state = at;
   where = from;
-  if (__sanitizer_start_switch_fiber) __sanitizer_start_switch_fiber(&fake_stack_, scheduler_stack_.bottom, scheduler_stack_.size);
+  if (__sanitizer_start_switch_fiber)
+    __sanitizer_start_switch_fiber(&fake_stack_, scheduler_stack_.bottom, scheduler_stack_.size);
   scheduler_ = std::move(scheduler_).resume();
-  if (__sanitizer_finish_switch_fiber) __sanitizer_finish_switch_fiber(fake_stack_, &scheduler_stack_.bottom, &scheduler_stack_.size);
+  if (__sanitizer_finish_switch_fiber)
+    __sanitizer_finish_switch_fiber(fake_stack_, &scheduler_stack_.bottom, &scheduler_stack_.size);
 }
 
 /// The numbers 0 … count − 1 in an order that a seed names.
@@ -142,8 +146,10 @@ Machine& machine() {
 void Machine::run(const std::string& kernel, const Grid& grid, const std::function<void()>& body) {
   const std::lock_guard lock(mutex_);
   const unsigned count = grid.block.x * grid.block.y * grid.block.z;
-  check(count >= 1 && count <= 1024 && grid.block.z <= 64, "{}: a block of {} x {} x {} threads", kernel, grid.block.x, grid.block.y, grid.block.z);
-  check(grid.grid.x >= 1 && grid.grid.y >= 1 && grid.grid.z >= 1 && grid.grid.x < 1u << 31 && grid.grid.y < 65536 && grid.grid.z < 65536,
+  check(count >= 1 && count <= 1024 && grid.block.z <= 64, "{}: a block of {} x {} x {} threads", kernel, grid.block.x,
+        grid.block.y, grid.block.z);
+  check(grid.grid.x >= 1 && grid.grid.y >= 1 && grid.grid.z >= 1 && grid.grid.x < 1u << 31 && grid.grid.y < 65536 &&
+            grid.grid.z < 65536,
         "{}: a grid of {} x {} x {} blocks", kernel, grid.grid.x, grid.grid.y, grid.grid.z);
   body_ = &body;
   while (threads.size() < count) threads.push_back(std::make_unique<Thread>(body_));
@@ -216,7 +222,9 @@ void Machine::report_divergence(int count) {
   const auto place = [&](int t) {
     const Thread& one = *threads[static_cast<std::size_t>(t)];
     if (one.state == Thread::State::finished) return fmt::format("thread {} has left", t);
-    const char* kind = one.state == Thread::State::at_block_barrier ? "block barrier" : one.state == Thread::State::at_warp_barrier ? "warp barrier" : "warp exchange";
+    const char* kind = one.state == Thread::State::at_block_barrier  ? "block barrier"
+                       : one.state == Thread::State::at_warp_barrier ? "warp barrier"
+                                                                     : "warp exchange";
     return fmt::format("thread {} waits at the {} of {}:{}", t, kind, one.where.file_name(), one.where.line());
   };
   int first = 0, other = 0;
@@ -225,17 +233,21 @@ void Machine::report_divergence(int count) {
     const Thread &a = *threads[static_cast<std::size_t>(first)], &b = *threads[static_cast<std::size_t>(t)];
     if (a.state != b.state || a.where.line() != b.where.line()) other = t;
   }
-  fail(Failure::bug, "block ({}, {}, {}): not all threads come to a barrier: {}, {}", blockIdx.x, blockIdx.y, blockIdx.z, place(first), place(other));
+  fail(Failure::bug, "block ({}, {}, {}): not all threads come to a barrier: {}, {}", blockIdx.x, blockIdx.y,
+       blockIdx.z, place(first), place(other));
 }
 
 }  // namespace
 
-void run(const std::string& kernel, const Grid& grid, const std::function<void()>& body) { machine().run(kernel, grid, body); }
+void run(const std::string& kernel, const Grid& grid, const std::function<void()>& body) {
+  machine().run(kernel, grid, body);
+}
 void shuffle(std::uint64_t seed) { machine().seed = seed; }
 unsigned lane() { return static_cast<unsigned>(machine().current) % 32; }
 
 void stop(const std::string& message) {
-  fail(Failure::bug, "block ({}, {}, {}), thread ({}, {}, {}): {}", blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, message);
+  fail(Failure::bug, "block ({}, {}, {}), thread ({}, {}, {}): {}", blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
+       threadIdx.y, threadIdx.z, message);
 }
 
 void block_barrier(const Where& where) { machine().thread().wait(Thread::State::at_block_barrier, where); }

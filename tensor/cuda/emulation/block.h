@@ -1,6 +1,6 @@
 // CUDA's threads on one processor core. The threads of a block are fibers: each runs until it meets the others at a
-// barrier or a warp exchange, then the next one goes on. Whatever CUDA leaves undefined is an error here: a barrier that
-// not all threads reach, two threads at one shared cell without a barrier between them, an index past the end.
+// barrier or a warp exchange, then the next one goes on. Whatever CUDA leaves undefined is an error here: a barrier
+// that not all threads reach, two threads at one shared cell without a barrier between them, an index past the end.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -37,12 +37,14 @@ void shuffle(std::uint64_t seed);
 
 void block_barrier(const Where& where);
 
-/// One value of each lane of a warp, handed round: the meeting point behind shuffles, votes and matrix products. Only whole
-/// warps meet; a mask that names fewer lanes stops the kernel.
+/// One value of each lane of a warp, handed round: the meeting point behind shuffles, votes and matrix products. Only
+/// whole warps meet; a mask that names fewer lanes stops the kernel.
 struct Exchange {
   alignas(16) std::byte values[32][64];
   template <class T>
-  const T& of(unsigned lane) const { return reinterpret_cast<const T&>(values[lane % 32]); }
+  const T& of(unsigned lane) const {
+    return reinterpret_cast<const T&>(values[lane % 32]);
+  }
 };
 const Exchange& exchange(std::uint32_t mask, const void* value, std::size_t bytes, const Where& where);
 void warp_barrier(std::uint32_t mask, const Where& where);
@@ -54,9 +56,9 @@ unsigned lane();
 /// Who touched a cell of shared memory since the last barrier.
 struct Shadow {
   std::uint64_t block = 0;  ///< the block that wrote it last: each begins with memory that nobody has written
-  std::uint64_t write_interval = 0, read_interval = 0;      ///< between two block barriers
+  std::uint64_t write_interval = 0, read_interval = 0;            ///< between two block barriers
   std::uint32_t write_warp_interval = 0, read_warp_interval = 0;  ///< between two barriers of the warp
-  int writer = 0, reader = 0;                               ///< thread, or kSeveral readers of a warp, or of many warps
+  int writer = 0, reader = 0;  ///< thread, or kSeveral readers of a warp, or of many warps
   int reader_warp = 0;
 };
 void note_read(Shadow& shadow, std::int64_t index);

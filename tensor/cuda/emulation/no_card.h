@@ -22,32 +22,41 @@ inline void store_four(const SharedSpan<std::uint32_t>& span, std::int64_t at, c
 }
 
 template <bool kTransposed>
-void load_blocks(std::uint32_t (&out)[4], const SharedSpan<std::uint32_t>& span, std::int64_t row, const emulation::Where& where = emulation::Where::current()) {
+void load_blocks(std::uint32_t (&out)[4], const SharedSpan<std::uint32_t>& span, std::int64_t row,
+                 const emulation::Where& where = emulation::Where::current()) {
   if (row % 4 != 0) emulation::stop(fmt::format("loads a row of a block from element {} on", row));
   const emulation::Exchange& rows = emulation::exchange(0xffffffffu, &row, sizeof row, where);
   const unsigned g = emulation::lane() / 4, t = emulation::lane() % 4;
   for (unsigned block = 0; block < 4; ++block) {
-    const auto pair = [&](unsigned of_row, unsigned at) -> std::uint32_t { return span[rows.of<std::int64_t>(8 * block + of_row) + at]; };
-    const auto element = [&](unsigned of_row, unsigned column) { return pair(of_row, column / 2) >> (column % 2 * 16) & 0xffffu; };
+    const auto pair = [&](unsigned of_row, unsigned at) -> std::uint32_t {
+      return span[rows.of<std::int64_t>(8 * block + of_row) + at];
+    };
+    const auto element = [&](unsigned of_row, unsigned column) {
+      return pair(of_row, column / 2) >> (column % 2 * 16) & 0xffffu;
+    };
     out[block] = kTransposed ? element(2 * t, g) | element(2 * t + 1, g) << 16 : pair(g, t);
   }
 }
 
 /// Every lane hands round what it holds of A and B, and looks up the rows and columns of its own four results.
 template <class T>
-void mma_16x8x16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], const emulation::Where& where = emulation::Where::current()) {
+void mma_16x8x16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+                 const emulation::Where& where = emulation::Where::current()) {
   struct Held {
     std::uint32_t a[4], b[2];
   } mine;
   std::memcpy(mine.a, a, sizeof a);
   std::memcpy(mine.b, b, sizeof b);
   const emulation::Exchange& all = emulation::exchange(0xffffffffu, &mine, sizeof mine, where);
-  const auto element = [](std::uint32_t pair, unsigned half) { return to_float(std::bit_cast<T>(static_cast<std::uint16_t>(pair >> 16 * half))); };
+  const auto element = [](std::uint32_t pair, unsigned half) {
+    return to_float(std::bit_cast<T>(static_cast<std::uint16_t>(pair >> 16 * half)));
+  };
   const unsigned g = emulation::lane() / 4, t = emulation::lane() % 4;
   for (unsigned i = 0; i < 4; ++i) {
     const unsigned row = g + i / 2 * 8, column = 2 * t + i % 2;
     for (unsigned k = 0; k < 16; ++k)
-      d[i] += element(all.of<Held>(row % 8 * 4 + k % 8 / 2).a[row / 8 + k / 8 * 2], k % 2) * element(all.of<Held>(column * 4 + k % 8 / 2).b[k / 8], k % 2);
+      d[i] += element(all.of<Held>(row % 8 * 4 + k % 8 / 2).a[row / 8 + k / 8 * 2], k % 2) *
+              element(all.of<Held>(column * 4 + k % 8 / 2).b[k / 8], k % 2);
   }
 }
 

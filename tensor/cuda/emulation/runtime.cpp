@@ -46,7 +46,7 @@ struct EmulatedPool {};
 
 namespace {
 
-constexpr std::size_t kAlign = 16;  // what the widest load asks for
+constexpr std::size_t kAlign = 16;                   // what the widest load asks for
 constexpr int kGuardByte = 0xa5, kFreshByte = 0xff;  // fresh memory is NaN in every floating type
 
 std::size_t pages(std::size_t bytes) {
@@ -54,8 +54,8 @@ std::size_t pages(std::size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
-/// Pages for device memory, and one behind them that nobody may touch. Those given back are kept, untouchable too, since
-/// fresh ones cost more than what small kernels do.
+/// Pages for device memory, and one behind them that nobody may touch. Those given back are kept, untouchable too,
+/// since fresh ones cost more than what small kernels do.
 class Pages {
  public:
   /// Null where the processor's own memory has run out.
@@ -96,7 +96,9 @@ class Block {
   std::size_t bytes() const { return bytes_; }
   /// False where somebody wrote beside it.
   bool release(Pages& to) const {
-    const auto untouched = [](const std::byte* from, const std::byte* end) { return std::all_of(from, end, [](std::byte b) { return b == std::byte{kGuardByte}; }); };
+    const auto untouched = [](const std::byte* from, const std::byte* end) {
+      return std::all_of(from, end, [](std::byte b) { return b == std::byte{kGuardByte}; });
+    };
     const bool whole = untouched(begin_, data_) && untouched(data_ + bytes_, begin_ + size_);
     to.give_back(begin_, size_);
     return whole;
@@ -133,7 +135,9 @@ class Memory {
   }
 
   /// As a card does: what went wrong is told by every later call.
-  cudaError_t state() const { return broken_ ? cudaErrorIllegalAddress : lost_ ? cudaErrorECCUncorrectable : cudaSuccess; }
+  cudaError_t state() const {
+    return broken_ ? cudaErrorIllegalAddress : lost_ ? cudaErrorECCUncorrectable : cudaSuccess;
+  }
   void launched() {
     const std::lock_guard lock(mutex_);
     ++launches_;
@@ -367,8 +371,10 @@ void set_dynamic_shared_limit(const void* function, std::size_t bytes) {
 void check_dynamic_shared(const void* function, std::size_t bytes) {
   const std::lock_guard lock(tables);
   const auto found = dynamic_shared_limits().find(function);
-  const std::size_t limit = found == dynamic_shared_limits().end() ? std::size_t{48} << 10 : std::min(found->second, std::size_t{227} << 10);
-  check(bytes <= limit, "{}: {} bytes of dynamic shared memory, the limit is {}", name_of_function(function), bytes, limit);
+  const std::size_t limit =
+      found == dynamic_shared_limits().end() ? std::size_t{48} << 10 : std::min(found->second, std::size_t{227} << 10);
+  check(bytes <= limit, "{}: {} bytes of dynamic shared memory, the limit is {}", name_of_function(function), bytes,
+        limit);
 }
 
 }  // namespace bertrand::cuda::emulation

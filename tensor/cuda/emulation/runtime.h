@@ -16,9 +16,22 @@
 #define __shared__ static
 #define __launch_bounds__(...)
 
-enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInsufficientDriver = 35, cudaErrorInvalidDevice = 101, cudaErrorECCUncorrectable = 214, cudaErrorNotReady = 600, cudaErrorIllegalAddress = 700 };
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInsufficientDriver = 35,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorECCUncorrectable = 214,
+  cudaErrorNotReady = 600,
+  cudaErrorIllegalAddress = 700
+};
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
-enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4, cudaMemPoolAttrReservedMemCurrent = 5, cudaMemPoolAttrUsedMemCurrent = 7 };
+enum cudaMemPoolAttr {
+  cudaMemPoolAttrReleaseThreshold = 4,
+  cudaMemPoolAttrReservedMemCurrent = 5,
+  cudaMemPoolAttrUsedMemCurrent = 7
+};
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventDisableTiming = 2;
 
@@ -96,7 +109,8 @@ std::int64_t synchronizations();
 }  // namespace bertrand::cuda::emulation
 
 template <class... Parameters, class... Arguments>
-cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...), Arguments&&... arguments) {
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
   namespace emulation = bertrand::cuda::emulation;
   const auto* const function = reinterpret_cast<const void*>(kernel);
   emulation::check_dynamic_shared(function, config->dynamicSmemBytes);
@@ -107,27 +121,36 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
 }
 template <class Kernel>
 cudaError_t cudaFuncSetAttribute(Kernel* kernel, cudaFuncAttribute, int bytes) {
-  bertrand::cuda::emulation::set_dynamic_shared_limit(reinterpret_cast<const void*>(kernel), static_cast<std::size_t>(bytes));
+  bertrand::cuda::emulation::set_dynamic_shared_limit(reinterpret_cast<const void*>(kernel),
+                                                      static_cast<std::size_t>(bytes));
   return cudaSuccess;
 }
 
 // ---- what kernels call
 
-inline void __syncthreads(const std::source_location& where = std::source_location::current()) { bertrand::cuda::emulation::block_barrier(where); }
-inline void __syncwarp(unsigned mask = 0xffffffffu, const std::source_location& where = std::source_location::current()) {
+inline void __syncthreads(const std::source_location& where = std::source_location::current()) {
+  bertrand::cuda::emulation::block_barrier(where);
+}
+inline void __syncwarp(unsigned mask = 0xffffffffu,
+                       const std::source_location& where = std::source_location::current()) {
   bertrand::cuda::emulation::warp_barrier(mask, where);
 }
 template <class T>
-T __shfl_sync(unsigned mask, T value, int from, int = 32, const std::source_location& where = std::source_location::current()) {
-  const bertrand::cuda::emulation::Exchange& all = bertrand::cuda::emulation::exchange(mask, &value, sizeof value, where);
+T __shfl_sync(unsigned mask, T value, int from, int = 32,
+              const std::source_location& where = std::source_location::current()) {
+  const bertrand::cuda::emulation::Exchange& all =
+      bertrand::cuda::emulation::exchange(mask, &value, sizeof value, where);
   return all.of<T>(static_cast<unsigned>(from));
 }
 template <class T>
-T __shfl_xor_sync(unsigned mask, T value, int bits, int = 32, const std::source_location& where = std::source_location::current()) {
-  const bertrand::cuda::emulation::Exchange& all = bertrand::cuda::emulation::exchange(mask, &value, sizeof value, where);
+T __shfl_xor_sync(unsigned mask, T value, int bits, int = 32,
+                  const std::source_location& where = std::source_location::current()) {
+  const bertrand::cuda::emulation::Exchange& all =
+      bertrand::cuda::emulation::exchange(mask, &value, sizeof value, where);
   return all.of<T>(bertrand::cuda::emulation::lane() ^ static_cast<unsigned>(bits));
 }
-inline unsigned __ballot_sync(unsigned mask, int predicate, const std::source_location& where = std::source_location::current()) {
+inline unsigned __ballot_sync(unsigned mask, int predicate,
+                              const std::source_location& where = std::source_location::current()) {
   const auto& all = bertrand::cuda::emulation::exchange(mask, &predicate, sizeof predicate, where);
   unsigned votes = 0;
   for (unsigned l = 0; l < 32; ++l) votes |= static_cast<unsigned>(all.of<int>(l) != 0) << l;

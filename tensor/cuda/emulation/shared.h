@@ -51,8 +51,11 @@ template <class T>
 class SharedSpan {
  public:
   SharedSpan(std::int64_t first_byte, std::int64_t count) : first_byte_(first_byte), count_(count) {
-    if (first_byte % static_cast<std::int64_t>(sizeof(T)) != 0 || first_byte + count * static_cast<std::int64_t>(sizeof(T)) > static_cast<std::int64_t>(emulation::dynamic_shared_bytes()))
-      emulation::stop(fmt::format("{} elements of {} bytes from byte {} of {} bytes of dynamic shared memory", count, sizeof(T), first_byte, emulation::dynamic_shared_bytes()));
+    if (first_byte % static_cast<std::int64_t>(sizeof(T)) != 0 ||
+        first_byte + count * static_cast<std::int64_t>(sizeof(T)) >
+            static_cast<std::int64_t>(emulation::dynamic_shared_bytes()))
+      emulation::stop(fmt::format("{} elements of {} bytes from byte {} of {} bytes of dynamic shared memory", count,
+                                  sizeof(T), first_byte, emulation::dynamic_shared_bytes()));
   }
   SharedCell<T> operator[](std::int64_t i) const {
     if (i < 0 || i >= count_) emulation::stop(fmt::format("shared element {} of {}", i, count_));

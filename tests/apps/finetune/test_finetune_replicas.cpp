@@ -88,8 +88,16 @@ TEST_CASE("fine-tuning and prediction in several processes leave the files of on
     return;
   }
   const FinetuneRuns runs;
-  const Flags training = {"--train",   runs.directory / "train.csv", "--batch-size", "8", "--micro-batch-size", "2",
-                          "--threads", "1",                          "--epochs",     "2"};
+  const Flags training = {"--train",
+                          runs.directory / "train.csv",
+                          "--batch-size",
+                          "8",
+                          "--micro-batch-size",
+                          "2",
+                          "--threads",
+                          "1",
+                          "--epochs",
+                          "2"};
   runs.run("train1", "model", training);
   runs.run("apply1", "train1", {});
   runs.run_processes("train2", "model", training, 2);

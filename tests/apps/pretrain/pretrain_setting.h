@@ -97,8 +97,8 @@ struct PretrainSetting {
     return lines;
   }
 
-  /// Checks everything that a finished run of `steps` steps leaves and that must not depend on who computed it, or on how
-  /// often it was interrupted.
+  /// Checks everything that a finished run of `steps` steps leaves and that must not depend on who computed it, or on
+  /// how often it was interrupted.
   void check_same(const std::string& run, const std::string& expected, int steps) const {
     const std::string last = "/checkpoint-" + std::to_string(steps);
     for (const std::string name : {"/model.safetensors", "/config.json", "/vocab.txt", "/eval_results.json"})

@@ -80,8 +80,8 @@ TEST_CASE("the predicted memory is within a twentieth of the measured peak") {
   for (const auto& [size, precision] : {std::pair{"10", "f32"}, {"3", "f32"}, {"10", "bf16"}, {"3", "f16"}}) {
     CAPTURE(size);
     CAPTURE(precision);
-    std::vector<std::string> flags = setting.flags(
-        "run", {"--steps", "8", "--micro-batch-size", size, "--precision", precision, "--overwrite"});
+    std::vector<std::string> flags =
+        setting.flags("run", {"--steps", "8", "--micro-batch-size", size, "--precision", precision, "--overwrite"});
     flags[1] = "tiny";
     const Outcome outcome = support::run_program("pretrain", flags);
     REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
@@ -144,10 +144,8 @@ TEST_CASE("a record that cannot be is named by file and offset") {
   const PretrainSetting setting;
   const auto refusal = [&](const std::string& feature, const data::Feature& value) {
     data::Features bad = record();
-    if (std::holds_alternative<std::monostate>(value))
-      bad.erase(feature);
-    else
-      bad[feature] = value;
+    if (std::holds_alternative<std::monostate>(value)) bad.erase(feature);
+    else bad[feature] = value;
     write_records(setting.directory / "bad.tfrecord", {record(), bad});
     std::vector<std::string> flags = setting.flags("run", {"--steps", "2"});
     for (std::string& flag : flags)
@@ -190,7 +188,8 @@ TEST_CASE("a weight that is not finite is never saved, though no loss depends on
   flags[1] = setting.directory / "poisoned";
   const Outcome outcome = support::run_program("pretrain", flags);
   CHECK(outcome.code == 6);
-  CHECK(outcome.error.find("model.safetensors: tensor \"bert.embeddings.position_embeddings.weight\": expected finite weights, got some that "
+  CHECK(outcome.error.find("model.safetensors: tensor \"bert.embeddings.position_embeddings.weight\": expected finite "
+                           "weights, got some that "
                            "are not; hint: a lower learning rate\n") != std::string::npos);
   for (const auto& entry : std::filesystem::directory_iterator(setting.directory / "run")) {
     CHECK_FALSE(entry.path().filename().string().starts_with("checkpoint"));

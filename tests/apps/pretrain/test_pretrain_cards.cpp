@@ -51,10 +51,13 @@ TEST_CASE("devices that cannot work together are refused in one line") {
     return outcome.error;
   };
   CHECK(refusal("emulated-cuda:0,emulated-cuda:0") ==
-        "error: --device: expected each device once, got emulated-cuda:0 twice; hint: --device emulated-cuda:0 --replicas 2\n");
+        "error: --device: expected each device once, got emulated-cuda:0 twice; hint: --device emulated-cuda:0 "
+        "--replicas 2\n");
   CHECK(refusal("emulated-cuda,emulated-cuda:0").find("twice") != std::string::npos);
-  CHECK(refusal("emulated-cuda:0,cpu").find("--device: expected one kind of device, got emulated-cuda:0,cpu") != std::string::npos);
-  CHECK(refusal("emulated-cuda:0,emulated-cuda:1", {"--replicas", "2"}).find("--replicas: expected 1 where several cards") != std::string::npos);
+  CHECK(refusal("emulated-cuda:0,cpu").find("--device: expected one kind of device, got emulated-cuda:0,cpu") !=
+        std::string::npos);
+  CHECK(refusal("emulated-cuda:0,emulated-cuda:1", {"--replicas", "2"})
+            .find("--replicas: expected 1 where several cards") != std::string::npos);
   CHECK(refusal("emulated-cuda:0,emulated-cuda:9") == "error: --device cuda:9: there are 4 cards, numbered from 0\n");
   CHECK(refusal("emulated-cuda:0,").find("got \"\"") != std::string::npos);
 }

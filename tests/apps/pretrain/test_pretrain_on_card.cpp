@@ -37,7 +37,8 @@ TEST_CASE("every step of a run on a card is logged as the CPU's, evaluated, save
     measured = std::max(measured, line.value("memory_bytes", 0.0));
   CHECK(predicted == doctest::Approx(measured).epsilon(0.05));
 
-  std::filesystem::copy(setting.directory / "card", setting.directory / "resumed", std::filesystem::copy_options::recursive);
+  std::filesystem::copy(setting.directory / "card", setting.directory / "resumed",
+                        std::filesystem::copy_options::recursive);
   std::filesystem::remove_all(setting.directory / "resumed/checkpoint-4");
   std::vector<std::string> resume = card;
   resume.emplace_back("--resume");
@@ -51,7 +52,9 @@ TEST_CASE("a step on a card that is not finite ends the run with 6 although the 
   for (const std::string save_every : {"1", "2", "3"}) {
     CAPTURE(save_every);
     const std::string run = "run-" + save_every;
-    const Outcome outcome = train(setting, run, {"--device", "emulated-cuda", "--learning-rate", "1e6", "--weight-decay", "1e6", "--save-every", save_every});
+    const Outcome outcome = train(
+        setting, run,
+        {"--device", "emulated-cuda", "--learning-rate", "1e6", "--weight-decay", "1e6", "--save-every", save_every});
     CHECK(outcome.code == 6);
     CHECK(outcome.error.find("error: step 3: op attention: forward") == 0);
     CHECK((outcome.error.find("; last checkpoint: ") != std::string::npos) == (save_every != "3"));

@@ -142,6 +142,5 @@ TEST_CASE("tf32 is a choice that a CPU refuses in one line") {
   const PretrainSetting setting;
   const Outcome outcome = setting.run("run", {"--steps", "1", "--precision", "tf32"});
   CHECK(outcome.code == 2);
-  CHECK(outcome.error ==
-        "error: --precision: expected f32, bf16, f16 or f64 on the cpu, got \"tf32\"\n");
+  CHECK(outcome.error == "error: --precision: expected f32, bf16, f16 or f64 on the cpu, got \"tf32\"\n");
 }

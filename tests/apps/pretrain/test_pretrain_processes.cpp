@@ -5,8 +5,8 @@
 #include "apps/pretrain/processes_setting.h"
 
 using support::Flags;
-using support::ProcessesSetting;
 using support::joined;
+using support::ProcessesSetting;
 namespace fs = std::filesystem;
 
 namespace {

@@ -5,9 +5,9 @@
 #include "apps/pretrain/pretrain_setting.h"
 
 using support::Flags;
+using support::joined;
 using support::Outcome;
 using support::PretrainSetting;
-using support::joined;
 namespace fs = std::filesystem;
 
 TEST_CASE("any number of replicas and threads gives the bits of one replica: weights, moments, metrics, evaluation") {

@@ -31,7 +31,8 @@ struct Counted : Objective {
   }
   std::vector<LossPart> loss(std::int64_t first, std::int64_t number, std::uint64_t) override {
     Dim points = 0;
-    for (std::int64_t i = first; i < first + number; ++i) points += 1000 * (step.numbers[static_cast<std::size_t>(i)] + 1);
+    for (std::int64_t i = first; i < first + number; ++i)
+      points += 1000 * (step.numbers[static_cast<std::size_t>(i)] + 1);
     const Variable y = linear(Variable(ops::full({points, 4}, 1, DType::f32, *backend)));
     return {{"loss", mse(y, ops::full({points, 3}, 0, DType::f32, *backend), 1)}};
   }
@@ -120,10 +121,11 @@ TEST_CASE("memory is that of the largest micro-batch, and every part is counted"
   CHECK(plan.memory.parameters == 60);
   CHECK(plan.memory.gradients == 60);
   CHECK(plan.memory.moments == 120);
-  CHECK(plan.memory.accumulation == 60);     // two micro-batches: one sum waits
+  CHECK(plan.memory.accumulation == 60);  // two micro-batches: one sum waits
   CHECK(plan.memory.total() == 60 + 60 + 120 + 60 + plan.memory.activations);
   CHECK(plan.memory.data == 5'000'000);
-  // Examples 8 and 9, alone in the last step: 19,000 points, their three outputs, and the targets and gradients of these.
+  // Examples 8 and 9, alone in the last step: 19,000 points, their three outputs, and the targets and gradients of
+  // these.
   CHECK(static_cast<double>(plan.memory.activations) == doctest::Approx(19'000 * (16 + 3 * 12)).epsilon(0.05));
 }
 
@@ -148,10 +150,12 @@ TEST_CASE("the micro-batch that would fit is found, and a run that takes more th
     CHECK(plan_of(settings_of(8, fits + 1)).memory.total() > enough);
     plan.memory.available = enough;
     CHECK_THROWS_WITH_AS(check_memory(settings, plan, objective, self),
-                         doctest::Contains(fmt::format("; hint: --micro-batch-size {} would fit", fits).c_str()), Error);
+                         doctest::Contains(fmt::format("; hint: --micro-batch-size {} would fit", fits).c_str()),
+                         Error);
   }
   plan.memory.available = 100;
-  CHECK_THROWS_WITH_AS(check_memory(settings, plan, objective, self), doctest::Contains("; hint: not even a --micro-batch-size of 1 would fit"), Error);
+  CHECK_THROWS_WITH_AS(check_memory(settings, plan, objective, self),
+                       doctest::Contains("; hint: not even a --micro-batch-size of 1 would fit"), Error);
 }
 
 TEST_CASE("the plan is said in a few lines with their units") {
@@ -171,6 +175,5 @@ TEST_CASE("the plan is said in a few lines with their units") {
 }
 
 TEST_CASE("a plan without an example is refused") {
-  CHECK_THROWS_WITH_AS(plan_of(settings_of(4, 4), 0),
-                       "training data: expected at least one example, got none", Error);
+  CHECK_THROWS_WITH_AS(plan_of(settings_of(4, 4), 0), "training data: expected at least one example, got none", Error);
 }

@@ -60,7 +60,8 @@ TEST_CASE("where any call fails the error names it, every file is whole, and the
     const support::TemporaryDirectory directory;
     model.publish(formats::Files::system(), directory / "", 1);
     support::FailingFiles files(failing, "No space left on device");
-    CHECK_THROWS_WITH_AS(model.publish(files, directory / "", 2), doctest::Contains(": No space left on device"), Error);
+    CHECK_THROWS_WITH_AS(model.publish(files, directory / "", 2), doctest::Contains(": No space left on device"),
+                         Error);
     const auto found = Published::read(directory / "");
     for (std::size_t i = 0; i < found.size(); ++i) CHECK((found[i] == before[i] || found[i] == after[i]));
     model.publish(formats::Files::system(), directory / "", 2);
@@ -78,7 +79,8 @@ TEST_CASE("after a power failure at any moment every file of the model is the ol
   const std::size_t old = files.calls();
   model.publish(files, directory / "", 2);
   for (std::size_t calls = old; calls <= files.calls(); ++calls)
-    for (const support::Lost lost : {support::Lost::nothing, support::Lost::data, support::Lost::half_of_data, support::Lost::everything}) {
+    for (const support::Lost lost :
+         {support::Lost::nothing, support::Lost::data, support::Lost::half_of_data, support::Lost::everything}) {
       CAPTURE(calls);
       const support::TemporaryDirectory disk;
       files.restore(calls, lost, disk / "");
@@ -92,8 +94,9 @@ TEST_CASE("a model with a weight that is not finite is not published, and the on
   Published model;
   const support::TemporaryDirectory directory;
   model.publish(formats::Files::system(), directory / "", 1);
-  CHECK_THROWS_WITH_AS(model.publish(formats::Files::system(), directory / "", std::numeric_limits<double>::quiet_NaN()),
-                       doctest::Contains("expected finite weights"), Error);
+  CHECK_THROWS_WITH_AS(
+      model.publish(formats::Files::system(), directory / "", std::numeric_limits<double>::quiet_NaN()),
+      doctest::Contains("expected finite weights"), Error);
   CHECK(Published::read(directory / "") == model.contents(1));
   CHECK(names_in(directory / "") == kNames);
 }

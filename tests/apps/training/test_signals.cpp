@@ -1,9 +1,9 @@
 #include "apps/training/signals.h"
 
-#include <initializer_list>
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <initializer_list>
 
 #include <csignal>
 

@@ -178,7 +178,8 @@ TEST_CASE("neither a bad step nor those started after it change a parameter, and
     Stepper stepper({late.objective, late.parameters, late.optimizer, self}, {.seed = 1, .micro_batch_size = 2});
     std::vector<StartedStep> started;
     for (const std::vector<std::int64_t>& examples : std::vector<std::vector<std::int64_t>>{{3, 1}, {4, 2}, {5, 6}})
-      started.push_back(stepper.start({.epoch = 0, .numbers = examples}, static_cast<std::int64_t>(started.size()) + 1, 0.1));
+      started.push_back(
+          stepper.start({.epoch = 0, .numbers = examples}, static_cast<std::int64_t>(started.size()) + 1, 0.1));
     CHECK(std::isfinite(stepper.finish(started[0]).losses[0].value));
     std::string message;
     try {
@@ -198,7 +199,9 @@ TEST_CASE("a loss that is not finite ends the training although its gradient is 
   const Tensor gradients = ops::full(run.parameters.values().shape(), 0.5, DType::f32, *run.backend);
   const double infinity = std::numeric_limits<double>::infinity();
   const Tensor losses = ops::from_host(std::vector<double>{1, infinity, 0}, {3}, *run.backend);
-  const auto read = [&](const Tensor& numbers) { return run.optimizer.read(std::span<const double, 4>(ops::to_host<double>(numbers))); };
+  const auto read = [&](const Tensor& numbers) {
+    return run.optimizer.read(std::span<const double, 4>(ops::to_host<double>(numbers)));
+  };
   CHECK(read(run.optimizer.update(0.1, gradients, losses)).ended);
   CHECK(read(run.optimizer.update(0.1, gradients)).ended);
   CHECK(ops::to_host<float>(run.parameters.values()) == before);
@@ -211,7 +214,8 @@ TEST_CASE("a loss scale without a place to go ends the training: good steps star
   const auto before = ops::to_host<float>(run.parameters.masters());
   const distributed::Replica self(*run.backend);
   Stepper stepper({run.objective, run.parameters, run.optimizer, self}, {.seed = 1, .micro_batch_size = 2});
-  const StartedStep bad = stepper.start({.epoch = 0, .numbers = {4, 2}}, 8, 0.1), good = stepper.start({.epoch = 0, .numbers = {3, 1}}, 9, 0.1);
+  const StartedStep bad = stepper.start({.epoch = 0, .numbers = {4, 2}}, 8, 0.1),
+                    good = stepper.start({.epoch = 0, .numbers = {3, 1}}, 9, 0.1);
   CHECK(ops::to_host<float>(run.parameters.masters()) == before);
   CHECK(run.optimizer.loss_scale().read().scale == 0x1p-11);
   CHECK(run.optimizer.loss_scale().read().skipped_steps == 6);

@@ -52,7 +52,9 @@ Course train(DType dtype, optim::Method method, std::size_t ahead) {
 
 }  // namespace
 
-TEST_CASE("steps are asked for, and looked at, without waiting for all that the card has to do, and looking late changes no bit") {
+TEST_CASE(
+    "steps are asked for, and looked at, without waiting for all that the card has to do, and looking late changes no "
+    "bit") {
   for (const auto& [dtype, method] : {std::pair{DType::f32, optim::Method::lamb}, {DType::f16, optim::Method::adamw}}) {
     CAPTURE(name_of(dtype));
     const Course at_once = train(dtype, method, 0), at_the_end = train(dtype, method, 3);

@@ -41,15 +41,9 @@ Message parse(std::string_view bytes) {
     const auto tag = take_varint(bytes);
     Field& field = message[static_cast<int>(tag / 8)];
     switch (tag % 8) {
-      case 0:
-        field = take_varint(bytes);
-        break;
-      case 1:
-        field = take<std::uint64_t>(bytes);
-        break;
-      case 5:
-        field = static_cast<std::uint64_t>(take<std::uint32_t>(bytes));
-        break;
+      case 0: field = take_varint(bytes); break;
+      case 1: field = take<std::uint64_t>(bytes); break;
+      case 5: field = static_cast<std::uint64_t>(take<std::uint32_t>(bytes)); break;
       default: {
         REQUIRE(tag % 8 == 2);
         const auto size = take_varint(bytes);

@@ -45,17 +45,10 @@ std::string damaged(std::string bytes, Dice& dice) {
       case 1:
         for (std::size_t i = at; i < at + size; ++i) bytes[i] = static_cast<char>(dice());
         break;
-      case 2:
-        bytes.resize(at);
-        break;
-      case 3:
-        bytes.replace(at, size, varint(odd_number(dice)));
-        break;
-      case 4:
-        bytes.insert(at, bytes.substr(at, 40));
-        break;
-      default:
-        bytes.erase(at, size);
+      case 2: bytes.resize(at); break;
+      case 3: bytes.replace(at, size, varint(odd_number(dice))); break;
+      case 4: bytes.insert(at, bytes.substr(at, 40)); break;
+      default: bytes.erase(at, size);
     }
   }
   return bytes;

@@ -23,10 +23,8 @@ Variable sequence_loss(const Case& golden, const Variable& logits) {
   if (kind == "classification") return softmax_cross_entropy(logits, golden::indices(labels), examples);
   std::vector<double> targets;
   for (const auto& label : labels)
-    if (label.is_array())
-      targets.insert(targets.end(), label.begin(), label.end());
-    else
-      targets.push_back(label);
+    if (label.is_array()) targets.insert(targets.end(), label.begin(), label.end());
+    else targets.push_back(label);
   const Tensor target = ops::cast(ops::from_host(targets, logits.shape(), cpu()), logits.value().dtype());
   if (kind == "regression") return mse(logits, target, examples);
   return binary_cross_entropy_with_logits(logits, target, static_cast<double>(targets.size()));

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <limits>
 
-#include "apps/prepare/byte_progress.h"
 #include "apps/prepare/inputs.h"
+#include "apps/training/byte_progress.h"
 #include "apps/training/file_arguments.h"
 #include "apps/training/flags.h"
 #include "apps/training/signals.h"
@@ -19,7 +19,7 @@ namespace {
 
 data::Corpus read_inputs(const RecordsOptions& options, const text::Vocabulary& vocabulary, double input_bytes) {
   const text::Tokenizer tokenizer(vocabulary, {.lower_case = !options.cased});
-  ByteProgress progress("tokenising", input_bytes);
+  training::ByteProgress progress("tokenising", input_bytes);
   double done = 0;
   data::Corpus corpus = data::read_corpus(
       options.inputs, tokenizer,
@@ -73,7 +73,7 @@ void write_records(const RecordsOptions& options) {
   const data::Corpus corpus = read_inputs(options, vocabulary, input_bytes);
 
   const double work = input_bytes * static_cast<double>(options.google.dupe_factor);
-  ByteProgress progress("writing records", work);
+  training::ByteProgress progress("writing records", work);
   const data::RecordFiles output{.files = options.outputs, .threads = options.threads, .progress = [&](double share) {
                                    progress.update(share * work);
                                  }};

@@ -7,8 +7,8 @@
 #include <limits>
 #include <string>
 
-#include "apps/prepare/byte_progress.h"
 #include "apps/prepare/inputs.h"
+#include "apps/training/byte_progress.h"
 #include "apps/training/file_arguments.h"
 #include "apps/training/flags.h"
 #include "apps/training/signals.h"
@@ -22,7 +22,7 @@ constexpr std::size_t kBlockBytes = std::size_t{4}
                                     << 20;  // counted by one thread; part of the result if words are forgotten
 
 text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
-  ByteProgress progress("counting words", input_bytes);
+  training::ByteProgress progress("counting words", input_bytes);
   text::WordCounts counts;
   double done = 0;
   const auto count_block = [&options](const std::string& block) {

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include "apps/pretrain/pretraining_objective.h"
+#include "apps/training/byte_progress.h"
+#include "apps/training/file_arguments.h"
 #include "apps/training/model_source.h"
 #include "apps/training/trainer.h"
 #include "bert/data/pretraining_records.h"
@@ -62,19 +64,25 @@ std::unique_ptr<data::PretrainingExamples> read_records(const std::vector<std::f
   return records;
 }
 
+/// A process that is `alone` shows how far it is and ends when asked to; several end together, after a step.
 std::unique_ptr<data::PretrainingExamples> read_text(const std::vector<std::filesystem::path>& files,
-                                                     const Source& source, const PretrainOptions& options) {
+                                                     const Source& source, const PretrainOptions& options, bool alone) {
   const training::Settings& settings = options.settings;
   if (settings.max_seq_length > source.config.max_position_embeddings)
     fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",
          source.config.max_position_embeddings, settings.max_seq_length);
+  training::ByteProgress progress("reading text", training::check_files(files, {}));
+  double done = 0;
+  const auto show = [&](std::size_t bytes) { progress.update(done += static_cast<double>(bytes)); };
   auto text = std::make_unique<data::PretrainingText>(
       files, source.tokenizer,
       data::PretrainingTextOptions{
           .pairs = {.max_seq_length = settings.max_seq_length, .short_seq_prob = options.short_seq_prob},
           .masking = options.masking,
           .seed = settings.seed,
-          .threads = threads_of(options)});
+          .threads = threads_of(options),
+          .progress = alone ? show : std::function<void(std::size_t)>()});
+  if (progress.shown()) progress.finish();
   if (const data::Corpus& corpus = text->corpus(); corpus.invalid_bytes > 0)
     fmt::print(stderr, "warning: {}: text: dropped {} bytes that are not UTF-8, the first here\n", corpus.first_invalid,
                corpus.invalid_bytes);
@@ -82,9 +90,10 @@ std::unique_ptr<data::PretrainingExamples> read_text(const std::vector<std::file
 }
 
 std::unique_ptr<data::PretrainingExamples> read_examples(const std::vector<std::filesystem::path>& files,
-                                                         const Source& source, const PretrainOptions& options) {
+                                                         const Source& source, const PretrainOptions& options,
+                                                         bool alone) {
   if (files.empty()) return nullptr;
-  return is_tfrecord(files[0]) ? read_records(files, source, options) : read_text(files, source, options);
+  return is_tfrecord(files[0]) ? read_records(files, source, options) : read_text(files, source, options, alone);
 }
 
 training::RunIdentity identity_of(const PretrainOptions& options, const Source& source) {
@@ -113,8 +122,8 @@ void pretrain(const PretrainOptions& options) {
          options.init.empty() ? options.config : options.init.string(), source.config.type_vocab_size);
   source.config.architectures = {"BertForPreTraining"};
   distributed::ReplicaGroup group = training::open_replicas(settings, processes.get());
-  const auto examples = read_examples(options.inputs, source, options);
-  const auto held_out = read_examples(options.evaluation_inputs, source, options);
+  const auto examples = read_examples(options.inputs, source, options, !processes);
+  const auto held_out = read_examples(options.evaluation_inputs, source, options, !processes);
   training::require_same_run(processes.get(), settings, identity_of(options, source));
   group.run([&](const distributed::Replica& self) {
     PretrainingObjective objective(source.config,

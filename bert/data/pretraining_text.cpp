@@ -41,7 +41,7 @@ PretrainingText::PretrainingText(const std::vector<std::filesystem::path>& files
                                  const PretrainingTextOptions& options)
     : options_(options),
       vocabulary_(masking_vocabulary(tokenizer.vocabulary())),
-      corpus_(read_corpus(files, tokenizer, {.threads = options.threads})) {}
+      corpus_(read_corpus(files, tokenizer, {.threads = options.threads, .progress = options.progress})) {}
 
 std::shared_ptr<const PretrainingText::Pairs> PretrainingText::pairs(std::int64_t epoch) {
   const std::lock_guard lock(mutex_);

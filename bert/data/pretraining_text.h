@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -20,6 +21,7 @@ struct PretrainingTextOptions {
   MaskingOptions masking;
   std::uint64_t seed = 42;
   int threads = 1;  ///< for tokenising; the result does not depend on it
+  std::function<void(std::size_t bytes)> progress = nullptr;  ///< called with the bytes read since the last call
 };
 
 class PretrainingText : public PretrainingExamples {

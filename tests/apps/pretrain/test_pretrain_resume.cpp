@@ -74,6 +74,18 @@ TEST_CASE("SIGTERM finishes the step, saves and exits 75, and resuming gives the
   setting.check_same("run", "whole", 400);
 }
 
+TEST_CASE("SIGTERM while a long text is read ends the program at once, with nothing written") {
+  const PretrainSetting setting;
+  std::string text = PretrainSetting::text(2000);
+  while (text.size() < 60'000'000) text += text;
+  support::write_text(setting.directory / "text.txt", text);
+  const auto begun = [&] {
+    while (!fs::exists(setting.directory / "run/.lock")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  CHECK(setting.run_and_signal(setting.flags("run", {"--steps", "1", "--threads", "1"}), SIGTERM, begun) == 75);
+  CHECK(!fs::exists(setting.directory / "run"));
+}
+
 TEST_CASE("a finished run resumed has nothing to do and changes nothing") {
   const PretrainSetting setting;
   REQUIRE(setting.run("run", {"--steps", "3"}).code == 0);

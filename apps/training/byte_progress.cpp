@@ -1,4 +1,4 @@
-#include "apps/prepare/byte_progress.h"
+#include "apps/training/byte_progress.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "apps/training/signals.h"
 #include "tensor/error.h"
 
-namespace bertrand::prepare {
+namespace bertrand::training {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -28,13 +28,14 @@ ByteProgress::ByteProgress(std::string stage, double total)
       last_(begin_) {}
 
 void ByteProgress::update(double done) {
-  if (training::stop_requested()) {
+  if (stop_requested()) {
     if (is_terminal_) fmt::print(stderr, "\n");
     fail(Failure::interrupted, "interrupted while {}: nothing was written; hint: run the command again", stage_);
   }
   const Clock::time_point now = Clock::now();
   if (now - last_ < (is_terminal_ ? Clock::duration(kRedraw) : Clock::duration(kPlainLine))) return;
   last_ = now;
+  shown_ = true;
   fmt::print(stderr, "{}{}{}", is_terminal_ ? "\r\x1B[K" : "", text(done, false), is_terminal_ ? "" : "\n");
 }
 
@@ -44,11 +45,11 @@ std::string ByteProgress::text(double done, bool is_finished) const {
   const double seconds = std::max(std::chrono::duration<double>(Clock::now() - begin_).count(), 1e-3);
   const std::string rate = fmt::format("{:.1f} MB/s", done / seconds / 1e6);
   if (is_finished) {
-    return fmt::format("{}: {} in {:.1f} s, {}", stage_, training::bytes_text(done), seconds, rate);
+    return fmt::format("{}: {} in {:.1f} s, {}", stage_, bytes_text(done), seconds, rate);
   }
-  if (total_ <= 0 || done <= 0) return fmt::format("{}: {}, {}", stage_, training::bytes_text(done), rate);
-  return fmt::format("{}: {:.0f} % of {}, {}, {} left", stage_, 100 * done / total_, training::bytes_text(total_), rate,
-                     training::duration_text(seconds * (total_ - done) / done));
+  if (total_ <= 0 || done <= 0) return fmt::format("{}: {}, {}", stage_, bytes_text(done), rate);
+  return fmt::format("{}: {:.0f} % of {}, {}, {} left", stage_, 100 * done / total_, bytes_text(total_), rate,
+                     duration_text(seconds * (total_ - done) / done));
 }
 
-}  // namespace bertrand::prepare
+}  // namespace bertrand::training

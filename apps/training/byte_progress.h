@@ -3,7 +3,7 @@
 #include <chrono>
 #include <string>
 
-namespace bertrand::prepare {
+namespace bertrand::training {
 
 /// One stage of a command. On a terminal a line that is redrawn; elsewhere a plain line every few seconds.
 class ByteProgress {
@@ -15,14 +15,15 @@ class ByteProgress {
   void update(double done);
   /// The stage is over: one line that stays.
   void finish();
+  bool shown() const { return shown_; }  ///< whether it took long enough for a line
 
  private:
   std::string text(double done, bool is_finished) const;
 
   std::string stage_;
   double total_;
-  bool is_terminal_;
+  bool is_terminal_, shown_ = false;
   std::chrono::steady_clock::time_point begin_, last_;
 };
 
-}  // namespace bertrand::prepare
+}  // namespace bertrand::training

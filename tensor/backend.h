@@ -125,10 +125,10 @@ class Backend {
   virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void deallocate(std::byte* data, std::size_t bytes) = 0;
   virtual MemoryUse memory() const = 0;
-  virtual std::size_t available_memory() const = 0;  ///< bytes that could be had beside those in use
-  virtual void synchronize() = 0;                    ///< returns when everything asked so far is done
-  virtual void upload(const void* host, const Tensor& out) = 0;
-  virtual void download(const Tensor& x, void* host) = 0;  ///< synchronizes
+  virtual std::size_t available_memory() const = 0;              ///< bytes that could be had beside those in use
+  virtual void synchronize() = 0;                                ///< returns when everything asked so far is done
+  virtual void upload(const void* host, const Tensor& out) = 0;  ///< what `host` points to may go at once
+  virtual void download(const Tensor& x, void* host) = 0;        ///< synchronizes
   /// Starts a copy of x, a few numbers, as it is after everything asked so far. What is returned waits for that and for
   /// nothing asked later, then puts the bytes at `host`.
   virtual std::function<void(void* host)> download_later(const Tensor& x) = 0;
@@ -143,11 +143,11 @@ class Backend {
   virtual void scale(const Tensor& x, double factor, const Tensor& out) = 0;
   virtual void expand(const Tensor& scalar, double factor,
                       const Tensor& out) = 0;  ///< every element = scalar · factor, of any two types
-  virtual void copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Dim out_stride, Dim rows,
-                          Dim columns) = 0;                                              ///< strides in elements
+  /// `columns` elements of each of `rows` rows, whose beginnings lie that many elements apart in x and in out.
+  virtual void copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Dim out_stride, Dim rows, Dim columns) = 0;
   virtual void dropout(const Tensor& x, const Dropout& dropout, const Tensor& out) = 0;  ///< x [rows, columns]
 
-  // ---- sums: fixed leaves, then a pairwise tree, whatever the threads
+  // ---- sums: in an order that depends on the shape alone
   virtual void sum(const Tensor& x, double factor, const Tensor& out) = 0;  ///< out [1] Compute = factor · Σ x
   virtual void sum_rows(const Tensor& x, const Tensor& out) = 0;            ///< [rows, columns] → [columns]
   virtual void norm(const Tensor& x, const Tensor& out) = 0;  ///< out f64 [1] = √Σx²; NaN or inf if any x is
@@ -166,8 +166,10 @@ class Backend {
   virtual void layer_norm_backward(const Tensor& sum, const Tensor& statistics, const LayerNorm& options,
                                    const Tensor& dy, const Tensor& dsum, const Tensor& dx, const Tensor& dgamma,
                                    const Tensor& dbeta) = 0;
-  virtual void gather(const Tensor& table, const Tensor& rows, const Tensor& out) = 0;  ///< out[i] = table[rows[i]]
-  /// dtable (+)= rows of dy summed by index, in order; without accumulate every other row becomes 0.
+  /// out [k, width] = rows of table [n, width], by their numbers i32 [k], each in [0, n): not looked at again here.
+  virtual void gather(const Tensor& table, const Tensor& rows, const Tensor& out) = 0;
+  /// dtable [n, width] (+)= rows of dy [k, width] summed by number, in order; without accumulate every other row
+  /// becomes 0.
   virtual void scatter_add(const Tensor& dy, const Tensor& rows, const Tensor& dtable, bool accumulate) = 0;
   /// context [tokens, heads · head_dim]; log_sum [tokens, heads] Compute is the one number per row that backward needs.
   virtual void attention(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum) = 0;

@@ -114,14 +114,13 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objecti
   const auto wide = static_cast<std::size_t>(plan.parameters) * size_of(compute_type(settings.precision));
   const bool half = wide != flat;  // then there are masters, and gradients are widened to be summed
   const auto sums = static_cast<std::size_t>(accumulation_buffers(plan) + (half && plan.micro_batches > 1 ? 1 : 0));
-  // The replicas of a process share its host's memory; a card has one.
-  const int sharing = device.device().kind == Device::Kind::cpu ? settings.replicas : 1;
+  // These share the memory: replicas on several cards are counted by the cards.
   MemoryPlan memory{.parameters = flat + (half ? wide : 0),
                     .gradients = flat,
                     .moments = 2 * wide,
                     .accumulation = wide * sums,
                     .data = objective.data_bytes(),
-                    .available = device.available_memory() / static_cast<std::size_t>(sharing)};
+                    .available = device.available_memory() / static_cast<std::size_t>(settings.replicas)};
   const std::size_t peak = peak_bytes(settings, plan, objective, device);
   memory.activations = peak - std::min(peak, memory.total());
   return memory;

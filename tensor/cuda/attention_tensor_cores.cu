@@ -139,14 +139,19 @@ __device__ void drop(PieceD (&values)[kTilePieces], const AttentionInputs<T>& in
     const Dim query = first_query + 8 * half;
     if (query >= place.length) continue;
     const std::int64_t row_key = in.dropout.row_keys[place.first + query];
+#pragma unroll
     for (int c = 0; c < 4; ++c) {  // columns 2t, 2t + 1, 2t + 8, 2t + 9 of every 16
       const int of_piece = c / 2, of_pair = c % 2;
       const auto words = dropout_words(in.dropout, row_key, static_cast<std::uint32_t>(place.head), first / 128,
                                        8 * of_piece + 2 * lane.t + of_pair);
+      // Of a group of 128 columns this tile is one half or the other: chosen, since what is indexed by a variable lies
+      // in memory.
+      const bool later = first % 128 != 0;
+      const std::array<std::uint32_t, 4> own = {later ? words[2] : words[0], later ? words[3] : words[1]};
+#pragma unroll
       for (int m = 0; m < kTileRows / 16; ++m)
         values[2 * m + of_piece].values[2 * half + of_pair] *=
-            keeps(in.dropout, words, static_cast<int>(first % 128 / 16) + m) ? static_cast<float>(in.dropout.scale)
-                                                                             : 0.0f;
+            keeps(in.dropout, own, m) ? static_cast<float>(in.dropout.scale) : 0.0f;
     }
   }
 }

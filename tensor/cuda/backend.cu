@@ -19,6 +19,9 @@ int count_devices() {
   return count;
 }
 
+/// Asked whether the build has kernels for a card.
+__global__ void nothing_kernel() {}
+
 int use_device(int index) {
   thread_local int current = -1;
   if (current != index) check_cuda(cudaSetDevice(index), "device");
@@ -38,6 +41,15 @@ CudaBackend::CudaBackend(const CudaOptions& options)
   if (properties.major < 8)
     fail(Failure::usage, "--device {}: expected a card of compute capability 8.0 or newer, {} has {}.{}",
          device().name(), properties.name, properties.major, properties.minor);
+  cudaFuncAttributes attributes{};
+  if (const cudaError_t error = cudaFuncGetAttributes(&attributes, nothing_kernel); error != cudaSuccess) {
+    cudaGetLastError();
+    fail(Failure::usage,
+         "--device {}: expected a card that this build has kernels for, {} has {}.{} ({}); hint: "
+         "-DCMAKE_CUDA_ARCHITECTURES={}{}",
+         device().name(), properties.name, properties.major, properties.minor, cudaGetErrorString(error),
+         properties.major, properties.minor);
+  }
   description_ = fmt::format("{}, {}, {:.0f} GB", device().name(), properties.name,
                              static_cast<double>(properties.totalGlobalMem) / 1e9);
 }

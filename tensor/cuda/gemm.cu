@@ -18,9 +18,10 @@ unsigned common_alignment(const Operands& o) {
 
 /// Whether the epilogue's GELU can take it: it is the tanh form, as exact as a half type can tell, and asks for whole
 /// packs of what it keeps.
-bool gelu_fits(const Gemm& options, const Product& product, unsigned alignment) {
+bool gelu_fits(const Gemm& options, const Product& product) {
   const bool half = compute_type(product.dtype) != product.dtype;
-  return half && options.activation == Unary::gelu_tanh && options.bias && product.columns % 8 == 0 && alignment >= 16;
+  return half && options.activation == Unary::gelu_tanh && options.bias && product.columns % 8 == 0 &&
+         product.alignment >= 16;
 }
 
 }  // namespace
@@ -50,8 +51,8 @@ void CudaBackend::gemm(const Tensor& a, const Tensor& b, const Tensor& out, cons
   }
   if (options.bias) operands.bias = options.bias.data();
   if (options.pre_activation) operands.pre_activation = options.pre_activation.data();
-  if (gelu_fits(options, product, common_alignment(operands)) &&
-      run(options.pre_activation ? Epilogue::bias_gelu_kept : Epilogue::bias_gelu))
+  product.alignment = common_alignment(operands);
+  if (gelu_fits(options, product) && run(options.pre_activation ? Epilogue::bias_gelu_kept : Epilogue::bias_gelu))
     return;
 
   const bool activated = options.activation != Unary::identity;

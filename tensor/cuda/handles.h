@@ -30,17 +30,16 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   void record(cudaStream_t stream) const { check_cuda(cudaEventRecord(event_, stream), "event"); }
-  void hold(cudaStream_t stream) const {
-    check_cuda(cudaStreamWaitEvent(stream, event_, 0), "event");
-  }  ///< until what was recorded is done
+  /// Keeps `stream` until what was recorded is done.
+  void hold(cudaStream_t stream) const { check_cuda(cudaStreamWaitEvent(stream, event_, 0), "event"); }
   bool is_done() const {
     const cudaError_t state = cudaEventQuery(event_);
     if (state != cudaErrorNotReady) check_cuda(state, "event");
+    else cudaGetLastError();  // which is no error that a later call should find
     return state == cudaSuccess;
   }
-  void wait() const {
-    check_cuda(cudaEventSynchronize(event_), "event");
-  }  ///< for what was recorded; at once if nothing was
+  /// Until what was recorded is done; not at all if nothing was.
+  void wait() const { check_cuda(cudaEventSynchronize(event_), "event"); }
   /// Between two timed marks; waits for this one.
   float milliseconds_since(const Event& begin) const {
     wait();

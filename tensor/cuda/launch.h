@@ -8,9 +8,10 @@
 
 namespace bertrand::cuda {
 
-/// Throws Error(Failure::distributed) naming `what` unless the call went well: behind it is a card that was lost, or a
-/// kernel before it that went astray.
+/// Throws Error naming `what` unless the call went well: Failure::memory where the card or its driver has none left,
+/// else Failure::distributed, since behind it is a card that was lost, or a kernel before it that went astray.
 inline void check_cuda(cudaError_t error, std::string_view what) {
+  if (error == cudaErrorMemoryAllocation) fail(Failure::memory, "out of memory: cuda: {}", what);
   if (error != cudaSuccess) fail(Failure::distributed, "cuda: {}: {}", what, cudaGetErrorString(error));
 }
 

@@ -25,18 +25,19 @@ class DeviceMemory {
   MemoryUse use_;
 };
 
-/// Copies from the host without waiting for the card: through pinned buffers that take turns.
+/// Copies from the host without waiting for the card: through pinned buffers that take turns. A batch is about ten
+/// copies, so that there are buffers for the batches of a few steps ahead; who is further ahead than that waits.
 class Staging {
  public:
   void upload(const void* host, std::byte* device, std::size_t bytes, cudaStream_t stream);
 
  private:
-  static constexpr std::size_t kBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kBytes = std::size_t{1} << 18;
   struct Buffer {
     Pinned memory{kBytes};
     Event copied;
   };
-  std::array<std::unique_ptr<Buffer>, 8> buffers_;
+  std::array<std::unique_ptr<Buffer>, 32> buffers_;
   std::size_t next_ = 0;
 };
 

@@ -14,7 +14,8 @@ class CudaBackend;
 
 void check_blas(cublasStatus_t status, const char* what);
 
-/// What the library does besides, while the numbers are in its registers. The GELU is the tanh form.
+/// What the library does besides, while the numbers are in its registers. The GELU is the tanh form; row_sums are those
+/// of op(a) over the depth, the gradient of a bias.
 enum class Epilogue { none, bias, bias_gelu, bias_gelu_kept, row_sums };
 
 /// What a plan depends on, in the words of row-major matrices: out [rows, columns] = op(a) · op(b) (+ out).
@@ -36,8 +37,8 @@ struct Product {
 struct Operands {
   const void *a, *b;
   void* out;
-  const void* bias = nullptr;      ///< with row_sums: where they go
-  void* pre_activation = nullptr;  ///< of bias_gelu_kept
+  const void* bias = nullptr;      ///< [columns]; with row_sums [rows]: where they go
+  void* pre_activation = nullptr;  ///< [rows, columns], of bias_gelu_kept
 };
 
 /// The library's word for one; a type with a name, which nvcc's front end asks of what containers hold.

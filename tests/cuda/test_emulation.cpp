@@ -4,9 +4,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <numeric>
+#include <regex>
+#include <sstream>
 #include <vector>
 
+#include "support/paths.h"
 #include "tensor/cuda/launch.h"
 #include "tensor/cuda/reduce.h"
 
@@ -238,4 +242,21 @@ TEST_CASE("launches that a card refuses are refused") {
   check_cuda(cudaFuncSetAttribute(nothing_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 64 * 1024), "attribute");
   CHECK(message_of([] { launch(nothing_kernel, 1, 32, 64 * 1024, nullptr); }).empty());
   CHECK(message_of([] { launch(nothing_kernel, 0, 1024, 0, nullptr); }).empty());
+}
+
+TEST_CASE("the walk through a kernel that the documentation shows stops at the line it shows") {
+  std::ifstream in(paths::source + "/docs/cuda_on_a_laptop.md");
+  std::ostringstream page;
+  page << in.rdbuf();
+  const std::string text = page.str();
+  const std::regex shown(R"(\n    (\d+)\t([^\n]+))");
+  int lines = 0;
+  for (std::sregex_iterator match(text.begin(), text.end(), shown), end; match != end; ++match, ++lines) {
+    std::ifstream source(paths::source + "/tensor/cuda/norm.cu");
+    std::string line;
+    for (int i = std::stoi((*match)[1]); i > 0; --i) std::getline(source, line);
+    CHECK(line == (*match)[2].str());
+    if (lines == 0) CHECK(text.find("break norm.cu:" + (*match)[1].str()) != std::string::npos);
+  }
+  CHECK(lines == 2);
 }

@@ -63,6 +63,17 @@ TEST_CASE("a card that is too old is refused by name") {
   cuda::emulation::set_capability(9, 0);
 }
 
+TEST_CASE("a build without kernels for the card says so") {
+  cuda::emulation::build_for(10);
+  CHECK_THROWS_WITH_AS(emulated_card(),
+                       "--device cuda:0: expected a card that this build has kernels for, emulated on the processor "
+                       "has 9.0 (no kernel image is available for execution on the device); hint: "
+                       "-DCMAKE_CUDA_ARCHITECTURES=90",
+                       Error);
+  cuda::emulation::build_for(8);
+  CHECK_NOTHROW(emulated_card());
+}
+
 TEST_CASE("a card that is lost is an error of its own, at whatever launch it happens, and ends no program") {
   for (const int launches : {1, 2, 3, 4, 5}) {
     CAPTURE(launches);
@@ -382,12 +393,33 @@ TEST_CASE("a staging buffer is filled again only when its copy has ended") {
   std::vector<Tensor> tensors;
   std::vector<std::vector<std::int32_t>> values;
   const std::int64_t before = cuda::emulation::synchronizations();
-  for (int i = 0; i < 20; ++i) {  // more than there are buffers, and nothing between that would end a copy
+  for (int i = 0; i < 100; ++i) {  // more than there are buffers, and nothing between that would end a copy
     values.emplace_back(100, i);
     tensors.push_back(ops::from_host(values.back(), {100}, *card));
+    if (i < 30) CHECK(cuda::emulation::synchronizations() == before);  // the batches of a few steps
   }
-  CHECK(cuda::emulation::synchronizations() == before);
+  CHECK(cuda::emulation::synchronizations() > before);
   for (std::size_t i = 0; i < tensors.size(); ++i) CHECK(ops::to_host<std::int32_t>(tensors[i]) == values[i]);
+}
+
+TEST_CASE("columns of minus infinity before the first number have no share in a softmax") {
+  const auto card = emulated_card();
+  std::vector<double> logits(2 * 300, -std::numeric_limits<double>::infinity());
+  for (int i = 0; i < 300; ++i) logits[static_cast<std::size_t>(300 + i)] = i < 8 || i > 250 ? -INFINITY : 0.01 * i;
+  logits[17] = 3;
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    const Tensor x = ops::cast(ops::from_host(logits, {2, 300}, *card), dtype);
+    const Tensor y({2, 300}, dtype, *card), log_sum({2}, dtype, *card), loss({1}, dtype, *card);
+    card->softmax(x, y);
+    card->cross_entropy(x, ops::from_host(std::vector<std::int32_t>{17, 250}, {2}, *card), 1, log_sum, loss);
+    const auto p = ops::to_host<double>(y);
+    double sum = 0;
+    for (int i = 8; i <= 250; ++i) sum += std::exp(0.01 * i - 2.5);
+    CHECK(p[17] == doctest::Approx(1));
+    CHECK(p[0] == 0);
+    CHECK(p[300 + 250] == doctest::Approx(1 / sum));
+    CHECK(ops::item(loss) == doctest::Approx(std::log(sum)).epsilon(1e-6));
+  }
 }
 
 TEST_CASE("what is larger than a staging buffer arrives whole") {

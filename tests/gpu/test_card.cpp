@@ -40,6 +40,19 @@ TEST_CASE("every op on the card equals the CPU in every type, forward and backwa
   }
 }
 
+TEST_CASE("a product on the card adds up every term, whatever the depth") {
+  const auto card = card_or_skip();
+  if (!card) return;
+  for (const DType dtype : kFloating)
+    for (const Dim depth : {1, 31, 129, 1000, 4097, 12'345, 32'767}) {  // numbers of tokens, which blocks may share
+      CAPTURE(name_of(dtype));
+      CAPTURE(depth);
+      const Tensor a = ops::full({depth, 72}, 1, dtype, *card), b = ops::full({depth, 40}, 0.5, dtype, *card);
+      const Tensor expected = ops::full({72, 40}, 0.5 * static_cast<double>(depth), dtype, *card);  // rounded once
+      CHECK(ops::to_host<double>(ops::matmul(a, b, {.transpose_a = true})) == ops::to_host<double>(expected));
+    }
+}
+
 TEST_CASE("every op on the card has the same bits twice") {
   const auto card = card_or_skip();
   if (!card) return;

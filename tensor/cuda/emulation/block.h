@@ -15,7 +15,6 @@ struct dim3 {
 
 // Where the running thread is. A kernel reads them as on a card; a debugger may print them.
 inline dim3 threadIdx(0, 0, 0), blockIdx(0, 0, 0), blockDim, gridDim;
-inline constexpr int warpSize = 32;
 
 namespace bertrand::cuda::emulation {
 

@@ -26,17 +26,20 @@ struct EmulatedStream {
     std::size_t bytes;
   };
   std::vector<Copy> waiting;
+  std::uint64_t copies = 0, copied = 0;  // asked for, and ended
   double clock = 0;
   std::vector<bertrand::cuda::emulation::Done> waits_for;  // what other cards have to do first
 
   void flush() {
     for (const Copy& copy : waiting) std::memcpy(copy.to, copy.from, copy.bytes);
     waiting.clear();
+    copied = copies;
   }
 };
 struct EmulatedEvent {
   EmulatedStream* stream = nullptr;
   double time = 0;
+  std::uint64_t copies = 0;  // asked for before it
   std::vector<bertrand::cuda::emulation::Done> waits_for;
   bool done() const {
     return std::ranges::all_of(waits_for, [](const auto& one) { return one->load(); });
@@ -172,7 +175,7 @@ constexpr int kCards = 4;
 std::mutex tables;  // replicas on several cards are threads
 thread_local int current_card = 0;
 
-int capability[2] = {9, 0};
+int capability[2] = {9, 0}, built_for = 8;
 std::map<const void*, std::size_t>& pinned() {
   static std::map<const void*, std::size_t> blocks;
   return blocks;
@@ -209,7 +212,7 @@ cudaError_t cudaGetDevice(int* device) {
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
-  *properties = {"emulated on the processor", memory().limit(), capability[0], capability[1], 1};
+  *properties = {"emulated on the processor", memory().limit(), capability[0], capability[1]};
   return cudaSuccess;
 }
 const char* cudaGetErrorString(cudaError_t error) {
@@ -220,6 +223,7 @@ const char* cudaGetErrorString(cudaError_t error) {
     case cudaErrorInsufficientDriver: return "CUDA driver version is insufficient for CUDA runtime version";
     case cudaErrorECCUncorrectable: return "uncorrectable ECC error encountered";
     case cudaErrorInvalidDevice: return "invalid device ordinal";
+    case cudaErrorNoKernelImageForDevice: return "no kernel image is available for execution on the device";
     case cudaErrorNotReady: return "device not ready";
     case cudaErrorIllegalAddress: return "a kernel wrote outside of an allocation";
   }
@@ -248,7 +252,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  *event = {stream, stream->clock, stream->waits_for};
+  *event = {stream, stream->clock, stream->copies, stream->waits_for};
   return memory().state();
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
@@ -261,6 +265,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   return event->done() ? memory().state() : cudaErrorNotReady;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  // A copy that is still under way stands behind all that was asked for before it.
+  if (event->stream && event->stream->copied < event->copies) ++stream_waits;
   if (event->stream) event->stream->flush();
   while (!event->done()) std::this_thread::sleep_for(std::chrono::microseconds(20));
   return memory().state();
@@ -297,6 +303,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   if (kind == cudaMemcpyHostToDevice && stream && is_pinned(from)) {
     stream->waiting.push_back({to, from, bytes});
+    ++stream->copies;
     return memory().state();
   }
   bertrand::cuda::emulation::wait_for_stream(stream);
@@ -348,6 +355,8 @@ void set_capability(int major, int minor) {
   capability[0] = major;
   capability[1] = minor;
 }
+void build_for(int major) { built_for = major; }
+bool has_kernels() { return capability[0] >= built_for; }
 void lose_card(int launches) { memory().lose_in(launches); }
 Counts counts() { return {memory().launches(), memory().allocations(), memory().in_use()}; }
 

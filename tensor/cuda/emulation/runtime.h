@@ -22,6 +22,7 @@ enum cudaError_t {
   cudaErrorMemoryAllocation = 2,
   cudaErrorInsufficientDriver = 35,
   cudaErrorInvalidDevice = 101,
+  cudaErrorNoKernelImageForDevice = 209,
   cudaErrorECCUncorrectable = 214,
   cudaErrorNotReady = 600,
   cudaErrorIllegalAddress = 700
@@ -38,8 +39,9 @@ inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaE
 struct cudaDeviceProp {
   char name[256];
   std::size_t totalGlobalMem;
-  int major, minor, multiProcessorCount;
+  int major, minor;
 };
+struct cudaFuncAttributes {};
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
   std::size_t dynamicSmemBytes;
@@ -79,6 +81,7 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
 
 namespace bertrand::cuda::emulation {
 std::string name_of_function(const void* function);
+bool has_kernels();  ///< for the card
 void set_dynamic_shared_limit(const void* function, std::size_t bytes);
 void check_dynamic_shared(const void* function, std::size_t bytes);
 
@@ -96,6 +99,7 @@ void wait_for_stream(cudaStream_t stream);
 void limit_memory(std::size_t bytes);  ///< how much device memory there is
 void fail_allocation(int number);      ///< that one from now on, counted from 1, finds no memory; 0: none
 void set_capability(int major, int minor);
+void build_for(int major);     ///< the least capability that the emulated module has kernels for
 void lose_card(int launches);  ///< after so many more launches every call fails; below 0: never
 
 /// What happened since the program began.
@@ -104,7 +108,7 @@ struct Counts {
   std::size_t bytes_in_use = 0;  ///< now
 };
 Counts counts();
-/// How often the host has waited for a stream, with all that was asked of it.
+/// How often the host has waited for a stream, with all that was asked of it, or for a copy to the card.
 std::int64_t synchronizations();
 }  // namespace bertrand::cuda::emulation
 
@@ -118,6 +122,10 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   emulation::run(emulation::name_of_function(function), {config->gridDim, config->blockDim, config->dynamicSmemBytes},
                  [&] { kernel(static_cast<Parameters>(arguments)...); });
   return cudaGetLastError();
+}
+template <class Kernel>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, Kernel*) {
+  return bertrand::cuda::emulation::has_kernels() ? cudaSuccess : cudaErrorNoKernelImageForDevice;
 }
 template <class Kernel>
 cudaError_t cudaFuncSetAttribute(Kernel* kernel, cudaFuncAttribute, int bytes) {

@@ -2,6 +2,7 @@
 // replicas are those of all processes. bench/scaling.sh makes a table of it.
 //   scaling train --model tiny --micro-batch 16 --micro-batches 2 [--replicas N] [--threads N] [--device LIST] …
 //   scaling sum   --elements 110000000 [--replicas N] [--threads N]
+//   scaling alone --model tiny …   the same step without the others: what it takes before, during and after backward
 // The first replica prints one JSON line.
 #include <sys/resource.h>
 
@@ -16,6 +17,7 @@
 #include "apps/training/step.h"
 #include "distributed/exchange.h"
 #include "distributed/processes.h"
+#include "tensor/backends.h"
 #include "tensor/profiler.h"
 #include "tensor/random.h"
 
@@ -36,6 +38,16 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 double median(std::vector<double> values) {
   std::ranges::sort(values);
   return values[values.size() / 2];
+}
+
+/// Of all threads of this process.
+double processor_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 std::int64_t peak_megabytes() {
@@ -78,29 +90,61 @@ class RandomExamples : public data::PretrainingExamples {
 /// Whether the time is up: the first replica's clock counts.
 bool goes_on(const distributed::Replica& self, double end) { return distributed::broadcast_value(self, now() < end); }
 
-void train(const Options& options, const distributed::Replica& self) {
-  RandomExamples examples;
-  PretrainingObjective objective(bert::Config::preset(options.model),
-                                 {.training = examples, .evaluation = nullptr, .vocabulary = ""}, self);
-  nn::ParameterSet parameters(objective.model(), self.backend(), {.dtype = precision_of(options.precision)});
-  optim::Optimizer optimizer(parameters, {});
-  training::Stepper stepper({objective, parameters, optimizer, self},
-                            {.seed = 1, .micro_batch_size = options.settings.micro_batch_size});
-  const std::int64_t batch = options.settings.micro_batch_size * options.micro_batches;
-  std::int64_t step = 0;
-  const auto run_step = [&] {
-    training::StepExamples numbers{.epoch = 0, .numbers = std::vector<std::int64_t>(static_cast<std::size_t>(batch))};
-    std::iota(numbers.numbers.begin(), numbers.numbers.end(), step * batch);
+/// The objective, and when the last micro-batch's forward pass was over.
+class TimedObjective : public PretrainingObjective {
+ public:
+  using PretrainingObjective::PretrainingObjective;
+  std::vector<training::LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) override {
+    auto parts = PretrainingObjective::loss(first, count, key);
+    forward_end = now();
+    return parts;
+  }
+  double forward_end = 0;
+};
+
+/// The steps that one replica makes.
+class Training {
+ public:
+  Training(const Options& options, const distributed::Replica& self)
+      : batch_(options.settings.micro_batch_size * options.micro_batches),
+        objective_(bert::Config::preset(options.model),
+                   {.training = examples_, .evaluation = nullptr, .vocabulary = ""}, self),
+        parameters_(objective_.model(), self.backend(), {.dtype = precision_of(options.precision)}),
+        optimizer_(parameters_, {}),
+        stepper_({objective_, parameters_, optimizer_, self},
+                 {.seed = 1, .micro_batch_size = options.settings.micro_batch_size}) {}
+
+  /// Seconds of one more.
+  double step() {
+    training::StepExamples numbers{.epoch = 0, .numbers = std::vector<std::int64_t>(static_cast<std::size_t>(batch_))};
+    std::iota(numbers.numbers.begin(), numbers.numbers.end(), steps_ * batch_);
     const double begin = now();
-    stepper.finish(stepper.start(numbers, ++step, 1e-4));
+    stepper_.finish(stepper_.start(numbers, ++steps_, 1e-4));
     return now() - begin;
-  };
-  run_step();
-  run_step();
+  }
+  std::int64_t batch() const { return batch_; }
+  const TimedObjective& objective() const { return objective_; }
+  const nn::ParameterSet& parameters() const { return parameters_; }
+
+ private:
+  const std::int64_t batch_;
+  RandomExamples examples_;
+  TimedObjective objective_;
+  nn::ParameterSet parameters_;
+  optim::Optimizer optimizer_;
+  training::Stepper stepper_;
+  std::int64_t steps_ = 0;
+};
+
+void train(const Options& options, const distributed::Replica& self) {
+  Training training(options, self);
+  training.step();
+  training.step();
   Profiler profiler;
   if (self.first() && !options.settings.profile.empty()) self.backend().profiler = &profiler;
   std::vector<double> times;
-  for (const double end = now() + options.seconds; times.size() < 4 || goes_on(self, end);) times.push_back(run_step());
+  for (const double end = now() + options.seconds; times.size() < 4 || goes_on(self, end);)
+    times.push_back(training.step());
   self.backend().profiler = nullptr;
   if (!self.first()) return;
   const double seconds = median(times);
@@ -108,25 +152,66 @@ void train(const Options& options, const distributed::Replica& self) {
       "{{\"model\":\"{}\",\"precision\":\"{}\",\"replicas\":{},\"micro_batch\":{},\"batch\":{},\"steps\":{},\"median_"
       "s\":{:.5f},"
       "\"min_s\":{:.5f},\"examples_per_second\":{:.2f},\"rss_MB\":{},\"gradient_bytes\":{}}}\n",
-      options.model, options.precision, self.size(), options.settings.micro_batch_size, batch, times.size(), seconds,
-      *std::ranges::min_element(times), static_cast<double>(batch) / seconds, peak_megabytes(),
-      parameters.gradients().bytes());
+      options.model, options.precision, self.size(), options.settings.micro_batch_size, training.batch(), times.size(),
+      seconds, *std::ranges::min_element(times), static_cast<double>(training.batch()) / seconds, peak_megabytes(),
+      training.parameters().gradients().bytes());
   if (!options.settings.profile.empty()) fmt::print(stderr, "{}", profiler.table());
 }
 
-/// The sum of one addend of each replica, and a copy of as many bytes as that must read and write: every replica's
-/// addend is read and overwritten.
+/// The only replica, which is told when backward is over.
+class Alone : public distributed::SoloCollective {
+ public:
+  using SoloCollective::SoloCollective;
+  void finish_sums() override { backward_end = now(); }
+  double backward_end = 0;
+};
+
+/// Bytes of the gradients that are final only when backward is over: the embeddings, used first in a forward pass.
+std::size_t late_bytes(const nn::ParameterSet& parameters) {
+  Dim end = 0;
+  for (const auto& segment : parameters.segments())
+    if (segment.name.starts_with("bert.embeddings.")) end = std::max(end, segment.begin + segment.count());
+  return static_cast<std::size_t>(end) * size_of(parameters.gradients().dtype());
+}
+
+/// The parts of a step of a replica that waits for nobody.
+void alone(const Options& options) {
+  const std::unique_ptr<Backend> backend =
+      open_cpu({.threads = std::max(1, static_cast<int>(options.settings.threads))});
+  auto collective = std::make_unique<Alone>(*backend);
+  const Alone& watch = *collective;
+  const distributed::Replica self(*backend, std::move(collective));
+  Training training(options, self);
+  std::vector<double> forward, backward, update, steps;
+  for (const double end = now() + options.seconds; steps.size() < 6 || now() < end;) {
+    const double begin = now();
+    steps.push_back(training.step());
+    forward.push_back(training.objective().forward_end - begin);
+    backward.push_back(watch.backward_end - training.objective().forward_end);
+    update.push_back(begin + steps.back() - watch.backward_end);
+  }
+  for (auto* const part : {&forward, &backward, &update, &steps}) part->erase(part->begin(), part->begin() + 2);
+  fmt::print(
+      "{{\"step_s\":{:.5f},\"forward_s\":{:.5f},\"backward_s\":{:.5f},\"update_s\":{:.5f},\"gradient_bytes\":{},"
+      "\"late_bytes\":{}}}\n",
+      median(steps), median(forward), median(backward), median(update), training.parameters().gradients().bytes(),
+      late_bytes(training.parameters()));
+}
+
+/// The sum of one addend of each replica, with the processor's time that this process spends on it, and a copy of as
+/// many bytes as that must read and write: every replica's addend is read and overwritten.
 void sum(const Options& options, const distributed::Replica& self) {
   const Tensor x = ops::full({options.elements}, 1, DType::f32, self.backend());
   const Tensor half = ops::full({options.elements}, 1, DType::f32, self.backend());
-  std::vector<double> sums, copies;
+  std::vector<double> sums, processor, copies;
   for (const double end = now() + options.seconds; sums.size() < 4 || goes_on(self, end);) {
     self.backend().fill(x, 1e-3);
     self.collective().barrier();
-    const double begin = now();
+    const double begin = now(), processor_begin = processor_seconds();
     const distributed::Addend mine{.first = self.rank(), .count = 1, .values = x};
     self.collective().all_reduce_sum({&mine, 1}, self.size(), x);
     sums.push_back(now() - begin);
+    processor.push_back(processor_seconds() - processor_begin);
     self.collective().barrier();
     const double copy = now();
     self.backend().cast(x, half);  // reads and writes the addend's bytes, as all do at the same time
@@ -136,8 +221,10 @@ void sum(const Options& options, const distributed::Replica& self) {
   if (!self.first()) return;
   const double bytes = 2.0 * static_cast<double>(x.bytes()) * self.size();
   fmt::print(
-      "{{\"replicas\":{},\"bytes\":{},\"sum_s\":{:.5f},\"copy_s\":{:.5f},\"sum_GB_s\":{:.2f},\"ratio\":{:.3f}}}\n",
-      self.size(), x.bytes(), median(sums), median(copies), bytes / median(sums) / 1e9, median(sums) / median(copies));
+      "{{\"replicas\":{},\"bytes\":{},\"sum_s\":{:.6f},\"processor_s\":{:.6f},\"copy_s\":{:.6f},\"sum_GB_s\":{:.2f},"
+      "\"ratio\":{:.3f}}}\n",
+      self.size(), x.bytes(), median(sums), median(processor), median(copies), bytes / median(sums) / 1e9,
+      median(sums) / median(copies));
 }
 
 }  // namespace
@@ -147,15 +234,19 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   Options options;
   options.settings.micro_batch_size = 16;
-  options.settings.collective_timeout = 60;
   CLI::App* const training_steps = app.add_subcommand("train", "whole steps");
   CLI::App* const sums = app.add_subcommand("sum", "the sum of gradients alone");
-  training_steps->add_option("--model", options.model, "tiny, mini, small, medium, base or large");
-  training_steps->add_option("--precision", options.precision, "f32, bf16 or f16");
-  training_steps->add_option("--micro-batch", options.settings.micro_batch_size, "examples computed at once");
-  training_steps->add_option("--micro-batches", options.micro_batches, "in a step, over all replicas");
+  CLI::App* const one_alone = app.add_subcommand("alone", "the parts of a step of one replica that waits for nobody");
+  for (CLI::App* const each : {training_steps, one_alone}) {
+    each->add_option("--model", options.model, "tiny, mini, small, medium, base or large");
+    each->add_option("--precision", options.precision, "f32, bf16 or f16");
+    each->add_option("--micro-batch", options.settings.micro_batch_size, "examples computed at once");
+    each->add_option("--micro-batches", options.micro_batches, "in a step, over all replicas");
+  }
   training_steps->add_option("--profile", options.settings.profile, "anything: print a table per op");
   sums->add_option("--elements", options.elements, "of the gradients");
+  one_alone->add_option("--threads", options.settings.threads, "of the process");
+  one_alone->add_option("--seconds", options.seconds, "to measure");
   for (CLI::App* const each : {training_steps, sums}) {
     each->add_option("--replicas", options.settings.replicas, "in each process");
     each->add_option("--threads", options.settings.threads, "of each process");
@@ -163,10 +254,11 @@ int main(int argc, char** argv) {
     each->add_option("--seconds", options.seconds, "to measure");
   }
   return training::run_main(app, argc, argv, [&] {
-    const auto processes = distributed::join_processes({.timeout = options.settings.collective_timeout});
-    distributed::ReplicaGroup group = training::open_replicas(options.settings, processes.get());
-    group.run([&](const distributed::Replica& self) {
-      return training_steps->parsed() ? train(options, self) : sum(options, self);
+    if (one_alone->parsed()) return alone(options);
+    distributed::with_processes({.timeout = 60}, [&](distributed::Collective* processes) {
+      training::open_replicas(options.settings, processes).run([&](const distributed::Replica& self) {
+        return training_steps->parsed() ? train(options, self) : sum(options, self);
+      });
     });
   });
 }

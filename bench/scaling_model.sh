@@ -9,34 +9,41 @@
 #   late=94e6             of these, at the flat tensor's beginning, that are final only when backward has ended
 #   slice=25165824        bytes that leave together (distributed/reducer.h)
 #   bandwidth=12.5e9      bytes a second, each way, that a replica has for the sum
-#   latency=5e-6          seconds that a message takes, empty
-#   messages=2            that follow each other in the sum of one block; ring: 2 (replicas − 1)
-#   block=0               bytes that are exchanged at a time, for each replica; 0: a whole slice
-#   overhead=0            seconds that a byte costs beside the link: reading, adding, writing
+#   processor=0           seconds that moving a byte takes of the processor that computes: reading, adding, copying
+#   latency=5e-6          seconds of an empty message
+#   messages=2            that follow each other in one sum; ring: 2 (replicas − 1)
+#   calls=0               small sums of a step that nothing hides: of counts and losses
 # Prints: seconds of a step, of which not hidden, and the share of the time that is computing.
 set -euo pipefail
 exec awk 'BEGIN {
   p["replicas"] = 2; p["forward"] = 0.1; p["backward"] = 0.2; p["update"] = 0; p["bytes"] = 440e6; p["late"] = 0
-  p["slice"] = 25165824; p["bandwidth"] = 12.5e9; p["latency"] = 0; p["messages"] = 2; p["block"] = 0; p["overhead"] = 0
+  p["slice"] = 25165824; p["bandwidth"] = 12.5e9; p["processor"] = 0; p["latency"] = 0; p["messages"] = 2; p["calls"] = 0
   for (i = 1; i < ARGC; ++i) {
     split(ARGV[i], pair, "=")
     if (!(pair[1] in p)) { print "scaling_model.sh: unknown name " pair[1] > "/dev/stderr"; exit 2 }
     p[pair[1]] = pair[2] + 0
   }
   if (p["messages"] == 0) p["messages"] = 2 * (p["replicas"] - 1)
-  computed = p["forward"] + p["backward"]
-  done = 0  # when the link has summed what was started
+  empty = p["replicas"] > 1 ? p["messages"] * p["latency"] : 0
+  byte = 1 / p["bandwidth"] > p["processor"] ? 1 / p["bandwidth"] : p["processor"]
+  own = p["forward"] + p["backward"] + p["update"]
+  computed = p["forward"] + p["backward"]  # when backward ends
+  taken = 0                                # from the processor that computes, until then
+  done = 0                                 # when the link has summed what was started
   for (left = p["bytes"]; left > 0 && p["replicas"] > 1; left -= p["slice"]) {
     size = left < p["slice"] ? left : p["slice"]
-    begin = left - size
+    start = left - size
     # Gradients become final evenly over backward, from the end of the flat tensor on; a slice leaves when all of it is.
-    ready = computed
-    if (begin >= p["late"]) ready = p["forward"] + p["backward"] * (p["bytes"] - begin) / (p["bytes"] - p["late"])
+    ready = computed + taken
+    if (start >= p["late"]) ready = p["forward"] + p["backward"] * (p["bytes"] - start) / (p["bytes"] - p["late"]) + taken
     moved = 2 * (p["replicas"] - 1) / p["replicas"] * size
-    blocks = p["block"] > 0 ? int((size + p["block"] * p["replicas"] - 1) / (p["block"] * p["replicas"])) : 1
-    sum = moved / p["bandwidth"] + moved * p["overhead"] + blocks * p["messages"] * p["latency"]
-    done = (done > ready ? done : ready) + sum
+    sum = empty + moved * byte
+    begin = done > ready ? done : ready
+    done = begin + sum
+    beside = (computed + taken - begin) / sum  # the share of the sum that is made while this replica computes
+    if (beside > 0) taken += moved * p["processor"] * (beside < 1 ? beside : 1)
   }
-  step = (done > computed ? done : computed) + p["update"]
-  printf "%.5f %.5f %.3f\n", step, step - computed - p["update"], (computed + p["update"]) / step
+  computed += taken
+  step = (done > computed ? done : computed) + p["update"] + p["calls"] * empty
+  printf "%.5f %.5f %.3f\n", step, step - own, own / step
 }' "$@"

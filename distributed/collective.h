@@ -42,6 +42,10 @@ class Collective {
   /// Makes all replicas' calls, waiting ones and later ones, throw Error(Failure::distributed) with this reason. From
   /// any thread; only the first reason counts.
   virtual void abort(const std::string& reason) = 0;
+
+  /// What can be seen without a call: which of the others has failed or died, and why; "" where nothing is known of it.
+  /// For those that wait for them by other means.
+  virtual std::string failure_of_others() { return ""; }
 };
 
 /// The only replica: adds up its own addends.

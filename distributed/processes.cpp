@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 
 #include "tensor/error.h"
@@ -23,8 +24,6 @@ int launched_processes() {
     }
   return 1;
 }
-
-}  // namespace
 
 std::unique_ptr<Collective> join_processes(const ProcessOptions& options) {
   const int count = launched_processes();
@@ -50,6 +49,22 @@ std::unique_ptr<Collective> join_processes(const ProcessOptions& options) {
          "mpi: expected the {} processes that were started together, got {}; hint: srun --mpi=pmix, or mpirun", count,
          processes->size());
   return processes;
+}
+
+}  // namespace
+
+void with_processes(const ProcessOptions& options, const std::function<void(Collective* processes)>& body) {
+  const auto processes = join_processes(options);
+  try {
+    body(processes.get());
+  } catch (const Error& error) {
+    if (processes && error.failure() != Failure::interrupted)
+      processes->abort(error.what());  // stopping all do together
+    throw;
+  } catch (const std::exception& error) {
+    if (processes) processes->abort(error.what());
+    throw;
+  }
 }
 
 }  // namespace bertrand::distributed

@@ -1,6 +1,6 @@
 // Processes of one run, on one host or several, started together by mpirun or srun.
 #pragma once
-#include <memory>
+#include <functional>
 
 #include "distributed/collective.h"
 
@@ -10,10 +10,10 @@ struct ProcessOptions {
   double timeout = 300;  ///< seconds that a process waits for the others in one call
 };
 
-/// The collective of all processes that were started with this one, for one thread at a time; null if there is no
-/// other. Tensors must be in the host's memory. Its calls throw Error(Failure::distributed) naming the process that
-/// failed, died or did not come in time. Throws Error(Failure::usage) if there are others but this build has no MPI
-/// module.
-std::unique_ptr<Collective> join_processes(const ProcessOptions& options);
+/// Calls `body` with the collective of all processes that were started with this one, for one thread at a time; with
+/// null if there is no other. Tensors must be in the host's memory. Its calls throw Error(Failure::distributed) naming
+/// the process that failed, died or did not come in time. What `body` throws is told to the others, and thrown on.
+/// Throws Error(Failure::usage) if there are others but this build has no MPI module.
+void with_processes(const ProcessOptions& options, const std::function<void(Collective* processes)>& body);
 
 }  // namespace bertrand::distributed

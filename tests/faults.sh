@@ -1,19 +1,16 @@
 #!/usr/bin/env bash
-# Disturbs runs of several processes at random: kills one process, stops one, or cuts the cable between two hosts. Every
-# other process must exit with code 8 and one line within the timeout and five seconds, nothing may be left running, and
-# the run must end with the bits of an undisturbed one when it is resumed with any number of replicas.
+# Disturbs runs of several processes at random: kills one process, at any time or while a checkpoint is written; stops one;
+# does both to one of two hosts that do not see each other's processes; cuts their cable. Every other process must exit with
+# code 8 and one line within the timeout and five seconds. SIGTERM to one must save and end all with 75. Nothing may be
+# left running, and the run must end with the bits of an undisturbed one when it is resumed with any number of replicas.
 # usage: tests/faults.sh BIN_DIRECTORY [TRIALS] [SEED]
 set -uo pipefail
+. "$(dirname "$0")/../scripts/two_hosts.sh"
 bin=$(realpath "$1") trials=${2:-6} seed=${3:-1}
 [ -e "$bin/libbertrand_mpi.so" ] && command -v mpirun >/dev/null || { echo "SKIPPED: there is no MPI"; exit 0; }
 timeout=2 steps=300
 work=$(mktemp -d)
-hosts=("bertrand-$$-a" "bertrand-$$-b")
-cleanup() {
-  for host in "${hosts[@]}"; do ip netns del "$host" 2>/dev/null; done
-  rm -rf "$work"
-}
-trap cleanup EXIT
+trap 'remove_hosts; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 RANDOM=$seed
 
@@ -31,24 +28,12 @@ flags=(--config config.json --vocab-file vocab.txt --input text.txt --batch-size
 write_rank_script() {  # RUN REPLICAS
   cat >"$1.sh" <<END
 cd "$work"
-"$bin/pretrain" ${flags[*]} --output "$1" --replicas $2 >"$1.\$OMPI_COMM_WORLD_RANK.out" 2>"$1.\$OMPI_COMM_WORLD_RANK.error" &
+"$bin/pretrain" ${flags[*]} --output "$work/$1" --replicas $2 >"$1.\$OMPI_COMM_WORLD_RANK.out" 2>"$1.\$OMPI_COMM_WORLD_RANK.error" &
 echo \$! >"$1.\$OMPI_COMM_WORLD_RANK.pid"
 wait \$!
 echo \$? >"$1.\$OMPI_COMM_WORLD_RANK.code"
 END
 }
-
-make_hosts() {
-  local host link
-  ip netns add "${hosts[0]}" && ip netns add "${hosts[1]}" &&
-    ip -n "${hosts[0]}" link add eth0 type veth peer name eth0 netns "${hosts[1]}" &&
-    ip -n "${hosts[0]}" addr add 10.78.0.1/24 dev eth0 && ip -n "${hosts[1]}" addr add 10.78.0.2/24 dev eth0 || return 1
-  for host in "${hosts[@]}"; do for link in lo eth0; do ip -n "$host" link set "$link" up || return 1; done; done
-  printf 'shift\nexec ip netns exec %s unshare -u sh -c "hostname second; $*"\n' "${hosts[1]}" >agent.sh
-}
-mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none --enable-recovery)
-over_cable=(ip netns exec "${hosts[0]}" "${mpirun[@]}" --host 10.78.0.1,10.78.0.2 --mca plm_rsh_agent "sh $work/agent.sh"
-            --mca btl tcp,self --mca btl_tcp_if_include 10.78.0.0/24 --mca oob_tcp_if_include 10.78.0.0/24)
 
 now() { date +%s%N; }
 seconds_since() { awk -v a="$1" -v b="$(now)" 'BEGIN { printf "%.2f", (b - a) / 1e9 }'; }
@@ -56,11 +41,20 @@ wrong=0
 wrong() { echo "trial $trial ($what): $*"; wrong=$((wrong + 1)); }
 comparable() { sed -E 's/"(examples_per_second|tokens_per_second|memory_bytes)": ?[^,}]*,?//g' "$1/metrics.jsonl"; }
 
-check_survivors() {  # RUN RANK…
-  local run=$1 rank; shift
+# The process that is to suffer: those of the second host have other numbers there than here.
+victim_of() {  # RUN RANK
+  local pid
+  [[ $kind == host-* ]] || { cat "$1.$2.pid"; return; }
+  for pid in $(ip netns pids "${hosts[$2]}"); do [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = pretrain ] && echo "$pid"; done
+}
+
+check_ended() {  # RUN CODE PATTERN RANK…
+  local run=$1 code=$2 pattern=$3 rank; shift 3
   for rank in "$@"; do
-    [ "$(cat "$run.$rank.code" 2>/dev/null)" = 8 ] || wrong "process $rank ended with $(cat "$run.$rank.code" 2>/dev/null), expected 8"
-    [ "$(grep -c . "$run.$rank.error")" = 1 ] && grep -q '^error: step .*last checkpoint: ' "$run.$rank.error" ||
+    [ "$(cat "$run.$rank.code" 2>/dev/null)" = "$code" ] ||
+      wrong "process $rank ended with $(cat "$run.$rank.code" 2>/dev/null), expected $code; it said: $(cat "$run.$rank.error")"
+    # Open MPI says so itself, behind [host:pid], where it was reading from a process that died.
+    [ "$(grep -vc '^\[' "$run.$rank.error")" = 1 ] && grep -q "$pattern" "$run.$rank.error" ||
       wrong "process $rank said: $(cat "$run.$rank.error")"
   done
 }
@@ -75,52 +69,66 @@ check_resumed() {  # RUN
   [ "$(comparable "$1")" = "$(comparable whole)" ] || wrong "metrics differ"
 }
 
-declare -A count=([kill]=0 [stop]=0 [cut]=0 [late]=0)
+declare -A count=([late]=0)
 slowest=0
-disturb() {  # KIND: one trial
-  local kind=$1 processes=$((RANDOM % 2 + 2)) replicas=$((RANDOM % 2 + 1)) run=run$trial rank begin launcher survivors=() seconds
-  [ "$kind" = cut ] && processes=2
+start() {  # RUN PROCESSES REPLICAS
+  write_rank_script "$1" "$3"
+  if [ "$kind" = cut ] || [[ $kind == host-* ]]; then timeout -k 5 90 "${over_cable[@]}" -n 2 sh "$work/$1.sh"
+  else timeout -k 5 90 "${mpirun[@]}" -n "$2" sh "$work/$1.sh"
+  fi >"$1.mpirun" 2>&1 &
+  launcher=$!
+  until [ -s "$1/metrics.jsonl" ] || ! kill -0 $launcher 2>/dev/null; do sleep 0.01; done
+}
+
+disturb() {  # KIND: one trial; false where it came too late
+  kind=$1
+  local processes=$((RANDOM % 2 + 2)) replicas=$((RANDOM % 2 + 1)) run=run$trial rank begin survivors=() seconds pid
+  [ "$kind" = cut ] || [[ $kind == host-* ]] && processes=2
   local victim=$((RANDOM % processes)) delay
+  [ "$kind" = save ] && victim=0  # the one that writes
   delay=$(awk -v r=$RANDOM -v whole="$whole" 'BEGIN { printf "%.3f", r / 32768 * whole }')
   what="$kind process $victim of $processes with $replicas replicas, $delay s after the first step"
-  write_rank_script "$run" "$replicas"
-  if [ "$kind" = cut ]; then timeout -k 5 90 "${over_cable[@]}" -n 2 sh "$work/$run.sh" >"$run.mpirun" 2>&1 &
-  else timeout -k 5 90 "${mpirun[@]}" -n "$processes" sh "$work/$run.sh" >"$run.mpirun" 2>&1 &
-  fi
-  launcher=$!
-  until [ -s "$run/metrics.jsonl" ] || ! kill -0 $launcher 2>/dev/null; do sleep 0.01; done
+  start "$run" "$processes" "$replicas"
   sleep "$delay"
   for ((rank = 0; rank < processes; ++rank)); do
     [ -e "$run.$rank.code" ] && { count[late]=$((count[late] + 1)); wait $launcher; rm -rf "$run" "$run".*; return 1; }
-    [ "$kind" != cut ] && [ $rank = $victim ] || survivors+=("$rank")
+    [[ $kind == cut || $kind == term || $rank != "$victim" ]] && survivors+=("$rank")
   done
+  pid=$(victim_of "$run" $victim)
+  if [ "$kind" = save ]; then
+    until compgen -G "$run/checkpoint-*.tmp-*" >/dev/null || [ -e "$run.0.code" ]; do :; done
+  fi
   begin=$(now)
   case $kind in
-    kill) kill -KILL "$(cat "$run.$victim.pid")" ;;
-    stop) kill -STOP "$(cat "$run.$victim.pid")" ;;
+    kill | save | host-kill) kill -KILL "$pid" ;;
+    stop | host-stop) kill -STOP "$pid" ;;
+    term) kill -TERM "$pid" ;;
     cut) ip -n "${hosts[1]}" link set eth0 down ;;
   esac
   for rank in "${survivors[@]}"; do
     until [ -s "$run.$rank.code" ] || [ "$(($(now) - begin))" -gt 20000000000 ]; do sleep 0.01; done
   done
   seconds=$(seconds_since "$begin")
-  [ "$kind" = stop ] && kill -KILL "$(cat "$run.$victim.pid")"
+  [[ $kind == *stop ]] && kill -KILL "$pid"
   [ "$kind" = cut ] && ip -n "${hosts[1]}" link set eth0 up
   wait $launcher
   # One that had made its last step when the fault came ends well; so does everybody then.
   if [ "$(cat "$run.${survivors[0]}.code")" = 0 ]; then count[late]=$((count[late] + 1)); rm -rf "$run" "$run".*; return 1; fi
-  count[$kind]=$((count[$kind] + 1))
+  count[$kind]=$((${count[$kind]:-0} + 1))
   awk -v s="$seconds" -v t="$timeout" 'BEGIN { exit !(s <= t + 5) }' || wrong "the others took $seconds s"
   slowest=$(awk -v a="$slowest" -v b="$seconds" 'BEGIN { print (a > b ? a : b) }')
-  check_survivors "$run" "${survivors[@]}"
-  pgrep -f "$bin/pretrain.*--output $run " >/dev/null && wrong "a process is left"
+  if [ "$kind" = term ]; then check_ended "$run" 75 '^error: stopped after step .*: state saved' "${survivors[@]}"
+  else check_ended "$run" 8 '^error: step .*last checkpoint: ' "${survivors[@]}"
+  fi
+  pgrep -f "$bin/pretrain.*--output $work/$run " >/dev/null && wrong "a process is left"
   check_resumed "$run"
   rm -rf "$run" "$run".*
 }
 
 make_task
-kinds=(kill stop)
-if make_hosts 2>/dev/null; then kinds+=(cut); else echo "no cut links: network namespaces are not permitted here"; fi
+mpirun+=(--enable-recovery)  # one that fails does not end the others
+kinds=(kill stop save term)
+if make_hosts "$work" 2>/dev/null; then kinds+=(cut host-kill host-stop); else echo "no cut links: network namespaces are not permitted here"; fi
 trial=0 what="the undisturbed run"
 begin=$(now)
 "$bin/pretrain" "${flags[@]}" --output whole >whole.log 2>&1 || { cat whole.log; exit 1; }
@@ -129,6 +137,6 @@ while [ "$trial" -lt "$trials" ]; do
   trial=$((trial + 1))
   until disturb "${kinds[RANDOM % ${#kinds[@]}]}"; do :; done
 done
-echo "$trials trials, seed $seed: ${count[kill]} kills, ${count[stop]} stops, ${count[cut]} cuts (${count[late]} more came after the last step);" \
+echo "$trials trials, seed $seed: $(for kind in "${kinds[@]}"; do echo -n "${count[$kind]:-0} $kind, "; done)${count[late]} more came after the last step;" \
   "slowest exit of the others $slowest s with a timeout of $timeout s; $wrong wrong"
 [ "$wrong" = 0 ]

@@ -117,21 +117,26 @@ void apply(const Job& job, FinetuneObjective& objective, const distributed::Repl
   predict_file(job, objective, self);
 }
 
-}  // namespace
-
-void run(const Options& options) {
-  const auto processes = distributed::join_processes({.timeout = options.settings.collective_timeout});
-  const auto directory = !processes || processes->rank() == 0 ? training::claim_output(options.settings) : nullptr;
+void run_with(const Options& options, distributed::Collective* processes) {
+  const bool first = !processes || processes->rank() == 0;
+  const auto directory = first ? training::claim_output(options.settings) : nullptr;
   const Job job = read_job(options);
-  fmt::print(stderr, "{}", job.data.warnings());
-  fmt::print("{}", job.data.remarks());
-  distributed::ReplicaGroup group = training::open_replicas(options.settings, processes.get());
-  if (job.data.train) training::require_same_run(processes.get(), options.settings, identity_of(job));
+  if (first) fmt::print(stderr, "{}", job.data.warnings());
+  if (first) fmt::print("{}", job.data.remarks());
+  distributed::ReplicaGroup group = training::open_replicas(options.settings, processes);
+  if (job.data.train) training::require_same_run(processes, options.settings, identity_of(job));
   group.run([&](const distributed::Replica& self) {
     FinetuneObjective objective({job.data, job.config, job.tokenizer}, self);
     if (job.data.train) train(job, objective, self, directory.get());
     else apply(job, objective, self, directory.get());
   });
+}
+
+}  // namespace
+
+void run(const Options& options) {
+  distributed::with_processes({.timeout = options.settings.collective_timeout},
+                              [&](distributed::Collective* processes) { run_with(options, processes); });
 }
 
 }  // namespace bertrand::finetune

@@ -110,21 +110,18 @@ bool is_head(const std::string& parameter) {
   return parameter.starts_with("cls.") || parameter.starts_with("bert.pooler.");
 }
 
-}  // namespace
-
-void pretrain(const PretrainOptions& options) {
+void train(const PretrainOptions& options, distributed::Collective* processes) {
   const training::Settings& settings = options.settings;
-  const auto processes = distributed::join_processes({.timeout = settings.collective_timeout});
   const auto directory = !processes || processes->rank() == 0 ? training::claim_output(settings) : nullptr;
   Source source = options.init.empty() ? new_model(options) : existing_model(options);
   if (source.config.type_vocab_size < 2)
     fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}",
          options.init.empty() ? options.config : options.init.string(), source.config.type_vocab_size);
   source.config.architectures = {"BertForPreTraining"};
-  distributed::ReplicaGroup group = training::open_replicas(settings, processes.get());
+  distributed::ReplicaGroup group = training::open_replicas(settings, processes);
   const auto examples = read_examples(options.inputs, source, options, !processes);
   const auto held_out = read_examples(options.evaluation_inputs, source, options, !processes);
-  training::require_same_run(processes.get(), settings, identity_of(options, source));
+  training::require_same_run(processes, settings, identity_of(options, source));
   group.run([&](const distributed::Replica& self) {
     PretrainingObjective objective(source.config,
                                    {.training = *examples,
@@ -143,6 +140,13 @@ void pretrain(const PretrainOptions& options) {
     });
     trainer.run();
   });
+}
+
+}  // namespace
+
+void pretrain(const PretrainOptions& options) {
+  distributed::with_processes({.timeout = options.settings.collective_timeout},
+                              [&](distributed::Collective* processes) { train(options, processes); });
 }
 
 }  // namespace bertrand

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "apps/training/accumulator.h"
+#include "apps/training/device.h"
 #include "apps/training/progress.h"
 #include "apps/training/step.h"
 #include "distributed/share.h"
@@ -93,20 +94,23 @@ int accumulation_buffers(const Plan& plan) {
 }
 
 /// A replica without a micro-batch would only cost memory.
-void check_divisible(const Plan& plan) {
+void check_divisible(const Plan& plan, const Settings& settings) {
   if (plan.replicas <= plan.micro_batches) return;
   const std::int64_t examples = std::min(plan.batch_size, plan.examples_per_epoch);
+  const bool alone = plan.replicas == replicas_of_process(settings);
+  const std::string fewer = alone ? fmt::format("--replicas {}", plan.micro_batches) : "fewer processes";
   if (plan.replicas > examples)
-    fail(Failure::usage, "--replicas: expected at most {}, the examples of a step, got {}; hint: --replicas {}{}",
-         examples, plan.replicas, plan.micro_batches,
+    fail(Failure::usage, "--replicas: expected at most {}, the examples of a step, got {}; hint: {}{}", examples,
+         plan.replicas, fewer,
          plan.replicas <= plan.examples_per_epoch ? fmt::format(", or --batch-size {}", plan.replicas) : "");
   // The largest micro-batches that are enough: even ones where there are any.
   const std::int64_t even = divide_up(examples, plan.replicas);
   const std::int64_t size = divide_up(examples, even) >= plan.replicas ? even : examples / plan.replicas;
   fail(Failure::usage,
-       "--replicas: expected at most {}, the micro-batches of a step ({} examples, {} at once), got {}; hint: "
-       "--replicas {}, or --micro-batch-size {}",
-       plan.micro_batches, examples, plan.micro_batch_size, plan.replicas, plan.micro_batches, size);
+       "--replicas: expected at most {}, the micro-batches of a step ({} examples, {} at once), got {}{}; hint: {}, or "
+       "--micro-batch-size {}",
+       plan.micro_batches, examples, plan.micro_batch_size, plan.replicas, alone ? "" : " in all processes", fewer,
+       size);
 }
 
 MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objective& objective, const Backend& device) {
@@ -174,7 +178,7 @@ Plan make_plan(const Settings& settings, Objective& objective, const distributed
   if (plan.examples_per_epoch == 0) fail(Failure::input, "training data: expected at least one example, got none");
   plan.steps_per_epoch = divide_up(plan.examples_per_epoch, plan.batch_size);
   plan.micro_batches = divide_up(std::min(plan.batch_size, plan.examples_per_epoch), plan.micro_batch_size);
-  check_divisible(plan);
+  check_divisible(plan, settings);
   plan.total_steps = settings.steps > 0 ? settings.steps : steps_of(settings.epochs, plan.batch_size, objective);
   plan.epochs = settings.steps > 0 ? static_cast<double>(plan.total_steps) / static_cast<double>(plan.steps_per_epoch)
                                    : settings.epochs;

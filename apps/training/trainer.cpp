@@ -350,7 +350,11 @@ void require_same_run(distributed::Collective* processes, const Settings& settin
   distributed::Facts facts{
       {"version", BERTRAND_VERSION},
       {"--cpu-kernels", settings.cpu_kernels == "auto" ? runnable_cpu_kernels().front() : settings.cpu_kernels},
-      {"the number of replicas", fmt::format("{}", replicas_of_process(settings))}};
+      {"the number of replicas", fmt::format("{}", replicas_of_process(settings))},
+      {"the kind of device", settings.device.substr(0, settings.device.find(':'))},
+      {"--precision", settings.precision_name()},
+      {"--plan", settings.plan_only ? "given" : "not given"},
+      {"--save-every", fmt::format("{}", settings.save_every)}};
   const Conditions conditions = conditions_of(settings, identity);
   facts.insert(facts.end(), conditions.settings.begin(), conditions.settings.end());
   for (std::size_t i = 0; i < conditions.inputs.size(); ++i)

@@ -4,7 +4,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <thread>
+#include <utility>
 
 #include "tensor/backends.h"
 
@@ -12,7 +14,10 @@ namespace bertrand::distributed {
 namespace {
 
 constexpr int kHeaderTag = 1, kAddendTag = 2, kSumTag = 3, kFactsTag = 4;
-constexpr Dim kSlice = Dim{1} << 18;  // elements that a process adds up at a time
+// Elements that a process adds up at a time, and how many times as many are on their way meanwhile: little enough for a
+// cache, and much enough that a network never waits for MPI to agree on the next message.
+constexpr Dim kSlice = Dim{1} << 16;
+constexpr std::size_t kAhead = 8;
 constexpr Dim kVector = 16;
 constexpr std::size_t kBroadcastBytes = std::size_t{64} << 20;
 constexpr std::chrono::microseconds kSpin{50};   // messages within a host take less
@@ -41,6 +46,7 @@ void copy_text(char* to, std::size_t size, const std::string& text) {
 }  // namespace
 
 MpiCollective::MpiCollective(double timeout) : timeout_(timeout), backend_(open_cpu({.threads = 1})) {
+  std::signal(SIGPIPE, SIG_IGN);  // writing to a process of another host that is gone
   int provided = 0;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
   check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &communicator_), "MPI_Comm_dup");
@@ -117,6 +123,22 @@ void MpiCollective::give_up(const Trouble& trouble) {
   throw Error(Failure::distributed, message);
 }
 
+std::string MpiCollective::failure_of_others() {
+  for (int rank = 0; rank < size_; ++rank) {
+    int here = 0, bytes = 0;
+    MPI_Status status;
+    if (rank != rank_) check_mpi(MPI_Iprobe(rank, kHeaderTag, communicator_, &here, &status), "MPI_Iprobe");
+    if (here) MPI_Get_count(&status, MPI_BYTE, &bytes);
+    if (bytes <= kCallBytes) continue;
+    Header& theirs = theirs_[static_cast<std::size_t>(rank)];
+    check_mpi(MPI_Recv(&theirs, sizeof theirs, MPI_BYTE, rank, kHeaderTag, communicator_, MPI_STATUS_IGNORE),
+              "MPI_Recv");
+    return fmt::format("{} has failed: {}", peers_.name(rank), theirs.failure);
+  }
+  const int dead = peers_.first_dead();
+  return dead < 0 ? "" : peers_.name(dead) + " has died";
+}
+
 MPI_Request* MpiCollective::Messages::add(int rank) {
   ranks.push_back(rank);
   return &requests.emplace_back(MPI_REQUEST_NULL);
@@ -173,10 +195,10 @@ void MpiCollective::meet(const Header& mine) {
   Messages receives, sends;
   for (int rank = 0; rank < size_; ++rank) {
     if (rank == rank_) continue;
-    Header& theirs = theirs_[static_cast<std::size_t>(rank)];
+    Header& theirs = theirs_[static_cast<std::size_t>(rank)] = {};
     check_mpi(MPI_Irecv(&theirs, sizeof theirs, MPI_BYTE, rank, kHeaderTag, communicator_, receives.add(rank)),
               "MPI_Irecv");
-    check_mpi(MPI_Isend(&mine_, sizeof mine_, MPI_BYTE, rank, kHeaderTag, communicator_, sends.add(rank)), "MPI_Isend");
+    check_mpi(MPI_Isend(&mine_, kCallBytes, MPI_BYTE, rank, kHeaderTag, communicator_, sends.add(rank)), "MPI_Isend");
   }
   wait(receives);
   wait(sends);
@@ -206,12 +228,23 @@ void MpiCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t le
   header.nodes = static_cast<std::int32_t>(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) header.node[i] = {nodes[i].first, nodes[i].count};
   meet(header);
-  const std::vector<Tensor> room = copies(out);
-  const Dim block = kSlice * size_;
-  for (Dim begin = 0; begin < out.elements(); begin += block) {
-    const Dim end = std::min(out.elements(), begin + block);
-    reduce_block(exchange_addends(nodes, begin, end, room), begin, end, out);
+  // While one block is added up the addends of those after it travel, and so do the sums of those before it.
+  std::vector<std::vector<Tensor>> room;
+  std::deque<Block> under_way;
+  Messages sums;
+  for (Dim next = 0; next < out.elements() || !under_way.empty();) {
+    for (; next < out.elements() && under_way.size() < kAhead; next = under_way.back().end) {
+      if (room.size() < kAhead) room.push_back(copies(out));
+      under_way.push_back(
+          exchange_addends(nodes, out, next, room[static_cast<std::size_t>(next / (kSlice * size_)) % kAhead]));
+    }
+    Block block = std::move(under_way.front());
+    under_way.pop_front();
+    wait(block.messages);
+    add_up(block, out);
+    exchange_sums(block, out, sums);
   }
+  wait(sums);
 }
 
 std::vector<Tensor> MpiCollective::copies(const Tensor& out) const {
@@ -222,11 +255,10 @@ std::vector<Tensor> MpiCollective::copies(const Tensor& out) const {
   return copies;
 }
 
-std::vector<Addend> MpiCollective::exchange_addends(std::span<const Addend> mine, Dim begin, Dim end,
-                                                    std::span<const Tensor> copies) {
-  const Share slice = slice_of(begin, end, rank_, size_);
-  std::vector<Addend> all;
-  Messages messages;
+MpiCollective::Block MpiCollective::exchange_addends(std::span<const Addend> mine, const Tensor& out, Dim begin,
+                                                     std::span<const Tensor> copies) {
+  Block block{.begin = begin, .end = std::min(out.elements(), begin + kSlice * size_), .all = {}, .messages = {}};
+  const Share slice = slice_of(block.begin, block.end, rank_, size_);
   std::size_t copied = 0;
   for (int rank = 0; rank < size_; ++rank) {
     const Header& theirs = theirs_[static_cast<std::size_t>(rank)];
@@ -236,53 +268,48 @@ std::vector<Addend> MpiCollective::exchange_addends(std::span<const Addend> mine
         addend.values = mine[static_cast<std::size_t>(i)].values.window(slice.first, {slice.count});
       } else {
         addend.values = copies[copied++].window(0, {slice.count});
-        check_mpi(MPI_Irecv(addend.values.data(), static_cast<int>(addend.values.bytes()), MPI_BYTE, rank, kAddendTag,
-                            communicator_, messages.add(rank)),
-                  "MPI_Irecv");
+        receive(addend.values, rank, kAddendTag, block.messages);
       }
-      all.push_back(std::move(addend));
+      block.all.push_back(std::move(addend));
     }
     if (rank == rank_) continue;
-    const Share other = slice_of(begin, end, rank, size_);
-    for (const Addend& addend : mine) {
-      const Tensor part = addend.values.window(other.first, {other.count});
-      check_mpi(MPI_Isend(part.data(), static_cast<int>(part.bytes()), MPI_BYTE, rank, kAddendTag, communicator_,
-                          messages.add(rank)),
-                "MPI_Isend");
-    }
+    const Share other = slice_of(block.begin, block.end, rank, size_);
+    for (const Addend& addend : mine)
+      send(addend.values.window(other.first, {other.count}), rank, kAddendTag, block.messages);
   }
-  wait(messages);
-  return all;
+  return block;
 }
 
-void MpiCollective::exchange_sums(const Tensor& out, Dim begin, Dim end) {
-  Messages messages;
+void MpiCollective::add_up(const Block& block, const Tensor& out) {
+  const auto sum = add_siblings(block.all, mine_.leaves,
+                                [&](const Tensor& left, const Tensor& right) { add_to_right(*backend_, left, right); });
+  check(sum.size() == 1 && sum[0].count == mine_.leaves, "all_reduce_sum: the addends do not cover {} leaves",
+        mine_.leaves);
+  const Share slice = slice_of(block.begin, block.end, rank_, size_);
+  const Tensor own = out.window(slice.first, {slice.count});
+  if (!own.same_memory(sum[0].values)) backend_->cast(sum[0].values, own);
+}
+
+void MpiCollective::exchange_sums(const Block& block, const Tensor& out, Messages& messages) {
   const auto part = [&](int rank) {
-    const Share slice = slice_of(begin, end, rank, size_);
+    const Share slice = slice_of(block.begin, block.end, rank, size_);
     return out.window(slice.first, {slice.count});
   };
   for (int rank = 0; rank < size_; ++rank) {
     if (rank == rank_) continue;
-    const Tensor theirs = part(rank), own = part(rank_);
-    check_mpi(MPI_Irecv(theirs.data(), static_cast<int>(theirs.bytes()), MPI_BYTE, rank, kSumTag, communicator_,
-                        messages.add(rank)),
-              "MPI_Irecv");
-    check_mpi(MPI_Isend(own.data(), static_cast<int>(own.bytes()), MPI_BYTE, rank, kSumTag, communicator_,
-                        messages.add(rank)),
-              "MPI_Isend");
+    receive(part(rank), rank, kSumTag, messages);
+    send(part(rank_), rank, kSumTag, messages);
   }
-  wait(messages);
 }
 
-void MpiCollective::reduce_block(std::span<const Addend> all, Dim begin, Dim end, const Tensor& out) {
-  const auto sum = add_siblings(all, mine_.leaves,
-                                [&](const Tensor& left, const Tensor& right) { add_to_right(*backend_, left, right); });
-  check(sum.size() == 1 && sum[0].count == mine_.leaves, "all_reduce_sum: the addends do not cover {} leaves",
-        mine_.leaves);
-  const Share slice = slice_of(begin, end, rank_, size_);
-  const Tensor own = out.window(slice.first, {slice.count});
-  if (!own.same_memory(sum[0].values)) backend_->cast(sum[0].values, own);
-  exchange_sums(out, begin, end);
+void MpiCollective::receive(const Tensor& x, int from, int tag, Messages& messages) {
+  check_mpi(MPI_Irecv(x.data(), static_cast<int>(x.bytes()), MPI_BYTE, from, tag, communicator_, messages.add(from)),
+            "MPI_Irecv");
+}
+
+void MpiCollective::send(const Tensor& x, int to, int tag, Messages& messages) {
+  check_mpi(MPI_Isend(x.data(), static_cast<int>(x.bytes()), MPI_BYTE, to, tag, communicator_, messages.add(to)),
+            "MPI_Isend");
 }
 
 void MpiCollective::broadcast(const Tensor& x, int root) {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -28,6 +29,7 @@ class MpiCollective : public Collective {
   void broadcast(const Tensor& x, int root) override;
   void barrier() override;
   void abort(const std::string& reason) override;
+  std::string failure_of_others() override;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -43,8 +45,10 @@ class MpiCollective : public Collective {
     struct Node {
       std::int64_t first = 0, count = 0;
     } node[kMostNodes];
-    char failure[400] = {};  ///< instead of a call: why this process leaves
+    /// Instead of a call: why this process leaves. Sent only then, so that a farewell is known by its length.
+    char failure[400] = {};
   };
+  static constexpr int kCallBytes = offsetof(Header, failure);
   Header header(const char* call, const Tensor& x, std::int64_t leaves = 0) const;
 
   /// Returns when all processes have come with this call. Throws where one fails, dies, stays away, or calls otherwise.
@@ -70,15 +74,21 @@ class MpiCollective : public Collective {
   /// Waits until all but `absent` have heard it, or have had the time to.
   void tell_failure(const std::string& reason, const std::vector<int>& absent);
 
-  /// All processes' addends of this one's slice of the elements [begin, end), in order: windows of its own, copies of
-  /// the others'.
-  std::vector<Addend> exchange_addends(std::span<const Addend> mine, Dim begin, Dim end,
-                                       std::span<const Tensor> copies);
+  /// The elements [begin, end), of which each process adds up a slice.
+  struct Block {
+    Dim begin = 0, end = 0;
+    std::vector<Addend> all;  ///< of this process's slice, in order: windows of its own addends, copies of the others'
+    Messages messages;        ///< that fill these copies, and those of the others
+  };
+  Block exchange_addends(std::span<const Addend> mine, const Tensor& out, Dim begin, std::span<const Tensor> copies);
   /// Room for the slices of the others' addends.
   std::vector<Tensor> copies(const Tensor& out) const;
-  /// Adds up those and sends the sum to all.
-  void reduce_block(std::span<const Addend> all, Dim begin, Dim end, const Tensor& out);
-  void exchange_sums(const Tensor& out, Dim begin, Dim end);
+  /// Puts the sum of this process's slice into `out`.
+  void add_up(const Block& block, const Tensor& out);
+  /// Sends that to all others, and receives theirs.
+  void exchange_sums(const Block& block, const Tensor& out, Messages& messages);
+  void receive(const Tensor& x, int from, int tag, Messages& messages);
+  void send(const Tensor& x, int to, int tag, Messages& messages);
 
   int rank_ = 0, size_ = 1;
   const double timeout_;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::chrono::microseconds kSpin{50};  // sums of small tensors take less
 constexpr std::chrono::microseconds kNap{20};
+constexpr std::chrono::milliseconds kLook{100};  // between looks at the other processes
 
 void check_nccl(ncclResult_t result, const char* call) {
   if (result != ncclSuccess && result != ncclInProgress)
@@ -77,8 +78,13 @@ void NcclCollective::abort(const std::string& reason) {
   if (processes_) processes_->abort(reason);
 }
 
-std::string NcclCollective::trouble(Clock::time_point since) const {
+std::string NcclCollective::trouble(Clock::time_point since) {
   if (std::string reason = meeting_.aborted(); !reason.empty()) return reason;
+  // NCCL does not say who is gone, and not always that one is. One thread asks, because MPI lets in only one.
+  if (processes_ && thread_ == 0 && Clock::now() - looked_at_ > kLook) {
+    looked_at_ = Clock::now();
+    if (std::string reason = processes_->failure_of_others(); !reason.empty()) return reason;
+  }
   ncclResult_t state = ncclSuccess;
   ncclCommGetAsyncError(communicator_, &state);
   if (state != ncclSuccess && state != ncclInProgress) return fmt::format("NCCL: {}", ncclGetErrorString(state));

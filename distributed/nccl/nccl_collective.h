@@ -1,6 +1,6 @@
 // The collective of replicas on cards of their own, over NCCL. Nothing blocks: NCCL works on a stream beside the one
-// that computes, and the host looks at it, at the clock and at the other replicas of its process, so that it leaves
-// when one of them has failed.
+// that computes, and the host looks at it, at the clock, at the other replicas of its process and at what the other
+// processes say, so that it leaves when one of them has failed.
 //
 // NCCL adds up in an order of its own, which depends on how many replicas there are: with two the sum is that of the
 // pairwise tree, with more it is only close. What a replica adds up by itself is the tree's.
@@ -52,7 +52,7 @@ class NcclCollective : public Collective {
   /// Returns when done() says so; throws where one of the others fails or stays away.
   void wait(const std::function<bool()>& done);
   /// Why a wait must end early, or "".
-  std::string trouble(Clock::time_point since) const;
+  std::string trouble(Clock::time_point since);
   [[noreturn]] void give_up(const std::string& reason);
   void leave();
 
@@ -70,6 +70,7 @@ class NcclCollective : public Collective {
   std::vector<std::unique_ptr<Call>> under_way_, finished_;  // the latter to be used again
   const char* name_ = "join";                                // of the last call
   std::uint64_t calls_ = 0;
+  Clock::time_point looked_at_;  // the other processes
 };
 
 }  // namespace bertrand::distributed

@@ -33,8 +33,9 @@ struct Outcome {
   double seconds = 0;
 };
 
-/// Runs a body on replicas 0, 1, …, each on the card that is named.
-Outcome run_on(const std::vector<int>& cards, const std::function<void(const Replica&)>& body) {
+/// Runs a body on replicas 0, 1, …, each on the card that is named; those of the other `processes` never come.
+Outcome run_on(const std::vector<int>& cards, const std::function<void(const Replica&)>& body,
+               Collective* processes = nullptr) {
   const auto begin = std::chrono::steady_clock::now();
   Outcome outcome{.thrown = std::vector<std::string>(cards.size())};
   ThreadMeeting meeting(static_cast<int>(cards.size()));
@@ -45,7 +46,7 @@ Outcome run_on(const std::vector<int>& cards, const std::function<void(const Rep
       try {
         const std::unique_ptr<Backend> backend(bertrand_open_cuda({.index = cards[i]}));
         const Replica self(
-            *backend, std::unique_ptr<Collective>(bertrand_join_nccl({meeting, static_cast<int>(i), nullptr, *backend,
+            *backend, std::unique_ptr<Collective>(bertrand_join_nccl({meeting, static_cast<int>(i), processes, *backend,
                                                                       bertrand_cuda_stream(*backend), id, kTimeout})));
         try {
           body(self);
@@ -68,6 +69,15 @@ void sum_once(const Replica& self) {
   const Addend mine{.first = self.rank(), .count = 1, .values = x};
   self.collective().all_reduce_sum({&mine, 1}, self.size(), x);
 }
+
+/// Two processes of which the other one dies.
+class Dying : public SoloCollective {
+ public:
+  using SoloCollective::SoloCollective;
+  int size() const override { return 2; }
+  std::string failure_of_others() override { return ++looks > 1 ? "process 1 has died" : ""; }
+  int looks = 0;
+};
 
 struct NoFault {
   ~NoFault() { inject({}); }
@@ -184,6 +194,17 @@ TEST_CASE("a replica that stays away from a sum is named after the timeout, and 
   CHECK((outcome.thrown[0] == "all_reduce_sum (call 3): replica 1 did not come within 0.5 seconds" ||
          outcome.thrown[2] == "all_reduce_sum (call 3): replica 1 did not come within 0.5 seconds"));
   CHECK(outcome.seconds < 2);
+  CHECK(nccl::emulation::open_communicators() == 0);
+}
+
+TEST_CASE("a process that dies is noticed before the timeout, and named") {
+  const std::unique_ptr<Backend> backend(bertrand_open_cuda({}));
+  Dying processes(*backend);
+  const Outcome outcome = run_on({0, 1}, sum_once, &processes);
+  CHECK(outcome.thrown[0] == "join (call 1): process 1 has died");
+  CHECK(outcome.thrown[1] == "join (call 1): replica 0 has failed");
+  CHECK(processes.looks == 2);
+  CHECK(outcome.seconds < kTimeout);
   CHECK(nccl::emulation::open_communicators() == 0);
 }
 

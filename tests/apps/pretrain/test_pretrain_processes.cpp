@@ -60,6 +60,19 @@ TEST_CASE("processes and threads in any mixture give the bits of one replica") {
   }
 }
 
+TEST_CASE("gradients of more blocks than travel at a time are summed as one replica does") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  support::write_text(setting.directory / "config.json",  // 2 million parameters
+                      R"({"vocab_size": 57, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2,
+                          "intermediate_size": 8000, "max_position_embeddings": 32, "type_vocab_size": 2})");
+  const Flags flags = {"--steps", "2", "--micro-batch-size", "2", "--threads", "2"};
+  REQUIRE(setting.run("one", flags).code == 0);
+  setting.run_processes("run", 3, flags);
+  for (const int rank : {0, 1, 2}) CHECK_MESSAGE(setting.code("run", rank) == 0, setting.of_rank("run", rank, "error"));
+  setting.check_same("run", "one", 2);
+}
+
 TEST_CASE(
     "a process that is killed makes the other exit with 8 and say who, where and from which checkpoint to go on") {
   if (skipped()) return;
@@ -124,7 +137,9 @@ TEST_CASE("a failure of one process is told to the others, which exit with 8") {
   setting.run_processes("run", 2, long_run(setting));
   CHECK(setting.code("run", 0) == 2);
   CHECK(setting.code("run", 1) == 8);
-  CHECK(setting.of_rank("run", 1, "error").find("process 0 (host ") != std::string::npos);
+  const std::string error = setting.of_rank("run", 1, "error");
+  CHECK(error.find("process 0 (host ") != std::string::npos);
+  CHECK(error.find(" has failed: --output: expected a directory, got the file ") != std::string::npos);
 }
 
 TEST_CASE("processes that srun started find each other, and say so where they do not") {
@@ -161,5 +176,12 @@ TEST_CASE("processes that were not started alike are refused, and both are named
   CHECK(error.find("in process 0 (host ") != std::string::npos);
   CHECK(error.find("--seed is 42, in process 1 (host ") != std::string::npos);
   CHECK(error.find("--seed is 7") != std::string::npos);
+  // What decides nothing in a run of one, but must be the same in all.
+  for (const Flags& flags : {Flags{"--precision", "bf16"}, {"--plan"}, {"--save-every", "1"}, {"--replicas", "2"}}) {
+    setting.launch(
+        one + " : -n 1 sh " + setting.script("other", joined({"--steps", "3", "--micro-batch-size", "5"}, flags)), 1);
+    CHECK(setting.code("one", 0) == 2);
+    CHECK(setting.of_rank("one", 0, "error").find("expected the same run in all") != std::string::npos);
+  }
   CHECK_FALSE(fs::exists(setting.directory / "one"));
 }

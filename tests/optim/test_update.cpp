@@ -133,3 +133,25 @@ TEST_CASE("an update has the same bits for any threads and kernel set") {
       }
   }
 }
+
+// An approximation to start from would be the processor's own, and so would be the last bit of every variable.
+TEST_CASE(
+    "square roots of an update are exact: without memory and epsilon it is of the learning rate, on every kernel set") {
+  for (const std::string& kernels : runnable_cpu_kernels()) {
+    const auto backend = open_cpu({.threads = 2, .kernels = kernels});
+    Model model;
+    nn::ParameterSet parameters(model, *backend);
+    optim::Optimizer optimizer(parameters, {.beta1 = 0, .beta2 = 0, .epsilon = 0, .weight_decay = 0, .clip_norm = 0});
+    const Tensor& gradients = parameters.gradients();
+    ops::copy_into(
+        ops::from_host(noise(static_cast<std::size_t>(gradients.elements()), 1), gradients.shape(), *backend),
+        gradients);
+    const auto before = ops::to_host<float>(parameters.values()), gradient = ops::to_host<float>(gradients);
+    optimizer.step(.5);
+    const auto after = ops::to_host<float>(parameters.values());
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      if (before[i] == 0 && after[i] == 0) continue;  // memory between two variables
+      CHECK(after[i] == before[i] - (gradient[i] > 0 ? .5f : -.5f));
+    }
+  }
+}

@@ -37,6 +37,7 @@ std::vector<std::string> runnable_cpu_kernels() {
     sets.emplace_back("x86-64-v4");
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
     sets.emplace_back("x86-64-v3");
+  std::erase_if(sets, [](const std::string& name) { return !std::filesystem::exists(module_path("cpu_" + name)); });
   return sets;
 #elif defined(__aarch64__)
   return {"aarch64"};
@@ -59,8 +60,8 @@ int available_cores() {
 std::unique_ptr<Backend> open_cpu(const CpuOptions& options) {
   const std::vector<std::string> sets = runnable_cpu_kernels();
   if (sets.empty())
-    fail(Failure::usage,
-         "cpu: this processor has no fused multiply-add (AVX2 and FMA are the least); there are no kernels for it");
+    fail(Failure::usage, "cpu: no kernels for this processor: expected at least {}, and a processor with AVX2 and FMA",
+         module_path("cpu_x86-64-v3"));
   const std::string kernels = options.kernels == "auto" ? sets.front() : options.kernels;
   if (std::find(sets.begin(), sets.end(), kernels) == sets.end())
     fail(Failure::usage, "--cpu-kernels: this processor runs {}, got \"{}\"", fmt::join(sets, " and "), kernels);

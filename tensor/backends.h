@@ -30,7 +30,7 @@ struct CudaOptions {
 /// program, no driver, no such card, or one too old.
 std::unique_ptr<Backend> open_cuda(const CudaOptions& options = {});
 
-/// The kernel sets that this processor can run, best first.
+/// The kernel sets that this processor can run and that lie beside the program, best first.
 std::vector<std::string> runnable_cpu_kernels();
 
 /// The cores this process may use: the smaller of its affinity mask and its cgroup's quota.

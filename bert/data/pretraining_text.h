@@ -20,7 +20,7 @@ struct PretrainingTextOptions {
   PairOptions pairs;
   MaskingOptions masking;
   std::uint64_t seed = 42;
-  int threads = 1;  ///< for tokenising; the result does not depend on it
+  int threads = 1;                                            ///< for tokenising; the result does not depend on it
   std::function<void(std::size_t bytes)> progress = nullptr;  ///< called with the bytes read since the last call
 };
 

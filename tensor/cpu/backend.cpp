@@ -1,6 +1,8 @@
 // The door of the module: the one function that the loader looks up.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tensor/cpu/cpu_backend.h"
 
 namespace bertrand::cpu {
@@ -9,11 +11,15 @@ std::string CpuBackend::description() const {
   return fmt::format("cpu, {} kernels, {} thread{}", kernels_, pool_.threads(), pool_.threads() == 1 ? "" : "s");
 }
 
-void CpuBackend::upload(const void* host, const Tensor& out) { std::memcpy(out.data(), host, out.bytes()); }
-void CpuBackend::download(const Tensor& x, void* host) { std::memcpy(host, x.data(), x.bytes()); }
+void CpuBackend::upload(const void* host, const Tensor& out) {
+  std::copy_n(static_cast<const std::byte*>(host), out.bytes(), out.data());
+}
+void CpuBackend::download(const Tensor& x, void* host) {
+  std::copy_n(x.data(), x.bytes(), static_cast<std::byte*>(host));
+}
 std::function<void(void* host)> CpuBackend::download_later(const Tensor& x) {
   return [bytes = std::vector<std::byte>(x.data(), x.data() + x.bytes())](void* host) {
-    std::memcpy(host, bytes.data(), bytes.size());
+    std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(host));
   };
 }
 

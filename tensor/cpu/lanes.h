@@ -2,8 +2,6 @@
 // NEON. Because sums run over the same number of partial sums everywhere, results have the same bits on every
 // processor.
 #pragma once
-// Eigen's fast square root begins with an approximation that each make of processor has its own bits of.
-#define EIGEN_FAST_MATH 0
 #include <Eigen/Core>
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,6 @@
 #include "tensor/cpu/memory.h"
 
+#include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -47,6 +48,7 @@ std::byte* from_system(std::size_t bytes) {
 }
 
 void to_system(std::byte* data, std::size_t bytes) {
+  ASAN_UNPOISON_MEMORY_REGION(data, bytes);
   if (bytes < kLarge) std::free(data);
   else munmap(data, bytes);
 }
@@ -111,6 +113,10 @@ std::byte* CachingMemory::allocate(std::size_t bytes, const char* op) {
   }
   use_.in_use += counted(bytes);
   use_.peak = std::max(use_.peak, use_.in_use);
+  // A build with AddressSanitizer stops whoever reads what rounding adds, or what was given back. Else these are
+  // nothing.
+  ASAN_POISON_MEMORY_REGION(data, size);
+  ASAN_UNPOISON_MEMORY_REGION(data, bytes);
   return data;
 }
 
@@ -120,6 +126,7 @@ void CachingMemory::deallocate(std::byte* data, std::size_t bytes) {
     size = larger->second;
     taken_.erase(larger);
   }
+  ASAN_POISON_MEMORY_REGION(data, size);
   use_.in_use -= counted(bytes);
   cached_ += size;
   free_.emplace(size, data);

@@ -33,6 +33,7 @@ TEST_CASE("only the halves of one node of the tree are siblings") {
   CHECK(are(4, 2, 1, 7));        // which is a single leaf here
   CHECK(are(0, 4, 1, 5));
   CHECK_FALSE(are(2, 2, 1, 5));
+  CHECK_FALSE(siblings({.first = 0, .count = 2, .values = {}}, {.first = 3, .count = 1, .values = {}}, 4));  // a gap
 }
 
 TEST_CASE("a run of leaves is added up as far as it does not reach into a node of another replica") {

@@ -39,6 +39,9 @@ class Thread {
   enum class State { ready, at_block_barrier, at_warp_exchange, at_warp_barrier, finished };
 
   explicit Thread(const std::function<void()>*& body);
+  ~Thread();
+  Thread(const Thread&) = delete;
+  Thread& operator=(const Thread&) = delete;
   void resume();
   void wait(State at, const Where& where);
 
@@ -47,9 +50,13 @@ class Thread {
   std::exception_ptr error;
 
  private:
+  struct Leave {};  ///< thrown where the thread waits
+  void run_body(const std::function<void()>& body);
+
   fiber self_, scheduler_;
   Stack stack_, scheduler_stack_;
   void* fake_stack_ = nullptr;
+  bool leaving_ = false;
 };
 
 Thread::Thread(const std::function<void()>*& body) {
@@ -61,18 +68,33 @@ Thread::Thread(const std::function<void()>*& body) {
                   if (__sanitizer_finish_switch_fiber)
                     __sanitizer_finish_switch_fiber(nullptr, &scheduler_stack_.bottom, &scheduler_stack_.size);
                   scheduler_ = std::move(scheduler);
-                  while (true) {
-                    try {
-                      (*body)();
-                    } catch (const boost::context::detail::forced_unwind&) {
-                      throw;  // the block was given up while this thread waited
-                    } catch (...) {
-                      error = std::current_exception();
+                  try {
+                    while (!leaving_) {
+                      run_body(*body);
+                      wait(State::finished, Where::current());
                     }
-                    wait(State::finished, Where::current());
+                  } catch (const Leave&) {
                   }
+                  if (__sanitizer_start_switch_fiber)
+                    __sanitizer_start_switch_fiber(nullptr, scheduler_stack_.bottom, scheduler_stack_.size);
                   return std::move(scheduler_);
                 });
+}
+
+void Thread::run_body(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Leave&) {
+    throw;  // the block was given up while this thread waited
+  } catch (...) {
+    error = std::current_exception();
+  }
+}
+
+/// Lets the fiber run to its end, wherever it waits: one that is destroyed changes stacks unseen.
+Thread::~Thread() {
+  leaving_ = true;
+  resume();
 }
 
 void Thread::resume() {
@@ -90,6 +112,7 @@ void Thread::wait(State at, const Where& from) {
   scheduler_ = std::move(scheduler_).resume();
   if (__sanitizer_finish_switch_fiber)
     __sanitizer_finish_switch_fiber(fake_stack_, &scheduler_stack_.bottom, &scheduler_stack_.size);
+  if (leaving_) throw Leave{};
 }
 
 /// The numbers 0 … count − 1 in an order that a seed names.

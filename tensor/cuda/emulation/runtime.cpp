@@ -307,12 +307,12 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return memory().state();
   }
   bertrand::cuda::emulation::wait_for_stream(stream);
-  std::memmove(to, from, bytes);
+  if (bytes > 0) std::memmove(to, from, bytes);
   return memory().state();
 }
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   bertrand::cuda::emulation::wait_for_stream(stream);
-  std::memset(to, value, bytes);
+  if (bytes > 0) std::memset(to, value, bytes);
   return memory().state();
 }
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {

@@ -6,6 +6,7 @@
 #include "apps/training/byte_progress.h"
 #include "apps/training/file_arguments.h"
 #include "apps/training/model_source.h"
+#include "apps/training/signals.h"
 #include "apps/training/trainer.h"
 #include "bert/data/pretraining_records.h"
 #include "bert/formats/crc32c.h"
@@ -112,6 +113,7 @@ bool is_head(const std::string& parameter) {
 
 void train(const PretrainOptions& options, distributed::Collective* processes) {
   const training::Settings& settings = options.settings;
+  if (!processes) training::catch_stop_signals();
   const auto directory = !processes || processes->rank() == 0 ? training::claim_output(settings) : nullptr;
   Source source = options.init.empty() ? new_model(options) : existing_model(options);
   if (source.config.type_vocab_size < 2)

@@ -211,7 +211,7 @@ TEST_CASE("what does not fit together is refused in one line before anything is 
   CHECK(refusal({"--steps", "3", "--device", "cuda"}, 2).find("cuda") != std::string::npos);
   CHECK(refusal({"--steps", "3", "--device", "cpu,cpu"}, 2).find("twice") != std::string::npos);
   CHECK(refusal({"--steps", "3", "--eval-input", "/nonexistent.txt"}, 3) ==
-        "error: /nonexistent.txt: open: No such file or directory\n");
+        "error: /nonexistent.txt: input: expected a file, got nothing there\n");
   CHECK(refusal({"--steps", "3", "--init", "/nonexistent"}, 2).find("--init") != std::string::npos);
   support::write_text(setting.directory / "vocab.txt", setting.file("vocab.txt") + "more\n");
   CHECK(refusal({"--steps", "3"}, 3).find("expected 57 lines") != std::string::npos);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds for the card that is here and tests the CUDA backend on it. usage: scripts/test_gpu.sh [BUILD_DIRECTORY]
-# What it runs: the op table and whole models on the card (tests/gpu), the same kernels emulated (tests/cuda, with memory that
-# runs out at every allocation of a step), a run of pretrain on the card, and NVIDIA's compute-sanitizer over all ops.
+# What it runs: the op table and whole models on the card (tests/gpu), the same kernels emulated (tests/cuda),
+# a run of pretrain on the card, and NVIDIA's compute-sanitizer over all ops.
 # On a machine without network, run scripts/offline-deps.sh on one with it first and bring the .deps folder along.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -65,7 +65,7 @@ std::unique_ptr<data::PretrainingExamples> read_records(const std::vector<std::f
   return records;
 }
 
-/// A process that is `alone` shows how far it is and ends when asked to; several end together, after a step.
+/// A process that is `alone` shows how far it is and ends at once when asked to; several end together, after a step.
 std::unique_ptr<data::PretrainingExamples> read_text(const std::vector<std::filesystem::path>& files,
                                                      const Source& source, const PretrainOptions& options, bool alone) {
   const training::Settings& settings = options.settings;
@@ -113,7 +113,7 @@ bool is_head(const std::string& parameter) {
 
 void train(const PretrainOptions& options, distributed::Collective* processes) {
   const training::Settings& settings = options.settings;
-  if (!processes) training::catch_stop_signals();
+  training::catch_stop_signals();
   const auto directory = !processes || processes->rank() == 0 ? training::claim_output(settings) : nullptr;
   Source source = options.init.empty() ? new_model(options) : existing_model(options);
   if (source.config.type_vocab_size < 2)

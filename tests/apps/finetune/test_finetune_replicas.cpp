@@ -28,6 +28,12 @@ struct FinetuneRuns {
     flags.insert(flags.end(), common.begin(), common.end());
     return flags;
   }
+  /// Four micro-batches a step.
+  Flags training(const Flags& more) const {
+    Flags flags = {"--train", directory / "train.csv", "--batch-size", "8", "--micro-batch-size", "2"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return flags;
+  }
   void run(const std::string& name, const std::string& model, const Flags& flags) const {
     const Outcome outcome = support::run_program("finetune", with_common(name, model, flags));
     REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
@@ -47,16 +53,7 @@ struct FinetuneRuns {
 
 TEST_CASE("fine-tuning, evaluation and prediction on several replicas leave the files of one, byte for byte") {
   const FinetuneRuns runs;
-  const Flags training = {"--train",
-                          runs.directory / "train.csv",
-                          "--batch-size",
-                          "8",
-                          "--micro-batch-size",
-                          "2",
-                          "--epochs",
-                          "3",
-                          "--learning-rate",
-                          "0.01"};
+  const Flags training = runs.training({"--epochs", "3", "--learning-rate", "0.01"});
   runs.run("train1", "model", training);
   runs.run("apply1", "train1", {});
   for (const std::string replicas : {"2", "3", "4"}) {
@@ -88,16 +85,7 @@ TEST_CASE("fine-tuning and prediction in several processes leave the files of on
     return;
   }
   const FinetuneRuns runs;
-  const Flags training = {"--train",
-                          runs.directory / "train.csv",
-                          "--batch-size",
-                          "8",
-                          "--micro-batch-size",
-                          "2",
-                          "--threads",
-                          "1",
-                          "--epochs",
-                          "2"};
+  const Flags training = runs.training({"--epochs", "2", "--threads", "1"});
   runs.run("train1", "model", training);
   runs.run("apply1", "train1", {});
   runs.run_processes("train2", "model", training, 2);

@@ -33,8 +33,10 @@ std::vector<std::string> runnable_cpu_kernels() {
 #if defined(__x86_64__)
   std::vector<std::string> sets;
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+    if (__builtin_cpu_supports("avx512bf16")) sets.emplace_back("x86-64-v4-bf16");
     sets.emplace_back("x86-64-v4");
+  }
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
     sets.emplace_back("x86-64-v3");
   std::erase_if(sets, [](const std::string& name) { return !std::filesystem::exists(module_path("cpu_" + name)); });

@@ -10,7 +10,7 @@ namespace bertrand {
 
 struct CpuOptions {
   int threads = 0;               ///< 0: every core this process may use
-  std::string kernels = "auto";  ///< auto (the best the processor has), x86-64-v3 or x86-64-v4
+  std::string kernels = "auto";  ///< auto (the best the processor has), x86-64-v3, x86-64-v4 or x86-64-v4-bf16
 };
 
 /// A CPU backend. Throws Error(Failure::usage) where the kernel set is unknown or the processor lacks it, and

@@ -61,7 +61,7 @@ void add_flags(CLI::App& app, Options& options) {
   number_flag(app, "--threads", options.threads, {1, 4096}, "cores used; does not change the result",
               "every core this process may use");
   app.add_option("--cpu-kernels", options.cpu_kernels,
-                 "auto, x86-64-v3 or x86-64-v4: the kernel set; does not change the result")
+                 "auto, x86-64-v3, x86-64-v4 or x86-64-v4-bf16: the kernel set; does not change the result")
       ->type_name("NAME")
       ->capture_default_str();
 }

@@ -2,6 +2,7 @@
 #include "tensor/cpu/cpu_backend.h"
 #include "tensor/cpu/gemm_tile.h"
 #include "tensor/cpu/math.h"
+#include "tensor/cpu/pairs.h"
 
 namespace bertrand::cpu {
 namespace {
@@ -53,22 +54,37 @@ bool is_alone(Dim rows, Dim columns, Dim depth) {
   return static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth) < 1e5;
 }
 
+// Products of T: what their panels are made of, who packs them, and how many steps they are for so much depth.
+template <class T>
+constexpr bool kInPairs = std::is_same_v<T, BFloat16>;
+template <class T>
+using PanelOf = std::conditional_t<kInPairs<T>, PairElement, Compute<T>>;
+template <int Width, class T>
+using PackingOf = std::conditional_t<kInPairs<T>, PairPacking<Width>, Packing<Width, T>>;
+template <class T>
+constexpr Dim steps_of(Dim depth) {
+  return kInPairs<T> ? steps_of_pairs(depth) : depth;
+}
+
 /// Elements that the operands take when packed: a super-block of each at a time, so much of the depth as is multiplied
 /// at once.
-template <class C>
+template <class T>
 struct PackedSizes {
+  using P = PanelOf<T>;
   Dim a, b;
 
   static PackedSizes of(Dim rows, Dim columns, Dim depth) {
-    const Dim most_depth = std::min(depth, kDepth);
-    return {ceiling(std::min(rows, kSuperBlock), kTileRows) * panel_size<kTileRows, C>(most_depth),
-            ceiling(std::min(columns, kSuperBlock), kTileColumns<C>) * panel_size<kTileColumns<C>, C>(most_depth)};
+    const Dim most_steps = steps_of<T>(std::min(depth, kDepth));
+    return {ceiling(std::min(rows, kSuperBlock), kTileRows) * panel_size<kTileRows, P>(most_steps),
+            ceiling(std::min(columns, kSuperBlock), kTileColumns<P>) * panel_size<kTileColumns<P>, P>(most_steps)};
   }
   /// Where the few rows alone are packed, and an edge of the other for each thread.
   static PackedSizes of_few_rows(Dim rows, Dim depth, int threads) {
-    return {ceiling(rows, kTileColumns<C>) * panel_size<kTileColumns<C>, C>(depth),
-            threads * panel_size<kTileRows, C>(kTurnedDepth)};
+    return {ceiling(rows, kTileColumns<P>) * panel_size<kTileColumns<P>, P>(depth),
+            threads * panel_size<kTileRows, P>(kTurnedDepth)};
   }
+
+  std::size_t bytes() const { return static_cast<std::size_t>(a + b) * sizeof(P); }
 };
 
 }  // namespace
@@ -91,7 +107,7 @@ template <class T, class Finish>
 void CpuBackend::multiply_few_rows(const Product<T>& p, const Finish& finish) {
   const Dim panel = panel_size<kTileColumns<T>, T>(p.depth), edge = panel_size<kTileRows, T>(kTurnedDepth);
   const auto sizes = PackedSizes<T>::of_few_rows(p.rows, p.depth, pool_.threads());
-  const Workspace workspace(*this, static_cast<std::size_t>(sizes.a + sizes.b) * sizeof(T));
+  const Workspace workspace(*this, sizes.bytes());
   T *const packed = workspace.as<T>(), *const edges = packed + sizes.a;
   const Packing<kTileColumns<T>, T> packing{p.a, p.rows, p.depth, packed};
   pool_.run(packing.pieces(), [&](Dim piece, int) { packing.pack(piece); });
@@ -125,13 +141,14 @@ void CpuBackend::multiply_few_rows(const Product<T>& p, const Finish& finish) {
 template <class T, class Finish>
 void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
   using C = Compute<T>;
+  using P = PanelOf<T>;
   const Dim rows = p.rows, columns = p.columns, depth = p.depth;
   const bool alone = is_alone(rows, columns, depth);
   if constexpr (std::is_same_v<T, C>)
     if (!alone && rows <= kCachedRows && p.b.row_stride == 1) return multiply_few_rows(p, finish);
-  const auto sizes = PackedSizes<C>::of(rows, columns, depth);
-  const Workspace workspace(*this, static_cast<std::size_t>(sizes.a + sizes.b) * sizeof(C));
-  C *const packed_a = workspace.as<C>(), *const packed_b = packed_a + sizes.a;
+  const auto sizes = PackedSizes<T>::of(rows, columns, depth);
+  const Workspace workspace(*this, sizes.bytes());
+  P *const packed_a = workspace.as<P>(), *const packed_b = packed_a + sizes.a;
   const auto share = [&](Dim pieces, const auto& body) {
     if (alone)
       for (Dim piece = 0; piece < pieces; ++piece) body(piece, 0);
@@ -140,16 +157,17 @@ void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
 
   for (Dim k = 0; k < depth; k += kDepth) {
     const Dim block_depth = std::min(kDepth, depth - k);
-    const Dim a_panel = panel_size<kTileRows, C>(block_depth), b_panel = panel_size<kTileColumns<C>, C>(block_depth);
+    const Dim steps = steps_of<T>(block_depth);
+    const Dim a_panel = panel_size<kTileRows, P>(steps), b_panel = panel_size<kTileColumns<P>, P>(steps);
     const bool last = k + block_depth == depth;
     const Start start = k > 0 ? Start::value : p.start;
     for (Dim i0 = 0; i0 < rows; i0 += kSuperBlock) {
       const Dim block_rows = std::min(kSuperBlock, rows - i0);
       for (Dim j0 = 0; j0 < columns; j0 += kSuperBlock) {
         const Dim block_columns = std::min(kSuperBlock, columns - j0);
-        const Packing<kTileRows, T> a_packing{p.a.block(i0, k), block_rows, block_depth, packed_a};
-        const Packing<kTileColumns<C>, T> b_packing{p.b.block(k, j0).transposed(), block_columns, block_depth,
-                                                    packed_b};
+        const PackingOf<kTileRows, T> a_packing{p.a.block(i0, k), block_rows, block_depth, packed_a};
+        const PackingOf<kTileColumns<P>, T> b_packing{p.b.block(k, j0).transposed(), block_columns, block_depth,
+                                                      packed_b};
         const Dim a_pieces = j0 == 0 ? a_packing.pieces() : 0;  // a row of blocks shares its part of A
         share(a_pieces + b_packing.pieces(), [&](Dim piece, int) {
           if (piece < a_pieces) a_packing.pack(piece);
@@ -162,8 +180,11 @@ void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
           const Dim m = std::min(blocks.rows, block_rows - i), n = std::min(blocks.columns, block_columns - j);
           C* const to = p.c + (i0 + i) * p.stride + j0 + j;
           const C* const row = p.row ? p.row + j0 + j : nullptr;
-          multiply_packed(m, n, block_depth, packed_a + i / kTileRows * a_panel, a_panel,
-                          packed_b + j / kTileColumns<C> * b_panel, b_panel, to, p.stride, start, row);
+          {
+            [[maybe_unused]] const Arithmetic<T> arithmetic;
+            multiply_packed(m, n, steps, packed_a + i / kTileRows * a_panel, a_panel,
+                            packed_b + j / kTileColumns<P> * b_panel, b_panel, to, p.stride, start, row);
+          }
           if (last) finish(i0 + i, j0 + j, m, n);
         });
       }
@@ -240,9 +261,9 @@ std::size_t CpuBackend::gemm_workspace(const Tensor& a, const Tensor& out, const
       columns = std::min(columns, kSheet);
       bytes = columns * (rows + 1) * static_cast<Dim>(sizeof(C));
     }
-    const auto sizes =
-        few_rows ? PackedSizes<C>::of_few_rows(rows, depth, pool_.threads()) : PackedSizes<C>::of(rows, columns, depth);
-    bytes += (sizes.a + sizes.b) * static_cast<Dim>(sizeof(C));
+    using Sizes = PackedSizes<T>;
+    const Sizes sizes = few_rows ? Sizes::of_few_rows(rows, depth, pool_.threads()) : Sizes::of(rows, columns, depth);
+    bytes += static_cast<Dim>(sizes.bytes());
   });
   return static_cast<std::size_t>(bytes);
 }

@@ -6,7 +6,7 @@
 //
 // Operands are packed first: A into panels of kTileRows rows, B into panels of kTileColumns columns, both with k as the
 // slow index, so that the inner loop reads memory in order. Packing absorbs transposes, and widens the half types:
-// panels and everything after them are of Compute<T>.
+// panels and everything after them are of Compute<T>. Only products of bf16 are packed otherwise (pairs.h).
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -43,8 +43,8 @@ struct View {
 };
 
 /// n / d, rounded up.
-inline Dim ceiling(Dim n, Dim d) { return (n + d - 1) / d; }
-inline Dim round_up(Dim n, Dim multiple) { return ceiling(n, multiple) * multiple; }
+constexpr Dim ceiling(Dim n, Dim d) { return (n + d - 1) / d; }
+constexpr Dim round_up(Dim n, Dim multiple) { return ceiling(n, multiple) * multiple; }
 
 /// Elements that one packed panel takes; a store may reach one vector beyond depth · Width.
 template <int Width, class T>
@@ -134,26 +134,28 @@ template <class T>
 using Tile = Lanes<T>[kTileRows][kTileVectors];
 
 /// The inner loop: accumulators += kTileRows rows of A · panel of B. A is a packed panel, or lies in memory as it is.
-template <class T>
-inline __attribute__((always_inline)) void multiply_panels(Dim depth, View<T> a, const T* b, Tile<T>& c) {
+template <class P, class T>
+inline __attribute__((always_inline)) void multiply_panels(Dim depth, View<P> a, const P* b, Tile<T>& c) {
   for (Dim k = 0; k < depth; ++k) {
-    Lanes<T> column[kTileVectors];
+    Lanes<P> column[kTileVectors];
 #pragma GCC unroll 4
-    for (int j = 0; j < kTileVectors; ++j) column[j] = Lanes<T>::load(b + j * Lanes<T>::kCount);
+    for (int j = 0; j < kTileVectors; ++j) column[j] = Lanes<P>::load(b + j * Lanes<P>::kCount);
 #pragma GCC unroll 16
     for (int i = 0; i < kTileRows; ++i) {
-      const Lanes<T> row(a.data[i * a.row_stride]);
+      const Lanes<P> row(a.data[i * a.row_stride]);
 #pragma GCC unroll 4
       for (int j = 0; j < kTileVectors; ++j) c[i][j] = fma(row, column[j], c[i][j]);
     }
     a.data += a.column_stride;
-    b += kTileColumns<T>;
+    b += kTileColumns<P>;
   }
 }
 
+// Below, P is what panels are made of: T or, where the processor multiplies them, pairs of bf16.
+
 /// One whole tile of C at `c`. `row` holds the start values of its columns where start is Start::row.
-template <class T>
-void compute_tile(Dim depth, const T* a, const T* b, T* c, Dim c_stride, Start start, const T* row) {
+template <class P, class T>
+void compute_tile(Dim depth, const P* a, const P* b, T* c, Dim c_stride, Start start, const T* row) {
   constexpr int kCount = Lanes<T>::kCount;
   Tile<T> tile;
 #pragma GCC unroll 16
@@ -163,7 +165,7 @@ void compute_tile(Dim depth, const T* a, const T* b, T* c, Dim c_stride, Start s
       tile[i][j] = start == Start::zero    ? Lanes<T>(T(0))
                    : start == Start::value ? Lanes<T>::load(c + i * c_stride + j * kCount)
                                            : Lanes<T>::load(row + j * kCount);
-  multiply_panels(depth, View<T>{a, 1, kTileRows}, b, tile);
+  multiply_panels(depth, View<P>{a, 1, kTileRows}, b, tile);
 #pragma GCC unroll 16
   for (int i = 0; i < kTileRows; ++i)
 #pragma GCC unroll 4
@@ -171,8 +173,8 @@ void compute_tile(Dim depth, const T* a, const T* b, T* c, Dim c_stride, Start s
 }
 
 /// A tile that overhangs the edge of C goes through a whole one on the side.
-template <class T>
-void compute_edge_tile(Dim depth, const T* a, const T* b, T* c, Dim c_stride, Dim rows, Dim columns, Start start,
+template <class P, class T>
+void compute_edge_tile(Dim depth, const P* a, const P* b, T* c, Dim c_stride, Dim rows, Dim columns, Start start,
                        const T* row) {
   alignas(64) T whole[kTileRows * kTileColumns<T>] = {};
   alignas(64) T whole_row[kTileColumns<T>] = {};
@@ -185,11 +187,11 @@ void compute_edge_tile(Dim depth, const T* a, const T* b, T* c, Dim c_stride, Di
 
 /// C [rows, columns] from packed panels: `a` holds rows/kTileRows panels a_panel apart, `b` likewise of columns. Panels
 /// of B are the outer loop: one stays in the first-level cache while all of A, in the second, passes by.
-template <class T>
-void multiply_packed(Dim rows, Dim columns, Dim depth, const T* a, Dim a_panel, const T* b, Dim b_panel, T* c,
-                     Dim c_stride, Start start, const T* row) {
+template <class P, class T>
+void multiply_packed(Dim rows, Dim columns, Dim depth, const P* a, Dim a_panel, const P* b, Dim b_panel, T* c,
+                     Dim c_stride, Start start, const std::type_identity_t<T>* row) {
   for (Dim j = 0; j < columns; j += kTileColumns<T>, b += b_panel) {
-    const T* panel = a;
+    const P* panel = a;
     for (Dim i = 0; i < rows; i += kTileRows, panel += a_panel) {
       T* tile = c + i * c_stride + j;
       const T* start_row = start == Start::row ? row + j : nullptr;

@@ -77,7 +77,7 @@ TEST_CASE("a product can be added to what is there") {
 }
 
 TEST_CASE("a product has the same bits for any threads and kernel set") {
-  for (const DType dtype : {DType::f32, DType::f64})
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16})
     check_same_bits([dtype](Backend& backend) {
       return ops::matmul(noise({203, 700}, dtype, backend, 1), noise({700, 310}, dtype, backend, 2));
     });

@@ -1,0 +1,164 @@
+// What a product of bf16 is, to the bit, on every processor: what vdpbf16ps makes of neighbours in pairs.
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "tensor/backends.h"
+#include "tensor/ops.h"
+#include "tensor/random.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+using namespace bertrand;
+
+namespace {
+
+/// x(k) and x(k + 1), two numbers of bf16.
+struct Pair {
+  BFloat16 first, second;
+};
+
+/// c + a · b as Intel's manual has it: the second product is added first, each sum is rounded to the nearest, and what
+/// is subnormal, given or made, is 0.
+float multiply_pair(Pair a, Pair b, float c) {
+  const auto flushed = [](float x) {
+    return std::abs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x;
+  };
+  const auto add = [&](float sum, BFloat16 x, BFloat16 y) {
+    return flushed(std::fma(flushed(static_cast<float>(x)), flushed(static_cast<float>(y)), sum));
+  };
+  return add(add(flushed(c), a.second, b.second), a.first, b.first);
+}
+
+/// [rows, columns] numbers of which sums show in which order they were added: in every other row such that vanish
+/// beside each other, in the others such that are subnormal or whose products are.
+std::vector<BFloat16> telling(Dim rows, Dim columns, std::uint64_t key) {
+  constexpr float kLarge[] = {1, -1, 4096, -4096, 0x1p24f, -0x1p24f, 0x1p-12f, 0.33f};
+  constexpr float kSmall[] = {1, -1, 1.5e-38f, -1.5e-38f, 5e-39f, -3e-39f, 1e-19f, -2e-19f};
+  Random random(key);
+  std::vector<BFloat16> values;
+  for (Dim i = 0; i < rows * columns; ++i)
+    values.emplace_back((i / columns % 2 == 0 ? kLarge : kSmall)[static_cast<int>(8 * random.uniform())]);
+  return values;
+}
+
+/// The matrix or, where it is `transposed`, its transpose.
+Tensor matrix(const std::vector<BFloat16>& values, Dim rows, Dim columns, bool transposed, Backend& backend) {
+  std::vector<BFloat16> turned(values.size());
+  for (Dim i = 0; i < rows; ++i)
+    for (Dim j = 0; j < columns; ++j)
+      turned[static_cast<std::size_t>(transposed ? j * rows + i : i * columns + j)] =
+          values[static_cast<std::size_t>(i * columns + j)];
+  const Tensor x(transposed ? Shape{columns, rows} : Shape{rows, columns}, DType::bf16, backend);
+  backend.upload(turned.data(), x);
+  return x;
+}
+
+struct Sizes {
+  Dim rows, columns, depth;
+};
+
+/// start + A · Bᵀ, rows of A and of B being chains over their pairs.
+std::vector<float> in_pairs(const Sizes& size, const std::vector<BFloat16>& a, const std::vector<BFloat16>& b,
+                            float start) {
+  std::vector<float> c;
+  for (Dim i = 0; i < size.rows; ++i)
+    for (Dim j = 0; j < size.columns; ++j) {
+      const auto pair = [&](const std::vector<BFloat16>& x, Dim row, Dim k) {
+        const auto at = static_cast<std::size_t>(row * size.depth + k);
+        return Pair{x[at], k + 1 < size.depth ? x[at + 1] : BFloat16()};
+      };
+      float sum = start;
+      for (Dim k = 0; k < size.depth; k += 2) sum = multiply_pair(pair(a, i, k), pair(b, j, k), sum);
+      c.push_back(static_cast<float>(BFloat16(sum)));
+    }
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("a product of bf16 adds up its neighbours in pairs, the second first, and knows no subnormal numbers") {
+  for (const Sizes& size : std::vector<Sizes>{{1, 1, 1}, {2, 2, 2}, {5, 17, 3}, {29, 70, 33}, {9, 40, 801}}) {
+    const auto a = telling(size.rows, size.depth, 1), b = telling(size.columns, size.depth, 2);
+    const auto product = in_pairs(size, a, b, 0), sum = in_pairs(size, a, b, 0.25f);
+    for (const std::string& kernels : runnable_cpu_kernels()) {
+      const auto backend = open_cpu({.threads = 2, .kernels = kernels});
+      const Tensor bias = ops::full({size.columns}, 0.25, DType::bf16, *backend);
+      for (const bool transpose_a : {false, true})
+        for (const bool transpose_b : {false, true}) {
+          INFO(fmt::format("{} x {} x {}, transposed {} {}, {}", size.rows, size.columns, size.depth, transpose_a,
+                           transpose_b, kernels));
+          const Tensor left = matrix(a, size.rows, size.depth, transpose_a, *backend);
+          const Tensor right = matrix(b, size.columns, size.depth, !transpose_b, *backend);
+          Gemm options{.transpose_a = transpose_a, .transpose_b = transpose_b};
+          const Tensor c({size.rows, size.columns}, DType::bf16, *backend);
+          backend->gemm(left, right, c, options);
+          CHECK(ops::to_host<float>(c) == product);
+          options.bias = bias;
+          backend->gemm(left, right, c, options);
+          CHECK(ops::to_host<float>(c) == sum);
+          backend->fill(c, 0.25);
+          backend->gemm(left, right, c, {.transpose_a = transpose_a, .transpose_b = transpose_b, .accumulate = true});
+          CHECK(ops::to_host<float>(c) == sum);
+        }
+    }
+  }
+}
+
+TEST_CASE("a product of bf16 leaves subnormal numbers to what follows it") {
+  for (const std::string& kernels : runnable_cpu_kernels()) {
+    const auto backend = open_cpu({.threads = 1, .kernels = kernels});
+    const Tensor half = ops::full({1, 1}, 1, DType::bf16, *backend), one = ops::full({1, 1}, 1, DType::f32, *backend);
+    ops::matmul(half, half);
+    CHECK(ops::to_host<float>(ops::matmul(ops::full({1, 1}, 1e-39, DType::f32, *backend), one))[0] > 0);
+  }
+}
+
+#if defined(__x86_64__)
+namespace {
+
+/// The instruction: c + a · b of 16 pairs.
+__attribute__((target("avx512f,avx512bf16"))) void multiply_pairs(const std::uint32_t* a, const std::uint32_t* b,
+                                                                  float* c) {
+  const __m512i left = _mm512_loadu_si512(a), right = _mm512_loadu_si512(b);
+  _mm512_storeu_ps(c, _mm512_dpbf16_ps(_mm512_loadu_ps(c), (__m512bh)left, (__m512bh)right));
+}
+
+}  // namespace
+
+TEST_CASE("what these tests take vdpbf16ps for is what the processor does, bit by bit") {
+  if (!__builtin_cpu_supports("avx512bf16")) {
+    MESSAGE("SKIPPED: this processor has no AVX512_BF16");
+    return;
+  }
+  const auto pair = [](std::uint32_t word) { return std::bit_cast<Pair>(word); };
+  Random random(1);
+  int wrong = 0, finite = 0;
+  for (int n = 0; n < 100'000; ++n) {
+    std::uint32_t a[16], b[16];
+    float c[16], expected[16];
+    // Every exponent there is, then such that the three terms are of about the same size.
+    for (int i = 0; i < 16; ++i) {
+      const auto word = [&] {
+        const std::uint32_t bits = random.next();
+        return n % 2 == 0 ? bits : (bits & 0x87ff87ffu) | 0x3c003c00u;
+      };
+      a[i] = word(), b[i] = word(), c[i] = std::bit_cast<float>(word());
+      expected[i] = multiply_pair(pair(a[i]), pair(b[i]), c[i]);
+    }
+    multiply_pairs(a, b, c);
+    for (int i = 0; i < 16; ++i) {
+      finite += std::isfinite(c[i]) && c[i] != 0;
+      wrong += std::isnan(expected[i])
+                   ? !std::isnan(c[i])
+                   : std::bit_cast<std::uint32_t>(c[i]) != std::bit_cast<std::uint32_t>(expected[i]);
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(finite > 1'000'000);
+}
+#endif

@@ -19,6 +19,30 @@ tasks::LabelSet data_labels(const TaskData& data, const tasks::LabelSet& model) 
   return {};
 }
 
+/// A model that is used as it is gives what it was trained to give.
+void check_kind(const Options& options, const bert::Config& config, const tasks::Task& task) {
+  const std::string_view expected = tasks::problem_type(task.kind);
+  if (options.train.empty() && !config.problem_type.empty() && config.problem_type != expected)
+    fail(Failure::model, "{}: problem_type: expected {} for {}, got {}; hint: --train makes another model of it",
+         (options.model / "config.json").string(), expected,
+         options.task == "custom" ? "--kind " + options.kind : "--task " + options.task, config.problem_type);
+}
+
+/// A second text may be read by the name of its column alone, so a file without it would go unnoticed.
+void check_same_texts(const TaskData& data) {
+  const auto kind_of = [](const Split& split) {
+    return split.dataset.examples.front().text_b ? "pairs of texts" : "single texts";
+  };
+  const Split* first = nullptr;
+  for (const auto* split : {&data.train, &data.evaluation, &data.prediction}) {
+    if (!*split) continue;
+    if (!first) first = &**split;
+    if ((*split)->dataset.examples.front().text_b.has_value() != first->dataset.examples.front().text_b.has_value())
+      fail(Failure::input, "{}:1: columns: expected {} as in {}, got {}; hint: --text-column, --text-pair-column",
+           (*split)->dataset.file, kind_of(*first), first->dataset.file, kind_of(**split));
+  }
+}
+
 /// Once encoded, texts are not looked at again; that there was a second one still is.
 void drop_texts(tasks::Dataset& dataset) {
   for (tasks::Example& example : dataset.examples) {
@@ -63,9 +87,11 @@ std::string TaskData::remarks() const {
 
 TaskData read_task_data(const Options& options, const bert::Config& config, const text::Tokenizer& tokenizer) {
   TaskData data{.task = options.make_task()};
+  check_kind(options, config, data.task);
   data.train = read(data.task, options.train, true);
   data.evaluation = read(data.task, options.evaluation, true);
   data.prediction = read(data.task, options.prediction, false);
+  check_same_texts(data);
   if (data.task.kind != tasks::Kind::regression) {
     const tasks::LabelSet model(config.labels);
     data.labels = tasks::choose_labels(data_labels(data, model), model, data.train.has_value());

@@ -29,7 +29,8 @@ struct TaskData {
 };
 
 /// Reads the files that the options name. The names of the labels come from the task, the training file or the model's
-/// configuration, as tasks::choose_labels decides.
+/// configuration, as tasks::choose_labels decides. Throws Failure::model for a model of another kind that is not to be
+/// trained, and Failure::input where only some of the files have pairs of texts.
 TaskData read_task_data(const Options& options, const bert::Config& config, const text::Tokenizer& tokenizer);
 
 }  // namespace bertrand::finetune

@@ -4,16 +4,14 @@
 
 #include <cstdio>
 #include <future>
-#include <limits>
 #include <string>
 
-#include "apps/prepare/inputs.h"
 #include "apps/training/byte_progress.h"
 #include "apps/training/file_arguments.h"
-#include "apps/training/flags.h"
 #include "apps/training/signals.h"
 #include "bert/data/line_blocks.h"
 #include "bert/formats/files.h"
+#include "tensor/error.h"
 
 namespace bertrand::prepare {
 namespace {
@@ -51,27 +49,13 @@ text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
 
 }  // namespace
 
-void add_vocab_flags(CLI::App& app, VocabOptions& options) {
-  using training::number_flag;
-  using training::Range;
-  constexpr std::size_t kMost = 1 << 23;
-  app.add_option("--input", options.inputs, "text")->required();
-  app.add_option("--output", options.output, "vocab.txt")->required();
-  number_flag(app, "--size", options.trainer.size, Range<std::size_t>{6, kMost}, "tokens wanted, special ones included")
-      ->required();
-  app.add_flag("--cased", options.cased, "keep case and accents (default: lower-case and strip accents)");
-  number_flag(app, "--min-frequency", options.trainer.min_frequency,
-              Range<std::uint64_t>{1, std::numeric_limits<std::uint32_t>::max()},
-              "of a pair of pieces that becomes a piece");
-  number_flag(app, "--limit-alphabet", options.trainer.limit_alphabet, Range<std::size_t>{1, kMost},
-              "the most frequent characters that are kept; Chinese needs some 8000");
-  add_threads_flag(app, options.threads);
-}
-
 void write_vocab(const VocabOptions& options) {
   training::catch_stop_signals();
   const double input_bytes = training::check_files(options.inputs, {options.output});
   const text::WordCounts counts = count_words(options, input_bytes);
+  if (counts.size() == 0)
+    fail(Failure::input, "{}: text: expected words, got none{}", options.inputs.front().string(),
+         options.inputs.size() > 1 ? fmt::format(" in it and {} more", options.inputs.size() - 1) : "");
   text::VocabularyTrainerOptions trainer = options.trainer;
   trainer.progress = [](std::size_t) {
     if (training::stop_requested()) {

@@ -8,24 +8,27 @@ namespace {
 
 /// All files are text or all are TFRecord.
 void check_one_kind(const std::string& flag, const std::vector<std::filesystem::path>& files) {
+  if (files.empty()) return;
+  const auto kind = [](bool records) { return records ? "TFRecord" : "text"; };
+  const bool records = is_tfrecord(files[0]);
   for (const auto& file : files)
-    if (is_tfrecord(file) != is_tfrecord(files[0]))
-      fail(Failure::usage,
-           "{}: expected files of one kind, got {} and {}; hint: TFRecord files are named .tfrecord or .tfrecord.gz",
-           flag, files[0].string(), file.string());
+    if (is_tfrecord(file) != records)
+      fail(Failure::usage, "{}: expected files of one kind, got {} ({}) and {} ({})", flag, files[0].string(),
+           kind(records), file.string(), kind(!records));
 }
 
 }  // namespace
 
 bool is_tfrecord(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
-  return name.ends_with(".tfrecord") || name.ends_with(".tfrecord.gz");
+  return name.ends_with(".tfrecord") || name.ends_with(".tfrecord.gz") || data::is_tfrecord(file);
 }
 
 void add_flags(CLI::App& app, PretrainOptions& options) {
-  app.add_option("--input", options.inputs,
-                 "files to train on: .tfrecord, .tfrecord.gz, or text with a sentence a line and a blank line between "
-                 "documents")
+  app.add_option(
+         "--input", options.inputs,
+         "files to train on: TFRecord, also compressed by gzip, or text with a sentence a line and a blank line "
+         "between documents")
       ->required()
       ->type_name("FILE");
   app.add_option("--eval-input", options.evaluation_inputs, "held-out files to evaluate on, of either kind")

@@ -31,7 +31,7 @@ void add_flags(CLI::App& app, PretrainOptions& options);
 /// After parsing: settings that depend on others, and flags that do not fit together. Throws Error(Failure::usage).
 void complete(PretrainOptions& options);
 
-/// .tfrecord or .tfrecord.gz by its name; anything else is text.
+/// By what it begins with, or by its name, .tfrecord or .tfrecord.gz, where that is damaged; anything else is text.
 bool is_tfrecord(const std::filesystem::path& file);
 
 }  // namespace bertrand

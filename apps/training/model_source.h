@@ -15,10 +15,10 @@ struct TokenizerFlags {
   bool cased = false;                ///< --cased, with vocab_file
 };
 
-/// The tokenizer of the directory, in vocab.txt or else in tokenizer.json, or the one that the flags give it. A
-/// directory that does not say whether it is cased is so if its vocabulary has words with capital letters. Throws
-/// Error(Failure::model) if there is no vocabulary or one that does not fit the model's word embeddings, and
-/// Error(Failure::input) for a bad --vocab-file.
+/// The tokenizer of the directory, in vocab.txt or tokenizer.json, or the one that the flags give it. A directory that
+/// does not say whether it is cased is so if its vocabulary has words with capital letters. Throws
+/// Error(Failure::model) if there is no vocabulary, one that does not fit the model's word embeddings, or files that
+/// disagree, and Error(Failure::input) for a bad --vocab-file.
 text::Tokenizer read_tokenizer(const std::filesystem::path& model_directory, const TokenizerFlags& flags,
                                const bert::Config& config);
 

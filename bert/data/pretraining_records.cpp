@@ -125,7 +125,9 @@ PretrainingRecords::PretrainingRecords(const std::vector<std::filesystem::path>&
       checked.push_back(std::async(std::launch::async, [this, &files, i] { return check_file(files[i]); }));
     for (auto& file : checked) add(file.get());
   }
-  if (places_.empty()) fail(Failure::input, "{}: records: expected at least one, got none", files.at(0).string());
+  if (places_.empty())
+    fail(Failure::input, "{}: records: expected at least one, got none{}", files.at(0).string(),
+         skipped_ > 0 ? "; skipped " + first_skipped_ : "");
 }
 
 PretrainingRecords::Checked PretrainingRecords::check_file(const std::filesystem::path& path) const {

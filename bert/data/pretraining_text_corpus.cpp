@@ -6,6 +6,7 @@
 #include <utf8proc.h>
 
 #include "bert/data/line_blocks.h"
+#include "bert/formats/input_files.h"
 #include "tensor/error.h"
 
 namespace bertrand::data {
@@ -78,6 +79,7 @@ class CorpusReader {
     std::string block, next_block;
     bool has_block = blocks.next(block, kBlockBytes);
     while (has_block) {
+      if (!options_.as_google) formats::refuse_nul(block, blocks.name(), lines);
       std::vector<std::future<Piece>> pieces = tokenise_block(block);
       has_block = blocks.next(next_block, kBlockBytes);
       for (auto& future : pieces) {

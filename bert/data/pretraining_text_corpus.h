@@ -44,14 +44,15 @@ struct Corpus {
 struct CorpusOptions {
   int threads = 1;  ///< the result does not depend on it
   /// As Google's script reads: a document goes on in the next file unless a blank line ends it, and a carriage return
-  /// vanishes even within a line (TensorFlow's readline takes every one away; the tokenizer takes it for a space).
+  /// vanishes even within a line (TensorFlow's readline takes every one away; the tokenizer takes it for a space). A
+  /// NUL, which else is no text, vanishes too.
   bool as_google = false;
   std::size_t least_documents = 2;                            ///< at least 1; fewer are an error
   std::function<void(std::size_t bytes)> progress = nullptr;  ///< called with the bytes read since the last call
 };
 
 /// Tokenises the files once. Lines without a token are dropped. Throws Error(Failure::io) for a file that cannot be
-/// read and Error(Failure::input) where all files together hold fewer than `least_documents`.
+/// read and Error(Failure::input) for one with a NUL, and where all files together hold fewer than `least_documents`.
 Corpus read_corpus(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer,
                    const CorpusOptions& options);
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bert/formats/crc32c.h"
+#include "bert/formats/input_files.h"
 #include "tensor/error.h"
 
 namespace bertrand::data {
@@ -42,10 +43,7 @@ bool is_good_header(std::string_view header) {
 class ByteSource {
  public:
   explicit ByteSource(const std::filesystem::path& file) : file_(file) {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(file, ignored)) {
-      fail(Failure::input, "{}: records: expected a file, got a directory", file.string());
-    }
+    formats::refuse_directory(file, "records", Failure::input);
     descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor_ < 0) {
       fail(errno == ENOENT ? Failure::input : Failure::io, "{}: open: {}", file.string(), std::strerror(errno));
@@ -106,7 +104,8 @@ class ByteSource {
       if (count < static_cast<int>(step)) {
         int code = Z_OK;
         const char* reason = ::gzerror(gzip_, &code);
-        if (code != Z_OK && code != Z_STREAM_END) damage = code == Z_ERRNO ? std::strerror(errno) : reason;
+        if (code != Z_OK && code != Z_STREAM_END)
+          damage = code == Z_ERRNO ? std::strerror(errno) : formats::gzip_reason(reason);
         break;
       }
     }
@@ -223,10 +222,19 @@ bool RecordReader::next(std::string& record) {
     if (state_->on_corrupt == OnCorrupt::stop) {
       fail(Failure::input, "{}; hint: --on-corrupt skip leaves it out", message);
     }
-    if (state_->skipped++ == 0) state_->first_skipped = message;
+    if (state_->skipped++ == 0)
+      state_->first_skipped = message + (state_->ended ? "; the rest of the file was left out" : "");
   }
   record.clear();
   return false;
+}
+
+bool is_tfrecord(const std::filesystem::path& file) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return false;
+  std::string header(kHeaderBytes, '\0'), damage;
+  header.resize(ByteSource(file).read(header.data(), kHeaderBytes, damage));
+  return is_good_header(header);
 }
 
 std::uint64_t RecordReader::offset() const { return state_->begin; }

@@ -17,6 +17,10 @@ enum class OnCorrupt {
   skip   ///< leave it out; where its length cannot be trusted, leave out the rest of the file
 };
 
+/// Whether a file, which may be gzip, begins as every TFRecord file with a record does: with a length and its checksum.
+/// False for what is no regular file. Throws Error(Failure::io) if it cannot be read.
+bool is_tfrecord(const std::filesystem::path& file);
+
 /// Reads the records of one file in order. Every error is one line that begins with <file>@<offset of the record>; in a
 /// compressed file the offset counts decompressed bytes.
 class RecordReader {
@@ -38,7 +42,8 @@ class RecordReader {
   /// Whether the file is a gzip file, whose records cannot be read one by one.
   bool is_compressed() const;
 
-  /// How many corrupt places were skipped, and what the first one was, as stop would have said it.
+  /// How many corrupt places were skipped, and what the first one was, as stop would have said it, and whether it took
+  /// the rest of the file with it.
   std::uint64_t skipped() const;
   const std::string& first_skipped() const;
 

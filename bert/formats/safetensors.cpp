@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "bert/formats/crc32c.h"
+#include "bert/formats/input_files.h"
 #include "bert/formats/safetensors_header.h"
 
 namespace bertrand::formats {
@@ -33,9 +34,14 @@ std::string_view header_text(std::span<const std::byte> bytes, const std::string
   return {reinterpret_cast<const char*>(bytes.data()) + 8, length};
 }
 
+MappedFile open_file(const std::filesystem::path& file) {
+  refuse_directory(file, "tensors", Failure::model);
+  return MappedFile(file);
+}
+
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& file) : path_(file), file_(file) {
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& file) : path_(file), file_(open_file(file)) {
   const std::string name = file.string();
   const std::string_view header = header_text(file_.bytes(), name);
   const auto data = file_.bytes().subspan(8 + header.size());

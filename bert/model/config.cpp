@@ -1,6 +1,7 @@
 #include "bert/model/config.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "bert/formats/files.h"
 #include "bert/formats/nearest_name.h"
@@ -79,7 +80,7 @@ const char* name_of_activation(HiddenActivation activation) {
   return "relu";
 }
 
-/// id2label maps "0", "1", … to names; every number must be there.
+/// id2label maps "0", "1", … to different names; every number must be there.
 std::vector<std::string> labels_of(Reader& reader) {
   const Json* map = reader.find("id2label");
   reader.find("label2id");
@@ -91,7 +92,10 @@ std::vector<std::string> labels_of(Reader& reader) {
     if (it == map->end() || !it->is_string())
       fail(Failure::model, "{}: id2label: expected a name for each of \"0\" to \"{}\", got none for \"{}\"",
            reader.file(), map->size() - 1, i);
-    labels.push_back(it->get<std::string>());
+    const auto& label = it->get_ref<const std::string&>();
+    if (std::find(labels.begin(), labels.end(), label) != labels.end())
+      fail(Failure::model, "{}: id2label: expected different names, got {} twice", reader.file(), shown(*it));
+    labels.push_back(label);
   }
   return labels;
 }
@@ -218,11 +222,13 @@ Config Config::parse(std::string_view text, const std::string& file, UnknownKeys
   if (const Json* names = r.find("architectures"); names && names->is_array())
     for (const Json& name : *names)
       if (name.is_string()) c.architectures.push_back(name.get<std::string>());
+  Json others = Json::object();
   for (const auto& [key, value] : json.items()) {
     if (std::find(r.used().begin(), r.used().end(), key) != r.used().end()) continue;
     if (unknown == UnknownKeys::refuse && !is_known_elsewhere(key)) refuse_unknown(r, key);
-    c.others[key] = value;
+    others[key] = value;
   }
+  c.others = others.dump();
   check_shape(c, file);
   return c;
 }
@@ -252,7 +258,8 @@ std::string Config::text() const {
     }
   }
   if (!problem_type.empty()) j["problem_type"] = problem_type;
-  for (const auto& [key, value] : others.items())
+  const Json unused = Json::parse(others);
+  for (const auto& [key, value] : unused.items())
     if (!is_of_the_weights(key)) j[key] = value;
   return j.dump(2) + "\n";
 }

@@ -1,7 +1,6 @@
 // The shape of a model: what config.json holds.
 #pragma once
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +30,7 @@ struct Config {
   std::vector<std::string> labels;  ///< id2label in order; empty: none
   std::string problem_type;         ///< single_label_classification, regression, multi_label_classification or ""
   std::vector<std::string> architectures;
-  nlohmann::ordered_json others = nlohmann::ordered_json::object();  ///< keys that the file had and this does not use
+  std::string others = "{}";  ///< the keys that the file had and this does not use, as a JSON object
 
   double head_dropout() const { return classifier_dropout < 0 ? hidden_dropout_prob : classifier_dropout; }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "bert/formats/files.h"
+#include "bert/formats/input_files.h"
 #include "tensor/error.h"
 
 namespace bertrand::bert {
@@ -80,6 +81,7 @@ TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& fil
 }
 
 TokenizerJson read_tokenizer_json(const std::filesystem::path& file) {
+  formats::refuse_directory(file, "tokenizer", Failure::model);
   return parse_tokenizer_json(formats::read_file(file), file.string());
 }
 

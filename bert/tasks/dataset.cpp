@@ -20,8 +20,15 @@ std::size_t place(int position, std::size_t width) {
   return static_cast<std::size_t>(position < 0 ? static_cast<int>(width) + position : position);
 }
 
+void refuse_list(const Table& table, const Row& row, std::size_t column, std::string_view message) {
+  if (std::ranges::count(row.lists, column) > 0)
+    fail(Failure::input, "{}: {}: {}", table.where(row), table.columns[column], message);
+}
+
 std::string text_cell(const Table& table, const Row& row, int position, std::string_view what) {
-  const std::string& text = row.cells[place(position, table.width)];
+  const std::size_t column = place(position, table.width);
+  refuse_list(table, row, column, "expected a text, got a list");
+  const std::string& text = row.cells[column];
   if (text.find_first_not_of(" \t\r\n") == std::string::npos)
     fail(Failure::input, "{}: {}: expected some text, got none", table.where(row), what);
   return text;
@@ -33,6 +40,9 @@ Example make_example(const Task& task, const Table& table, const Layout& layout,
   example.text_a = text_cell(table, row, layout.text, "text");
   if (layout.pair) example.text_b = text_cell(table, row, *layout.pair, "text pair");
   if (layout.label) {
+    if (task.kind != Kind::multi_label)
+      refuse_list(table, row, place(*layout.label, table.width),
+                  "expected one label, got a list; hint: --kind multi-label takes several");
     const std::string_view label = trimmed(row.cells[place(*layout.label, table.width)]);
     // An empty cell is a missing label, except where it says that none of several applies.
     if (!label.empty() || task.kind == Kind::multi_label) example.label = label;

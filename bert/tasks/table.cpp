@@ -10,7 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "bert/formats/input_files.h"
 #include "bert/text/utf8.h"
 #include "tensor/error.h"
 
@@ -23,6 +25,7 @@ bool has_extension(std::string_view path, std::string_view extension) {
 
 /// zlib reads plain files as they are, so one reader serves both.
 std::string read_whole_file(const std::string& path) {
+  formats::refuse_directory(path, "rows", Failure::input);
   errno = 0;
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose_r);
   if (!file)
@@ -39,7 +42,8 @@ std::string read_whole_file(const std::string& path) {
     if (code == Z_ERRNO)
       fail(Failure::io, "{}: read: expected bytes, got {}", path, std::generic_category().message(errno));
     if (code != Z_OK && code != Z_STREAM_END)
-      fail(Failure::input, "{}@{}: gzip: expected a whole stream, got {}", path, bytes.size(), message);
+      fail(Failure::input, "{}@{}: gzip: expected a whole stream, got {}", path, bytes.size(),
+           formats::gzip_reason(message));
     return bytes;
   }
 }
@@ -166,13 +170,9 @@ class CsvParser {
 std::string cell_of(const nlohmann::ordered_json& value, const std::string& separator, const std::string& where) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_null()) return "";
-  if (value.is_number() || value.is_boolean()) return value.dump();
-  if (!value.is_array())
-    fail(Failure::input, "{}: expected a string, a number or a list of them, got an object", where);
+  if (!value.is_array()) return value.dump();
   std::string joined;
   for (const auto& item : value) {
-    if (item.is_structured())
-      fail(Failure::input, "{}: expected a list of strings or numbers, got a nested one", where);
     const std::string text = cell_of(item, separator, where);
     if (text.find(separator) != std::string::npos)
       fail(Failure::input, "{}: expected items without the label separator \"{}\", got \"{}\"", where, separator, text);
@@ -180,6 +180,48 @@ std::string cell_of(const nlohmann::ordered_json& value, const std::string& sepa
     joined += text;
   }
   return joined;
+}
+
+/// What the parser says, without its number, its place and what it read or hoped for.
+std::string reason_of(const nlohmann::json::exception& error) {
+  std::string_view text = error.what();
+  const std::size_t place_end = text.find(" - ");
+  text.remove_prefix(place_end != std::string_view::npos ? place_end + 3 : text.find("] ") + 2);
+  return fmt::format("{:.100}", text.substr(0, text.find(';')));
+}
+
+[[noreturn]] void refuse_line(std::string_view line, const std::string& where) {
+  fail(Failure::input, "{}: expected a JSON object, got {:.40}", where, is_blank(line) ? "an empty line" : line);
+}
+
+/// A line as a flat object. Looked at while it is parsed: of a key that comes twice the last would be kept, and deep
+/// nesting takes the stack.
+nlohmann::ordered_json parse_object(std::string_view line, const std::string& where) {
+  using Json = nlohmann::ordered_json;
+  using Event = Json::parse_event_t;
+  std::unordered_set<std::string> keys;
+  std::string key;
+  const auto check = [&](int depth, Event event, Json& parsed) {
+    if (event == Event::key && depth == 1 && !keys.insert(key = parsed.get<std::string>()).second)
+      fail(Failure::input, "{}: {}: expected once, got it twice", where, key);
+    if (event != Event::object_start && event != Event::array_start) return true;
+    if (depth == 0 && event == Event::array_start) refuse_line(line, where);
+    if (depth == 1 && event == Event::object_start)
+      fail(Failure::input, "{}: {}: expected a string, a number or a list of them, got an object", where, key);
+    if (depth > 1) fail(Failure::input, "{}: {}: expected a list of strings or numbers, got a nested one", where, key);
+    return true;
+  };
+  try {
+    if (is_blank(line)) refuse_line(line, where);
+    Json object = Json::parse(line, check);
+    if (!object.is_object()) refuse_line(line, where);
+    return object;
+  } catch (const Json::parse_error& error) {
+    fail(Failure::input, "{}: expected a JSON object, got an error at byte {}: {}", where, error.byte,
+         reason_of(error));
+  } catch (const Json::exception& error) {
+    fail(Failure::input, "{}: expected a JSON object, got an error: {}", where, reason_of(error));
+  }
 }
 
 /// The columns are all keys that occur; a key that an object lacks is an empty cell.
@@ -190,28 +232,23 @@ void parse_jsonl(std::string_view bytes, Table& table, const TableOptions& optio
     const std::string_view line = take_line(bytes);
     Row row{.cells = std::vector<std::string>(table.columns.size()), .line = ++number};
     const std::string where = table.where(row);
-    const auto object = nlohmann::ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!object.is_object())
-      fail(Failure::input, "{}: expected a JSON object, got {:.40}", where, is_blank(line) ? "an empty line" : line);
+    const nlohmann::ordered_json object = parse_object(line, where);
     for (const auto& [key, value] : object.items()) {
       const auto [column, is_new] = columns.emplace(key, columns.size());
       if (is_new) {
         table.columns.push_back(key);
         row.cells.emplace_back();
       }
-      row.cells[column->second] = cell_of(value, options.list_separator, where + ": " + key);
+      std::string& cell = row.cells[column->second];
+      cell = cell_of(value, options.list_separator, where + ": " + key);
+      if (key.find('\0') != std::string::npos || cell.find('\0') != std::string::npos)
+        fail(Failure::input, "{}: expected text without \\u0000, got one", where);
+      if (value.is_array()) row.lists.push_back(column->second);
     }
     table.rows.push_back(std::move(row));
   }
   table.width = table.columns.size();
   for (Row& row : table.rows) row.cells.resize(table.width);
-}
-
-void refuse_nul(const Table& table) {
-  for (const Row& row : table.rows)
-    for (const std::string& cell : row.cells)
-      if (cell.find('\0') != std::string::npos)
-        fail(Failure::input, "{}: expected text in UTF-8, got a NUL byte", table.where(row));
 }
 
 }  // namespace
@@ -228,8 +265,14 @@ TableFormat table_format(const std::string& path) {
 }
 
 std::optional<std::size_t> Table::find_column(std::string_view name_or_number) const {
+  if (name_or_number.empty()) return std::nullopt;  // a header may end in tabs
   const auto named = std::find(columns.begin(), columns.end(), name_or_number);
-  if (named != columns.end()) return static_cast<std::size_t>(named - columns.begin());
+  if (named != columns.end()) {
+    if (std::find(named + 1, columns.end(), name_or_number) != columns.end())
+      fail(Failure::input, "{}:1: columns: expected one of the name \"{}\", got two; hint: a number names one of them",
+           file, name_or_number);
+    return static_cast<std::size_t>(named - columns.begin());
+  }
   std::size_t number = 0;
   const char* end = name_or_number.data() + name_or_number.size();
   const auto [stop, error] = std::from_chars(name_or_number.data(), end, number);
@@ -240,6 +283,7 @@ std::optional<std::size_t> Table::find_column(std::string_view name_or_number) c
 std::string Table::where(const Row& row) const { return fmt::format("{}:{}", file, row.line); }
 
 Table parse_table(std::string_view bytes, const std::string& name, TableFormat format, const TableOptions& options) {
+  formats::refuse_nul(bytes, name);
   Table table{.file = name};
   if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
   while (bytes.ends_with('\n') || bytes.ends_with('\r')) bytes.remove_suffix(1);
@@ -256,7 +300,6 @@ Table parse_table(std::string_view bytes, const std::string& name, TableFormat f
     case TableFormat::csv: CsvParser(bytes, name).run(rows); break;
     case TableFormat::jsonl: parse_jsonl(bytes, table, options); break;
   }
-  refuse_nul(table);
   return table;
 }
 

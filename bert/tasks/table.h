@@ -19,7 +19,8 @@ TableFormat table_format(const std::string& path);
 
 struct Row {
   std::vector<std::string> cells;
-  std::int64_t line = 0;  ///< in the file, from 1; of a CSV row over several lines the first
+  std::int64_t line = 0;                ///< in the file, from 1; of a CSV row over several lines the first
+  std::vector<std::size_t> lists = {};  ///< the columns whose value in JSON was a list
 };
 
 struct TableOptions {
@@ -37,7 +38,8 @@ struct Table {
   std::int64_t invalid_bytes = 0;           ///< that are no UTF-8 and were dropped
   std::string first_invalid;                ///< file:line of the first, or ""
 
-  /// The column of this name or, failing that, with this number from 0.
+  /// The column of this name, which is not "", or, failing that, with this number from 0. Throws Failure::input if two
+  /// have the name.
   std::optional<std::size_t> find_column(std::string_view name_or_number) const;
   /// "file:line", for messages.
   std::string where(const Row& row) const;
@@ -45,8 +47,8 @@ struct Table {
 
 /// Reads a whole table; gzip is seen by its first bytes. A byte order mark and what is no UTF-8 are dropped, and CRLF
 /// ends a line as LF does; empty lines at the end do not count. Throws Failure::io if the file cannot be read,
-/// Failure::input if it is not there, and with file and line for a row with another number of cells than the first, a
-/// NUL byte, an open quote, or JSON that is not a flat object.
+/// Failure::input if it is not there or a directory, and with file and line for a row with another number of cells than
+/// the first, a NUL, an open quote, or JSON that is not a flat object whose keys differ.
 Table read_table(const std::string& path, const TableOptions& options = {});
 
 /// The same of bytes at hand; `name` stands for the file in messages.

@@ -129,6 +129,12 @@ std::optional<int> only_other_column(const Table& table, const Layout& layout) {
   return found;
 }
 
+void refuse_same_column(const Table& table, std::optional<int> a, std::optional<int> b, std::string_view flags) {
+  if (a && a == b)
+    fail(Failure::usage, "{}: expected different columns, got {} of {} for both", flags,
+         table.columns.empty() ? fmt::format("{}", *a) : table.columns[static_cast<std::size_t>(*a)], table.file);
+}
+
 Layout custom_layout(const Task& task, const Table& table, bool needs_label) {
   const CustomColumns& columns = task.columns;
   Layout layout{.min_columns = table.width, .max_columns = table.width, .header = false};
@@ -150,6 +156,9 @@ Layout custom_layout(const Task& task, const Table& table, bool needs_label) {
   } else if (columns.text.empty() && !partner(text).empty()) {
     if (const auto pair = table.find_column(partner(text))) layout.pair = static_cast<int>(*pair);
   }
+  refuse_same_column(table, layout.text, layout.label, "--text-column, --label-column");
+  refuse_same_column(table, layout.pair, layout.label, "--text-pair-column, --label-column");
+  refuse_same_column(table, layout.text, layout.pair, "--text-column, --text-pair-column");
   return layout;
 }
 
@@ -214,6 +223,7 @@ std::vector<std::string> task_names() {
 }
 
 Task custom_task(const CustomOptions& options) {
+  if (options.label_separator.empty()) fail(Failure::usage, "--label-separator: expected some text, got none");
   Task task{
       .name = "custom", .kind = options.kind, .columns = options.columns, .label_separator = options.label_separator};
   switch (options.kind) {

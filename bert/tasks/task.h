@@ -68,11 +68,12 @@ struct CustomOptions {
   CustomColumns columns;
   std::string label_separator = ",";
 };
+/// Throws Failure::usage where nothing separates labels.
 Task custom_task(const CustomOptions& options);
 
 /// Where `table`'s fields stand for this task, as numbers from 0. Tables of a named task are read without a header.
-/// Throws Failure::input naming the file if no layout fits or a column is missing; a missing label column is an error
-/// only if `needs_label`.
+/// Throws Failure::input naming the file if no layout fits or a column is missing or there twice, and Failure::usage if
+/// one is both text and label, or both texts; a missing label column is an error only if `needs_label`.
 Layout find_layout(const Task& task, const Table& table, bool needs_label);
 
 }  // namespace bertrand::tasks

@@ -69,8 +69,69 @@ TEST_CASE("a directory with tokenizer.json instead of vocab.txt gives the same p
   json["model"]["vocab"]["more"] = id;
   write_text(setting.at("model/tokenizer.json"), json.dump());
   CHECK(setting.run({"--overwrite"}).error ==
-        "error: " + setting.at("model/tokenizer.json") +
-            ": vocabulary: expected 15 tokens (vocab_size of config.json), got 16; hint: is it another model's?\n");
+        "error: " + setting.at("model/tokenizer.json") + ": vocabulary: expected 15 tokens (vocab_size of " +
+            setting.at("model/config.json") + "), got 16; hint: is it another model's?\n");
+}
+
+TEST_CASE("a file with pairs of texts and one without are not read as alike") {
+  const Setting setting;
+  write_text(setting.at("single.csv"), "sentence1,kind\nred fish,fish\nred bird,bird\n");
+  write_text(setting.at("pairs.csv"), "sentence1,sentence2,kind\nred fish,the fish,fish\nred bird,the bird,bird\n");
+  const auto refusal = [&](const std::string& train, const std::string& flag, const std::string& other) {
+    const Outcome outcome = setting.run({"--train", setting.at(train), flag, setting.at(other)});
+    CHECK(outcome.code == 3);
+    CHECK_FALSE(fs::exists(setting.at("run")));
+    return outcome.error;
+  };
+  const std::string hint = "; hint: --text-column, --text-pair-column\n";
+  CHECK(refusal("pairs.csv", "--eval", "single.csv") == "error: " + setting.at("single.csv") +
+                                                            ":1: columns: expected pairs of texts as in " +
+                                                            setting.at("pairs.csv") + ", got single texts" + hint);
+  CHECK(refusal("single.csv", "--predict", "pairs.csv") ==
+        "error: " + setting.at("pairs.csv") + ":1: columns: expected single texts as in " + setting.at("single.csv") +
+            ", got pairs of texts" + hint);
+  const std::vector<std::string> first_only = {"--train", setting.at("pairs.csv"), "--text-column", "sentence1",
+                                               "--eval",  setting.at("single.csv")};
+  CHECK(setting.run(first_only).code == 0);
+}
+
+TEST_CASE("a model is used only as what it was trained to be") {
+  const Setting setting;
+  REQUIRE(setting.run({}).code == 0);
+  const auto use = [&](const std::string& kind, const std::string& flag) {
+    return run_program("finetune", {"--task", "custom", "--label-column", "kind", "--model", setting.at("run"), flag,
+                                    setting.at("train.csv"), "--output", setting.at("used"), "--max-seq-length", "16",
+                                    "--kind", kind, "--threads", "1"});
+  };
+  for (const char* flag : {"--predict", "--eval"}) {
+    const Outcome outcome = use("multi-label", flag);
+    CHECK(outcome.code == 4);
+    CHECK(outcome.error == "error: " + setting.at("run/config.json") +
+                               ": problem_type: expected multi_label_classification for --kind multi-label, got "
+                               "single_label_classification; hint: --train makes another model of it\n");
+    CHECK_FALSE(fs::exists(setting.at("used")));
+  }
+  CHECK(use("classification", "--predict").code == 0);
+  CHECK(setting.run({"--model", setting.at("run"), "--output", setting.at("other"), "--kind", "multi-label"}).code ==
+        0);
+}
+
+TEST_CASE("a directory where a file is expected is bad data or a bad model, as the file would be") {
+  const Setting setting;
+  fs::create_directory(setting.at("d.tsv"));
+  const Outcome table = setting.run({"--train", setting.at("d.tsv")});
+  CHECK(table.code == 3);
+  CHECK(table.error == "error: " + setting.at("d.tsv") + ": rows: expected a file, got a directory\n");
+  for (const std::string name : {"model/vocab.txt", "model/model.safetensors"}) {
+    fs::remove(setting.at(name));
+    fs::create_directory(setting.at(name));
+    const Outcome outcome = setting.run({});
+    CHECK(outcome.code == 4);
+    CHECK(outcome.error.starts_with("error: " + setting.at(name) + ": "));
+    CHECK(outcome.error.ends_with(": expected a file, got a directory\n"));
+    fs::remove(setting.at(name));
+    write_text(setting.at(name), support::kSmallVocabulary);
+  }
 }
 
 TEST_CASE("an occupied output directory is told before any input is read, and no failure costs the run in it") {
@@ -86,6 +147,52 @@ TEST_CASE("an occupied output directory is told before any input is read, and no
   CHECK(setting.run({"--overwrite"}).code == 4);
   CHECK(read_text(setting.at("run/model.safetensors")) == weights);
   CHECK(fs::exists(setting.at("run/checkpoint-1/MANIFEST.json")));
+}
+
+TEST_CASE("the run that holds the input is not overwritten, nor is any input by a profile") {
+  const Setting setting;
+  REQUIRE(setting.run({}).code == 0);
+  const std::string weights = read_text(setting.at("run/model.safetensors"));
+  for (const std::string model : {"run/checkpoint-1", "run/model.safetensors"}) {
+    const Outcome outcome = setting.run({"--model", setting.at(model), "--overwrite"});
+    CHECK(outcome.code == 2);
+    CHECK(outcome.error == "error: --overwrite: expected input outside the run that it removes, got " +
+                               setting.at(model) + "; hint: name another --output\n");
+  }
+  const std::string text = read_text(setting.at("train.csv"));
+  CHECK(setting.run({"--profile", setting.at("train.csv"), "--overwrite"}).code == 2);
+  CHECK(setting.run({"--profile", setting.at("none/p.json"), "--overwrite"}).code == 5);
+  CHECK(setting.run({"--profile", setting.at("model"), "--overwrite"}).code == 2);
+  CHECK(read_text(setting.at("train.csv")) == text);
+  CHECK(read_text(setting.at("run/model.safetensors")) == weights);
+}
+
+TEST_CASE("paths need not be UTF-8") {
+  const Setting setting;
+  fs::copy(setting.at("train.csv"), setting.at("caf\xE9.csv"));
+  const Outcome outcome = setting.run({"--train", setting.at("caf\xE9.csv"), "--output", setting.at("r\xE9sum\xE9")});
+  CHECK_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(fs::exists(setting.at("r\xE9sum\xE9/checkpoint-1/MANIFEST.json")));
+}
+
+TEST_CASE("a best model that has rotted or gone is noticed when the run is resumed") {
+  const Setting setting;
+  const std::vector<std::string> flags = {"--eval", setting.at("train.csv"), "--predict", setting.at("train.csv")};
+  REQUIRE(setting.run(flags).code == 0);
+  std::vector<std::string> again = flags;
+  again.push_back("--resume");
+  CHECK(setting.run(again).code == 0);
+  std::string weights = read_text(setting.at("run/model.safetensors"));
+  weights.back() ^= 1;
+  write_text(setting.at("run/model.safetensors"), weights);
+  for (const char* got : {"another or a damaged one", "none"}) {
+    const Outcome outcome = setting.run(again);
+    CHECK(outcome.code == 4);
+    CHECK(outcome.error == "error: " + setting.at("run/model.safetensors") +
+                               ": expected the best model, as it was after step 1, got " + got +
+                               "; hint: checkpoint-1 holds it\n");
+    fs::remove(setting.at("run/model.safetensors"));
+  }
 }
 
 TEST_CASE("outputs that are not finite end evaluation and prediction with 6") {
@@ -106,6 +213,18 @@ TEST_CASE("outputs that are not finite end evaluation and prediction with 6") {
   CHECK(outcome.error ==
         "error: example 0: classifier: expected finite outputs, got nan; hint: are the weights finite?\n");
   CHECK_FALSE(fs::exists(setting.at("evaluated")));
+
+  // Nor do they cost an earlier run.
+  REQUIRE(setting.run({"--output", setting.at("earlier")}).code == 0);
+  const std::vector<std::string> over = {"--task",           "custom",
+                                         "--label-column",   "kind",
+                                         "--model",          setting.at("run"),
+                                         "--predict",        setting.at("train.csv"),
+                                         "--output",         setting.at("earlier"),
+                                         "--max-seq-length", "16",
+                                         "--overwrite"};
+  CHECK(run_program("finetune", over).code == 6);
+  CHECK(fs::exists(setting.at("earlier/model.safetensors")));
 }
 
 TEST_CASE("extract looks at its files before it computes, and never writes over its input") {

@@ -97,7 +97,9 @@ TEST_CASE("records are stripped of their padding and train as they are") {
   write_records(setting.directory / "a.tfrecord", std::vector<data::Features>(7, record()));
   const Outcome outcome = setting.run("run", {"--steps", "2", "--input", setting.directory / "a.tfrecord"});
   CHECK(outcome.code != 0);  // text and records together
-  CHECK(outcome.error.find("expected files of one kind") != std::string::npos);
+  CHECK(outcome.error.find("expected files of one kind, got ") != std::string::npos);
+  CHECK(outcome.error.find("text.txt (text) and ") != std::string::npos);
+  CHECK(outcome.error.find("a.tfrecord (TFRecord)\n") != std::string::npos);
   std::vector<std::string> flags = setting.flags("run", {"--steps", "2"});
   for (std::string& flag : flags)
     if (flag.ends_with("text.txt")) flag = setting.directory / "a.tfrecord";
@@ -105,6 +107,34 @@ TEST_CASE("records are stripped of their padding and train as they are") {
   REQUIRE_MESSAGE(trained.code == 0, trained.error);
   CHECK(trained.out.find("7 examples, 1 step") != std::string::npos);
   CHECK(trained.out.find("about 49 tokens") != std::string::npos);
+}
+
+TEST_CASE("records are known by what they begin with, and what is neither records nor text is refused") {
+  const PretrainSetting setting;
+  const auto run = [&](const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> flags = setting.flags("run", {"--steps", "2", "--overwrite"});
+    flags.insert(flags.end(), more.begin(), more.end());
+    for (std::string& flag : flags)
+      if (flag.ends_with("text.txt")) flag = setting.directory / name;
+    return support::run_program("pretrain", flags);
+  };
+  write_records(setting.directory / "tf_examples.tf_record", std::vector<data::Features>(7, record()));
+  const Outcome trained = run("tf_examples.tf_record", {});
+  REQUIRE_MESSAGE(trained.code == 0, trained.error);
+  CHECK(trained.out.find("7 examples, 1 step") != std::string::npos);
+
+  support::write_text(setting.directory / "weights", setting.file("run/model.safetensors"));
+  const Outcome weights = run("weights", {});
+  CHECK(weights.code == 3);
+  CHECK(weights.error ==
+        "error: " + (setting.directory / "weights").string() + ":1: expected text in UTF-8, got a NUL byte\n");
+  support::write_text(setting.directory / "empty", "");
+  CHECK(run("empty", {}).error.find("empty: text: expected sentences, a line each, got none") != std::string::npos);
+
+  std::string bad = setting.file("tf_examples.tf_record");
+  bad[0] ^= 1;
+  support::write_text(setting.directory / "bad.tfrecord", bad);
+  CHECK(run("bad.tfrecord", {}).error.find("bad.tfrecord@0: record length crc: expected 0x") != std::string::npos);
 }
 
 TEST_CASE("records in many files train as in one, and what is corrupt is skipped and counted when asked") {
@@ -213,6 +243,13 @@ TEST_CASE("what does not fit together is refused in one line before anything is 
   CHECK(refusal({"--steps", "3", "--eval-input", "/nonexistent.txt"}, 3) ==
         "error: /nonexistent.txt: input: expected a file, got nothing there\n");
   CHECK(refusal({"--steps", "3", "--init", "/nonexistent"}, 2).find("--init") != std::string::npos);
+  CHECK(refusal({"--steps", "4611686018427387904"}, 2).find("--steps: expected a whole number") != std::string::npos);
+  CHECK(refusal({"--steps", "3", "--eval-input", "/dev/null"}, 3) ==
+        "error: /dev/null: input: expected a regular file, which is read twice, got a pipe or device; hint: put it "
+        "into a "
+        "file\n");
+  CHECK(refusal({"--steps", "3", "--profile", setting.directory / "text.txt"}, 2).find("--profile: expected another") !=
+        std::string::npos);
   support::write_text(setting.directory / "vocab.txt", setting.file("vocab.txt") + "more\n");
   CHECK(refusal({"--steps", "3"}, 3).find("expected 57 lines") != std::string::npos);
 }

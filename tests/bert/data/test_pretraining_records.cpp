@@ -124,6 +124,21 @@ TEST_CASE("a record that has changed since it was checked is named by file and o
   CHECK_THROWS_WITH_AS(records.example(0, 1), doctest::Contains("0: open: No such file"), Error);
 }
 
+TEST_CASE("where nothing is left of corrupt files, what was skipped is said") {
+  const ThreeFiles three;
+  three.flip(0, 0);
+  const fs::path first = three.files()[0];
+  const PretrainingRecordsOptions skip{.vocab_size = 200, .on_corrupt = OnCorrupt::skip};
+  try {
+    PretrainingRecords({first}, skip);
+    FAIL("expected an error");
+  } catch (const Error& error) {
+    const std::string message = error.what(), where = first.string();
+    CHECK(message.starts_with(where + ": records: expected at least one, got none; skipped " + where +
+                              "@0: record length crc: expected "));
+  }
+}
+
 TEST_CASE("files without any record are refused") {
   const support::TemporaryDirectory directory;
   write_text(directory / "empty", "");

@@ -135,6 +135,15 @@ TEST_CASE("invalid UTF-8 is dropped, counted, and its first place is named") {
   CHECK(corpus.ids.size() == 5);  // a, b, c ##d, x
 }
 
+TEST_CASE("what is no text is refused where its first NUL stands") {
+  const TextFile nul("nul.txt", std::string("a b\n\nc\0d\n", 9)), wide("wide.txt", std::string("\xFF\xFE"
+                                                                                               "a\0\n\0",
+                                                                                               6));
+  CHECK(refusal({nul.path()}) == nul.path().string() + ":3: expected text in UTF-8, got a NUL byte");
+  CHECK(refusal({wide.path()}) ==
+        wide.path().string() + ":1: expected text in UTF-8, got a NUL byte; hint: it looks like UTF-16");
+}
+
 TEST_CASE("text without a sentence, or with one document only, is refused in one line") {
   const TextFile empty("empty.txt", ""), blank("blank2.txt", "\n\n \n"), one("one.txt", "a b\nc d\n");
   CHECK(refusal({empty.path()}) == empty.path().string() + ": text: expected sentences, a line each, got none");

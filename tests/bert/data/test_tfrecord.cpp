@@ -126,6 +126,40 @@ TEST_CASE("a compressed file that is damaged or cut is an error, never a crash")
   }
 }
 
+TEST_CASE("what a compressed file is damaged by is said without a name of its own") {
+  const support::TemporaryDirectory directory;
+  const fs::path file = directory / "r";
+  write_gzip(file, framed(kRecords));
+  write_text(file, read_text(file).substr(0, 60));
+  const std::string error = error_of(file);
+  CHECK(error.find("of gzip data, got ") != std::string::npos);
+  CHECK(error.find(" and then: unexpected end of file; hint: ") != std::string::npos);
+}
+
+TEST_CASE("a TFRecord is known by its beginning, plain and compressed, whatever its name") {
+  const support::TemporaryDirectory directory;
+  const auto is = [&](const std::string& bytes) {
+    write_text(directory / "r.txt", bytes);
+    return is_tfrecord(directory / "r.txt");
+  };
+  const std::string good = framed(kRecords);
+  CHECK(is(good));
+  CHECK(is(good.substr(0, 12)));
+  CHECK_FALSE(is(good.substr(0, 11)));
+  CHECK_FALSE(is(""));
+  CHECK_FALSE(is("a sentence a line\n"));
+  std::string bad = good;
+  bad[3] ^= 1;
+  CHECK_FALSE(is(bad));
+  write_gzip(directory / "r.gz", good);
+  CHECK(is_tfrecord(directory / "r.gz"));
+  CHECK_FALSE(is(read_text(directory / "r.gz").substr(0, 12)));
+  write_gzip(directory / "t.gz", "a sentence a line\n");
+  CHECK_FALSE(is_tfrecord(directory / "t.gz"));
+  CHECK_FALSE(is_tfrecord("/tmp"));
+  CHECK_FALSE(is_tfrecord(directory / "none"));
+}
+
 TEST_CASE("a length that claims more than the file has takes no memory for it") {
   const support::TemporaryDirectory directory;
   const std::uint64_t claim = std::uint64_t{1} << 50;
@@ -154,6 +188,13 @@ TEST_CASE("with skip a bad record is left out, and the rest of the file where a 
   bad[21] ^= 1;  // in the length of the second
   write_text(file, bad);
   CHECK(read_all(file, OnCorrupt::skip).empty());
+  bad = framed(kRecords);
+  bad[0] ^= 1;
+  write_text(file, bad);
+  RecordReader whole(file, OnCorrupt::skip);
+  CHECK_FALSE(whole.next(record));
+  CHECK(whole.first_skipped().starts_with(file.string() + "@0: record length crc: expected "));
+  CHECK(whole.first_skipped().ends_with("; the rest of the file was left out"));
 }
 
 TEST_CASE("a file that is not there, or is a directory, is named") {

@@ -170,6 +170,16 @@ TEST_CASE("a tensor of whole numbers is no weight") {
       Error);
 }
 
+TEST_CASE("a directory holds no tensors") {
+  try {
+    SafetensorsFile("/tmp");
+    FAIL("expected an error");
+  } catch (const Error& error) {
+    CHECK(error.failure() == Failure::model);
+    CHECK(std::string(error.what()) == "/tmp: tensors: expected a file, got a directory");
+  }
+}
+
 TEST_CASE("a file that is cut, over-long or no safetensors file says where") {
   CHECK(refusal("") == "@0: header length: expected 8 bytes, got a file of 0");
   CHECK(refusal("1234567") == "@0: header length: expected 8 bytes, got a file of 7");

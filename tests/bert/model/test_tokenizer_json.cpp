@@ -91,6 +91,16 @@ TEST_CASE("ids of tokenizer.json must be 0, 1, 2 and so on, each once") {
   CHECK(refusal(json) == "t.json: model.vocab: expected tokens of one line, got \"b\\nc\"");
 }
 
+TEST_CASE("a directory is no tokenizer.json") {
+  try {
+    read_tokenizer_json("/tmp");
+    FAIL("expected an error");
+  } catch (const Error& error) {
+    CHECK(error.failure() == Failure::model);
+    CHECK(std::string(error.what()) == "/tmp: tokenizer: expected a file, got a directory");
+  }
+}
+
 TEST_CASE("what is no JSON object is no tokenizer.json") {
   for (const char* text : {"", "{", "[1]", "3", "{\"model\": \"x\"}", "\xff"}) {
     CAPTURE(text);

@@ -174,6 +174,42 @@ TEST_CASE("a custom file to predict needs no label column, one to train on does"
         "data:1: --text-column: expected a column named text or sentence, or the flag, got {a,b,label}");
 }
 
+TEST_CASE("a column is there once, and is not two things at a time") {
+  CHECK(message_of([] { dataset_of(custom_task({}), "text\tlabel\ttext\nA\tx\tB\n"); }) ==
+        "data:1: columns: expected one of the name \"text\", got two; hint: a number names one of them");
+  CHECK(dataset_of(custom_task({}), "text\tlabel\tother\tother\nA\tx\t\t\n").examples.size() == 1);
+  const auto message = [](const CustomColumns& columns) {
+    return message_of([&] { dataset_of(custom_task({.columns = columns}), "text\tlabel\tmore\nA\tx\tB\n"); });
+  };
+  CHECK(message({.text = "label"}) ==
+        "--text-column, --label-column: expected different columns, got label of data for both");
+  CHECK(message({.text = "2", .label = "more"}) ==
+        "--text-column, --label-column: expected different columns, got more of data for both");
+  CHECK(message({.pair = "label"}) ==
+        "--text-pair-column, --label-column: expected different columns, got label of data for both");
+  CHECK(message({.text = "text", .pair = "0"}) ==
+        "--text-column, --text-pair-column: expected different columns, got text of data for both");
+  CHECK(message({.text = "text", .pair = "more", .label = "label", .id = "text"}) == "no error");
+  CHECK(message_of([] {
+          dataset_of(custom_task({.columns = {.text = "1", .label = "1", .header = false}}), "A\tx\n");
+        }) == "--text-column, --label-column: expected different columns, got 1 of data for both");
+}
+
+TEST_CASE("a list of JSON is several labels, and neither one nor a text") {
+  const auto message = [](const CustomOptions& options, std::string_view line) {
+    return message_of([&] { dataset_of(custom_task(options), line, true, TableFormat::jsonl); });
+  };
+  const std::string lists = R"({"text": "A", "label": ["x", "z"], "more": ["y"]})";
+  CHECK(message({.kind = Kind::multi_label}, lists) == "no error");
+  const std::string one = "data:1: label: expected one label, got a list; hint: --kind multi-label takes several";
+  CHECK(message({}, lists) == one);
+  CHECK(message({.kind = Kind::regression}, R"({"text": "A", "label": [1]})") == one);
+  CHECK(message({.kind = Kind::multi_label}, R"({"text": ["A"], "label": ["x"]})") ==
+        "data:1: text: expected a text, got a list");
+  CHECK(message_of([] { custom_task({.kind = Kind::multi_label, .label_separator = ""}); }) ==
+        "--label-separator: expected some text, got none");
+}
+
 TEST_CASE("labels are learnt from the training file in order, integers by value") {
   const Task task = custom_task({});
   CHECK(learn_labels(task, dataset_of(task, "text\tlabel\nA\tpear\nB\tapple\nC\tpear\n")).names() ==

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "bert/tasks/table.h"
+#include "support/program.h"
 #include "tensor/error.h"
 
 using namespace bertrand;
@@ -78,11 +79,63 @@ TEST_CASE("a bad row names file and line, what was expected and what was found")
   CHECK(message_of(std::string_view("a\tb\n1\t\0002\n", 8), TableFormat::tsv) ==
         "rows:2: expected text in UTF-8, got a NUL byte");
   CHECK(message_of("{\"a\": 1}\n[1]\n", TableFormat::jsonl) == "rows:2: expected a JSON object, got [1]");
-  CHECK(message_of("{\"a\": 1}\n{\"a\": \n", TableFormat::jsonl) == "rows:2: expected a JSON object, got {\"a\": ");
   CHECK(message_of("{\"a\": {\"b\": 1}}", TableFormat::jsonl) ==
         "rows:1: a: expected a string, a number or a list of them, got an object");
+  const std::string nested = "rows:1: a: expected a list of strings or numbers, got a nested one";
+  CHECK(message_of("{\"b\": 1, \"a\": [1, {\"c\": 1}]}", TableFormat::jsonl) == nested);
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  CHECK(message_of("{\"a\": " + deep + ", \"b\": 1}", TableFormat::jsonl) == nested);
+  CHECK(message_of(deep, TableFormat::jsonl) == "rows:1: expected a JSON object, got " + std::string(40, '['));
   CHECK(message_of("{\"a\": [\"x,y\"]}", TableFormat::jsonl) ==
         "rows:1: a: expected items without the label separator \",\", got \"x,y\"");
+}
+
+TEST_CASE("JSON that does not parse names the byte and the reason in one short line") {
+  const std::string what = "rows:2: expected a JSON object, got an error";
+  const auto message = [](const std::string& line) { return message_of("{\"a\": 1}\n" + line, TableFormat::jsonl); };
+  CHECK(message("{\"a\": ") == what + " at byte 7: unexpected end of input");
+  CHECK(message("{\"a\": 1} {}") == what + " at byte 10: unexpected '{'");
+  CHECK(message("{\"a\": nan}") == what + " at byte 8: invalid literal");
+  CHECK(message(R"({"a": "\ud800 b"})") ==
+        what + " at byte 14: invalid string: surrogate U+D800..U+DBFF must be followed by U+DC00..U+DFFF");
+  CHECK(message("{\"a\": 1e999}") == what + ": number overflow parsing '1e999'");
+  CHECK(message("{\"a\": 1" + std::string(1000, '0') + "}").size() < 160);
+}
+
+TEST_CASE("a key that comes twice in a JSON line is refused") {
+  CHECK(message_of("{\"a\": 1, \"b\": 2}\n{\"a\": 1, \"b\": 2, \"a\": 3}\n", TableFormat::jsonl) ==
+        "rows:2: a: expected once, got it twice");
+}
+
+TEST_CASE("what is no text is refused where its first NUL stands, in a header too") {
+  using namespace std::string_view_literals;
+  for (const auto format : {TableFormat::tsv, TableFormat::csv, TableFormat::jsonl})
+    CHECK(message_of("te\0xt\n"sv, format) == "rows:1: expected text in UTF-8, got a NUL byte");
+  CHECK(message_of("\xFF\xFEt\0e\0x\0t\0\n\0"sv, TableFormat::tsv) ==
+        "rows:1: expected text in UTF-8, got a NUL byte; hint: it looks like UTF-16");
+  CHECK(message_of(R"({"a": "b\u0000"})", TableFormat::jsonl) == "rows:1: expected text without \\u0000, got one");
+  CHECK(message_of(R"({"a\u0000": "b"})", TableFormat::jsonl) == "rows:1: expected text without \\u0000, got one");
+}
+
+TEST_CASE("a name that two columns have finds neither, their numbers do") {
+  const Table table = parse_table("text\tlabel\ttext\nx\ty\tz\n", "t", TableFormat::tsv);
+  CHECK(table.find_column("label") == 1);
+  CHECK(table.find_column("2") == 2);
+  CHECK_THROWS_WITH_AS(table.find_column("text"),
+                       "t:1: columns: expected one of the name \"text\", got two; hint: a number names one of them",
+                       Error);
+}
+
+TEST_CASE("a table that is a directory or damaged gzip is named once") {
+  const support::TemporaryDirectory directory;
+  std::filesystem::create_directory(directory / "d.tsv");
+  CHECK_THROWS_WITH_AS(read_table(directory / "d.tsv"),
+                       ((directory / "d.tsv").string() + ": rows: expected a file, got a directory").c_str(), Error);
+  support::write_text(directory / "t.tsv.gz", std::string("\x1F\x8B\x08\0\0\0\0\0\0\3ab", 12));
+  CHECK_THROWS_WITH_AS(
+      read_table(directory / "t.tsv.gz"),
+      ((directory / "t.tsv.gz").string() + "@0: gzip: expected a whole stream, got unexpected end of file").c_str(),
+      Error);
 }
 
 TEST_CASE("ragged rows can be left out and are counted") {
@@ -100,6 +153,7 @@ TEST_CASE("a column is found by its name, else by its number from 0") {
   CHECK_FALSE(table.find_column("2"));
   CHECK_FALSE(table.find_column("-1"));
   CHECK_FALSE(table.find_column(""));
+  CHECK_FALSE(parse_table("text\t\t\nx\ty\tz\n", "t", TableFormat::tsv).find_column(""));
 }
 
 TEST_CASE("the format follows from the extension") {

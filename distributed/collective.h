@@ -46,6 +46,13 @@ class Collective {
   /// What can be seen without a call: which of the others has failed or died, and why; "" where nothing is known of it.
   /// For those that wait for them by other means.
   virtual std::string failure_of_others() { return ""; }
+
+  /// How many processes of the run share the memory of this one's host, its own included.
+  virtual int processes_on_this_host() const { return 1; }
+  /// What is said before and after a failure that ends the process from within a call.
+  virtual void set_standing(const std::string& before, const std::string& after) {
+    static_cast<void>(before), static_cast<void>(after);
+  }
 };
 
 /// The only replica: adds up its own addends.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "distributed/cards.h"
@@ -92,7 +93,13 @@ void ReplicaGroup::run_threads(const std::function<void(const Replica&)>& body) 
   };
   {
     std::vector<std::jthread> others;
-    for (int thread = 1; thread < size(); ++thread) others.emplace_back(run_one, thread);
+    try {
+      for (int thread = 1; thread < size(); ++thread) others.emplace_back(run_one, thread);
+    } catch (const std::system_error& error) {  // no more threads are to be had: those there are must not wait for them
+      failure.keep();
+      meeting.abort(error.what());
+      if (processes_) processes_->abort(error.what());
+    }
     run_one(0);
   }
   failure.rethrow();

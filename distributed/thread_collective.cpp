@@ -86,11 +86,14 @@ void ThreadCollective::together(const ThreadMeeting::Seat& mine, const std::func
 }
 
 void ThreadCollective::check_equal_calls() const {
-  const ThreadMeeting::Seat &first = meeting_.seat(0), &mine = meeting_.seat(thread_);
-  const auto elements = [](const ThreadMeeting::Seat& seat) { return seat.tensor ? seat.tensor.elements() : 0; };
-  check(std::string_view(first.call) == mine.call && elements(first) == elements(mine) && first.leaves == mine.leaves,
-        "{}: replica {} came with {} elements and {} leaves, replica 0 with {} of {} elements and {} leaves", mine.call,
-        rank(), elements(mine), mine.leaves, first.call, elements(first), first.leaves);
+  const auto text = [](const ThreadMeeting::Seat& seat) {
+    return fmt::format("{} of {} elements and {} leaves", seat.call, seat.tensor ? seat.tensor.elements() : 0,
+                       seat.leaves);
+  };
+  // Each looks at all, so that all throw or none: one that left alone would be taken for one that has come elsewhere.
+  for (int thread = 1; thread < threads(); ++thread)
+    check(text(meeting_.seat(thread)) == text(meeting_.seat(0)), "replica {} came with {}, replica {} with {}",
+          rank() - thread_ + thread, text(meeting_.seat(thread)), rank() - thread_, text(meeting_.seat(0)));
 }
 
 std::vector<Addend> ThreadCollective::everybodys_addends() const {

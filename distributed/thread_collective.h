@@ -79,6 +79,10 @@ class ThreadCollective : public Collective {
   void broadcast(const Tensor& x, int root) override;
   void barrier() override;
   void abort(const std::string& reason) override;
+  int processes_on_this_host() const override { return processes_ ? processes_->processes_on_this_host() : 1; }
+  void set_standing(const std::string& before, const std::string& after) override {
+    if (processes_ && thread_ == 0) processes_->set_standing(before, after);
+  }
 
  private:
   /// Calls `work` when all replicas have come with the same call and sizes; returns when all have finished theirs.

@@ -2,8 +2,8 @@
 mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none)
 hosts=("bertrand-$$-a" "bertrand-$$-b")
 
-# make_hosts DIRECTORY: false where namespaces are not permitted. Afterwards "${over_cable[@]}" -n 2 starts a process on each;
-# a file that mpirun needs goes into the directory.
+# make_hosts DIRECTORY: false where namespaces are not permitted. Afterwards "${over_cable[@]}" -n 2 starts a process on each,
+# -n 3 two on the second; a file that mpirun needs goes into the directory.
 make_hosts() {
   local host link
   ip netns add "${hosts[0]}" && ip netns add "${hosts[1]}" &&
@@ -12,7 +12,7 @@ make_hosts() {
   for host in "${hosts[@]}"; do for link in lo eth0; do ip -n "$host" link set "$link" up || return 1; done; done
   # What mpirun takes for ssh: host, then a command. Hosts do not see each other's processes.
   printf 'shift\nexec ip netns exec %s unshare -u -p -f --mount-proc sh -c "hostname second; $*"\n' "${hosts[1]}" >"$1/agent.sh"
-  over_cable=(ip netns exec "${hosts[0]}" "${mpirun[@]}" --host 10.78.0.1,10.78.0.2 --mca plm_rsh_agent "sh $1/agent.sh"
+  over_cable=(ip netns exec "${hosts[0]}" "${mpirun[@]}" --host 10.78.0.1,10.78.0.2,10.78.0.2 --mca plm_rsh_agent "sh $1/agent.sh"
               --mca btl tcp,self --mca btl_tcp_if_include 10.78.0.0/24 --mca oob_tcp_if_include 10.78.0.0/24)
 }
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Disturbs runs of several processes at random: kills one process, at any time or while a checkpoint is written; stops one;
-# does both to one of two hosts that do not see each other's processes; cuts their cable. Every other process must exit with
-# code 8 and one line within the timeout and five seconds. SIGTERM to one must save and end all with 75. Nothing may be
-# left running, and the run must end with the bits of an undisturbed one when it is resumed with any number of replicas.
+# does both to one of two hosts that do not see each other's processes; cuts their cable; kills one while the run begins. Every
+# other process must exit with code 8 and one line within the timeout and five seconds, and a checkpoint that it names must
+# be there. SIGTERM to one must save and end all with 75. Nothing may be left running, and the run must end with the bits of
+# an undisturbed one when it is resumed with any number of replicas.
 # usage: tests/faults.sh BIN_DIRECTORY [TRIALS] [SEED]
 set -uo pipefail
 . "$(dirname "$0")/../scripts/two_hosts.sh"
 bin=$(realpath "$1") trials=${2:-6} seed=${3:-1}
 [ -e "$bin/libbertrand_mpi.so" ] && command -v mpirun >/dev/null || { echo "SKIPPED: there is no MPI"; exit 0; }
-timeout=2 steps=300
+timeout=2 steps=200
 work=$(mktemp -d)
 trap 'remove_hosts; rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -16,12 +17,13 @@ RANDOM=$seed
 
 make_task() {
   { printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n'; for c in {a..z}; do printf '%s\n##%s\n' "$c" "$c"; done; } >vocab.txt
-  echo '{"vocab_size": 57, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
+  # 200,000 parameters: more than the network takes at once, so that faults find messages under way.
+  echo '{"vocab_size": 57, "hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 256,
          "max_position_embeddings": 32, "type_vocab_size": 2}' >config.json
   awk 'BEGIN { for (d = 0; d < 12; ++d) { for (s = 0; s < 8; ++s) { for (w = 0; w <= (d * 7 + s * 5) % 9; ++w)
          printf "%c%s", 97 + (d + s + w) % 26, w % 3 == 2 ? "" : " "; print "" } print "" } }' >text.txt
 }
-flags=(--config config.json --vocab-file vocab.txt --input text.txt --batch-size 10 --micro-batch-size 2 --max-seq-length 24
+flags=(--config config.json --vocab-file vocab.txt --input text.txt --batch-size 10 --micro-batch-size 1 --max-seq-length 24
        --log-every 1 --learning-rate 0.003 --steps "$steps" --save-every 5 --threads 1 --collective-timeout "$timeout")
 
 # What mpirun starts for each process: it keeps the number, the code and the last words, and itself ends well.
@@ -59,6 +61,12 @@ check_ended() {  # RUN CODE PATTERN RANK…
   done
 }
 
+check_named_checkpoint() {  # RUN RANK
+  local named
+  named=$(sed -n 's/.*; last checkpoint: //p' "$1.$2.error")
+  [ -z "$named" ] || [ "$named" = none ] || [ -e "$named/MANIFEST.json" ] || wrong "process $2 named $named, which is not there"
+}
+
 check_resumed() {  # RUN
   local file replicas=$((RANDOM % 3 + 1))
   "$bin/pretrain" "${flags[@]}" --output "$1" --resume --replicas "$replicas" >"$1.log" 2>&1 || wrong "resuming: $(tail -n 1 "$1.log")"
@@ -71,24 +79,25 @@ check_resumed() {  # RUN
 
 declare -A count=([late]=0)
 slowest=0
-start() {  # RUN PROCESSES REPLICAS
+start() {  # RUN PROCESSES REPLICAS VICTIM
   write_rank_script "$1" "$3"
-  if [ "$kind" = cut ] || [[ $kind == host-* ]]; then timeout -k 5 90 "${over_cable[@]}" -n 2 sh "$work/$1.sh"
+  if [ "$kind" = cut ] || [[ $kind == host-* ]]; then timeout -k 5 90 "${over_cable[@]}" -n "$2" sh "$work/$1.sh"
   else timeout -k 5 90 "${mpirun[@]}" -n "$2" sh "$work/$1.sh"
   fi >"$1.mpirun" 2>&1 &
   launcher=$!
-  until [ -s "$1/metrics.jsonl" ] || ! kill -0 $launcher 2>/dev/null; do sleep 0.01; done
+  until [ -s "$1/metrics.jsonl" ] || [ "$kind" = early -a -s "$1.$4.pid" ] || ! kill -0 $launcher 2>/dev/null; do sleep 0.01; done
 }
 
 disturb() {  # KIND: one trial; false where it came too late
   kind=$1
   local processes=$((RANDOM % 2 + 2)) replicas=$((RANDOM % 2 + 1)) run=run$trial rank begin survivors=() seconds pid
-  [ "$kind" = cut ] || [[ $kind == host-* ]] && processes=2
+  [[ $kind == host-* ]] && processes=2
   local victim=$((RANDOM % processes)) delay
   [ "$kind" = save ] && victim=0  # the one that writes
   delay=$(awk -v r=$RANDOM -v whole="$whole" 'BEGIN { printf "%.3f", r / 32768 * whole }')
   what="$kind process $victim of $processes with $replicas replicas, $delay s after the first step"
-  start "$run" "$processes" "$replicas"
+  [ "$kind" = early ] && delay=$(awk -v d="$delay" -v whole="$whole" 'BEGIN { printf "%.3f", d / whole / 2 }')
+  start "$run" "$processes" "$replicas" "$victim"
   sleep "$delay"
   for ((rank = 0; rank < processes; ++rank)); do
     [ -e "$run.$rank.code" ] && { count[late]=$((count[late] + 1)); wait $launcher; rm -rf "$run" "$run".*; return 1; }
@@ -100,7 +109,7 @@ disturb() {  # KIND: one trial; false where it came too late
   fi
   begin=$(now)
   case $kind in
-    kill | save | host-kill) kill -KILL "$pid" ;;
+    kill | early | save | host-kill) kill -KILL "$pid" ;;
     stop | host-stop) kill -STOP "$pid" ;;
     term) kill -TERM "$pid" ;;
     cut) ip -n "${hosts[1]}" link set eth0 down ;;
@@ -118,8 +127,10 @@ disturb() {  # KIND: one trial; false where it came too late
   awk -v s="$seconds" -v t="$timeout" 'BEGIN { exit !(s <= t + 5) }' || wrong "the others took $seconds s"
   slowest=$(awk -v a="$slowest" -v b="$seconds" 'BEGIN { print (a > b ? a : b) }')
   if [ "$kind" = term ]; then check_ended "$run" 75 '^error: stopped after step .*: state saved' "${survivors[@]}"
+  elif [ "$kind" = early ]; then check_ended "$run" 8 '^error: ' "${survivors[@]}"
   else check_ended "$run" 8 '^error: step .*last checkpoint: ' "${survivors[@]}"
   fi
+  for rank in "${survivors[@]}"; do check_named_checkpoint "$run" "$rank"; done
   pgrep -f "$bin/pretrain.*--output $work/$run " >/dev/null && wrong "a process is left"
   check_resumed "$run"
   rm -rf "$run" "$run".*
@@ -127,7 +138,7 @@ disturb() {  # KIND: one trial; false where it came too late
 
 make_task
 mpirun+=(--enable-recovery)  # one that fails does not end the others
-kinds=(kill stop save term)
+kinds=(kill stop save term early)
 if make_hosts "$work" 2>/dev/null; then kinds+=(cut host-kill host-stop); else echo "no cut links: network namespaces are not permitted here"; fi
 trial=0 what="the undisturbed run"
 begin=$(now)

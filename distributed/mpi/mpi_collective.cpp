@@ -13,22 +13,26 @@
 namespace bertrand::distributed {
 namespace {
 
-constexpr int kHeaderTag = 1, kAddendTag = 2, kSumTag = 3, kFactsTag = 4;
+constexpr int kHeaderTag = 1, kAddendTag = 2, kSumTag = 3, kBroadcastTag = 4;
 // Elements that a process adds up at a time, and how many times as many are on their way meanwhile: little enough for a
 // cache, and much enough that a network never waits for MPI to agree on the next message.
 constexpr Dim kSlice = Dim{1} << 16;
 constexpr std::size_t kAhead = 8;
 constexpr Dim kVector = 16;
-constexpr std::size_t kBroadcastBytes = std::size_t{64} << 20;
+constexpr Dim kBroadcast = Dim{1} << 18;         // elements: little enough that a slow network is seen to move
 constexpr std::chrono::microseconds kSpin{50};   // messages within a host take less
 constexpr std::chrono::milliseconds kLook{100};  // between looks at the clock and the other processes
+constexpr double kTelling = 2;                   // seconds beyond the timeout for what ends with a failure
 
-void check_mpi(int code, const char* call) {
-  if (code == MPI_SUCCESS) return;
+std::string text_of(int code) {
   char text[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
   MPI_Error_string(code, text, &length);
-  fail(Failure::distributed, "{}: {}", call, text);
+  return text;
+}
+
+void check_mpi(int code, const char* call) {
+  if (code != MPI_SUCCESS) fail(Failure::distributed, "{}: {}", call, text_of(code));
 }
 
 /// The slice of block [begin, end) that process `rank` adds up, in whole vectors.
@@ -47,6 +51,8 @@ void copy_text(char* to, std::size_t size, const std::string& text) {
 
 MpiCollective::MpiCollective(double timeout) : timeout_(timeout), backend_(open_cpu({.threads = 1})) {
   std::signal(SIGPIPE, SIG_IGN);  // writing to a process of another host that is gone
+  watchdog_.set_call(fmt::format("mpi: expected all processes of the run to start within {} seconds", timeout_));
+  watchdog_.expect(timeout_);
   int provided = 0;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
   check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &communicator_), "MPI_Comm_dup");
@@ -58,6 +64,8 @@ MpiCollective::MpiCollective(double timeout) : timeout_(timeout), backend_(open_
   check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, facts.data(), sizeof own, MPI_BYTE, communicator_),
             "MPI_Allgather");
   peers_ = Peers(std::move(facts), rank_);
+  watchdog_.set_peers(peers_);
+  watchdog_.rest();
   theirs_.resize(static_cast<std::size_t>(size_));
   if (provided < MPI_THREAD_SERIALIZED)
     fail(Failure::usage, "mpi: expected one that several threads may call in turn (MPI_THREAD_SERIALIZED), got less");
@@ -67,8 +75,15 @@ MpiCollective::~MpiCollective() {
   // The launcher answers the first exit code that is not 0 with SIGTERM to the others, which are as good as gone.
   std::signal(SIGTERM, SIG_IGN);
   if (told_) return;
-  if (orderly_ && !aborted_) MPI_Finalize();
-  else tell_failure(aborted_ ? reason_ : "it ended before the others", {});
+  if (!orderly_ || aborted_) {
+    tell_failure(aborted_ ? reason_ : "it ended before the others", {}, Clock::now());
+    return;
+  }
+  watchdog_.set_standing("", "");
+  watchdog_.set_call("mpi: all is done and saved, but not all processes end");
+  watchdog_.set_peers({});  // those that end before this one have not failed
+  watchdog_.expect(timeout_);
+  MPI_Finalize();
 }
 
 MpiCollective::Header MpiCollective::header(const char* call, const Tensor& x, std::int64_t leaves) const {
@@ -85,9 +100,13 @@ void MpiCollective::abort(const std::string& reason) {
   aborted_ = true;
 }
 
-void MpiCollective::tell_failure(const std::string& reason, const std::vector<int>& absent) {
+void MpiCollective::tell_failure(const std::string& reason, const std::vector<int>& absent, Clock::time_point since) {
   told_ = true;
   std::signal(SIGTERM, SIG_IGN);  // as in the destructor
+  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - since).count(); };
+  const double begin = seconds(), end = timeout_ + kTelling;
+  watchdog_.set_call(reason);
+  watchdog_.expect(std::max(end - begin, 0.0) + kTelling);
   farewell_ = {.number = calls_};
   copy_text(farewell_.failure, sizeof farewell_.failure, reason);
   std::vector<int> to;
@@ -101,10 +120,9 @@ void MpiCollective::tell_failure(const std::string& reason, const std::vector<in
     MPI_Irecv(&theirs_[static_cast<std::size_t>(to[i])], sizeof(Header), MPI_BYTE, to[i], kHeaderTag, communicator_,
               &hearings[i]);
   }
-  const Clock::time_point begin = Clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   for (bool all_know = to.empty();
-       !all_know && seconds() < timeout_ + 2 && !(seconds() > 1 && peers_.first_dead() >= 0);) {
+       !all_know && seconds() < end && !(seconds() > begin + 1 && peers_.first_dead() >= 0);) {
+    watchdog_.expect(end - seconds() + kTelling);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     all_know = true;
     for (std::size_t i = 0; i < to.size(); ++i) {
@@ -115,15 +133,22 @@ void MpiCollective::tell_failure(const std::string& reason, const std::vector<in
       all_know = all_know && (told || fails_too);
     }
   }
+  watchdog_.rest();
 }
 
-void MpiCollective::give_up(const Trouble& trouble) {
+void MpiCollective::give_up(const Trouble& trouble, Clock::time_point since) {
   const std::string message = fmt::format("{} (call {}): {}", mine_.call, calls_, trouble.reason);
-  tell_failure(message, trouble.absent);
+  tell_failure(message, trouble.absent, since);
   throw Error(Failure::distributed, message);
 }
 
 std::string MpiCollective::failure_of_others() {
+  if (std::string farewell = farewell_of_others(); !farewell.empty()) return farewell;
+  const int dead = peers_.first_dead();
+  return dead < 0 ? "" : peers_.name(dead) + " has died";
+}
+
+std::string MpiCollective::farewell_of_others() {
   for (int rank = 0; rank < size_; ++rank) {
     int here = 0, bytes = 0;
     MPI_Status status;
@@ -135,8 +160,7 @@ std::string MpiCollective::failure_of_others() {
               "MPI_Recv");
     return fmt::format("{} has failed: {}", peers_.name(rank), theirs.failure);
   }
-  const int dead = peers_.first_dead();
-  return dead < 0 ? "" : peers_.name(dead) + " has died";
+  return "";
 }
 
 MPI_Request* MpiCollective::Messages::add(int rank) {
@@ -156,6 +180,7 @@ MpiCollective::Trouble MpiCollective::trouble(Clock::time_point since, const Mes
     const std::lock_guard lock(mutex_);
     return {reason_, {}};
   }
+  if (std::string farewell = farewell_of_others(); !farewell.empty()) return {std::move(farewell), {}};
   if (const int dead = peers_.first_dead(); dead >= 0) return {peers_.name(dead) + " has died", {dead}};
   if (std::chrono::duration<double>(Clock::now() - since).count() < timeout_) return {};
   const std::vector<int> absent = messages.open_ranks();
@@ -165,25 +190,28 @@ MpiCollective::Trouble MpiCollective::trouble(Clock::time_point since, const Mes
 }
 
 void MpiCollective::wait(Messages& messages) {
-  const Clock::time_point begin = Clock::now();
-  Clock::time_point looked_at = begin;
+  Clock::time_point moved_at = Clock::now(), looked_at = moved_at;
   Trouble found;
   std::vector<int> indices(messages.requests.size());
+  watchdog_.expect(timeout_ + kTelling);
   while (true) {
     int done = 0;  // those that are become MPI_REQUEST_NULL
-    check_mpi(MPI_Testsome(static_cast<int>(messages.requests.size()), messages.requests.data(), &done, indices.data(),
-                           MPI_STATUSES_IGNORE),
-              "MPI_Testsome");
-    if (done == MPI_UNDEFINED) return;
+    const int code = MPI_Testsome(static_cast<int>(messages.requests.size()), messages.requests.data(), &done,
+                                  indices.data(), MPI_STATUSES_IGNORE);
+    if (code != MPI_SUCCESS) give_up({text_of(code), {}}, moved_at);
+    if (done == MPI_UNDEFINED) break;
     const Clock::time_point now = Clock::now();
-    if (now - begin < kSpin) continue;
-    std::this_thread::sleep_for(now - begin < 100 * kSpin ? kSpin / 2 : 10 * kSpin);
+    if (done > 0) moved_at = now;
+    if (now - moved_at < kSpin) continue;
+    std::this_thread::sleep_for(now - moved_at < 100 * kSpin ? kSpin / 2 : 10 * kSpin);
     if (now - looked_at < kLook) continue;
     looked_at = now;
+    watchdog_.expect(timeout_ + kTelling - std::chrono::duration<double>(now - moved_at).count());
     // Only at the second look: what a process sent before it went may still be on its way.
-    if (!found.reason.empty()) give_up(found);
-    found = trouble(begin, messages);
+    if (!found.reason.empty()) give_up(found, moved_at);
+    found = trouble(moved_at, messages);
   }
+  watchdog_.rest();
 }
 
 void MpiCollective::meet(const Header& mine) {
@@ -192,6 +220,7 @@ void MpiCollective::meet(const Header& mine) {
   ++calls_;
   mine_ = mine;
   mine_.number = calls_;
+  watchdog_.set_call(fmt::format("{} (call {})", mine_.call, calls_));
   Messages receives, sends;
   for (int rank = 0; rank < size_; ++rank) {
     if (rank == rank_) continue;
@@ -205,7 +234,8 @@ void MpiCollective::meet(const Header& mine) {
   theirs_[static_cast<std::size_t>(rank_)] = mine_;
   for (int rank = 0; rank < size_; ++rank) {
     const Header& theirs = theirs_[static_cast<std::size_t>(rank)];
-    if (theirs.failure[0] != '\0') give_up({fmt::format("{} has failed: {}", peers_.name(rank), theirs.failure), {}});
+    if (theirs.failure[0] != '\0')
+      give_up({fmt::format("{} has failed: {}", peers_.name(rank), theirs.failure), {}}, Clock::now());
   }
   check_equal_calls();
 }
@@ -312,14 +342,24 @@ void MpiCollective::send(const Tensor& x, int to, int tag, Messages& messages) {
             "MPI_Isend");
 }
 
+void MpiCollective::share(const Tensor& x, int root, Messages& messages) {
+  if (rank_ != root) return receive(x, root, kBroadcastTag, messages);
+  for (int rank = 0; rank < size_; ++rank)
+    if (rank != root) send(x, rank, kBroadcastTag, messages);
+}
+
+/// The root sends to each of the others itself, so that it knows which one does not take it. A run broadcasts weights
+/// once; what it broadcasts later is small.
 void MpiCollective::broadcast(const Tensor& x, int root) {
   meet(header("broadcast", x));
-  for (std::size_t begin = 0; begin < x.bytes(); begin += kBroadcastBytes) {
-    const auto bytes = static_cast<int>(std::min(kBroadcastBytes, x.bytes() - begin));
-    Messages messages;
-    check_mpi(MPI_Ibcast(x.data() + begin, bytes, MPI_BYTE, root, communicator_, messages.add(root)), "MPI_Ibcast");
-    wait(messages);
+  Messages before;  // while one piece travels the next is offered
+  for (Dim begin = 0; begin < x.elements(); begin += kBroadcast) {
+    Messages piece;
+    share(x.window(begin, {std::min(kBroadcast, x.elements() - begin)}), root, piece);
+    wait(before);
+    before = std::move(piece);
   }
+  wait(before);
 }
 
 void MpiCollective::barrier() {

@@ -1,5 +1,6 @@
-// The collective of processes, over MPI. Nothing blocks: every wait looks at the clock, at the other processes and at
-// what they say, so that no failure of another process leaves this one hanging.
+// The collective of processes, over MPI. Nothing that blocks is called: every wait looks at the clock, at the other
+// processes and at what they say, so that no failure of another process leaves this one hanging. Where MPI itself
+// hangs, joining and leaving included, a watchdog ends the process.
 #pragma once
 #include <mpi.h>
 
@@ -13,6 +14,7 @@
 
 #include "distributed/collective.h"
 #include "distributed/mpi/peers.h"
+#include "distributed/mpi/watchdog.h"
 
 namespace bertrand::distributed {
 
@@ -30,6 +32,10 @@ class MpiCollective : public Collective {
   void barrier() override;
   void abort(const std::string& reason) override;
   std::string failure_of_others() override;
+  int processes_on_this_host() const override { return peers_.visible() + 1; }
+  void set_standing(const std::string& before, const std::string& after) override {
+    watchdog_.set_standing(before, after);
+  }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -62,6 +68,7 @@ class MpiCollective : public Collective {
     /// Those with whom something is not done yet.
     std::vector<int> open_ranks() const;
   };
+  /// Returns when all of them are done. Throws where nothing moves for as long as the timeout.
   void wait(Messages& messages);
   /// Why a wait must end early, and whose fault it is.
   struct Trouble {
@@ -69,10 +76,12 @@ class MpiCollective : public Collective {
     std::vector<int> absent;
   };
   Trouble trouble(Clock::time_point since, const Messages& messages);
-  /// Tells the others and throws.
-  [[noreturn]] void give_up(const Trouble& trouble);
-  /// Waits until all but `absent` have heard it, or have had the time to.
-  void tell_failure(const std::string& reason, const std::vector<int>& absent);
+  /// What a process said that has left, or "".
+  std::string farewell_of_others();
+  /// Tells the others and throws. `since`: the beginning of the wait that failed.
+  [[noreturn]] void give_up(const Trouble& trouble, Clock::time_point since);
+  /// Waits until all but `absent` have heard it, or have had the time to since then.
+  void tell_failure(const std::string& reason, const std::vector<int>& absent, Clock::time_point since);
 
   /// The elements [begin, end), of which each process adds up a slice.
   struct Block {
@@ -87,6 +96,8 @@ class MpiCollective : public Collective {
   void add_up(const Block& block, const Tensor& out);
   /// Sends that to all others, and receives theirs.
   void exchange_sums(const Block& block, const Tensor& out, Messages& messages);
+  /// Sends x to all others, or receives it from `root`.
+  void share(const Tensor& x, int root, Messages& messages);
   void receive(const Tensor& x, int from, int tag, Messages& messages);
   void send(const Tensor& x, int to, int tag, Messages& messages);
 
@@ -95,6 +106,7 @@ class MpiCollective : public Collective {
   const std::unique_ptr<Backend> backend_;  // its own: sums are made while replicas compute on theirs
   MPI_Comm communicator_ = MPI_COMM_NULL;
   Peers peers_;
+  Watchdog watchdog_;
   Header mine_, farewell_;
   std::vector<Header> theirs_;  // by rank
   std::uint64_t calls_ = 0;

@@ -25,6 +25,8 @@ class Peers {
   std::string name(int rank) const;
   /// A process that can be seen from here and is no more, or -1. Those of other hosts are not seen.
   int first_dead() const;
+  /// How many others can be seen from here.
+  int visible() const { return static_cast<int>(visible_.size()); }
 
  private:
   std::vector<PeerFacts> facts_;

@@ -12,9 +12,14 @@ constexpr std::chrono::microseconds kSpin{50};  // sums of small tensors take le
 constexpr std::chrono::microseconds kNap{20};
 constexpr std::chrono::milliseconds kLook{100};  // between looks at the other processes
 
+/// "invalid usage: Duplicate GPU detected : rank 0 and rank 1 both on …": NCCL tells the cause apart.
+std::string text_of(ncclResult_t result, ncclComm_t communicator = nullptr) {
+  const char* const cause = ncclGetLastError(communicator);
+  return fmt::format("NCCL: {}{}{}", ncclGetErrorString(result), cause && *cause ? ": " : "", cause ? cause : "");
+}
+
 void check_nccl(ncclResult_t result, const char* call) {
-  if (result != ncclSuccess && result != ncclInProgress)
-    fail(Failure::distributed, "{}: NCCL: {}", call, ncclGetErrorString(result));
+  if (result != ncclSuccess && result != ncclInProgress) fail(Failure::distributed, "{}: {}", call, text_of(result));
 }
 
 ncclDataType_t type_of(DType dtype) {
@@ -86,8 +91,8 @@ std::string NcclCollective::trouble(Clock::time_point since) {
     if (std::string reason = processes_->failure_of_others(); !reason.empty()) return reason;
   }
   ncclResult_t state = ncclSuccess;
-  ncclCommGetAsyncError(communicator_, &state);
-  if (state != ncclSuccess && state != ncclInProgress) return fmt::format("NCCL: {}", ncclGetErrorString(state));
+  if (const ncclResult_t asked = ncclCommGetAsyncError(communicator_, &state); asked != ncclSuccess) state = asked;
+  if (state != ncclSuccess && state != ncclInProgress) return text_of(state, communicator_);
   if (std::chrono::duration<double>(Clock::now() - since).count() < timeout_) return "";
   std::string absent;
   for (int thread = 0; thread < meeting_.size(); ++thread)

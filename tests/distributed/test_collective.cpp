@@ -164,10 +164,10 @@ TEST_CASE("replicas that come with different calls or sizes are a bug that is na
           if (self.first()) return self.collective().barrier();
           self.collective().broadcast(ops::full({3}, 0, DType::f32, self.backend()), 0);
         }) ==
-        "broadcast: replica 1 came with 3 elements and 0 leaves, replica 0 with barrier of 0 elements and 0 leaves");
+        "replica 1 came with broadcast of 3 elements and 0 leaves, replica 0 with barrier of 0 elements and 0 leaves");
   CHECK(reported([](const Replica& self) {
           self.collective().broadcast(ops::full({3 + self.rank()}, 0, DType::f32, self.backend()), 0);
-        }).find("replica 1 came with 4 elements") != std::string::npos);
+        }).find("replica 1 came with broadcast of 4 elements") != std::string::npos);
   CHECK(reported([](const Replica& self) {  // leaf 1 is nobody's
           const Tensor x = ops::full({3}, 0, DType::f32, self.backend());
           const Addend mine{.first = 2 * self.rank(), .count = 1, .values = x};

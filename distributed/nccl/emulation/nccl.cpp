@@ -33,6 +33,7 @@ struct Group {
   std::vector<ncclComm_t> members;  // by rank
   std::map<std::int64_t, Operation> operations;
   int leaving = 0;
+  const char* error = "";  // the last, in words
 };
 
 std::mutex mutex;  // one for everything: what is emulated is what happens, not how fast
@@ -153,6 +154,11 @@ const char* ncclGetErrorString(ncclResult_t result) {
   }
 }
 
+const char* ncclGetLastError(ncclComm_t communicator) {
+  const std::lock_guard lock(mutex);
+  return communicator ? communicator->group->error : "";
+}
+
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   const std::lock_guard lock(mutex);
   std::memset(id, 0, sizeof *id);
@@ -174,7 +180,10 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int size, ncclUniq
   *communicator = group.members[static_cast<std::size_t>(rank)] = new EmulatedCommunicator{&group, rank, card};
   ++open_count;
   if (goes_wrong(**communicator)) return ncclInProgress;
-  if (taken) set_state(group, ncclInvalidUsage);
+  if (taken) {
+    set_state(group, ncclInvalidUsage);
+    group.error = "Duplicate GPU detected";
+  }
   if (std::ranges::count(group.members, nullptr) == 0) set_state(group, ncclSuccess);
   return ncclInProgress;
 }

@@ -29,6 +29,7 @@ struct ncclConfig_t {
 using ncclComm_t = struct EmulatedCommunicator*;
 
 const char* ncclGetErrorString(ncclResult_t result);
+const char* ncclGetLastError(ncclComm_t communicator);
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int size, ncclUniqueId id, int rank,
                                     ncclConfig_t* config);

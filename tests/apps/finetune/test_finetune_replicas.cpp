@@ -38,13 +38,16 @@ struct FinetuneRuns {
     const Outcome outcome = support::run_program("finetune", with_common(name, model, flags));
     REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   }
-  /// The same in so many processes.
-  void run_processes(const std::string& name, const std::string& model, const Flags& flags, int processes) const {
+  /// The same in so many processes, each of which reads another file where `predicted` is given: file.0, file.1…
+  void run_processes(const std::string& name, const std::string& model, const Flags& flags, int processes,
+                     const std::string& predicted = "") const {
     std::string command = "mpirun --allow-run-as-root --oversubscribe --bind-to none -n " + std::to_string(processes) +
-                          " " + bertrand::paths::binary + "/finetune";
-    for (const std::string& flag : with_common(name, model, flags)) command += " '" + flag + "'";
+                          " sh -c '" + bertrand::paths::binary + "/finetune";
+    for (const std::string& flag : with_common(name, model, flags)) command += " \"" + flag + "\"";
+    if (!predicted.empty()) command += " --predict " + (directory / predicted).string() + ".$OMPI_COMM_WORLD_RANK.csv";
     const auto log = directory / (name + ".log");
-    REQUIRE_MESSAGE(std::system((command + " >" + log.string() + " 2>&1").c_str()) == 0, read_text(log));
+    const int status = std::system((command + "' >" + log.string() + " 2>&1").c_str());
+    REQUIRE_MESSAGE((status == 0) == predicted.empty(), read_text(log));
   }
   std::string file(const std::string& name) const { return read_text(directory / name); }
 };
@@ -93,4 +96,11 @@ TEST_CASE("fine-tuning and prediction in several processes leave the files of on
   for (const std::string name : {"model.safetensors", "eval_results.json", "predictions.tsv"})
     CHECK_MESSAGE(runs.file("train2/" + name) == runs.file("train1/" + name), name);
   CHECK(runs.file("apply3/predictions.tsv") == runs.file("apply1/predictions.tsv"));
+
+  // Each process predicts its part, so all must have the same file.
+  support::write_text(runs.directory / "texts.0.csv", support::animals(7));
+  support::write_text(runs.directory / "texts.1.csv", runs.file("texts.0.csv").replace(20, 1, "x"));
+  runs.run_processes("apply2", "train1", {"--threads", "1"}, 2, "texts");
+  CHECK(runs.file("apply2.log").find("expected the same run in all, but in process 0") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(runs.directory / "apply2"));
 }

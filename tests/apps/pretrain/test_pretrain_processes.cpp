@@ -142,6 +142,37 @@ TEST_CASE("a failure of one process is told to the others, which exit with 8") {
   CHECK(error.find(" has failed: --output: expected a directory, got the file ") != std::string::npos);
 }
 
+TEST_CASE("a process that is not started in time is not waited for") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  const Flags flags = {"--steps", "3", "--micro-batch-size", "5", "--collective-timeout", "1"};
+  const std::string one = setting.script("one", flags);
+  const std::string late = "-n 1 sh -c 'sleep 4; OMPI_COMM_WORLD_RANK=1 sh " + setting.script("late", flags) + "'";
+  setting.launch(one + " : " + late, 1);
+  CHECK(setting.code("one", 0) == 8);
+  CHECK(setting.of_rank("one", 0, "error") ==
+        "error: mpi: expected all processes of the run to start within 1 seconds: MPI has not returned in time\n");
+  CHECK_FALSE(fs::exists(setting.directory / "one"));
+}
+
+TEST_CASE("processes that are asked to stop before their first step end with 75 and have saved nothing") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  std::string text = setting.text(2000);
+  while (text.size() < 30'000'000) text += text;
+  support::write_text(setting.directory / "text.txt", text);
+  const std::string script = setting.script("run", {"--steps", "3", "--micro-batch-size", "5"});
+  const auto running = std::async(std::launch::async, [&] { setting.launch(script, 2); });
+  while (!fs::exists(setting.directory / "run/.lock")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  setting.send("run", 1, SIGTERM);
+  running.wait();
+  for (const int rank : {0, 1}) {
+    CHECK(setting.code("run", rank) == 75);
+    CHECK(setting.of_rank("run", rank, "error") == "error: stopped before step 1; hint: --resume goes on\n");
+  }
+  CHECK(checkpoints(setting, "run") == 0);
+}
+
 TEST_CASE("processes that srun started find each other, and say so where they do not") {
   if (skipped()) return;
   ProcessesSetting setting;

@@ -1,0 +1,59 @@
+#include "distributed/mpi/watchdog.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "tensor/error.h"
+
+namespace bertrand::distributed {
+namespace {
+
+constexpr std::chrono::milliseconds kLook{100};
+constexpr std::chrono::seconds kPatience{1};  // with a call while another process is dead
+
+}  // namespace
+
+void Watchdog::expect(double seconds) {
+  const Clock::time_point now = Clock::now();
+  seen_ = now.time_since_epoch().count();
+  deadline_ = (now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)))
+                  .time_since_epoch()
+                  .count();
+}
+
+void Watchdog::set_peers(const Peers& peers) {
+  const std::lock_guard lock(mutex_);
+  peers_ = peers;
+}
+
+void Watchdog::set_call(const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  what_ = what;
+}
+
+void Watchdog::set_standing(const std::string& before, const std::string& after) {
+  const std::lock_guard lock(mutex_);
+  before_ = before;
+  after_ = after;
+}
+
+void Watchdog::watch(const std::stop_token& stop) {
+  for (; !stop.stop_requested(); std::this_thread::sleep_for(kLook)) {
+    const Time deadline = deadline_, seen = seen_;
+    if (deadline == kNever) continue;
+    const std::lock_guard lock(mutex_);
+    const Time now = Clock::now().time_since_epoch().count();
+    if (now > deadline) end("MPI has not returned in time");
+    if (now - seen < Clock::duration(kPatience).count()) continue;
+    if (const int dead = peers_.first_dead(); dead >= 0) end(peers_.name(dead) + " has died, and MPI does not return");
+  }
+}
+
+void Watchdog::end(const std::string& why) const {
+  const std::string line = fmt::format("error: {}{}: {}{}\n", before_, what_, why, after_);
+  // Neither streams nor destructors: the thread that is stuck may hold their locks.
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) ::_exit(static_cast<int>(Failure::io));
+  ::_exit(static_cast<int>(Failure::distributed));
+}
+
+}  // namespace bertrand::distributed

@@ -1,0 +1,101 @@
+// What ends a process that a call of MPI keeps, seen from outside.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+
+#include "distributed/mpi/watchdog.h"
+
+using namespace bertrand::distributed;
+
+namespace {
+
+struct End {
+  int code = 0;
+  double seconds = 0;
+  std::string said;
+};
+
+/// Runs `body`, which is to be ended, in a process of its own; one that goes on for 20 seconds ends with 1.
+template <class Body>
+End end_of(const Body& body) {
+  int pipe_ends[2];
+  REQUIRE(::pipe(pipe_ends) == 0);
+  const auto begin = std::chrono::steady_clock::now();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(pipe_ends[1], STDERR_FILENO);
+    body();
+    ::sleep(20);
+    ::_exit(1);
+  }
+  ::close(pipe_ends[1]);
+  End end;
+  char buffer[1000];
+  for (ssize_t bytes; (bytes = ::read(pipe_ends[0], buffer, sizeof buffer)) > 0;)
+    end.said.append(buffer, static_cast<std::size_t>(bytes));
+  ::close(pipe_ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  end.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  end.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return end;
+}
+
+}  // namespace
+
+TEST_CASE("a process that a call keeps beyond its time ends with 8 and one line") {
+  const End end = end_of([] {
+    static Watchdog watchdog;
+    watchdog.set_standing("step 3: ", "; last checkpoint: none");
+    watchdog.set_call("barrier (call 7)");
+    watchdog.expect(0.5);
+  });
+  CHECK(end.code == 8);
+  CHECK(end.seconds > 0.4);
+  CHECK(end.seconds < 5);
+  CHECK(end.said == "error: step 3: barrier (call 7): MPI has not returned in time; last checkpoint: none\n");
+}
+
+TEST_CASE("a process that a call keeps while another is dead ends without waiting for its time") {
+  const End end = end_of([] {
+    // Both ends of a pipe: the child tells who it is, and lives until it is killed.
+    int facts[2];
+    (void)!::pipe(facts);
+    const pid_t other = ::fork();
+    if (other == 0) {
+      const PeerFacts own = PeerFacts::own();
+      (void)!::write(facts[1], &own, sizeof own);
+      ::pause();
+    }
+    PeerFacts theirs;
+    (void)!::read(facts[0], &theirs, sizeof theirs);
+    static Watchdog watchdog;
+    watchdog.set_peers(Peers({PeerFacts::own(), theirs}, 0));
+    watchdog.set_call("broadcast (call 2)");
+    watchdog.expect(60);
+    ::kill(other, SIGKILL);
+    ::waitpid(other, nullptr, 0);
+  });
+  CHECK(end.code == 8);
+  CHECK(end.seconds < 5);
+  CHECK(end.said.starts_with("error: broadcast (call 2): process 1 (host "));
+  CHECK(end.said.ends_with(") has died, and MPI does not return\n"));
+}
+
+TEST_CASE("a process that comes back in time is left alone") {
+  const End end = end_of([] {
+    Watchdog watchdog;
+    for (int i = 0; i < 8; ++i) {
+      watchdog.expect(0.4);
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    watchdog.rest();
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    ::_exit(0);
+  });
+  CHECK(end.code == 0);
+  CHECK(end.said.empty());
+}

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "apps/finetune/objective.h"
+#include "apps/training/file_arguments.h"
 #include "apps/training/model_source.h"
 #include "apps/training/results.h"
 #include "apps/training/trainer.h"
@@ -49,22 +50,26 @@ Job read_job(const Options& options) {
   return {options, std::move(config), std::move(tokenizer), std::move(data)};
 }
 
-void predict_file(const Job& job, const FinetuneObjective& objective, const distributed::Replica& self) {
+tasks::Logits predict_file(const Job& job, const FinetuneObjective& objective, const distributed::Replica& self) {
+  return job.data.prediction ? predict(objective.classifier(), job.data.prediction->encoded, self) : tasks::Logits{};
+}
+
+void write_predictions(const Job& job, const tasks::Logits& logits) {
   if (!job.data.prediction) return;
   const Split& split = *job.data.prediction;
-  const tasks::Logits logits = predict(objective.classifier(), split.encoded, self);
-  if (!self.first()) return;
   const std::filesystem::path file = job.options.settings.output / "predictions.tsv";
   formats::replace_file(formats::Files::system(), file,
                         tasks::predictions_tsv(job.data.task, job.data.labels, split.dataset, logits));
   fmt::print("{}: {} predictions\n", file.string(), split.encoded.size());
 }
 
-/// What a run must still be given to be resumed.
+/// What a run must still be given to be resumed, and what all its processes must have.
 training::RunIdentity identity_of(const Job& job) {
   const Options& options = job.options;
-  training::RunIdentity identity{.program = "finetune", .settings = options.decisive(), .inputs = {options.train}};
-  if (!options.evaluation.empty()) identity.inputs.push_back(options.evaluation);
+  training::RunIdentity identity{.settings = options.decisive(), .inputs = {}, .other_files = {}};
+  for (const auto& file : {options.train, options.evaluation})
+    if (!file.empty()) identity.inputs.push_back(file);
+  if (!options.prediction.empty()) identity.other_files.push_back(options.prediction);
   const auto checksum = [](const std::string& text) { return fmt::format("crc32c {:08x}", formats::crc32c(text)); };
   identity.settings.emplace_back("--model", checksum(job.config.text()));
   identity.settings.emplace_back("--vocab-file", checksum(job.tokenizer.vocabulary().text()));
@@ -77,9 +82,9 @@ bool is_classifier(const std::string& parameter) { return parameter.starts_with(
 bool is_head(const std::string& parameter) { return is_classifier(parameter) || parameter.starts_with("bert.pooler."); }
 
 void train(const Job& job, FinetuneObjective& objective, const distributed::Replica& self,
-           training::RunDirectory* directory) {
+           training::RunDirectory* directory, const training::Conditions& conditions) {
   const Options& options = job.options;
-  training::Trainer trainer({options.settings, objective, self, directory, identity_of(job)});
+  training::Trainer trainer({options.settings, objective, self, directory, "finetune", conditions});
   if (!trainer.announce()) return;
   trainer.begin([&](nn::ParameterSet& parameters) {
     const bert::LoadReport report = bert::load_weights(options.model, parameters, is_classifier);
@@ -91,7 +96,8 @@ void train(const Job& job, FinetuneObjective& objective, const distributed::Repl
   if (self.first())
     bert::load_weights(options.settings.output, trainer.parameters());  // the best model, which need not be the last
   self.collective().broadcast(trainer.parameters().values(), 0);
-  predict_file(job, objective, self);
+  const tasks::Logits logits = predict_file(job, objective, self);
+  if (self.first()) write_predictions(job, logits);
 }
 
 /// Without --train: the model as it is.
@@ -103,31 +109,35 @@ void apply(const Job& job, FinetuneObjective& objective, const distributed::Repl
     const bert::LoadReport report = bert::load_weights(job.options.model, parameters);
     bert::require(report, job.options.model, [](const std::string&) { return false; });
     fmt::print("{}\n", report.text());
-    directory->clear();
   }
   self.collective().broadcast(parameters.values(), 0);
-  if (job.data.evaluation) {
-    std::map<std::string, double> results;
+  std::map<std::string, double> results;
+  if (job.data.evaluation)
     for (const training::Metric& metric : objective.evaluate()) results[metric.name] = metric.value;
-    if (self.first()) {
-      training::write_results(formats::Files::system(), settings.output, results);
-      fmt::print("{}", training::results_text(results));
-    }
+  const tasks::Logits logits = predict_file(job, objective, self);
+  if (!self.first()) return;
+  directory->clear();  // now that there is something to put in its place
+  if (job.data.evaluation) {
+    training::write_results(formats::Files::system(), settings.output, results);
+    fmt::print("{}", training::results_text(results));
   }
-  predict_file(job, objective, self);
+  write_predictions(job, logits);
 }
 
 void run_with(const Options& options, distributed::Collective* processes) {
   const bool first = !processes || processes->rank() == 0;
-  const auto directory = first ? training::claim_output(options.settings) : nullptr;
+  const std::vector<std::filesystem::path> files = {options.model, options.vocab_file, options.train,
+                                                    options.evaluation, options.prediction};
+  training::check_run_files(files, options.settings.profile);
+  const auto directory = first ? training::claim_output(options.settings, files) : nullptr;
   const Job job = read_job(options);
   if (first) fmt::print(stderr, "{}", job.data.warnings());
   if (first) fmt::print("{}", job.data.remarks());
   distributed::ReplicaGroup group = training::open_replicas(options.settings, processes);
-  if (job.data.train) training::require_same_run(processes, options.settings, identity_of(job));
+  const training::Conditions conditions = training::agree_on_run(processes, options.settings, identity_of(job));
   group.run([&](const distributed::Replica& self) {
     FinetuneObjective objective({job.data, job.config, job.tokenizer}, self);
-    if (job.data.train) train(job, objective, self, directory.get());
+    if (job.data.train) train(job, objective, self, directory.get(), conditions);
     else apply(job, objective, self, directory.get());
   });
 }

@@ -65,7 +65,8 @@ std::unique_ptr<data::PretrainingExamples> read_records(const std::vector<std::f
   return records;
 }
 
-/// A process that is `alone` shows how far it is and ends at once when asked to; several end together, after a step.
+/// A process that is `alone` shows how far it is and ends at once when asked to; several end together, before their
+/// first step.
 std::unique_ptr<data::PretrainingExamples> read_text(const std::vector<std::filesystem::path>& files,
                                                      const Source& source, const PretrainOptions& options, bool alone) {
   const training::Settings& settings = options.settings;
@@ -98,7 +99,7 @@ std::unique_ptr<data::PretrainingExamples> read_examples(const std::vector<std::
 }
 
 training::RunIdentity identity_of(const PretrainOptions& options, const Source& source) {
-  training::RunIdentity identity{.program = "pretrain", .settings = options.decisive(), .inputs = options.inputs};
+  training::RunIdentity identity{.settings = options.decisive(), .inputs = options.inputs, .other_files = {}};
   identity.inputs.insert(identity.inputs.end(), options.evaluation_inputs.begin(), options.evaluation_inputs.end());
   identity.settings.emplace_back("--config", fmt::format("crc32c {:08x}", formats::crc32c(source.config.text())));
   identity.settings.emplace_back("--vocab-file",
@@ -114,7 +115,11 @@ bool is_head(const std::string& parameter) {
 void train(const PretrainOptions& options, distributed::Collective* processes) {
   const training::Settings& settings = options.settings;
   training::catch_stop_signals();
-  const auto directory = !processes || processes->rank() == 0 ? training::claim_output(settings) : nullptr;
+  std::vector<std::filesystem::path> files = {options.init, options.config, options.vocabulary};
+  files.insert(files.end(), options.inputs.begin(), options.inputs.end());
+  files.insert(files.end(), options.evaluation_inputs.begin(), options.evaluation_inputs.end());
+  training::check_run_files(files, settings.profile);
+  const auto directory = !processes || processes->rank() == 0 ? training::claim_output(settings, files) : nullptr;
   Source source = options.init.empty() ? new_model(options) : existing_model(options);
   if (source.config.type_vocab_size < 2)
     fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}",
@@ -123,7 +128,7 @@ void train(const PretrainOptions& options, distributed::Collective* processes) {
   distributed::ReplicaGroup group = training::open_replicas(settings, processes);
   const auto examples = read_examples(options.inputs, source, options, !processes);
   const auto held_out = read_examples(options.evaluation_inputs, source, options, !processes);
-  training::require_same_run(processes, settings, identity_of(options, source));
+  const training::Conditions conditions = training::agree_on_run(processes, settings, identity_of(options, source));
   group.run([&](const distributed::Replica& self) {
     PretrainingObjective objective(source.config,
                                    {.training = *examples,
@@ -132,7 +137,7 @@ void train(const PretrainOptions& options, distributed::Collective* processes) {
                                     .vocabulary = source.tokenizer.vocabulary().text(),
                                     .lower_case = source.tokenizer.options().lower_case},
                                    self);
-    training::Trainer trainer({settings, objective, self, directory.get(), identity_of(options, source)});
+    training::Trainer trainer({settings, objective, self, directory.get(), "pretrain", conditions});
     if (!trainer.announce()) return;
     trainer.begin([&](nn::ParameterSet& parameters) {
       if (options.init.empty()) return;

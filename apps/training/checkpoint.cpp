@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "bert/formats/safetensors.h"
 #include "bert/model/directory.h"
 
@@ -11,7 +13,8 @@ namespace {
 
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
 constexpr const char* kStateFile = "resume.json";
-constexpr std::size_t kSmallFiles = std::size_t{4} << 20;  // vocabulary, configuration, state, manifest
+constexpr std::size_t kSmallFiles = std::size_t{1} << 16;  // configuration and state, and what blocks are rounded to
+constexpr std::size_t kTensorFacts = 512;                  // of the headers and the manifest
 
 /// The moments under the names that PyTorch's AdamW gives them.
 std::vector<formats::NamedTensor> moments(const Training& training) {
@@ -64,7 +67,8 @@ void check_finite(const nn::ParameterSet& parameters, const std::filesystem::pat
 }  // namespace
 
 std::size_t checkpoint_bytes(const Training& training) {
-  return 3 * training.parameters.masters().bytes() + kSmallFiles;
+  return 3 * training.parameters.masters().bytes() + training.objective.directory().vocabulary.size() +
+         training.parameters.segments().size() * kTensorFacts + kSmallFiles;
 }
 
 TensorChecksums write_checkpoint(formats::Files& files, const std::filesystem::path& directory,
@@ -78,7 +82,7 @@ TensorChecksums write_checkpoint(formats::Files& files, const std::filesystem::p
   for (const auto& [name, crc] : formats::write_safetensors(out, moments(training)))
     checksums[fmt::format("{}/{}", kOptimizerFile, name)] = crc;
   out.finish();
-  write_text(files, directory / kStateFile, state.to_json(conditions).dump(2) + "\n");
+  write_text(files, directory / kStateFile, json_text(state.to_json(conditions), 2) + "\n");
   return checksums;
 }
 

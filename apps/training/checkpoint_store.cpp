@@ -44,14 +44,6 @@ bool is_dead(std::int64_t pid) {
 
 std::uint32_t checksum(const fs::path& file) { return formats::crc32c(formats::MappedFile(file).bytes()); }
 
-void check_space(const fs::path& directory, std::size_t needed) {
-  std::error_code error;
-  const fs::space_info space = fs::space(directory, error);
-  if (!error && space.available < needed)
-    fail(Failure::io, "{}: checkpoint: No space left on device: needed {} bytes, available {} bytes",
-         directory.string(), needed, space.available);
-}
-
 /// The manifest of the files in `staged`. Its last value is the CRC-32C of the text before it, so that it can vouch for
 /// itself too.
 std::string manifest_of(const fs::path& staged, std::int64_t step, const TensorChecksums& tensors) {
@@ -109,6 +101,14 @@ std::string verify_file(const fs::path& path, const Json& facts, const Json& ten
 }
 
 }  // namespace
+
+void check_space(const fs::path& directory, std::size_t needed) {
+  std::error_code error;
+  const fs::space_info space = fs::space(directory, error);
+  if (!error && space.available < needed)
+    fail(Failure::io, "{}: checkpoint: No space left on device: needed {} bytes, available {} bytes",
+         directory.string(), needed, space.available);
+}
 
 void CheckpointStore::save(std::int64_t step, int keep, std::size_t bytes_needed,
                            const std::function<TensorChecksums(const fs::path&)>& fill) {

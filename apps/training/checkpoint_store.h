@@ -56,4 +56,7 @@ class CheckpointStore {
 /// "" if every file of a checkpoint is as its manifest says, else what is wrong.
 std::string verify_checkpoint(const std::filesystem::path& checkpoint);
 
+/// Throws Error(Failure::io) where the disk of `directory` has less room than that.
+void check_space(const std::filesystem::path& directory, std::size_t needed);
+
 }  // namespace bertrand::training

@@ -39,4 +39,22 @@ double check_files(const std::vector<fs::path>& inputs, const std::vector<fs::pa
   return bytes;
 }
 
+void check_run_files(const std::vector<fs::path>& inputs, const fs::path& trace) {
+  std::error_code ignored;
+  for (const fs::path& input : inputs)
+    if (const auto status = fs::status(input, ignored); fs::exists(status) && fs::is_other(status))
+      fail(Failure::input,
+           "{}: input: expected a regular file, which is read twice, got a pipe or device; hint: put it "
+           "into a file",
+           input.string());
+  if (trace.empty()) return;
+  if (fs::is_directory(trace, ignored))
+    fail(Failure::usage, "--profile: expected a file to write, got the directory {}", trace.string());
+  if (const fs::path directory = trace.parent_path(); !directory.empty() && !fs::is_directory(directory, ignored))
+    fail(Failure::io, "{}: profile: expected an existing directory {}, got none", trace.string(), directory.string());
+  for (const fs::path& input : inputs)
+    if (fs::equivalent(input, trace, ignored))
+      fail(Failure::usage, "--profile: expected another file than the input, got {}", trace.string());
+}
+
 }  // namespace bertrand::training

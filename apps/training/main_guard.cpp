@@ -135,8 +135,14 @@ constexpr const char* kExitCodes =
     "5 input or output failed, 6 a number that is not finite, 7 out of memory, 8 another replica failed,\n"
     "75 interrupted with the state saved: --resume goes on.";
 
+/// Control characters, of which files' names and contents may have any, would end the line or steer the terminal.
 std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const unsigned char c = text[i], next = i + 1 < text.size() ? text[i + 1] : 0;
+    const bool is_c1 = c == 0xC2 && next >= 0x80 && next < 0xA0;  // U+0080 to U+009F
+    if (c < ' ' || c == 0x7F || is_c1) text[i] = ' ';
+    if (is_c1) text[++i] = ' ';
+  }
   return text;
 }
 
@@ -146,10 +152,19 @@ int report(const std::string& what, Failure failure) {
   return static_cast<int>(failure);
 }
 
+/// `code` if all that was printed has been written, some of which may have failed long ago.
+int flushed(int code) {
+  const bool now = std::fflush(stdout) == 0;
+  if (now && !std::ferror(stdout)) return code;
+  return report(fmt::format("standard output: write: {}", now ? "failed" : std::strerror(errno)), Failure::io);
+}
+
 }  // namespace
 
-int run_main(CLI::App& app, int argc, char** argv, const std::function<void()>& body) {
-  app.name(std::filesystem::path(argv[0]).filename().string());
+int run_main(const std::string& description, int argc, char** argv, const std::function<void(CLI::App&)>& add_flags,
+             const std::function<void()>& body) {
+  CLI::App app(description, std::filesystem::path(argv[0]).filename().string());
+  add_flags(app);
   app.set_version_flag(
       "--version", [&app] { return version_text(app.get_name()); }, "print version and build, and exit");
   app.formatter(std::make_shared<Help>());
@@ -158,10 +173,9 @@ int run_main(CLI::App& app, int argc, char** argv, const std::function<void()>& 
   try {
     parse(app, argc, argv);
     body();
-    if (std::fflush(stdout) != 0) fail(Failure::io, "standard output: write: {}", std::strerror(errno));
-    return 0;
+    return flushed(0);
   } catch (const CLI::Success& help) {
-    return app.exit(help);
+    return flushed(app.exit(help));
   } catch (const Error& e) {
     return report(e.what(), e.failure());
   } catch (const std::filesystem::filesystem_error& e) {

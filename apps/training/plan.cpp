@@ -19,11 +19,15 @@ namespace {
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Steps of `epochs`, the last of which may be a part of one.
+/// Steps of `epochs`, the last of which may be a part of one. Counting those of an epoch of text takes making its
+/// examples, so what lies beyond the first hundred is as long as these are on average.
 std::int64_t steps_of(double epochs, std::int64_t batch_size, Objective& objective) {
-  const auto whole = static_cast<std::int64_t>(epochs);
+  const auto whole = static_cast<std::int64_t>(epochs), counted = std::min<std::int64_t>(whole, 100);
   std::int64_t steps = 0;
-  for (std::int64_t epoch = 0; epoch < whole; ++epoch) steps += divide_up(objective.examples(epoch), batch_size);
+  for (std::int64_t epoch = 0; epoch < counted; ++epoch) steps += divide_up(objective.examples(epoch), batch_size);
+  if (whole > counted)
+    steps += static_cast<std::int64_t>(static_cast<double>(steps) / static_cast<double>(counted) *
+                                       static_cast<double>(whole - counted));
   if (const double part = epochs - static_cast<double>(whole); part > 0)
     steps += static_cast<std::int64_t>(
         std::ceil(part * static_cast<double>(divide_up(objective.examples(whole), batch_size)) - 1e-9));
@@ -113,18 +117,22 @@ void check_divisible(const Plan& plan, const Settings& settings) {
        size);
 }
 
-MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objective& objective, const Backend& device) {
+MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objective& objective,
+                       const distributed::Replica& self) {
+  const Backend& device = self.backend();
   const auto flat = static_cast<std::size_t>(plan.parameters) * size_of(settings.precision);
   const auto wide = static_cast<std::size_t>(plan.parameters) * size_of(compute_type(settings.precision));
   const bool half = wide != flat;  // then there are masters, and gradients are widened to be summed
   const auto sums = static_cast<std::size_t>(accumulation_buffers(plan) + (half && plan.micro_batches > 1 ? 1 : 0));
-  // These share the memory: replicas on several cards are counted by the cards.
+  // So many share the memory. Replicas on several cards are counted by the cards, and so are processes that have one
+  // each.
+  const int processes = device.device().kind == Device::Kind::cpu ? self.collective().processes_on_this_host() : 1;
   MemoryPlan memory{.parameters = flat + (half ? wide : 0),
                     .gradients = flat,
                     .moments = 2 * wide,
                     .accumulation = wide * sums,
                     .data = objective.data_bytes(),
-                    .available = device.available_memory() / static_cast<std::size_t>(settings.replicas)};
+                    .available = device.available_memory() / static_cast<std::size_t>(settings.replicas * processes)};
   const std::size_t peak = peak_bytes(settings, plan, objective, device);
   memory.activations = peak - std::min(peak, memory.total());
   return memory;
@@ -194,7 +202,7 @@ Plan make_plan(const Settings& settings, Objective& objective, const distributed
         static_cast<std::int64_t>(static_cast<double>(plan.total_steps) * settings.warmup_ratio);
   plan.parameters = count_parameters(objective.model());
   plan.precision = settings.precision;
-  plan.memory = plan_memory(settings, plan, objective, self.backend());
+  plan.memory = plan_memory(settings, plan, objective, self);
   return plan;
 }
 
@@ -205,7 +213,7 @@ std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Obj
     Plan smaller = plan;
     smaller.micro_batch_size = (fits + too_much) / 2;
     smaller.micro_batches = divide_up(std::min(plan.batch_size, plan.examples_per_epoch), smaller.micro_batch_size);
-    const bool enough = plan_memory(settings, smaller, objective, self.backend()).total() <= bytes;
+    const bool enough = plan_memory(settings, smaller, objective, self).total() <= bytes;
     (enough ? fits : too_much) = smaller.micro_batch_size;
   }
   return fits;

@@ -29,10 +29,29 @@ bool is_one_of(const std::array<std::string_view, N>& names, std::string_view na
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool is_checkpoint(std::string_view name) {
+  constexpr std::string_view kPrefix = "checkpoint-";
+  return name.starts_with(kPrefix) && is_number(name.substr(kPrefix.size()));
+}
+
 /// Whether a run may have written this file or directory: only such things are removed when a run is overwritten.
-bool belongs_to_run(const std::string& name) {
-  return is_one_of(kModelFiles, name) || is_one_of(kRunFiles, name) || name.starts_with("checkpoint-") ||
-         name.starts_with("events.out.tfevents.") || name.find(".tmp-") != std::string::npos;
+bool belongs_to_run(std::string_view name) {
+  // What was being written when a process of this number died.
+  if (const std::size_t at = name.rfind(".tmp-"); at != std::string_view::npos && is_number(name.substr(at + 5)))
+    name = name.substr(0, at);
+  if (name.ends_with(".old")) name.remove_suffix(4);  // a checkpoint that was being removed
+  return is_one_of(kModelFiles, name) || is_one_of(kRunFiles, name) || name == "model" || is_checkpoint(name) ||
+         name.starts_with("events.out.tfevents.");
+}
+
+bool is_within(const fs::path& path, const fs::path& directory) {
+  std::error_code ignored;
+  const fs::path inner = fs::weakly_canonical(path, ignored), outer = fs::weakly_canonical(directory, ignored);
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
 [[noreturn]] void refuse(const fs::path& file, const char* call, int error) {
@@ -117,7 +136,7 @@ void RunDirectory::find_earlier_run(ExistingRun existing) {
   for (const auto& entry : fs::directory_iterator(path_)) {
     const std::string name = entry.path().filename().string();
     if (belongs_to_run(name)) found.push_back(entry.path());
-    ran = ran || name == "run_config.json" || name.starts_with("checkpoint-");
+    ran = ran || name == "run_config.json" || is_checkpoint(name);
     model = model || is_one_of(kModelFiles, name);
   }
   if (found.empty()) return;
@@ -129,6 +148,16 @@ void RunDirectory::find_earlier_run(ExistingRun existing) {
     fail(Failure::usage, "{}: expected no run there, got {}; hint: --resume goes on with it, --overwrite removes it",
          path_.string(), found.front().filename().string());
   if (existing == ExistingRun::overwrite) earlier_ = std::move(found);
+}
+
+void RunDirectory::require_kept(const std::vector<fs::path>& inputs) const {
+  for (const fs::path& input : inputs)
+    for (const fs::path& entry : earlier_)
+      if (!input.empty() && is_within(input, entry))
+        fail(Failure::usage,
+             "--overwrite: expected input outside the run that it removes, got {}; hint: name another "
+             "--output",
+             input.string());
 }
 
 void RunDirectory::clear() {
@@ -147,11 +176,13 @@ void RunDirectory::let_go() {
   }
 }
 
-std::unique_ptr<RunDirectory> claim_output(const Settings& settings) {
+std::unique_ptr<RunDirectory> claim_output(const Settings& settings, const std::vector<fs::path>& inputs) {
   if (settings.plan_only) return nullptr;
-  return std::make_unique<RunDirectory>(settings.output, settings.resume      ? ExistingRun::resume
-                                                         : settings.overwrite ? ExistingRun::overwrite
-                                                                              : ExistingRun::refuse);
+  auto directory = std::make_unique<RunDirectory>(settings.output, settings.resume      ? ExistingRun::resume
+                                                                   : settings.overwrite ? ExistingRun::overwrite
+                                                                                        : ExistingRun::refuse);
+  directory->require_kept(inputs);
+  return directory;
 }
 
 }  // namespace bertrand::training

@@ -23,6 +23,8 @@ class RunDirectory {
   RunDirectory(const RunDirectory&) = delete;
   RunDirectory& operator=(const RunDirectory&) = delete;
 
+  /// Throws Error(Failure::usage) if clear() would remove one of these files or directories.
+  void require_kept(const std::vector<std::filesystem::path>& inputs) const;
   /// Removes the run that is to be overwritten: called when there is something to put in its place.
   void clear();
 
@@ -40,7 +42,8 @@ class RunDirectory {
   std::vector<std::filesystem::path> earlier_;  // what is to be overwritten
 };
 
-/// The directory of --output, as --resume and --overwrite say; none under --plan, which writes nothing.
-std::unique_ptr<RunDirectory> claim_output(const Settings& settings);
+/// The directory of --output, as --resume and --overwrite say, for a run that reads `inputs`; none under --plan, which
+/// writes nothing.
+std::unique_ptr<RunDirectory> claim_output(const Settings& settings, const std::vector<std::filesystem::path>& inputs);
 
 }  // namespace bertrand::training

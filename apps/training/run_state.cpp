@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "bert/formats/crc32c.h"
 #include "tensor/error.h"
@@ -78,7 +79,8 @@ nlohmann::ordered_json RunState::to_json(const Conditions& conditions) const {
                                 {"good_steps", loss_scale.good_steps},
                                 {"skipped_steps", loss_scale.skipped_steps}}},
                               {"evaluation_due", evaluation_due},
-                              {"best_step", best_step}};
+                              {"best_step", best_step},
+                              {"best_model_crc32c", best_model_crc32c}};
   if (best_score) json["best_score"] = *best_score;
   json["evaluation"] = nlohmann::ordered_json::object();
   for (const Metric& metric : evaluation) json["evaluation"][metric.name] = metric.value;
@@ -88,6 +90,10 @@ nlohmann::ordered_json RunState::to_json(const Conditions& conditions) const {
   for (const InputFile& input : conditions.inputs)
     json["inputs"].push_back({{"path", input.path}, {"bytes", input.bytes}, {"crc32c", input.crc32c}});
   return json;
+}
+
+std::string json_text(const nlohmann::ordered_json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 RunState parse_run_state(const nlohmann::ordered_json& json, const std::string& file) {
@@ -101,7 +107,8 @@ RunState parse_run_state(const nlohmann::ordered_json& json, const std::string& 
                                   .skipped_steps = scale.at("skipped_steps")},
                    .next = {.epoch = json.at("epoch"), .step = json.at("step_in_epoch")},
                    .evaluation_due = json.at("evaluation_due"),
-                   .best_step = json.at("best_step")};
+                   .best_step = json.at("best_step"),
+                   .best_model_crc32c = json.value("best_model_crc32c", 0u)};
     if (json.contains("best_score")) state.best_score = json.at("best_score").get<double>();
     for (const auto& [name, value] : json.at("evaluation").items())
       state.evaluation.push_back({name, value.is_null() ? std::nan("") : value.get<double>()});

@@ -1,7 +1,7 @@
 // Where a run stands: what resume.json of a checkpoint holds beside the tensors.
 #pragma once
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,9 +40,13 @@ struct RunState {
   Metrics evaluation;                  ///< the last one, or the best model's where the objective scores
   std::optional<double> best_score;
   std::int64_t best_step = 0;
+  std::uint32_t best_model_crc32c = 0;  ///< of the model.safetensors that was published then; 0: not known
 
   nlohmann::ordered_json to_json(const Conditions& conditions) const;
 };
+
+/// As text, with U+FFFD for what is no UTF-8: names of files need not be.
+std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
 
 /// The two halves of a resume.json. Throws Error(Failure::model) naming `file` and the key where one is missing or of
 /// another kind.

@@ -55,8 +55,9 @@ void add_run_flags(CLI::App& app, Settings& s) {
               "every core this process may use");
   number_flag(app, "--collective-timeout", s.collective_timeout, {1.0, 1e6},
               "seconds that the processes of a run wait for one of them, which may be saving, before they give up");
-  app.add_option("--cpu-kernels", s.cpu_kernels,
-                 "auto, x86-64-v3 or x86-64-v4: the kernel set; does not change the result (default auto)")
+  app.add_option(
+         "--cpu-kernels", s.cpu_kernels,
+         "auto, x86-64-v3, x86-64-v4 or x86-64-v4-bf16: the kernel set; does not change the result (default auto)")
       ->type_name("NAME");
   choice_flag(app, "--precision", s.precision, precisions(),
               "type of parameters and activations; masters and moments are f32");
@@ -71,8 +72,8 @@ void add_length_flags(CLI::App& app, Settings& s) {
               "examples whose gradient is computed at once; with --batch-size it decides result and memory",
               "the batch size, at most 32");
   const std::string epochs = s.epochs > 0 ? fmt::format("{:g}", s.epochs) : "none: --steps or --epochs is needed";
-  auto* by_steps = number_flag(app, "--steps", s.steps, {1}, "length in optimizer steps", "as --epochs");
-  auto* by_epochs = number_flag(app, "--epochs", s.epochs, {1e-6, 1e9}, "length in passes over the data", epochs);
+  auto* by_steps = number_flag(app, "--steps", s.steps, {1, 1'000'000'000}, "length in optimizer steps", "as --epochs");
+  auto* by_epochs = number_flag(app, "--epochs", s.epochs, {1e-6, 1e6}, "length in passes over the data", epochs);
   by_steps->excludes(by_epochs);
   number_flag(app, "--max-seq-length", s.max_seq_length, {5, 1 << 20}, "tokens of an example; longer input is cut");
   number_flag(app, "--seed", s.seed, {0}, "number that every random choice follows from");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -25,6 +26,8 @@ namespace bertrand::training {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr const char* kWeights = "model.safetensors";
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -49,11 +52,24 @@ struct StepUnderWay {
   Clock::time_point begin;
 };
 
-Conditions conditions_of(const Settings& settings, const RunIdentity& identity) {
-  Conditions conditions{.settings = settings.decisive(), .inputs = {}};
-  conditions.settings.insert(conditions.settings.end(), identity.settings.begin(), identity.settings.end());
-  for (const auto& input : identity.inputs) conditions.inputs.push_back(InputFile::of(input));
-  return conditions;
+/// Throws Error(Failure::usage) unless all processes have these conditions and files, the same version and kernels.
+void require_agreement(distributed::Collective& processes, const Settings& settings, const Conditions& conditions,
+                       const std::vector<std::filesystem::path>& files) {
+  distributed::Facts facts{
+      {"version", BERTRAND_VERSION},
+      {"--cpu-kernels", settings.cpu_kernels == "auto" ? runnable_cpu_kernels().front() : settings.cpu_kernels},
+      {"the number of replicas", fmt::format("{}", replicas_of_process(settings))},
+      {"the kind of device", settings.device.substr(0, settings.device.find(':'))},
+      {"--precision", settings.precision_name()},
+      {"--plan", settings.plan_only ? "given" : "not given"},
+      {"--save-every", fmt::format("{}", settings.save_every)}};
+  facts.insert(facts.end(), conditions.settings.begin(), conditions.settings.end());
+  std::vector<InputFile> all = conditions.inputs;
+  for (const auto& file : files) all.push_back(InputFile::of(file));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    facts.emplace_back(fmt::format("input file {}", i + 1),
+                       fmt::format("{} bytes with CRC-32C {:08x}", all[i].bytes, all[i].crc32c));
+  distributed::require_agreement(processes, *open_cpu({.threads = 1}), facts);
 }
 
 }  // namespace
@@ -67,8 +83,6 @@ class Trainer::Run {
         plan_(plan),
         parameters_(parameters),
         store_(settings_.output),
-        // Only the first replica compares and saves them: they take reading all inputs.
-        conditions_(job.self.first() ? conditions_of(settings_, job.identity) : Conditions{}),
         optimizer_(parameters, settings_.optimizer),
         stepper_({job.objective, parameters, optimizer_, job.self},
                  {.seed = settings_.seed, .micro_batch_size = plan.micro_batch_size}) {}
@@ -77,6 +91,8 @@ class Trainer::Run {
   bool resume();
   /// Puts all replicas where the first one stands.
   void share_beginning();
+  /// Throws Error(Failure::io) where not even one checkpoint has room: better now than at the first save.
+  void check_space();
   void write_run_config() const;
   void train();
   const Metrics& evaluation() const { return state_.evaluation; }
@@ -90,8 +106,13 @@ class Trainer::Run {
   void move_on(std::size_t examples);
   void log_step(const StepUnderWay& step, const StepResult& result);
   void evaluate();
+  void publish();
+  void check_published() const;
   void save();
+  void write_checkpoint();
   void finish();
+  /// What a failure of another replica is told with: where this one is, and from where the run can go on.
+  std::pair<std::string, std::string> standing() const;
   /// Whether any replica was asked to stop: a decision that all take together.
   bool stop_agreed() const { return distributed::any(job_.self, stop_requested()); }
   double epoch() const;
@@ -103,16 +124,16 @@ class Trainer::Run {
   nn::ParameterSet& parameters_;
   formats::Files& files_ = formats::Files::system();
   CheckpointStore store_;
-  const Conditions conditions_;
   optim::Optimizer optimizer_;
   Stepper stepper_;
   std::unique_ptr<MetricsLog> log_;
   Progress progress_;
   RunState state_;
-  std::int64_t saved_step_ = 0;  // of the newest checkpoint
+  std::int64_t saved_step_ = 0;  // of the newest checkpoint that is wholly there
   std::int64_t ordered_epoch_ = -1;
   std::vector<std::int64_t> order_;  // of the examples of ordered_epoch_
   std::optional<StepUnderWay> under_way_;
+  bool published_ = false;
   Clock::time_point last_finish_;
   Interval interval_;
   const Clock::time_point begin_ = Clock::now();
@@ -126,18 +147,26 @@ bool Trainer::Run::resume() {
   if (!found && !skipped.empty())
     fail(Failure::model, "{}: checkpoints: expected one that verifies, got none of {}", settings_.output.string(),
          skipped.size());
-  if (!found) return false;
-  state_ = restore_checkpoint(found->directory, {job_.objective, parameters_, optimizer_}, conditions_);
+  if (!found) {
+    progress_.message(fmt::format("no checkpoint in {}: beginning with step 1", settings_.output.string()));
+    return false;
+  }
+  state_ = restore_checkpoint(found->directory, {job_.objective, parameters_, optimizer_}, job_.conditions);
   saved_step_ = found->step;
   progress_.message(fmt::format("resumed from {}", found->directory.string()));
   return true;
 }
 
+void Trainer::Run::check_space() {
+  const Training training{job_.objective, parameters_, optimizer_};
+  training::check_space(settings_.output, checkpoint_bytes(training));
+}
+
 void Trainer::Run::write_run_config() const {
   nlohmann::ordered_json json{
-      {"program", job_.identity.program}, {"version", BERTRAND_VERSION}, {"device", job_.self.backend().description()}};
+      {"program", job_.program}, {"version", BERTRAND_VERSION}, {"device", job_.self.backend().description()}};
   nlohmann::ordered_json& settings = json["settings"];
-  for (const auto& [flag, value] : conditions_.settings)
+  for (const auto& [flag, value] : job_.conditions.settings)
     settings[flag.substr(2)] =
         nlohmann::ordered_json::accept(value) ? nlohmann::ordered_json::parse(value) : nlohmann::ordered_json(value);
   settings["precision"] = settings_.precision_name();
@@ -150,14 +179,14 @@ void Trainer::Run::write_run_config() const {
   settings["epochs"] = plan_.epochs;
   settings["warmup-steps"] = plan_.schedule.warmup_steps;
   settings.erase("warmup-ratio");
-  for (const InputFile& input : conditions_.inputs)
+  for (const InputFile& input : job_.conditions.inputs)
     json["inputs"].push_back({{"path", input.path}, {"bytes", input.bytes}});
   json["parameters"] = plan_.parameters;
-  formats::replace_file(files_, settings_.output / "run_config.json", json.dump(2) + "\n");
+  formats::replace_file(files_, settings_.output / "run_config.json", json_text(json, 2) + "\n");
 }
 
 void Trainer::Run::share_beginning() {
-  const std::string text = distributed::broadcast(job_.self, state_.to_json(conditions_).dump());
+  const std::string text = distributed::broadcast(job_.self, json_text(state_.to_json(job_.conditions)));
   job_.self.collective().broadcast(parameters_.masters(), 0);
   parameters_.round_masters();
   if (!job_.self.first()) state_ = parse_run_state(nlohmann::ordered_json::parse(text), "the first replica");
@@ -281,18 +310,41 @@ void Trainer::Run::evaluate() {
   if (!score) return;
   state_.best_score = score;
   state_.best_step = state_.steps_done;
-  if (job_.self.first()) publish_model(files_, settings_.output, job_.objective, parameters_);
+  if (job_.self.first()) publish();
+}
+
+void Trainer::Run::publish() {
+  publish_model(files_, settings_.output, job_.objective, parameters_);
+  state_.best_model_crc32c = InputFile::of(settings_.output / kWeights).crc32c;
+  published_ = true;
+}
+
+/// The best model may be one that this process only found: it must still be what was published.
+void Trainer::Run::check_published() const {
+  if (published_ || state_.best_model_crc32c == 0) return;
+  const std::filesystem::path file = settings_.output / kWeights;
+  const bool there = std::filesystem::is_regular_file(file);
+  if (there && InputFile::of(file).crc32c == state_.best_model_crc32c) return;
+  fail(Failure::model, "{}: expected the best model, as it was after step {}, got {}; hint: {}", file.string(),
+       state_.best_step, there ? "another or a damaged one" : "none",
+       std::filesystem::exists(settings_.output / fmt::format("checkpoint-{}", state_.best_step))
+           ? fmt::format("checkpoint-{} holds it", state_.best_step)
+           : "train again into another --output");
 }
 
 void Trainer::Run::save() {
   finish_step();
+  if (job_.self.first()) write_checkpoint();
+  job_.self.collective().barrier();  // before, nobody says that it is there
   saved_step_ = state_.steps_done;
-  if (!job_.self.first()) return;
+}
+
+void Trainer::Run::write_checkpoint() {
   if (optimizer_.loss_scale().dynamic()) state_.loss_scale = optimizer_.loss_scale().read();
   const Training training{job_.objective, parameters_, optimizer_};
   store_.save(state_.steps_done, static_cast<int>(settings_.keep), checkpoint_bytes(training),
               [&](const std::filesystem::path& staged) {
-                return write_checkpoint(files_, staged, training, state_, conditions_);
+                return training::write_checkpoint(files_, staged, training, state_, job_.conditions);
               });
 }
 
@@ -303,10 +355,16 @@ void Trainer::Run::train() {
   } catch (const Error& error) {
     if (error.failure() == Failure::memory) refuse_memory(error.what());
     if (error.failure() != Failure::distributed) throw;
-    fail(Failure::distributed, "step {}: {}; last checkpoint: {}", state_.steps_done + 1, error.what(),
-         saved_step_ > 0 ? (settings_.output / fmt::format("checkpoint-{}", saved_step_)).string() : "none");
+    const auto [before, after] = standing();
+    fail(Failure::distributed, "{}{}{}", before, error.what(), after);
   }
   finish();
+}
+
+std::pair<std::string, std::string> Trainer::Run::standing() const {
+  const std::string newest = (settings_.output / fmt::format("checkpoint-{}", saved_step_)).string();
+  return {fmt::format("step {}: ", state_.steps_done + 1),
+          fmt::format("; last checkpoint: {}", saved_step_ > 0 ? newest : "none")};
 }
 
 /// Says which micro-batch would have fitted what there is, less a little that nobody can plan.
@@ -319,10 +377,12 @@ void Trainer::Run::refuse_memory(const std::string& what) {
 
 void Trainer::Run::make_steps() {
   while (true) {
+    const auto [before, after] = standing();
+    job_.self.collective().set_standing(before, after);
     if (state_.evaluation_due && !stop_agreed()) evaluate();
     const bool stop = stop_agreed();
     if (state_.steps_done > saved_step_ && (stop || due(state_.steps_done, settings_.save_every))) save();
-    if (stop) job_.self.collective().barrier();  // nobody says that the state is saved before it is
+    if (stop && state_.steps_done == 0) fail(Failure::interrupted, "stopped before step 1; hint: --resume goes on");
     if (stop)
       fail(Failure::interrupted, "stopped after step {}: state saved; hint: --resume goes on", state_.steps_done);
     if (state_.steps_done >= plan_.total_steps) break;
@@ -332,7 +392,8 @@ void Trainer::Run::make_steps() {
 
 void Trainer::Run::finish() {
   if (!job_.self.first()) return;
-  if (!state_.best_score) publish_model(files_, settings_.output, job_.objective, parameters_);
+  if (!state_.best_score) publish();
+  check_published();
   if (!state_.evaluation.empty()) {
     std::map<std::string, double> results;
     for (const Metric& metric : state_.evaluation) results[metric.name] = metric.value;
@@ -345,23 +406,13 @@ void Trainer::Run::finish() {
       settings_.output.string()));
 }
 
-void require_same_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity) {
-  if (!processes) return;
-  distributed::Facts facts{
-      {"version", BERTRAND_VERSION},
-      {"--cpu-kernels", settings.cpu_kernels == "auto" ? runnable_cpu_kernels().front() : settings.cpu_kernels},
-      {"the number of replicas", fmt::format("{}", replicas_of_process(settings))},
-      {"the kind of device", settings.device.substr(0, settings.device.find(':'))},
-      {"--precision", settings.precision_name()},
-      {"--plan", settings.plan_only ? "given" : "not given"},
-      {"--save-every", fmt::format("{}", settings.save_every)}};
-  const Conditions conditions = conditions_of(settings, identity);
-  facts.insert(facts.end(), conditions.settings.begin(), conditions.settings.end());
-  for (std::size_t i = 0; i < conditions.inputs.size(); ++i)
-    facts.emplace_back(
-        fmt::format("input file {}", i + 1),
-        fmt::format("{} bytes with CRC-32C {:08x}", conditions.inputs[i].bytes, conditions.inputs[i].crc32c));
-  distributed::require_agreement(*processes, *open_cpu({.threads = 1}), facts);
+Conditions agree_on_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity) {
+  Conditions conditions{.settings = settings.decisive(), .inputs = {}};
+  conditions.settings.insert(conditions.settings.end(), identity.settings.begin(), identity.settings.end());
+  if (processes || !settings.plan_only)
+    for (const auto& input : identity.inputs) conditions.inputs.push_back(InputFile::of(input));
+  if (processes) require_agreement(*processes, settings, conditions, identity.other_files);
+  return conditions;
 }
 
 Trainer::Trainer(Job job) : job_(std::move(job)) {}
@@ -388,20 +439,26 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize) {
   if (first && initialize && !job_.settings.resume) initialize(*parameters_);
   run_ = std::make_unique<Run>(job_, plan_, *parameters_);
   if (first && job_.settings.resume && !run_->resume() && initialize) initialize(*parameters_);
+  if (first && !job_.settings.overwrite) run_->check_space();  // a run that goes makes room
   if (first) job_.directory->clear();
   if (first) run_->write_run_config();
   run_->share_beginning();
 }
 
 void Trainer::run() {
-  Profiler profiler;
+  auto profiler = std::make_unique<Profiler>();
   const bool profiled = job_.self.first() && !job_.settings.profile.empty();
-  if (profiled) job_.self.backend().profiler = &profiler;
-  run_->train();
+  if (profiled) job_.self.backend().profiler = profiler.get();
+  try {
+    run_->train();
+  } catch (...) {
+    static_cast<void>(profiler.release());  // a sum that goes on in the background may still write to it
+    throw;
+  }
   job_.self.backend().profiler = nullptr;
   if (!profiled) return;
-  fmt::print("{}", profiler.table());
-  formats::replace_file(formats::Files::system(), job_.settings.profile, profiler.chrome_trace());
+  fmt::print("{}", profiler->table());
+  formats::replace_file(formats::Files::system(), job_.settings.profile, profiler->chrome_trace());
 }
 
 const Metrics& Trainer::evaluation() const { return run_->evaluation(); }

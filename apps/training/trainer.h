@@ -3,9 +3,10 @@
 //   Settings settings = finetuning_defaults();          // settings.h: add_common_flags, parse, complete
 //   auto directory = claim_output(settings);              // run_directory.h: before input is read
 //   auto group = open_replicas(settings, nullptr);          // device.h
+//   const Conditions conditions = agree_on_run(nullptr, settings, {.settings = …, .inputs = …});
 //   group.run([&](const distributed::Replica& self) {
 //     MyObjective objective(…, self);                     // objective.h
-//     Trainer trainer({settings, objective, self, directory.get(), {.program = "finetune", .settings = …}});
+//     Trainer trainer({settings, objective, self, directory.get(), "finetune", conditions});
 //     if (!trainer.announce()) return;                    // prints the plan; false: --plan, nothing more to do
 //     trainer.begin([&](nn::ParameterSet& p) { load… });  // memory, initial values or the newest checkpoint
 //     trainer.run();
@@ -18,6 +19,7 @@
 #include "apps/training/objective.h"
 #include "apps/training/plan.h"
 #include "apps/training/run_directory.h"
+#include "apps/training/run_state.h"
 #include "apps/training/settings.h"
 
 namespace bertrand::distributed {
@@ -29,16 +31,17 @@ namespace bertrand::training {
 
 /// What identifies a run beside the common settings.
 struct RunIdentity {
-  std::string program;  ///< pretrain or finetune
   /// Further (flag, value) that decide the result.
   std::vector<std::pair<std::string, std::string>> settings;
   /// Files that decide the result: a run is not resumed when one of them has changed.
   std::vector<std::filesystem::path> inputs;
+  /// Files that all processes must have alike, but that may be others when it is resumed.
+  std::vector<std::filesystem::path> other_files;
 };
 
-/// Where `processes` is not null: throws Error(Failure::usage) unless all of them have the same version, kernels, flags
-/// and input files.
-void require_same_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity);
+/// Reads the inputs, and returns what the run must be given again to be resumed. Where `processes` is not null: throws
+/// Error(Failure::usage) unless all of them have the same version, kernels, flags and files.
+Conditions agree_on_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity);
 
 /// One replica's part of a run. All replicas make the same calls; the first one plans, prints and writes the files.
 class Trainer {
@@ -48,7 +51,8 @@ class Trainer {
     Objective& objective;
     const distributed::Replica& self;
     RunDirectory* directory = nullptr;  ///< of settings.output, claimed; null under --plan; for the first replica only
-    RunIdentity identity;
+    std::string program;                ///< pretrain or finetune
+    Conditions conditions;              ///< as agreed on
   };
   explicit Trainer(Job job);
   ~Trainer();

@@ -138,7 +138,7 @@ TEST_CASE("prepare records stopped by SIGTERM while it writes leaves nothing and
   if (child == 0) {
     dup2(open((setting / "error").c_str(), O_WRONLY | O_CREAT, 0644), STDERR_FILENO);
     execl(program.c_str(), program.c_str(), "records", "--vocab-file", v.c_str(), "--input", t.c_str(), "--output",
-          r.c_str(), "--dupe-factor", "50000000", nullptr);
+          r.c_str(), "--dupe-factor", "5000000", nullptr);
     _exit(127);
   }
   const auto is_writing = [&] {
@@ -202,6 +202,10 @@ TEST_CASE("prepare vocab learns the same vocabulary with any number of threads, 
                 2, "--size: expected at least 9");
   check_refused(run_program("prepare", {"vocab", "--input", setting / "t", "--output", setting / "t", "--size", "60"}),
                 2, "another file than the input");
+  write_text(setting / "empty", "");
+  check_refused(
+      run_program("prepare", {"vocab", "--input", setting / "empty", "--output", setting / "w", "--size", "60"}), 3,
+      (setting / "empty") + ": text: expected words, got none");
 }
 
 TEST_CASE("prepare vocab's help says by which rule it merges") {

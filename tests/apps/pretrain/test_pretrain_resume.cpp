@@ -74,6 +74,14 @@ TEST_CASE("SIGTERM finishes the step, saves and exits 75, and resuming gives the
   setting.check_same("run", "whole", 400);
 }
 
+TEST_CASE("a run that is resumed without a checkpoint says that it begins") {
+  const PretrainSetting setting;
+  const Outcome outcome = setting.run("run", {"--steps", "2", "--resume"});
+  CHECK(outcome.code == 0);
+  CHECK(outcome.out.find("no checkpoint in " + (setting.directory / "run").string() + ": beginning with step 1") !=
+        std::string::npos);
+}
+
 TEST_CASE("SIGTERM while a long text is read ends the program at once, with nothing written") {
   const PretrainSetting setting;
   std::string text = PretrainSetting::text(2000);

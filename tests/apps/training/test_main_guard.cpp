@@ -46,6 +46,11 @@ TEST_CASE("an unknown flag names the nearest one, before anything that is missin
   CHECK(refusal("prepare", {"tokns"}) == "unknown argument tokns; did you mean tokens?");
 }
 
+TEST_CASE("no control character reaches the terminal") {
+  CHECK(refusal("pretrain", {"--a\tb\r\x1B[31m\x7F\xC2\x9B\xC3\xA9"}) ==
+        "unknown option --a b  [31m   \xC3\xA9; hint: --help lists all");
+}
+
 TEST_CASE("what is missing, comes twice or does not go together is said in one line") {
   CHECK(refusal("pretrain", {"--output", "x"}) == "--input: expected FILE, got none; hint: --help says what it is");
   CHECK(refusal("prepare", {}) ==
@@ -67,6 +72,13 @@ TEST_CASE("a mistyped choice names the nearest one") {
         "--optimizer: expected one of adamw, adamw-google, lamb, lamb-decayed, got \"adam\"; did you mean adamw?");
   CHECK(refusal("finetune", {"--task", "mprc", "--model", "m", "--train", "t", "--output", "o"})
             .ends_with("got mprc; did you mean mrpc?"));
+}
+
+TEST_CASE("what cannot be printed is an error, also where the first of it was long ago") {
+  for (const std::string program : {"prepare --help", "pretrain --version"}) {
+    const std::string command = bertrand::paths::binary + "/" + program + " >/dev/full 2>/dev/null";
+    CHECK(WEXITSTATUS(std::system(command.c_str())) == 5);
+  }
 }
 
 TEST_CASE("flags may be written with underscores") {

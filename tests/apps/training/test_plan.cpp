@@ -95,8 +95,8 @@ TEST_CASE("steps and epochs follow from each other, the last batch of an epoch b
   CHECK(plan.parameters == 15);
 
   settings.steps = 0;
-  for (const auto& [epochs, steps] :
-       std::vector<std::pair<double, std::int64_t>>{{1, 3}, {2, 6}, {0.5, 2}, {1.0 / 3, 1}, {1.5, 5}, {1e-6, 1}}) {
+  for (const auto& [epochs, steps] : std::vector<std::pair<double, std::int64_t>>{
+           {1, 3}, {2, 6}, {0.5, 2}, {1.0 / 3, 1}, {1.5, 5}, {1e-6, 1}, {1e6, 3'000'000}}) {
     CAPTURE(epochs);
     settings.epochs = epochs;
     plan = plan_of(settings);

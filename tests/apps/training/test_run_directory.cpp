@@ -85,6 +85,31 @@ TEST_CASE("a directory that holds a run is refused, resumed or overwritten as as
   CHECK(support::read_text(path / "notes.txt") == "mine");
 }
 
+TEST_CASE("only what a run wrote is removed with it, and never what the next one reads") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  write_run(path);
+  for (const char* mine : {"checkpoint-notes.md", "x.tmp-data", "notes.tmp-17"}) write_text(path / mine, "mine");
+  for (const char* left : {"checkpoint-20.tmp-17", "checkpoint-5.old.tmp-17", "model.tmp-17", "predictions.tsv.tmp-17"})
+    write_text(path / left, "left");
+  {
+    RunDirectory directory(path, ExistingRun::overwrite);
+    fs::create_symlink(path / "checkpoint-10", parent / "link");
+    for (const fs::path& input : {path / "checkpoint-10", path / "checkpoint-10/vocab.txt", path / "model.safetensors",
+                                  path / "../run/metrics.jsonl", parent / "link"})
+      CHECK_THROWS_WITH(directory.require_kept({"", parent / "data.txt", input}),
+                        ("--overwrite: expected input outside the run that it removes, got " + input.string() +
+                         "; hint: name another --output")
+                            .c_str());
+    directory.require_kept({path / "checkpoint-notes.md", parent / "data.txt", "", parent / "run2"});
+    directory.clear();
+  }
+  std::vector<std::string> kept;
+  for (const auto& entry : fs::directory_iterator(path)) kept.push_back(entry.path().filename());
+  std::sort(kept.begin(), kept.end());
+  CHECK(kept == std::vector<std::string>{"checkpoint-notes.md", "notes.tmp-17", "x.tmp-data"});
+}
+
 TEST_CASE("a model that no run wrote is never overwritten") {
   const support::TemporaryDirectory parent;
   const fs::path path = parent / "bert";

@@ -69,7 +69,7 @@ TEST_CASE("a micro-batch is never larger than the batch") {
 }
 
 TEST_CASE("values out of range, no numbers and unknown names are refused in one line that names the flag") {
-  CHECK(refusal("--steps 0") == "--steps: expected a whole number, at least 1, got \"0\"");
+  CHECK(refusal("--steps 0") == "--steps: expected a whole number, 1 to 1000000000, got \"0\"");
   CHECK(refusal("--steps 1 --learning-rate nan").starts_with("--learning-rate: expected a number"));
   CHECK(refusal("--steps 1 --learning-rate 1e-3x").starts_with("--learning-rate: expected a number"));
   CHECK(refusal("--steps 1 --batch-size -3").starts_with("--batch-size: expected a whole number, 1 to"));

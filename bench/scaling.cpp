@@ -230,30 +230,32 @@ void sum(const Options& options, const distributed::Replica& self) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Times training on replicas.");
-  app.require_subcommand(1);
   Options options;
   options.settings.micro_batch_size = 16;
-  CLI::App* const training_steps = app.add_subcommand("train", "whole steps");
-  CLI::App* const sums = app.add_subcommand("sum", "the sum of gradients alone");
-  CLI::App* const one_alone = app.add_subcommand("alone", "the parts of a step of one replica that waits for nobody");
-  for (CLI::App* const each : {training_steps, one_alone}) {
-    each->add_option("--model", options.model, "tiny, mini, small, medium, base or large");
-    each->add_option("--precision", options.precision, "f32, bf16 or f16");
-    each->add_option("--micro-batch", options.settings.micro_batch_size, "examples computed at once");
-    each->add_option("--micro-batches", options.micro_batches, "in a step, over all replicas");
-  }
-  training_steps->add_option("--profile", options.settings.profile, "anything: print a table per op");
-  sums->add_option("--elements", options.elements, "of the gradients");
-  one_alone->add_option("--threads", options.settings.threads, "of the process");
-  one_alone->add_option("--seconds", options.seconds, "to measure");
-  for (CLI::App* const each : {training_steps, sums}) {
-    each->add_option("--replicas", options.settings.replicas, "in each process");
-    each->add_option("--threads", options.settings.threads, "of each process");
-    each->add_option("--device", options.settings.device, "as of pretrain");
-    each->add_option("--seconds", options.seconds, "to measure");
-  }
-  return training::run_main(app, argc, argv, [&] {
+  CLI::App *training_steps, *sums, *one_alone;
+  const auto add_flags = [&](CLI::App& app) {
+    app.require_subcommand(1);
+    training_steps = app.add_subcommand("train", "whole steps");
+    sums = app.add_subcommand("sum", "the sum of gradients alone");
+    one_alone = app.add_subcommand("alone", "the parts of a step of one replica that waits for nobody");
+    for (CLI::App* const each : {training_steps, one_alone}) {
+      each->add_option("--model", options.model, "tiny, mini, small, medium, base or large");
+      each->add_option("--precision", options.precision, "f32, bf16 or f16");
+      each->add_option("--micro-batch", options.settings.micro_batch_size, "examples computed at once");
+      each->add_option("--micro-batches", options.micro_batches, "in a step, over all replicas");
+    }
+    training_steps->add_option("--profile", options.settings.profile, "anything: print a table per op");
+    sums->add_option("--elements", options.elements, "of the gradients");
+    one_alone->add_option("--threads", options.settings.threads, "of the process");
+    one_alone->add_option("--seconds", options.seconds, "to measure");
+    for (CLI::App* const each : {training_steps, sums}) {
+      each->add_option("--replicas", options.settings.replicas, "in each process");
+      each->add_option("--threads", options.settings.threads, "of each process");
+      each->add_option("--device", options.settings.device, "as of pretrain");
+      each->add_option("--seconds", options.seconds, "to measure");
+    }
+  };
+  return training::run_main("Times training on replicas.", argc, argv, add_flags, [&] {
     if (one_alone->parsed()) return alone(options);
     distributed::with_processes({.timeout = 60}, [&](distributed::Collective* processes) {
       training::open_replicas(options.settings, processes).run([&](const distributed::Replica& self) {

@@ -13,7 +13,8 @@ say() { printf '\n== %s (%d s so far)\n' "$1" $((SECONDS - started)); }
 say "installing what is missing and building"
 scripts/install-packages.sh
 scripts/install-packages.sh wordnet-base
-cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DBERTRAND_TESTS=OFF -DBERTRAND_EXAMPLES=OFF -DBERTRAND_CUDA=OFF >/dev/null
+cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DBERTRAND_TESTS=OFF -DBERTRAND_EXAMPLES=OFF -DBERTRAND_CUDA=OFF \
+  -DBERTRAND_CPU_KERNELS=native >/dev/null
 cmake --build $build --target bertrand_backends prepare pretrain finetune
 PATH="$PWD/$build/bin:$PATH"
 

@@ -1,14 +1,14 @@
-#include <CLI/CLI.hpp>
-
 #include "apps/finetune/run.h"
 #include "apps/training/main_guard.h"
 
 int main(int argc, char** argv) {
-  CLI::App app("Fine-tunes a BERT to classify texts or pairs of texts, to score them, or to give them several labels.");
-  bertrand::finetune::Options options;
-  bertrand::finetune::add_flags(app, options);
-  return bertrand::training::run_main(app, argc, argv, [&] {
-    bertrand::finetune::complete(options);
-    bertrand::finetune::run(options);
-  });
+  using namespace bertrand;
+  finetune::Options options;
+  return training::run_main(
+      "Fine-tunes a BERT to classify texts or pairs of texts, to score them, or to give them several labels.", argc,
+      argv, [&](CLI::App& app) { finetune::add_flags(app, options); },
+      [&] {
+        finetune::complete(options);
+        finetune::run(options);
+      });
 }

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <string>
 
-#include "apps/training/flags.h"
 #include "bert/data/tf_example.h"
 #include "tensor/error.h"
 
@@ -55,12 +54,6 @@ void flush(std::string& out) {
 }
 
 }  // namespace
-
-void add_dump_flags(CLI::App& app, DumpOptions& options) {
-  app.add_option("FILE", options.files, "TFRecord files, also compressed by gzip")->required();
-  const training::Choices<data::OnCorrupt> choices{{"stop", data::OnCorrupt::stop}, {"skip", data::OnCorrupt::skip}};
-  training::choice_flag(app, "--on-corrupt", options.on_corrupt, choices, "what to do about a corrupt record");
-}
 
 void write_dump(const DumpOptions& options) {
   std::string out, record;

@@ -1,6 +1,5 @@
 // prepare dump: the records of TFRecord files as text.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <vector>
 
@@ -12,8 +11,6 @@ struct DumpOptions {
   std::vector<std::filesystem::path> files;
   data::OnCorrupt on_corrupt = data::OnCorrupt::stop;
 };
-
-void add_dump_flags(CLI::App& app, DumpOptions& options);
 
 /// Of every record its features sorted by name, a line `name:v v v` each, every value as an integer (floats without
 /// their fraction, strings byte by byte), to standard output. Throws Error.

@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <limits>
 
-#include "apps/prepare/inputs.h"
 #include "apps/training/byte_progress.h"
 #include "apps/training/file_arguments.h"
-#include "apps/training/flags.h"
 #include "apps/training/signals.h"
 #include "bert/data/google_records.h"
 #include "bert/data/pretraining_text_corpus.h"
@@ -40,30 +37,6 @@ data::Corpus read_inputs(const RecordsOptions& options, const text::Vocabulary& 
 }
 
 }  // namespace
-
-void add_records_flags(CLI::App& app, RecordsOptions& options) {
-  using training::number_flag;
-  using training::Range;
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  data::GoogleOptions& google = options.google;
-  add_vocabulary_flags(app, options.vocab_file, options.cased);
-  app.add_option("--input", options.inputs, "text: a sentence a line, a blank line between documents")->required();
-  app.add_option("--output", options.outputs, "TFRecord files; the records go round robin over them")->required();
-  number_flag(app, "--max-seq-length", google.max_seq_length, Range<std::int64_t>{5, 65536},
-              "tokens of a record, [CLS] and [SEP] included");
-  number_flag(app, "--max-predictions-per-seq", google.max_predictions, Range<std::int64_t>{0, 65536},
-              "masked tokens of a record, at most");
-  number_flag(app, "--masked-lm-prob", google.masked_lm_prob, Range<double>{0, 1}, "share of tokens that are masked");
-  number_flag(app, "--short-seq-prob", google.short_seq_prob, Range<double>{0, 1},
-              "share of documents that are cut into shorter records");
-  number_flag(app, "--dupe-factor", google.dupe_factor, Range<std::int64_t>{1, kMost},
-              "how often the text is used, masked anew each time");
-  number_flag(app, "--seed", google.seed,
-              Range<std::int64_t>{std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()},
-              "of Python's random numbers");
-  app.add_flag("--whole-word-mask", google.whole_words, "mask all pieces of a word or none");
-  add_threads_flag(app, options.threads);
-}
 
 void write_records(const RecordsOptions& options) {
   training::catch_stop_signals();

@@ -1,6 +1,5 @@
 // prepare records: pre-training records from plain text.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <vector>
 
@@ -15,8 +14,6 @@ struct RecordsOptions {
   data::GoogleOptions google;
   int threads = 1;
 };
-
-void add_records_flags(CLI::App& app, RecordsOptions& options);
 
 /// Writes the output files, all of them or none. Throws Error.
 void write_records(const RecordsOptions& options);

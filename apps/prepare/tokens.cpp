@@ -11,8 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "apps/prepare/inputs.h"
-#include "apps/training/flags.h"
 #include "bert/data/line_blocks.h"
 #include "bert/text/tokenizer.h"
 #include "tensor/error.h"
@@ -56,15 +54,14 @@ void write_out(std::string_view text) {
   }
 }
 
-}  // namespace
-
-void add_tokens_flags(CLI::App& app, TokensOptions& options) {
-  add_vocabulary_flags(app, options.vocab_file, options.cased);
-  app.add_flag("--with-special-tokens", options.with_special_tokens,
-               "literal [MASK], [SEP] … in the text become their ids (default: split, as in Google's tokenizer)");
-  add_threads_flag(app, options.threads);
-  app.add_option("FILE", options.input, "text, a line at a time; lines end at \\n only (default: standard input)");
+/// Says on standard error how many bytes were no UTF-8 and where the first one is, if there were any.
+void warn_invalid(const std::string& file, const data::InvalidBytes& invalid) {
+  if (invalid.count == 0) return;
+  fmt::print(stderr, "warning: {}:{}: text: dropped {} bytes that are not UTF-8, the first one in column {}\n", file,
+             invalid.first_line, invalid.count, invalid.first_column);
 }
+
+}  // namespace
 
 void write_tokens(const TokensOptions& options) {
   const text::Tokenizer tokenizer(

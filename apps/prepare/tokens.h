@@ -1,6 +1,5 @@
 // prepare tokens: a line of ids for every line of text.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <filesystem>
 
 namespace bertrand::prepare {
@@ -12,8 +11,6 @@ struct TokensOptions {
   int threads = 1;
   std::filesystem::path input;  ///< empty: standard input
 };
-
-void add_tokens_flags(CLI::App& app, TokensOptions& options);
 
 /// Writes to standard output. Throws Error.
 void write_tokens(const TokensOptions& options);

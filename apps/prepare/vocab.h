@@ -1,6 +1,5 @@
 // prepare vocab: a vocabulary from plain text.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <vector>
 
@@ -15,8 +14,6 @@ struct VocabOptions {
   text::VocabularyTrainerOptions trainer;
   int threads = 1;
 };
-
-void add_vocab_flags(CLI::App& app, VocabOptions& options);
 
 /// Writes the vocabulary. Throws Error.
 void write_vocab(const VocabOptions& options);

@@ -2,10 +2,8 @@
 // a machine that has none.
 #include <dlfcn.h>
 #include <doctest/doctest.h>
-
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 
 #include "apps/pretrain/pretrain_setting.h"
@@ -49,13 +47,13 @@ Outcome run_forked(const PretrainSetting& setting, std::vector<std::string> argu
     arguments.insert(arguments.begin(), "pretrain");
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
-    CLI::App app;
     bertrand::PretrainOptions options;
-    bertrand::add_flags(app, options);
-    const int code = bertrand::training::run_main(app, static_cast<int>(argv.size()), argv.data(), [&] {
-      bertrand::complete(options);
-      bertrand::pretrain(options);
-    });
+    const int code = bertrand::training::run_main(
+        "", static_cast<int>(argv.size()), argv.data(), [&](CLI::App& app) { bertrand::add_flags(app, options); },
+        [&] {
+          bertrand::complete(options);
+          bertrand::pretrain(options);
+        });
     after();
     std::fflush(nullptr);
     _exit(code);

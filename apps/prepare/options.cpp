@@ -1,0 +1,104 @@
+#include "apps/prepare/options.h"
+
+#include <limits>
+#include <memory>
+#include <thread>
+
+#include "apps/prepare/dump.h"
+#include "apps/prepare/records.h"
+#include "apps/prepare/tokens.h"
+#include "apps/prepare/vocab.h"
+#include "apps/training/flags.h"
+
+namespace bertrand::prepare {
+namespace {
+
+using training::choice_flag;
+using training::Choices;
+using training::number_flag;
+using training::Range;
+
+/// --vocab-file (required) and --cased.
+void add_vocabulary_flags(CLI::App& app, std::filesystem::path& vocab_file, bool& cased) {
+  app.add_option("--vocab-file", vocab_file, "vocab.txt: a token a line")->type_name("FILE")->required();
+  app.add_flag("--cased", cased, "keep case and accents (default: lower-case and strip accents)");
+}
+
+/// --threads, all cores if not given.
+void add_threads_flag(CLI::App& app, int& threads) {
+  threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  number_flag(app, "--threads", threads, Range<int>{1, 1024}, "threads; the result does not depend on it", "all cores");
+}
+
+void add_flags(CLI::App& app, TokensOptions& options) {
+  add_vocabulary_flags(app, options.vocab_file, options.cased);
+  app.add_flag("--with-special-tokens", options.with_special_tokens,
+               "literal [MASK], [SEP] … in the text become their ids (default: split, as in Google's tokenizer)");
+  add_threads_flag(app, options.threads);
+  app.add_option("FILE", options.input, "text, a line at a time; lines end at \\n only (default: standard input)");
+}
+
+void add_flags(CLI::App& app, RecordsOptions& options) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  data::GoogleOptions& google = options.google;
+  add_vocabulary_flags(app, options.vocab_file, options.cased);
+  app.add_option("--input", options.inputs, "text: a sentence a line, a blank line between documents")->required();
+  app.add_option("--output", options.outputs, "TFRecord files; the records go round robin over them")->required();
+  number_flag(app, "--max-seq-length", google.max_seq_length, Range<std::int64_t>{5, 65536},
+              "tokens of a record, [CLS] and [SEP] included");
+  number_flag(app, "--max-predictions-per-seq", google.max_predictions, Range<std::int64_t>{0, 65536},
+              "masked tokens of a record, at most");
+  number_flag(app, "--masked-lm-prob", google.masked_lm_prob, Range<double>{0, 1}, "share of tokens that are masked");
+  number_flag(app, "--short-seq-prob", google.short_seq_prob, Range<double>{0, 1},
+              "share of documents that are cut into shorter records");
+  number_flag(app, "--dupe-factor", google.dupe_factor, Range<std::int64_t>{1, kMost},
+              "how often the text is used, masked anew each time");
+  number_flag(app, "--seed", google.seed,
+              Range<std::int64_t>{std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()},
+              "of Python's random numbers");
+  app.add_flag("--whole-word-mask", google.whole_words, "mask all pieces of a word or none");
+  add_threads_flag(app, options.threads);
+}
+
+void add_flags(CLI::App& app, DumpOptions& options) {
+  app.add_option("FILE", options.files, "TFRecord files, also compressed by gzip")->required();
+  const Choices<data::OnCorrupt> choices{{"stop", data::OnCorrupt::stop}, {"skip", data::OnCorrupt::skip}};
+  choice_flag(app, "--on-corrupt", options.on_corrupt, choices, "what to do about a corrupt record");
+}
+
+void add_flags(CLI::App& app, VocabOptions& options) {
+  constexpr std::size_t kMost = 1 << 23;
+  app.add_option("--input", options.inputs, "text")->required();
+  app.add_option("--output", options.output, "vocab.txt")->required();
+  number_flag(app, "--size", options.trainer.size, Range<std::size_t>{6, kMost}, "tokens wanted, special ones included")
+      ->required();
+  app.add_flag("--cased", options.cased, "keep case and accents (default: lower-case and strip accents)");
+  number_flag(app, "--min-frequency", options.trainer.min_frequency,
+              Range<std::uint64_t>{1, std::numeric_limits<std::uint32_t>::max()},
+              "of a pair of pieces that becomes a piece");
+  number_flag(app, "--limit-alphabet", options.trainer.limit_alphabet, Range<std::size_t>{1, kMost},
+              "the most frequent characters that are kept; Chinese needs some 8000");
+  add_threads_flag(app, options.threads);
+}
+
+template <class Options>
+void add_command(CLI::App& app, const std::string& name, const std::string& description,
+                 void (*run)(const Options& options), std::function<void()>& chosen) {
+  CLI::App* const command = app.add_subcommand(name, description);
+  const auto options = std::make_shared<Options>();
+  add_flags(*command, *options);
+  command->final_callback([&chosen, run, options] { chosen = [run, options] { run(*options); }; });
+}
+
+}  // namespace
+
+void add_commands(CLI::App& app, std::function<void()>& chosen) {
+  app.require_subcommand(1);
+  add_command(app, "tokens", "a line of token ids for every line of text", write_tokens, chosen);
+  add_command(app, "records", "pre-training records, as Google's create_pretraining_data.py", write_records, chosen);
+  add_command(app, "dump", "the records of TFRecord files as text", write_dump, chosen);
+  add_command(app, "vocab", "learns a WordPiece vocabulary from text: merges by frequency, as Hugging Face's trainer",
+              write_vocab, chosen);
+}
+
+}  // namespace bertrand::prepare

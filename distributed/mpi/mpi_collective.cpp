@@ -22,6 +22,7 @@ constexpr Dim kVector = 16;
 constexpr Dim kBroadcast = Dim{1} << 18;         // elements: little enough that a slow network is seen to move
 constexpr std::chrono::microseconds kSpin{50};   // messages within a host take less
 constexpr std::chrono::milliseconds kLook{100};  // between looks at the clock and the other processes
+constexpr std::chrono::seconds kStopped{1};      // without a look: this process did not run
 constexpr double kTelling = 2;                   // seconds beyond the timeout for what ends with a failure
 
 std::string text_of(int code) {
@@ -143,6 +144,7 @@ void MpiCollective::give_up(const Trouble& trouble, Clock::time_point since) {
 }
 
 std::string MpiCollective::failure_of_others() {
+  const Watchdog::Watch watch(watchdog_, timeout_ + kTelling);
   if (std::string farewell = farewell_of_others(); !farewell.empty()) return farewell;
   const int dead = peers_.first_dead();
   return dead < 0 ? "" : peers_.name(dead) + " has died";
@@ -190,7 +192,7 @@ MpiCollective::Trouble MpiCollective::trouble(Clock::time_point since, const Mes
 }
 
 void MpiCollective::wait(Messages& messages) {
-  Clock::time_point moved_at = Clock::now(), looked_at = moved_at;
+  Clock::time_point moved_at = Clock::now(), looked_at = moved_at, last = moved_at;
   Trouble found;
   std::vector<int> indices(messages.requests.size());
   watchdog_.expect(timeout_ + kTelling);
@@ -201,17 +203,22 @@ void MpiCollective::wait(Messages& messages) {
     if (code != MPI_SUCCESS) give_up({text_of(code), {}}, moved_at);
     if (done == MPI_UNDEFINED) break;
     const Clock::time_point now = Clock::now();
-    if (done > 0) moved_at = now;
+    if (now - last > kStopped)
+      moved_at += now - last;  // this process was stopped: the others get the time that it lost
+    last = now;
+    if (done > 0) {
+      moved_at = now;
+      found = {};
+    }
     if (now - moved_at < kSpin) continue;
     std::this_thread::sleep_for(now - moved_at < 100 * kSpin ? kSpin / 2 : 10 * kSpin);
     if (now - looked_at < kLook) continue;
     looked_at = now;
-    watchdog_.expect(timeout_ + kTelling - std::chrono::duration<double>(now - moved_at).count());
+    watchdog_.expect(std::max(kTelling, timeout_ + kTelling - std::chrono::duration<double>(now - moved_at).count()));
     // Only at the second look: what a process sent before it went may still be on its way.
     if (!found.reason.empty()) give_up(found, moved_at);
     found = trouble(moved_at, messages);
   }
-  watchdog_.rest();
 }
 
 void MpiCollective::meet(const Header& mine) {
@@ -257,6 +264,7 @@ void MpiCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t le
         kMostNodes);
   header.nodes = static_cast<std::int32_t>(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) header.node[i] = {nodes[i].first, nodes[i].count};
+  const Watchdog::Watch watch(watchdog_, timeout_ + kTelling);
   meet(header);
   // While one block is added up the addends of those after it travel, and so do the sums of those before it.
   std::vector<std::vector<Tensor>> room;
@@ -351,6 +359,7 @@ void MpiCollective::share(const Tensor& x, int root, Messages& messages) {
 /// The root sends to each of the others itself, so that it knows which one does not take it. A run broadcasts weights
 /// once; what it broadcasts later is small.
 void MpiCollective::broadcast(const Tensor& x, int root) {
+  const Watchdog::Watch watch(watchdog_, timeout_ + kTelling);
   meet(header("broadcast", x));
   Messages before;  // while one piece travels the next is offered
   for (Dim begin = 0; begin < x.elements(); begin += kBroadcast) {
@@ -363,6 +372,7 @@ void MpiCollective::broadcast(const Tensor& x, int root) {
 }
 
 void MpiCollective::barrier() {
+  const Watchdog::Watch watch(watchdog_, timeout_ + kTelling);
   meet(header("barrier", {}));
   orderly_ = true;
 }

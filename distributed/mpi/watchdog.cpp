@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "tensor/error.h"
 
 namespace bertrand::distributed {
@@ -38,11 +40,19 @@ void Watchdog::set_standing(const std::string& before, const std::string& after)
 }
 
 void Watchdog::watch(const std::stop_token& stop) {
+  Time looked_at = Clock::now().time_since_epoch().count();
   for (; !stop.stop_requested(); std::this_thread::sleep_for(kLook)) {
-    const Time deadline = deadline_, seen = seen_;
+    const Time now = Clock::now().time_since_epoch().count(), gap = now - std::exchange(looked_at, now);
+    Time deadline = deadline_;
+    const Time seen = seen_;
     if (deadline == kNever) continue;
+    if (gap >
+        Clock::duration(kPatience).count()) {  // the whole process was stopped: the others get the time that it lost
+      deadline_.compare_exchange_strong(deadline, deadline + gap);
+      seen_ = now;
+      continue;
+    }
     const std::lock_guard lock(mutex_);
-    const Time now = Clock::now().time_since_epoch().count();
     if (now > deadline) end("MPI has not returned in time");
     if (now - seen < Clock::duration(kPatience).count()) continue;
     if (const int dead = peers_.first_dead(); dead >= 0) end(peers_.name(dead) + " has died, and MPI does not return");

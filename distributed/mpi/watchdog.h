@@ -20,6 +20,17 @@ class Watchdog {
   /// can be seen to have died, this process ends with exit code 8 and the line "error: <what>: …".
   void expect(double seconds);
   void rest() { deadline_ = kNever; }
+  /// Expects, and rests when it goes.
+  class Watch {
+   public:
+    Watch(Watchdog& watchdog, double seconds) : watchdog_(watchdog) { watchdog_.expect(seconds); }
+    ~Watch() { watchdog_.rest(); }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+   private:
+    Watchdog& watchdog_;
+  };
 
   void set_peers(const Peers& peers);
   void set_call(const std::string& what);

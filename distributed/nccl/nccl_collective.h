@@ -33,6 +33,9 @@ class NcclCollective : public Collective {
   void broadcast(const Tensor& x, int root) override;
   void barrier() override;
   void abort(const std::string& reason) override;
+  void set_standing(const std::string& before, const std::string& after) override {
+    if (processes_ && thread_ == 0) processes_->set_standing(before, after);
+  }
 
  private:
   using Clock = std::chrono::steady_clock;

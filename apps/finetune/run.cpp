@@ -128,8 +128,9 @@ void run_with(const Options& options, distributed::Collective* processes) {
   const bool first = !processes || processes->rank() == 0;
   const std::vector<std::filesystem::path> files = {options.model, options.vocab_file, options.train,
                                                     options.evaluation, options.prediction};
-  training::check_run_files(files, options.settings.profile);
+  training::check_run_inputs(files);
   const auto directory = first ? training::claim_output(options.settings, files) : nullptr;
+  if (first) training::check_profile(options.settings.profile, files);
   const Job job = read_job(options);
   if (first) fmt::print(stderr, "{}", job.data.warnings());
   if (first) fmt::print("{}", job.data.remarks());

@@ -1,28 +1,39 @@
 #include "apps/pretrain/options.h"
 
+#include <algorithm>
+
 #include "apps/training/flags.h"
 
 namespace bertrand {
 
 namespace {
 
-/// All files are text or all are TFRecord.
-void check_one_kind(const std::string& flag, const std::vector<std::filesystem::path>& files) {
-  if (files.empty()) return;
-  const auto kind = [](bool records) { return records ? "TFRecord" : "text"; };
-  const bool records = is_tfrecord(files[0]);
-  for (const auto& file : files)
-    if (is_tfrecord(file) != records)
-      fail(Failure::usage, "{}: expected files of one kind, got {} ({}) and {} ({})", flag, files[0].string(),
-           kind(records), file.string(), kind(!records));
+bool holds_nothing(const std::filesystem::path& file) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(file, ignored) && std::filesystem::is_empty(file, ignored);
 }
-
-}  // namespace
 
 bool is_tfrecord(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
   return name.ends_with(".tfrecord") || name.ends_with(".tfrecord.gz") || data::is_tfrecord(file);
 }
+
+/// All files are text or all are TFRecord.
+void check_one_kind(const std::string& flag, const std::vector<std::filesystem::path>& files) {
+  const auto kind = [](bool records) { return records ? "TFRecord" : "text"; };
+  const std::filesystem::path* first = nullptr;
+  for (const auto& file : files) {
+    if (holds_nothing(file)) continue;
+    if (!first) first = &file;
+    if (const bool records = is_tfrecord(file); records != is_tfrecord(*first))
+      fail(Failure::usage, "{}: expected files of one kind, got {} ({}) and {} ({})", flag, first->string(),
+           kind(!records), file.string(), kind(records));
+  }
+}
+
+}  // namespace
+
+bool are_tfrecords(const std::vector<std::filesystem::path>& files) { return std::ranges::any_of(files, is_tfrecord); }
 
 void add_flags(CLI::App& app, PretrainOptions& options) {
   app.add_option(

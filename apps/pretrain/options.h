@@ -31,7 +31,8 @@ void add_flags(CLI::App& app, PretrainOptions& options);
 /// After parsing: settings that depend on others, and flags that do not fit together. Throws Error(Failure::usage).
 void complete(PretrainOptions& options);
 
-/// By what it begins with, or by its name, .tfrecord or .tfrecord.gz, where that is damaged; anything else is text.
-bool is_tfrecord(const std::filesystem::path& file);
+/// Whether these files, which are of one kind, are TFRecords and not text: by what they begin with, or by the name
+/// .tfrecord or .tfrecord.gz where that is damaged. Empty ones are of either kind.
+bool are_tfrecords(const std::vector<std::filesystem::path>& files);
 
 }  // namespace bertrand

@@ -95,7 +95,7 @@ std::unique_ptr<data::PretrainingExamples> read_examples(const std::vector<std::
                                                          const Source& source, const PretrainOptions& options,
                                                          bool alone) {
   if (files.empty()) return nullptr;
-  return is_tfrecord(files[0]) ? read_records(files, source, options) : read_text(files, source, options, alone);
+  return are_tfrecords(files) ? read_records(files, source, options) : read_text(files, source, options, alone);
 }
 
 training::RunIdentity identity_of(const PretrainOptions& options, const Source& source) {
@@ -114,12 +114,13 @@ bool is_head(const std::string& parameter) {
 
 void train(const PretrainOptions& options, distributed::Collective* processes) {
   const training::Settings& settings = options.settings;
-  training::catch_stop_signals();
   std::vector<std::filesystem::path> files = {options.init, options.config, options.vocabulary};
   files.insert(files.end(), options.inputs.begin(), options.inputs.end());
   files.insert(files.end(), options.evaluation_inputs.begin(), options.evaluation_inputs.end());
-  training::check_run_files(files, settings.profile);
-  const auto directory = !processes || processes->rank() == 0 ? training::claim_output(settings, files) : nullptr;
+  training::check_run_inputs(files);
+  const bool first = !processes || processes->rank() == 0;
+  const auto directory = first ? training::claim_output(settings, files) : nullptr;
+  if (first) training::check_profile(settings.profile, files);
   Source source = options.init.empty() ? new_model(options) : existing_model(options);
   if (source.config.type_vocab_size < 2)
     fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}",
@@ -152,6 +153,7 @@ void train(const PretrainOptions& options, distributed::Collective* processes) {
 }  // namespace
 
 void pretrain(const PretrainOptions& options) {
+  training::catch_stop_signals();
   distributed::with_processes({.timeout = options.settings.collective_timeout},
                               [&](distributed::Collective* processes) { train(options, processes); });
 }

@@ -39,7 +39,7 @@ double check_files(const std::vector<fs::path>& inputs, const std::vector<fs::pa
   return bytes;
 }
 
-void check_run_files(const std::vector<fs::path>& inputs, const fs::path& trace) {
+void check_run_inputs(const std::vector<fs::path>& inputs) {
   std::error_code ignored;
   for (const fs::path& input : inputs)
     if (const auto status = fs::status(input, ignored); fs::exists(status) && fs::is_other(status))
@@ -47,14 +47,18 @@ void check_run_files(const std::vector<fs::path>& inputs, const fs::path& trace)
            "{}: input: expected a regular file, which is read twice, got a pipe or device; hint: put it "
            "into a file",
            input.string());
-  if (trace.empty()) return;
-  if (fs::is_directory(trace, ignored))
-    fail(Failure::usage, "--profile: expected a file to write, got the directory {}", trace.string());
-  if (const fs::path directory = trace.parent_path(); !directory.empty() && !fs::is_directory(directory, ignored))
-    fail(Failure::io, "{}: profile: expected an existing directory {}, got none", trace.string(), directory.string());
+}
+
+void check_profile(const fs::path& profile, const std::vector<fs::path>& inputs) {
+  if (profile.empty()) return;
+  std::error_code ignored;
+  if (fs::is_directory(profile, ignored))
+    fail(Failure::usage, "--profile: expected a file to write, got the directory {}", profile.string());
+  if (const fs::path directory = profile.parent_path(); !directory.empty() && !fs::is_directory(directory, ignored))
+    fail(Failure::io, "{}: profile: expected an existing directory {}, got none", profile.string(), directory.string());
   for (const fs::path& input : inputs)
-    if (fs::equivalent(input, trace, ignored))
-      fail(Failure::usage, "--profile: expected another file than the input, got {}", trace.string());
+    if (fs::equivalent(input, profile, ignored))
+      fail(Failure::usage, "--profile: expected another file than the input, got {}", profile.string());
 }
 
 }  // namespace bertrand::training

@@ -10,7 +10,9 @@ namespace bertrand::training {
 double check_files(const std::vector<std::filesystem::path>& inputs, const std::vector<std::filesystem::path>& outputs);
 
 /// Throws Error(Failure::input) where one of a run's inputs is no file that can be read twice: the data, and then what
-/// identifies it. Throws Error where `trace` (may be empty) cannot be written or is one of the inputs.
-void check_run_files(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& trace);
+/// identifies it.
+void check_run_inputs(const std::vector<std::filesystem::path>& inputs);
+/// Throws Error where --profile (may be empty) names what cannot be written or one of the inputs.
+void check_profile(const std::filesystem::path& profile, const std::vector<std::filesystem::path>& inputs);
 
 }  // namespace bertrand::training

@@ -133,7 +133,7 @@ class Help : public CLI::Formatter {
 constexpr const char* kExitCodes =
     "Exit codes: 0 done, 1 a bug, 2 wrong flags, 3 bad input data, 4 bad or missing model or checkpoint,\n"
     "5 input or output failed, 6 a number that is not finite, 7 out of memory, 8 another replica failed,\n"
-    "75 interrupted with the state saved: --resume goes on.";
+    "75 interrupted, with the state of the steps that were made saved: --resume goes on.";
 
 /// Control characters, of which files' names and contents may have any, would end the line or steer the terminal.
 std::string one_line(std::string text) {

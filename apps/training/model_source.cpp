@@ -30,7 +30,8 @@ bool fits(Dim tokens, Dim rows) {
 /// A line that is missing would shift every later id.
 void check_size(const text::Vocabulary& vocabulary, const fs::path& file, const bert::Config& config,
                 const fs::path& model_directory) {
-  if (!fits(vocabulary.size(), config.vocab_size))
+  const Dim added = bert::count_added_tokens(model_directory);  // which text without them never becomes
+  if (!fits(vocabulary.size(), config.vocab_size) && vocabulary.size() + added != config.vocab_size)
     fail(Failure::model, "{}: vocabulary: expected {} tokens (vocab_size of {}), got {}; hint: is it another model's?",
          file.string(), config.vocab_size, config_file(model_directory).string(), vocabulary.size());
 }
@@ -46,7 +47,18 @@ void check_same(const text::Vocabulary& vocabulary, const fs::path& file, const 
          expected_file.string(), vocabulary.size());
 }
 
-/// What a directory says of its tokenizer, in up to three files that must agree.
+/// Beside a vocab.txt, a tokenizer.json of a kind that cannot be read is no reason to refuse the model.
+std::optional<bert::TokenizerJson> read_json(const fs::path& file, bool may_be_of_another_kind) {
+  if (!fs::exists(file)) return std::nullopt;
+  try {
+    return bert::read_tokenizer_json(file);
+  } catch (const Error&) {
+    if (!may_be_of_another_kind) throw;
+    return std::nullopt;
+  }
+}
+
+/// What a directory says of its tokenizer, in up to three files.
 struct DirectoryTokenizer {
   std::optional<text::Vocabulary> vocabulary;
   std::optional<bool> lower_case;
@@ -59,15 +71,12 @@ DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const bert::Con
     found.lower_case = facts.lower_case;
   const bool has_lines = fs::exists(lines);
   if (has_lines) found.vocabulary = text::Vocabulary::load(lines);
-  if (fs::exists(json)) {
-    bert::TokenizerJson whole = bert::read_tokenizer_json(json);
-    const text::Vocabulary vocabulary = text::Vocabulary::parse(std::move(whole.vocabulary), json.string());
+  if (const std::optional<bert::TokenizerJson> whole = read_json(json, has_lines)) {
+    const text::Vocabulary vocabulary = text::Vocabulary::parse(whole->vocabulary, json.string());
     if (has_lines) check_same(*found.vocabulary, lines, vocabulary, json);
-    if (found.lower_case.value_or(whole.lower_case) != whole.lower_case)
-      fail(Failure::model, "{}: do_lower_case: expected {} as normalizer.lowercase of {}, got {}",
-           (model_directory / "tokenizer_config.json").string(), whole.lower_case, json.string(), *found.lower_case);
-    if (!has_lines) found.vocabulary = vocabulary;
-    found.lower_case = whole.lower_case;
+    else found.vocabulary = vocabulary;
+    // As in transformers, tokenizer_config.json has the last word.
+    if (!found.lower_case) found.lower_case = whole->lower_case;
   }
   if (found.vocabulary) check_size(*found.vocabulary, has_lines ? lines : json, config, model_directory);
   return found;

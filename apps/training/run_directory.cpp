@@ -41,10 +41,11 @@ bool is_checkpoint(std::string_view name) {
 /// Whether a run may have written this file or directory: only such things are removed when a run is overwritten.
 bool belongs_to_run(std::string_view name) {
   // What was being written when a process of this number died.
-  if (const std::size_t at = name.rfind(".tmp-"); at != std::string_view::npos && is_number(name.substr(at + 5)))
+  if (const std::size_t at = name.rfind(".tmp-"); at != std::string_view::npos && is_number(name.substr(at + 5))) {
     name = name.substr(0, at);
-  if (name.ends_with(".old")) name.remove_suffix(4);  // a checkpoint that was being removed
-  return is_one_of(kModelFiles, name) || is_one_of(kRunFiles, name) || name == "model" || is_checkpoint(name) ||
+    if (name == "model" || (name.ends_with(".old") && is_checkpoint(name.substr(0, name.size() - 4)))) return true;
+  }
+  return is_one_of(kModelFiles, name) || is_one_of(kRunFiles, name) || is_checkpoint(name) ||
          name.starts_with("events.out.tfevents.");
 }
 

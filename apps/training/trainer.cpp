@@ -15,6 +15,7 @@
 #include "apps/training/results.h"
 #include "apps/training/signals.h"
 #include "apps/training/step.h"
+#include "bert/model/directory.h"
 #include "distributed/agreement.h"
 #include "distributed/exchange.h"
 #include "optim/schedule.h"
@@ -107,7 +108,7 @@ class Trainer::Run {
   void log_step(const StepUnderWay& step, const StepResult& result);
   void evaluate();
   void publish();
-  void check_published() const;
+  void check_published();
   void save();
   void write_checkpoint();
   void finish();
@@ -158,6 +159,8 @@ bool Trainer::Run::resume() {
 }
 
 void Trainer::Run::check_space() {
+  if (settings_.overwrite) return;  // a run that goes makes room
+  if (state_.steps_done >= plan_.total_steps) return;
   const Training training{job_.objective, parameters_, optimizer_};
   training::check_space(settings_.output, checkpoint_bytes(training));
 }
@@ -319,17 +322,21 @@ void Trainer::Run::publish() {
   published_ = true;
 }
 
-/// The best model may be one that this process only found: it must still be what was published.
-void Trainer::Run::check_published() const {
+/// The best model may be one that this process only found: it must still be what was published, or is published again.
+void Trainer::Run::check_published() {
   if (published_ || state_.best_model_crc32c == 0) return;
   const std::filesystem::path file = settings_.output / kWeights;
   const bool there = std::filesystem::is_regular_file(file);
   if (there && InputFile::of(file).crc32c == state_.best_model_crc32c) return;
-  fail(Failure::model, "{}: expected the best model, as it was after step {}, got {}; hint: {}", file.string(),
-       state_.best_step, there ? "another or a damaged one" : "none",
-       std::filesystem::exists(settings_.output / fmt::format("checkpoint-{}", state_.best_step))
-           ? fmt::format("checkpoint-{} holds it", state_.best_step)
-           : "train again into another --output");
+  const std::string found = fmt::format("{}: expected the best model, as it was after step {}, got {}", file.string(),
+                                        state_.best_step, there ? "another or a damaged one" : "none");
+  const std::filesystem::path checkpoint = settings_.output / fmt::format("checkpoint-{}", state_.best_step);
+  if (!verify_checkpoint(checkpoint).empty())
+    fail(Failure::model, "{}; hint: {} holds the last one", found,
+         (settings_.output / fmt::format("checkpoint-{}", saved_step_)).string());
+  fmt::print(stderr, "warning: {}; taken from {}\n", found, checkpoint.filename().string());
+  bert::load_weights(checkpoint, parameters_);
+  publish();
 }
 
 void Trainer::Run::save() {
@@ -439,7 +446,7 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize) {
   if (first && initialize && !job_.settings.resume) initialize(*parameters_);
   run_ = std::make_unique<Run>(job_, plan_, *parameters_);
   if (first && job_.settings.resume && !run_->resume() && initialize) initialize(*parameters_);
-  if (first && !job_.settings.overwrite) run_->check_space();  // a run that goes makes room
+  if (first) run_->check_space();
   if (first) job_.directory->clear();
   if (first) run_->write_run_config();
   run_->share_beginning();

@@ -1,7 +1,7 @@
 // The training run that pretrain and finetune share: plan, steps, logs, evaluation, saving, resuming.
 //
 //   Settings settings = finetuning_defaults();          // settings.h: add_common_flags, parse, complete
-//   auto directory = claim_output(settings);              // run_directory.h: before input is read
+//   auto directory = claim_output(settings, {…});         // run_directory.h: before input is read
 //   auto group = open_replicas(settings, nullptr);          // device.h
 //   const Conditions conditions = agree_on_run(nullptr, settings, {.settings = …, .inputs = …});
 //   group.run([&](const distributed::Replica& self) {

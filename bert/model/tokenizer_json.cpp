@@ -68,7 +68,8 @@ TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& fil
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) fail(Failure::model, "{}: expected a JSON object, got {}", file, shown(json));
   const Json& model = at(json, "model");
-  expect(at(model, "type"), "WordPiece", "model.type", file);
+  if (model.is_object() && model.contains("type"))  // old files leave it out
+    expect(model["type"], "WordPiece", "model.type", file);
   expect(at(model, "continuing_subword_prefix"), "##", "model.continuing_subword_prefix", file);
   expect(at(model, "unk_token"), "[UNK]", "model.unk_token", file);
   expect(at(at(json, "pre_tokenizer"), "type"), "BertPreTokenizer", "pre_tokenizer.type", file);
@@ -78,6 +79,14 @@ TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& fil
     if (const Json& token = at(added, "content"); !token.is_string() || !vocab.contains(token.get<std::string>()))
       fail(Failure::model, "{}: added_tokens: expected tokens of model.vocab only, got {}", file, shown(added));
   return {.vocabulary = std::move(vocabulary), .lower_case = read_lower_case(at(json, "normalizer"), file)};
+}
+
+Dim count_added_tokens(const std::filesystem::path& directory) {
+  const std::filesystem::path file = directory / "added_tokens.json";
+  if (!std::filesystem::exists(file)) return 0;
+  const Json json = Json::parse(formats::read_file(file), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) fail(Failure::model, "{}: expected a JSON object, got {}", file.string(), shown(json));
+  return static_cast<Dim>(json.size());
 }
 
 TokenizerJson read_tokenizer_json(const std::filesystem::path& file) {

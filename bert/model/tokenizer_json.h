@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "tensor/shape.h"
+
 namespace bertrand::bert {
 
 struct TokenizerJson {
@@ -15,5 +17,9 @@ struct TokenizerJson {
 /// another kind, splits or normalises text in another way than BERT, or its ids are not 0, 1, 2, ….
 TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& file);
 TokenizerJson read_tokenizer_json(const std::filesystem::path& file);
+
+/// How many rows of the word embeddings were added behind the vocabulary: the tokens of added_tokens.json, if there is
+/// one.
+Dim count_added_tokens(const std::filesystem::path& directory);
 
 }  // namespace bertrand::bert

@@ -175,24 +175,37 @@ TEST_CASE("paths need not be UTF-8") {
   CHECK(fs::exists(setting.at("r\xE9sum\xE9/checkpoint-1/MANIFEST.json")));
 }
 
-TEST_CASE("a best model that has rotted or gone is noticed when the run is resumed") {
+TEST_CASE("a best model that has rotted or gone is taken from its checkpoint when the run is resumed, or missed") {
   const Setting setting;
   const std::vector<std::string> flags = {"--eval", setting.at("train.csv"), "--predict", setting.at("train.csv")};
   REQUIRE(setting.run(flags).code == 0);
   std::vector<std::string> again = flags;
   again.push_back("--resume");
   CHECK(setting.run(again).code == 0);
-  std::string weights = read_text(setting.at("run/model.safetensors"));
-  weights.back() ^= 1;
-  write_text(setting.at("run/model.safetensors"), weights);
-  for (const char* got : {"another or a damaged one", "none"}) {
+  const std::string weights = read_text(setting.at("run/model.safetensors"));
+  std::string rotten = weights;
+  rotten.back() ^= 1;
+  const std::string expected =
+      setting.at("run/model.safetensors") + ": expected the best model, as it was after step 1, got ";
+  for (const bool gone : {false, true}) {
+    write_text(setting.at("run/model.safetensors"), rotten);
+    if (gone) fs::remove(setting.at("run/model.safetensors"));
     const Outcome outcome = setting.run(again);
-    CHECK(outcome.code == 4);
-    CHECK(outcome.error == "error: " + setting.at("run/model.safetensors") +
-                               ": expected the best model, as it was after step 1, got " + got +
-                               "; hint: checkpoint-1 holds it\n");
-    fs::remove(setting.at("run/model.safetensors"));
+    CHECK(outcome.code == 0);
+    CHECK(outcome.error ==
+          "warning: " + expected + (gone ? "none" : "another or a damaged one") + "; taken from checkpoint-1\n");
+    CHECK(read_text(setting.at("run/model.safetensors")) == weights);
   }
+  // Two epochs with a learning rate of 0 and one checkpoint kept: the best is the first, and is there no more.
+  std::vector<std::string> two = flags;
+  two.insert(two.end(), {"--epochs", "2", "--learning-rate", "0", "--keep", "1", "--output", setting.at("two")});
+  REQUIRE(setting.run(two).code == 0);
+  fs::remove(setting.at("two/model.safetensors"));
+  two.push_back("--resume");
+  const Outcome missed = setting.run(two);
+  CHECK(missed.code == 4);
+  CHECK(missed.error.ends_with("after step 1, got none; hint: " + setting.at("two/checkpoint-2") +
+                               " holds the last one\n"));
 }
 
 TEST_CASE("outputs that are not finite end evaluation and prediction with 6") {

@@ -89,7 +89,9 @@ TEST_CASE("only what a run wrote is removed with it, and never what the next one
   const support::TemporaryDirectory parent;
   const fs::path path = parent / "run";
   write_run(path);
-  for (const char* mine : {"checkpoint-notes.md", "x.tmp-data", "notes.tmp-17"}) write_text(path / mine, "mine");
+  for (const char* mine :
+       {"checkpoint-notes.md", "x.tmp-data", "notes.tmp-17", "model", "config.json.old", "checkpoint-5.old"})
+    write_text(path / mine, "mine");
   for (const char* left : {"checkpoint-20.tmp-17", "checkpoint-5.old.tmp-17", "model.tmp-17", "predictions.tsv.tmp-17"})
     write_text(path / left, "left");
   {
@@ -107,7 +109,8 @@ TEST_CASE("only what a run wrote is removed with it, and never what the next one
   std::vector<std::string> kept;
   for (const auto& entry : fs::directory_iterator(path)) kept.push_back(entry.path().filename());
   std::sort(kept.begin(), kept.end());
-  CHECK(kept == std::vector<std::string>{"checkpoint-notes.md", "notes.tmp-17", "x.tmp-data"});
+  CHECK(kept == std::vector<std::string>{"checkpoint-5.old", "checkpoint-notes.md", "config.json.old", "model",
+                                         "notes.tmp-17", "x.tmp-data"});
 }
 
 TEST_CASE("a model that no run wrote is never overwritten") {

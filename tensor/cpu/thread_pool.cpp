@@ -70,9 +70,10 @@ bool ThreadPool::claim_and_compute(int thread) {
 }
 
 void ThreadPool::work(int thread) {
-  while (!stop_.load(std::memory_order_relaxed)) {
+  while (true) {
     if (claim_and_compute(thread)) continue;
     const std::uint64_t idle = ticket_.load();
+    if (stop_) return;  // after the ticket: one that is seen with it is the last, and no other would wake this thread
     if (next_of(idle) < pieces_of(idle)) continue;
     int spins = 0;
     while (ticket_.load(std::memory_order_relaxed) == idle && spins < kSpins) {

@@ -1,0 +1,35 @@
+// The threads that share out a kernel's pieces: each piece is computed once, and none of them outlives its pool.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <vector>
+
+#include "tensor/cpu/thread_pool.h"
+
+using bertrand::cpu::ThreadPool;
+
+TEST_CASE("every piece of a job is computed once, by a thread of the pool") {
+  for (const int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    for (std::int64_t pieces = 0; pieces < 300; ++pieces) {
+      std::vector<std::atomic<int>> computed(static_cast<std::size_t>(pieces));
+      std::atomic<int> strangers{0};
+      pool.run(pieces, [&](std::int64_t piece, int thread) {
+        ++computed[static_cast<std::size_t>(piece)];
+        if (thread < 0 || thread >= threads) ++strangers;
+      });
+      for (const auto& times : computed) REQUIRE(times == 1);
+      REQUIRE(strangers == 0);
+    }
+  }
+}
+
+TEST_CASE("the threads of a pool end with it, however soon that is") {
+  alarm(60);  // one that slept on would keep this one for ever
+  for (int i = 0; i < 10'000; ++i) {
+    ThreadPool pool(3);
+    if (i % 2 == 0) pool.run(4, [](std::int64_t, int) {});
+  }
+  alarm(0);
+}

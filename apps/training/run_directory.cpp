@@ -156,8 +156,7 @@ void RunDirectory::require_kept(const std::vector<fs::path>& inputs) const {
     for (const fs::path& entry : earlier_)
       if (!input.empty() && is_within(input, entry))
         fail(Failure::usage,
-             "--overwrite: expected input outside the run that it removes, got {}; hint: name another "
-             "--output",
+             "--overwrite: expected input outside the run that it removes, got {}; hint: name another --output",
              input.string());
 }
 

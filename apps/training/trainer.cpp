@@ -16,10 +16,8 @@
 #include "apps/training/signals.h"
 #include "apps/training/step.h"
 #include "bert/model/directory.h"
-#include "distributed/agreement.h"
 #include "distributed/exchange.h"
 #include "optim/schedule.h"
-#include "tensor/backends.h"
 #include "tensor/profiler.h"
 
 namespace bertrand::training {
@@ -52,26 +50,6 @@ struct StepUnderWay {
   double epoch = 0, learning_rate = 0;
   Clock::time_point begin;
 };
-
-/// Throws Error(Failure::usage) unless all processes have these conditions and files, the same version and kernels.
-void require_agreement(distributed::Collective& processes, const Settings& settings, const Conditions& conditions,
-                       const std::vector<std::filesystem::path>& files) {
-  distributed::Facts facts{
-      {"version", BERTRAND_VERSION},
-      {"--cpu-kernels", settings.cpu_kernels == "auto" ? runnable_cpu_kernels().front() : settings.cpu_kernels},
-      {"the number of replicas", fmt::format("{}", replicas_of_process(settings))},
-      {"the kind of device", settings.device.substr(0, settings.device.find(':'))},
-      {"--precision", settings.precision_name()},
-      {"--plan", settings.plan_only ? "given" : "not given"},
-      {"--save-every", fmt::format("{}", settings.save_every)}};
-  facts.insert(facts.end(), conditions.settings.begin(), conditions.settings.end());
-  std::vector<InputFile> all = conditions.inputs;
-  for (const auto& file : files) all.push_back(InputFile::of(file));
-  for (std::size_t i = 0; i < all.size(); ++i)
-    facts.emplace_back(fmt::format("input file {}", i + 1),
-                       fmt::format("{} bytes with CRC-32C {:08x}", all[i].bytes, all[i].crc32c));
-  distributed::require_agreement(processes, *open_cpu({.threads = 1}), facts);
-}
 
 }  // namespace
 
@@ -411,15 +389,6 @@ void Trainer::Run::finish() {
       "finished after {} steps, {}: the {} is in {}", state_.steps_done, duration_text(seconds_since(begin_)),
       state_.best_score ? fmt::format("best model (step {})", state_.best_step) : "final model",
       settings_.output.string()));
-}
-
-Conditions agree_on_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity) {
-  Conditions conditions{.settings = settings.decisive(), .inputs = {}};
-  conditions.settings.insert(conditions.settings.end(), identity.settings.begin(), identity.settings.end());
-  if (processes || !settings.plan_only)
-    for (const auto& input : identity.inputs) conditions.inputs.push_back(InputFile::of(input));
-  if (processes) require_agreement(*processes, settings, conditions, identity.other_files);
-  return conditions;
 }
 
 Trainer::Trainer(Job job) : job_(std::move(job)) {}

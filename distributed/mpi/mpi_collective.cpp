@@ -19,7 +19,9 @@ constexpr int kHeaderTag = 1, kAddendTag = 2, kSumTag = 3, kBroadcastTag = 4;
 constexpr Dim kSlice = Dim{1} << 16;
 constexpr std::size_t kAhead = 8;
 constexpr Dim kVector = 16;
-constexpr Dim kBroadcast = Dim{1} << 18;         // elements: little enough that a slow network is seen to move
+// Elements of a broadcast that travel at a time, two such pieces at once: as much as of a sum, 2 MB. Their arrival is
+// what shows that a slow network moves, which is taken for a cut one where they need more than the timeout.
+constexpr Dim kBroadcast = Dim{1} << 18;
 constexpr std::chrono::microseconds kSpin{50};   // messages within a host take less
 constexpr std::chrono::milliseconds kLook{100};  // between looks at the clock and the other processes
 constexpr std::chrono::seconds kStopped{1};      // without a look: this process did not run
@@ -156,11 +158,11 @@ std::string MpiCollective::farewell_of_others() {
     MPI_Status status;
     if (rank != rank_) check_mpi(MPI_Iprobe(rank, kHeaderTag, communicator_, &here, &status), "MPI_Iprobe");
     if (here) MPI_Get_count(&status, MPI_BYTE, &bytes);
-    if (bytes <= kCallBytes) continue;
     Header& theirs = theirs_[static_cast<std::size_t>(rank)];
-    check_mpi(MPI_Recv(&theirs, sizeof theirs, MPI_BYTE, rank, kHeaderTag, communicator_, MPI_STATUS_IGNORE),
-              "MPI_Recv");
-    return fmt::format("{} has failed: {}", peers_.name(rank), theirs.failure);
+    if (bytes > kCallBytes)  // a shorter one is the next call
+      check_mpi(MPI_Recv(&theirs, sizeof theirs, MPI_BYTE, rank, kHeaderTag, communicator_, MPI_STATUS_IGNORE),
+                "MPI_Recv");
+    if (theirs.failure[0] != '\0') return fmt::format("{} has failed: {}", peers_.name(rank), theirs.failure);
   }
   return "";
 }
@@ -203,8 +205,11 @@ void MpiCollective::wait(Messages& messages) {
     if (code != MPI_SUCCESS) give_up({text_of(code), {}}, moved_at);
     if (done == MPI_UNDEFINED) break;
     const Clock::time_point now = Clock::now();
-    if (now - last > kStopped)
-      moved_at += now - last;  // this process was stopped: the others get the time that it lost
+    if (now - last > kStopped) {  // this process was stopped: the others get the time that it lost, and a new look
+      moved_at += now - last;
+      looked_at = now;
+      found = {};
+    }
     last = now;
     if (done > 0) {
       moved_at = now;

@@ -46,8 +46,8 @@ void Watchdog::watch(const std::stop_token& stop) {
     Time deadline = deadline_;
     const Time seen = seen_;
     if (deadline == kNever) continue;
-    if (gap >
-        Clock::duration(kPatience).count()) {  // the whole process was stopped: the others get the time that it lost
+    // Where the whole process was stopped, the others get the time that it lost.
+    if (gap > Clock::duration(kPatience).count()) {
       deadline_.compare_exchange_strong(deadline, deadline + gap);
       seen_ = now;
       continue;

@@ -1,6 +1,7 @@
 // Runs of several processes under mpirun, and what can be done to one of them.
 #pragma once
 #include <future>
+#include <sstream>
 
 #include "apps/pretrain/pretrain_setting.h"
 
@@ -57,6 +58,14 @@ struct ProcessesSetting : PretrainSetting {
 
   std::string of_rank(const std::string& output, int rank, const std::string& what) const {
     return file(output + "." + std::to_string(rank) + "." + what);
+  }
+  /// Without those of Open MPI, which reports a message that it could not read as "[host:pid] Read -1, …".
+  std::vector<std::string> own_lines(const std::string& output, int rank, const std::string& what) const {
+    std::vector<std::string> lines;
+    std::istringstream text(of_rank(output, rank, what));
+    for (std::string line; std::getline(text, line);)
+      if (!line.starts_with("[")) lines.push_back(line);
+    return lines;
   }
   /// -1 where it was killed with its script.
   int code(const std::string& output, int rank) const {

@@ -227,6 +227,21 @@ TEST_CASE("a weight that is not finite is never saved, though no loss depends on
   }
 }
 
+TEST_CASE("a disk without room for one checkpoint is told before step 1") {
+  const PretrainSetting setting;
+  const std::string disk = setting.directory / "disk";
+  std::filesystem::create_directory(disk);
+  if (std::system(("mount -t tmpfs -o size=80k none " + disk + " 2>/dev/null").c_str()) != 0) {
+    MESSAGE("SKIPPED: a small disk cannot be mounted here");
+    return;
+  }
+  const Outcome outcome = setting.run("disk/run", {"--steps", "3"});
+  CHECK(std::system(("umount " + disk).c_str()) == 0);
+  CHECK(outcome.code == 5);
+  CHECK(outcome.error.find("checkpoint: No space left on device: needed ") != std::string::npos);
+  CHECK(outcome.out.find("step 1/") == std::string::npos);
+}
+
 TEST_CASE("what does not fit together is refused in one line before anything is written") {
   const PretrainSetting setting;
   const auto refusal = [&](const std::vector<std::string>& more, int code) {

@@ -86,11 +86,13 @@ TEST_CASE(
     CHECK(seconds < 8);
     CHECK(setting.code(run, 1 - killed) == 8);
     const std::string error = setting.of_rank(run, 1 - killed, "error");
-    CHECK(error.starts_with("error: step "));
+    CAPTURE(error);
     CHECK(error.find("process " + std::to_string(killed) + " (host ") != std::string::npos);
     CHECK(error.find(") has died") != std::string::npos);
     CHECK(error.find("last checkpoint: ") != std::string::npos);
-    CHECK(std::count(error.begin(), error.end(), '\n') == 1);
+    const std::vector<std::string> lines = setting.own_lines(run, 1 - killed, "error");
+    CHECK(lines.size() == 1);
+    CHECK(lines[0].starts_with("error: step "));
     setting.run_processes(run, 2, joined(flags, {"--resume"}));
     CHECK_MESSAGE(setting.code(run, 0) == 0, setting.of_rank(run, 0, "error"));
     setting.check_same(run, "whole", 400);
@@ -111,6 +113,21 @@ TEST_CASE("a process that is stopped makes the other exit with 8 within the time
   const std::string error = setting.of_rank("run", 0, "error");
   CHECK(error.find("process 1 (host ") != std::string::npos);
   CHECK(error.find("did not come within 3 seconds") != std::string::npos);
+}
+
+TEST_CASE("processes that are all stopped for longer than the timeout, and go on, end as if nothing had been") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  const Flags flags = long_run(setting);
+  REQUIRE(setting.run("whole", flags).code == 0);
+  setting.disturb("run", 2, flags, [&] {
+    for (const int signal : {SIGSTOP, SIGCONT}) {
+      for (const int rank : {0, 1}) setting.send("run", rank, signal);
+      if (signal == SIGSTOP) std::this_thread::sleep_for(std::chrono::seconds(7));
+    }
+  });
+  for (const int rank : {0, 1}) CHECK_MESSAGE(setting.code("run", rank) == 0, setting.of_rank("run", rank, "error"));
+  setting.check_same("run", "whole", 400);
 }
 
 TEST_CASE("SIGTERM to any one process saves once, and all exit 75") {
@@ -140,6 +157,19 @@ TEST_CASE("a failure of one process is told to the others, which exit with 8") {
   const std::string error = setting.of_rank("run", 1, "error");
   CHECK(error.find("process 0 (host ") != std::string::npos);
   CHECK(error.find(" has failed: --output: expected a directory, got the file ") != std::string::npos);
+}
+
+TEST_CASE("processes of one host plan with their share of its memory") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  const Flags flags = {"--steps", "3", "--micro-batch-size", "5", "--plan"};
+  const auto gigabytes = [](const std::string& plan) {
+    const std::size_t at = plan.find(" predicted");
+    return std::stod(plan.substr(plan.find(" of ", at) + 4));
+  };
+  const double alone = gigabytes(setting.run("one", flags).out);
+  setting.run_processes("two", 2, flags);
+  CHECK(gigabytes(setting.of_rank("two", 0, "out")) == doctest::Approx(alone / 2).epsilon(0.2));
 }
 
 TEST_CASE("a process that is not started in time is not waited for") {

@@ -1,4 +1,5 @@
 #include "apps/training/flags.h"
+#include "support/refusal.h"
 
 #include <doctest/doctest.h>
 
@@ -11,13 +12,7 @@ namespace {
 
 template <class T>
 std::string refusal(const std::string& text, const Range<T>& range) {
-  try {
-    parse_number("--x", text, range);
-  } catch (const Error& error) {
-    CHECK(error.failure() == Failure::usage);
-    return error.what();
-  }
-  return "";
+  return support::refusal(Failure::usage, [&] { parse_number("--x", text, range); });
 }
 
 }  // namespace

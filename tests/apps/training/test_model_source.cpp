@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "support/refusal.h"
 #include "support/small_model.h"
 #include "tensor/error.h"
 
@@ -42,13 +43,7 @@ struct ModelDirectory {
   bool is_lower_case() const { return read().options().lower_case; }
   std::string name(const std::string& file) const { return directory / file; }
   std::string refusal() const {
-    try {
-      read();
-    } catch (const Error& error) {
-      CHECK(error.failure() == Failure::model);
-      return error.what();
-    }
-    return "";
+    return support::refusal(Failure::model, [&] { read(); });
   }
 };
 

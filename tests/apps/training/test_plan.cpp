@@ -24,7 +24,11 @@ struct Counted : Objective {
   StepExamples step;
 
   nn::Module& model() override { return root; }
-  std::int64_t examples(std::int64_t epoch) override { return count + 2 * (epoch % 2); }
+  std::int64_t last_epoch = 0;
+  std::int64_t examples(std::int64_t epoch) override {
+    last_epoch = std::max(last_epoch, epoch);
+    return count + 2 * (epoch % 2);
+  }
   std::int64_t begin_step(const StepExamples& examples, const distributed::Share&) override {
     step = examples;
     return 0;
@@ -95,14 +99,24 @@ TEST_CASE("steps and epochs follow from each other, the last batch of an epoch b
   CHECK(plan.parameters == 15);
 
   settings.steps = 0;
-  for (const auto& [epochs, steps] : std::vector<std::pair<double, std::int64_t>>{
-           {1, 3}, {2, 6}, {0.5, 2}, {1.0 / 3, 1}, {1.5, 5}, {1e-6, 1}, {1e6, 3'000'000}}) {
+  for (const auto& [epochs, steps] :
+       std::vector<std::pair<double, std::int64_t>>{{1, 3}, {2, 6}, {0.5, 2}, {1.0 / 3, 1}, {1.5, 5}, {1e-6, 1}}) {
     CAPTURE(epochs);
     settings.epochs = epochs;
     plan = plan_of(settings);
     CHECK(plan.total_steps == steps);
     CHECK(plan.epochs == epochs);
   }
+}
+
+TEST_CASE("of many epochs not all are counted, which would take making them") {
+  Settings settings = settings_of(4, 3);
+  settings.steps = 0;
+  settings.epochs = 1e6;
+  Counted objective;
+  const auto backend = open_cpu({.threads = 1});
+  CHECK(make_plan(settings, objective, distributed::Replica(*backend)).total_steps == 3'000'000);
+  CHECK(objective.last_epoch < 1000);
 }
 
 TEST_CASE("a share of warm-up is one of all steps") {

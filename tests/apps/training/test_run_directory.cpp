@@ -7,6 +7,7 @@
 
 #include "support/faulty_files.h"
 #include "support/program.h"
+#include "support/refusal.h"
 
 using namespace bertrand;
 using namespace bertrand::training;
@@ -16,13 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string refusal(const fs::path& path, ExistingRun existing) {
-  try {
-    const RunDirectory directory(path, existing);
-  } catch (const Error& error) {
-    CHECK(error.failure() == Failure::usage);
-    return error.what();
-  }
-  return "";
+  return support::refusal(Failure::usage, [&] { const RunDirectory directory(path, existing); });
 }
 
 void write_run(const fs::path& path) {

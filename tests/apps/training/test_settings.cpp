@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/training/settings.h"
+#include "support/refusal.h"
 #include "tensor/error.h"
 
 using namespace bertrand;
@@ -19,13 +20,7 @@ Settings parse(const std::string& flags, Settings settings = pretraining_default
 }
 
 std::string refusal(const std::string& flags) {
-  try {
-    parse("--output out " + flags);
-  } catch (const Error& error) {
-    CHECK(error.failure() == Failure::usage);
-    return error.what();
-  }
-  return "";
+  return support::refusal(Failure::usage, [&] { parse("--output out " + flags); });
 }
 
 }  // namespace

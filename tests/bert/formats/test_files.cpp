@@ -9,6 +9,7 @@
 #include "bert/formats/file_replacer.h"
 #include "support/faulty_files.h"
 #include "support/program.h"
+#include "support/refusal.h"
 
 using namespace bertrand;
 using namespace bertrand::formats;
@@ -21,13 +22,7 @@ namespace {
 /// What `body` fails with, which must be an error of the operating system.
 template <class Body>
 std::string io_error(const Body& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    CHECK(error.failure() == Failure::io);
-    return error.what();
-  }
-  return "";
+  return support::refusal(Failure::io, [&] { body(); });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "support/program.h"
+#include "support/refusal.h"
 
 using namespace bertrand;
 using namespace bertrand::formats;
@@ -11,13 +12,7 @@ using namespace std::string_view_literals;
 namespace {
 
 std::string nul_in(std::string_view bytes, std::uint64_t lines_before = 0) {
-  try {
-    refuse_nul(bytes, "f", lines_before);
-  } catch (const Error& error) {
-    CHECK(error.failure() == Failure::input);
-    return error.what();
-  }
-  return "";
+  return support::refusal(Failure::input, [&] { refuse_nul(bytes, "f", lines_before); });
 }
 
 }  // namespace
@@ -40,13 +35,8 @@ TEST_CASE("a directory is refused as what the caller says it is, and a file is n
   support::write_text(directory / "f", "");
   CHECK_NOTHROW(refuse_directory(directory / "f", "rows", Failure::input));
   CHECK_NOTHROW(refuse_directory(directory / "none", "rows", Failure::input));
-  try {
-    refuse_directory("/tmp", "rows", Failure::model);
-    FAIL("expected an error");
-  } catch (const Error& error) {
-    CHECK(error.failure() == Failure::model);
-    CHECK(std::string(error.what()) == "/tmp: rows: expected a file, got a directory");
-  }
+  CHECK(support::refusal(Failure::model, [&] { refuse_directory("/tmp", "rows", Failure::model); }) ==
+        "/tmp: rows: expected a file, got a directory");
 }
 
 TEST_CASE("zlib's messages lose the name that they begin with") {

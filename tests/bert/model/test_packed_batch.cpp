@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/refusal.h"
 #include "tensor/backends.h"
 #include "tensor/ops.h"
 
@@ -13,13 +14,9 @@ namespace {
 const Config kConfig{.vocab_size = 10, .max_position_embeddings = 3, .type_vocab_size = 2};
 
 std::string refusal(const Sequence& sequence) {
-  try {
+  return support::refusal(Failure::input, [&] {
     check_sequences(std::vector<Sequence>{{.token_ids = {1, 2}, .token_types = {0, 0}}, sequence}, kConfig);
-  } catch (const Error& error) {
-    CHECK(error.failure() == Failure::input);
-    return error.what();
-  }
-  return "";
+  });
 }
 
 }  // namespace

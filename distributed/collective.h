@@ -40,8 +40,10 @@ class Collective {
   virtual void barrier() = 0;
 
   /// Makes all replicas' calls, waiting ones and later ones, throw Error(Failure::distributed) with this reason. From
-  /// any thread; only the first reason counts.
-  virtual void abort(const std::string& reason) = 0;
+  /// any thread; only the first reason counts. `waited`: for how many seconds this replica has waited for the others in
+  /// vain, and will not wait again for them to hear of it.
+  virtual void abort(const std::string& reason, double waited) = 0;
+  void abort(const std::string& reason) { abort(reason, 0); }
 
   /// What can be seen without a call: which of the others has failed or died, and why; "" where nothing is known of it.
   /// For those that wait for them by other means.
@@ -65,7 +67,7 @@ class SoloCollective : public Collective {
   void all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) override;
   void broadcast(const Tensor&, int) override {}
   void barrier() override {}
-  void abort(const std::string&) override {}
+  void abort(const std::string&, double) override {}
 
  private:
   Backend& backend_;

@@ -171,9 +171,10 @@ void ThreadCollective::barrier() {
   });
 }
 
-void ThreadCollective::abort(const std::string& reason) {
+/// The other processes first: of this one's threads each that is freed passes on that reason in its turn.
+void ThreadCollective::abort(const std::string& reason, double waited) {
+  if (processes_) processes_->abort(reason, waited);
   meeting_.abort(fmt::format("replica {} has failed", rank()));
-  if (processes_) processes_->abort(reason);
 }
 
 }  // namespace bertrand::distributed

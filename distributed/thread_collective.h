@@ -78,7 +78,8 @@ class ThreadCollective : public Collective {
   void finish_sums() override;
   void broadcast(const Tensor& x, int root) override;
   void barrier() override;
-  void abort(const std::string& reason) override;
+  using Collective::abort;
+  void abort(const std::string& reason, double waited) override;
   int processes_on_this_host() const override { return processes_ ? processes_->processes_on_this_host() : 1; }
   void set_standing(const std::string& before, const std::string& after) override {
     if (processes_ && thread_ == 0) processes_->set_standing(before, after);

@@ -1,6 +1,7 @@
 #include "distributed/mpi/mpi_collective.h"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -8,12 +9,13 @@
 #include <thread>
 #include <utility>
 
+#include "distributed/running_time.h"
 #include "tensor/backends.h"
 
 namespace bertrand::distributed {
 namespace {
 
-constexpr int kHeaderTag = 1, kAddendTag = 2, kSumTag = 3, kBroadcastTag = 4;
+constexpr int kHeaderTag = 1, kAddendTag = 2, kSumTag = 3, kBroadcastTag = 4, kFarewellTag = 5;
 // Elements that a process adds up at a time, and how many times as many are on their way meanwhile: little enough for a
 // cache, and much enough that a network never waits for MPI to agree on the next message.
 constexpr Dim kSlice = Dim{1} << 16;
@@ -22,10 +24,11 @@ constexpr Dim kVector = 16;
 // Elements of a broadcast that travel at a time, two such pieces at once: as much as of a sum, 2 MB. Their arrival is
 // what shows that a slow network moves, which is taken for a cut one where they need more than the timeout.
 constexpr Dim kBroadcast = Dim{1} << 18;
-constexpr std::chrono::microseconds kSpin{50};   // messages within a host take less
-constexpr std::chrono::milliseconds kLook{100};  // between looks at the clock and the other processes
-constexpr std::chrono::seconds kStopped{1};      // without a look: this process did not run
-constexpr double kTelling = 2;                   // seconds beyond the timeout for what ends with a failure
+constexpr double kSpin = 50e-6;  // seconds, as the next: messages within a host take less
+constexpr double kLook = 0.1;    // between looks at the clock and the other processes
+constexpr double kTelling = 2;   // beyond the timeout for what ends with a failure
+
+void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
 std::string text_of(int code) {
   char text[MPI_MAX_ERROR_STRING] = {};
@@ -70,6 +73,13 @@ MpiCollective::MpiCollective(double timeout) : timeout_(timeout), backend_(open_
   watchdog_.set_peers(peers_);
   watchdog_.rest();
   theirs_.resize(static_cast<std::size_t>(size_));
+  farewells_.resize(theirs_.size());
+  departures_.resize(theirs_.size(), MPI_REQUEST_NULL);
+  for (int rank = 0; rank < size_; ++rank)
+    if (rank != rank_)
+      check_mpi(MPI_Irecv(&farewells_[static_cast<std::size_t>(rank)], sizeof(Farewell), MPI_BYTE, rank, kFarewellTag,
+                          communicator_, &departures_[static_cast<std::size_t>(rank)]),
+                "MPI_Irecv");
   if (provided < MPI_THREAD_SERIALIZED)
     fail(Failure::usage, "mpi: expected one that several threads may call in turn (MPI_THREAD_SERIALIZED), got less");
 }
@@ -79,13 +89,18 @@ MpiCollective::~MpiCollective() {
   std::signal(SIGTERM, SIG_IGN);
   if (told_) return;
   if (!orderly_ || aborted_) {
-    tell_failure(aborted_ ? reason_ : "it ended before the others", {}, Clock::now());
+    tell_failure(aborted_ ? reason_ : "it ended before the others", {}, waited_);
     return;
   }
   watchdog_.set_standing("", "");
   watchdog_.set_call("mpi: all is done and saved, but not all processes end");
   watchdog_.set_peers({});  // those that end before this one have not failed
   watchdog_.expect(timeout_);
+  for (MPI_Request& departure : departures_) {
+    if (departure == MPI_REQUEST_NULL) continue;
+    MPI_Cancel(&departure);
+    MPI_Request_free(&departure);
+  }
   MPI_Finalize();
 }
 
@@ -96,52 +111,47 @@ MpiCollective::Header MpiCollective::header(const char* call, const Tensor& x, s
   return header;
 }
 
-void MpiCollective::abort(const std::string& reason) {
+void MpiCollective::abort(const std::string& reason, double waited) {
   const std::lock_guard lock(mutex_);
   if (aborted_) return;
   reason_ = reason;
+  waited_ = waited;
   aborted_ = true;
 }
 
-void MpiCollective::tell_failure(const std::string& reason, const std::vector<int>& absent, Clock::time_point since) {
+void MpiCollective::tell_failure(const std::string& reason, const std::vector<int>& absent, double waited) {
   told_ = true;
   std::signal(SIGTERM, SIG_IGN);  // as in the destructor
-  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - since).count(); };
-  const double begin = seconds(), end = timeout_ + kTelling;
+  const double all = std::max(timeout_ + kTelling - waited, 0.0);
   watchdog_.set_call(reason);
-  watchdog_.expect(std::max(end - begin, 0.0) + kTelling);
-  farewell_ = {.number = calls_};
-  copy_text(farewell_.failure, sizeof farewell_.failure, reason);
+  watchdog_.expect(all + kTelling);
+  Farewell& farewell = farewells_[static_cast<std::size_t>(rank_)];
+  copy_text(farewell.reason, sizeof farewell.reason, reason);
   std::vector<int> to;
   for (int rank = 0; rank < size_; ++rank)
-    if (rank != rank_ && theirs_[static_cast<std::size_t>(rank)].failure[0] == '\0' &&
-        std::ranges::count(absent, rank) == 0)
-      to.push_back(rank);
-  std::vector<MPI_Request> tellings(to.size()), hearings(to.size());
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    MPI_Issend(&farewell_, sizeof farewell_, MPI_BYTE, to[i], kHeaderTag, communicator_, &tellings[i]);
-    MPI_Irecv(&theirs_[static_cast<std::size_t>(to[i])], sizeof(Header), MPI_BYTE, to[i], kHeaderTag, communicator_,
-              &hearings[i]);
-  }
-  for (bool all_know = to.empty();
-       !all_know && seconds() < end && !(seconds() > begin + 1 && peers_.first_dead() >= 0);) {
-    watchdog_.expect(end - seconds() + kTelling);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (rank != rank_ && !has_left(rank) && std::ranges::count(absent, rank) == 0) to.push_back(rank);
+  std::vector<MPI_Request> tellings(to.size(), MPI_REQUEST_NULL);
+  for (std::size_t i = 0; i < to.size(); ++i)
+    MPI_Issend(&farewell, sizeof farewell, MPI_BYTE, to[i], kFarewellTag, communicator_, &tellings[i]);
+  RunningTime since;
+  for (bool all_know = to.empty(); !all_know;) {
+    const double seconds = since.seconds();
+    if (seconds > all || (seconds > 1 && peers_.first_dead() >= 0)) break;
+    watchdog_.expect(all - seconds + kTelling);
+    sleep_for(1e-3);
     all_know = true;
     for (std::size_t i = 0; i < to.size(); ++i) {
-      int told = 0, heard = 0;
+      int told = 0;
       MPI_Test(&tellings[i], &told, MPI_STATUS_IGNORE);
-      MPI_Test(&hearings[i], &heard, MPI_STATUS_IGNORE);
-      const bool fails_too = theirs_[static_cast<std::size_t>(to[i])].failure[0] != '\0';
-      all_know = all_know && (told || fails_too);
+      all_know = all_know && (told || has_left(to[i]));
     }
   }
   watchdog_.rest();
 }
 
-void MpiCollective::give_up(const Trouble& trouble, Clock::time_point since) {
+void MpiCollective::give_up(const Trouble& trouble, double waited) {
   const std::string message = fmt::format("{} (call {}): {}", mine_.call, calls_, trouble.reason);
-  tell_failure(message, trouble.absent, since);
+  tell_failure(message, trouble.absent, waited);
   throw Error(Failure::distributed, message);
 }
 
@@ -152,18 +162,16 @@ std::string MpiCollective::failure_of_others() {
   return dead < 0 ? "" : peers_.name(dead) + " has died";
 }
 
+bool MpiCollective::has_left(int rank) {
+  int here = 0;
+  if (rank != rank_) MPI_Test(&departures_[static_cast<std::size_t>(rank)], &here, MPI_STATUS_IGNORE);
+  return here;
+}
+
 std::string MpiCollective::farewell_of_others() {
-  for (int rank = 0; rank < size_; ++rank) {
-    int here = 0, bytes = 0;
-    MPI_Status status;
-    if (rank != rank_) check_mpi(MPI_Iprobe(rank, kHeaderTag, communicator_, &here, &status), "MPI_Iprobe");
-    if (here) MPI_Get_count(&status, MPI_BYTE, &bytes);
-    Header& theirs = theirs_[static_cast<std::size_t>(rank)];
-    if (bytes > kCallBytes)  // a shorter one is the next call
-      check_mpi(MPI_Recv(&theirs, sizeof theirs, MPI_BYTE, rank, kHeaderTag, communicator_, MPI_STATUS_IGNORE),
-                "MPI_Recv");
-    if (theirs.failure[0] != '\0') return fmt::format("{} has failed: {}", peers_.name(rank), theirs.failure);
-  }
+  for (int rank = 0; rank < size_; ++rank)
+    if (has_left(rank))
+      return fmt::format("{} has failed: {}", peers_.name(rank), farewells_[static_cast<std::size_t>(rank)].reason);
   return "";
 }
 
@@ -179,14 +187,14 @@ std::vector<int> MpiCollective::Messages::open_ranks() const {
   return open;
 }
 
-MpiCollective::Trouble MpiCollective::trouble(Clock::time_point since, const Messages& messages) {
+MpiCollective::Trouble MpiCollective::trouble(double waited, const Messages& messages) {
   if (aborted_) {
     const std::lock_guard lock(mutex_);
     return {reason_, {}};
   }
   if (std::string farewell = farewell_of_others(); !farewell.empty()) return {std::move(farewell), {}};
   if (const int dead = peers_.first_dead(); dead >= 0) return {peers_.name(dead) + " has died", {dead}};
-  if (std::chrono::duration<double>(Clock::now() - since).count() < timeout_) return {};
+  if (waited < timeout_) return {};
   const std::vector<int> absent = messages.open_ranks();
   std::string names;
   for (const int rank : absent) names += (names.empty() ? "" : ", ") + peers_.name(rank);
@@ -194,7 +202,8 @@ MpiCollective::Trouble MpiCollective::trouble(Clock::time_point since, const Mes
 }
 
 void MpiCollective::wait(Messages& messages) {
-  Clock::time_point moved_at = Clock::now(), looked_at = moved_at, last = moved_at;
+  RunningTime since_moved;
+  double looked = 0;  // how long nothing had moved at the last look
   Trouble found;
   std::vector<int> indices(messages.requests.size());
   watchdog_.expect(timeout_ + kTelling);
@@ -202,27 +211,22 @@ void MpiCollective::wait(Messages& messages) {
     int done = 0;  // those that are become MPI_REQUEST_NULL
     const int code = MPI_Testsome(static_cast<int>(messages.requests.size()), messages.requests.data(), &done,
                                   indices.data(), MPI_STATUSES_IGNORE);
-    if (code != MPI_SUCCESS) give_up({text_of(code), {}}, moved_at);
+    if (code != MPI_SUCCESS) give_up({text_of(code), {}}, since_moved.seconds());
     if (done == MPI_UNDEFINED) break;
-    const Clock::time_point now = Clock::now();
-    if (now - last > kStopped) {  // this process was stopped: the others get the time that it lost, and a new look
-      moved_at += now - last;
-      looked_at = now;
-      found = {};
-    }
-    last = now;
     if (done > 0) {
-      moved_at = now;
+      since_moved.restart();
+      looked = 0;
       found = {};
     }
-    if (now - moved_at < kSpin) continue;
-    std::this_thread::sleep_for(now - moved_at < 100 * kSpin ? kSpin / 2 : 10 * kSpin);
-    if (now - looked_at < kLook) continue;
-    looked_at = now;
-    watchdog_.expect(std::max(kTelling, timeout_ + kTelling - std::chrono::duration<double>(now - moved_at).count()));
+    const double waited = since_moved.seconds();
+    if (waited < kSpin) continue;
+    sleep_for(waited < 100 * kSpin ? kSpin / 2 : 10 * kSpin);
+    if (waited - looked < kLook) continue;
+    looked = waited;
+    watchdog_.expect(std::max(kTelling, timeout_ + kTelling - waited));
     // Only at the second look: what a process sent before it went may still be on its way.
-    if (!found.reason.empty()) give_up(found, moved_at);
-    found = trouble(moved_at, messages);
+    if (!found.reason.empty()) give_up(found, waited);
+    found = trouble(waited, messages);
   }
 }
 
@@ -236,19 +240,14 @@ void MpiCollective::meet(const Header& mine) {
   Messages receives, sends;
   for (int rank = 0; rank < size_; ++rank) {
     if (rank == rank_) continue;
-    Header& theirs = theirs_[static_cast<std::size_t>(rank)] = {};
-    check_mpi(MPI_Irecv(&theirs, sizeof theirs, MPI_BYTE, rank, kHeaderTag, communicator_, receives.add(rank)),
+    check_mpi(MPI_Irecv(&theirs_[static_cast<std::size_t>(rank)], sizeof(Header), MPI_BYTE, rank, kHeaderTag,
+                        communicator_, receives.add(rank)),
               "MPI_Irecv");
-    check_mpi(MPI_Isend(&mine_, kCallBytes, MPI_BYTE, rank, kHeaderTag, communicator_, sends.add(rank)), "MPI_Isend");
+    check_mpi(MPI_Isend(&mine_, sizeof mine_, MPI_BYTE, rank, kHeaderTag, communicator_, sends.add(rank)), "MPI_Isend");
   }
   wait(receives);
   wait(sends);
   theirs_[static_cast<std::size_t>(rank_)] = mine_;
-  for (int rank = 0; rank < size_; ++rank) {
-    const Header& theirs = theirs_[static_cast<std::size_t>(rank)];
-    if (theirs.failure[0] != '\0')
-      give_up({fmt::format("{} has failed: {}", peers_.name(rank), theirs.failure), {}}, Clock::now());
-  }
   check_equal_calls();
 }
 

@@ -5,8 +5,6 @@
 #include <mpi.h>
 
 #include <atomic>
-#include <chrono>
-#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -30,7 +28,8 @@ class MpiCollective : public Collective {
   void all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) override;
   void broadcast(const Tensor& x, int root) override;
   void barrier() override;
-  void abort(const std::string& reason) override;
+  using Collective::abort;
+  void abort(const std::string& reason, double waited) override;
   std::string failure_of_others() override;
   int processes_on_this_host() const override { return peers_.visible() + 1; }
   void set_standing(const std::string& before, const std::string& after) override {
@@ -38,7 +37,6 @@ class MpiCollective : public Collective {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
   static constexpr std::size_t kMostNodes = 64;
 
   /// What every process tells all others at the beginning of a call.
@@ -51,10 +49,11 @@ class MpiCollective : public Collective {
     struct Node {
       std::int64_t first = 0, count = 0;
     } node[kMostNodes];
-    /// Instead of a call: why this process leaves. Sent only then, so that a farewell is known by its length.
-    char failure[400] = {};
   };
-  static constexpr int kCallBytes = offsetof(Header, failure);
+  /// Why a process leaves, which it tells all others whatever they are at.
+  struct Farewell {
+    char reason[400] = {};
+  };
   Header header(const char* call, const Tensor& x, std::int64_t leaves = 0) const;
 
   /// Returns when all processes have come with this call. Throws where one fails, dies, stays away, or calls otherwise.
@@ -75,13 +74,15 @@ class MpiCollective : public Collective {
     std::string reason;  ///< "" if there is none
     std::vector<int> absent;
   };
-  Trouble trouble(Clock::time_point since, const Messages& messages);
+  Trouble trouble(double waited, const Messages& messages);
+  /// Whether the farewell of another process has come.
+  bool has_left(int rank);
   /// What a process said that has left, or "".
   std::string farewell_of_others();
-  /// Tells the others and throws. `since`: the beginning of the wait that failed.
-  [[noreturn]] void give_up(const Trouble& trouble, Clock::time_point since);
-  /// Waits until all but `absent` have heard it, or have had the time to since then.
-  void tell_failure(const std::string& reason, const std::vector<int>& absent, Clock::time_point since);
+  /// Tells the others and throws. `waited`: for how many seconds it has been tried.
+  [[noreturn]] void give_up(const Trouble& trouble, double waited);
+  /// Waits until all but `absent` have heard it, or have had the time to, `waited` seconds of which are over.
+  void tell_failure(const std::string& reason, const std::vector<int>& absent, double waited);
 
   /// The elements [begin, end), of which each process adds up a slice.
   struct Block {
@@ -107,14 +108,17 @@ class MpiCollective : public Collective {
   MPI_Comm communicator_ = MPI_COMM_NULL;
   Peers peers_;
   Watchdog watchdog_;
-  Header mine_, farewell_;
-  std::vector<Header> theirs_;  // by rank
+  Header mine_;
+  std::vector<Header> theirs_;          // by rank, as the next
+  std::vector<Farewell> farewells_;     // this process's own in its own place
+  std::vector<MPI_Request> departures_;  // what receives them; null for this process
   std::uint64_t calls_ = 0;
   bool told_ = false;     // the others know that this process leaves
   bool orderly_ = false;  // the last call was a barrier
   std::atomic<bool> aborted_{false};
   std::mutex mutex_;
   std::string reason_;  // of the abort
+  double waited_ = 0;   // before it
 };
 
 }  // namespace bertrand::distributed

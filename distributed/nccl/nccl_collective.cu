@@ -1,14 +1,16 @@
 #include "distributed/nccl/nccl_collective.h"
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
+#include "distributed/running_time.h"
 #include "tensor/ops.h"
 
 namespace bertrand::distributed {
 namespace {
 
-constexpr std::chrono::microseconds kSpin{50};  // sums of small tensors take less
+constexpr double kSpin = 50e-6;  // seconds: sums of small tensors take less
 constexpr std::chrono::microseconds kNap{20};
 constexpr std::chrono::milliseconds kLook{100};  // between looks at the other processes
 
@@ -78,12 +80,12 @@ void NcclCollective::leave() {
   communicator_ = nullptr;
 }
 
-void NcclCollective::abort(const std::string& reason) {
+void NcclCollective::abort(const std::string& reason, double waited) {
+  if (processes_) processes_->abort(reason, std::max(waited, waited_));
   meeting_.abort(fmt::format("replica {} has failed", rank_));
-  if (processes_) processes_->abort(reason);
 }
 
-std::string NcclCollective::trouble(Clock::time_point since) {
+std::string NcclCollective::trouble(double waited) {
   if (std::string reason = meeting_.aborted(); !reason.empty()) return reason;
   // NCCL does not say who is gone, and not always that one is. One thread asks, because MPI lets in only one.
   if (processes_ && thread_ == 0 && Clock::now() - looked_at_ > kLook) {
@@ -93,7 +95,7 @@ std::string NcclCollective::trouble(Clock::time_point since) {
   ncclResult_t state = ncclSuccess;
   if (const ncclResult_t asked = ncclCommGetAsyncError(communicator_, &state); asked != ncclSuccess) state = asked;
   if (state != ncclSuccess && state != ncclInProgress) return text_of(state, communicator_);
-  if (std::chrono::duration<double>(Clock::now() - since).count() < timeout_) return "";
+  if (waited < timeout_) return "";
   std::string absent;
   for (int thread = 0; thread < meeting_.size(); ++thread)
     if (meeting_.calls(thread) < calls_)
@@ -108,11 +110,13 @@ void NcclCollective::give_up(const std::string& reason) {
 }
 
 void NcclCollective::wait(const std::function<bool()>& done) {
-  const Clock::time_point begin = Clock::now();
+  RunningTime since;
   while (!done()) {
-    if (const std::string reason = trouble(begin); !reason.empty()) give_up(reason);
-    if (Clock::now() - begin > kSpin) std::this_thread::sleep_for(kNap);
+    waited_ = since.seconds();
+    if (const std::string reason = trouble(waited_); !reason.empty()) give_up(reason);
+    if (waited_ > kSpin) std::this_thread::sleep_for(kNap);
   }
+  waited_ = 0;
 }
 
 void NcclCollective::settle() {

@@ -32,7 +32,8 @@ class NcclCollective : public Collective {
   void finish_sums() override;
   void broadcast(const Tensor& x, int root) override;
   void barrier() override;
-  void abort(const std::string& reason) override;
+  using Collective::abort;
+  void abort(const std::string& reason, double waited) override;
   void set_standing(const std::string& before, const std::string& after) override {
     if (processes_ && thread_ == 0) processes_->set_standing(before, after);
   }
@@ -54,8 +55,8 @@ class NcclCollective : public Collective {
   void settle();
   /// Returns when done() says so; throws where one of the others fails or stays away.
   void wait(const std::function<bool()>& done);
-  /// Why a wait must end early, or "".
-  std::string trouble(Clock::time_point since);
+  /// Why a wait of so many seconds must end early, or "".
+  std::string trouble(double waited);
   [[noreturn]] void give_up(const std::string& reason);
   void leave();
 
@@ -74,6 +75,7 @@ class NcclCollective : public Collective {
   const char* name_ = "join";                                // of the last call
   std::uint64_t calls_ = 0;
   Clock::time_point looked_at_;  // the other processes
+  double waited_ = 0;            // for the others, before it gave up
 };
 
 }  // namespace bertrand::distributed

@@ -24,7 +24,7 @@ make_task() {
          printf "%c%s", 97 + (d + s + w) % 26, w % 3 == 2 ? "" : " "; print "" } print "" } }' >text.txt
 }
 flags=(--config config.json --vocab-file vocab.txt --input text.txt --batch-size 10 --micro-batch-size 1 --max-seq-length 24
-       --log-every 1 --learning-rate 0.003 --steps "$steps" --save-every 5 --threads 1 --collective-timeout "$timeout")
+       --log-every 1 --learning-rate 0.003 --steps "$steps" --save-every 5 --keep 1 --threads 1 --collective-timeout "$timeout")
 
 # What mpirun starts for each process: it keeps the number, the code and the last words, and itself ends well.
 write_rank_script() {  # RUN REPLICAS

@@ -6,6 +6,7 @@
 #include "apps/training/file_arguments.h"
 #include "apps/training/model_source.h"
 #include "apps/training/results.h"
+#include "apps/training/signals.h"
 #include "apps/training/trainer.h"
 #include "bert/formats/crc32c.h"
 #include "bert/tasks/predictions.h"
@@ -70,6 +71,8 @@ training::RunIdentity identity_of(const Job& job) {
   for (const auto& file : {options.train, options.evaluation})
     if (!file.empty()) identity.inputs.push_back(file);
   if (!options.prediction.empty()) identity.other_files.push_back(options.prediction);
+  const auto given = [](const std::filesystem::path& file) { return file.empty() ? "not given" : "given"; };
+  identity.settings.emplace_back("--eval", given(options.evaluation));
   const auto checksum = [](const std::string& text) { return fmt::format("crc32c {:08x}", formats::crc32c(text)); };
   identity.settings.emplace_back("--model", checksum(job.config.text()));
   identity.settings.emplace_back("--vocab-file", checksum(job.tokenizer.vocabulary().text()));
@@ -146,6 +149,7 @@ void run_with(const Options& options, distributed::Collective* processes) {
 }  // namespace
 
 void run(const Options& options) {
+  if (!options.train.empty()) training::catch_stop_signals();
   distributed::with_processes({.timeout = options.settings.collective_timeout},
                               [&](distributed::Collective* processes) { run_with(options, processes); });
 }

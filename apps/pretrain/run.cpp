@@ -101,6 +101,7 @@ std::unique_ptr<data::PretrainingExamples> read_examples(const std::vector<std::
 training::RunIdentity identity_of(const PretrainOptions& options, const Source& source) {
   training::RunIdentity identity{.settings = options.decisive(), .inputs = options.inputs, .other_files = {}};
   identity.inputs.insert(identity.inputs.end(), options.evaluation_inputs.begin(), options.evaluation_inputs.end());
+  identity.settings.emplace_back("--eval-input", fmt::format("{} files", options.evaluation_inputs.size()));
   identity.settings.emplace_back("--config", fmt::format("crc32c {:08x}", formats::crc32c(source.config.text())));
   identity.settings.emplace_back("--vocab-file",
                                  fmt::format("crc32c {:08x}", formats::crc32c(source.tokenizer.vocabulary().text())));

@@ -60,19 +60,14 @@ std::string manifest_of(const fs::path& staged, std::int64_t step, const TensorC
   return fmt::format("{}{}{}{}", facts, kOwnChecksum, formats::crc32c(facts), kEnd);
 }
 
-/// A manifest as it was written. Throws Error(Failure::model) or Json::exception where it is another.
-Json read_manifest(const fs::path& path) {
-  const std::string text = formats::read_file(path);
+/// "" or what is wrong with the text of a manifest.
+std::string verify_manifest(const std::string& text) {
   const std::size_t at = text.rfind(kOwnChecksum);
-  if (at == std::string::npos) fail(Failure::model, "crc32c: expected it at the end, got none");
-  const std::string facts = text.substr(0, at);
-  if (const std::uint32_t actual = formats::crc32c(facts);
-      text.substr(at) != fmt::format("{}{}{}", kOwnChecksum, actual, kEnd))
-    fail(Failure::model, "crc32c: expected {}, got another", actual);
-  Json manifest = Json::parse(text);
-  if (manifest.at("format_version") != kFormatVersion)
-    fail(Failure::model, "format_version: expected {}, got {}", kFormatVersion, manifest.at("format_version").dump());
-  return manifest;
+  if (at == std::string::npos) return "crc32c: expected it at the end, got none";
+  const std::uint32_t actual = formats::crc32c(text.substr(0, at));
+  if (text.substr(at) != fmt::format("{}{}{}", kOwnChecksum, actual, kEnd))
+    return fmt::format("crc32c: expected {}, got another", actual);
+  return "";
 }
 
 /// The first tensor of a damaged file that is not as the manifest says, for the message.
@@ -110,7 +105,7 @@ void check_space(const fs::path& directory, std::size_t needed) {
          directory.string(), needed, space.available);
 }
 
-void CheckpointStore::save(std::int64_t step, int keep, std::size_t bytes_needed,
+void CheckpointStore::save(std::int64_t step, std::size_t bytes_needed,
                            const std::function<TensorChecksums(const fs::path&)>& fill) {
   const std::vector<Found> before = list();
   try {
@@ -118,10 +113,10 @@ void CheckpointStore::save(std::int64_t step, int keep, std::size_t bytes_needed
     stage_and_rename(directory_ / fmt::format("checkpoint-{}", step), step, fill);
   } catch (const Error& error) {
     const bool older_helps = error.failure() == Failure::io || error.failure() == Failure::numerics;
-    if (!older_helps || before.empty()) throw;
-    fail(error.failure(), "{}; last checkpoint {}", error.what(), before.front().directory.string());
+    const auto last = std::ranges::find_if(before, [&](const Found& f) { return !damaged_.contains(f.directory); });
+    if (!older_helps || last == before.end()) throw;
+    fail(error.failure(), "{}; last checkpoint {}", error.what(), last->directory.string());
   }
-  remove_old(keep);
 }
 
 void CheckpointStore::stage_and_rename(const fs::path& final_path, std::int64_t step,
@@ -198,7 +193,12 @@ std::string verify_checkpoint(const fs::path& checkpoint) {
   try {
     const fs::path path = checkpoint / kManifest;
     if (!fs::exists(path)) return "MANIFEST.json is not there";
-    const Json manifest = read_manifest(path);
+    const std::string text = formats::read_file(path);
+    if (const std::string wrong = verify_manifest(text); !wrong.empty()) return "MANIFEST.json: " + wrong;
+    const Json manifest = Json::parse(text);
+    if (const Json& version = manifest.at("format_version"); version != kFormatVersion)
+      fail(Failure::model, "{}: format_version: expected {}, got {}; hint: another version of this program wrote it",
+           path.string(), kFormatVersion, version.dump());
     if (const auto step = step_of(checkpoint); !step || manifest.at("step") != *step)
       return "MANIFEST.json: step: another than the directory's name says";
     for (const auto& [name, facts] : manifest.at("files").items()) {
@@ -206,8 +206,11 @@ std::string verify_checkpoint(const fs::path& checkpoint) {
       if (const std::string wrong = verify_file(checkpoint / name, facts, manifest.at("tensors")); !wrong.empty())
         return wrong;
     }
-  } catch (const std::exception& e) {
+  } catch (const Json::exception& e) {
     return std::string("MANIFEST.json: ") + e.what();
+  } catch (const fs::filesystem_error& e) {
+    fail(Failure::io, "{}: {}; hint: if it is lost, move {} away", e.path1().string(), e.code().message(),
+         checkpoint.string());
   }
   return {};
 }

@@ -25,17 +25,19 @@ class CheckpointStore {
   explicit CheckpointStore(std::filesystem::path directory, formats::Files& files = formats::Files::system())
       : directory_(std::move(directory)), files_(files) {}
 
-  /// `fill` writes the files into the directory it is given. Afterwards the newest `keep` checkpoints stay. Throws
-  /// Error(Failure::io) naming the call that failed and the last checkpoint; what was saved before is untouched then.
-  void save(std::int64_t step, int keep, std::size_t bytes_needed,
+  /// `fill` writes the files into the directory it is given. Throws Error(Failure::io) naming the call that failed and
+  /// the last checkpoint. What was saved before is not touched.
+  void save(std::int64_t step, std::size_t bytes_needed,
             const std::function<TensorChecksums(const std::filesystem::path&)>& fill);
+  /// Removes damaged checkpoints, and all but the newest `keep` of the others.
+  void remove_old(int keep);
 
   struct Found {
     std::int64_t step = 0;
     std::filesystem::path directory;
   };
-  /// The newest checkpoint that verifies. Those that do not are named, with the reason, in `skipped`; the next save
-  /// removes them.
+  /// The newest checkpoint that verifies. Those that do not are named, with the reason, in `skipped`, and removed by
+  /// remove_old(). Throws as verify_checkpoint() does.
   std::optional<Found> newest(std::vector<std::string>& skipped);
 
   /// Removes what killed processes left half-written.
@@ -46,14 +48,14 @@ class CheckpointStore {
   void stage_and_rename(const std::filesystem::path& final_path, std::int64_t step,
                         const std::function<TensorChecksums(const std::filesystem::path&)>& fill);
   void discard(const std::filesystem::path& checkpoint);
-  void remove_old(int keep);
 
   std::filesystem::path directory_;
   formats::Files& files_;
   std::set<std::filesystem::path> damaged_;
 };
 
-/// "" if every file of a checkpoint is as its manifest says, else what is wrong.
+/// "" if every file of a checkpoint is as its manifest says, else what is wrong. Throws Error(Failure::io) where one
+/// cannot be read, and Error(Failure::model) where another version wrote it: neither is damaged.
 std::string verify_checkpoint(const std::filesystem::path& checkpoint);
 
 /// Throws Error(Failure::io) where the disk of `directory` has less room than that.

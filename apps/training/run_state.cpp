@@ -109,9 +109,9 @@ RunState parse_run_state(const nlohmann::ordered_json& json, const std::string& 
                    .evaluation_due = json.at("evaluation_due"),
                    .best_step = json.at("best_step"),
                    .best_model_crc32c = json.value("best_model_crc32c", 0u)};
-    if (json.contains("best_score")) state.best_score = json.at("best_score").get<double>();
-    for (const auto& [name, value] : json.at("evaluation").items())
-      state.evaluation.push_back({name, value.is_null() ? std::nan("") : value.get<double>()});
+    const auto number = [](const auto& value) { return value.is_null() ? std::nan("") : value.template get<double>(); };
+    if (json.contains("best_score")) state.best_score = number(json.at("best_score"));
+    for (const auto& [name, value] : json.at("evaluation").items()) state.evaluation.push_back({name, number(value)});
     return state;
   });
 }

@@ -90,8 +90,8 @@ class Trainer::Run {
   void save();
   void write_checkpoint();
   void finish();
-  /// What a failure of another replica is told with: where this one is, and from where the run can go on.
-  std::pair<std::string, std::string> standing() const;
+  /// From now on a failure of another replica is told with where this one is, and from where the run can go on.
+  void set_standing(const std::string& where);
   /// Whether any replica was asked to stop: a decision that all take together.
   bool stop_agreed() const { return distributed::any(job_.self, stop_requested()); }
   double epoch() const;
@@ -113,6 +113,7 @@ class Trainer::Run {
   std::vector<std::int64_t> order_;  // of the examples of ordered_epoch_
   std::optional<StepUnderWay> under_way_;
   bool published_ = false;
+  std::string before_failure_, after_failure_;
   Clock::time_point last_finish_;
   Interval interval_;
   const Clock::time_point begin_ = Clock::now();
@@ -319,37 +320,46 @@ void Trainer::Run::check_published() {
 
 void Trainer::Run::save() {
   finish_step();
-  if (job_.self.first()) write_checkpoint();
-  job_.self.collective().barrier();  // before, nobody says that it is there
-  saved_step_ = state_.steps_done;
+  const auto note_saved = [&] {
+    saved_step_ = state_.steps_done;
+    set_standing(fmt::format("step {}", saved_step_ + 1));
+  };
+  if (job_.self.first()) {
+    write_checkpoint();
+    note_saved();
+  }
+  job_.self.collective().barrier();  // until here the others name the one before, which must be there
+  note_saved();
+  if (job_.self.first()) store_.remove_old(static_cast<int>(settings_.keep));
 }
 
 void Trainer::Run::write_checkpoint() {
   if (optimizer_.loss_scale().dynamic()) state_.loss_scale = optimizer_.loss_scale().read();
   const Training training{job_.objective, parameters_, optimizer_};
-  store_.save(state_.steps_done, static_cast<int>(settings_.keep), checkpoint_bytes(training),
-              [&](const std::filesystem::path& staged) {
-                return training::write_checkpoint(files_, staged, training, state_, job_.conditions);
-              });
+  store_.save(state_.steps_done, checkpoint_bytes(training), [&](const std::filesystem::path& staged) {
+    return training::write_checkpoint(files_, staged, training, state_, job_.conditions);
+  });
 }
 
 void Trainer::Run::train() {
   if (job_.self.first()) log_ = std::make_unique<MetricsLog>(settings_.output, state_.steps_done);
   try {
     make_steps();
+    set_standing("after the last step");
+    if (job_.self.first()) finish();
+    job_.self.collective().barrier();  // the others wait here, where a failure is told with the last checkpoint
   } catch (const Error& error) {
     if (error.failure() == Failure::memory) refuse_memory(error.what());
     if (error.failure() != Failure::distributed) throw;
-    const auto [before, after] = standing();
-    fail(Failure::distributed, "{}{}{}", before, error.what(), after);
+    fail(Failure::distributed, "{}{}{}", before_failure_, error.what(), after_failure_);
   }
-  finish();
 }
 
-std::pair<std::string, std::string> Trainer::Run::standing() const {
+void Trainer::Run::set_standing(const std::string& where) {
   const std::string newest = (settings_.output / fmt::format("checkpoint-{}", saved_step_)).string();
-  return {fmt::format("step {}: ", state_.steps_done + 1),
-          fmt::format("; last checkpoint: {}", saved_step_ > 0 ? newest : "none")};
+  before_failure_ = where + ": ";
+  after_failure_ = "; last checkpoint: " + (saved_step_ > 0 ? newest : "none");
+  job_.self.collective().set_standing(before_failure_, after_failure_);
 }
 
 /// Says which micro-batch would have fitted what there is, less a little that nobody can plan.
@@ -362,8 +372,7 @@ void Trainer::Run::refuse_memory(const std::string& what) {
 
 void Trainer::Run::make_steps() {
   while (true) {
-    const auto [before, after] = standing();
-    job_.self.collective().set_standing(before, after);
+    set_standing(fmt::format("step {}", state_.steps_done + 1));
     if (state_.evaluation_due && !stop_agreed()) evaluate();
     const bool stop = stop_agreed();
     if (state_.steps_done > saved_step_ && (stop || due(state_.steps_done, settings_.save_every))) save();
@@ -376,7 +385,6 @@ void Trainer::Run::make_steps() {
 }
 
 void Trainer::Run::finish() {
-  if (!job_.self.first()) return;
   if (!state_.best_score) publish();
   check_published();
   if (!state_.evaluation.empty()) {
@@ -406,7 +414,6 @@ bool Trainer::announce() {
 }
 
 void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize) {
-  catch_stop_signals();
   const bool first = job_.self.first();
   parameters_ = std::make_unique<nn::ParameterSet>(
       job_.objective.model(), job_.self.backend(),

@@ -159,6 +159,20 @@ TEST_CASE("a failure of one process is told to the others, which exit with 8") {
   CHECK(error.find(" has failed: --output: expected a directory, got the file ") != std::string::npos);
 }
 
+TEST_CASE("a failure after the last step is told to the others, which name the last checkpoint") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  setting.disturb("run", 2, {"--steps", "60", "--micro-batch-size", "5"}, [&] {
+    std::filesystem::create_directories(setting.directory / "run/model.safetensors/in the way");
+  });
+  CHECK(setting.code("run", 0) == 5);
+  CHECK(setting.code("run", 1) == 8);
+  const std::string error = setting.of_rank("run", 1, "error");
+  CAPTURE(error);
+  CHECK(error.starts_with("error: after the last step: barrier (call "));
+  CHECK(error.ends_with("; last checkpoint: " + (setting.directory / "run/checkpoint-60").string() + "\n"));
+}
+
 TEST_CASE("processes of one host plan with their share of its memory") {
   if (skipped()) return;
   const ProcessesSetting setting;

@@ -123,15 +123,20 @@ TEST_CASE("a checkpoint with one bit flipped gives way to the older one, and tha
 
 TEST_CASE("a run is not resumed with other settings or another input, and the differences are named") {
   const PretrainSetting setting;
-  REQUIRE(setting.run("run", {"--steps", "3"}).code == 0);
-  const Outcome settings = setting.run("run", {"--steps", "4", "--seed", "7", "--resume"});
+  const support::Flags held_out = {"--eval-input", setting.directory / "held_out.txt"};
+  REQUIRE(setting.run("run", support::joined({"--steps", "3"}, held_out)).code == 0);
+  const Outcome settings = setting.run("run", support::joined({"--steps", "4", "--seed", "7", "--resume"}, held_out));
   CHECK(settings.code == 2);
   CHECK(settings.error.find("--steps was 3, now 4; --seed was 42, now 7") != std::string::npos);
+  const Outcome evaluation =  // the same files, the second of which was held out
+      setting.run("run", {"--input", setting.directory / "held_out.txt", "--steps", "3", "--resume"});
+  CHECK(evaluation.code == 2);
+  CHECK(evaluation.error.find("--eval-input was 1 files, now 0 files") != std::string::npos);
   support::write_text(setting.directory / "text.txt", PretrainSetting::text(13));
-  const Outcome input = setting.run("run", {"--steps", "3", "--resume"});
+  const Outcome input = setting.run("run", support::joined({"--steps", "3", "--resume"}, held_out));
   CHECK(input.code == 2);
   CHECK(input.error.find("text.txt has other contents") != std::string::npos);
-  CHECK(setting.metrics("run").size() == 3);  // nothing was lost
+  CHECK(fs::exists(setting.directory / "run/checkpoint-3"));  // nothing was lost
 }
 
 TEST_CASE("an output directory that holds a run is refused, or overwritten when asked") {

@@ -3,9 +3,11 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include "bert/formats/crc32c.h"
 #include "bert/formats/safetensors.h"
 #include "support/faulty_files.h"
 #include "support/program.h"
+#include "support/refusal.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -18,7 +20,7 @@ namespace {
 
 /// A checkpoint of two files, the contents of which say the step.
 void save(CheckpointStore& store, formats::Files& files, std::int64_t step, int keep = 3) {
-  store.save(step, keep, 1000, [&](const fs::path& staged) {
+  store.save(step, 1000, [&](const fs::path& staged) {
     for (const char* name : {"model", "resume.json"}) {
       formats::FileWriter out(files, staged / name);
       out.write(fmt::format("{} of ", name));
@@ -27,6 +29,7 @@ void save(CheckpointStore& store, formats::Files& files, std::int64_t step, int 
     }
     return TensorChecksums{{"model/weight", 1u}};
   });
+  store.remove_old(keep);
 }
 void save(const fs::path& directory, std::int64_t step, int keep = 3) {
   CheckpointStore store(directory);
@@ -126,7 +129,7 @@ TEST_CASE("more than the disk has free is refused before anything is written") {
     return {};
   };
   try {
-    store.save(1, 1, std::size_t{1} << 62, fill);
+    store.save(1, std::size_t{1} << 62, fill);
     FAIL("expected an error");
   } catch (const Error& error) {
     CHECK(error.failure() == Failure::io);
@@ -187,7 +190,7 @@ TEST_CASE("every flipped bit of a checkpoint is noticed and the older one is use
 TEST_CASE("what is wrong with a skipped checkpoint is said, down to the tensor") {
   const support::TemporaryDirectory directory;
   const auto backend = open_cpu({.threads = 1});
-  CheckpointStore(directory / "").save(5, 3, 0, [&](const fs::path& staged) {
+  CheckpointStore(directory / "").save(5, 0, [&](const fs::path& staged) {
     formats::FileWriter out(formats::Files::system(), staged / "model.safetensors");
     Tensor weight({4}, DType::f32, *backend), bias({4}, DType::f32, *backend);
     for (const Tensor& t : {weight, bias}) std::fill(t.span<float>().begin(), t.span<float>().end(), 1.5f);
@@ -216,6 +219,40 @@ TEST_CASE("what is wrong with a skipped checkpoint is said, down to the tensor")
   write_text(file, good);
   fs::rename(directory / "checkpoint-5", directory / "checkpoint-6");
   CHECK(verify_checkpoint(directory / "checkpoint-6") == "MANIFEST.json: step: another than the directory's name says");
+}
+
+TEST_CASE("a checkpoint that cannot be read, or that another version wrote, is not taken for a damaged one") {
+  const support::TemporaryDirectory directory;
+  for (const int step : {1, 2}) save(directory / "", step);
+  const fs::path file = directory / "checkpoint-2/model", manifest = directory / "checkpoint-2/MANIFEST.json";
+  const std::string model = read_text(file), facts = read_text(manifest);
+  const auto newest = [&] { newest_step(directory / ""); };
+
+  fs::remove(file);
+  fs::create_symlink(file, file);  // a loop: as unreadable as on a network that is gone, for root too
+  const std::string unreadable = support::refusal(Failure::io, newest);
+  CHECK(unreadable.find("checkpoint-2/model: Too many levels of symbolic links; hint: ") != std::string::npos);
+  fs::remove(file);
+  write_text(file, model);
+
+  std::string newer = facts.substr(0, facts.rfind(",\n \"crc32c\""));
+  newer.replace(newer.find("\"format_version\": 1"), 19, "\"format_version\": 2");
+  write_text(manifest, fmt::format("{},\n \"crc32c\": {}\n}}\n", newer, formats::crc32c(newer)));
+  CHECK(support::refusal(Failure::model, newest).find("format_version: expected 1, got 2; hint: ") != std::string::npos);
+  write_text(manifest, facts);
+  CHECK(newest_step(directory / "") == 2);
+}
+
+TEST_CASE("a damaged checkpoint is not named as the last one") {
+  const support::TemporaryDirectory directory;
+  for (const int step : {1, 2}) save(directory / "", step);
+  write_text(directory / "checkpoint-2/model", "damaged");
+  support::FailingFiles files(4, "No space left on device");
+  CheckpointStore store(directory / "", files);
+  std::vector<std::string> skipped;
+  REQUIRE(store.newest(skipped)->step == 1);
+  const std::string line = support::refusal(Failure::io, [&] { save(store, files, 3); });
+  CHECK(line.ends_with("last checkpoint " + (directory / "checkpoint-1").string()));
 }
 
 TEST_CASE("a damaged checkpoint does not count among those kept, and the next save removes it") {

@@ -99,3 +99,22 @@ TEST_CASE("a process that comes back in time is left alone") {
   CHECK(end.code == 0);
   CHECK(end.said.empty());
 }
+
+TEST_CASE("a process that was stopped, and goes on, gets the time that it lost") {
+  const End end = end_of([] {
+    const pid_t watched = ::getpid();
+    if (::fork() == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      ::kill(watched, SIGSTOP);
+      std::this_thread::sleep_for(std::chrono::seconds(3));
+      ::kill(watched, SIGCONT);
+      ::_exit(0);
+    }
+    Watchdog watchdog;
+    watchdog.expect(2);
+    for (int i = 0; i < 80; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));  // of its own time
+    ::_exit(0);
+  });
+  CHECK(end.code == 0);
+  CHECK(end.seconds > 3);
+}

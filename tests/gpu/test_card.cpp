@@ -4,24 +4,15 @@
 #include <cmath>
 
 #include "bert/model/golden_pretraining.h"
+#include "gpu/card_or_skip.h"
 #include "support/op_checks.h"
 #include "support/small_training.h"
-#include "tensor/backends.h"
 
 using namespace bertrand;
 using namespace bertrand::testing;
 using support::SmallTraining;
 
 namespace {
-
-std::unique_ptr<Backend> card_or_skip(const CudaOptions& options = {}) {
-  try {
-    return open_cuda(options);
-  } catch (const Error& error) {
-    MESSAGE("SKIPPED: " << error.what());
-    return nullptr;
-  }
-}
 
 constexpr DType kFloating[] = {DType::f64, DType::f32, DType::bf16, DType::f16};
 

@@ -13,9 +13,18 @@ DeviceMemory::DeviceMemory(int device, cudaStream_t stream) : stream_(stream) {
 
 std::byte* DeviceMemory::allocate(std::size_t bytes, const char* op) {
   void* data = nullptr;
-  const cudaError_t error = cudaMallocAsync(&data, std::max<std::size_t>(bytes, 1), stream_);
+  const auto ask = [&] {
+    const cudaError_t error = cudaMallocAsync(&data, std::max<std::size_t>(bytes, 1), stream_);
+    if (error == cudaErrorMemoryAllocation) cudaGetLastError();  // which is no reason for later calls to fail
+    return error;
+  };
+  cudaError_t error = ask();
+  if (error == cudaErrorMemoryAllocation) {  // what the pool keeps may be in pieces too small, or not free yet
+    check_cuda(cudaStreamSynchronize(stream_), "memory");
+    check_cuda(cudaMemPoolTrimTo(pool_, 0), "memory pool");
+    error = ask();
+  }
   if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // an allocation that failed is no reason for later calls to fail
     std::size_t free = 0, total = 0;
     check_cuda(cudaMemGetInfo(&free, &total), "memory");
     fail(Failure::memory, "out of memory: {}: needed {} bytes, in use {} bytes of {}", op, bytes, use_.in_use, total);

@@ -430,6 +430,12 @@ TEST_CASE("what is larger than a staging buffer arrives whole") {
   CHECK(ops::to_host<std::int32_t>(on_card) == values);
 }
 
+TEST_CASE("an allocation that finds memory when the pool gives back what it keeps is no error") {
+  const auto card = emulated_card();
+  cuda::emulation::fragment_memory();
+  CHECK_NOTHROW(Tensor({1000}, DType::u8, *card));
+}
+
 TEST_CASE("a card that is full says what was needed and what is in use, and goes on when memory is freed") {
   const auto card = emulated_card();
   cuda::emulation::limit_memory(1 << 20);

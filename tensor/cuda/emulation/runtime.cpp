@@ -118,7 +118,8 @@ class Memory {
   cudaError_t allocate(void** data, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     ++allocations_;
-    if (in_use_ + bytes > limit_ || (fails_in_ > 0 && --fails_in_ == 0)) return cudaErrorMemoryAllocation;
+    if (in_use_ + bytes > limit_ || fragmented_) return cudaErrorMemoryAllocation;
+    if (fails_in_ > 0 && --fails_in_ <= 1) return cudaErrorMemoryAllocation;
     const Block block(bytes, pages_);
     if (!block.data()) return cudaErrorMemoryAllocation;
     *data = block.data();
@@ -150,7 +151,9 @@ class Memory {
     lost_ = launches == 0;
     lost_in_ = launches;
   }
-  void fail_in(int allocations) { fails_in_ = allocations; }
+  void fail_in(int allocations) { fails_in_ = allocations > 0 ? allocations + 1 : 0; }  // once more when asked again
+  void fragment() { fragmented_ = true; }
+  void trim() { fragmented_ = false; }
   int launches() const { return launches_; }
   int allocations() const { return allocations_; }
   std::size_t in_use() const { return in_use_; }
@@ -162,7 +165,7 @@ class Memory {
   Pages pages_;
   std::map<void*, Block> blocks_;
   std::size_t in_use_ = 0, limit_ = std::size_t{16} << 30;
-  bool broken_ = false, lost_ = false;
+  bool broken_ = false, lost_ = false, fragmented_ = false;
   int launches_ = 0, allocations_ = 0, fails_in_ = 0, lost_in_ = -1;
 };
 
@@ -325,6 +328,10 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void* value)
   *static_cast<std::uint64_t*>(value) = memory().in_use();  // nothing is kept
   return cudaSuccess;
 }
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) {
+  memory().trim();
+  return cudaSuccess;
+}
 
 namespace bertrand::cuda::emulation {
 
@@ -351,6 +358,7 @@ void wait_for_stream(cudaStream_t stream) {
 void limit_memory(std::size_t bytes) { memory().limit(bytes); }
 std::int64_t synchronizations() { return stream_waits; }
 void fail_allocation(int number) { memory().fail_in(number); }
+void fragment_memory() { memory().fragment(); }
 void set_capability(int major, int minor) {
   capability[0] = major;
   capability[1] = minor;

@@ -78,6 +78,7 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t least);
 
 namespace bertrand::cuda::emulation {
 std::string name_of_function(const void* function);
@@ -97,7 +98,8 @@ void wait_for_stream(cudaStream_t stream);
 
 // ---- what tests may ask for, until they ask again
 void limit_memory(std::size_t bytes);  ///< how much device memory there is
-void fail_allocation(int number);      ///< that one from now on, counted from 1, finds no memory; 0: none
+void fail_allocation(int number);      ///< that one from now on, counted from 1, finds no memory, asked twice; 0: none
+void fragment_memory();                ///< no allocation finds memory until the pool is trimmed
 void set_capability(int major, int minor);
 void build_for(int major);     ///< the least capability that the emulated module has kernels for
 void lose_card(int launches);  ///< after so many more launches every call fails; below 0: never

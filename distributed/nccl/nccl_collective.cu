@@ -40,6 +40,25 @@ int use_card(const Backend& backend) {
   return backend.device().index;
 }
 
+/// Lets the other cards reach what this one's memory pool holds. NCCL copies between replicas of one process straight
+/// from buffer to buffer, and the access it asks for itself is to cudaMalloc's memory, not to a pool's.
+void open_to_peers(int card) {
+  int cards = 0;
+  cuda::check_cuda(cudaGetDeviceCount(&cards), "device");
+  cudaMemPool_t pool{};
+  cuda::check_cuda(cudaDeviceGetDefaultMemPool(&pool, card), "memory pool");
+  for (int peer = 0; peer < cards; ++peer) {
+    int reaches = 0;
+    if (peer != card) cuda::check_cuda(cudaDeviceCanAccessPeer(&reaches, peer, card), "peer access");
+    if (!reaches) continue;
+    cudaMemAccessDesc access{};
+    access.location.type = cudaMemLocationTypeDevice;
+    access.location.id = peer;
+    access.flags = cudaMemAccessFlagsProtReadWrite;
+    cuda::check_cuda(cudaMemPoolSetAccess(pool, &access, 1), "peer access");
+  }
+}
+
 }  // namespace
 
 NcclCollective::NcclCollective(const NcclPlace& place)
@@ -53,6 +72,7 @@ NcclCollective::NcclCollective(const NcclPlace& place)
       size_((processes_ ? processes_->size() : 1) * meeting_.size()),
       card_(use_card(backend_)) {
   meeting_.note_call(thread_, ++calls_);
+  if (meeting_.size() > 1) open_to_peers(card_);
   ncclUniqueId id;
   check(place.id.size() == sizeof id.internal, "nccl: an id of {} bytes, expected {}", place.id.size(),
         sizeof id.internal);

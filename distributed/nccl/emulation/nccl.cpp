@@ -60,6 +60,14 @@ void set_state(Group& group, ncclResult_t state) {
     if (member && member->state == ncclInProgress) member->state = state;
 }
 
+/// Whether each rank may write into the buffers of the others, as it does where all are in one process.
+bool in_reach(const Group& group) {
+  for (const ncclComm_t one : group.members)
+    for (const ncclComm_t other : group.members)
+      if (!bertrand::cuda::emulation::reaches(one->card, other->card)) return false;
+  return true;
+}
+
 /// Whether the call that is made now goes wrong.
 bool goes_wrong(EmulatedCommunicator& communicator) {
   if (fault.rank != communicator.rank || fault.call != communicator.calls) return false;
@@ -126,7 +134,9 @@ ncclResult_t call(const Operation& wanted, const Operation::Part& part, ncclComm
     return ncclSuccess;
   }
   if (++operation.present == static_cast<int>(group.members.size())) {
-    carry_out(operation);
+    if (in_reach(group)) carry_out(operation);
+    else
+      for (const ncclComm_t member : group.members) member->state = ncclUnhandledCudaError;
     group.operations.erase(communicator->calls);
   }
   return communicator->late_polls > 0 ? ncclInProgress : ncclSuccess;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -45,7 +46,9 @@ struct EmulatedEvent {
     return std::ranges::all_of(waits_for, [](const auto& one) { return one->load(); });
   }
 };
-struct EmulatedPool {};
+struct EmulatedPool {
+  std::set<int> open_to;  // other cards
+};
 
 namespace {
 
@@ -177,6 +180,7 @@ std::atomic<std::int64_t> stream_waits{0};
 constexpr int kCards = 4;
 std::mutex tables;  // replicas on several cards are threads
 thread_local int current_card = 0;
+EmulatedPool pools[kCards];
 
 int capability[2] = {9, 0}, built_for = 8;
 std::map<const void*, std::size_t>& pinned() {
@@ -318,9 +322,8 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
   if (bytes > 0) std::memset(to, value, bytes);
   return memory().state();
 }
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
-  static EmulatedPool one;
-  *pool = &one;
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
+  *pool = &pools[device];
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
@@ -330,6 +333,15 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void* value)
 }
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) {
   memory().trim();
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* access, std::size_t count) {
+  const std::lock_guard lock(tables);
+  for (std::size_t i = 0; i < count; ++i) pool->open_to.insert(access[i].location.id);
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  *can = device != peer;
   return cudaSuccess;
 }
 
@@ -353,6 +365,11 @@ void wait_for_stream(cudaStream_t stream) {
   for (const Done& done : stream->waits_for)
     while (!done->load()) std::this_thread::sleep_for(std::chrono::microseconds(20));
   stream->waits_for.clear();
+}
+
+bool reaches(int card, int other) {
+  const std::lock_guard lock(tables);
+  return card == other || pools[other].open_to.contains(card);
 }
 
 void limit_memory(std::size_t bytes) { memory().limit(bytes); }

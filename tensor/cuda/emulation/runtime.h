@@ -33,6 +33,8 @@ enum cudaMemPoolAttr {
   cudaMemPoolAttrReservedMemCurrent = 5,
   cudaMemPoolAttrUsedMemCurrent = 7
 };
+enum cudaMemLocationType { cudaMemLocationTypeDevice = 1 };
+enum cudaMemAccessFlags { cudaMemAccessFlagsProtReadWrite = 3 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventDisableTiming = 2;
 
@@ -40,6 +42,13 @@ struct cudaDeviceProp {
   char name[256];
   std::size_t totalGlobalMem;
   int major, minor;
+};
+struct cudaMemAccessDesc {
+  struct {
+    cudaMemLocationType type;
+    int id;
+  } location;
+  cudaMemAccessFlags flags;
 };
 struct cudaFuncAttributes {};
 struct cudaLaunchConfig_t {
@@ -79,6 +88,8 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t least);
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* access, std::size_t count);
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);
 
 namespace bertrand::cuda::emulation {
 std::string name_of_function(const void* function);
@@ -95,6 +106,9 @@ using Done = std::shared_ptr<const std::atomic<bool>>;
 void add_to_stream(cudaStream_t stream, Done done);
 /// Returns when the stream has got to where it is asked to work.
 void wait_for_stream(cudaStream_t stream);
+
+/// Whether a card may read and write what another one's pool holds.
+bool reaches(int card, int other);
 
 // ---- what tests may ask for, until they ask again
 void limit_memory(std::size_t bytes);  ///< how much device memory there is

@@ -75,6 +75,8 @@ Plan::Plan(const Product& p) : product_(p) {
   set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE, in_library(p.epilogue));
   if (p.epilogue == Epilogue::bias_gelu_kept)
     set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, static_cast<std::int64_t>(p.columns));
+  // Until a product runs, the library only looks at how these pointers are aligned.
+  point_to(reinterpret_cast<void*>(std::uintptr_t{p.alignment}), reinterpret_cast<void*>(std::uintptr_t{p.alignment}));
 
   // A row-major [rows, columns] matrix in memory is a column-major columns × rows one.
   const auto layout = [&](cublasLtMatrixLayout_t& to, Dim rows, Dim columns) {
@@ -93,12 +95,13 @@ Plan::~Plan() {
   if (description_) cublasLtMatmulDescDestroy(description_);
 }
 
-std::vector<Algorithm> Plan::candidates(cublasLtHandle_t handle) const {
-  // What pointers the description holds is only looked at for how they are aligned.
-  const void* const aligned = reinterpret_cast<const void*>(std::uintptr_t{product_.alignment});
-  if (product_.epilogue != Epilogue::none) set(description_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
+void Plan::point_to(const void* bias, void* pre_activation) const {
+  if (product_.epilogue != Epilogue::none) set(description_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   if (product_.epilogue == Epilogue::bias_gelu_kept)
-    set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aligned);
+    set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, pre_activation);
+}
+
+std::vector<Algorithm> Plan::candidates(cublasLtHandle_t handle, int most) const {
   cublasLtMatmulPreference_t preference{};
   check_blas(cublasLtMatmulPreferenceCreate(&preference), "preference");
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
@@ -115,36 +118,38 @@ std::vector<Algorithm> Plan::candidates(cublasLtHandle_t handle) const {
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, product_.alignment);
   std::array<cublasLtMatmulHeuristicResult_t, kCandidates> advice{};
   int count = 0;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, description_, b_, a_, out_, out_, preference,
-                                                               kCandidates, advice.data(), &count);
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(handle, description_, b_, a_, out_, out_, preference, most, advice.data(), &count);
   cublasLtMatmulPreferenceDestroy(preference);
   std::vector<Algorithm> algorithms;
   if (status != CUBLAS_STATUS_SUCCESS) return algorithms;
   for (const cublasLtMatmulHeuristicResult_t& one : std::span(advice).first(static_cast<std::size_t>(count)))
-    if (one.state == CUBLAS_STATUS_SUCCESS) algorithms.push_back({one.algo});
+    if (one.state == CUBLAS_STATUS_SUCCESS) algorithms.push_back({one.algo, one.workspaceSize});
   return algorithms;
 }
 
-bool Plan::take(cublasLtHandle_t handle, const Algorithm& algorithm) {
+void Plan::take(const Algorithm& algorithm) {
+  algorithm_ = algorithm;
+  possible_ = true;
+}
+
+bool Plan::take_if_it_fits(cublasLtHandle_t handle, const Algorithm& of_another) {
   cublasLtMatmulHeuristicResult_t found{};
   const cublasStatus_t status =
-      cublasLtMatmulAlgoCheck(handle, description_, b_, a_, out_, out_, &algorithm.value, &found);
-  possible_ = status == CUBLAS_STATUS_SUCCESS && found.workspaceSize <= kMostWorkspace;
-  algorithm_ = algorithm;
-  workspace_bytes_ = found.workspaceSize;
-  return possible_;
+      cublasLtMatmulAlgoCheck(handle, description_, b_, a_, out_, out_, &of_another.value, &found);
+  if (status != CUBLAS_STATUS_SUCCESS || found.workspaceSize > kMostWorkspace) return false;
+  take({of_another.value, found.workspaceSize});
+  return true;
 }
 
 cublasStatus_t Plan::run(cublasLtHandle_t handle, const Operands& o, void* workspace, cudaStream_t stream) {
-  if (product_.epilogue != Epilogue::none) set(description_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, o.bias);
-  if (product_.epilogue == Epilogue::bias_gelu_kept)
-    set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, o.pre_activation);
+  point_to(o.bias, o.pre_activation);
   const float one = 1, add = product_.accumulate ? 1 : 0;
   const double wide_one = 1, wide_add = add;
   const bool wide = product_.dtype == DType::f64;
   return cublasLtMatmul(handle, description_, wide ? static_cast<const void*>(&wide_one) : &one, o.b, b_, o.a, a_,
                         wide ? static_cast<const void*>(&wide_add) : &add, o.out, out_, o.out, out_, &algorithm_.value,
-                        workspace, workspace_bytes_, stream);
+                        workspace, algorithm_.workspace_bytes, stream);
 }
 
 Products::~Products() {
@@ -164,17 +169,17 @@ Plan& Products::plan(const Product& product, const Operands& operands, cudaStrea
   if (const auto known = plans_.find(product); known != plans_.end()) return known->second;
   if (plans_.size() >= kMostPlans) plans_.clear();
   Plan& plan = plans_.try_emplace(product, product).first->second;
-  if (const auto known = fastest_.find(product.rough()); known != fastest_.end() && plan.take(handle_, known->second))
+  if (const auto known = fastest_.find(product.rough());
+      known != fastest_.end() && plan.take_if_it_fits(handle_, known->second))
     return plan;
   if (measured_ && take_fastest(plan, product, operands, stream)) return plan;
-  for (const Algorithm& algorithm : plan.candidates(handle_))
-    if (plan.take(handle_, algorithm)) break;
+  if (const std::vector<Algorithm> first = plan.candidates(handle_, 1); !first.empty()) plan.take(first.front());
   return plan;
 }
 
 /// False where there is nothing to choose from, or no memory to measure in.
 bool Products::take_fastest(Plan& plan, const Product& product, Operands operands, cudaStream_t stream) {
-  const std::vector<Algorithm> candidates = plan.candidates(handle_);
+  const std::vector<Algorithm> candidates = plan.candidates(handle_, kCandidates);
   if (candidates.size() < 2) return false;
   try {
     const Dim out_bytes = product.rows * product.columns * static_cast<Dim>(size_of(product.dtype));
@@ -184,7 +189,7 @@ bool Products::take_fastest(Plan& plan, const Product& product, Operands operand
     float least = std::numeric_limits<float>::infinity();
     const Algorithm* fastest = nullptr;
     for (const Algorithm& candidate : candidates) {
-      if (!plan.take(handle_, candidate)) continue;
+      plan.take(candidate);
       const float time = milliseconds(plan, operands, workspace.as<void>(), stream);
       if (time < least) {
         least = time;
@@ -193,7 +198,8 @@ bool Products::take_fastest(Plan& plan, const Product& product, Operands operand
     }
     if (!fastest) return false;
     fastest_.insert_or_assign(product.rough(), *fastest);
-    return plan.take(handle_, *fastest);
+    plan.take(*fastest);
+    return true;
   } catch (const Error& error) {
     if (error.failure() != Failure::memory) throw;
     return false;

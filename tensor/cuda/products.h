@@ -41,9 +41,11 @@ struct Operands {
   void* pre_activation = nullptr;  ///< [rows, columns], of bias_gelu_kept
 };
 
-/// The library's word for one; a type with a name, which nvcc's front end asks of what containers hold.
+/// The library's word for one, and what it takes; a type with a name, which nvcc's front end asks of what containers
+/// hold.
 struct Algorithm {
   cublasLtMatmulAlgo_t value{};
+  std::size_t workspace_bytes = 0;
 };
 
 /// One product's description and algorithm.
@@ -54,21 +56,24 @@ class Plan {
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  /// The library's advice, best first; empty where it cannot do this.
-  std::vector<Algorithm> candidates(cublasLtHandle_t handle) const;
-  /// From now on by this algorithm; false where it does not fit.
-  bool take(cublasLtHandle_t handle, const Algorithm& algorithm);
+  /// The library's advice, best first and at most so many; empty where it cannot do this.
+  std::vector<Algorithm> candidates(cublasLtHandle_t handle, int most) const;
+  /// From now on by this one of its candidates.
+  void take(const Algorithm& algorithm);
+  /// The same with what was found for a product like this; false where it does not fit.
+  bool take_if_it_fits(cublasLtHandle_t handle, const Algorithm& of_another);
 
   bool possible() const { return possible_; }  ///< whether it has an algorithm
-  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  std::size_t workspace_bytes() const { return algorithm_.workspace_bytes; }
   cublasStatus_t run(cublasLtHandle_t handle, const Operands& operands, void* workspace, cudaStream_t stream);
 
  private:
+  void point_to(const void* bias, void* pre_activation) const;
+
   Product product_;
   cublasLtMatmulDesc_t description_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, out_ = nullptr;
   Algorithm algorithm_;
-  std::size_t workspace_bytes_ = 0;
   bool possible_ = false;
 };
 

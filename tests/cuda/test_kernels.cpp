@@ -193,6 +193,12 @@ TEST_CASE("a backend that may measure takes the fastest algorithm, once for all 
     product(71, {});
     CHECK(cuda::emulation::last_algorithm() == (measured ? 1 : 0));
     CHECK(cuda::emulation::heuristics_asked() == (measured ? asked : asked + 1));
+    const Tensor bias = noise({24}, DType::bf16, *card, 4);
+    const auto with_bias = [&](Dim tokens) { ops::linear(noise({tokens, 30}, DType::bf16, *card, 1), weight, bias); };
+    with_bias(70);
+    const int asked_with_bias = cuda::emulation::heuristics_asked();
+    with_bias(71);
+    CHECK(cuda::emulation::heuristics_asked() == asked_with_bias + (measured ? 0 : 1));
     // Measuring must not add more than once.
     const auto before = ops::to_host<double>(sum), after = product(70, {sum, true});
     for (std::size_t i = 0; i < after.size(); ++i)

@@ -100,6 +100,7 @@ cublasStatus_t judge(const EmulatedProduct& product, const EmulatedLayout& a, co
     return CUBLAS_STATUS_NOT_SUPPORTED;
   if (!half && product.epilogue != CUBLASLT_EPILOGUE_DEFAULT && product.epilogue != CUBLASLT_EPILOGUE_BIAS)
     return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (product.epilogue != CUBLASLT_EPILOGUE_DEFAULT && !product.bias) return CUBLAS_STATUS_INVALID_VALUE;
   if (product.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS &&
       (product.pre_activation_stride % 8 != 0 || product.pre_activation_stride < d.rows ||
        reinterpret_cast<std::uintptr_t>(product.pre_activation) % 16 != 0))

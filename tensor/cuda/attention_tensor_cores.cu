@@ -177,6 +177,7 @@ __global__ void __launch_bounds__(kBlockThreads) forward_kernel(AttentionInputs<
     v.fill(row_of(in, place, 2, first), stride, left);
     __syncthreads();
     q.times_transposed(k, p);
+#pragma unroll
     for (int half = 0; half < 2; ++half) {
       float greatest = most[half];
       for (int j = 0; j < kTilePieces; ++j)

@@ -24,7 +24,8 @@ __device__ void store_leaf(const Pack<T>& mine, Dim first, Dim columns, Compute<
 /// out [1 or 2][columns] = Σ over the rows of x [1 or 2][rows, columns]: blockIdx.y says which. A block takes 32
 /// columns: its 32 rows of threads share the rows, then add up their sums pairwise.
 template <class T, class To>
-__global__ void join_leaves_kernel(const T* x, Dim rows, Dim columns, To* first_out, To* second_out) {
+__global__ void __launch_bounds__(32 * 32)
+    join_leaves_kernel(const T* x, Dim rows, Dim columns, To* first_out, To* second_out) {
   __shared__ SharedArray<Compute<T>, 32 * 32> partial;
   const T* const leaves = x + blockIdx.y * rows * columns;
   const Dim column = static_cast<Dim>(blockIdx.x) * 32 + threadIdx.x;

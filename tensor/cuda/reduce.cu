@@ -9,6 +9,7 @@ namespace {
 
 constexpr Dim kLeaf = 4 * kPack * kThreads;  // elements that one block sums
 constexpr Dim kLeafRows = 256;               // of 256 columns, that one block sums
+constexpr int kFinishThreads = 1024;
 
 /// leaves[block] = Σ x, or Σ x², of the block's elements.
 template <class T, bool kSquares>
@@ -25,7 +26,8 @@ __global__ void leaf_sum_kernel(const T* x, Dim count, double* leaves) {
 }
 
 template <class T>
-__global__ void finish_sum_kernel(const double* values, Dim count, double factor, bool root, T* out) {
+__global__ void __launch_bounds__(kFinishThreads)
+    finish_sum_kernel(const double* values, Dim count, double factor, bool root, T* out) {
   double total = 0;
   for (Dim i = threadIdx.x; i < count; i += blockDim.x) total += values[i];
   total = block_sum(total) * factor;
@@ -56,7 +58,7 @@ __global__ void first_non_finite_kernel(const T* x, Dim count, unsigned long lon
 
 template <class T>
 void CudaBackend::finish_sum(const double* values, Dim count, double factor, bool root, T* out) {
-  launch(finish_sum_kernel<T>, 1, 1024, 0, stream(), values, count, factor, root, out);
+  launch(finish_sum_kernel<T>, 1, kFinishThreads, 0, stream(), values, count, factor, root, out);
 }
 template void CudaBackend::finish_sum(const double*, Dim, double, bool, float*);
 template void CudaBackend::finish_sum(const double*, Dim, double, bool, double*);

@@ -10,14 +10,15 @@ namespace bertrand::cuda {
 template <class T>
 __device__ void store_leaf(const Pack<T>& mine, Dim first, Dim columns, Compute<T>* out) {
   static_assert(kThreads == kWarpColumns, "a thread for each column that a warp covers");
-  __shared__ SharedArray<Compute<T>, kWarps * kWarpColumns> of_warp;
+  __shared__ SharedArray<Compute<T>, kWarps * kWarpColumns * 33 / 32> of_warp;
+  const auto at = [](int i) { return i + i / 32; };  // else the eight of a lane would meet those of others in one bank
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   __syncthreads();  // the last call may still be read
-  for (int i = 0; i < kPack; ++i) of_warp[warp * kWarpColumns + lane * kPack + i] = mine[i];
+  for (int i = 0; i < kPack; ++i) of_warp[at(warp * kWarpColumns + lane * kPack + i)] = mine[i];
   __syncthreads();
   const Dim column = first + threadIdx.x;
   Compute<T> total = 0;
-  for (int w = 0; w < kWarps; ++w) total += of_warp[w * kWarpColumns + static_cast<int>(threadIdx.x)];
+  for (int w = 0; w < kWarps; ++w) total += of_warp[at(w * kWarpColumns + static_cast<int>(threadIdx.x))];
   if (column < columns) out[column] = total;
 }
 

@@ -81,8 +81,8 @@ template <class T>
 __global__ void attention_kernel(AttentionInputs<T> in, T* context, Compute<T>* log_sum) {
   using C = Compute<T>;
   constexpr C kLeast = -std::numeric_limits<C>::infinity();
-  const AttentionPlace place(in);
-  const Dim first_query = static_cast<Dim>(blockIdx.x) * kRows;
+  const AttentionPlace place(in, kRows);
+  const Dim first_query = place.row;
   if (first_query >= place.length) return;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32, d = in.head_dim;
   const Dim query = first_query + warp, stride = 3 * in.hidden;
@@ -131,8 +131,8 @@ __global__ void attention_dots_kernel(AttentionInputs<T> in, AttentionSaved<T> s
 template <class T>
 __global__ void attention_dq_kernel(AttentionInputs<T> in, AttentionSaved<T> saved) {
   using C = Compute<T>;
-  const AttentionPlace place(in);
-  const Dim first_query = static_cast<Dim>(blockIdx.x) * kRows;
+  const AttentionPlace place(in, kRows);
+  const Dim first_query = place.row;
   if (first_query >= place.length) return;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32, d = in.head_dim;
   const Dim query = first_query + warp, stride = 3 * in.hidden;
@@ -167,8 +167,8 @@ __global__ void attention_dq_kernel(AttentionInputs<T> in, AttentionSaved<T> sav
 template <class T>
 __global__ void attention_dkv_kernel(AttentionInputs<T> in, AttentionSaved<T> saved) {
   using C = Compute<T>;
-  const AttentionPlace place(in);
-  const Dim first_key = static_cast<Dim>(blockIdx.x) * kRows;
+  const AttentionPlace place(in, kRows);
+  const Dim first_key = place.row;
   if (first_key >= place.length) return;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32, d = in.head_dim;
   const Dim key = first_key + warp, stride = 3 * in.hidden;
@@ -208,8 +208,14 @@ AttentionInputs<T> inputs(const Tensor& qkv, const Attention& options, const Dro
   const auto head_dim = static_cast<int>(hidden / options.heads);
   if (head_dim > kMostHeadDim)
     fail(Failure::usage, "attention: expected heads of at most {} columns on cuda, got {}", kMostHeadDim, head_dim);
-  return {elements<T>(qkv), elements<std::int32_t>(options.offsets),      hidden, options.heads,
-          head_dim,         1 / std::sqrt(static_cast<double>(head_dim)), dropout};
+  return {elements<T>(qkv),
+          elements<std::int32_t>(options.offsets),
+          hidden,
+          options.heads,
+          head_dim,
+          static_cast<int>(options.longest),
+          1 / std::sqrt(static_cast<double>(head_dim)),
+          dropout};
 }
 
 template <class T>

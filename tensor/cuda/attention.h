@@ -9,18 +9,28 @@ struct AttentionInputs {
   const T* qkv;
   const std::int32_t* offsets;
   Dim hidden;
-  int heads, head_dim;
+  int heads, head_dim, longest;
   double scale;  ///< 1 / √head_dim
   DropoutArguments dropout;
 };
 
-/// Where a block stands: one head of one sequence.
+/// Blocks that own `rows` rows each and cover the longest sequence.
+constexpr unsigned parts(int longest, int rows) { return static_cast<unsigned>((longest + rows - 1) / rows); }
+
+/// Where a block stands: `rows` rows of one head of one sequence.
 struct AttentionPlace {
   Dim first, length;  ///< the sequence's tokens
   int head;
+  Dim row;  ///< the first it owns, counted from the sequence's first
   template <class T>
-  __device__ explicit AttentionPlace(const AttentionInputs<T>& in)
-      : first(in.offsets[blockIdx.z]), length(in.offsets[blockIdx.z + 1] - first), head(static_cast<int>(blockIdx.y)) {}
+  __device__ AttentionPlace(const AttentionInputs<T>& in, int rows) {
+    const unsigned of_head = parts(in.longest, rows), heads = static_cast<unsigned>(in.heads);
+    const unsigned sequence = blockIdx.x / of_head / heads;
+    first = in.offsets[sequence];
+    length = in.offsets[sequence + 1] - first;
+    head = static_cast<int>(blockIdx.x / of_head % heads);
+    row = static_cast<Dim>(blockIdx.x % of_head) * rows;
+  }
 };
 
 /// Query, key or value (which = 0, 1, 2) of row i of the sequence.
@@ -45,10 +55,10 @@ __device__ T* gradient_of(const AttentionInputs<T>& in, const AttentionSaved<T>&
   return saved.dqkv + (row_of(in, place, which, i) - in.qkv);
 }
 
-/// A block for each `rows` rows of each head of each sequence; those behind a sequence's end leave at once.
+/// A block for each `rows` rows of each head of each sequence; those behind a sequence's end leave at once. All along
+/// x, which may be long.
 inline dim3 attention_grid(const Attention& options, int rows) {
-  return dim3(blocks(options.longest, rows), static_cast<unsigned>(options.heads),
-              static_cast<unsigned>(options.offsets.elements() - 1));
+  return blocks((options.offsets.elements() - 1) * options.heads * parts(static_cast<int>(options.longest), rows), 1);
 }
 
 /// Launches with as much dynamic shared memory as it takes; above 48 KiB a kernel must say so first.

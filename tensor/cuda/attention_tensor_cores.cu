@@ -159,10 +159,10 @@ __device__ void drop(PieceD (&values)[kTilePieces], const AttentionInputs<T>& in
 template <class T, int kDim>
 __global__ void __launch_bounds__(kBlockThreads) forward_kernel(AttentionInputs<T> in, T* context, float* log_sum) {
   constexpr float kLeast = -std::numeric_limits<float>::infinity();
-  const AttentionPlace place(in);
+  const AttentionPlace place(in, kOwnRows);
   const Lane lane;
-  const Dim first_own = static_cast<Dim>(blockIdx.x) * kOwnRows + lane.warp * 16, stride = 3 * in.hidden;
-  if (static_cast<Dim>(blockIdx.x) * kOwnRows >= place.length) return;
+  const Dim first_own = place.row + lane.warp * 16, stride = 3 * in.hidden;
+  if (place.row >= place.length) return;
   const Dim first_query = first_own + lane.g;  // and the eighth behind it
   int byte = 0;
   const Tile<kDim> k(byte), v(byte);
@@ -212,10 +212,10 @@ __global__ void __launch_bounds__(kBlockThreads) forward_kernel(AttentionInputs<
 /// dq: a warp owns queries and meets the keys. Leaves rowsum(dO ∘ O) of its queries for dkv_kernel.
 template <class T, int kDim>
 __global__ void __launch_bounds__(kBlockThreads) dq_kernel(AttentionInputs<T> in, AttentionSaved<T> saved) {
-  const AttentionPlace place(in);
+  const AttentionPlace place(in, kOwnRows);
   const Lane lane;
-  const Dim first_own = static_cast<Dim>(blockIdx.x) * kOwnRows + lane.warp * 16, stride = 3 * in.hidden;
-  if (static_cast<Dim>(blockIdx.x) * kOwnRows >= place.length) return;
+  const Dim first_own = place.row + lane.warp * 16, stride = 3 * in.hidden;
+  if (place.row >= place.length) return;
   const Dim first_query = first_own + lane.g;  // and the eighth behind it
   int byte = 0;
   const Tile<kDim> k(byte), v(byte);
@@ -270,7 +270,7 @@ struct QueryTile {
 
   template <class T>
   __device__ void fill(const AttentionInputs<T>& in, const AttentionSaved<T>& saved, const AttentionPlace& place,
-                       Dim first, Dim first_key) const {
+                       Dim first) const {
     for (int i = static_cast<int>(threadIdx.x); i < kTileRows; i += kBlockThreads) {
       const bool there = first + i < place.length;
       const Dim row = (place.first + first + i) * in.heads + place.head;
@@ -282,7 +282,7 @@ struct QueryTile {
       Pair bits = 0;
       if (first + i / 16 < place.length) {
         const auto words = dropout_words(in.dropout, in.dropout.row_keys[place.first + first + i / 16],
-                                         static_cast<std::uint32_t>(place.head), first_key / 128, i % 16);
+                                         static_cast<std::uint32_t>(place.head), place.row / 128, i % 16);
         for (int h = 0; h < 8; ++h) bits |= static_cast<Pair>(keeps(in.dropout, words, h)) << h;
       }
       kept[i] = bits;
@@ -293,11 +293,10 @@ struct QueryTile {
 /// dk and dv: a warp owns keys and meets the queries; all products are the transposes of those above.
 template <class T, int kDim>
 __global__ void __launch_bounds__(kBlockThreads) dkv_kernel(AttentionInputs<T> in, AttentionSaved<T> saved) {
-  const AttentionPlace place(in);
+  const AttentionPlace place(in, kOwnRows);
   const Lane lane;
-  const Dim first_of_block = static_cast<Dim>(blockIdx.x) * kOwnRows, first_own = first_of_block + lane.warp * 16,
-            stride = 3 * in.hidden;
-  if (first_of_block >= place.length) return;
+  const Dim first_own = place.row + lane.warp * 16, stride = 3 * in.hidden;
+  if (place.row >= place.length) return;
   int byte = 0;
   const Tile<kDim> q(byte), dout(byte);
   const QueryTile queries(byte);
@@ -311,7 +310,7 @@ __global__ void __launch_bounds__(kBlockThreads) dkv_kernel(AttentionInputs<T> i
     __syncthreads();
     q.fill(row_of(in, place, 0, first), stride, left);
     dout.fill(dcontext, in.hidden, left);
-    queries.fill(in, saved, place, first, first_of_block);
+    queries.fill(in, saved, place, first);
     __syncthreads();
     k.times_transposed(q, p);
     v.times_transposed(dout, ds);
@@ -322,7 +321,7 @@ __global__ void __launch_bounds__(kBlockThreads) dkv_kernel(AttentionInputs<T> i
             query < left ? quick_exp(p[j].values[i] * static_cast<float>(in.scale) - queries.log_sum[query]) : 0.0f;
         float multiplier = 1;
         if (in.dropout.threshold != 0)
-          multiplier = queries.kept[query * 16 + lane.g + i / 2 * 8] >> (first_of_block % 128 / 16 + lane.warp) & 1
+          multiplier = queries.kept[query * 16 + lane.g + i / 2 * 8] >> (place.row % 128 / 16 + lane.warp) & 1
                            ? static_cast<float>(in.dropout.scale)
                            : 0.0f;
         p[j].values[i] = probability * multiplier;

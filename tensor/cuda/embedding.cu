@@ -42,9 +42,9 @@ struct Sorted {
 /// of a longer one waits in heads[leaf] (its run began before) or in tails[leaf] (it goes on behind).
 template <class T>
 __global__ void sum_runs_kernel(Sorted<T> sorted, Compute<T>* heads, Compute<T>* tails, T* dtable) {
-  const Dim column = static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const Dim column = static_cast<Dim>(blockIdx.y) * blockDim.x + threadIdx.x;
   if (column >= sorted.columns) return;
-  const Dim begin = blockIdx.y * kLeaf, end = begin + kLeaf < sorted.count ? begin + kLeaf : sorted.count;
+  const Dim begin = blockIdx.x * kLeaf, end = begin + kLeaf < sorted.count ? begin + kLeaf : sorted.count;
   bool began = sorted.begins(begin);
   Compute<T> total = 0;
   for (Dim i = begin; i < end; ++i) {
@@ -52,9 +52,9 @@ __global__ void sum_runs_kernel(Sorted<T> sorted, Compute<T>* heads, Compute<T>*
     const bool ended = sorted.ends(i);
     if (!ended && i + 1 < end) continue;
     T* const to = dtable + sorted.keys[i] * sorted.columns + column;
-    if (!began) heads[blockIdx.y * sorted.columns + column] = total;
+    if (!began) heads[blockIdx.x * sorted.columns + column] = total;
     else if (ended) store(to, load(to) + total);
-    else tails[blockIdx.y * sorted.columns + column] = total;
+    else tails[blockIdx.x * sorted.columns + column] = total;
     began = true;
     total = 0;
   }
@@ -63,16 +63,16 @@ __global__ void sum_runs_kernel(Sorted<T> sorted, Compute<T>* heads, Compute<T>*
 /// Puts together the runs that cross leaves: the leaf in which one begins adds up its parts, in order.
 template <class T>
 __global__ void join_runs_kernel(Sorted<T> sorted, const Compute<T>* heads, const Compute<T>* tails, T* dtable) {
-  const Dim column = static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x;
-  const Dim end = (static_cast<Dim>(blockIdx.y) + 1) * kLeaf;
+  const Dim column = static_cast<Dim>(blockIdx.y) * blockDim.x + threadIdx.x;
+  const Dim end = (static_cast<Dim>(blockIdx.x) + 1) * kLeaf;
   if (column >= sorted.columns || end >= sorted.count || sorted.ends(end - 1)) return;
   Dim begin = end - 1;
   while (begin > end - kLeaf && !sorted.begins(begin)) --begin;
   if (!sorted.begins(begin)) return;
   const std::int32_t key = sorted.keys[begin];
   const Dim leaves = sorted.leaves_of_run(end);
-  Compute<T> total = tails[blockIdx.y * sorted.columns + column];
-  for (Dim leaf = blockIdx.y + 1; leaf <= blockIdx.y + leaves; ++leaf) total += heads[leaf * sorted.columns + column];
+  Compute<T> total = tails[blockIdx.x * sorted.columns + column];
+  for (Dim leaf = blockIdx.x + 1; leaf <= blockIdx.x + leaves; ++leaf) total += heads[leaf * sorted.columns + column];
   T* const to = dtable + key * sorted.columns + column;
   store(to, load(to) + total);
 }
@@ -107,7 +107,7 @@ void CudaBackend::scatter_add(const Tensor& dy, const Tensor& rows, const Tensor
     const Workspace parts(*this, 2 * leaves * columns * static_cast<Dim>(sizeof(Compute<T>)));
     auto *const heads = parts.as<Compute<T>>(), *const tails = heads + leaves * columns;
     const Sorted<T> sorted{elements<T>(dy), keys.as<std::int32_t>(), order.as<std::int32_t>(), count, columns};
-    const dim3 grid(blocks(columns, kThreads), static_cast<unsigned>(leaves));
+    const dim3 grid(static_cast<unsigned>(leaves), blocks(columns, kThreads));
     launch(sum_runs_kernel<T>, grid, kThreads, 0, stream(), sorted, heads, tails, writable<T>(dtable));
     launch(join_runs_kernel<T>, grid, kThreads, 0, stream(), sorted, heads, tails, writable<T>(dtable));
   });

@@ -58,6 +58,16 @@ double distance(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
+TEST_CASE("attention takes more sequences than a grid has blocks along y and z") {
+  Setting setting{std::vector<std::int32_t>(65'600, 0), 1, 16, false};
+  setting.lengths.back() = 3;
+  const auto card = emulated_card();
+  const auto cpu = open_cpu({.threads = 1});
+  const auto expected = both_ways(setting, DType::f64, DType::bf16, *cpu),
+             got = both_ways(setting, DType::bf16, DType::bf16, *card);
+  for (std::size_t i = 0; i < got.size(); ++i) CHECK(distance(got[i], expected[i]) <= 8e-3);
+}
+
 TEST_CASE("attention in bf16 and f16 stays within a few roundings of f64, for any lengths, heads and dropout") {
   const auto card = emulated_card();
   const auto cpu = open_cpu({.threads = 1});

@@ -262,6 +262,14 @@ TEST_CASE("the gradient of a table equals the CPU's for short runs, long runs, a
         });
 }
 
+TEST_CASE("the gradient of a table takes millions of indices") {
+  const auto card = emulated_card();
+  constexpr Dim kCount = 32 * 65'536 + 1;
+  const Tensor rows = ops::full({kCount}, 1, DType::i32, *card);
+  CHECK(ops::to_host<double>(ops::scatter_add(ops::full({kCount, 1}, 1, DType::f32, *card), rows, {3, 1})) ==
+        std::vector<double>{0, kCount, 0});
+}
+
 TEST_CASE("layer normalisation equals the CPU's for rows of any width") {
   for (const DType dtype : kFloating)
     for (const Dim columns : {3, 8, 255, 256, 257, 600, 1030, 2100}) {

@@ -219,17 +219,21 @@ std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Obj
   return fits;
 }
 
+std::size_t plannable(std::size_t bytes) { return bytes - bytes / 20; }
+
 std::string fitting_hint(std::int64_t micro_batch_size) {
   return micro_batch_size > 0 ? fmt::format("hint: --micro-batch-size {} would fit", micro_batch_size)
                               : "hint: not even a --micro-batch-size of 1 would fit";
 }
 
 void check_memory(const Settings& settings, const Plan& plan, Objective& objective, const distributed::Replica& self) {
-  if (plan.memory.total() <= plan.memory.available) return;
+  const bool on_card = self.backend().device().kind == Device::Kind::cuda;
+  const std::size_t most = on_card ? plannable(plan.memory.available) : plan.memory.available;
+  if (plan.memory.total() <= most) return;
   const auto text = [](std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
   fail(Failure::memory, "--micro-batch-size: expected one that fits {} of memory, got {}, which takes {}; {}",
-       text(plan.memory.available), plan.micro_batch_size, text(plan.memory.total()),
-       fitting_hint(fitting_micro_batch(settings, plan, objective, self, plan.memory.available)));
+       text(most), plan.micro_batch_size, text(plan.memory.total()),
+       fitting_hint(fitting_micro_batch(settings, plan, objective, self, most)));
 }
 
 std::string Plan::text() const {

@@ -362,12 +362,12 @@ void Trainer::Run::set_standing(const std::string& where) {
   job_.self.collective().set_standing(before_failure_, after_failure_);
 }
 
-/// Says which micro-batch would have fitted what there is, less a little that nobody can plan.
+/// Says which micro-batch would have fitted.
 void Trainer::Run::refuse_memory(const std::string& what) {
   const Backend& backend = job_.self.backend();
   const std::size_t all = backend.memory().in_use + backend.available_memory();
   fail(Failure::memory, "step {}: {}; {}", state_.steps_done + 1, what,
-       fitting_hint(fitting_micro_batch(settings_, plan_, job_.objective, job_.self, all - all / 20)));
+       fitting_hint(fitting_micro_batch(settings_, plan_, job_.objective, job_.self, plannable(all))));
 }
 
 void Trainer::Run::make_steps() {

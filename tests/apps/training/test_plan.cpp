@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "cuda/emulated_card.h"
 #include "distributed/replica_group.h"
 #include "nn/layers.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
 using namespace bertrand::training;
+using bertrand::testing::emulated_card;
 
 namespace {
 
@@ -170,6 +172,20 @@ TEST_CASE("the micro-batch that would fit is found, and a run that takes more th
   plan.memory.available = 100;
   CHECK_THROWS_WITH_AS(check_memory(settings, plan, objective, self),
                        doctest::Contains("; hint: not even a --micro-batch-size of 1 would fit"), Error);
+}
+
+TEST_CASE("on a card a twentieth of the memory stays free for what no plan counts") {
+  Counted objective;
+  const auto card = emulated_card();
+  const distributed::Replica self(*card);
+  const Settings settings = settings_of(8, 8);
+  Plan plan = make_plan(settings, objective, self);
+  CHECK_NOTHROW(check_memory(settings, plan, objective, self));
+  plan.memory.available = plan.memory.total() * 20 / 19 + 2;
+  CHECK_NOTHROW(check_memory(settings, plan, objective, self));
+  plan.memory.available = plan.memory.total() * 20 / 19 - 2;
+  CHECK_THROWS_WITH_AS(check_memory(settings, plan, objective, self), doctest::Contains("; hint: --micro-batch-size"),
+                       Error);
 }
 
 TEST_CASE("the plan is said in a few lines with their units") {

@@ -1,5 +1,5 @@
 // Layer normalisation with what usually surrounds it: y = norm(dropout(x) + residual) · γ + β. A warp takes a row and
-// keeps it in registers (backward: up to 1,024 columns, 768 in f64), so that each tensor passes through the card once:
+// keeps it in registers (backward: up to 1,024 columns, 512 in f64), so that each tensor passes through the card once:
 // loops over packs are unrolled, since what is indexed by a variable lies in memory.
 #include "tensor/cuda/columns.h"
 #include "tensor/cuda/dropout.h"

@@ -23,6 +23,15 @@ TEST_CASE("every op on the emulated card equals the CPU, forward and backward") 
   }
 }
 
+TEST_CASE("every op on the emulated card equals the CPU in half types") {
+  const auto card = emulated_card();
+  const auto cpu = open_cpu({.threads = 1});
+  for (const OpCase& c : op_cases()) {
+    check_against_backend(c, DType::bf16, {.result = 1e-2, .gradient = 2e-2}, *card, *cpu);
+    check_against_backend(c, DType::f16, {.result = 2e-3, .gradient = 3e-3}, *card, *cpu);
+  }
+}
+
 TEST_CASE(
     "every op on the emulated card leaves its inputs alone, gives only what is wanted, and adds to what is there") {
   const auto card = emulated_card();

@@ -37,4 +37,10 @@ std::vector<OpCase> normalization_cases();
 std::vector<OpCase> attention_cases();
 std::vector<OpCase> loss_cases();
 
+/// Rows of the shapes that training has: for a real card alone, since they take an emulated one too long.
+std::vector<OpCase> large_product_cases();
+std::vector<OpCase> large_normalization_cases();
+std::vector<OpCase> large_attention_cases();
+std::vector<OpCase> large_loss_cases();
+
 }  // namespace bertrand::testing

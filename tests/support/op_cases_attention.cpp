@@ -104,4 +104,11 @@ std::vector<OpCase> attention_cases() {
   };
 }
 
+std::vector<OpCase> large_attention_cases() {
+  std::vector<OpCase> cases;
+  for (const bool dropout : {false, true})
+    cases.push_back(attention_case({.lengths = {512, 300, 512}, .heads = 12, .head_dim = 64, .dropout = dropout}));
+  return cases;
+}
+
 }  // namespace bertrand::testing

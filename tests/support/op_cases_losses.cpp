@@ -83,11 +83,16 @@ std::vector<OpCase> loss_cases() {
       cross_entropy_case({5, 769}, true, 4),
       cross_entropy_case({4, 15}, true, 7),
       cross_entropy_case({3001, 17}, true, 2250),
+      cross_entropy_case({3, 30'522}, true, 2),
       mse_case({31, 1}, 31),
       mse_case({9001}, 500),
       binary_case({6, 4}, 24),
       binary_case({1501, 7}, 1501),
   };
+}
+
+std::vector<OpCase> large_loss_cases() {
+  return {cross_entropy_case({33, 30'522}, true, 24), cross_entropy_case({33, 30'528}, true, 24)};
 }
 
 }  // namespace bertrand::testing

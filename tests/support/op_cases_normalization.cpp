@@ -74,8 +74,11 @@ std::vector<OpCase> normalization_cases() {
   cases.push_back(layer_norm_case({0, 20}));
   cases.push_back(layer_norm_case({3001, 31}));
   for (const Shape& shape : {Shape{9, 20}, Shape{129, 65}}) cases.push_back(joined_case(shape));
-  for (const Shape& shape : {Shape{67, 140}, Shape{2, 15}, Shape{2003, 33}}) cases.push_back(dropped_case(shape));
+  for (const Shape& shape : {Shape{67, 140}, Shape{2, 15}, Shape{2003, 33}, Shape{17, 768}, Shape{17, 1024}})
+    cases.push_back(dropped_case(shape));
   return cases;
 }
+
+std::vector<OpCase> large_normalization_cases() { return {dropped_case({257, 768}), dropped_case({257, 1024})}; }
 
 }  // namespace bertrand::testing

@@ -69,7 +69,7 @@ std::vector<OpCase> product_cases() {
                               Product{33, 769, 15}, Product{2003, 33, 100}, Product{3, 5, 4200}, Product{0, 7, 5}})
     cases.push_back(linear_case(size));
   for (const Gelu form : {Gelu::erf, Gelu::tanh})
-    for (const Product& size : {Product{20, 12, 33}, Product{15, 100, 1}, Product{1031, 31, 65}})
+    for (const Product& size : {Product{20, 12, 33}, Product{15, 100, 1}, Product{1031, 31, 65}, Product{67, 40, 72}})
       cases.push_back(linear_gelu_case(size, form));
   cases.push_back(linear_gelu_case({5, 500, 17}, Gelu::erf));  // deeper than a block
   for (const Picked& size : {Picked{30, 17, 70}, Picked{1, 1, 1}, Picked{3000, 500, 33}, Picked{0, 4, 5}})
@@ -78,6 +78,16 @@ std::vector<OpCase> product_cases() {
                    .inputs = {{17, 5}},
                    .run = [](I x, B b) { return gather_rows(x[0], indices(some_rows(4, 17), b)); },
                    .formula = [](A x) { return pick_rows(x[0], some_rows(4, 17), 5); }});
+  return cases;
+}
+
+std::vector<OpCase> large_product_cases() {
+  std::vector<OpCase> cases;
+  for (const Dim tokens : {4096, 4097}) {
+    cases.push_back(linear_case({tokens, 3072, 768}));
+    for (const Gelu form : {Gelu::erf, Gelu::tanh}) cases.push_back(linear_gelu_case({tokens, 768, 3072}, form));
+  }
+  cases.push_back(embedding_case({32'768, 30'522, 768}));
   return cases;
 }
 

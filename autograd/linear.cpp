@@ -14,6 +14,10 @@ Variable matmul(const Variable& a, const Variable& b) {
 }
 
 namespace {
+void check_rows(const char* op, const Variable& x) {
+  check(x.value().shape().rank() == 2, "{}: x must be [rows, in], got {}; reshape it", op, x.value().shape());
+}
+
 /// The gradients of y = x · Wᵀ + b.
 Grads linear_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, Wanted& want) {
   Tensor dx, dw, db;
@@ -31,6 +35,7 @@ Grads linear_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, W
 }  // namespace
 
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias) {
+  check_rows("linear", x);
   Tensor y = ops::linear(x.value(), weight.value(), bias.value());
   return record("linear", y, {x, weight, bias}, [x = x.value(), w = weight.value()](const Tensor& dy, Wanted& want) {
     return linear_backward(x, w, dy, want);
@@ -38,6 +43,7 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias)
 }
 
 Variable linear_gelu(const Variable& x, const Variable& weight, const Variable& bias, Gelu form) {
+  check_rows("linear_gelu", x);
   const Unary f = form == Gelu::erf ? Unary::gelu_erf : Unary::gelu_tanh;
   const bool differentiable =
       !NoGrad::active() && (x.requires_grad() || weight.requires_grad() || bias.requires_grad());

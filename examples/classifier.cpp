@@ -52,6 +52,7 @@ int main() {
     const Variable logits = model(x);
     const Variable loss = softmax_cross_entropy(logits, labels, kPoints);
     backward(loss);
+    parameters.complete_gradients();
     optimizer.step(0.02);
 
     if (step % 100 != 0) continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <thread>
 
 #include "tensor/random.h"
@@ -30,8 +31,11 @@ void draw(const Initial& initial, std::uint64_t key, Dim first, std::vector<floa
     }
   };
   std::vector<std::jthread> others;
-  if (count > 8 * kBlock)
-    for (unsigned i = 1; i < std::min(8u, std::thread::hardware_concurrency()); ++i) others.emplace_back(work);
+  try {
+    if (count > 8 * kBlock)
+      for (unsigned i = 1; i < std::min(8u, std::thread::hardware_concurrency()); ++i) others.emplace_back(work);
+  } catch (const std::system_error&) {  // fewer threads do as well
+  }
   work();
 }
 

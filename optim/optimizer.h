@@ -48,6 +48,7 @@ class Optimizer {
 
   /// The same for who waits for every step: returns the norm, and refuses where the training has ended.
   double step(double learning_rate, const Tensor& gradients);
+  /// With the gradients of the parameters, which complete_gradients() must have made whole.
   double step(double learning_rate) { return step(learning_rate, parameters_.gradients()); }
 
   std::int64_t steps_done() const { return steps_; }   ///< skipped ones too

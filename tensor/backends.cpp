@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 namespace bertrand {
 
@@ -37,7 +38,8 @@ std::vector<std::string> runnable_cpu_kernels() {
     if (__builtin_cpu_supports("avx512bf16")) sets.emplace_back("x86-64-v4-bf16");
     sets.emplace_back("x86-64-v4");
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
+      __builtin_cpu_supports("f16c"))
     sets.emplace_back("x86-64-v3");
   std::erase_if(sets, [](const std::string& name) { return !std::filesystem::exists(module_path("cpu_" + name)); });
   return sets;
@@ -50,7 +52,9 @@ std::vector<std::string> runnable_cpu_kernels() {
 
 int available_cores() {
   cpu_set_t mask;
-  int cores = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : 1;
+  int cores = sched_getaffinity(0, sizeof mask, &mask) == 0  // which fails where there are more than 1,024
+                  ? CPU_COUNT(&mask)
+                  : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   std::ifstream quota_file("/sys/fs/cgroup/cpu.max");  // "max 100000" or "200000 100000"
   std::string quota;
   double period = 0;

@@ -25,7 +25,7 @@ Work moves(const Tensors&... tensors) {
 
 void check_trailing(const char* op, const Tensor& a, const Tensor& b) {
   const int lead = a.shape().rank() - b.shape().rank();
-  bool fits = lead >= 0 && a.dtype() == b.dtype();
+  bool fits = a && b && lead >= 0 && a.dtype() == b.dtype();
   for (int i = 0; fits && i < b.shape().rank(); ++i) fits = a.shape()[lead + i] == b.shape()[i];
   check(fits, "{}: b must have a's shape or its trailing dimensions, a is {} {} and b is {} {}", op, name_of(a.dtype()),
         a.shape(), name_of(b.dtype()), b.shape());
@@ -234,8 +234,10 @@ Activated linear_activation(const Tensor& x, const Tensor& weight, const Tensor&
             x.dtype() == weight.dtype(),
         "linear: x is {} {} but the weight is {} {} [out, in]", name_of(x.dtype()), x.shape(), name_of(weight.dtype()),
         weight.shape());
-  check(!bias || bias.shape() == Shape{weight.shape()[0]}, "linear: the weight is {} [out, in] but the bias is {}",
-        weight.shape(), bias ? bias.shape() : Shape{});
+  check(!bias || (bias.shape() == Shape{weight.shape()[0]} && bias.dtype() == weight.dtype()),
+        "linear: the weight is {} {} [out, in] but the bias is {} {}", name_of(weight.dtype()), weight.shape(),
+        name_of(bias ? bias.dtype() : weight.dtype()), bias ? bias.shape() : Shape{});
+  check(weight.shape()[1] > 0, "linear: the weight is {} [out, in]: expected at least one column", weight.shape());
   const Shape matrix{x.shape().rows(), weight.shape()[0]}, shape = x.shape().with(-1, weight.shape()[0]);
   Tensor y = result("linear", matrix, x.dtype(), x.backend());
   Tensor pre = keep_pre_activation ? result("linear", matrix, x.dtype(), x.backend()) : Tensor{};
@@ -262,8 +264,10 @@ Tensor softmax_backward(const Tensor& y, const Tensor& dy) {
 }
 Normalized layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options) {
   const Shape row{x.shape().columns()};
-  check(options.gamma.shape() == row && options.beta.shape() == row,
-        "layer_norm: x is {} but gamma is {} and beta is {}", x.shape(), options.gamma.shape(), options.beta.shape());
+  const auto fits = [&](const Tensor& t) { return t.shape() == row && t.dtype() == x.dtype(); };
+  check(fits(options.gamma) && fits(options.beta), "layer_norm: x is {} {} but gamma is {} {} and beta is {} {}",
+        name_of(x.dtype()), x.shape(), name_of(options.gamma.dtype()), options.gamma.shape(),
+        name_of(options.beta.dtype()), options.beta.shape());
   if (residual) check_same("layer_norm", x, residual);
   check_dropout("layer_norm", x, options.dropout);
   Normalized out{like("layer_norm", x), residual || options.dropout ? like("layer_norm", x) : x,

@@ -1,12 +1,25 @@
 #include "tensor/profiler.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <span>
 
 namespace bertrand {
 namespace {
 
+using Event = Profiler::Event;
+
 double seconds(Profiler::Clock::duration d) { return std::chrono::duration<double>(d).count(); }
+
+/// Seconds of an event that went on aside while the replica waited; of others all.
+double not_hidden(const Event& event, std::span<const Event> waits) {
+  if (!event.aside) return seconds(event.end - event.begin);
+  Profiler::Clock::duration waited{};
+  for (const Event& e : waits)
+    waited += std::max(Profiler::Clock::duration{}, std::min(e.end, event.end) - std::max(e.begin, event.begin));
+  return seconds(waited);
+}
 
 }  // namespace
 
@@ -15,28 +28,21 @@ void Profiler::add(const Event& event) {
   events_.push_back(event);
 }
 
-double Profiler::not_hidden(const Event& event) const {
-  if (!event.aside) return seconds(event.end - event.begin);
-  Clock::duration waited{};
-  for (const Event& e : events_)
-    if (e.kind == Kind::wait)
-      waited += std::max(Clock::duration{}, std::min(e.end, event.end) - std::max(e.begin, event.begin));
-  return seconds(waited);
-}
-
 std::string Profiler::collectives() const {
   struct Row {
     std::size_t calls = 0;
     double bytes = 0, time = 0, not_hidden = 0;
   };
   std::map<std::string, Row> rows;
+  std::vector<Event> waits;
+  std::ranges::copy_if(events_, std::back_inserter(waits), [](const Event& e) { return e.kind == Kind::wait; });
   for (const Event& e : events_) {
     if (e.kind != Kind::collective) continue;
     Row& row = rows[e.name];
     ++row.calls;
     row.bytes += e.work.bytes;
     row.time += seconds(e.end - e.begin);
-    row.not_hidden += not_hidden(e);
+    row.not_hidden += not_hidden(e, waits);
   }
   if (rows.empty()) return {};
   std::string text =

@@ -39,8 +39,6 @@ class Profiler {
 
  private:
   std::string collectives() const;
-  /// Seconds of an event that went on aside while the replica waited; of others all.
-  double not_hidden(const Event& event) const;
 
   std::vector<Event> events_;
   std::mutex mutex_;
@@ -57,7 +55,11 @@ class Span {
   }
   ~Span() {
     if (!backend_.profiler) return;
-    backend_.synchronize();
+    try {
+      backend_.synchronize();
+    } catch (const Error&) {  // a device that is lost says so again at the next call
+      return;
+    }
     event_.end = Profiler::Clock::now();
     backend_.profiler->add(event_);
   }

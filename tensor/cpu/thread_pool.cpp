@@ -1,6 +1,9 @@
 #include "tensor/cpu/thread_pool.h"
 
 #include <algorithm>
+#include <system_error>
+
+#include "tensor/error.h"
 
 namespace bertrand::cpu {
 namespace {
@@ -19,8 +22,14 @@ std::uint64_t next_of(std::uint64_t ticket) { return ticket & 0xffffff; }
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
-  for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
+/// What the other constructor has finished the destructor undoes: where one thread cannot be had, those there are end.
+ThreadPool::ThreadPool(int threads) : ThreadPool() {
+  try {
+    for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
+  } catch (const std::system_error& error) {
+    fail(Failure::usage, "threads: expected {} to start, got {}: {}; hint: --threads", threads, this->threads(),
+         error.code().message());
+  }
 }
 
 ThreadPool::~ThreadPool() {

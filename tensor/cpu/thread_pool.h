@@ -9,7 +9,7 @@ namespace bertrand::cpu {
 
 class ThreadPool {
  public:
-  /// `threads` in all: the caller is one of them.
+  /// `threads` in all: the caller is one of them. Throws Error(Failure::usage) where the system allows fewer.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -32,6 +32,7 @@ class ThreadPool {
   }
 
  private:
+  ThreadPool() = default;
   using Call = void (*)(const void* body, std::int64_t piece, int thread);
   static constexpr std::int64_t kMostPieces = (1 << 24) - 1;
 

@@ -147,6 +147,18 @@ TEST_CASE("the polynomials stay close to the library's functions") {
   }
 }
 
+TEST_CASE("both forms of GELU have the slopes 1 and 0 far from zero") {
+  const auto backend = open_cpu({.threads = 1});
+  std::vector<float> x;
+  for (float v = 6; v < 1e5f; v *= 1.1f) x.insert(x.end(), {v, -v});
+  const Tensor values = ops::from_host(x, {static_cast<Dim>(x.size())}, *backend),
+               ones = ops::full(values.shape(), 1, DType::f32, *backend);
+  for (const Unary gelu : {Unary::gelu_erf, Unary::gelu_tanh}) {
+    const auto slopes = ops::to_host<float>(ops::unary_backward(gelu, values, ones));
+    for (std::size_t i = 0; i < x.size(); ++i) CHECK_MESSAGE(std::abs(slopes[i] - (x[i] > 0)) <= 1e-6, x[i]);
+  }
+}
+
 TEST_CASE("softmax stays finite and sums to one for scores of any size, and NaN is not hidden") {
   const auto backend = open_cpu({.threads = 1});
   const std::vector<float> scores{1e30f, 1e30f, -1e30f, 80, 90, 100, -1e38f, -1e38f, -1e38f, 0, 1, NAN};

@@ -1,11 +1,15 @@
 // The threads that share out a kernel's pieces: each piece is computed once, and none of them outlives its pool.
 #include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <string>
 #include <vector>
 
 #include "tensor/cpu/thread_pool.h"
+#include "tensor/error.h"
 
 using bertrand::cpu::ThreadPool;
 
@@ -23,6 +27,25 @@ TEST_CASE("every piece of a job is computed once, by a thread of the pool") {
       REQUIRE(strangers == 0);
     }
   }
+}
+
+TEST_CASE("a pool for which there are not enough threads says so, and leaves none behind") {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit memory{.rlim_cur = rlim_t{1} << 30, .rlim_max = rlim_t{1} << 30};  // of which each stack takes 8 MB
+    ::setrlimit(RLIMIT_AS, &memory);
+    ::alarm(60);
+    try {
+      ThreadPool pool(1000);
+    } catch (const bertrand::Error& error) {
+      ::_exit(std::string(error.what()).starts_with("threads: expected 1000 to start, got ") ? 0 : 1);
+    }
+    ::_exit(2);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("the threads of a pool end with it, however soon that is") {

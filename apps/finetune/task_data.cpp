@@ -102,7 +102,7 @@ TaskData read_task_data(const Options& options, const bert::Config& config, cons
   }
   for (std::optional<Split>* split : {&data.train, &data.evaluation, &data.prediction}) {
     if (!*split) continue;
-    tasks::assign_targets(data.task, data.labels, (*split)->dataset);
+    if (split != &data.prediction) tasks::assign_targets(data.task, data.labels, (*split)->dataset);
     (*split)->encoded =
         tasks::encode_dataset((*split)->dataset, tokenizer, static_cast<int>(options.settings.max_seq_length));
     drop_texts((*split)->dataset);

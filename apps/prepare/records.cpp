@@ -9,7 +9,9 @@
 #include "apps/training/signals.h"
 #include "bert/data/google_records.h"
 #include "bert/data/pretraining_text_corpus.h"
+#include "bert/formats/file_replacer.h"
 #include "bert/text/tokenizer.h"
+#include "tensor/error.h"
 
 namespace bertrand::prepare {
 namespace {
@@ -41,6 +43,9 @@ data::Corpus read_inputs(const RecordsOptions& options, const text::Vocabulary& 
 void write_records(const RecordsOptions& options) {
   training::catch_stop_signals();
   const double input_bytes = training::check_files(options.inputs, options.outputs);
+  for (const std::filesystem::path& output : options.outputs)
+    if (!formats::is_replaceable(output))
+      fail(Failure::usage, "--output: expected a file of its own, got the link, pipe or device {}", output.string());
   const auto vocabulary = text::Vocabulary::load(options.vocab_file, {.failure = Failure::input});
   training::check_files({options.vocab_file}, options.outputs);  // it is read too, so it is no output either
   const data::Corpus corpus = read_inputs(options, vocabulary, input_bytes);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <future>
 #include <string>
@@ -11,6 +12,7 @@
 #include "apps/training/signals.h"
 #include "bert/data/line_blocks.h"
 #include "bert/formats/files.h"
+#include "bert/formats/input_files.h"
 #include "tensor/error.h"
 
 namespace bertrand::prepare {
@@ -30,12 +32,15 @@ text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
   };
   for (const std::filesystem::path& file : options.inputs) {
     data::LineBlocks input(file);
+    std::uint64_t lines = 0;
     for (bool at_end = false; !at_end;) {
       std::vector<std::string> blocks(static_cast<std::size_t>(options.threads));
       std::vector<std::future<text::WordCounts>> parts;
       for (std::string& block : blocks) {
         at_end = !input.next(block, kBlockBytes);
         if (at_end) break;
+        formats::refuse_nul(block, input.name(), lines);
+        lines += static_cast<std::uint64_t>(std::ranges::count(block, '\n'));
         done += static_cast<double>(block.size());
         parts.push_back(std::async(std::launch::async, count_block, std::cref(block)));
       }

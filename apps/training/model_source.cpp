@@ -1,6 +1,9 @@
 #include "apps/training/model_source.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <optional>
 
 #include "bert/model/directory.h"
@@ -30,6 +33,9 @@ bool fits(Dim tokens, Dim rows) {
 /// A line that is missing would shift every later id.
 void check_size(const text::Vocabulary& vocabulary, const fs::path& file, const bert::Config& config,
                 const fs::path& model_directory) {
+  if (vocabulary.size() < config.vocab_size && fits(vocabulary.size(), config.vocab_size))
+    fmt::print(stderr, "warning: {}: {} tokens for {} rows of word embeddings: the last {} are taken for padding\n",
+               file.string(), vocabulary.size(), config.vocab_size, config.vocab_size - vocabulary.size());
   const Dim added = bert::count_added_tokens(model_directory);  // which text without them never becomes
   if (!fits(vocabulary.size(), config.vocab_size) && vocabulary.size() + added != config.vocab_size)
     fail(Failure::model, "{}: vocabulary: expected {} tokens (vocab_size of {}), got {}; hint: is it another model's?",

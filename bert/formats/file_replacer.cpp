@@ -7,14 +7,9 @@ namespace bertrand::formats {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-/// A link is written through, too: replacing it would leave what it points to as it was.
 bool is_replaceable(const fs::path& file) {
   return !fs::exists(fs::symlink_status(file)) || (fs::is_regular_file(file) && !fs::is_symlink(file));
 }
-
-}  // namespace
 
 FileReplacer::FileReplacer(Files& files, const fs::path& file)
     : files_(files),

@@ -4,6 +4,10 @@
 
 namespace bertrand::formats {
 
+/// Whether nothing or a regular file is there. A link is written through: replacing it would leave what it points to as
+/// it was.
+bool is_replaceable(const std::filesystem::path& file);
+
 /// A file that appears under its name only when it is whole: written beside it, made durable, renamed. Without finish()
 /// nothing is left of it. What is no regular file (a pipe, a link, /dev/stdout) is written as it is.
 class FileReplacer {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bert/formats/files.h"
+#include "bert/formats/json_nesting.h"
 #include "bert/formats/nearest_name.h"
 
 namespace bertrand::bert {
@@ -186,7 +187,7 @@ Config Config::read(const std::filesystem::path& file, UnknownKeys unknown) {
 Config Config::parse(std::string_view text, const std::string& file, UnknownKeys unknown) {
   Json json;
   try {
-    json = Json::parse(text);
+    json = Json::parse(text, formats::refuse_deep_nesting(file));
   } catch (const Json::parse_error& e) {
     const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(e.byte, text.size()));
     fail(Failure::model, "{}:{}: expected JSON, got a syntax error at byte {}", file,

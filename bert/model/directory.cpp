@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "bert/formats/json_nesting.h"
 #include "bert/formats/safetensors.h"
 
 namespace bertrand::bert {
@@ -19,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 Json read_json(const fs::path& file) {
   try {
-    return Json::parse(formats::read_file(file));
+    return Json::parse(formats::read_file(file), formats::refuse_deep_nesting(file.string()));
   } catch (const Json::exception& e) {
     fail(Failure::model, "{}: expected JSON, got an error ({})", file.string(), e.what());
   }
@@ -221,7 +222,17 @@ TokenizerFacts read_tokenizer_facts(const fs::path& directory) {
   const fs::path file = directory / "tokenizer_config.json";
   if (!fs::exists(file)) return {};
   const Json json = read_json(file);
-  if (!json.is_object() || !json.contains("do_lower_case")) return {};
+  if (!json.is_object()) return {};
+  const auto expect = [&](const char* key, const Json& expected) {
+    if (json.contains(key) && !json[key].is_null() && json[key] != expected)
+      fail(Failure::model, "{}: {}: expected {}, as BERT's own tokenizer, got {}", file.string(), key, expected.dump(),
+           json[key].dump());
+  };
+  expect("do_basic_tokenize", true);
+  expect("tokenize_chinese_chars", true);
+  expect("strip_accents", json.value("do_lower_case", Json(true)));
+  if (json.value("tokenizer_class", "") == "BertJapaneseTokenizer") expect("tokenizer_class", "BertTokenizer");
+  if (!json.contains("do_lower_case")) return {};
   if (!json["do_lower_case"].is_boolean())
     fail(Failure::model, "{}: do_lower_case: expected true or false, got {}", file.string(),
          json["do_lower_case"].dump());

@@ -5,6 +5,7 @@
 
 #include "bert/formats/files.h"
 #include "bert/formats/input_files.h"
+#include "bert/formats/json_nesting.h"
 #include "tensor/error.h"
 
 namespace bertrand::bert {
@@ -65,7 +66,7 @@ std::string read_vocabulary(const Json& vocab, const std::string& file) {
 }  // namespace
 
 TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& file) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = Json::parse(text, formats::refuse_deep_nesting(file), /*allow_exceptions=*/false);
   if (!json.is_object()) fail(Failure::model, "{}: expected a JSON object, got {}", file, shown(json));
   const Json& model = at(json, "model");
   if (model.is_object() && model.contains("type"))  // old files leave it out
@@ -84,7 +85,8 @@ TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& fil
 Dim count_added_tokens(const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / "added_tokens.json";
   if (!std::filesystem::exists(file)) return 0;
-  const Json json = Json::parse(formats::read_file(file), nullptr, /*allow_exceptions=*/false);
+  const Json json =
+      Json::parse(formats::read_file(file), formats::refuse_deep_nesting(file.string()), /*allow_exceptions=*/false);
   if (!json.is_object()) fail(Failure::model, "{}: expected a JSON object, got {}", file.string(), shown(json));
   return static_cast<Dim>(json.size());
 }

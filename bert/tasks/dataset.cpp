@@ -25,11 +25,11 @@ void refuse_list(const Table& table, const Row& row, std::size_t column, std::st
     fail(Failure::input, "{}: {}: {}", table.where(row), table.columns[column], message);
 }
 
-std::string text_cell(const Table& table, const Row& row, int position, std::string_view what) {
+std::string text_cell(const Table& table, const Row& row, int position, std::string_view what, bool may_be_empty) {
   const std::size_t column = place(position, table.width);
   refuse_list(table, row, column, "expected a text, got a list");
   const std::string& text = row.cells[column];
-  if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos && !may_be_empty)
     fail(Failure::input, "{}: {}: expected some text, got none", table.where(row), what);
   return text;
 }
@@ -37,8 +37,10 @@ std::string text_cell(const Table& table, const Row& row, int position, std::str
 Example make_example(const Task& task, const Table& table, const Layout& layout, const Row& row, std::size_t number) {
   Example example{.line = row.line};
   example.id = layout.id ? row.cells[place(*layout.id, table.width)] : std::to_string(number);
-  example.text_a = text_cell(table, row, layout.text, "text");
-  if (layout.pair) example.text_b = text_cell(table, row, *layout.pair, "text pair");
+  // Some of QQP's questions are empty, and everybody trains on them.
+  const bool may_be_empty = !task.layouts.empty() && layout.pair;
+  example.text_a = text_cell(table, row, layout.text, "text", may_be_empty);
+  if (layout.pair) example.text_b = text_cell(table, row, *layout.pair, "text pair", may_be_empty);
   if (layout.label) {
     if (task.kind != Kind::multi_label)
       refuse_list(table, row, place(*layout.label, table.width),

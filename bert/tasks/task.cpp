@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
 
 #include "bert/formats/nearest_name.h"
 #include "bert/tasks/labels.h"
@@ -74,18 +76,27 @@ const std::vector<Task>& named_tasks() {
   return tasks;
 }
 
-constexpr std::array kUsualTexts = {"text", "sentence", "sentence1", "text_a", "question1", "premise", "question"};
+constexpr std::array kUsualTexts = {"text", "question", "sentence", "sentence1", "text_a", "question1", "premise"};
 constexpr std::array kUsualLabels = {"label", "labels", "class", "category", "intent", "target", "score", "gold_label"};
 constexpr std::array kUsualIds = {"id", "idx", "index"};
 
-/// The column that goes with a usual first text.
-std::string_view partner(std::string_view text) {
-  if (text == "text") return "text_pair";
-  if (text == "sentence1") return "sentence2";
-  if (text == "text_a") return "text_b";
-  if (text == "question1") return "question2";
-  if (text == "premise") return "hypothesis";
-  return "";
+/// Columns that go with a usual first text.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kUsualPairs = {{
+    {"text", "text_pair"},
+    {"sentence1", "sentence2"},
+    {"text_a", "text_b"},
+    {"question1", "question2"},
+    {"premise", "hypothesis"},
+    {"question", "sentence"},
+    {"question", "passage"},
+}};
+
+/// The column that goes with `text`, if the table has it.
+std::optional<int> partner(const Table& table, std::string_view text) {
+  for (const auto& [first, second] : kUsualPairs)
+    if (first == text)
+      if (const auto column = table.find_column(second)) return static_cast<int>(*column);
+  return std::nullopt;
 }
 
 template <std::size_t N>
@@ -153,8 +164,8 @@ Layout custom_layout(const Task& task, const Table& table, bool needs_label) {
   }
   if (!columns.pair.empty()) {
     layout.pair = required_column(table, columns.pair, "--text-pair-column");
-  } else if (columns.text.empty() && !partner(text).empty()) {
-    if (const auto pair = table.find_column(partner(text))) layout.pair = static_cast<int>(*pair);
+  } else if (columns.text.empty()) {
+    layout.pair = partner(table, text);
   }
   refuse_same_column(table, layout.text, layout.label, "--text-column, --label-column");
   refuse_same_column(table, layout.pair, layout.label, "--text-pair-column, --label-column");

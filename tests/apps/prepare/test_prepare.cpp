@@ -113,6 +113,15 @@ TEST_CASE("prepare records refuses what cannot be, and leaves nothing") {
                 "--max-seq-length: expected a whole number");
   check_refused(setting.records({"--output", setting / "r", "--masked-lm-prob", "nan"}), 2, "--masked-lm-prob");
   check_refused(setting.records({"--output", setting / "r", "--dupe-faktor", "2"}), 2, "did you mean --dupe-factor?");
+  std::filesystem::create_symlink(setting / "t", setting / "link");
+  check_refused(setting.records({"--output", setting / "link"}), 2, "--output: expected another file than the input");
+  write_text(setting / "other", "");
+  std::filesystem::remove(setting / "link");
+  std::filesystem::create_symlink(setting / "other", setting / "link");
+  for (const std::string& output : {setting / "link", std::string("/dev/null")})
+    check_refused(setting.records({"--output", output}), 2, "expected a file of its own, got the link, pipe or device");
+  CHECK(std::filesystem::is_character_file("/dev/null"));
+  for (const char* name : {"link", "other"}) std::filesystem::remove(setting / name);
   for (const char* input : {"empty", "blank"}) {
     check_refused(run_program("prepare", {"records", "--vocab-file", setting / "v", "--input", setting / input,
                                           "--output", setting / "r"}),
@@ -206,6 +215,10 @@ TEST_CASE("prepare vocab learns the same vocabulary with any number of threads, 
   check_refused(
       run_program("prepare", {"vocab", "--input", setting / "empty", "--output", setting / "w", "--size", "60"}), 3,
       (setting / "empty") + ": text: expected words, got none");
+  write_text(setting / "packed", std::string("\x1f\x8b\b\0\0\n\0", 7));
+  check_refused(
+      run_program("prepare", {"vocab", "--input", setting / "packed", "--output", setting / "w", "--size", "60"}), 3,
+      (setting / "packed") + ":1: ");
 }
 
 TEST_CASE("prepare vocab's help says by which rule it merges") {

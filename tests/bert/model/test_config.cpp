@@ -142,6 +142,8 @@ TEST_CASE("what is no JSON object says the line") {
   CHECK(refusal("{\n\"a\": 1,\n}") == "c.json:3: expected JSON, got a syntax error at byte 11");
   CHECK(refusal("") == "c.json:1: expected JSON, got a syntax error at byte 1");
   CHECK(refusal("[]") == "c.json: expected a JSON object, got []");
+  CHECK(refusal("{\"x\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}") ==
+        "c.json: expected at most 64 levels of values in each other, got more");
   CHECK(refusal("\xff\xfe").starts_with("c.json:1: expected JSON, got a syntax error"));
   CHECK(refusal("{\"layer_norm_eps\": 1e999}") == "c.json: expected JSON, got a number that no double can hold");
   const support::TemporaryDirectory directory;

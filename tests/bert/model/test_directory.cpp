@@ -376,6 +376,15 @@ TEST_CASE("whether text is lower-cased must be said in a boolean") {
   write_text(file, R"({"do_lower_case": "no"})");
   CHECK_THROWS_WITH_AS(read_tokenizer_facts(directory / ""),
                        (file.string() + ": do_lower_case: expected true or false, got \"no\"").c_str(), Error);
+  write_text(file, R"({"do_lower_case": false, "do_basic_tokenize": true, "tokenize_chinese_chars": true,
+                       "strip_accents": false, "tokenizer_class": "BertTokenizer"})");
+  CHECK_FALSE(read_tokenizer_facts(directory / "").lower_case);
+  for (const char* other : {R"("strip_accents": false)", R"("tokenize_chinese_chars": false)",
+                            R"("do_basic_tokenize": false)", R"("tokenizer_class": "BertJapaneseTokenizer")"}) {
+    CAPTURE(other);
+    write_text(file, fmt::format("{{\"do_lower_case\": true, {}}}", other));
+    CHECK_THROWS_AS(read_tokenizer_facts(directory / ""), Error);
+  }
   write_text(file, "[");
   CHECK_THROWS_AS(read_tokenizer_facts(directory / ""), Error);
 }

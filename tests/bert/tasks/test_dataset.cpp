@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "bert/tasks/dataset.h"
 #include "tensor/error.h"
@@ -106,6 +107,13 @@ TEST_CASE("QQP's broken rows are left out and counted") {
   CHECK(train.skipped_lines == std::vector<std::int64_t>{2});
 }
 
+TEST_CASE("an empty question of QQP is one, as everywhere") {
+  const Dataset train = dataset_of(
+      named_task("qqp"), "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n1\t2\t3\tA\t\t0\n4\t8\t9\tA\tB\t0\n");
+  REQUIRE(train.examples.size() == 2);
+  check_example(train.examples[0], "1", "A", "", "0");
+}
+
 TEST_CASE("a table of another width says which widths the task knows") {
   CHECK(message_of([] { dataset_of(named_task("mrpc"), "a\tb\n1\t2\n"); }) ==
         "data:1: columns: expected 5 for task mrpc, got 2; hint: --task custom reads other tables");
@@ -156,6 +164,9 @@ TEST_CASE("a custom table is read by the usual names, by given names, and by num
   check_example(dataset_of(custom_task({}), "id\tsentence1\tsentence2\tlabel\n9\tA\tB\tc\n").examples.at(0), "9", "A",
                 "B", "c");
   check_example(dataset_of(custom_task({}), "gloss\tlabel\nA\tc\n").examples.at(0), "0", "A", "", "c");
+  for (const char* second : {"sentence", "passage"})
+    check_example(dataset_of(custom_task({}), fmt::format("{}\tquestion\tlabel\nB\tA\tc\n", second)).examples.at(0),
+                  "0", "A", "B", "c");
   check_example(dataset_of(custom_task({.columns = {.text = "x", .pair = "y", .label = "z"}}), "y\tz\tx\nB\tc\tA\n")
                     .examples.at(0),
                 "0", "A", "B", "c");

@@ -60,6 +60,12 @@ TEST_CASE("a dataset is tokenised into one row of tokens, and what was cut is co
   CHECK(encoded.cut == 1);
 }
 
+TEST_CASE("an empty text that a task lets pass has no tokens") {
+  const Dataset data{.file = "d.tsv", .examples = {{.text_a = "red", .text_b = "", .line = 5}}};
+  const EncodedDataset encoded = encode_dataset(data, small_tokenizer(), 8);
+  CHECK(Ids(encoded.ids(0).begin(), encoded.ids(0).end()) == Ids{2, 5, 3, 3});
+}
+
 TEST_CASE("a text without a single token names its line") {
   const Dataset data{.file = "d.tsv", .examples = {{.text_a = "\xE2\x80\x8B", .line = 5}}};
   CHECK_THROWS_WITH_AS(encode_dataset(data, small_tokenizer(), 8),

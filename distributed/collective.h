@@ -51,6 +51,8 @@ class Collective {
 
   /// How many processes of the run share the memory of this one's host, its own included.
   virtual int processes_on_this_host() const { return 1; }
+  /// How many of those were given the same cores, because nobody bound them to some of their own.
+  virtual int processes_on_these_cores() const { return 1; }
   /// What is said before and after a failure that ends the process from within a call.
   virtual void set_standing(const std::string& before, const std::string& after) {
     static_cast<void>(before), static_cast<void>(after);

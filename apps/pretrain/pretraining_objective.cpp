@@ -35,7 +35,7 @@ Packed pack(std::span<const data::PretrainingExample> examples, std::span<const 
           .targets = {.masked_rows = ops::from_host(masked_rows, {masked}, backend),
                       .masked_labels = ops::from_host(masked_labels, {masked}, backend),
                       .next_sentence = ops::from_host(next_sentence, {count}, backend),
-                      .masked_count = static_cast<double>(masked),
+                      .masked_count = std::max(1.0, static_cast<double>(masked)),
                       .sequence_count = static_cast<double>(count)}};
 }
 
@@ -80,7 +80,7 @@ std::int64_t PretrainingObjective::begin_step(const training::StepExamples& step
   for (const data::PretrainingExample& example : examples_) {
     masked += static_cast<double>(example.masked_positions.size());
   }
-  masked_count_ = distributed::sum(self_, masked);
+  masked_count_ = std::max(1.0, distributed::sum(self_, masked));  // words longer than may be masked leave none
   std::int64_t tokens = 0;
   for (const std::int64_t number : step.numbers) tokens += inputs_.training.tokens(step.epoch, number);
   return tokens;
@@ -111,7 +111,7 @@ PretrainingObjective::Sums PretrainingObjective::evaluate_batch(std::int64_t fir
           ops::item(result.next_sentence_loss.value()) * packed.targets.sequence_count,
           static_cast<double>(count_right(result.masked_lm_logits, packed.targets.masked_labels)),
           static_cast<double>(count_right(result.next_sentence_logits, packed.targets.next_sentence)),
-          packed.targets.masked_count};
+          static_cast<double>(packed.targets.masked_labels.elements())};
 }
 
 training::Metrics PretrainingObjective::evaluate() {
@@ -127,10 +127,10 @@ training::Metrics PretrainingObjective::evaluate() {
   Sums sums{};
   for (std::size_t i = 0; i < of_batches.size(); ++i) sums[i % sums.size()] += of_batches[i];
   const auto [masked_loss, next_loss, masked_right, next_right, masked] = sums;
-  const auto sequences = static_cast<double>(count);
-  return {{"eval_loss", masked_loss / masked + next_loss / sequences},
-          {"eval_masked_lm_loss", masked_loss / masked},
-          {"eval_masked_lm_accuracy", masked_right / masked},
+  const auto sequences = static_cast<double>(count), tokens = std::max(1.0, masked);
+  return {{"eval_loss", masked_loss / tokens + next_loss / sequences},
+          {"eval_masked_lm_loss", masked_loss / tokens},
+          {"eval_masked_lm_accuracy", masked_right / tokens},
           {"eval_next_sentence_loss", next_loss / sequences},
           {"eval_next_sentence_accuracy", next_right / sequences}};
 }

@@ -75,7 +75,8 @@ int replicas_of_process(const Settings& settings) {
 distributed::ReplicaGroup open_replicas(const Settings& settings, distributed::Collective* processes) {
   const std::vector<std::string> names = split(settings.device);
   check_devices(settings, names, processes != nullptr);
-  const int cores = settings.threads > 0 ? settings.threads : available_cores();
+  const int sharers = processes ? processes->processes_on_these_cores() : 1;
+  const int cores = settings.threads > 0 ? settings.threads : std::max(1, available_cores() / sharers);
   const int replicas = replicas_of_process(settings);
   std::vector<std::unique_ptr<Backend>> backends;
   for (int rank = 0; rank < replicas; ++rank) {

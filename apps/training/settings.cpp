@@ -52,7 +52,7 @@ void add_run_flags(CLI::App& app, Settings& s) {
   app.add_option("--device", s.device, "cpu, cuda, or a list: cuda:0,cuda:1 (default cpu)")->type_name("NAMES");
   number_flag(app, "--replicas", s.replicas, {1, 1024}, "replicas on the device");
   number_flag(app, "--threads", s.threads, {1, 4096}, "cores used in all; does not change the result",
-              "every core this process may use");
+              "every core that this process may use, or its share of them");
   number_flag(app, "--collective-timeout", s.collective_timeout, {1.0, 1e6},
               "seconds that the processes of a run wait for one of them, which may be saving, before they give up");
   app.add_option(
@@ -111,7 +111,7 @@ void add_interval_flags(CLI::App& app, Settings& s) {
 Settings pretraining_defaults() {
   Settings settings;
   settings.optimizer = {.method = optim::Method::adamw_google, .epsilon = -1};
-  settings.schedule = {.schedule = optim::Schedule::google, .learning_rate = 1e-4, .warmup_steps = 0};
+  settings.schedule = {.schedule = optim::Schedule::google, .learning_rate = 1e-4, .warmup_steps = -1};
   return settings;
 }
 

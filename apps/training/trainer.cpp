@@ -86,6 +86,11 @@ class Trainer::Run {
   void log_step(const StepUnderWay& step, const StepResult& result);
   void evaluate();
   void publish();
+  /// What is wrong with the best model, which this process only found, or "".
+  std::string wrong_best_model() const;
+  std::filesystem::path best_checkpoint() const {
+    return settings_.output / fmt::format("checkpoint-{}", state_.best_step);
+  }
   void check_published();
   void save();
   void write_checkpoint();
@@ -133,6 +138,13 @@ bool Trainer::Run::resume() {
   }
   state_ = restore_checkpoint(found->directory, {job_.objective, parameters_, optimizer_}, job_.conditions);
   saved_step_ = found->step;
+  // A later one was published before the run was killed, say, and this one does not get there: on another device, say.
+  if (const std::string wrong = wrong_best_model();
+      !wrong.empty() && state_.steps_done < plan_.total_steps && !verify_checkpoint(best_checkpoint()).empty()) {
+    fmt::print(stderr, "warning: {}; the next evaluation decides anew\n", wrong);
+    state_.best_score.reset();
+    state_.best_model_crc32c = 0;
+  }
   progress_.message(fmt::format("resumed from {}", found->directory.string()));
   return true;
 }
@@ -301,15 +313,20 @@ void Trainer::Run::publish() {
   published_ = true;
 }
 
-/// The best model may be one that this process only found: it must still be what was published, or is published again.
-void Trainer::Run::check_published() {
-  if (published_ || state_.best_model_crc32c == 0) return;
+std::string Trainer::Run::wrong_best_model() const {
+  if (published_ || state_.best_model_crc32c == 0) return "";
   const std::filesystem::path file = settings_.output / kWeights;
   const bool there = std::filesystem::is_regular_file(file);
-  if (there && InputFile::of(file).crc32c == state_.best_model_crc32c) return;
-  const std::string found = fmt::format("{}: expected the best model, as it was after step {}, got {}", file.string(),
-                                        state_.best_step, there ? "another or a damaged one" : "none");
-  const std::filesystem::path checkpoint = settings_.output / fmt::format("checkpoint-{}", state_.best_step);
+  if (there && InputFile::of(file).crc32c == state_.best_model_crc32c) return "";
+  return fmt::format("{}: expected the best model, as it was after step {}, got {}", file.string(), state_.best_step,
+                     there ? "another or a damaged one" : "none");
+}
+
+/// The best model may be one that this process only found: it must still be what was published, or is published again.
+void Trainer::Run::check_published() {
+  const std::string found = wrong_best_model();
+  if (found.empty()) return;
+  const std::filesystem::path checkpoint = best_checkpoint();
   if (!verify_checkpoint(checkpoint).empty())
     fail(Failure::model, "{}; hint: {} holds the last one", found,
          (settings_.output / fmt::format("checkpoint-{}", saved_step_)).string());

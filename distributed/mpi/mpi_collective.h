@@ -32,6 +32,7 @@ class MpiCollective : public Collective {
   void abort(const std::string& reason, double waited) override;
   std::string failure_of_others() override;
   int processes_on_this_host() const override { return peers_.visible() + 1; }
+  int processes_on_these_cores() const override { return peers_.on_own_cores() + 1; }
   void set_standing(const std::string& before, const std::string& after) override {
     watchdog_.set_standing(before, after);
   }
@@ -109,8 +110,8 @@ class MpiCollective : public Collective {
   Peers peers_;
   Watchdog watchdog_;
   Header mine_;
-  std::vector<Header> theirs_;          // by rank, as the next
-  std::vector<Farewell> farewells_;     // this process's own in its own place
+  std::vector<Header> theirs_;           // by rank, as the next
+  std::vector<Farewell> farewells_;      // this process's own in its own place
   std::vector<MPI_Request> departures_;  // what receives them; null for this process
   std::uint64_t calls_ = 0;
   bool told_ = false;     // the others know that this process leaves

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -31,10 +32,11 @@ unsigned long long started_at(int pid) {
 PeerFacts PeerFacts::own() {
   PeerFacts facts{.pid = ::getpid(), .start_time = started_at(::getpid())};
   ::gethostname(facts.host, sizeof facts.host - 1);
+  ::sched_getaffinity(0, sizeof facts.cores, &facts.cores);
   return facts;
 }
 
-Peers::Peers(std::vector<PeerFacts> facts, int self) : facts_(std::move(facts)) {
+Peers::Peers(std::vector<PeerFacts> facts, int self) : facts_(std::move(facts)), self_(self) {
   for (int rank = 0; rank < static_cast<int>(facts_.size()); ++rank) {
     const PeerFacts& peer = facts_[static_cast<std::size_t>(rank)];
     if (rank != self && started_at(peer.pid) == peer.start_time) visible_.push_back(rank);
@@ -44,6 +46,12 @@ Peers::Peers(std::vector<PeerFacts> facts, int self) : facts_(std::move(facts)) 
 std::string Peers::name(int rank) const {
   const PeerFacts& peer = facts_[static_cast<std::size_t>(rank)];
   return fmt::format("process {} (host {}, pid {})", rank, peer.host, peer.pid);
+}
+
+int Peers::on_own_cores() const {
+  const cpu_set_t& own = facts_[static_cast<std::size_t>(self_)].cores;
+  return static_cast<int>(std::ranges::count_if(
+      visible_, [&](int rank) { return CPU_EQUAL(&facts_[static_cast<std::size_t>(rank)].cores, &own); }));
 }
 
 int Peers::first_dead() const {

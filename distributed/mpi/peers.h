@@ -1,5 +1,7 @@
 // The processes of a run as they see each other: where they run, and whether they still do.
 #pragma once
+#include <sched.h>
+
 #include <string>
 #include <vector>
 
@@ -9,8 +11,9 @@ namespace bertrand::distributed {
 struct PeerFacts {
   char host[64] = {};
   int pid = 0;
-  unsigned long long start_time =
-      0;  ///< of the process, in the kernel's ticks: tells it from a later one of its number
+  /// Of the process, in the kernel's ticks: tells it from a later one of its number.
+  unsigned long long start_time = 0;
+  cpu_set_t cores{};  ///< that it may use
 
   static PeerFacts own();
 };
@@ -27,9 +30,12 @@ class Peers {
   int first_dead() const;
   /// How many others can be seen from here.
   int visible() const { return static_cast<int>(visible_.size()); }
+  /// How many of those may use the cores that this process may use, and no others.
+  int on_own_cores() const;
 
  private:
   std::vector<PeerFacts> facts_;
+  int self_ = 0;
   std::vector<int> visible_;
 };
 

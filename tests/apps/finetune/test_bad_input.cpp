@@ -208,6 +208,29 @@ TEST_CASE("a best model that has rotted or gone is taken from its checkpoint whe
                                " holds the last one\n"));
 }
 
+TEST_CASE("a best model that is lost while steps are left gives way to the next evaluation's") {
+  const Setting setting;
+  const std::vector<std::string> flags = {"--eval", setting.at("train.csv"), "--epochs", "3",      "--learning-rate",
+                                          "0",      "--save-every",          "1",        "--keep", "2"};
+  REQUIRE(setting.run(flags).code == 0);  // the best is the first, whose checkpoint is there no more
+  fs::remove_all(setting.at("run/checkpoint-3"));
+  fs::remove(setting.at("run/model.safetensors"));
+  std::vector<std::string> again = flags;
+  again.push_back("--resume");
+  const Outcome outcome = setting.run(again);
+  CHECK(outcome.code == 0);
+  CAPTURE(outcome.error);
+  CHECK(outcome.error.ends_with("after step 1, got none; the next evaluation decides anew\n"));
+  CHECK(fs::exists(setting.at("run/model.safetensors")));
+}
+
+TEST_CASE("labels of a file to predict are copied, whatever they are") {
+  const Setting setting;
+  write_text(setting.at("test.csv"), "text,kind\nred fish,?\ntwo birds,-1\n");
+  REQUIRE(setting.run({"--predict", setting.at("test.csv")}).code == 0);
+  CHECK(read_text(setting.at("run/predictions.tsv")).find("?") != std::string::npos);
+}
+
 TEST_CASE("outputs that are not finite end evaluation and prediction with 6") {
   const Setting setting;
   REQUIRE(setting.run({}).code == 0);

@@ -163,15 +163,28 @@ TEST_CASE("a failure of one process is told to the others, which exit with 8") {
 TEST_CASE("a failure after the last step is told to the others, which name the last checkpoint") {
   if (skipped()) return;
   const ProcessesSetting setting;
-  setting.disturb("run", 2, {"--steps", "60", "--micro-batch-size", "5"}, [&] {
-    std::filesystem::create_directories(setting.directory / "run/model.safetensors/in the way");
-  });
+  setting.disturb("run", 2, {"--steps", "60", "--micro-batch-size", "5"},
+                  [&] { std::filesystem::create_directories(setting.directory / "run/model.safetensors/in the way"); });
   CHECK(setting.code("run", 0) == 5);
   CHECK(setting.code("run", 1) == 8);
   const std::string error = setting.of_rank("run", 1, "error");
   CAPTURE(error);
   CHECK(error.starts_with("error: after the last step: barrier (call "));
   CHECK(error.ends_with("; last checkpoint: " + (setting.directory / "run/checkpoint-60").string() + "\n"));
+}
+
+TEST_CASE("processes that may use the same cores share them where --threads does not say how") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  const auto threads = [&](const std::string& run) {
+    const auto config = nlohmann::json::parse(setting.file(run + "/run_config.json"));
+    const std::string device = config.at("device").get<std::string>();
+    return std::stoi(device.substr(device.rfind(", ") + 2));
+  };
+  const Flags flags = {"--steps", "1", "--micro-batch-size", "5"};
+  REQUIRE(setting.run("one", flags).code == 0);
+  setting.run_processes("two", 2, flags);
+  CHECK(threads("two") == std::max(1, threads("one") / 2));
 }
 
 TEST_CASE("processes of one host plan with their share of its memory") {

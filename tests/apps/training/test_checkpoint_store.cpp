@@ -238,7 +238,8 @@ TEST_CASE("a checkpoint that cannot be read, or that another version wrote, is n
   std::string newer = facts.substr(0, facts.rfind(",\n \"crc32c\""));
   newer.replace(newer.find("\"format_version\": 1"), 19, "\"format_version\": 2");
   write_text(manifest, fmt::format("{},\n \"crc32c\": {}\n}}\n", newer, formats::crc32c(newer)));
-  CHECK(support::refusal(Failure::model, newest).find("format_version: expected 1, got 2; hint: ") != std::string::npos);
+  CHECK(support::refusal(Failure::model, newest).find("format_version: expected 1, got 2; hint: ") !=
+        std::string::npos);
   write_text(manifest, facts);
   CHECK(newest_step(directory / "") == 2);
 }

@@ -57,6 +57,11 @@ TEST_CASE("a length in steps and a warm-up in steps replace the defaults in epoc
   CHECK(s.schedule.warmup_steps == 2);
 }
 
+TEST_CASE("a warm-up given as a share is kept, in pre-training too") {
+  for (const Settings& defaults : {pretraining_defaults(), finetuning_defaults()})
+    CHECK(parse("--output out --steps 10 --warmup-ratio 0.2", defaults).warmup_ratio == 0.2);
+}
+
 TEST_CASE("a micro-batch is never larger than the batch") {
   CHECK(parse("--output out --steps 1 --batch-size 20").micro_batch_size == 20);
   CHECK(parse("--output out --steps 1 --batch-size 256").micro_batch_size == 32);

@@ -4,7 +4,8 @@
 # other process must exit with code 8 and one line within the timeout and five seconds, and a checkpoint that it names must
 # be there. SIGTERM to one must save and end all with 75. Nothing may be left running, and the run must end with the bits of
 # an undisturbed one when it is resumed with any number of replicas.
-# usage: tests/faults.sh BIN_DIRECTORY [TRIALS] [SEED]
+# usage: [KINDS="kill stop save term early cut host-kill host-stop"] [RATE=16mbit] tests/faults.sh BIN_DIRECTORY [TRIALS] [SEED]
+#   KINDS  of faults; by default all that the machine permits       RATE  of the cable, by default as fast as the machine
 set -uo pipefail
 . "$(dirname "$0")/../scripts/two_hosts.sh"
 bin=$(realpath "$1") trials=${2:-6} seed=${3:-1}
@@ -140,6 +141,8 @@ make_task
 mpirun+=(--enable-recovery)  # one that fails does not end the others
 kinds=(kill stop save term early)
 if make_hosts "$work" 2>/dev/null; then kinds+=(cut host-kill host-stop); else echo "no cut links: network namespaces are not permitted here"; fi
+[ -z "${RATE:-}" ] || throttle "$RATE"
+read -ra kinds <<<"${KINDS:-${kinds[*]}}"
 trial=0 what="the undisturbed run"
 begin=$(now)
 "$bin/pretrain" "${flags[@]}" --output whole >whole.log 2>&1 || { cat whole.log; exit 1; }

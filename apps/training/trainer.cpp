@@ -138,7 +138,7 @@ bool Trainer::Run::resume() {
   }
   state_ = restore_checkpoint(found->directory, {job_.objective, parameters_, optimizer_}, job_.conditions);
   saved_step_ = found->step;
-  // A later one was published before the run was killed, say, and this one does not get there: on another device, say.
+  // As where a later one was published before the run was killed, and this one, on another device, does not get there.
   if (const std::string wrong = wrong_best_model();
       !wrong.empty() && state_.steps_done < plan_.total_steps && !verify_checkpoint(best_checkpoint()).empty()) {
     fmt::print(stderr, "warning: {}; the next evaluation decides anew\n", wrong);

@@ -231,7 +231,7 @@ TokenizerFacts read_tokenizer_facts(const fs::path& directory) {
   expect("do_basic_tokenize", true);
   expect("tokenize_chinese_chars", true);
   expect("strip_accents", json.value("do_lower_case", Json(true)));
-  if (json.value("tokenizer_class", "") == "BertJapaneseTokenizer") expect("tokenizer_class", "BertTokenizer");
+  if (json.value("tokenizer_class", Json()) == "BertJapaneseTokenizer") expect("tokenizer_class", "BertTokenizer");
   if (!json.contains("do_lower_case")) return {};
   if (!json["do_lower_case"].is_boolean())
     fail(Failure::model, "{}: do_lower_case: expected true or false, got {}", file.string(),

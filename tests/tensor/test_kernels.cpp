@@ -247,6 +247,18 @@ TEST_CASE("shape errors name the op and both shapes") {
   CHECK_THROWS_WITH_AS(ops::binary(Binary::add, a, ops::full({2}, 0, DType::f32, *backend)),
                        "add: b must have a's shape or its trailing dimensions, a is f32 [2, 3] and b is f32 [2]",
                        Error);
+  CHECK_THROWS_AS(ops::binary(Binary::add, a, Tensor{}), Error);
+}
+
+TEST_CASE("what belongs to a layer has the type of its input") {
+  const auto backend = open_cpu({.threads = 1});
+  const auto of = [&](const Shape& shape, DType dtype) { return ops::full(shape, 1, dtype, *backend); };
+  const Tensor x = of({2, 3}, DType::f64), weight = of({4, 3}, DType::f64);
+  CHECK_THROWS_WITH_AS(ops::linear(x, weight, of({4}, DType::f32)),
+                       "linear: the weight is f64 [4, 3] [out, in] but the bias is f32 [4]", Error);
+  CHECK_THROWS_WITH_AS(
+      ops::layer_norm(x, {}, {.gamma = of({3}, DType::f32), .beta = of({3}, DType::f64), .epsilon = 1e-12}),
+      "layer_norm: x is f64 [2, 3] but gamma is f32 [3] and beta is f64 [3]", Error);
 }
 
 TEST_CASE("freed memory is used again, and asking for too much names the bytes") {

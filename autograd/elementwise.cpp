@@ -7,8 +7,8 @@ Variable add(const Variable& a, const Variable& b) {
   Tensor y = ops::binary(Binary::add, a.value(), b.value());
   return record("add", y, {a, b}, [row = b.shape()](const Tensor& dy, Wanted& want) {
     return Grads{
-        dy,                                             // da = dy
-        want[1] ? ops::sum_to(dy, row, {}) : Tensor{},  // db = dy, summed where b was repeated
+        dy,                                         // da = dy
+        want[1] ? ops::sum_to(dy, row) : Tensor{},  // db = dy, summed where b was repeated
     };
   });
 }
@@ -17,8 +17,8 @@ Variable mul(const Variable& a, const Variable& b) {
   Tensor y = ops::binary(Binary::mul, a.value(), b.value());
   return record("mul", y, {a, b}, [a = a.value(), b = b.value()](const Tensor& dy, Wanted& want) {
     return Grads{
-        want[0] ? ops::binary(Binary::mul, dy, b) : Tensor{},                              // da = dy ∘ b
-        want[1] ? ops::sum_to(ops::binary(Binary::mul, dy, a), b.shape(), {}) : Tensor{},  // db = dy ∘ a, summed
+        want[0] ? ops::binary(Binary::mul, dy, b) : Tensor{},                          // da = dy ∘ b
+        want[1] ? ops::sum_to(ops::binary(Binary::mul, dy, a), b.shape()) : Tensor{},  // db = dy ∘ a, summed
     };
   });
 }

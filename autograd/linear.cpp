@@ -29,7 +29,7 @@ Grads linear_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, W
                      {.transpose_a = true,
                       .into = want.into(1),
                       .row_sums = db});  // dW = dyᵀ · x and, on the way, db = Σ rows of dy
-  else if (want[2]) ops::sum_to(dy, db.shape(), {db});
+  else if (want[2]) ops::sum_to(dy, db.shape(), db);
   return {dx, dw, db};
 }
 }  // namespace

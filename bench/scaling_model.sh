@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # The model of docs/scaling.md: seconds of one step on replicas that sum their gradients over a link.
-# usage: bench/scaling_model.sh NAME=VALUE…
+# usage: bench/scaling_model.sh NAME=VALUE…, by default
 #   replicas=2            that sum; with one the link costs nothing
 #   forward=0.1           seconds of the last micro-batch's forward pass, and of all micro-batches before it
 #   backward=0.2          seconds of the last micro-batch's backward pass, in which gradients leave
-#   update=0.01           seconds after the sum: norm and optimizer
+#   update=0              seconds after the sum: norm and optimizer
 #   bytes=440e6           of the gradients as they are summed
-#   late=94e6             of these, at the flat tensor's beginning, that are final only when backward has ended
+#   late=0                of these, at the flat tensor's beginning, that are final only when backward has ended
 #   slice=25165824        bytes that leave together (distributed/reducer.h)
 #   bandwidth=12.5e9      bytes a second, each way, that a replica has for the sum
 #   processor=0           seconds that moving a byte takes of the processor that computes: reading, adding, copying
-#   latency=5e-6          seconds of an empty message
+#   latency=0             seconds of an empty message
 #   messages=2            that follow each other in one sum; ring: 2 (replicas − 1)
 #   calls=0               small sums of a step that nothing hides: of counts and losses
 # Prints: seconds of a step, of which not hidden, and the share of the time that is computing.

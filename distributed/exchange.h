@@ -10,7 +10,7 @@
 
 namespace bertrand::distributed {
 
-/// Σ of what every replica gave, in the order of the ranks.
+/// Σ of what every replica gave, as the collective adds: each rank a leaf.
 double sum(const Replica& self, double value);
 
 /// Whether any replica says yes.

@@ -13,7 +13,7 @@ namespace bertrand::distributed {
 
 class Reducer {
  public:
-  /// Elements of a slice: enough that its beginning costs nothing beside it (24 MB of f32).
+  /// Elements of a slice: enough that its beginning costs nothing beside it (25 MB of f32).
   static constexpr Dim kSlice = Dim{6} << 20;
 
   explicit Reducer(Collective& collective, Dim slice = kSlice) : collective_(collective), slice_(slice) {}

@@ -36,7 +36,7 @@ class FirstFailure {
 }  // namespace
 
 void ReplicaGroup::run(const std::function<void(const Replica&)>& body) {
-  if (size() == 1 && !processes_) {
+  if (size() == 1 && !options_.processes) {
     body(Replica(*backends_[0]));
     return;
   }
@@ -44,15 +44,15 @@ void ReplicaGroup::run(const std::function<void(const Replica&)>& body) {
     run_threads(body);
   } catch (const Error& error) {
     if (error.failure() != Failure::interrupted) throw;
-    if (processes_) processes_->barrier();  // stopping is something that all processes do together
+    if (options_.processes) options_.processes->barrier();  // stopping is something that all processes do together
     throw;
   }
-  if (processes_) processes_->barrier();
+  if (options_.processes) options_.processes->barrier();
 }
 
 bool ReplicaGroup::on_several_cards() const {
   const Device first = backends_[0]->device();
-  return first.kind == Device::Kind::cuda && (processes_ || std::ranges::any_of(backends_, [&](const auto& b) {
+  return first.kind == Device::Kind::cuda && (options_.processes || std::ranges::any_of(backends_, [&](const auto& b) {
                                                 return b->device().index != first.index;
                                               }));
 }
@@ -64,12 +64,12 @@ void ReplicaGroup::run_threads(const std::function<void(const Replica&)>& body) 
   std::string id;
   if (on_several_cards()) {
     nccl = std::make_unique<NcclModule>(options_.emulated);
-    if (!processes_ || processes_->rank() == 0) id = nccl->new_id();
-    if (processes_) id = broadcast(*processes_, *open_cpu({.threads = 1}), id, 0);
+    if (!options_.processes || options_.processes->rank() == 0) id = nccl->new_id();
+    if (options_.processes) id = broadcast(*options_.processes, *open_cpu({.threads = 1}), id, 0);
   }
   const auto join = [&](int thread, Backend& backend) -> std::unique_ptr<Collective> {
-    if (nccl) return nccl->join({meeting, thread, processes_, backend, nullptr, id, options_.timeout});
-    return std::make_unique<ThreadCollective>(ThreadCollective::Place{meeting, thread, processes_}, backend);
+    if (nccl) return nccl->join({meeting, thread, options_.processes, backend, nullptr, id, options_.timeout});
+    return std::make_unique<ThreadCollective>(ThreadCollective::Place{meeting, thread, options_.processes}, backend);
   };
   const auto run_one = [&](int thread) {
     Backend& backend = *backends_[static_cast<std::size_t>(thread)];
@@ -77,7 +77,7 @@ void ReplicaGroup::run_threads(const std::function<void(const Replica&)>& body) 
     const auto tell_others = [&](const char* reason) {
       if (replica) return replica->collective().abort(reason);
       meeting.abort(reason);
-      if (processes_) processes_->abort(reason);
+      if (options_.processes) options_.processes->abort(reason);
     };
     try {
       replica.emplace(backend, join(thread, backend));
@@ -98,7 +98,7 @@ void ReplicaGroup::run_threads(const std::function<void(const Replica&)>& body) 
     } catch (const std::system_error& error) {  // no more threads are to be had: those there are must not wait for them
       failure.keep();
       meeting.abort(error.what());
-      if (processes_) processes_->abort(error.what());
+      if (options_.processes) options_.processes->abort(error.what());
     }
     run_one(0);
   }

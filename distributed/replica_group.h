@@ -38,7 +38,7 @@ class ReplicaGroup {
   };
   /// One replica on each of these backends: on processors, all on one card, or each on a card of its own.
   ReplicaGroup(std::vector<std::unique_ptr<Backend>> backends, const Options& options)
-      : backends_(std::move(backends)), options_(options), processes_(options.processes) {}
+      : backends_(std::move(backends)), options_(options) {}
   explicit ReplicaGroup(std::vector<std::unique_ptr<Backend>> backends)
       : ReplicaGroup(std::move(backends), Options{}) {}
 
@@ -57,7 +57,6 @@ class ReplicaGroup {
 
   std::vector<std::unique_ptr<Backend>> backends_;
   Options options_;
-  Collective* processes_;
 };
 
 }  // namespace bertrand::distributed

@@ -27,12 +27,12 @@ void Parameter::place(const Tensor& value, const Tensor& gradient) {
 Module::Module(const Scope& scope) {
   if (!scope.parent) return;
   path_ = scope.parent->path_ + scope.name + ".";
-  scope.parent->children_.emplace_back(scope.name, this);
+  scope.parent->children_.push_back(this);
 }
 
 std::vector<std::pair<std::string, Parameter*>> Module::parameters() const {
   auto all = parameters_;
-  for (const auto& [name, child] : children_) {
+  for (const Module* child : children_) {
     auto below = child->parameters();
     all.insert(all.end(), below.begin(), below.end());
   }

@@ -58,9 +58,9 @@ class Module {
 
  private:
   friend class Parameter;
-  std::string path_;  // "" for the root, else ends without a dot
+  std::string path_;  // "" for the root, else ends with a dot
   std::vector<std::pair<std::string, Parameter*>> parameters_;
-  std::vector<std::pair<std::string, Module*>> children_;
+  std::vector<Module*> children_;
 };
 
 /// What one forward pass draws from. Default: nothing is random (evaluation).

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <thread>
 
+#include "tensor/backends.h"
 #include "tensor/random.h"
 
 namespace bertrand::nn {
@@ -33,7 +34,7 @@ void draw(const Initial& initial, std::uint64_t key, Dim first, std::vector<floa
   std::vector<std::jthread> others;
   try {
     if (count > 8 * kBlock)
-      for (unsigned i = 1; i < std::min(8u, std::thread::hardware_concurrency()); ++i) others.emplace_back(work);
+      for (int i = 1; i < std::min(8, available_cores()); ++i) others.emplace_back(work);
   } catch (const std::system_error&) {  // fewer threads do as well
   }
   work();

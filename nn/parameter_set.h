@@ -39,7 +39,7 @@ class ParameterSet {
   Tensor gradient(const Segment& segment) const { return gradients_.window(segment.begin, segment.shape); }
 
   Backend& backend() const { return values_.backend(); }
-  const Tensor& values() const { return values_; }        ///< flat; segments begin at multiples of 16, gaps are 0
+  const Tensor& values() const { return values_; }        ///< flat; parameters begin at multiples of 16, gaps are 0
   const Tensor& gradients() const { return gradients_; }  ///< flat, the same places, the values' type
   const Tensor& masters() const {
     return masters_;

@@ -7,7 +7,7 @@ namespace bertrand::optim {
 enum class Schedule {
   google,      ///< linear warm-up from 0, then linear decay from step 0's line: jumps down at the end of the warm-up
   linear,      ///< linear warm-up, then linear to 0: continuous (Hugging Face)
-  polynomial,  ///< p = (done+1)/total; warm-up rate·p/w, then rate·√(1−p) (NVIDIA's PyTorch trainer)
+  polynomial,  ///< p = (done+1)/total, w = warm-up/total: rate·p/w, then rate·√(1−p) (NVIDIA's PyTorch trainer)
   constant     ///< linear warm-up, then constant
 };
 

@@ -16,7 +16,7 @@ Storage::~Storage() { backend_.deallocate(data_, bytes_); }
 
 namespace {
 
-/// One module lies beside the program, or beside the program's library.
+/// Modules lie beside the program.
 std::string module_path(const std::string& name) {
   return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / ("libbertrand_" + name + ".so")).string();
 }

@@ -13,8 +13,8 @@ struct CpuOptions {
   std::string kernels = "auto";  ///< auto (the best the processor has), x86-64-v3, x86-64-v4 or x86-64-v4-bf16
 };
 
-/// A CPU backend. Throws Error(Failure::usage) where the kernel set is unknown or the processor lacks it, and
-/// Error(Failure::io) where its module is not beside the program.
+/// A CPU backend. Throws Error(Failure::usage) where the kernel set is unknown, the processor lacks it or its module is
+/// not beside the program, and Error(Failure::io) where that cannot be loaded.
 std::unique_ptr<Backend> open_cpu(const CpuOptions& options = {});
 
 struct CudaOptions {

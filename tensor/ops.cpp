@@ -176,20 +176,14 @@ Tensor sum(const Tensor& x, double factor) {
   x.backend().sum(x, factor, out);
   return out;
 }
-Tensor sum_to(const Tensor& x, const Shape& trailing, const Into& into) {
-  if (trailing.elements() == x.elements() && !into.out) return x.reshape(trailing);
+Tensor sum_to(const Tensor& x, const Shape& trailing, const Tensor& out) {
+  if (trailing.elements() == x.elements() && !out) return x.reshape(trailing);
   const Dim columns = trailing.elements();
   check(columns > 0 && x.elements() % columns == 0, "sum_to: {} to {}", x.shape(), trailing);
-  // Buffers are overwritten; only a result that must be added takes the way around.
-  Tensor out =
-      into.accumulate ? result("sum_to", trailing, x.dtype(), x.backend()) : destination("sum_to", into, trailing, x);
-  {
-    const Span span(x.backend(), "sum_rows", moves(x, out));
-    x.backend().sum_rows(x, out);
-  }
-  if (!into.accumulate) return out;
-  add_into(out, into.out);
-  return into.out;
+  Tensor y = destination("sum_to", {out}, trailing, x);
+  const Span span(x.backend(), "sum_rows", moves(x, y));
+  x.backend().sum_rows(x, y);
+  return y;
 }
 Tensor norm(const Tensor& x) {
   Tensor out = result("norm", {1}, DType::f64, x.backend());
@@ -314,8 +308,7 @@ void check_attention(const Tensor& qkv, const Attention& options) {
   check_indices("attention: offsets", options.offsets);
   check(options.offsets.elements() >= 1 && options.longest >= 0 && options.longest <= qkv.shape()[0],
         "attention: {} offsets, longest {} of {} tokens", options.offsets.elements(), options.longest, qkv.shape()[0]);
-  check(!options.dropout || options.dropout.row_keys.elements() == qkv.shape()[0],
-        "attention: dropout needs one key a token");
+  check_dropout("attention", qkv, options.dropout);
 }
 /// Each of `products` products touches tokens × tokens-of-the-sequence × hidden; sequences are taken to be of equal
 /// length.

@@ -35,7 +35,7 @@ double item(const Tensor& x);
 // ---- elements
 Tensor cast(const Tensor& x, DType dtype);
 Tensor copy(const Tensor& x);
-void copy_into(const Tensor& x, const Tensor& out);  ///< same shape, any dtypes
+void copy_into(const Tensor& x, const Tensor& out);  ///< as many elements, any dtypes
 Tensor unary(Unary op, const Tensor& x);
 /// dx = dy · op'(x)
 Tensor unary_backward(Unary op, const Tensor& x, const Tensor& dy);
@@ -52,8 +52,8 @@ Tensor dropout(const Tensor& x, const Dropout& dropout);  ///< rows of the last 
 
 // ---- sums
 Tensor sum(const Tensor& x, double factor = 1);  ///< [1], in compute_type
-/// Over all axes but the last `keep`: [.., keep] → the trailing shape of `like`.
-Tensor sum_to(const Tensor& x, const Shape& trailing, const Into& into = {});
+/// Over the leading axes: what is left has the shape `trailing`, x's last axes, and stands in `out` if that is given.
+Tensor sum_to(const Tensor& x, const Shape& trailing, const Tensor& out = {});
 Tensor norm(const Tensor& x);  ///< f64 [1]
 
 // ---- layers

@@ -31,8 +31,8 @@ class Profiler {
 
   /// From any thread.
   void add(const Event& event);
-  /// op, calls, total ms, share of the whole, GFLOP/s, GB/s; the longest first. Then, where there were collectives,
-  /// calls, bytes, total ms of each, and how many of them the replica did nothing else.
+  /// op, calls, total ms, share of the whole, GFLOP/s, GB/s, bytes; the longest first. Then, where there were
+  /// collectives, of each the calls, total ms, those in which the replica did nothing else, and bytes.
   std::string table() const;
   /// The Trace Event Format that chrome://tracing and Perfetto open.
   std::string chrome_trace() const;

@@ -21,7 +21,6 @@ class Storage {
   Storage& operator=(const Storage&) = delete;
 
   std::byte* data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }
   Backend& backend() const { return backend_; }
 
  private:

@@ -6,7 +6,9 @@
 #include "apps/training/file_arguments.h"
 #include "apps/training/flags.h"
 #include "bert/formats/file_replacer.h"
+#include "bert/formats/input_files.h"
 #include "bert/model/directory.h"
+#include "bert/text/utf8.h"
 #include "tensor/backends.h"
 
 namespace bertrand::extract {
@@ -67,7 +69,8 @@ void add_flags(CLI::App& app, Options& options) {
 }
 
 void run(const Options& options) {
-  training::check_files({options.input}, {options.output});
+  const auto& vocabulary = options.tokenizer.vocab_file;
+  training::check_files({options.input, vocabulary.empty() ? options.input : vocabulary}, {options.output});
   const bert::Config config = training::read_config(options.model);
   const text::Tokenizer tokenizer = training::read_tokenizer(options.model, options.tokenizer, config);
   if (options.max_seq_length > config.max_position_embeddings)
@@ -76,20 +79,26 @@ void run(const Options& options) {
   const std::string layers = !options.layers.empty() ? options.layers : config.num_hidden_layers > 1 ? "-1,-2" : "-1";
   const Request request{.layers = parse_layers(layers, config.num_hidden_layers), .pooled = options.pooled};
   const std::string text = formats::read_file(options.input);
+  formats::refuse_nul(text, options.input.string());
   const std::vector<std::string_view> lines = lines_of(text);
   const auto backend = open_cpu({.threads = options.threads, .kernels = options.cpu_kernels});
   const std::unique_ptr<Model> model = load_model(options, config, *backend);
 
   formats::FileReplacer out(formats::Files::system(), options.output);
   std::vector<tasks::Encoded> batch;
+  text::InvalidBytes invalid;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    batch.push_back(encode_line(lines[i], tokenizer, options.max_seq_length));
+    std::string valid;
+    const text::DroppedBytes dropped = text::drop_invalid_utf8(lines[i], valid);
+    invalid.add(dropped, i + 1);
+    batch.push_back(encode_line(dropped.count > 0 ? valid : lines[i], tokenizer, options.max_seq_length));
     if (static_cast<int>(batch.size()) < options.batch_size && i + 1 < lines.size()) continue;
     const auto first = static_cast<std::int64_t>(i + 1 - batch.size());
     out.write(features_json(*model, batch, request, tokenizer.vocabulary(), first, *backend));
     batch.clear();
   }
-  out.finish();
+  out.publish();
+  if (invalid.count > 0) fmt::print(stderr, "warning: {}\n", invalid.message(options.input.string()));
   fmt::print(stderr, "{}: {} lines\n", options.output.string(), lines.size());
 }
 

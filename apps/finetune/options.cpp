@@ -67,15 +67,15 @@ void add_flags(CLI::App& app, Options& options) {
 void complete(Options& options) {
   if (options.train.empty() && options.evaluation.empty() && options.prediction.empty())
     fail(Failure::usage, "--train, --eval, --predict: expected at least one of them, got none");
-  if (options.cased && options.vocab_file.empty())
-    fail(Failure::usage, "--cased: expected with --vocab-file, got a model directory that says it itself");
   const tasks::CustomColumns& columns = options.columns;
+  const Options defaults;
   const bool given = !columns.text.empty() || !columns.pair.empty() || !columns.label.empty() || !columns.id.empty() ||
-                     !columns.header;
+                     !columns.header || options.kind != defaults.kind ||
+                     options.label_separator != defaults.label_separator;
   if (options.task != "custom" && given)
     fail(Failure::usage,
-         "--text-column, --text-pair-column, --label-column, --id-column, --no-header: expected with --task custom, "
-         "got --task {}",
+         "--kind, --label-separator, --text-column, --text-pair-column, --label-column, --id-column, --no-header: "
+         "expected with --task custom, got --task {}",
          options.task);
   if (!columns.header && columns.text.empty())
     fail(Failure::usage, "--no-header: expected --text-column with a number from 0, got none");

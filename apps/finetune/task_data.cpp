@@ -57,9 +57,7 @@ std::string warnings_of(const Split& split) {
   if (!dataset.skipped_lines.empty())
     text += fmt::format("warning: {}:{}: columns: left out {} rows with a wrong number of them, the first here\n",
                         dataset.file, dataset.skipped_lines.front(), dataset.skipped_lines.size());
-  if (dataset.invalid_bytes > 0)
-    text += fmt::format("warning: {}: text: dropped {} bytes that are not UTF-8, the first here\n",
-                        dataset.first_invalid, dataset.invalid_bytes);
+  if (dataset.invalid.count > 0) text += fmt::format("warning: {}\n", dataset.invalid.message(dataset.file));
   return text;
 }
 

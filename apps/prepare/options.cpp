@@ -2,13 +2,13 @@
 
 #include <limits>
 #include <memory>
-#include <thread>
 
 #include "apps/prepare/dump.h"
 #include "apps/prepare/records.h"
 #include "apps/prepare/tokens.h"
 #include "apps/prepare/vocab.h"
 #include "apps/training/flags.h"
+#include "tensor/backends.h"
 
 namespace bertrand::prepare {
 namespace {
@@ -26,7 +26,7 @@ void add_vocabulary_flags(CLI::App& app, std::filesystem::path& vocab_file, bool
 
 /// --threads, all cores if not given.
 void add_threads_flag(CLI::App& app, int& threads) {
-  threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  threads = available_cores();
   number_flag(app, "--threads", threads, Range<int>{1, 1024}, "threads; the result does not depend on it", "all cores");
 }
 

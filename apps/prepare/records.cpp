@@ -21,15 +21,11 @@ data::Corpus read_inputs(const RecordsOptions& options, const text::Vocabulary& 
   training::ByteProgress progress("tokenising", input_bytes);
   double done = 0;
   data::Corpus corpus = data::read_corpus(
-      options.inputs, tokenizer,
-      {.threads = options.threads, .as_google = true, .least_documents = 1, .progress = [&](std::size_t bytes) {
-         progress.update(done += static_cast<double>(bytes));
-       }});
+      options.inputs, tokenizer, {.threads = options.threads, .as_google = true, .progress = [&](std::size_t bytes) {
+                                    progress.update(done += static_cast<double>(bytes));
+                                  }});
   progress.finish();
-  if (corpus.invalid_bytes > 0) {
-    fmt::print(stderr, "warning: {}: text: dropped {} bytes that are not UTF-8\n", corpus.first_invalid,
-               corpus.invalid_bytes);
-  }
+  for (const std::string& warning : corpus.warnings) fmt::print(stderr, "warning: {}\n", warning);
   if (corpus.documents.count() == 1) {
     fmt::print(
         stderr, "warning: {}: documents: expected at least 2, got 1: every random next sentence comes from the same {}",

@@ -24,7 +24,7 @@ constexpr std::size_t kBytesPerThread = std::size_t{1} << 20;
 struct Part {
   std::string text;
   std::uint64_t lines = 0;
-  data::InvalidBytes invalid;
+  text::InvalidBytes invalid;
 };
 
 Part encode_lines(std::string_view lines, text::Encoder& encoder) {
@@ -42,8 +42,7 @@ Part encode_lines(std::string_view lines, text::Encoder& encoder) {
       separator = ' ';
     }
     part.text.push_back('\n');
-    const text::DroppedBytes& dropped = encoder.dropped();
-    if (dropped.count > 0) part.invalid.add({dropped.count, 0, dropped.first + 1}, part.lines);
+    part.invalid.add(encoder.dropped(), part.lines);
   });
   return part;
 }
@@ -52,13 +51,6 @@ void write_out(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
     fail(Failure::io, "standard output: write: {}", std::strerror(errno));
   }
-}
-
-/// Says on standard error how many bytes were no UTF-8 and where the first one is, if there were any.
-void warn_invalid(const std::string& file, const data::InvalidBytes& invalid) {
-  if (invalid.count == 0) return;
-  fmt::print(stderr, "warning: {}:{}: text: dropped {} bytes that are not UTF-8, the first one in column {}\n", file,
-             invalid.first_line, invalid.count, invalid.first_column);
 }
 
 }  // namespace
@@ -71,7 +63,7 @@ void write_tokens(const TokensOptions& options) {
   for (int i = 0; i < options.threads; ++i) encoders.emplace_back(tokenizer);
 
   data::LineBlocks input(options.input);
-  data::InvalidBytes invalid;
+  text::InvalidBytes invalid;
   std::uint64_t lines = 0;
   std::string block, next_block;
   // While the threads encode one block, the next is read.
@@ -91,7 +83,7 @@ void write_tokens(const TokensOptions& options) {
     block.swap(next_block);
   }
   if (std::fflush(stdout) != 0) fail(Failure::io, "standard output: write: {}", std::strerror(errno));
-  warn_invalid(input.name(), invalid);
+  if (invalid.count > 0) fmt::print(stderr, "warning: {}\n", invalid.message(input.name()));
 }
 
 }  // namespace bertrand::prepare

@@ -21,34 +21,50 @@ namespace {
 constexpr std::size_t kBlockBytes = std::size_t{4}
                                     << 20;  // counted by one thread; part of the result if words are forgotten
 
+/// What one thread made of a block.
+struct Part {
+  text::WordCounts counts;
+  text::InvalidBytes invalid;
+};
+
 text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
   training::ByteProgress progress("counting words", input_bytes);
   text::WordCounts counts;
   double done = 0;
+  std::vector<std::string> warnings;
   const auto count_block = [&options](const std::string& block) {
-    text::WordCounts part;
-    part.add_lines(block, !options.cased);
+    Part part;
+    part.invalid = part.counts.add_lines(block, !options.cased);
     return part;
   };
   for (const std::filesystem::path& file : options.inputs) {
     data::LineBlocks input(file);
+    text::InvalidBytes invalid;
     std::uint64_t lines = 0;
     for (bool at_end = false; !at_end;) {
       std::vector<std::string> blocks(static_cast<std::size_t>(options.threads));
-      std::vector<std::future<text::WordCounts>> parts;
+      std::vector<std::uint64_t> lines_before;
+      std::vector<std::future<Part>> parts;
       for (std::string& block : blocks) {
         at_end = !input.next(block, kBlockBytes);
         if (at_end) break;
         formats::refuse_nul(block, input.name(), lines);
+        lines_before.push_back(lines);
         lines += static_cast<std::uint64_t>(std::ranges::count(block, '\n'));
         done += static_cast<double>(block.size());
         parts.push_back(std::async(std::launch::async, count_block, std::cref(block)));
       }
-      for (auto& part : parts) counts.merge(part.get());
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        const Part part = parts[i].get();
+        counts.merge(part.counts);
+        invalid.add(part.invalid, lines_before[i]);
+      }
       progress.update(done);
     }
+    if (invalid.count > 0) warnings.push_back(invalid.message(input.name()));
   }
   progress.finish();
+  for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
   return counts;
 }
 

@@ -8,6 +8,7 @@ int main(int argc, char** argv) {
       "Pre-trains a BERT on text or TFRecords: masked words and next sentences.", argc, argv,
       [&](CLI::App& app) { add_flags(app, options); },
       [&] {
+        options.settings.command.assign(argv, argv + argc);
         complete(options);
         pretrain(options);
       });

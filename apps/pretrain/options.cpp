@@ -74,8 +74,6 @@ void complete(PretrainOptions& options) {
     fail(Failure::usage, "--config, --init: expected one of them, got none");
   if (!options.config.empty() && options.vocabulary.empty())
     fail(Failure::usage, "--vocab-file: expected with --config, got none; hint: prepare vocab makes one from text");
-  if (options.cased && options.vocabulary.empty())
-    fail(Failure::usage, "--cased: expected with --vocab-file, got a model directory that says it itself");
   std::error_code absent;  // a directory that does not exist is no other one's equal
   if (std::filesystem::equivalent(options.init, options.settings.output, absent))
     fail(Failure::usage, "--output: expected another directory than --init, got {}", options.settings.output.string());

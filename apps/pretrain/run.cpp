@@ -85,9 +85,7 @@ std::unique_ptr<data::PretrainingExamples> read_text(const std::vector<std::file
           .threads = threads_of(options),
           .progress = alone ? show : std::function<void(std::size_t)>()});
   if (progress.shown()) progress.finish();
-  if (const data::Corpus& corpus = text->corpus(); corpus.invalid_bytes > 0)
-    fmt::print(stderr, "warning: {}: text: dropped {} bytes that are not UTF-8, the first here\n", corpus.first_invalid,
-               corpus.invalid_bytes);
+  for (const std::string& warning : text->corpus().warnings) fmt::print(stderr, "warning: {}\n", warning);
   return text;
 }
 

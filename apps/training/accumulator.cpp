@@ -23,19 +23,13 @@ Tensor GradientAccumulator::place_of_sum(const Tensor& gradients) {
 }
 
 void GradientAccumulator::add(const Tensor& gradients) {
-  distributed::Addend sum{.first = next_++, .count = 1, .values = place_of_sum(gradients)};
-  if (!sum.values.same_memory(gradients)) ops::copy_into(gradients, sum.values);
-  while (!waiting_.empty() && distributed::siblings(waiting_.back(), sum, micro_batches_)) {
-    ops::add_into(waiting_.back().values, sum.values);
-    sum.first = waiting_.back().first;
-    sum.count += waiting_.back().count;
-    waiting_.pop_back();
+  waiting_.push_back({.first = next_++, .count = 1, .values = place_of_sum(gradients)});
+  if (Tensor& values = waiting_.back().values; !values.same_memory(gradients)) ops::copy_into(gradients, values);
+  waiting_ = distributed::add_siblings(waiting_, micro_batches_, ops::add_into);
+  if (Tensor& values = waiting_.back().values; values.same_memory(gradients)) {
+    values = free_buffer(gradients);
+    ops::copy_into(gradients, values);
   }
-  if (sum.values.same_memory(gradients)) {
-    sum.values = free_buffer(gradients);
-    ops::copy_into(gradients, sum.values);
-  }
-  waiting_.push_back(std::move(sum));
 }
 
 std::vector<distributed::Addend> GradientAccumulator::last(const Tensor& gradients) {

@@ -42,12 +42,6 @@ void load_moments(const std::filesystem::path& path, const Training& training) {
   }
 }
 
-void write_text(formats::Files& files, const std::filesystem::path& path, const std::string& text) {
-  formats::FileWriter out(files, path);
-  out.write(text);
-  out.finish();
-}
-
 nlohmann::ordered_json read_state(const std::filesystem::path& path) {
   try {
     return nlohmann::ordered_json::parse(formats::read_file(path));
@@ -82,7 +76,7 @@ TensorChecksums write_checkpoint(formats::Files& files, const std::filesystem::p
   for (const auto& [name, crc] : formats::write_safetensors(out, moments(training)))
     checksums[fmt::format("{}/{}", kOptimizerFile, name)] = crc;
   out.finish();
-  write_text(files, directory / kStateFile, json_text(state.to_json(conditions), 2) + "\n");
+  formats::write_file(files, directory / kStateFile, json_text(state.to_json(conditions), 2) + "\n");
   return checksums;
 }
 

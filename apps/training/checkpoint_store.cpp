@@ -127,9 +127,7 @@ void CheckpointStore::stage_and_rename(const fs::path& final_path, std::int64_t 
     files_.make_directory(staged);
     const TensorChecksums tensors = fill(staged);
     const std::string facts = manifest_of(staged, step, tensors);  // before the manifest itself is there
-    formats::FileWriter manifest(files_, staged / kManifest);
-    manifest.write(facts);
-    manifest.finish();
+    formats::write_file(files_, staged / kManifest, facts);
     files_.sync_directory(staged);
     // One of this step is there only if it is damaged: the run was resumed from an older one and came here again.
     if (fs::exists(final_path)) discard(final_path);

@@ -6,6 +6,22 @@ namespace bertrand::training {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// Throws Error where `output`, a file that --`flag` names, cannot be written or is one of the inputs.
+void check_output(const char* flag, const fs::path& output, const std::vector<fs::path>& inputs) {
+  std::error_code ignored;
+  if (fs::is_directory(output, ignored))
+    fail(Failure::usage, "--{}: expected a file, got the directory {}", flag, output.string());
+  if (const fs::path directory = output.parent_path(); !directory.empty() && !fs::is_directory(directory, ignored))
+    fail(Failure::io, "{}: {}: expected an existing directory {}, got none", output.string(), flag, directory.string());
+  for (const fs::path& input : inputs)
+    if (fs::equivalent(input, output, ignored))
+      fail(Failure::usage, "--{}: expected another file than the input, got {}", flag, output.string());
+}
+
+}  // namespace
+
 double check_files(const std::vector<fs::path>& inputs, const std::vector<fs::path>& outputs) {
   double bytes = 0;
   for (const fs::path& input : inputs) {
@@ -16,25 +32,11 @@ double check_files(const std::vector<fs::path>& inputs, const std::vector<fs::pa
     if (fs::is_regular_file(status)) bytes += static_cast<double>(fs::file_size(input, error));
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const fs::path& output = outputs[i];
     std::error_code ignored;
-    if (fs::is_directory(output, ignored)) {
-      fail(Failure::usage, "--output: expected a file, got the directory {}", output.string());
-    }
-    const fs::path directory = output.parent_path();
-    if (!directory.empty() && !fs::is_directory(directory, ignored)) {
-      fail(Failure::io, "{}: output: expected an existing directory {}, got none", output.string(), directory.string());
-    }
-    for (const fs::path& input : inputs) {
-      if (fs::equivalent(input, output, ignored)) {
-        fail(Failure::usage, "--output: expected another file than the input, got {}", output.string());
-      }
-    }
-    for (std::size_t j = 0; j < i; ++j) {
-      if (fs::weakly_canonical(outputs[j], ignored) == fs::weakly_canonical(output, ignored)) {
-        fail(Failure::usage, "--output: expected different files, got {} twice", output.string());
-      }
-    }
+    check_output("output", outputs[i], inputs);
+    for (std::size_t j = 0; j < i; ++j)
+      if (fs::weakly_canonical(outputs[j], ignored) == fs::weakly_canonical(outputs[i], ignored))
+        fail(Failure::usage, "--output: expected different files, got {} twice", outputs[i].string());
   }
   return bytes;
 }
@@ -50,15 +52,7 @@ void check_run_inputs(const std::vector<fs::path>& inputs) {
 }
 
 void check_profile(const fs::path& profile, const std::vector<fs::path>& inputs) {
-  if (profile.empty()) return;
-  std::error_code ignored;
-  if (fs::is_directory(profile, ignored))
-    fail(Failure::usage, "--profile: expected a file to write, got the directory {}", profile.string());
-  if (const fs::path directory = profile.parent_path(); !directory.empty() && !fs::is_directory(directory, ignored))
-    fail(Failure::io, "{}: profile: expected an existing directory {}, got none", profile.string(), directory.string());
-  for (const fs::path& input : inputs)
-    if (fs::equivalent(input, profile, ignored))
-      fail(Failure::usage, "--profile: expected another file than the input, got {}", profile.string());
+  if (!profile.empty()) check_output("profile", profile, inputs);
 }
 
 }  // namespace bertrand::training

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "bert/formats/nearest_name.h"
@@ -133,7 +134,7 @@ class Help : public CLI::Formatter {
 constexpr const char* kExitCodes =
     "Exit codes: 0 done, 1 a bug, 2 wrong flags, 3 bad input data, 4 bad or missing model or checkpoint,\n"
     "5 input or output failed, 6 a number that is not finite, 7 out of memory, 8 another replica failed,\n"
-    "75 interrupted, with the state of the steps that were made saved: --resume goes on.";
+    "75 interrupted: training saved the steps that were made, and --resume goes on; other work wrote nothing.";
 
 /// Control characters, of which files' names and contents may have any, would end the line or steer the terminal.
 std::string one_line(std::string text) {
@@ -180,6 +181,9 @@ int run_main(const std::string& description, int argc, char** argv, const std::f
     return report(e.what(), e.failure());
   } catch (const std::filesystem::filesystem_error& e) {
     return report(fmt::format("{}: {}", e.path1().string(), e.code().message()), Failure::io);
+  } catch (const std::system_error& e) {
+    return report(fmt::format("threads: expected more to start, got {}; hint: --threads", e.code().message()),
+                  Failure::usage);
   } catch (const std::bad_alloc&) {
     return report("out of memory on the host; hint: a smaller --micro-batch-size needs less", Failure::memory);
   } catch (const std::exception& e) {

@@ -72,9 +72,7 @@ struct DirectoryTokenizer {
 
 DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const bert::Config& config) {
   const fs::path lines = model_directory / "vocab.txt", json = model_directory / "tokenizer.json";
-  DirectoryTokenizer found;
-  if (const bert::TokenizerFacts facts = bert::read_tokenizer_facts(model_directory); facts.known)
-    found.lower_case = facts.lower_case;
+  DirectoryTokenizer found{.vocabulary = {}, .lower_case = bert::read_lower_case(model_directory)};
   const bool has_lines = fs::exists(lines);
   if (has_lines) found.vocabulary = text::Vocabulary::load(lines);
   if (const std::optional<bert::TokenizerJson> whole = read_json(json, has_lines)) {
@@ -108,6 +106,8 @@ bert::Config read_config(const fs::path& model_directory) {
 
 text::Tokenizer read_tokenizer(const fs::path& model_directory, const TokenizerFlags& flags,
                                const bert::Config& config) {
+  if (flags.cased && flags.vocab_file.empty())
+    fail(Failure::usage, "--cased: expected with --vocab-file, got a model directory that says it itself");
   if (!flags.vocab_file.empty()) {
     text::Vocabulary vocabulary = text::Vocabulary::load(flags.vocab_file, {.failure = Failure::input});
     check_size(vocabulary, flags.vocab_file, config, model_directory);

@@ -79,9 +79,9 @@ nlohmann::ordered_json RunState::to_json(const Conditions& conditions) const {
                                 {"good_steps", loss_scale.good_steps},
                                 {"skipped_steps", loss_scale.skipped_steps}}},
                               {"evaluation_due", evaluation_due},
-                              {"best_step", best_step},
-                              {"best_model_crc32c", best_model_crc32c}};
-  if (best_score) json["best_score"] = *best_score;
+                              {"best_step", best.step},
+                              {"best_model_crc32c", best.crc32c}};
+  if (best.score) json["best_score"] = *best.score;
   json["evaluation"] = nlohmann::ordered_json::object();
   for (const Metric& metric : evaluation) json["evaluation"][metric.name] = metric.value;
   json["settings"] = nlohmann::ordered_json::object();
@@ -107,10 +107,9 @@ RunState parse_run_state(const nlohmann::ordered_json& json, const std::string& 
                                   .skipped_steps = scale.at("skipped_steps")},
                    .next = {.epoch = json.at("epoch"), .step = json.at("step_in_epoch")},
                    .evaluation_due = json.at("evaluation_due"),
-                   .best_step = json.at("best_step"),
-                   .best_model_crc32c = json.value("best_model_crc32c", 0u)};
+                   .best = {.step = json.at("best_step"), .crc32c = json.at("best_model_crc32c")}};
     const auto number = [](const auto& value) { return value.is_null() ? std::nan("") : value.template get<double>(); };
-    if (json.contains("best_score")) state.best_score = number(json.at("best_score"));
+    if (json.contains("best_score")) state.best.score = number(json.at("best_score"));
     for (const auto& [name, value] : json.at("evaluation").items()) state.evaluation.push_back({name, number(value)});
     return state;
   });

@@ -32,15 +32,20 @@ struct Conditions {
   void check_equal_to(const Conditions& checkpoint, const std::string& checkpoint_name) const;
 };
 
+/// The model with the highest score so far.
+struct BestModel {
+  std::optional<double> score;  ///< none: nothing was scored
+  std::int64_t step = 0;
+  std::uint32_t crc32c = 0;  ///< of its model.safetensors in the run's directory
+};
+
 struct RunState {
   std::int64_t steps_done = 0;         ///< skipped ones too
   optim::LossScale::State loss_scale;  ///< moves in f16 alone
   Position next;                       ///< where in the data step steps_done + 1 begins
   bool evaluation_due = false;         ///< the evaluation that belongs to steps_done has not been made yet
   Metrics evaluation;                  ///< the last one, or the best model's where the objective scores
-  std::optional<double> best_score;
-  std::int64_t best_step = 0;
-  std::uint32_t best_model_crc32c = 0;  ///< of the model.safetensors that was published then; 0: not known
+  BestModel best;
 
   nlohmann::ordered_json to_json(const Conditions& conditions) const;
 };

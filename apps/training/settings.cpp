@@ -60,7 +60,7 @@ void add_run_flags(CLI::App& app, Settings& s) {
          "auto, x86-64-v3, x86-64-v4 or x86-64-v4-bf16: the kernel set; does not change the result (default auto)")
       ->type_name("NAME");
   choice_flag(app, "--precision", s.precision, precisions(),
-              "type of parameters and activations; masters and moments are f32");
+              "type of parameters and activations; masters and moments are f32, of f64 f64");
   app.add_flag("--measured-products", s.measured_products,
                "on cuda: try a few algorithms for each matrix product and take the fastest; another run may differ in "
                "its last bits");
@@ -75,7 +75,8 @@ void add_length_flags(CLI::App& app, Settings& s) {
   auto* by_steps = number_flag(app, "--steps", s.steps, {1, 1'000'000'000}, "length in optimizer steps", "as --epochs");
   auto* by_epochs = number_flag(app, "--epochs", s.epochs, {1e-6, 1e6}, "length in passes over the data", epochs);
   by_steps->excludes(by_epochs);
-  number_flag(app, "--max-seq-length", s.max_seq_length, {5, 1 << 20}, "tokens of an example; longer input is cut");
+  number_flag(app, "--max-seq-length", s.max_seq_length, {5, 1 << 20},
+              "tokens of an example made from text; longer is cut");
   number_flag(app, "--seed", s.seed, {0}, "number that every random choice follows from");
   app.add_flag("--shuffle,!--no-shuffle", s.shuffle,
                "draw a new order of the examples every epoch (default); --no-shuffle: file order");

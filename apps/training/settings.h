@@ -25,6 +25,8 @@ struct Precision {
 };
 
 struct Settings {
+  std::vector<std::string> command;  ///< argv, to be kept with the run
+
   std::filesystem::path output;
   bool resume = false, overwrite = false;
   bool plan_only = false;

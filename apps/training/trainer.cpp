@@ -12,10 +12,10 @@
 #include "apps/training/checkpoint.h"
 #include "apps/training/metrics_log.h"
 #include "apps/training/progress.h"
+#include "apps/training/published_model.h"
 #include "apps/training/results.h"
 #include "apps/training/signals.h"
 #include "apps/training/step.h"
-#include "bert/model/directory.h"
 #include "distributed/exchange.h"
 #include "optim/schedule.h"
 #include "tensor/profiler.h"
@@ -25,8 +25,6 @@ namespace bertrand::training {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr const char* kWeights = "model.safetensors";
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -62,6 +60,7 @@ class Trainer::Run {
         plan_(plan),
         parameters_(parameters),
         store_(settings_.output),
+        published_(settings_.output, job.objective, parameters),
         optimizer_(parameters, settings_.optimizer),
         stepper_({job.objective, parameters, optimizer_, job.self},
                  {.seed = settings_.seed, .micro_batch_size = plan.micro_batch_size}) {}
@@ -74,7 +73,6 @@ class Trainer::Run {
   void check_space();
   void write_run_config() const;
   void train();
-  const Metrics& evaluation() const { return state_.evaluation; }
 
  private:
   void make_steps();
@@ -85,13 +83,6 @@ class Trainer::Run {
   void move_on(std::size_t examples);
   void log_step(const StepUnderWay& step, const StepResult& result);
   void evaluate();
-  void publish();
-  /// What is wrong with the best model, which this process only found, or "".
-  std::string wrong_best_model() const;
-  std::filesystem::path best_checkpoint() const {
-    return settings_.output / fmt::format("checkpoint-{}", state_.best_step);
-  }
-  void check_published();
   void save();
   void write_checkpoint();
   void finish();
@@ -100,6 +91,10 @@ class Trainer::Run {
   /// Whether any replica was asked to stop: a decision that all take together.
   bool stop_agreed() const { return distributed::any(job_.self, stop_requested()); }
   double epoch() const;
+  /// Of the newest checkpoint.
+  std::string checkpoint_directory() const {
+    return (settings_.output / fmt::format("checkpoint-{}", saved_step_)).string();
+  }
   bool due(std::int64_t step, std::int64_t every) const { return step % every == 0 || step == plan_.total_steps; }
 
   const Job& job_;
@@ -108,6 +103,7 @@ class Trainer::Run {
   nn::ParameterSet& parameters_;
   formats::Files& files_ = formats::Files::system();
   CheckpointStore store_;
+  PublishedModel published_;
   optim::Optimizer optimizer_;
   Stepper stepper_;
   std::unique_ptr<MetricsLog> log_;
@@ -117,7 +113,6 @@ class Trainer::Run {
   std::int64_t ordered_epoch_ = -1;
   std::vector<std::int64_t> order_;  // of the examples of ordered_epoch_
   std::optional<StepUnderWay> under_way_;
-  bool published_ = false;
   std::string before_failure_, after_failure_;
   Clock::time_point last_finish_;
   Interval interval_;
@@ -139,11 +134,10 @@ bool Trainer::Run::resume() {
   state_ = restore_checkpoint(found->directory, {job_.objective, parameters_, optimizer_}, job_.conditions);
   saved_step_ = found->step;
   // As where a later one was published before the run was killed, and this one, on another device, does not get there.
-  if (const std::string wrong = wrong_best_model();
-      !wrong.empty() && state_.steps_done < plan_.total_steps && !verify_checkpoint(best_checkpoint()).empty()) {
-    fmt::print(stderr, "warning: {}; the next evaluation decides anew\n", wrong);
-    state_.best_score.reset();
-    state_.best_model_crc32c = 0;
+  if (const std::string fault = published_.fault(state_.best);
+      !fault.empty() && state_.steps_done < plan_.total_steps && !published_.is_in_checkpoint(state_.best)) {
+    fmt::print(stderr, "warning: {}; the next evaluation decides anew\n", fault);
+    state_.best = {};
   }
   progress_.message(fmt::format("resumed from {}", found->directory.string()));
   return true;
@@ -157,14 +151,22 @@ void Trainer::Run::check_space() {
 }
 
 void Trainer::Run::write_run_config() const {
-  nlohmann::ordered_json json{
-      {"program", job_.program}, {"version", BERTRAND_VERSION}, {"device", job_.self.backend().description()}};
+  nlohmann::ordered_json json{{"program", job_.program},
+                              {"version", BERTRAND_VERSION},
+                              {"command", settings_.command},
+                              {"device", job_.self.backend().description()},
+                              {"replicas", job_.self.size()}};
   nlohmann::ordered_json& settings = json["settings"];
   for (const auto& [flag, value] : job_.conditions.settings)
     settings[flag.substr(2)] =
         nlohmann::ordered_json::accept(value) ? nlohmann::ordered_json::parse(value) : nlohmann::ordered_json(value);
   settings["precision"] = settings_.precision_name();
   settings["output"] = settings_.output.string();
+  settings["device"] = settings_.device;
+  settings["replicas"] = settings_.replicas;
+  settings["cpu-kernels"] = settings_.cpu_kernels;
+  settings["collective-timeout"] = settings_.collective_timeout;
+  settings["measured-products"] = settings_.measured_products;
   settings["log-every"] = settings_.log_every;
   settings["save-every"] = settings_.save_every;
   settings["keep"] = settings_.keep;
@@ -192,6 +194,7 @@ void Trainer::Run::share_beginning() {
 }
 
 double Trainer::Run::epoch() const {
+  if (state_.next.step == 0) return static_cast<double>(state_.next.epoch);  // the next epoch need not be drawn
   const std::int64_t examples = job_.objective.examples(state_.next.epoch);
   const std::int64_t steps = (examples + plan_.batch_size - 1) / plan_.batch_size;
   return static_cast<double>(state_.next.epoch) + static_cast<double>(state_.next.step) / static_cast<double>(steps);
@@ -246,8 +249,7 @@ void Trainer::Run::finish_step() {
     result = stepper_.finish(step.step);
   } catch (const Error& error) {
     if (error.failure() != Failure::numerics || saved_step_ == 0) throw;
-    fail(Failure::numerics, "{}; last checkpoint: {}", error.what(),
-         (settings_.output / fmt::format("checkpoint-{}", saved_step_)).string());
+    fail(Failure::numerics, "{}; last checkpoint: {}", error.what(), checkpoint_directory());
   }
   interval_.add(step.step, seconds_since(std::max(step.begin, last_finish_)));
   last_finish_ = Clock::now();
@@ -299,40 +301,11 @@ void Trainer::Run::evaluate() {
   }
 
   const std::optional<double> score = job_.objective.score(metrics);
-  if (score && state_.best_score && !(*score > *state_.best_score)) return;
+  if (score && state_.best.score && !(*score > *state_.best.score)) return;
   state_.evaluation = metrics;
   if (!score) return;
-  state_.best_score = score;
-  state_.best_step = state_.steps_done;
-  if (job_.self.first()) publish();
-}
-
-void Trainer::Run::publish() {
-  publish_model(files_, settings_.output, job_.objective, parameters_);
-  state_.best_model_crc32c = InputFile::of(settings_.output / kWeights).crc32c;
-  published_ = true;
-}
-
-std::string Trainer::Run::wrong_best_model() const {
-  if (published_ || state_.best_model_crc32c == 0) return "";
-  const std::filesystem::path file = settings_.output / kWeights;
-  const bool there = std::filesystem::is_regular_file(file);
-  if (there && InputFile::of(file).crc32c == state_.best_model_crc32c) return "";
-  return fmt::format("{}: expected the best model, as it was after step {}, got {}", file.string(), state_.best_step,
-                     there ? "another or a damaged one" : "none");
-}
-
-/// The best model may be one that this process only found: it must still be what was published, or is published again.
-void Trainer::Run::check_published() {
-  const std::string found = wrong_best_model();
-  if (found.empty()) return;
-  const std::filesystem::path checkpoint = best_checkpoint();
-  if (!verify_checkpoint(checkpoint).empty())
-    fail(Failure::model, "{}; hint: {} holds the last one", found,
-         (settings_.output / fmt::format("checkpoint-{}", saved_step_)).string());
-  fmt::print(stderr, "warning: {}; taken from {}\n", found, checkpoint.filename().string());
-  bert::load_weights(checkpoint, parameters_);
-  publish();
+  state_.best = {.score = score, .step = state_.steps_done};
+  if (job_.self.first()) published_.publish(state_.best);
 }
 
 void Trainer::Run::save() {
@@ -373,9 +346,8 @@ void Trainer::Run::train() {
 }
 
 void Trainer::Run::set_standing(const std::string& where) {
-  const std::string newest = (settings_.output / fmt::format("checkpoint-{}", saved_step_)).string();
   before_failure_ = where + ": ";
-  after_failure_ = "; last checkpoint: " + (saved_step_ > 0 ? newest : "none");
+  after_failure_ = "; last checkpoint: " + (saved_step_ > 0 ? checkpoint_directory() : "none");
   job_.self.collective().set_standing(before_failure_, after_failure_);
 }
 
@@ -402,17 +374,17 @@ void Trainer::Run::make_steps() {
 }
 
 void Trainer::Run::finish() {
-  if (!state_.best_score) publish();
-  check_published();
+  if (state_.best.score) published_.mend(state_.best, checkpoint_directory() + " holds the last one");
+  else published_.publish(state_.best);
   if (!state_.evaluation.empty()) {
     std::map<std::string, double> results;
     for (const Metric& metric : state_.evaluation) results[metric.name] = metric.value;
-    results["global_step"] = static_cast<double>(state_.best_score ? state_.best_step : state_.steps_done);
+    results["global_step"] = static_cast<double>(state_.best.score ? state_.best.step : state_.steps_done);
     write_results(files_, settings_.output, results);
   }
   progress_.message(fmt::format(
       "finished after {} steps, {}: the {} is in {}", state_.steps_done, duration_text(seconds_since(begin_)),
-      state_.best_score ? fmt::format("best model (step {})", state_.best_step) : "final model",
+      state_.best.score ? fmt::format("best model (step {})", state_.best.step) : "final model",
       settings_.output.string()));
 }
 
@@ -460,7 +432,5 @@ void Trainer::run() {
   fmt::print("{}", profiler->table());
   formats::replace_file(formats::Files::system(), job_.settings.profile, profiler->chrome_trace());
 }
-
-const Metrics& Trainer::evaluation() const { return run_->evaluation(); }
 
 }  // namespace bertrand::training

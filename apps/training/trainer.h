@@ -56,10 +56,7 @@ class Trainer {
   /// where a loss or gradient, or a weight to be saved, is not finite.
   void run();
 
-  const Plan& plan() const { return plan_; }
   nn::ParameterSet& parameters() { return *parameters_; }
-  /// The last evaluation, or that of the best model where the objective scores.
-  const Metrics& evaluation() const;
 
  private:
   class Run;

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <future>
+#include <memory>
 #include <span>
 
 #include "bert/data/instance_spill.h"
 #include "bert/data/tf_example.h"
 #include "bert/data/tfrecord.h"
+#include "bert/formats/file_replacer.h"
 #include "tensor/error.h"
 
 namespace bertrand::data {
@@ -94,15 +96,15 @@ class RecordsJob {
         instances_(corpus, vocabulary, options),
         spill_(files, output.files.at(0).string() + fmt::format(".instances.tmp-{}", ::getpid()),
                most_masked(options)) {
-    for (const auto& file : output.files) writers_.emplace_back(files, file);
+    for (const auto& file : output.files) writers_.push_back(std::make_unique<formats::FileReplacer>(files, file));
   }
 
   RecordCounts run() {
     draw();
     order_ = instances_.order();
     write();
-    for (RecordWriter& writer : writers_) writer.finish();
-    for (RecordWriter& writer : writers_) writer.publish();
+    for (const auto& writer : writers_) writer->finish();
+    for (const auto& writer : writers_) writer->publish();
     return counts_;
   }
 
@@ -161,7 +163,7 @@ class RecordsJob {
 
   void append(const Encoded& encoded) {
     for (std::size_t i = 0; i < writers_.size(); ++i) {
-      writers_[i].write_framed(encoded.files[i]);
+      writers_[i]->write(encoded.files[i]);
       counts_.bytes += encoded.files[i].size();
     }
     counts_.records += encoded.counts.records;
@@ -176,7 +178,7 @@ class RecordsJob {
   const RecordFiles& output_;
   GoogleInstances instances_;
   InstanceSpill spill_;
-  std::vector<RecordWriter> writers_;
+  std::vector<std::unique_ptr<formats::FileReplacer>> writers_;
   std::vector<std::uint32_t> order_;
   RecordCounts counts_;
 };

@@ -7,17 +7,20 @@
 #include <cerrno>
 #include <cstring>
 
+#include "bert/formats/input_files.h"
 #include "tensor/error.h"
 
 namespace bertrand::data {
+namespace {
+
+constexpr std::size_t kReadBytes = std::size_t{1} << 18;  // at a time: a pipe gives less
+
+}  // namespace
 
 LineBlocks::LineBlocks(const std::filesystem::path& file)
     : name_(file.empty() ? "standard input" : file.string()), descriptor_(STDIN_FILENO) {
   if (file.empty()) return;
-  std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored)) {
-    fail(Failure::input, "{}: text: expected a file, got a directory", name_);
-  }
+  formats::refuse_directory(file, "text", Failure::input);
   descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor_ < 0)
     fail(errno == ENOENT ? Failure::input : Failure::io, "{}: open: {}", name_, std::strerror(errno));
@@ -30,10 +33,11 @@ LineBlocks::~LineBlocks() {
 bool LineBlocks::next(std::string& block, std::size_t bytes) {
   block.swap(rest_);
   rest_.clear();
+  block.reserve(bytes);
   std::size_t searched = block.size();  // up to here there is no line end
   while (!ended_) {
     const std::size_t before = block.size();
-    block.resize(before + std::max(bytes, std::size_t{1}));
+    block.resize(before + kReadBytes);
     const ssize_t count = ::read(descriptor_, block.data() + before, block.size() - before);
     const int error = errno;
     block.resize(before + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
@@ -62,14 +66,6 @@ std::vector<std::string_view> split_lines(std::string_view lines, std::size_t pa
     lines.remove_prefix(size);
   }
   return list;
-}
-
-void InvalidBytes::add(const InvalidBytes& part, std::uint64_t lines_before) {
-  if (count == 0 && part.count > 0) {
-    first_line = lines_before + part.first_line;
-    first_column = part.first_column;
-  }
-  count += part.count;
 }
 
 }  // namespace bertrand::data

@@ -44,14 +44,4 @@ void for_each_line(std::string_view lines, Take take) {
   }
 }
 
-/// Bytes of a text that were no UTF-8 and were left out, and where the first one is.
-struct InvalidBytes {
-  std::uint64_t count = 0;
-  std::uint64_t first_line = 0;    ///< from 1
-  std::uint64_t first_column = 0;  ///< in bytes, from 1
-
-  /// Adds what was found in a part that begins after `lines_before` lines.
-  void add(const InvalidBytes& part, std::uint64_t lines_before);
-};
-
 }  // namespace bertrand::data

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <future>
 
-#include <utf8proc.h>
-
 #include "bert/data/line_blocks.h"
 #include "bert/formats/input_files.h"
 #include "tensor/error.h"
@@ -21,25 +19,13 @@ struct Piece {
   std::vector<std::int32_t> ids;
   std::vector<std::uint32_t> sentences;  // lengths, with kDocumentEnd between documents
   std::uint64_t lines = 0;
-  InvalidBytes invalid;  // its lines counted from 1 within the piece
+  text::InvalidBytes invalid;  // its lines counted from 1 within the piece
 };
-
-/// Python's str.isspace of one code point.
-bool is_space(utf8proc_int32_t c) {
-  return c == ' ' || (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x1f) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
-}
 
 /// Whether Python's decode("utf-8", "ignore").strip() leaves nothing: such a line ends a document.
 bool is_blank(std::string_view line) {
-  while (!line.empty()) {
-    utf8proc_int32_t c = 0;
-    const auto size = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(line.data()),
-                                       static_cast<utf8proc_ssize_t>(line.size()), &c);
-    if (size > 0 && !is_space(c)) return false;
-    line.remove_prefix(size > 0 ? static_cast<std::size_t>(size) : 1);
-  }
-  return true;
+  std::string valid;
+  return text::strip(text::drop_invalid_utf8(line, valid).count > 0 ? valid : line).empty();
 }
 
 Piece tokenise(std::string_view lines, const text::Tokenizer& tokenizer, bool as_google) {
@@ -54,8 +40,7 @@ Piece tokenise(std::string_view lines, const text::Tokenizer& tokenizer, bool as
       line = without_returns;
     }
     const std::span<const std::int32_t> ids = encoder.encode(line);
-    const text::DroppedBytes& dropped = encoder.dropped();
-    if (dropped.count > 0) piece.invalid.add({dropped.count, 0, dropped.first + 1}, piece.lines);
+    piece.invalid.add(encoder.dropped(), piece.lines);
     piece.ids.insert(piece.ids.end(), ids.begin(), ids.end());
     if (!ids.empty()) piece.sentences.push_back(static_cast<std::uint32_t>(ids.size()));
     else if (is_blank(line)) piece.sentences.push_back(kDocumentEnd);
@@ -74,7 +59,7 @@ class CorpusReader {
   // While the threads work on one block, the next is read.
   void read(const std::filesystem::path& file) {
     LineBlocks blocks(file);
-    InvalidBytes invalid;
+    text::InvalidBytes invalid;
     std::uint64_t lines = 0;
     std::string block, next_block;
     bool has_block = blocks.next(block, kBlockBytes);
@@ -91,9 +76,7 @@ class CorpusReader {
       if (options_.progress) options_.progress(block.size());
       block.swap(next_block);
     }
-    if (corpus_.invalid_bytes == 0 && invalid.count > 0)
-      corpus_.first_invalid = fmt::format("{}:{}", blocks.name(), invalid.first_line);
-    corpus_.invalid_bytes += invalid.count;
+    if (invalid.count > 0) corpus_.warnings.push_back(invalid.message(blocks.name()));
     if (!options_.as_google) end_document();
   }
 
@@ -148,9 +131,9 @@ Corpus read_corpus(const std::vector<std::filesystem::path>& files, const text::
   const std::string names =
       files.size() == 1 ? files[0].string() : fmt::format("{} and {} more", files.at(0).string(), files.size() - 1);
   if (corpus.documents.count() == 0) fail(Failure::input, "{}: text: expected sentences, a line each, got none", names);
-  if (corpus.documents.count() < options.least_documents)
+  if (const std::size_t least = options.as_google ? 1 : 2; corpus.documents.count() < least)
     fail(Failure::input, "{}: documents: expected at least {}, got {}; hint: a blank line ends a document, and {}",
-         names, options.least_documents, corpus.documents.count(), "random next sentences come from other documents");
+         names, least, corpus.documents.count(), "random next sentences come from other documents");
   return corpus;
 }
 

@@ -33,8 +33,7 @@ class CompactIds {
 struct Corpus {
   CompactIds ids;
   Documents documents;
-  std::uint64_t invalid_bytes = 0;  ///< that are no UTF-8 and were dropped
-  std::string first_invalid;        ///< file:line of the first, or ""
+  std::vector<std::string> warnings;  ///< of each file with bytes that are no UTF-8, which were dropped
 
   std::size_t bytes() const {
     return ids.bytes() + (documents.sentences.capacity() + documents.documents.capacity()) * sizeof(std::uint64_t);
@@ -47,12 +46,12 @@ struct CorpusOptions {
   /// vanishes even within a line (TensorFlow's readline takes every one away; the tokenizer takes it for a space). A
   /// NUL, which else is no text, vanishes too.
   bool as_google = false;
-  std::size_t least_documents = 2;                            ///< at least 1; fewer are an error
   std::function<void(std::size_t bytes)> progress = nullptr;  ///< called with the bytes read since the last call
 };
 
 /// Tokenises the files once. Lines without a token are dropped. Throws Error(Failure::io) for a file that cannot be
-/// read and Error(Failure::input) for one with a NUL, and where all files together hold fewer than `least_documents`.
+/// read and Error(Failure::input) for one with a NUL, and where all files together hold fewer than two
+/// documents, as Google one.
 Corpus read_corpus(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer,
                    const CorpusOptions& options);
 

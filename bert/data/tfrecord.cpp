@@ -104,8 +104,8 @@ class ByteSource {
       if (count < static_cast<int>(step)) {
         int code = Z_OK;
         const char* reason = ::gzerror(gzip_, &code);
-        if (code != Z_OK && code != Z_STREAM_END)
-          damage = code == Z_ERRNO ? std::strerror(errno) : formats::gzip_reason(reason);
+        if (code == Z_ERRNO) fail(Failure::io, "{}: read: {}", file_.string(), std::strerror(errno));
+        if (code != Z_OK && code != Z_STREAM_END) damage = formats::gzip_reason(reason);
         break;
       }
     }
@@ -210,7 +210,6 @@ RecordReader::State::Outcome RecordReader::State::read_one(std::string& record) 
 RecordReader::RecordReader(const std::filesystem::path& file, OnCorrupt on_corrupt)
     : state_(std::make_unique<State>(file, on_corrupt)) {}
 RecordReader::~RecordReader() = default;
-RecordReader::RecordReader(RecordReader&&) noexcept = default;
 
 bool RecordReader::next(std::string& record) {
   while (!state_->ended) {
@@ -275,60 +274,6 @@ void append_record(std::string& out, std::string_view record) {
   append(out, masked_crc(std::string_view(out).substr(begin, 8)));
   out.append(record);
   append(out, masked_crc(record));
-}
-
-struct RecordWriter::State {
-  State(formats::Files& its_files, const std::filesystem::path& its_file)
-      : files(its_files), file(its_file), staged(its_file.string() + fmt::format(".tmp-{}", ::getpid())) {
-    writer.emplace(files, staged);
-  }
-  ~State() {
-    if (published) return;
-    writer.reset();
-    std::error_code ignored;
-    std::filesystem::remove(staged, ignored);
-  }
-
-  void flush() {
-    writer->write(buffer);
-    buffer.clear();
-  }
-
-  formats::Files& files;
-  std::filesystem::path file, staged;
-  std::optional<formats::FileWriter> writer;
-  std::string buffer;
-  bool finished = false;
-  bool published = false;
-};
-
-RecordWriter::RecordWriter(formats::Files& files, const std::filesystem::path& file)
-    : state_(std::make_unique<State>(files, file)) {}
-RecordWriter::~RecordWriter() = default;
-RecordWriter::RecordWriter(RecordWriter&&) noexcept = default;
-
-void RecordWriter::write(std::string_view record) {
-  append_record(state_->buffer, record);
-  if (state_->buffer.size() >= kChunkBytes) state_->flush();
-}
-
-void RecordWriter::write_framed(std::string_view framed) {
-  state_->flush();
-  state_->writer->write(framed);
-}
-
-void RecordWriter::finish() {
-  if (std::exchange(state_->finished, true)) return;
-  state_->flush();
-  state_->writer->finish();
-}
-
-void RecordWriter::publish() {
-  finish();
-  state_->files.rename(state_->staged, state_->file);
-  state_->published = true;
-  const std::filesystem::path directory = state_->file.parent_path();
-  state_->files.sync_directory(directory.empty() ? "." : directory);
 }
 
 }  // namespace bertrand::data

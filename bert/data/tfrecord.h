@@ -7,8 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "bert/formats/files.h"
-
 namespace bertrand::data {
 
 /// What to do about a record that is not as it was written.
@@ -28,7 +26,6 @@ class RecordReader {
   /// Opens a file. Throws Error(Failure::input) if it does not exist, Error(Failure::io) if it cannot be read.
   explicit RecordReader(const std::filesystem::path& file, OnCorrupt on_corrupt = OnCorrupt::stop);
   ~RecordReader();
-  RecordReader(RecordReader&&) noexcept;
 
   /// The next record; false at the end of the file. With OnCorrupt::stop throws Error(Failure::input) for a wrong CRC
   /// and for a file that ends within a record. Takes no more memory than the file has bytes left, whatever it claims.
@@ -55,29 +52,6 @@ class RecordReader {
 /// The one record of `bytes` bytes that begins at `offset` of an uncompressed file, where a RecordReader found it
 /// before. Throws Error(Failure::input) as <file>@<offset> if it is no longer there as it was, Error(Failure::io).
 std::string read_record_at(const std::filesystem::path& file, std::uint64_t offset, std::size_t bytes);
-
-/// Writes records to a file that appears only when it is complete: beside it first, then renamed. All calls throw
-/// Error(Failure::io).
-class RecordWriter {
- public:
-  RecordWriter(formats::Files& files, const std::filesystem::path& file);
-  /// Without publish() what was written is removed.
-  ~RecordWriter();
-  RecordWriter(RecordWriter&&) noexcept;
-
-  void write(std::string_view record);
-  /// Writes records that append_record framed before, on other threads perhaps.
-  void write_framed(std::string_view framed);
-
-  /// Makes everything written durable, still under its other name.
-  void finish();
-  /// finish() if it was not called, then the rename.
-  void publish();
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
 
 /// Appends one record with its length and checksums.
 void append_record(std::string& out, std::string_view record);

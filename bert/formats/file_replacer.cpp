@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <utility>
+
 namespace bertrand::formats {
 
 namespace fs = std::filesystem;
@@ -23,7 +25,11 @@ FileReplacer::~FileReplacer() {
 }
 
 void FileReplacer::finish() {
-  writer_.finish();
+  if (!std::exchange(finished_, true)) writer_.finish();
+}
+
+void FileReplacer::publish() {
+  finish();
   if (staged_ == file_) return;
   files_.rename(staged_, file_);
   in_place_ = true;

@@ -8,8 +8,8 @@ namespace bertrand::formats {
 /// it was.
 bool is_replaceable(const std::filesystem::path& file);
 
-/// A file that appears under its name only when it is whole: written beside it, made durable, renamed. Without finish()
-/// nothing is left of it. What is no regular file (a pipe, a link, /dev/stdout) is written as it is.
+/// A file that appears under its name only when it is whole: written beside it, made durable, renamed. Without
+/// publish() nothing is left of it. What is no regular file (a pipe, a link, /dev/stdout) is written as it is.
 class FileReplacer {
  public:
   FileReplacer(Files& files, const std::filesystem::path& file);
@@ -18,13 +18,16 @@ class FileReplacer {
   FileReplacer& operator=(const FileReplacer&) = delete;
 
   void write(std::string_view text) { writer_.write(text); }
+  /// Makes everything written durable, still under its other name.
   void finish();
+  /// finish() if it was not called, then the rename.
+  void publish();
 
  private:
   Files& files_;
   std::filesystem::path file_, staged_;
   FileWriter writer_;
-  bool in_place_ = false;
+  bool finished_ = false, in_place_ = false;
 };
 
 }  // namespace bertrand::formats

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "bert/formats/crc32c.h"
 #include "bert/formats/file_replacer.h"
 #include "tensor/error.h"
 
@@ -80,21 +79,23 @@ Files& Files::system() {
 FileWriter::~FileWriter() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
-void FileWriter::write(std::span<const std::byte> bytes) {
-  files_.write(descriptor_, bytes, file_);
-  crc_ = crc32c(bytes, crc_);
-  bytes_ += bytes.size();
-}
+void FileWriter::write(std::span<const std::byte> bytes) { files_.write(descriptor_, bytes, file_); }
 void FileWriter::finish() {
   files_.sync(descriptor_, file_);
   const int descriptor = std::exchange(descriptor_, -1);
   files_.close(descriptor, file_);
 }
 
+void write_file(Files& files, const fs::path& file, std::string_view text) {
+  FileWriter out(files, file);
+  out.write(text);
+  out.finish();
+}
+
 void replace_file(Files& files, const fs::path& file, std::string_view text) {
   FileReplacer out(files, file);
   out.write(text);
-  out.finish();
+  out.publish();
 }
 
 std::string read_file(const fs::path& file) {

@@ -1,4 +1,5 @@
-// The one door through which files are written, so that tests can fail any call and see that nothing is lost.
+// The one door through which files are written (all but a run's lock), so that tests can fail any call and see that
+// nothing is lost.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -44,22 +45,21 @@ class FileWriter {
   /// fsync and close.
   void finish();
 
-  std::size_t bytes() const { return bytes_; }
-  std::uint32_t crc() const { return crc_; }  ///< CRC-32C of what was written through this
   const std::filesystem::path& path() const { return file_; }
 
  private:
   Files& files_;
   std::filesystem::path file_;
   int descriptor_;
-  std::size_t bytes_ = 0;
-  std::uint32_t crc_ = 0;
 };
+
+/// A file of its own directory, say, that nobody looks at yet: written and made durable.
+void write_file(Files& files, const std::filesystem::path& file, std::string_view text);
 
 /// Replaces `file` by `text` in one step: written beside it, made durable, renamed.
 void replace_file(Files& files, const std::filesystem::path& file, std::string_view text);
 
-/// A whole file. Throws Error(failure) where it cannot be read.
+/// A whole file. Throws Error(Failure::io) where it cannot be read.
 std::string read_file(const std::filesystem::path& file);
 
 /// A file as memory, read only as far as it is looked at.

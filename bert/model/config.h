@@ -23,7 +23,7 @@ struct Config {
   double attention_probs_dropout_prob = 0.1;
   double classifier_dropout = -1;  ///< below 0: hidden_dropout_prob
   Dim max_position_embeddings = 512;
-  Dim type_vocab_size = 2;
+  Dim type_vocab_size = 2;  ///< of a preset; 16, as Google's, where a file leaves it out
   double initializer_range = 0.02;
   double layer_norm_eps = 1e-12;
 

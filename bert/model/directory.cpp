@@ -218,7 +218,7 @@ void require(const LoadReport& report, const fs::path& directory,
          directory.string(), lacking.size(), joined(lacking, 4));
 }
 
-TokenizerFacts read_tokenizer_facts(const fs::path& directory) {
+std::optional<bool> read_lower_case(const fs::path& directory) {
   const fs::path file = directory / "tokenizer_config.json";
   if (!fs::exists(file)) return {};
   const Json json = read_json(file);
@@ -236,19 +236,14 @@ TokenizerFacts read_tokenizer_facts(const fs::path& directory) {
   if (!json["do_lower_case"].is_boolean())
     fail(Failure::model, "{}: do_lower_case: expected true or false, got {}", file.string(),
          json["do_lower_case"].dump());
-  return {.lower_case = json["do_lower_case"].get<bool>(), .known = true};
+  return json["do_lower_case"].get<bool>();
 }
 
 std::map<std::string, std::uint32_t> write_directory(formats::Files& files, const fs::path& directory,
                                                      const DirectoryFiles& contents,
                                                      const nn::ParameterSet& parameters) {
-  const auto write_text = [&](const char* name, const std::string& text) {
-    formats::FileWriter file(files, directory / name);
-    file.write(text);
-    file.finish();
-  };
-  write_text("config.json", contents.config.text());
-  write_text("vocab.txt", contents.vocabulary);
+  formats::write_file(files, directory / "config.json", contents.config.text());
+  formats::write_file(files, directory / "vocab.txt", contents.vocabulary);
   Json tokenizer;
   tokenizer["do_lower_case"] = contents.lower_case;
   for (const char* special : {"unk", "sep", "pad", "cls", "mask"}) {
@@ -259,7 +254,7 @@ std::map<std::string, std::uint32_t> write_directory(formats::Files& files, cons
   tokenizer["model_max_length"] = contents.config.max_position_embeddings;
   tokenizer["tokenize_chinese_chars"] = true;
   tokenizer["tokenizer_class"] = "BertTokenizer";
-  write_text("tokenizer_config.json", tokenizer.dump(2) + "\n");
+  formats::write_file(files, directory / "tokenizer_config.json", tokenizer.dump(2) + "\n");
 
   std::vector<formats::NamedTensor> tensors;
   for (const auto& segment : parameters.segments()) tensors.push_back({segment.name, parameters.master(segment)});

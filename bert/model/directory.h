@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,12 +36,9 @@ LoadReport load_weights(const std::filesystem::path& directory, nn::ParameterSet
 void require(const LoadReport& report, const std::filesystem::path& directory,
              const std::function<bool(const std::string&)>& may_be_missing);
 
-/// What else a directory says about the text it was trained on.
-struct TokenizerFacts {
-  bool lower_case = true;
-  bool known = false;  ///< whether the directory said so
-};
-TokenizerFacts read_tokenizer_facts(const std::filesystem::path& directory);
+/// Whether text is to be lower-cased, where tokenizer_config.json of a directory says so. Throws Error(Failure::model)
+/// where it says anything that BERT's own tokenizer does not do.
+std::optional<bool> read_lower_case(const std::filesystem::path& directory);
 
 /// What a directory is made of besides the weights.
 struct DirectoryFiles {

@@ -101,8 +101,7 @@ Dataset make_dataset(const Task& task, const Table& table, bool needs_label) {
   Dataset dataset{.file = table.file,
                   .labelled = layout.label.has_value(),
                   .skipped_lines = table.skipped_lines,
-                  .invalid_bytes = table.invalid_bytes,
-                  .first_invalid = table.first_invalid};
+                  .invalid = table.invalid};
   for (std::size_t r = layout.header ? 1 : 0; r < table.rows.size(); ++r) {
     const Row& row = table.rows[r];
     if (layout.language && row.cells[place(*layout.language, table.width)] != task.language) continue;

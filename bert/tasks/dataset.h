@@ -8,6 +8,7 @@
 
 #include "bert/tasks/labels.h"
 #include "bert/tasks/task.h"
+#include "bert/text/utf8.h"
 
 namespace bertrand::tasks {
 
@@ -28,15 +29,15 @@ struct Dataset {
   bool labelled = false;  ///< the file has a label column
   std::vector<Example> examples;
   std::vector<std::int64_t> skipped_lines;  ///< of broken rows that the task allows to be left out
-  std::int64_t invalid_bytes = 0;           ///< that are no UTF-8 and were dropped
-  std::string first_invalid;                ///< file:line of the first, or ""
+  text::InvalidBytes invalid;               ///< that were dropped
 
   /// "file:line", for messages.
   std::string where(const Example& example) const;
 };
 
 /// Reads a file's examples. `needs_label`: for training and evaluation; a file to predict may have labels or not.
-/// Throws Failure::input with file and line for a bad row or an empty text, and for a file without examples.
+/// Throws Failure::input with file and line for a bad row or an empty text, which only pairs of a named task may have,
+/// and for a file without examples.
 Dataset read_dataset(const Task& task, const std::string& path, bool needs_label);
 
 /// The same of a table at hand.

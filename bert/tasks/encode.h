@@ -44,7 +44,8 @@ struct EncodedDataset {
   std::size_t bytes() const;
 };
 
-/// Tokenises and cuts every example. Throws Failure::input with file and line for a text without a single token.
+/// Tokenises and cuts every example. Throws Failure::input with file and line for a text that is not blank and yet has
+/// no token.
 EncodedDataset encode_dataset(const Dataset& dataset, const text::Tokenizer& tokenizer, int max_length);
 
 }  // namespace bertrand::tasks

@@ -289,9 +289,10 @@ Table parse_table(std::string_view bytes, const std::string& name, TableFormat f
   while (bytes.ends_with('\n') || bytes.ends_with('\r')) bytes.remove_suffix(1);
   std::string valid;
   if (const text::DroppedBytes dropped = text::drop_invalid_utf8(bytes, valid); dropped.count > 0) {
-    table.invalid_bytes = static_cast<std::int64_t>(dropped.count);
     const std::string_view before = bytes.substr(0, dropped.first);
-    table.first_invalid = fmt::format("{}:{}", name, 1 + std::count(before.begin(), before.end(), '\n'));
+    table.invalid = {.count = dropped.count,
+                     .first_line = 1 + static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n')),
+                     .first_column = before.size() - (before.rfind('\n') + 1) + 1};
     bytes = valid;
   }
   Collector rows(table, options);

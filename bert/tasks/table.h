@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "bert/text/utf8.h"
+
 namespace bertrand::tasks {
 
 enum class TableFormat {
@@ -35,8 +37,7 @@ struct Table {
   std::size_t width = 0;             ///< cells in every row
   std::vector<Row> rows;
   std::vector<std::int64_t> skipped_lines;  ///< of the rows left out
-  std::int64_t invalid_bytes = 0;           ///< that are no UTF-8 and were dropped
-  std::string first_invalid;                ///< file:line of the first, or ""
+  text::InvalidBytes invalid;               ///< that were dropped
 
   /// The column of this name, which is not "", or, failing that, with this number from 0. Throws Failure::input if two
   /// have the name.

@@ -7,6 +7,7 @@
 
 #include "bert/formats/nearest_name.h"
 #include "bert/tasks/labels.h"
+#include "bert/text/utf8.h"
 #include "tensor/error.h"
 
 namespace bertrand::tasks {
@@ -235,6 +236,9 @@ std::vector<std::string> task_names() {
 
 Task custom_task(const CustomOptions& options) {
   if (options.label_separator.empty()) fail(Failure::usage, "--label-separator: expected some text, got none");
+  // What is no UTF-8 has been left out of the table.
+  if (std::string valid; text::drop_invalid_utf8(options.label_separator, valid).count > 0)
+    fail(Failure::usage, "--label-separator: expected UTF-8, got \"{}\"", options.label_separator);
   Task task{
       .name = "custom", .kind = options.kind, .columns = options.columns, .label_separator = options.label_separator};
   switch (options.kind) {

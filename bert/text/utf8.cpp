@@ -1,6 +1,7 @@
 #include "bert/text/utf8.h"
 
-#include <cstdint>
+#include <fmt/format.h>
+
 #include <cstring>
 
 namespace bertrand::text {
@@ -63,6 +64,23 @@ DroppedBytes drop_invalid_utf8(std::string_view text, std::string& valid) {
     valid.append(reinterpret_cast<const char*>(kept_from), static_cast<std::size_t>(end - kept_from));
   }
   return dropped;
+}
+
+void InvalidBytes::add(const DroppedBytes& dropped, std::uint64_t line) {
+  add(InvalidBytes{.count = dropped.count, .first_line = line, .first_column = dropped.first + 1}, 0);
+}
+
+void InvalidBytes::add(const InvalidBytes& part, std::uint64_t lines_before) {
+  if (count == 0 && part.count > 0) {
+    first_line = lines_before + part.first_line;
+    first_column = part.first_column;
+  }
+  count += part.count;
+}
+
+std::string InvalidBytes::message(const std::string& file) const {
+  return fmt::format("{}:{}: text: dropped {} byte{} that {} not UTF-8, the first one in column {}", file, first_line,
+                     count, count == 1 ? "" : "s", count == 1 ? "is" : "are", first_column);
 }
 
 }  // namespace bertrand::text

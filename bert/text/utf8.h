@@ -1,6 +1,7 @@
 // UTF-8 by hand: decoding, encoding, and leaving out what is invalid exactly as Python does.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,20 @@ namespace bertrand::text {
 struct DroppedBytes {
   std::size_t count = 0;
   std::size_t first = 0;  ///< offset of the first one in the text, where count > 0
+};
+
+/// The same of a text of many lines, some of which may be looked at by other threads.
+struct InvalidBytes {
+  std::uint64_t count = 0;
+  std::uint64_t first_line = 0;    ///< from 1
+  std::uint64_t first_column = 0;  ///< in bytes, from 1
+
+  /// Adds what was left out of a line, counted from 1.
+  void add(const DroppedBytes& dropped, std::uint64_t line);
+  /// Adds what was found in a part that begins after `lines_before` lines.
+  void add(const InvalidBytes& part, std::uint64_t lines_before);
+  /// What to tell who gave the text: "FILE:LINE: text: dropped …".
+  std::string message(const std::string& file) const;
 };
 
 /// Whether every byte is below 128.

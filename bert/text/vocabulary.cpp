@@ -49,7 +49,7 @@ struct Vocabulary::Contents {
   std::vector<std::string> tokens;
   std::unordered_map<std::string_view, std::int32_t> ids;
   std::vector<std::int32_t> distinct_ids;
-  std::int32_t pad, unk, cls, sep, mask;
+  std::int32_t unk, cls, sep, mask;
 
   std::int32_t find(std::string_view token) const {
     const auto found = ids.find(token);
@@ -99,7 +99,6 @@ Vocabulary Vocabulary::parse(std::string bytes, const std::string& name, const V
            contents->tokens.size(), special, "a BERT vocabulary is a file vocab.txt with one token a line");
     }
   }
-  contents->pad = std::max(contents->find("[PAD]"), 0);
   contents->unk = contents->find("[UNK]");
   contents->cls = contents->find("[CLS]");
   contents->sep = contents->find("[SEP]");
@@ -121,7 +120,6 @@ std::string_view Vocabulary::token(std::int32_t id) const {
 }
 
 std::int32_t Vocabulary::size() const { return static_cast<std::int32_t>(contents_->tokens.size()); }
-std::int32_t Vocabulary::pad_id() const { return contents_->pad; }
 std::int32_t Vocabulary::unk_id() const { return contents_->unk; }
 std::int32_t Vocabulary::cls_id() const { return contents_->cls; }
 std::int32_t Vocabulary::sep_id() const { return contents_->sep; }

@@ -41,7 +41,6 @@ class Vocabulary {
   /// Number of lines, which is the number of rows of the model's word embedding.
   std::int32_t size() const;
 
-  std::int32_t pad_id() const;   ///< [PAD]; 0 where the vocabulary has none, which is what Google's code pads with
   std::int32_t unk_id() const;   ///< [UNK]
   std::int32_t cls_id() const;   ///< [CLS], -1 if absent
   std::int32_t sep_id() const;   ///< [SEP], -1 if absent

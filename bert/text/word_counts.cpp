@@ -14,17 +14,19 @@ void WordCounts::add(std::string_view word, std::uint64_t count) {
   }
 }
 
-void WordCounts::add_lines(std::string_view lines, bool lower_case) {
+InvalidBytes WordCounts::add_lines(std::string_view lines, bool lower_case) {
+  InvalidBytes invalid;
   WordSplitter splitter(lower_case);
   Words words;
-  while (!lines.empty()) {
+  for (std::uint64_t number = 1; !lines.empty(); ++number) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
     lines.remove_prefix(std::min(line.size() + 1, lines.size()));
     words.clear();
-    splitter.split(line, words);
+    invalid.add(splitter.split(line, words), number);
     for (const Words::Word& word : words.list()) add(words.bytes(word), 1);
     if (counts_.size() > most_words_) forget_rare();
   }
+  return invalid;
 }
 
 void WordCounts::merge(const WordCounts& other) {

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "bert/text/utf8.h"
+
 namespace bertrand::text {
 
 /// Counts of words. Bounded: where there are more than `most_words` different ones, the rarest are forgotten. A million
@@ -15,8 +17,8 @@ class WordCounts {
  public:
   explicit WordCounts(std::size_t most_words = std::size_t{1} << 20) : most_words_(most_words) {}
 
-  /// Counts the words of some lines of text, as the tokenizer cuts them.
-  void add_lines(std::string_view lines, bool lower_case);
+  /// Counts the words of some lines of text, as the tokenizer cuts them. Returns what was no UTF-8.
+  InvalidBytes add_lines(std::string_view lines, bool lower_case);
   /// Adds other counts. What is kept depends on the order of the calls, so threads should hand in fixed parts in order.
   void merge(const WordCounts& other);
 

@@ -126,27 +126,6 @@ class CpuBackend final : public Backend {
   ThreadPool pool_;
 };
 
-/// Calls body.operator()<T>() for the floating types.
-template <class Body>
-void dispatch_real(const char* op, DType dtype, Body&& body) {
-  switch (dtype) {
-    case DType::f32: return body.template operator()<float>();
-    case DType::f64: return body.template operator()<double>();
-    case DType::f16: return body.template operator()<Float16>();
-    case DType::bf16: return body.template operator()<BFloat16>();
-    default: fail(Failure::bug, "{}: expected a floating type, got {}", op, name_of(dtype));
-  }
-}
-/// The same for an operand that is of type T or, where T is f32, of a half type.
-template <class T, class Body>
-void dispatch_operand(DType dtype, Body&& body) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (dtype == DType::f16) return body.template operator()<Float16>();
-    if (dtype == DType::bf16) return body.template operator()<BFloat16>();
-  }
-  body.template operator()<T>();
-}
-
 /// The elements of a tensor, to read and to write.
 template <class T>
 const T* elements(const Tensor& x) {

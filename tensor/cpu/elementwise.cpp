@@ -18,18 +18,6 @@ To convert(From x) {
   else return static_cast<To>(x);
 }
 
-template <class T>  // what is computed in
-Lanes<T> apply(Unary op, const Lanes<T>& x) {
-  switch (op) {
-    case Unary::relu: return max(x, Lanes<T>(T(0)));
-    case Unary::tanh: return tanh(x);
-    case Unary::gelu_erf: return gelu_erf(x);
-    case Unary::gelu_tanh: return gelu_tanh(x);
-    case Unary::identity: break;
-  }
-  return x;
-}
-
 template <class T>
 Lanes<T> slope(Unary op, const Lanes<T>& x) {
   switch (op) {

@@ -37,18 +37,6 @@ struct Blocks {
   }
 };
 
-template <class C>
-[[gnu::always_inline]] inline Lanes<C> activated(Unary activation, const Lanes<C>& x) {
-  switch (activation) {
-    case Unary::gelu_erf: return gelu_erf(x);
-    case Unary::gelu_tanh: return gelu_tanh(x);
-    case Unary::tanh: return tanh(x);
-    case Unary::relu: return max(x, Lanes<C>(C(0)));
-    case Unary::identity: break;
-  }
-  return x;
-}
-
 /// Waking the others costs some microseconds: not for a product that is over by then.
 bool is_alone(Dim rows, Dim columns, Dim depth) {
   return static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth) < 1e5;
@@ -216,7 +204,7 @@ void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, cons
           if (options.activation == Unary::identity) return;
           for (Dim at = i * columns + j; at < (i + m) * columns; at += columns)
             for_lanes<C>(n, [&](Dim k, Dim l) {
-              activated(options.activation, Lanes<C>::load(c + at + k, l)).store(y + at + k, l);
+              apply(options.activation, Lanes<C>::load(c + at + k, l)).store(y + at + k, l);
             });
         });
   } else {
@@ -242,7 +230,7 @@ void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, cons
                               const auto x = Lanes<C>::load(sheet + r * width + j + k, l);
                               const Dim at = corner + r * columns + j + k;
                               if (pre) x.store(pre + at, l);
-                              activated(options.activation, x).store(y + at, l);
+                              apply(options.activation, x).store(y + at, l);
                             });
                         });
       }

@@ -79,7 +79,6 @@ struct Lanes {
     return map([](auto x, auto y) { return Eigen::internal::pdiv(x, y); }, a, b);
   }
   Lanes& operator+=(const Lanes& b) { return *this = *this + b; }
-  Lanes& operator*=(const Lanes& b) { return *this = *this * b; }
 };
 
 /// a · b + c, rounded once: the only way products are summed here, so the compiler has no choice to make.
@@ -102,10 +101,6 @@ Lanes<T> min(const Lanes<T>& a, const Lanes<T>& b) {
 template <class T>
 Lanes<T> sqrt(const Lanes<T>& a) {
   return Lanes<T>::map([](auto x) { return Eigen::internal::psqrt(x); }, a);
-}
-template <class T>
-Lanes<T> abs(const Lanes<T>& a) {
-  return Lanes<T>::map([](auto x) { return Eigen::internal::pabs(x); }, a);
 }
 
 /// Sum of all lanes, in one fixed tree.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "tensor/backend.h"
 #include "tensor/cpu/lanes.h"
 
 namespace bertrand::cpu {
@@ -123,6 +124,19 @@ template <class T>
   const L du = fma(x2, L(T(3 * 0.044715 * 0.79788456080286535588)), L(T(0.79788456080286535588)));
   const L half = L(T(0.5));
   return fma(half * x * (L(T(1)) - t * t), du, fma(half, t, half));
+}
+
+/// An elementwise function, as a layer's activation is.
+template <class T>
+[[gnu::always_inline]] inline Lanes<T> apply(Unary op, const Lanes<T>& x) {
+  switch (op) {
+    case Unary::relu: return max(x, Lanes<T>(T(0)));
+    case Unary::tanh: return tanh(x);
+    case Unary::gelu_erf: return gelu_erf(x);
+    case Unary::gelu_tanh: return gelu_tanh(x);
+    case Unary::identity: break;
+  }
+  return x;
 }
 
 }  // namespace bertrand::cpu

@@ -222,6 +222,21 @@ TEST_CASE("prepare vocab learns the same vocabulary with any number of threads, 
       (setting / "packed") + ":1: ");
 }
 
+TEST_CASE("prepare vocab counts the bytes of a text that are not UTF-8 and names the first") {
+  const Setting setting;
+  // The first block of 4 MiB has valid lines only.
+  write_text(setting / "odd", std::string((4 << 20) / 2, 'a').append("\n").append((4 << 20) / 2, 'b') +
+                                  "\nab ab\nab\xff\xfe\n\x80 ab\n");
+  for (const char* threads : {"1", "3"}) {
+    const Outcome outcome = run_program("prepare", {"vocab", "--input", setting / "odd", "--output", setting / "learnt",
+                                                    "--size", "60", "--threads", threads});
+    CHECK(outcome.code == 0);
+    const std::string warning =
+        "warning: " + (setting / "odd") + ":4: text: dropped 3 bytes that are not UTF-8, the first one in column 3\n";
+    CHECK_MESSAGE(outcome.error.find(warning) != std::string::npos, outcome.error);
+  }
+}
+
 TEST_CASE("prepare vocab's help says by which rule it merges") {
   CHECK(run_program("prepare", {"--help"}).out.find("merges by frequency") != std::string::npos);
 }

@@ -63,7 +63,12 @@ TEST_CASE("pre-training on text learns, evaluates on held-out text and writes it
   const auto results = nlohmann::json::parse(setting.file("run/eval_results.json"));
   CHECK(results.at("eval_loss") == evaluations.back().at("eval_loss"));
   CHECK(setting.file("run/eval_results.txt").starts_with("eval_loss = "));
-  CHECK(nlohmann::json::parse(setting.file("run/run_config.json")).at("settings").at("seed") == 42);
+  const auto config = nlohmann::json::parse(setting.file("run/run_config.json"));
+  CHECK(config.at("settings").at("seed") == 42);
+  CHECK(config.at("replicas") == 1);
+  const auto command = config.at("command").get<std::vector<std::string>>();
+  CHECK(command.front().ends_with("pretrain"));
+  CHECK(std::ranges::find(command, (setting.directory / "run").string()) != command.end());
 }
 
 TEST_CASE("--plan says what a run would do and does nothing") {

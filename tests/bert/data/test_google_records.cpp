@@ -33,7 +33,7 @@ bool have_data() {
 }
 
 Corpus corpus_of(const std::vector<fs::path>& files, const Vocabulary& vocabulary) {
-  return read_corpus(files, Tokenizer(vocabulary), {.as_google = true, .least_documents = 1});
+  return read_corpus(files, Tokenizer(vocabulary), {.as_google = true});
 }
 
 std::vector<Features> records_of(const fs::path& file) {

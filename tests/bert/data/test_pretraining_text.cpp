@@ -121,7 +121,7 @@ TEST_CASE("blank lines, also of other white space and with CRLF, end documents, 
   const Corpus corpus = read_corpus({file.path()}, tokenizer, {});
   CHECK(corpus.documents.documents == std::vector<std::uint64_t>{0, 2, 3, 4});
   CHECK(corpus.documents.sentences == std::vector<std::uint64_t>{0, 2, 3, 4, 6});
-  CHECK(corpus.invalid_bytes == 0);
+  CHECK(corpus.warnings.empty());
 }
 
 TEST_CASE("invalid UTF-8 is dropped, counted, and its first place is named") {
@@ -130,8 +130,8 @@ TEST_CASE("invalid UTF-8 is dropped, counted, and its first place is named") {
                       "d\n\nx\xC3\n");
   const text::Tokenizer tokenizer = tiny_tokenizer();
   const Corpus corpus = read_corpus({file.path()}, tokenizer, {});
-  CHECK(corpus.invalid_bytes == 2);
-  CHECK(corpus.first_invalid == file.path().string() + ":3");
+  REQUIRE(corpus.warnings.size() == 1);
+  CHECK(corpus.warnings[0].starts_with(file.path().string() + ":3: text: dropped 2 bytes that are not UTF-8, "));
   CHECK(corpus.ids.size() == 5);  // a, b, c ##d, x
 }
 

@@ -27,15 +27,13 @@ std::string io_error(const Body& body) {
 
 }  // namespace
 
-TEST_CASE("a file is written in pieces, counted and summed up, and appended to later") {
+TEST_CASE("a file is written in pieces, and appended to later") {
   const support::TemporaryDirectory directory;
   const fs::path file = directory / "f";
   {
     FileWriter out(Files::system(), file);
     out.write("some ");
     out.write(std::as_bytes(std::span("bytes", 5)));
-    CHECK(out.bytes() == 10);
-    CHECK(out.crc() == crc32c("some bytes"));
     CHECK(out.path() == file);
     out.finish();
   }
@@ -75,6 +73,24 @@ TEST_CASE("a full disk says how many bytes were to be written and how many there
     out.write("12345");
   });
   CHECK(error.starts_with("/dev/full: write: No space left on device: needed 5 bytes, available "));
+}
+
+TEST_CASE("whatever call fails, no output file and no other file is left") {
+  for (int failing = 1;; ++failing) {
+    const support::TemporaryDirectory directory;
+    support::FailingFiles files(failing, "No space left on device");
+    try {
+      FileReplacer out(files, directory / "r");
+      out.write("text");
+      out.publish();
+      CHECK(files.calls() < failing);  // nothing failed
+      break;
+    } catch (const Error& error) {
+      CHECK(error.failure() == Failure::io);
+      if (fs::exists(directory / "r")) continue;  // after the rename only the directory's fsync can fail
+      CHECK(fs::is_empty((directory / "r").parent_path()));
+    }
+  }
 }
 
 TEST_CASE("a file that is not finished leaves nothing, and what is no regular file is written as it is") {

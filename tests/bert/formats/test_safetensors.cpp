@@ -65,9 +65,7 @@ std::string written(const std::vector<NamedTensor>& tensors, std::map<std::strin
   FileWriter out(Files::system(), directory / "f");
   const auto checksums = write_safetensors(out, tensors);
   if (crcs) *crcs = checksums;
-  CHECK(out.bytes() == std::filesystem::file_size(directory / "f"));
   out.finish();
-  CHECK(out.crc() == crc32c(read_text(directory / "f")));
   return read_text(directory / "f");
 }
 

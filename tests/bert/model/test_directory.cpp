@@ -143,8 +143,7 @@ TEST_CASE("a directory that was written is read back to the same bits, and so is
   CHECK(loaded_difference(saved, saved.file()) == 0);
   CHECK(Config::read(saved.directory / "config.json", Config::UnknownKeys::refuse).text() == kConfig.text());
   CHECK(support::read_text(saved.directory / "vocab.txt") == "[PAD]\n");
-  CHECK(read_tokenizer_facts(saved.directory / "").known);
-  CHECK(read_tokenizer_facts(saved.directory / "").lower_case);
+  CHECK(read_lower_case(saved.directory / "") == true);
 }
 
 TEST_CASE("gamma and beta, dense_act, an encoder without \"bert.\" and the decoder's names are understood") {
@@ -366,25 +365,24 @@ TEST_CASE("a damaged file is refused as a whole") {
 
 TEST_CASE("whether text is lower-cased must be said in a boolean") {
   const support::TemporaryDirectory directory;
-  CHECK_FALSE(read_tokenizer_facts(directory / "").known);
+  CHECK_FALSE(read_lower_case(directory / "").has_value());
   const fs::path file = directory / "tokenizer_config.json";
   write_text(file, "{}");
-  CHECK_FALSE(read_tokenizer_facts(directory / "").known);
+  CHECK_FALSE(read_lower_case(directory / "").has_value());
   write_text(file, R"({"do_lower_case": false})");
-  CHECK(read_tokenizer_facts(directory / "").known);
-  CHECK_FALSE(read_tokenizer_facts(directory / "").lower_case);
+  CHECK(read_lower_case(directory / "") == false);
   write_text(file, R"({"do_lower_case": "no"})");
-  CHECK_THROWS_WITH_AS(read_tokenizer_facts(directory / ""),
+  CHECK_THROWS_WITH_AS(read_lower_case(directory / ""),
                        (file.string() + ": do_lower_case: expected true or false, got \"no\"").c_str(), Error);
   write_text(file, R"({"do_lower_case": false, "do_basic_tokenize": true, "tokenize_chinese_chars": true,
                        "strip_accents": false, "tokenizer_class": null})");
-  CHECK_FALSE(read_tokenizer_facts(directory / "").lower_case);
+  CHECK(read_lower_case(directory / "") == false);
   for (const char* other : {R"("strip_accents": false)", R"("tokenize_chinese_chars": false)",
                             R"("do_basic_tokenize": false)", R"("tokenizer_class": "BertJapaneseTokenizer")"}) {
     CAPTURE(other);
     write_text(file, fmt::format("{{\"do_lower_case\": true, {}}}", other));
-    CHECK_THROWS_AS(read_tokenizer_facts(directory / ""), Error);
+    CHECK_THROWS_AS(read_lower_case(directory / ""), Error);
   }
   write_text(file, "[");
-  CHECK_THROWS_AS(read_tokenizer_facts(directory / ""), Error);
+  CHECK_THROWS_AS(read_lower_case(directory / ""), Error);
 }

@@ -141,8 +141,8 @@ TEST_CASE("an empty text, an empty label and a file without rows are refused") {
 TEST_CASE("bytes that are no UTF-8 are dropped from texts and labels, counted, and the first is named") {
   const Dataset data = dataset_of(custom_task({}), "text\tlabel\nA\tone\ncaf\xE9\t\xFFtwo\n");
   check_example(data.examples.at(1), "1", "caf", "", "two");
-  CHECK(data.invalid_bytes == 2);
-  CHECK(data.first_invalid == "data:3");
+  CHECK(data.invalid.count == 2);
+  CHECK(data.invalid.first_line == 3);
 }
 
 TEST_CASE("a score must be a finite number") {
@@ -219,6 +219,8 @@ TEST_CASE("a list of JSON is several labels, and neither one nor a text") {
         "data:1: text: expected a text, got a list");
   CHECK(message_of([] { custom_task({.kind = Kind::multi_label, .label_separator = ""}); }) ==
         "--label-separator: expected some text, got none");
+  CHECK(message_of([] { custom_task({.kind = Kind::multi_label, .label_separator = "\xA6"}); }) ==
+        "--label-separator: expected UTF-8, got \"\xA6\"");
 }
 
 TEST_CASE("labels are learnt from the training file in order, integers by value") {

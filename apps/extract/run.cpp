@@ -69,29 +69,32 @@ void add_flags(CLI::App& app, Options& options) {
 }
 
 void run(const Options& options) {
-  const auto& vocabulary = options.tokenizer.vocab_file;
-  training::check_files({options.input, vocabulary.empty() ? options.input : vocabulary}, {options.output});
   const bert::Config config = training::read_config(options.model);
+  std::vector<std::filesystem::path> inputs = {options.input};
+  if (!options.tokenizer.vocab_file.empty()) inputs.push_back(options.tokenizer.vocab_file);
+  for (const char* name :
+       {"config.json", "bert_config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "tokenizer_config.json"})
+    if (std::filesystem::exists(options.model / name)) inputs.push_back(options.model / name);
+  training::check_files(inputs, {options.output});
   const text::Tokenizer tokenizer = training::read_tokenizer(options.model, options.tokenizer, config);
   if (options.max_seq_length > config.max_position_embeddings)
     fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",
          config.max_position_embeddings, options.max_seq_length);
   const std::string layers = !options.layers.empty() ? options.layers : config.num_hidden_layers > 1 ? "-1,-2" : "-1";
   const Request request{.layers = parse_layers(layers, config.num_hidden_layers), .pooled = options.pooled};
-  const std::string text = formats::read_file(options.input);
+  std::string text = formats::read_file(options.input);
   formats::refuse_nul(text, options.input.string());
+  std::string valid;
+  const text::InvalidBytes invalid = text::drop_invalid_lines(text, valid);
+  if (invalid.count > 0) text = std::move(valid);
   const std::vector<std::string_view> lines = lines_of(text);
   const auto backend = open_cpu({.threads = options.threads, .kernels = options.cpu_kernels});
   const std::unique_ptr<Model> model = load_model(options, config, *backend);
 
   formats::FileReplacer out(formats::Files::system(), options.output);
   std::vector<tasks::Encoded> batch;
-  text::InvalidBytes invalid;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    std::string valid;
-    const text::DroppedBytes dropped = text::drop_invalid_utf8(lines[i], valid);
-    invalid.add(dropped, i + 1);
-    batch.push_back(encode_line(dropped.count > 0 ? valid : lines[i], tokenizer, options.max_seq_length));
+    batch.push_back(encode_line(lines[i], tokenizer, options.max_seq_length));
     if (static_cast<int>(batch.size()) < options.batch_size && i + 1 < lines.size()) continue;
     const auto first = static_cast<std::int64_t>(i + 1 - batch.size());
     out.write(features_json(*model, batch, request, tokenizer.vocabulary(), first, *backend));

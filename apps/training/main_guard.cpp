@@ -182,6 +182,7 @@ int run_main(const std::string& description, int argc, char** argv, const std::f
   } catch (const std::filesystem::filesystem_error& e) {
     return report(fmt::format("{}: {}", e.path1().string(), e.code().message()), Failure::io);
   } catch (const std::system_error& e) {
+    if (e.code() != std::errc::resource_unavailable_try_again) return report(e.what(), Failure::io);
     return report(fmt::format("threads: expected more to start, got {}; hint: --threads", e.code().message()),
                   Failure::usage);
   } catch (const std::bad_alloc&) {

@@ -107,7 +107,7 @@ RunState parse_run_state(const nlohmann::ordered_json& json, const std::string& 
                                   .skipped_steps = scale.at("skipped_steps")},
                    .next = {.epoch = json.at("epoch"), .step = json.at("step_in_epoch")},
                    .evaluation_due = json.at("evaluation_due"),
-                   .best = {.step = json.at("best_step"), .crc32c = json.at("best_model_crc32c")}};
+                   .best = {.step = json.at("best_step"), .crc32c = json.value("best_model_crc32c", 0u)}};
     const auto number = [](const auto& value) { return value.is_null() ? std::nan("") : value.template get<double>(); };
     if (json.contains("best_score")) state.best.score = number(json.at("best_score"));
     for (const auto& [name, value] : json.at("evaluation").items()) state.evaluation.push_back({name, number(value)});

@@ -36,7 +36,7 @@ struct Conditions {
 struct BestModel {
   std::optional<double> score;  ///< none: nothing was scored
   std::int64_t step = 0;
-  std::uint32_t crc32c = 0;  ///< of its model.safetensors in the run's directory
+  std::uint32_t crc32c = 0;  ///< of its model.safetensors in the run's directory; 0: not known
 };
 
 struct RunState {

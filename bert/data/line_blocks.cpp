@@ -37,7 +37,7 @@ bool LineBlocks::next(std::string& block, std::size_t bytes) {
   std::size_t searched = block.size();  // up to here there is no line end
   while (!ended_) {
     const std::size_t before = block.size();
-    block.resize(before + kReadBytes);
+    block.resize(before + std::clamp<std::size_t>(bytes, 1, kReadBytes));
     const ssize_t count = ::read(descriptor_, block.data() + before, block.size() - before);
     const int error = errno;
     block.resize(before + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));

@@ -285,16 +285,11 @@ std::string Table::where(const Row& row) const { return fmt::format("{}:{}", fil
 Table parse_table(std::string_view bytes, const std::string& name, TableFormat format, const TableOptions& options) {
   formats::refuse_nul(bytes, name);
   Table table{.file = name};
+  std::string valid;
+  table.invalid = text::drop_invalid_lines(bytes, valid);
+  if (table.invalid.count > 0) bytes = valid;
   if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
   while (bytes.ends_with('\n') || bytes.ends_with('\r')) bytes.remove_suffix(1);
-  std::string valid;
-  if (const text::DroppedBytes dropped = text::drop_invalid_utf8(bytes, valid); dropped.count > 0) {
-    const std::string_view before = bytes.substr(0, dropped.first);
-    table.invalid = {.count = dropped.count,
-                     .first_line = 1 + static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n')),
-                     .first_column = before.size() - (before.rfind('\n') + 1) + 1};
-    bytes = valid;
-  }
   Collector rows(table, options);
   switch (format) {
     case TableFormat::tsv: parse_tsv(bytes, rows); break;

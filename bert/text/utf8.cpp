@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace bertrand::text {
@@ -64,6 +65,15 @@ DroppedBytes drop_invalid_utf8(std::string_view text, std::string& valid) {
     valid.append(reinterpret_cast<const char*>(kept_from), static_cast<std::size_t>(end - kept_from));
   }
   return dropped;
+}
+
+InvalidBytes drop_invalid_lines(std::string_view text, std::string& valid) {
+  const DroppedBytes dropped = drop_invalid_utf8(text, valid);
+  if (dropped.count == 0) return {};
+  const std::string_view before = text.substr(0, dropped.first);
+  return {.count = dropped.count,
+          .first_line = 1 + static_cast<std::uint64_t>(std::ranges::count(before, '\n')),
+          .first_column = before.size() - (before.rfind('\n') + 1) + 1};
 }
 
 void InvalidBytes::add(const DroppedBytes& dropped, std::uint64_t line) {

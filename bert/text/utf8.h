@@ -61,5 +61,7 @@ inline char* encode_utf8(char32_t c, char* out) {
 /// an invalid sequence is its longest well-formed beginning, or one byte). Where there is any, `valid` becomes the text
 /// without it and the return value counts it; otherwise `valid` is left alone.
 DroppedBytes drop_invalid_utf8(std::string_view text, std::string& valid);
+/// The same of a text of many lines.
+InvalidBytes drop_invalid_lines(std::string_view text, std::string& valid);
 
 }  // namespace bertrand::text

@@ -34,7 +34,7 @@ TEST_CASE("a pool for which there are not enough threads says so, and leaves non
   if (child == 0) {
     // A user who has no other thread may have eight; a limit on memory would end AddressSanitizer, not the pool.
     const rlimit threads{.rlim_cur = 8, .rlim_max = 8};
-    if (::setrlimit(RLIMIT_NPROC, &threads) != 0 || (::geteuid() == 0 && ::setuid(54'321) != 0)) ::_exit(3);
+    if (::setrlimit(RLIMIT_NPROC, &threads) != 0 || (::geteuid() == 0 && ::setuid(54'321) != 0)) ::_exit(77);
     ::alarm(60);
     try {
       ThreadPool pool(1000);
@@ -46,7 +46,8 @@ TEST_CASE("a pool for which there are not enough threads says so, and leaves non
   int status = 0;
   ::waitpid(child, &status, 0);
   CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
+  if (WEXITSTATUS(status) == 77) MESSAGE("SKIPPED: no other user may be become here");
+  else CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("the threads of a pool end with it, however soon that is") {

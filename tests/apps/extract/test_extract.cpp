@@ -114,11 +114,11 @@ TEST_CASE("layers that the model does not have are refused, and nothing is writt
 TEST_CASE("extract counts bytes that are not UTF-8, and refuses what is no text") {
   const support::TemporaryDirectory directory;
   support::write_small_model(directory / "model");
-  write_text(directory / "lines.txt", "red\nred fi\xFFsh\n");
+  write_text(directory / "lines.txt", "red\n  red fi\xFFsh\n");
   const support::Outcome odd = extract(directory, {});
   CHECK(odd.code == 0);
   CHECK(odd.error.starts_with("warning: " + (directory / "lines.txt").string() +
-                              ":2: text: dropped 1 byte that is not UTF-8, the first one in column 7\n"));
+                              ":2: text: dropped 1 byte that is not UTF-8, the first one in column 9\n"));
   CHECK(tokens_of(support::read_json_lines(directory / "features.jsonl").at(1)) ==
         Tokens{"[CLS]", "red", "fish", "[SEP]"});
   write_text(directory / "lines.txt", std::string("r\0e\0d\0", 6));
@@ -133,6 +133,8 @@ TEST_CASE("extract neither replaces its vocabulary nor takes --cased for a model
   write_text(directory / "vocab.txt", vocabulary);
   CHECK(extract(directory, {"--vocab-file", directory / "vocab.txt", "--output", directory / "vocab.txt"}).code == 2);
   CHECK(support::read_text(directory / "vocab.txt") == vocabulary);
+  CHECK(extract(directory, {"--output", directory / "model/vocab.txt"}).code == 2);
+  CHECK(support::read_text(directory / "model/vocab.txt") == vocabulary);
   CHECK(extract(directory, {"--cased"}).code == 2);
   CHECK(extract(directory, {"--cased", "--vocab-file", directory / "vocab.txt"}).code == 0);
 }

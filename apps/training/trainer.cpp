@@ -320,6 +320,7 @@ void Trainer::Run::save() {
   }
   job_.self.collective().barrier();  // until here the others name the one before, which must be there
   note_saved();
+  job_.self.collective().barrier();  // one that a cut cable kept in the last may still have named it
   if (job_.self.first()) store_.remove_old(static_cast<int>(settings_.keep));
 }
 

@@ -18,7 +18,10 @@ make_hosts() {
 
 remove_hosts() {
   local host
-  for host in "${hosts[@]}"; do ip netns del "$host" 2>/dev/null; done
+  for host in "${hosts[@]}"; do
+    ip netns pids "$host" 2>/dev/null | xargs -r kill -KILL  # Open MPI's daemon, where the cable was cut under it
+    ip netns del "$host" 2>/dev/null
+  done
 }
 
 # throttle RATE: of the cable, each way, as tc writes it (200mbit); "" takes the limit away.

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Disturbs runs of several processes at random: kills one process, at any time or while a checkpoint is written; stops one;
-# does both to one of two hosts that do not see each other's processes; cuts their cable; kills one while the run begins. Every
-# other process must exit with code 8 and one line within the timeout and five seconds, and a checkpoint that it names must
-# be there. SIGTERM to one must save and end all with 75. Nothing may be left running, and the run must end with the bits of
-# an undisturbed one when it is resumed with any number of replicas.
-# usage: [KINDS="kill stop save term early cut host-kill host-stop"] [RATE=16mbit] tests/faults.sh BIN_DIRECTORY [TRIALS] [SEED]
+# does both to one of two hosts that do not see each other's processes; cuts their cable, or, while a checkpoint is written,
+# the way from the one that writes it to the other; kills one while the run begins. Every other process must exit with code 8
+# and one line within the timeout and five seconds, and a checkpoint that it names must be there. SIGTERM to one must save and
+# end all with 75. Nothing may be left running, and the run must end with the bits of an undisturbed one when it is resumed with
+# any number of replicas.
+# usage: [KINDS="kill stop save term early cut cut-save host-kill host-stop"] [RATE=16mbit] tests/faults.sh BIN_DIRECTORY [TRIALS] [SEED]
 #   KINDS  of faults; by default all that the machine permits       RATE  of the cable, by default as fast as the machine
 set -uo pipefail
 . "$(dirname "$0")/../scripts/two_hosts.sh"
@@ -82,7 +83,7 @@ declare -A count=([late]=0)
 slowest=0
 start() {  # RUN PROCESSES REPLICAS VICTIM
   write_rank_script "$1" "$3"
-  if [ "$kind" = cut ] || [[ $kind == host-* ]]; then timeout -k 5 90 "${over_cable[@]}" -n "$2" sh "$work/$1.sh"
+  if [[ $kind == cut* || $kind == host-* ]]; then timeout -k 5 90 "${over_cable[@]}" -n "$2" sh "$work/$1.sh"
   else timeout -k 5 90 "${mpirun[@]}" -n "$2" sh "$work/$1.sh"
   fi >"$1.mpirun" 2>&1 &
   launcher=$!
@@ -102,10 +103,10 @@ disturb() {  # KIND: one trial; false where it came too late
   sleep "$delay"
   for ((rank = 0; rank < processes; ++rank)); do
     [ -e "$run.$rank.code" ] && { count[late]=$((count[late] + 1)); wait $launcher; rm -rf "$run" "$run".*; return 1; }
-    [[ $kind == cut || $kind == term || $rank != "$victim" ]] && survivors+=("$rank")
+    [[ $kind == cut* || $kind == term || $rank != "$victim" ]] && survivors+=("$rank")
   done
   pid=$(victim_of "$run" $victim)
-  if [ "$kind" = save ]; then
+  if [[ $kind == *save ]]; then
     until compgen -G "$run/checkpoint-*.tmp-*" >/dev/null || [ -e "$run.0.code" ]; do :; done
   fi
   begin=$(now)
@@ -113,6 +114,7 @@ disturb() {  # KIND: one trial; false where it came too late
     kill | early | save | host-kill) kill -KILL "$pid" ;;
     stop | host-stop) kill -STOP "$pid" ;;
     term) kill -TERM "$pid" ;;
+    cut-save) tc -n "${hosts[0]}" qdisc replace dev eth0 root tbf rate 8bit burst 1 limit 1 ;;  # no packet fits
     cut) ip -n "${hosts[1]}" link set eth0 down ;;
   esac
   for rank in "${survivors[@]}"; do
@@ -121,7 +123,10 @@ disturb() {  # KIND: one trial; false where it came too late
   seconds=$(seconds_since "$begin")
   [[ $kind == *stop ]] && kill -KILL "$pid"
   [ "$kind" = cut ] && ip -n "${hosts[1]}" link set eth0 up
-  wait $launcher
+  [ "$kind" = cut-save ] && throttle "${RATE:-}"
+  # Every process has ended, or hangs; mpirun may have lost the news with the cable.
+  until ! kill -0 $launcher 2>/dev/null || [ "$(($(now) - begin))" -gt 6000000000 ]; do sleep 0.01; done
+  kill $launcher 2>/dev/null; wait $launcher
   # One that had made its last step when the fault came ends well; so does everybody then.
   if [ "$(cat "$run.${survivors[0]}.code")" = 0 ]; then count[late]=$((count[late] + 1)); rm -rf "$run" "$run".*; return 1; fi
   count[$kind]=$((${count[$kind]:-0} + 1))
@@ -140,7 +145,7 @@ disturb() {  # KIND: one trial; false where it came too late
 make_task
 mpirun+=(--enable-recovery)  # one that fails does not end the others
 kinds=(kill stop save term early)
-if make_hosts "$work" 2>/dev/null; then kinds+=(cut host-kill host-stop); else echo "no cut links: network namespaces are not permitted here"; fi
+if make_hosts "$work" 2>/dev/null; then kinds+=(cut cut-save host-kill host-stop); else echo "no cut links: network namespaces are not permitted here"; fi
 [ -z "${RATE:-}" ] || throttle "$RATE"
 read -ra kinds <<<"${KINDS:-${kinds[*]}}"
 trial=0 what="the undisturbed run"

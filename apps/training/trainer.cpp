@@ -318,9 +318,10 @@ void Trainer::Run::save() {
     write_checkpoint();
     note_saved();
   }
-  job_.self.collective().barrier();  // until here the others name the one before, which must be there
+  job_.self.collective().barrier();  // until here the others name the one before
   note_saved();
-  job_.self.collective().barrier();  // one that a cut cable kept in the last may still have named it
+  // From here on nobody does. One whom the end of the first barrier never reached (a cable was cut) is not here.
+  job_.self.collective().barrier();
   if (job_.self.first()) store_.remove_old(static_cast<int>(settings_.keep));
 }
 

@@ -133,7 +133,7 @@ class Work {
     if (!train_) {
       const NoGrad guard;
       const bert::Bert& bert = classifier_ ? classifier_->bert : pretraining_->bert;
-      return (*bert.pooler)(bert(batch.packed, {}), batch.packed).value();
+      return (*bert.pooler)(gather_rows(bert(batch.packed, {}), batch.packed.first_rows)).value();
     }
     parameters_->zero_gradients();
     const Variable loss = this->loss(batch, number);
@@ -160,7 +160,8 @@ class Work {
   std::unique_ptr<optim::Optimizer> optimizer_;
 };
 
-/// Multiplications and additions of the mean step, forward and, where it trains, twice that for backward.
+/// Multiplications and additions of the mean step, forward and, where it trains, twice that for backward: those that
+/// are done. Training's last layer is computed, behind attention, for the rows that are read.
 double flops_of_step(const Arguments& a, const bert::Config& config, const std::vector<Batch>& batches) {
   double tokens = 0, squares = 0, masked = 0;
   for (const Batch& b : batches) {
@@ -169,10 +170,12 @@ double flops_of_step(const Arguments& a, const bert::Config& config, const std::
     masked += b.targets.masked_count / static_cast<double>(batches.size());
   }
   const auto h = static_cast<double>(config.hidden_size), i = static_cast<double>(config.intermediate_size);
-  const double encoder =
-      static_cast<double>(config.num_hidden_layers) * (2 * tokens * (4 * h * h + 2 * h * i) + 4 * squares * h);
+  const double layers = static_cast<double>(config.num_hidden_layers), behind_attention = 2 * (h * h + 2 * h * i);
+  const double encoder = layers * (tokens * (6 * h * h + behind_attention) + 4 * squares * h);
   if (a.mode != "train") return encoder + 2 * static_cast<double>(a.batch) * h * h;
-  return 3 * (encoder + (a.head == "classify" ? 0 : 2 * masked * (h * h + h * static_cast<double>(a.vocabulary))));
+  if (a.head == "classify") masked = 0;
+  const double not_read = tokens - static_cast<double>(a.batch) - masked;
+  return 3 * (encoder - not_read * behind_attention + 2 * masked * (h * h + h * static_cast<double>(a.vocabulary)));
 }
 
 double seconds_now() {

@@ -73,13 +73,13 @@ std::string features_json(const Model& model, const std::vector<tasks::Encoded>&
   const NoGrad no_grad;
   const bert::PackedBatch batch = pack_lines(lines, model.config, backend);
   std::vector<Variable> states;  // the embeddings, then every layer
-  const Variable last = model.bert(batch, {}, &states);
+  const Variable last = model.bert(batch, {}, {}, &states);
   std::vector<Values> layers;
   for (const int layer : request.layers)
     layers.push_back(values_of(
         states[layer < 0 ? states.size() + static_cast<std::size_t>(layer) : static_cast<std::size_t>(layer) + 1]));
   Values pooled;
-  if (request.pooled) pooled = values_of((*model.bert.pooler)(last, batch));
+  if (request.pooled) pooled = values_of((*model.bert.pooler)(gather_rows(last, batch.first_rows)));
 
   std::string text;
   std::size_t row = 0;

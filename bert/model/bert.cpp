@@ -53,9 +53,11 @@ AttentionBlock::AttentionBlock(const nn::Scope& scope, const Config& config)
                         .initializer_range = config.initializer_range}),
       output(in("output"), dense_sizes(config.hidden_size, config.hidden_size, config), config) {}
 
-Variable AttentionBlock::operator()(const Variable& x, const PackedBatch& batch,
-                                    const nn::Randomness& randomness) const {
-  return output(self(x, batch.packing, randomness), x, randomness);
+Variable AttentionBlock::operator()(const Variable& x, const PackedBatch& batch, const nn::Randomness& randomness,
+                                    const Tensor& rows) const {
+  const Variable context = self(x, batch.packing, randomness);
+  if (!rows) return output(context, x, randomness);
+  return output(gather_rows(context, rows), gather_rows(x, rows), randomness.rows(rows));
 }
 
 Intermediate::Intermediate(const nn::Scope& scope, const Config& config)
@@ -71,9 +73,10 @@ Layer::Layer(const nn::Scope& scope, const Config& config)
       intermediate(in("intermediate"), config),
       output(in("output"), dense_sizes(config.intermediate_size, config.hidden_size, config), config) {}
 
-Variable Layer::operator()(const Variable& x, const PackedBatch& batch, const nn::Randomness& randomness) const {
-  const Variable attended = attention(x, batch, randomness);
-  return output(intermediate(attended), attended, randomness);
+Variable Layer::operator()(const Variable& x, const PackedBatch& batch, const nn::Randomness& randomness,
+                           const Tensor& rows) const {
+  const Variable attended = attention(x, batch, randomness, rows);
+  return output(intermediate(attended), attended, rows ? randomness.rows(rows) : randomness);
 }
 
 Encoder::Encoder(const nn::Scope& scope, const Config& config) : Module(scope), list_(in("layer")) {
@@ -81,22 +84,20 @@ Encoder::Encoder(const nn::Scope& scope, const Config& config) : Module(scope), 
     layers_.push_back(std::make_unique<Layer>(nn::Scope{&list_, std::to_string(i)}, config));
 }
 
-Variable Encoder::operator()(Variable x, const PackedBatch& batch, const nn::Randomness& randomness,
+Variable Encoder::operator()(Variable x, const PackedBatch& batch, const nn::Randomness& randomness, const Tensor& rows,
                              std::vector<Variable>* hidden_states) const {
   if (hidden_states) hidden_states->push_back(x);
   for (const auto& layer : layers_) {
-    x = (*layer)(x, batch, randomness);
+    x = (*layer)(x, batch, randomness, layer == layers_.back() ? rows : Tensor());
     if (hidden_states) hidden_states->push_back(x);
   }
-  return x;
+  return rows && layers_.empty() ? gather_rows(x, rows) : x;
 }
 
 Pooler::Pooler(const nn::Scope& scope, const Config& config)
     : Module(scope), dense(in("dense"), dense_sizes(config.hidden_size, config.hidden_size, config)) {}
 
-Variable Pooler::operator()(const Variable& x, const PackedBatch& batch) const {
-  return tanh(dense(gather_rows(x, batch.first_rows)));
-}
+Variable Pooler::operator()(const Variable& first_rows) const { return tanh(dense(first_rows)); }
 
 Bert::Bert(const nn::Scope& scope, const Config& config, Pooling pooling)
     : Module(scope),
@@ -104,9 +105,9 @@ Bert::Bert(const nn::Scope& scope, const Config& config, Pooling pooling)
       encoder(in("encoder"), config),
       pooler(pooling == Pooling::with_pooler ? std::make_unique<Pooler>(in("pooler"), config) : nullptr) {}
 
-Variable Bert::operator()(const PackedBatch& batch, const nn::Randomness& randomness,
+Variable Bert::operator()(const PackedBatch& batch, const nn::Randomness& randomness, const Tensor& rows,
                           std::vector<Variable>* hidden_states) const {
-  return encoder(embeddings(batch, randomness), batch, randomness, hidden_states);
+  return encoder(embeddings(batch, randomness), batch, randomness, rows, hidden_states);
 }
 
 }  // namespace bertrand::bert

@@ -40,7 +40,8 @@ class Output : public nn::Module {
 class AttentionBlock : public nn::Module {
  public:
   AttentionBlock(const nn::Scope& scope, const Config& config);
-  Variable operator()(const Variable& x, const PackedBatch& batch, const nn::Randomness& randomness) const;
+  Variable operator()(const Variable& x, const PackedBatch& batch, const nn::Randomness& randomness,
+                      const Tensor& rows) const;
 
   nn::SelfAttention self;
   Output output;
@@ -60,7 +61,10 @@ class Intermediate : public nn::Module {
 class Layer : public nn::Module {
  public:
   Layer(const nn::Scope& scope, const Config& config);
-  Variable operator()(const Variable& x, const PackedBatch& batch, const nn::Randomness& randomness) const;
+  /// For these rows of the batch, in this order; for all where `rows` is empty. All rows are attended to, and what
+  /// comes behind attention works on a row by itself.
+  Variable operator()(const Variable& x, const PackedBatch& batch, const nn::Randomness& randomness,
+                      const Tensor& rows) const;
 
   AttentionBlock attention;
   Intermediate intermediate;
@@ -70,8 +74,9 @@ class Layer : public nn::Module {
 class Encoder : public nn::Module {
  public:
   Encoder(const nn::Scope& scope, const Config& config);
-  /// The output of every layer, the embeddings first, is appended to `hidden_states` where that is not null.
-  Variable operator()(Variable x, const PackedBatch& batch, const nn::Randomness& randomness,
+  /// `rows`: those that the last layer is computed for, as in Layer. The output of every layer, the embeddings first,
+  /// is appended to `hidden_states` where that is not null.
+  Variable operator()(Variable x, const PackedBatch& batch, const nn::Randomness& randomness, const Tensor& rows,
                       std::vector<Variable>* hidden_states) const;
 
  private:
@@ -79,11 +84,11 @@ class Encoder : public nn::Module {
   std::vector<std::unique_ptr<Layer>> layers_;
 };
 
-/// tanh(dense([CLS] row)); no dropout.
+/// tanh(dense([CLS] rows)); no dropout.
 class Pooler : public nn::Module {
  public:
   Pooler(const nn::Scope& scope, const Config& config);
-  Variable operator()(const Variable& x, const PackedBatch& batch) const;  // [sequences, hidden]
+  Variable operator()(const Variable& first_rows) const;  // [sequences, hidden]
 
   nn::Linear dense;
 };
@@ -93,7 +98,8 @@ enum class Pooling { with_pooler, without_pooler };
 class Bert : public nn::Module {
  public:
   Bert(const nn::Scope& scope, const Config& config, Pooling pooling = Pooling::with_pooler);
-  Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness,
+  /// [rows, hidden]: these rows of the batch (i32), or all. Who reads a few saves most of the last layer's work.
+  Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness, const Tensor& rows = {},
                       std::vector<Variable>* hidden_states = nullptr) const;
 
   Embeddings embeddings;

@@ -8,6 +8,14 @@ nn::Linear::Sizes dense_sizes(Dim out_features, const Config& config) {
       .in_features = config.hidden_size, .out_features = out_features, .initializer_range = config.initializer_range};
 }
 
+/// The elements of a, then those of b.
+Tensor joined(const Tensor& a, const Tensor& b) {
+  Tensor both({a.elements() + b.elements()}, a.dtype(), a.backend());
+  ops::copy_into(a, both.rows(0, a.elements()));
+  ops::copy_into(b, both.rows(a.elements(), both.elements()));
+  return both;
+}
+
 }  // namespace
 
 PredictionHead::PredictionHead(const nn::Scope& scope, const Config& config)
@@ -30,9 +38,10 @@ ForPretraining::ForPretraining(const Config& config)
 
 ForPretraining::Result ForPretraining::operator()(const PackedBatch& batch, const Targets& targets,
                                                   const nn::Randomness& randomness, Keep keep) const {
-  const Variable x = bert(batch, randomness);
-  const Variable pooled = (*bert.pooler)(x, batch);
-  Variable masked = predictions(gather_rows(x, targets.masked_rows), bert.embeddings.word_embeddings.weight);
+  const Tensor rows = joined(batch.first_rows, targets.masked_rows);  // all that the heads read
+  const Variable x = bert(batch, randomness, rows);
+  const Variable pooled = (*bert.pooler)(slice(x, 0, 0, batch.sequences));
+  Variable masked = predictions(slice(x, 0, batch.sequences, rows.elements()), bert.embeddings.word_embeddings.weight);
   const Variable next = seq_relationship(pooled);
   Result result{.masked_lm_loss = softmax_cross_entropy(masked, targets.masked_labels, targets.masked_count),
                 .next_sentence_loss = softmax_cross_entropy(next, targets.next_sentence, targets.sequence_count)};
@@ -50,7 +59,7 @@ ForSequenceClassification::ForSequenceClassification(const Config& config, Dim o
       dropout_(config.head_dropout()) {}
 
 Variable ForSequenceClassification::operator()(const PackedBatch& batch, const nn::Randomness& randomness) const {
-  const Variable pooled = (*bert.pooler)(bert(batch, randomness), batch);
+  const Variable pooled = (*bert.pooler)(bert(batch, randomness, batch.first_rows));
   return classifier(dropout(pooled, randomness.rows(batch.first_rows).dropout(dropout_, classifier.site())));
 }
 

@@ -42,7 +42,7 @@ inline void check_outputs(const Case& golden, DType dtype, double tolerance, Bac
   const bert::PackedBatch batch = golden.batch(backend);
   const NoGrad no_grad;
   std::vector<Variable> hidden;
-  loaded.model.bert(batch, {}, &hidden);
+  loaded.model.bert(batch, {}, {}, &hidden);
   REQUIRE(static_cast<Dim>(hidden.size()) == golden.config.num_hidden_layers + 1);
   for (std::size_t i = 0; i < hidden.size(); ++i)
     CHECK(golden.difference(hidden[i].value(), "hidden." + std::to_string(i)) <= tolerance);

@@ -47,7 +47,7 @@ TEST_CASE("rows of real weights equal PyTorch's, all texts in one batch") {
   const NoGrad guard;
   const bert::PackedBatch batch = bert::pack(sequences, cpu());
   const Variable x = model.bert(batch, {});
-  const Tensor pooled = (*model.bert.pooler)(x, batch).value();
+  const Tensor pooled = (*model.bert.pooler)(gather_rows(x, batch.first_rows)).value();
   for (std::size_t s = 0; s < sequences.size(); ++s) {
     const Tensor rows = x.value().rows(batch.offsets[s], batch.offsets[s + 1]);
     const auto difference = [&](const std::vector<double>& got, const char* what) {

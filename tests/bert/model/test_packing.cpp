@@ -49,9 +49,9 @@ TEST_CASE("every layer and every head computes for a sequence what it computes f
   check_company(pretraining,
                 [](const bert::ForPretraining& m, const bert::PackedBatch& batch, const nn::Randomness& randomness) {
                   std::vector<Variable> results;
-                  const Variable x = m.bert(batch, randomness, &results);
+                  const Variable x = m.bert(batch, randomness, {}, &results);
                   results.push_back(m.predictions(x, m.bert.embeddings.word_embeddings.weight));
-                  results.push_back(m.seq_relationship((*m.bert.pooler)(x, batch)));
+                  results.push_back(m.seq_relationship((*m.bert.pooler)(gather_rows(x, batch.first_rows))));
                   return results;
                 });
   const auto logits = [](const auto& m, const bert::PackedBatch& batch, const nn::Randomness& randomness) {

@@ -9,7 +9,8 @@
 namespace bertrand::distributed {
 namespace {
 
-/// Elements added up at a time: few enough that the sum is still in the cache when it is copied to the others.
+/// Elements that a processor adds up at a time: few enough that the sum is still in the cache when it is copied to the
+/// others. On a card each block costs launches.
 constexpr Dim kBlock = Dim{1} << 16;
 constexpr Dim kVector = 16;
 
@@ -108,7 +109,8 @@ std::vector<Addend> ThreadCollective::everybodys_addends() const {
 void ThreadCollective::for_my_blocks(Dim elements, const std::function<void(Dim, const Shape&)>& work) const {
   const Share part = share_of((elements + kVector - 1) / kVector, thread_, threads());  // in whole vectors
   const Dim end = std::min(elements, part.end() * kVector);
-  for (Dim begin = part.first * kVector; begin < end; begin += kBlock) work(begin, {std::min(kBlock, end - begin)});
+  const Dim block = adder().device().kind == Device::Kind::cpu ? kBlock : elements;
+  for (Dim begin = part.first * kVector; begin < end; begin += block) work(begin, {std::min(block, end - begin)});
 }
 
 void ThreadCollective::spread(const Tensor& sum, Dim begin, const Shape& block) {

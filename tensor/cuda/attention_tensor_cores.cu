@@ -317,8 +317,8 @@ __global__ void __launch_bounds__(kBlockThreads) dkv_kernel(AttentionInputs<T> i
     for (int j = 0; j < kTilePieces; ++j)
       for (int i = 0; i < 4; ++i) {
         const int query = 8 * j + 2 * lane.t + i % 2;
-        const float probability =
-            query < left ? quick_exp(p[j].values[i] * static_cast<float>(in.scale) - queries.log_sum[query]) : 0.0f;
+        // 1 for a query behind the end, whose q and dO are 0.
+        const float probability = quick_exp(p[j].values[i] * static_cast<float>(in.scale) - queries.log_sum[query]);
         float multiplier = 1;
         if (in.dropout.threshold != 0)
           multiplier = queries.kept[query * 16 + lane.g + i / 2 * 8] >> (place.row % 128 / 16 + lane.warp) & 1

@@ -28,31 +28,36 @@ int use_device(int index) {
   return current = index;
 }
 
-}  // namespace
-
-CudaBackend::CudaBackend(const CudaOptions& options)
-    : index_(use_device(options.index)),
-      tf32_(options.tf32),
-      memory_(std::make_unique<DeviceMemory>(index_, stream_.get())),
-      products_(std::make_unique<Products>(*this, options.measured_products)),
-      update_plan_(std::make_unique<UpdatePlan>()) {
+/// Refuses a card that this build cannot work with: before anything is made on it, which may fail there with no word of
+/// why.
+std::string describe(const Device& device) {
   cudaDeviceProp properties{};
-  check_cuda(cudaGetDeviceProperties(&properties, index_), "device");
+  check_cuda(cudaGetDeviceProperties(&properties, device.index), "device");
   if (properties.major < 8)
-    fail(Failure::usage, "--device {}: expected a card of compute capability 8.0 or newer, {} has {}.{}",
-         device().name(), properties.name, properties.major, properties.minor);
+    fail(Failure::usage, "--device {}: expected a card of compute capability 8.0 or newer, {} has {}.{}", device.name(),
+         properties.name, properties.major, properties.minor);
   cudaFuncAttributes attributes{};
   if (const cudaError_t error = cudaFuncGetAttributes(&attributes, nothing_kernel); error != cudaSuccess) {
     cudaGetLastError();
     fail(Failure::usage,
          "--device {}: expected a card that this build has kernels for, {} has {}.{} ({}); hint: "
          "-DCMAKE_CUDA_ARCHITECTURES={}{}",
-         device().name(), properties.name, properties.major, properties.minor, cudaGetErrorString(error),
+         device.name(), properties.name, properties.major, properties.minor, cudaGetErrorString(error),
          properties.major, properties.minor);
   }
-  description_ = fmt::format("{}, {}, {:.0f} GB", device().name(), properties.name,
-                             static_cast<double>(properties.totalGlobalMem) / 1e9);
+  return fmt::format("{}, {}, {:.0f} GB", device.name(), properties.name,
+                     static_cast<double>(properties.totalGlobalMem) / 1e9);
 }
+
+}  // namespace
+
+CudaBackend::CudaBackend(const CudaOptions& options)
+    : index_(use_device(options.index)),
+      tf32_(options.tf32),
+      description_(describe(device())),
+      memory_(std::make_unique<DeviceMemory>(index_, stream_.get())),
+      products_(std::make_unique<Products>(*this, options.measured_products)),
+      update_plan_(std::make_unique<UpdatePlan>()) {}
 
 CudaBackend::~CudaBackend() { cudaStreamSynchronize(stream_.get()); }
 

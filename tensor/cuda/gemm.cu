@@ -40,7 +40,7 @@ void CudaBackend::gemm(const Tensor& a, const Tensor& b, const Tensor& out, cons
   if (options.row_sums) {
     operands.bias = options.row_sums.data();
     const bool half = compute_type(out.dtype()) != out.dtype();
-    if (half && !options.accumulate && out.elements() > 0 && depth > 0 && run(Epilogue::row_sums)) return;
+    if (half && out.elements() > 0 && depth > 0 && run(Epilogue::row_sums)) return;
     operands.bias = nullptr;
     sum_rows(a, options.row_sums);
   }

@@ -5,7 +5,6 @@
 #include <array>
 #include <bit>
 #include <limits>
-#include <span>
 
 #include "tensor/cuda/cuda_backend.h"
 
@@ -58,7 +57,7 @@ void set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attrib
 void check_blas(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_ALLOC_FAILED) fail(Failure::memory, "out of memory: cuBLAS: {}", what);
   if (status != CUBLAS_STATUS_SUCCESS)
-    fail(Failure::distributed, "cuda: cuBLAS: {}: status {}", what, static_cast<int>(status));
+    fail(Failure::distributed, "cuda: cuBLAS: {}: {}", what, cublasLtGetStatusName(status));
 }
 
 Product Product::rough() const {
@@ -169,40 +168,45 @@ Plan& Products::plan(const Product& product, const Operands& operands, cudaStrea
   if (const auto known = plans_.find(product); known != plans_.end()) return known->second;
   if (plans_.size() >= kMostPlans) plans_.clear();
   Plan& plan = plans_.try_emplace(product, product).first->second;
-  if (const auto known = fastest_.find(product.rough());
-      known != fastest_.end() && plan.take_if_it_fits(handle_, known->second))
-    return plan;
-  if (measured_ && take_fastest(plan, product, operands, stream)) return plan;
+  const Product rough = product.rough();
+  auto choice = choices_.find(rough);
+  if (choice == choices_.end()) choice = choices_.emplace(rough, choose(product, operands, stream)).first;
+  if (choice->second && plan.take_if_it_fits(handle_, *choice->second)) return plan;
   if (const std::vector<Algorithm> first = plan.candidates(handle_, 1); !first.empty()) plan.take(first.front());
   return plan;
 }
 
-/// False where there is nothing to choose from, or no memory to measure in.
-bool Products::take_fastest(Plan& plan, const Product& product, Operands operands, cudaStream_t stream) {
-  const std::vector<Algorithm> candidates = plan.candidates(handle_, kCandidates);
-  if (candidates.size() < 2) return false;
+/// For all products that are roughly this one; nothing where the library has no advice.
+std::optional<Algorithm> Products::choose(const Product& product, const Operands& operands, cudaStream_t stream) {
+  const std::vector<Algorithm> candidates = Plan(product.rough()).candidates(handle_, measured_ ? kCandidates : 1);
+  if (candidates.size() > 1)
+    if (const auto measured = fastest(candidates, product, operands, stream)) return measured;
+  return candidates.empty() ? std::nullopt : std::optional(candidates.front());
+}
+
+/// Nothing where none of them runs, or there is no memory to measure in.
+std::optional<Algorithm> Products::fastest(std::span<const Algorithm> candidates, const Product& product,
+                                           Operands operands, cudaStream_t stream) {
   try {
+    Plan plan(product);
     const Dim out_bytes = product.rows * product.columns * static_cast<Dim>(size_of(product.dtype));
     const CudaBackend::Workspace workspace(backend_, static_cast<Dim>(kMostWorkspace)),
         scratch(backend_, product.accumulate ? out_bytes : 0);
     if (product.accumulate) operands.out = scratch.as<void>();  // what is added to must be added to once
     float least = std::numeric_limits<float>::infinity();
-    const Algorithm* fastest = nullptr;
+    std::optional<Algorithm> fastest;
     for (const Algorithm& candidate : candidates) {
-      plan.take(candidate);
+      if (!plan.take_if_it_fits(handle_, candidate)) continue;
       const float time = milliseconds(plan, operands, workspace.as<void>(), stream);
       if (time < least) {
         least = time;
-        fastest = &candidate;
+        fastest = candidate;
       }
     }
-    if (!fastest) return false;
-    fastest_.insert_or_assign(product.rough(), *fastest);
-    plan.take(*fastest);
-    return true;
+    return fastest;
   } catch (const Error& error) {
     if (error.failure() != Failure::memory) throw;
-    return false;
+    return {};
   }
 }
 

@@ -1,7 +1,10 @@
-// Matrix products by cuBLASLt. How a shape is multiplied is decided once: a plan for each shape, and an algorithm that
-// is the library's first advice or, where the backend may measure, the fastest of its first few.
+// Matrix products by cuBLASLt. How a shape is multiplied is decided once: a plan for each shape, and for all shapes
+// that are alike one algorithm, which is the library's first advice or, where the backend may measure, the fastest of
+// its first few.
 #pragma once
 #include <map>
+#include <optional>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -30,7 +33,8 @@ struct Product {
     return std::tie(rows, columns, depth, transpose_a, transpose_b, accumulate, epilogue, dtype, tf32, alignment);
   }
   bool operator<(const Product& other) const { return key() < other.key(); }
-  /// The products that share a measured algorithm: those whose number of tokens differs by less than an eighth.
+  /// Stands for the products that share an algorithm, those whose number of tokens differs by less than an eighth: the
+  /// largest of them. The library is asked about this one, so that its advice does not depend on which came first.
   Product rough() const;
 };
 
@@ -91,14 +95,16 @@ class Products {
 
  private:
   Plan& plan(const Product& product, const Operands& operands, cudaStream_t stream);
-  bool take_fastest(Plan& plan, const Product& product, Operands operands, cudaStream_t stream);
+  std::optional<Algorithm> choose(const Product& product, const Operands& operands, cudaStream_t stream);
+  std::optional<Algorithm> fastest(std::span<const Algorithm> candidates, const Product& product, Operands operands,
+                                   cudaStream_t stream);
   float milliseconds(Plan& plan, const Operands& operands, void* workspace, cudaStream_t stream);
 
   CudaBackend& backend_;
   bool measured_;
   cublasLtHandle_t handle_ = nullptr;
   std::map<Product, Plan> plans_;
-  std::map<Product, Algorithm> fastest_;  // of rough products
+  std::map<Product, std::optional<Algorithm>> choices_;  // for rough products; they outlive plans, so as not to change
 };
 
 }  // namespace bertrand::cuda

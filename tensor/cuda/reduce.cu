@@ -17,7 +17,6 @@ __global__ void leaf_sum_kernel(const T* x, Dim count, double* leaves) {
   Compute<T> total = 0;
   for (int part = 0; part < 4; ++part) {
     const Dim begin = blockIdx.x * kLeaf + (part * kThreads + static_cast<Dim>(threadIdx.x)) * kPack;
-    if (begin >= count) continue;
     const Pack<T> pack = load_pack(x + begin, count - begin);
     for (int i = 0; i < kPack; ++i) total += kSquares ? pack[i] * pack[i] : pack[i];
   }

@@ -14,6 +14,9 @@
 #include "tensor/cuda/launch.h"
 #include "tensor/cuda/reduce.h"
 
+// Without AddressSanitizer it is not there.
+extern "C" __attribute__((weak)) void __asan_poison_memory_region(const volatile void* begin, std::size_t bytes);
+
 using namespace bertrand;
 using namespace bertrand::cuda;
 
@@ -98,6 +101,9 @@ __global__ void sum_kernel(const float* in, float* out) {
 __global__ void write_at_kernel(float* out, Dim at) {
   if (threadIdx.x == 0) out[at] = 1;
 }
+__global__ void read_at_kernel(float* data, Dim at) {
+  if (threadIdx.x == 0) data[0] = data[at];
+}
 __global__ void nothing_kernel() {}
 
 /// The message of the Error that `body` throws, or "".
@@ -112,6 +118,23 @@ std::string message_of(const Body& body) {
 }
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// Whether a process of its own lives on after a kernel that touches one element of `count`, and the card with it.
+bool runs_well(void (*kernel)(float*, Dim), Dim count, Dim at) {
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGSEGV, SIG_DFL);  // not doctest's
+    close(STDERR_FILENO);      // where AddressSanitizer tells of what it found
+    void* data = nullptr;
+    cudaMallocAsync(&data, static_cast<std::size_t>(count) * sizeof(float), nullptr);
+    launch(kernel, 1, 32, 0, nullptr, static_cast<float*>(data), at);
+    cudaFreeAsync(data, nullptr);
+    _exit(cudaStreamSynchronize(nullptr) == cudaSuccess ? 0 : 7);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status == 0;
+}
 
 /// Runs a test under the natural order and some others.
 template <class Body>
@@ -187,20 +210,25 @@ TEST_CASE("an index one past the end of shared memory is found") {
 }
 
 TEST_CASE("a write one past the end of device memory is found") {
-  // In a process of its own: behind the memory lies a page that ends it; what lies before is found broken.
-  for (const Dim at : {Dim{99}, Dim{100}, Dim{-1}}) {
-    const pid_t child = fork();
-    if (child == 0) {
-      signal(SIGSEGV, SIG_DFL);  // not doctest's
-      void* data = nullptr;
-      cudaMallocAsync(&data, 100 * sizeof(float), nullptr);
-      launch(write_at_kernel, 1, 32, 0, nullptr, static_cast<float*>(data), at);
-      cudaFreeAsync(data, nullptr);
-      _exit(cudaStreamSynchronize(nullptr) == cudaSuccess ? 0 : 7);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    CHECK((status == 0) == (at == 99));
+  // Behind the memory lies a page that ends the program; what lies before is found broken.
+  for (const Dim count : {100, 99}) {
+    CHECK(runs_well(write_at_kernel, count, count - 1));
+    CHECK_FALSE(runs_well(write_at_kernel, count, count));
+    CHECK_FALSE(runs_well(write_at_kernel, count, -1));
+  }
+  CHECK_FALSE(runs_well(read_at_kernel, 100, 100));
+}
+
+TEST_CASE("a read one past the end or before the beginning of device memory is found by AddressSanitizer") {
+  if (!__asan_poison_memory_region) {
+    MESSAGE("SKIPPED: this build has no AddressSanitizer");
+    return;
+  }
+  for (const Dim count : {1, 97, 99, 100, 1023, 1024}) {
+    CAPTURE(count);
+    CHECK(runs_well(read_at_kernel, count, count - 1));
+    CHECK_FALSE(runs_well(read_at_kernel, count, count));
+    CHECK_FALSE(runs_well(read_at_kernel, count, -1));
   }
 }
 

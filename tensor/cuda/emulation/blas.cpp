@@ -92,7 +92,8 @@ void multiply(const EmulatedProduct& product, const void* alpha, const void* a, 
   round_into<R, T>(result, d, d_layout.stride);
 }
 
-/// What the library would say of it.
+/// What the library's advice would say. It is not asked here about where the argument of a GELU is kept: the worst
+/// case, in which only the product itself refuses a place that does not do.
 cublasStatus_t judge(const EmulatedProduct& product, const EmulatedLayout& a, const EmulatedLayout& b,
                      const EmulatedLayout& d) {
   const bool half = d.type == CUDA_R_16F || d.type == CUDA_R_16BF;
@@ -101,10 +102,6 @@ cublasStatus_t judge(const EmulatedProduct& product, const EmulatedLayout& a, co
   if (!half && product.epilogue != CUBLASLT_EPILOGUE_DEFAULT && product.epilogue != CUBLASLT_EPILOGUE_BIAS)
     return CUBLAS_STATUS_NOT_SUPPORTED;
   if (product.epilogue != CUBLASLT_EPILOGUE_DEFAULT && !product.bias) return CUBLAS_STATUS_INVALID_VALUE;
-  if (product.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS &&
-      (product.pre_activation_stride % 8 != 0 || product.pre_activation_stride < d.rows ||
-       reinterpret_cast<std::uintptr_t>(product.pre_activation) % 16 != 0))
-    return CUBLAS_STATUS_INVALID_VALUE;
   const auto rows = [](const EmulatedLayout& m, cublasOperation_t op) {
     return op == CUBLAS_OP_N ? m.rows : m.columns;
   };
@@ -116,9 +113,26 @@ cublasStatus_t judge(const EmulatedProduct& product, const EmulatedLayout& a, co
   return fits ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
+/// Their columns are our rows.
+bool can_do(const cublasLtMatmulAlgo_t& algorithm, const EmulatedLayout& d) {
+  return algorithm.number != 2 || d.columns % 2 == 0;
+}
+
 }  // namespace
 
+const char* cublasLtGetStatusName(cublasStatus_t status) {
+  switch (status) {
+    case CUBLAS_STATUS_SUCCESS: return "CUBLAS_STATUS_SUCCESS";
+    case CUBLAS_STATUS_ALLOC_FAILED: return "CUBLAS_STATUS_ALLOC_FAILED";
+    case CUBLAS_STATUS_INVALID_VALUE: return "CUBLAS_STATUS_INVALID_VALUE";
+    case CUBLAS_STATUS_ARCH_MISMATCH: return "CUBLAS_STATUS_ARCH_MISMATCH";
+    case CUBLAS_STATUS_EXECUTION_FAILED: return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case CUBLAS_STATUS_NOT_SUPPORTED: return "CUBLAS_STATUS_NOT_SUPPORTED";
+  }
+  return "unknown status";
+}
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  if (!bertrand::cuda::emulation::has_kernels()) return CUBLAS_STATUS_ARCH_MISMATCH;
   *handle = new EmulatedBlas;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -183,14 +197,17 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   ++asked;
   *count = 0;
   if (const cublasStatus_t status = judge(*product, *a, *b, *d); status != CUBLAS_STATUS_SUCCESS) return status;
-  for (; *count < std::min(most, kAlgorithms); ++*count) results[*count] = {{*count}, 0, CUBLAS_STATUS_SUCCESS};
+  for (int i = 0; i < kAlgorithms && *count < most; ++i) {
+    const cublasLtMatmulAlgo_t algorithm{static_cast<int>((d->columns + i) % kAlgorithms)};
+    if (can_do(algorithm, *d)) results[(*count)++] = {algorithm, 0, CUBLAS_STATUS_SUCCESS};
+  }
   return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t a,
                                        cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
                                        const cublasLtMatmulAlgo_t* algo, cublasLtMatmulHeuristicResult_t* result) {
-  *result = {*algo, 0, judge(*product, *a, *b, *d)};
+  *result = {*algo, 0, can_do(*algo, *d) ? judge(*product, *a, *b, *d) : CUBLAS_STATUS_NOT_SUPPORTED};
   return result->state;
 }
 
@@ -201,6 +218,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
                               cudaStream_t stream) {
   if (const cublasStatus_t status = judge(*product, *a_layout, *b_layout, *d_layout); status != CUBLAS_STATUS_SUCCESS)
     return status;
+  if (!can_do(*algo, *d_layout)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (product->epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS &&
+      (product->pre_activation_stride % 8 != 0 || product->pre_activation_stride < d_layout->rows ||
+       reinterpret_cast<std::uintptr_t>(product->pre_activation) % 16 != 0))
+    return CUBLAS_STATUS_INVALID_VALUE;
   if (bertrand::cuda::emulation::begin_work(stream, kPretendedMilliseconds[algo->number]) != cudaSuccess)
     return CUBLAS_STATUS_EXECUTION_FAILED;
   last_number = algo->number;

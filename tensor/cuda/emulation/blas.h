@@ -9,6 +9,7 @@ enum cublasStatus_t {
   CUBLAS_STATUS_SUCCESS = 0,
   CUBLAS_STATUS_ALLOC_FAILED = 3,
   CUBLAS_STATUS_INVALID_VALUE = 7,
+  CUBLAS_STATUS_ARCH_MISMATCH = 8,
   CUBLAS_STATUS_EXECUTION_FAILED = 13,
   CUBLAS_STATUS_NOT_SUPPORTED = 15
 };
@@ -53,6 +54,7 @@ using cublasLtMatmulDesc_t = struct EmulatedProduct*;
 using cublasLtMatrixLayout_t = struct EmulatedLayout*;
 using cublasLtMatmulPreference_t = struct EmulatedPreference*;
 
+const char* cublasLtGetStatusName(cublasStatus_t status);
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle);
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle);
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cublasComputeType_t compute,
@@ -86,7 +88,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               cudaStream_t stream);
 
 namespace bertrand::cuda::emulation {
-/// The algorithm of the last product. There are three, with the same results; the second one is said to be the fastest.
+/// The algorithm of the last product. There are three, with the same results: number 1 is said to be the fastest,
+/// number 2 cannot do an odd number of rows. The first advice for n rows is number n % 3.
 int last_algorithm();
 /// How often the library was asked for advice.
 int heuristics_asked();

@@ -18,6 +18,12 @@
 
 #include "tensor/error.h"
 
+// Without AddressSanitizer these are not there.
+extern "C" {
+__attribute__((weak)) void __asan_poison_memory_region(const volatile void* begin, std::size_t bytes);
+__attribute__((weak)) void __asan_unpoison_memory_region(const volatile void* begin, std::size_t bytes);
+}
+
 /// Copies from pinned memory wait here until something must come after them, as they may on a card: who writes to the
 /// memory before that is found out by what arrives.
 struct EmulatedStream {
@@ -86,8 +92,9 @@ class Pages {
   std::multimap<std::size_t, std::byte*> free_;
 };
 
-/// One allocation of device memory. It ends where its pages do, so that whoever reads or writes behind it is stopped at
-/// once; the bytes before it are looked at when it goes.
+/// One allocation of device memory. It ends where its pages do, but for what the alignment asks for, so that whoever
+/// reads or writes behind those bytes is stopped at once; these and the bytes before it are looked at when it goes.
+/// AddressSanitizer stops whoever reads or writes any of them.
 class Block {
  public:
   Block(std::size_t bytes, Pages& from) : bytes_(bytes), size_(pages(bytes + kAlign)), begin_(from.take(size_)) {
@@ -97,11 +104,15 @@ class Block {
     std::memset(begin_, kGuardByte, static_cast<std::size_t>(data_ - begin_));
     std::memset(data_, kFreshByte, bytes);
     std::memset(data_ + bytes, kGuardByte, static_cast<std::size_t>(end - data_) - bytes);
+    if (!__asan_poison_memory_region) return;
+    __asan_poison_memory_region(begin_, static_cast<std::size_t>(data_ - begin_));
+    __asan_poison_memory_region(data_ + bytes, static_cast<std::size_t>(end - data_) - bytes);
   }
   std::byte* data() const { return data_; }  ///< or null
   std::size_t bytes() const { return bytes_; }
   /// False where somebody wrote beside it.
   bool release(Pages& to) const {
+    if (__asan_unpoison_memory_region) __asan_unpoison_memory_region(begin_, size_);
     const auto untouched = [](const std::byte* from, const std::byte* end) {
       return std::all_of(from, end, [](std::byte b) { return b == std::byte{kGuardByte}; });
     };

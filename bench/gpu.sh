@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # One table: training and inference on a card here and in PyTorch, interleaved, beside what the card's products and copies reach.
 # usage: bench/gpu.sh [--device cuda:0] [--peer PYTHON TORCH_GPU] [--peers "tuned compiled stock"] [--workloads "NAME ..."]
-#                     [--rounds 1] [--seconds 4] [--precision bf16] [--log FILE] [--small] [-- FLAGS_OF_BENCH_STEP]
+#                     [--rounds 1] [--seconds 4] [--precision bf16] [--log FILE [--append]] [--small]
+#                     [-- FLAGS_OF_BENCH_STEP]
 #   --peer       an interpreter with torch and transformers, and the script that does the same work in them
 #   --workloads  of base-128-b256 base-128-b32 base-512-b64 large-128-b256 wikipedia-512-b64 mrpc-b32 infer-1x128
+#   --append     keep what the log holds and make one table of all of it, for a card that is lent for minutes
 #   --small      a tiny model and few short sequences, for trying this script out (--device emulated-cuda); its figures mean nothing
 # Each round runs ours, a peer, ours, the next peer, …; figures are medians over the rounds, ratios those of real tokens a
-# second. The JSON line of every run is kept in --log. BUILD names the build directory.
+# second. The JSON line of every run is kept in --log, what the peers write to stderr in FILE.err. BUILD names the build directory,
+# which is configured for the card that is here where it is not there yet.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-device=cuda:0 python='' script='' peers='tuned compiled stock' rounds=1 seconds=4 precision=bf16 log='' small='' build=${BUILD:-build}
+device=cuda:0 python='' script='' peers='tuned compiled stock' rounds=1 seconds=4 precision=bf16 log='' append='' small='' failed='' build=${BUILD:-build}
 workloads='base-128-b256 base-128-b32 base-512-b64 large-128-b256 wikipedia-512-b64 mrpc-b32 infer-1x128'
 more=(--measured-products)
 while (($#)); do
@@ -22,15 +25,27 @@ while (($#)); do
     --seconds) seconds=$2; shift 2 ;;
     --precision) precision=$2; shift 2 ;;
     --log) log=$2; shift 2 ;;
+    --append) append=1; shift ;;
     --small) small=1; shift ;;
     --) shift; more+=("$@"); break ;;
     *) echo "gpu.sh: unknown argument $1; the first lines of bench/gpu.sh say what there is" >&2; exit 2 ;;
   esac
 done
 [[ -n $python ]] || peers=''
-[[ -n $log ]] || { log=$(mktemp); trap 'rm -f "$log"' EXIT; }
-: >"$log"
-cmake --build "$build" --target bench >/dev/null
+if [[ -z $log ]]; then
+  [[ -z $append ]] || { echo "gpu.sh: --append: expected a --log that is kept, got none" >&2; exit 2; }
+  log=$(mktemp)
+  trap 'rm -f "$log"; [[ -n $failed ]] || rm -f "$log.err"' EXIT
+fi
+[[ -n $append ]] || { : >"$log"; rm -f "$log.err"; }
+[[ ! -f .deps/environment.sh ]] || . .deps/environment.sh
+if [[ ! -f $build/CMakeCache.txt ]]; then
+  # As scripts/test_gpu.sh has it; without a card (--device emulated-cuda) with what CMake finds.
+  capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .) || capability=''
+  cmake -S . -B "$build" -G "$(command -v ninja >/dev/null && echo Ninja || echo 'Unix Makefiles')" -DCMAKE_BUILD_TYPE=Release \
+    ${capability:+-DBERTRAND_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=$capability-real"} >/dev/null
+fi
+cmake --build "$build" --target bench -j "$(nproc)" >/dev/null
 bin=$build/bin
 
 field() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
@@ -61,13 +76,16 @@ ours() {
 }
 theirs() {
   local json steps=(--blocks 5 --steps 20)
+  echo "== $1 $2" >>"$log.err"
   [[ -n $small ]] && steps=(--blocks 1 --steps 1)
-  json=$("$python" "$script" "$task" "$2" --model "$model" --batch "$batch" --seq "$length" --precision "$precision" "${steps[@]}" 2>/dev/null | tail -1) || json=''
-  echo "$1 $2 ${json:-{\"failed\":1\}}" >>"$log"
+  json=$("$python" "$script" "$task" "$2" --model "$model" --batch "$batch" --seq "$length" --precision "$precision" "${steps[@]}" 2>>"$log.err" | tail -1) || json=''
+  [[ -n $json ]] || { failed=1 json='{"failed":1}'; echo "gpu.sh: $2 failed on $1; see $log.err" >&2; }
+  echo "$1 $2 $json" >>"$log"
 }
 
-ceiling=$("$bin/bench_ceiling" --device "$device" ${small:+--size 64 --seconds 0})
-echo "ceiling: $ceiling"
+ceiling() { "$bin/bench_ceiling" --device "$device" ${small:+--size 64 --seconds 0}; }
+before=$(ceiling)
+echo "ceiling: $before"
 for _ in $(seq "$rounds"); do
   for name in $workloads; do
     workload "$name"
@@ -79,26 +97,33 @@ for _ in $(seq "$rounds"); do
   done
 done
 
-matmul=$(field matmul_tflops <<<"$ceiling")
+matmul=$(field matmul_tflops <<<"$before")
+# Of all that the log holds, in its order.
+workloads=$(awk '!seen[$1]++ { print $1 }' "$log")
+peers=$(awk '$2 != "ours" && !seen[$2]++ { print $2 }' "$log")
 # of NAME WHO FIELD: every value of a field in the log; median: of what comes in, - where nothing does
 of() { grep -a "^$1 $2 " "$log" | field "$3" || true; }
+last_loss() { grep -a "^$1 $2 " "$log" | sed -n 's/.*"loss\(es\)\{0,1\}": *\[\{0,1\}\([^]}]*, *\)*\([^],} []\{1,\}\)[]}].*/\3/p' || true; }
 median() { sort -g | awk '{ v[NR] = $1 } END { if (NR) print v[int((NR + 1) / 2)]; else print "-" }'; }
-printf '%-18s %9s %8s %7s %10s %11s %8s %7s %7s' workload 'ours ms' 'host ms' spread 'seq/s' 'tokens/s' TFLOP/s '% ceil' GiB
-for peer in $peers; do printf ' | %9s %7s %7s' "$peer ms" ratio GiB; done
+printf '%-18s %9s %8s %7s %10s %11s %8s %7s %7s %7s' workload 'ours ms' 'host ms' spread 'seq/s' 'tokens/s' TFLOP/s '% ceil' GiB loss
+for peer in $peers; do printf ' | %11s %7s %7s %7s' "$peer ms" ratio GiB loss; done
 echo
 for name in $workloads; do
   ms=$(of "$name" ours ms | median) tokens=$(of "$name" ours real_tokens_per_s | median) gflops=$(of "$name" ours gflops | median)
   spread=$(of "$name" ours ms | sort -g | awk '{ v[NR] = $1 } END { if (NR) printf "%.1f%%", 100 * (v[NR] / v[1] - 1); else print "-" }')
-  printf '%-18s %9s %8s %7s %10s %11s %8s %7s %7s' "$name" "$ms" "$(of "$name" ours host_ms | median)" "$spread" "$(of "$name" ours sequences_per_s | median)" "$tokens" \
+  printf '%-18s %9s %8s %7s %10s %11s %8s %7s %7s %7s' "$name" "$ms" "$(of "$name" ours host_ms | median)" "$spread" "$(of "$name" ours sequences_per_s | median)" "$tokens" \
     "$(awk -v g="$gflops" 'BEGIN { print g == "-" ? "-" : sprintf("%.4g", g / 1e3) }')" \
-    "$(awk -v g="$gflops" -v m="$matmul" 'BEGIN { print g == "-" ? "-" : sprintf("%.1f", g / m / 10) }')" "$(of "$name" ours peak_memory_gib | median)"
+    "$(awk -v g="$gflops" -v m="$matmul" 'BEGIN { print g == "-" ? "-" : sprintf("%.1f", g / m / 10) }')" "$(of "$name" ours peak_memory_gib | median)" \
+    "$(last_loss "$name" ours | median)"
   for peer in $peers; do
     their_tokens=$(of "$name" "$peer" real_tokens_per_s | median)
-    printf ' | %9s %7s %7s' "$(of "$name" "$peer" ms | median)" \
+    printf ' | %11s %7s %7s %7s' "$(of "$name" "$peer" ms | median)" \
       "$(awk -v o="$tokens" -v t="$their_tokens" 'BEGIN { print o == "-" || t == "-" ? "-" : sprintf("%.2fx", o / t) }')" \
-      "$(of "$name" "$peer" peak_memory_gib | median)"
+      "$(of "$name" "$peer" peak_memory_gib | median)" "$(last_loss "$name" "$peer" | median)"
   done
   echo
 done
+echo "ceiling afterwards: $(ceiling)"
 echo "host ms: what the host takes to ask for a step, which must be less than the step; spread: of our runs among themselves."
-echo "ratio: our real tokens a second over theirs; % ceil: of the product in the line above, counting the work that the loss needs; -: no figure."
+echo "ratio: our real tokens a second over theirs; % ceil: of the product in the first line, counting the work that the loss needs; -: no figure."
+echo "loss: the last one, of other random weights and words and after another number of steps on each side; 0 where there is none."

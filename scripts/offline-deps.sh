@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Gathers what the build needs beyond compiler, CMake and CUDA toolkit into .deps (some 20 MB), for a machine without network.
-# usage: scripts/offline-deps.sh, on a Debian 12 machine with it; then bring the source tree with .deps along.
+# Gathers what a machine without network lacks into .deps: what the build needs beyond compiler, CMake and CUDA toolkit, and, where
+# ../shared is beside this tree, the golden data and PyTorch's side of bench/gpu.sh. Some 30 MB; 60 MB are an error.
+# usage: scripts/offline-deps.sh, on a Debian 12 machine with network; then bring the source tree with .deps along.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 packages=(libeigen3-dev libfmt-dev libfmt9 libcli11-dev nlohmann-json3-dev libutf8proc-dev libutf8proc2 zlib1g-dev zlib1g doctest-dev
@@ -22,4 +23,27 @@ rm -r boost
 mv ../../kept/boost .
 cd - >/dev/null
 rm -r .deps/uses.cpp .deps/needed .deps/kept
-du -sh .deps
+
+# What a shell needs to build with .deps and to run what was built.
+cat >.deps/environment.sh <<'END'
+deps=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+libraries=$deps/usr/lib/$(uname -m)-linux-gnu
+export CMAKE_PREFIX_PATH="$deps/usr" CMAKE_LIBRARY_PATH="$libraries"
+export PKG_CONFIG_PATH="$libraries/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$deps"
+export LD_LIBRARY_PATH="$libraries:${LD_LIBRARY_PATH:-}" PATH="$PATH:$deps/usr/bin"
+END
+
+# What tests/gpu reads (tests/support/paths.h.in looks here where there is no ../shared), and of each other folder that a test takes
+# for all of its data the rest too, so that no test finds a part.
+if [ -d ../shared ]; then
+  mkdir .deps/shared
+  (cd ../shared && cp -r --parents -t "$OLDPWD/.deps/shared" peers/torch_gpu.py \
+    data/golden_model/{pretraining_gelu,pretraining_gelu_new,trajectory} data/golden_pretraining \
+    data/golden_tokenization data/bert_official data/vocab)
+  chmod -R u+w .deps/shared
+else
+  echo "offline-deps.sh: no golden data in .deps: ../shared is not there" >&2
+fi
+megabytes=$(du -sm .deps | cut -f 1)
+echo "$megabytes MB in .deps"
+[ "$megabytes" -lt 60 ] || { echo "offline-deps.sh: .deps: expected less than 60 MB" >&2; exit 1; }

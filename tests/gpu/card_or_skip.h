@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <string>
 
 #include "tensor/backends.h"
 
@@ -14,9 +16,18 @@ inline std::unique_ptr<Backend> card_or_skip(const CudaOptions& options = {}) {
     return open_cuda(options);
   } catch (const Error& error) {
     if (std::getenv("BERTRAND_NEEDS_CARD")) throw;
-    MESSAGE("SKIPPED: " << error.what());
+    MESSAGE("SKIPPED: " << std::string(error.what()));
     return nullptr;
   }
+}
+
+/// Whether golden data is there. Where BERTRAND_NEEDS_CARD is set absent data is an error: a card is rare, and nobody
+/// shall take a skipped test for a passed one.
+inline bool present_or_skip(const std::filesystem::path& data) {
+  if (std::filesystem::exists(data)) return true;
+  REQUIRE_MESSAGE(!std::getenv("BERTRAND_NEEDS_CARD"), data.string() << " is not there");
+  MESSAGE("SKIPPED: " << data.string() << " is not there");
+  return false;
 }
 
 }  // namespace bertrand::testing

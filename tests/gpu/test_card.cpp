@@ -5,12 +5,14 @@
 
 #include "bert/model/golden_pretraining.h"
 #include "gpu/card_or_skip.h"
+#include "support/golden_trajectory.h"
 #include "support/op_checks.h"
 #include "support/small_training.h"
 
 using namespace bertrand;
 using namespace bertrand::testing;
 using support::SmallTraining;
+using support::TrainingSizes;
 
 namespace {
 
@@ -70,8 +72,8 @@ TEST_CASE("every op on a card that rounds to TF32 and measures its products stay
 TEST_CASE("the golden model on the card has PyTorch's outputs, losses and gradients in f32, bf16 and f16") {
   const auto card = card_or_skip();
   if (!card) return;
-  for (const char* folder : golden::kFolders) {
-    if (!golden::present(folder)) return;
+  for (const std::string folder : golden::kFolders) {
+    if (!present_or_skip(golden::path_of(folder))) return;
     CAPTURE(folder);
     const golden::Case golden(folder);
     golden::check_outputs(golden, DType::f64, 1e-10, *card);
@@ -81,18 +83,33 @@ TEST_CASE("the golden model on the card has PyTorch's outputs, losses and gradie
   }
 }
 
+TEST_CASE("pre-training on Google's records on the card gives PyTorch's losses, rates, norms and weights") {
+  namespace trajectory = support::trajectory;
+  if (!card_or_skip() || !present_or_skip(trajectory::kGolden)) return;
+  const support::TemporaryDirectory directory;
+  const support::Outcome outcome = trajectory::run(directory / "run", {"--device", "cuda"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  trajectory::check_steps(directory / "run/metrics.jsonl", 2e-6, 1e-5);
+  const trajectory::Difference f32 = trajectory::weight_difference(directory / "run/model.safetensors");
+  CHECK(f32.mean <= 3e-7);
+  CHECK(f32.worst <= 3e-5);
+}
+
 TEST_CASE("200 steps in f32, bf16 and f16 stay together, and f32 with the CPU's") {
   const auto card = card_or_skip();
   if (!card) return;
   const auto cpu = open_cpu();
-  const std::vector<double> expected = SmallTraining(DType::f32, *cpu).losses(200);
-  for (const auto& [dtype, bound] : {std::pair{DType::f32, 1e-3}, {DType::bf16, 5e-2}, {DType::f16, 3e-2}}) {
-    const std::vector<double> got = SmallTraining(dtype, *card).losses(200);
-    double worst = 0;
-    for (std::size_t i = 0; i < got.size(); ++i)
-      worst = std::max(worst, std::abs(got[i] - expected[i]) / expected.front());
-    INFO(name_of(dtype) << ": at most " << worst << " of the first loss apart");
-    CHECK(worst <= bound);
+  for (const TrainingSizes& sizes : {TrainingSizes{}, TrainingSizes{.lengths = {128, 77, 9}, .preset = "tiny"}}) {
+    CAPTURE(sizes.preset);
+    const std::vector<double> expected = SmallTraining(DType::f32, *cpu, sizes).losses(200);
+    for (const auto& [dtype, bound] : {std::pair{DType::f32, 1e-3}, {DType::bf16, 5e-2}, {DType::f16, 3e-2}}) {
+      const std::vector<double> got = SmallTraining(dtype, *card, sizes).losses(200);
+      double worst = 0;
+      for (std::size_t i = 0; i < got.size(); ++i)
+        worst = std::max(worst, std::abs(got[i] - expected[i]) / expected.front());
+      INFO(name_of(dtype) << ": at most " << worst << " of the first loss apart");
+      CHECK(worst <= bound);
+    }
   }
 }
 
@@ -107,19 +124,4 @@ TEST_CASE("training on the card has the same bits twice") {
     };
     CHECK(after_steps() == after_steps());
   }
-}
-
-TEST_CASE("a card that is full says so in one line and goes on when memory is freed") {
-  const auto card = card_or_skip();
-  if (!card) return;
-  const std::size_t before = card->memory().in_use;
-  std::vector<Tensor> all;
-  const auto fill = [&] {
-    while (all.size() < 10'000) all.emplace_back(Shape{Dim{1} << 30}, DType::u8, *card);
-  };
-  CHECK_THROWS_WITH_AS(fill(), doctest::Contains("out of memory"), Error);
-  all.clear();
-  CHECK(card->memory().in_use == before);
-  SmallTraining training(DType::bf16, *card);
-  CHECK(std::isfinite(ops::item(training.step(0))));
 }

@@ -1,6 +1,8 @@
-// A BERT of two layers and some 25,000 weights that learns a few sequences by heart, on any backend and in any type.
+// A BERT that learns a few sequences by heart, on any backend and in any type: of two layers and some 25,000 weights,
+// unless told otherwise.
 #pragma once
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "bert/model/heads.h"
@@ -13,6 +15,7 @@ namespace support {
 struct TrainingSizes {
   bertrand::Dim layers = 2, hidden = 32;
   std::vector<std::size_t> lengths = {9, 20, 4};
+  std::string preset = {};  ///< of bert::Config, which then says all but the lengths
 };
 
 /// The model with its optimizer and one batch; heads of 16 columns, which the tensor cores take.
@@ -44,6 +47,7 @@ class SmallTraining {
 
  private:
   static bertrand::bert::Config config(const TrainingSizes& sizes) {
+    if (!sizes.preset.empty()) return bertrand::bert::Config::preset(sizes.preset);
     return {.vocab_size = 64,
             .hidden_size = sizes.hidden,
             .num_hidden_layers = sizes.layers,

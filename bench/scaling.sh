@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # One table: examples a second by strategy, replicas, precision and micro-batch, and against one replica on as many cores.
 # usage: bench/scaling.sh [ROUNDS] [SECONDS] [MODEL…]     (default: 3 rounds of 6 s, tiny small)
-# Every line trains the same step: CORES micro-batches, on one replica with all cores, on threads, and on processes of one
-# thread under mpirun; where there are cards, on as many of them through NCCL. The rounds are interleaved; figures are
-# medians over them. The last lines time the sum of base's gradients alone, against a copy that moves as many bytes.
+# Every line trains the same step: CORES micro-batches, on one replica with all cores, on 2, 4, … CORES replicas in threads, and
+# on as many processes under mpirun; where there are cards, on 1, 2, 4, … of them through NCCL. The rounds are interleaved;
+# figures are medians over them. The last lines time the sum of base's gradients alone, against a copy that moves as many bytes.
+# PRECISIONS ("f32 bf16"), MICRO_BATCHES (by default one size for each model, and 256 on cards), CORES and BUILD are read from the
+# environment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rounds=${1:-3} seconds=${2:-6}
@@ -19,26 +21,38 @@ cards=$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null | wc -l |
 declare -A micro_batch=([tiny]=32 [mini]=32 [small]=16 [medium]=16 [base]=8 [large]=4)
 
 field() { sed -n "s/.*\"$1\":\"\?\([^,\"}]*\).*/\1/p"; }
-# record STRATEGY REPLICAS MODEL PRECISION MICRO_BATCH JSON
-record() { echo "$1 $2 $3 $4 $5 $(field examples_per_second <<<"$6") $(field rss_MB <<<"$6")" >>"$log"; }
+# record STRATEGY REPLICAS MODEL PRECISION MICRO_BATCH EXAMPLES_OF_STEP JSON
+record() { echo "$1 $2 $3 $4 $5 $6 $(field examples_per_second <<<"$7") $(field rss_MB <<<"$7")" >>"$log"; }
+
+# measure MODEL PRECISION MICRO_BATCH
+measure() {
+  local model=$1 precision=$2 m=$3 step=$(($3 * cores)) n
+  local any=("$bench" train --model "$model" --precision "$precision" --seconds "$seconds")
+  local train=("${any[@]}" --micro-batches "$cores" --micro-batch "$m")
+  record one 1 "$model" "$precision" "$m" "$step" "$("${train[@]}" --threads "$cores")"
+  # The same examples in one micro-batch: what one replica does best.
+  record one-whole 1 "$model" "$precision" "$step" "$step" "$("${any[@]}" --micro-batches 1 --micro-batch "$step" --threads "$cores")"
+  for ((n = 2; n <= cores; n *= 2)); do
+    record threads "$n" "$model" "$precision" "$m" "$step" "$("${train[@]}" --threads "$cores" --replicas "$n")"
+    [ -z "$processes" ] || record mpi "$n" "$model" "$precision" "$m" "$step" \
+      "$("${mpirun[@]}" -n "$n" "${train[@]}" --threads $((cores / n)) 2>/dev/null)"
+  done
+}
+measure_cards() {
+  local model=$1 precision=$2 m=$3 n
+  for ((n = 1; n <= cards; n *= 2)); do
+    record nccl "$n" "$model" "$precision" "$m" $((m * n)) \
+      "$("$bench" train --model "$model" --precision "$precision" --seconds "$seconds" --micro-batch "$m" --micro-batches "$n" --device "$(seq -s, -f 'cuda:%g' 0 $((n - 1)))")"
+  done
+}
 
 for _ in $(seq "$rounds"); do
-  for model in "${models[@]}"; do for precision in $precisions; do
-    m=${micro_batch[$model]}
-    train=("$bench" train --model "$model" --precision "$precision" --seconds "$seconds" --micro-batches "$cores")
-    record one 1 "$model" "$precision" "$m" "$("${train[@]}" --micro-batch "$m" --threads "$cores")"
-    # The same examples in one micro-batch: what one replica does best.
-    record one-whole 1 "$model" "$precision" $((m * cores)) \
-      "$("$bench" train --model "$model" --precision "$precision" --seconds "$seconds" --micro-batches 1 --micro-batch $((m * cores)) --threads "$cores")"
-    record threads "$cores" "$model" "$precision" "$m" "$("${train[@]}" --micro-batch "$m" --threads "$cores" --replicas "$cores")"
-    [ -z "$processes" ] || record mpi "$cores" "$model" "$precision" "$m" \
-      "$("${mpirun[@]}" -n "$cores" "${train[@]}" --micro-batch "$m" --threads 1 2>/dev/null)"
-    for ((n = 1; n <= cards; n *= 2)); do
-      devices=$(seq -s, -f 'cuda:%g' 0 $((n - 1)))
-      record nccl "$n" "$model" "$precision" 256 \
-        "$("$bench" train --model "$model" --precision "$precision" --seconds "$seconds" --micro-batch 256 --micro-batches "$n" --device "$devices")"
+  for model in "${models[@]}"; do
+    for precision in $precisions; do
+      for m in ${MICRO_BATCHES:-${micro_batch[$model]}}; do measure "$model" "$precision" "$m"; done
+      for m in ${MICRO_BATCHES:-256}; do measure_cards "$model" "$precision" "$m"; done
     done
-  done; done
+  done
   sum=$("$bench" sum --replicas "$cores" --threads "$cores" --seconds "$seconds")
   echo "sum-threads $cores $(field sum_s <<<"$sum") $(field copy_s <<<"$sum") $(field ratio <<<"$sum")" >>"$log"
   [ -z "$processes" ] && continue
@@ -56,16 +70,17 @@ awk '
   {
     key = $1 " " $2 " " $3 " " $4 " " $5
     if (!(key in rate)) order[++keys] = key
-    rate[key] = rate[key] " " $6; memory[key] = $7
-    group = $3 " " $4; ++seen[key]
-    if ($1 == "one-whole") best[group, seen[key]] = $6
-    of[key, seen[key]] = $6
+    rate[key] = rate[key] " " $7; memory[key] = $8; step[key] = $6
+    ++seen[key]
+    if ($1 == "one-whole") best[$3 " " $4 " " $6, seen[key]] = $7
+    of[key, seen[key]] = $7
   }
   END {
     printf "%-10s %8s %-8s %-6s %12s %14s %18s %12s\n", "strategy", "replicas", "model", "type", "micro-batch", "examples/s", "of one replica", "process MB"
     for (k = 1; k <= keys; ++k) {
       key = order[k]; split(key, f, " "); ratios = ""
-      for (i = 1; i <= seen[key]; ++i) if (best[f[3] " " f[4], i] > 0) ratios = ratios " " of[key, i] / best[f[3] " " f[4], i]
+      whole = f[3] " " f[4] " " step[key]
+      for (i = 1; i <= seen[key]; ++i) if (best[whole, i] > 0) ratios = ratios " " of[key, i] / best[whole, i]
       printf "%-10s %8d %-8s %-6s %12d %14.1f %17.3fx %12d\n", f[1], f[2], f[3], f[4], f[5], median(rate[key]), median(ratios), memory[key]
     }
     for (k in s) printf "%-12s 440 MB on each replica: %.3f s, a copy that moves as many bytes %.3f s: %.2fx\n", k, median(s[k]), median(c[k]), median(r[k])

@@ -11,10 +11,8 @@
 #include "tensor/error.h"
 
 namespace bertrand::distributed {
-namespace {
 
-/// How many processes the launcher says it started: mpirun and srun tell those they start through the environment.
-/// mpirun's word comes first: within Slurm it starts its own helpers with srun.
+// mpirun's word comes first: within Slurm it starts its own helpers with srun.
 int launched_processes() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
     if (const char* text = std::getenv(name)) {
@@ -24,6 +22,8 @@ int launched_processes() {
     }
   return 1;
 }
+
+namespace {
 
 std::unique_ptr<Collective> join_processes(const ProcessOptions& options) {
   const int count = launched_processes();

@@ -63,6 +63,12 @@ check_ended() {  # RUN CODE PATTERN RANK…
   done
 }
 
+check_blamed() {  # RUN RANK VICTIM: only the one that was stopped stayed away
+  local blamed
+  blamed=$(grep -o '[^:]* did not come' "$1.$2.error" | grep -o 'process [0-9]*' | sort -u)
+  [ "${blamed:-process $3}" = "process $3" ] || wrong "process $2 blamed $(tr '\n' ' ' <<<"$blamed"), expected process $3"
+}
+
 check_named_checkpoint() {  # RUN RANK
   local named
   named=$(sed -n 's/.*; last checkpoint: //p' "$1.$2.error")
@@ -136,7 +142,10 @@ disturb() {  # KIND: one trial; false where it came too late
   elif [ "$kind" = early ]; then check_ended "$run" 8 '^error: ' "${survivors[@]}"
   else check_ended "$run" 8 '^error: step .*last checkpoint: ' "${survivors[@]}"
   fi
-  for rank in "${survivors[@]}"; do check_named_checkpoint "$run" "$rank"; done
+  for rank in "${survivors[@]}"; do
+    check_named_checkpoint "$run" "$rank"
+    [[ $kind != *stop ]] || check_blamed "$run" "$rank" "$victim"
+  done
   pgrep -f "$bin/pretrain.*--output $work/$run " >/dev/null && wrong "a process is left"
   check_resumed "$run"
   rm -rf "$run" "$run".*

@@ -96,11 +96,13 @@ void train(const Job& job, FinetuneObjective& objective, const distributed::Repl
   });
   trainer.run();
   if (!job.data.prediction) return;
-  if (self.first())
-    bert::load_weights(options.settings.output, trainer.parameters());  // the best model, which need not be the last
-  self.collective().broadcast(trainer.parameters().values(), 0);
-  const tasks::Logits logits = predict_file(job, objective, self);
-  if (self.first()) write_predictions(job, logits);
+  trainer.afterwards("prediction", [&] {
+    if (self.first())
+      bert::load_weights(options.settings.output, trainer.parameters());  // the best model, which need not be the last
+    self.collective().broadcast(trainer.parameters().values(), 0);
+    const tasks::Logits logits = predict_file(job, objective, self);
+    if (self.first()) write_predictions(job, logits);
+  });
 }
 
 /// Without --train: the model as it is.

@@ -102,19 +102,23 @@ void check_divisible(const Plan& plan, const Settings& settings) {
   if (plan.replicas <= plan.micro_batches) return;
   const std::int64_t examples = std::min(plan.batch_size, plan.examples_per_epoch);
   const bool alone = plan.replicas == replicas_of_process(settings);
-  const std::string fewer = alone ? fmt::format("--replicas {}", plan.micro_batches) : "fewer processes";
+  const bool cards = settings.device.find(',') != std::string::npos;
+  const std::string flag = cards ? "--device" : "--replicas",
+                    fewer = !alone  ? "fewer processes"
+                            : cards ? "fewer cards"
+                                    : fmt::format("--replicas {}", plan.micro_batches);
   if (plan.replicas > examples)
-    fail(Failure::usage, "--replicas: expected at most {}, the examples of a step, got {}; hint: {}{}", examples,
+    fail(Failure::usage, "{}: expected at most {}, the examples of a step, got {}; hint: {}{}", flag, examples,
          plan.replicas, fewer,
          plan.replicas <= plan.examples_per_epoch ? fmt::format(", or --batch-size {}", plan.replicas) : "");
   // The largest micro-batches that are enough: even ones where there are any.
   const std::int64_t even = divide_up(examples, plan.replicas);
   const std::int64_t size = divide_up(examples, even) >= plan.replicas ? even : examples / plan.replicas;
   fail(Failure::usage,
-       "--replicas: expected at most {}, the micro-batches of a step ({} examples, {} at once), got {}{}; hint: {}, or "
+       "{}: expected at most {}, the micro-batches of a step ({} examples, {} at once), got {}{}; hint: {}, or "
        "--micro-batch-size {}",
-       plan.micro_batches, examples, plan.micro_batch_size, plan.replicas, alone ? "" : " in all processes", fewer,
-       size);
+       flag, plan.micro_batches, examples, plan.micro_batch_size, plan.replicas, alone ? "" : " in all processes",
+       fewer, size);
 }
 
 MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objective& objective,

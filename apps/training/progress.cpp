@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "distributed/processes.h"
 #include "tensor/error.h"
 
 namespace bertrand::training {
@@ -56,7 +57,9 @@ std::string progress_text(const ProgressFigures& f) {
   return text;
 }
 
-Progress::Progress(std::FILE* out) : out_(out), terminal_(::isatty(::fileno(out)) == 1) {}
+Progress::Progress(std::FILE* out)
+    // mpirun gives a process a terminal of its own, whatever its output goes to.
+    : out_(out), terminal_(distributed::launched_processes() == 1 && ::isatty(::fileno(out)) == 1) {}
 Progress::~Progress() {
   if (drawn_ > 0) std::fputs("\n", out_);
   std::fflush(out_);

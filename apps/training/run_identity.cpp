@@ -17,7 +17,10 @@ void require_agreement(distributed::Collective& processes, const Settings& setti
       {"the kind of device", settings.device.substr(0, settings.device.find(':'))},
       {"--precision", settings.precision_name()},
       {"--plan", settings.plan_only ? "given" : "not given"},
-      {"--save-every", fmt::format("{}", settings.save_every)}};
+      {"--save-every", fmt::format("{}", settings.save_every)},
+      {"--resume", settings.resume ? "given" : "not given"},
+      {"--overwrite", settings.overwrite ? "given" : "not given"},
+      {"--collective-timeout", fmt::format("{}", settings.collective_timeout)}};
   facts.insert(facts.end(), conditions.settings.begin(), conditions.settings.end());
   std::vector<InputFile> all = conditions.inputs;
   for (const auto& file : files) all.push_back(InputFile::of(file));

@@ -50,8 +50,8 @@ void add_run_flags(CLI::App& app, Settings& s) {
   app.add_option("--profile", s.profile, "print a table per op, and write a Chrome trace to this file")
       ->type_name("FILE");
   app.add_option("--device", s.device, "cpu, cuda, or a list: cuda:0,cuda:1 (default cpu)")->type_name("NAMES");
-  number_flag(app, "--replicas", s.replicas, {1, 1024}, "replicas on the device");
-  number_flag(app, "--threads", s.threads, {1, 4096}, "cores used in all; does not change the result",
+  number_flag(app, "--replicas", s.replicas, {1, 1024}, "replicas on the device, of each process");
+  number_flag(app, "--threads", s.threads, {1, 4096}, "cores of each process; does not change the result",
               "every core that this process may use, or its share of them");
   number_flag(app, "--collective-timeout", s.collective_timeout, {1.0, 1e6},
               "seconds that the processes of a run wait for one of them, which may be saving, before they give up");

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 #include <csignal>
+#include <initializer_list>
 
 namespace bertrand::training {
 namespace {
@@ -19,8 +20,8 @@ void catch_stop_signals() {
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGINT, &action, nullptr);
+  // SIGUSR1 is what mpirun and Slurm pass on to every process and do not follow by SIGKILL after a second.
+  for (const int number : {SIGTERM, SIGINT, SIGUSR1}) sigaction(number, &action, nullptr);
 }
 
 bool stop_requested() { return stop != 0; }

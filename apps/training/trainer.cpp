@@ -73,6 +73,8 @@ class Trainer::Run {
   void check_space();
   void write_run_config() const;
   void train();
+  /// work(), in which a failure of another replica is told with where this one is and the last checkpoint.
+  void with_standing(const std::string& where, const std::function<void()>& work);
 
  private:
   void make_steps();
@@ -335,13 +337,24 @@ void Trainer::Run::write_checkpoint() {
 
 void Trainer::Run::train() {
   if (job_.self.first()) log_ = std::make_unique<MetricsLog>(settings_.output, state_.steps_done);
-  try {
-    make_steps();
+  with_standing(fmt::format("step {}", state_.steps_done + 1), [&] {
+    try {
+      make_steps();
+    } catch (const Error& error) {
+      if (error.failure() != Failure::memory) throw;
+      refuse_memory(error.what());
+    }
     set_standing("after the last step");
     if (job_.self.first()) finish();
     job_.self.collective().barrier();  // the others wait here, where a failure is told with the last checkpoint
+  });
+}
+
+void Trainer::Run::with_standing(const std::string& where, const std::function<void()>& work) {
+  set_standing(where);
+  try {
+    work();
   } catch (const Error& error) {
-    if (error.failure() == Failure::memory) refuse_memory(error.what());
     if (error.failure() != Failure::distributed) throw;
     fail(Failure::distributed, "{}{}{}", before_failure_, error.what(), after_failure_);
   }
@@ -392,6 +405,10 @@ void Trainer::Run::finish() {
 
 Trainer::Trainer(Job job) : job_(std::move(job)) {}
 Trainer::~Trainer() = default;
+
+void Trainer::afterwards(const std::string& what, const std::function<void()>& work) {
+  run_->with_standing(what, work);
+}
 
 bool Trainer::announce() {
   if (job_.self.first()) {

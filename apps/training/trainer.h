@@ -56,6 +56,10 @@ class Trainer {
   /// where a loss or gradient, or a weight to be saved, is not finite.
   void run();
 
+  /// What all replicas do together after run(). A failure of another one is told as run() tells it, with `what` in the
+  /// place of the step.
+  void afterwards(const std::string& what, const std::function<void()>& work);
+
   nn::ParameterSet& parameters() { return *parameters_; }
 
  private:

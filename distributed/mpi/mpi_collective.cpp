@@ -27,6 +27,7 @@ constexpr Dim kBroadcast = Dim{1} << 18;
 constexpr double kSpin = 50e-6;  // seconds, as the next: messages within a host take less
 constexpr double kLook = 0.1;    // between looks at the clock and the other processes
 constexpr double kTelling = 2;   // beyond the timeout for what ends with a failure
+constexpr double kPatience = 1;  // beyond it where several are absent: one of them may know which has failed
 
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
@@ -194,8 +195,8 @@ MpiCollective::Trouble MpiCollective::trouble(double waited, const Messages& mes
   }
   if (std::string farewell = farewell_of_others(); !farewell.empty()) return {std::move(farewell), {}};
   if (const int dead = peers_.first_dead(); dead >= 0) return {peers_.name(dead) + " has died", {dead}};
-  if (waited < timeout_) return {};
   const std::vector<int> absent = messages.open_ranks();
+  if (waited < timeout_ + (absent.size() > 1 ? kPatience : 0)) return {};
   std::string names;
   for (const int rank : absent) names += (names.empty() ? "" : ", ") + peers_.name(rank);
   return {fmt::format("{} did not come within {} seconds", names, timeout_), absent};
@@ -203,8 +204,8 @@ MpiCollective::Trouble MpiCollective::trouble(double waited, const Messages& mes
 
 void MpiCollective::wait(Messages& messages) {
   RunningTime since_moved;
-  double looked = 0;  // how long nothing had moved at the last look
-  Trouble found;
+  double looked = 0;      // how long nothing had moved at the last look
+  bool troubled = false;  // at that look
   std::vector<int> indices(messages.requests.size());
   watchdog_.expect(timeout_ + kTelling);
   while (true) {
@@ -216,7 +217,7 @@ void MpiCollective::wait(Messages& messages) {
     if (done > 0) {
       since_moved.restart();
       looked = 0;
-      found = {};
+      troubled = false;
     }
     const double waited = since_moved.seconds();
     if (waited < kSpin) continue;
@@ -225,8 +226,9 @@ void MpiCollective::wait(Messages& messages) {
     looked = waited;
     watchdog_.expect(std::max(kTelling, timeout_ + kTelling - waited));
     // Only at the second look: what a process sent before it went may still be on its way.
-    if (!found.reason.empty()) give_up(found, waited);
-    found = trouble(waited, messages);
+    const Trouble found = trouble(waited, messages);
+    if (troubled && !found.reason.empty()) give_up(found, waited);
+    troubled = !found.reason.empty();
   }
 }
 

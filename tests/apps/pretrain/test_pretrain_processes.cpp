@@ -47,15 +47,22 @@ TEST_CASE("processes and threads in any mixture give the bits of one replica") {
   const Flags flags = {"--epochs",           "2", "--eval-input", setting.directory / "held_out.txt",
                        "--micro-batch-size", "2", "--eval-every", "3",
                        "--threads",          "2", "--optimizer",  "lamb"};
-  REQUIRE(setting.run("one", flags).code == 0);
-  const int steps = setting.metrics("one").back().at("step");
-  for (const auto& [processes, replicas] : {std::pair{2, "1"}, {2, "2"}, {3, "1"}}) {
-    const std::string run = "run" + std::to_string(processes) + replicas;
+  struct Mixture {
+    int processes;
+    const char *replicas, *precision;
+  };
+  for (const Mixture& m :
+       {Mixture{2, "1", "f32"}, {2, "2", "f32"}, {3, "1", "f32"}, {2, "2", "bf16"}, {3, "1", "f16"}}) {
+    const std::string run = "run" + std::to_string(m.processes) + m.replicas + m.precision,
+                      one = std::string("one_") + m.precision;
     CAPTURE(run);
-    setting.run_processes(run, processes, joined(flags, {"--replicas", replicas}));
-    for (int rank = 0; rank < processes; ++rank)
+    const Flags typed = joined(flags, {"--precision", m.precision});
+    if (!fs::exists(setting.directory / one)) REQUIRE(setting.run(one, typed).code == 0);
+    const int steps = setting.metrics(one).back().at("step");
+    setting.run_processes(run, m.processes, joined(typed, {"--replicas", m.replicas}));
+    for (int rank = 0; rank < m.processes; ++rank)
       CHECK_MESSAGE(setting.code(run, rank) == 0, setting.of_rank(run, rank, "error"));
-    setting.check_same(run, "one", steps);
+    setting.check_same(run, one, steps);
     CHECK(setting.of_rank(run, 1, "out").empty());  // the first process alone speaks
   }
 }
@@ -268,7 +275,12 @@ TEST_CASE("processes that were not started alike are refused, and both are named
   CHECK(error.find("--seed is 42, in process 1 (host ") != std::string::npos);
   CHECK(error.find("--seed is 7") != std::string::npos);
   // What decides nothing in a run of one, but must be the same in all.
-  for (const Flags& flags : {Flags{"--precision", "bf16"}, {"--plan"}, {"--save-every", "1"}, {"--replicas", "2"}}) {
+  for (const Flags& flags : {Flags{"--precision", "bf16"},
+                             {"--plan"},
+                             {"--save-every", "1"},
+                             {"--replicas", "2"},
+                             {"--overwrite"},
+                             {"--collective-timeout", "9"}}) {
     setting.launch(
         one + " : -n 1 sh " + setting.script("other", joined({"--steps", "3", "--micro-batch-size", "5"}, flags)), 1);
     CHECK(setting.code("one", 0) == 2);

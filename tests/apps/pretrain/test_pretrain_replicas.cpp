@@ -13,17 +13,20 @@ namespace fs = std::filesystem;
 TEST_CASE("any number of replicas and threads gives the bits of one replica: weights, moments, metrics, evaluation") {
   const PretrainSetting setting;
   struct Case {
-    const char *optimizer, *micro_batch_size;
+    const char *optimizer, *micro_batch_size, *precision;
     Flags replicas;
   };
   // 10 examples a step: 4 micro-batches (3, 3, 3, 1), 5 even ones, or 10. The last batch of an epoch is smaller, so
   // that some replicas have no micro-batch in it.
   for (const Case& c :
-       {Case{"adamw", "3", {"2", "3", "4"}}, Case{"lamb", "2", {"2", "4", "5"}}, Case{"adamw-google", "1", {"7"}}}) {
+       {Case{"adamw", "3", "f32", {"2", "3", "4"}}, Case{"lamb", "2", "f32", {"2", "4", "5"}},
+        Case{"adamw-google", "1", "f32", {"7"}}, Case{"lamb", "2", "bf16", {"3"}}, Case{"adamw", "3", "f16", {"4"}}}) {
+    CAPTURE(c.precision);
     const Flags flags = {"--epochs",           "2",
                          "--eval-input",       setting.directory / "held_out.txt",
                          "--micro-batch-size", c.micro_batch_size,
                          "--optimizer",        c.optimizer,
+                         "--precision",        c.precision,
                          "--eval-every",       "4",
                          "--overwrite"};
     const Outcome one = setting.run("one", joined(flags, {"--threads", "1"}));

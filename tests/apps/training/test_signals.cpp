@@ -24,7 +24,7 @@ int exit_code(const Body& body) {
 }  // namespace
 
 TEST_CASE("the first signal only asks to stop") {
-  for (const int signal : {SIGTERM, SIGINT})
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1})
     CHECK(exit_code([&] {
             catch_stop_signals();
             if (stop_requested()) return 1;

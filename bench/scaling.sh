@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # One table: examples a second by strategy, replicas, precision and micro-batch, and against one replica on as many cores.
 # usage: bench/scaling.sh [ROUNDS] [SECONDS] [MODEL…]     (default: 3 rounds of 6 s, tiny small)
-# Every line trains the same step: CORES micro-batches, on one replica with all cores, on 2, 4, … CORES replicas in threads, and
-# on as many processes under mpirun; where there are cards, on 1, 2, 4, … of them through NCCL. The rounds are interleaved;
-# figures are medians over them. The last lines time the sum of base's gradients alone, against a copy that moves as many bytes.
+# Every line of a group trains the same step: CORES micro-batches, on one replica with all cores, on 2, 4, … CORES replicas in
+# threads, and on as many processes under mpirun; where there are cards, one micro-batch on each of 1, 2, 4, … of them through
+# NCCL, which are compared with one card. The rounds are interleaved; figures are medians over them. The last lines time the sum of base's gradients alone, against a copy that moves as many bytes.
 # PRECISIONS ("f32 bf16"), MICRO_BATCHES (by default one size for each model, and 256 on cards), CORES and BUILD are read from the
 # environment.
 set -euo pipefail
@@ -32,7 +32,8 @@ measure() {
   record one 1 "$model" "$precision" "$m" "$step" "$("${train[@]}" --threads "$cores")"
   # The same examples in one micro-batch: what one replica does best.
   record one-whole 1 "$model" "$precision" "$step" "$step" "$("${any[@]}" --micro-batches 1 --micro-batch "$step" --threads "$cores")"
-  for ((n = 2; n <= cores; n *= 2)); do
+  for ((n = 2; n <= cores; ++n)); do
+    ((cores % n == 0 && ((n & (n - 1)) == 0 || n == cores))) || continue  # powers of two that divide the cores, and all
     record threads "$n" "$model" "$precision" "$m" "$step" "$("${train[@]}" --threads "$cores" --replicas "$n")"
     [ -z "$processes" ] || record mpi "$n" "$model" "$precision" "$m" "$step" \
       "$("${mpirun[@]}" -n "$n" "${train[@]}" --threads $((cores / n)) 2>/dev/null)"
@@ -73,13 +74,14 @@ awk '
     rate[key] = rate[key] " " $7; memory[key] = $8; step[key] = $6
     ++seen[key]
     if ($1 == "one-whole") best[$3 " " $4 " " $6, seen[key]] = $7
+    if ($1 == "nccl" && $2 == 1) best["nccl " $3 " " $4 " " $5, seen[key]] = $7
     of[key, seen[key]] = $7
   }
   END {
     printf "%-10s %8s %-8s %-6s %12s %14s %18s %12s\n", "strategy", "replicas", "model", "type", "micro-batch", "examples/s", "of one replica", "process MB"
     for (k = 1; k <= keys; ++k) {
       key = order[k]; split(key, f, " "); ratios = ""
-      whole = f[3] " " f[4] " " step[key]
+      whole = f[1] == "nccl" ? "nccl " f[3] " " f[4] " " f[5] : f[3] " " f[4] " " step[key]
       for (i = 1; i <= seen[key]; ++i) if (best[whole, i] > 0) ratios = ratios " " of[key, i] / best[whole, i]
       printf "%-10s %8d %-8s %-6s %12d %14.1f %17.3fx %12d\n", f[1], f[2], f[3], f[4], f[5], median(rate[key]), median(ratios), memory[key]
     }

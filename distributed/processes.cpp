@@ -11,8 +11,10 @@
 #include "tensor/error.h"
 
 namespace bertrand::distributed {
+namespace {
 
-// mpirun's word comes first: within Slurm it starts its own helpers with srun.
+/// How many processes the launcher says it started: mpirun and srun tell those they start through the environment.
+/// mpirun's word comes first: within Slurm it starts its own helpers with srun.
 int launched_processes() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
     if (const char* text = std::getenv(name)) {
@@ -22,8 +24,6 @@ int launched_processes() {
     }
   return 1;
 }
-
-namespace {
 
 std::unique_ptr<Collective> join_processes(const ProcessOptions& options) {
   const int count = launched_processes();

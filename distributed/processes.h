@@ -10,10 +10,6 @@ struct ProcessOptions {
   double timeout = 300;  ///< seconds that a process waits for the others in one call
 };
 
-/// How many processes the launcher says it started: mpirun and srun tell those they start through the environment. 1
-/// without one.
-int launched_processes();
-
 /// Calls `body` with the collective of all processes that were started with this one, for one thread at a time; with
 /// null if there is no other. Tensors must be in the host's memory. Its calls throw Error(Failure::distributed) naming
 /// the process that failed, died or did not come in time. What `body` throws is told to the others, and thrown on.

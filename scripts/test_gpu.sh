@@ -6,7 +6,7 @@
 #   sanitizer  NVIDIA's compute-sanitizer over all ops and over steps of training
 #   emulated   the same kernels on the processor (tests/cuda)
 # Without a PART all of them, what only a card can tell first; with some, these in their order, for a card that is lent for minutes.
-# It goes on after a failure, so that one call tells all there is to know, and names all failures again at the end.
+# It goes on after a failure of any part but build, so that one call tells all there is to know, and names all failures again at the end.
 # On a machine without network, run scripts/offline-deps.sh on one with it first and bring the .deps folder along.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -63,10 +63,11 @@ check_ended() {  # RUN CODE PATTERN RANK…
   done
 }
 
-check_blamed() {  # RUN RANK VICTIM: only the one that was stopped stayed away
+check_blamed() {  # RUN RANK VICTIM: the one that was stopped is named, and no other is said to have stayed away
   local blamed
   blamed=$(grep -o '[^:]* did not come' "$1.$2.error" | grep -o 'process [0-9]*' | sort -u)
-  [ "${blamed:-process $3}" = "process $3" ] || wrong "process $2 blamed $(tr '\n' ' ' <<<"$blamed"), expected process $3"
+  [ "${blamed:-process $3}" = "process $3" ] && grep -q "process $3 " "$1.$2.error" ||
+    wrong "process $2 blamed ${blamed:-nobody}, expected process $3: $(cat "$1.$2.error")"
 }
 
 check_named_checkpoint() {  # RUN RANK

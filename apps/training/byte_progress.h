@@ -11,7 +11,7 @@ class ByteProgress {
   /// `total` is in bytes of input; 0 where it is not known.
   ByteProgress(std::string stage, double total);
 
-  /// So many bytes are done in all. Throws Error(Failure::interrupted) once SIGTERM or SIGINT has come.
+  /// So many bytes are done in all. Throws Error(Failure::interrupted) once a signal of signals.h has come.
   void update(double done);
   /// The stage is over: one line that stays.
   void finish();

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
-#include "distributed/processes.h"
 #include "tensor/error.h"
 
 namespace bertrand::training {
@@ -59,7 +59,7 @@ std::string progress_text(const ProgressFigures& f) {
 
 Progress::Progress(std::FILE* out)
     // mpirun gives a process a terminal of its own, whatever its output goes to.
-    : out_(out), terminal_(distributed::launched_processes() == 1 && ::isatty(::fileno(out)) == 1) {}
+    : out_(out), terminal_(!std::getenv("OMPI_COMM_WORLD_SIZE") && ::isatty(::fileno(out)) == 1) {}
 Progress::~Progress() {
   if (drawn_ > 0) std::fputs("\n", out_);
   std::fflush(out_);

@@ -52,8 +52,8 @@ class Trainer {
   void begin(const std::function<void(nn::ParameterSet&)>& initialize);
 
   /// Trains to the end; the final (or best) model and eval_results are in the output directory then. Throws
-  /// Error(Failure::interrupted) after saving on SIGTERM or SIGINT, Error(Failure::numerics) naming step, op and tensor
-  /// where a loss or gradient, or a weight to be saved, is not finite.
+  /// Error(Failure::interrupted) after saving on a signal of signals.h, Error(Failure::numerics) naming step, op and
+  /// tensor where a loss or gradient, or a weight to be saved, is not finite.
   void run();
 
   /// What all replicas do together after run(). A failure of another one is told as run() tells it, with `what` in the

@@ -167,16 +167,17 @@ bool Products::run(const Product& product, const Operands& operands, cudaStream_
 Plan& Products::plan(const Product& product, const Operands& operands, cudaStream_t stream) {
   if (const auto known = plans_.find(product); known != plans_.end()) return known->second;
   if (plans_.size() >= kMostPlans) plans_.clear();
-  Plan& plan = plans_.try_emplace(product, product).first->second;
   const Product rough = product.rough();
   auto choice = choices_.find(rough);
   if (choice == choices_.end()) choice = choices_.emplace(rough, choose(product, operands, stream)).first;
+  Plan& plan = plans_.try_emplace(product, product).first->second;
   if (choice->second && plan.take_if_it_fits(handle_, *choice->second)) return plan;
   if (const std::vector<Algorithm> first = plan.candidates(handle_, 1); !first.empty()) plan.take(first.front());
   return plan;
 }
 
-/// For all products that are roughly this one; nothing where the library has no advice.
+/// For all products that are roughly this one, from now on, be it that there is no memory to measure in; nothing where
+/// the library has no advice.
 std::optional<Algorithm> Products::choose(const Product& product, const Operands& operands, cudaStream_t stream) {
   const std::vector<Algorithm> candidates = Plan(product.rough()).candidates(handle_, measured_ ? kCandidates : 1);
   if (candidates.size() > 1)

@@ -89,7 +89,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
 
 namespace bertrand::cuda::emulation {
 /// The algorithm of the last product. There are three, with the same results: number 1 is said to be the fastest,
-/// number 2 cannot do an odd number of rows. The first advice for n rows is number n % 3.
+/// number 2 cannot do an odd number of rows. The first advice for n rows is number n % 3, or the next that can do them.
 int last_algorithm();
 /// How often the library was asked for advice.
 int heuristics_asked();

@@ -60,8 +60,8 @@ TEST_CASE("devices that cannot work together are refused in one line") {
             .find("--replicas: expected 1 where several cards") != std::string::npos);
   CHECK(refusal("emulated-cuda:0,emulated-cuda:9") == "error: --device cuda:9: there are 4 cards, numbered from 0\n");
   CHECK(refusal("emulated-cuda:0,").find("got \"\"") != std::string::npos);
-  const auto too_many =
-      setting.run("run", on("emulated-cuda:0,emulated-cuda:1,emulated-cuda:2", {"--micro-batch-size", "5"}));
+  const auto too_many = setting.run(
+      "run", on("emulated-cuda:0,emulated-cuda:1,emulated-cuda:2", {"--steps", "3", "--micro-batch-size", "5"}));
   CHECK(too_many.code == 2);
   CHECK(
       too_many.error.find("--device: expected at most 2, the micro-batches of a step (10 examples, 5 at once), got 3; "

@@ -11,15 +11,15 @@
 #include <chrono>
 #include <numeric>
 
-#include "apps/pretrain/pretraining_objective.h"
-#include "apps/training/device.h"
-#include "apps/training/main_guard.h"
-#include "apps/training/step.h"
+#include "apps/cli/main_guard.h"
+#include "bert/objectives/pretraining.h"
 #include "distributed/exchange.h"
 #include "distributed/processes.h"
 #include "tensor/backends.h"
 #include "tensor/profiler.h"
 #include "tensor/random.h"
+#include "training/run/devices.h"
+#include "training/step/step.h"
 
 using namespace bertrand;
 
@@ -91,11 +91,11 @@ class RandomExamples : public data::PretrainingExamples {
 bool goes_on(const distributed::Replica& self, double end) { return distributed::broadcast_value(self, now() < end); }
 
 /// The objective, and when the last micro-batch's forward pass was over.
-class TimedObjective : public PretrainingObjective {
+class TimedObjective : public objectives::PretrainingObjective {
  public:
-  using PretrainingObjective::PretrainingObjective;
+  using objectives::PretrainingObjective::PretrainingObjective;
   std::vector<training::LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) override {
-    auto parts = PretrainingObjective::loss(first, count, key);
+    auto parts = objectives::PretrainingObjective::loss(first, count, key);
     forward_end = now();
     return parts;
   }
@@ -255,7 +255,7 @@ int main(int argc, char** argv) {
       each->add_option("--seconds", options.seconds, "to measure");
     }
   };
-  return training::run_main("Times training on replicas.", argc, argv, add_flags, [&] {
+  return cli::run_main("Times training on replicas.", argc, argv, add_flags, [&] {
     if (one_alone->parsed()) return alone(options);
     distributed::with_processes({.timeout = 60}, [&](distributed::Collective* processes) {
       training::open_replicas(options.settings, processes).run([&](const distributed::Replica& self) {

@@ -10,7 +10,7 @@
 #include <iterator>
 #include <map>
 
-#include "bert/model/heads.h"
+#include "bert/network/heads.h"
 #include "optim/optimizer.h"
 #include "tensor/backends.h"
 #include "tensor/profiler.h"

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "distributed/exchange.h"
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::distributed {
 namespace {

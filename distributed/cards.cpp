@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::distributed {
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string_view>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::distributed {
 namespace {

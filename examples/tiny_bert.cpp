@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bert/model/heads.h"
+#include "bert/network/heads.h"
 #include "optim/optimizer.h"
 #include "tensor/backends.h"
 #include "tensor/random.h"

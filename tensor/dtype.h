@@ -7,7 +7,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand {
 

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <span>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand {
 

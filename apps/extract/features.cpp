@@ -5,7 +5,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::extract {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bert/model/bert.h"
+#include "bert/network/bert.h"
 #include "bert/tasks/encode.h"
 #include "bert/text/tokenizer.h"
 

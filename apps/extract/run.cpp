@@ -2,13 +2,13 @@
 
 #include <CLI/CLI.hpp>
 
+#include "apps/cli/file_arguments.h"
+#include "apps/cli/flags.h"
 #include "apps/extract/features.h"
-#include "apps/training/file_arguments.h"
-#include "apps/training/flags.h"
-#include "bert/formats/file_replacer.h"
-#include "bert/formats/input_files.h"
-#include "bert/model/directory.h"
+#include "bert/directory/model_directory.h"
 #include "bert/text/utf8.h"
+#include "io/file_replacer.h"
+#include "io/input_files.h"
 #include "tensor/backends.h"
 
 namespace bertrand::extract {
@@ -33,14 +33,14 @@ std::unique_ptr<Model> load_model(const Options& options, const bert::Config& co
   auto model =
       std::make_unique<Model>(config, options.pooled ? bert::Pooling::with_pooler : bert::Pooling::without_pooler);
   nn::ParameterSet parameters(*model, backend, {.initialize = false});
-  bert::require(bert::load_weights(options.model, parameters), options.model, [](const std::string&) { return false; });
+  nn::require(bert::load_weights(options.model, parameters), options.model, [](const std::string&) { return false; });
   return model;
 }
 
 }  // namespace
 
 void add_flags(CLI::App& app, Options& options) {
-  using training::number_flag;
+  using cli::number_flag;
   app.add_option("--model", options.model, "model directory: config.json, model.safetensors, vocab.txt")
       ->type_name("DIR")
       ->required();
@@ -69,21 +69,21 @@ void add_flags(CLI::App& app, Options& options) {
 }
 
 void run(const Options& options) {
-  const bert::Config config = training::read_config(options.model);
+  const bert::Config config = bert::read_config(options.model);
   std::vector<std::filesystem::path> inputs = {options.input};
   if (!options.tokenizer.vocab_file.empty()) inputs.push_back(options.tokenizer.vocab_file);
   for (const char* name :
        {"config.json", "bert_config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "tokenizer_config.json"})
     if (std::filesystem::exists(options.model / name)) inputs.push_back(options.model / name);
-  training::check_files(inputs, {options.output});
-  const text::Tokenizer tokenizer = training::read_tokenizer(options.model, options.tokenizer, config);
+  cli::check_files(inputs, {options.output});
+  const text::Tokenizer tokenizer = bert::read_tokenizer(options.model, options.tokenizer, config);
   if (options.max_seq_length > config.max_position_embeddings)
     fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",
          config.max_position_embeddings, options.max_seq_length);
   const std::string layers = !options.layers.empty() ? options.layers : config.num_hidden_layers > 1 ? "-1,-2" : "-1";
   const Request request{.layers = parse_layers(layers, config.num_hidden_layers), .pooled = options.pooled};
-  std::string text = formats::read_file(options.input);
-  formats::refuse_nul(text, options.input.string());
+  std::string text = io::read_file(options.input);
+  io::refuse_nul(text, options.input.string());
   std::string valid;
   const text::InvalidBytes invalid = text::drop_invalid_lines(text, valid);
   if (invalid.count > 0) text = std::move(valid);
@@ -91,7 +91,7 @@ void run(const Options& options) {
   const auto backend = open_cpu({.threads = options.threads, .kernels = options.cpu_kernels});
   const std::unique_ptr<Model> model = load_model(options, config, *backend);
 
-  formats::FileReplacer out(formats::Files::system(), options.output);
+  io::FileReplacer out(io::Files::system(), options.output);
   std::vector<tasks::Encoded> batch;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     batch.push_back(encode_line(lines[i], tokenizer, options.max_seq_length));

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "apps/training/model_source.h"
+#include "bert/directory/model_source.h"
 
 namespace CLI {
 class App;
@@ -13,7 +13,7 @@ namespace bertrand::extract {
 
 struct Options {
   std::filesystem::path model;  ///< a Hugging Face directory
-  training::TokenizerFlags tokenizer;
+  bert::TokenizerFlags tokenizer;
   std::filesystem::path input;   ///< lines of text
   std::filesystem::path output;  ///< JSON lines
   std::string layers;            ///< empty: the last two, or the only one

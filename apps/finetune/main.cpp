@@ -1,10 +1,10 @@
+#include "apps/cli/main_guard.h"
 #include "apps/finetune/run.h"
-#include "apps/training/main_guard.h"
 
 int main(int argc, char** argv) {
   using namespace bertrand;
   finetune::Options options;
-  return training::run_main(
+  return cli::run_main(
       "Fine-tunes a BERT to classify texts or pairs of texts, to score them, or to give them several labels.", argc,
       argv, [&](CLI::App& app) { finetune::add_flags(app, options); },
       [&] {

@@ -1,7 +1,8 @@
 #include "apps/finetune/options.h"
 
-#include "apps/training/flags.h"
-#include "tensor/error.h"
+#include "apps/cli/flags.h"
+#include "apps/cli/training_flags.h"
+#include "io/error.h"
 
 namespace bertrand::finetune {
 
@@ -43,7 +44,7 @@ void add_flags(CLI::App& app, Options& options) {
   app.add_option("--language", options.language, "for --task xnli: the rows of --eval and --predict to read")
       ->type_name("CODE")
       ->capture_default_str();
-  training::set_heading(app, "model and data");
+  cli::set_heading(app, "model and data");
 
   app.add_option("--text-column", options.columns.text, "name of the text's column, or its number from 0")
       ->type_name("COLUMN");
@@ -60,8 +61,8 @@ void add_flags(CLI::App& app, Options& options) {
   app.add_option("--label-separator", options.label_separator, "between the labels of one row, for multi-label")
       ->type_name("TEXT")
       ->capture_default_str();
-  training::set_heading(app, "for --task custom");
-  training::add_common_flags(app, options.settings);
+  cli::set_heading(app, "for --task custom");
+  cli::add_common_flags(app, options.settings);
 }
 
 void complete(Options& options) {

@@ -3,8 +3,12 @@
 #include <filesystem>
 #include <string>
 
-#include "apps/training/settings.h"
 #include "bert/tasks/task.h"
+#include "training/run/settings.h"
+
+namespace CLI {
+class App;
+}
 
 namespace bertrand::finetune {
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "bert/data/tf_example.h"
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::prepare {
 namespace {

@@ -3,20 +3,20 @@
 #include <limits>
 #include <memory>
 
+#include "apps/cli/flags.h"
 #include "apps/prepare/dump.h"
 #include "apps/prepare/records.h"
 #include "apps/prepare/tokens.h"
 #include "apps/prepare/vocab.h"
-#include "apps/training/flags.h"
 #include "tensor/backends.h"
 
 namespace bertrand::prepare {
 namespace {
 
-using training::choice_flag;
-using training::Choices;
-using training::number_flag;
-using training::Range;
+using cli::choice_flag;
+using cli::number_flag;
+using cli::Range;
+using io::Choices;
 
 /// --vocab-file (required) and --cased.
 void add_vocabulary_flags(CLI::App& app, std::filesystem::path& vocab_file, bool& cased) {

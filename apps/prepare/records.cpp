@@ -4,21 +4,21 @@
 
 #include <cstdio>
 
-#include "apps/training/byte_progress.h"
-#include "apps/training/file_arguments.h"
-#include "apps/training/signals.h"
+#include "apps/cli/file_arguments.h"
 #include "bert/data/google_records.h"
 #include "bert/data/pretraining_text_corpus.h"
-#include "bert/formats/file_replacer.h"
 #include "bert/text/tokenizer.h"
-#include "tensor/error.h"
+#include "io/byte_progress.h"
+#include "io/error.h"
+#include "io/file_replacer.h"
+#include "io/signals.h"
 
 namespace bertrand::prepare {
 namespace {
 
 data::Corpus read_inputs(const RecordsOptions& options, const text::Vocabulary& vocabulary, double input_bytes) {
   const text::Tokenizer tokenizer(vocabulary, {.lower_case = !options.cased});
-  training::ByteProgress progress("tokenising", input_bytes);
+  io::ByteProgress progress("tokenising", input_bytes);
   double done = 0;
   data::Corpus corpus = data::read_corpus(
       options.inputs, tokenizer, {.threads = options.threads, .as_google = true, .progress = [&](std::size_t bytes) {
@@ -37,17 +37,17 @@ data::Corpus read_inputs(const RecordsOptions& options, const text::Vocabulary& 
 }  // namespace
 
 void write_records(const RecordsOptions& options) {
-  training::catch_stop_signals();
-  const double input_bytes = training::check_files(options.inputs, options.outputs);
+  io::catch_stop_signals();
+  const double input_bytes = cli::check_files(options.inputs, options.outputs);
   for (const std::filesystem::path& output : options.outputs)
-    if (!formats::is_replaceable(output))
+    if (!io::is_replaceable(output))
       fail(Failure::usage, "--output: expected a file of its own, got the link, pipe or device {}", output.string());
   const auto vocabulary = text::Vocabulary::load(options.vocab_file, {.failure = Failure::input});
-  training::check_files({options.vocab_file}, options.outputs);  // it is read too, so it is no output either
+  cli::check_files({options.vocab_file}, options.outputs);  // it is read too, so it is no output either
   const data::Corpus corpus = read_inputs(options, vocabulary, input_bytes);
 
   const double work = input_bytes * static_cast<double>(options.google.dupe_factor);
-  training::ByteProgress progress("writing records", work);
+  io::ByteProgress progress("writing records", work);
   const data::RecordFiles output{.files = options.outputs, .threads = options.threads, .progress = [&](double share) {
                                    progress.update(share * work);
                                  }};

@@ -13,7 +13,7 @@
 
 #include "bert/data/line_blocks.h"
 #include "bert/text/tokenizer.h"
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::prepare {
 namespace {

@@ -7,13 +7,13 @@
 #include <future>
 #include <string>
 
-#include "apps/training/byte_progress.h"
-#include "apps/training/file_arguments.h"
-#include "apps/training/signals.h"
+#include "apps/cli/file_arguments.h"
 #include "bert/data/line_blocks.h"
-#include "bert/formats/files.h"
-#include "bert/formats/input_files.h"
-#include "tensor/error.h"
+#include "io/byte_progress.h"
+#include "io/error.h"
+#include "io/files.h"
+#include "io/input_files.h"
+#include "io/signals.h"
 
 namespace bertrand::prepare {
 namespace {
@@ -28,7 +28,7 @@ struct Part {
 };
 
 text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
-  training::ByteProgress progress("counting words", input_bytes);
+  io::ByteProgress progress("counting words", input_bytes);
   text::WordCounts counts;
   double done = 0;
   std::vector<std::string> warnings;
@@ -48,7 +48,7 @@ text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
       for (std::string& block : blocks) {
         at_end = !input.next(block, kBlockBytes);
         if (at_end) break;
-        formats::refuse_nul(block, input.name(), lines);
+        io::refuse_nul(block, input.name(), lines);
         lines_before.push_back(lines);
         lines += static_cast<std::uint64_t>(std::ranges::count(block, '\n'));
         done += static_cast<double>(block.size());
@@ -71,22 +71,22 @@ text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
 }  // namespace
 
 void write_vocab(const VocabOptions& options) {
-  training::catch_stop_signals();
-  const double input_bytes = training::check_files(options.inputs, {options.output});
+  io::catch_stop_signals();
+  const double input_bytes = cli::check_files(options.inputs, {options.output});
   const text::WordCounts counts = count_words(options, input_bytes);
   if (counts.size() == 0)
     fail(Failure::input, "{}: text: expected words, got none{}", options.inputs.front().string(),
          options.inputs.size() > 1 ? fmt::format(" in it and {} more", options.inputs.size() - 1) : "");
   text::VocabularyTrainerOptions trainer = options.trainer;
   trainer.progress = [](std::size_t) {
-    if (training::stop_requested()) {
+    if (io::stop_requested()) {
       fail(Failure::interrupted, "interrupted while merging: nothing was written; hint: run the command again");
     }
   };
   const std::vector<std::string> tokens = text::train_vocabulary(counts, trainer);
   std::string lines;
   for (const std::string& token : tokens) lines.append(token).push_back('\n');
-  formats::replace_file(formats::Files::system(), options.output, lines);
+  io::replace_file(io::Files::system(), options.output, lines);
   fmt::print(stderr, "wrote {} tokens learnt from {} different words{}\n", tokens.size(), counts.size(),
              tokens.size() < options.trainer.size ? "; the text has no more frequent pairs" : "");
   if (counts.forgotten() > 0) fmt::print(stderr, "{} occurrences of rare words were not used\n", counts.forgotten());

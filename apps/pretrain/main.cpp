@@ -1,10 +1,10 @@
+#include "apps/cli/main_guard.h"
 #include "apps/pretrain/run.h"
-#include "apps/training/main_guard.h"
 
 int main(int argc, char** argv) {
   using namespace bertrand;
   PretrainOptions options;
-  return training::run_main(
+  return cli::run_main(
       "Pre-trains a BERT on text or TFRecords: masked words and next sentences.", argc, argv,
       [&](CLI::App& app) { add_flags(app, options); },
       [&] {

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "apps/training/flags.h"
+#include "apps/cli/flags.h"
+#include "apps/cli/training_flags.h"
 
 namespace bertrand {
 
@@ -53,20 +54,19 @@ void add_flags(CLI::App& app, PretrainOptions& options) {
       ->type_name("FILE");
   app.add_flag("--cased", options.cased, "with --vocab-file: keep case and accents");
 
-  const training::Choices<data::OnCorrupt> corrupt{{"stop", data::OnCorrupt::stop}, {"skip", data::OnCorrupt::skip}};
-  training::choice_flag(app, "--on-corrupt", options.on_corrupt, corrupt,
-                        "what to do about a TFRecord whose checksum is wrong");
-  training::set_heading(app, "model and data");
+  const io::Choices<data::OnCorrupt> corrupt{{"stop", data::OnCorrupt::stop}, {"skip", data::OnCorrupt::skip}};
+  cli::choice_flag(app, "--on-corrupt", options.on_corrupt, corrupt,
+                   "what to do about a TFRecord whose checksum is wrong");
+  cli::set_heading(app, "model and data");
 
-  training::number_flag(app, "--masked-lm-prob", options.masking.probability, {1e-6, 1.0},
-                        "share of tokens to predict");
-  training::number_flag(app, "--max-predictions-per-seq", options.masking.max_predictions, {1, 1 << 20},
-                        "most tokens to predict in an example");
-  training::number_flag(app, "--short-seq-prob", options.short_seq_prob, {0.0, 1.0},
-                        "share of documents cut into shorter examples");
+  cli::number_flag(app, "--masked-lm-prob", options.masking.probability, {1e-6, 1.0}, "share of tokens to predict");
+  cli::number_flag(app, "--max-predictions-per-seq", options.masking.max_predictions, {1, 1 << 20},
+                   "most tokens to predict in an example");
+  cli::number_flag(app, "--short-seq-prob", options.short_seq_prob, {0.0, 1.0},
+                   "share of documents cut into shorter examples");
   app.add_flag("--whole-word-mask", options.masking.whole_words, "mask all pieces of a word or none");
-  training::set_heading(app, "text input");
-  training::add_common_flags(app, options.settings);
+  cli::set_heading(app, "text input");
+  cli::add_common_flags(app, options.settings);
 }
 
 void complete(PretrainOptions& options) {

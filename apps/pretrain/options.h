@@ -5,9 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "apps/training/settings.h"
 #include "bert/data/pretraining_text.h"
 #include "bert/data/tfrecord.h"
+#include "training/run/settings.h"
+
+namespace CLI {
+class App;
+}
 
 namespace bertrand {
 

@@ -2,17 +2,17 @@
 
 #include <fmt/core.h>
 
-#include "apps/pretrain/pretraining_objective.h"
-#include "apps/training/byte_progress.h"
-#include "apps/training/file_arguments.h"
-#include "apps/training/model_source.h"
-#include "apps/training/signals.h"
-#include "apps/training/trainer.h"
+#include "apps/cli/file_arguments.h"
 #include "bert/data/pretraining_records.h"
-#include "bert/formats/crc32c.h"
+#include "bert/directory/model_source.h"
+#include "bert/objectives/pretraining.h"
 #include "distributed/processes.h"
 #include "distributed/replica_group.h"
+#include "io/byte_progress.h"
+#include "io/crc32c.h"
+#include "io/signals.h"
 #include "tensor/backends.h"
+#include "training/run/trainer.h"
 
 namespace bertrand {
 
@@ -42,9 +42,9 @@ Source new_model(const PretrainOptions& options) {
 }
 
 Source existing_model(const PretrainOptions& options) {
-  bert::Config config = training::read_config(options.init);
+  bert::Config config = bert::read_config(options.init);
   text::Tokenizer tokenizer =
-      training::read_tokenizer(options.init, {.vocab_file = options.vocabulary, .cased = options.cased}, config);
+      bert::read_tokenizer(options.init, {.vocab_file = options.vocabulary, .cased = options.cased}, config);
   return {std::move(config), std::move(tokenizer)};
 }
 
@@ -73,7 +73,7 @@ std::unique_ptr<data::PretrainingExamples> read_text(const std::vector<std::file
   if (settings.max_seq_length > source.config.max_position_embeddings)
     fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",
          source.config.max_position_embeddings, settings.max_seq_length);
-  training::ByteProgress progress("reading text", training::check_files(files, {}));
+  io::ByteProgress progress("reading text", cli::check_files(files, {}));
   double done = 0;
   const auto show = [&](std::size_t bytes) { progress.update(done += static_cast<double>(bytes)); };
   auto text = std::make_unique<data::PretrainingText>(
@@ -100,9 +100,9 @@ training::RunIdentity identity_of(const PretrainOptions& options, const Source& 
   training::RunIdentity identity{.settings = options.decisive(), .inputs = options.inputs, .other_files = {}};
   identity.inputs.insert(identity.inputs.end(), options.evaluation_inputs.begin(), options.evaluation_inputs.end());
   identity.settings.emplace_back("--eval-input", fmt::format("{} files", options.evaluation_inputs.size()));
-  identity.settings.emplace_back("--config", fmt::format("crc32c {:08x}", formats::crc32c(source.config.text())));
+  identity.settings.emplace_back("--config", fmt::format("crc32c {:08x}", io::crc32c(source.config.text())));
   identity.settings.emplace_back("--vocab-file",
-                                 fmt::format("crc32c {:08x}", formats::crc32c(source.tokenizer.vocabulary().text())));
+                                 fmt::format("crc32c {:08x}", io::crc32c(source.tokenizer.vocabulary().text())));
   return identity;
 }
 
@@ -116,10 +116,10 @@ void train(const PretrainOptions& options, distributed::Collective* processes) {
   std::vector<std::filesystem::path> files = {options.init, options.config, options.vocabulary};
   files.insert(files.end(), options.inputs.begin(), options.inputs.end());
   files.insert(files.end(), options.evaluation_inputs.begin(), options.evaluation_inputs.end());
-  training::check_run_inputs(files);
+  cli::check_run_inputs(files);
   const bool first = !processes || processes->rank() == 0;
   const auto directory = first ? training::claim_output(settings, files) : nullptr;
-  if (first) training::check_profile(settings.profile, files);
+  if (first) cli::check_profile(settings.profile, files);
   Source source = options.init.empty() ? new_model(options) : existing_model(options);
   if (source.config.type_vocab_size < 2)
     fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}",
@@ -130,19 +130,19 @@ void train(const PretrainOptions& options, distributed::Collective* processes) {
   const auto held_out = read_examples(options.evaluation_inputs, source, options, !processes);
   const training::Conditions conditions = training::agree_on_run(processes, settings, identity_of(options, source));
   group.run([&](const distributed::Replica& self) {
-    PretrainingObjective objective(source.config,
-                                   {.training = *examples,
-                                    .evaluation = held_out.get(),
-                                    .evaluation_batch = settings.micro_batch_size,
-                                    .vocabulary = source.tokenizer.vocabulary().text(),
-                                    .lower_case = source.tokenizer.options().lower_case},
-                                   self);
+    objectives::PretrainingObjective objective(source.config,
+                                               {.training = *examples,
+                                                .evaluation = held_out.get(),
+                                                .evaluation_batch = settings.micro_batch_size,
+                                                .vocabulary = source.tokenizer.vocabulary().text(),
+                                                .lower_case = source.tokenizer.options().lower_case},
+                                               self);
     training::Trainer trainer({settings, objective, self, directory.get(), "pretrain", conditions});
     if (!trainer.announce()) return;
     trainer.begin([&](nn::ParameterSet& parameters) {
       if (options.init.empty()) return;
-      const bert::LoadReport report = bert::load_weights(options.init, parameters);
-      bert::require(report, options.init, is_head);
+      const nn::LoadReport report = bert::load_weights(options.init, parameters);
+      nn::require(report, options.init, is_head);
       fmt::print("{}\n", report.text());
     });
     trainer.run();
@@ -152,7 +152,7 @@ void train(const PretrainOptions& options, distributed::Collective* processes) {
 }  // namespace
 
 void pretrain(const PretrainOptions& options) {
-  training::catch_stop_signals();
+  io::catch_stop_signals();
   distributed::with_processes({.timeout = options.settings.collective_timeout},
                               [&](distributed::Collective* processes) { train(options, processes); });
 }

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::data {
 namespace {

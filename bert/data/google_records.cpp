@@ -11,8 +11,8 @@
 #include "bert/data/instance_spill.h"
 #include "bert/data/tf_example.h"
 #include "bert/data/tfrecord.h"
-#include "bert/formats/file_replacer.h"
-#include "tensor/error.h"
+#include "io/error.h"
+#include "io/file_replacer.h"
 
 namespace bertrand::data {
 namespace {
@@ -88,7 +88,7 @@ struct Encoded {
 class RecordsJob {
  public:
   RecordsJob(const Corpus& corpus, const text::Vocabulary& vocabulary, const GoogleOptions& options,
-             const RecordFiles& output, formats::Files& files)
+             const RecordFiles& output, io::Files& files)
       : corpus_(corpus),
         vocabulary_(vocabulary),
         options_(options),
@@ -96,7 +96,7 @@ class RecordsJob {
         instances_(corpus, vocabulary, options),
         spill_(files, output.files.at(0).string() + fmt::format(".instances.tmp-{}", ::getpid()),
                most_masked(options)) {
-    for (const auto& file : output.files) writers_.push_back(std::make_unique<formats::FileReplacer>(files, file));
+    for (const auto& file : output.files) writers_.push_back(std::make_unique<io::FileReplacer>(files, file));
   }
 
   RecordCounts run() {
@@ -178,7 +178,7 @@ class RecordsJob {
   const RecordFiles& output_;
   GoogleInstances instances_;
   InstanceSpill spill_;
-  std::vector<std::unique_ptr<formats::FileReplacer>> writers_;
+  std::vector<std::unique_ptr<io::FileReplacer>> writers_;
   std::vector<std::uint32_t> order_;
   RecordCounts counts_;
 };
@@ -186,7 +186,7 @@ class RecordsJob {
 }  // namespace
 
 RecordCounts write_google_records(const Corpus& corpus, const text::Vocabulary& vocabulary,
-                                  const GoogleOptions& options, const RecordFiles& output, formats::Files& files) {
+                                  const GoogleOptions& options, const RecordFiles& output, io::Files& files) {
   return RecordsJob(corpus, vocabulary, options, output, files).run();
 }
 

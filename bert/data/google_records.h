@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bert/data/google_instances.h"
-#include "bert/formats/files.h"
+#include "io/files.h"
 
 namespace bertrand::data {
 
@@ -32,6 +32,6 @@ struct RecordCounts {
 /// instances wait on the disk beside the first file. Throws Error(Failure::io), and as GoogleInstances does.
 RecordCounts write_google_records(const Corpus& corpus, const text::Vocabulary& vocabulary,
                                   const GoogleOptions& options, const RecordFiles& output,
-                                  formats::Files& files = formats::Files::system());
+                                  io::Files& files = io::Files::system());
 
 }  // namespace bertrand::data

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::data {
 namespace {
@@ -24,7 +24,7 @@ struct Header {
 
 }  // namespace
 
-InstanceSpill::InstanceSpill(formats::Files& files, const std::filesystem::path& file, std::size_t most_masked)
+InstanceSpill::InstanceSpill(io::Files& files, const std::filesystem::path& file, std::size_t most_masked)
     : files_(files),
       file_(file),
       most_masked_(most_masked),

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "bert/data/google_instances.h"
-#include "bert/formats/files.h"
+#include "io/files.h"
 
 namespace bertrand::data {
 
@@ -14,7 +14,7 @@ class InstanceSpill {
  public:
   /// Makes the file as `file` and removes its name. `most_masked` bounds the masked tokens of every instance. Every
   /// call throws Error(Failure::io).
-  InstanceSpill(formats::Files& files, const std::filesystem::path& file, std::size_t most_masked);
+  InstanceSpill(io::Files& files, const std::filesystem::path& file, std::size_t most_masked);
   ~InstanceSpill();
   InstanceSpill(const InstanceSpill&) = delete;
   InstanceSpill& operator=(const InstanceSpill&) = delete;
@@ -28,7 +28,7 @@ class InstanceSpill {
  private:
   void flush();
 
-  formats::Files& files_;
+  io::Files& files_;
   std::filesystem::path file_;
   std::size_t most_masked_;
   std::size_t bytes_;  // of one instance

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "bert/formats/input_files.h"
-#include "tensor/error.h"
+#include "io/error.h"
+#include "io/input_files.h"
 
 namespace bertrand::data {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::size_t kReadBytes = std::size_t{1} << 18;  // at a time: a pipe g
 LineBlocks::LineBlocks(const std::filesystem::path& file)
     : name_(file.empty() ? "standard input" : file.string()), descriptor_(STDIN_FILENO) {
   if (file.empty()) return;
-  formats::refuse_directory(file, "text", Failure::input);
+  io::refuse_directory(file, "text", Failure::input);
   descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor_ < 0)
     fail(errno == ENOENT ? Failure::input : Failure::io, "{}: open: {}", name_, std::strerror(errno));

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "bert/data/tf_example.h"
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::data {
 

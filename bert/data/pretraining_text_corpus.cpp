@@ -4,8 +4,8 @@
 #include <future>
 
 #include "bert/data/line_blocks.h"
-#include "bert/formats/input_files.h"
-#include "tensor/error.h"
+#include "io/error.h"
+#include "io/input_files.h"
 
 namespace bertrand::data {
 
@@ -64,7 +64,7 @@ class CorpusReader {
     std::string block, next_block;
     bool has_block = blocks.next(block, kBlockBytes);
     while (has_block) {
-      if (!options_.as_google) formats::refuse_nul(block, blocks.name(), lines);
+      if (!options_.as_google) io::refuse_nul(block, blocks.name(), lines);
       std::vector<std::future<Piece>> pieces = tokenise_block(block);
       has_block = blocks.next(next_block, kBlockBytes);
       for (auto& future : pieces) {

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::data {
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::data {
 namespace {

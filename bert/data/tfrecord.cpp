@@ -10,9 +10,9 @@
 #include <optional>
 #include <utility>
 
-#include "bert/formats/crc32c.h"
-#include "bert/formats/input_files.h"
-#include "tensor/error.h"
+#include "io/crc32c.h"
+#include "io/error.h"
+#include "io/input_files.h"
 
 namespace bertrand::data {
 namespace {
@@ -33,7 +33,7 @@ void append(std::string& out, T value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-std::uint32_t masked_crc(std::string_view bytes) { return formats::masked(formats::crc32c(bytes)); }
+std::uint32_t masked_crc(std::string_view bytes) { return io::masked(io::crc32c(bytes)); }
 
 bool is_good_header(std::string_view header) {
   return header.size() == kHeaderBytes && masked_crc(header.substr(0, 8)) == load<std::uint32_t>(header.data() + 8);
@@ -43,7 +43,7 @@ bool is_good_header(std::string_view header) {
 class ByteSource {
  public:
   explicit ByteSource(const std::filesystem::path& file) : file_(file) {
-    formats::refuse_directory(file, "records", Failure::input);
+    io::refuse_directory(file, "records", Failure::input);
     descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor_ < 0) {
       fail(errno == ENOENT ? Failure::input : Failure::io, "{}: open: {}", file.string(), std::strerror(errno));
@@ -105,7 +105,7 @@ class ByteSource {
         int code = Z_OK;
         const char* reason = ::gzerror(gzip_, &code);
         if (code == Z_ERRNO) fail(Failure::io, "{}: read: {}", file_.string(), std::strerror(errno));
-        if (code != Z_OK && code != Z_STREAM_END) damage = formats::gzip_reason(reason);
+        if (code != Z_OK && code != Z_STREAM_END) damage = io::gzip_reason(reason);
         break;
       }
     }

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::tasks {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::tasks {
 namespace {

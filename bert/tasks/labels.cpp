@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::tasks {
 namespace {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::tasks {
 namespace {

@@ -12,9 +12,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "bert/formats/input_files.h"
 #include "bert/text/utf8.h"
-#include "tensor/error.h"
+#include "io/error.h"
+#include "io/input_files.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -25,7 +25,7 @@ bool has_extension(std::string_view path, std::string_view extension) {
 
 /// zlib reads plain files as they are, so one reader serves both.
 std::string read_whole_file(const std::string& path) {
-  formats::refuse_directory(path, "rows", Failure::input);
+  io::refuse_directory(path, "rows", Failure::input);
   errno = 0;
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose_r);
   if (!file)
@@ -43,7 +43,7 @@ std::string read_whole_file(const std::string& path) {
       fail(Failure::io, "{}: read: expected bytes, got {}", path, std::generic_category().message(errno));
     if (code != Z_OK && code != Z_STREAM_END)
       fail(Failure::input, "{}@{}: gzip: expected a whole stream, got {}", path, bytes.size(),
-           formats::gzip_reason(message));
+           io::gzip_reason(message));
     return bytes;
   }
 }
@@ -283,7 +283,7 @@ std::optional<std::size_t> Table::find_column(std::string_view name_or_number) c
 std::string Table::where(const Row& row) const { return fmt::format("{}:{}", file, row.line); }
 
 Table parse_table(std::string_view bytes, const std::string& name, TableFormat format, const TableOptions& options) {
-  formats::refuse_nul(bytes, name);
+  io::refuse_nul(bytes, name);
   Table table{.file = name};
   std::string valid;
   table.invalid = text::drop_invalid_lines(bytes, valid);

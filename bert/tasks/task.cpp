@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
-#include "bert/formats/nearest_name.h"
 #include "bert/tasks/labels.h"
 #include "bert/text/utf8.h"
-#include "tensor/error.h"
+#include "io/error.h"
+#include "io/nearest_name.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -191,12 +191,20 @@ std::string widths(const Task& task) {
 
 }  // namespace
 
+std::string_view kind_name(Kind kind) {
+  switch (kind) {
+    case Kind::classification: return "classification";
+    case Kind::regression: return "regression";
+    case Kind::multi_label: return "multi-label";
+  }
+  fail(Failure::bug, "kind_name: no such kind");
+}
+
 Kind parse_kind(std::string_view word) {
-  if (word == "classification") return Kind::classification;
-  if (word == "regression") return Kind::regression;
-  if (word == "multi-label") return Kind::multi_label;
+  for (const Kind kind : {Kind::classification, Kind::regression, Kind::multi_label})
+    if (word == kind_name(kind)) return kind;
   fail(Failure::usage, "--kind: expected classification, regression or multi-label, got {}{}", word,
-       formats::did_you_mean(word, {"classification", "regression", "multi-label"}));
+       io::did_you_mean(word, {"classification", "regression", "multi-label"}));
 }
 
 std::string_view problem_type(Kind kind) {
@@ -225,7 +233,7 @@ Task named_task(std::string_view name) {
   for (const Task& task : named_tasks())
     if (task.name == name) return task;
   fail(Failure::usage, "--task: expected one of {} or custom, got {}{}", fmt::join(task_names(), ", "), name,
-       formats::did_you_mean(name, task_names()));
+       io::did_you_mean(name, task_names()));
 }
 
 std::vector<std::string> task_names() {

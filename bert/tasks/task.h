@@ -20,6 +20,8 @@ Kind parse_kind(std::string_view word);
 
 /// The word of config.json's problem_type.
 std::string_view problem_type(Kind kind);
+/// As --kind has it: classification, regression or multi-label.
+std::string_view kind_name(Kind kind);
 
 /// f1 is that of class 1 where there are two classes, else the mean of the classes' F1.
 enum class Metric { accuracy, f1, macro_f1, micro_f1, matthews, pearson, spearman };

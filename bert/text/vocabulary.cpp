@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "bert/formats/input_files.h"
 #include "bert/text/utf8.h"
+#include "io/input_files.h"
 
 namespace bertrand::text {
 namespace {
@@ -23,7 +23,7 @@ constexpr auto kWhiteSpace = std::to_array<std::string_view>(
      "\u2007", "\u2008", "\u2009", "\u200A", "\u2028", "\u2029", "\u202F", "\u205F", "\u3000"});
 
 std::string read_file(const std::filesystem::path& path, Failure failure) {
-  formats::refuse_directory(path, "vocabulary", failure);
+  io::refuse_directory(path, "vocabulary", failure);
   std::ifstream file(path, std::ios::binary);
   if (!file) fail(failure, "{}: vocabulary: expected a readable file, got: {}", path.string(), std::strerror(errno));
   std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

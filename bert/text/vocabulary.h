@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::text {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "bert/text/utf8.h"
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::text {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::distributed {
 namespace {

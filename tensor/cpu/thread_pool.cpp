@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace bertrand::cpu {
 namespace {

@@ -3,8 +3,8 @@
 #include <string_view>
 #include <utility>
 
-#include "tensor/error.h"
-#include "tensor/portable.h"
+#include "io/error.h"
+#include "tensor/cuda/platform.h"
 
 namespace bertrand::cuda {
 

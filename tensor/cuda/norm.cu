@@ -40,7 +40,7 @@ __global__ void layer_norm_kernel(Forward<T> a) {
   if (row >= a.rows) return;
   Pack<T> s[kPacks];
   Compute<T> total = 0, squares = 0;
-#pragma unroll kUnrolled<kPacks>
+#pragma unroll kUnrolled < kPacks>
   for (int p = 0; p < kPacks; ++p) {
     const Place place(p, a.columns);
     s[p] = load_pack(a.x + at + place.column, place.left);
@@ -54,13 +54,13 @@ __global__ void layer_norm_kernel(Forward<T> a) {
     for (int i = 0; i < kPack; ++i) total += s[p][i] = rounded<T>(s[p][i]);  // as backward will read it
   }
   const Compute<T> mean = warp_sum(total) / static_cast<Compute<T>>(a.columns);
-#pragma unroll kUnrolled<kPacks>
+#pragma unroll kUnrolled < kPacks>
   for (int p = 0; p < kPacks; ++p)
     for (int i = 0; i < kPack; ++i)
       if (i < Place(p, a.columns).left) squares += (s[p][i] - mean) * (s[p][i] - mean);
   const Compute<T> inverse =
       1 / std::sqrt(warp_sum(squares) / static_cast<Compute<T>>(a.columns) + static_cast<Compute<T>>(a.epsilon));
-#pragma unroll kUnrolled<kPacks>
+#pragma unroll kUnrolled < kPacks>
   for (int p = 0; p < kPacks; ++p) {
     const Place place(p, a.columns);
     const Pack<T> gamma = load_pack(a.gamma + place.column, place.left),
@@ -93,7 +93,7 @@ __global__ void layer_norm_backward_kernel(Backward<T> a) {
     const Compute<T> mean = a.statistics[2 * row], inverse = a.statistics[2 * row + 1];
     Pack<T> normalized[kPacks], slope[kPacks];  // x̂ and dŷ = dy γ
     Compute<T> slope_sum = 0, product_sum = 0;
-#pragma unroll kUnrolled<kPacks>
+#pragma unroll kUnrolled < kPacks>
     for (int p = 0; p < kPacks; ++p) {
       const Place place(p, a.columns);
       normalized[p] = load_pack(a.sum + at + place.column, place.left, mean);
@@ -111,7 +111,7 @@ __global__ void layer_norm_backward_kernel(Backward<T> a) {
     // ds = (dŷ − mean(dŷ) − x̂ · mean(dŷ x̂)) / σ
     const Compute<T> mean_slope = warp_sum(slope_sum) / static_cast<Compute<T>>(a.columns),
                      mean_product = warp_sum(product_sum) / static_cast<Compute<T>>(a.columns);
-#pragma unroll kUnrolled<kPacks>
+#pragma unroll kUnrolled < kPacks>
     for (int p = 0; p < kPacks; ++p) {
       const Place place(p, a.columns);
       for (int i = 0; i < kPack; ++i)
@@ -122,7 +122,7 @@ __global__ void layer_norm_backward_kernel(Backward<T> a) {
                    dropped(slope[p], a.dropout, keep_bits(a.dropout, a.dropout.row_keys[row], 0, place.first)));
     }
   }
-#pragma unroll kUnrolled<kPacks>
+#pragma unroll kUnrolled < kPacks>
   for (int p = 0; p < kPacks; ++p) {
     store_leaf(dgamma[p], p * kWarpColumns, a.columns, a.dgamma + blockIdx.x * a.columns);
     store_leaf(dbeta[p], p * kWarpColumns, a.columns, a.dbeta + blockIdx.x * a.columns);

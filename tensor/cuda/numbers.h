@@ -1,6 +1,6 @@
 // What a thread holds: kernels load T, compute in float (double for f64) and store T, eight elements at a time.
 #pragma once
-#include "tensor/portable.h"
+#include "tensor/cuda/platform.h"
 #include "tensor/shape.h"
 
 namespace bertrand::cuda {

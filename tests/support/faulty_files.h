@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "bert/formats/files.h"
+#include "io/error.h"
+#include "io/files.h"
 #include "support/program.h"
-#include "tensor/error.h"
 
 namespace support {
 
-using bertrand::formats::Files;
+using bertrand::io::Files;
 namespace fs = std::filesystem;
 
 /// Does as the system does, but the call numbered `failing` (from 1) fails, a write after half of its bytes.

@@ -7,7 +7,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "bert/formats/safetensors.h"
+#include "io/safetensors.h"
+#include "nn/tensor_file.h"
 #include "support/paths.h"
 #include "support/program.h"
 
@@ -19,8 +20,8 @@ inline double relative(double got, double expected) {
   return expected == 0 ? std::abs(got) : std::abs(got - expected) / std::abs(expected);
 }
 
-inline double value_at(const bertrand::formats::SafetensorsEntry& entry, std::size_t i) {
-  return bertrand::dispatch(entry.dtype.value(), [&]<class T>() {
+inline double value_at(const bertrand::io::SafetensorsEntry& entry, std::size_t i) {
+  return bertrand::dispatch(bertrand::nn::dtype_of(entry).value(), [&]<class T>() {
     T value{};
     std::memcpy(&value, entry.bytes.data() + i * sizeof value, sizeof value);
     return static_cast<double>(static_cast<float>(value));  // the figures are stored as f32
@@ -63,14 +64,15 @@ struct Difference {
 
 /// Attention key biases aside: their exact gradient is zero, so Adam moves them by rounding noise.
 inline Difference weight_difference(const std::filesystem::path& model) {
-  const bertrand::formats::SafetensorsFile expected(kGolden / "golden.safetensors"), got(model);
+  const bertrand::io::SafetensorsFile expected(kGolden / "golden.safetensors"), got(model);
   Difference difference;
   double count = 0;
   for (const auto& entry : got.entries()) {
     if (entry.name.find("key.bias") != std::string::npos) continue;
     const auto* reference = expected.find("after." + entry.name);
     REQUIRE_MESSAGE(reference, entry.name);
-    for (std::size_t i = 0; i < reference->bytes.size() / bertrand::size_of(reference->dtype.value()); ++i, ++count) {
+    for (std::size_t i = 0; i < reference->bytes.size() / bertrand::size_of(bertrand::nn::dtype_of(*reference).value());
+         ++i, ++count) {
       const double d = std::abs(value_at(entry, i) - value_at(*reference, i));
       difference.mean += d;
       difference.worst = std::max(difference.worst, d);

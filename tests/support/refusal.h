@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 namespace support {
 

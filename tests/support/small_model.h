@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 
-#include "bert/model/bert.h"
-#include "bert/model/directory.h"
+#include "bert/directory/model_directory.h"
+#include "bert/network/bert.h"
 #include "support/program.h"
 #include "tensor/backends.h"
 
@@ -29,7 +29,7 @@ inline void write_small_model(const std::filesystem::path& directory, bertrand::
   const auto backend = bertrand::open_cpu({.threads = 1});
   SmallEncoder model(config);
   const bertrand::nn::ParameterSet parameters(model, *backend);
-  bertrand::bert::write_directory(bertrand::formats::Files::system(), directory,
+  bertrand::bert::write_directory(bertrand::io::Files::system(), directory,
                                   {.config = config, .vocabulary = kSmallVocabulary, .lower_case = true}, parameters);
 }
 

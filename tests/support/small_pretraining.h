@@ -1,8 +1,9 @@
 // A BERT that is pre-trained on examples made up on the spot, for tests of what trains it.
 #pragma once
-#include "apps/training/plan.h"
-#include "apps/training/step.h"
-#include "bert/model/heads.h"
+#include "bert/directory/model_directory.h"
+#include "bert/network/heads.h"
+#include "training/run/plan.h"
+#include "training/step/step.h"
 
 namespace support {
 
@@ -57,7 +58,13 @@ class SmallPretraining : public bertrand::training::Objective {
   }
   bertrand::training::Metrics evaluate() override { return {}; }
   std::optional<double> score(const bertrand::training::Metrics&) const override { return std::nullopt; }
-  bertrand::bert::DirectoryFiles directory() const override { return {.config = config_}; }
+  std::map<std::string, std::uint32_t> save(bertrand::io::Files& files, const std::filesystem::path& directory,
+                                            const bertrand::nn::ParameterSet& parameters) const override {
+    return bertrand::bert::write_directory(files, directory, {.config = config_}, parameters);
+  }
+  void load(const std::filesystem::path& directory, bertrand::nn::ParameterSet& parameters) const override {
+    bertrand::bert::load_whole(directory, parameters);
+  }
   std::unique_ptr<Objective> twin(const bertrand::distributed::Replica& self) const override {
     return std::make_unique<SmallPretraining>(config_, self);
   }

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "io/error.h"
 #include "tensor/cpu/thread_pool.h"
-#include "tensor/error.h"
 
 using bertrand::cpu::ThreadPool;
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 // AddressSanitizer must be told when a thread changes stacks; without it these are not there.
 extern "C" {

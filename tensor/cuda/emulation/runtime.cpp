@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 // Without AddressSanitizer these are not there.
 extern "C" {

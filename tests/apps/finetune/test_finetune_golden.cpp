@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "bert/formats/safetensors.h"
+#include "io/safetensors.h"
 #include "support/paths.h"
 #include "support/program.h"
 
@@ -25,7 +25,7 @@ double relative(double got, double expected) {
   return expected == 0 ? std::abs(got) : std::abs(got - expected) / std::abs(expected);
 }
 
-float value_at(const formats::SafetensorsEntry& entry, std::size_t i) {
+float value_at(const io::SafetensorsEntry& entry, std::size_t i) {
   float value = 0;
   std::memcpy(&value, entry.bytes.data() + i * sizeof value, sizeof value);
   return value;
@@ -86,7 +86,7 @@ TEST_CASE("the first 64 rows of MRPC in file order give PyTorch's losses, rates,
     CHECK(relative(lines[i].at("grad_norm"), steps[i].at("grad_norm")) <= 1e-5);
   }
 
-  const formats::SafetensorsFile expected(golden / "golden.safetensors"), got(directory / "run/model.safetensors");
+  const io::SafetensorsFile expected(golden / "golden.safetensors"), got(directory / "run/model.safetensors");
   CHECK(got.entries().size() == expected.entries().size());
   double sum = 0, largest = 0, count = 0;
   for (const auto& entry : got.entries()) {

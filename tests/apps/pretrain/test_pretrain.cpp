@@ -7,8 +7,8 @@
 #include "apps/pretrain/pretrain_setting.h"
 #include "bert/data/tf_example.h"
 #include "bert/data/tfrecord.h"
-#include "bert/model/directory.h"
-#include "bert/model/heads.h"
+#include "bert/directory/model_directory.h"
+#include "bert/network/heads.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -42,7 +42,7 @@ void write_poisoned_model(const PretrainSetting& setting, const std::string& par
   const nn::ParameterSet parameters(model, *backend);
   parameters.value(*parameters.find(parameter)).span<float>()[element] = std::numeric_limits<float>::infinity();
   std::filesystem::create_directories(setting.directory / "poisoned");
-  bert::write_directory(formats::Files::system(), setting.directory / "poisoned",
+  bert::write_directory(io::Files::system(), setting.directory / "poisoned",
                         {.config = config, .vocabulary = setting.file("vocab.txt"), .lower_case = true}, parameters);
 }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "apps/pretrain/pretrain_setting.h"
-#include "bert/formats/safetensors.h"
+#include "io/safetensors.h"
 
 using support::PretrainSetting;
 

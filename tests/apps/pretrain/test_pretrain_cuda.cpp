@@ -6,9 +6,9 @@
 
 #include <cmath>
 
+#include "apps/cli/main_guard.h"
 #include "apps/pretrain/pretrain_setting.h"
 #include "apps/pretrain/run.h"
-#include "apps/training/main_guard.h"
 
 using namespace support;
 
@@ -48,7 +48,7 @@ Outcome run_forked(const PretrainSetting& setting, std::vector<std::string> argu
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     bertrand::PretrainOptions options;
-    const int code = bertrand::training::run_main(
+    const int code = bertrand::cli::run_main(
         "", static_cast<int>(argv.size()), argv.data(), [&](CLI::App& app) { bertrand::add_flags(app, options); },
         [&] {
           bertrand::complete(options);

@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "apps/pretrain/pretrain_setting.h"
-#include "bert/formats/safetensors.h"
-#include "bert/model/directory.h"
-#include "bert/model/heads.h"
+#include "bert/directory/model_directory.h"
+#include "bert/network/heads.h"
+#include "io/safetensors.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -42,7 +42,7 @@ void write_model_beyond_f16(const PretrainSetting& setting) {
   const nn::ParameterSet parameters(model, *backend);
   parameters.master(*parameters.find("bert.encoder.layer.1.output.dense.weight")).span<float>()[3] = 1e5f;
   fs::create_directories(setting.directory / "large");
-  bert::write_directory(formats::Files::system(), setting.directory / "large",
+  bert::write_directory(io::Files::system(), setting.directory / "large",
                         {.config = config, .vocabulary = setting.file("vocab.txt"), .lower_case = true}, parameters);
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("in every precision a resumed run ends with the same bits, and what is
       CHECK_MESSAGE(setting.file(run + file) == setting.file(whole + file), file);
     CHECK(setting.metrics(run) == setting.metrics(whole));
     for (const char* file : {"model.safetensors", "checkpoint-4/optimizer.safetensors"}) {
-      const formats::SafetensorsFile tensors(setting.directory / whole / file);
+      const io::SafetensorsFile tensors(setting.directory / whole / file);
       for (const auto& entry : tensors.entries()) CHECK(entry.dtype_name == "F32");
     }
   }

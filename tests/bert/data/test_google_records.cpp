@@ -8,11 +8,11 @@
 
 #include "bert/data/tf_example.h"
 #include "bert/data/tfrecord.h"
+#include "io/error.h"
 #include "support/faulty_files.h"
 #include "support/paths.h"
 #include "support/program.h"
 #include "support/sha256.h"
-#include "tensor/error.h"
 
 using namespace bertrand::data;
 using bertrand::Error;

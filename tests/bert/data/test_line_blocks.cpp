@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "io/error.h"
 #include "support/program.h"
-#include "tensor/error.h"
 
 using namespace bertrand::data;
 

@@ -4,8 +4,8 @@
 #include <zlib.h>
 
 #include "bert/data/tf_example.h"
+#include "io/error.h"
 #include "support/program.h"
-#include "tensor/error.h"
 
 using namespace bertrand::data;
 using bertrand::Error;

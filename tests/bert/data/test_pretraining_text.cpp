@@ -7,7 +7,7 @@
 #include <future>
 
 #include "bert/data/pretraining_text.h"
-#include "tensor/error.h"
+#include "io/error.h"
 
 using namespace bertrand;
 using namespace bertrand::data;

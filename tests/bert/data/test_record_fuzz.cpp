@@ -6,8 +6,8 @@
 #include "bert/data/pretraining_records.h"
 #include "bert/data/tf_example.h"
 #include "bert/data/tfrecord.h"
+#include "io/error.h"
 #include "support/program.h"
-#include "tensor/error.h"
 
 using namespace bertrand::data;
 using bertrand::Error;

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 using namespace bertrand::data;
 using Ints = std::vector<std::int64_t>;

@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 #include <zlib.h>
 
-#include "bert/formats/crc32c.h"
+#include "io/crc32c.h"
+#include "io/error.h"
 #include "support/faulty_files.h"
 #include "support/program.h"
-#include "tensor/error.h"
 
 using namespace bertrand::data;
 using bertrand::Error;
@@ -160,7 +160,7 @@ TEST_CASE("a length that claims more than the file has takes no memory for it") 
   const support::TemporaryDirectory directory;
   const std::uint64_t claim = std::uint64_t{1} << 50;
   std::string bytes(reinterpret_cast<const char*>(&claim), 8);
-  const std::uint32_t crc = bertrand::formats::masked(bertrand::formats::crc32c(bytes));
+  const std::uint32_t crc = bertrand::io::masked(bertrand::io::crc32c(bytes));
   bytes.append(reinterpret_cast<const char*>(&crc), 4).append("few bytes");
   write_text(directory / "r", bytes);
   CHECK(error_of(directory / "r").find("expected 1125899906842624 bytes, got 9 to the end of the file") !=

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "bert/tasks/dataset.h"
-#include "tensor/error.h"
+#include "io/error.h"
 
 using namespace bertrand;
 using namespace bertrand::tasks;

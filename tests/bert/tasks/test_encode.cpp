@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "bert/tasks/encode.h"
-#include "tensor/error.h"
+#include "io/error.h"
 
 using namespace bertrand;
 using namespace bertrand::tasks;

@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
 #include "bert/tasks/table.h"
+#include "io/error.h"
 #include "support/program.h"
-#include "tensor/error.h"
 
 using namespace bertrand;
 using namespace bertrand::tasks;

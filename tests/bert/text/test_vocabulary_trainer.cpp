@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tensor/error.h"
+#include "io/error.h"
 
 using namespace bertrand::text;
 using Strings = std::vector<std::string>;

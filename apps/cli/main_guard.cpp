@@ -1,0 +1,196 @@
+#include "apps/cli/main_guard.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <new>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "io/error.h"
+#include "io/nearest_name.h"
+#include "tensor/backends.h"
+
+namespace bertrand::cli {
+namespace {
+
+/// The app that parsed last: a sub-command that was named, or `app` itself.
+const CLI::App& innermost(const CLI::App& app) {
+  const auto named = app.get_subcommands();
+  return named.empty() ? app : innermost(*named.front());
+}
+
+[[noreturn]] void refuse_unknown(const CLI::App& app, const std::string& argument) {
+  const std::string name = argument.substr(0, argument.find('='));
+  const bool is_flag = name.starts_with("-");
+  std::vector<std::string> known;
+  for (const CLI::Option* option : innermost(app).get_options())
+    for (const std::string& flag : option->get_lnames()) known.push_back("--" + flag);
+  if (!is_flag)
+    for (const CLI::App* command : innermost(app).get_subcommands(nullptr)) known.push_back(command->get_name());
+  const auto nearest = io::nearest_name(name, known);
+  fail(Failure::usage, "unknown {} {}; {}", is_flag ? "option" : "argument", name,
+       nearest ? fmt::format("did you mean {}?", *nearest) : "hint: --help lists all");
+}
+
+/// Flags may be written with _ for -; values are left as they are.
+std::vector<std::string> arguments(int argc, char** argv) {
+  std::vector<std::string> all;
+  for (int i = argc - 1; i > 0; --i) {  // CLI11 takes them in reverse
+    std::string argument = argv[i];
+    if (argument.starts_with("--"))
+      std::replace(argument.begin(),
+                   argument.begin() + static_cast<std::ptrdiff_t>(std::min(argument.find('='), argument.size())), '_',
+                   '-');
+    all.push_back(argument);
+  }
+  return all;
+}
+
+/// A mistyped flag is the cause of whatever else is missing, so it is named first.
+void refuse_unknown(const CLI::App& app) {
+  const std::vector<std::string> unknown = app.remaining(true);
+  const auto flag = std::find_if(unknown.begin(), unknown.end(), [](const auto& s) { return s.starts_with("-"); });
+  if (!unknown.empty()) refuse_unknown(app, flag == unknown.end() ? unknown.front() : *flag);
+}
+
+/// Says what CLI11 means in the form of every other error.
+[[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = innermost(app);
+  if (const auto commands = command.get_subcommands(nullptr); !commands.empty()) {
+    std::vector<std::string> names;
+    for (const CLI::App* one : commands) names.push_back(one->get_name());
+    fail(Failure::usage, "{}: expected one of {}, got none; hint: {} --help", command.get_name(),
+         fmt::join(names, ", "), command.get_name());
+  }
+  const std::string what = error.what();
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    if (option->get_required() && option->count() == 0)
+      fail(Failure::usage, "{}: expected {}, got none; hint: --help says what it is", name, option->get_type_name());
+    for (const CLI::Option* other : option->get_excludes())
+      if (option->count() > 0 && other->count() > 0)
+        fail(Failure::usage, "{}, {}: expected one of them, got both", name, other->get_name());
+    if (what.starts_with(name + ": "))
+      fail(Failure::usage, "{}: expected {}, got no value", name, option->get_type_name());
+  }
+  fail(Failure::usage, "{}; hint: --help lists all options", what);
+}
+
+/// Of a flag that is given twice the last value counts, so that a script's flags can be followed by one's own.
+void let_the_last_count(CLI::App& app) {
+  for (CLI::Option* option : app.get_options())
+    if (option->get_items_expected_max() == 1) option->take_last();
+}
+
+void parse(CLI::App& app, int argc, char** argv) {
+  app.allow_extras();
+  let_the_last_count(app);
+  for (CLI::App* sub : app.get_subcommands(nullptr)) {
+    sub->allow_extras();
+    let_the_last_count(*sub);
+  }
+  try {
+    app.parse(arguments(argc, argv));
+  } catch (const CLI::Success&) {
+    throw;  // --help or --version
+  } catch (const CLI::ParseError& error) {
+    refuse_unknown(app);
+    refuse(app, error);
+  }
+  refuse_unknown(app);
+}
+
+/// What this program is, and what of it this machine can use.
+std::string version_text(const std::string& program) {
+  constexpr std::string_view kPrefix = "libbertrand_", kSuffix = ".so";
+  std::vector<std::string> modules;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::read_symlink("/proc/self/exe").parent_path())) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kPrefix) && name.ends_with(kSuffix))
+      modules.push_back(name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size()));
+  }
+  std::sort(modules.begin(), modules.end());
+  return fmt::format("{} (bertrand) {}\nmodules built: {}\nCPU kernels that this processor runs: {}", program,
+                     BERTRAND_VERSION, fmt::join(modules, ", "), fmt::join(runnable_cpu_kernels(), ", "));
+}
+
+/// As CLI11 does, but for the second name of a switch, which it calls --no-x{false}.
+class Help : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    constexpr std::string_view kFalse = "{false}";
+    std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    if (const std::size_t at = name.find(kFalse); at != std::string::npos) name.erase(at, kFalse.size());
+    return name;
+  }
+};
+
+constexpr const char* kExitCodes =
+    "Exit codes: 0 done, 1 a bug, 2 wrong flags, 3 bad input data, 4 bad or missing model or checkpoint,\n"
+    "5 input or output failed, 6 a number that is not finite, 7 out of memory, 8 another replica failed or a card was "
+    "lost,\n"
+    "75 interrupted: training saved the steps that were made, and --resume goes on; other work wrote nothing.";
+
+/// Control characters, of which files' names and contents may have any, would end the line or steer the terminal.
+std::string one_line(std::string text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const unsigned char c = text[i], next = i + 1 < text.size() ? text[i + 1] : 0;
+    const bool is_c1 = c == 0xC2 && next >= 0x80 && next < 0xA0;  // U+0080 to U+009F
+    if (c < ' ' || c == 0x7F || is_c1) text[i] = ' ';
+    if (is_c1) text[++i] = ' ';
+  }
+  return text;
+}
+
+int report(const std::string& what, Failure failure) {
+  std::fflush(stdout);
+  std::fputs(("error: " + one_line(what) + "\n").c_str(), stderr);
+  return static_cast<int>(failure);
+}
+
+/// `code` if all that was printed has been written, some of which may have failed long ago.
+int flushed(int code) {
+  const bool now = std::fflush(stdout) == 0;
+  if (now && !std::ferror(stdout)) return code;
+  return report(fmt::format("standard output: write: {}", now ? "failed" : std::strerror(errno)), Failure::io);
+}
+
+}  // namespace
+
+int run_main(const std::string& description, int argc, char** argv, const std::function<void(CLI::App&)>& add_flags,
+             const std::function<void()>& body) {
+  CLI::App app(description, std::filesystem::path(argv[0]).filename().string());
+  add_flags(app);
+  app.set_version_flag(
+      "--version", [&app] { return version_text(app.get_name()); }, "print version and build, and exit");
+  app.formatter(std::make_shared<Help>());
+  app.footer(kExitCodes);
+  for (CLI::App* command : app.get_subcommands(nullptr)) command->footer(kExitCodes);
+  try {
+    parse(app, argc, argv);
+    body();
+    return flushed(0);
+  } catch (const CLI::Success& help) {
+    return flushed(app.exit(help));
+  } catch (const Error& e) {
+    return report(e.what(), e.failure());
+  } catch (const std::filesystem::filesystem_error& e) {
+    return report(fmt::format("{}: {}", e.path1().string(), e.code().message()), Failure::io);
+  } catch (const std::system_error& e) {
+    if (e.code() != std::errc::resource_unavailable_try_again) return report(e.what(), Failure::io);
+    return report(fmt::format("threads: expected more to start, got {}; hint: --threads", e.code().message()),
+                  Failure::usage);
+  } catch (const std::bad_alloc&) {
+    return report("out of memory on the host; hint: a smaller --micro-batch-size needs less", Failure::memory);
+  } catch (const std::exception& e) {
+    return report(std::string("internal: ") + e.what(), Failure::bug);
+  }
+}
+
+}  // namespace bertrand::cli

@@ -1,0 +1,18 @@
+// What every main does: parse flags, run, and turn what is thrown into one line and an exit code.
+#pragma once
+#include <functional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace bertrand::cli {
+
+/// Parses argv as the flags that `add_flags` declares (`_` is accepted for `-`; an unknown flag names the nearest one),
+/// then calls `body`. `description` is a sentence for --help. Returns the exit code; prints "error: …" as one line on
+/// stderr.
+int run_main(const std::string& description, int argc, char** argv, const std::function<void(CLI::App&)>& add_flags,
+             const std::function<void()>& body);
+
+}  // namespace bertrand::cli

@@ -1,0 +1,125 @@
+#include "bert/directory/model_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include "bert/directory/model_directory.h"
+#include "bert/directory/tokenizer_json.h"
+#include "io/error.h"
+
+namespace bertrand::bert {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Google's name where the directory has only that.
+fs::path config_file(const fs::path& model_directory) {
+  const fs::path own = model_directory / "config.json", google = model_directory / "bert_config.json";
+  return !fs::exists(own) && fs::exists(google) ? google : own;
+}
+
+/// Whether a table of word embeddings for `tokens` has this many rows: as many, or padded to a multiple of a power of
+/// two that processors like.
+bool fits(Dim tokens, Dim rows) {
+  if (tokens == rows) return true;
+  for (const Dim multiple : {8, 16, 32, 64, 128})
+    if (rows % multiple == 0 && tokens < rows && rows - tokens < multiple) return true;
+  return false;
+}
+
+/// A line that is missing would shift every later id.
+void check_size(const text::Vocabulary& vocabulary, const fs::path& file, const bert::Config& config,
+                const fs::path& model_directory) {
+  if (vocabulary.size() < config.vocab_size && fits(vocabulary.size(), config.vocab_size))
+    fmt::print(stderr, "warning: {}: {} tokens for {} rows of word embeddings: the last {} are taken for padding\n",
+               file.string(), vocabulary.size(), config.vocab_size, config.vocab_size - vocabulary.size());
+  const Dim added = bert::count_added_tokens(model_directory);  // which text without them never becomes
+  if (!fits(vocabulary.size(), config.vocab_size) && vocabulary.size() + added != config.vocab_size)
+    fail(Failure::model, "{}: vocabulary: expected {} tokens (vocab_size of {}), got {}; hint: is it another model's?",
+         file.string(), config.vocab_size, config_file(model_directory).string(), vocabulary.size());
+}
+
+void check_same(const text::Vocabulary& vocabulary, const fs::path& file, const text::Vocabulary& expected,
+                const fs::path& expected_file) {
+  for (std::int32_t id = 0; id < std::min(vocabulary.size(), expected.size()); ++id)
+    if (vocabulary.token(id) != expected.token(id))
+      fail(Failure::model, "{}:{}: vocabulary: expected \"{}\" as in {}, got \"{}\"", file.string(), id + 1,
+           expected.token(id), expected_file.string(), vocabulary.token(id));
+  if (vocabulary.size() != expected.size())
+    fail(Failure::model, "{}: vocabulary: expected {} tokens as in {}, got {}", file.string(), expected.size(),
+         expected_file.string(), vocabulary.size());
+}
+
+/// Beside a vocab.txt, a tokenizer.json of a kind that cannot be read is no reason to refuse the model.
+std::optional<bert::TokenizerJson> read_json(const fs::path& file, bool may_be_of_another_kind) {
+  if (!fs::exists(file)) return std::nullopt;
+  try {
+    return bert::read_tokenizer_json(file);
+  } catch (const Error&) {
+    if (!may_be_of_another_kind) throw;
+    return std::nullopt;
+  }
+}
+
+/// What a directory says of its tokenizer, in up to three files.
+struct DirectoryTokenizer {
+  std::optional<text::Vocabulary> vocabulary;
+  std::optional<bool> lower_case;
+};
+
+DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const bert::Config& config) {
+  const fs::path lines = model_directory / "vocab.txt", json = model_directory / "tokenizer.json";
+  DirectoryTokenizer found{.vocabulary = {}, .lower_case = bert::read_lower_case(model_directory)};
+  const bool has_lines = fs::exists(lines);
+  if (has_lines) found.vocabulary = text::Vocabulary::load(lines);
+  if (const std::optional<bert::TokenizerJson> whole = read_json(json, has_lines)) {
+    const text::Vocabulary vocabulary = text::Vocabulary::parse(whole->vocabulary, json.string());
+    if (has_lines) check_same(*found.vocabulary, lines, vocabulary, json);
+    else found.vocabulary = vocabulary;
+    // As in transformers, tokenizer_config.json has the last word.
+    if (!found.lower_case) found.lower_case = whole->lower_case;
+  }
+  if (found.vocabulary) check_size(*found.vocabulary, has_lines ? lines : json, config, model_directory);
+  return found;
+}
+
+bool has_capitals(const text::Vocabulary& vocabulary) {
+  for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
+    const std::string_view token = vocabulary.token(id);
+    if (token.starts_with('[')) continue;  // [CLS], [unused1]
+    for (const char c : token)
+      if ('A' <= c && c <= 'Z') return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bert::Config read_config(const fs::path& model_directory) {
+  if (!fs::is_directory(model_directory))
+    fail(Failure::model, "{}: expected a model directory, got none", model_directory.string());
+  return bert::Config::read(config_file(model_directory), bert::Config::UnknownKeys::keep);
+}
+
+text::Tokenizer read_tokenizer(const fs::path& model_directory, const TokenizerFlags& flags,
+                               const bert::Config& config) {
+  if (flags.cased && flags.vocab_file.empty())
+    fail(Failure::usage, "--cased: expected with --vocab-file, got a model directory that says it itself");
+  if (!flags.vocab_file.empty()) {
+    text::Vocabulary vocabulary = text::Vocabulary::load(flags.vocab_file, {.failure = Failure::input});
+    check_size(vocabulary, flags.vocab_file, config, model_directory);
+    return text::Tokenizer(std::move(vocabulary), {.lower_case = !flags.cased});
+  }
+  DirectoryTokenizer own = tokenizer_of(model_directory, config);
+  if (!own.vocabulary)
+    fail(Failure::model,
+         "{}: expected vocab.txt or tokenizer.json, got neither; hint: --vocab-file names one elsewhere",
+         model_directory.string());
+  const bool lower_case = own.lower_case.value_or(!has_capitals(*own.vocabulary));
+  return text::Tokenizer(std::move(*own.vocabulary), {.lower_case = lower_case});
+}
+
+}  // namespace bertrand::bert

@@ -1,0 +1,99 @@
+#include "bert/directory/tokenizer_json.h"
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "io/error.h"
+#include "io/files.h"
+#include "io/input_files.h"
+#include "io/json_nesting.h"
+
+namespace bertrand::bert {
+namespace {
+
+using Json = nlohmann::json;
+
+/// A value as it stands in the file, cut where it is long.
+std::string shown(const Json& json) {
+  constexpr std::size_t kMost = 40;
+  const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return text.size() > kMost ? text.substr(0, kMost) + "…" : text;
+}
+
+/// `json`.key, null where there is none.
+const Json& at(const Json& json, const char* key) {
+  static const Json none;
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  return json.is_object() && found != json.end() ? *found : none;
+}
+
+void expect(const Json& got, const Json& expected, std::string_view key, const std::string& file) {
+  if (got != expected) fail(Failure::model, "{}: {}: expected {}, got {}", file, key, expected.dump(), shown(got));
+}
+
+/// Lower-casing and stripping accents go together in BERT; an absent strip_accents follows lowercase.
+bool read_lower_case(const Json& normalizer, const std::string& file) {
+  expect(at(normalizer, "type"), "BertNormalizer", "normalizer.type", file);
+  const Json& lower_case = at(normalizer, "lowercase");
+  if (!lower_case.is_boolean())
+    fail(Failure::model, "{}: normalizer.lowercase: expected true or false, got {}", file, shown(lower_case));
+  if (const Json& strip = at(normalizer, "strip_accents"); !strip.is_null())
+    expect(strip, lower_case, "normalizer.strip_accents", file);
+  for (const char* key : {"clean_text", "handle_chinese_chars"})
+    expect(at(normalizer, key), true, std::string("normalizer.") + key, file);
+  return lower_case.get<bool>();
+}
+
+std::string read_vocabulary(const Json& vocab, const std::string& file) {
+  if (!vocab.is_object() || vocab.empty())
+    fail(Failure::model, "{}: model.vocab: expected an object of tokens and ids, got {}", file, shown(vocab));
+  std::vector<const std::string*> tokens(vocab.size());
+  for (auto it = vocab.begin(); it != vocab.end(); ++it) {
+    const std::string& token = it.key();
+    const Json& id = it.value();
+    if (!id.is_number_unsigned() || id.get<std::size_t>() >= tokens.size() || tokens[id.get<std::size_t>()])
+      fail(Failure::model, "{}: model.vocab: expected each id from 0 to {} once, got {} for {}", file,
+           tokens.size() - 1, shown(id), shown(token));
+    if (token.find_first_of("\n\r") != std::string::npos)
+      fail(Failure::model, "{}: model.vocab: expected tokens of one line, got {}", file, shown(token));
+    tokens[id.get<std::size_t>()] = &token;
+  }
+  std::string lines;
+  for (const std::string* token : tokens) lines += *token + "\n";
+  return lines;
+}
+
+}  // namespace
+
+TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& file) {
+  const Json json = Json::parse(text, io::refuse_deep_nesting(file), /*allow_exceptions=*/false);
+  if (!json.is_object()) fail(Failure::model, "{}: expected a JSON object, got {}", file, shown(json));
+  const Json& model = at(json, "model");
+  if (model.is_object() && model.contains("type"))  // old files leave it out
+    expect(model["type"], "WordPiece", "model.type", file);
+  expect(at(model, "continuing_subword_prefix"), "##", "model.continuing_subword_prefix", file);
+  expect(at(model, "unk_token"), "[UNK]", "model.unk_token", file);
+  expect(at(at(json, "pre_tokenizer"), "type"), "BertPreTokenizer", "pre_tokenizer.type", file);
+  const Json& vocab = at(model, "vocab");
+  std::string vocabulary = read_vocabulary(vocab, file);
+  for (const Json& added : at(json, "added_tokens"))
+    if (const Json& token = at(added, "content"); !token.is_string() || !vocab.contains(token.get<std::string>()))
+      fail(Failure::model, "{}: added_tokens: expected tokens of model.vocab only, got {}", file, shown(added));
+  return {.vocabulary = std::move(vocabulary), .lower_case = read_lower_case(at(json, "normalizer"), file)};
+}
+
+Dim count_added_tokens(const std::filesystem::path& directory) {
+  const std::filesystem::path file = directory / "added_tokens.json";
+  if (!std::filesystem::exists(file)) return 0;
+  const Json json =
+      Json::parse(io::read_file(file), io::refuse_deep_nesting(file.string()), /*allow_exceptions=*/false);
+  if (!json.is_object()) fail(Failure::model, "{}: expected a JSON object, got {}", file.string(), shown(json));
+  return static_cast<Dim>(json.size());
+}
+
+TokenizerJson read_tokenizer_json(const std::filesystem::path& file) {
+  io::refuse_directory(file, "tokenizer", Failure::model);
+  return parse_tokenizer_json(io::read_file(file), file.string());
+}
+
+}  // namespace bertrand::bert

@@ -1,0 +1,113 @@
+// BERT's encoder (Devlin et al. 2018) on packed tokens. Every member has the name that it has on disk.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "bert/network/config.h"
+#include "bert/network/packed_batch.h"
+#include "nn/layers.h"
+
+namespace bertrand::bert {
+
+/// dropout(norm(word + type + position))
+class Embeddings : public nn::Module {
+ public:
+  Embeddings(const nn::Scope& scope, const Config& config);
+  Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness) const;  // [tokens, hidden]
+
+  nn::Embedding word_embeddings;        // [vocab, hidden]
+  nn::Embedding position_embeddings;    // [positions, hidden]
+  nn::Embedding token_type_embeddings;  // [types, hidden]
+  nn::LayerNorm norm;                   // "LayerNorm"
+
+ private:
+  double dropout_;
+};
+
+/// A dense layer whose result is dropped out, added to what came before, and normalised.
+class Output : public nn::Module {
+ public:
+  Output(const nn::Scope& scope, const nn::Linear::Sizes& sizes, const Config& config);
+  Variable operator()(const Variable& x, const Variable& residual, const nn::Randomness& randomness) const;
+
+  nn::Linear dense;
+  nn::LayerNorm norm;  // "LayerNorm"
+
+ private:
+  double dropout_;
+};
+
+class AttentionBlock : public nn::Module {
+ public:
+  AttentionBlock(const nn::Scope& scope, const Config& config);
+  Variable operator()(const Variable& x, const PackedBatch& batch, const nn::Randomness& randomness,
+                      const Tensor& rows) const;
+
+  nn::SelfAttention self;
+  Output output;
+};
+
+class Intermediate : public nn::Module {
+ public:
+  Intermediate(const nn::Scope& scope, const Config& config);
+  Variable operator()(const Variable& x) const;
+
+  nn::Linear dense;
+
+ private:
+  HiddenActivation activation_;
+};
+
+class Layer : public nn::Module {
+ public:
+  Layer(const nn::Scope& scope, const Config& config);
+  /// For these rows of the batch, in this order; for all where `rows` is empty. All rows are attended to, and what
+  /// comes behind attention works on a row by itself.
+  Variable operator()(const Variable& x, const PackedBatch& batch, const nn::Randomness& randomness,
+                      const Tensor& rows) const;
+
+  AttentionBlock attention;
+  Intermediate intermediate;
+  Output output;
+};
+
+class Encoder : public nn::Module {
+ public:
+  Encoder(const nn::Scope& scope, const Config& config);
+  /// `rows`: those that the last layer is computed for, as in Layer. The output of every layer, the embeddings first,
+  /// is appended to `hidden_states` where that is not null.
+  Variable operator()(Variable x, const PackedBatch& batch, const nn::Randomness& randomness, const Tensor& rows,
+                      std::vector<Variable>* hidden_states) const;
+
+ private:
+  nn::Module list_;  // "layer"
+  std::vector<std::unique_ptr<Layer>> layers_;
+};
+
+/// tanh(dense([CLS] rows)); no dropout.
+class Pooler : public nn::Module {
+ public:
+  Pooler(const nn::Scope& scope, const Config& config);
+  Variable operator()(const Variable& first_rows) const;  // [sequences, hidden]
+
+  nn::Linear dense;
+};
+
+enum class Pooling { with_pooler, without_pooler };
+
+class Bert : public nn::Module {
+ public:
+  Bert(const nn::Scope& scope, const Config& config, Pooling pooling = Pooling::with_pooler);
+  /// [rows, hidden]: these rows of the batch (i32), or all. Who reads a few saves most of the last layer's work.
+  Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness, const Tensor& rows = {},
+                      std::vector<Variable>* hidden_states = nullptr) const;
+
+  Embeddings embeddings;
+  Encoder encoder;
+  std::unique_ptr<Pooler> pooler;  // null without
+};
+
+/// gelu(x · Wᵀ + b) or another activation of a dense layer, in one pass where there is one.
+Variable activated(const nn::Linear& dense, const Variable& x, HiddenActivation activation);
+
+}  // namespace bertrand::bert

@@ -1,0 +1,96 @@
+#include "bert/network/heads.h"
+
+namespace bertrand::bert {
+namespace {
+
+nn::Linear::Sizes dense_sizes(Dim out_features, const Config& config) {
+  return {
+      .in_features = config.hidden_size, .out_features = out_features, .initializer_range = config.initializer_range};
+}
+
+/// The elements of a, then those of b.
+Tensor joined(const Tensor& a, const Tensor& b) {
+  Tensor both({a.elements() + b.elements()}, a.dtype(), a.backend());
+  ops::copy_into(a, both.rows(0, a.elements()));
+  ops::copy_into(b, both.rows(a.elements(), both.elements()));
+  return both;
+}
+
+}  // namespace
+
+PredictionHead::PredictionHead(const nn::Scope& scope, const Config& config)
+    : Module(scope),
+      bias(in("bias"), nn::init::zeros({config.vocab_size})),
+      transform_(in("transform")),
+      dense({&transform_, "dense"}, dense_sizes(config.hidden_size, config)),
+      norm({&transform_, "LayerNorm"}, config.hidden_size, config.layer_norm_eps),
+      activation_(config.hidden_act) {}
+
+Variable PredictionHead::operator()(const Variable& rows, const nn::Parameter& word_embeddings) const {
+  return linear(norm(activated(dense, rows, activation_)), word_embeddings, bias);
+}
+
+ForPretraining::ForPretraining(const Config& config)
+    : bert(in("bert"), config),
+      cls_(in("cls")),
+      predictions({&cls_, "predictions"}, config),
+      seq_relationship({&cls_, "seq_relationship"}, dense_sizes(2, config)) {}
+
+ForPretraining::Result ForPretraining::operator()(const PackedBatch& batch, const Targets& targets,
+                                                  const nn::Randomness& randomness, Keep keep) const {
+  const Tensor rows = joined(batch.first_rows, targets.masked_rows);  // all that the heads read
+  const Variable x = bert(batch, randomness, rows);
+  const Variable pooled = (*bert.pooler)(slice(x, 0, 0, batch.sequences));
+  Variable masked = predictions(slice(x, 0, batch.sequences, rows.elements()), bert.embeddings.word_embeddings.weight);
+  const Variable next = seq_relationship(pooled);
+  Result result{.masked_lm_loss = softmax_cross_entropy(masked, targets.masked_labels, targets.masked_count),
+                .next_sentence_loss = softmax_cross_entropy(next, targets.next_sentence, targets.sequence_count)};
+  if (keep == Keep::logits) {
+    result.masked_lm_logits = std::move(masked);
+    result.next_sentence_logits = next;
+    result.pooled = pooled;
+  }
+  return result;
+}
+
+ForSequenceClassification::ForSequenceClassification(const Config& config, Dim outputs)
+    : bert(in("bert"), config),
+      classifier(in("classifier"), dense_sizes(outputs, config)),
+      dropout_(config.head_dropout()) {}
+
+Variable ForSequenceClassification::operator()(const PackedBatch& batch, const nn::Randomness& randomness) const {
+  const Variable pooled = (*bert.pooler)(bert(batch, randomness, batch.first_rows));
+  return classifier(dropout(pooled, randomness.rows(batch.first_rows).dropout(dropout_, classifier.site())));
+}
+
+ForTokenClassification::ForTokenClassification(const Config& config, Dim labels)
+    : bert(in("bert"), config, Pooling::without_pooler),
+      classifier(in("classifier"), dense_sizes(labels, config)),
+      dropout_(config.head_dropout()) {}
+
+Variable ForTokenClassification::operator()(const PackedBatch& batch, const nn::Randomness& randomness) const {
+  return classifier(dropout(bert(batch, randomness), randomness.dropout(dropout_, classifier.site())));
+}
+
+ForQuestionAnswering::ForQuestionAnswering(const Config& config)
+    : bert(in("bert"), config, Pooling::without_pooler), qa_outputs(in("qa_outputs"), dense_sizes(2, config)) {}
+
+Variable ForQuestionAnswering::operator()(const PackedBatch& batch, const nn::Randomness& randomness) const {
+  return qa_outputs(bert(batch, randomness));
+}
+
+Variable ForQuestionAnswering::loss(const Variable& logits, const PackedBatch& batch, const Spans& spans) {
+  Variable total;
+  for (std::size_t s = 0; s < spans.starts.size(); ++s) {
+    const Dim begin = batch.offsets[s], end = batch.offsets[s + 1];
+    for (const auto& [column, label] : {std::pair{0, spans.starts[s]}, {1, spans.ends[s]}}) {
+      const Variable scores = reshape(slice(slice(logits, 0, begin, end), 1, column, column + 1), {1, end - begin});
+      const Tensor target = ops::from_host(std::vector<std::int32_t>{label}, {1}, logits.value().backend());
+      const Variable part = softmax_cross_entropy(scores, target, 2 * spans.count);
+      total = total ? add(total, part) : part;
+    }
+  }
+  return total;
+}
+
+}  // namespace bertrand::bert

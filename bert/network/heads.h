@@ -1,0 +1,98 @@
+// What is trained on top of the encoder. Losses are divided by counts of the whole step, which the caller knows.
+#pragma once
+#include "bert/network/bert.h"
+
+namespace bertrand::bert {
+
+/// cls.predictions: dense, activation, norm, then the tied word embeddings as decoder. Runs on masked rows only.
+class PredictionHead : public nn::Module {
+ public:
+  PredictionHead(const nn::Scope& scope, const Config& config);
+  /// rows [masked, hidden] · word_embeddings [vocab, hidden]ᵀ → [masked, vocab]
+  Variable operator()(const Variable& rows, const nn::Parameter& word_embeddings) const;
+
+  nn::Parameter bias;  // [vocab]
+
+ private:
+  nn::Module transform_;  // "transform"
+
+ public:
+  nn::Linear dense;    // "transform.dense"
+  nn::LayerNorm norm;  // "transform.LayerNorm"
+
+ private:
+  HiddenActivation activation_;
+};
+
+/// Masked language model and next sentence prediction together.
+class ForPretraining : public nn::Module {
+ public:
+  struct Targets {
+    Tensor masked_rows;                           // i32 [masked]: rows of the packed batch
+    Tensor masked_labels;                         // i32 [masked]
+    Tensor next_sentence;                         // i32 [sequences]: 0 the real next, 1 a random one
+    double masked_count = 1, sequence_count = 1;  // of the whole step
+  };
+  struct Result {
+    Variable masked_lm_loss, next_sentence_loss;      // [1] each
+    Variable masked_lm_logits, next_sentence_logits;  // [masked, vocab], [sequences, 2]; empty unless asked for
+    Variable pooled;                                  // [sequences, hidden]; empty unless asked for
+  };
+  enum class Keep { losses, logits };  // logits cost memory until they are dropped
+  explicit ForPretraining(const Config& config);
+  Result operator()(const PackedBatch& batch, const Targets& targets, const nn::Randomness& randomness,
+                    Keep keep) const;
+
+  Bert bert;
+
+ private:
+  nn::Module cls_;  // "cls"
+
+ public:
+  PredictionHead predictions;
+  nn::Linear seq_relationship;
+};
+
+/// dropout, then a dense layer on the pooled [CLS] row: classes, several yes/no labels, or one number.
+class ForSequenceClassification : public nn::Module {
+ public:
+  ForSequenceClassification(const Config& config, Dim outputs);
+  Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness) const;  // [sequences, outputs]
+
+  Bert bert;
+  nn::Linear classifier;
+
+ private:
+  double dropout_;
+};
+
+/// dropout, then a dense layer on every row.
+class ForTokenClassification : public nn::Module {
+ public:
+  ForTokenClassification(const Config& config, Dim labels);
+  Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness) const;  // [tokens, labels]
+
+  Bert bert;
+  nn::Linear classifier;
+
+ private:
+  double dropout_;
+};
+
+/// Where an answer begins and ends: a softmax over each sequence's own tokens.
+class ForQuestionAnswering : public nn::Module {
+ public:
+  explicit ForQuestionAnswering(const Config& config);
+  Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness) const;  // [tokens, 2]: start, end
+  /// (Σ CE(start) + Σ CE(end)) / 2 / count; `starts` and `ends` are positions within each sequence.
+  struct Spans {
+    std::vector<std::int32_t> starts, ends;
+    double count = 1;
+  };
+  static Variable loss(const Variable& logits, const PackedBatch& batch, const Spans& spans);
+
+  Bert bert;
+  nn::Linear qa_outputs;
+};
+
+}  // namespace bertrand::bert

@@ -1,0 +1,52 @@
+// Fine-tuning as the training loop sees it: a classifier, a labelled file, and a second one to be judged by.
+#pragma once
+#include "bert/directory/model_directory.h"
+#include "bert/objectives/classifier.h"
+#include "bert/tasks/task_data.h"
+#include "training/step/objective.h"
+
+namespace bertrand::objectives {
+
+class ClassificationObjective : public training::Objective {
+ public:
+  /// All must outlive the objective.
+  struct Inputs {
+    const tasks::TaskData& data;  ///< with a training file
+    const bert::Config& config;   ///< as it is to be written: labels and problem type are the task's
+    const text::Tokenizer& tokenizer;
+  };
+  ClassificationObjective(const Inputs& inputs, const distributed::Replica& self);
+
+  nn::Module& model() override { return model_; }
+  const bert::ForSequenceClassification& classifier() const { return model_; }
+  std::int64_t examples(std::int64_t epoch) override;
+  std::int64_t begin_step(const training::StepExamples& step, const distributed::Share& mine) override;
+  std::vector<training::LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) override;
+
+  training::Metrics evaluate() override;
+  std::optional<double> score(const training::Metrics& evaluation) const override;
+
+  std::map<std::string, std::uint32_t> save(io::Files& files, const std::filesystem::path& directory,
+                                            const nn::ParameterSet& parameters) const override {
+    return bert::write_directory(files, directory, this->directory(), parameters);
+  }
+  void load(const std::filesystem::path& directory, nn::ParameterSet& parameters) const override {
+    bert::load_whole(directory, parameters);
+  }
+  std::size_t bytes_beside_weights() const override { return directory().vocabulary.size(); }
+
+  std::unique_ptr<Objective> twin(const distributed::Replica& self) const override {
+    return std::make_unique<ClassificationObjective>(inputs_, self);
+  }
+  std::size_t data_bytes() const override;
+  std::int64_t tokens(std::int64_t epoch, std::int64_t example) const override;
+
+ private:
+  bert::DirectoryFiles directory() const;
+  const Inputs inputs_;
+  const distributed::Replica& self_;
+  bert::ForSequenceClassification model_;
+  std::vector<std::int64_t> numbers_;  // of the step's examples
+};
+
+}  // namespace bertrand::objectives

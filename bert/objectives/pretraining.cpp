@@ -1,0 +1,142 @@
+#include "bert/objectives/pretraining.h"
+
+#include <algorithm>
+#include <span>
+
+#include "distributed/exchange.h"
+
+namespace bertrand::objectives {
+
+namespace {
+
+/// A micro-batch as the model takes it.
+struct Packed {
+  bert::PackedBatch batch;
+  bert::ForPretraining::Targets targets;
+};
+
+/// `numbers` name the examples; `masked_count` and `sequence_count` are those that the losses are divided by.
+Packed pack(std::span<const data::PretrainingExample> examples, std::span<const std::int64_t> numbers,
+            const bert::Config& config, Backend& backend) {
+  std::vector<bert::Sequence> sequences;
+  std::vector<std::int32_t> masked_rows, masked_labels, next_sentence;
+  std::int32_t first_row = 0;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const data::PretrainingExample& e = examples[i];
+    sequences.push_back({e.token_ids, e.token_types, static_cast<std::uint64_t>(numbers[i])});
+    for (const std::int32_t position : e.masked_positions) masked_rows.push_back(first_row + position);
+    masked_labels.insert(masked_labels.end(), e.masked_ids.begin(), e.masked_ids.end());
+    next_sentence.push_back(e.next_sentence_label);
+    first_row += static_cast<std::int32_t>(e.token_ids.size());
+  }
+  bert::check_sequences(sequences, config);
+  const auto masked = static_cast<Dim>(masked_rows.size()), count = static_cast<Dim>(examples.size());
+  return {.batch = bert::pack(sequences, backend),
+          .targets = {.masked_rows = ops::from_host(masked_rows, {masked}, backend),
+                      .masked_labels = ops::from_host(masked_labels, {masked}, backend),
+                      .next_sentence = ops::from_host(next_sentence, {count}, backend),
+                      .masked_count = std::max(1.0, static_cast<double>(masked)),
+                      .sequence_count = static_cast<double>(count)}};
+}
+
+/// How many rows have their largest logit at the label.
+std::int64_t count_right(const Variable& logits, const Tensor& labels) {
+  const auto guesses = ops::to_host<std::int32_t>(ops::argmax(logits.value()));
+  const auto truth = ops::to_host<std::int32_t>(labels);
+  std::int64_t right = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) right += guesses[i] == truth[i];
+  return right;
+}
+
+}  // namespace
+
+PretrainingObjective::PretrainingObjective(const bert::Config& config, const Inputs& inputs,
+                                           const distributed::Replica& self)
+    : config_(config), inputs_(inputs), self_(self), model_(config) {}
+
+PretrainingObjective::Examples PretrainingObjective::read(const training::StepExamples& step,
+                                                          const distributed::Share& mine) const {
+  Examples examples;
+  for (std::int64_t i = mine.first; i < mine.end(); ++i)
+    examples.push_back(inputs_.training.example(step.epoch, step.numbers[static_cast<std::size_t>(i)]));
+  return examples;
+}
+
+void PretrainingObjective::read_ahead(const training::StepExamples& step, const distributed::Share& mine) {
+  ahead_.push_back({step, std::async(std::launch::async, [this, step, mine] { return read(step, mine); })});
+}
+
+std::int64_t PretrainingObjective::begin_step(const training::StepExamples& step, const distributed::Share& mine) {
+  step_ = step;
+  mine_ = mine;
+  if (const auto reading = std::ranges::find(ahead_, step, &Reading::step); reading != ahead_.end()) {
+    std::future<Examples> examples = std::move(reading->examples);
+    ahead_.erase(ahead_.begin(), reading + 1);
+    examples_ = examples.get();
+  } else {
+    examples_ = read(step, mine);
+  }
+  double masked = 0;
+  for (const data::PretrainingExample& example : examples_) {
+    masked += static_cast<double>(example.masked_positions.size());
+  }
+  masked_count_ = std::max(1.0, distributed::sum(self_, masked));  // words longer than may be masked leave none
+  std::int64_t tokens = 0;
+  for (const std::int64_t number : step.numbers) tokens += inputs_.training.tokens(step.epoch, number);
+  return tokens;
+}
+
+std::vector<training::LossPart> PretrainingObjective::loss(std::int64_t first, std::int64_t count, std::uint64_t key) {
+  const auto begin = static_cast<std::size_t>(first), size = static_cast<std::size_t>(count);
+  const auto examples = std::span(examples_).subspan(static_cast<std::size_t>(first - mine_.first), size);
+  Packed packed = pack(examples, std::span(step_.numbers).subspan(begin, size), config_, self_.backend());
+  packed.targets.masked_count = masked_count_;
+  packed.targets.sequence_count = static_cast<double>(step_.numbers.size());
+  const auto result =
+      model_(packed.batch, packed.targets, packed.batch.randomness(key), bert::ForPretraining::Keep::losses);
+  return {{"masked_lm_loss", result.masked_lm_loss}, {"next_sentence_loss", result.next_sentence_loss}};
+}
+
+/// Sums over the held-out examples [first, first + count).
+PretrainingObjective::Sums PretrainingObjective::evaluate_batch(std::int64_t first, std::int64_t count) const {
+  std::vector<data::PretrainingExample> examples;
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = first; i < first + count; ++i) {
+    examples.push_back(inputs_.evaluation->example(0, i));
+    numbers.push_back(i);
+  }
+  const Packed packed = pack(examples, numbers, config_, self_.backend());
+  const auto result = model_(packed.batch, packed.targets, nn::Randomness{}, bert::ForPretraining::Keep::logits);
+  return {ops::item(result.masked_lm_loss.value()) * packed.targets.masked_count,
+          ops::item(result.next_sentence_loss.value()) * packed.targets.sequence_count,
+          static_cast<double>(count_right(result.masked_lm_logits, packed.targets.masked_labels)),
+          static_cast<double>(count_right(result.next_sentence_logits, packed.targets.next_sentence)),
+          static_cast<double>(packed.targets.masked_labels.elements())};
+}
+
+training::Metrics PretrainingObjective::evaluate() {
+  if (!inputs_.evaluation) return {};
+  const std::int64_t count = inputs_.evaluation->examples(0), size = inputs_.evaluation_batch;
+  const std::int64_t batches = (count + size - 1) / size;
+  const distributed::Share mine = distributed::share_of(batches, self_.rank(), self_.size());
+  std::vector<double> of_batches(static_cast<std::size_t>(batches) * std::tuple_size_v<Sums>);
+  for (std::int64_t b = mine.first; b < mine.end(); ++b)
+    std::ranges::copy(evaluate_batch(b * size, std::min(size, count - b * size)),
+                      of_batches.begin() + b * static_cast<std::ptrdiff_t>(std::tuple_size_v<Sums>));
+  distributed::gather<double>(self_, of_batches, batches);
+  Sums sums{};
+  for (std::size_t i = 0; i < of_batches.size(); ++i) sums[i % sums.size()] += of_batches[i];
+  const auto [masked_loss, next_loss, masked_right, next_right, masked] = sums;
+  const auto sequences = static_cast<double>(count), tokens = std::max(1.0, masked);
+  return {{"eval_loss", masked_loss / tokens + next_loss / sequences},
+          {"eval_masked_lm_loss", masked_loss / tokens},
+          {"eval_masked_lm_accuracy", masked_right / tokens},
+          {"eval_next_sentence_loss", next_loss / sequences},
+          {"eval_next_sentence_accuracy", next_right / sequences}};
+}
+
+std::size_t PretrainingObjective::data_bytes() const {
+  return inputs_.training.bytes() + (inputs_.evaluation ? inputs_.evaluation->bytes() : 0);
+}
+
+}  // namespace bertrand::objectives

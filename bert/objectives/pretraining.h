@@ -1,0 +1,79 @@
+// Masked language model and next sentence prediction (Devlin et al. 2018) as something to train.
+#pragma once
+#include <array>
+#include <deque>
+#include <future>
+#include <vector>
+
+#include "bert/data/pretraining_examples.h"
+#include "bert/directory/model_directory.h"
+#include "bert/network/heads.h"
+#include "training/step/objective.h"
+
+namespace bertrand::distributed {
+class Replica;
+}
+
+namespace bertrand::objectives {
+
+class PretrainingObjective : public training::Objective {
+ public:
+  struct Inputs {
+    data::PretrainingExamples& training;
+    data::PretrainingExamples* evaluation = nullptr;  ///< held out, or null
+    std::int64_t evaluation_batch = 32;               ///< examples evaluated at once
+    std::string vocabulary;                           ///< the bytes of vocab.txt, to be written with the model
+    bool lower_case = true;                           ///< of the tokenizer that goes with it
+  };
+  PretrainingObjective(const bert::Config& config, const Inputs& inputs, const distributed::Replica& self);
+
+  nn::Module& model() override { return model_; }
+  std::int64_t examples(std::int64_t epoch) override { return inputs_.training.examples(epoch); }
+  void read_ahead(const training::StepExamples& step, const distributed::Share& mine) override;
+  std::int64_t begin_step(const training::StepExamples& step, const distributed::Share& mine) override;
+  std::vector<training::LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) override;
+  training::Metrics evaluate() override;
+  std::optional<double> score(const training::Metrics&) const override { return std::nullopt; }
+  std::map<std::string, std::uint32_t> save(io::Files& files, const std::filesystem::path& directory,
+                                            const nn::ParameterSet& parameters) const override {
+    return bert::write_directory(files, directory, this->directory(), parameters);
+  }
+  void load(const std::filesystem::path& directory, nn::ParameterSet& parameters) const override {
+    bert::load_whole(directory, parameters);
+  }
+  std::size_t bytes_beside_weights() const override { return directory().vocabulary.size(); }
+  std::unique_ptr<Objective> twin(const distributed::Replica& self) const override {
+    return std::make_unique<PretrainingObjective>(config_, inputs_, self);
+  }
+  std::size_t data_bytes() const override;
+  std::int64_t tokens(std::int64_t epoch, std::int64_t example) const override {
+    return inputs_.training.tokens(epoch, example);
+  }
+
+ private:
+  bert::DirectoryFiles directory() const {
+    return {.config = config_, .vocabulary = inputs_.vocabulary, .lower_case = inputs_.lower_case};
+  }
+  using Examples = std::vector<data::PretrainingExample>;
+  struct Reading {
+    training::StepExamples step;
+    std::future<Examples> examples;
+  };
+  /// Masked and next-sentence losses, right guesses of both, masked tokens.
+  using Sums = std::array<double, 5>;
+
+  Examples read(const training::StepExamples& step, const distributed::Share& mine) const;
+  Sums evaluate_batch(std::int64_t first, std::int64_t count) const;
+
+  const bert::Config config_;
+  const Inputs inputs_;
+  const distributed::Replica& self_;
+  bert::ForPretraining model_;
+  training::StepExamples step_;
+  distributed::Share mine_;    // of the step's examples
+  Examples examples_;          // those
+  double masked_count_ = 0;    // in the whole step
+  std::deque<Reading> ahead_;  // the step that is begun next and the one after it, each read by its own thread
+};
+
+}  // namespace bertrand::objectives

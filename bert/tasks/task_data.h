@@ -1,0 +1,51 @@
+// The files of a fine-tuning run: read, tokenised, and their labels understood.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bert/tasks/encode.h"
+#include "bert/tasks/labels.h"
+#include "bert/tasks/task.h"
+
+namespace bertrand::tasks {
+
+/// One file.
+struct Split {
+  Dataset dataset;
+  EncodedDataset encoded;
+};
+
+struct TaskData {
+  Task task;
+  LabelSet labels;  ///< empty for regression
+  std::optional<Split> train, evaluation, prediction;
+
+  /// Outputs of the classifier.
+  std::int64_t outputs() const { return task.kind == Kind::regression ? 1 : static_cast<std::int64_t>(labels.size()); }
+  /// Lines for people about rows left out and bytes that were no UTF-8; "" if there is nothing to say.
+  std::string warnings() const;
+  /// The same about texts that were cut.
+  std::string remarks() const;
+};
+
+/// The files of a run; each may be empty.
+struct TaskFiles {
+  std::filesystem::path train, evaluation, prediction;
+};
+
+/// What the model says of its outputs.
+struct ModelOutputs {
+  std::filesystem::path directory;
+  std::string problem_type;         ///< of its config.json; empty: it says nothing
+  std::vector<std::string> labels;  ///< id2label in order; empty: none
+};
+
+/// Reads the files. The names of the labels come from the task, the training file or the model, as choose_labels
+/// decides. Throws Failure::model for a model of another kind that is not to be trained, and Failure::input if only
+/// some of the files have pairs of texts.
+TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOutputs& model,
+                        const text::Tokenizer& tokenizer, int max_length);
+
+}  // namespace bertrand::tasks

@@ -1,0 +1,55 @@
+#include "io/byte_progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "io/error.h"
+#include "io/signals.h"
+#include "io/units.h"
+
+namespace bertrand::io {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kRedraw = std::chrono::milliseconds(100);
+constexpr auto kPlainLine = std::chrono::seconds(5);
+
+}  // namespace
+
+ByteProgress::ByteProgress(std::string stage, double total)
+    : stage_(std::move(stage)),
+      total_(total),
+      is_terminal_(::isatty(STDERR_FILENO) == 1),
+      begin_(Clock::now()),
+      last_(begin_) {}
+
+void ByteProgress::update(double done) {
+  if (stop_requested()) {
+    if (is_terminal_) fmt::print(stderr, "\n");
+    fail(Failure::interrupted, "interrupted while {}: nothing was written; hint: run the command again", stage_);
+  }
+  const Clock::time_point now = Clock::now();
+  if (now - last_ < (is_terminal_ ? Clock::duration(kRedraw) : Clock::duration(kPlainLine))) return;
+  last_ = now;
+  shown_ = true;
+  fmt::print(stderr, "{}{}{}", is_terminal_ ? "\r\x1B[K" : "", text(done, false), is_terminal_ ? "" : "\n");
+}
+
+void ByteProgress::finish() { fmt::print(stderr, "{}{}\n", is_terminal_ ? "\r\x1B[K" : "", text(total_, true)); }
+
+std::string ByteProgress::text(double done, bool is_finished) const {
+  const double seconds = std::max(std::chrono::duration<double>(Clock::now() - begin_).count(), 1e-3);
+  const std::string rate = fmt::format("{:.1f} MB/s", done / seconds / 1e6);
+  if (is_finished) {
+    return fmt::format("{}: {} in {:.1f} s, {}", stage_, bytes_text(done), seconds, rate);
+  }
+  if (total_ <= 0 || done <= 0) return fmt::format("{}: {}, {}", stage_, bytes_text(done), rate);
+  return fmt::format("{}: {:.0f} % of {}, {}, {} left", stage_, 100 * done / total_, bytes_text(total_), rate,
+                     duration_text(seconds * (total_ - done) / done));
+}
+
+}  // namespace bertrand::io

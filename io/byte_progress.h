@@ -1,0 +1,29 @@
+// What a person sees of a long command: how much of its input is done, MB/s and the time left, on standard error.
+#pragma once
+#include <chrono>
+#include <string>
+
+namespace bertrand::io {
+
+/// One stage of a command. On a terminal a line that is redrawn; elsewhere a plain line every few seconds.
+class ByteProgress {
+ public:
+  /// `total` is in bytes of input; 0 where it is not known.
+  ByteProgress(std::string stage, double total);
+
+  /// So many bytes are done in all. Throws Error(Failure::interrupted) once a signal of signals.h has come.
+  void update(double done);
+  /// The stage is over: one line that stays.
+  void finish();
+  bool shown() const { return shown_; }  ///< whether it took long enough for a line
+
+ private:
+  std::string text(double done, bool is_finished) const;
+
+  std::string stage_;
+  double total_;
+  bool is_terminal_, shown_ = false;
+  std::chrono::steady_clock::time_point begin_, last_;
+};
+
+}  // namespace bertrand::io

@@ -1,0 +1,23 @@
+// CRC-32C (Castagnoli), the checksum of TFRecord, TensorFlow checkpoints, TensorBoard events and our manifests.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace bertrand::io {
+
+/// The CRC-32C of `bytes` (RFC 3720, appendix B.4). To continue over further bytes, pass the crc so far as `seed`.
+std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t seed = 0);
+std::uint32_t crc32c(std::string_view bytes, std::uint32_t seed = 0);
+
+/// The same without the processor's instruction, for processors that have none.
+std::uint32_t crc32c_by_table(std::string_view bytes, std::uint32_t seed = 0);
+
+/// The form stored in files: rotated and offset, so that a crc over data that holds crcs stays a good one (LevelDB's
+/// rule).
+std::uint32_t masked(std::uint32_t crc);
+/// The inverse of masked.
+std::uint32_t unmasked(std::uint32_t masked_crc);
+
+}  // namespace bertrand::io

@@ -1,0 +1,124 @@
+#include "io/files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "io/error.h"
+#include "io/file_replacer.h"
+
+namespace bertrand::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const fs::path& file, const char* call, int error) {
+  fail(Failure::io, "{}: {}: {}", file.string(), call, std::strerror(error));
+}
+
+[[noreturn]] void refuse_write(const fs::path& file, std::size_t needed, int error) {
+  std::error_code ignored;
+  const fs::space_info space = fs::space(file.parent_path().empty() ? "." : file.parent_path(), ignored);
+  fail(Failure::io, "{}: write: {}: needed {} bytes, available {} bytes", file.string(), std::strerror(error), needed,
+       ignored ? 0 : space.available);
+}
+
+int open_to_write(const fs::path& file, int how) {
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0644);
+  if (descriptor < 0) refuse(file, "open", errno);
+  return descriptor;
+}
+
+}  // namespace
+
+int Files::create(const fs::path& file) { return open_to_write(file, O_TRUNC); }
+int Files::append(const fs::path& file) { return open_to_write(file, O_APPEND); }
+void Files::write(int descriptor, std::span<const std::byte> bytes, const fs::path& file) {
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(descriptor, bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) refuse_write(file, bytes.size(), errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+  }
+}
+void Files::sync(int descriptor, const fs::path& file) {
+  if (::fsync(descriptor) != 0 && errno != EINVAL) refuse(file, "fsync", errno);  // a pipe or terminal has no fsync
+}
+void Files::close(int descriptor, const fs::path& file) {
+  if (::close(descriptor) != 0 && errno != EINTR) refuse(file, "close", errno);
+}
+void Files::make_directory(const fs::path& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) refuse(directory, "mkdir", error.value());
+}
+void Files::sync_directory(const fs::path& directory) {
+  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) refuse(directory, "open", errno);
+  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  if (error != 0) refuse(directory, "fsync", error);
+}
+void Files::rename(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) refuse(to, "rename", errno);
+}
+void Files::remove_all(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) refuse(path, "remove", error.value());
+}
+Files& Files::system() {
+  static Files files;
+  return files;
+}
+
+FileWriter::~FileWriter() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+void FileWriter::write(std::span<const std::byte> bytes) { files_.write(descriptor_, bytes, file_); }
+void FileWriter::finish() {
+  files_.sync(descriptor_, file_);
+  const int descriptor = std::exchange(descriptor_, -1);
+  files_.close(descriptor, file_);
+}
+
+void write_file(Files& files, const fs::path& file, std::string_view text) {
+  FileWriter out(files, file);
+  out.write(text);
+  out.finish();
+}
+
+void replace_file(Files& files, const fs::path& file, std::string_view text) {
+  FileReplacer out(files, file);
+  out.write(text);
+  out.publish();
+}
+
+std::string read_file(const fs::path& file) {
+  const MappedFile mapped(file);
+  return {reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()};
+}
+
+MappedFile::MappedFile(const fs::path& file) {
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) refuse(file, "open", errno);
+  struct stat status {};
+  int error = ::fstat(descriptor, &status) == 0 ? 0 : errno;
+  if (error == 0 && !S_ISREG(status.st_mode)) error = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+  if (error == 0 && status.st_size > 0) {
+    size_ = static_cast<std::size_t>(status.st_size);
+    data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (data_ == MAP_FAILED) error = errno;
+  }
+  ::close(descriptor);
+  if (error != 0) refuse(file, "read", error);
+}
+MappedFile::~MappedFile() {
+  if (size_ > 0) ::munmap(data_, size_);
+}
+
+}  // namespace bertrand::io

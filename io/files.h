@@ -1,0 +1,79 @@
+// The one door through which files are written (all but a run's lock), so that tests can fail any call and see that
+// nothing is lost.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace bertrand::io {
+
+/// The calls that change a disk. Each throws Error(Failure::io) naming path, call and the system's reason.
+class Files {
+ public:
+  virtual ~Files() = default;
+  virtual int create(const std::filesystem::path& file);  ///< truncates; returns a descriptor
+  virtual int append(const std::filesystem::path& file);  ///< creates where needed; every write goes to the end
+  virtual void write(int descriptor, std::span<const std::byte> bytes, const std::filesystem::path& file);
+  virtual void sync(int descriptor, const std::filesystem::path& file);
+  virtual void close(int descriptor, const std::filesystem::path& file);
+  virtual void make_directory(const std::filesystem::path& directory);
+  virtual void sync_directory(const std::filesystem::path& directory);
+  virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to);
+  virtual void remove_all(const std::filesystem::path& path);
+
+  static Files& system();
+};
+
+/// Writes one file from front to end, or goes on at its end. finish() makes it durable; without it the file is closed
+/// as it is.
+class FileWriter {
+ public:
+  enum class Opening { replace, append };
+  FileWriter(Files& files, const std::filesystem::path& file, Opening opening = Opening::replace)
+      : files_(files),
+        file_(file),
+        descriptor_(opening == Opening::replace ? files.create(file) : files.append(file)) {}
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
+  /// fsync and close.
+  void finish();
+
+  const std::filesystem::path& path() const { return file_; }
+
+ private:
+  Files& files_;
+  std::filesystem::path file_;
+  int descriptor_;
+};
+
+/// A file of its own directory, say, that nobody looks at yet: written and made durable.
+void write_file(Files& files, const std::filesystem::path& file, std::string_view text);
+
+/// Replaces `file` by `text` in one step: written beside it, made durable, renamed.
+void replace_file(Files& files, const std::filesystem::path& file, std::string_view text);
+
+/// A whole file. Throws Error(Failure::io) where it cannot be read.
+std::string read_file(const std::filesystem::path& file);
+
+/// A file as memory, read only as far as it is looked at.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& file);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace bertrand::io

@@ -1,0 +1,35 @@
+#include "io/input_files.h"
+
+#include <algorithm>
+
+namespace bertrand::io {
+namespace {
+
+std::string_view other_than_text(std::string_view beginning) {
+  if (beginning.starts_with("\xFF\xFE") || beginning.starts_with("\xFE\xFF")) return "; hint: it looks like UTF-16";
+  if (beginning.starts_with("\x1F\x8B")) return "; hint: it looks like gzip";
+  return "";
+}
+
+}  // namespace
+
+void refuse_directory(const std::filesystem::path& file, std::string_view what, Failure failure) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored))
+    fail(failure, "{}: {}: expected a file, got a directory", file.string(), what);
+}
+
+void refuse_nul(std::string_view bytes, const std::string& file, std::uint64_t lines_before) {
+  const std::size_t nul = bytes.find('\0');
+  if (nul == std::string_view::npos) return;
+  const auto lines = static_cast<std::uint64_t>(std::ranges::count(bytes.substr(0, nul), '\n'));
+  fail(Failure::input, "{}:{}: expected text in UTF-8, got a NUL byte{}", file, lines_before + lines + 1,
+       lines_before == 0 ? other_than_text(bytes) : "");
+}
+
+std::string gzip_reason(std::string_view message) {
+  const std::size_t name_end = message.rfind(": ");
+  return std::string(name_end == std::string_view::npos ? message : message.substr(name_end + 2));
+}
+
+}  // namespace bertrand::io

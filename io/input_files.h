@@ -1,0 +1,23 @@
+// What a file that a user names may be instead of what it should be, said before it is read for something else.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "io/error.h"
+
+namespace bertrand::io {
+
+/// Throws Error(failure) where `file` is a directory, which to read would look like a failure of the disk; `what` is
+/// what it should hold.
+void refuse_directory(const std::filesystem::path& file, std::string_view what, Failure failure);
+
+/// Throws Error(Failure::input) as <file>:<line> at the first NUL of what should be text in UTF-8. The bytes come after
+/// `lines_before` lines of the file; where these are none, they tell what else it looks like.
+void refuse_nul(std::string_view bytes, const std::string& file, std::uint64_t lines_before = 0);
+
+/// zlib's message without what comes first in it, the file's name or <fd:4>.
+std::string gzip_reason(std::string_view message);
+
+}  // namespace bertrand::io

@@ -1,0 +1,86 @@
+#include "nn/weights.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "nn/tensor_file.h"
+
+namespace bertrand::nn {
+
+std::string joined(const std::vector<std::string>& names, std::size_t most) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) text += (i ? ", " : "") + names[i];
+  return names.size() > most ? text + fmt::format(" and {} more", names.size() - most) : text;
+}
+
+std::string LoadReport::text() const {
+  std::string text = fmt::format("weights: {} loaded, {} missing, {} unused, {} mis-shaped", loaded.size(),
+                                 missing.size(), unused.size(), mis_shaped.size());
+  if (!missing.empty()) text += "\n  missing, initialised from the seed: " + joined(missing);
+  if (!unused.empty()) text += "\n  unused: " + joined(unused);
+  if (!mis_shaped.empty()) text += "\n  mis-shaped: " + joined(mis_shaped);
+  return text;
+}
+
+LoadReport load(ParameterSet& parameters, const StoredTensors& stored, const std::string& source,
+                const std::function<bool(const std::string&)>& may_be_mis_shaped) {
+  LoadReport report;
+  std::vector<std::string> refused;
+  for (const auto& segment : parameters.segments()) {
+    const auto found = stored.find(segment.name);
+    const bool fits = found != stored.end() && std::ranges::equal(segment.shape.dims(), found->second.dims);
+    (fits ? report.loaded : report.missing).push_back(segment.name);
+    if (found == stored.end() || fits) continue;
+    report.mis_shaped.push_back(fmt::format("{}: expected {} (config.json), got [{}]", found->second.name,
+                                            segment.shape, fmt::join(found->second.dims, ", ")));
+    if (!may_be_mis_shaped || !may_be_mis_shaped(segment.name)) refused.push_back(report.mis_shaped.back());
+  }
+  if (!refused.empty())
+    fail(Failure::model,
+         "{}: {} tensor{} of another shape than the model's: {}; hint: config.json, vocabulary and weights must be of "
+         "one model",
+         source, refused.size(), refused.size() == 1 ? "" : "s", joined(refused, 3));
+  const auto master = [&](const std::string& name) { return parameters.master(*parameters.find(name)); };
+  for (const std::string& name : report.loaded) stored.at(name).check();
+  for (const std::string& name : report.loaded) stored.at(name).load(master(name));
+  parameters.round_masters();
+  for (const auto& [name, tensor] : stored)
+    if (!parameters.find(name)) report.unused.push_back(tensor.name);
+  return report;
+}
+
+LoadReport load(ParameterSet& parameters, const std::filesystem::path& file) {
+  const io::SafetensorsFile opened(file);
+  StoredTensors stored;
+  for (const io::SafetensorsEntry& entry : opened.entries()) stored.emplace(entry.name, stored_tensor(entry, file));
+  return load(parameters, stored, file.string());
+}
+
+void require(const LoadReport& report, const std::filesystem::path& source,
+             const std::function<bool(const std::string&)>& may_be_missing) {
+  std::vector<std::string> lacking;
+  for (const std::string& name : report.missing)
+    if (!may_be_missing(name)) lacking.push_back(name);
+  if (!lacking.empty())
+    fail(Failure::model,
+         "{}: weights: expected every tensor of the model, got none for {}: {}; hint: are config.json and the weights "
+         "of one BERT?",
+         source.string(), lacking.size(), joined(lacking, 4));
+}
+
+std::map<std::string, std::uint32_t> save(const ParameterSet& parameters, io::Files& files,
+                                          const std::filesystem::path& file) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& segment : parameters.segments()) tensors.push_back({segment.name, parameters.master(segment)});
+  io::FileWriter out(files, file);
+  auto checksums = write_tensors(out, tensors);
+  out.finish();
+  return checksums;
+}
+
+std::map<std::string, std::uint32_t> save(const ParameterSet& parameters, const std::filesystem::path& file) {
+  return save(parameters, io::Files::system(), file);
+}
+
+}  // namespace bertrand::nn

@@ -1,0 +1,99 @@
+#include "apps/cli/training_flags.h"
+
+#include <doctest/doctest.h>
+
+#include <CLI/CLI.hpp>
+
+#include "io/error.h"
+#include "support/refusal.h"
+
+using namespace bertrand;
+using namespace bertrand::training;
+
+namespace {
+
+Settings parse(const std::string& flags, Settings settings = pretraining_defaults()) {
+  CLI::App app;
+  cli::add_common_flags(app, settings);
+  app.parse(flags);
+  complete(settings);
+  return settings;
+}
+
+std::string refusal(const std::string& flags) {
+  return support::refusal(Failure::usage, [&] { parse("--output out " + flags); });
+}
+
+}  // namespace
+
+TEST_CASE("pre-training begins with the documented defaults") {
+  const Settings s = parse("--output out --steps 10");
+  CHECK(s.optimizer.method == optim::Method::adamw_google);
+  CHECK(s.optimizer.epsilon == 1e-6);
+  CHECK(s.schedule.schedule == optim::Schedule::google);
+  CHECK(s.schedule.learning_rate == 1e-4);
+  CHECK(s.schedule.warmup_steps == 0);
+  CHECK(s.warmup_ratio < 0);
+  CHECK(s.batch_size == 32);
+  CHECK(s.micro_batch_size == 32);
+  CHECK(s.shuffle);
+  CHECK(s.seed == 42);
+}
+
+TEST_CASE("fine-tuning begins with the documented defaults") {
+  const Settings s = parse("--output out", finetuning_defaults());
+  CHECK(s.epochs == 3);
+  CHECK(s.optimizer.method == optim::Method::adamw);
+  CHECK(s.optimizer.epsilon == 1e-8);
+  CHECK(s.schedule.schedule == optim::Schedule::linear);
+  CHECK(s.schedule.learning_rate == 5e-5);
+  CHECK(s.warmup_ratio == 0.1);
+}
+
+TEST_CASE("a length in steps and a warm-up in steps replace the defaults in epochs and shares") {
+  const Settings s = parse("--output out --steps 7 --warmup-steps 2", finetuning_defaults());
+  CHECK(s.epochs == 0);
+  CHECK(s.steps == 7);
+  CHECK(s.warmup_ratio < 0);
+  CHECK(s.schedule.warmup_steps == 2);
+}
+
+TEST_CASE("a warm-up given as a share is kept, in pre-training too") {
+  for (const Settings& defaults : {pretraining_defaults(), finetuning_defaults()})
+    CHECK(parse("--output out --steps 10 --warmup-ratio 0.2", defaults).warmup_ratio == 0.2);
+}
+
+TEST_CASE("a micro-batch is never larger than the batch") {
+  CHECK(parse("--output out --steps 1 --batch-size 20").micro_batch_size == 20);
+  CHECK(parse("--output out --steps 1 --batch-size 256").micro_batch_size == 32);
+  CHECK(parse("--output out --steps 1 --batch-size 8 --micro-batch-size 64").micro_batch_size == 8);
+}
+
+TEST_CASE("values out of range, no numbers and unknown names are refused in one line that names the flag") {
+  CHECK(refusal("--steps 0") == "--steps: expected a whole number, 1 to 1000000000, got \"0\"");
+  CHECK(refusal("--steps 1 --learning-rate nan").starts_with("--learning-rate: expected a number"));
+  CHECK(refusal("--steps 1 --learning-rate 1e-3x").starts_with("--learning-rate: expected a number"));
+  CHECK(refusal("--steps 1 --batch-size -3").starts_with("--batch-size: expected a whole number, 1 to"));
+  CHECK(refusal("--steps 1 --optimizer adam") ==
+        "--optimizer: expected one of adamw, adamw-google, lamb, lamb-decayed, got \"adam\"; did you mean adamw?");
+  CHECK(refusal("--steps 1 --precision fp16")
+            .starts_with("--precision: expected one of f32, tf32, bf16, f16, f64, got \"fp16\""));
+  CHECK(refusal("--steps 1 --replicas 0").find("--replicas") != std::string::npos);
+  CHECK(refusal("").starts_with("--steps, --epochs: expected one of them"));
+  CHECK(refusal("--steps 1 --resume --overwrite").starts_with("--resume, --overwrite"));
+}
+
+TEST_CASE("a run may go on in another precision with the same masters, which f64 has not") {
+  const auto with = [](const std::string& precision) {
+    return parse("--output out --steps 3 --precision " + precision).decisive();
+  };
+  for (const char* same : {"tf32", "bf16", "f16"}) CHECK(with(same) == with("f32"));
+  CHECK(with("f64") != with("f32"));
+  CHECK(parse("--output out --steps 3 --precision tf32").precision_name() == "tf32");
+}
+
+TEST_CASE("what decides the result is listed, and threads are not in it") {
+  const auto with = parse("--output out --steps 3 --threads 1").decisive();
+  CHECK(with == parse("--output other --steps 3 --threads 2 --save-every 7").decisive());
+  CHECK(with != parse("--output out --steps 3 --seed 1").decisive());
+}

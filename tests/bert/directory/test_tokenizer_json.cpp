@@ -1,0 +1,99 @@
+#include "bert/directory/tokenizer_json.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "io/error.h"
+#include "support/program.h"
+#include "support/refusal.h"
+
+using namespace bertrand;
+using namespace bertrand::bert;
+using Json = nlohmann::json;
+
+namespace {
+
+/// As the Python package tokenizers writes it for an uncased BERT.
+Json tokenizer() {
+  return Json::parse(R"({
+    "version": "1.0", "truncation": null, "padding": null,
+    "added_tokens": [{"id": 0, "content": "[PAD]", "special": true}, {"id": 1, "content": "[UNK]", "special": true}],
+    "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null,
+                   "lowercase": true},
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
+    "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+              "max_input_chars_per_word": 100,
+              "vocab": {"[PAD]": 0, "##s": 3, "[UNK]": 1, "caf\u00e9": 4, "a": 2}}})");
+}
+
+TokenizerJson parse(const Json& json) { return parse_tokenizer_json(json.dump(), "t.json"); }
+
+std::string refusal(const Json& json) {
+  return support::refusal(Failure::model, [&] { parse(json); });
+}
+
+/// What is said where the value at `pointer` is another.
+std::string refusal(const char* pointer, const Json& value) {
+  Json json = tokenizer();
+  json[Json::json_pointer(pointer)] = value;
+  return refusal(json);
+}
+
+}  // namespace
+
+TEST_CASE("tokenizer.json gives the vocabulary in the order of its ids, and whether it is lower-cased") {
+  const TokenizerJson uncased = parse(tokenizer());
+  CHECK(uncased.vocabulary == "[PAD]\n[UNK]\na\n##s\ncaf\xc3\xa9\n");
+  CHECK(uncased.lower_case);
+  Json json = tokenizer();
+  json["normalizer"]["lowercase"] = false;
+  CHECK_FALSE(parse(json).lower_case);
+  json["normalizer"]["strip_accents"] = false;
+  CHECK_FALSE(parse(json).lower_case);
+}
+
+TEST_CASE("a tokenizer that is no BERT's is refused by the key that says so") {
+  CHECK(refusal("/model/type", "BPE") == "t.json: model.type: expected \"WordPiece\", got \"BPE\"");
+  CHECK(refusal("/model/continuing_subword_prefix", "@@") ==
+        "t.json: model.continuing_subword_prefix: expected \"##\", got \"@@\"");
+  CHECK(refusal("/model/unk_token", "<unk>") == "t.json: model.unk_token: expected \"[UNK]\", got \"<unk>\"");
+  CHECK(refusal("/pre_tokenizer/type", "Whitespace") ==
+        "t.json: pre_tokenizer.type: expected \"BertPreTokenizer\", got \"Whitespace\"");
+  CHECK(refusal("/pre_tokenizer", nullptr) == "t.json: pre_tokenizer.type: expected \"BertPreTokenizer\", got null");
+  CHECK(refusal("/normalizer/type", "NFC") == "t.json: normalizer.type: expected \"BertNormalizer\", got \"NFC\"");
+  CHECK(refusal("/normalizer/lowercase", 1) == "t.json: normalizer.lowercase: expected true or false, got 1");
+  CHECK(refusal("/normalizer/strip_accents", false) == "t.json: normalizer.strip_accents: expected true, got false");
+  CHECK(refusal("/normalizer/handle_chinese_chars", false) ==
+        "t.json: normalizer.handle_chinese_chars: expected true, got false");
+  CHECK(refusal("/added_tokens/1", {{"id", 5}, {"content", "<mine>"}})
+            .starts_with("t.json: added_tokens: expected tokens of model.vocab only, got {\"content\":\"<mine>\""));
+  CHECK(refusal("/added_tokens/1", 3).starts_with("t.json: added_tokens: expected tokens of model.vocab only, got 3"));
+}
+
+TEST_CASE("ids of tokenizer.json must be 0, 1, 2 and so on, each once") {
+  const std::string each = "t.json: model.vocab: expected each id from 0 to 4 once, got ";
+  CHECK(refusal("/model/vocab/a", 5) == each + "5 for \"a\"");
+  CHECK(refusal("/model/vocab/a", 1).starts_with(each + "1 for "));
+  CHECK(refusal("/model/vocab/a", -1) == each + "-1 for \"a\"");
+  CHECK(refusal("/model/vocab/a", "2") == each + "\"2\" for \"a\"");
+  CHECK(refusal("/model/vocab", Json::object()) == "t.json: model.vocab: expected an object of tokens and ids, got {}");
+  CHECK(refusal("/model/vocab", {"a", "b"})
+            .starts_with("t.json: model.vocab: expected an object of tokens and ids, got"));
+  Json json = tokenizer();
+  json["model"]["vocab"]["b\nc"] = 5;
+  CHECK(refusal(json) == "t.json: model.vocab: expected tokens of one line, got \"b\\nc\"");
+}
+
+TEST_CASE("a directory is no tokenizer.json") {
+  CHECK(support::refusal(Failure::model, [&] { read_tokenizer_json("/tmp"); }) ==
+        "/tmp: tokenizer: expected a file, got a directory");
+}
+
+TEST_CASE("what is no JSON object is no tokenizer.json") {
+  for (const char* text : {"", "{", "[1]", "3", "{\"model\": \"x\"}", "\xff"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(parse_tokenizer_json(text, "t.json"), Error);
+  }
+}

@@ -1,0 +1,49 @@
+// The op table on the CUDA backend, its kernels emulated on the processor: everything but speed and what only a card
+// has.
+#include <doctest/doctest.h>
+
+#include "cuda_emulated/emulated_card.h"
+#include "support/op_checks.h"
+#include "tensor/backends.h"
+
+using namespace bertrand;
+using namespace bertrand::testing;
+
+TEST_CASE("every op on the emulated card equals its formula and its meaning in plain ops") {
+  const auto card = emulated_card();
+  for (const OpCase& c : op_cases()) check_definition(c, *card);
+}
+
+TEST_CASE("every op on the emulated card equals the CPU, forward and backward") {
+  const auto card = emulated_card();
+  const auto cpu = open_cpu({.threads = 1});
+  for (const OpCase& c : op_cases()) {
+    check_against_backend(c, DType::f64, {.result = 1e-13, .gradient = 1e-12}, *card, *cpu);
+    check_against_backend(c, DType::f32, {.result = 2e-6, .gradient = 3e-6}, *card, *cpu);
+  }
+}
+
+TEST_CASE("every op on the emulated card equals the CPU in half types") {
+  const auto card = emulated_card();
+  const auto cpu = open_cpu({.threads = 1});
+  for (const OpCase& c : op_cases()) {
+    check_against_backend(c, DType::bf16, {.result = 1e-2, .gradient = 2e-2}, *card, *cpu);
+    check_against_backend(c, DType::f16, {.result = 2e-3, .gradient = 3e-3}, *card, *cpu);
+  }
+}
+
+TEST_CASE(
+    "every op on the emulated card leaves its inputs alone, gives only what is wanted, and adds to what is there") {
+  const auto card = emulated_card();
+  for (const OpCase& c : op_cases()) check_in_graph(c, *card);
+}
+
+TEST_CASE("every op on the emulated card has the same bits in any order of blocks and threads") {
+  const auto card = emulated_card();
+  for (const OpCase& c : op_cases()) {
+    const Arrays natural = run_both_ways(c, DType::f32, *card);
+    cuda::emulation::shuffle(1);
+    CHECK_MESSAGE(run_both_ways(c, DType::f32, *card) == natural, c.name());
+    cuda::emulation::shuffle(0);
+  }
+}

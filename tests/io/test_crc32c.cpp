@@ -1,0 +1,34 @@
+#include "io/crc32c.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace bertrand::io;
+
+TEST_CASE("CRC-32C of the test vectors of RFC 3720") {
+  CHECK(crc32c(std::string_view("123456789")) == 0xE3069283);
+  CHECK(crc32c(std::string(32, '\0')) == 0x8A9136AA);
+  CHECK(crc32c(std::string(32, '\xFF')) == 0x62A8AB43);
+  std::string ascending;
+  for (char c = 0; c < 32; ++c) ascending.push_back(c);
+  CHECK(crc32c(ascending) == 0x46DD794E);
+  CHECK(crc32c(std::string_view()) == 0);
+}
+
+TEST_CASE("the processor's instruction and the tables give the same CRC, from any place and in parts") {
+  std::string bytes;
+  for (int i = 0; i < 300; ++i) bytes.push_back(static_cast<char>(i * 37 + i / 7));
+  for (std::size_t begin = 0; begin < 9; ++begin) {
+    for (std::size_t size = 0; begin + size <= bytes.size(); size += 13) {
+      const std::string_view part = std::string_view(bytes).substr(begin, size);
+      CHECK(crc32c(part) == crc32c_by_table(part));
+      CHECK(crc32c(part.substr(size / 2), crc32c(part.substr(0, size / 2))) == crc32c(part));
+    }
+  }
+}
+
+TEST_CASE("masking can be undone") {
+  CHECK(unmasked(masked(0x12345678)) == 0x12345678);
+  CHECK(masked(0) == 0xA282EAD8);
+}

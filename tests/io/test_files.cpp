@@ -1,0 +1,136 @@
+#include "io/files.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/crc32c.h"
+#include "io/file_replacer.h"
+#include "support/faulty_files.h"
+#include "support/program.h"
+#include "support/refusal.h"
+
+using namespace bertrand;
+using namespace bertrand::io;
+using support::read_text;
+using support::write_text;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// What `body` fails with, which must be an error of the operating system.
+template <class Body>
+std::string io_error(const Body& body) {
+  return support::refusal(Failure::io, [&] { body(); });
+}
+
+}  // namespace
+
+TEST_CASE("a file is written in pieces, and appended to later") {
+  const support::TemporaryDirectory directory;
+  const fs::path file = directory / "f";
+  {
+    FileWriter out(Files::system(), file);
+    out.write("some ");
+    out.write(std::as_bytes(std::span("bytes", 5)));
+    CHECK(out.path() == file);
+    out.finish();
+  }
+  CHECK(read_file(file) == "some bytes");
+  FileWriter(Files::system(), file, FileWriter::Opening::append).write(" more");
+  CHECK(read_file(file) == "some bytes more");
+  FileWriter(Files::system(), file).write("less");
+  CHECK(read_file(file) == "less");
+}
+
+TEST_CASE("an empty file is read as nothing") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "f", "");
+  CHECK(read_file(directory / "f") == "");
+  CHECK(MappedFile(directory / "f").bytes().empty());
+}
+
+TEST_CASE("what the system refuses names the path, the call and the reason") {
+  const support::TemporaryDirectory directory;
+  const fs::path none = directory / "none", here = directory / "";
+  const std::string absent = ": No such file or directory";
+  CHECK(io_error([&] { read_file(none); }) == none.string() + ": open" + absent);
+  CHECK(io_error([&] { read_file(here); }) == here.string() + ": read: Is a directory");
+  CHECK(io_error([&] { read_file("/dev/null"); }) == "/dev/null: read: Invalid argument");
+  CHECK(io_error([&] { FileWriter(Files::system(), none / "f"); }) == (none / "f").string() + ": open" + absent);
+  CHECK(io_error([&] { Files::system().rename(none, here / "x"); }) == (here / "x").string() + ": rename" + absent);
+  CHECK(io_error([&] { Files::system().sync_directory(none); }) == none.string() + ": open" + absent);
+  write_text(directory / "file", "");
+  const fs::path under = directory / "file/x";
+  CHECK(io_error([&] { Files::system().make_directory(under); }) == under.string() + ": mkdir: Not a directory");
+  Files::system().remove_all(none);  // what is not there is removed already
+}
+
+TEST_CASE("a full disk says how many bytes were to be written and how many there is room for") {
+  const std::string error = io_error([] {
+    FileWriter out(Files::system(), "/dev/full");
+    out.write("12345");
+  });
+  CHECK(error.starts_with("/dev/full: write: No space left on device: needed 5 bytes, available "));
+}
+
+TEST_CASE("whatever call fails, no output file and no other file is left") {
+  for (int failing = 1;; ++failing) {
+    const support::TemporaryDirectory directory;
+    support::FailingFiles files(failing, "No space left on device");
+    try {
+      FileReplacer out(files, directory / "r");
+      out.write("text");
+      out.publish();
+      CHECK(files.calls() < failing);  // nothing failed
+      break;
+    } catch (const Error& error) {
+      CHECK(error.failure() == Failure::io);
+      if (fs::exists(directory / "r")) continue;  // after the rename only the directory's fsync can fail
+      CHECK(fs::is_empty((directory / "r").parent_path()));
+    }
+  }
+}
+
+TEST_CASE("a file that is not finished leaves nothing, and what is no regular file is written as it is") {
+  const support::TemporaryDirectory directory;
+  const fs::path file = directory / "f";
+  FileReplacer(Files::system(), file).write("half");
+  CHECK(fs::is_empty(directory / ""));
+
+  const fs::path pipe = directory / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  replace_file(Files::system(), pipe, "through");
+  char got[16] = {};
+  CHECK(::read(reader, got, sizeof got) == 7);
+  CHECK(std::string(got) == "through");
+  CHECK(fs::is_fifo(pipe));
+  ::close(reader);
+
+  write_text(file, "old");
+  fs::create_symlink(file, directory / "link");
+  replace_file(Files::system(), directory / "link", "new");
+  CHECK(read_text(file) == "new");
+  CHECK(fs::is_symlink(directory / "link"));
+}
+
+TEST_CASE("a file is replaced in one step: whichever call fails, it is the old one or the new one and nothing beside") {
+  const support::TemporaryDirectory directory;
+  const fs::path file = directory / "f";
+  int failures = 0;
+  for (int failing = 0, calls = 1; failing <= calls; ++failing) {
+    write_text(file, "old");
+    support::FailingFiles files(failing, "Input/output error");
+    const std::string error = io_error([&] { replace_file(files, file, "new"); });
+    CAPTURE(failing);
+    CHECK((failing == 0) == error.empty());
+    const bool renamed = failing == 0 || failing == calls;  // only making the directory durable comes after it
+    CHECK(read_text(file) == (renamed ? "new" : "old"));
+    CHECK(std::distance(fs::directory_iterator(directory / ""), {}) == 1);
+    failures += !error.empty();
+    if (failing == 0) calls = files.calls();
+  }
+  CHECK(failures == 6);  // open, write, fsync, close, rename, fsync of the directory
+}

@@ -1,0 +1,46 @@
+#include "io/input_files.h"
+
+#include <doctest/doctest.h>
+
+#include "support/program.h"
+#include "support/refusal.h"
+
+using namespace bertrand;
+using namespace bertrand::io;
+using namespace std::string_view_literals;
+
+namespace {
+
+std::string nul_in(std::string_view bytes, std::uint64_t lines_before = 0) {
+  return support::refusal(Failure::input, [&] { refuse_nul(bytes, "f", lines_before); });
+}
+
+}  // namespace
+
+TEST_CASE("a NUL is refused with its line, and what a file looks like by its first bytes is said") {
+  CHECK(nul_in("a\nb\n") == "");
+  CHECK(nul_in("a\nb\0"sv) == "f:2: expected text in UTF-8, got a NUL byte");
+  CHECK(nul_in("a\nb\0"sv, 7) == "f:9: expected text in UTF-8, got a NUL byte");
+  CHECK(nul_in("\xFF\xFE"
+               "a\0"sv) == "f:1: expected text in UTF-8, got a NUL byte; hint: it looks like UTF-16");
+  CHECK(nul_in("\xFE\xFF\0a"sv) == "f:1: expected text in UTF-8, got a NUL byte; hint: it looks like UTF-16");
+  CHECK(nul_in("\x1F\x8B\x08\0"sv) == "f:1: expected text in UTF-8, got a NUL byte; hint: it looks like gzip");
+  CHECK(nul_in("\xFF\xFE"
+               "a\0"sv,
+               1) == "f:2: expected text in UTF-8, got a NUL byte");
+}
+
+TEST_CASE("a directory is refused as what the caller says it is, and a file is not") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "f", "");
+  CHECK_NOTHROW(refuse_directory(directory / "f", "rows", Failure::input));
+  CHECK_NOTHROW(refuse_directory(directory / "none", "rows", Failure::input));
+  CHECK(support::refusal(Failure::model, [&] { refuse_directory("/tmp", "rows", Failure::model); }) ==
+        "/tmp: rows: expected a file, got a directory");
+}
+
+TEST_CASE("zlib's messages lose the name that they begin with") {
+  CHECK(gzip_reason("<fd:4>: unexpected end of file") == "unexpected end of file");
+  CHECK(gzip_reason("a: b.gz: incorrect data check") == "incorrect data check");
+  CHECK(gzip_reason("out of memory") == "out of memory");
+}

@@ -1,0 +1,44 @@
+#include "io/signals.h"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <initializer_list>
+
+#include <csignal>
+
+using namespace bertrand::io;
+
+namespace {
+
+/// The exit code of a process that does `body`.
+template <class Body>
+int exit_code(const Body& body) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(body());
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+}  // namespace
+
+TEST_CASE("the first signal only asks to stop") {
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1})
+    CHECK(exit_code([&] {
+            catch_stop_signals();
+            if (stop_requested()) return 1;
+            std::raise(signal);
+            return stop_requested() ? 75 : 2;
+          }) == 75);
+}
+
+TEST_CASE("the second signal ends the process at once, saying which it was") {
+  for (const int second : {SIGTERM, SIGINT})
+    CHECK(exit_code([&] {
+            catch_stop_signals();
+            std::raise(SIGTERM);
+            std::raise(second);
+            return 1;
+          }) == 128 + second);
+}

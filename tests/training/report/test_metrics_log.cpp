@@ -1,0 +1,79 @@
+#include "training/report/metrics_log.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "io/error.h"
+#include "support/faulty_files.h"
+#include "support/program.h"
+
+using namespace bertrand;
+using namespace bertrand::training;
+using support::read_text;
+using support::write_text;
+namespace fs = std::filesystem;
+
+TEST_CASE("a line of metrics is JSON whose numbers read back to the same float") {
+  CHECK(json_line({.step = 10, .figures = {{"loss", 2.5}, {"learning_rate", 1e-4}}}) ==
+        R"({"step":10,"loss":2.5,"learning_rate":1e-04})");
+  CHECK(json_line({.step = 1, .figures = {{"memory_bytes", 1234567890}, {"epoch", 2}}}) ==
+        R"({"step":1,"memory_bytes":1234567890,"epoch":2})");
+  for (const float value : {0.1f, 1.0f / 3, 1e-45f, 3.4028235e38f, 6.8123f, 16777216.0f, 1.5e20f}) {
+    const auto line = nlohmann::json::parse(json_line({.figures = {{"x", static_cast<double>(value)}}}));
+    CHECK(line.at("x").get<float>() == value);
+  }
+  for (const double value : {0.1, 1.0 / 3, 2e-308, 1e300, 5e15 + 1}) {
+    const auto line = nlohmann::json::parse(json_line({.figures = {{"x", value}}}));
+    CHECK(line.at("x").get<double>() == value);
+  }
+}
+
+TEST_CASE("what is not finite is null, so that every line stays JSON") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK(json_line({.step = 3, .figures = {{"loss", std::nan("")}, {"grad_norm", -infinity}}}) ==
+        R"({"step":3,"loss":null,"grad_norm":null})");
+}
+
+TEST_CASE("metrics are appended, and a resumed run drops what came after its checkpoint") {
+  const support::TemporaryDirectory directory;
+  const fs::path file = directory / "metrics.jsonl";
+  {
+    MetricsLog log(directory / "", 0);
+    for (const int step : {10, 20, 30}) log.write({.step = step, .figures = {{"loss", 1.0 / step}}});
+  }
+  const std::string lines = "{\"step\":10,\"loss\":0.1}\n{\"step\":20,\"loss\":0.05}\n";
+  CHECK(read_text(file).starts_with(lines));
+
+  write_text(file, read_text(file) + "{\"step\":40,\"lo");  // killed while writing
+  { MetricsLog log(directory / "", 20); }
+  CHECK(read_text(file) == lines);
+  write_text(file, lines + "not JSON\n[1]\n{}\n{\"step\":\"5\"}\n");
+  {
+    MetricsLog log(directory / "", 20);
+    log.write({.step = 30, .figures = {{"loss", 0.5}}});
+  }
+  CHECK(read_text(file) == lines + "{\"step\":30,\"loss\":0.5}\n");
+}
+
+TEST_CASE("a line is one write, and a full disk is an error of one line") {
+  const support::TemporaryDirectory directory;
+  int failing = 0, failures = 0;
+  for (int calls = 1; failing < calls; ++failing) {
+    CAPTURE(failing);
+    support::FailingFiles files(failing, "No space left on device");
+    try {
+      MetricsLog log(directory / "", 0, files);
+      const int before = files.calls();
+      log.write({.step = 1, .figures = {{"loss", 1.5}}});
+      CHECK(files.calls() == before + 2);  // one for JSON, one for TensorBoard
+    } catch (const Error& error) {
+      ++failures;
+      CHECK(error.failure() == Failure::io);
+      CHECK(std::string(error.what()).find(": No space left on device") != std::string::npos);
+    }
+    if (failing == 0) calls = files.calls() + 1;
+  }
+  CHECK(failures == failing - 1);
+}

@@ -1,0 +1,291 @@
+#include "training/run/checkpoint_store.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include "io/crc32c.h"
+#include "io/safetensors.h"
+#include "nn/tensor_file.h"
+#include "support/faulty_files.h"
+#include "support/program.h"
+#include "support/refusal.h"
+#include "tensor/backends.h"
+
+using namespace bertrand;
+using namespace bertrand::training;
+namespace fs = std::filesystem;
+using support::read_text;
+using support::write_text;
+
+namespace {
+
+/// A checkpoint of two files, the contents of which say the step.
+void save(CheckpointStore& store, io::Files& files, std::int64_t step, int keep = 3) {
+  store.save(step, 1000, [&](const fs::path& staged) {
+    for (const char* name : {"model", "resume.json"}) {
+      io::FileWriter out(files, staged / name);
+      out.write(fmt::format("{} of ", name));
+      out.write(fmt::format("step {}\n", step));
+      out.finish();
+    }
+    return TensorChecksums{{"model/weight", 1u}};
+  });
+  store.remove_old(keep);
+}
+void save(const fs::path& directory, std::int64_t step, int keep = 3) {
+  CheckpointStore store(directory);
+  save(store, io::Files::system(), step, keep);
+}
+
+std::int64_t newest_step(const fs::path& directory) {
+  CheckpointStore store(directory);
+  std::vector<std::string> skipped;
+  const auto found = store.newest(skipped);
+  if (!found) return 0;
+  REQUIRE(read_text(found->directory / "model") == fmt::format("model of step {}\n", found->step));
+  return found->step;
+}
+
+/// The names in a directory, sorted, a space between them.
+std::string names_in(const fs::path& directory) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(directory)) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+}  // namespace
+
+TEST_CASE("a saved checkpoint verifies, and the newest ones are kept by step, not by name") {
+  const support::TemporaryDirectory directory;
+  for (const int step : {8, 9, 10, 100}) save(directory / "", step, 2);
+  CHECK(names_in(directory / "") == "checkpoint-10 checkpoint-100");
+  CHECK(names_in(directory / "checkpoint-10") == "MANIFEST.json model resume.json");
+  CHECK(verify_checkpoint(directory / "checkpoint-10") == "");
+  CHECK(newest_step(directory / "") == 100);
+}
+
+TEST_CASE("a directory without checkpoints has no newest one") {
+  const support::TemporaryDirectory directory;
+  CHECK(newest_step(directory / "") == 0);
+  CHECK(newest_step(directory / "none") == 0);
+  fs::create_directory(directory / "checkpoint-x");
+  write_text(directory / "checkpoint-7", "a file");
+  CHECK(newest_step(directory / "") == 0);
+}
+
+TEST_CASE("whichever call of a save fails, the older checkpoint stays and one line says what failed") {
+  for (const char* reason : {"No space left on device", "Input/output error"}) {
+    int calls = 1000;
+    for (int failing = 1; failing <= calls; ++failing) {
+      CAPTURE(failing);
+      const support::TemporaryDirectory directory;
+      save(directory / "", 1, 1);
+      support::FailingFiles files(failing, reason);
+      CheckpointStore store(directory / "", files);
+      bool failed = false;
+      try {
+        save(store, files, 2, 1);
+      } catch (const Error& error) {
+        failed = true;
+        CHECK(error.failure() == Failure::io);
+        const std::string line = error.what();
+        CHECK(line.find(reason) != std::string::npos);
+        CHECK(line.find('\n') == std::string::npos);
+        CHECK(line.starts_with((directory / "").string()));
+      }
+      CHECK(failed == (failing <= files.calls()));
+      if (!failed) calls = files.calls();
+      const std::int64_t newest = newest_step(directory / "");
+      CHECK((newest == 1 || newest == 2));
+      if (!failed) CHECK(newest == 2);
+      // And the next attempt, on a disk that works again, succeeds and leaves nothing behind.
+      CheckpointStore(directory / "").remove_leftovers();
+      save(directory / "", 3, 1);
+      CHECK(names_in(directory / "") == "checkpoint-3");
+    }
+    CHECK(calls > 15);
+  }
+}
+
+TEST_CASE("an error of a save names the file, the reason and the last checkpoint") {
+  const support::TemporaryDirectory directory;
+  save(directory / "", 1);
+  support::FailingFiles files(4, "No space left on device");  // remove, mkdir, open, then the first write
+  CheckpointStore store(directory / "", files);
+  const auto staged = directory / fmt::format("checkpoint-2.tmp-{}", ::getpid());
+  CHECK_THROWS_WITH_AS(save(store, files, 2),
+                       fmt::format("{}/model: write: No space left on device; last checkpoint {}", staged.string(),
+                                   (directory / "checkpoint-1").string())
+                           .c_str(),
+                       Error);
+  CHECK_FALSE(fs::exists(staged));
+}
+
+TEST_CASE("more than the disk has free is refused before anything is written") {
+  const support::TemporaryDirectory directory;
+  CheckpointStore store(directory / "");
+  const auto fill = [](const fs::path&) -> TensorChecksums {
+    FAIL("nothing may be written");
+    return {};
+  };
+  try {
+    store.save(1, std::size_t{1} << 62, fill);
+    FAIL("expected an error");
+  } catch (const Error& error) {
+    CHECK(error.failure() == Failure::io);
+    CHECK(std::string(error.what()).find("needed 4611686018427387904 bytes, available ") != std::string::npos);
+  }
+  CHECK(names_in(directory / "") == "");
+}
+
+TEST_CASE("power may fail after any call and lose any unsynced part: what was reported saved is there") {
+  const support::TemporaryDirectory directory;
+  support::RecordingFiles files(directory / "");
+  CheckpointStore store(directory / "", files);
+  std::vector<std::size_t> saved_after;  // calls made when save(step) had returned
+  for (const int step : {1, 2, 3, 4}) {
+    save(store, files, step, 2);
+    saved_after.push_back(files.calls());
+  }
+  for (std::size_t calls = 0; calls <= files.calls(); ++calls)
+    for (const support::Lost lost :
+         {support::Lost::nothing, support::Lost::data, support::Lost::half_of_data, support::Lost::everything}) {
+      CAPTURE(calls);
+      CAPTURE(static_cast<int>(lost));
+      const support::TemporaryDirectory disk;
+      files.restore(calls, lost, disk / "");
+      const auto promised = std::count_if(saved_after.begin(), saved_after.end(), [&](auto at) { return at <= calls; });
+      CHECK(newest_step(disk / "") >= promised);
+    }
+}
+
+TEST_CASE("every flipped bit of a checkpoint is noticed and the older one is used") {
+  const support::TemporaryDirectory directory;
+  save(directory / "", 1);
+  save(directory / "", 2);
+  for (const char* name : {"MANIFEST.json", "model", "resume.json"}) {
+    const fs::path file = directory / "checkpoint-2" / name;
+    const std::string good = read_text(file);
+    for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
+      std::string bad = good;
+      bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << bit % 8));
+      write_text(file, bad);
+      CAPTURE(name);
+      CAPTURE(bit);
+      REQUIRE(newest_step(directory / "") == 1);
+    }
+    for (std::size_t size = 0; size < good.size(); ++size) {
+      write_text(file, good.substr(0, size));
+      CAPTURE(name);
+      CAPTURE(size);
+      REQUIRE(newest_step(directory / "") == 1);
+    }
+    fs::remove(file);
+    CHECK(newest_step(directory / "") == 1);
+    write_text(file, good);
+    CHECK(newest_step(directory / "") == 2);
+  }
+}
+
+TEST_CASE("what is wrong with a skipped checkpoint is said, down to the tensor") {
+  const support::TemporaryDirectory directory;
+  const auto backend = open_cpu({.threads = 1});
+  CheckpointStore(directory / "").save(5, 0, [&](const fs::path& staged) {
+    io::FileWriter out(io::Files::system(), staged / "model.safetensors");
+    Tensor weight({4}, DType::f32, *backend), bias({4}, DType::f32, *backend);
+    for (const Tensor& t : {weight, bias}) std::fill(t.span<float>().begin(), t.span<float>().end(), 1.5f);
+    TensorChecksums checksums;
+    for (const auto& [name, crc] : nn::write_tensors(out, {{"weight", weight}, {"bias", bias}}))
+      checksums["model.safetensors/" + name] = crc;
+    out.finish();
+    return checksums;
+  });
+  const fs::path file = directory / "checkpoint-5/model.safetensors";
+  std::string bytes = read_text(file);
+  const std::string good = bytes;
+  bytes.back() = 'x';
+  write_text(file, bytes);
+  CheckpointStore store(directory / "");
+  std::vector<std::string> skipped;
+  CHECK_FALSE(store.newest(skipped).has_value());
+  REQUIRE(skipped.size() == 1);
+  CHECK(skipped[0].starts_with("checkpoint-5: model.safetensors: tensor \"weight\": crc32c: expected 0x"));
+
+  write_text(file, good.substr(0, 50));
+  CHECK(verify_checkpoint(directory / "checkpoint-5") ==
+        fmt::format("model.safetensors: expected {} bytes, got 50", good.size()));
+  fs::remove(file);
+  CHECK(verify_checkpoint(directory / "checkpoint-5") == "model.safetensors is not there");
+  write_text(file, good);
+  fs::rename(directory / "checkpoint-5", directory / "checkpoint-6");
+  CHECK(verify_checkpoint(directory / "checkpoint-6") == "MANIFEST.json: step: another than the directory's name says");
+}
+
+TEST_CASE("a checkpoint that cannot be read, or that another version wrote, is not taken for a damaged one") {
+  const support::TemporaryDirectory directory;
+  for (const int step : {1, 2}) save(directory / "", step);
+  const fs::path file = directory / "checkpoint-2/model", manifest = directory / "checkpoint-2/MANIFEST.json";
+  const std::string model = read_text(file), facts = read_text(manifest);
+  const auto newest = [&] { newest_step(directory / ""); };
+
+  fs::remove(file);
+  fs::create_symlink(file, file);  // a loop: as unreadable as on a network that is gone, for root too
+  const std::string unreadable = support::refusal(Failure::io, newest);
+  CHECK(unreadable.find("checkpoint-2/model: Too many levels of symbolic links; hint: ") != std::string::npos);
+  fs::remove(file);
+  write_text(file, model);
+
+  std::string newer = facts.substr(0, facts.rfind(",\n \"crc32c\""));
+  newer.replace(newer.find("\"format_version\": 1"), 19, "\"format_version\": 2");
+  write_text(manifest, fmt::format("{},\n \"crc32c\": {}\n}}\n", newer, io::crc32c(newer)));
+  CHECK(support::refusal(Failure::model, newest).find("format_version: expected 1, got 2; hint: ") !=
+        std::string::npos);
+  write_text(manifest, facts);
+  CHECK(newest_step(directory / "") == 2);
+}
+
+TEST_CASE("a damaged checkpoint is not named as the last one") {
+  const support::TemporaryDirectory directory;
+  for (const int step : {1, 2}) save(directory / "", step);
+  write_text(directory / "checkpoint-2/model", "damaged");
+  support::FailingFiles files(4, "No space left on device");
+  CheckpointStore store(directory / "", files);
+  std::vector<std::string> skipped;
+  REQUIRE(store.newest(skipped)->step == 1);
+  const std::string line = support::refusal(Failure::io, [&] { save(store, files, 3); });
+  CHECK(line.ends_with("last checkpoint " + (directory / "checkpoint-1").string()));
+}
+
+TEST_CASE("a damaged checkpoint does not count among those kept, and the next save removes it") {
+  const support::TemporaryDirectory directory;
+  for (const int step : {10, 20, 30}) save(directory / "", step);
+  write_text(directory / "checkpoint-30/model", "rotten");
+  CheckpointStore store(directory / "");
+  std::vector<std::string> skipped;
+  REQUIRE(store.newest(skipped)->step == 20);
+  save(store, io::Files::system(), 25, 2);
+  CHECK(names_in(directory / "") == "checkpoint-20 checkpoint-25");
+}
+
+TEST_CASE("a damaged checkpoint of the same step is replaced") {
+  const support::TemporaryDirectory directory;
+  for (const int step : {10, 20}) save(directory / "", step);
+  write_text(directory / "checkpoint-20/model", "rotten");
+  CheckpointStore store(directory / "");
+  std::vector<std::string> skipped;
+  REQUIRE(store.newest(skipped)->step == 10);
+  save(store, io::Files::system(), 20);
+  CHECK(names_in(directory / "") == "checkpoint-10 checkpoint-20");
+  CHECK(newest_step(directory / "") == 20);
+}
+
+TEST_CASE("leftovers of dead processes are removed, those of living ones are not") {
+  const support::TemporaryDirectory directory;
+  save(directory / "", 1);
+  for (const std::string& pid : std::vector<std::string>{"1", "99999999999", std::to_string(::getpid()), "12x"})
+    fs::create_directory(directory / ("checkpoint-2.tmp-" + pid));
+  write_text(directory / "config.json.tmp-4194305", "");  // above the highest number that Linux gives
+  CheckpointStore(directory / "").remove_leftovers();
+  CHECK(names_in(directory / "") == "checkpoint-1 checkpoint-2.tmp-1 checkpoint-2.tmp-12x");
+}

@@ -1,0 +1,155 @@
+#include "training/run/run_directory.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/faulty_files.h"
+#include "support/program.h"
+#include "support/refusal.h"
+
+using namespace bertrand;
+using namespace bertrand::training;
+using support::write_text;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string refusal(const fs::path& path, ExistingRun existing) {
+  return support::refusal(Failure::usage, [&] { const RunDirectory directory(path, existing); });
+}
+
+void write_run(const fs::path& path) {
+  fs::create_directories(path / "checkpoint-10");
+  for (const char* name : {"run_config.json", "model.safetensors", "metrics.jsonl", "events.out.tfevents.1.h.2"})
+    write_text(path / name, "x");
+}
+
+}  // namespace
+
+TEST_CASE("a run directory is created with those it lies in, and its lock goes away with it") {
+  const support::TemporaryDirectory parent;
+  {
+    const RunDirectory directory(parent / "a/b/run", ExistingRun::refuse);
+    CHECK(directory.path() == parent / "a/b/run");
+    CHECK(support::read_text(parent / "a/b/run/.lock").starts_with(std::to_string(::getpid()) + " on host "));
+    write_text(directory.path() / "metrics.jsonl", "x");
+  }
+  CHECK_FALSE(fs::exists(parent / "a/b/run/.lock"));
+  CHECK(fs::exists(parent / "a/b/run/metrics.jsonl"));
+}
+
+TEST_CASE("a run that ends before it wrote anything leaves no directory that was not there") {
+  const support::TemporaryDirectory parent;
+  fs::create_directory(parent / "a");
+  CHECK(refusal(parent / "a/b/run/", ExistingRun::refuse) == "");
+  CHECK(fs::is_empty(parent / "a"));
+  fs::create_directory(parent / "a/run");
+  CHECK(refusal(parent / "a/run", ExistingRun::refuse) == "");
+  CHECK(fs::is_empty(parent / "a/run"));
+}
+
+TEST_CASE("a new run directory is durable before anything is saved in it") {
+  const support::TemporaryDirectory parent;
+  support::RecordingFiles files(parent / "");
+  const RunDirectory directory(parent / "a/run", ExistingRun::refuse, files);
+  const support::TemporaryDirectory disk;
+  files.restore(files.calls(), support::Lost::everything, disk / "");
+  CHECK(fs::is_directory(disk / "a/run"));
+}
+
+TEST_CASE("a directory that holds a run is refused, resumed or overwritten as asked") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  write_run(path);
+  write_text(path / "notes.txt", "mine");
+  CHECK(refusal(path, ExistingRun::refuse) ==
+        path.string() +
+            ": expected no run there, got checkpoint-10; hint: --resume goes on with it, --overwrite removes it");
+  CHECK_FALSE(fs::exists(path / ".lock"));
+
+  CHECK(refusal(path, ExistingRun::resume) == "");
+  CHECK(fs::exists(path / "checkpoint-10"));
+
+  CHECK(refusal(path, ExistingRun::overwrite) == "");
+  CHECK(fs::exists(path / "checkpoint-10"));  // it goes when there is something to put in its place
+  RunDirectory(path, ExistingRun::overwrite).clear();
+  CHECK_FALSE(fs::exists(path / "checkpoint-10"));
+  CHECK_FALSE(fs::exists(path / "model.safetensors"));
+  CHECK(support::read_text(path / "notes.txt") == "mine");
+}
+
+TEST_CASE("only what a run wrote is removed with it, and never what the next one reads") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  write_run(path);
+  for (const char* mine :
+       {"checkpoint-notes.md", "x.tmp-data", "notes.tmp-17", "model", "config.json.old", "checkpoint-5.old"})
+    write_text(path / mine, "mine");
+  for (const char* left : {"checkpoint-20.tmp-17", "checkpoint-5.old.tmp-17", "model.tmp-17", "predictions.tsv.tmp-17"})
+    write_text(path / left, "left");
+  {
+    RunDirectory directory(path, ExistingRun::overwrite);
+    fs::create_symlink(path / "checkpoint-10", parent / "link");
+    for (const fs::path& input : {path / "checkpoint-10", path / "checkpoint-10/vocab.txt", path / "model.safetensors",
+                                  path / "../run/metrics.jsonl", parent / "link"})
+      CHECK_THROWS_WITH(directory.require_kept({"", parent / "data.txt", input}),
+                        ("--overwrite: expected input outside the run that it removes, got " + input.string() +
+                         "; hint: name another --output")
+                            .c_str());
+    directory.require_kept({path / "checkpoint-notes.md", parent / "data.txt", "", parent / "run2"});
+    directory.clear();
+  }
+  std::vector<std::string> kept;
+  for (const auto& entry : fs::directory_iterator(path)) kept.push_back(entry.path().filename());
+  std::sort(kept.begin(), kept.end());
+  CHECK(kept == std::vector<std::string>{"checkpoint-5.old", "checkpoint-notes.md", "config.json.old", "model",
+                                         "notes.tmp-17", "x.tmp-data"});
+}
+
+TEST_CASE("a model that no run wrote is never overwritten") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "bert";
+  fs::create_directory(path);
+  write_text(path / "model.safetensors", "precious");
+  for (const ExistingRun existing : {ExistingRun::refuse, ExistingRun::resume, ExistingRun::overwrite})
+    CHECK(refusal(path, existing) ==
+          path.string() + ": expected a run or none, got a model that no run wrote there; hint: name another --output");
+  CHECK(support::read_text(path / "model.safetensors") == "precious");
+}
+
+TEST_CASE("a directory that another living process writes to is refused by its number and host") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  const RunDirectory first(path, ExistingRun::refuse);
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  CHECK(refusal(path, ExistingRun::overwrite) ==
+        fmt::format("{}: output directory in use by process {} on host {}; hint: wait for it, or name another --output",
+                    path.string(), ::getpid(), host));
+  CHECK(fs::exists(path / ".lock"));
+}
+
+TEST_CASE("a killed process leaves no lock") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const RunDirectory directory(path, ExistingRun::refuse);
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  REQUIRE(WIFSIGNALED(status));
+  CHECK(fs::exists(path / ".lock"));
+  CHECK(refusal(path, ExistingRun::refuse) == "");
+}
+
+TEST_CASE("an --output that is a file, or is not given, is refused") {
+  const support::TemporaryDirectory parent;
+  write_text(parent / "file", "");
+  CHECK(refusal(parent / "file", ExistingRun::refuse) ==
+        "--output: expected a directory, got the file " + (parent / "file").string());
+  CHECK(refusal("", ExistingRun::refuse) == "--output: expected a directory, got none");
+}

@@ -1,0 +1,68 @@
+#include "training/report/metrics_log.h"
+
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "io/error.h"
+
+namespace bertrand::training {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string number_text(double value) {
+  if (!std::isfinite(value)) return "null";
+  if (value == std::trunc(value) && std::abs(value) < 1e15) return fmt::format("{}", static_cast<std::int64_t>(value));
+  char text[64];
+  const auto as_float = static_cast<float>(value);
+  const auto end = static_cast<double>(as_float) == value ? std::to_chars(text, text + sizeof text, as_float).ptr
+                                                          : std::to_chars(text, text + sizeof text, value).ptr;
+  return {text, end};
+}
+
+/// The lines up to `step`, whole ones only.
+std::string lines_until(const std::string& text, std::int64_t step) {
+  std::string kept;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    if (end == std::string::npos) break;
+    const auto line = nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                            text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    const auto number = line.is_object() ? line.find("step") : line.end();
+    if (number != line.end() && number->is_number_integer() && number->get<std::int64_t>() <= step)
+      kept += text.substr(begin, end + 1 - begin);
+    begin = end + 1;
+  }
+  return kept;
+}
+
+/// `directory`/metrics.jsonl, cut back to `step`.
+fs::path cut_back(const fs::path& directory, std::int64_t step, io::Files& files) {
+  const fs::path path = directory / "metrics.jsonl";
+  if (fs::exists(path)) io::replace_file(files, path, lines_until(io::read_file(path), step));
+  return path;
+}
+
+}  // namespace
+
+std::string json_line(const LogLine& line) {
+  std::string text = fmt::format("{{\"step\":{}", line.step);
+  for (const auto& [name, value] : line.figures) text += fmt::format(",\"{}\":{}", name, number_text(value));
+  return text + "}";
+}
+
+MetricsLog::MetricsLog(const fs::path& directory, std::int64_t resumed_step, io::Files& files)
+    : lines_(files, cut_back(directory, resumed_step, files), io::FileWriter::Opening::append),
+      events_(directory, files) {
+  if (resumed_step > 0) events_.resume(resumed_step + 1);
+  if (const fs::path config = directory / "run_config.json"; fs::exists(config))
+    events_.text("run_config", resumed_step, "```json\n" + io::read_file(config) + "```\n");
+}
+
+void MetricsLog::write(const LogLine& line) {
+  lines_.write(json_line(line) + "\n");
+  for (const auto& [name, value] : line.figures) events_.scalar(tensorboard_tag(name), line.step, value);
+}
+
+}  // namespace bertrand::training

@@ -1,0 +1,38 @@
+// metrics.jsonl and TensorBoard's event file: the same figures, one for programs, one for pictures.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/files.h"
+#include "training/report/tensorboard.h"
+
+namespace bertrand::training {
+
+/// Figures of one step in the order they are to be written.
+struct LogLine {
+  std::int64_t step = 0;
+  std::vector<std::pair<std::string, double>> figures;
+};
+
+/// A line as JSON: {"step":10,"loss":2.5}. Numbers read back to the same double, or float where they were one; what is
+/// not finite becomes null.
+std::string json_line(const LogLine& line);
+
+class MetricsLog {
+ public:
+  /// Appends to `directory`/metrics.jsonl. Lines after `resumed_step`, and what a killed run left of a line, are
+  /// dropped first: they will be written again. The run_config.json that is there becomes a text in TensorBoard.
+  MetricsLog(const std::filesystem::path& directory, std::int64_t resumed_step, io::Files& files = io::Files::system());
+
+  /// One write a line, so that a killed run leaves whole lines. Throws Error(Failure::io).
+  void write(const LogLine& line);
+
+ private:
+  io::FileWriter lines_;
+  EventWriter events_;
+};
+
+}  // namespace bertrand::training

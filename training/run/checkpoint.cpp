@@ -1,0 +1,108 @@
+#include "training/run/checkpoint.h"
+
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "io/safetensors.h"
+#include "nn/tensor_file.h"
+
+namespace bertrand::training {
+
+namespace {
+
+constexpr const char* kOptimizerFile = "optimizer.safetensors";
+constexpr const char* kStateFile = "resume.json";
+constexpr std::size_t kSmallFiles = std::size_t{1} << 16;  // configuration and state, and what blocks are rounded to
+constexpr std::size_t kTensorFacts = 512;                  // of the headers and the manifest
+
+/// The moments under the names that PyTorch's AdamW gives them.
+std::vector<nn::NamedTensor> moments(const Training& training) {
+  std::vector<nn::NamedTensor> tensors;
+  for (const auto& segment : training.parameters.segments()) {
+    tensors.push_back(
+        {"exp_avg." + segment.name, training.optimizer.first_moments().window(segment.begin, segment.shape)});
+    tensors.push_back(
+        {"exp_avg_sq." + segment.name, training.optimizer.second_moments().window(segment.begin, segment.shape)});
+  }
+  return tensors;
+}
+
+void load_moments(const std::filesystem::path& path, const Training& training) {
+  const io::SafetensorsFile file(path);
+  for (const auto& [name, tensor] : moments(training)) {
+    const io::SafetensorsEntry* entry = file.find(name);
+    if (!entry)
+      fail(Failure::model, "{}: tensor \"{}\": expected one of shape {}, got none", path.string(), name,
+           tensor.shape());
+    if (Shape(entry->dims) != tensor.shape())
+      fail(Failure::model, "{}: tensor \"{}\": expected shape {}, got {}", path.string(), name, tensor.shape(),
+           Shape(entry->dims));
+    nn::load_entry(*entry, path, tensor);
+  }
+}
+
+nlohmann::ordered_json read_state(const std::filesystem::path& path) {
+  try {
+    return nlohmann::ordered_json::parse(io::read_file(path));
+  } catch (const nlohmann::json::exception& error) {
+    fail(Failure::model, "{}: resume state: expected JSON, got {}", path.string(), error.what());
+  }
+}
+
+/// Nothing that is not finite is ever saved: an earlier checkpoint is worth more.
+void check_finite(const nn::ParameterSet& parameters, const std::filesystem::path& directory) {
+  if (const std::string name = parameters.first_non_finite(parameters.masters()); !name.empty())
+    fail(Failure::numerics,
+         "{}: tensor \"{}\": expected finite weights, got some that are not; hint: a lower learning rate",
+         (directory / "model.safetensors").string(), name);
+}
+
+}  // namespace
+
+std::size_t checkpoint_bytes(const Training& training) {
+  return 3 * training.parameters.masters().bytes() + training.objective.bytes_beside_weights() +
+         training.parameters.segments().size() * kTensorFacts + kSmallFiles;
+}
+
+TensorChecksums write_checkpoint(io::Files& files, const std::filesystem::path& directory, const Training& training,
+                                 const RunState& state, const Conditions& conditions) {
+  check_finite(training.parameters, directory);
+  TensorChecksums checksums;
+  for (const auto& [name, crc] : training.objective.save(files, directory, training.parameters))
+    checksums["model.safetensors/" + name] = crc;
+  io::FileWriter out(files, directory / kOptimizerFile);
+  for (const auto& [name, crc] : nn::write_tensors(out, moments(training)))
+    checksums[fmt::format("{}/{}", kOptimizerFile, name)] = crc;
+  out.finish();
+  io::write_file(files, directory / kStateFile, json_text(state.to_json(conditions), 2) + "\n");
+  return checksums;
+}
+
+RunState restore_checkpoint(const std::filesystem::path& directory, const Training& training,
+                            const Conditions& conditions) {
+  const std::filesystem::path state_file = directory / kStateFile;
+  const nlohmann::ordered_json json = read_state(state_file);
+  conditions.check_equal_to(parse_conditions(json, state_file.string()), directory.string());
+  const RunState state = parse_run_state(json, state_file.string());
+  training.objective.load(directory, training.parameters);
+  load_moments(directory / kOptimizerFile, training);
+  training.optimizer.resume(state.steps_done, state.loss_scale);
+  return state;
+}
+
+void publish_model(io::Files& files, const std::filesystem::path& directory, const Objective& objective,
+                   const nn::ParameterSet& parameters) {
+  check_finite(parameters, directory);
+  const std::filesystem::path staged = directory / fmt::format("model.tmp-{}", getpid());
+  files.remove_all(staged);
+  files.make_directory(staged);
+  objective.save(files, staged, parameters);
+  std::vector<std::filesystem::path> names;
+  for (const auto& entry : std::filesystem::directory_iterator(staged)) names.push_back(entry.path().filename());
+  for (const auto& name : names) files.rename(staged / name, directory / name);
+  files.remove_all(staged);
+  files.sync_directory(directory);
+}
+
+}  // namespace bertrand::training

@@ -1,0 +1,216 @@
+#include "training/run/checkpoint_store.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "io/crc32c.h"
+#include "io/error.h"
+#include "io/safetensors.h"
+
+namespace bertrand::training {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+constexpr int kFormatVersion = 1;
+constexpr const char* kManifest = "MANIFEST.json";
+constexpr const char *kOwnChecksum = ",\n \"crc32c\": ", *kEnd = "\n}\n";  // how a manifest ends
+
+/// The number after `prefix` where the whole name is that.
+std::optional<std::int64_t> number_after(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return {};
+  name.remove_prefix(prefix.size());
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), value);
+  if (error != std::errc{} || end != name.data() + name.size() || value < 0) return {};
+  return value;
+}
+
+std::optional<std::int64_t> step_of(const fs::path& checkpoint) {
+  return number_after(checkpoint.filename().string(), "checkpoint-");
+}
+
+/// Whether no process has this number any more. One of another user answers EPERM: it lives.
+bool is_dead(std::int64_t pid) {
+  if (pid > std::numeric_limits<pid_t>::max() || pid == ::getpid()) return true;
+  return ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+}
+
+std::uint32_t checksum(const fs::path& file) { return io::crc32c(io::MappedFile(file).bytes()); }
+
+/// The manifest of the files in `staged`. Its last value is the CRC-32C of the text before it, so that it can vouch for
+/// itself too.
+std::string manifest_of(const fs::path& staged, std::int64_t step, const TensorChecksums& tensors) {
+  Json manifest;
+  manifest["format_version"] = kFormatVersion;
+  manifest["step"] = step;
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(staged)) names.insert(entry.path().filename().string());
+  for (const std::string& name : names)
+    manifest["files"][name] = {{"bytes", fs::file_size(staged / name)}, {"crc32c", checksum(staged / name)}};
+  manifest["tensors"] = Json::object();
+  for (const auto& [name, crc] : tensors) manifest["tensors"][name] = crc;
+  const std::string text = manifest.dump(1), facts = text.substr(0, text.size() - 2);  // without the last brace
+  return fmt::format("{}{}{}{}", facts, kOwnChecksum, io::crc32c(facts), kEnd);
+}
+
+/// "" or what is wrong with the text of a manifest.
+std::string verify_manifest(const std::string& text) {
+  const std::size_t at = text.rfind(kOwnChecksum);
+  if (at == std::string::npos) return "crc32c: expected it at the end, got none";
+  const std::uint32_t actual = io::crc32c(text.substr(0, at));
+  if (text.substr(at) != fmt::format("{}{}{}", kOwnChecksum, actual, kEnd))
+    return fmt::format("crc32c: expected {}, got another", actual);
+  return "";
+}
+
+/// The first tensor of a damaged file that is not as the manifest says, for the message.
+std::string damaged_tensor(const fs::path& path, const Json& tensors) {
+  try {
+    const io::SafetensorsFile file(path);
+    for (const io::SafetensorsEntry& entry : file.entries()) {
+      const auto known = tensors.find(path.filename().string() + "/" + entry.name);
+      if (known != tensors.end() && *known != io::crc32c(entry.bytes))
+        return fmt::format(" tensor \"{}\":", entry.name);
+    }
+  } catch (const Error&) {  // no safetensors file, or one with a damaged header
+  }
+  return "";
+}
+
+/// "" or what is wrong with one file of a checkpoint.
+std::string verify_file(const fs::path& path, const Json& facts, const Json& tensors) {
+  const std::string name = path.filename().string();
+  if (!fs::is_regular_file(path)) return name + " is not there";
+  const auto bytes = facts.at("bytes").get<std::uintmax_t>(), found = fs::file_size(path);
+  if (bytes != found) return fmt::format("{}: expected {} bytes, got {}", name, bytes, found);
+  const auto crc = facts.at("crc32c").get<std::uint32_t>(), actual = checksum(path);
+  if (crc == actual) return "";
+  return fmt::format("{}:{} crc32c: expected {:#010x}, got {:#010x}", name, damaged_tensor(path, tensors), crc, actual);
+}
+
+}  // namespace
+
+void check_space(const fs::path& directory, std::size_t needed) {
+  std::error_code error;
+  const fs::space_info space = fs::space(directory, error);
+  if (!error && space.available < needed)
+    fail(Failure::io, "{}: checkpoint: No space left on device: needed {} bytes, available {} bytes",
+         directory.string(), needed, space.available);
+}
+
+void CheckpointStore::save(std::int64_t step, std::size_t bytes_needed,
+                           const std::function<TensorChecksums(const fs::path&)>& fill) {
+  const std::vector<Found> before = list();
+  try {
+    check_space(directory_, bytes_needed);
+    stage_and_rename(directory_ / fmt::format("checkpoint-{}", step), step, fill);
+  } catch (const Error& error) {
+    const bool older_helps = error.failure() == Failure::io || error.failure() == Failure::numerics;
+    const auto last = std::ranges::find_if(before, [&](const Found& f) { return !damaged_.contains(f.directory); });
+    if (!older_helps || last == before.end()) throw;
+    fail(error.failure(), "{}; last checkpoint {}", error.what(), last->directory.string());
+  }
+}
+
+void CheckpointStore::stage_and_rename(const fs::path& final_path, std::int64_t step,
+                                       const std::function<TensorChecksums(const fs::path&)>& fill) {
+  const fs::path staged = fmt::format("{}.tmp-{}", final_path.string(), ::getpid());
+  try {
+    files_.remove_all(staged);  // of an earlier process of this number
+    files_.make_directory(staged);
+    const TensorChecksums tensors = fill(staged);
+    const std::string facts = manifest_of(staged, step, tensors);  // before the manifest itself is there
+    io::write_file(files_, staged / kManifest, facts);
+    files_.sync_directory(staged);
+    // One of this step is there only if it is damaged: the run was resumed from an older one and came here again.
+    if (fs::exists(final_path)) discard(final_path);
+    files_.rename(staged, final_path);
+    files_.sync_directory(directory_);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(staged, ignored);
+    throw;
+  }
+  damaged_.erase(final_path);
+}
+
+/// Under another name first: a checkpoint that is half removed must not look like one.
+void CheckpointStore::discard(const fs::path& checkpoint) {
+  const fs::path discarded = fmt::format("{}.old.tmp-{}", checkpoint.string(), ::getpid());
+  files_.rename(checkpoint, discarded);
+  files_.remove_all(discarded);
+}
+
+/// Damaged ones go first: they must not count among those that are kept.
+void CheckpointStore::remove_old(int keep) {
+  for (const fs::path& path : std::exchange(damaged_, {})) discard(path);
+  int kept = 0;
+  for (const Found& found : list())
+    if (++kept > std::max(1, keep)) discard(found.directory);
+}
+
+std::vector<CheckpointStore::Found> CheckpointStore::list() const {
+  std::vector<Found> all;
+  if (!fs::is_directory(directory_)) return all;
+  for (const auto& entry : fs::directory_iterator(directory_))
+    if (const auto step = step_of(entry.path()); step && entry.is_directory()) all.push_back({*step, entry.path()});
+  std::sort(all.begin(), all.end(), [](const Found& a, const Found& b) { return a.step > b.step; });
+  return all;
+}
+
+std::optional<CheckpointStore::Found> CheckpointStore::newest(std::vector<std::string>& skipped) {
+  for (const Found& found : list()) {
+    const std::string wrong = verify_checkpoint(found.directory);
+    if (wrong.empty()) return found;
+    skipped.push_back(found.directory.filename().string() + ": " + wrong);
+    damaged_.insert(found.directory);
+  }
+  return {};
+}
+
+void CheckpointStore::remove_leftovers() {
+  if (!fs::is_directory(directory_)) return;
+  std::vector<fs::path> dead;
+  for (const auto& entry : fs::directory_iterator(directory_)) {
+    const std::string name = entry.path().filename().string();
+    const std::size_t at = name.rfind(".tmp-");
+    if (at == std::string::npos) continue;
+    if (const auto pid = number_after(name.substr(at), ".tmp-"); pid && is_dead(*pid)) dead.push_back(entry.path());
+  }
+  for (const fs::path& path : dead) files_.remove_all(path);
+}
+
+std::string verify_checkpoint(const fs::path& checkpoint) {
+  try {
+    const fs::path path = checkpoint / kManifest;
+    if (!fs::exists(path)) return "MANIFEST.json is not there";
+    const std::string text = io::read_file(path);
+    if (const std::string wrong = verify_manifest(text); !wrong.empty()) return "MANIFEST.json: " + wrong;
+    const Json manifest = Json::parse(text);
+    if (const Json& version = manifest.at("format_version"); version != kFormatVersion)
+      fail(Failure::model, "{}: format_version: expected {}, got {}; hint: another version of this program wrote it",
+           path.string(), kFormatVersion, version.dump());
+    if (const auto step = step_of(checkpoint); !step || manifest.at("step") != *step)
+      return "MANIFEST.json: step: another than the directory's name says";
+    for (const auto& [name, facts] : manifest.at("files").items()) {
+      if (fs::path(name).filename() != name) return "MANIFEST.json: a file name with a directory in it";
+      if (const std::string wrong = verify_file(checkpoint / name, facts, manifest.at("tensors")); !wrong.empty())
+        return wrong;
+    }
+  } catch (const Json::exception& e) {
+    return std::string("MANIFEST.json: ") + e.what();
+  } catch (const fs::filesystem_error& e) {
+    fail(Failure::io, "{}: {}; hint: if it is lost, move {} away", e.path1().string(), e.code().message(),
+         checkpoint.string());
+  }
+  return {};
+}
+
+}  // namespace bertrand::training

@@ -1,0 +1,97 @@
+#include "training/run/devices.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "distributed/share.h"
+#include "tensor/backends.h"
+
+namespace bertrand::training {
+
+namespace {
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> names;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t comma = list.find(',', begin);
+    names.push_back(list.substr(begin, comma - begin));
+    if (comma == std::string::npos) return names;
+    begin = comma + 1;
+  }
+}
+
+/// The card that cuda, cuda:N, or the same behind "emulated-", names; nothing where the name is none of them.
+std::optional<CudaOptions> cuda_options(std::string_view name) {
+  CudaOptions options;
+  if (name.starts_with("emulated-")) {
+    options.emulated = true;
+    name.remove_prefix(9);
+  }
+  if (name == "cuda") return options;
+  if (!name.starts_with("cuda:")) return {};
+  const auto [end, error] = std::from_chars(name.data() + 5, name.data() + name.size(), options.index);
+  if (error != std::errc{} || end != name.data() + name.size() || options.index < 0) return {};
+  return options;
+}
+
+/// Whether both name the same: cuda is cuda:0.
+bool same_device(const std::string& a, const std::string& b) {
+  const auto card = cuda_options(a), other = cuda_options(b);
+  return a == b || (card && other && card->index == other->index && card->emulated == other->emulated);
+}
+
+/// Refuses devices that make no sense, or not together.
+void check_devices(const Settings& settings, const std::vector<std::string>& names, bool several_processes) {
+  for (const std::string& name : names) {
+    if (name != "cpu" && !cuda_options(name))
+      fail(Failure::usage, "--device: expected cpu, cuda or cuda:N, got \"{}\"", name);
+    const auto card = cuda_options(name), first = cuda_options(names[0]);
+    if (std::ranges::count_if(names, [&](const std::string& other) { return same_device(name, other); }) > 1)
+      fail(Failure::usage, "--device: expected each device once, got {} twice; hint: --device {} --replicas {}", name,
+           name, names.size());
+    if (card.has_value() != first.has_value() || (card && card->emulated != first->emulated))
+      fail(Failure::usage, "--device: expected one kind of device, got {}; hint: replicas wait for the slowest",
+           settings.device);
+  }
+  if (settings.replicas > 1 && (names.size() > 1 || (several_processes && names[0] != "cpu")))
+    fail(Failure::usage, "--replicas: expected 1 where several cards work together, got {}; hint: --micro-batch-size",
+         settings.replicas);
+  if (settings.precision.tf32 && names[0] == "cpu")
+    fail(Failure::usage, "--precision: expected f32, bf16, f16 or f64 on the cpu, got \"tf32\"");
+  if (settings.measured_products && names[0] == "cpu")
+    fail(Failure::usage, "--measured-products: expected a cuda device, got {}", names[0]);
+}
+
+}  // namespace
+
+int replicas_of_process(const Settings& settings) {
+  return settings.replicas * static_cast<int>(split(settings.device).size());
+}
+
+distributed::ReplicaGroup open_replicas(const Settings& settings, distributed::Collective* processes) {
+  const std::vector<std::string> names = split(settings.device);
+  check_devices(settings, names, processes != nullptr);
+  const int sharers = processes ? processes->processes_on_these_cores() : 1;
+  const int cores = settings.threads > 0 ? settings.threads : std::max(1, available_cores() / sharers);
+  const int replicas = replicas_of_process(settings);
+  std::vector<std::unique_ptr<Backend>> backends;
+  for (int rank = 0; rank < replicas; ++rank) {
+    if (auto card = cuda_options(names[static_cast<std::size_t>(rank) % names.size()])) {
+      card->tf32 = settings.precision.tf32;
+      card->measured_products = settings.measured_products;
+      backends.push_back(open_cuda(*card));
+      continue;
+    }
+    const auto share = distributed::share_of(cores, rank, replicas).count;
+    backends.push_back(open_cpu({.threads = std::max(1, static_cast<int>(share)), .kernels = settings.cpu_kernels}));
+  }
+  const auto card = cuda_options(names[0]);
+  return {std::move(backends),
+          {.processes = processes, .timeout = settings.collective_timeout, .emulated = card && card->emulated}};
+}
+
+}  // namespace bertrand::training

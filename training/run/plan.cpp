@@ -1,0 +1,262 @@
+#include "training/run/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "distributed/share.h"
+#include "io/units.h"
+#include "tensor/dry_run.h"
+#include "tensor/random.h"
+#include "training/run/devices.h"
+#include "training/step/accumulator.h"
+#include "training/step/step.h"
+
+namespace bertrand::training {
+
+namespace {
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Steps of `epochs`, the last of which may be a part of one. Counting those of an epoch of text takes making its
+/// examples, so what lies beyond the first hundred is as long as these are on average.
+std::int64_t steps_of(double epochs, std::int64_t batch_size, Objective& objective) {
+  const auto whole = static_cast<std::int64_t>(epochs), counted = std::min<std::int64_t>(whole, 100);
+  std::int64_t steps = 0;
+  for (std::int64_t epoch = 0; epoch < counted; ++epoch) steps += divide_up(objective.examples(epoch), batch_size);
+  if (whole > counted)
+    steps += static_cast<std::int64_t>(static_cast<double>(steps) / static_cast<double>(counted) *
+                                       static_cast<double>(whole - counted));
+  if (const double part = epochs - static_cast<double>(whole); part > 0)
+    steps += static_cast<std::int64_t>(
+        std::ceil(part * static_cast<double>(divide_up(objective.examples(whole), batch_size)) - 1e-9));
+  return std::max<std::int64_t>(steps, 1);
+}
+
+std::int64_t count_parameters(nn::Module& model) {
+  std::int64_t count = 0;
+  for (const auto& [path, parameter] : model.parameters()) count += parameter->initial().shape.elements();
+  return count;
+}
+
+/// What one replica computes of one step, where that takes most memory: the examples of the share of the first epoch
+/// that has most tokens, and of the one that has the micro-batch with most. Later epochs only shuffle the same lengths.
+std::array<StepExamples, 2> largest_shares(const Settings& settings, const Plan& plan, const Objective& objective) {
+  const std::vector<std::int64_t> order = epoch_order(settings, 0, plan.examples_per_epoch);
+  const std::int64_t end = std::min(plan.examples_per_epoch, plan.total_steps * plan.batch_size);
+  const std::int64_t size = plan.micro_batch_size;
+  std::array<distributed::Share, 2> largest;
+  std::array<std::int64_t, 2> most{-1, -1};
+  for (std::int64_t step = 0; step < end; step += plan.batch_size) {
+    const std::int64_t step_end = std::min(end, step + plan.batch_size);
+    const std::int64_t micro_batches = divide_up(step_end - step, size);
+    for (int rank = 0; rank < plan.replicas; ++rank) {
+      const distributed::Share mine = distributed::share_of(micro_batches, rank, plan.replicas);
+      const std::int64_t first = step + mine.first * size, last = std::min(step_end, step + mine.end() * size);
+      std::array<std::int64_t, 2> tokens{};  // of the share, of its largest micro-batch
+      for (std::int64_t begin = first; begin < last; begin += size) {
+        std::int64_t of_micro_batch = 0;
+        for (std::int64_t i = begin; i < std::min(last, begin + size); ++i)
+          of_micro_batch += objective.tokens(0, order[static_cast<std::size_t>(i)]);
+        tokens = {tokens[0] + of_micro_batch, std::max(tokens[1], of_micro_batch)};
+      }
+      for (std::size_t which = 0; which < 2; ++which) {
+        if (tokens[which] <= most[which]) continue;
+        most[which] = tokens[which];
+        largest[which] = {.first = first, .count = last - first};
+      }
+    }
+  }
+  const auto examples = [&](const distributed::Share& share) {
+    const auto begin = order.begin() + share.first;
+    return StepExamples{.epoch = 0, .numbers = {begin, begin + share.count}};
+  };
+  return {examples(largest[0]), examples(largest[1])};
+}
+
+/// The most memory in use while a replica makes its share of a step.
+std::size_t peak_bytes(const Settings& settings, const Plan& plan, const Objective& objective, const Backend& device) {
+  DryRun dry(device);
+  const distributed::Replica self(dry);
+  const std::unique_ptr<Objective> twin = objective.twin(self);
+  nn::ParameterSet parameters(twin->model(), dry, {.dtype = settings.precision, .initialize = false});
+  optim::Optimizer optimizer(parameters, settings.optimizer);
+  Stepper stepper({*twin, parameters, optimizer, self}, {.micro_batch_size = plan.micro_batch_size});
+  for (const StepExamples& share : largest_shares(settings, plan, objective)) stepper.start(share, 1, 0);
+  return dry.memory().peak;
+}
+
+/// The most that any replica needs for its share of the micro-batches.
+int accumulation_buffers(const Plan& plan) {
+  int most = 0;
+  for (int rank = 0; rank < plan.replicas; ++rank) {
+    const distributed::Share share = distributed::share_of(plan.micro_batches, rank, plan.replicas);
+    most = std::max(most, GradientAccumulator::buffers(share.first, share.count, plan.micro_batches));
+  }
+  return most;
+}
+
+/// A replica without a micro-batch would only cost memory.
+void check_divisible(const Plan& plan, const Settings& settings) {
+  if (plan.replicas <= plan.micro_batches) return;
+  const std::int64_t examples = std::min(plan.batch_size, plan.examples_per_epoch);
+  const bool alone = plan.replicas == replicas_of_process(settings);
+  const bool cards = settings.device.find(',') != std::string::npos;
+  const std::string flag = cards ? "--device" : "--replicas",
+                    fewer = !alone  ? "fewer processes"
+                            : cards ? "fewer cards"
+                                    : fmt::format("--replicas {}", plan.micro_batches);
+  if (plan.replicas > examples)
+    fail(Failure::usage, "{}: expected at most {}, the examples of a step, got {}; hint: {}{}", flag, examples,
+         plan.replicas, fewer,
+         plan.replicas <= plan.examples_per_epoch ? fmt::format(", or --batch-size {}", plan.replicas) : "");
+  // The largest micro-batches that are enough: even ones where there are any.
+  const std::int64_t even = divide_up(examples, plan.replicas);
+  const std::int64_t size = divide_up(examples, even) >= plan.replicas ? even : examples / plan.replicas;
+  fail(Failure::usage,
+       "{}: expected at most {}, the micro-batches of a step ({} examples, {} at once), got {}{}; hint: {}, or "
+       "--micro-batch-size {}",
+       flag, plan.micro_batches, examples, plan.micro_batch_size, plan.replicas, alone ? "" : " in all processes",
+       fewer, size);
+}
+
+MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objective& objective,
+                       const distributed::Replica& self) {
+  const Backend& device = self.backend();
+  const auto flat = static_cast<std::size_t>(plan.parameters) * size_of(settings.precision);
+  const auto wide = static_cast<std::size_t>(plan.parameters) * size_of(compute_type(settings.precision));
+  const bool half = wide != flat;  // then there are masters, and gradients are widened to be summed
+  const auto sums = static_cast<std::size_t>(accumulation_buffers(plan) + (half && plan.micro_batches > 1 ? 1 : 0));
+  // So many share the memory. Replicas on several cards are counted by the cards, and so are processes that have one
+  // each.
+  const int processes = device.device().kind == Device::Kind::cpu ? self.collective().processes_on_this_host() : 1;
+  MemoryPlan memory{.parameters = flat + (half ? wide : 0),
+                    .gradients = flat,
+                    .moments = 2 * wide,
+                    .accumulation = wide * sums,
+                    .data = objective.data_bytes(),
+                    .available = device.available_memory() / static_cast<std::size_t>(settings.replicas * processes)};
+  const std::size_t peak = peak_bytes(settings, plan, objective, device);
+  memory.activations = peak - std::min(peak, memory.total());
+  return memory;
+}
+
+/// What each replica computes of a full step.
+std::string replicas_text(const Plan& plan) {
+  const std::int64_t examples = std::min(plan.batch_size, plan.examples_per_epoch);
+  std::vector<std::int64_t> micro_batches, of_replica;
+  for (int rank = 0; rank < plan.replicas; ++rank) {
+    const distributed::Share share = distributed::share_of(plan.micro_batches, rank, plan.replicas);
+    micro_batches.push_back(share.count);
+    of_replica.push_back(std::min(examples, share.end() * plan.micro_batch_size) - share.first * plan.micro_batch_size);
+  }
+  const auto range = [](const std::vector<std::int64_t>& counts) {
+    const auto [least, most] = std::ranges::minmax(counts);
+    return least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
+  };
+  return fmt::format("  replicas    {}, each with {} of the micro-batches: {} examples per replica, {} per step\n",
+                     plan.replicas, range(micro_batches), range(of_replica), examples);
+}
+
+/// "1 step", "2 steps"
+std::string counted(std::int64_t count, const std::string& thing) {
+  const char* plural = thing.ends_with("ch") ? "es" : "s";
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : plural);
+}
+
+std::string memory_text(const MemoryPlan& memory, int replicas) {
+  const auto text = [](std::size_t bytes) { return io::bytes_text(static_cast<double>(bytes)); };
+  std::string parts = fmt::format("parameters {}, gradients {}, optimizer {}, activations {}", text(memory.parameters),
+                                  text(memory.gradients), text(memory.moments), text(memory.activations));
+  if (memory.accumulation > 0) parts += ", sums over micro-batches " + text(memory.accumulation);
+  return fmt::format("{} predicted{} of {} available, and {} of examples\n              {}", text(memory.total()),
+                     replicas > 1 ? " on each replica" : "", text(memory.available), text(memory.data), parts);
+}
+
+}  // namespace
+
+std::vector<std::int64_t> epoch_order(const Settings& settings, std::int64_t epoch, std::int64_t examples) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(examples));
+  std::iota(order.begin(), order.end(), 0);
+  if (settings.shuffle)
+    Random(mix(mix(settings.seed, hash_name("order of examples")), static_cast<std::uint64_t>(epoch))).shuffle(order);
+  return order;
+}
+
+Plan make_plan(const Settings& settings, Objective& objective, const distributed::Replica& self) {
+  Plan plan{.batch_size = settings.batch_size, .micro_batch_size = settings.micro_batch_size, .replicas = self.size()};
+  plan.examples_per_epoch = objective.examples(0);
+  if (plan.examples_per_epoch == 0) fail(Failure::input, "training data: expected at least one example, got none");
+  plan.steps_per_epoch = divide_up(plan.examples_per_epoch, plan.batch_size);
+  plan.micro_batches = divide_up(std::min(plan.batch_size, plan.examples_per_epoch), plan.micro_batch_size);
+  check_divisible(plan, settings);
+  plan.total_steps = settings.steps > 0 ? settings.steps : steps_of(settings.epochs, plan.batch_size, objective);
+  plan.epochs = settings.steps > 0 ? static_cast<double>(plan.total_steps) / static_cast<double>(plan.steps_per_epoch)
+                                   : settings.epochs;
+
+  std::int64_t tokens = 0;
+  for (std::int64_t i = 0; i < plan.examples_per_epoch; ++i) tokens += objective.tokens(0, i);
+  plan.tokens_per_example = static_cast<double>(tokens) / static_cast<double>(plan.examples_per_epoch);
+
+  plan.schedule = settings.schedule;
+  plan.schedule.total_steps = plan.total_steps;
+  if (settings.warmup_ratio >= 0)
+    plan.schedule.warmup_steps =
+        static_cast<std::int64_t>(static_cast<double>(plan.total_steps) * settings.warmup_ratio);
+  plan.parameters = count_parameters(objective.model());
+  plan.precision = settings.precision;
+  plan.memory = plan_memory(settings, plan, objective, self);
+  return plan;
+}
+
+std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Objective& objective,
+                                 const distributed::Replica& self, std::size_t bytes) {
+  std::int64_t fits = 0, too_much = plan.micro_batch_size;
+  while (too_much - fits > 1) {
+    Plan smaller = plan;
+    smaller.micro_batch_size = (fits + too_much) / 2;
+    smaller.micro_batches = divide_up(std::min(plan.batch_size, plan.examples_per_epoch), smaller.micro_batch_size);
+    const bool enough = plan_memory(settings, smaller, objective, self).total() <= bytes;
+    (enough ? fits : too_much) = smaller.micro_batch_size;
+  }
+  return fits;
+}
+
+std::size_t plannable(std::size_t bytes) { return bytes - bytes / 20; }
+
+std::string fitting_hint(std::int64_t micro_batch_size) {
+  return micro_batch_size > 0 ? fmt::format("hint: --micro-batch-size {} would fit", micro_batch_size)
+                              : "hint: not even a --micro-batch-size of 1 would fit";
+}
+
+void check_memory(const Settings& settings, const Plan& plan, Objective& objective, const distributed::Replica& self) {
+  const bool on_card = self.backend().device().kind == Device::Kind::cuda;
+  const std::size_t most = on_card ? plannable(plan.memory.available) : plan.memory.available;
+  if (plan.memory.total() <= most) return;
+  const auto text = [](std::size_t bytes) { return io::bytes_text(static_cast<double>(bytes)); };
+  fail(Failure::memory, "--micro-batch-size: expected one that fits {} of memory, got {}, which takes {}; {}",
+       text(most), plan.micro_batch_size, text(plan.memory.total()),
+       fitting_hint(fitting_micro_batch(settings, plan, objective, self, most)));
+}
+
+std::string Plan::text() const {
+  const double tokens_per_step = tokens_per_example * static_cast<double>(std::min(batch_size, examples_per_epoch));
+  const double all_examples = epochs * static_cast<double>(examples_per_epoch);
+  std::string out = "plan\n";
+  out += fmt::format("  step        {} in {} of at most {}, about {:.0f} tokens\n", counted(batch_size, "example"),
+                     counted(micro_batches, "micro-batch"), micro_batch_size, tokens_per_step);
+  if (replicas > 1) out += replicas_text(*this);
+  out +=
+      fmt::format("  epoch       {}, {}\n", counted(examples_per_epoch, "example"), counted(steps_per_epoch, "step"));
+  out += fmt::format("  run         {} = {:.4g} epoch{}, about {:.0f} examples, {:.0f} tokens\n",
+                     counted(total_steps, "step"), epochs, epochs == 1 ? "" : "s", all_examples,
+                     all_examples * tokens_per_example);
+  out += fmt::format("  rate        up to {:g} after {} of warm-up\n", schedule.learning_rate,
+                     counted(schedule.warmup_steps, "step"));
+  out += fmt::format("  parameters  {} in {}\n", parameters, name_of(precision));
+  out += fmt::format("  memory      {}\n", memory_text(memory, replicas));
+  return out;
+}
+
+}  // namespace bertrand::training

@@ -1,0 +1,64 @@
+// What a run will do, worked out before its first step: steps and epochs, micro-batches, tokens, memory.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "training/run/settings.h"
+#include "training/step/objective.h"
+
+namespace bertrand::training {
+
+/// A place in the data: step `step` of epoch `epoch`, both from 0.
+struct Position {
+  std::int64_t epoch = 0, step = 0;
+};
+
+/// Bytes at the peak of a step on the replica that needs most, and what they are.
+struct MemoryPlan {
+  std::size_t parameters = 0, gradients = 0, moments = 0;
+  std::size_t accumulation = 0;  ///< gradients of micro-batches waiting to be added up
+  std::size_t activations = 0;   ///< of the largest micro-batch
+  std::size_t total() const { return parameters + gradients + moments + accumulation + activations; }
+  std::size_t data = 0;       ///< examples, on the host; not in total()
+  std::size_t available = 0;  ///< what the device has for this replica
+};
+
+struct Plan {
+  std::int64_t batch_size = 0, micro_batch_size = 0;
+  std::int64_t micro_batches = 0;  ///< of a full step
+  int replicas = 1;
+  std::int64_t examples_per_epoch = 0;  ///< of the first epoch
+  std::int64_t steps_per_epoch = 0;     ///< of the first epoch
+  std::int64_t total_steps = 0;
+  double epochs = 0;
+  double tokens_per_example = 0;
+  std::int64_t parameters = 0;
+  DType precision = DType::f32;
+  optim::ScheduleOptions schedule;
+  MemoryPlan memory;
+
+  /// Several lines for people.
+  std::string text() const;
+};
+
+/// Throws Error(Failure::input) if there is no example, and Error(Failure::usage) if a step has fewer micro-batches
+/// than there are replicas. The memory of activations is that of a step in a dry run: nothing is allocated or computed.
+Plan make_plan(const Settings& settings, Objective& objective, const distributed::Replica& self);
+
+/// The largest micro-batch, smaller than the plan's, whose step takes at most `bytes`; 0 where there is none.
+std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Objective& objective,
+                                 const distributed::Replica& self, std::size_t bytes);
+/// `bytes`, less a twentieth that nobody can plan.
+std::size_t plannable(std::size_t bytes);
+/// "; hint: --micro-batch-size 8 would fit", or that none would.
+std::string fitting_hint(std::int64_t micro_batch_size);
+/// Throws Error(Failure::memory), with the micro-batch that would fit, where the plan takes more than there is; on a
+/// card, more than is plannable: it also holds kernels, what the library of products works in, and gaps.
+void check_memory(const Settings& settings, const Plan& plan, Objective& objective, const distributed::Replica& self);
+
+/// The numbers of an epoch's examples in the order they are used: a function of (seed, epoch) alone; file order without
+/// shuffling.
+std::vector<std::int64_t> epoch_order(const Settings& settings, std::int64_t epoch, std::int64_t examples);
+
+}  // namespace bertrand::training

@@ -1,0 +1,49 @@
+#include "training/run/published_model.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "io/error.h"
+#include "training/run/checkpoint.h"
+
+namespace bertrand::training {
+namespace {
+
+constexpr const char* kWeights = "model.safetensors";
+
+}  // namespace
+
+void PublishedModel::publish(BestModel& best) {
+  publish_model(io::Files::system(), output_, objective_, parameters_);
+  best.crc32c = InputFile::of(output_ / kWeights).crc32c;
+  is_own_ = true;
+}
+
+std::string PublishedModel::fault(const BestModel& best) const {
+  if (is_own_ || !best.score || best.crc32c == 0) return "";
+  const std::filesystem::path file = output_ / kWeights;
+  const bool there = std::filesystem::is_regular_file(file);
+  if (there && InputFile::of(file).crc32c == best.crc32c) return "";
+  return fmt::format("{}: expected the best model, as it was after step {}, got {}", file.string(), best.step,
+                     there ? "another or a damaged one" : "none");
+}
+
+std::filesystem::path PublishedModel::checkpoint(const BestModel& best) const {
+  return output_ / fmt::format("checkpoint-{}", best.step);
+}
+
+bool PublishedModel::is_in_checkpoint(const BestModel& best) const {
+  return verify_checkpoint(checkpoint(best)).empty();
+}
+
+void PublishedModel::mend(BestModel& best, const std::string& hint) {
+  const std::string found = fault(best);
+  if (found.empty()) return;
+  if (!is_in_checkpoint(best)) fail(Failure::model, "{}; hint: {}", found, hint);
+  fmt::print(stderr, "warning: {}; taken from {}\n", found, checkpoint(best).filename().string());
+  objective_.load(checkpoint(best), parameters_);
+  publish(best);
+}
+
+}  // namespace bertrand::training

@@ -1,0 +1,38 @@
+// The model in a run's directory: the best one so far, or the final one where nothing is scored.
+#pragma once
+#include <filesystem>
+#include <string>
+
+#include "io/files.h"
+#include "nn/parameter_set.h"
+#include "training/run/run_state.h"
+#include "training/step/objective.h"
+
+namespace bertrand::training {
+
+/// Of the first replica, which writes it. What this process published it trusts; what it found there it looks at.
+class PublishedModel {
+ public:
+  PublishedModel(const std::filesystem::path& output, const Objective& objective, nn::ParameterSet& parameters)
+      : output_(output), objective_(objective), parameters_(parameters) {}
+
+  /// Puts the parameters there as they are, and notes in `best` which file it is. Throws Error.
+  void publish(BestModel& best);
+  /// What is wrong with the file of `best`, or "".
+  std::string fault(const BestModel& best) const;
+  /// Whether the checkpoint of that step is there and verifies.
+  bool is_in_checkpoint(const BestModel& best) const;
+  /// Where something is wrong, publishes `best` again from its checkpoint, whose weights the parameters then have.
+  /// Throws Error(Failure::model), with `hint`, where there is no such checkpoint.
+  void mend(BestModel& best, const std::string& hint);
+
+ private:
+  std::filesystem::path checkpoint(const BestModel& best) const;
+
+  const std::filesystem::path& output_;
+  const Objective& objective_;
+  nn::ParameterSet& parameters_;
+  bool is_own_ = false;  // published by this process
+};
+
+}  // namespace bertrand::training

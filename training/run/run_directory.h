@@ -1,0 +1,48 @@
+// The run directory: who may write into it, and what it begins with.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "io/files.h"
+#include "training/run/settings.h"
+
+namespace bertrand::training {
+
+enum class ExistingRun { refuse, resume, overwrite };
+
+/// Holds a run directory for one process as long as it lives.
+class RunDirectory {
+ public:
+  /// Creates the directory where needed, durably. Throws Error(Failure::usage) if it holds a run and that is not asked
+  /// for, if it holds a model that no run wrote (never overwritten), or if another live process writes to it.
+  RunDirectory(const std::filesystem::path& path, ExistingRun existing, io::Files& files = io::Files::system());
+  /// Directories that were created for it and are still empty go away again.
+  ~RunDirectory();
+  RunDirectory(const RunDirectory&) = delete;
+  RunDirectory& operator=(const RunDirectory&) = delete;
+
+  /// Throws Error(Failure::usage) if clear() would remove one of these files or directories.
+  void require_kept(const std::vector<std::filesystem::path>& inputs) const;
+  /// Removes the run that is to be overwritten: called when there is something to put in its place.
+  void clear();
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  void make_directories(const std::filesystem::path& path);
+  void find_earlier_run(ExistingRun existing);
+  void let_go();
+
+  std::filesystem::path path_;
+  io::Files& files_;
+  int lock_ = -1;
+  std::vector<std::filesystem::path> created_;  // outermost first
+  std::vector<std::filesystem::path> earlier_;  // what is to be overwritten
+};
+
+/// The directory of --output, as --resume and --overwrite say, for a run that reads `inputs`; none under --plan, which
+/// writes nothing.
+std::unique_ptr<RunDirectory> claim_output(const Settings& settings, const std::vector<std::filesystem::path>& inputs);
+
+}  // namespace bertrand::training

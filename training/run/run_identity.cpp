@@ -1,0 +1,44 @@
+#include "training/run/run_identity.h"
+
+#include "distributed/agreement.h"
+#include "tensor/backends.h"
+#include "training/run/devices.h"
+
+namespace bertrand::training {
+namespace {
+
+/// Throws Error(Failure::usage) unless all processes have these conditions and files, the same version and kernels.
+void require_agreement(distributed::Collective& processes, const Settings& settings, const Conditions& conditions,
+                       const std::vector<std::filesystem::path>& files) {
+  distributed::Facts facts{
+      {"version", BERTRAND_VERSION},
+      {"--cpu-kernels", settings.cpu_kernels == "auto" ? runnable_cpu_kernels().front() : settings.cpu_kernels},
+      {"the number of replicas", fmt::format("{}", replicas_of_process(settings))},
+      {"the kind of device", settings.device.substr(0, settings.device.find(':'))},
+      {"--precision", settings.precision_name()},
+      {"--plan", settings.plan_only ? "given" : "not given"},
+      {"--save-every", fmt::format("{}", settings.save_every)},
+      {"--resume", settings.resume ? "given" : "not given"},
+      {"--overwrite", settings.overwrite ? "given" : "not given"},
+      {"--collective-timeout", fmt::format("{}", settings.collective_timeout)}};
+  facts.insert(facts.end(), conditions.settings.begin(), conditions.settings.end());
+  std::vector<InputFile> all = conditions.inputs;
+  for (const auto& file : files) all.push_back(InputFile::of(file));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    facts.emplace_back(fmt::format("input file {}", i + 1),
+                       fmt::format("{} bytes with CRC-32C {:08x}", all[i].bytes, all[i].crc32c));
+  distributed::require_agreement(processes, *open_cpu({.threads = 1}), facts);
+}
+
+}  // namespace
+
+Conditions agree_on_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity) {
+  Conditions conditions{.settings = settings.decisive(), .inputs = {}};
+  conditions.settings.insert(conditions.settings.end(), identity.settings.begin(), identity.settings.end());
+  if (processes || !settings.plan_only)
+    for (const auto& input : identity.inputs) conditions.inputs.push_back(InputFile::of(input));
+  if (processes) require_agreement(*processes, settings, conditions, identity.other_files);
+  return conditions;
+}
+
+}  // namespace bertrand::training

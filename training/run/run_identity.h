@@ -1,0 +1,31 @@
+// What a run is recognised by: in all its processes when it begins, and when it is resumed.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "training/run/run_state.h"
+#include "training/run/settings.h"
+
+namespace bertrand::distributed {
+class Collective;
+}
+
+namespace bertrand::training {
+
+/// What identifies a run beside the common settings.
+struct RunIdentity {
+  /// Further (flag, value) that decide the result.
+  std::vector<std::pair<std::string, std::string>> settings;
+  /// Files that decide the result: a run is not resumed when one of them has changed.
+  std::vector<std::filesystem::path> inputs;
+  /// Files that all processes must have alike, but that may be others when it is resumed.
+  std::vector<std::filesystem::path> other_files;
+};
+
+/// Reads the inputs, and returns what the run must be given again to be resumed. Where `processes` is not null: throws
+/// Error(Failure::usage) unless all of them have the same version, kernels, flags and files.
+Conditions agree_on_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity);
+
+}  // namespace bertrand::training

@@ -1,0 +1,61 @@
+// Where a run stands: what resume.json of a checkpoint holds beside the tensors.
+#pragma once
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "optim/loss_scale.h"
+#include "training/run/plan.h"
+#include "training/step/objective.h"
+
+namespace bertrand::training {
+
+/// A file that decides the result, so that a run is not resumed on another one.
+struct InputFile {
+  std::string path;
+  std::uint64_t bytes = 0;
+  std::uint32_t crc32c = 0;
+
+  /// Reads all of it. Throws Error(Failure::io).
+  static InputFile of(const std::filesystem::path& path);
+};
+
+/// What must be the same when a run is resumed.
+struct Conditions {
+  std::vector<std::pair<std::string, std::string>> settings;  ///< (flag, value)
+  std::vector<InputFile> inputs;
+
+  /// Throws Error(Failure::usage), naming every flag and file that differs from those of `checkpoint`.
+  void check_equal_to(const Conditions& checkpoint, const std::string& checkpoint_name) const;
+};
+
+/// The model with the highest score so far.
+struct BestModel {
+  std::optional<double> score;  ///< none: nothing was scored
+  std::int64_t step = 0;
+  std::uint32_t crc32c = 0;  ///< of its model.safetensors in the run's directory; 0: not known
+};
+
+struct RunState {
+  std::int64_t steps_done = 0;         ///< skipped ones too
+  optim::LossScale::State loss_scale;  ///< moves in f16 alone
+  Position next;                       ///< where in the data step steps_done + 1 begins
+  bool evaluation_due = false;         ///< the evaluation that belongs to steps_done has not been made yet
+  Metrics evaluation;                  ///< the last one, or the best model's where the objective scores
+  BestModel best;
+
+  nlohmann::ordered_json to_json(const Conditions& conditions) const;
+};
+
+/// As text, with U+FFFD for what is no UTF-8: names of files need not be.
+std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
+
+/// The two halves of a resume.json. Throws Error(Failure::model) naming `file` and the key where one is missing or of
+/// another kind.
+RunState parse_run_state(const nlohmann::ordered_json& json, const std::string& file);
+Conditions parse_conditions(const nlohmann::ordered_json& json, const std::string& file);
+
+}  // namespace bertrand::training

@@ -1,0 +1,84 @@
+// What is trained: a model, its examples, and the loss of some of them. pretrain and finetune each have one.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "distributed/share.h"
+#include "nn/weights.h"
+
+namespace bertrand::distributed {
+class Replica;
+}
+
+namespace bertrand::training {
+
+/// A figure with the name it has in metrics.jsonl.
+struct Metric {
+  std::string name;
+  double value = 0;
+};
+using Metrics = std::vector<Metric>;
+
+/// A part of the loss, one element, already divided by the counts of the whole step: the parts of all micro-batches add
+/// up to the step's own. The one named "loss" may be left out: the loss is the sum of the parts.
+struct LossPart {
+  std::string name;  ///< masked_lm_loss; "loss" where there is only one
+  Variable value;
+};
+
+/// The examples of one optimizer step by their numbers, in the order they are used.
+struct StepExamples {
+  std::int64_t epoch = 0;  ///< from 0
+  std::vector<std::int64_t> numbers;
+  bool operator==(const StepExamples&) const = default;
+};
+
+/// One replica's view of the work. Everything random in it is a function of (seed, epoch, example) or of the key given.
+/// All replicas call begin_step and evaluate together.
+class Objective {
+ public:
+  virtual ~Objective() = default;
+
+  /// Without memory until a ParameterSet gives it some.
+  virtual nn::Module& model() = 0;
+  /// How many examples this epoch (from 0) has; they are numbered from 0 in file order.
+  virtual std::int64_t examples(std::int64_t epoch) = 0;
+  /// Names the step after the one that is begun next, so that its examples `mine`, those that this replica computes,
+  /// can be read while that one is computed.
+  virtual void read_ahead(const StepExamples&, const distributed::Share& /*mine*/) {}
+  /// Host work of a step, before any of its losses: the examples `mine` that this replica computes, masked, and the
+  /// counts that the losses are divided by, those of all replicas together. Returns the tokens of the whole step.
+  virtual std::int64_t begin_step(const StepExamples& step, const distributed::Share& mine) = 0;
+  /// The loss of examples [first, first + count) of the step begun last, which lie in this replica's share: one
+  /// micro-batch. Dropout draws from `key`.
+  virtual std::vector<LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) = 0;
+
+  /// Figures on held-out data, names beginning with eval_; empty where there is none. The same on every replica, each
+  /// of which computes its share. Called under NoGrad.
+  virtual Metrics evaluate() = 0;
+  /// What the best model is chosen by, higher is better; none: the last model is the result.
+  virtual std::optional<double> score(const Metrics& evaluation) const = 0;
+
+  /// Writes the model into a directory that exists, each file durable: model.safetensors, and what else opens it again.
+  /// Returns the CRC-32C of each tensor.
+  virtual std::map<std::string, std::uint32_t> save(io::Files& files, const std::filesystem::path& directory,
+                                                    const nn::ParameterSet& parameters) const;
+  /// Fills the parameters from a directory that save() wrote. Throws Error(Failure::model).
+  virtual void load(const std::filesystem::path& directory, nn::ParameterSet& parameters) const;
+  /// Bytes that save() writes beside the weights, about.
+  virtual std::size_t bytes_beside_weights() const { return 0; }
+
+  /// The same work on another replica, which must outlive it.
+  virtual std::unique_ptr<Objective> twin(const distributed::Replica& self) const = 0;
+  /// Bytes of the examples themselves, held in memory for the whole run.
+  virtual std::size_t data_bytes() const = 0;
+  /// Tokens of one example.
+  virtual std::int64_t tokens(std::int64_t epoch, std::int64_t example) const = 0;
+};
+
+}  // namespace bertrand::training

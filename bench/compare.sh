@@ -25,7 +25,7 @@ run_ours() {
   peak=$(awk "BEGIN { print ($before + $after) / 2 }")
 }
 field() { sed -n "s/.*\"$1\": *\([0-9.]*\).*/\1/p"; }
-# record WORKLOAD PEER_SECONDS OUR_SECONDS OUR_GFLOPS PEER_MB OUR_MB: one line of the log; 0 where there is no such figure
+# record WORKLOAD PEER_SECONDS OUR_SECONDS OUR_GFLOPS PEER_MB OUR_MB: one line of the log; 0 if there is no such figure
 record() { echo "$*" >>"$log"; }
 
 for _ in $(seq "$rounds"); do
@@ -51,10 +51,11 @@ for _ in $(seq "$rounds"); do
 done
 
 printf '%-13s %10s %10s %8s %14s %10s %10s %10s\n' workload 'peer s' 'ours s' ratio 'peak GFLOP/s' '% of peak' 'peer MB' 'ours MB'
+# shellcheck disable=SC2013  # a name of a workload has no blanks
 for workload in $(awk '!seen[$1]++ { print $1 }' "$log"); do
   awk -v w="$workload" '
     function median(a, n,   i, j, t) { for (i = 1; i < n; ++i) for (j = i + 1; j <= n; ++j) if (a[j] < a[i]) { t = a[i]; a[i] = a[j]; a[j] = t }; return a[int((n + 1) / 2)] }
     $1 == w { ++n; t[n] = $2; o[n] = $3; r[n] = $2 / $3; s[n] = 100 * $4 / $7; tm = $5; om = $6; p[n] = $7 }
     END { printf "%-13s %10.3f %10.3f %7.2fx %14.1f %9.1f%% %10d %10d\n", w, median(t, n), median(o, n), median(r, n), median(p, n), median(s, n), tm, om }' "$log"
 done
-echo "0 where a figure does not apply. infer-base is against ONNX Runtime, mrpc-* against PyTorch padding to 128 or to the longest of the batch."
+echo "0: there is no such figure. infer-base is against ONNX Runtime, mrpc-* against PyTorch padding to 128 or to the longest of the batch."

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# One table: training and inference on a card here and in PyTorch, interleaved, beside what the card's products and copies reach.
+# One table: training and inference on a GPU here and in PyTorch, interleaved, beside what the GPU's products and copies reach.
 # usage: bench/gpu.sh [--device cuda:0] [--peer PYTHON TORCH_GPU] [--peers "tuned compiled stock"] [--workloads "NAME ..."]
 #                     [--rounds 1] [--seconds 4] [--precision bf16] [--log FILE [--append]] [--small]
 #                     [-- FLAGS_OF_BENCH_STEP]
 #   --peer       an interpreter with torch and transformers, and the script that does the same work in them
 #   --workloads  of base-128-b256 base-128-b32 base-512-b64 large-128-b256 wikipedia-512-b64 mrpc-b32 infer-1x128
-#   --append     keep what the log holds and make one table of all of it, for a card that is lent for minutes
+#   --append     keep what the log holds and make one table of all of it, if the GPU is yours for a few minutes only
 #   --small      a tiny model and few short sequences, for trying this script out (--device emulated-cuda); its figures mean nothing
-# Each round runs ours, a peer, ours, the next peer, …; figures are medians over the rounds, ratios those of real tokens a
-# second. The JSON line of every run is kept in --log, what the peers write to stderr in FILE.err. BUILD names the build directory,
-# which is configured for the card that is here where it is not there yet.
+# Each round runs ours, a peer, ours, the next peer, …; figures are medians over the rounds; ratios are of real tokens a
+# second. --log keeps the JSON line of every run, FILE.err what the peers write to stderr. BUILD names the build directory; if
+# it does not exist it is configured for the GPU of this machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 device=cuda:0 python='' script='' peers='tuned compiled stock' rounds=1 seconds=4 precision=bf16 log='' append='' small='' failed='' build=${BUILD:-build}
@@ -38,9 +38,10 @@ if [[ -z $log ]]; then
   trap 'rm -f "$log"; [[ -n $failed ]] || rm -f "$log.err"' EXIT
 fi
 [[ -n $append ]] || { : >"$log"; rm -f "$log.err"; }
+# shellcheck source=/dev/null
 [[ ! -f .deps/environment.sh ]] || . .deps/environment.sh
 if [[ ! -f $build/CMakeCache.txt ]]; then
-  # As scripts/test_gpu.sh has it; without a card (--device emulated-cuda) with what CMake finds.
+  # As in scripts/test_gpu.sh; without a GPU (--device emulated-cuda) with what CMake finds.
   capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .) || capability=''
   cmake -S . -B "$build" -G "$(command -v ninja >/dev/null && echo Ninja || echo 'Unix Makefiles')" -DCMAKE_BUILD_TYPE=Release \
     ${capability:+-DBERTRAND_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=$capability-real"} >/dev/null
@@ -101,7 +102,7 @@ matmul=$(field matmul_tflops <<<"$before")
 # Of all that the log holds, in its order.
 workloads=$(awk '!seen[$1]++ { print $1 }' "$log")
 peers=$(awk '$2 != "ours" && !seen[$2]++ { print $2 }' "$log")
-# of NAME WHO FIELD: every value of a field in the log; median: of what comes in, - where nothing does
+# of NAME WHO FIELD: every value of a field in the log. median: of the lines of stdin; - if there are none
 of() { grep -a "^$1 $2 " "$log" | field "$3" || true; }
 last_loss() { grep -a "^$1 $2 " "$log" | sed -n 's/.*"loss\(es\)\{0,1\}": *\[\{0,1\}\([^]}]*, *\)*\([^],} []\{1,\}\)[]}].*/\3/p' || true; }
 median() { sort -g | awk '{ v[NR] = $1 } END { if (NR) print v[int((NR + 1) / 2)]; else print "-" }'; }

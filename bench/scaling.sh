@@ -2,10 +2,10 @@
 # One table: examples a second by strategy, replicas, precision and micro-batch, and against one replica on as many cores.
 # usage: bench/scaling.sh [ROUNDS] [SECONDS] [MODEL…]     (default: 3 rounds of 6 s, tiny small)
 # Every line of a group trains the same step: CORES micro-batches, on one replica with all cores, on 2, 4, … CORES replicas in
-# threads, and on as many processes under mpirun; where there are cards, one micro-batch on each of 1, 2, 4, … of them through
-# NCCL, which are compared with one card. The rounds are interleaved; figures are medians over them. The last lines time the sum of base's gradients alone, against a copy that moves as many bytes.
-# PRECISIONS ("f32 bf16"), MICRO_BATCHES (by default one size for each model, and 256 on cards), CORES and BUILD are read from the
-# environment.
+# threads, and on as many processes under mpirun. If there are GPUs, one micro-batch on each of 1, 2, 4, … of them through
+# NCCL, compared with one GPU. The rounds are interleaved; figures are medians over them. The last lines time the sum of base's
+# gradients alone, against a copy that moves as many bytes.
+# Environment: PRECISIONS ("f32 bf16"), MICRO_BATCHES (by default one size for each model, and 256 on GPUs), CORES and BUILD.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rounds=${1:-3} seconds=${2:-6}
@@ -17,7 +17,7 @@ trap 'rm -f "$log"' EXIT
 cmake --build "$build" --target bench_scaling >/dev/null
 mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none)
 [ -e "$build/bin/libbertrand_mpi.so" ] && command -v mpirun >/dev/null && processes=yes || processes=
-cards=$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null | wc -l || true)
+gpus=$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null | wc -l || true)
 declare -A micro_batch=([tiny]=32 [mini]=32 [small]=16 [medium]=16 [base]=8 [large]=4)
 
 field() { sed -n "s/.*\"$1\":\"\?\([^,\"}]*\).*/\1/p"; }
@@ -39,9 +39,9 @@ measure() {
       "$("${mpirun[@]}" -n "$n" "${train[@]}" --threads $((cores / n)) 2>/dev/null)"
   done
 }
-measure_cards() {
+measure_gpus() {
   local model=$1 precision=$2 m=$3 n
-  for ((n = 1; n <= cards; n *= 2)); do
+  for ((n = 1; n <= gpus; n *= 2)); do
     record nccl "$n" "$model" "$precision" "$m" $((m * n)) \
       "$("$bench" train --model "$model" --precision "$precision" --seconds "$seconds" --micro-batch "$m" --micro-batches "$n" --device "$(seq -s, -f 'cuda:%g' 0 $((n - 1)))")"
   done
@@ -51,7 +51,7 @@ for _ in $(seq "$rounds"); do
   for model in "${models[@]}"; do
     for precision in $precisions; do
       for m in ${MICRO_BATCHES:-${micro_batch[$model]}}; do measure "$model" "$precision" "$m"; done
-      for m in ${MICRO_BATCHES:-256}; do measure_cards "$model" "$precision" "$m"; done
+      for m in ${MICRO_BATCHES:-256}; do measure_gpus "$model" "$precision" "$m"; done
     done
   done
   sum=$("$bench" sum --replicas "$cores" --threads "$cores" --seconds "$seconds")

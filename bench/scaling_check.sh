@@ -4,15 +4,16 @@
 #   SECONDS of each measurement; MICRO_BATCHES of each replica and step. The links:
 #   threads    two replicas in threads of one process
 #   memory     two processes on one host
-#   cable      two processes on two hosts (network namespaces), whose cable is as fast as the machine
-#   200mbit    the same, the cable throttled to this by tc
-# What the model is given is measured by itself: the parts of a step of two replicas that compute side by side but know
-# nothing of each other; a sum of one number; a sum of as many as a slice of the gradients has, and the time that the
-# processor needs for it. Then the step is measured. Rows end with the ratio of both.
+#   cable      two processes on two hosts (network namespaces); the cable is as fast as the machine
+#   200mbit    the same; tc throttles the cable to this rate
+# The inputs of the model are measured one by one: the parts of a step of two replicas that compute side by side without a
+# link; a sum of one number; a sum of one bucket of the gradients, and the CPU time that it takes. Then the step is measured.
+# Each row ends with the ratio of predicted to measured time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-5}
 settings=("${@:2}")
+# shellcheck disable=SC2054  # the links of a setting are separated by commas
 [ ${#settings[@]} -gt 0 ] || settings=(tiny:16:1:threads,memory,cable,1gbit,200mbit,50mbit tiny:8:2:cable,1gbit,200mbit tiny:8:4:cable,200mbit
                                        small:4:1:threads,memory,cable,1gbit,200mbit small:4:2:cable,200mbit small:2:4:cable,200mbit)
 build=${BUILD:-build} slice=25165824  # bytes that leave together (distributed/reducer.h)

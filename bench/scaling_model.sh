@@ -5,15 +5,15 @@
 #   forward=0.1           seconds of the last micro-batch's forward pass, and of all micro-batches before it
 #   backward=0.2          seconds of the last micro-batch's backward pass, in which gradients leave
 #   update=0              seconds after the sum: norm and optimizer
-#   bytes=440e6           of the gradients as they are summed
-#   late=0                of these, at the flat tensor's beginning, that are final only when backward has ended
-#   slice=25165824        bytes that leave together (distributed/reducer.h)
-#   bandwidth=12.5e9      bytes a second, each way, that a replica has for the sum
-#   processor=0           seconds that moving a byte takes of the processor that computes: reading, adding, copying
+#   bytes=440e6           gradients, in the type in which they are summed
+#   late=0                bytes at the beginning of the flat tensor that are final only when backward has ended
+#   slice=25165824        bytes of a bucket: gradients that leave together (distributed/reducer.h)
+#   bandwidth=12.5e9      bytes a second in each direction that a replica has for the sum
+#   processor=0           seconds of the computing processor to move a byte: reading, adding, copying
 #   latency=0             seconds of an empty message
 #   messages=2            that follow each other in one sum; ring: 2 (replicas − 1)
-#   calls=0               small sums of a step that nothing hides: of counts and losses
-# Prints: seconds of a step, of which not hidden, and the share of the time that is computing.
+#   calls=0               small sums of a step that nothing hides: counts and losses
+# Prints the seconds of a step, those of them that are not hidden, and the share of the time that is computing.
 set -euo pipefail
 exec awk 'BEGIN {
   p["replicas"] = 2; p["forward"] = 0.1; p["backward"] = 0.2; p["update"] = 0; p["bytes"] = 440e6; p["late"] = 0

@@ -59,7 +59,7 @@ PYTHON
 hugging_face() { RAYON_NUM_THREADS=$1 TOKENIZERS_PARALLELISM=true "$python" "${@:2}"; }
 records() { "$prepare" records --vocab-file "$vocab" --output "$work/ours" --threads 2 "$@"; }
 
-for round in $(seq "$rounds"); do
+for _ in $(seq "$rounds"); do
   for threads in 1 2; do
     peer=$(hugging_face $threads "$work/tokens.py" "$vocab" "$text")
     ours=$(clock "$prepare" tokens --vocab-file "$vocab" --threads $threads "$text")

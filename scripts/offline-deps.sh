@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Gathers what a machine without network lacks into .deps: what the build needs beyond compiler, CMake and CUDA toolkit, and, where
-# ../shared is beside this tree, the golden data and PyTorch's side of bench/gpu.sh. Some 30 MB; 60 MB are an error.
-# usage: scripts/offline-deps.sh, on a Debian 12 machine with network; then bring the source tree with .deps along.
+# Makes the folder .deps for a machine without network: the packages that the build needs beside compiler, CMake and CUDA
+# toolkit; if ../shared exists, also the golden data and PyTorch's side of bench/gpu.sh. It is some 30 MB; 60 MB are an error.
+# usage: scripts/offline-deps.sh on a Debian 12 machine with network; then copy the source tree with .deps.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 packages=(libeigen3-dev libfmt-dev libfmt9 libcli11-dev nlohmann-json3-dev libutf8proc-dev libutf8proc2 zlib1g-dev zlib1g doctest-dev
@@ -12,9 +12,10 @@ mkdir -p .deps/archives
 for archive in .deps/archives/*.deb; do dpkg-deb -x "$archive" .deps; done
 rm -rf .deps/archives .deps/usr/share/doc .deps/usr/share/man
 
-# Of Boost's 160 MB of headers only those that the emulation reads.
+# Boost has 160 MB of headers. Keep those that the emulation includes.
 cd .deps/usr/include
 printf '#include <boost/context/%s>\n' fiber.hpp fixedsize_stack.hpp >../../uses.cpp
+# shellcheck disable=SC1003  # a backslash, as tr writes it
 g++ -std=c++20 -I. -M ../../uses.cpp | tr -s ' \\' '\n' | grep '^boost/' | sort -u >../../needed
 echo boost/version.hpp >>../../needed
 mkdir ../../kept
@@ -24,7 +25,7 @@ mv ../../kept/boost .
 cd - >/dev/null
 rm -r .deps/uses.cpp .deps/needed .deps/kept
 
-# What a shell needs to build with .deps and to run what was built.
+# A shell sources this to build with .deps and to run what was built.
 cat >.deps/environment.sh <<'END'
 deps=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 libraries=$deps/usr/lib/$(uname -m)-linux-gnu
@@ -33,8 +34,8 @@ export PKG_CONFIG_PATH="$libraries/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$deps"
 export LD_LIBRARY_PATH="$libraries:${LD_LIBRARY_PATH:-}" PATH="$PATH:$deps/usr/bin"
 END
 
-# What tests/gpu reads (tests/support/paths.h.in looks here where there is no ../shared), and of each other folder that a test takes
-# for all of its data the rest too, so that no test finds a part.
+# The data that tests/cuda_gpu reads: tests/support/paths.h.in takes it from here if there is no ../shared. Folders come whole,
+# so that no test finds a part of its data.
 if [ -d ../shared ]; then
   mkdir .deps/shared
   (cd ../shared && cp -r --parents -t "$OLDPWD/.deps/shared" peers/torch_gpu.py \

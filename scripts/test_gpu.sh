@@ -1,24 +1,25 @@
 #!/usr/bin/env bash
-# Builds for the card that is here and tests the CUDA backend on it. usage: [BUILD=build-gpu] scripts/test_gpu.sh [PART…]
+# Builds for the GPU of this machine and tests the CUDA backend on it. usage: [BUILD=build-gpu] scripts/test_gpu.sh [PART…]
 #   build      configures and builds what the other parts run
-#   card       every case of tests/gpu, in a process of its own: the op table, golden models, trajectories, memory
+#   gpu        every case of tests/cuda_gpu, each in its own process: the op table, golden models, trajectories, memory
 #   pretrain   a run of pretrain in each precision
 #   sanitizer  NVIDIA's compute-sanitizer over all ops and over steps of training
-#   emulated   the same kernels on the processor (tests/cuda)
-# Without a PART all of them, what only a card can tell first; with some, these in their order, for a card that is lent for minutes.
-# It goes on after a failure of any part but build, so that one call tells all there is to know, and names all failures again at the end.
-# On a machine without network, run scripts/offline-deps.sh on one with it first and bring the .deps folder along.
+#   emulated   the same kernels in the emulation (tests/cuda_emulated)
+# Without a PART it runs all of them. Name some if the GPU is yours for a few minutes only.
+# A failure of build ends the script. After any other failure it continues, and it names all failures again at the end.
+# A machine without network needs the folder .deps: make it with scripts/offline-deps.sh on a machine with network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${BUILD:-build-gpu}
-(($#)) || set -- build card pretrain sanitizer emulated
+(($#)) || set -- build gpu pretrain sanitizer emulated
 for part; do
   case $part in
-    build | card | pretrain | sanitizer | emulated) ;;
-    *) echo "test_gpu.sh: expected build, card, pretrain, sanitizer or emulated, got $part" >&2; exit 2 ;;
+    build | gpu | pretrain | sanitizer | emulated) ;;
+    *) echo "test_gpu.sh: expected build, gpu, pretrain, sanitizer or emulated, got $part" >&2; exit 2 ;;
   esac
 done
-nvidia-smi >/dev/null 2>&1 || { echo "test_gpu.sh: no card here: nvidia-smi finds none" >&2; exit 1; }
+nvidia-smi >/dev/null 2>&1 || { echo "test_gpu.sh: expected a GPU, got none from nvidia-smi" >&2; exit 1; }
+# shellcheck source=/dev/null
 [ ! -f .deps/environment.sh ] || . .deps/environment.sh
 export BERTRAND_NEEDS_CARD=1  # neither a module that cannot be loaded nor absent golden data is a reason to skip
 
@@ -38,16 +39,16 @@ build() {
   capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)
   cmake -S . -B "$build" -G "$(command -v ninja >/dev/null && echo Ninja || echo 'Unix Makefiles')" -DCMAKE_BUILD_TYPE=Release \
     -DBERTRAND_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$capability-real" >/dev/null
-  cmake --build "$build" --target test_gpu test_cuda pretrain -j "$(nproc)"
+  cmake --build "$build" --target test_cuda_gpu test_cuda_emulated pretrain -j "$(nproc)"
 }
 
-cases() { "$build/bin/test_gpu" --list-test-cases --no-version | grep -v -e '^\[doctest\]' -e '^=*$'; }
+cases() { "$build/bin/test_cuda_gpu" --list-test-cases --no-version | grep -v -e '^\[doctest\]' -e '^=*$'; }
 
-# A case by itself: an error that a context does not recover from fails no other case. Commas separate names in a filter.
-card() {
+# Each case has a process: a CUDA context does not recover from some errors. A filter separates names by commas.
+gpu() {
   local name names
-  names=$(cases) || { fail "card: $build/bin/test_gpu lists no cases"; return; }
-  while read -r name; do check "card: $name" "$build/bin/test_gpu" --no-version -tc="${name//,/\\,}" </dev/null; done <<<"$names"
+  names=$(cases) || { fail "gpu: $build/bin/test_cuda_gpu lists no cases"; return; }
+  while read -r name; do check "gpu: $name" "$build/bin/test_cuda_gpu" --no-version -tc="${name//,/\\,}" </dev/null; done <<<"$names"
 }
 
 pretrain() {
@@ -66,17 +67,17 @@ sanitizer() {
   local sanitizer tool name names
   sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
   [ -x "$sanitizer" ] || { fail 'compute-sanitizer: not found'; return; }
-  names=$(cases) || { fail "sanitizer: $build/bin/test_gpu lists no cases"; return; }
+  names=$(cases) || { fail "sanitizer: $build/bin/test_cuda_gpu lists no cases"; return; }
   for name in 'every op on the card has the same bits twice' 'training on the card has the same bits twice'; do
-    # A filter that no case has would pass.
-    grep -Fxq "$name" <<<"$names" || { fail "sanitizer: no case \"$name\" in tests/gpu"; continue; }
+    # A filter that fits no case would pass.
+    grep -Fxq "$name" <<<"$names" || { fail "sanitizer: no case \"$name\" in tests/cuda_gpu"; continue; }
     for tool in memcheck racecheck initcheck synccheck; do
-      check "compute-sanitizer $tool: $name" "$sanitizer" --tool "$tool" --error-exitcode 1 "$build/bin/test_gpu" --no-version -tc="$name"
+      check "compute-sanitizer $tool: $name" "$sanitizer" --tool "$tool" --error-exitcode 1 "$build/bin/test_cuda_gpu" --no-version -tc="$name"
     done
   done
 }
 
-emulated() { check 'emulated' "$build/bin/test_cuda"; }
+emulated() { check 'emulated' "$build/bin/test_cuda_emulated"; }
 
 for part; do "$part"; done
 for name in "${failed[@]}"; do echo "FAILED: $name" >&2; done

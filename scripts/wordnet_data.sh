@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes the demo's texts of WordNet's glosses (Debian package wordnet-base). usage: wordnet_data.sh OUTPUT_DIRECTORY
-#   text.txt                free text: each gloss's definition and example sentences a line, a blank line between documents
-#   train.tsv, eval.tsv     a definition and the lexicographer's class it belongs to (noun.animal, verb.motion, … 45 in all)
-# What a definition in eval.tsv says stands nowhere in text.txt: those glosses are left out of it.
+#   text.txt                free text: each definition and each example sentence is a line; a blank line ends a document
+#   train.tsv, eval.tsv     a definition and its lexicographer's class (noun.animal, verb.motion, …: 45 in all)
+# Definitions in eval.tsv are left out of text.txt.
 set -euo pipefail
 out=${1:?usage: wordnet_data.sh OUTPUT_DIRECTORY}
 mkdir -p "$out"

@@ -12,7 +12,7 @@ namespace bertrand::distributed {
 class Background {
  public:
   Background() : thread_([this] { run(); }) {}
-  /// Waits for the piece of work that has begun, and leaves out the others.
+  /// Waits for the piece of work that has begun, and drops the rest.
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;

@@ -8,12 +8,12 @@ void add_to_right(Backend& backend, const Tensor& left, const Tensor& right) {
   backend.binary(Binary::add, right, left, right);
 }
 
-void SoloCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) {
-  const auto sum = add_siblings(mine, leaves, [&](const Tensor& left, const Tensor& right) {
+void SoloCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t parts, const Tensor& out) {
+  const auto sum = add_siblings(mine, parts, [&](const Tensor& left, const Tensor& right) {
     const Span span(backend_, "all_reduce_sum", {.flops = 0, .bytes = 3.0 * static_cast<double>(right.bytes())});
     add_to_right(backend_, left, right);
   });
-  check(sum.size() == 1 && sum[0].count == leaves, "all_reduce_sum: the addends do not cover {} leaves", leaves);
+  check(sum.size() == 1 && sum[0].count == parts, "all_reduce_sum: the addends do not cover {} parts", parts);
   if (!sum[0].values.same_memory(out)) backend_.cast(sum[0].values, out);
 }
 

@@ -18,17 +18,17 @@ class Collective {
   virtual int rank() const = 0;  ///< which replica this is, from 0
   virtual int size() const = 0;  ///< how many there are
 
-  /// Adds up the addends of all replicas in the tree over `leaves` leaves and puts the sum into `out` on each. Together
-  /// the addends cover all leaves, those of a lower rank first; a replica may have none. Their values are spent: `out`
+  /// Adds up the addends of all replicas in the tree over `parts` parts and puts the sum into `out` on each. Together
+  /// the addends cover all parts, those of a lower rank first; a replica may have none. Their values are spent: `out`
   /// may be one of them, and no copy of them is made.
-  virtual void all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) = 0;
+  virtual void all_reduce_sum(std::span<const Addend> mine, std::int64_t parts, const Tensor& out) = 0;
 
   /// Whether a sum that was started goes on while this replica computes.
   virtual bool overlaps() const { return false; }
   /// all_reduce_sum that may return before it is done. Until finish_sums() nobody touches the tensors, and this replica
   /// makes no call but this one.
-  virtual void start_sum(std::vector<Addend> mine, std::int64_t leaves, const Tensor& out) {
-    all_reduce_sum(mine, leaves, out);
+  virtual void start_sum(std::vector<Addend> mine, std::int64_t parts, const Tensor& out) {
+    all_reduce_sum(mine, parts, out);
   }
   /// Returns when all sums that were started are done.
   virtual void finish_sums() {}
@@ -66,7 +66,7 @@ class SoloCollective : public Collective {
 
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  void all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) override;
+  void all_reduce_sum(std::span<const Addend> mine, std::int64_t parts, const Tensor& out) override;
   void broadcast(const Tensor&, int) override {}
   void barrier() override {}
   void abort(const std::string&, double) override {}

@@ -5,12 +5,12 @@
 #include <string>
 #include <type_traits>
 
-#include "distributed/replica_group.h"
+#include "distributed/replica.h"
 #include "tensor/ops.h"
 
 namespace bertrand::distributed {
 
-/// Σ of what every replica gave, as the collective adds: each rank a leaf.
+/// Σ of what every replica gave, as the collective adds: each rank a part.
 double sum(const Replica& self, double value);
 
 /// Whether any replica says yes.

@@ -49,7 +49,7 @@ void Reducer::start(Dim begin) {
     addends.push_back({addend.first, addend.count, addend.values.window(begin, shape)});
   if (step_.last && !addends.back().values.same_memory(step_.last.window(begin, shape)))
     ops::copy_into(step_.last.window(begin, shape), addends.back().values);
-  collective_.start_sum(std::move(addends), step_.leaves, step_.sum.window(begin, shape));
+  collective_.start_sum(std::move(addends), step_.parts, step_.sum.window(begin, shape));
   end_ = begin;
 }
 

@@ -1,7 +1,7 @@
 // Adds up the gradients of a step over all replicas, in slices that leave while backward still computes the others.
 //
 // Backward finishes parameters roughly from the last to the first, so slices are cut from the end of the flat
-// gradients, and each leaves when everything behind its beginning is final. They are cut at the same places on every
+// gradients, and each parts when everything behind its beginning is final. They are cut at the same places on every
 // replica, also on those that have nothing to add.
 #pragma once
 #include <map>
@@ -20,7 +20,7 @@ class Reducer {
 
   /// What is summed; all flat and of the same places.
   struct Step {
-    std::int64_t leaves = 1;      ///< of the whole step
+    std::int64_t parts = 1;       ///< of the whole step
     std::vector<Addend> addends;  ///< of this replica, in order
     Tensor sum;                   ///< of all; may be the last addend
     /// Where the last addend is being computed, or empty; another memory than the addend's only where the type is, too:

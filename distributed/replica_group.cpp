@@ -8,8 +8,8 @@
 #include <system_error>
 #include <thread>
 
-#include "distributed/cards.h"
 #include "distributed/exchange.h"
+#include "distributed/gpus.h"
 #include "distributed/thread_collective.h"
 #include "tensor/backends.h"
 
@@ -50,7 +50,7 @@ void ReplicaGroup::run(const std::function<void(const Replica&)>& body) {
   if (options_.processes) options_.processes->barrier();
 }
 
-bool ReplicaGroup::on_several_cards() const {
+bool ReplicaGroup::on_several_gpus() const {
   const Device first = backends_[0]->device();
   return first.kind == Device::Kind::cuda && (options_.processes || std::ranges::any_of(backends_, [&](const auto& b) {
                                                 return b->device().index != first.index;
@@ -62,7 +62,7 @@ void ReplicaGroup::run_threads(const std::function<void(const Replica&)>& body) 
   FirstFailure failure;
   std::unique_ptr<NcclModule> nccl;
   std::string id;
-  if (on_several_cards()) {
+  if (on_several_gpus()) {
     nccl = std::make_unique<NcclModule>(options_.emulated);
     if (!options_.processes || options_.processes->rank() == 0) id = nccl->new_id();
     if (options_.processes) id = broadcast(*options_.processes, *open_cpu({.threads = 1}), id, 0);

@@ -10,7 +10,7 @@ namespace bertrand::distributed {
 namespace {
 
 /// Elements that a processor adds up at a time: few enough that the sum is still in the cache when it is copied to the
-/// others. On a card each block costs launches.
+/// others. On a GPU each block costs launches.
 constexpr Dim kBlock = Dim{1} << 16;
 constexpr Dim kVector = 16;
 
@@ -88,8 +88,8 @@ void ThreadCollective::together(const ThreadMeeting::Seat& mine, const std::func
 
 void ThreadCollective::check_equal_calls() const {
   const auto text = [](const ThreadMeeting::Seat& seat) {
-    return fmt::format("{} of {} elements and {} leaves", seat.call, seat.tensor ? seat.tensor.elements() : 0,
-                       seat.leaves);
+    return fmt::format("{} of {} elements and {} parts", seat.call, seat.tensor ? seat.tensor.elements() : 0,
+                       seat.parts);
   };
   // Each looks at all, so that all throw or none: one that left alone would be taken for one that has come elsewhere.
   for (int thread = 1; thread < threads(); ++thread)
@@ -119,17 +119,17 @@ void ThreadCollective::spread(const Tensor& sum, Dim begin, const Shape& block) 
       adder().cast(sum.window(begin, block), out.window(begin, block));
 }
 
-void ThreadCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) {
+void ThreadCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t parts, const Tensor& out) {
   const Span span(backend_, "all_reduce_sum", {.bytes = static_cast<double>(out.bytes())}, Profiler::Kind::collective);
-  sum(mine, leaves, out);
+  sum(mine, parts, out);
 }
 
-void ThreadCollective::start_sum(std::vector<Addend> mine, std::int64_t leaves, const Tensor& out) {
-  if (!background_) return all_reduce_sum(mine, leaves, out);
-  background_->start([this, mine = std::move(mine), leaves, out] {
+void ThreadCollective::start_sum(std::vector<Addend> mine, std::int64_t parts, const Tensor& out) {
+  if (!background_) return all_reduce_sum(mine, parts, out);
+  background_->start([this, mine = std::move(mine), parts, out] {
     const Span span(backend_, "all_reduce_sum", {.bytes = static_cast<double>(out.bytes())}, Profiler::Kind::collective,
                     true);
-    sum(mine, leaves, out);
+    sum(mine, parts, out);
   });
 }
 
@@ -137,14 +137,14 @@ void ThreadCollective::finish_sums() {
   if (background_) background_->wait();
 }
 
-void ThreadCollective::sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) {
-  together({.call = "all_reduce_sum", .addends = mine, .leaves = leaves, .tensor = out}, [&] {
+void ThreadCollective::sum(std::span<const Addend> mine, std::int64_t parts, const Tensor& out) {
+  together({.call = "all_reduce_sum", .addends = mine, .parts = parts, .tensor = out}, [&] {
     const std::vector<Addend> all = everybodys_addends();
-    const std::vector<Addend> nodes = add_siblings(all, leaves, [](const Tensor&, const Tensor&) {});
-    check(processes_ || (nodes.size() == 1 && nodes[0].count == leaves),
-          "all_reduce_sum: the addends do not cover {} leaves", leaves);
+    const std::vector<Addend> nodes = add_siblings(all, parts, [](const Tensor&, const Tensor&) {});
+    check(processes_ || (nodes.size() == 1 && nodes[0].count == parts),
+          "all_reduce_sum: the addends do not cover {} parts", parts);
     for_my_blocks(out.elements(), [&](Dim begin, const Shape& block) {
-      add_siblings(all, leaves, [&](const Tensor& left, const Tensor& right) {
+      add_siblings(all, parts, [&](const Tensor& left, const Tensor& right) {
         add_to_right(adder(), left.window(begin, block), right.window(begin, block));
       });
       if (!processes_) spread(nodes[0].values, begin, block);
@@ -152,7 +152,7 @@ void ThreadCollective::sum(std::span<const Addend> mine, std::int64_t leaves, co
     if (!processes_) return;
     backend_.synchronize();
     const Tensor& total = meeting_.seat(0).tensor;
-    meeting_.let_one(thread_ == 0, [&] { processes_->all_reduce_sum(nodes, leaves, total); });
+    meeting_.let_one(thread_ == 0, [&] { processes_->all_reduce_sum(nodes, parts, total); });
     for_my_blocks(out.elements(), [&](Dim begin, const Shape& block) { spread(total, begin, block); });
   });
 }

@@ -24,7 +24,7 @@ class ThreadMeeting {
   struct Seat {
     const char* call = "";
     std::span<const Addend> addends;
-    std::int64_t leaves = 0;
+    std::int64_t parts = 0;
     Tensor tensor;  ///< what is to be filled
   };
   int size() const { return static_cast<int>(seats_.size()); }
@@ -70,11 +70,11 @@ class ThreadCollective : public Collective {
 
   int rank() const override { return (processes_ ? processes_->rank() * threads() : 0) + thread_; }
   int size() const override { return (processes_ ? processes_->size() : 1) * threads(); }
-  void all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) override;
+  void all_reduce_sum(std::span<const Addend> mine, std::int64_t parts, const Tensor& out) override;
   /// Between processes there is time to gain: messages travel while this replica computes. Between threads of one there
   /// is none, because what adds up is what computes.
   bool overlaps() const override { return processes_ != nullptr; }
-  void start_sum(std::vector<Addend> mine, std::int64_t leaves, const Tensor& out) override;
+  void start_sum(std::vector<Addend> mine, std::int64_t parts, const Tensor& out) override;
   void finish_sums() override;
   void broadcast(const Tensor& x, int root) override;
   void barrier() override;
@@ -97,7 +97,7 @@ class ThreadCollective : public Collective {
   int threads() const { return meeting_.size(); }
   /// What sums are added up with.
   Backend& adder() const { return aside_ ? *aside_ : backend_; }
-  void sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out);
+  void sum(std::span<const Addend> mine, std::int64_t parts, const Tensor& out);
 
   ThreadMeeting& meeting_;
   int thread_;

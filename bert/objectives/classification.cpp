@@ -1,6 +1,6 @@
 #include "bert/objectives/classification.h"
 
-#include "distributed/replica_group.h"
+#include "distributed/replica.h"
 #include "io/error.h"
 
 namespace bertrand::objectives {

@@ -105,8 +105,8 @@ MpiCollective::~MpiCollective() {
   MPI_Finalize();
 }
 
-MpiCollective::Header MpiCollective::header(const char* call, const Tensor& x, std::int64_t leaves) const {
-  Header header{.number = calls_, .elements = x ? x.elements() : 0, .leaves = leaves};
+MpiCollective::Header MpiCollective::header(const char* call, const Tensor& x, std::int64_t parts) const {
+  Header header{.number = calls_, .elements = x ? x.elements() : 0, .parts = parts};
   if (x) header.dtype = x.dtype();
   copy_text(header.call, sizeof header.call, call);
   return header;
@@ -255,17 +255,17 @@ void MpiCollective::meet(const Header& mine) {
 
 void MpiCollective::check_equal_calls() const {
   const auto text = [](const Header& h) {
-    return fmt::format("call {}, {} of {} {} and {} leaves", h.number, h.call, h.elements, name_of(h.dtype), h.leaves);
+    return fmt::format("call {}, {} of {} {} and {} parts", h.number, h.call, h.elements, name_of(h.dtype), h.parts);
   };
   for (int rank = 0; rank < size_; ++rank)
     check(text(theirs_[static_cast<std::size_t>(rank)]) == text(mine_), "mpi: {} came with {}, {} with {}",
           peers_.name(rank), text(theirs_[static_cast<std::size_t>(rank)]), peers_.name(rank_), text(mine_));
 }
 
-void MpiCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) {
-  const std::vector<Addend> nodes = add_siblings(
-      mine, leaves, [&](const Tensor& left, const Tensor& right) { add_to_right(*backend_, left, right); });
-  Header header = this->header("all_reduce_sum", out, leaves);
+void MpiCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t parts, const Tensor& out) {
+  const std::vector<Addend> nodes =
+      add_siblings(mine, parts, [&](const Tensor& left, const Tensor& right) { add_to_right(*backend_, left, right); });
+  Header header = this->header("all_reduce_sum", out, parts);
   check(nodes.size() <= kMostNodes, "all_reduce_sum: {} addends of one process, at most {} fit", nodes.size(),
         kMostNodes);
   header.nodes = static_cast<std::int32_t>(nodes.size());
@@ -325,10 +325,10 @@ MpiCollective::Block MpiCollective::exchange_addends(std::span<const Addend> min
 }
 
 void MpiCollective::add_up(const Block& block, const Tensor& out) {
-  const auto sum = add_siblings(block.all, mine_.leaves,
+  const auto sum = add_siblings(block.all, mine_.parts,
                                 [&](const Tensor& left, const Tensor& right) { add_to_right(*backend_, left, right); });
-  check(sum.size() == 1 && sum[0].count == mine_.leaves, "all_reduce_sum: the addends do not cover {} leaves",
-        mine_.leaves);
+  check(sum.size() == 1 && sum[0].count == mine_.parts, "all_reduce_sum: the addends do not cover {} parts",
+        mine_.parts);
   const Share slice = slice_of(block.begin, block.end, rank_, size_);
   const Tensor own = out.window(slice.first, {slice.count});
   if (!own.same_memory(sum[0].values)) backend_->cast(sum[0].values, own);

@@ -25,7 +25,7 @@ class MpiCollective : public Collective {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  void all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) override;
+  void all_reduce_sum(std::span<const Addend> mine, std::int64_t parts, const Tensor& out) override;
   void broadcast(const Tensor& x, int root) override;
   void barrier() override;
   using Collective::abort;
@@ -44,7 +44,7 @@ class MpiCollective : public Collective {
   struct Header {
     char call[32] = {};
     std::uint64_t number = 0;  ///< of the call
-    std::int64_t elements = 0, leaves = 0;
+    std::int64_t elements = 0, parts = 0;
     DType dtype = DType::f32;
     std::int32_t nodes = 0;
     struct Node {
@@ -55,7 +55,7 @@ class MpiCollective : public Collective {
   struct Farewell {
     char reason[400] = {};
   };
-  Header header(const char* call, const Tensor& x, std::int64_t leaves = 0) const;
+  Header header(const char* call, const Tensor& x, std::int64_t parts = 0) const;
 
   /// Returns when all processes have come with this call. Throws where one fails, dies, stays away, or calls otherwise.
   void meet(const Header& mine);

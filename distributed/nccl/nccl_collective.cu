@@ -34,22 +34,22 @@ ncclDataType_t type_of(DType dtype) {
   }
 }
 
-/// Streams, events and NCCL's memory are made on the calling thread's card.
-int use_card(const Backend& backend) {
+/// Streams, events and NCCL's memory are made on the calling thread's GPU.
+int use_gpu(const Backend& backend) {
   cuda::check_cuda(cudaSetDevice(backend.device().index), "device");
   return backend.device().index;
 }
 
-/// Lets the other cards reach what this one's memory pool holds. NCCL copies between replicas of one process straight
+/// Lets the other GPUs reach what this one's memory pool holds. NCCL copies between replicas of one process straight
 /// from buffer to buffer, and the access it asks for itself is to cudaMalloc's memory, not to a pool's.
-void open_to_peers(int card) {
-  int cards = 0;
-  cuda::check_cuda(cudaGetDeviceCount(&cards), "device");
+void open_to_peers(int gpu) {
+  int gpus = 0;
+  cuda::check_cuda(cudaGetDeviceCount(&gpus), "device");
   cudaMemPool_t pool{};
-  cuda::check_cuda(cudaDeviceGetDefaultMemPool(&pool, card), "memory pool");
-  for (int peer = 0; peer < cards; ++peer) {
+  cuda::check_cuda(cudaDeviceGetDefaultMemPool(&pool, gpu), "memory pool");
+  for (int peer = 0; peer < gpus; ++peer) {
     int reaches = 0;
-    if (peer != card) cuda::check_cuda(cudaDeviceCanAccessPeer(&reaches, peer, card), "peer access");
+    if (peer != gpu) cuda::check_cuda(cudaDeviceCanAccessPeer(&reaches, peer, gpu), "peer access");
     if (!reaches) continue;
     cudaMemAccessDesc access{};
     access.location.type = cudaMemLocationTypeDevice;
@@ -70,9 +70,9 @@ NcclCollective::NcclCollective(const NcclPlace& place)
       timeout_(place.timeout),
       rank_((processes_ ? processes_->rank() * meeting_.size() : 0) + thread_),
       size_((processes_ ? processes_->size() : 1) * meeting_.size()),
-      card_(use_card(backend_)) {
+      gpu_(use_gpu(backend_)) {
   meeting_.note_call(thread_, ++calls_);
-  if (meeting_.size() > 1) open_to_peers(card_);
+  if (meeting_.size() > 1) open_to_peers(gpu_);
   ncclUniqueId id;
   check(place.id.size() == sizeof id.internal, "nccl: an id of {} bytes, expected {}", place.id.size(),
         sizeof id.internal);
@@ -96,7 +96,7 @@ NcclCollective::~NcclCollective() {
 }
 
 void NcclCollective::leave() {
-  if (communicator_) ncclCommAbort(communicator_);  // also ends what waits on the card
+  if (communicator_) ncclCommAbort(communicator_);  // also ends what waits on the GPU
   communicator_ = nullptr;
 }
 
@@ -148,7 +148,7 @@ void NcclCollective::settle() {
 
 void NcclCollective::enqueue(const char* name, const Tensor& x, const std::function<ncclResult_t()>& call) {
   check(communicator_, "{}: this replica has left the others", name);
-  use_card(backend_);
+  use_gpu(backend_);
   name_ = name;
   meeting_.note_call(thread_, ++calls_);
   computed_.record(compute_stream_);
@@ -179,10 +179,10 @@ void NcclCollective::finish_calls(bool aside) {
   under_way_.clear();
 }
 
-void NcclCollective::start_sum(std::vector<Addend> mine, std::int64_t leaves, const Tensor& out) {
+void NcclCollective::start_sum(std::vector<Addend> mine, std::int64_t parts, const Tensor& out) {
   for (auto& call : under_way_) is_done(*call);  // for the profile: when it was first seen
   const auto add = [&](const Tensor& left, const Tensor& right) { add_to_right(backend_, left, right); };
-  const std::vector<Addend> nodes = add_siblings(mine, leaves, add);
+  const std::vector<Addend> nodes = add_siblings(mine, parts, add);
   for (std::size_t i = 1; i < nodes.size(); ++i) add(nodes[i - 1].values, nodes[i].values);
   if (nodes.empty()) backend_.fill(out, 0);
   else if (!nodes.back().values.same_memory(out)) backend_.cast(nodes.back().values, out);
@@ -194,8 +194,8 @@ void NcclCollective::start_sum(std::vector<Addend> mine, std::int64_t leaves, co
 
 void NcclCollective::finish_sums() { finish_calls(true); }
 
-void NcclCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) {
-  start_sum({mine.begin(), mine.end()}, leaves, out);
+void NcclCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t parts, const Tensor& out) {
+  start_sum({mine.begin(), mine.end()}, parts, out);
   finish_calls(false);
 }
 

@@ -1,4 +1,4 @@
-// The collective of replicas on cards of their own, over NCCL. Nothing blocks: NCCL works on a stream beside the one
+// The collective of replicas on GPUs of their own, over NCCL. Nothing blocks: NCCL works on a stream beside the one
 // that computes, and the host looks at it, at the clock, at the other replicas of its process and at what the other
 // processes say, so that it leaves when one of them has failed.
 //
@@ -26,9 +26,9 @@ class NcclCollective : public Collective {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  void all_reduce_sum(std::span<const Addend> mine, std::int64_t leaves, const Tensor& out) override;
+  void all_reduce_sum(std::span<const Addend> mine, std::int64_t parts, const Tensor& out) override;
   bool overlaps() const override { return true; }
-  void start_sum(std::vector<Addend> mine, std::int64_t leaves, const Tensor& out) override;
+  void start_sum(std::vector<Addend> mine, std::int64_t parts, const Tensor& out) override;
   void finish_sums() override;
   void broadcast(const Tensor& x, int root) override;
   void barrier() override;
@@ -67,7 +67,7 @@ class NcclCollective : public Collective {
   const cudaStream_t compute_stream_;
   const double timeout_;
   const int rank_, size_;
-  const int card_;
+  const int gpu_;
   ncclComm_t communicator_ = nullptr;  // null when this replica has left
   cuda::Stream stream_;
   cuda::Event computed_;

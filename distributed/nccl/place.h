@@ -1,4 +1,4 @@
-// What the module that joins replicas on several cards is told, and the two functions that the loader looks up in it.
+// What the module that joins replicas on several GPUs is told, and the two functions that the loader looks up in it.
 #pragma once
 #include <string>
 
@@ -11,7 +11,7 @@ struct NcclPlace {
   ThreadMeeting& meeting;           ///< of this process's replicas: tells them that one has failed
   int thread = 0;                   ///< of them
   Collective* processes = nullptr;  ///< of this run, or null where this is the only one
-  Backend& backend;                 ///< on a card that no other replica uses
+  Backend& backend;                 ///< on a GPU that no other replica uses
   void* stream = nullptr;           ///< that the backend computes in
   std::string id;                   ///< from bertrand_nccl_id() of one process, for all
   double timeout = 300;             ///< seconds that a call waits for the others

@@ -5,7 +5,8 @@
 #include <limits>
 
 #include "distributed/exchange.h"
-#include "distributed/leaves.h"
+#include "distributed/parts.h"
+#include "distributed/replica_group.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -45,20 +46,20 @@ Failures failures_of(ReplicaGroup& group, const std::function<void(const Replica
 
 }  // namespace
 
-TEST_CASE("replicas add up their leaves in the one tree, however many there are") {
+TEST_CASE("replicas add up their parts in the one tree, however many there are") {
   for (int replicas = 1; replicas <= 5; ++replicas) {
     ReplicaGroup group = group_of(replicas);
-    for (std::int64_t leaves = 1; leaves <= 9; ++leaves) {
+    for (std::int64_t parts = 1; parts <= 9; ++parts) {
       std::atomic<int> wrong{0};
       group.run([&](const Replica& self) {
         for (const Dim elements : {Dim{1}, Dim{40}}) {
           const Tensor out({elements}, DType::f32, self.backend());
-          self.collective().all_reduce_sum(leaves_of(self, leaves, elements), leaves, out);
+          self.collective().all_reduce_sum(parts_of(self, parts, elements), parts, out);
           const auto values = ops::to_host<float>(out);
-          for (Dim e = 0; e < elements; ++e) wrong += values[static_cast<std::size_t>(e)] != tree(0, leaves, e);
+          for (Dim e = 0; e < elements; ++e) wrong += values[static_cast<std::size_t>(e)] != tree(0, parts, e);
         }
       });
-      CHECK_MESSAGE(wrong == 0, replicas, " replicas, ", leaves, " leaves");
+      CHECK_MESSAGE(wrong == 0, replicas, " replicas, ", parts, " parts");
     }
   }
 }
@@ -68,7 +69,7 @@ TEST_CASE("sums longer than a block are whole, and out may be the last addend") 
   std::atomic<int> wrong{0};
   group.run([&](const Replica& self) {
     const Dim elements = 3 * 65536 + 17;
-    const std::vector<Addend> mine = leaves_of(self, 3, elements);
+    const std::vector<Addend> mine = parts_of(self, 3, elements);
     self.collective().all_reduce_sum(mine, 3, mine.back().values);
     const auto values = ops::to_host<float>(mine.back().values);
     for (Dim e = 0; e < elements; ++e) wrong += values[static_cast<std::size_t>(e)] != tree(0, 3, e);
@@ -164,13 +165,13 @@ TEST_CASE("replicas that come with different calls or sizes are a bug that is na
           if (self.first()) return self.collective().barrier();
           self.collective().broadcast(ops::full({3}, 0, DType::f32, self.backend()), 0);
         }) ==
-        "replica 1 came with broadcast of 3 elements and 0 leaves, replica 0 with barrier of 0 elements and 0 leaves");
+        "replica 1 came with broadcast of 3 elements and 0 parts, replica 0 with barrier of 0 elements and 0 parts");
   CHECK(reported([](const Replica& self) {
           self.collective().broadcast(ops::full({3 + self.rank()}, 0, DType::f32, self.backend()), 0);
         }).find("replica 1 came with broadcast of 4 elements") != std::string::npos);
-  CHECK(reported([](const Replica& self) {  // leaf 1 is nobody's
+  CHECK(reported([](const Replica& self) {  // part 1 is nobody's
           const Tensor x = ops::full({3}, 0, DType::f32, self.backend());
           const Addend mine{.first = 2 * self.rank(), .count = 1, .values = x};
           self.collective().all_reduce_sum({&mine, 1}, 3, x);
-        }) == "all_reduce_sum: the addends do not cover 3 leaves");
+        }) == "all_reduce_sum: the addends do not cover 3 parts");
 }

@@ -7,14 +7,14 @@ using namespace bertrand::distributed;
 namespace {
 
 /// The nodes that are left of runs of these lengths, as "first+count".
-std::string left_over(const std::vector<std::int64_t>& counts, std::int64_t leaves, std::int64_t first = 0) {
+std::string left_over(const std::vector<std::int64_t>& counts, std::int64_t parts, std::int64_t first = 0) {
   std::vector<Addend> addends;
   for (const std::int64_t count : counts) {
     addends.push_back({.first = first, .count = count, .values = {}});
     first += count;
   }
   std::string text;
-  for (const Addend& node : add_siblings(addends, leaves, [](const auto&, const auto&) {}))
+  for (const Addend& node : add_siblings(addends, parts, [](const auto&, const auto&) {}))
     text += (text.empty() ? "" : " ") + std::to_string(node.first) + "+" + std::to_string(node.count);
   return text;
 }
@@ -22,21 +22,21 @@ std::string left_over(const std::vector<std::int64_t>& counts, std::int64_t leav
 }  // namespace
 
 TEST_CASE("only the halves of one node of the tree are siblings") {
-  const auto are = [](std::int64_t first, std::int64_t count, std::int64_t right, std::int64_t leaves) {
+  const auto are = [](std::int64_t first, std::int64_t count, std::int64_t right, std::int64_t parts) {
     return siblings({.first = first, .count = count, .values = {}},
-                    {.first = first + count, .count = right, .values = {}}, leaves);
+                    {.first = first + count, .count = right, .values = {}}, parts);
   };
   CHECK(are(0, 1, 1, 8));
   CHECK_FALSE(are(1, 1, 1, 8));  // 1 is a right half
   CHECK(are(4, 2, 2, 8));
   CHECK_FALSE(are(4, 2, 1, 8));  // not yet the whole right half
-  CHECK(are(4, 2, 1, 7));        // which is a single leaf here
+  CHECK(are(4, 2, 1, 7));        // which is a single part here
   CHECK(are(0, 4, 1, 5));
   CHECK_FALSE(are(2, 2, 1, 5));
   CHECK_FALSE(siblings({.first = 0, .count = 2, .values = {}}, {.first = 3, .count = 1, .values = {}}, 4));  // a gap
 }
 
-TEST_CASE("a run of leaves is added up as far as it does not reach into a node of another replica") {
+TEST_CASE("a run of parts is added up as far as it does not reach into a node of another replica") {
   CHECK(left_over({1, 1, 1, 1, 1}, 5) == "0+5");
   CHECK(left_over({1, 1, 1}, 5) == "0+2 2+1");
   CHECK(left_over({1, 1}, 5, 3) == "3+1 4+1");

@@ -14,12 +14,12 @@ class Recorder : public SoloCollective {
  public:
   Recorder(Backend& backend, bool overlapping) : SoloCollective(backend), overlapping_(overlapping) {}
   bool overlaps() const override { return overlapping_; }
-  void start_sum(std::vector<Addend> mine, std::int64_t leaves, const Tensor& out) override {
+  void start_sum(std::vector<Addend> mine, std::int64_t parts, const Tensor& out) override {
     std::vector<double> values;
     if (!mine.empty()) values = ops::to_host<double>(ops::cast(mine.back().values, DType::f64));
     log += (log.empty() ? "" : " ") + std::to_string(out.elements());
     for (const double value : values) not_final += value < 0;
-    if (!mine.empty()) all_reduce_sum(mine, leaves, out);
+    if (!mine.empty()) all_reduce_sum(mine, parts, out);
   }
   void finish_sums() override { log += " end"; }
 
@@ -44,12 +44,12 @@ void finish(Reducer& reducer, const Tensor& gradients, Dim begin, Dim count) {
 
 }  // namespace
 
-TEST_CASE("a slice leaves as soon as everything behind its beginning is final, in whatever order that happens") {
+TEST_CASE("a slice parts as soon as everything behind its beginning is final, in whatever order that happens") {
   const auto backend = open_cpu({.threads = 1});
   Recorder recorder(*backend, true);
   Reducer reducer(recorder, 300);
   const Tensor gradients = beginning(*backend);
-  reducer.begin({.leaves = 1, .addends = {{.values = gradients}}, .sum = gradients, .last = gradients});
+  reducer.begin({.parts = 1, .addends = {{.values = gradients}}, .sum = gradients, .last = gradients});
   finish(reducer, gradients, 688, 310);  // the 10 elements behind it are nobody's
   CHECK(recorder.log == "300");
   finish(reducer, gradients, 96, 105);  // up to 201: rounded to 208
@@ -69,14 +69,14 @@ TEST_CASE("slices are cut at the same places by a replica that has nothing to ad
   Recorder nothing(*backend, true), late(*backend, true), alone(*backend, false);
   const Tensor gradients = ops::full({kElements}, 2, DType::f32, *backend);
   Reducer first(nothing, 300), second(late, 300), third(alone, 300);
-  first.begin({.leaves = 5, .addends = {}, .sum = gradients, .last = {}});
+  first.begin({.parts = 5, .addends = {}, .sum = gradients, .last = {}});
   first.finish();
-  second.begin({.leaves = 1, .addends = {{.values = gradients}}, .sum = gradients, .last = gradients});
+  second.begin({.parts = 1, .addends = {{.values = gradients}}, .sum = gradients, .last = gradients});
   second.finish();
   CHECK(nothing.log == "300 300 300 108 end");
   CHECK(late.log == nothing.log);
   // Where nothing is gained by it, all leave at once.
-  third.begin({.leaves = 1, .addends = {{.values = gradients}}, .sum = gradients, .last = gradients});
+  third.begin({.parts = 1, .addends = {{.values = gradients}}, .sum = gradients, .last = gradients});
   third.ready(gradients);
   third.finish();
   CHECK(alone.log == "1008 end");
@@ -89,7 +89,7 @@ TEST_CASE("gradients of a half type are copied to the type of sums slice by slic
     Reducer reducer(recorder, 300);
     const Tensor gradients = beginning(*backend, DType::bf16), sum = ops::full({kElements}, -1, DType::f32, *backend);
     const Tensor before = ops::full({kElements}, 1, DType::f32, *backend);
-    reducer.begin({.leaves = 2,
+    reducer.begin({.parts = 2,
                    .addends = {{.first = 0, .count = 1, .values = before}, {.first = 1, .count = 1, .values = sum}},
                    .sum = sum,
                    .last = gradients});
@@ -106,7 +106,7 @@ TEST_CASE("a gradient that is no part of the flat ones is none of the reducer's 
   Recorder recorder(*backend, true);
   Reducer reducer(recorder, 300);
   const Tensor gradients = beginning(*backend);
-  reducer.begin({.leaves = 1, .addends = {{.values = gradients}}, .sum = gradients, .last = gradients});
+  reducer.begin({.parts = 1, .addends = {{.values = gradients}}, .sum = gradients, .last = gradients});
   reducer.ready(ops::full({kElements}, 0, DType::f32, *backend));
   CHECK(recorder.log.empty());
 }

@@ -1,4 +1,4 @@
-// Replicas on emulated cards, joined by the stand-in for NCCL: through the code that a machine with several cards runs.
+// Replicas on emulated GPUs, joined by the stand-in for NCCL: through the code that a machine with several GPUs runs.
 #include <doctest/doctest.h>
 
 #include <nccl.h>
@@ -9,8 +9,8 @@
 #include <mutex>
 #include <thread>
 
-#include "distributed/leaves.h"
 #include "distributed/nccl/place.h"
+#include "distributed/parts.h"
 #include "distributed/replica_group.h"
 #include "tensor/backends.h"
 #include "tensor/ops.h"
@@ -33,18 +33,18 @@ struct Outcome {
   double seconds = 0;
 };
 
-/// Runs a body on replicas 0, 1, …, each on the card that is named; those of the other `processes` never come.
-Outcome run_on(const std::vector<int>& cards, const std::function<void(const Replica&)>& body,
+/// Runs a body on replicas 0, 1, …, each on the GPU that is named; those of the other `processes` never come.
+Outcome run_on(const std::vector<int>& gpus, const std::function<void(const Replica&)>& body,
                Collective* processes = nullptr) {
   const auto begin = std::chrono::steady_clock::now();
-  Outcome outcome{.thrown = std::vector<std::string>(cards.size())};
-  ThreadMeeting meeting(static_cast<int>(cards.size()));
+  Outcome outcome{.thrown = std::vector<std::string>(gpus.size())};
+  ThreadMeeting meeting(static_cast<int>(gpus.size()));
   const std::string id = *std::unique_ptr<std::string>(bertrand_nccl_id());
   std::vector<std::jthread> threads;
-  for (std::size_t i = 0; i < cards.size(); ++i)
+  for (std::size_t i = 0; i < gpus.size(); ++i)
     threads.emplace_back([&, i] {
       try {
-        const std::unique_ptr<Backend> backend(bertrand_open_cuda({.index = cards[i]}));
+        const std::unique_ptr<Backend> backend(bertrand_open_cuda({.index = gpus[i]}));
         const Replica self(
             *backend, std::unique_ptr<Collective>(bertrand_join_nccl({meeting, static_cast<int>(i), processes, *backend,
                                                                       bertrand_cuda_stream(*backend), id, kTimeout})));
@@ -85,19 +85,19 @@ struct NoFault {
 
 }  // namespace
 
-TEST_CASE("sums over cards are close to the true ones, the same on every card, and with two replicas the tree's") {
-  for (const int cards : {2, 3, 4})
-    for (std::int64_t leaves = 1; leaves <= 9; ++leaves) {
-      CAPTURE(cards);
-      CAPTURE(leaves);
+TEST_CASE("sums over GPUs are close to the true ones, the same on every GPU, and with two replicas the tree's") {
+  for (const int gpus : {2, 3, 4})
+    for (std::int64_t parts = 1; parts <= 9; ++parts) {
+      CAPTURE(gpus);
+      CAPTURE(parts);
       constexpr Dim kElements = 40;
       std::mutex mutex;
       std::vector<std::vector<float>> results;
-      std::vector<int> devices(static_cast<std::size_t>(cards));
-      for (int i = 0; i < cards; ++i) devices[static_cast<std::size_t>(i)] = i;
+      std::vector<int> devices(static_cast<std::size_t>(gpus));
+      for (int i = 0; i < gpus; ++i) devices[static_cast<std::size_t>(i)] = i;
       const Outcome outcome = run_on(devices, [&](const Replica& self) {
         const Tensor out({kElements}, DType::f32, self.backend());
-        self.collective().all_reduce_sum(leaves_of(self, leaves, kElements), leaves, out);
+        self.collective().all_reduce_sum(parts_of(self, parts, kElements), parts, out);
         const std::lock_guard lock(mutex);
         results.push_back(ops::to_host<float>(out));
       });
@@ -106,9 +106,9 @@ TEST_CASE("sums over cards are close to the true ones, the same on every card, a
       for (const auto& result : results) CHECK(result == results[0]);
       for (Dim e = 0; e < kElements; ++e) {
         double sum = 0;
-        for (std::int64_t i = 0; i < leaves; ++i) sum += static_cast<double>(leaf(i, e));
+        for (std::int64_t i = 0; i < parts; ++i) sum += static_cast<double>(part(i, e));
         CHECK(static_cast<double>(results[0][static_cast<std::size_t>(e)]) == doctest::Approx(sum).epsilon(1e-6));
-        if (cards == 2 && leaves == 4) CHECK(results[0][static_cast<std::size_t>(e)] == tree(0, leaves, e));
+        if (gpus == 2 && parts == 4) CHECK(results[0][static_cast<std::size_t>(e)] == tree(0, parts, e));
       }
     }
   CHECK(nccl::emulation::open_communicators() == 0);
@@ -156,7 +156,7 @@ TEST_CASE("every type that gradients and losses have is summed, and bytes of any
   CHECK(wrong == 0);
 }
 
-TEST_CASE("two replicas on one card are refused") {
+TEST_CASE("two replicas on one GPU are refused") {
   const Outcome outcome = run_on({0, 1, 1}, sum_once);
   for (const std::string& thrown : outcome.thrown) CHECK(thrown != "");
   const std::string refusal = "join (call 1): NCCL: invalid usage: Duplicate GPU detected";

@@ -48,14 +48,14 @@ std::vector<distributed::Addend> Stepper::run_micro_batches(std::int64_t example
   };
   std::vector<distributed::Addend> losses;
   accumulator_.begin(mine.first, count);
-  if (mine.count == 0) begin_sum({.leaves = count, .sum = accumulator_.place_of_sum(gradients)});
+  if (mine.count == 0) begin_sum({.parts = count, .sum = accumulator_.place_of_sum(gradients)});
   for (std::int64_t i = mine.first; i < mine.end(); ++i) {
     const distributed::Share batch{.first = i * size, .count = std::min(size, examples - i * size)};
     const bool last = i + 1 == mine.end();
     if (last) {
       std::vector<distributed::Addend> addends = accumulator_.last(gradients);
       const Tensor sum = addends.back().values;
-      begin_sum({.leaves = count, .addends = std::move(addends), .sum = sum, .last = gradients});
+      begin_sum({.parts = count, .addends = std::move(addends), .sum = sum, .last = gradients});
     }
     losses.push_back({.first = i, .count = 1, .values = run_micro_batch(batch, key, last ? leaf_done : LeafDone{})});
     if (!last) accumulator_.add(gradients);

@@ -5,7 +5,7 @@
 
 #include "autograd/leaf_done.h"
 #include "distributed/reducer.h"
-#include "distributed/replica_group.h"
+#include "distributed/replica.h"
 #include "optim/optimizer.h"
 #include "training/step/accumulator.h"
 #include "training/step/objective.h"

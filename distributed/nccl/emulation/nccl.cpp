@@ -46,7 +46,7 @@ int open_count = 0;
 
 struct EmulatedCommunicator {
   Group* group;
-  int rank, card;
+  int rank, gpu;
   ncclResult_t state = ncclInProgress;
   std::int64_t calls = 0;
   int late_polls = 0;
@@ -64,7 +64,7 @@ void set_state(Group& group, ncclResult_t state) {
 bool in_reach(const Group& group) {
   for (const ncclComm_t one : group.members)
     for (const ncclComm_t other : group.members)
-      if (!bertrand::cuda::emulation::reaches(one->card, other->card)) return false;
+      if (!bertrand::cuda::emulation::reaches(one->gpu, other->gpu)) return false;
   return true;
 }
 
@@ -143,7 +143,7 @@ ncclResult_t call(const Operation& wanted, const Operation::Part& part, ncclComm
 }
 
 void close(ncclComm_t communicator) {
-  for (const auto& done : communicator->under_way) *done = true;  // what waits on the card is ended
+  for (const auto& done : communicator->under_way) *done = true;  // what waits on the GPU is ended
   for (auto& [number, operation] : communicator->group->operations)
     operation.present = -1'000'000;  // and never happens
   communicator->group->members[static_cast<std::size_t>(communicator->rank)] = nullptr;
@@ -183,11 +183,11 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int size, ncclUniq
   if (config->blocking != 0 || rank < 0 || rank >= size) return ncclInvalidArgument;
   Group& group = groups[id.internal];
   group.members.resize(static_cast<std::size_t>(size));
-  int card = 0;
-  cudaGetDevice(&card);
+  int gpu = 0;
+  cudaGetDevice(&gpu);
   const bool taken =
-      std::ranges::any_of(group.members, [&](ncclComm_t member) { return member && member->card == card; });
-  *communicator = group.members[static_cast<std::size_t>(rank)] = new EmulatedCommunicator{&group, rank, card};
+      std::ranges::any_of(group.members, [&](ncclComm_t member) { return member && member->gpu == gpu; });
+  *communicator = group.members[static_cast<std::size_t>(rank)] = new EmulatedCommunicator{&group, rank, gpu};
   ++open_count;
   if (goes_wrong(**communicator)) return ncclInProgress;
   if (taken) {

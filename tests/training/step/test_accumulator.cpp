@@ -23,7 +23,7 @@ Tensor total_of(GradientAccumulator& accumulator, const Tensor& gradients, std::
   distributed::Reducer reducer(solo);
   std::vector<distributed::Addend> addends = accumulator.last(gradients);
   const Tensor sum = addends.back().values;
-  reducer.begin({.leaves = micro_batches, .addends = std::move(addends), .sum = sum, .last = gradients});
+  reducer.begin({.parts = micro_batches, .addends = std::move(addends), .sum = sum, .last = gradients});
   reducer.finish();
   return sum;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "distributed/replica_group.h"
 #include "nn/layers.h"
 #include "tensor/backends.h"
 #include "training/step/step.h"

@@ -1,4 +1,4 @@
-// Replicas on several cards: NCCL, in a module that is loaded where a run has them.
+// Replicas on several GPUs: NCCL, in a module that is loaded where a run has them.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,13 +10,13 @@ namespace bertrand::distributed {
 
 class NcclModule {
  public:
-  /// Throws Error(Failure::usage) where the module or NCCL is not there. `emulated`: the stand-in, for cards that are.
+  /// Throws Error(Failure::usage) where the module or NCCL is not there. `emulated`: the stand-in, for GPUs that are.
   explicit NcclModule(bool emulated);
 
   /// The name of a new group, which all its replicas must be told.
   std::string new_id() const;
   /// Returns when all replicas of place.id have come (place.stream is found here); throws Error(Failure::distributed)
-  /// where one does not, or where two are on the same card.
+  /// where one does not, or where two are on the same GPU.
   std::unique_ptr<Collective> join(NcclPlace place) const;
 
  private:

@@ -1,4 +1,4 @@
-#include "distributed/cards.h"
+#include "distributed/gpus.h"
 
 #include <dlfcn.h>
 
@@ -27,7 +27,7 @@ NcclModule::NcclModule(bool emulated) {
   const auto nccl = directory / ("libbertrand_nccl" + suffix), cuda = directory / ("libbertrand_cuda" + suffix);
   if (!std::filesystem::exists(nccl))
     fail(Failure::usage,
-         "--device: expected one card, several need {}, which was not found beside the program; hint: build with {}",
+         "--device: expected one GPU, several need {}, which was not found beside the program; hint: build with {}",
          nccl.filename().string(), emulated ? "-DBERTRAND_TESTS=ON" : "libnccl-dev installed");
   look_up(id_, nccl, "bertrand_nccl_id");
   look_up(join_, nccl, "bertrand_join_nccl");

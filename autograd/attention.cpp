@@ -1,4 +1,5 @@
 #include "autograd/ops.h"
+#include "autograd/wanted.h"
 
 namespace bertrand {
 

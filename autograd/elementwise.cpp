@@ -1,5 +1,6 @@
 // Ops that look at one element at a time.
 #include "autograd/ops.h"
+#include "autograd/wanted.h"
 
 namespace bertrand {
 

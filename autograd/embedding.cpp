@@ -1,5 +1,6 @@
 // Rows picked by index.
 #include "autograd/ops.h"
+#include "autograd/wanted.h"
 
 namespace bertrand {
 namespace {

@@ -1,5 +1,6 @@
 // Matrix products. Gradients of weights are written straight into the parameters' own buffers.
 #include "autograd/ops.h"
+#include "autograd/wanted.h"
 
 namespace bertrand {
 

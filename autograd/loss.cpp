@@ -1,5 +1,6 @@
 // Losses: one number, divided by a count that is known before the pass, so that micro-batches add up.
 #include "autograd/ops.h"
+#include "autograd/wanted.h"
 
 namespace bertrand {
 

@@ -1,5 +1,6 @@
 // Softmax and layer normalisation.
 #include "autograd/ops.h"
+#include "autograd/wanted.h"
 
 namespace bertrand {
 

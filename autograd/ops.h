@@ -1,6 +1,6 @@
 // Differentiable ops. Each is one function in its .cpp: compute, then how to go back.
 #pragma once
-#include "autograd/variable.h"
+#include "autograd/engine.h"
 
 namespace bertrand {
 

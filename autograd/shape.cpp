@@ -1,5 +1,6 @@
 // Ops that rearrange or sum.
 #include "autograd/ops.h"
+#include "autograd/wanted.h"
 
 namespace bertrand {
 

@@ -1,7 +1,13 @@
-// A Variable is a Tensor plus how to differentiate what made it.
+// A Variable is a Tensor and the record of how it was made: what backward() (autograd/engine.h) needs to differentiate
+// it.
+//
+//   x ──┐                     x, w, y   Variables: each a value and, if it wants a gradient, a GradientSlot
+//       ├─ Node "mul" ── y    Node      the op that made y: the slots of its inputs, and how gradients flow back
+//   w ──┘                               y's slot holds the Node, so whoever holds y holds its history
 #pragma once
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "tensor/ops.h"
@@ -12,16 +18,19 @@ struct Node;
 class Variable;
 class Wanted;
 
-using Grads = std::vector<Tensor>;  // one per input, in order; an empty Tensor where none was wanted
-/// Takes the gradient of an op's output, gives those of its inputs.
+using Grads = std::vector<Tensor>;  ///< one for each input, in order; empty if none was wanted
+/// Takes the gradient of an op's output, gives those of its inputs. `wanted` says which are needed (autograd/wanted.h).
 using Backward = std::function<Grads(const Tensor& dy, Wanted& wanted)>;
 
-/// Wraps an op's result, remembering how to differentiate it: the only door into the graph. With no input wanting a
-/// gradient, or under NoGrad, the closure and what it captured are dropped at once.
+/// Makes the Variable of an op's result and remembers how to differentiate it: the only door into the graph. If no
+/// input wants a gradient, or under NoGrad, the closure and what it captured are dropped at once.
+///
+/// The values of inputs and result must not be written in place until backward() has passed, since the closure may have
+/// captured them. backward() notices writes by ops::…_into and by an optimizer, and refuses the graph.
 Variable record(const char* op, Tensor value, const std::vector<Variable>& inputs, Backward backward);
 
-/// Where the gradient of one value gathers, and the op that made the value. Values and slots are apart, so that the
-/// graph keeps alive only those values that some closure captured.
+/// Where the gradient of one value gathers, and the op that made the value. Values and slots are apart: the graph links
+/// slots, so that it keeps alive only those values that some closure captured.
 struct GradientSlot {
   Shape shape;
   Tensor gradient;
@@ -37,8 +46,12 @@ class Variable {
   explicit Variable(Tensor value, bool requires_grad = false);
 
   explicit operator bool() const { return static_cast<bool>(value_); }
-  const Tensor& value() const { return value_; }
-  const Shape& shape() const { return value_.shape(); }
+  /// Throws Error(Failure::bug) if there is none: a Parameter has a value once a ParameterSet has given it memory.
+  const Tensor& value() const {
+    if (!value_) fail_without_value();
+    return value_;
+  }
+  const Shape& shape() const { return value().shape(); }
   bool requires_grad() const { return slot_ != nullptr; }
   /// What backward() left here; empty if nothing reached it.
   Tensor grad() const;
@@ -48,44 +61,25 @@ class Variable {
 
  protected:
   Tensor value_;
-  std::shared_ptr<GradientSlot> slot_;  // null where no gradient is wanted
+  std::shared_ptr<GradientSlot> slot_;  // null if no gradient is wanted
 
+ private:
+  [[noreturn]] static void fail_without_value();
   friend Variable record(const char*, Tensor, const std::vector<Variable>&, Backward);
 };
 
-/// Which inputs want a gradient, and where it may be put to save a pass over memory.
-class Wanted {
- public:
-  explicit Wanted(const std::vector<std::shared_ptr<GradientSlot>>& inputs) : inputs_(inputs), given_(inputs.size()) {}
-
-  bool operator[](std::size_t input) const { return inputs_[input] != nullptr; }
-  /// Where the gradient of `input` is to be written: its buffer, or (accumulating) a gradient that nobody else sees, or
-  /// empty for a new tensor. Asking spares a pass over memory and is optional; who asks must write there.
-  ops::Into into(std::size_t input);
-  /// The buffer of `input` where it holds no gradient yet, else empty: for ops that overwrite and cannot add.
-  Tensor fresh_buffer(std::size_t input);
-  /// What was handed out for `input`, or empty.
-  const Tensor& given(std::size_t input) const { return given_[input]; }
-
- private:
-  const std::vector<std::shared_ptr<GradientSlot>>& inputs_;
-  std::vector<Tensor> given_;
-};
-
+/// One recorded op.
 struct Node {
-  const char* op;
-  std::vector<std::shared_ptr<GradientSlot>> inputs;  // null where no gradient is wanted
+  const char* op = "";
+  std::vector<std::shared_ptr<GradientSlot>> inputs;  ///< null if no gradient is wanted
   Backward backward;
+  std::vector<MemoryWatch> values;  ///< of the inputs, then of the result, as they were when the op ran
 
-  Node(const char* op_name, std::vector<std::shared_ptr<GradientSlot>> op_inputs, Backward op_backward);
+  Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
   ~Node();  // unlinks its ancestors in a loop, so that dropping a deep graph cannot overflow the stack
 };
-
-/// Fills the gradients of every leaf that `loss` (one element) depends on, adding to what is there, and takes the graph
-/// apart as it passes. `gradient` is that of the loss itself (a loss scale), one element; empty: 1. Throws
-/// Error(Failure::bug) where an earlier backward() has taken a part of the graph away, and where an op gives gradients
-/// of the wrong number or shape.
-void backward(const Variable& loss, const Tensor& gradient = {});
 
 /// No graph is recorded on this thread while one of these lives.
 class NoGrad {
@@ -95,19 +89,6 @@ class NoGrad {
   NoGrad(const NoGrad&) = delete;
   NoGrad& operator=(const NoGrad&) = delete;
   static bool active();
-
- private:
-  bool previous_;
-};
-
-/// Every value and gradient made on this thread is checked while one of these lives: the first that is not finite
-/// throws Error(Failure::numerics) naming op, forward or backward, and element. Slow; for finding out after the fact.
-class CheckFinite {
- public:
-  CheckFinite();
-  ~CheckFinite();
-  CheckFinite(const CheckFinite&) = delete;
-  CheckFinite& operator=(const CheckFinite&) = delete;
 
  private:
   bool previous_;

@@ -96,6 +96,7 @@ void copy_into(const Tensor& x, const Tensor& out) {
   check(x.elements() == out.elements(), "copy: {} into {}", x.shape(), out.shape());
   const Span span(x.backend(), "cast", moves(x, out));
   x.backend().cast(x, out);
+  out.count_write();
 }
 Tensor unary(Unary op, const Tensor& x) {
   Tensor out = like("unary", x);
@@ -123,6 +124,7 @@ void add_into(const Tensor& x, const Tensor& out) {
         "add: {} {} into {} {}", name_of(x.dtype()), x.shape(), name_of(out.dtype()), out.shape());
   const Span span(x.backend(), "binary", moves(x, out, out));
   x.backend().binary(Binary::add, out, x, out);
+  out.count_write();
 }
 Tensor scale(const Tensor& x, double factor) {
   Tensor out = like("scale", x);

@@ -1,6 +1,7 @@
 // A Tensor is a typed, shaped, contiguous window on device memory; copying it copies the handle, not the data.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -22,11 +23,14 @@ class Storage {
 
   std::byte* data() const { return data_; }
   Backend& backend() const { return backend_; }
+  std::uint64_t writes() const { return writes_; }
+  void count_write() { ++writes_; }
 
  private:
   Backend& backend_;
   std::size_t bytes_;
   std::byte* data_;
+  std::uint64_t writes_ = 0;
 };
 
 /// Always contiguous and row-major. A default-constructed Tensor is empty: "no value".
@@ -79,6 +83,8 @@ class Tensor {
     return view;
   }
 
+  /// To be called by who writes to memory that was filled before, so that a MemoryWatch notices it.
+  void count_write() const { storage_->count_write(); }
   /// Whether nobody else holds this memory, so that it may be overwritten unseen.
   bool unique() const { return storage_.use_count() == 1; }
   /// Whether both begin at the same byte of the same allocation.
@@ -91,6 +97,23 @@ class Tensor {
   DType dtype_ = DType::f32;
   std::shared_ptr<Storage> storage_;
   std::size_t offset_ = 0;  // in elements
+
+  friend class MemoryWatch;
+};
+
+/// Notices if a tensor's memory is written in place from now on. It does not keep the memory alive.
+class MemoryWatch {
+ public:
+  explicit MemoryWatch(const Tensor& tensor) : storage_(tensor.storage_), writes_(tensor.storage_->writes()) {}
+  /// False if the memory is gone: then nobody can read it.
+  bool written() const {
+    const auto storage = storage_.lock();
+    return storage && storage->writes() != writes_;
+  }
+
+ private:
+  std::weak_ptr<const Storage> storage_;
+  std::uint64_t writes_;
 };
 
 }  // namespace bertrand

@@ -1,8 +1,9 @@
 // The engine: how gradients travel, and what it does with graphs that are deep, shared, or wrong.
 #include <doctest/doctest.h>
 
-#include "autograd/leaf_done.h"
+#include "autograd/check_finite.h"
 #include "autograd/ops.h"
+#include "autograd/wanted.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -45,7 +46,7 @@ TEST_CASE("a value used several times gets the sum of its gradients, and backwar
   CHECK_FALSE(x.grad());
 }
 
-TEST_CASE("a leaf is told to be done once, when every op that used it has run, and before leaves further down") {
+TEST_CASE("a leaf is done once and when every op that used it has run and before leaves further down") {
   const auto backend = open_cpu({.threads = 1});
   const Variable shared = leaf({2}, *backend), first = leaf({3}, *backend), last = leaf({5}, *backend);
   // `shared` is used first and last, `first` and `last` once.
@@ -82,10 +83,54 @@ TEST_CASE("an op that returns too few gradients, or one of another shape, is nam
   const Variable x = leaf({1, 2}, *backend);
   const Tensor y = ops::full({1}, 0, DType::f64, *backend);
   const Variable few = record("too_few", y, {x}, [](const Tensor&, Wanted&) { return Grads{}; });
-  CHECK_THROWS_WITH_AS(backward(few), "too_few: backward gave 0 gradients for 1 inputs", Error);
+  CHECK_THROWS_WITH_AS(backward(few), "too_few: backward: expected 1 gradients, one for each input, got 0", Error);
   const Variable wrong = record("wrong_shape", y, {x}, [](const Tensor& dy, Wanted&) { return Grads{dy}; });
-  CHECK_THROWS_WITH_AS(backward(wrong), "wrong_shape: gradient 0 is [1] but the input is [2]", Error);
-  CHECK_THROWS_WITH_AS(backward(x), "backward: the loss must have one element, got [2]", Error);
+  CHECK_THROWS_WITH_AS(backward(wrong),
+                       "wrong_shape: backward: expected gradient 0 to be [2], as its input is, got [1]", Error);
+  const Variable none = record("none", y, {x}, [](const Tensor&, Wanted&) { return Grads(1); });
+  CHECK_THROWS_WITH_AS(backward(none), "none: backward: expected a gradient for input 0, got an empty tensor", Error);
+}
+
+TEST_CASE("backward says what a loss must be") {
+  const auto backend = open_cpu({.threads = 1});
+  CHECK_THROWS_WITH_AS(backward(leaf({1, 2}, *backend)),
+                       "backward: expected a loss of one element, got [2]; hint: give backward() its sum() or mean()",
+                       Error);
+  CHECK_THROWS_WITH_AS(backward(leaf({1}, *backend, false)),
+                       "backward: expected a loss that depends on a value that wants a gradient, got none; hint: "
+                       "Variable(tensor, /*requires_grad=*/true), and no NoGrad while it is computed",
+                       Error);
+  CHECK_THROWS_WITH_AS(backward(leaf({1}, *backend), ops::full({1}, 1, DType::f32, *backend)),
+                       "backward: expected a gradient of the loss of f64 [1], as the loss is, got f32 [1]", Error);
+}
+
+TEST_CASE("a value that is written in place after an op used it is refused in backward") {
+  const auto backend = open_cpu({.threads = 1});
+  const Variable x = leaf({3}, *backend);
+  const Tensor one = ops::full({1}, 1, DType::f64, *backend);
+  const Variable square = mul(x, x);
+  ops::add_into(one, x.value());
+  CHECK_THROWS_WITH_AS(backward(square),
+                       "mul: backward: expected the values that the op used, but input 0 was written in place since; "
+                       "hint: make a new tensor, or write after backward()",
+                       Error);
+  const Variable y = tanh(x);
+  ops::copy_into(one, y.value());
+  CHECK_THROWS_WITH_AS(backward(y),
+                       "tanh: backward: expected the values that the op used, but its result was written in place "
+                       "since; hint: make a new tensor, or write after backward()",
+                       Error);
+  const Variable again = mul(x, x);
+  backward(again);
+  ops::add_into(one, x.value());  // after backward nobody reads it
+  CHECK(ops::item(x.grad()) == 8.0);
+}
+
+TEST_CASE("a variable without a value says how a parameter gets one") {
+  CHECK_THROWS_WITH_AS(tanh(Variable()),
+                       "variable: expected a value, got none; hint: a layer's parameters have no memory; make a "
+                       "ParameterSet of the model before you use it",
+                       Error);
 }
 
 TEST_CASE("CheckFinite names the op that first made a number that is none") {
@@ -166,7 +211,9 @@ TEST_CASE("an op that asks into() and then writes elsewhere is named") {
     wanted.into(0);
     return Grads{ops::copy(dy)};
   });
-  CHECK_THROWS_WITH_AS(backward(y), "astray: gradient 0 was not written where into() said", Error);
+  CHECK_THROWS_WITH_AS(
+      backward(y), "astray: backward: expected gradient 0 in the memory that Wanted gave for it, got another tensor",
+      Error);
 }
 
 TEST_CASE("a leaf's gradient is its own memory, whatever the op handed back") {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "autograd/check_finite.h"
 #include "tensor/random.h"
 
 namespace bertrand::training {

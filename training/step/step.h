@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "autograd/leaf_done.h"
+#include "autograd/engine.h"
 #include "distributed/reducer.h"
 #include "distributed/replica.h"
 #include "optim/optimizer.h"

@@ -1,0 +1,19 @@
+#include "autograd/wanted.h"
+
+namespace bertrand {
+
+ops::Into Wanted::into(std::size_t input) {
+  GradientSlot& slot = *inputs_[input];
+  ops::Into place;
+  if (slot.buffer) place = {slot.buffer, std::exchange(slot.written, true)};
+  else if (slot.gradient && slot.gradient.unique()) place = {slot.gradient, true};
+  given_[input] = place.out;
+  return place;
+}
+
+Tensor Wanted::fresh_buffer(std::size_t input) {
+  if (!inputs_[input] || !inputs_[input]->buffer || std::exchange(inputs_[input]->written, true)) return {};
+  return given_[input] = inputs_[input]->buffer;
+}
+
+}  // namespace bertrand

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Sets up, builds and passes every test. usage: [CUDAARCHS=90-real] scripts/test.sh [BUILD_DIRECTORY]
+# Installs what is missing, builds everything and runs every test. usage: [CUDAARCHS=90-real] scripts/test.sh [BUILD_DIRECTORY]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
 scripts/install-packages.sh
-# All that is tested, whatever was left out when something was built here before.
+# -U: forget what an earlier configuration of this folder left out.
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBERTRAND_TESTS=ON -DBERTRAND_EXAMPLES=ON -UBERTRAND_CUDA -UBERTRAND_CPU_KERNELS \
   -UCMAKE_CUDA_ARCHITECTURES ${CUDAARCHS:+-DCMAKE_CUDA_ARCHITECTURES=$CUDAARCHS} >/dev/null
 cmake --build "$build"

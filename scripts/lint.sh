@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Checks sources with clang-format and clang-tidy (.clang-format, .clang-tidy). usage: scripts/lint.sh [format|tidy] [all|FILE…]
+# By default both check the files that differ from the main branch of the remote. `all` means every source file; clang-tidy
+# takes minutes for them. BUILD names a configured build directory for clang-tidy (default: build-dev, made if it is missing).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tools='format tidy' build=${BUILD:-build-dev}
+case ${1:-} in format | tidy) tools=$1; shift ;; esac
+sources() { grep -E '\.(cpp|h|cu)$' || true; }
+case ${1:-} in
+  '') mapfile -t files < <({ git diff --name-only --diff-filter=d "$(git merge-base HEAD origin/main)"; git ls-files -o --exclude-standard; } | sources) ;;
+  all) mapfile -t files < <(git ls-files | sources) ;;
+  *) files=("$@") ;;
+esac
+[ ${#files[@]} -gt 0 ] || { echo "lint.sh: no source file was changed"; exit 0; }
+status=0
+if [[ $tools == *format* ]]; then
+  command -v clang-format >/dev/null || scripts/install-packages.sh clang-format
+  clang-format --dry-run -Werror "${files[@]}" || status=1
+fi
+if [[ $tools == *tidy* ]]; then
+  command -v clang-tidy >/dev/null || scripts/install-packages.sh clang-tidy
+  [ -f "$build/compile_commands.json" ] || cmake --preset dev -B "$build" >/dev/null
+  # A header is checked with the files that include it; .cu files need nvcc's words.
+  printf '%s\n' "${files[@]}" | grep '\.cpp$' | xargs -r -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet 2>/dev/null || status=1
+fi
+exit $status

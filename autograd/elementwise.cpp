@@ -40,9 +40,8 @@ Variable unary(const char* name, Unary f, const Variable& x) {
 
 Variable tanh(const Variable& x) { return unary("tanh", Unary::tanh, x); }
 Variable relu(const Variable& x) { return unary("relu", Unary::relu, x); }
-Variable gelu(const Variable& x, Gelu form) {
-  return unary("gelu", form == Gelu::erf ? Unary::gelu_erf : Unary::gelu_tanh, x);
-}
+Variable gelu(const Variable& x) { return unary("gelu", Unary::gelu, x); }
+Variable gelu_tanh(const Variable& x) { return unary("gelu_tanh", Unary::gelu_tanh, x); }
 
 Variable cast(const Variable& x, DType dtype) {
   return record("cast", ops::cast(x.value(), dtype), {x}, [from = x.value().dtype()](const Tensor& dy, Wanted&) {

@@ -15,10 +15,6 @@ Variable matmul(const Variable& a, const Variable& b) {
 }
 
 namespace {
-void check_rows(const char* op, const Variable& x) {
-  check(x.value().shape().rank() == 2, "{}: x must be [rows, in], got {}; reshape it", op, x.value().shape());
-}
-
 /// The gradients of y = x · Wᵀ + b.
 Grads linear_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, Wanted& want) {
   Tensor dx, dw, db;
@@ -35,24 +31,19 @@ Grads linear_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, W
 }
 }  // namespace
 
-Variable linear(const Variable& x, const Variable& weight, const Variable& bias) {
-  check_rows("linear", x);
-  Tensor y = ops::linear(x.value(), weight.value(), bias.value());
-  return record("linear", y, {x, weight, bias}, [x = x.value(), w = weight.value()](const Tensor& dy, Wanted& want) {
-    return linear_backward(x, w, dy, want);
-  });
-}
-
-Variable linear_gelu(const Variable& x, const Variable& weight, const Variable& bias, Gelu form) {
-  check_rows("linear_gelu", x);
-  const Unary f = form == Gelu::erf ? Unary::gelu_erf : Unary::gelu_tanh;
+Variable linear(const Variable& x, const Variable& weight, const Variable& bias, Activation activation) {
+  check(x.value().shape().rank() == 2, "linear: x must be [rows, in], got {}; reshape it", x.value().shape());
   const bool differentiable =
       !NoGrad::active() && (x.requires_grad() || weight.requires_grad() || bias.requires_grad());
-  const ops::Activated h = ops::linear_activation(x.value(), weight.value(), bias.value(), f, differentiable);
-  return record("linear_gelu", h.y, {x, weight, bias},
-                [x = x.value(), w = weight.value(), pre = h.pre_activation, f](const Tensor& dy, Wanted& want) {
-                  return linear_backward(x, w, ops::unary_backward(f, pre, dy), want);  // dpre = dy ∘ gelu′(pre)
-                });
+  const bool activated = activation != Activation::identity;
+  const ops::Activated h =
+      ops::linear_activation(x.value(), weight.value(), bias.value(), activation, activated && differentiable);
+  return record(
+      "linear", h.y, {x, weight, bias},
+      [x = x.value(), w = weight.value(), pre = h.pre_activation, activation](const Tensor& dy, Wanted& want) {
+        // with pre = x · Wᵀ + b: dpre = dy ∘ activation′(pre)
+        return linear_backward(x, w, pre ? ops::unary_backward(activation, pre, dy) : dy, want);
+      });
 }
 
 }  // namespace bertrand

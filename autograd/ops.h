@@ -10,8 +10,8 @@ Variable mul(const Variable& a, const Variable& b);  ///< b may be a's trailing 
 Variable scale(const Variable& x, double factor);
 Variable tanh(const Variable& x);
 Variable relu(const Variable& x);
-enum class Gelu { erf, tanh };
-Variable gelu(const Variable& x, Gelu form = Gelu::erf);  ///< Hendrycks and Gimpel 2016
+Variable gelu(const Variable& x);       ///< x Φ(x), Hendrycks and Gimpel 2016
+Variable gelu_tanh(const Variable& x);  ///< Google's form of it, by tanh
 Variable cast(const Variable& x, DType dtype);
 /// Keeps each element with probability 1 − p and scales it (Srivastava et al. 2014); x [rows, columns].
 Variable dropout(const Variable& x, const Dropout& dropout);
@@ -24,9 +24,9 @@ Variable mean(const Variable& x);  ///< [1]
 
 // ---- products (autograd/linear.cpp)
 Variable matmul(const Variable& a, const Variable& b);  ///< [m, k] · [k, n]
-/// x [rows, in] · weight [out, in]ᵀ + bias [out]
-Variable linear(const Variable& x, const Variable& weight, const Variable& bias);
-Variable linear_gelu(const Variable& x, const Variable& weight, const Variable& bias, Gelu form = Gelu::erf);
+/// activation(x [rows, in] · weight [out, in]ᵀ + bias [out]) in one pass
+Variable linear(const Variable& x, const Variable& weight, const Variable& bias,
+                Activation activation = Activation::identity);
 
 // ---- normalisation (autograd/normalization.cpp)
 Variable softmax(const Variable& x);  ///< over the last axis

@@ -4,7 +4,7 @@
 
 namespace bertrand::nn {
 
-/// y = x · weightᵀ + bias
+/// y = activation(x · weightᵀ + bias)
 class Linear : public Module {
  public:
   struct Sizes {
@@ -12,9 +12,9 @@ class Linear : public Module {
     double initializer_range = 0.02;
   };
   Linear(const Scope& scope, const Sizes& sizes);
-  Variable operator()(const Variable& x) const { return linear(x, weight, bias); }
-  /// gelu(x · weightᵀ + bias) in one pass
-  Variable gelu(const Variable& x, Gelu form) const { return linear_gelu(x, weight, bias, form); }
+  Variable operator()(const Variable& x, Activation activation = Activation::identity) const {
+    return linear(x, weight, bias, activation);
+  }
 
   Parameter weight;  // [out, in]
   Parameter bias;    // [out]

@@ -21,9 +21,12 @@ namespace bertrand {
 
 class Profiler;
 
-/// Functions of one element. The two GELUs: erf form, and Google's tanh form 0.5x(1+tanh(√(2/π)(x+0.044715x³))).
-enum class Unary : std::uint8_t { identity, relu, tanh, gelu_erf, gelu_tanh };
-enum class Binary : std::uint8_t { add, mul };
+/// Functions of one element. gelu is x Φ(x) (Hendrycks and Gimpel 2016), gelu_tanh is Google's form of it:
+/// 0.5x(1+tanh(√(2/π)(x+0.044715x³))). log, sqrt and div give what std::log, std::sqrt and / give outside their domain.
+enum class Unary : std::uint8_t { identity, relu, tanh, gelu, gelu_tanh, exp, log, sqrt, neg };
+/// What is applied to the result of a layer: any function of one element.
+using Activation = Unary;
+enum class Binary : std::uint8_t { add, sub, mul, div };
 /// Losses of one element against one target.
 enum class PointLoss : std::uint8_t { squared_error, binary_cross_entropy_with_logits };
 
@@ -33,7 +36,7 @@ struct Gemm {
   bool transpose_b = false;
   bool accumulate = false;  ///< add to what `out` holds; not together with bias or activation
   Tensor bias = {};         ///< [columns of out], or empty
-  Unary activation = Unary::identity;
+  Activation activation = Activation::identity;
   Tensor pre_activation = {};  ///< [as out] receives what the activation was applied to, or empty
   Tensor row_sums = {};        ///< [rows of out] receives op(a) summed over the depth, or empty; only with transpose_a
 };

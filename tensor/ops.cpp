@@ -30,6 +30,15 @@ void check_trailing(const char* op, const Tensor& a, const Tensor& b) {
   check(fits, "{}: b must have a's shape or its trailing dimensions, a is {} {} and b is {} {}", op, name_of(a.dtype()),
         a.shape(), name_of(b.dtype()), b.shape());
 }
+const char* name_of(Binary op) {
+  switch (op) {
+    case Binary::add: return "add";
+    case Binary::sub: return "sub";
+    case Binary::mul: return "mul";
+    case Binary::div: return "div";
+  }
+  __builtin_unreachable();
+}
 void check_same(const char* op, const Tensor& a, const Tensor& b) {
   check(a.shape() == b.shape() && a.dtype() == b.dtype(),
         "{}: expected equal shapes and types, a is {} {} and b is {} {}", op, name_of(a.dtype()), a.shape(),
@@ -112,7 +121,7 @@ Tensor unary_backward(Unary op, const Tensor& x, const Tensor& dy) {
   return dx;
 }
 Tensor binary(Binary op, const Tensor& a, const Tensor& b) {
-  check_trailing(op == Binary::add ? "add" : "mul", a, b);
+  check_trailing(name_of(op), a, b);
   Tensor out = like("binary", a);
   const Span span(a.backend(), "binary", moves(a, b, out));
   a.backend().binary(op, a, b, out);

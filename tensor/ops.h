@@ -39,7 +39,7 @@ void copy_into(const Tensor& x, const Tensor& out);  ///< as many elements, any 
 Tensor unary(Unary op, const Tensor& x);
 /// dx = dy · op'(x)
 Tensor unary_backward(Unary op, const Tensor& x, const Tensor& dy);
-/// b has a's shape, or a's trailing dimensions (a row added to every row).
+/// a + b, a − b, a · b or a / b. b has a's shape, or a's trailing dimensions: it is then used for every row.
 Tensor binary(Binary op, const Tensor& a, const Tensor& b);
 void add_into(const Tensor& x, const Tensor& out);  ///< out += x; an f32 out takes x of the half types too
 Tensor scale(const Tensor& x, double factor);

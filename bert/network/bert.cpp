@@ -12,15 +12,6 @@ nn::Linear::Sizes dense_sizes(Dim in_features, Dim out_features, const Config& c
 
 }  // namespace
 
-Variable activated(const nn::Linear& dense, const Variable& x, HiddenActivation activation) {
-  switch (activation) {
-    case HiddenActivation::gelu: return dense.gelu(x, Gelu::erf);
-    case HiddenActivation::gelu_new: return dense.gelu(x, Gelu::tanh);
-    case HiddenActivation::relu: break;
-  }
-  return relu(dense(x));
-}
-
 Embeddings::Embeddings(const nn::Scope& scope, const Config& config)
     : Module(scope),
       word_embeddings(in("word_embeddings"), table(config.vocab_size, config)),
@@ -65,7 +56,7 @@ Intermediate::Intermediate(const nn::Scope& scope, const Config& config)
       dense(in("dense"), dense_sizes(config.hidden_size, config.intermediate_size, config)),
       activation_(config.hidden_act) {}
 
-Variable Intermediate::operator()(const Variable& x) const { return activated(dense, x, activation_); }
+Variable Intermediate::operator()(const Variable& x) const { return dense(x, activation_); }
 
 Layer::Layer(const nn::Scope& scope, const Config& config)
     : Module(scope),

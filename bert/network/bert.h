@@ -55,7 +55,7 @@ class Intermediate : public nn::Module {
   nn::Linear dense;
 
  private:
-  HiddenActivation activation_;
+  Activation activation_;
 };
 
 class Layer : public nn::Module {
@@ -106,8 +106,5 @@ class Bert : public nn::Module {
   Encoder encoder;
   std::unique_ptr<Pooler> pooler;  // null without
 };
-
-/// gelu(x · Wᵀ + b) or another activation of a dense layer, in one pass where there is one.
-Variable activated(const nn::Linear& dense, const Variable& x, HiddenActivation activation);
 
 }  // namespace bertrand::bert

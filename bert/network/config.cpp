@@ -66,19 +66,21 @@ class Reader {
   std::vector<std::string> used_;
 };
 
-HiddenActivation activation_of(const std::string& file, const std::string& name) {
-  if (name == "gelu") return HiddenActivation::gelu;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return HiddenActivation::gelu_new;
-  if (name == "relu") return HiddenActivation::relu;
+/// As transformers names them; of two names the first is written.
+constexpr std::pair<const char*, Activation> kActivations[] = {{"gelu", Activation::gelu},
+                                                               {"gelu_new", Activation::gelu_tanh},
+                                                               {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                                               {"relu", Activation::relu}};
+
+Activation activation_of(const std::string& file, const std::string& name) {
+  for (const auto& [known, activation] : kActivations)
+    if (known == name) return activation;
   fail(Failure::model, "{}: hidden_act: expected gelu, gelu_new, gelu_pytorch_tanh or relu, got \"{}\"", file, name);
 }
-const char* name_of_activation(HiddenActivation activation) {
-  switch (activation) {
-    case HiddenActivation::gelu: return "gelu";
-    case HiddenActivation::gelu_new: return "gelu_new";
-    case HiddenActivation::relu: break;
-  }
-  return "relu";
+const char* name_of_activation(Activation activation) {
+  for (const auto& [name, known] : kActivations)
+    if (known == activation) return name;
+  fail(Failure::bug, "config: the activation number {} has no name in transformers", static_cast<int>(activation));
 }
 
 /// id2label maps "0", "1", … to different names; every number must be there.

@@ -9,8 +9,6 @@
 
 namespace bertrand::bert {
 
-enum class HiddenActivation { gelu, gelu_new, relu };
-
 /// Hugging Face's keys; defaults as google-research/bert where a file leaves one out.
 struct Config {
   Dim vocab_size = 30522;
@@ -18,7 +16,7 @@ struct Config {
   Dim num_hidden_layers = 12;
   Dim num_attention_heads = 12;
   Dim intermediate_size = 3072;
-  HiddenActivation hidden_act = HiddenActivation::gelu;
+  Activation hidden_act = Activation::gelu;  ///< gelu, gelu_tanh ("gelu_new") or relu
   double hidden_dropout_prob = 0.1;
   double attention_probs_dropout_prob = 0.1;
   double classifier_dropout = -1;  ///< below 0: hidden_dropout_prob

@@ -27,7 +27,7 @@ PredictionHead::PredictionHead(const nn::Scope& scope, const Config& config)
       activation_(config.hidden_act) {}
 
 Variable PredictionHead::operator()(const Variable& rows, const nn::Parameter& word_embeddings) const {
-  return linear(norm(activated(dense, rows, activation_)), word_embeddings, bias);
+  return linear(norm(dense(rows, activation_)), word_embeddings, bias);
 }
 
 ForPretraining::ForPretraining(const Config& config)

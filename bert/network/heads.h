@@ -21,7 +21,7 @@ class PredictionHead : public nn::Module {
   nn::LayerNorm norm;  // "transform.LayerNorm"
 
  private:
-  HiddenActivation activation_;
+  Activation activation_;
 };
 
 /// Masked language model and next sentence prediction together.

@@ -32,11 +32,26 @@ Lanes<T> slope(Unary op, const Lanes<T>& x) {
       const Lanes<T> y = tanh(x);
       return Lanes<T>(T(1)) - y * y;
     }
-    case Unary::gelu_erf: return gelu_erf_slope(x);
+    case Unary::gelu: return gelu_slope(x);
     case Unary::gelu_tanh: return gelu_tanh_slope(x);
-    case Unary::identity: break;
+    case Unary::exp: return unbounded_exp(x);
+    case Unary::log: return Lanes<T>(T(1)) / x;
+    case Unary::sqrt: return Lanes<T>(T(0.5)) / sqrt(x);
+    case Unary::neg: return Lanes<T>(T(-1));
+    case Unary::identity: return Lanes<T>(T(1));
   }
-  return Lanes<T>(T(1));
+  __builtin_unreachable();
+}
+
+template <class T>
+[[gnu::always_inline]] inline Lanes<T> combine(Binary op, const Lanes<T>& a, const Lanes<T>& b) {
+  switch (op) {
+    case Binary::add: return a + b;
+    case Binary::sub: return a - b;
+    case Binary::mul: return a * b;
+    case Binary::div: return a / b;
+  }
+  __builtin_unreachable();
 }
 
 }  // namespace
@@ -95,7 +110,7 @@ void CpuBackend::binary(Binary op, const Tensor& a, const Tensor& b, const Tenso
       for_lanes<C>(end - begin, [&](Dim c, Dim n) {
         c += begin;
         const auto x = Lanes<C>::load(elements<T>(a) + first + c, n), y = Lanes<C>::load(elements<B>(b) + c, n);
-        (op == Binary::add ? x + y : x * y).store(writable<T>(out) + first + c, n);
+        combine(op, x, y).store(writable<T>(out) + first + c, n);
       });
     };
     if (columns == 0) return;

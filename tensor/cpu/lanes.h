@@ -78,6 +78,9 @@ struct Lanes {
   friend Lanes operator/(const Lanes& a, const Lanes& b) {
     return map([](auto x, auto y) { return Eigen::internal::pdiv(x, y); }, a, b);
   }
+  friend Lanes operator-(const Lanes& a) {
+    return map([](auto x) { return Eigen::internal::pnegate(x); }, a);
+  }
   Lanes& operator+=(const Lanes& b) { return *this = *this + b; }
 };
 

@@ -1,6 +1,6 @@
-// exp, erf and tanh of a whole vector. For f32 they are polynomials of our own choosing, so that the bits do not depend
-// on a mathematics library; f64, which exists to check the others, asks the library lane by lane. All are inlined by
-// force: a call would pass its vectors through memory.
+// exp, log, erf and tanh of a whole vector. For f32 they are polynomials of our own choosing, so that the bits do not
+// depend on a mathematics library; f64, which exists to check the others, asks the library lane by lane. All are
+// inlined by force: a call would pass its vectors through memory.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -19,6 +19,10 @@ Lanes<double> each(const Lanes<double>& x, F&& f) {
 }
 inline Lanes<double> exp(const Lanes<double>& x) {
   return each(x, [](double v) { return std::exp(v); });
+}
+inline Lanes<double> unbounded_exp(const Lanes<double>& x) { return exp(x); }
+inline Lanes<double> log(const Lanes<double>& x) {
+  return each(x, [](double v) { return std::log(v); });
 }
 inline Lanes<double> erf(const Lanes<double>& x) {
   return each(x, [](double v) { return std::erf(v); });
@@ -42,14 +46,17 @@ inline Lanes<double> tanh(const Lanes<double>& x) {
       shifted);
 }
 
-/// e^x to 1.2e-7 relative: x = n ln 2 + r with |r| ≤ ln 2 / 2, then Moshier's polynomial for e^r (Cephes, expf).
-/// Below −87.3 it stays at the smallest normal number, above 88.3 at the largest it can form; NaN stays NaN.
-[[gnu::always_inline]] inline Lanes<float> exp(const Lanes<float>& argument) {
+constexpr float kRoundingShift = 12582912;  // 1.5 · 2²³: a float added to it loses its fraction
+
+/// e^x = 2^n · e^r with |r| ≤ ln 2 / 2.
+struct SplitExponential {
+  Lanes<float> shifted;   ///< n + kRoundingShift
+  Lanes<float> mantissa;  ///< e^r to 1.2e-7, by Moshier's polynomial (Cephes, expf)
+};
+[[gnu::always_inline]] inline SplitExponential split_exp(const Lanes<float>& x) {
   using L = Lanes<float>;
-  const L x = min(max(argument, L(-87.3365f)), L(88.3762f));
-  const L shift(12582912.0f);  // 1.5 · 2²³
-  const L shifted = fma(x, L(1.44269504088896341f), shift);
-  const L n = shifted - shift;
+  const L shifted = fma(x, L(1.44269504088896341f), L(kRoundingShift));
+  const L n = shifted - L(kRoundingShift);
   const L r = fma(n, L(2.12194440e-4f), fma(n, L(-0.693359375f), x));
   L p(1.9875691500e-4f);
   p = fma(p, r, L(1.3981999507e-3f));
@@ -57,7 +64,80 @@ inline Lanes<double> tanh(const Lanes<double>& x) {
   p = fma(p, r, L(4.1665795894e-2f));
   p = fma(p, r, L(1.6666665459e-1f));
   p = fma(p, r, L(5.0000001201e-1f));
-  return (fma(p, r * r, r) + L(1.0f)) * power_of_two(shifted);
+  return {shifted, fma(p, r * r, r) + L(1.0f)};
+}
+
+/// e^x for softmax and GELU. Below −87.3 it stays at the smallest normal number, above 88.3 at the largest number that
+/// it can form. NaN stays NaN.
+[[gnu::always_inline]] inline Lanes<float> exp(const Lanes<float>& x) {
+  const SplitExponential s = split_exp(min(max(x, Lanes<float>(-87.3365f)), Lanes<float>(88.3762f)));
+  return s.mantissa * power_of_two(s.shifted);
+}
+
+/// e^x over the whole range of float: 0 and infinity at its ends, subnormal numbers before 0.
+[[gnu::always_inline]] inline Lanes<float> unbounded_exp(const Lanes<float>& x) {
+  using L = Lanes<float>;
+  const SplitExponential s = split_exp(min(max(x, L(-104.0f)), L(89.0f)));
+  const L n = s.shifted - L(kRoundingShift);
+  const L half = fma(n, L(0.5f), L(kRoundingShift));  // 2^n in two factors: it alone may be no normal number
+  const L rest = n - (half - L(kRoundingShift)) + L(kRoundingShift);
+  return s.mantissa * power_of_two(half) * power_of_two(rest);
+}
+
+/// x = mantissa · 2^exponent with √½ ≤ mantissa < √2, for positive finite x.
+struct Frexp {
+  Lanes<float> mantissa, exponent;
+};
+[[gnu::always_inline]] inline Frexp split_binary(const Lanes<float>& x) {
+  using Packet = Lanes<float>::Packet;
+  using Words = Bits<Packet>::Words;
+  typedef float Floats __attribute__((vector_size(sizeof(Packet))));
+  const Lanes<float> normal = x * Lanes<float>(8388608.0f);  // what a subnormal x becomes, times 2²³
+  Frexp y;
+  for (int i = 0; i < Lanes<float>::kPackets; ++i) {
+    const Words given = same_bits<Words>(x.packets[i]);
+    const Words is_subnormal = given < 0x00800000;
+    const Words bits = is_subnormal ? same_bits<Words>(normal.packets[i]) : given;
+    const Words exponent = (bits - 0x3f3504f3) >> 23;  // √½ as bits: below it the exponent is one less
+    y.mantissa.packets[i] = same_bits<Packet>(bits - (exponent << 23));
+    y.exponent.packets[i] = same_bits<Packet>(__builtin_convertvector(exponent + (is_subnormal & -23), Floats));
+  }
+  return y;
+}
+
+/// y for positive finite x; else what std::log(x) is: −∞ for 0, NaN for negative numbers, x for ∞ and NaN.
+[[gnu::always_inline]] inline Lanes<float> with_ends_of_log(const Lanes<float>& x, const Lanes<float>& y) {
+  using Packet = Lanes<float>::Packet;
+  using Words = Bits<Packet>::Words;
+  Lanes<float> z;
+  for (int i = 0; i < Lanes<float>::kPackets; ++i) {
+    const Words bits = same_bits<Words>(x.packets[i]), magnitude = bits & 0x7fffffff;
+    Words out = same_bits<Words>(y.packets[i]);
+    out = bits < 0 ? Words{} + 0x7fc00000 : out;                                    // NaN
+    out = magnitude == 0 ? Words{} + static_cast<std::int32_t>(0xff800000u) : out;  // −∞
+    out = magnitude > 0x7f800000 || bits == 0x7f800000 ? bits : out;
+    z.packets[i] = same_bits<Packet>(out);
+  }
+  return z;
+}
+
+/// ln x to 1 ulp: x = m · 2^e, then Moshier's polynomial for ln m (Cephes, logf); ln 2 in two parts.
+[[gnu::always_inline]] inline Lanes<float> log(const Lanes<float>& x) {
+  using L = Lanes<float>;
+  const Frexp split = split_binary(x);
+  const L r = split.mantissa - L(1.0f), r2 = r * r;
+  L p(7.0376836292e-2f);
+  p = fma(p, r, L(-1.1514610310e-1f));
+  p = fma(p, r, L(1.1676998740e-1f));
+  p = fma(p, r, L(-1.2420140846e-1f));
+  p = fma(p, r, L(1.4249322787e-1f));
+  p = fma(p, r, L(-1.6668057665e-1f));
+  p = fma(p, r, L(2.0000714765e-1f));
+  p = fma(p, r, L(-2.4999993993e-1f));
+  p = fma(p, r, L(3.3333331174e-1f));
+  const L low = fma(split.exponent, L(-2.12194440e-4f), r * r2 * p);
+  const L y = fma(split.exponent, L(0.693359375f), r + fma(r2, L(-0.5f), low));
+  return with_ends_of_log(x, y);
 }
 
 /// x P(x²) / Q(x²): how both odd functions below are approximated.
@@ -95,13 +175,13 @@ template <std::size_t P, std::size_t Q>
 
 /// Φ(x) x: the Gaussian error linear unit (Hendrycks and Gimpel 2016).
 template <class T>
-[[gnu::always_inline]] inline Lanes<T> gelu_erf(const Lanes<T>& x) {
+[[gnu::always_inline]] inline Lanes<T> gelu(const Lanes<T>& x) {
   const Lanes<T> half_x = x * Lanes<T>(T(0.5));
   return fma(half_x, erf(x * Lanes<T>(T(0.70710678118654752440))), half_x);
 }
 /// d/dx = Φ(x) + x φ(x)
 template <class T>
-[[gnu::always_inline]] inline Lanes<T> gelu_erf_slope(const Lanes<T>& x) {
+[[gnu::always_inline]] inline Lanes<T> gelu_slope(const Lanes<T>& x) {
   using L = Lanes<T>;
   const L cumulative = fma(erf(x * L(T(0.70710678118654752440))), L(T(0.5)), L(T(0.5)));
   const L density = exp(x * x * L(T(-0.5))) * L(T(0.39894228040143267794));  // 1/√(2π)
@@ -132,11 +212,15 @@ template <class T>
   switch (op) {
     case Unary::relu: return max(x, Lanes<T>(T(0)));
     case Unary::tanh: return tanh(x);
-    case Unary::gelu_erf: return gelu_erf(x);
+    case Unary::gelu: return gelu(x);
     case Unary::gelu_tanh: return gelu_tanh(x);
-    case Unary::identity: break;
+    case Unary::exp: return unbounded_exp(x);
+    case Unary::log: return log(x);
+    case Unary::sqrt: return sqrt(x);
+    case Unary::neg: return -x;
+    case Unary::identity: return x;
   }
-  return x;
+  __builtin_unreachable();
 }
 
 }  // namespace bertrand::cpu

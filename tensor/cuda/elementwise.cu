@@ -16,12 +16,16 @@ __device__ R apply(Unary op, R x) {
   switch (op) {
     case Unary::relu: return x > 0 ? x : x < 0 ? R(0) : x;  // NaN stays NaN
     case Unary::tanh: return std::tanh(x);
-    case Unary::gelu_erf: return x * R(0.5) * (1 + std::erf(x * R(0.70710678118654752440)));
+    case Unary::gelu: return x * R(0.5) * (1 + std::erf(x * R(0.70710678118654752440)));
     case Unary::gelu_tanh:
       return x * R(0.5) * (1 + std::tanh(R(0.79788456080286535588) * (x + R(0.044715) * x * x * x)));
-    case Unary::identity: break;
+    case Unary::exp: return std::exp(x);
+    case Unary::log: return std::log(x);
+    case Unary::sqrt: return std::sqrt(x);
+    case Unary::neg: return -x;
+    case Unary::identity: return x;
   }
-  return x;
+  __builtin_unreachable();
 }
 
 template <class R>
@@ -32,7 +36,7 @@ __device__ R slope(Unary op, R x) {
       const R y = std::tanh(x);
       return 1 - y * y;
     }
-    case Unary::gelu_erf: {  // Φ(x) + x φ(x)
+    case Unary::gelu: {  // Φ(x) + x φ(x)
       const R cumulative = R(0.5) + R(0.5) * std::erf(x * R(0.70710678118654752440));
       return cumulative + x * R(0.39894228040143267794) * std::exp(R(-0.5) * x * x);
     }
@@ -41,9 +45,24 @@ __device__ R slope(Unary op, R x) {
       const R du = R(0.79788456080286535588) * (1 + R(3 * 0.044715) * x * x);
       return R(0.5) * (1 + t) + R(0.5) * x * (1 - t * t) * du;
     }
-    case Unary::identity: break;
+    case Unary::exp: return std::exp(x);
+    case Unary::log: return 1 / x;
+    case Unary::sqrt: return R(0.5) / std::sqrt(x);
+    case Unary::neg: return R(-1);
+    case Unary::identity: return R(1);
   }
-  return R(1);
+  __builtin_unreachable();
+}
+
+template <class R>
+__device__ R combine(Binary op, R a, R b) {
+  switch (op) {
+    case Binary::add: return a + b;
+    case Binary::sub: return a - b;
+    case Binary::mul: return a * b;
+    case Binary::div: return a / b;
+  }
+  __builtin_unreachable();
 }
 
 /// The i-th of a thread's elements where neighbouring threads take neighbouring ones: for types of any size.
@@ -99,7 +118,7 @@ __global__ void binary_kernel(Binary op, const T* a, const B* b, Dim count, Dim 
       column = column + 1 == columns ? 0 : column + 1;
     }
   }
-  for (int i = 0; i < kPack; ++i) pack[i] = op == Binary::add ? pack[i] + other[i] : pack[i] * other[i];
+  for (int i = 0; i < kPack; ++i) pack[i] = combine(op, pack[i], other[i]);
   store_pack(out + begin, left, pack);
 }
 

@@ -67,7 +67,7 @@ std::vector<OpCase> binary_cases() {
 }
 
 std::vector<OpCase> function_cases() {
-  const auto erf = [](I x, B) { return gelu(x[0], Gelu::erf); };
+  const auto erf = [](I x, B) { return gelu(x[0]); };
   const auto erf_formula = [](A x) { return each(x[0], gelu_erf); };
   std::vector<OpCase> cases{
       {.op = "scale",
@@ -91,16 +91,15 @@ std::vector<OpCase> function_cases() {
        .keep_away = 1e-3,
        .formula = [](A x) { return each(x[0], [](double v) { return std::max(v, 0.0); }); }},
       {.op = "gelu",
-       .what = "erf, many elements",
+       .what = "many elements",
        .inputs = {{313, 107}},
        .run = erf,
        .least = -4,
        .most = 4,
        .formula = erf_formula},
-      {.op = "gelu",
-       .what = "tanh",
+      {.op = "gelu_tanh",
        .inputs = {{4, 41}},
-       .run = [](I x, B) { return gelu(x[0], Gelu::tanh); },
+       .run = [](I x, B) { return gelu_tanh(x[0]); },
        .least = -4,
        .most = 4,
        .meaning = [](I x, B) { return gelu_tanh_composed(x[0]); },
@@ -113,7 +112,7 @@ std::vector<OpCase> function_cases() {
   };
   for_widths(cases, [&](Dim w) {
     return OpCase{.op = "gelu",
-                  .what = fmt::format("erf, {} elements", w),
+                  .what = fmt::format("{} elements", w),
                   .inputs = {{w}},
                   .run = erf,
                   .least = -4,

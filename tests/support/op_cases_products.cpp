@@ -25,16 +25,23 @@ OpCase linear_case(const Product& size) {
           .formula = [size](A x) { return affine(x[0], x[1], x[2], size); }};
 }
 
-OpCase linear_gelu_case(const Product& size, Gelu form) {
-  return {
-      .op = "linear_gelu",
-      .what =
-          fmt::format("{}, {} rows, {} to {}", form == Gelu::erf ? "erf" : "tanh", size.rows, size.depth, size.columns),
-      .inputs = {{size.rows, size.depth}, {size.columns, size.depth}, {size.columns}},
-      .run = [form](I x, B) { return linear_gelu(x[0], x[1], x[2], form); },
-      .meaning = [form](I x, B) { return gelu(linear(x[0], x[1], x[2]), form); },
-      .formula =
-          [size, form](A x) { return each(affine(x[0], x[1], x[2], size), form == Gelu::erf ? gelu_erf : gelu_tanh); }};
+/// An activation as linear takes it, as an op of its own, and as a plain function.
+struct Activated {
+  const char* name;
+  Activation activation;
+  Variable (*op)(const Variable&);
+  double (*function)(double);
+};
+constexpr Activated kGelu{"gelu", Activation::gelu, gelu, gelu_erf};
+constexpr Activated kGeluTanh{"gelu_tanh", Activation::gelu_tanh, bertrand::gelu_tanh, gelu_tanh};
+
+OpCase activated_linear_case(const Product& size, const Activated& f) {
+  return {.op = "linear",
+          .what = fmt::format("{}, {} rows, {} to {}", f.name, size.rows, size.depth, size.columns),
+          .inputs = {{size.rows, size.depth}, {size.columns, size.depth}, {size.columns}},
+          .run = [f](I x, B) { return linear(x[0], x[1], x[2], f.activation); },
+          .meaning = [f](I x, B) { return f.op(linear(x[0], x[1], x[2])); },
+          .formula = [size, f](A x) { return each(affine(x[0], x[1], x[2], size), f.function); }};
 }
 
 struct Picked {
@@ -68,10 +75,10 @@ std::vector<OpCase> product_cases() {
   for (const Product& size : {Product{70, 12, 33}, Product{1, 100, 7}, Product{1, 1, 1}, Product{15, 31, 17},
                               Product{33, 769, 15}, Product{2003, 33, 100}, Product{3, 5, 4200}, Product{0, 7, 5}})
     cases.push_back(linear_case(size));
-  for (const Gelu form : {Gelu::erf, Gelu::tanh})
+  for (const Activated& f : {kGelu, kGeluTanh})
     for (const Product& size : {Product{20, 12, 33}, Product{15, 100, 1}, Product{1031, 31, 65}, Product{67, 40, 72}})
-      cases.push_back(linear_gelu_case(size, form));
-  cases.push_back(linear_gelu_case({5, 500, 17}, Gelu::erf));  // deeper than a block
+      cases.push_back(activated_linear_case(size, f));
+  cases.push_back(activated_linear_case({5, 500, 17}, kGelu));  // deeper than a block
   for (const Picked& size : {Picked{30, 17, 70}, Picked{1, 1, 1}, Picked{3000, 500, 33}, Picked{0, 4, 5}})
     cases.push_back(embedding_case(size));
   cases.push_back({.op = "gather_rows",
@@ -85,7 +92,7 @@ std::vector<OpCase> large_product_cases() {
   std::vector<OpCase> cases;
   for (const Dim tokens : {4096, 4097}) {
     cases.push_back(linear_case({tokens, 3072, 768}));
-    for (const Gelu form : {Gelu::erf, Gelu::tanh}) cases.push_back(linear_gelu_case({tokens, 768, 3072}, form));
+    for (const Activated& f : {kGelu, kGeluTanh}) cases.push_back(activated_linear_case({tokens, 768, 3072}, f));
   }
   cases.push_back(embedding_case({32'768, 30'522, 768}));
   return cases;

@@ -227,7 +227,7 @@ TEST_CASE("a loss that is not finite ends the run with 6 and names step, op and 
   flags[1] = setting.directory / "poisoned";
   const Outcome outcome = support::run_program("pretrain", flags);
   CHECK(outcome.code == 6);
-  CHECK(outcome.error.starts_with("error: step 1: op linear_gelu: forward: element "));
+  CHECK(outcome.error.starts_with("error: step 1: op linear: forward: element "));
 }
 
 TEST_CASE("a weight that is not finite is never saved, though no loss depends on it") {

@@ -17,7 +17,7 @@ inline Backend& cpu() {
   return *backend;
 }
 
-inline bert::Config config(bert::HiddenActivation activation) {
+inline bert::Config config(Activation activation) {
   return {.vocab_size = 23,
           .hidden_size = 12,
           .num_hidden_layers = 2,

@@ -56,7 +56,7 @@ class ByHand {
                                              .dropout = probabilities});
     const std::string after = name + ".attention.output";
     const Variable attended = norm(add(dropped(dense(context, after + ".dense"), after), x), after + ".LayerNorm");
-    const Variable inner = gelu(dense(attended, name + ".intermediate.dense"), Gelu::erf);
+    const Variable inner = gelu(dense(attended, name + ".intermediate.dense"));
     const std::string out = name + ".output";
     return norm(add(dropped(dense(inner, out + ".dense"), out), attended), out + ".LayerNorm");
   }
@@ -108,7 +108,7 @@ void compare(Model& model, const bert::Config& config, const Body& body) {
 }
 
 bert::Config config_with_dropout() {
-  bert::Config config = small::config(bert::HiddenActivation::gelu);
+  bert::Config config = small::config(Activation::gelu);
   config.hidden_dropout_prob = .3;
   config.attention_probs_dropout_prob = .2;
   config.classifier_dropout = .4;
@@ -131,7 +131,7 @@ TEST_CASE("pre-training equals BERT written out by hand, and its losses are sums
     const Variable x = hand.encoder();
     check_equal(result.pooled, hand.pooled(x));
     const std::string head = "cls.predictions.transform";
-    const Variable masked = gelu(hand.dense(gather_rows(x, targets.masked_rows), head + ".dense"), Gelu::erf);
+    const Variable masked = gelu(hand.dense(gather_rows(x, targets.masked_rows), head + ".dense"));
     const Variable logits =
         linear(hand.norm(masked, head + ".LayerNorm"), hand.named("bert.embeddings.word_embeddings.weight"),
                hand.named("cls.predictions.bias"));

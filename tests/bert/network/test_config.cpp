@@ -56,7 +56,7 @@ TEST_CASE("what a file leaves out is as Google's code has it") {
   CHECK(c.hidden_size == 768);
   CHECK(c.num_hidden_layers == 12);
   CHECK(c.type_vocab_size == 16);
-  CHECK(c.hidden_act == HiddenActivation::gelu);
+  CHECK(c.hidden_act == Activation::gelu);
   CHECK(c.hidden_dropout_prob == 0.1);
   CHECK(c.head_dropout() == 0.1);
   CHECK(c.layer_norm_eps == 1e-12);

@@ -81,12 +81,12 @@ void check_model(Model& model, const Loss& loss, const std::set<std::string>& id
   CHECK(least > 1e-4);  // every other variable takes part
 }
 
-constexpr bert::HiddenActivation kActivations[] = {bert::HiddenActivation::gelu, bert::HiddenActivation::gelu_new};
+constexpr Activation kActivations[] = {Activation::gelu, Activation::gelu_tanh};
 
 }  // namespace
 
 TEST_CASE("every variable of pre-training has the gradient of its loss, the tied word embeddings too") {
-  for (const bert::HiddenActivation activation : kActivations) {
+  for (const Activation activation : kActivations) {
     bert::ForPretraining model(small::config(activation));
     check_model(model,
                 [](const bert::ForPretraining& m, const bert::PackedBatch& batch, const nn::Randomness& randomness) {
@@ -114,7 +114,7 @@ TEST_CASE("every variable of a sequence classifier has the gradient of its loss,
   };
   for (const int kind : {0, 1, 2}) {
     CAPTURE(kind);
-    bert::ForSequenceClassification model(small::config(bert::HiddenActivation::gelu), 3);
+    bert::ForSequenceClassification model(small::config(Activation::gelu), 3);
     check_model(model, [&](const bert::ForSequenceClassification& m, const bert::PackedBatch& batch,
                            const nn::Randomness& randomness) {
       const Variable logits = m(batch, randomness);
@@ -125,7 +125,7 @@ TEST_CASE("every variable of a sequence classifier has the gradient of its loss,
 }
 
 TEST_CASE("every variable of a token classifier has the gradient of its loss, with rows that have no label") {
-  bert::ForTokenClassification model(small::config(bert::HiddenActivation::gelu), 4);
+  bert::ForTokenClassification model(small::config(Activation::gelu), 4);
   check_model(model, [](const bert::ForTokenClassification& m, const bert::PackedBatch& batch,
                         const nn::Randomness& randomness) {
     std::vector<std::int32_t> labels;
@@ -135,7 +135,7 @@ TEST_CASE("every variable of a token classifier has the gradient of its loss, wi
 }
 
 TEST_CASE("every variable of an answer finder has the gradient of its loss") {
-  bert::ForQuestionAnswering model(small::config(bert::HiddenActivation::relu));
+  bert::ForQuestionAnswering model(small::config(Activation::relu));
   check_model(
       model,
       [](const bert::ForQuestionAnswering& m, const bert::PackedBatch& batch, const nn::Randomness& randomness) {

@@ -44,7 +44,7 @@ void check_company(Model& model, const Compute& compute) {
 }  // namespace
 
 TEST_CASE("every layer and every head computes for a sequence what it computes for it alone") {
-  const bert::Config config = small::config(bert::HiddenActivation::gelu);
+  const bert::Config config = small::config(Activation::gelu);
   bert::ForPretraining pretraining(config);
   check_company(pretraining,
                 [](const bert::ForPretraining& m, const bert::PackedBatch& batch, const nn::Randomness& randomness) {
@@ -67,7 +67,7 @@ TEST_CASE("every layer and every head computes for a sequence what it computes f
 
 TEST_CASE("the order of sequences in a batch changes nothing but the order of results") {
   Backend& backend = small::cpu();
-  bert::ForSequenceClassification model(small::config(bert::HiddenActivation::gelu), 3);
+  bert::ForSequenceClassification model(small::config(Activation::gelu), 3);
   const nn::ParameterSet parameters(model, backend);
   small::disturb(parameters);
   std::vector<bert::Sequence> sequences = small::sequences();

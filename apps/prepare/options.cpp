@@ -6,6 +6,7 @@
 #include "apps/cli/flags.h"
 #include "apps/prepare/dump.h"
 #include "apps/prepare/records.h"
+#include "apps/prepare/squad.h"
 #include "apps/prepare/tokens.h"
 #include "apps/prepare/vocab.h"
 #include "tensor/backends.h"
@@ -81,6 +82,22 @@ void add_flags(CLI::App& app, VocabOptions& options) {
   add_threads_flag(app, options.threads);
 }
 
+void add_flags(CLI::App& app, SquadRecordsOptions& options) {
+  tasks::SquadOptions& features = options.features;
+  add_vocabulary_flags(app, options.vocab_file, options.cased);
+  app.add_option("--input", options.input, "questions and contexts in SQuAD's JSON")->type_name("FILE")->required();
+  app.add_option("--output", options.output, "TFRecord file")->type_name("FILE")->required();
+  app.add_flag("--training", features.training, "with the positions of the answers");
+  app.add_flag("--version-2", features.version_2, "SQuAD 2.0: a question may have no answer");
+  number_flag(app, "--max-seq-length", features.max_seq_length, Range<int>{8, 65536},
+              "tokens of a window, [CLS] and [SEP] included");
+  number_flag(app, "--doc-stride", features.doc_stride, Range<int>{1, 65536},
+              "pieces from the beginning of a window to that of the next");
+  number_flag(app, "--max-query-length", features.max_query_length, Range<int>{1, 65536},
+              "pieces of a question; more are cut");
+  add_threads_flag(app, features.threads);
+}
+
 template <class Options>
 void add_command(CLI::App& app, const std::string& name, const std::string& description,
                  void (*run)(const Options& options), std::function<void()>& chosen) {
@@ -97,6 +114,7 @@ void add_commands(CLI::App& app, std::function<void()>& chosen) {
   add_command(app, "tokens", "a line of token ids for every line of text", write_tokens, chosen);
   add_command(app, "records", "pre-training records, as Google's create_pretraining_data.py", write_records, chosen);
   add_command(app, "dump", "the records of TFRecord files as text", write_dump, chosen);
+  add_command(app, "squad", "answer-span features of SQuAD's JSON, as Google's run_squad.py", write_squad, chosen);
   add_command(app, "vocab", "learns a WordPiece vocabulary from text: merges by frequency, as Hugging Face's trainer",
               write_vocab, chosen);
 }

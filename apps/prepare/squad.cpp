@@ -1,0 +1,104 @@
+#include "apps/prepare/squad.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <future>
+
+#include "apps/cli/file_arguments.h"
+#include "bert/data/tf_example.h"
+#include "bert/data/tfrecord.h"
+#include "io/error.h"
+#include "io/file_replacer.h"
+#include "io/signals.h"
+
+namespace bertrand::prepare {
+namespace {
+
+constexpr std::int64_t kFirstId = 1'000'000'000;
+constexpr std::size_t kBatch = 256;  // examples that a thread encodes at a time
+
+/// Appends windows as records, padded with 0 to one length.
+class WindowWriter {
+ public:
+  explicit WindowWriter(const tasks::SquadOptions& options) : options_(options) {}
+
+  void append(const tasks::SquadWindow& window, std::int64_t id, bool is_impossible, std::string& out) {
+    const auto length = static_cast<std::size_t>(options_.max_seq_length), used = window.token_ids.size();
+    ids_.assign(length, 0), mask_.assign(length, 0), types_.assign(length, 0);
+    std::ranges::copy(window.token_ids, ids_.begin());
+    std::fill_n(mask_.begin(), used, 1);
+    std::fill(types_.begin() + window.context_begin, types_.begin() + static_cast<std::ptrdiff_t>(used), 1);
+    example_.clear();
+    add("unique_ids", id);
+    example_.add("input_ids", std::span<const std::int32_t>(ids_));
+    example_.add("input_mask", std::span<const std::int32_t>(mask_));
+    example_.add("segment_ids", std::span<const std::int32_t>(types_));
+    if (options_.training) {
+      add("start_positions", window.start);
+      add("end_positions", window.end);
+      add("is_impossible", is_impossible ? 1 : 0);
+    }
+    message_.clear();
+    example_.append_to(message_);
+    data::append_record(out, message_);
+  }
+
+ private:
+  void add(std::string_view name, std::int64_t value) { example_.add(name, std::span<const std::int64_t>(&value, 1)); }
+
+  const tasks::SquadOptions& options_;
+  std::vector<std::int32_t> ids_, mask_, types_;
+  data::ExampleBuilder example_;
+  std::string message_;
+};
+
+}  // namespace
+
+void write_squad(const SquadRecordsOptions& options) {
+  io::catch_stop_signals();
+  cli::check_files({options.input, options.vocab_file}, {options.output});
+  if (!io::is_replaceable(options.output))
+    fail(Failure::usage, "--output: expected a file of its own, got the link, pipe or device {}",
+         options.output.string());
+  const text::Tokenizer tokenizer(text::Vocabulary::load(options.vocab_file, {.failure = Failure::input}),
+                                  {.lower_case = !options.cased});
+  options.features.check();
+  const auto paragraphs = tasks::read_squad(options.input);
+  const tasks::SquadFeatures features(paragraphs, tokenizer, options.features);
+  for (const std::string& warning : features.warnings()) fmt::print(stderr, "warning: {}\n", warning);
+
+  using Windows = std::vector<tasks::SquadWindow>;
+  const auto& examples = features.examples();
+  const auto windows_of = [&](std::size_t begin) {  // those of each example of a batch
+    text::Encoder encoder(tokenizer);
+    std::vector<Windows> batch(std::min(kBatch, examples.size() - begin));
+    for (std::size_t i = 0; i < batch.size(); ++i) features.windows(examples[begin + i], encoder, batch[i]);
+    return batch;
+  };
+  io::FileReplacer out(io::Files::system(), options.output);
+  WindowWriter writer(options.features);
+  std::int64_t id = kFirstId;
+  std::string records;
+  const std::size_t round = kBatch * static_cast<std::size_t>(std::max(options.features.threads, 1));
+  for (std::size_t first = 0; first < examples.size(); first += round) {
+    if (io::stop_requested()) fail(Failure::interrupted, "interrupted while writing features: nothing was written");
+    std::vector<std::future<std::vector<Windows>>> parts;
+    for (std::size_t begin = first; begin < std::min(first + round, examples.size()); begin += kBatch)
+      parts.push_back(std::async(std::launch::async, windows_of, begin));
+    std::size_t example = first;
+    for (auto& part : parts)
+      for (const Windows& windows : part.get()) {
+        const bool is_impossible = examples[example++].is_impossible;
+        for (const tasks::SquadWindow& window : windows) writer.append(window, id++, is_impossible, records);
+      }
+    out.write(records);
+    records.clear();
+  }
+  out.publish();
+  fmt::print(stderr, "wrote {} features of {} questions, {} left out\n", id - kFirstId, examples.size(),
+             features.warnings().size());
+}
+
+}  // namespace bertrand::prepare

@@ -1,0 +1,43 @@
+// SQuAD's official scores of answers: evaluate-v1.1.py (Rajpurkar et al. 2016) and evaluate-v2.0.py (2018). All figures
+// are in percent, as the scripts print them, added up in their order.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "bert/tasks/squad_file.h"
+
+namespace bertrand::tasks {
+
+/// In lower case, without ASCII punctuation, without the words a, an and the; single spaces between words.
+std::string normalized_answer(const std::string& text);
+
+/// Whether both are the same answer: 1 or 0; and the F1 of their words, 0 to 1. `no_answer_counts` (version 2): of two
+/// answers without words both get 1.
+double exact_match(const std::string& predicted, const std::string& truth);
+double answer_f1(const std::string& predicted, const std::string& truth, bool no_answer_counts);
+
+using Answers = std::unordered_map<std::string, std::string>;  ///< by the question's id
+/// (id, how much better no answer scores), in the file's order, which decides between equal ones.
+using NullOdds = std::vector<std::pair<std::string, double>>;
+
+/// Figures by the script's names, and questions that `predicted` lacks, in the data's order.
+struct AnswerScores {
+  std::map<std::string, double> figures;
+  std::vector<std::string> missing;
+};
+
+/// exact_match and f1 over all questions. A missing question scores 0.
+AnswerScores score_squad(const std::vector<SquadParagraph>& data, const Answers& predicted);
+
+/// exact, f1 and total; the same with HasAns_ and NoAns_; and with `null_odds` best_exact, best_exact_thresh, best_f1
+/// and best_f1_thresh. With null_odds an answer whose odds are above `threshold` counts as none. Questions that
+/// `predicted` lacks do not count.
+AnswerScores score_squad2(const std::vector<SquadParagraph>& data, const Answers& predicted,
+                          const std::optional<NullOdds>& null_odds, double threshold = 1);
+
+}  // namespace bertrand::tasks

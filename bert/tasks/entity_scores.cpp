@@ -1,0 +1,120 @@
+#include "bert/tasks/entity_scores.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "bert/tasks/numpy_sum.h"
+#include "io/error.h"
+
+namespace bertrand::tasks {
+namespace {
+
+/// A tag taken apart: B-PER is B and PER.
+struct Tag {
+  char prefix = 'O';
+  std::string_view type;
+
+  bool outside() const { return prefix == 'O'; }
+};
+
+/// What comes before the first word of a sentence: it has neither prefix nor type in common with any tag.
+constexpr Tag kNothing{.prefix = 'O', .type = ""};
+
+/// As seqeval cuts a tag: the type is what follows the first hyphen behind the prefix.
+Tag parsed(std::string_view tag) {
+  if (tag.empty()) return {.prefix = 'O', .type = "_"};
+  std::string_view type = tag.substr(1);
+  if (const std::size_t hyphen = type.find('-'); hyphen != std::string_view::npos) type.remove_prefix(hyphen + 1);
+  return {.prefix = tag[0], .type = type.empty() ? "_" : type};
+}
+
+bool ends_between(const Tag& before, const Tag& tag) {
+  if (before.prefix == 'E' || before.prefix == 'S') return true;
+  const bool closed = tag.prefix == 'B' || tag.prefix == 'S' || tag.prefix == 'O';
+  if ((before.prefix == 'B' || before.prefix == 'I') && closed) return true;
+  return before.prefix != 'O' && before.prefix != '.' && before.type != tag.type;
+}
+
+bool begins_at(const Tag& before, const Tag& tag) {
+  if (tag.prefix == 'B' || tag.prefix == 'S') return true;
+  const bool apart = before.prefix == 'E' || before.prefix == 'S' || before.prefix == 'O';
+  if (apart && (tag.prefix == 'E' || tag.prefix == 'I')) return true;
+  return tag.prefix != 'O' && tag.prefix != '.' && before.type != tag.type;
+}
+
+double ratio(double part, double whole) { return whole == 0 ? 0 : part / whole; }
+
+}  // namespace
+
+std::vector<Entity> entities(std::span<const std::string> tags) {
+  std::vector<Entity> found;
+  Tag before = kNothing;
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i <= tags.size(); ++i) {
+    const Tag tag = i < tags.size() ? parsed(tags[i]) : parsed("O");
+    const auto here = static_cast<std::int64_t>(i);
+    if (ends_between(before, tag)) found.push_back({std::string(before.type), begin, here - 1});
+    if (begins_at(before, tag)) begin = here;
+    before = tag;
+  }
+  return found;
+}
+
+bool is_illegal(const std::string& before, const std::string& tag) {
+  const Tag own = parsed(tag), left = parsed(before);
+  if (own.prefix != 'I') return false;
+  return !(left.prefix == 'B' || left.prefix == 'I') || left.type != own.type;
+}
+
+void EntityCounter::add(std::span<const std::string> truth, std::span<const std::string> predicted) {
+  check(truth.size() == predicted.size(), "entities: expected as many predicted tags as true ones, {}, got {}",
+        truth.size(), predicted.size());
+  std::vector<Entity> wanted = entities(truth);
+  const std::vector<Entity> got = entities(predicted);
+  std::ranges::sort(wanted);
+  for (const Entity& entity : wanted) ++types_[entity.type].truth;
+  for (const Entity& entity : got) {
+    Counts& counts = types_[entity.type];
+    ++counts.predicted;
+    if (std::ranges::binary_search(wanted, entity)) ++counts.both;
+  }
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    ++words_;
+    if (truth[i] == predicted[i]) ++right_;
+    if (is_illegal(i > 0 ? predicted[i - 1] : "O", predicted[i])) ++illegal_;
+  }
+}
+
+EntityFigures EntityCounter::figures(const Counts& counts) {
+  const auto truth = static_cast<double>(counts.truth), predicted = static_cast<double>(counts.predicted),
+             both = static_cast<double>(counts.both);
+  EntityFigures of{.precision = ratio(both, predicted), .recall = ratio(both, truth), .f1 = 0, .support = counts.truth};
+  of.f1 = ratio(2 * of.precision * of.recall, of.precision + of.recall);
+  return of;
+}
+
+EntityScores EntityCounter::scores() const {
+  EntityScores scores{.micro = {}, .macro = {}, .weighted = {}, .types = {}, .words = words_, .illegal = illegal_};
+  scores.accuracy = ratio(static_cast<double>(right_), static_cast<double>(words_));
+  Counts all;
+  std::vector<double> precision, recall, f1, support;
+  for (const auto& [type, counts] : types_) {
+    const EntityFigures& of = scores.types[type] = figures(counts);
+    all = {all.truth + counts.truth, all.predicted + counts.predicted, all.both + counts.both};
+    precision.push_back(of.precision), recall.push_back(of.recall), f1.push_back(of.f1);
+    support.push_back(static_cast<double>(of.support));
+  }
+  scores.micro = figures(all);
+  scores.macro = scores.weighted = {.support = all.truth};
+  if (types_.empty()) return scores;
+  const auto mean = [](std::span<const double> x) { return numpy_sum(x) / static_cast<double>(x.size()); };
+  const auto weighted = [&](std::vector<double> x) {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] *= support[i];
+    return ratio(numpy_sum(x), numpy_sum(support));
+  };
+  scores.macro = {mean(precision), mean(recall), mean(f1), all.truth};
+  scores.weighted = {weighted(precision), weighted(recall), weighted(f1), all.truth};
+  return scores;
+}
+
+}  // namespace bertrand::tasks

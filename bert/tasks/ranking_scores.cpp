@@ -1,0 +1,43 @@
+#include "bert/tasks/ranking_scores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+
+namespace bertrand::tasks {
+
+RankingScores& RankingScores::operator+=(const RankingScores& other) {
+  map += other.map, rprec += other.rprec, mrr += other.mrr, mrr_at_10 += other.mrr_at_10, ndcg += other.ndcg;
+  return *this;
+}
+
+RankingScores RankingScores::divided_by(double count) const {
+  return {map / count, rprec / count, mrr / count, mrr_at_10 / count, ndcg / count};
+}
+
+RankingScores score_ranking(const std::set<std::string, std::less<>>& relevant, std::span<const std::string> ranked) {
+  RankingScores scores;
+  if (relevant.empty()) return scores;
+  const auto wanted = static_cast<double>(relevant.size());
+  std::unordered_set<std::string_view> seen;
+  double hits = 0, gain = 0, most = 0, among_first = 0;
+  std::size_t first = ranked.size();  // the place of the first relevant one
+  for (std::size_t i = 0; i < ranked.size(); ++i) {
+    const double rank = static_cast<double>(i) + 1;
+    if (!relevant.contains(ranked[i])) continue;
+    gain += 1 / std::log2(rank + 1);
+    first = std::min(first, i);
+    if (!seen.insert(ranked[i]).second) continue;
+    scores.map += ++hits / rank;
+    if (i < relevant.size()) ++among_first;
+  }
+  for (std::size_t i = 0; i < relevant.size(); ++i) most += 1 / std::log2(static_cast<double>(i) + 2);
+  scores.map /= wanted;
+  scores.rprec = among_first / wanted;
+  scores.mrr = first < ranked.size() ? 1 / (static_cast<double>(first) + 1) : 0;
+  scores.mrr_at_10 = first < 10 ? scores.mrr : 0;
+  scores.ndcg = gain / std::max(0.3, most);
+  return scores;
+}
+
+}  // namespace bertrand::tasks

@@ -1,0 +1,60 @@
+// From the logits of a question's windows to its answer: write_predictions of google-research/bert's run_squad.py, ties
+// and all, with transformers' rule for a question of which only the null answer is left.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bert/tasks/squad_features.h"
+
+namespace bertrand::tasks {
+
+struct AnswerOptions {
+  int n_best_size = 20;
+  int max_answer_length = 30;  ///< in pieces
+  bool version_2 = false;
+  double null_score_diff_threshold = 0;  ///< version 2: "" is the answer if it scores better by more than this
+};
+
+/// A window and what the model says of each of its tokens. Logits of padding may follow; they take part in the choice
+/// of the n best positions, as in Google's script, and are then passed over.
+struct ScoredWindow {
+  SquadWindow window;
+  std::vector<double> start, end;
+};
+
+struct AnswerCandidate {
+  std::string text;
+  double probability = 0, start_logit = 0, end_logit = 0;
+};
+
+struct Answer {
+  std::string text;
+  std::vector<AnswerCandidate> n_best;  ///< the best first; at least one
+  double null_odds = 0;                 ///< version 2: the score of "" less that of the best other answer
+};
+
+/// The answer to a question from all of its windows, in order.
+Answer best_answer(const SquadContext& context, std::span<const ScoredWindow> windows, const text::Tokenizer& tokenizer,
+                   const AnswerOptions& options);
+
+/// The part of `original` that the pieces `predicted` come from, as get_final_text of the script finds it: "Steve
+/// Smith" for ("steve smith", "Steve Smith's"); all of `original` if it does not find any.
+std::string final_text(const std::string& predicted, const std::string& original, const text::Tokenizer& tokenizer);
+
+/// The three files of the script, filled question by question. A text is ASCII, with four blanks a level, as Python's
+/// json.dumps(indent=4) writes it.
+class AnswerFiles {
+ public:
+  void add(const std::string& id, const Answer& answer);
+  std::string predictions() const { return closed(predictions_); }
+  std::string n_best() const { return closed(n_best_); }
+  std::string null_odds() const { return closed(null_odds_); }
+
+ private:
+  static std::string closed(const std::string& entries);
+  std::string predictions_, n_best_, null_odds_;
+};
+
+}  // namespace bertrand::tasks

@@ -1,0 +1,36 @@
+// Question answering data in SQuAD's JSON (Rajpurkar et al. 2016, 2018): paragraphs, their questions, their answers.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bertrand::tasks {
+
+struct SquadAnswer {
+  std::string text;
+  std::int64_t start = 0;  ///< in code points from the beginning of the context
+};
+
+struct SquadQuestion {
+  std::string id, question;
+  std::vector<SquadAnswer> answers;
+  std::optional<bool> is_impossible;  ///< of version 2; none: the file does not say
+};
+
+struct SquadParagraph {
+  std::string context;
+  std::vector<SquadQuestion> questions;
+};
+
+/// Reads a file as it streams by, so that memory is little more than the texts. Keys that SQuAD does not have, and
+/// plausible_answers, are passed over. Throws Error(Failure::io) if the file cannot be read, and Error(Failure::input)
+/// naming file, place (data[3].paragraphs[0].qas[1].id), expected and got: no JSON, a value of another kind, a key that
+/// is missing or comes twice, an id that comes twice, more than 64 levels.
+std::vector<SquadParagraph> read_squad(const std::filesystem::path& file);
+/// The same of text at hand; `name` stands for the file in messages.
+std::vector<SquadParagraph> parse_squad(std::string_view text, const std::string& name);
+
+}  // namespace bertrand::tasks

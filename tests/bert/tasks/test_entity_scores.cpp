@@ -1,0 +1,120 @@
+#include "bert/tasks/entity_scores.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "support/paths.h"
+
+using namespace bertrand;
+using namespace bertrand::tasks;
+
+namespace {
+
+using Tags = std::vector<std::string>;
+
+/// The figures of seqeval 1.2.2's classification_report, to the last digit.
+void check_figures(const EntityFigures& got, const EntityFigures& expected) {
+  CHECK(got.precision == expected.precision);
+  CHECK(got.recall == expected.recall);
+  CHECK(got.f1 == expected.f1);
+  CHECK(got.support == expected.support);
+}
+
+}  // namespace
+
+TEST_CASE("a tag that cannot stand where it stands begins an entity of its own") {
+  const Tags tags = {"I-PER", "I-LOC", "B", "I-PER", "E-PER", "I-PER", "S-X", "E-X"};
+  const std::vector<Entity> expected = {{"PER", 0, 0}, {"LOC", 1, 1}, {"_", 2, 2}, {"PER", 3, 4},
+                                        {"PER", 5, 5}, {"X", 6, 6},   {"X", 7, 7}};
+  CHECK(entities(tags) == expected);  // seqeval's get_entities
+  CHECK(entities(Tags{}).empty());
+  CHECK(entities(Tags{"O", "O"}).empty());
+}
+
+TEST_CASE("a type may hold hyphens") {
+  CHECK(entities(Tags{"B-creative-work", "I-creative-work"}) == std::vector<Entity>{{"creative-work", 0, 1}});
+}
+
+TEST_CASE("an inside tag is illegal unless it continues its own type") {
+  CHECK(is_illegal("O", "I-PER"));
+  CHECK(is_illegal("B-LOC", "I-PER"));
+  CHECK_FALSE(is_illegal("B-PER", "I-PER"));
+  CHECK_FALSE(is_illegal("I-PER", "I-PER"));
+  CHECK_FALSE(is_illegal("I-PER", "B-LOC"));
+  CHECK_FALSE(is_illegal("I-PER", "O"));
+}
+
+TEST_CASE("random tags of every kind have seqeval's figures to the last digit") {
+  std::uint64_t state = 1;
+  const auto next = [&](std::uint64_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % n;
+  };
+  const Tags all = {"O", "B-PER", "I-PER", "B-LOC", "I-LOC", "E-LOC", "S-ORG", "I-a-b", "B", "I", "E-PER", "O", "O"};
+  EntityCounter counter;
+  for (int sentence = 0; sentence < 400; ++sentence) {
+    Tags truth(next(12)), predicted;
+    for (std::string& tag : truth) tag = all[next(13)];
+    for (const std::string& tag : truth) predicted.push_back(next(3) ? tag : all[next(13)]);
+    counter.add(truth, predicted);
+  }
+  const EntityScores scores = counter.scores();
+  check_figures(scores.types.at("LOC"), {0.6498855835240275, 0.6604651162790698, 0.6551326412918108, 430});
+  check_figures(scores.types.at("ORG"), {0.6936416184971098, 0.6818181818181818, 0.6876790830945558, 176});
+  check_figures(scores.types.at("PER"), {0.7041666666666667, 0.6855983772819473, 0.6947584789311408, 493});
+  check_figures(scores.types.at("_"), {0.6408450704225352, 0.6546762589928058, 0.6476868327402135, 278});
+  check_figures(scores.types.at("a-b"), {0.6329113924050633, 0.6060606060606061, 0.6191950464396284, 165});
+  CHECK(scores.types.size() == 5);
+  check_figures(scores.micro, {0.6684073107049608, 0.6640726329442282, 0.6662329212752114, 1542});
+  check_figures(scores.macro, {0.6642900663030804, 0.657723708086522, 0.6608904164994699, 1542});
+  check_figures(scores.weighted, {0.6687880685874125, 0.6640726329442282, 0.6663285386883858, 1542});
+  CHECK(scores.accuracy == 0.7003727865796832);
+}
+
+TEST_CASE("without an entity every figure is 0") {
+  EntityCounter counter;
+  CHECK(counter.scores().accuracy == 0);
+  counter.add(Tags{"O"}, Tags{"O"});
+  const EntityScores scores = counter.scores();
+  check_figures(scores.micro, {});
+  check_figures(scores.macro, {});
+  CHECK(scores.accuracy == 1);
+}
+
+TEST_CASE("predictions for WNUT-17 have the figures that seqeval gave them") {
+  const std::string folder = paths::shared + "/data/scoring/";
+  if (!std::filesystem::exists(folder)) {
+    MESSAGE("SKIPPED: no data in " << folder);
+    return;
+  }
+  EntityCounter counter;
+  Tags truth, predicted;
+  std::ifstream file(folder + "tokens.conll");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream fields(line);
+    std::string word, gold, guess;
+    if (fields >> word >> gold >> guess) {
+      truth.push_back(gold), predicted.push_back(guess);
+      continue;
+    }
+    counter.add(truth, predicted);
+    truth.clear(), predicted.clear();
+  }
+  counter.add(truth, predicted);
+  const EntityScores scores = counter.scores();
+  std::ifstream expected_file(folder + "tokens.json");
+  const auto expected = nlohmann::json::parse(expected_file);
+  CHECK(scores.accuracy == expected.at("accuracy").get<double>());
+  const auto check_against = [](const EntityFigures& got, const nlohmann::json& of) {
+    check_figures(got, {of.at("precision"), of.at("recall"), of.at("f1-score"),
+                        static_cast<std::int64_t>(of.at("support").get<double>())});
+  };
+  for (const auto& [type, figures] : scores.types) check_against(figures, expected.at("types").at(type));
+  check_against(scores.micro, expected.at("types").at("micro avg"));
+  check_against(scores.macro, expected.at("types").at("macro avg"));
+  check_against(scores.weighted, expected.at("types").at("weighted avg"));
+}

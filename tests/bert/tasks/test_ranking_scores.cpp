@@ -1,0 +1,41 @@
+#include "bert/tasks/ranking_scores.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+using namespace bertrand::tasks;
+
+namespace {
+
+RankingScores scores_of(const std::set<std::string, std::less<>>& relevant, const std::vector<std::string>& ranked) {
+  return score_ranking(relevant, ranked);
+}
+
+}  // namespace
+
+TEST_CASE("the first relevant passage at rank r gives 1 / r, within the first ten or not") {
+  std::vector<std::string> ranked;
+  for (int i = 1; i <= 12; ++i) ranked.push_back(std::to_string(i));
+  CHECK(scores_of({"1"}, ranked).mrr == 1);
+  CHECK(scores_of({"10"}, ranked).mrr_at_10 == 0.1);
+  CHECK(scores_of({"11"}, ranked).mrr == 1.0 / 11);
+  CHECK(scores_of({"11"}, ranked).mrr_at_10 == 0);
+  CHECK(scores_of({"13"}, ranked).mrr == 0);
+}
+
+TEST_CASE("several relevant passages share their query's scores") {
+  const RankingScores scores = scores_of({"a", "b", "c"}, {"a", "x", "b", "y"});
+  CHECK(scores.map == doctest::Approx((1.0 + 2.0 / 3) / 3));
+  CHECK(scores.rprec == doctest::Approx(2.0 / 3));
+  const double best = 1 + 1 / std::log2(3) + 0.5;
+  CHECK(scores.ndcg == doctest::Approx((1 + 0.5) / best));
+}
+
+TEST_CASE("a passage that comes twice is one hit") { CHECK(scores_of({"a"}, {"a", "a"}).map == 1); }
+
+TEST_CASE("a query without a relevant passage scores 0") {
+  const RankingScores scores = scores_of({}, {"a"});
+  CHECK(scores.map + scores.mrr + scores.mrr_at_10 + scores.ndcg + scores.rprec == 0);
+}

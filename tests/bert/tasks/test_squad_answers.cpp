@@ -1,0 +1,132 @@
+#include "bert/tasks/squad_answers.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "support/mini_squad.h"
+
+using namespace bertrand;
+using namespace bertrand::tasks;
+
+namespace {
+
+bool have_vocabulary() {
+  if (std::filesystem::exists(support::MiniSquad::vocabulary())) return true;
+  MESSAGE("SKIPPED: no vocabulary " << support::MiniSquad::vocabulary());
+  return false;
+}
+
+/// The answers for logits with many ties: of feature k at position i (37 i + 11 k) mod 23 - 11 for a beginning and
+/// (53 i + 7 k) mod 29 - 14 for an end, over all 32 positions.
+std::vector<Answer> answers(const support::MiniSquad& mini, bool version_2) {
+  std::vector<Answer> all;
+  int k = 0;
+  for (const SquadExample& example : mini.features.examples()) {
+    std::vector<ScoredWindow> scored;
+    for (SquadWindow& window : mini.windows(example)) {
+      ScoredWindow with{.window = std::move(window), .start = {}, .end = {}};
+      for (int i = 0; i < 32; ++i) {
+        with.start.push_back((37 * i + 11 * k) % 23 - 11);
+        with.end.push_back((53 * i + 7 * k) % 29 - 14);
+      }
+      scored.push_back(std::move(with));
+      ++k;
+    }
+    all.push_back(best_answer(mini.features.context(example), scored, mini.tokenizer,
+                              {.n_best_size = 5, .max_answer_length = 10, .version_2 = version_2}));
+  }
+  return all;
+}
+
+void check_entry(const AnswerCandidate& got, const std::string& text, double probability, double start, double end) {
+  CHECK(got.text == text);
+  CHECK(got.probability == doctest::Approx(probability).epsilon(1e-5));
+  CHECK(got.start_logit == start);
+  CHECK(got.end_logit == end);
+}
+
+}  // namespace
+
+TEST_CASE("logits full of ties give the answers of write_predictions") {
+  if (!have_vocabulary()) return;
+  const support::MiniSquad mini(false);
+  const std::vector<std::string> texts = {")", "sold", "John Smith (1895-1943). He", "born in Zürich,",
+                                          "the question at all."};
+  const std::vector<double> odds = {-48, -34, -38, -39, -9};
+  for (const bool version_2 : {false, true}) {
+    CAPTURE(version_2);
+    const std::vector<Answer> all = answers(mini, version_2);
+    REQUIRE(all.size() == texts.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      CHECK(all[i].text == texts[i]);
+      if (version_2) CHECK(all[i].null_odds == odds[i]);
+    }
+  }
+  const Answer first = answers(mini, false)[0];
+  REQUIRE(first.n_best.size() >= 3);
+  check_entry(first.n_best[0], ")", 0.404610, 11, 12);
+  check_entry(first.n_best[1], "). He was born in Zürich", 0.148848, 11, 11);
+  check_entry(first.n_best[2], "Smith (1895-1943)", 0.148848, 10, 12);
+  const Answer last = answers(mini, true)[4];
+  REQUIRE(last.n_best.size() == 2);
+  check_entry(last.n_best[0], "the question at all.", 0.999877, last.n_best[0].start_logit, last.n_best[0].end_logit);
+  check_entry(last.n_best[1], "", 0.000123, 4, 11);
+}
+
+TEST_CASE("the text of an answer is the part of the original that its pieces come from") {
+  if (!have_vocabulary()) return;
+  const text::Tokenizer tokenizer(text::Vocabulary::load(support::MiniSquad::vocabulary()));
+  CHECK(final_text("steve smith", "Steve Smith's", tokenizer) == "Steve Smith");
+  CHECK(final_text("1895", "(1895-1943).", tokenizer) == "1895");
+  CHECK(final_text("zurich", "Zürich,", tokenizer) == "Zürich");
+  CHECK(final_text("abc", "xyz", tokenizer) == "xyz");
+}
+
+TEST_CASE("a question without a window has the answer that the scripts give") {
+  const text::Tokenizer tokenizer(text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n", "vocab"));
+  const SquadContext context;
+  const Answer answer = best_answer(context, {}, tokenizer, {});
+  CHECK(answer.text == "empty");
+  REQUIRE(answer.n_best.size() == 1);
+  CHECK(answer.n_best[0].probability == 1);
+  const Answer with_null = best_answer(context, {}, tokenizer, {.version_2 = true});
+  CHECK(with_null.text == "");
+  REQUIRE(with_null.n_best.size() == 2);
+  CHECK(with_null.n_best[0].text == "empty");
+  CHECK(with_null.n_best[1].text == "");
+}
+
+TEST_CASE("the files of answers are those of json.dumps with an indent of 4") {
+  AnswerFiles files;
+  CHECK(files.predictions() == "{}\n");
+  files.add("a", {.text = "é", .n_best = {{"é", 0.75, 1.5, 2}, {"", 0.25, 0, 0}}, .null_odds = -3.5});
+  files.add("b", {.text = "", .n_best = {{"empty", 1, 0, 0}}, .null_odds = 0});
+  CHECK(files.predictions() == "{\n    \"a\": \"\\u00e9\",\n    \"b\": \"\"\n}\n");
+  CHECK(files.null_odds() == "{\n    \"a\": -3.5,\n    \"b\": 0.0\n}\n");
+  CHECK(files.n_best() == R"({
+    "a": [
+        {
+            "text": "\u00e9",
+            "probability": 0.75,
+            "start_logit": 1.5,
+            "end_logit": 2.0
+        },
+        {
+            "text": "",
+            "probability": 0.25,
+            "start_logit": 0.0,
+            "end_logit": 0.0
+        }
+    ],
+    "b": [
+        {
+            "text": "empty",
+            "probability": 1.0,
+            "start_logit": 0.0,
+            "end_logit": 0.0
+        }
+    ]
+}
+)");
+}

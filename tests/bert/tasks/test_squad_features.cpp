@@ -1,0 +1,149 @@
+#include "bert/tasks/squad_features.h"
+
+#include <doctest/doctest.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+
+#include "support/mini_squad.h"
+#include "support/refusal.h"
+#include "support/sha256.h"
+
+using namespace bertrand;
+using namespace bertrand::tasks;
+
+namespace {
+
+bool have_vocabulary() {
+  if (std::filesystem::exists(support::MiniSquad::vocabulary())) return true;
+  MESSAGE("SKIPPED: no vocabulary " << support::MiniSquad::vocabulary());
+  return false;
+}
+
+/// A line a feature: unique_id example_index doc_span_index input_ids… input_mask… segment_ids… start end
+/// is_impossible.
+std::string lines(const support::MiniSquad& mini, bool training) {
+  std::string text;
+  int id = 1'000'000'000, index = 0;
+  for (const SquadExample& example : mini.features.examples()) {
+    for (const SquadWindow& window : mini.windows(example)) {
+      std::vector<int> ids(32, 0), mask(32, 0), types(32, 0);
+      for (std::size_t i = 0; i < window.token_ids.size(); ++i) {
+        ids[i] = window.token_ids[i];
+        mask[i] = 1;
+        types[i] = static_cast<int>(i) >= window.context_begin;
+      }
+      text += fmt::format("{} {} {} {} {} {} {} {} {}\n", id++, index, window.number, fmt::join(ids, " "),
+                          fmt::join(mask, " "), fmt::join(types, " "), training ? window.start : -1,
+                          training ? window.end : -1, example.is_impossible ? 1 : 0);
+    }
+    ++index;
+  }
+  return text;
+}
+
+/// A question on "alpha beta" with one answer.
+std::vector<SquadParagraph> one_question(SquadAnswer answer) {
+  return {{.context = "alpha beta",
+           .questions = {{.id = "q", .question = "x", .answers = {std::move(answer)}, .is_impossible = false}}}};
+}
+
+SquadFeatures made(const std::vector<SquadParagraph>& paragraphs, const text::Tokenizer& tokenizer, bool version_2) {
+  return SquadFeatures(paragraphs, tokenizer, {.training = true, .version_2 = version_2});
+}
+
+const text::Tokenizer& small_tokenizer() {
+  static const text::Tokenizer tokenizer(
+      text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nalpha\nbeta\nx\n", "vocab"));
+  return tokenizer;
+}
+
+}  // namespace
+
+TEST_CASE("the features of five questions are those of run_squad.py in training and prediction") {
+  if (!have_vocabulary()) return;
+  CHECK(support::sha256(support::kMiniSquad.substr(0, support::kMiniSquad.size() - 1)) ==
+        "37c1d9d15bb41ac63469e5166d0cc62cfb1ec6fd78e899b2791237d050aa90a7");
+  CHECK(support::sha256(lines(support::MiniSquad(true), true)) ==
+        "c58e18925dec99622cf22db897e3959e8e5ccec981dadcfd371935bbdaabfd29");
+  CHECK(support::sha256(lines(support::MiniSquad(false), false)) ==
+        "bea3f9f2cb7af39b31cd9a87718135654c523cb57af0044690e4c4df5ba82a7b");
+}
+
+TEST_CASE("an answer is found within its words and only in windows that hold it whole") {
+  if (!have_vocabulary()) return;
+  const support::MiniSquad mini(true);
+  struct Row {
+    std::size_t example, tokens;
+    int start, end;
+  };
+  const std::vector<Row> expected = {{0, 32, 15, 15}, {0, 32, 0, 0},   {0, 32, 0, 0}, {0, 27, 0, 0}, {1, 32, 22, 22},
+                                     {1, 32, 14, 14}, {1, 32, 0, 0},   {1, 25, 0, 0}, {2, 32, 0, 0}, {2, 32, 0, 0},
+                                     {2, 32, 23, 23}, {2, 30, 15, 15}, {3, 32, 0, 0}, {3, 32, 0, 0}, {3, 32, 22, 25},
+                                     {3, 25, 14, 17}, {4, 13, 0, 0}};
+  std::size_t row = 0;
+  for (std::size_t example = 0; example < mini.features.examples().size(); ++example)
+    for (const SquadWindow& window : mini.windows(mini.features.examples()[example])) {
+      CAPTURE(row);
+      REQUIRE(row < expected.size());
+      CHECK(expected[row].example == example);
+      CHECK(expected[row].tokens == window.token_ids.size());
+      CHECK(expected[row].start == window.start);
+      CHECK(expected[row].end == window.end);
+      ++row;
+    }
+  CHECK(row == expected.size());
+}
+
+TEST_CASE("a piece belongs to the window in which it has most context") {
+  if (!have_vocabulary()) return;
+  const support::MiniSquad mini(false);
+  const auto windows = mini.windows(mini.features.examples()[0]);
+  const std::vector<std::string> expected = {"1111111111111110000000", "0000000111111110000000",
+                                             "0000000111111110000000", "00000001111111111"};
+  REQUIRE(windows.size() == expected.size());
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    std::string bits;
+    for (const bool bit : windows[i].is_best_window) bits += bit ? '1' : '0';
+    CHECK(bits == expected[i]);
+  }
+}
+
+TEST_CASE("a context without words has no window") {
+  const std::vector<SquadParagraph> empty = {{.context = " \n", .questions = {{.id = "q", .question = "x"}}}};
+  const SquadFeatures features(empty, small_tokenizer(), {});
+  REQUIRE(features.examples().size() == 1);
+  text::Encoder encoder(small_tokenizer());
+  std::vector<SquadWindow> windows;
+  features.windows(features.examples()[0], encoder, windows);
+  CHECK(windows.empty());
+}
+
+TEST_CASE("an answer that is not where the file says is left out with a warning") {
+  const auto paragraphs = one_question({.text = "beta", .start = 0});
+  const SquadFeatures features = made(paragraphs, small_tokenizer(), false);
+  CHECK(features.examples().empty());
+  REQUIRE(features.warnings().size() == 1);
+  CHECK(features.warnings()[0] == "question q: Could not find answer: 'alpha' vs. 'beta'");
+}
+
+TEST_CASE("questions that cannot be trained on are refused with their id") {
+  const auto refusal = [](const std::vector<SquadParagraph>& paragraphs, bool version_2) {
+    return support::refusal(Failure::input, [&] { made(paragraphs, small_tokenizer(), version_2); });
+  };
+  CHECK(refusal(one_question({.text = "beta", .start = 7}), false) ==
+        "question q: answer_start: expected an answer within the context's 10 characters, got 7 to 11");
+  auto two = one_question({.text = "beta", .start = 6});
+  two[0].questions[0].answers.push_back({.text = "alpha", .start = 0});
+  CHECK(refusal(two, false) == "question q: answers: expected exactly one to train on, got 2");
+  auto silent = one_question({.text = "beta", .start = 6});
+  silent[0].questions[0].is_impossible.reset();
+  CHECK(refusal(silent, true) == "question q: is_impossible: expected true or false, as in SQuAD 2.0, got none");
+}
+
+TEST_CASE("a window without room for the context is refused") {
+  const auto paragraphs = one_question({.text = "beta", .start = 6});
+  CHECK(support::refusal(Failure::usage, [&] {
+          SquadFeatures(paragraphs, small_tokenizer(), {.max_seq_length = 67});
+        }) == "--max-seq-length: expected more than --max-query-length 64 and 3, got 67");
+}

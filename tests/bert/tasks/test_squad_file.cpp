@@ -1,0 +1,79 @@
+#include "bert/tasks/squad_file.h"
+
+#include <doctest/doctest.h>
+
+#include "support/refusal.h"
+
+using namespace bertrand;
+using namespace bertrand::tasks;
+
+namespace {
+
+/// What is said against this text.
+std::string refusal(const std::string& text) {
+  return support::refusal(Failure::input, [&] { parse_squad(text, "f"); });
+}
+
+/// A file with one question, which has these further keys.
+std::string with_question(const std::string& keys) {
+  return R"({"data": [{"paragraphs": [{"context": "c", "qas": [{)" + keys + "}]}]}]}";
+}
+
+const std::string kQuestion = R"("id": "1", "question": "q", "answers": [])";
+
+}  // namespace
+
+TEST_CASE("a question has its paragraph and answers in whatever order the keys come") {
+  const auto data = parse_squad(
+      R"({"version": "2.0", "data": [{"title": "t", "paragraphs": [{"qas": [
+        {"answers": [{"answer_start": 2, "text": "b\u00e9", "more": {"x": [1, {}]}}], "id": "1", "question": "q?"},
+        {"question": "r?", "id": "2", "is_impossible": true, "plausible_answers": [{"text": 7, "answer_start": "x"}],
+         "answers": []}], "context": "a b\u00e9"}]}, {"paragraphs": []}]})",
+      "f");
+  REQUIRE(data.size() == 1);
+  CHECK(data[0].context == "a bé");
+  REQUIRE(data[0].questions.size() == 2);
+  const SquadQuestion &first = data[0].questions[0], &second = data[0].questions[1];
+  CHECK(first.id == "1");
+  CHECK(first.question == "q?");
+  REQUIRE(first.answers.size() == 1);
+  CHECK(first.answers[0].text == "bé");
+  CHECK(first.answers[0].start == 2);
+  CHECK_FALSE(first.is_impossible.has_value());
+  CHECK(second.is_impossible == true);
+  CHECK(second.answers.empty());
+}
+
+TEST_CASE("what is no SQuAD file is refused with its place") {
+  CHECK(refusal("") ==
+        "f@1: expected JSON, got syntax error while parsing value - unexpected end of input; expected "
+        "'[', '{', or a literal; hint: is it cut short?");
+  CHECK(refusal("[]") == "f: file: expected an object, got a list");
+  CHECK(refusal("7") == "f: file: expected an object, got a number");
+  CHECK(refusal("{}") == "f: file: expected the key \"data\", got none");
+  CHECK(refusal(R"({"data": {}})") == "f: data: expected a list, got an object");
+  CHECK(refusal(R"({"data": 1})") == "f: data: expected a list, got a number");
+  CHECK(refusal(R"({"data": [1]})") == "f: data[0]: expected an object, got a number");
+  CHECK(refusal(R"({"data": [{"paragraphs": []}, []]})") == "f: data[1]: expected an object, got a list");
+  CHECK(refusal(R"({"data": [], "data": []})") == "f: data: the key \"data\" comes twice");
+  CHECK(refusal(with_question(R"("id": "1")")) ==
+        "f: data[0].paragraphs[0].qas[0].id: expected the key \"question\", got none");
+  CHECK(refusal(with_question(R"("id": 5)")) == "f: data[0].paragraphs[0].qas[0].id: expected a text, got a number");
+  CHECK(refusal(with_question(R"("id": {})")) ==
+        "f: data[0].paragraphs[0].qas[0].id: expected a text or number, got an object");
+  CHECK(refusal(with_question(kQuestion + R"(, "is_impossible": "no")")) ==
+        "f: data[0].paragraphs[0].qas[0].is_impossible: expected true or false, got a text");
+  CHECK(refusal(with_question(R"("id": "1", "question": "q", "answers": [{"text": "x", "answer_start": -1}])")) ==
+        "f: data[0].paragraphs[0].qas[0].answers[0].answer_start: expected a place in the context, got -1");
+  CHECK(refusal(with_question(R"("id": "1", "question": "q", "answers": [{"text": "x", "answer_start": 1.5}])")) ==
+        "f: data[0].paragraphs[0].qas[0].answers[0].answer_start: expected a whole number, got a fraction");
+  CHECK(refusal(with_question(kQuestion + "}, {" + kQuestion)) ==
+        "f: data[0].paragraphs[0].qas[1].id: expected an id of its own, got \"1\" again");
+}
+
+TEST_CASE("a file that is cut or nested 100000 deep is refused") {
+  const std::string whole = with_question(kQuestion);
+  for (std::size_t size = 1; size < whole.size(); ++size) CHECK(refusal(whole.substr(0, size)).starts_with("f@"));
+  CHECK(refusal(R"({"data": [], "x": )" + std::string(100'000, '[')) ==
+        "f: x[0][0][0][0][0][0][0][0][0]: expected at most 64 levels of values in each other, got more");
+}

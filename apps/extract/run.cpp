@@ -2,11 +2,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include "apps/cli/file_arguments.h"
 #include "apps/cli/flags.h"
 #include "apps/extract/features.h"
 #include "bert/directory/model_directory.h"
 #include "bert/text/utf8.h"
+#include "io/file_arguments.h"
 #include "io/file_replacer.h"
 #include "io/input_files.h"
 #include "tensor/backends.h"
@@ -75,7 +75,7 @@ void run(const Options& options) {
   for (const char* name :
        {"config.json", "bert_config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "tokenizer_config.json"})
     if (std::filesystem::exists(options.model / name)) inputs.push_back(options.model / name);
-  cli::check_files(inputs, {options.output});
+  io::check_files(inputs, {options.output});
   const text::Tokenizer tokenizer = bert::read_tokenizer(options.model, options.tokenizer, config);
   if (options.max_seq_length > config.max_position_embeddings)
     fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",

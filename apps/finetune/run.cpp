@@ -2,18 +2,18 @@
 
 #include <fmt/core.h>
 
-#include "apps/cli/file_arguments.h"
+#include <optional>
+
 #include "apps/finetune/options.h"
 #include "bert/directory/model_source.h"
 #include "bert/objectives/classification.h"
 #include "bert/tasks/predictions.h"
-#include "distributed/processes.h"
 #include "distributed/replica_group.h"
 #include "io/crc32c.h"
 #include "io/error.h"
 #include "io/signals.h"
 #include "training/report/results.h"
-#include "training/run/trainer.h"
+#include "training/run/run_training.h"
 
 namespace bertrand::finetune {
 namespace {
@@ -90,30 +90,26 @@ bool is_classifier(const std::string& parameter) { return parameter.starts_with(
 /// What a model that was trained for something else lacks.
 bool is_head(const std::string& parameter) { return is_classifier(parameter) || parameter.starts_with("bert.pooler."); }
 
-void train(const Job& job, objectives::ClassificationObjective& objective, const distributed::Replica& self,
-           training::RunDirectory* directory, const training::Conditions& conditions) {
-  const Options& options = job.options;
-  training::Trainer trainer({options.settings, objective, self, directory, "finetune", conditions});
-  if (!trainer.announce()) return;
-  trainer.begin([&](nn::ParameterSet& parameters) {
-    const nn::LoadReport report = bert::load_weights(options.model, parameters, is_classifier);
-    nn::require(report, options.model, is_head);
-    fmt::print("{}\n", report.text());
-  });
-  trainer.run();
-  if (!job.data.prediction) return;
-  trainer.afterwards("prediction", [&] {
-    if (self.first())
-      bert::load_weights(options.settings.output, trainer.parameters());  // the best model, which need not be the last
-    self.collective().broadcast(trainer.parameters().values(), 0);
-    const tasks::Logits logits = predict_file(job, objective, self);
-    if (self.first()) write_predictions(job, logits);
-  });
+void load_start(const Options& options, nn::ParameterSet& parameters) {
+  const nn::LoadReport report = bert::load_weights(options.model, parameters, is_classifier);
+  nn::require(report, options.model, is_head);
+  fmt::print("{}\n", report.text());
+}
+
+/// --predict after training: with the best model, which need not be the last.
+void predict_with_result(const Job& job, const training::TrainedReplica& trained) {
+  const distributed::Replica& self = trained.self;
+  if (self.first()) bert::load_weights(job.options.settings.output, trained.parameters);
+  self.collective().broadcast(trained.parameters.values(), 0);
+  const auto& objective = static_cast<objectives::ClassificationObjective&>(trained.objective);
+  const tasks::Logits logits = predict_file(job, objective, self);
+  if (self.first()) write_predictions(job, logits);
 }
 
 /// Without --train: the model as it is.
-void apply(const Job& job, objectives::ClassificationObjective& objective, const distributed::Replica& self,
-           training::RunDirectory* directory) {
+void apply(const Job& job, const training::RunReplica& replica) {
+  const distributed::Replica& self = replica.self;
+  objectives::ClassificationObjective objective({job.data, job.config, job.tokenizer}, self);
   const training::Settings& settings = job.options.settings;
   nn::ParameterSet parameters(objective.model(), self.backend(), {.dtype = settings.precision, .initialize = false});
   if (self.first()) {
@@ -127,7 +123,7 @@ void apply(const Job& job, objectives::ClassificationObjective& objective, const
     for (const training::Metric& metric : objective.evaluate()) results[metric.name] = metric.value;
   const tasks::Logits logits = predict_file(job, objective, self);
   if (!self.first()) return;
-  directory->clear();  // now that there is something to put in its place
+  replica.directory->clear();  // now that there is something to put in its place
   if (job.data.evaluation) {
     training::write_results(io::Files::system(), settings.output, results);
     fmt::print("{}", training::results_text(results));
@@ -135,31 +131,37 @@ void apply(const Job& job, objectives::ClassificationObjective& objective, const
   write_predictions(job, logits);
 }
 
-void run_with(const Options& options, distributed::Collective* processes) {
-  const bool first = !processes || processes->rank() == 0;
-  const std::vector<std::filesystem::path> files = {options.model, options.vocab_file, options.train,
-                                                    options.evaluation, options.prediction};
-  cli::check_run_inputs(files);
-  const auto directory = first ? training::claim_output(options.settings, files) : nullptr;
-  if (first) cli::check_profile(options.settings.profile, files);
-  const Job job = read_job(options);
-  if (first) fmt::print(stderr, "{}", job.data.warnings());
-  if (first) fmt::print("{}", job.data.remarks());
-  distributed::ReplicaGroup group = training::open_replicas(options.settings, processes);
-  const training::Conditions conditions = training::agree_on_run(processes, options.settings, identity_of(job));
-  group.run([&](const distributed::Replica& self) {
-    objectives::ClassificationObjective objective({job.data, job.config, job.tokenizer}, self);
-    if (job.data.train) train(job, objective, self, directory.get(), conditions);
-    else apply(job, objective, self, directory.get());
-  });
-}
-
 }  // namespace
 
 void run(const Options& options) {
   if (!options.train.empty()) io::catch_stop_signals();
-  distributed::with_processes({.timeout = options.settings.collective_timeout},
-                              [&](distributed::Collective* processes) { run_with(options, processes); });
+  std::optional<Job> job;
+  const auto read = [&](distributed::Collective* processes) {
+    job.emplace(read_job(options));
+    if (!processes || processes->rank() == 0) {
+      fmt::print(stderr, "{}", job->data.warnings());
+      fmt::print("{}", job->data.remarks());
+    }
+    return identity_of(*job);
+  };
+  training::TrainingRun run{
+      .settings = options.settings,
+      .program = "finetune",
+      .files = {options.model, options.vocab_file, options.train, options.evaluation, options.prediction},
+      .read = read,
+      .make_objective =
+          [&](const distributed::Replica& self) {
+            return std::make_unique<objectives::ClassificationObjective>(
+                objectives::ClassificationObjective::Inputs{job->data, job->config, job->tokenizer}, self);
+          },
+      .initialize = [&](nn::ParameterSet& parameters) { load_start(options, parameters); }};
+  if (options.train.empty())
+    return on_replicas(run, [&](const training::RunReplica& replica) { apply(*job, replica); });
+  if (!options.prediction.empty()) {
+    run.afterwards_name = "prediction";
+    run.afterwards = [&](const training::TrainedReplica& trained) { predict_with_result(*job, trained); };
+  }
+  run_training(run);
 }
 
 }  // namespace bertrand::finetune

@@ -4,12 +4,12 @@
 
 #include <cstdio>
 
-#include "apps/cli/file_arguments.h"
 #include "bert/data/google_records.h"
 #include "bert/data/pretraining_text_corpus.h"
 #include "bert/text/tokenizer.h"
 #include "io/byte_progress.h"
 #include "io/error.h"
+#include "io/file_arguments.h"
 #include "io/file_replacer.h"
 #include "io/signals.h"
 
@@ -38,12 +38,12 @@ data::Corpus read_inputs(const RecordsOptions& options, const text::Vocabulary& 
 
 void write_records(const RecordsOptions& options) {
   io::catch_stop_signals();
-  const double input_bytes = cli::check_files(options.inputs, options.outputs);
+  const double input_bytes = io::check_files(options.inputs, options.outputs);
   for (const std::filesystem::path& output : options.outputs)
     if (!io::is_replaceable(output))
       fail(Failure::usage, "--output: expected a file of its own, got the link, pipe or device {}", output.string());
   const auto vocabulary = text::Vocabulary::load(options.vocab_file, {.failure = Failure::input});
-  cli::check_files({options.vocab_file}, options.outputs);  // it is read too, so it is no output either
+  io::check_files({options.vocab_file}, options.outputs);  // it is read too, so it is no output either
   const data::Corpus corpus = read_inputs(options, vocabulary, input_bytes);
 
   const double work = input_bytes * static_cast<double>(options.google.dupe_factor);

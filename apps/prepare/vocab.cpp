@@ -7,10 +7,10 @@
 #include <future>
 #include <string>
 
-#include "apps/cli/file_arguments.h"
 #include "bert/data/line_blocks.h"
 #include "io/byte_progress.h"
 #include "io/error.h"
+#include "io/file_arguments.h"
 #include "io/files.h"
 #include "io/input_files.h"
 #include "io/signals.h"
@@ -72,7 +72,7 @@ text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
 
 void write_vocab(const VocabOptions& options) {
   io::catch_stop_signals();
-  const double input_bytes = cli::check_files(options.inputs, {options.output});
+  const double input_bytes = io::check_files(options.inputs, {options.output});
   const text::WordCounts counts = count_words(options, input_bytes);
   if (counts.size() == 0)
     fail(Failure::input, "{}: text: expected words, got none{}", options.inputs.front().string(),

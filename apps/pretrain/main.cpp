@@ -3,13 +3,13 @@
 
 int main(int argc, char** argv) {
   using namespace bertrand;
-  PretrainOptions options;
+  pretrain::Options options;
   return cli::run_main(
       "Pre-trains a BERT on text or TFRecords: masked words and next sentences.", argc, argv,
-      [&](CLI::App& app) { add_flags(app, options); },
+      [&](CLI::App& app) { pretrain::add_flags(app, options); },
       [&] {
         options.settings.command.assign(argv, argv + argc);
-        complete(options);
-        pretrain(options);
+        pretrain::complete(options);
+        pretrain::run(options);
       });
 }

@@ -5,7 +5,7 @@
 #include "apps/cli/flags.h"
 #include "apps/cli/training_flags.h"
 
-namespace bertrand {
+namespace bertrand::pretrain {
 
 namespace {
 
@@ -36,7 +36,7 @@ void check_one_kind(const std::string& flag, const std::vector<std::filesystem::
 
 bool are_tfrecords(const std::vector<std::filesystem::path>& files) { return std::ranges::any_of(files, is_tfrecord); }
 
-void add_flags(CLI::App& app, PretrainOptions& options) {
+void add_flags(CLI::App& app, Options& options) {
   app.add_option(
          "--input", options.inputs,
          "files to train on: TFRecord, also compressed by gzip, or text with a sentence a line and a blank line "
@@ -69,7 +69,7 @@ void add_flags(CLI::App& app, PretrainOptions& options) {
   cli::add_common_flags(app, options.settings);
 }
 
-void complete(PretrainOptions& options) {
+void complete(Options& options) {
   if (options.config.empty() && options.init.empty())
     fail(Failure::usage, "--config, --init: expected one of them, got none");
   if (!options.config.empty() && options.vocabulary.empty())
@@ -82,7 +82,7 @@ void complete(PretrainOptions& options) {
   training::complete(options.settings);
 }
 
-std::vector<std::pair<std::string, std::string>> PretrainOptions::decisive() const {
+std::vector<std::pair<std::string, std::string>> Options::decisive() const {
   return {{"--cased", fmt::format("{}", cased)},
           {"--on-corrupt", on_corrupt == data::OnCorrupt::skip ? "skip" : "stop"},
           {"--masked-lm-prob", fmt::format("{}", masking.probability)},
@@ -91,4 +91,4 @@ std::vector<std::pair<std::string, std::string>> PretrainOptions::decisive() con
           {"--whole-word-mask", fmt::format("{}", masking.whole_words)}};
 }
 
-}  // namespace bertrand
+}  // namespace bertrand::pretrain

@@ -13,9 +13,9 @@ namespace CLI {
 class App;
 }
 
-namespace bertrand {
+namespace bertrand::pretrain {
 
-struct PretrainOptions {
+struct Options {
   training::Settings settings = training::pretraining_defaults();
   std::vector<std::filesystem::path> inputs, evaluation_inputs;
   std::string config;                ///< name of a preset or a file; empty with `init`
@@ -30,13 +30,13 @@ struct PretrainOptions {
   std::vector<std::pair<std::string, std::string>> decisive() const;
 };
 
-void add_flags(CLI::App& app, PretrainOptions& options);
+void add_flags(CLI::App& app, Options& options);
 
 /// After parsing: settings that depend on others, and flags that do not fit together. Throws Error(Failure::usage).
-void complete(PretrainOptions& options);
+void complete(Options& options);
 
 /// Whether these files, which are of one kind, are TFRecords and not text: by what they begin with, or by the name
 /// .tfrecord or .tfrecord.gz where that is damaged. Empty ones are of either kind.
 bool are_tfrecords(const std::vector<std::filesystem::path>& files);
 
-}  // namespace bertrand
+}  // namespace bertrand::pretrain

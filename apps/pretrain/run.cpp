@@ -2,19 +2,19 @@
 
 #include <fmt/core.h>
 
-#include "apps/cli/file_arguments.h"
+#include <optional>
+
 #include "bert/data/pretraining_records.h"
 #include "bert/directory/model_source.h"
 #include "bert/objectives/pretraining.h"
-#include "distributed/processes.h"
-#include "distributed/replica_group.h"
 #include "io/byte_progress.h"
 #include "io/crc32c.h"
+#include "io/file_arguments.h"
 #include "io/signals.h"
 #include "tensor/backends.h"
-#include "training/run/trainer.h"
+#include "training/run/run_training.h"
 
-namespace bertrand {
+namespace bertrand::pretrain {
 
 namespace {
 
@@ -24,7 +24,7 @@ struct Source {
   text::Tokenizer tokenizer;
 };
 
-Source new_model(const PretrainOptions& options) {
+Source new_model(const Options& options) {
   const bool preset = bert::Config::is_preset(options.config);
   if (!preset && !std::filesystem::exists(options.config))
     fail(Failure::usage, "--config: expected tiny, mini, small, medium, base, large or a file, got \"{}\"",
@@ -41,19 +41,19 @@ Source new_model(const PretrainOptions& options) {
   return {std::move(config), std::move(tokenizer)};
 }
 
-Source existing_model(const PretrainOptions& options) {
+Source existing_model(const Options& options) {
   bert::Config config = bert::read_config(options.init);
   text::Tokenizer tokenizer =
       bert::read_tokenizer(options.init, {.vocab_file = options.vocabulary, .cased = options.cased}, config);
   return {std::move(config), std::move(tokenizer)};
 }
 
-int threads_of(const PretrainOptions& options) {
+int threads_of(const Options& options) {
   return options.settings.threads > 0 ? options.settings.threads : available_cores();
 }
 
 std::unique_ptr<data::PretrainingExamples> read_records(const std::vector<std::filesystem::path>& files,
-                                                        const Source& source, const PretrainOptions& options) {
+                                                        const Source& source, const Options& options) {
   auto records = std::make_unique<data::PretrainingRecords>(
       files, data::PretrainingRecordsOptions{.vocab_size = source.config.vocab_size,
                                              .max_positions = source.config.max_position_embeddings,
@@ -68,12 +68,12 @@ std::unique_ptr<data::PretrainingExamples> read_records(const std::vector<std::f
 /// A process that is `alone` shows how far it is and ends at once when asked to; several end together, before their
 /// first step.
 std::unique_ptr<data::PretrainingExamples> read_text(const std::vector<std::filesystem::path>& files,
-                                                     const Source& source, const PretrainOptions& options, bool alone) {
+                                                     const Source& source, const Options& options, bool alone) {
   const training::Settings& settings = options.settings;
   if (settings.max_seq_length > source.config.max_position_embeddings)
     fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",
          source.config.max_position_embeddings, settings.max_seq_length);
-  io::ByteProgress progress("reading text", cli::check_files(files, {}));
+  io::ByteProgress progress("reading text", io::check_files(files, {}));
   double done = 0;
   const auto show = [&](std::size_t bytes) { progress.update(done += static_cast<double>(bytes)); };
   auto text = std::make_unique<data::PretrainingText>(
@@ -90,13 +90,12 @@ std::unique_ptr<data::PretrainingExamples> read_text(const std::vector<std::file
 }
 
 std::unique_ptr<data::PretrainingExamples> read_examples(const std::vector<std::filesystem::path>& files,
-                                                         const Source& source, const PretrainOptions& options,
-                                                         bool alone) {
+                                                         const Source& source, const Options& options, bool alone) {
   if (files.empty()) return nullptr;
   return are_tfrecords(files) ? read_records(files, source, options) : read_text(files, source, options, alone);
 }
 
-training::RunIdentity identity_of(const PretrainOptions& options, const Source& source) {
+training::RunIdentity identity_of(const Options& options, const Source& source) {
   training::RunIdentity identity{.settings = options.decisive(), .inputs = options.inputs, .other_files = {}};
   identity.inputs.insert(identity.inputs.end(), options.evaluation_inputs.begin(), options.evaluation_inputs.end());
   identity.settings.emplace_back("--eval-input", fmt::format("{} files", options.evaluation_inputs.size()));
@@ -111,50 +110,63 @@ bool is_head(const std::string& parameter) {
   return parameter.starts_with("cls.") || parameter.starts_with("bert.pooler.");
 }
 
-void train(const PretrainOptions& options, distributed::Collective* processes) {
-  const training::Settings& settings = options.settings;
+/// Every file and directory that the run reads.
+std::vector<std::filesystem::path> files_of(const Options& options) {
   std::vector<std::filesystem::path> files = {options.init, options.config, options.vocabulary};
   files.insert(files.end(), options.inputs.begin(), options.inputs.end());
   files.insert(files.end(), options.evaluation_inputs.begin(), options.evaluation_inputs.end());
-  cli::check_run_inputs(files);
-  const bool first = !processes || processes->rank() == 0;
-  const auto directory = first ? training::claim_output(settings, files) : nullptr;
-  if (first) cli::check_profile(settings.profile, files);
+  return files;
+}
+
+/// Everything of a run that is on the host.
+struct Job {
+  Source source;
+  std::unique_ptr<data::PretrainingExamples> examples, held_out;
+};
+
+Job read_job(const Options& options, bool alone) {
   Source source = options.init.empty() ? new_model(options) : existing_model(options);
   if (source.config.type_vocab_size < 2)
     fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}",
          options.init.empty() ? options.config : options.init.string(), source.config.type_vocab_size);
   source.config.architectures = {"BertForPreTraining"};
-  distributed::ReplicaGroup group = training::open_replicas(settings, processes);
-  const auto examples = read_examples(options.inputs, source, options, !processes);
-  const auto held_out = read_examples(options.evaluation_inputs, source, options, !processes);
-  const training::Conditions conditions = training::agree_on_run(processes, settings, identity_of(options, source));
-  group.run([&](const distributed::Replica& self) {
-    objectives::PretrainingObjective objective(source.config,
-                                               {.training = *examples,
-                                                .evaluation = held_out.get(),
-                                                .evaluation_batch = settings.micro_batch_size,
-                                                .vocabulary = source.tokenizer.vocabulary().text(),
-                                                .lower_case = source.tokenizer.options().lower_case},
-                                               self);
-    training::Trainer trainer({settings, objective, self, directory.get(), "pretrain", conditions});
-    if (!trainer.announce()) return;
-    trainer.begin([&](nn::ParameterSet& parameters) {
-      if (options.init.empty()) return;
-      const nn::LoadReport report = bert::load_weights(options.init, parameters);
-      nn::require(report, options.init, is_head);
-      fmt::print("{}\n", report.text());
-    });
-    trainer.run();
-  });
+  auto examples = read_examples(options.inputs, source, options, alone);
+  auto held_out = read_examples(options.evaluation_inputs, source, options, alone);
+  return {std::move(source), std::move(examples), std::move(held_out)};
 }
 
 }  // namespace
 
-void pretrain(const PretrainOptions& options) {
+void run(const Options& options) {
   io::catch_stop_signals();
-  distributed::with_processes({.timeout = options.settings.collective_timeout},
-                              [&](distributed::Collective* processes) { train(options, processes); });
+  std::optional<Job> job;
+  training::run_training(
+      {.settings = options.settings,
+       .program = "pretrain",
+       .files = files_of(options),
+       .read =
+           [&](distributed::Collective* processes) {
+             job = read_job(options, !processes);
+             return identity_of(options, job->source);
+           },
+       .make_objective =
+           [&](const distributed::Replica& self) {
+             return std::make_unique<objectives::PretrainingObjective>(
+                 job->source.config,
+                 objectives::PretrainingObjective::Inputs{.training = *job->examples,
+                                                          .evaluation = job->held_out.get(),
+                                                          .evaluation_batch = options.settings.micro_batch_size,
+                                                          .vocabulary = job->source.tokenizer.vocabulary().text(),
+                                                          .lower_case = job->source.tokenizer.options().lower_case},
+                 self);
+           },
+       .initialize =
+           [&](nn::ParameterSet& parameters) {
+             if (options.init.empty()) return;
+             const nn::LoadReport report = bert::load_weights(options.init, parameters);
+             nn::require(report, options.init, is_head);
+             fmt::print("{}\n", report.text());
+           }});
 }
 
-}  // namespace bertrand
+}  // namespace bertrand::pretrain

@@ -2,9 +2,9 @@
 #pragma once
 #include "apps/pretrain/options.h"
 
-namespace bertrand {
+namespace bertrand::pretrain {
 
 /// Throws Error as Trainer does, and for input, configuration, vocabulary or weights that are not as they should be.
-void pretrain(const PretrainOptions& options);
+void run(const Options& options);
 
-}  // namespace bertrand
+}  // namespace bertrand::pretrain

@@ -2,6 +2,7 @@
 #pragma once
 #include "bert/directory/model_directory.h"
 #include "bert/network/heads.h"
+#include "training/run/data_order.h"
 #include "training/run/plan.h"
 #include "training/step/step.h"
 

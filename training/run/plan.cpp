@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
 #include "distributed/share.h"
 #include "io/units.h"
 #include "tensor/dry_run.h"
-#include "tensor/random.h"
+#include "training/run/data_order.h"
 #include "training/run/devices.h"
 #include "training/step/accumulator.h"
 #include "training/step/step.h"
@@ -175,14 +174,6 @@ std::string memory_text(const MemoryPlan& memory, int replicas) {
 }
 
 }  // namespace
-
-std::vector<std::int64_t> epoch_order(const Settings& settings, std::int64_t epoch, std::int64_t examples) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(examples));
-  std::iota(order.begin(), order.end(), 0);
-  if (settings.shuffle)
-    Random(mix(mix(settings.seed, hash_name("order of examples")), static_cast<std::uint64_t>(epoch))).shuffle(order);
-  return order;
-}
 
 Plan make_plan(const Settings& settings, Objective& objective, const distributed::Replica& self) {
   Plan plan{.batch_size = settings.batch_size, .micro_batch_size = settings.micro_batch_size, .replicas = self.size()};

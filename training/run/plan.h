@@ -9,11 +9,6 @@
 
 namespace bertrand::training {
 
-/// A place in the data: step `step` of epoch `epoch`, both from 0.
-struct Position {
-  std::int64_t epoch = 0, step = 0;
-};
-
 /// Bytes at the peak of a step on the replica that needs most, and what they are.
 struct MemoryPlan {
   std::size_t parameters = 0, gradients = 0, moments = 0;
@@ -56,9 +51,5 @@ std::string fitting_hint(std::int64_t micro_batch_size);
 /// Throws Error(Failure::memory), with the micro-batch that would fit, where the plan takes more than there is; on a
 /// card, more than is plannable: it also holds kernels, what the library of products works in, and gaps.
 void check_memory(const Settings& settings, const Plan& plan, Objective& objective, const distributed::Replica& self);
-
-/// The numbers of an epoch's examples in the order they are used: a function of (seed, epoch) alone; file order without
-/// shuffling.
-std::vector<std::int64_t> epoch_order(const Settings& settings, std::int64_t epoch, std::int64_t examples);
 
 }  // namespace bertrand::training

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "optim/loss_scale.h"
-#include "training/run/plan.h"
+#include "training/run/data_order.h"
 #include "training/step/objective.h"
 
 namespace bertrand::training {

@@ -1,73 +1,74 @@
-// The training run that pretrain and finetune share: plan, steps, logs, evaluation, saving, resuming.
-//
-//   Settings settings = finetuning_defaults();          // settings.h: add_common_flags, parse, complete
-//   auto directory = claim_output(settings, {…});         // run_directory.h: before input is read
-//   auto group = open_replicas(settings, nullptr);          // device.h
-//   const Conditions conditions = agree_on_run(nullptr, settings, {.settings = …, .inputs = …});
-//   group.run([&](const distributed::Replica& self) {
-//     MyObjective objective(…, self);                     // objective.h
-//     Trainer trainer({settings, objective, self, directory.get(), "finetune", conditions});
-//     if (!trainer.announce()) return;                    // prints the plan; false: --plan, nothing more to do
-//     trainer.begin([&](nn::ParameterSet& p) { load… });  // memory, initial values or the newest checkpoint
-//     trainer.run();
-//   });
+// The loop of a training run on one replica: steps, evaluations, saves, and how they end.
 #pragma once
 #include <functional>
-#include <memory>
+#include <optional>
+#include <string>
 
-#include "training/run/devices.h"
+#include "training/run/data_order.h"
 #include "training/run/plan.h"
 #include "training/run/run_directory.h"
-#include "training/run/run_identity.h"
-#include "training/run/settings.h"
-#include "training/step/objective.h"
-
-namespace bertrand::distributed {
-class Collective;
-class Replica;
-}  // namespace bertrand::distributed
+#include "training/run/run_log.h"
+#include "training/run/run_state.h"
+#include "training/run/save_and_resume.h"
+#include "training/step/step.h"
 
 namespace bertrand::training {
 
-/// One replica's part of a run. All replicas make the same calls; the first one plans, prints and writes the files.
+/// All replicas make the same calls. The first one prints and writes the files.
 class Trainer {
  public:
   struct Job {
     const Settings& settings;
+    const Plan& plan;
+    const Conditions& conditions;  ///< as agreed on
     Objective& objective;
+    nn::ParameterSet& parameters;
     const distributed::Replica& self;
-    RunDirectory* directory = nullptr;  ///< of settings.output, claimed; null under --plan; for the first replica only
-    std::string program;                ///< pretrain or finetune
-    Conditions conditions;              ///< as agreed on
+    RunDirectory* directory = nullptr;  ///< of settings.output, claimed; for the first replica only
+    const std::string& program;         ///< pretrain or finetune
   };
-  explicit Trainer(Job job);
-  ~Trainer();
+  explicit Trainer(const Job& job);
 
-  /// Makes the plan and prints it. False under --plan: then there is nothing more to do.
-  bool announce();
-
-  /// Gives the parameters memory and removes a run that is to be overwritten. `initialize` loads what the run starts
-  /// from (empty: all parameters stay as drawn from the seed); it is called on the first replica only, and not when a
-  /// checkpoint is resumed. All replicas begin with the first one's values.
+  /// Finds where the run begins: at the newest checkpoint under --resume, else at step 1, with what `initialize` loads
+  /// (empty: all parameters stay as drawn from the seed). The first replica decides, and all begin with its values.
+  /// Only when that has succeeded is an earlier run overwritten.
   void begin(const std::function<void(nn::ParameterSet&)>& initialize);
 
   /// Trains to the end; the final (or best) model and eval_results are in the output directory then. Throws
   /// Error(Failure::interrupted) after saving on a signal of signals.h, Error(Failure::numerics) naming step, op and
-  /// tensor where a loss or gradient, or a weight to be saved, is not finite.
+  /// tensor if a loss or gradient, or a weight to be saved, is not finite.
   void run();
 
-  /// What all replicas do together after run(). A failure of another one is told as run() tells it, with `what` in the
-  /// place of the step.
-  void afterwards(const std::string& what, const std::function<void()>& work);
-
-  nn::ParameterSet& parameters() { return *parameters_; }
+  /// work(), during which a failure of another replica is reported with `where` this one is and the last checkpoint.
+  void with_standing(const std::string& where, const std::function<void()>& work);
 
  private:
-  class Run;
-  Job job_;
-  Plan plan_;
-  std::unique_ptr<nn::ParameterSet> parameters_;
-  std::unique_ptr<Run> run_;
+  void make_steps();
+  void start_step();
+  void finish_step();
+  void evaluate();
+  void save();
+  void stop();
+  void finish();
+  [[noreturn]] void refuse_memory(const std::string& what);
+  /// From now on a failure of another replica is reported with `where` this one is, and the last checkpoint.
+  void set_standing(const std::string& where);
+  std::string next_step() const { return fmt::format("step {}", state_.steps_done + 1); }
+  /// Whether any replica was asked to stop: a decision that all take together.
+  bool stop_agreed() const;
+  bool due(std::int64_t step, std::int64_t every) const { return step % every == 0 || step == job_.plan.total_steps; }
+
+  const Job job_;
+  const Settings& settings_;
+  optim::Optimizer optimizer_;
+  Stepper stepper_;
+  DataOrder order_;
+  RunLog log_;
+  SaveAndResume saves_;
+  RunState state_;
+  std::optional<StartedStep> under_way_;  // a step that the device may still be computing
+  std::string before_failure_, after_failure_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace bertrand::training

@@ -35,6 +35,7 @@ struct LossPart {
 struct StepExamples {
   std::int64_t epoch = 0;  ///< from 0
   std::vector<std::int64_t> numbers;
+  double epochs_after = 0;  ///< passes over the data that are made when the step is done
   bool operator==(const StepExamples&) const = default;
 };
 

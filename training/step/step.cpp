@@ -90,11 +90,14 @@ void Stepper::read_ahead(const StepExamples& examples) {
 }
 
 StartedStep Stepper::start(const StepExamples& examples, std::int64_t step, double learning_rate) {
+  const auto begin = std::chrono::steady_clock::now();
   const auto count = static_cast<std::int64_t>(examples.numbers.size());
   StartedStep started{.examples = examples,
                       .number = step,
                       .tokens = parts_.objective.begin_step(examples, my_examples(count)),
-                      .key = mix(mix(options_.seed, hash_name("dropout")), static_cast<std::uint64_t>(step))};
+                      .key = mix(mix(options_.seed, hash_name("dropout")), static_cast<std::uint64_t>(step)),
+                      .learning_rate = learning_rate,
+                      .begin = begin};
   const Tensor losses = forward_and_backward(count, started.key);
   const Tensor report = parts_.optimizer.update(learning_rate, gradients_, losses);
   gradients_ = {};

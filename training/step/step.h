@@ -1,5 +1,6 @@
 // One optimizer step: the gradients of its micro-batches, their sum, and the update.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <functional>
 
@@ -23,6 +24,8 @@ struct StartedStep {
   StepExamples examples;
   std::int64_t number = 0, tokens = 0;
   std::uint64_t key = 0;
+  double learning_rate = 0;
+  std::chrono::steady_clock::time_point begin;    ///< when the host began to ask for it
   std::function<void(void*host)> losses, report;  ///< on their way from the device
 };
 

@@ -47,12 +47,13 @@ Outcome run_forked(const PretrainSetting& setting, std::vector<std::string> argu
     arguments.insert(arguments.begin(), "pretrain");
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
-    bertrand::PretrainOptions options;
+    bertrand::pretrain::Options options;
     const int code = bertrand::cli::run_main(
-        "", static_cast<int>(argv.size()), argv.data(), [&](CLI::App& app) { bertrand::add_flags(app, options); },
+        "", static_cast<int>(argv.size()), argv.data(),
+        [&](CLI::App& app) { bertrand::pretrain::add_flags(app, options); },
         [&] {
-          bertrand::complete(options);
-          bertrand::pretrain(options);
+          bertrand::pretrain::complete(options);
+          bertrand::pretrain::run(options);
         });
     after();
     std::fflush(nullptr);

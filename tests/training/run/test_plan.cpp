@@ -1,3 +1,4 @@
+#include "training/run/data_order.h"
 #include "training/run/plan.h"
 
 #include <doctest/doctest.h>

@@ -1,15 +1,13 @@
-#include "apps/cli/file_arguments.h"
+// Checks of the files that a command line names.
+#include "io/file_arguments.h"
 
 #include "io/error.h"
 
-namespace bertrand::cli {
+namespace bertrand::io {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-/// Throws Error where `output`, a file that --`flag` names, cannot be written or is one of the inputs.
-void check_output(const char* flag, const fs::path& output, const std::vector<fs::path>& inputs) {
+void check_output(const std::string& flag, const fs::path& output, const std::vector<fs::path>& inputs) {
   std::error_code ignored;
   if (fs::is_directory(output, ignored))
     fail(Failure::usage, "--{}: expected a file, got the directory {}", flag, output.string());
@@ -19,8 +17,6 @@ void check_output(const char* flag, const fs::path& output, const std::vector<fs
     if (fs::equivalent(input, output, ignored))
       fail(Failure::usage, "--{}: expected another file than the input, got {}", flag, output.string());
 }
-
-}  // namespace
 
 double check_files(const std::vector<fs::path>& inputs, const std::vector<fs::path>& outputs) {
   double bytes = 0;
@@ -41,7 +37,7 @@ double check_files(const std::vector<fs::path>& inputs, const std::vector<fs::pa
   return bytes;
 }
 
-void check_run_inputs(const std::vector<fs::path>& inputs) {
+void check_readable_twice(const std::vector<fs::path>& inputs) {
   std::error_code ignored;
   for (const fs::path& input : inputs)
     if (const auto status = fs::status(input, ignored); fs::exists(status) && fs::is_other(status))
@@ -51,8 +47,4 @@ void check_run_inputs(const std::vector<fs::path>& inputs) {
            input.string());
 }
 
-void check_profile(const fs::path& profile, const std::vector<fs::path>& inputs) {
-  if (!profile.empty()) check_output("profile", profile, inputs);
-}
-
-}  // namespace bertrand::cli
+}  // namespace bertrand::io

@@ -1,0 +1,171 @@
+// A run of a user's own module, which has nothing of BERT: trained, saved and resumed.
+#include "training/run/run_training.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <filesystem>
+
+#include "distributed/replica_group.h"
+#include "nn/layers.h"
+#include "support/program.h"
+#include "tensor/backends.h"
+#include "tensor/random.h"
+#include "training/run/data_order.h"
+
+using namespace bertrand;
+using namespace bertrand::training;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Classifier : nn::Module {
+  Classifier()
+      : hidden(in("hidden"), {.in_features = 2, .out_features = 8, .initializer_range = 1.0}),
+        output(in("output"), {.in_features = 8, .out_features = 2, .initializer_range = 0.3}) {}
+  Variable operator()(const Variable& x) const { return output(tanh(hidden(x))); }
+
+  nn::Linear hidden;  // [8, 2]
+  nn::Linear output;  // [2, 8]
+};
+
+/// Which points of a square lie inside a circle.
+class Points : public Objective {
+ public:
+  static constexpr Dim kPoints = 64;
+
+  explicit Points(const distributed::Replica& self) : backend_(self.backend()) {
+    Random random(7);
+    for (Dim i = 0; i < kPoints; ++i) {
+      const double x = 2 * random.uniform() - 1, y = 2 * random.uniform() - 1;
+      points_.push_back({static_cast<float>(x), static_cast<float>(y)});
+      inside_.push_back(x * x + y * y < 0.5 ? 1 : 0);
+    }
+  }
+
+  nn::Module& model() override { return model_; }
+  std::int64_t examples(std::int64_t) override { return kPoints; }
+  std::int64_t begin_step(const StepExamples& step, const distributed::Share&) override {
+    step_ = step;
+    return static_cast<std::int64_t>(step.numbers.size());
+  }
+  std::vector<LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t) override {
+    std::vector<float> points;
+    std::vector<std::int32_t> labels;
+    for (std::int64_t i = first; i < first + count; ++i) {
+      const auto number = static_cast<std::size_t>(step_.numbers[static_cast<std::size_t>(i)]);
+      points.insert(points.end(), points_[number].begin(), points_[number].end());
+      labels.push_back(inside_[number]);
+    }
+    const Variable logits = model_(Variable(ops::from_host(points, {count, 2}, backend_)));
+    return {{"loss", softmax_cross_entropy(logits, ops::from_host(labels, {count}, backend_),
+                                           static_cast<double>(step_.numbers.size()))}};
+  }
+  Metrics evaluate() override { return {}; }
+  std::optional<double> score(const Metrics&) const override { return std::nullopt; }
+  std::unique_ptr<Objective> twin(const distributed::Replica& self) const override {
+    return std::make_unique<Points>(self);
+  }
+  std::size_t data_bytes() const override { return kPoints * 12; }
+  std::int64_t tokens(std::int64_t, std::int64_t) const override { return 1; }
+
+ private:
+  Backend& backend_;
+  std::vector<std::array<float, 2>> points_;
+  std::vector<std::int32_t> inside_;
+  Classifier model_;
+  StepExamples step_;
+};
+
+struct PointsRun {
+  support::TemporaryDirectory directory;
+
+  Settings settings(const std::string& output) const {
+    Settings settings = finetuning_defaults();
+    settings.output = directory / output;
+    settings.threads = 1;
+    settings.batch_size = 16;
+    settings.micro_batch_size = 4;
+    settings.epochs = 10;  // 40 steps
+    settings.schedule.learning_rate = 0.05;
+    return settings;
+  }
+
+  /// Trains as these settings say. `afterwards` runs on every replica.
+  static void train(Settings settings, const std::function<void(const TrainedReplica&)>& afterwards = {}) {
+    complete(settings);
+    run_training({.settings = settings,
+                  .program = "points",
+                  .read = [](distributed::Collective*) { return RunIdentity{}; },
+                  .make_objective = [](const distributed::Replica& self) { return std::make_unique<Points>(self); },
+                  .afterwards_name = "afterwards",
+                  .afterwards = afterwards});
+  }
+
+  std::string file(const std::string& name) const { return support::read_text(directory / name); }
+};
+
+}  // namespace
+
+TEST_CASE("a classifier without BERT is trained by run_training and its files are whole") {
+  const PointsRun run;
+  bool called = false;
+  PointsRun::train(run.settings("run"), [&](const TrainedReplica& trained) {
+    called = true;
+    CHECK(trained.parameters.segments().size() == 4);
+  });
+  CHECK(called);
+  const auto lines = support::read_json_lines(run.directory / "run/metrics.jsonl");
+  REQUIRE(lines.size() == 4);
+  CHECK(lines.back().at("step") == 40);
+  CHECK(lines.back().at("epoch") == 10.0);
+  CHECK(lines.back().at("loss") < lines.front().at("loss"));
+  CHECK(run.file("run/run_config.json").find("\"program\": \"points\"") != std::string::npos);
+  for (const char* name : {"run/model.safetensors", "run/checkpoint-40/MANIFEST.json"})
+    CHECK(fs::exists(run.directory / name));
+  CHECK_FALSE(fs::exists(run.directory / "run/.lock"));
+}
+
+TEST_CASE("a classifier without BERT resumed from a checkpoint ends with the same bits on any replicas") {
+  const PointsRun run;
+  Settings settings = run.settings("whole");
+  settings.save_every = 13;
+  PointsRun::train(settings);
+  for (const int replicas : {1, 2, 3}) {
+    CAPTURE(replicas);
+    const fs::path copy = run.directory / "run";
+    fs::remove_all(copy);
+    fs::copy(run.directory / "whole", copy, fs::copy_options::recursive);
+    for (const char* gone : {"model.safetensors", "checkpoint-39", "checkpoint-40"}) fs::remove_all(copy / gone);
+    Settings resumed = settings;
+    resumed.output = copy;
+    resumed.resume = true;
+    resumed.replicas = replicas;
+    PointsRun::train(resumed);
+    for (const std::string name : {"/model.safetensors", "/checkpoint-40/optimizer.safetensors"})
+      CHECK(run.file("run" + name) == run.file("whole" + name));
+  }
+}
+
+TEST_CASE("the order of the data moves from step to step and from epoch to epoch") {
+  const auto backend = open_cpu({.threads = 1});
+  const distributed::Replica self(*backend);
+  Points points(self);
+  Settings settings;
+  settings.batch_size = 24;  // 64 examples: 24, 24, 16
+  settings.shuffle = false;
+  DataOrder order(settings, points);
+  Position position;
+  std::vector<std::size_t> sizes;
+  std::vector<double> epochs;
+  for (int step = 0; step < 4; ++step) {
+    const StepExamples examples = order.at(position);
+    sizes.push_back(examples.numbers.size());
+    epochs.push_back(examples.epochs_after);
+    position = order.after(position);
+  }
+  CHECK(sizes == std::vector<std::size_t>{24, 24, 16, 24});
+  CHECK(epochs == std::vector<double>{1.0 / 3, 2.0 / 3, 1, 1 + 1.0 / 3});
+  CHECK(position.epoch == 1);
+  CHECK(order.at({.epoch = 0, .step = 1}).numbers.front() == 24);
+}

@@ -1,0 +1,62 @@
+// The lines of metrics, and what a person sees beside them.
+#include "training/run/run_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace bertrand::training {
+
+void RunLog::open(std::int64_t steps_done) {
+  if (self_.first()) metrics_ = std::make_unique<MetricsLog>(settings_.output, steps_done);
+}
+
+void RunLog::step(const StartedStep& step, const StepResult& result, bool losses_are_scaled) {
+  if (!self_.first()) return;
+  const auto now = Clock::now();
+  interval_.seconds += std::chrono::duration<double>(now - std::max(step.begin, last_finish_)).count();
+  interval_.examples += static_cast<std::int64_t>(step.examples.numbers.size());
+  interval_.tokens += step.tokens;
+  last_finish_ = now;
+  const ProgressFigures figures{.step = step.number,
+                                .total_steps = plan_.total_steps,
+                                .loss = result.losses[0].value,
+                                .learning_rate = step.learning_rate,
+                                .examples_per_second = interval_.per_second(interval_.examples),
+                                .tokens_per_second = interval_.per_second(interval_.tokens),
+                                .memory_bytes = self_.backend().memory().peak};
+  progress_.update(figures);
+  if (step.number % settings_.log_every != 0 && step.number != plan_.total_steps) return;
+  progress_.log(figures);
+  LogLine line{.step = step.number, .figures = {{"epoch", step.examples.epochs_after}}};
+  for (const Metric& loss : result.losses) line.figures.emplace_back(loss.name, loss.value);
+  line.figures.emplace_back("grad_norm", result.grad_norm);
+  line.figures.emplace_back("learning_rate", step.learning_rate);
+  if (losses_are_scaled) {
+    line.figures.emplace_back("loss_scale", result.loss_scale.scale);
+    line.figures.emplace_back("skipped_steps", static_cast<double>(result.loss_scale.skipped_steps));
+  }
+  line.figures.emplace_back("examples_per_second", figures.examples_per_second);
+  line.figures.emplace_back("tokens_per_second", figures.tokens_per_second);
+  line.figures.emplace_back("memory_bytes", static_cast<double>(figures.memory_bytes));
+  metrics_->write(line);
+  interval_ = {};
+}
+
+void RunLog::evaluation(std::int64_t step, double epochs, const Metrics& metrics) {
+  if (!self_.first()) return;
+  LogLine line{.step = step, .figures = {{"epoch", epochs}}};
+  std::string text = fmt::format("step {}:", step);
+  for (const Metric& metric : metrics) {
+    line.figures.emplace_back(metric.name, metric.value);
+    text += fmt::format("  {} {:.4f}", metric.name, metric.value);
+  }
+  metrics_->write(line);
+  progress_.message(text);
+}
+
+void RunLog::message(const std::string& text) {
+  if (self_.first()) progress_.message(text);
+}
+
+}  // namespace bertrand::training

@@ -1,0 +1,49 @@
+// What a run reports while it trains: metrics.jsonl, TensorBoard's event file and lines for people.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "training/report/metrics_log.h"
+#include "training/report/progress.h"
+#include "training/run/plan.h"
+#include "training/step/step.h"
+
+namespace bertrand::training {
+
+/// Only the first replica writes. The calls of the others do nothing.
+class RunLog {
+ public:
+  RunLog(const Settings& settings, const Plan& plan, const distributed::Replica& self)
+      : settings_(settings), plan_(plan), self_(self) {}
+
+  /// Opens the files, which keep their lines up to `steps_done`. Throws Error(Failure::io).
+  void open(std::int64_t steps_done);
+  /// A finished step. `losses_are_scaled`: the line carries the loss scale.
+  void step(const StartedStep& step, const StepResult& result, bool losses_are_scaled);
+  void evaluation(std::int64_t step, double epochs, const Metrics& metrics);
+  /// A line for people.
+  void message(const std::string& text);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// Steps since the last line of metrics, for rates that leave out evaluating and saving.
+  struct Interval {
+    double seconds = 0;
+    std::int64_t examples = 0, tokens = 0;
+
+    double per_second(std::int64_t count) const { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
+  };
+
+  const Settings& settings_;
+  const Plan& plan_;
+  const distributed::Replica& self_;
+  std::unique_ptr<MetricsLog> metrics_;
+  Progress progress_;
+  Interval interval_;
+  Clock::time_point last_finish_;
+};
+
+}  // namespace bertrand::training

@@ -1,0 +1,64 @@
+// A whole training run, from its settings to the files in its directory, for any nn::Module.
+//
+//   Settings settings = finetuning_defaults();
+//   settings.output = "runs/points";
+//   complete(settings);
+//   run_training({.settings = settings,
+//                 .program = "points",
+//                 .read = [](distributed::Collective*) { return RunIdentity{}; },
+//                 .make_objective = [](const distributed::Replica& self) { return std::make_unique<Points>(self); }});
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "training/run/run_directory.h"
+#include "training/run/run_identity.h"
+#include "training/run/settings.h"
+#include "training/step/objective.h"
+
+namespace bertrand::training {
+
+/// What a replica has in its hands when the run is over.
+struct TrainedReplica {
+  Objective& objective;  ///< made by make_objective
+  nn::ParameterSet& parameters;
+  const distributed::Replica& self;
+};
+
+struct TrainingRun {
+  const Settings& settings;                       ///< completed
+  std::string program;                            ///< for run_config.json
+  std::vector<std::filesystem::path> files = {};  ///< every file and directory that is read; empty names are none
+  /// Reads what the objectives need and says what identifies the run. Called once, when the output directory is
+  /// claimed. `processes`: all processes of the run; null if this is the only one.
+  std::function<RunIdentity(distributed::Collective* processes)> read;
+  std::function<std::unique_ptr<Objective>(const distributed::Replica& self)> make_objective;
+  /// Loads what the run starts from, on the first replica. Not called if a checkpoint is resumed. May be empty: then
+  /// the parameters stay as drawn from the seed.
+  std::function<void(nn::ParameterSet&)> initialize = {};
+  /// Work of all replicas together when the run is over, under this name in messages. May be empty.
+  std::string afterwards_name = {};
+  std::function<void(const TrainedReplica&)> afterwards = {};
+};
+
+/// Trains to the end, or to the first stop signal if the program catches them (io/signals.h). The final (or best) model
+/// and eval_results are in the output directory then. Throws Error as Trainer::run() does, and before the first step:
+/// Failure::usage for an output directory in use, devices that do not exist, and processes that were started with other
+/// settings; Failure::memory if the plan does not fit.
+void run_training(const TrainingRun& run);
+
+/// One replica of a run that has claimed its directory.
+struct RunReplica {
+  const distributed::Replica& self;
+  RunDirectory* directory;  ///< of the first replica; null on others and under --plan
+  const Conditions& conditions;
+};
+
+/// The part of run_training() before any training, for programs that also do other work in a run directory: starts
+/// processes and replicas, claims the directory, reads, agrees, and calls `work` on every replica.
+void on_replicas(const TrainingRun& run, const std::function<void(const RunReplica&)>& work);
+
+}  // namespace bertrand::training

@@ -1,0 +1,96 @@
+// Saving and resuming: checkpoints, the published model, and the first replica's state for all.
+#include "training/run/save_and_resume.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "distributed/exchange.h"
+#include "io/error.h"
+
+namespace bertrand::training {
+
+SaveAndResume::SaveAndResume(const Parts& parts)
+    : parts_(parts),
+      store_(parts.settings.output),
+      published_(parts.settings.output, parts.training.objective, parts.training.parameters) {}
+
+std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
+  const std::string output = parts_.settings.output.string();
+  store_.remove_leftovers();
+  std::vector<std::string> skipped;
+  const auto found = store_.newest(skipped);
+  for (const std::string& reason : skipped) fmt::print(stderr, "warning: {}; skipped\n", reason);
+  if (!found && !skipped.empty())
+    fail(Failure::model, "{}: checkpoints: expected one that verifies, got none of {}", output, skipped.size());
+  if (!found) {
+    parts_.log.message(fmt::format("no checkpoint in {}: beginning with step 1", output));
+    return {};
+  }
+  RunState state = restore_checkpoint(found->directory, parts_.training, parts_.conditions);
+  saved_step_ = found->step;
+  // A later model may have been published before the run was killed. On another device this run may not get there.
+  if (const std::string fault = published_.fault(state.best);
+      !fault.empty() && state.steps_done < total_steps && !published_.is_in_checkpoint(state.best)) {
+    fmt::print(stderr, "warning: {}; the next evaluation decides anew\n", fault);
+    state.best = {};
+  }
+  parts_.log.message(fmt::format("resumed from {}", found->directory.string()));
+  return state;
+}
+
+void SaveAndResume::share(RunState& state) {
+  const auto& [objective, parameters, optimizer] = parts_.training;
+  distributed::Collective& collective = parts_.self.collective();
+  const std::string text = distributed::broadcast(parts_.self, json_text(state.to_json(parts_.conditions)));
+  collective.broadcast(parameters.masters(), 0);
+  parameters.round_masters();
+  if (!parts_.self.first()) state = parse_run_state(nlohmann::ordered_json::parse(text), "the first replica");
+  if (state.steps_done == 0) return;
+  for (const Tensor& moments : {optimizer.first_moments(), optimizer.second_moments()})
+    collective.broadcast(moments, 0);
+  optimizer.resume(state.steps_done, state.loss_scale);
+  saved_step_ = state.steps_done;
+}
+
+void SaveAndResume::check_space() const {
+  training::check_space(parts_.settings.output, checkpoint_bytes(parts_.training));
+}
+
+void SaveAndResume::save(RunState& state, const std::function<void()>& saved) {
+  const auto note_saved = [&] {
+    saved_step_ = state.steps_done;
+    saved();
+  };
+  if (parts_.self.first()) {
+    write_checkpoint(state);
+    note_saved();
+  }
+  parts_.self.collective().barrier();  // until then the other replicas name the checkpoint before
+  note_saved();
+  // After the second barrier no replica names the checkpoint before, so it may be removed. A replica that the end of
+  // the first barrier never reached (a cable was cut) does not come to the second one.
+  parts_.self.collective().barrier();
+  if (parts_.self.first()) store_.remove_old(static_cast<int>(parts_.settings.keep));
+}
+
+void SaveAndResume::write_checkpoint(RunState& state) {
+  const Training& training = parts_.training;
+  if (training.optimizer.loss_scale().dynamic()) state.loss_scale = training.optimizer.loss_scale().read();
+  store_.save(state.steps_done, checkpoint_bytes(training), [&](const std::filesystem::path& staged) {
+    return training::write_checkpoint(files_, staged, training, state, parts_.conditions);
+  });
+}
+
+void SaveAndResume::publish_result(RunState& state) {
+  if (state.best.score) published_.mend(state.best, last_checkpoint() + " holds the last one");
+  else published_.publish(state.best);
+}
+
+std::string SaveAndResume::last_checkpoint() const {
+  if (saved_step_ == 0) return "none";
+  return (parts_.settings.output / fmt::format("checkpoint-{}", saved_step_)).string();
+}
+
+}  // namespace bertrand::training

@@ -1,0 +1,58 @@
+// One replica's state of a run: how it gets to disk, and how a run goes on from there.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "training/run/checkpoint.h"
+#include "training/run/checkpoint_store.h"
+#include "training/run/published_model.h"
+#include "training/run/run_log.h"
+#include "training/run/run_state.h"
+#include "training/run/settings.h"
+
+namespace bertrand::training {
+
+class SaveAndResume {
+ public:
+  struct Parts {
+    const Settings& settings;
+    const Conditions& conditions;
+    Training training;  ///< what a checkpoint holds
+    const distributed::Replica& self;
+    RunLog& log;
+  };
+  explicit SaveAndResume(const Parts& parts);
+
+  /// The state of the newest checkpoint that verifies, with its parameters and moments; none if there is no checkpoint.
+  /// For the first replica. Throws Error(Failure::model) if there are checkpoints and all are damaged, and
+  /// Error(Failure::usage) if the run was begun with other settings or files.
+  std::optional<RunState> newest_state(std::int64_t total_steps);
+  /// Gives all replicas the state, parameters and moments of the first one.
+  void share(RunState& state);
+  /// Throws Error(Failure::io) if the disk has no room for one checkpoint: better now than at the first save.
+  void check_space() const;
+
+  /// All replicas save together. `saved` is called on each replica when it may name the new checkpoint. Afterwards the
+  /// checkpoints that --keep does not count are removed.
+  void save(RunState& state, const std::function<void()>& saved);
+  /// Puts the parameters into the run's directory as the best model, or as the final one if nothing is scored.
+  void publish(BestModel& best) { published_.publish(best); }
+  /// Sees to it that the run's directory holds the result: the final model, or the best one.
+  void publish_result(RunState& state);
+
+  std::int64_t saved_step() const { return saved_step_; }
+  /// The newest checkpoint, or "none".
+  std::string last_checkpoint() const;
+
+ private:
+  void write_checkpoint(RunState& state);
+
+  const Parts parts_;
+  io::Files& files_ = io::Files::system();
+  CheckpointStore store_;
+  PublishedModel published_;
+  std::int64_t saved_step_ = 0;  // of the newest checkpoint that is wholly there
+};
+
+}  // namespace bertrand::training

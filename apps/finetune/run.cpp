@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "apps/finetune/options.h"
+#include "bert/directory/config_file.h"
 #include "bert/directory/model_source.h"
 #include "bert/objectives/classification.h"
 #include "bert/tasks/predictions.h"
@@ -80,7 +81,7 @@ training::RunIdentity identity_of(const Job& job) {
   const auto given = [](const std::filesystem::path& file) { return file.empty() ? "not given" : "given"; };
   identity.settings.emplace_back("--eval", given(options.evaluation));
   const auto checksum = [](const std::string& text) { return fmt::format("crc32c {:08x}", io::crc32c(text)); };
-  identity.settings.emplace_back("--model", checksum(job.config.text()));
+  identity.settings.emplace_back("--model", checksum(bert::config_text(job.config)));
   identity.settings.emplace_back("--vocab-file", checksum(job.tokenizer.vocabulary().text()));
   return identity;
 }

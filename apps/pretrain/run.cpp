@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "bert/data/pretraining_records.h"
+#include "bert/directory/config_file.h"
 #include "bert/directory/model_source.h"
 #include "bert/objectives/pretraining.h"
 #include "io/byte_progress.h"
@@ -29,8 +30,8 @@ Source new_model(const Options& options) {
   if (!preset && !std::filesystem::exists(options.config))
     fail(Failure::usage, "--config: expected tiny, mini, small, medium, base, large or a file, got \"{}\"",
          options.config);
-  bert::Config config = preset ? bert::Config::preset(options.config)
-                               : bert::Config::read(options.config, bert::Config::UnknownKeys::refuse);
+  bert::Config config =
+      preset ? bert::Config::preset(options.config) : bert::read_config_file(options.config, bert::UnknownKeys::refuse);
   text::Tokenizer tokenizer(text::Vocabulary::load(options.vocabulary, {.failure = Failure::input}),
                             {.lower_case = !options.cased});
   const std::int32_t words = tokenizer.vocabulary().size();
@@ -99,7 +100,8 @@ training::RunIdentity identity_of(const Options& options, const Source& source) 
   training::RunIdentity identity{.settings = options.decisive(), .inputs = options.inputs, .other_files = {}};
   identity.inputs.insert(identity.inputs.end(), options.evaluation_inputs.begin(), options.evaluation_inputs.end());
   identity.settings.emplace_back("--eval-input", fmt::format("{} files", options.evaluation_inputs.size()));
-  identity.settings.emplace_back("--config", fmt::format("crc32c {:08x}", io::crc32c(source.config.text())));
+  identity.settings.emplace_back("--config",
+                                 fmt::format("crc32c {:08x}", io::crc32c(bert::config_text(source.config))));
   identity.settings.emplace_back("--vocab-file",
                                  fmt::format("crc32c {:08x}", io::crc32c(source.tokenizer.vocabulary().text())));
   return identity;

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
-#include "io/json_nesting.h"
+#include "bert/directory/config_file.h"
+#include "io/json.h"
 #include "io/safetensors.h"
 #include "nn/tensor_file.h"
 
@@ -15,30 +15,19 @@ namespace bertrand::bert {
 namespace {
 
 namespace fs = std::filesystem;
+using io::Json;
 using io::SafetensorsEntry;
 using io::SafetensorsFile;
-using Json = nlohmann::ordered_json;
-
-Json read_json(const fs::path& file) {
-  try {
-    return Json::parse(io::read_file(file), io::refuse_deep_nesting(file.string()));
-  } catch (const Json::exception& e) {
-    fail(Failure::model, "{}: expected JSON, got an error ({})", file.string(), e.what());
-  }
-}
 
 /// The shards that an index names, each a file of its own directory.
 std::vector<fs::path> shards(const fs::path& index) {
-  const Json json = read_json(index);
-  const auto map = json.is_object() ? json.find("weight_map") : json.end();
-  if (map == json.end() || !map->is_object())
-    fail(Failure::model, "{}: weight_map: expected an object", index.string());
+  const Json json = io::read_json(index);
   std::set<std::string> names;
-  for (const Json& value : *map) {
+  for (const Json& value : io::JsonReader(json, {index.string()}).object("weight_map").json()) {
     const std::string name = value.is_string() ? value.get<std::string>() : "";
     if (!name.ends_with(".safetensors") || fs::path(name).filename() != name)
       fail(Failure::model, "{}: weight_map: expected names of .safetensors files in this directory, got {}",
-           index.string(), value.dump());
+           index.string(), io::shown(value));
     names.insert(name);
   }
   std::vector<fs::path> files;
@@ -178,28 +167,23 @@ void load_whole(const fs::path& directory, nn::ParameterSet& parameters) {
 std::optional<bool> read_lower_case(const fs::path& directory) {
   const fs::path file = directory / "tokenizer_config.json";
   if (!fs::exists(file)) return {};
-  const Json json = read_json(file);
-  if (!json.is_object()) return {};
-  const auto expect = [&](const char* key, const Json& expected) {
-    if (json.contains(key) && !json[key].is_null() && json[key] != expected)
-      fail(Failure::model, "{}: {}: expected {}, as BERT's own tokenizer, got {}", file.string(), key, expected.dump(),
-           json[key].dump());
-  };
-  expect("do_basic_tokenize", true);
-  expect("tokenize_chinese_chars", true);
-  expect("strip_accents", json.value("do_lower_case", Json(true)));
-  if (json.value("tokenizer_class", Json()) == "BertJapaneseTokenizer") expect("tokenizer_class", "BertTokenizer");
-  if (!json.contains("do_lower_case")) return {};
-  if (!json["do_lower_case"].is_boolean())
-    fail(Failure::model, "{}: do_lower_case: expected true or false, got {}", file.string(),
-         json["do_lower_case"].dump());
-  return json["do_lower_case"].get<bool>();
+  const Json json = io::read_json(file);
+  io::JsonReader reader(json, {file.string()});
+  // What BERT's own tokenizer does.
+  reader.expect("do_basic_tokenize", true);
+  reader.expect("tokenize_chinese_chars", true);
+  const Json* lower_case = reader.find("do_lower_case");
+  reader.expect("strip_accents", lower_case ? *lower_case : Json(true));
+  const Json* kind = reader.find("tokenizer_class");
+  if (kind && *kind == "BertJapaneseTokenizer") reader.refuse("tokenizer_class", "\"BertTokenizer\"", kind);
+  if (!lower_case) return {};
+  return reader.flag("do_lower_case");
 }
 
 std::map<std::string, std::uint32_t> write_directory(io::Files& files, const fs::path& directory,
                                                      const DirectoryFiles& contents,
                                                      const nn::ParameterSet& parameters) {
-  io::write_file(files, directory / "config.json", contents.config.text());
+  io::write_file(files, directory / "config.json", config_text(contents.config));
   io::write_file(files, directory / "vocab.txt", contents.vocabulary);
   Json tokenizer;
   tokenizer["do_lower_case"] = contents.lower_case;
@@ -211,7 +195,7 @@ std::map<std::string, std::uint32_t> write_directory(io::Files& files, const fs:
   tokenizer["model_max_length"] = contents.config.max_position_embeddings;
   tokenizer["tokenize_chinese_chars"] = true;
   tokenizer["tokenizer_class"] = "BertTokenizer";
-  io::write_file(files, directory / "tokenizer_config.json", tokenizer.dump(2) + "\n");
+  io::write_file(files, directory / "tokenizer_config.json", io::json_text(tokenizer, 2) + "\n");
 
   return nn::save(parameters, files, directory / "model.safetensors");
 }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
 #include "bert/directory/tokenizer_json.h"
 #include "io/error.h"
@@ -101,7 +102,7 @@ bool has_capitals(const text::Vocabulary& vocabulary) {
 bert::Config read_config(const fs::path& model_directory) {
   if (!fs::is_directory(model_directory))
     fail(Failure::model, "{}: expected a model directory, got none", model_directory.string());
-  return bert::Config::read(config_file(model_directory), bert::Config::UnknownKeys::keep);
+  return bert::read_config_file(config_file(model_directory), bert::UnknownKeys::keep);
 }
 
 text::Tokenizer read_tokenizer(const fs::path& model_directory, const TokenizerFlags& flags,

@@ -1,24 +1,18 @@
 #include "bert/directory/tokenizer_json.h"
 
-#include <nlohmann/json.hpp>
+#include <unordered_set>
 #include <vector>
 
 #include "io/error.h"
 #include "io/files.h"
 #include "io/input_files.h"
-#include "io/json_nesting.h"
+#include "io/json.h"
 
 namespace bertrand::bert {
 namespace {
 
-using Json = nlohmann::json;
-
-/// A value as it stands in the file, cut where it is long.
-std::string shown(const Json& json) {
-  constexpr std::size_t kMost = 40;
-  const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
-  return text.size() > kMost ? text.substr(0, kMost) + "…" : text;
-}
+using io::Json;
+using io::shown;
 
 /// `json`.key, null where there is none.
 const Json& at(const Json& json, const char* key) {
@@ -28,7 +22,7 @@ const Json& at(const Json& json, const char* key) {
 }
 
 void expect(const Json& got, const Json& expected, std::string_view key, const std::string& file) {
-  if (got != expected) fail(Failure::model, "{}: {}: expected {}, got {}", file, key, expected.dump(), shown(got));
+  if (got != expected) fail(Failure::model, "{}: {}: expected {}, got {}", file, key, shown(expected), shown(got));
 }
 
 /// Lower-casing and stripping accents go together in BERT; an absent strip_accents follows lowercase.
@@ -66,7 +60,7 @@ std::string read_vocabulary(const Json& vocab, const std::string& file) {
 }  // namespace
 
 TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& file) {
-  const Json json = Json::parse(text, io::refuse_deep_nesting(file), /*allow_exceptions=*/false);
+  const Json json = io::parse_json(text, {file});
   if (!json.is_object()) fail(Failure::model, "{}: expected a JSON object, got {}", file, shown(json));
   const Json& model = at(json, "model");
   if (model.is_object() && model.contains("type"))  // old files leave it out
@@ -76,8 +70,10 @@ TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& fil
   expect(at(at(json, "pre_tokenizer"), "type"), "BertPreTokenizer", "pre_tokenizer.type", file);
   const Json& vocab = at(model, "vocab");
   std::string vocabulary = read_vocabulary(vocab, file);
+  std::unordered_set<std::string> tokens;
+  for (const auto& [token, id] : vocab.items()) tokens.insert(token);
   for (const Json& added : at(json, "added_tokens"))
-    if (const Json& token = at(added, "content"); !token.is_string() || !vocab.contains(token.get<std::string>()))
+    if (const Json& token = at(added, "content"); !token.is_string() || !tokens.contains(token.get<std::string>()))
       fail(Failure::model, "{}: added_tokens: expected tokens of model.vocab only, got {}", file, shown(added));
   return {.vocabulary = std::move(vocabulary), .lower_case = read_lower_case(at(json, "normalizer"), file)};
 }
@@ -85,10 +81,8 @@ TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& fil
 Dim count_added_tokens(const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / "added_tokens.json";
   if (!std::filesystem::exists(file)) return 0;
-  const Json json =
-      Json::parse(io::read_file(file), io::refuse_deep_nesting(file.string()), /*allow_exceptions=*/false);
-  if (!json.is_object()) fail(Failure::model, "{}: expected a JSON object, got {}", file.string(), shown(json));
-  return static_cast<Dim>(json.size());
+  const Json json = io::read_json(file);
+  return static_cast<Dim>(io::JsonReader(json, {file.string()}).json().size());
 }
 
 TokenizerJson read_tokenizer_json(const std::filesystem::path& file) {

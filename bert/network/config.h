@@ -1,15 +1,14 @@
-// The shape of a model: what config.json holds.
+// The shape of a model, and what its heads are for.
 #pragma once
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "autograd/ops.h"
+#include "tensor/backend.h"
 
 namespace bertrand::bert {
 
-/// Hugging Face's keys; defaults as google-research/bert where a file leaves one out.
+/// Hugging Face's names; defaults as google-research/bert.
 struct Config {
   Dim vocab_size = 30522;
   Dim hidden_size = 768;
@@ -21,31 +20,20 @@ struct Config {
   double attention_probs_dropout_prob = 0.1;
   double classifier_dropout = -1;  ///< below 0: hidden_dropout_prob
   Dim max_position_embeddings = 512;
-  Dim type_vocab_size = 2;  ///< of a preset; 16, as Google's, where a file leaves it out
+  Dim type_vocab_size = 2;
   double initializer_range = 0.02;
   double layer_norm_eps = 1e-12;
 
   std::vector<std::string> labels;  ///< id2label in order; empty: none
   std::string problem_type;         ///< single_label_classification, regression, multi_label_classification or ""
   std::vector<std::string> architectures;
-  std::string others = "{}";  ///< the keys that the file had and this does not use, as a JSON object
+  std::string others = "{}";  ///< keys of a config.json that this program does not use, as a JSON object
 
   double head_dropout() const { return classifier_dropout < 0 ? hidden_dropout_prob : classifier_dropout; }
 
   /// tiny, mini, small, medium, base or large (Turc et al. 2019; Devlin et al. 2018). Throws Error(Failure::usage).
   static Config preset(std::string_view name);
   static bool is_preset(std::string_view name);
-
-  enum class UnknownKeys {
-    keep,   ///< of a model directory, which other programs write
-    refuse  ///< of a file that the user wrote: the nearest known key is named
-  };
-  /// Reads config.json or Google's bert_config.json. Every error names file, key, expected and got.
-  static Config read(const std::filesystem::path& file, UnknownKeys unknown);
-  static Config parse(std::string_view text, const std::string& file, UnknownKeys unknown);
-
-  /// As transformers reads it, with the keys in `others`.
-  std::string text() const;
 };
 
 }  // namespace bertrand::bert

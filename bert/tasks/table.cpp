@@ -7,14 +7,13 @@
 #include <charconv>
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "bert/text/utf8.h"
 #include "io/error.h"
 #include "io/input_files.h"
+#include "io/json.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -167,10 +166,10 @@ class CsvParser {
 };
 
 /// A JSON value as a cell.
-std::string cell_of(const nlohmann::ordered_json& value, const std::string& separator, const std::string& where) {
+std::string cell_of(const io::Json& value, const std::string& separator, const std::string& where) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_null()) return "";
-  if (!value.is_array()) return value.dump();
+  if (!value.is_array()) return io::json_text(value);
   std::string joined;
   for (const auto& item : value) {
     const std::string text = cell_of(item, separator, where);
@@ -182,46 +181,18 @@ std::string cell_of(const nlohmann::ordered_json& value, const std::string& sepa
   return joined;
 }
 
-/// What the parser says, without its number, its place and what it read or hoped for.
-std::string reason_of(const nlohmann::json::exception& error) {
-  std::string_view text = error.what();
-  const std::size_t place_end = text.find(" - ");
-  text.remove_prefix(place_end != std::string_view::npos ? place_end + 3 : text.find("] ") + 2);
-  return fmt::format("{:.100}", text.substr(0, text.find(';')));
-}
-
-[[noreturn]] void refuse_line(std::string_view line, const std::string& where) {
-  fail(Failure::input, "{}: expected a JSON object, got {:.40}", where, is_blank(line) ? "an empty line" : line);
-}
-
-/// A line as a flat object. Looked at while it is parsed: of a key that comes twice the last would be kept, and deep
-/// nesting takes the stack.
-nlohmann::ordered_json parse_object(std::string_view line, const std::string& where) {
-  using Json = nlohmann::ordered_json;
-  using Event = Json::parse_event_t;
-  std::unordered_set<std::string> keys;
-  std::string key;
-  const auto check = [&](int depth, Event event, Json& parsed) {
-    if (event == Event::key && depth == 1 && !keys.insert(key = parsed.get<std::string>()).second)
-      fail(Failure::input, "{}: {}: expected once, got it twice", where, key);
-    if (event != Event::object_start && event != Event::array_start) return true;
-    if (depth == 0 && event == Event::array_start) refuse_line(line, where);
-    if (depth == 1 && event == Event::object_start)
-      fail(Failure::input, "{}: {}: expected a string, a number or a list of them, got an object", where, key);
-    if (depth > 1) fail(Failure::input, "{}: {}: expected a list of strings or numbers, got a nested one", where, key);
-    return true;
-  };
-  try {
-    if (is_blank(line)) refuse_line(line, where);
-    Json object = Json::parse(line, check);
-    if (!object.is_object()) refuse_line(line, where);
-    return object;
-  } catch (const Json::parse_error& error) {
-    fail(Failure::input, "{}: expected a JSON object, got an error at byte {}: {}", where, error.byte,
-         reason_of(error));
-  } catch (const Json::exception& error) {
-    fail(Failure::input, "{}: expected a JSON object, got an error: {}", where, reason_of(error));
+/// A line as an object whose values are strings, numbers, or lists of them.
+io::Json parse_object(std::string_view line, const std::string& where) {
+  if (is_blank(line)) fail(Failure::input, "{}: expected a JSON object, got an empty line", where);
+  io::Json object = io::parse_json(line, {where, Failure::input});
+  const io::JsonReader reader(object, {where, Failure::input});
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_object()) reader.refuse(key, "a string, a number or a list of them", &value);
+    if (!value.is_array()) continue;
+    for (const io::Json& item : value)
+      if (item.is_structured()) reader.refuse(key, "a list of strings or numbers", &value);
   }
+  return object;
 }
 
 /// The columns are all keys that occur; a key that an object lacks is an empty cell.
@@ -232,7 +203,7 @@ void parse_jsonl(std::string_view bytes, Table& table, const TableOptions& optio
     const std::string_view line = take_line(bytes);
     Row row{.cells = std::vector<std::string>(table.columns.size()), .line = ++number};
     const std::string where = table.where(row);
-    const nlohmann::ordered_json object = parse_object(line, where);
+    const io::Json object = parse_object(line, where);
     for (const auto& [key, value] : object.items()) {
       const auto [column, is_new] = columns.emplace(key, columns.size());
       if (is_new) {

@@ -2,9 +2,8 @@
 
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "io/error.h"
+#include "io/json.h"
 
 namespace bertrand::training {
 namespace {
@@ -27,10 +26,9 @@ std::string lines_until(const std::string& text, std::int64_t step) {
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin);
     if (end == std::string::npos) break;
-    const auto line = nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                                            text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
-    const auto number = line.is_object() ? line.find("step") : line.end();
-    if (number != line.end() && number->is_number_integer() && number->get<std::int64_t>() <= step)
+    const auto line = io::try_parse_json(std::string_view(text).substr(begin, end - begin));
+    if (line && line->is_object() && line->contains("step") && (*line)["step"].is_number_integer() &&
+        (*line)["step"].get<std::int64_t>() <= step)
       kept += text.substr(begin, end + 1 - begin);
     begin = end + 1;
   }

@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "io/safetensors.h"
 #include "nn/tensor_file.h"
 
@@ -42,14 +40,6 @@ void load_moments(const std::filesystem::path& path, const Training& training) {
   }
 }
 
-nlohmann::ordered_json read_state(const std::filesystem::path& path) {
-  try {
-    return nlohmann::ordered_json::parse(io::read_file(path));
-  } catch (const nlohmann::json::exception& error) {
-    fail(Failure::model, "{}: resume state: expected JSON, got {}", path.string(), error.what());
-  }
-}
-
 /// Nothing that is not finite is ever saved: an earlier checkpoint is worth more.
 void check_finite(const nn::ParameterSet& parameters, const std::filesystem::path& directory) {
   if (const std::string name = parameters.first_non_finite(parameters.masters()); !name.empty())
@@ -75,14 +65,14 @@ TensorChecksums write_checkpoint(io::Files& files, const std::filesystem::path& 
   for (const auto& [name, crc] : nn::write_tensors(out, moments(training)))
     checksums[fmt::format("{}/{}", kOptimizerFile, name)] = crc;
   out.finish();
-  io::write_file(files, directory / kStateFile, json_text(state.to_json(conditions), 2) + "\n");
+  io::write_file(files, directory / kStateFile, io::json_text(state.to_json(conditions), 2) + "\n");
   return checksums;
 }
 
 RunState restore_checkpoint(const std::filesystem::path& directory, const Training& training,
                             const Conditions& conditions) {
   const std::filesystem::path state_file = directory / kStateFile;
-  const nlohmann::ordered_json json = read_state(state_file);
+  const io::Json json = io::read_json(state_file);
   conditions.check_equal_to(parse_conditions(json, state_file.string()), directory.string());
   const RunState state = parse_run_state(json, state_file.string());
   training.objective.load(directory, training.parameters);

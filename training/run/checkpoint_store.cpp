@@ -7,17 +7,17 @@
 #include <cerrno>
 #include <charconv>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "io/crc32c.h"
 #include "io/error.h"
+#include "io/json.h"
 #include "io/safetensors.h"
 
 namespace bertrand::training {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using io::Json;
 constexpr int kFormatVersion = 1;
 constexpr const char* kManifest = "MANIFEST.json";
 constexpr const char *kOwnChecksum = ",\n \"crc32c\": ", *kEnd = "\n}\n";  // how a manifest ends
@@ -55,7 +55,7 @@ std::string manifest_of(const fs::path& staged, std::int64_t step, const TensorC
   for (const std::string& name : names)
     manifest["files"][name] = {{"bytes", fs::file_size(staged / name)}, {"crc32c", checksum(staged / name)}};
   manifest["tensors"] = Json::object();
-  for (const auto& [name, crc] : tensors) manifest["tensors"][name] = crc;
+  for (const auto& [name, crc] : tensors) io::append(manifest["tensors"], name, crc);
   const std::string text = manifest.dump(1), facts = text.substr(0, text.size() - 2);  // without the last brace
   return fmt::format("{}{}{}{}", facts, kOwnChecksum, io::crc32c(facts), kEnd);
 }
@@ -193,7 +193,9 @@ std::string verify_checkpoint(const fs::path& checkpoint) {
     if (!fs::exists(path)) return "MANIFEST.json is not there";
     const std::string text = io::read_file(path);
     if (const std::string wrong = verify_manifest(text); !wrong.empty()) return "MANIFEST.json: " + wrong;
-    const Json manifest = Json::parse(text);
+    const std::optional<Json> parsed = io::try_parse_json(text);
+    if (!parsed) return "MANIFEST.json: expected JSON, got none";
+    const Json& manifest = *parsed;
     if (const Json& version = manifest.at("format_version"); version != kFormatVersion)
       fail(Failure::model, "{}: format_version: expected {}, got {}; hint: another version of this program wrote it",
            path.string(), kFormatVersion, version.dump());

@@ -1,23 +1,21 @@
 // run_config.json: every effective setting under the name of its flag.
 #include "training/run/run_config.h"
 
-#include <nlohmann/json.hpp>
-
 #include "distributed/replica_group.h"
+#include "io/json.h"
 
 namespace bertrand::training {
 
 void write_run_config(io::Files& files, const RunConfig& config) {
   const Settings& settings = config.settings;
-  nlohmann::ordered_json json{{"program", config.program},
-                              {"version", BERTRAND_VERSION},
-                              {"command", settings.command},
-                              {"device", config.self.backend().description()},
-                              {"replicas", config.self.size()}};
-  nlohmann::ordered_json& all = json["settings"];
+  io::Json json{{"program", config.program},
+                {"version", BERTRAND_VERSION},
+                {"command", settings.command},
+                {"device", config.self.backend().description()},
+                {"replicas", config.self.size()}};
+  io::Json& all = json["settings"];
   for (const auto& [flag, value] : config.conditions.settings)
-    all[flag.substr(2)] =
-        nlohmann::ordered_json::accept(value) ? nlohmann::ordered_json::parse(value) : nlohmann::ordered_json(value);
+    all[flag.substr(2)] = io::try_parse_json(value).value_or(value);
   all["precision"] = settings.precision_name();
   all["output"] = settings.output.string();
   all["device"] = settings.device;
@@ -36,7 +34,7 @@ void write_run_config(io::Files& files, const RunConfig& config) {
   for (const InputFile& input : config.conditions.inputs)
     json["inputs"].push_back({{"path", input.path}, {"bytes", input.bytes}});
   json["parameters"] = config.plan.parameters;
-  io::replace_file(files, settings.output / "run_config.json", json_text(json, 2) + "\n");
+  io::replace_file(files, settings.output / "run_config.json", io::json_text(json, 2) + "\n");
 }
 
 }  // namespace bertrand::training

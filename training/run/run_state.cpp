@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "io/crc32c.h"
 #include "io/error.h"
@@ -21,16 +20,8 @@ std::string value_of(const std::vector<std::pair<std::string, std::string>>& set
   return "";
 }
 
-/// Runs `read`, turning what nlohmann throws into one line.
-template <class Read>
-auto parsed(const std::string& file, Read&& read) {
-  try {
-    return read();
-  } catch (const nlohmann::json::exception& error) {
-    fail(Failure::model, "{}: resume state: expected the keys of format version {}: {}", file, kFormatVersion,
-         error.what());
-  }
-}
+/// A figure that was not finite is null in the file.
+double figure(const io::Json& value) { return value.is_number() ? value.get<double>() : std::nan(""); }
 
 }  // namespace
 
@@ -68,61 +59,63 @@ void Conditions::check_equal_to(const Conditions& checkpoint, const std::string&
          fmt::join(differences, "; "));
 }
 
-nlohmann::ordered_json RunState::to_json(const Conditions& conditions) const {
-  nlohmann::ordered_json json{{"format_version", kFormatVersion},
-                              {"step", steps_done},
-                              {"epoch", next.epoch},
-                              {"step_in_epoch", next.step},
-                              {"random_numbers", "philox4x32-10"},
-                              {"loss_scale",
-                               {{"scale", loss_scale.scale},
-                                {"good_steps", loss_scale.good_steps},
-                                {"skipped_steps", loss_scale.skipped_steps}}},
-                              {"evaluation_due", evaluation_due},
-                              {"best_step", best.step},
-                              {"best_model_crc32c", best.crc32c}};
+io::Json RunState::to_json(const Conditions& conditions) const {
+  io::Json json{{"format_version", kFormatVersion},
+                {"step", steps_done},
+                {"epoch", next.epoch},
+                {"step_in_epoch", next.step},
+                {"random_numbers", "philox4x32-10"},
+                {"loss_scale",
+                 {{"scale", loss_scale.scale},
+                  {"good_steps", loss_scale.good_steps},
+                  {"skipped_steps", loss_scale.skipped_steps}}},
+                {"evaluation_due", evaluation_due},
+                {"best_step", best.step},
+                {"best_model_crc32c", best.crc32c}};
   if (best.score) json["best_score"] = *best.score;
-  json["evaluation"] = nlohmann::ordered_json::object();
+  json["evaluation"] = io::Json::object();
   for (const Metric& metric : evaluation) json["evaluation"][metric.name] = metric.value;
-  json["settings"] = nlohmann::ordered_json::object();
+  json["settings"] = io::Json::object();
   for (const auto& [flag, value] : conditions.settings) json["settings"][flag] = value;
-  json["inputs"] = nlohmann::ordered_json::array();
+  json["inputs"] = io::Json::array();
   for (const InputFile& input : conditions.inputs)
     json["inputs"].push_back({{"path", input.path}, {"bytes", input.bytes}, {"crc32c", input.crc32c}});
   return json;
 }
 
-std::string json_text(const nlohmann::ordered_json& json, int indent) {
-  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+RunState parse_run_state(const io::Json& json, const std::string& file) {
+  io::JsonReader reader(json, {file});
+  if (const std::int64_t version = reader.whole("format_version", {}); version != kFormatVersion)
+    fail(Failure::model, "{}: format_version: expected {}, got {}", file, kFormatVersion, version);
+  io::JsonReader scale = reader.object("loss_scale");
+  constexpr io::JsonReader::Whole kCrc{0, std::numeric_limits<std::uint32_t>::max()};
+  RunState state{.steps_done = reader.whole("step", {}),
+                 .loss_scale = {.scale = scale.real("scale", {}),
+                                .good_steps = scale.whole("good_steps", {}),
+                                .skipped_steps = scale.whole("skipped_steps", {})},
+                 .next = {.epoch = reader.whole("epoch", {}), .step = reader.whole("step_in_epoch", {})},
+                 .evaluation_due = reader.flag("evaluation_due"),
+                 .best = {.step = reader.whole("best_step", {}),
+                          .crc32c = static_cast<std::uint32_t>(reader.whole("best_model_crc32c", kCrc, 0))}};
+  if (const io::Json* score = reader.find("best_score")) state.best.score = figure(*score);
+  for (const auto& [name, value] : reader.object("evaluation").json().items())
+    state.evaluation.push_back({name, figure(value)});
+  return state;
 }
 
-RunState parse_run_state(const nlohmann::ordered_json& json, const std::string& file) {
-  return parsed(file, [&] {
-    if (const int version = json.at("format_version"); version != kFormatVersion)
-      fail(Failure::model, "{}: format_version: expected {}, got {}", file, kFormatVersion, version);
-    const auto& scale = json.at("loss_scale");
-    RunState state{.steps_done = json.at("step"),
-                   .loss_scale = {.scale = scale.at("scale"),
-                                  .good_steps = scale.at("good_steps"),
-                                  .skipped_steps = scale.at("skipped_steps")},
-                   .next = {.epoch = json.at("epoch"), .step = json.at("step_in_epoch")},
-                   .evaluation_due = json.at("evaluation_due"),
-                   .best = {.step = json.at("best_step"), .crc32c = json.value("best_model_crc32c", 0u)}};
-    const auto number = [](const auto& value) { return value.is_null() ? std::nan("") : value.template get<double>(); };
-    if (json.contains("best_score")) state.best.score = number(json.at("best_score"));
-    for (const auto& [name, value] : json.at("evaluation").items()) state.evaluation.push_back({name, number(value)});
-    return state;
-  });
-}
-
-Conditions parse_conditions(const nlohmann::ordered_json& json, const std::string& file) {
-  return parsed(file, [&] {
-    Conditions conditions;
-    for (const auto& [flag, value] : json.at("settings").items()) conditions.settings.emplace_back(flag, value);
-    for (const auto& input : json.at("inputs"))
-      conditions.inputs.push_back({input.at("path"), input.at("bytes"), input.at("crc32c")});
-    return conditions;
-  });
+Conditions parse_conditions(const io::Json& json, const std::string& file) {
+  io::JsonReader reader(json, {file});
+  Conditions conditions;
+  io::JsonReader settings = reader.object("settings");
+  for (const auto& [flag, value] : settings.json().items()) conditions.settings.emplace_back(flag, settings.text(flag));
+  for (const io::Json& entry : reader.list("inputs")) {
+    io::JsonReader input(entry, {file}, "inputs.");
+    constexpr io::JsonReader::Whole kCrc{0, std::numeric_limits<std::uint32_t>::max()};
+    conditions.inputs.push_back({.path = input.text("path"),
+                                 .bytes = static_cast<std::uint64_t>(input.whole("bytes", {})),
+                                 .crc32c = static_cast<std::uint32_t>(input.whole("crc32c", kCrc))});
+  }
+  return conditions;
 }
 
 }  // namespace bertrand::training

@@ -1,12 +1,12 @@
 // Where a run stands: what resume.json of a checkpoint holds beside the tensors.
 #pragma once
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "io/json.h"
 #include "optim/loss_scale.h"
 #include "training/run/data_order.h"
 #include "training/step/objective.h"
@@ -47,15 +47,12 @@ struct RunState {
   Metrics evaluation;                  ///< the last one, or the best model's where the objective scores
   BestModel best;
 
-  nlohmann::ordered_json to_json(const Conditions& conditions) const;
+  io::Json to_json(const Conditions& conditions) const;
 };
-
-/// As text, with U+FFFD for what is no UTF-8: names of files need not be.
-std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
 
 /// The two halves of a resume.json. Throws Error(Failure::model) naming `file` and the key where one is missing or of
 /// another kind.
-RunState parse_run_state(const nlohmann::ordered_json& json, const std::string& file);
-Conditions parse_conditions(const nlohmann::ordered_json& json, const std::string& file);
+RunState parse_run_state(const io::Json& json, const std::string& file);
+Conditions parse_conditions(const io::Json& json, const std::string& file);
 
 }  // namespace bertrand::training

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "distributed/exchange.h"
 #include "io/error.h"
@@ -43,10 +42,10 @@ std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
 void SaveAndResume::share(RunState& state) {
   const auto& [objective, parameters, optimizer] = parts_.training;
   distributed::Collective& collective = parts_.self.collective();
-  const std::string text = distributed::broadcast(parts_.self, json_text(state.to_json(parts_.conditions)));
+  const std::string text = distributed::broadcast(parts_.self, io::json_text(state.to_json(parts_.conditions)));
   collective.broadcast(parameters.masters(), 0);
   parameters.round_masters();
-  if (!parts_.self.first()) state = parse_run_state(nlohmann::ordered_json::parse(text), "the first replica");
+  if (!parts_.self.first()) state = parse_run_state(io::parse_json(text, {"the first replica"}), "the first replica");
   if (state.steps_done == 0) return;
   for (const Tensor& moments : {optimizer.first_moments(), optimizer.second_moments()})
     collective.broadcast(moments, 0);

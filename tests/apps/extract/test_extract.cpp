@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "bert/directory/config_file.h"
 #include "support/small_model.h"
 
 using namespace bertrand;
@@ -63,7 +64,7 @@ TEST_CASE("the values are those of the layer, rounded to six decimals") {
   const auto line = support::read_json_lines(directory / "features.jsonl").at(0);
 
   const auto backend = open_cpu({.threads = 1});
-  const bert::Config config = bert::Config::read(directory / "model/config.json", bert::Config::UnknownKeys::keep);
+  const bert::Config config = bert::read_config_file(directory / "model/config.json", bert::UnknownKeys::keep);
   support::SmallEncoder model(config);
   nn::ParameterSet parameters(model, *backend);
   bert::load_weights(directory / "model", parameters);

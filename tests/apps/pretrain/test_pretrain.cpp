@@ -7,6 +7,7 @@
 #include "apps/pretrain/pretrain_setting.h"
 #include "bert/data/tf_example.h"
 #include "bert/data/tfrecord.h"
+#include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
 #include "bert/network/heads.h"
 #include "tensor/backends.h"
@@ -37,7 +38,7 @@ void write_records(const std::filesystem::path& file, const std::vector<data::Fe
 /// A model directory of the setting's shape with one number that is not finite.
 void write_poisoned_model(const PretrainSetting& setting, const std::string& parameter, std::size_t element) {
   const auto backend = open_cpu({.threads = 1});
-  const bert::Config config = bert::Config::read(setting.directory / "config.json", bert::Config::UnknownKeys::refuse);
+  const bert::Config config = bert::read_config_file(setting.directory / "config.json", bert::UnknownKeys::refuse);
   bert::ForPretraining model(config);
   const nn::ParameterSet parameters(model, *backend);
   parameters.value(*parameters.find(parameter)).span<float>()[element] = std::numeric_limits<float>::infinity();

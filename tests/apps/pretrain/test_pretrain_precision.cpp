@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "apps/pretrain/pretrain_setting.h"
+#include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
 #include "bert/network/heads.h"
 #include "io/safetensors.h"
@@ -37,7 +38,7 @@ std::vector<double> losses(const PretrainSetting& setting, const std::string& pr
 /// A model directory of the setting's shape with one weight that f32 holds and f16 does not.
 void write_model_beyond_f16(const PretrainSetting& setting) {
   const auto backend = open_cpu({.threads = 1});
-  const bert::Config config = bert::Config::read(setting.directory / "config.json", bert::Config::UnknownKeys::refuse);
+  const bert::Config config = bert::read_config_file(setting.directory / "config.json", bert::UnknownKeys::refuse);
   bert::ForPretraining model(config);
   const nn::ParameterSet parameters(model, *backend);
   parameters.master(*parameters.find("bert.encoder.layer.1.output.dense.weight")).span<float>()[3] = 1e5f;

@@ -1,4 +1,5 @@
 // Model directories as other programs write them, and those that must be refused.
+#include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
 
 #include <doctest/doctest.h>
@@ -142,7 +143,7 @@ TEST_CASE("a directory that was written is read back to the same bits, and so is
   const Saved saved;
   CHECK(loaded_difference(saved, saved.directory / "") == 0);
   CHECK(loaded_difference(saved, saved.file()) == 0);
-  CHECK(Config::read(saved.directory / "config.json", Config::UnknownKeys::refuse).text() == kConfig.text());
+  CHECK(config_text(read_config_file(saved.directory / "config.json", UnknownKeys::refuse)) == config_text(kConfig));
   CHECK(support::read_text(saved.directory / "vocab.txt") == "[PAD]\n");
   CHECK(read_lower_case(saved.directory / "") == true);
 }

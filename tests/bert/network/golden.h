@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "bert/directory/config_file.h"
 #include "bert/network/config.h"
 #include "bert/network/packed_batch.h"
 #include "io/safetensors.h"
@@ -61,7 +62,7 @@ class Case {
         info(nlohmann::json::parse(io::read_file(directory / "golden.json"))),
         file_(directory / "golden.safetensors") {
     if (std::filesystem::exists(directory / "config.json"))
-      config = bert::Config::read(directory / "config.json", bert::Config::UnknownKeys::keep);
+      config = bert::read_config_file(directory / "config.json", bert::UnknownKeys::keep);
   }
 
   std::vector<bert::Sequence> sequences() const {

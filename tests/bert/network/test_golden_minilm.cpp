@@ -1,6 +1,7 @@
 // Real weights: a public six-layer BERT, against PyTorch's rows in double precision.
 #include <doctest/doctest.h>
 
+#include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
 #include "bert/network/bert.h"
 #include "bert/network/golden.h"
@@ -34,7 +35,7 @@ TEST_CASE("rows of real weights equal PyTorch's, all texts in one batch") {
   if (!golden::present("minilm") || !weights_present()) return;
   const Case golden("minilm");
   const std::filesystem::path directory(paths::minilm);
-  Encoder model(bert::Config::read(directory / "config.json", bert::Config::UnknownKeys::keep));
+  Encoder model(bert::read_config_file(directory / "config.json", bert::UnknownKeys::keep));
   nn::ParameterSet parameters(model, cpu(), {.initialize = false});
   const nn::LoadReport report = bert::load_weights(directory, parameters);
   CHECK(report.missing.empty());

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
 #include "bert/network/heads.h"
 #include "bert/tasks/squad_answers.h"
@@ -37,7 +38,7 @@ nlohmann::json read_json(const std::string& file) {
 /// The model in f64, as PyTorch computed.
 struct Model {
   std::unique_ptr<Backend> backend = open_cpu({.threads = 2});
-  bert::ForQuestionAnswering network{bert::Config::read(kModel + "config.json", bert::Config::UnknownKeys::keep)};
+  bert::ForQuestionAnswering network{bert::read_config_file(kModel + "config.json", bert::UnknownKeys::keep)};
   nn::ParameterSet parameters{network, *backend, {.dtype = DType::f64, .initialize = false}};
 
   Model() { bert::load_whole(kModel, parameters); }

@@ -80,31 +80,32 @@ TEST_CASE("a bad row names file and line, what was expected and what was found")
         "rows:2: expected text in UTF-8, got a NUL byte");
   CHECK(message_of("{\"a\": 1}\n[1]\n", TableFormat::jsonl) == "rows:2: expected a JSON object, got [1]");
   CHECK(message_of("{\"a\": {\"b\": 1}}", TableFormat::jsonl) ==
-        "rows:1: a: expected a string, a number or a list of them, got an object");
-  const std::string nested = "rows:1: a: expected a list of strings or numbers, got a nested one";
-  CHECK(message_of("{\"b\": 1, \"a\": [1, {\"c\": 1}]}", TableFormat::jsonl) == nested);
+        "rows:1: a: expected a string, a number or a list of them, got {\"b\":1}");
+  CHECK(message_of("{\"b\": 1, \"a\": [1, {\"c\": 1}]}", TableFormat::jsonl) ==
+        "rows:1: a: expected a list of strings or numbers, got [1,{\"c\":1}]");
   const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
-  CHECK(message_of("{\"a\": " + deep + ", \"b\": 1}", TableFormat::jsonl) == nested);
-  CHECK(message_of(deep, TableFormat::jsonl) == "rows:1: expected a JSON object, got " + std::string(40, '['));
+  CHECK(message_of("{\"a\": " + deep + "}", TableFormat::jsonl) ==
+        "rows:1: expected at most 64 levels of values in each other, got more");
   CHECK(message_of("{\"a\": [\"x,y\"]}", TableFormat::jsonl) ==
         "rows:1: a: expected items without the label separator \",\", got \"x,y\"");
 }
 
 TEST_CASE("JSON that does not parse names the byte and the reason in one short line") {
-  const std::string what = "rows:2: expected a JSON object, got an error";
+  const std::string what = "rows:2: expected JSON, got";
   const auto message = [](const std::string& line) { return message_of("{\"a\": 1}\n" + line, TableFormat::jsonl); };
-  CHECK(message("{\"a\": ") == what + " at byte 7: unexpected end of input");
-  CHECK(message("{\"a\": 1} {}") == what + " at byte 10: unexpected '{'");
-  CHECK(message("{\"a\": nan}") == what + " at byte 8: invalid literal");
+  CHECK(message("{\"a\": ") == what + " a syntax error at byte 7: unexpected end of input");
+  CHECK(message("{\"a\": 1} {}") == what + " a syntax error at byte 10: unexpected '{'");
+  CHECK(message("{\"a\": nan}") == what + " a syntax error at byte 8: invalid literal");
   CHECK(message(R"({"a": "\ud800 b"})") ==
-        what + " at byte 14: invalid string: surrogate U+D800..U+DBFF must be followed by U+DC00..U+DFFF");
-  CHECK(message("{\"a\": 1e999}") == what + ": number overflow parsing '1e999'");
+        what +
+            " a syntax error at byte 14: invalid string: surrogate U+D800..U+DBFF must be followed by U+DC00..U+DFFF");
+  CHECK(message("{\"a\": 1e999}") == what + " a number that no double can hold");
   CHECK(message("{\"a\": 1" + std::string(1000, '0') + "}").size() < 160);
 }
 
 TEST_CASE("a key that comes twice in a JSON line is refused") {
   CHECK(message_of("{\"a\": 1, \"b\": 2}\n{\"a\": 1, \"b\": 2, \"a\": 3}\n", TableFormat::jsonl) ==
-        "rows:2: a: expected once, got it twice");
+        "rows:2: \"a\": expected once, got it twice");
 }
 
 TEST_CASE("what is no text is refused where its first NUL stands, in a header too") {

@@ -1,19 +1,19 @@
-#include "bert/network/config.h"
+#include "bert/directory/config_file.h"
 
 #include <doctest/doctest.h>
+
+#include <ctime>
 
 #include "io/error.h"
 #include "support/program.h"
 
 using namespace bertrand;
 using namespace bertrand::bert;
-using Unknown = Config::UnknownKeys;
+using Unknown = UnknownKeys;
 
 namespace {
 
-Config parse(const std::string& text, Unknown unknown = Unknown::keep) {
-  return Config::parse(text, "c.json", unknown);
-}
+Config parse(const std::string& text, Unknown unknown = Unknown::keep) { return parse_config(text, "c.json", unknown); }
 
 std::string refusal(const std::string& text, Unknown unknown = Unknown::keep) {
   try {
@@ -73,14 +73,14 @@ TEST_CASE("a configuration is written as transformers reads it, and reads back t
   const Config c = parse(text);
   CHECK(c.labels == std::vector<std::string>{"a", "b"});
   CHECK(c.head_dropout() == 0.5);
-  const auto json = nlohmann::json::parse(c.text());
+  const auto json = nlohmann::json::parse(config_text(c));
   CHECK(json.at("model_type") == "bert");
   CHECK(json.at("hidden_act") == "gelu_new");
   CHECK(json.at("id2label") == nlohmann::json({{"0", "a"}, {"1", "b"}}));
   CHECK(json.at("label2id") == nlohmann::json({{"a", 0}, {"b", 1}}));
   CHECK(json.at("mine") == nlohmann::json::parse(R"({"x": [1]})"));  // another program's keys stay
   CHECK_FALSE(json.contains("torch_dtype"));                         // those about the file that was read do not
-  CHECK(parse(c.text()).text() == c.text());
+  CHECK(config_text(parse(config_text(c))) == config_text(c));
 }
 
 TEST_CASE("values of another kind or out of range name the key, what was expected and what was found") {
@@ -139,15 +139,32 @@ TEST_CASE("an unknown key of the user's own file names the nearest one") {
 }
 
 TEST_CASE("what is no JSON object says the line") {
-  CHECK(refusal("{\n\"a\": 1,\n}") == "c.json:3: expected JSON, got a syntax error at byte 11");
-  CHECK(refusal("") == "c.json:1: expected JSON, got a syntax error at byte 1");
+  CHECK(refusal("{\n\"a\": 1,\n}") == "c.json:3: expected JSON, got a syntax error at byte 11: unexpected '}'");
+  CHECK(refusal("") == "c.json: expected JSON, got a syntax error at byte 1: unexpected end of input");
   CHECK(refusal("[]") == "c.json: expected a JSON object, got []");
   CHECK(refusal("{\"x\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}") ==
         "c.json: expected at most 64 levels of values in each other, got more");
-  CHECK(refusal("\xff\xfe").starts_with("c.json:1: expected JSON, got a syntax error"));
+  CHECK(refusal("\xff\xfe").starts_with("c.json: expected JSON, got a syntax error"));
   CHECK(refusal("{\"layer_norm_eps\": 1e999}") == "c.json: expected JSON, got a number that no double can hold");
   const support::TemporaryDirectory directory;
-  CHECK_THROWS_WITH_AS(Config::read(directory / "none.json", Unknown::keep),
+  CHECK_THROWS_WITH_AS(read_config_file(directory / "none.json", Unknown::keep),
                        ((directory / "none.json").string() + ": expected a model configuration, got no file").c_str(),
                        Error);
+}
+
+TEST_CASE("a hundred thousand labels are read and written within a second of computing") {
+  Config c;
+  for (int i = 0; i < 100'000; ++i) c.labels.push_back("label " + std::to_string(i));
+  const std::string text = config_text(c);
+  const std::clock_t begin = std::clock();
+  CHECK(config_text(parse(text)) == text);
+  CHECK(std::clock() - begin < CLOCKS_PER_SEC);
+}
+
+TEST_CASE("a model type of null is written as bert") {
+  CHECK(nlohmann::json::parse(config_text(parse(R"({"model_type": null})"))).at("model_type") == "bert");
+}
+
+TEST_CASE("a key that a configuration has twice is refused") {
+  CHECK(refusal(R"({"hidden_size": 8, "hidden_size": 16})") == "c.json: \"hidden_size\": expected once, got it twice");
 }

@@ -1,0 +1,214 @@
+// The JSON parser's guards and the typed reader.
+#include "io/json.h"
+
+#include <algorithm>
+
+#include "io/files.h"
+#include "io/input_files.h"
+
+namespace bertrand::io {
+namespace {
+
+constexpr std::size_t kDeepest = 64;  // whatever walks through a value recursively then has enough stack
+
+/// What nlohmann's parser says, without its number, its place and what it read or hoped for.
+std::string reason_of(std::string_view text) {
+  const std::size_t place_end = text.find(" - ");
+  text.remove_prefix(place_end != std::string_view::npos ? place_end + 3 : text.find("] ") + 2);
+  return fmt::format("{:.100}", text.substr(0, text.find(';')));
+}
+
+/// Builds the value that the parser reads piece by piece. nlohmann's own builder searches an object for each new key;
+/// this one looks once for keys that came twice, at the object's end.
+class Builder : public nlohmann::json_sax<Json> {
+ public:
+  Builder(std::string_view text, const JsonSource& source) : text_(text), source_(source) {}
+  Json take() { return std::move(root_); }
+
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(std::int64_t value) override { return put(value); }
+  bool number_unsigned(std::uint64_t value) override { return put(value); }
+  bool number_float(double value, const std::string&) override { return put(value); }
+  bool string(std::string& value) override { return put(std::move(value)); }
+  bool binary(Json::binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(Json::object()); }
+  bool start_array(std::size_t) override { return open(Json::array()); }
+  bool key(std::string& name) override {
+    key_ = std::move(name);
+    return true;
+  }
+  bool end_object() override {
+    refuse_double_keys(open_.back()->get_ref<const Json::object_t&>());
+    open_.pop_back();
+    return true;
+  }
+  bool end_array() override {
+    open_.pop_back();
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&, const Json::exception& error) override {
+    constexpr int kOutOfRange = 406;
+    if (error.id == kOutOfRange)
+      fail(source_.failure, "{}: expected JSON, got a number that no double can hold", place(position));
+    fail(source_.failure, "{}: expected JSON, got a syntax error at byte {}: {}", place(position), position,
+         reason_of(error.what()));
+  }
+
+ private:
+  /// The line is left out of a text that is one line: then the source says which.
+  std::string place(std::size_t position) const {
+    if (text_.find('\n') == std::string_view::npos) return source_.name;
+    const std::string_view before = text_.substr(0, std::min(position, text_.size()));
+    return fmt::format("{}:{}", source_.name, 1 + std::ranges::count(before, '\n'));
+  }
+
+  template <class T>
+  bool put(T&& value) {
+    add(Json(std::forward<T>(value)));
+    return true;
+  }
+  Json& add(Json value) {
+    if (open_.empty()) return root_ = std::move(value);
+    if (open_.back()->is_array()) {
+      open_.back()->push_back(std::move(value));
+      return open_.back()->back();
+    }
+    append(*open_.back(), std::move(key_), std::move(value));
+    return open_.back()->get_ref<Json::object_t&>().back().second;
+  }
+  bool open(Json value) {
+    if (open_.size() == kDeepest)
+      fail(source_.failure, "{}: expected at most {} levels of values in each other, got more", source_.name, kDeepest);
+    open_.push_back(&add(std::move(value)));
+    return true;
+  }
+
+  void refuse_double_keys(const Json::object_t& object) const {
+    std::vector<std::string_view> keys;
+    keys.reserve(object.size());
+    for (const auto& [name, value] : object) keys.push_back(name);
+    std::ranges::sort(keys);
+    if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end())
+      fail(source_.failure, "{}: {}: expected once, got it twice", source_.name, shown(std::string(*twice)));
+  }
+
+  std::string_view text_;
+  const JsonSource& source_;
+  Json root_;
+  std::string key_;
+  std::vector<Json*> open_;  // the objects and lists around the value that comes next
+};
+
+}  // namespace
+
+Json parse_json(std::string_view text, const JsonSource& source) {
+  // The parser would take a NUL for the end of its input.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
+    fail(source.failure, "{}: expected JSON, got a NUL at byte {}", source.name, nul + 1);
+  Builder builder(text, source);
+  Json::sax_parse(text, &builder);
+  return builder.take();
+}
+
+std::optional<Json> try_parse_json(std::string_view text) {
+  try {
+    return parse_json(text, {.name = ""});
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+Json read_json(const std::filesystem::path& file) {
+  refuse_directory(file, "JSON", Failure::model);
+  return parse_json(read_file(file), {.name = file.string()});
+}
+
+void append(Json& object, std::string key, Json value) {
+  if (object.is_null()) object = Json::object();
+  object.get_ref<Json::object_t&>().emplace_back(std::move(key), std::move(value));
+}
+
+std::string json_text(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string shown(const Json& json) {
+  constexpr std::size_t kMost = 40;
+  // Of a large value, only the beginning is needed.
+  std::string text = json.is_structured() && json.size() > 1000
+                         ? fmt::format("{} of {} values", json.is_array() ? "a list" : "an object", json.size())
+                         : json.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return text.size() > kMost ? text.substr(0, kMost) + "…" : text;
+}
+
+JsonReader::JsonReader(const Json& json, JsonSource source, std::string place)
+    : json_(json), source_(std::move(source)), place_(std::move(place)) {
+  if (!json.is_object())
+    fail(source_.failure, "{}: {}expected a JSON object, got {}", source_.name,
+         place_.empty() ? "" : place_.substr(0, place_.size() - 1) + ": ", shown(json));
+}
+
+const Json* JsonReader::find(std::string_view key) {
+  asked_for_.emplace_back(key);
+  const auto it = json_.find(key);
+  return it == json_.end() ? nullptr : &*it;
+}
+
+void JsonReader::refuse(std::string_view key, std::string_view expected, const Json* got) const {
+  fail(source_.failure, "{}: {}{}: expected {}, got {}", source_.name, place_, key, expected,
+       got ? shown(*got) : "none");
+}
+
+void JsonReader::expect(std::string_view key, const Json& expected) {
+  if (const Json* got = find(key); got && !got->is_null() && *got != expected) refuse(key, shown(expected), got);
+}
+
+std::int64_t JsonReader::whole(std::string_view key, Whole range, std::optional<std::int64_t> fallback) {
+  const Json* got = find(key);
+  if (!got && fallback) return *fallback;
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const bool fits =
+      got && got->is_number_integer() && !(got->is_number_unsigned() && got->get<std::uint64_t>() > kMost);
+  const std::int64_t value = fits ? got->get<std::int64_t>() : 0;
+  if (!fits || value < range.least || value > range.most)
+    refuse(key, fmt::format("an integer in [{}, {}]", range.least, range.most), got);
+  return value;
+}
+
+double JsonReader::real(std::string_view key, Real range, std::optional<double> fallback) {
+  const Json* got = find(key);
+  if ((!got || got->is_null()) && fallback) return *fallback;
+  const double value = got && got->is_number() ? got->get<double>() : std::numeric_limits<double>::quiet_NaN();
+  if (!(value >= range.least && value <= range.most))
+    refuse(key, fmt::format("a number in [{}, {}]", range.least, range.most), got);
+  return value;
+}
+
+std::string JsonReader::text(std::string_view key, std::optional<std::string> fallback) {
+  const Json* got = find(key);
+  if ((!got || got->is_null()) && fallback) return *fallback;
+  if (!got || !got->is_string()) refuse(key, "a string", got);
+  return got->get<std::string>();
+}
+
+bool JsonReader::flag(std::string_view key, std::optional<bool> fallback) {
+  const Json* got = find(key);
+  if ((!got || got->is_null()) && fallback) return *fallback;
+  if (!got || !got->is_boolean()) refuse(key, "true or false", got);
+  return got->get<bool>();
+}
+
+JsonReader JsonReader::object(std::string_view key) {
+  const Json* got = find(key);
+  if (!got || !got->is_object()) refuse(key, "an object", got);
+  return JsonReader(*got, source_, fmt::format("{}{}.", place_, key));
+}
+
+const Json& JsonReader::list(std::string_view key) {
+  const Json* got = find(key);
+  if (!got || !got->is_array()) refuse(key, "a list", got);
+  return *got;
+}
+
+}  // namespace bertrand::io

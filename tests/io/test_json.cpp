@@ -1,0 +1,96 @@
+#include "io/json.h"
+
+#include <doctest/doctest.h>
+
+#include <ctime>
+
+#include "support/refusal.h"
+
+using namespace bertrand;
+using namespace bertrand::io;
+
+namespace {
+
+std::string refusal(std::string_view text) {
+  return support::refusal(Failure::input, [&] { parse_json(text, {"f", Failure::input}); });
+}
+std::string reading(const std::string& text, const std::function<void(JsonReader&)>& read) {
+  const Json json = parse_json(text, {"f"});
+  return support::refusal(Failure::model, [&] {
+    JsonReader reader(json, {"f"});
+    read(reader);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("JSON is read with its keys in order and written back the same") {
+  const std::string text = R"({"b":1,"a":[true,null,-2,0.5,18446744073709551615],"c":{"":"\u00e9\"\n"},"d":[]})";
+  CHECK(json_text(parse_json(text, {"f"})) ==
+        R"({"b":1,"a":[true,null,-2,0.5,18446744073709551615],"c":{"":"é\"\n"},"d":[]})");
+  CHECK(parse_json("3", {"f"}) == 3);
+}
+
+TEST_CASE("JSON that does not parse names the line, the byte and the reason") {
+  CHECK(refusal("") == "f: expected JSON, got a syntax error at byte 1: unexpected end of input");
+  CHECK(refusal("{\"a\": 1} {}") == "f: expected JSON, got a syntax error at byte 10: unexpected '{'");
+  CHECK(refusal("{\n\"a\": nan}") == "f:2: expected JSON, got a syntax error at byte 9: invalid literal");
+  CHECK(refusal("\"\xff\"")
+            .starts_with("f: expected JSON, got a syntax error at byte 2: invalid string: ill-formed UTF-8"));
+  CHECK(refusal("[1e999]") == "f: expected JSON, got a number that no double can hold");
+  CHECK(refusal(std::string_view("[]\0", 3)) == "f: expected JSON, got a NUL at byte 3");
+}
+
+TEST_CASE("deep nesting and keys that come twice are refused at any level") {
+  const std::string deep = std::string(64, '[') + std::string(64, ']');
+  CHECK(parse_json(deep, {"f"}).is_array());
+  CHECK(refusal("[" + deep + "]") == "f: expected at most 64 levels of values in each other, got more");
+  CHECK(refusal(std::string(1'000'000, '[')) == "f: expected at most 64 levels of values in each other, got more");
+  CHECK(refusal(R"({"a": 1, "b": 2, "a": 3})") == "f: \"a\": expected once, got it twice");
+  CHECK(refusal(R"([{"x": {"b": 1, "b": 1}}])") == "f: \"b\": expected once, got it twice");
+  CHECK_FALSE(try_parse_json("{").has_value());
+  CHECK(try_parse_json("[1]") == Json{1});
+}
+
+TEST_CASE("a hundred thousand keys are read built and written within a second of computing") {
+  const std::clock_t begin = std::clock();
+  Json object;
+  for (int i = 0; i < 100'000; ++i) append(object, "key " + std::to_string(i), i);
+  CHECK(parse_json(json_text(object), {"f"}).size() == 100'000);
+  CHECK(shown(object) == "an object of 100000 values");
+  CHECK(std::clock() - begin < CLOCKS_PER_SEC);
+}
+
+TEST_CASE("text that is no UTF-8 is written as U+FFFD") {
+  CHECK(json_text(Json("a\xff")) == "\"a\xEF\xBF\xBD\"");
+  CHECK(shown(Json("a\xff")) == "\"a\\ufffd\"");
+  CHECK(shown(Json(std::string(100, 'x'))) == "\"" + std::string(39, 'x') + "…");
+}
+
+TEST_CASE("typed values name file, key, what was expected and what was found") {
+  CHECK(reading("[]", [](JsonReader&) {}) == "f: expected a JSON object, got []");
+  CHECK(reading("{}", [](JsonReader& r) { r.whole("n", {0, 9}); }) == "f: n: expected an integer in [0, 9], got none");
+  CHECK(reading("{\"n\": 10}", [](JsonReader& r) {
+          r.whole("n", {0, 9});
+        }) == "f: n: expected an integer in [0, 9], got 10");
+  CHECK(reading("{\"n\": 18446744073709551615}", [](JsonReader& r) { r.whole("n", {}); }) ==
+        "f: n: expected an integer in [0, 9223372036854775807], got 18446744073709551615");
+  CHECK(reading("{\"n\": null}", [](JsonReader& r) {
+          r.whole("n", {0, 9}, 3);
+        }) == "f: n: expected an integer in [0, 9], got null");
+  CHECK(reading("{\"x\": \"1\"}", [](JsonReader& r) {
+          r.real("x", {0, 1});
+        }) == "f: x: expected a number in [0, 1], got \"1\"");
+  CHECK(reading("{\"t\": 1}", [](JsonReader& r) { r.text("t"); }) == "f: t: expected a string, got 1");
+  CHECK(reading("{\"f\": 1}", [](JsonReader& r) { r.flag("f"); }) == "f: f: expected true or false, got 1");
+  CHECK(reading("{\"o\": {\"x\": []}}", [](JsonReader& r) { r.object("o").text("x"); }) ==
+        "f: o.x: expected a string, got []");
+  CHECK(reading("{\"l\": {}}", [](JsonReader& r) { r.list("l"); }) == "f: l: expected a list, got {}");
+  CHECK(reading("{\"k\": 1}", [](JsonReader& r) { r.expect("k", true); }) == "f: k: expected true, got 1");
+  CHECK(reading("{\"k\": null}", [](JsonReader& r) {
+          r.expect("k", true);
+          CHECK(r.real("k", {}, 0.5) == 0.5);
+          CHECK(r.text("none", "x") == "x");
+          CHECK(r.asked_for() == std::vector<std::string>{"k", "k", "none"});
+        }) == "");
+}

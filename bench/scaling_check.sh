@@ -16,7 +16,7 @@ settings=("${@:2}")
 # shellcheck disable=SC2054  # the links of a setting are separated by commas
 [ ${#settings[@]} -gt 0 ] || settings=(tiny:16:1:threads,memory,cable,1gbit,200mbit,50mbit tiny:8:2:cable,1gbit,200mbit tiny:8:4:cable,200mbit
                                        small:4:1:threads,memory,cable,1gbit,200mbit small:4:2:cable,200mbit small:2:4:cable,200mbit)
-build=${BUILD:-build} slice=25165824  # bytes that leave together (distributed/reducer.h)
+build=${BUILD:-build} slice=25165824  # bytes that leave together (distributed/gradient_sum.h)
 bench=$PWD/$build/bin/bench_scaling work=$(mktemp -d)
 cmake --build "$build" --target bench_scaling >/dev/null
 . scripts/two_hosts.sh

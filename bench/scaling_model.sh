@@ -7,7 +7,7 @@
 #   update=0              seconds after the sum: norm and optimizer
 #   bytes=440e6           gradients, in the type in which they are summed
 #   late=0                bytes at the beginning of the flat tensor that are final only when backward has ended
-#   slice=25165824        bytes of a bucket: gradients that leave together (distributed/reducer.h)
+#   slice=25165824        bytes of a bucket: gradients that leave together (distributed/gradient_sum.h)
 #   bandwidth=12.5e9      bytes a second in each direction that a replica has for the sum
 #   processor=0           seconds of the computing processor to move a byte: reading, adding, copying
 #   latency=0             seconds of an empty message

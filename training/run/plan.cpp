@@ -4,12 +4,11 @@
 #include <array>
 #include <cmath>
 
-#include "distributed/share.h"
+#include "distributed/gradient_sum.h"
 #include "io/units.h"
 #include "tensor/dry_run.h"
 #include "training/run/data_order.h"
 #include "training/run/devices.h"
-#include "training/step/accumulator.h"
 #include "training/step/step.h"
 
 namespace bertrand::training {
@@ -91,7 +90,7 @@ int accumulation_buffers(const Plan& plan) {
   int most = 0;
   for (int rank = 0; rank < plan.replicas; ++rank) {
     const distributed::Share share = distributed::share_of(plan.micro_batches, rank, plan.replicas);
-    most = std::max(most, GradientAccumulator::buffers(share.first, share.count, plan.micro_batches));
+    most = std::max(most, distributed::GradientSum::buffers(share, plan.micro_batches));
   }
   return most;
 }

@@ -11,7 +11,9 @@ namespace bertrand::training {
 
 namespace {
 
-/// Losses travel between replicas in tensors of this size: one without a micro-batch does not know how many there are.
+/// Every replica adds this many parts of a loss to the sum over replicas; those that the loss does not have are zero.
+/// All replicas must bring tensors of one size, and one that has no micro-batch in a step never sees how many parts the
+/// loss has.
 constexpr std::size_t kMostLosses = 8;
 
 }  // namespace
@@ -20,11 +22,11 @@ std::int64_t Stepper::micro_batches(std::int64_t examples) const {
   return (examples + options_.micro_batch_size - 1) / options_.micro_batch_size;
 }
 
-Tensor Stepper::run_micro_batch(const distributed::Share& examples, std::uint64_t key, const LeafDone& leaf_done) {
+Tensor Stepper::run_micro_batch(const distributed::Share& examples, std::uint64_t key) {
   const Tensor losses = ops::full({kMostLosses}, 0, DType::f64, parts_.self.backend());
   std::vector<LossPart> loss_parts = parts_.objective.loss(examples.first, examples.count, key);
-  check(loss_parts.size() <= kMostLosses, "step: the loss has {} parts, at most {} fit", loss_parts.size(),
-        kMostLosses);
+  check(loss_parts.size() <= kMostLosses, "step: expected a loss of at most {} parts, got {}", kMostLosses,
+        loss_parts.size());
   loss_names_.clear();
   parts_.parameters.zero_gradients();
   Variable loss;
@@ -35,46 +37,27 @@ Tensor Stepper::run_micro_batch(const distributed::Share& examples, std::uint64_
     loss = loss ? add(loss, part.value) : std::move(part.value);
   }
   loss_parts.clear();
-  backward(loss, parts_.optimizer.loss_scale().gradient_of_loss(), leaf_done);
+  backward(loss, parts_.optimizer.loss_scale().gradient_of_loss(), [&](const GradientSlot& parameter) {
+    if (parameter.written) gradient_sum_.ready(parameter.buffer);
+  });
   parts_.parameters.complete_gradients();
   return losses;
 }
 
-std::vector<distributed::Addend> Stepper::run_micro_batches(std::int64_t examples, std::uint64_t key) {
+Stepper::Sums Stepper::forward_and_backward(std::int64_t examples, std::uint64_t key) {
   const std::int64_t count = micro_batches(examples), size = options_.micro_batch_size;
   const distributed::Share mine = distributed::share_of(count, parts_.self.rank(), parts_.self.size());
-  const Tensor& gradients = parts_.parameters.gradients();
-  const LeafDone leaf_done = [&](const GradientSlot& leaf) {
-    if (leaf.written) reducer_.ready(leaf.buffer);
-  };
   std::vector<distributed::Addend> losses;
-  accumulator_.begin(mine.first, count);
-  if (mine.count == 0) begin_sum({.parts = count, .sum = accumulator_.place_of_sum(gradients)});
+  gradient_sum_.begin(parts_.parameters.gradients(), mine, count);
   for (std::int64_t i = mine.first; i < mine.end(); ++i) {
-    const distributed::Share batch{.first = i * size, .count = std::min(size, examples - i * size)};
-    const bool last = i + 1 == mine.end();
-    if (last) {
-      std::vector<distributed::Addend> addends = accumulator_.last(gradients);
-      const Tensor sum = addends.back().values;
-      begin_sum({.parts = count, .addends = std::move(addends), .sum = sum, .last = gradients});
-    }
-    losses.push_back({.first = i, .count = 1, .values = run_micro_batch(batch, key, last ? leaf_done : LeafDone{})});
-    if (!last) accumulator_.add(gradients);
+    const distributed::Share micro_batch{.first = i * size, .count = std::min(size, examples - i * size)};
+    losses.push_back({.first = i, .count = 1, .values = run_micro_batch(micro_batch, key)});
+    gradient_sum_.add();
   }
-  return losses;
-}
-
-void Stepper::begin_sum(distributed::Reducer::Step sum) {
-  gradients_ = sum.sum;
-  reducer_.begin(std::move(sum));
-}
-
-Tensor Stepper::forward_and_backward(std::int64_t examples, std::uint64_t key) {
-  const std::vector<distributed::Addend> losses = run_micro_batches(examples, key);
-  reducer_.finish();
-  const Tensor parts = ops::full({kMostLosses}, 0, DType::f64, parts_.self.backend());
-  parts_.self.collective().all_reduce_sum(losses, micro_batches(examples), parts);
-  return parts;
+  const Sums sums{.gradients = gradient_sum_.finish(),
+                  .losses = ops::full({kMostLosses}, 0, DType::f64, parts_.self.backend())};
+  parts_.self.collective().all_reduce_sum(losses, count, sums.losses);
+  return sums;
 }
 
 distributed::Share Stepper::my_examples(std::int64_t examples) const {
@@ -90,18 +73,16 @@ void Stepper::read_ahead(const StepExamples& examples) {
 }
 
 StartedStep Stepper::start(const StepExamples& examples, std::int64_t step, double learning_rate) {
-  const auto begin = std::chrono::steady_clock::now();
   const auto count = static_cast<std::int64_t>(examples.numbers.size());
   StartedStep started{.examples = examples,
                       .number = step,
-                      .tokens = parts_.objective.begin_step(examples, my_examples(count)),
-                      .key = mix(mix(options_.seed, hash_name("dropout")), static_cast<std::uint64_t>(step)),
                       .learning_rate = learning_rate,
-                      .begin = begin};
-  const Tensor losses = forward_and_backward(count, started.key);
-  const Tensor report = parts_.optimizer.update(learning_rate, gradients_, losses);
-  gradients_ = {};
-  started.losses = parts_.self.backend().download_later(losses);
+                      .key = mix(mix(options_.seed, hash_name("dropout")), static_cast<std::uint64_t>(step)),
+                      .begin = std::chrono::steady_clock::now()};
+  started.tokens = parts_.objective.begin_step(examples, my_examples(count));
+  const Sums sums = forward_and_backward(count, started.key);
+  const Tensor report = parts_.optimizer.update(learning_rate, sums.gradients, sums.losses);
+  started.losses = parts_.self.backend().download_later(sums.losses);
   started.report = parts_.self.backend().download_later(report);
   return started;
 }
@@ -129,13 +110,13 @@ void Stepper::explain(const StartedStep& step, double loss, const optim::Optimiz
   try {
     const auto count = static_cast<std::int64_t>(step.examples.numbers.size());
     parts_.objective.begin_step(step.examples, my_examples(count));
-    {
+    const Sums sums = [&] {
       const CheckFinite check_every_op;
-      forward_and_backward(count, step.key);
-    }
-    // Only the sum over micro-batches overflowed.
+      return forward_and_backward(count, step.key);
+    }();
+    // Every op made finite numbers, so only a sum over micro-batches is not finite.
     if (!std::isfinite(loss)) fail(Failure::numerics, "loss: expected a finite number, got {}", loss);
-    parts_.optimizer.refuse(report, gradients_);
+    parts_.optimizer.refuse(report, sums.gradients);
   } catch (const Error& error) {
     if (error.failure() != Failure::numerics) throw;
     fail(Failure::numerics, "step {}: {}", step.number, error.what());

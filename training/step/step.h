@@ -3,30 +3,33 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "autograd/engine.h"
-#include "distributed/reducer.h"
+#include "distributed/gradient_sum.h"
 #include "distributed/replica.h"
 #include "optim/optimizer.h"
-#include "training/step/accumulator.h"
 #include "training/step/objective.h"
 
 namespace bertrand::training {
 
 struct StepResult {
-  Metrics losses;  ///< "loss", then its parts where there are several
+  Metrics losses;  ///< "loss", then its parts if there are several
   double grad_norm = 0;
   optim::LossScale::State loss_scale;  ///< after the step
 };
 
-/// A step that was asked for, and may not be computed yet.
+/// A step that the device was asked for, and may not have computed yet.
 struct StartedStep {
   StepExamples examples;
-  std::int64_t number = 0, tokens = 0;
-  std::uint64_t key = 0;
+  std::int64_t number = 0;  ///< from 1
+  std::int64_t tokens = 0;
   double learning_rate = 0;
+  std::uint64_t key = 0;                          ///< of its dropout
   std::chrono::steady_clock::time_point begin;    ///< when the host began to ask for it
-  std::function<void(void*host)> losses, report;  ///< on their way from the device
+  std::function<void(void*host)> losses, report;  ///< wait for what is on its way from the device
 };
 
 class Stepper {
@@ -43,42 +46,41 @@ class Stepper {
     const distributed::Replica& self;
   };
   Stepper(const Parts& parts, const Options& options)
-      : parts_(parts), options_(options), reducer_(parts.self.collective()) {}
+      : parts_(parts), options_(options), gradient_sum_(parts.self.collective()) {}
 
   /// Asks the device for update number `step` (from 1) with these examples, of which this replica computes its share.
-  /// Does not wait for the device, so that it never waits for the host: the next step may be started before this one is
-  /// finished.
+  /// It does not wait for the device: the next step may be started before this one is finished, so that the device
+  /// never waits for the host.
   StartedStep start(const StepExamples& examples, std::int64_t step, double learning_rate);
-  /// Waits for a step; of every step once, in their order. The result is the same on every replica. Where the loss or a
-  /// gradient is not finite, and no loss scale explains it, Error(Failure::numerics) names step, op and tensor; neither
-  /// that step nor those started since have changed a parameter.
+  /// Waits for a step that was started; call it once for each, in their order. The result is the same on all
+  /// replicas. Throws Error(Failure::numerics) with step, op and tensor if the loss or a gradient is not finite and
+  /// no loss scale explains it. Then neither that step nor those started since have changed a parameter.
   StepResult finish(const StartedStep& step);
-  /// Names the step after the one that is run next, so that its examples are read while that one is computed.
+  /// Names the step after the one that is started next, so that its examples are read while that one is computed.
   void read_ahead(const StepExamples& examples);
 
  private:
-  /// The parts of the step's loss, f64 [kMostLosses] on the device; its gradients are in gradients_ then.
-  Tensor forward_and_backward(std::int64_t examples, std::uint64_t key);
-  /// Computes this replica's share of the micro-batches and returns the losses of each; their gradients are the
-  /// reducer's, which sums those that are final while the last backward computes the others.
-  std::vector<distributed::Addend> run_micro_batches(std::int64_t examples, std::uint64_t key);
-  /// The losses of one micro-batch on the device, its gradients in the parameters' own.
-  Tensor run_micro_batch(const distributed::Share& examples, std::uint64_t key, const LeafDone& leaf_done);
-  void begin_sum(distributed::Reducer::Step sum);
+  /// What a step adds up over all its micro-batches and replicas.
+  struct Sums {
+    Tensor gradients;  ///< flat
+    Tensor losses;     ///< the parts of the loss, f64 [kMostLosses]
+  };
+  Sums forward_and_backward(std::int64_t examples, std::uint64_t key);
+  /// Leaves the gradients of one micro-batch in the parameters' own. Returns the parts of its loss, f64
+  /// [kMostLosses].
+  Tensor run_micro_batch(const distributed::Share& examples, std::uint64_t key);
   std::int64_t micro_batches(std::int64_t examples) const;
-  /// Those of a step that this replica computes.
+  /// The examples of a step that this replica computes.
   distributed::Share my_examples(std::int64_t examples) const;
-  /// "loss", the sum of its parts, and then these where there are several.
+  /// "loss", the sum of the parts, and then the parts if there are several.
   Metrics named(std::span<const double> parts) const;
-  /// Finds the op that made the first number that is not finite, by computing the step again; throws.
+  /// Computes the step again to find the op that made the first number that is not finite. Throws with its name.
   [[noreturn]] void explain(const StartedStep& step, double loss, const optim::Optimizer::Report& report);
 
   const Parts parts_;
   const Options options_;
-  GradientAccumulator accumulator_;
-  distributed::Reducer reducer_;
-  Tensor gradients_;                     // of the whole step, until they are used
-  std::vector<std::string> loss_names_;  // of the parts, once this replica has computed a micro-batch
+  distributed::GradientSum gradient_sum_;
+  std::vector<std::string> loss_names_;  // of the parts of the loss; known when this replica has computed a micro-batch
 };
 
 }  // namespace bertrand::training

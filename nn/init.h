@@ -1,4 +1,5 @@
-// How parameters begin. A parameter only states this; ParameterSet draws the values, keyed by seed and name.
+// Initial values of parameters. A parameter states the distribution; the ParameterSet draws from it, keyed by (seed,
+// name).
 #pragma once
 #include "tensor/shape.h"
 
@@ -14,7 +15,7 @@ struct Initial {
 namespace init {
 inline Initial zeros(const Shape& shape) { return {shape, Initial::Kind::constant, 0}; }
 inline Initial ones(const Shape& shape) { return {shape, Initial::Kind::constant, 1}; }
-/// N(0, σ²) re-drawn beyond 2σ, as BERT's initialiser (Devlin et al. 2018; σ = 0.02).
+/// N(0, σ²), drawn again beyond 2σ: BERT's initialiser (Devlin et al. 2018; σ = 0.02).
 inline Initial truncated_normal(const Shape& shape, double standard_deviation) {
   return {shape, Initial::Kind::truncated_normal, standard_deviation};
 }

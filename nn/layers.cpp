@@ -1,3 +1,4 @@
+// Each layer: its parameters with their names and initial values, then the op that it is.
 #include "nn/layers.h"
 
 namespace bertrand::nn {

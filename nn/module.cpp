@@ -1,3 +1,4 @@
+// Names, paths and random draws of modules.
 #include "nn/module.h"
 
 #include <cmath>
@@ -12,13 +13,15 @@ Parameter::Parameter(Module& parent, std::vector<std::string> part_names, const 
     : initial_(initial), part_names_(std::move(part_names)) {
   check(!part_names_.empty() && initial_.shape.rank() > 0 &&
             initial_.shape[0] % static_cast<Dim>(part_names_.size()) == 0,
-        "parameter {}{}: {} cannot be cut into {} equal parts", parent.path(),
-        part_names_.empty() ? "" : part_names_.front(), initial_.shape, part_names_.size());
+        "parameter {}{}: expected a first axis that {} names can share in equal parts, got {}", parent.path(),
+        part_names_.empty() ? "" : part_names_.front(), part_names_.size(), initial_.shape);
   parent.parameters_.emplace_back(parent.path(), this);
 }
 
 void Parameter::place(const Tensor& value, const Tensor& gradient) {
   value_ = value;
+  slot_ = {};
+  if (!gradient) return;
   slot_ = std::make_shared<GradientSlot>();
   slot_->shape = value.shape();
   slot_->buffer = gradient;

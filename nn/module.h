@@ -1,4 +1,4 @@
-// A Module says which parameters there are and how they are named; a ParameterSet gives them memory.
+// A Module declares parameters: shapes, initial values and names. A ParameterSet gives them memory.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@ namespace bertrand::nn {
 
 class Module;
 
-/// Where a module or parameter hangs in the tree: its parent and its name there.
+/// The place of a module or parameter in the tree: its parent and its name there.
 struct Scope {
   Module* parent = nullptr;
   std::string name = {};
@@ -30,7 +30,7 @@ class Parameter : public Variable {
   const Initial& initial() const { return initial_; }  ///< shape of the whole tensor
   const std::vector<std::string>& part_names() const { return part_names_; }
 
-  /// Called by ParameterSet: the memory that this parameter's value and gradient are views of.
+  /// Called by ParameterSet: views of its flat tensors. `gradient` may be empty: then no gradient is wanted.
   void place(const Tensor& value, const Tensor& gradient);
 
  private:
@@ -41,7 +41,7 @@ class Parameter : public Variable {
 class Module {
  public:
   explicit Module(const Scope& scope = {});
-  Module(const Module&) = delete;  // replicas are built from a config, never cloned
+  Module(const Module&) = delete;  // a replica is built from a config
   Module& operator=(const Module&) = delete;
   virtual ~Module() = default;
 
@@ -50,7 +50,7 @@ class Module {
   std::vector<std::pair<std::string, Parameter*>> parameters() const;
   /// This module's dotted name from the root.
   const std::string& path() const { return path_; }
-  /// A number that names this module in every run: keys its random draws.
+  /// A hash of path(), the same in every run: the key of this module's random draws.
   std::uint64_t site() const;
 
  protected:
@@ -69,7 +69,7 @@ struct Randomness {
   std::uint64_t key = 0;  ///< of seed and step
   Tensor row_keys = {};   ///< i64 [rows of the tensors that pass through]
 
-  /// The dropout of `probability` at `site`; off where nothing is random or the probability is 0.
+  /// The dropout of `probability` at `site`; off if nothing is random or the probability is 0.
   Dropout dropout(double probability, std::uint64_t site) const;
   /// The same randomness for a selection of rows.
   Randomness rows(const Tensor& indices) const;

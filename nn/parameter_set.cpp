@@ -35,7 +35,7 @@ void draw(const Initial& initial, std::uint64_t key, Dim first, std::vector<floa
   try {
     if (count > 8 * kBlock)
       for (int i = 1; i < std::min(8, available_cores()); ++i) others.emplace_back(work);
-  } catch (const std::system_error&) {  // fewer threads do as well
+  } catch (const std::system_error&) {  // no more threads can be had: fewer do the same
   }
   work();
 }
@@ -61,12 +61,13 @@ ParameterSet::ParameterSet(Module& model, Backend& backend, const Options& optio
   }
   total = (total + kAlignment - 1) / kAlignment * kAlignment;
   values_ = ops::full({total}, 0, options.dtype, backend);
-  gradients_ = ops::full({total}, 0, options.dtype, backend);
+  if (options.gradients) gradients_ = ops::full({total}, 0, options.dtype, backend);
   const DType wide = compute_type(options.dtype);
   masters_ = wide == options.dtype ? values_ : ops::full({total}, 0, wide, backend);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Shape& shape = parameters_[i]->initial().shape;
-    parameters_[i]->place(values_.window(begins[i], shape), gradients_.window(begins[i], shape));
+    parameters_[i]->place(values_.window(begins[i], shape),
+                          gradients_ ? gradients_.window(begins[i], shape) : Tensor{});
   }
   if (options.initialize)
     for (const Segment& segment : segments_) initialize(segment);
@@ -95,9 +96,16 @@ void ParameterSet::zero_gradients() {
   for (Parameter* parameter : parameters_) parameter->zero_grad();
 }
 
-void ParameterSet::complete_gradients() {
+const Tensor& ParameterSet::gradients() const {
+  check(static_cast<bool>(gradients_),
+        "parameters: expected gradients, got a set that was made without; hint: ParameterSet::Options::gradients");
+  complete_gradients();
+  return gradients_;
+}
+
+void ParameterSet::complete_gradients() const {
   for (Parameter* parameter : parameters_)
-    if (!parameter->grad()) {
+    if (parameter->requires_grad() && !parameter->grad()) {
       backend().fill(parameter->slot()->buffer, 0);
       parameter->slot()->written = true;
     }

@@ -1,8 +1,13 @@
-// All parameters of a model as views of one flat tensor of values and one of gradients. Optimizers, clipping,
-// checkpoints and collectives work on ranges of them. The one place that chooses the type a model computes in.
+// A ParameterSet gives the parameters of a model memory: one flat tensor of values and one of gradients, of which every
+// parameter is a view. Optimizers, clipping, checkpoints and collectives work on the flat tensors. It is the one place
+// that chooses the type a model computes in.
 //
-// A model in a half type has masters beside its values: the same numbers in f32, which keep the small steps of training
-// that the half type would round away (Micikevicius et al. 2018). What is loaded, trained and saved is the masters.
+//   values     [ embedding.weight | dense.weight | dense.bias | … ]     a Segment is one named part
+//   gradients  [        the same places                           ]
+//   masters    [        the same places, f32                      ]     the values themselves unless their type is half
+//
+// A model in a half type has masters: the same numbers in f32, which keep the small steps of training that the half
+// type would round away (Micikevicius et al. 2018). What is loaded, trained and saved is the masters.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -22,13 +27,14 @@ class ParameterSet {
     Dim count() const { return shape.elements(); }
   };
 
-  /// Gives every parameter of `model` memory on `backend`, and its initial values: a function of (seed, name) alone, in
-  /// half types rounded. With `initialize` false the values are zero, for whoever loads them anyway.
   struct Options {
     DType dtype = DType::f32;  ///< what the model computes in
     std::uint64_t seed = 42;
-    bool initialize = true;
+    bool initialize = true;  ///< false: values are zero; use it if weights are loaded next
+    bool gradients = true;   ///< false: no memory for gradients and no graph; use it if nothing is trained
   };
+  /// Gives every parameter of `model` memory on `backend` and its initial values: a function of (seed, name) alone, in
+  /// half types rounded. Throws Error(Failure::memory).
   ParameterSet(Module& model, Backend& backend, const Options& options);
   ParameterSet(Module& model, Backend& backend) : ParameterSet(model, backend, Options{}) {}
 
@@ -36,21 +42,25 @@ class ParameterSet {
   const Segment* find(std::string_view name) const;
   Tensor value(const Segment& segment) const { return values_.window(segment.begin, segment.shape); }
   Tensor master(const Segment& segment) const { return masters_.window(segment.begin, segment.shape); }
-  Tensor gradient(const Segment& segment) const { return gradients_.window(segment.begin, segment.shape); }
+  Tensor gradient(const Segment& segment) const { return gradients().window(segment.begin, segment.shape); }
 
   Backend& backend() const { return values_.backend(); }
-  const Tensor& values() const { return values_; }        ///< flat; parameters begin at multiples of 16, gaps are 0
-  const Tensor& gradients() const { return gradients_; }  ///< flat, the same places, the values' type
-  const Tensor& masters() const {
-    return masters_;
-  }  ///< flat, the same places, compute_type; values() where it has that type
+  const Tensor& values() const { return values_; }  ///< flat; parameters begin at multiples of 16, gaps are 0
+  /// flat, the same places, of compute_type; values() itself if it has that type
+  const Tensor& masters() const { return masters_; }
   Dim trainable() const { return trainable_; }  ///< elements without the gaps
 
-  /// Before a backward pass: forgets the gradients without touching memory; the first writer overwrites.
+  /// The flat gradients, the same places, of the values' type. They are whole: a parameter that no backward pass has
+  /// reached since zero_gradients() has gradient 0, so that nobody reads the gradient of an earlier step.
+  /// Throws Error(Failure::bug) if the set was made without gradients.
+  const Tensor& gradients() const;
+  /// Before a backward pass: forgets the gradients without touching memory; the first writer overwrites them.
   void zero_gradients();
-  /// After it: parameters that no gradient reached get zeros.
-  void complete_gradients();
-  /// The name of the first segment with an element that is not finite, or ""; `flat` has the places of values().
+  /// What gradients() does first; for code that holds the flat tensor already.
+  void complete_gradients() const;
+
+  /// The name of the first segment of `flat`, which has the places of values(), with an element that is not finite; or
+  /// "".
   std::string first_non_finite(const Tensor& flat) const;
 
   /// After masters were written: rounds them to the values that the model computes with.

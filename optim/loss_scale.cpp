@@ -1,3 +1,4 @@
+// The state of the loss scale, which lives on the device.
 #include "optim/loss_scale.h"
 
 #include <limits>

@@ -6,11 +6,11 @@
 
 namespace bertrand::optim {
 
-/// The rule is that of NVIDIA's trainers and PyTorch's GradScaler: begin at 2^16; halve after a step whose gradient is
-/// not finite, which is skipped; double after 2,000 good steps in a row. It is applied on the device
-/// (tensor/backend.h), and where the scale has fallen below 2^-10 training has ended: the numbers of the model are to
-/// blame, not their scale. Other types than f16 have the scale 1, and end with the first gradient that is not finite.
-/// So nobody has to look before the next step is asked for: what follows a step that ends the training changes nothing.
+/// The rule of NVIDIA's trainers and PyTorch's GradScaler: begin at 2^16; halve after a step whose gradient is not
+/// finite, which is skipped; double after 2,000 good steps in a row. The device applies it (tensor/backend.h), so that
+/// the host need not wait. If the scale falls below 2^-10 training has ended: the model's numbers are to blame and not
+/// their scale, and no later step changes anything. Types other than f16 have the scale 1, and training ends with the
+/// first gradient that is not finite.
 class LossScale {
  public:
   struct State {
@@ -23,15 +23,15 @@ class LossScale {
   LossScale(DType dtype, Backend& backend);
 
   bool dynamic() const { return dynamic_; }
-  /// What backward starts from: the scale, [1] f32 on the device; empty where it is always 1.
+  /// What backward() starts from: the scale, [1] f32 on the device; empty if it is always 1.
   Tensor gradient_of_loss() const;
   const LossScaling& scaling() const { return scaling_; }
   bool has_ended(const State& state) const { return state.scale < scaling_.least; }
 
-  static State state_of(const double* numbers);  ///< of the three in scaling().state
+  static State state_of(const double* numbers);  ///< from the three numbers of scaling().state
   /// Synchronizes.
   State read() const;
-  /// Where it is not dynamic, only the number of skipped steps counts.
+  /// If it is not dynamic, only the number of skipped steps counts.
   void resume(const State& state);
 
  private:

@@ -1,3 +1,5 @@
+// The host's half of an optimizer step: which numbers the kernel gets, and what came of it. The formulas of the kernel
+// are in tensor/cpu/update.cpp.
 #include "optim/optimizer.h"
 
 #include "tensor/profiler.h"
@@ -9,11 +11,20 @@ bool decays(const std::string& name) {
   return name.find("bias") == std::string::npos && name.find("LayerNorm") == std::string::npos;
 }
 
+/// SGD in AdamW's numbers: m = g, v = 0, and the step is g / (√0 + 1).
+Options as_adamw(Options options) {
+  if (options.method != Method::sgd) return options;
+  options.beta1 = 0;
+  options.beta2 = 1;
+  options.epsilon = 1;
+  return options;
+}
+
 }  // namespace
 
 Optimizer::Optimizer(nn::ParameterSet& parameters, const Options& options)
     : parameters_(parameters),
-      options_(options),
+      options_(as_adamw(options)),
       loss_scale_(parameters.values().dtype(), parameters.backend()),
       scale_read_(loss_scale_.read().scale) {
   for (const auto& segment : parameters.segments()) {
@@ -32,12 +43,12 @@ Optimizer::Optimizer(nn::ParameterSet& parameters, const Options& options)
 Tensor Optimizer::update(double learning_rate, const Tensor& gradients, const Tensor& losses) {
   const UpdateTensors tensors{parameters_.masters(), parameters_.values(), gradients, m_, v_};
   const Tensor norm = ops::norm(gradients);
-  if (losses) ops::add_into(ops::sum(losses, 0), norm);  // 0, or NaN where one of them is not finite
+  if (losses) ops::add_into(ops::sum(losses, 0), norm);  // adds 0, or NaN if a loss is not finite
   const Update update{.learning_rate = learning_rate,
                       .beta1 = options_.beta1,
                       .beta2 = options_.beta2,
                       .epsilon = options_.epsilon,
-                      .bias_correction = options_.method != Method::adamw_google,
+                      .bias_correction = options_.method != Method::adamw_google && options_.method != Method::sgd,
                       .step = ++steps_,
                       .clip_norm = options_.clip_norm,
                       .gradient_norm = norm,
@@ -46,6 +57,8 @@ Tensor Optimizer::update(double learning_rate, const Tensor& gradients, const Te
     const double bytes = 7.0 * static_cast<double>(tensors.masters.bytes());  // reads 4, writes 3
     const Span span(gradients.backend(), "update", {.bytes = bytes});
     gradients.backend().update(tensors, update, segments_);
+    tensors.masters.count_write();
+    tensors.values.count_write();
   }
   Tensor numbers({4}, DType::f64, gradients.backend());
   ops::copy_into(norm, numbers.rows(0, 1));

@@ -1,4 +1,4 @@
-// How parameters move: AdamW and LAMB over a ParameterSet. AdamW is LAMB with every trust ratio 1.
+// An Optimizer moves the parameters of a ParameterSet against their gradient.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,9 +10,17 @@
 
 namespace bertrand::optim {
 
+/// In the order of increasing complexity: each is the next one with numbers that switch a part of it off. With the
+/// clipped gradient g, the weights w and the learning rate α:
+///   SGD      w ← w − α (g + λ w)
+///   AdamW    w ← w − α (m̂ / (√v̂ + ε) + λ w),  where m ← β1 m + (1 − β1) g and v ← β2 v + (1 − β2) g²,
+///            m̂ = m / (1 − β1ᵗ), v̂ = v / (1 − β2ᵗ): SGD is AdamW with β1 = 0, β2 = 1, ε = 1, so that v stays 0
+///   LAMB     u = m̂ / (√v̂ + ε) + λ w,  w ← w − α ‖w‖ / ‖u‖ u: AdamW is LAMB with every ratio ‖w‖ / ‖u‖ taken as 1
+/// One kernel computes all of them: tensor/cpu/update.cpp, tensor/cuda/update.cu.
 enum class Method {
+  sgd,           ///< plain stochastic gradient descent: beta1, beta2 and epsilon of the options are not used
   adamw,         ///< Loshchilov and Hutter 2019: decoupled decay, bias correction
-  adamw_google,  ///< google-research/bert: no bias correction
+  adamw_google,  ///< google-research/bert: AdamW with m̂ = m and v̂ = v, no bias correction
   lamb,          ///< You et al. 2020; the trust ratio on every variable (NVIDIA's TensorFlow trainer)
   lamb_decayed   ///< the trust ratio only on variables that decay (NVIDIA's PyTorch trainer)
 };
@@ -20,20 +28,26 @@ enum class Method {
 struct Options {
   Method method = Method::adamw_google;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6;
-  double weight_decay = 0.01;  ///< none on variables whose name contains "bias" or "LayerNorm"
+  double weight_decay = 0.01;  ///< λ; 0 for variables whose name contains "bias" or "LayerNorm"
   double clip_norm = 1.0;      ///< of all gradients together; 0 is off
 };
 
-/// Owns the moments: flat tensors beside the parameters' masters, of their type.
+/// Owns the moments m and v: flat tensors of the shape and type of the parameters' masters.
 class Optimizer {
  public:
   Optimizer(nn::ParameterSet& parameters, const Options& options);
 
-  /// Clips by the global norm, updates masters, values and moments. `gradients`, flat, are of the values' or the
-  /// masters' type, and in f16 those of the scaled loss. Where their norm, or one of `losses` (f64, may be empty), is
-  /// not finite nothing moves: in f16 the step is skipped, and counts as a step, though not for the bias correction;
-  /// else, and where the loss scale has nowhere to go, no later step moves anything either. Waits for nothing; returns
-  /// what became of the step, for read(): f64 [4] on the device.
+  /// One step with the gradients of the parameters, clipped by their global norm. Waits for the device. Returns the
+  /// norm before clipping. Throws Error(Failure::numerics) if it is not finite: then nothing has moved (in f16 the step
+  /// is skipped and the loss scale halved, as often as that can help).
+  double step(double learning_rate) { return step(learning_rate, parameters_.gradients()); }
+  /// The same with other gradients: flat, of the values' or the masters' type.
+  double step(double learning_rate, const Tensor& gradients);
+
+  /// step() in two halves, so that the host need not wait: update() asks the device for the step, and read() tells what
+  /// came of it. `losses`: f64, or empty. If the gradients' norm or a loss is not finite nothing moves. In f16 such a
+  /// step is skipped: it counts as a step, but not for the bias correction. In other types, or if the loss scale cannot
+  /// fall further, no later step moves anything either. Returns the numbers for read(): f64 [4] on the device.
   Tensor update(double learning_rate, const Tensor& gradients, const Tensor& losses = {});
 
   struct Report {
@@ -41,15 +55,10 @@ class Optimizer {
     LossScale::State loss_scale;  ///< after the step
     bool ended = false;           ///< whether this step, or one before, has ended the training
   };
-  /// What update() returned, on the host; of every step once, in their order.
+  /// What came of a step, from what update() returned, on the host. To be called once for every step, in their order.
   Report read(std::span<const double, 4> numbers);
-  /// Throws Error(Failure::numerics), naming the first parameter whose gradient is not finite.
+  /// Throws Error(Failure::numerics), which names the first parameter whose gradient is not finite.
   [[noreturn]] void refuse(const Report& report, const Tensor& gradients) const;
-
-  /// The same for who waits for every step: returns the norm, and refuses where the training has ended.
-  double step(double learning_rate, const Tensor& gradients);
-  /// With the gradients of the parameters, which complete_gradients() must have made whole.
-  double step(double learning_rate) { return step(learning_rate, parameters_.gradients()); }
 
   std::int64_t steps_done() const { return steps_; }   ///< skipped ones too
   const Tensor& first_moments() const { return m_; }   ///< flat, as ParameterSet::masters()
@@ -65,7 +74,7 @@ class Optimizer {
   std::vector<UpdateSegment> segments_;
   Tensor m_, v_;
   LossScale loss_scale_;
-  double scale_read_;  // after the last step that was read: that of the next one's gradients
+  double scale_read_;  // the loss scale after the last step that was read: the next gradients have it
   std::int64_t steps_ = 0;
 };
 

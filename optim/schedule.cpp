@@ -1,3 +1,4 @@
+// Each schedule as its source writes it, jumps included.
 #include "optim/schedule.h"
 
 #include <algorithm>

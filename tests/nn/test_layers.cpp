@@ -48,7 +48,7 @@ std::vector<float> values(const Variable& x) { return ops::to_host<float>(x.valu
 
 }  // namespace
 
-TEST_CASE("layers are the ops they stand for, with their own parameters") {
+TEST_CASE("layers are the ops they stand for with their own parameters") {
   const Placed p;
   const Model& m = p.model;
   const Variable x(p.noise({5, 6}, 2)), residual(p.noise({5, 6}, 3));
@@ -62,7 +62,7 @@ TEST_CASE("layers are the ops they stand for, with their own parameters") {
   CHECK(values(m.table(ids)) == values(embedding(m.table.weight, ids)));
 }
 
-TEST_CASE("self-attention projects once, splits into heads, and drops under the name of its module") {
+TEST_CASE("self-attention projects once splits into heads and drops under the name of its module") {
   const Placed p;
   const Model& m = p.model;
   const Variable x(p.noise({5, 6}, 2));
@@ -83,7 +83,7 @@ TEST_CASE("nothing is dropped outside training or with probability 0") {
   CHECK(p.randomness().dropout(.1, 1).threshold == 6554);  // .1 · 65536, rounded
 }
 
-TEST_CASE("a dropout is keyed by the pass and by the site, and keeps the row keys") {
+TEST_CASE("a dropout is keyed by the pass and by the site and keeps the row keys") {
   const Placed p;
   nn::Randomness other_pass = p.randomness();
   other_pass.key = 13;

@@ -1,3 +1,4 @@
+// Names, memory, initial values and gradients of a ParameterSet.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -20,7 +21,7 @@ struct Model : nn::Module {
 
 }  // namespace
 
-TEST_CASE("parameters are named by their place in the tree, stacked ones by each part") {
+TEST_CASE("parameters are named by their place in the tree and stacked ones by each part") {
   const auto backend = open_cpu({.threads = 1});
   Model model;
   const nn::ParameterSet parameters(model, *backend);
@@ -51,7 +52,7 @@ TEST_CASE("initial values are a function of seed and name alone") {
   for (const float v : ops::to_host<float>(a.output.bias.value())) CHECK(v == 0);
 }
 
-TEST_CASE("parameters that no gradient reached get zeros, and what an earlier pass left is gone") {
+TEST_CASE("who reads the gradients sees zeros for parameters that no backward pass reached") {
   const auto backend = open_cpu({.threads = 1});
   Model model;
   nn::ParameterSet parameters(model, *backend, {.dtype = DType::f64});
@@ -59,9 +60,30 @@ TEST_CASE("parameters that no gradient reached get zeros, and what an earlier pa
   parameters.zero_gradients();
   const Variable x(ops::full({2, 6}, 1, DType::f64, *backend));
   backward(sum(model.output(x)));
-  parameters.complete_gradients();
+  CHECK(ops::to_host<double>(parameters.gradient(*parameters.find("attention.key.weight"))) ==
+        std::vector<double>(36, 0.0));
   for (const double v : ops::to_host<double>(model.output.weight.grad())) CHECK(v == 2);
   for (const double v : ops::to_host<double>(model.attention.weight.grad())) CHECK(v == 0);
+}
+
+TEST_CASE("a set without gradients takes the memory of its values alone and records nothing") {
+  const auto backend = open_cpu({.threads = 1});
+  Model model;
+  const std::size_t before = backend->memory().in_use;
+  const nn::ParameterSet parameters(model, *backend, {.gradients = false});
+  CHECK(backend->memory().in_use - before == parameters.values().bytes());
+  const Variable x(ops::full({2, 6}, 1, DType::f32, *backend));
+  CHECK_FALSE(model.output(x).requires_grad());
+}
+
+TEST_CASE("a layer without memory says how it gets some") {
+  const auto backend = open_cpu({.threads = 1});
+  const Model model;
+  const Variable x(ops::full({2, 6}, 1, DType::f32, *backend));
+  CHECK_THROWS_WITH_AS(model.output(x),
+                       "variable: expected a value, got none; hint: a layer's parameters have no memory; make a "
+                       "ParameterSet of the model before you use it",
+                       Error);
 }
 
 TEST_CASE("a value or gradient that is not finite is found by name") {

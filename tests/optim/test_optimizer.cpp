@@ -1,4 +1,5 @@
-// Figures of bert.md: google-research/bert's optimization_test.py problem in double precision, and NVIDIA's schedules.
+// The optimizers against published figures: google-research/bert's optimization_test.py problem in double precision,
+// and NVIDIA's schedules.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -54,6 +55,44 @@ TEST_CASE("LAMB gives the published numbers") {
   check_close(train(lamb, .01, 2), {0.10282561, -0.19716585, -0.10282566});
 }
 
+TEST_CASE("SGD moves each weight against its gradient and decays it and leaves no second moment") {
+  // The gradient of mean((x − w)²) is 2 (w − x) / 3: w ← w − α (2 (w − x) / 3 + λ w).
+  const optim::Options plain{.method = optim::Method::sgd, .weight_decay = 0, .clip_norm = 0};
+  check_close(train(plain, .3, 1), {.1 + .2 * .3, -.2 + .2 * .4, -.1 - .2 * .4});
+  const optim::Options decayed{.method = optim::Method::sgd, .weight_decay = .5, .clip_norm = 0};
+  check_close(train(decayed, .3, 1), {.1 + .2 * .3 - .15 * .1, -.2 + .2 * .4 + .15 * .2, -.1 - .2 * .4 + .15 * .1});
+  check_close(train(plain, .3, 100), {.4, .2, -.5});
+}
+
+TEST_CASE("a parameter that the loss did not reach is moved by no gradient of an earlier step") {
+  struct Two : nn::Module {
+    Two() : a({this, "a"}, nn::init::zeros({1})), b({this, "b"}, nn::init::zeros({1})) {}
+    nn::Parameter a, b;
+  };
+  const auto backend = open_cpu({.threads = 1});
+  Two model;
+  nn::ParameterSet parameters(model, *backend, {.dtype = DType::f64});
+  optim::Optimizer optimizer(parameters, {.method = optim::Method::sgd, .weight_decay = 0, .clip_norm = 0});
+  parameters.zero_gradients();
+  backward(add(model.a, model.b));
+  optimizer.step(1);
+  parameters.zero_gradients();
+  backward(scale(model.a, 1));
+  optimizer.step(1);
+  CHECK(ops::item(model.a.value()) == -2);
+  CHECK(ops::item(model.b.value()) == -1);
+}
+
+TEST_CASE("a set without gradients is not trained") {
+  const auto backend = open_cpu({.threads = 1});
+  Weights model;
+  nn::ParameterSet parameters(model, *backend, {.gradients = false});
+  optim::Optimizer optimizer(parameters, {});
+  CHECK_THROWS_WITH_AS(
+      optimizer.step(1),
+      "parameters: expected gradients, got a set that was made without; hint: ParameterSet::Options::gradients", Error);
+}
+
 TEST_CASE("clipping scales all gradients by the global norm and reports the norm before it") {
   const auto backend = open_cpu({.threads = 1});
   Weights model;
@@ -65,7 +104,7 @@ TEST_CASE("clipping scales all gradients by the global norm and reports the norm
   CHECK(ops::to_host<double>(optimizer.first_moments())[0] == doctest::Approx(.1 * 3 / 5));
 }
 
-TEST_CASE("a gradient that is not finite stops the step before anything has changed, and is named") {
+TEST_CASE("a gradient that is not finite stops the step before a value changes and is named") {
   const auto backend = open_cpu({.threads = 1});
   Weights model;
   nn::ParameterSet parameters(model, *backend);
@@ -81,7 +120,7 @@ TEST_CASE("a gradient that is not finite stops the step before anything has chan
   for (const float v : ops::to_host<float>(model.w.value())) CHECK(v == 0);
 }
 
-TEST_CASE("schedules follow their sources, jumps included") {
+TEST_CASE("schedules follow their sources jumps included") {
   const auto rate = [](optim::Schedule schedule, double base, std::int64_t warmup, std::int64_t total,
                        std::int64_t done) {
     return optim::learning_rate({schedule, base, warmup, total}, done);
@@ -103,7 +142,7 @@ TEST_CASE("schedules follow their sources, jumps included") {
   CHECK(rate(optim::Schedule::constant, 1, 4, 100, 99) == 1);
 }
 
-TEST_CASE("no schedule goes below 0 or beyond its rate, however long the warm-up") {
+TEST_CASE("no schedule goes below 0 or beyond its rate with a warm-up of any length") {
   using optim::Schedule;
   for (const Schedule schedule : {Schedule::google, Schedule::linear, Schedule::polynomial, Schedule::constant})
     for (const std::int64_t warmup : {0, 1, 5, 9, 10, 11, 40})

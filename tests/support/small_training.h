@@ -1,5 +1,5 @@
-// A BERT that learns a few sequences by heart, on any backend and in any type: of two layers and some 25,000 weights,
-// unless told otherwise.
+// A BERT that learns a few sequences by heart, on any backend and in any type. By default it has two layers and some
+// 25,000 weights.
 #pragma once
 #include <memory>
 #include <string>
@@ -15,7 +15,7 @@ namespace support {
 struct TrainingSizes {
   bertrand::Dim layers = 2, hidden = 32;
   std::vector<std::size_t> lengths = {9, 20, 4};
-  std::string preset = {};  ///< of bert::Config, which then says all but the lengths
+  std::string preset = {};  ///< of bert::Config: if given, layers and hidden are not used
 };
 
 /// The model with its optimizer and one batch; heads of 16 columns, which the tensor cores take.
@@ -34,7 +34,6 @@ class SmallTraining {
     const auto result = model_(batch_, targets_, batch_.randomness(step), bertrand::bert::ForPretraining::Keep::losses);
     const bertrand::Variable loss = add(result.masked_lm_loss, result.next_sentence_loss);
     bertrand::backward(loss, optimizer_.loss_scale().gradient_of_loss());
-    parameters_.complete_gradients();
     optimizer_.step(3e-3);
     return loss.value();
   }

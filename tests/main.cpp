@@ -1,2 +1,41 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// The main of every test program: doctest's own, and a run of no test case fails. A filter that matches nothing, as a
+// name with a comma that is not written "\,", would pass otherwise.
+#define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
+
+#include <iostream>
+
+namespace {
+
+int matched = -1;  // test cases that passed the filters; −1: nothing was asked to run
+
+struct Counter : doctest::IReporter {
+  explicit Counter(const doctest::ContextOptions&) {}
+  void report_query(const doctest::QueryData&) override {}
+  void test_run_start() override {}
+  void test_run_end(const doctest::TestRunStats& stats) override {
+    matched = static_cast<int>(stats.numTestCasesPassingFilters);
+  }
+  void test_case_start(const doctest::TestCaseData&) override {}
+  void test_case_reenter(const doctest::TestCaseData&) override {}
+  void test_case_end(const doctest::CurrentTestCaseStats&) override {}
+  void test_case_exception(const doctest::TestCaseException&) override {}
+  void subcase_start(const doctest::SubcaseSignature&) override {}
+  void subcase_end() override {}
+  void log_assert(const doctest::AssertData&) override {}
+  void log_message(const doctest::MessageData&) override {}
+  void test_case_skipped(const doctest::TestCaseData&) override {}
+};
+REGISTER_LISTENER("counter", 0, Counter);
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  doctest::Context context(argc, argv);
+  const int status = context.run();
+  if (context.shouldExit() || matched != 0) return status;
+  std::cerr
+      << "error: tests: expected a filter that matches a test case, got none; hint: -ltc lists the names; a comma "
+         "in a name is written \\,\n";
+  return 1;
+}

@@ -34,7 +34,7 @@ TEST_CASE("a deep chain is walked without recursion and leaves no memory behind"
   CHECK(backend->memory().in_use == 2 * 64);  // x and its gradient
 }
 
-TEST_CASE("a value used several times gets the sum of its gradients, and backward adds to what is there") {
+TEST_CASE("a value used several times gets the sum of its gradients and backward adds to what is there") {
   const auto backend = open_cpu({.threads = 1});
   Variable x = leaf({3}, *backend);
   for (int pass = 1; pass <= 2; ++pass) {
@@ -78,7 +78,7 @@ TEST_CASE("a buffer is overwritten by the first writer of a pass and added to by
   CHECK(ops::to_host<double>(buffer) == std::vector<double>{4, 8, 2, 2});  // x·w·w·1: by hand
 }
 
-TEST_CASE("an op that returns too few gradients, or one of another shape, is named") {
+TEST_CASE("an op that returns too few gradients or one of another shape is named") {
   const auto backend = open_cpu({.threads = 1});
   const Variable x = leaf({1, 2}, *backend);
   const Tensor y = ops::full({1}, 0, DType::f64, *backend);
@@ -159,7 +159,7 @@ TEST_CASE("a graph that an earlier backward took apart is refused instead of los
   CHECK(ops::item(x.grad()) == 6.0);
 }
 
-TEST_CASE("a leaf may be the loss, and backward adds to its gradient too") {
+TEST_CASE("a leaf may be the loss and backward adds to its gradient too") {
   const auto backend = open_cpu({.threads = 1});
   const Variable x = leaf({3}, *backend);
   backward(mul(x, x));
@@ -216,7 +216,7 @@ TEST_CASE("an op that asks into() and then writes elsewhere is named") {
       Error);
 }
 
-TEST_CASE("a leaf's gradient is its own memory, whatever the op handed back") {
+TEST_CASE("a leaf's gradient is its own memory and not what the op gave") {
   const auto backend = open_cpu({.threads = 1});
   const Variable x = leaf({1, 2}, *backend), y = leaf({3, 4}, *backend);
   backward(sum(add(x, y)));  // add gives the same tensor to both
@@ -243,7 +243,7 @@ TEST_CASE("a cast rounds forward and gives the gradient in the type of its input
   CHECK(ops::to_host<double>(x.grad())[0] == static_cast<double>(0.3f));
 }
 
-TEST_CASE("a dense layer takes rows, and says so of anything else") {
+TEST_CASE("a dense layer takes rows and says so of anything else") {
   const auto backend = open_cpu({.threads = 1});
   const auto of = [&](const Shape& shape) { return Variable(ops::full(shape, 1, DType::f32, *backend)); };
   CHECK_THROWS_WITH_AS(linear(of({2, 3, 4}), of({5, 4}), of({5})),

@@ -1,5 +1,6 @@
-// The op table: a row per differentiable op and per shape that is special to it. Everything that is tested of every op,
-// on every backend, is tested from here (op_checks.h).
+// The op table: a row for each differentiable op and each shape that is special to it. Everything that is tested of
+// every op, on every backend, is tested from here (op_checks.h). BERTRAND_OP=softmax in the environment leaves the rows
+// of one op, so that its tests run in seconds: BERTRAND_OP=softmax build/bin/test_autograd -tc="every op*".
 #pragma once
 #include <functional>
 #include <string>
@@ -15,11 +16,11 @@ using Arrays = std::vector<Array>;
 
 struct OpCase {
   std::string op;             ///< as declared in autograd/ops.h
-  std::string what;           ///< what is special about this row
-  std::vector<Shape> inputs;  ///< those that are differentiated
+  std::string what;           ///< what is special about this row; rows of one op differ in it
+  std::vector<Shape> inputs;  ///< of the inputs that are differentiated
   std::function<Variable(const Inputs&, Backend&)> run;
-  double least = -1, most = 1;  ///< the domain that inputs are drawn from
-  double keep_away = 0;         ///< from 0, where the op has a corner
+  double least = -1, most = 1;  ///< the range that inputs are drawn from
+  double keep_away = 0;         ///< no input is nearer to 0 than this: for ops that have a corner or a pole there
   /// For a fused op: what it means, in plain ops.
   std::function<Variable(const Inputs&, Backend&)> meaning = {};
   /// The result by the formula, in plain loops over doubles.
@@ -28,7 +29,9 @@ struct OpCase {
   std::string name() const { return what.empty() ? op : op + ", " + what; }
 };
 
-/// All rows, the families below one after the other.
+/// The families below one after the other.
+const std::vector<OpCase>& all_op_cases();
+/// Those that BERTRAND_OP names, else all. Throws Error(Failure::usage) if it names an op without a row.
 const std::vector<OpCase>& op_cases();
 
 std::vector<OpCase> element_cases();
@@ -37,7 +40,7 @@ std::vector<OpCase> normalization_cases();
 std::vector<OpCase> attention_cases();
 std::vector<OpCase> loss_cases();
 
-/// Rows of the shapes that training has: for a real card alone, since they take an emulated one too long.
+/// Rows of the shapes that training has: for a real GPU alone, since an emulated one takes too long.
 std::vector<OpCase> large_product_cases();
 std::vector<OpCase> large_normalization_cases();
 std::vector<OpCase> large_attention_cases();

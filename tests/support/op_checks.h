@@ -1,4 +1,5 @@
-// What must hold for every row of the op table, on any backend. Each check reports to the test that calls it.
+// What must hold for every row of the op table, on any backend. Each check reports to the test that calls it: the row,
+// the type, the device, which check it is, the worst entry with what was got and expected, and the inputs there.
 #pragma once
 #include "support/op_cases.h"
 
@@ -10,8 +11,12 @@ struct Tolerance {
 };
 
 /// f64: every gradient against central differences, entry by entry for small inputs and for some entries of large ones,
-/// and along random directions that every entry has a part in.
+/// and along directions.
 void check_gradients(const OpCase& c, Backend& backend);
+
+/// f64: every gradient against central differences along two random directions that every entry has a part in. Needs
+/// few runs of the op: for devices that are slow.
+void check_directions(const OpCase& c, Backend& backend);
 
 /// f64: results against the row's formula; results and gradients against its meaning.
 void check_definition(const OpCase& c, Backend& backend);

@@ -1,4 +1,4 @@
-// Ops that look at one element at a time.
+// Ops that look at one element at a time: the page to begin with. Each computes, then says how its gradient flows.
 #include "autograd/ops.h"
 #include "autograd/wanted.h"
 
@@ -9,7 +9,17 @@ Variable add(const Variable& a, const Variable& b) {
   return record("add", y, {a, b}, [row = b.shape()](const Tensor& dy, Wanted& want) {
     return Grads{
         dy,                                         // da = dy
-        want[1] ? ops::sum_to(dy, row) : Tensor{},  // db = dy, summed where b was repeated
+        want[1] ? ops::sum_to(dy, row) : Tensor{},  // db = dy, summed if b was repeated
+    };
+  });
+}
+
+Variable sub(const Variable& a, const Variable& b) {
+  Tensor y = ops::binary(Binary::sub, a.value(), b.value());
+  return record("sub", y, {a, b}, [row = b.shape()](const Tensor& dy, Wanted& want) {
+    return Grads{
+        dy,                                                                 // da = dy
+        want[1] ? ops::unary(Unary::neg, ops::sum_to(dy, row)) : Tensor{},  // db = −dy, summed too
     };
   });
 }
@@ -18,9 +28,20 @@ Variable mul(const Variable& a, const Variable& b) {
   Tensor y = ops::binary(Binary::mul, a.value(), b.value());
   return record("mul", y, {a, b}, [a = a.value(), b = b.value()](const Tensor& dy, Wanted& want) {
     return Grads{
-        want[0] ? ops::binary(Binary::mul, dy, b) : Tensor{},                          // da = dy ∘ b
-        want[1] ? ops::sum_to(ops::binary(Binary::mul, dy, a), b.shape()) : Tensor{},  // db = dy ∘ a, summed
+        want[0] ? ops::binary(Binary::mul, dy, b) : Tensor{},  // da = dy ∘ b
+        want[1] ? ops::sum_to(ops::binary(Binary::mul, dy, a), b.shape())
+                : Tensor{},  // db = dy ∘ a, summed if b was repeated
     };
+  });
+}
+
+Variable div(const Variable& a, const Variable& b) {
+  Tensor y = ops::binary(Binary::div, a.value(), b.value());
+  return record("div", y, {a, b}, [y, b = b.value()](const Tensor& dy, Wanted& want) {
+    const Tensor da = ops::binary(Binary::div, dy, b);  // da = dy / b
+    if (!want[1]) return Grads{da, {}};
+    const Tensor db = ops::unary(Unary::neg, ops::binary(Binary::mul, da, y));  // db = −dy / b ∘ a / b
+    return Grads{da, ops::sum_to(db, b.shape())};
   });
 }
 
@@ -31,13 +52,17 @@ Variable scale(const Variable& x, double factor) {
 }
 
 namespace {
-/// y = f(x), dx = dy ∘ f′(x)
+/// y = f(x), dx = dy ∘ f′(x): f and f′ are kernels, apply() and slope() in tensor/cpu/ and tensor/cuda/.
 Variable unary(const char* name, Unary f, const Variable& x) {
   return record(name, ops::unary(f, x.value()), {x},
                 [f, x = x.value()](const Tensor& dy, Wanted&) { return Grads{ops::unary_backward(f, x, dy)}; });
 }
 }  // namespace
 
+Variable neg(const Variable& x) { return unary("neg", Unary::neg, x); }
+Variable exp(const Variable& x) { return unary("exp", Unary::exp, x); }
+Variable log(const Variable& x) { return unary("log", Unary::log, x); }
+Variable sqrt(const Variable& x) { return unary("sqrt", Unary::sqrt, x); }
 Variable tanh(const Variable& x) { return unary("tanh", Unary::tanh, x); }
 Variable relu(const Variable& x) { return unary("relu", Unary::relu, x); }
 Variable gelu(const Variable& x) { return unary("gelu", Unary::gelu, x); }

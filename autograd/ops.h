@@ -1,12 +1,20 @@
-// Differentiable ops. Each is one function in its .cpp: compute, then how to go back.
+// The differentiable ops. Each is one function in its .cpp: compute, then how the gradient flows back. What each
+// computes stands in plain loops in tests/support/op_formulas.cpp and in its row of tests/support/op_cases_*.cpp.
 #pragma once
 #include "autograd/engine.h"
 
 namespace bertrand {
 
-// ---- elements (autograd/elementwise.cpp)
-Variable add(const Variable& a, const Variable& b);  ///< b may be a's trailing dimensions
-Variable mul(const Variable& a, const Variable& b);  ///< b may be a's trailing dimensions
+// ---- elements (autograd/elementwise.cpp); a + b, 2 * x and their like: autograd/operators.h
+// b has a's shape, or a's last axes: then it is repeated over the others.
+Variable add(const Variable& a, const Variable& b);
+Variable sub(const Variable& a, const Variable& b);
+Variable mul(const Variable& a, const Variable& b);
+Variable div(const Variable& a, const Variable& b);
+Variable neg(const Variable& x);
+Variable exp(const Variable& x);
+Variable log(const Variable& x);
+Variable sqrt(const Variable& x);
 Variable scale(const Variable& x, double factor);
 Variable tanh(const Variable& x);
 Variable relu(const Variable& x);

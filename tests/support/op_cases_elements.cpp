@@ -3,6 +3,7 @@
 #include <functional>
 #include <numeric>
 
+#include "autograd/operators.h"
 #include "support/op_formulas.h"
 #include "support/op_values.h"
 
@@ -13,112 +14,118 @@ using I = const Inputs&;
 using B = Backend&;
 using A = const Arrays&;
 
-Variable plus(const Variable& x, double c) {
-  return add(x, Variable(ops::full(x.shape(), c, x.value().dtype(), x.value().backend())));
-}
-
 /// 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³)))
 Variable gelu_tanh_composed(const Variable& x) {
-  const Variable cubed = mul(mul(x, x), x);
-  const Variable inner = scale(add(x, scale(cubed, 0.044715)), std::sqrt(2 / 3.14159265358979323846));
-  return scale(mul(x, plus(tanh(inner), 1)), 0.5);
+  const Variable inner = std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * (x * x * x));
+  return 0.5 * (x * (1 + tanh(inner)));
 }
 
 double total(const Array& x) { return std::accumulate(x.begin(), x.end(), 0.0); }
 
-/// A row for each width that leaves the vectors another tail.
-template <class MakeCase>
-void for_widths(std::vector<OpCase>& cases, const MakeCase& make) {
-  for (const Dim width : {1, 15, 16, 17, 31, 33, 100, 769}) cases.push_back(make(width));
-}
+constexpr Dim kWidths[] = {1, 15, 16, 17, 31, 33, 100, 769};  // each leaves the vectors another tail
+
+/// A function of two elements, b being repeated over a's leading axes.
+struct Operator {
+  std::string op;
+  Variable (*run)(const Variable&, const Variable&);
+  double (*formula)(double, double);
+  double keep_away = 0;  ///< of the inputs from 0
+};
 
 std::vector<OpCase> binary_cases() {
-  const auto run_add = [](I x, B) { return add(x[0], x[1]); };
-  const auto run_mul = [](I x, B) { return mul(x[0], x[1]); };
-  const auto sums = [](A x) { return each(x[0], x[1], std::plus<>()); };
-  const auto products = [](A x) { return each(x[0], x[1], std::multiplies<>()); };
-  std::vector<OpCase> cases{
-      {.op = "add", .what = "equal shapes", .inputs = {{7, 33}, {7, 33}}, .run = run_add, .formula = sums},
-      {.op = "add", .what = "a row to every row", .inputs = {{65, 17}, {17}}, .run = run_add, .formula = sums},
-      {.op = "add", .what = "a matrix to every matrix", .inputs = {{3, 5, 7}, {5, 7}}, .run = run_add, .formula = sums},
-      {.op = "add", .what = "a row to thousands", .inputs = {{3001, 31}, {31}}, .run = run_add, .formula = sums},
-      {.op = "add", .what = "many elements", .inputs = {{50001}, {50001}}, .run = run_add, .formula = sums},
-      {.op = "add",
-       .what = "to itself",
-       .inputs = {{5, 3}},
-       .run = [](I x, B) { return add(x[0], x[0]); },
-       .formula = [](A x) { return each(x[0], [](double v) { return 2 * v; }); }},
-      {.op = "mul", .what = "equal shapes", .inputs = {{7, 33}, {7, 33}}, .run = run_mul, .formula = products},
-      {.op = "mul", .what = "a row with thousands", .inputs = {{3001, 31}, {31}}, .run = run_mul, .formula = products},
-      {.op = "mul",
-       .what = "by itself",
-       .inputs = {{5, 3}},
-       .run = [](I x, B) { return mul(x[0], x[0]); },
-       .formula = [](A x) { return each(x[0], [](double v) { return v * v; }); }},
+  const Operator operators[] = {
+      {"add", add, [](double a, double b) { return a + b; }},
+      {"sub", sub, [](double a, double b) { return a - b; }},
+      {"mul", mul, [](double a, double b) { return a * b; }},
+      {"div", div, [](double a, double b) { return a / b; }, .5},
   };
-  for_widths(cases, [&](Dim w) {
-    return OpCase{.op = "mul",
-                  .what = fmt::format("a row of {}", w),
-                  .inputs = {{5, w}, {w}},
-                  .run = run_mul,
-                  .formula = products};
-  });
+  std::vector<OpCase> cases;
+  for (const Operator& o : operators) {
+    const auto row = [&](std::string what, std::vector<Shape> inputs, double widest = 1) {
+      cases.push_back({.op = o.op,
+                       .what = std::move(what),
+                       .inputs = std::move(inputs),
+                       .run = [run = o.run](I x, B) { return run(x[0], x[1]); },
+                       .least = -widest,
+                       .most = widest,
+                       .keep_away = o.keep_away,
+                       .formula = [formula = o.formula](A x) { return each(x[0], x[1], formula); }});
+    };
+    row("equal shapes", {{7, 33}, {7, 33}});
+    row("wide inputs", {{40, 41}, {40, 41}}, 200);
+    row("a row to every row", {{65, 17}, {17}});
+    row("a matrix to every matrix", {{3, 5, 7}, {5, 7}});
+    row("a row to thousands", {{3001, 31}, {31}});
+    row("many elements", {{50001}, {50001}});
+    for (const Dim width : kWidths) row(fmt::format("a row of {}", width), {{5, width}, {width}});
+    cases.push_back({.op = o.op,
+                     .what = "with itself",
+                     .inputs = {{5, 3}},
+                     .run = [run = o.run](I x, B) { return run(x[0], x[0]); },
+                     .keep_away = o.keep_away,
+                     .formula = [formula = o.formula](A x) { return each(x[0], x[0], formula); }});
+  }
   return cases;
 }
 
-std::vector<OpCase> function_cases() {
-  const auto erf = [](I x, B) { return gelu(x[0]); };
-  const auto erf_formula = [](A x) { return each(x[0], gelu_erf); };
-  std::vector<OpCase> cases{
-      {.op = "scale",
-       .inputs = {{3, 100}},
-       .run = [](I x, B) { return scale(x[0], -2.5); },
-       .formula = [](A x) { return each(x[0], [](double v) { return -2.5 * v; }); }},
-      {.op = "scale",
-       .what = "many elements",
-       .inputs = {{40001}},
-       .run = [](I x, B) { return scale(x[0], 3); },
-       .formula = [](A x) { return each(x[0], [](double v) { return 3 * v; }); }},
-      {.op = "tanh",
-       .inputs = {{4, 41}},
-       .run = [](I x, B) { return tanh(x[0]); },
-       .least = -3,
-       .most = 3,
-       .formula = [](A x) { return each(x[0], [](double v) { return std::tanh(v); }); }},
-      {.op = "relu",
-       .inputs = {{4, 41}},
-       .run = [](I x, B) { return relu(x[0]); },
-       .keep_away = 1e-3,
-       .formula = [](A x) { return each(x[0], [](double v) { return std::max(v, 0.0); }); }},
-      {.op = "gelu",
-       .what = "many elements",
-       .inputs = {{313, 107}},
-       .run = erf,
-       .least = -4,
-       .most = 4,
-       .formula = erf_formula},
-      {.op = "gelu_tanh",
-       .inputs = {{4, 41}},
-       .run = [](I x, B) { return gelu_tanh(x[0]); },
-       .least = -4,
-       .most = 4,
-       .meaning = [](I x, B) { return gelu_tanh_composed(x[0]); },
-       .formula = [](A x) { return each(x[0], gelu_tanh); }},
-      {.op = "cast",
-       .what = "to its own type",
-       .inputs = {{6, 7}},
-       .run = [](I x, B) { return cast(x[0], x[0].value().dtype()); },
-       .formula = [](A x) { return x[0]; }},
+/// A function of one element.
+struct Function {
+  std::string op;
+  Variable (*run)(const Variable&);
+  double (*formula)(double);
+  double least = -3, most = 3;
+  double lowest = -200, highest = 200;  ///< of the wide row: as far as results fit into f16
+  double keep_away = 0;                 ///< of the inputs from 0: for a corner or a pole
+  std::function<Variable(I, B)> meaning = {};
+};
+
+/// A row on usual inputs; one on wide inputs, which finds formulas that overflow or cancel; one for each width.
+void add_function(std::vector<OpCase>& cases, const Function& f) {
+  const auto row = [&](std::string what, const Shape& shape, double least, double most) {
+    cases.push_back({.op = f.op,
+                     .what = std::move(what),
+                     .inputs = {shape},
+                     .run = [run = f.run](I x, B) { return run(x[0]); },
+                     .least = least,
+                     .most = most,
+                     .keep_away = f.keep_away,
+                     .meaning = f.meaning,
+                     .formula = [formula = f.formula](A x) { return each(x[0], formula); }});
   };
-  for_widths(cases, [&](Dim w) {
-    return OpCase{.op = "gelu",
-                  .what = fmt::format("{} elements", w),
-                  .inputs = {{w}},
-                  .run = erf,
-                  .least = -4,
-                  .most = 4,
-                  .formula = erf_formula};
-  });
+  row("", {4, 41}, f.least, f.most);
+  row("wide inputs", {40, 41}, f.lowest, f.highest);
+  for (const Dim width : kWidths) row(fmt::format("{} elements", width), {width}, f.least, f.most);
+}
+
+std::vector<OpCase> function_cases() {
+  const Function functions[] = {
+      {.op = "neg", .run = neg, .formula = [](double v) { return -v; }},
+      {.op = "exp", .run = exp, .formula = std::exp, .highest = 11},
+      {.op = "log", .run = log, .formula = std::log, .least = .1, .lowest = .1},
+      {.op = "sqrt", .run = sqrt, .formula = std::sqrt, .least = .1, .lowest = .1},
+      {.op = "tanh", .run = tanh, .formula = std::tanh},
+      {.op = "relu", .run = relu, .formula = [](double v) { return std::max(v, 0.0); }, .keep_away = 1e-3},
+      {.op = "gelu", .run = gelu, .formula = gelu_formula},
+      {.op = "gelu_tanh",
+       .run = gelu_tanh,
+       .formula = gelu_tanh_formula,
+       .meaning = [](I x, B) { return gelu_tanh_composed(x[0]); }},
+      {.op = "scale",
+       .run = [](const Variable& x) { return scale(x, -2.5); },
+       .formula = [](double v) { return -2.5 * v; }},
+      {.op = "cast",
+       .run = [](const Variable& x) { return cast(x, x.value().dtype()); },
+       .formula = [](double v) { return v; }},
+  };
+  std::vector<OpCase> cases;
+  for (const Function& f : functions) add_function(cases, f);
+  cases.push_back({.op = "gelu",
+                   .what = "many elements",
+                   .inputs = {{313, 107}},
+                   .run = [](I x, B) { return gelu(x[0]); },
+                   .least = -4,
+                   .most = 4,
+                   .formula = [](A x) { return each(x[0], gelu_formula); }});
   return cases;
 }
 

@@ -1,6 +1,7 @@
 // Losses.
 #include <algorithm>
 
+#include "autograd/operators.h"
 #include "support/op_formulas.h"
 #include "support/op_values.h"
 
@@ -25,16 +26,18 @@ OpCase cross_entropy_case(const Shape& shape, bool ignore_some, double denominat
       .formula = [wanted, denominator](A x) { return Array{cross_entropy_sum(x[0], wanted) / denominator}; }};
 }
 
-OpCase mse_case(const Shape& shape, double denominator) {
+OpCase mse_case(const Shape& shape, double denominator, double widest = 1) {
   return {.op = "mse",
-          .what = fmt::format("{}", shape),
+          .what = fmt::format("{}, inputs up to {}", shape, widest),
           .inputs = {shape},
           .run = [shape, denominator](
                      I x, B b) { return mse(x[0], constant(shape, x[0].value().dtype(), kTarget, b), denominator); },
+          .least = -widest,
+          .most = widest,
           .meaning =
               [shape, denominator](I x, B b) {
-                const Variable d = add(x[0], scale(Variable(constant(shape, x[0].value().dtype(), kTarget, b)), -1));
-                return scale(sum(mul(d, d)), 1 / denominator);
+                const Variable d = x[0] - Variable(constant(shape, x[0].value().dtype(), kTarget, b));
+                return sum(d * d) / denominator;
               },
           .formula =
               [shape, denominator](A x) {
@@ -46,23 +49,22 @@ OpCase mse_case(const Shape& shape, double denominator) {
               }};
 }
 
-/// −t log σ(x) − (1 − t) log(1 − σ(x))
+/// −t log σ(x) − (1 − t) log(1 − σ(x)), so written that no σ rounds to 0 or 1
 double binary_cross_entropy(double x, double t) {
-  const double p = 1 / (1 + std::exp(-x));
-  return -t * std::log(p) - (1 - t) * std::log(1 - p);
+  return std::max(x, 0.0) - x * t + std::log1p(std::exp(-std::abs(x)));
 }
 
-OpCase binary_case(const Shape& shape, double denominator) {
+OpCase binary_case(const Shape& shape, double denominator, double widest = 5) {
   return {.op = "binary_cross_entropy_with_logits",
-          .what = fmt::format("{}", shape),
+          .what = fmt::format("{}, inputs up to {}", shape, widest),
           .inputs = {shape},
           .run =
               [shape, denominator](I x, B b) {
                 return binary_cross_entropy_with_logits(x[0], constant(shape, x[0].value().dtype(), kTarget, b),
                                                         denominator);
               },
-          .least = -5,
-          .most = 5,
+          .least = -widest,
+          .most = widest,
           .formula =
               [shape, denominator](A x) {
                 double loss = 0;
@@ -86,8 +88,10 @@ std::vector<OpCase> loss_cases() {
       cross_entropy_case({3, 30'522}, true, 2),
       mse_case({31, 1}, 31),
       mse_case({9001}, 500),
+      mse_case({40, 41}, 1640, 200),
       binary_case({6, 4}, 24),
       binary_case({1501, 7}, 1501),
+      binary_case({40, 41}, 1640, 200),
   };
 }
 

@@ -32,8 +32,8 @@ struct Activated {
   Variable (*op)(const Variable&);
   double (*function)(double);
 };
-constexpr Activated kGelu{"gelu", Activation::gelu, gelu, gelu_erf};
-constexpr Activated kGeluTanh{"gelu_tanh", Activation::gelu_tanh, bertrand::gelu_tanh, gelu_tanh};
+constexpr Activated kGelu{"gelu", Activation::gelu, gelu, gelu_formula};
+constexpr Activated kGeluTanh{"gelu_tanh", Activation::gelu_tanh, bertrand::gelu_tanh, gelu_tanh_formula};
 
 OpCase activated_linear_case(const Product& size, const Activated& f) {
   return {.op = "linear",

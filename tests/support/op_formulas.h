@@ -23,8 +23,8 @@ Array each(const Array& x, const Array& other, F&& f) {
   return y;
 }
 
-inline double gelu_erf(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
-inline double gelu_tanh(double x) {
+inline double gelu_formula(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
+inline double gelu_tanh_formula(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
 }
 

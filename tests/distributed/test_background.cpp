@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "distributed/background.h"
@@ -31,6 +33,34 @@ TEST_CASE(
   background.start([&] { ++done; });
   background.wait();
   CHECK(done == 1);
+}
+
+TEST_CASE("the owner's thread destroys what the pieces of work hold also if one throws or the owner goes") {
+  struct Destroyed {
+    std::vector<std::thread::id>& by;
+    ~Destroyed() { by.push_back(std::this_thread::get_id()); }
+  };
+  std::vector<std::thread::id> by;
+  {
+    Background background;
+    const auto start = [&](const std::function<void()>& work) {
+      background.start([work, held = std::make_shared<Destroyed>(by)] { work(); });
+    };
+    std::atomic<bool> done{false};
+    start([&] { done = true; });
+    while (!done) std::this_thread::yield();
+    start([] {});
+    background.wait();
+    CHECK(by.size() == 2);
+    start([] { throw std::runtime_error("the link is down"); });
+    start([] {});
+    CHECK_THROWS(background.wait());
+    CHECK(by.size() == 4);
+    start([] {});
+    start([] {});
+  }
+  CHECK(by.size() == 6);
+  for (const std::thread::id thread : by) CHECK(thread == std::this_thread::get_id());
 }
 
 TEST_CASE("an owner that goes waits for what has begun, and nothing else is done") {

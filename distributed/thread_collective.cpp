@@ -9,8 +9,8 @@
 namespace bertrand::distributed {
 namespace {
 
-/// Elements that a processor adds up at a time: few enough that the sum is still in the cache when it is copied to the
-/// others. On a GPU each block costs launches.
+/// Elements that a CPU adds up at a time: so few that the sum is still in the cache when it is copied to the others. A
+/// GPU adds up its share at once, because each block costs launches.
 constexpr Dim kBlock = Dim{1} << 16;
 constexpr Dim kVector = 16;
 
@@ -32,23 +32,38 @@ void ThreadMeeting::arrive() {
   if (meetings_ == meeting) throw Error(Failure::distributed, aborted_);
 }
 
-void ThreadMeeting::depart() {
+void ThreadMeeting::come_together() {
   std::unique_lock lock(mutex_);
   const std::uint64_t meeting = meetings_;
-  if (!last_to_come()) changed_.wait(lock, [&] { return meetings_ != meeting; });
+  if (!failed_ && last_to_come()) return;
+  changed_.wait(lock, [&] { return meetings_ != meeting || failed_; });
+  if (meetings_ == meeting) std::rethrow_exception(failed_);
 }
 
 void ThreadMeeting::let_one(bool chosen, const std::function<void()>& work) {
-  depart();  // all have come
-  if (chosen) {
-    try {
-      work();
-    } catch (...) {
-      thrown_ = std::current_exception();
-    }
+  come_together();
+  if (chosen) work();
+  come_together();
+}
+
+void ThreadMeeting::fail(std::exception_ptr failure) {
+  const std::lock_guard lock(mutex_);
+  if (!failed_) failed_ = std::move(failure);
+  if (aborted_.empty()) aborted_ = "a replica has failed";  // for later calls
+  changed_.notify_all();
+}
+
+std::exception_ptr ThreadMeeting::depart() {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t departures = departures_;
+  if (++departed_ == size()) {
+    departed_ = 0;
+    ++departures_;
+    changed_.notify_all();
+  } else {
+    changed_.wait(lock, [&] { return departures_ != departures; });
   }
-  depart();
-  if (thrown_) std::rethrow_exception(thrown_);
+  return failed_;
 }
 
 void ThreadMeeting::abort(const std::string& reason) {
@@ -73,17 +88,16 @@ void ThreadCollective::together(const ThreadMeeting::Seat& mine, const std::func
   backend_.synchronize();  // what the others are about to read has been computed
   meeting_.seat(thread_) = mine;
   meeting_.arrive();
-  struct Departure {
-    ThreadMeeting& meeting;
-    int rank;
-    ~Departure() {
-      meeting.depart();
-      meeting.seat(rank) = {};
-    }
-  } const departure{meeting_, thread_};
-  check_equal_calls();
-  work();
-  backend_.synchronize();
+  try {
+    check_equal_calls();
+    work();
+    backend_.synchronize();
+  } catch (...) {
+    meeting_.fail(std::current_exception());
+  }
+  const std::exception_ptr failure = meeting_.depart();
+  meeting_.seat(thread_) = {};
+  if (failure) std::rethrow_exception(failure);
 }
 
 void ThreadCollective::check_equal_calls() const {
@@ -91,7 +105,6 @@ void ThreadCollective::check_equal_calls() const {
     return fmt::format("{} of {} elements and {} parts", seat.call, seat.tensor ? seat.tensor.elements() : 0,
                        seat.parts);
   };
-  // Each looks at all, so that all throw or none: one that left alone would be taken for one that has come elsewhere.
   for (int thread = 1; thread < threads(); ++thread)
     check(text(meeting_.seat(thread)) == text(meeting_.seat(0)), "replica {} came with {}, replica {} with {}",
           rank() - thread_ + thread, text(meeting_.seat(thread)), rank() - thread_, text(meeting_.seat(0)));
@@ -107,10 +120,10 @@ std::vector<Addend> ThreadCollective::everybodys_addends() const {
 }
 
 void ThreadCollective::for_my_blocks(Dim elements, const std::function<void(Dim, const Shape&)>& work) const {
-  const Share part = share_of((elements + kVector - 1) / kVector, thread_, threads());  // in whole vectors
-  const Dim end = std::min(elements, part.end() * kVector);
+  const Share share = share_of((elements + kVector - 1) / kVector, thread_, threads());  // in whole vectors
+  const Dim end = std::min(elements, share.end() * kVector);
   const Dim block = adder().device().kind == Device::Kind::cpu ? kBlock : elements;
-  for (Dim begin = part.first * kVector; begin < end; begin += block) work(begin, {std::min(block, end - begin)});
+  for (Dim begin = share.first * kVector; begin < end; begin += block) work(begin, {std::min(block, end - begin)});
 }
 
 void ThreadCollective::spread(const Tensor& sum, Dim begin, const Shape& block) {
@@ -160,7 +173,7 @@ void ThreadCollective::sum(std::span<const Addend> mine, std::int64_t parts, con
 void ThreadCollective::broadcast(const Tensor& x, int root) {
   const Span span(backend_, "broadcast", {.bytes = static_cast<double>(x.bytes())}, Profiler::Kind::collective);
   together({.call = "broadcast", .addends = {}, .tensor = x}, [&] {
-    const int source = root % threads();  // in its own process; in the others this thread receives
+    const int source = root % threads();  // the root in its own process; in the others the thread that receives
     if (processes_) meeting_.let_one(thread_ == source, [&] { processes_->broadcast(x, root / threads()); });
     if (thread_ != source) backend_.cast(meeting_.seat(source).tensor, x);
   });
@@ -173,7 +186,8 @@ void ThreadCollective::barrier() {
   });
 }
 
-/// The other processes first: of this one's threads each that is freed passes on that reason in its turn.
+/// The other processes come first: each thread that this wakes passes on its own reason to them, and only the first
+/// reason counts.
 void ThreadCollective::abort(const std::string& reason, double waited) {
   if (processes_) processes_->abort(reason, waited);
   meeting_.abort(fmt::format("replica {} has failed", rank()));

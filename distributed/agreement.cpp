@@ -1,24 +1,17 @@
 #include "distributed/agreement.h"
 
-#include <unistd.h>
-
 #include <sstream>
 
 #include "distributed/exchange.h"
 #include "io/error.h"
+#include "io/host_name.h"
 
 namespace bertrand::distributed {
 namespace {
 
-std::string host() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
-
 /// The host, then a line a fact.
 std::string as_text(const Facts& facts) {
-  std::string text = host() + "\n";
+  std::string text = io::host_name() + "\n";
   for (const auto& [name, value] : facts) text += name + "\t" + value + "\n";
   return text;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "io/error.h"
+#include "io/host_name.h"
 
 namespace bertrand::distributed {
 namespace {
@@ -58,9 +59,12 @@ void with_processes(const ProcessOptions& options, const std::function<void(Coll
   try {
     body(processes.get());
   } catch (const Error& error) {
-    if (processes && error.failure() != Failure::interrupted)
-      processes->abort(error.what());  // stopping all do together
-    throw;
+    if (!processes || error.failure() == Failure::interrupted) throw;  // all processes stop together
+    processes->abort(error.what());
+    // The launcher mixes the lines of all processes. Those of a failure of another one name it anyway.
+    if (processes->rank() == 0 || error.failure() == Failure::distributed) throw;
+    throw Error(error.failure(),
+                fmt::format("process {} (host {}): {}", processes->rank(), io::host_name(), error.what()));
   } catch (const std::exception& error) {
     if (processes) processes->abort(error.what());
     throw;

@@ -7,6 +7,7 @@
 
 #include "io/crc32c.h"
 #include "io/error.h"
+#include "io/host_name.h"
 
 namespace bertrand::training {
 namespace {
@@ -59,12 +60,11 @@ std::string summary_event(std::int64_t step, const std::string& summary_value) {
 }
 
 fs::path free_name(const fs::path& directory) {
-  char host[256] = "localhost";
-  ::gethostname(host, sizeof host - 1);
   const auto seconds =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   for (int number = 0;; ++number) {
-    fs::path path = directory / fmt::format("events.out.tfevents.{:010}.{}.{}.{}", seconds, host, ::getpid(), number);
+    fs::path path =
+        directory / fmt::format("events.out.tfevents.{:010}.{}.{}.{}", seconds, io::host_name(), ::getpid(), number);
     if (!fs::exists(path)) return path;
   }
 }

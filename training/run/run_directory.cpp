@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "io/error.h"
+#include "io/host_name.h"
 
 namespace bertrand::training {
 namespace {
@@ -68,11 +69,7 @@ bool is_still(int descriptor, const fs::path& file) {
 }
 
 /// "4711 on host a": a lock may be held from another machine.
-std::string name_of_process() {
-  char host[256] = {};
-  ::gethostname(host, sizeof host - 1);
-  return fmt::format("{} on host {}", ::getpid(), host);
-}
+std::string name_of_process() { return fmt::format("{} on host {}", ::getpid(), io::host_name()); }
 
 /// An open file that this process alone has locked and that holds its name.
 int lock_file(const fs::path& file, const fs::path& directory) {

@@ -167,6 +167,17 @@ TEST_CASE("a failure of one process is told to the others, which exit with 8") {
   CHECK(error.find(" has failed: --output: expected a directory, got the file ") != std::string::npos);
 }
 
+TEST_CASE("an error of one process at its start names the process and its host") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  const Flags flags{"--steps", "3", "--micro-batch-size", "5"};
+  setting.launch(setting.script("one", flags) + " : -n 1 sh " +
+                     setting.script("other", joined(flags, {"--init", (setting.directory / "nothing").string()})),
+                 1);
+  CHECK(setting.code("one", 0) == 8);
+  CHECK(setting.of_rank("other", 1, "error").starts_with("error: process 1 (host "));
+}
+
 TEST_CASE("a failure after the last step is told to the others, which name the last checkpoint") {
   if (skipped()) return;
   const ProcessesSetting setting;

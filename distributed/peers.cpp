@@ -1,4 +1,4 @@
-#include "distributed/mpi/peers.h"
+#include "distributed/peers.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,6 +8,8 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+
+#include "io/host_name.h"
 
 namespace bertrand::distributed {
 namespace {
@@ -31,7 +33,7 @@ unsigned long long started_at(int pid) {
 
 PeerFacts PeerFacts::own() {
   PeerFacts facts{.pid = ::getpid(), .start_time = started_at(::getpid())};
-  ::gethostname(facts.host, sizeof facts.host - 1);
+  io::host_name().copy(facts.host, sizeof facts.host - 1);
   ::sched_getaffinity(0, sizeof facts.cores, &facts.cores);
   return facts;
 }

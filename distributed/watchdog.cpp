@@ -1,8 +1,9 @@
-#include "distributed/mpi/watchdog.h"
+#include "distributed/watchdog.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <utility>
 
 #include "io/error.h"
@@ -11,7 +12,7 @@ namespace bertrand::distributed {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{100};
-constexpr std::chrono::seconds kPatience{1};  // with a call while another process is dead
+constexpr std::chrono::seconds kPatience{1};  // with a call after another process has died
 
 }  // namespace
 
@@ -41,27 +42,31 @@ void Watchdog::set_standing(const std::string& before, const std::string& after)
 
 void Watchdog::watch(const std::stop_token& stop) {
   Time looked_at = Clock::now().time_since_epoch().count();
-  for (; !stop.stop_requested(); std::this_thread::sleep_for(kLook)) {
+  std::mutex mutex;
+  std::unique_lock resting(mutex);
+  std::condition_variable_any stopped;
+  for (; !stop.stop_requested(); stopped.wait_for(resting, stop, kLook, [] { return false; })) {
     const Time now = Clock::now().time_since_epoch().count(), gap = now - std::exchange(looked_at, now);
     Time deadline = deadline_;
     const Time seen = seen_;
     if (deadline == kNever) continue;
-    // Where the whole process was stopped, the others get the time that it lost.
+    // If the whole process was stopped, it gets the time that it lost.
     if (gap > Clock::duration(kPatience).count()) {
       deadline_.compare_exchange_strong(deadline, deadline + gap);
       seen_ = now;
       continue;
     }
     const std::lock_guard lock(mutex_);
-    if (now > deadline) end("MPI has not returned in time");
+    if (now > deadline) end(library_ + " has not returned in time");
     if (now - seen < Clock::duration(kPatience).count()) continue;
-    if (const int dead = peers_.first_dead(); dead >= 0) end(peers_.name(dead) + " has died, and MPI does not return");
+    if (const int dead = peers_.first_dead(); dead >= 0)
+      end(peers_.name(dead) + " has died, and " + library_ + " does not return");
   }
 }
 
 void Watchdog::end(const std::string& why) const {
   const std::string line = fmt::format("error: {}{}: {}{}\n", before_, what_, why, after_);
-  // Neither streams nor destructors: the thread that is stuck may hold their locks.
+  // No streams and no destructors: the thread that is stuck may hold their locks.
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) ::_exit(static_cast<int>(Failure::io));
   ::_exit(static_cast<int>(Failure::distributed));
 }

@@ -1,26 +1,29 @@
-// What ends a process that MPI does not give back: over TCP a call may never return once the process at the other end
-// has died, and then nobody looks at the clock.
+// Ends a process in which a call of a library never returns, so that the thread that called it cannot look at the
+// clock: MPI over TCP after the process at the other end has died, or NCCL and CUDA while GPUs wait for each other.
 #pragma once
 #include <atomic>
 #include <chrono>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
-#include "distributed/mpi/peers.h"
+#include "distributed/peers.h"
 
 namespace bertrand::distributed {
 
-/// The thread that calls MPI says where it is; a thread that never does looks whether it comes back.
+/// The thread that calls the library says until when it will be back. A thread of the watchdog looks whether it is.
 class Watchdog {
  public:
-  Watchdog() : thread_([this](const std::stop_token& stop) { watch(stop); }) {}
+  /// `library`: what does not return, for the line.
+  explicit Watchdog(std::string library)
+      : library_(std::move(library)), thread_([this](const std::stop_token& stop) { watch(stop); }) {}
 
-  /// From now on until rest(): unless the caller is here again within `seconds`, or within one where another process
-  /// can be seen to have died, this process ends with exit code 8 and the line "error: <what>: …".
+  /// Begins to watch. If neither expect() nor rest() is called within `seconds`, this process ends with exit code 8 and
+  /// the line "error: <what>: …". If another process can be seen to have died, it ends so after one second.
   void expect(double seconds);
   void rest() { deadline_ = kNever; }
-  /// Expects, and rests when it goes.
+  /// Calls expect() and, at its end, rest().
   class Watch {
    public:
     Watch(Watchdog& watchdog, double seconds) : watchdog_(watchdog) { watchdog_.expect(seconds); }
@@ -34,7 +37,7 @@ class Watchdog {
 
   void set_peers(const Peers& peers);
   void set_call(const std::string& what);
-  /// What the line begins and ends with.
+  /// The beginning and the end of the line.
   void set_standing(const std::string& before, const std::string& after);
 
  private:
@@ -45,6 +48,7 @@ class Watchdog {
   void watch(const std::stop_token& stop);
   [[noreturn]] void end(const std::string& why) const;
 
+  const std::string library_;
   std::atomic<Time> deadline_{kNever}, seen_{0};
   std::mutex mutex_;  // of what follows
   Peers peers_;

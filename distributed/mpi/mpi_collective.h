@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "distributed/collective.h"
-#include "distributed/mpi/peers.h"
-#include "distributed/mpi/watchdog.h"
+#include "distributed/peers.h"
+#include "distributed/watchdog.h"
 
 namespace bertrand::distributed {
 
@@ -108,7 +108,7 @@ class MpiCollective : public Collective {
   const std::unique_ptr<Backend> backend_;  // its own: sums are made while replicas compute on theirs
   MPI_Comm communicator_ = MPI_COMM_NULL;
   Peers peers_;
-  Watchdog watchdog_;
+  Watchdog watchdog_{"MPI"};
   Header mine_;
   std::vector<Header> theirs_;           // by rank, as the next
   std::vector<Farewell> farewells_;      // this process's own in its own place

@@ -13,6 +13,7 @@ namespace {
 constexpr double kSpin = 50e-6;  // seconds: sums of small tensors take less
 constexpr std::chrono::microseconds kNap{20};
 constexpr std::chrono::milliseconds kLook{100};  // between looks at the other processes
+constexpr double kTelling = 2;                   // seconds beyond the timeout, to leave when it is over
 
 /// "invalid usage: Duplicate GPU detected : rank 0 and rank 1 both on …": NCCL tells the cause apart.
 std::string text_of(ncclResult_t result, ncclComm_t communicator = nullptr) {
@@ -72,6 +73,7 @@ NcclCollective::NcclCollective(const NcclPlace& place)
       size_((processes_ ? processes_->size() : 1) * meeting_.size()),
       gpu_(use_gpu(backend_)) {
   meeting_.note_call(thread_, ++calls_);
+  expect_return();
   if (meeting_.size() > 1) open_to_peers(gpu_);
   ncclUniqueId id;
   check(place.id.size() == sizeof id.internal, "nccl: an id of {} bytes, expected {}", place.id.size(),
@@ -81,12 +83,14 @@ NcclCollective::NcclCollective(const NcclPlace& place)
   config.blocking = 0;
   check_nccl(ncclCommInitRankConfig(&communicator_, size_, id, rank_, &config), name_);
   settle();
+  watchdog_.rest();
 }
 
 NcclCollective::~NcclCollective() {
   if (!communicator_) return;
   try {
     name_ = "leave";
+    expect_return();
     check_nccl(ncclCommFinalize(communicator_), name_);
     settle();
     ncclCommDestroy(communicator_);
@@ -95,9 +99,16 @@ NcclCollective::~NcclCollective() {
   }
 }
 
+void NcclCollective::expect_return(double waited) {
+  if (waited == 0) watchdog_.set_call(fmt::format("{} (call {})", name_, calls_));
+  watchdog_.expect(std::max(kTelling, timeout_ + kTelling - waited));
+}
+
 void NcclCollective::leave() {
+  expect_return();
   if (communicator_) ncclCommAbort(communicator_);  // also ends what waits on the GPU
   communicator_ = nullptr;
+  watchdog_.rest();
 }
 
 void NcclCollective::abort(const std::string& reason, double waited) {
@@ -133,6 +144,7 @@ void NcclCollective::wait(const std::function<bool()>& done) {
   RunningTime since;
   while (!done()) {
     waited_ = since.seconds();
+    expect_return(waited_);
     if (const std::string reason = trouble(waited_); !reason.empty()) give_up(reason);
     if (waited_ > kSpin) std::this_thread::sleep_for(kNap);
   }
@@ -151,6 +163,7 @@ void NcclCollective::enqueue(const char* name, const Tensor& x, const std::funct
   use_gpu(backend_);
   name_ = name;
   meeting_.note_call(thread_, ++calls_);
+  expect_return();
   computed_.record(compute_stream_);
   computed_.hold(stream_.get());
   const Clock::time_point begin = Clock::now();
@@ -177,6 +190,7 @@ void NcclCollective::finish_calls(bool aside) {
     finished_.push_back(std::move(call));
   }
   under_way_.clear();
+  watchdog_.rest();
 }
 
 void NcclCollective::start_sum(std::vector<Addend> mine, std::int64_t parts, const Tensor& out) {

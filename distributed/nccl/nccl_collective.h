@@ -1,6 +1,7 @@
 // The collective of replicas on GPUs of their own, over NCCL. Nothing blocks: NCCL works on a stream beside the one
-// that computes, and the host looks at it, at the clock, at the other replicas of its process and at what the other
-// processes say, so that it leaves when one of them has failed.
+// that computes. The host looks at that stream, at the clock, at the other replicas of its process and at what the
+// other processes say, so that it leaves when one of them has failed. From the start of a sum to its end a watchdog
+// looks whether this thread comes back: a call of NCCL or a launch of a kernel may wait in the driver for ever.
 //
 // NCCL adds up in an order of its own, which depends on how many replicas there are: with two the sum is that of the
 // pairwise tree, with more it is only close. What a replica adds up by itself is the tree's.
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "distributed/nccl/place.h"
+#include "distributed/watchdog.h"
 #include "tensor/cuda/handles.h"
 #include "tensor/profiler.h"
 
@@ -35,6 +37,7 @@ class NcclCollective : public Collective {
   using Collective::abort;
   void abort(const std::string& reason, double waited) override;
   void set_standing(const std::string& before, const std::string& after) override {
+    watchdog_.set_standing(before, after);
     if (processes_ && thread_ == 0) processes_->set_standing(before, after);
   }
 
@@ -55,8 +58,10 @@ class NcclCollective : public Collective {
   void settle();
   /// Returns when done() says so; throws where one of the others fails or stays away.
   void wait(const std::function<bool()>& done);
-  /// Why a wait of so many seconds must end early, or "".
+  /// Why a wait that has lasted `waited` seconds must end, or "".
   std::string trouble(double waited);
+  /// The process ends unless this thread is back within the timeout, of which `waited` seconds are over.
+  void expect_return(double waited = 0);
   [[noreturn]] void give_up(const std::string& reason);
   void leave();
 
@@ -68,6 +73,7 @@ class NcclCollective : public Collective {
   const double timeout_;
   const int rank_, size_;
   const int gpu_;
+  Watchdog watchdog_{"NCCL or CUDA"};
   ncclComm_t communicator_ = nullptr;  // null when this replica has left
   cuda::Stream stream_;
   cuda::Event computed_;

@@ -1,54 +1,18 @@
 // What ends a process that a call of MPI keeps, seen from outside.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <csignal>
-#include <string>
 
-#include "distributed/mpi/watchdog.h"
+#include "distributed/end_of_process.h"
+#include "distributed/watchdog.h"
 
 using namespace bertrand::distributed;
-
-namespace {
-
-struct End {
-  int code = 0;
-  double seconds = 0;
-  std::string said;
-};
-
-/// Runs `body`, which is to be ended, in a process of its own; one that goes on for 20 seconds ends with 1.
-template <class Body>
-End end_of(const Body& body) {
-  int pipe_ends[2];
-  REQUIRE(::pipe(pipe_ends) == 0);
-  const auto begin = std::chrono::steady_clock::now();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::dup2(pipe_ends[1], STDERR_FILENO);
-    body();
-    ::sleep(20);
-    ::_exit(1);
-  }
-  ::close(pipe_ends[1]);
-  End end;
-  char buffer[1000];
-  for (ssize_t bytes; (bytes = ::read(pipe_ends[0], buffer, sizeof buffer)) > 0;)
-    end.said.append(buffer, static_cast<std::size_t>(bytes));
-  ::close(pipe_ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  end.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  end.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return end;
-}
-
-}  // namespace
+using namespace bertrand::testing;
 
 TEST_CASE("a process that a call keeps beyond its time ends with 8 and one line") {
   const End end = end_of([] {
-    static Watchdog watchdog;
+    static Watchdog watchdog("MPI");
     watchdog.set_standing("step 3: ", "; last checkpoint: none");
     watchdog.set_call("barrier (call 7)");
     watchdog.expect(0.5);
@@ -72,7 +36,7 @@ TEST_CASE("a process that a call keeps while another is dead ends without waitin
     }
     PeerFacts theirs;
     (void)!::read(facts[0], &theirs, sizeof theirs);
-    static Watchdog watchdog;
+    static Watchdog watchdog("MPI");
     watchdog.set_peers(Peers({PeerFacts::own(), theirs}, 0));
     watchdog.set_call("broadcast (call 2)");
     watchdog.expect(60);
@@ -87,7 +51,7 @@ TEST_CASE("a process that a call keeps while another is dead ends without waitin
 
 TEST_CASE("a process that comes back in time is left alone") {
   const End end = end_of([] {
-    Watchdog watchdog;
+    Watchdog watchdog("MPI");
     for (int i = 0; i < 8; ++i) {
       watchdog.expect(0.4);
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -110,7 +74,7 @@ TEST_CASE("a process that was stopped, and goes on, gets the time that it lost")
       ::kill(watched, SIGCONT);
       ::_exit(0);
     }
-    Watchdog watchdog;
+    Watchdog watchdog("MPI");
     watchdog.expect(2);
     for (int i = 0; i < 80; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));  // of its own time
     ::_exit(0);

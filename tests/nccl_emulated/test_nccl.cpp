@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "distributed/end_of_process.h"
 #include "distributed/nccl/place.h"
 #include "distributed/parts.h"
 #include "distributed/replica_group.h"
@@ -271,4 +272,47 @@ TEST_CASE("replicas that come with different sizes are not left hanging") {
   });
   for (const std::string& thrown : outcome.thrown) CHECK(thrown != "");
   CHECK(nccl::emulation::open_communicators() == 0);
+}
+
+TEST_CASE("a replica that a call of NCCL keeps ends its process with 8 and one line after the timeout") {
+  const End end = end_of([] {
+    inject({.rank = 1, .call = 2, .returns = false});
+    run_on({0, 1}, [](const Replica& self) {
+      self.collective().set_standing("step 3: ", "; last checkpoint: none");
+      sum_once(self);
+      sum_once(self);
+    });
+  });
+  CHECK(end.code == 8);
+  CHECK(end.said ==
+        "error: step 3: all_reduce_sum (call 3): NCCL or CUDA has not returned in time; last checkpoint: none\n");
+  CHECK(end.seconds > kTimeout);
+  CHECK(end.seconds < 10);
+}
+
+TEST_CASE("a replica that a launch keeps while its sums are under way ends its process with 8 and one line") {
+  const End end = end_of([] {
+    run_on({0, 1}, [](const Replica& self) {
+      const Tensor x = ops::full({100}, 1, DType::f32, self.backend());
+      self.collective().start_sum({{.first = self.rank(), .count = 1, .values = x}}, 2, x);
+      while (!self.first()) ::pause();
+      self.collective().finish_sums();
+      sum_once(self);
+    });
+  });
+  CHECK(end.code == 8);
+  CHECK(end.said == "error: all_reduce_sum (call 2): NCCL or CUDA has not returned in time\n");
+}
+
+TEST_CASE("a replica that computes for longer than the timeout while no sum is under way is left alone") {
+  const End end = end_of([] {
+    const Outcome outcome = run_on({0}, [](const Replica& self) {
+      sum_once(self);
+      std::this_thread::sleep_for(std::chrono::milliseconds(3500));
+      sum_once(self);
+    });
+    ::_exit(outcome.thrown[0].empty() ? 0 : 3);
+  });
+  CHECK(end.code == 0);
+  CHECK(end.said.empty());
 }

@@ -51,6 +51,7 @@ struct Fault {
   std::int64_t call = 0;
   ncclResult_t state = ncclRemoteError;
   int polls = 0;
+  bool returns = true;  ///< false: the call never returns
 };
 /// For all groups from now on; {} is none.
 void inject(const Fault& fault);

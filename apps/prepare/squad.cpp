@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <future>
 
-#include "apps/cli/file_arguments.h"
 #include "bert/data/tf_example.h"
 #include "bert/data/tfrecord.h"
 #include "io/error.h"
+#include "io/file_arguments.h"
 #include "io/file_replacer.h"
 #include "io/signals.h"
 
@@ -58,7 +58,7 @@ class WindowWriter {
 
 void write_squad(const SquadRecordsOptions& options) {
   io::catch_stop_signals();
-  cli::check_files({options.input, options.vocab_file}, {options.output});
+  io::check_files({options.input, options.vocab_file}, {options.output});
   if (!io::is_replaceable(options.output))
     fail(Failure::usage, "--output: expected a file of its own, got the link, pipe or device {}",
          options.output.string());

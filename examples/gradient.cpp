@@ -1,6 +1,6 @@
 // A gradient by hand and by the engine.
 //
-// The function is L(w) = Σ (x·w − y)² / n, whose gradient anybody can write down: dL/dw = 2 xᵀ (x·w − y) / n.
+// The function is L(w) = Σ (x·w − y)² / n. Its gradient by hand is dL/dw = 2 xᵀ (x·w − y) / n.
 // The engine knows no formula for L. It records which ops were called and asks each, last first, how gradients flow.
 #include <cmath>
 #include <cstdio>
@@ -18,7 +18,7 @@ int main() {
   const Variable x(ops::from_host(xs, {3, 2}, *backend));
   const Variable w(ops::from_host(ws, {2, 1}, *backend), /*requires_grad=*/true);
   const Variable prediction = matmul(x, w);
-  const Variable loss = mse(prediction, ops::from_host(ys, {3, 1}, *backend), 3);
+  const Variable loss = mse(prediction, ops::from_host(ys, {3, 1}, *backend), /*denominator=*/3);
   backward(loss);
   const std::vector<double> by_engine = ops::to_host<double>(w.grad());
 

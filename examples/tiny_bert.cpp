@@ -5,12 +5,13 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "autograd/operators.h"
 #include "bert/network/heads.h"
 #include "optim/optimizer.h"
 #include "tensor/backends.h"
-#include "tensor/random.h"
 
 using namespace bertrand;
 
@@ -24,76 +25,91 @@ const std::vector<std::vector<std::string>> kPage = {
     {"in", "winter", "the", "rain", "turns", "to", "snow"},
     {"in", "spring", "the", "snow", "turns", "to", "water", "and", "feeds", "the", "river"},
 };
-enum Special : std::int32_t { kPad, kCls, kSep, kMask, kFirstWord };
+constexpr std::int32_t kCls = 1, kSep = 2, kMask = 3, kFirstWord = 4;  // 0 is [PAD], which packing does not need
 
-std::string word_of(const std::map<std::string, std::int32_t>& ids, std::int32_t id) {
+using Vocabulary = std::map<std::string, std::int32_t>;
+
+Vocabulary number_words() {
+  Vocabulary ids;
+  for (const auto& sentence : kPage)
+    for (const auto& word : sentence) ids.emplace(word, kFirstWord + static_cast<std::int32_t>(ids.size()));
+  return ids;
+}
+
+std::string word_of(const Vocabulary& ids, std::int32_t id) {
   for (const auto& [word, number] : ids)
     if (number == id) return word;
   return "?";
+}
+
+/// The sentences of the page, one word of each masked, another one in every step.
+struct MaskedPage {
+  std::vector<bert::Sequence> sequences;
+  std::vector<std::int32_t> rows, labels;  ///< of each masked word: its row in the packed batch, and what it was
+
+  MaskedPage(const Vocabulary& ids, std::size_t step) {
+    std::size_t first_row = 0;
+    for (std::size_t s = 0; s < kPage.size(); ++s) {
+      std::vector<std::int32_t> tokens{kCls};
+      for (const auto& word : kPage[s]) tokens.push_back(ids.at(word));
+      tokens.push_back(kSep);
+      const std::size_t masked = 1 + (step * 5 + s) % kPage[s].size();
+      rows.push_back(static_cast<std::int32_t>(first_row + masked));
+      labels.push_back(std::exchange(tokens[masked], kMask));
+      first_row += tokens.size();
+      // The key names the sequence in random draws (dropout); token type 0: the first segment of a pair.
+      sequences.push_back({.token_ids = tokens, .token_types = std::vector<std::int32_t>(tokens.size()), .key = s});
+    }
+  }
+  bert::ForPretraining::Targets targets(Backend& backend) const {
+    const auto on_device = [&](const std::vector<std::int32_t>& values) {
+      return ops::from_host(values, {static_cast<Dim>(values.size())}, backend);
+    };
+    return {.masked_rows = on_device(rows),
+            .masked_labels = on_device(labels),
+            .next_sentence = on_device(std::vector<std::int32_t>(sequences.size())),  // 0: always the next one
+            .masked_count = static_cast<double>(rows.size()),
+            .sequence_count = static_cast<double>(sequences.size())};
+  }
+};
+
+bert::Config tiny(std::size_t words) {
+  return {.vocab_size = kFirstWord + static_cast<Dim>(words),
+          .hidden_size = 48,
+          .num_hidden_layers = 2,
+          .num_attention_heads = 4,
+          .intermediate_size = 96,
+          .hidden_dropout_prob = 0,
+          .attention_probs_dropout_prob = 0,
+          .max_position_embeddings = 16};
 }
 
 }  // namespace
 
 int main() {
   const auto backend = open_cpu({.threads = 1});
-  std::map<std::string, std::int32_t> ids;
-  for (const auto& sentence : kPage)
-    for (const auto& word : sentence) ids.emplace(word, kFirstWord + static_cast<std::int32_t>(ids.size()));
-
-  bert::Config config;
-  config.vocab_size = kFirstWord + static_cast<Dim>(ids.size());
-  config.hidden_size = 48;
-  config.num_hidden_layers = 2;
-  config.num_attention_heads = 4;
-  config.intermediate_size = 96;
-  config.max_position_embeddings = 16;
-  config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0;
-  bert::ForPretraining model(config);
+  const Vocabulary ids = number_words();
+  bert::ForPretraining model(tiny(ids.size()));
   nn::ParameterSet parameters(model, *backend);
   optim::Optimizer optimizer(parameters, {.method = optim::Method::adamw});
 
-  double correct = 0, masked_in_all = 0;
-  for (int step = 0; step <= 300; ++step) {
-    // One masked word a sentence, another one every step.
-    std::vector<bert::Sequence> sequences;
-    std::vector<std::int32_t> rows, labels;
-    std::int32_t row = 0;
-    for (std::size_t s = 0; s < kPage.size(); ++s) {
-      bert::Sequence sequence{.token_ids = {kCls}, .key = s};
-      for (const auto& word : kPage[s]) sequence.token_ids.push_back(ids[word]);
-      sequence.token_ids.push_back(kSep);
-      sequence.token_types.assign(sequence.token_ids.size(), 0);
-      const std::size_t masked = 1 + (static_cast<std::size_t>(step) * 5 + s) % kPage[s].size();
-      rows.push_back(row + static_cast<std::int32_t>(masked));
-      labels.push_back(std::exchange(sequence.token_ids[masked], kMask));
-      row += static_cast<std::int32_t>(sequence.token_ids.size());
-      sequences.push_back(sequence);
-    }
-    const bert::PackedBatch batch = bert::pack(sequences, *backend);
-    const auto count = static_cast<Dim>(rows.size());
-    const std::vector<std::int32_t> always_next(sequences.size(), 0);
-    const bert::ForPretraining::Targets targets{ops::from_host(rows, {count}, *backend),
-                                                ops::from_host(labels, {count}, *backend),
-                                                ops::from_host(always_next, {batch.sequences}, *backend),
-                                                static_cast<double>(count), static_cast<double>(batch.sequences)};
-
+  double correct = 0, masked = 0;
+  for (std::size_t step = 0; step <= 300; ++step) {
+    const MaskedPage page(ids, step);
+    const bert::PackedBatch batch = bert::pack(page.sequences, *backend);
     parameters.zero_gradients();
     const auto result =
-        model(batch, targets, batch.randomness(static_cast<std::uint64_t>(step)), bert::ForPretraining::Keep::logits);
-    backward(add(result.masked_lm_loss, result.next_sentence_loss));
-    parameters.complete_gradients();
+        model(batch, page.targets(*backend), batch.randomness(step), bert::ForPretraining::Keep::logits);
+    backward(result.masked_lm_loss + result.next_sentence_loss);
     optimizer.step(3e-3);
 
     const auto guesses = ops::to_host<std::int32_t>(ops::argmax(result.masked_lm_logits.value()));
-    if (step > 280) {
-      for (std::size_t i = 0; i < guesses.size(); ++i) correct += guesses[i] == labels[i];
-      masked_in_all += static_cast<double>(guesses.size());
-    }
+    for (std::size_t i = 0; step > 280 && i < guesses.size(); ++i, ++masked) correct += guesses[i] == page.labels[i];
     if (step % 100 == 0)
-      std::printf("step %3d  loss %.4f  \"... %s ...\" was guessed \"%s\"\n", step,
-                  ops::item(result.masked_lm_loss.value()), word_of(ids, labels[0]).c_str(),
+      std::printf("step %3zu  loss %.4f  \"... %s ...\" was guessed \"%s\"\n", step,
+                  ops::item(result.masked_lm_loss.value()), word_of(ids, page.labels[0]).c_str(),
                   word_of(ids, guesses[0]).c_str());
   }
-  std::printf("words filled in over the last 20 steps: %.0f of %.0f\n", correct, masked_in_all);
-  return correct / masked_in_all > 0.9 ? 0 : 1;
+  std::printf("words filled in over the last 20 steps: %.0f of %.0f\n", correct, masked);
+  return correct / masked > 0.9 ? 0 : 1;
 }

@@ -1,0 +1,109 @@
+#include "apps/evaluate/commands.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "apps/cli/flags.h"
+#include "bert/tasks/score_files.h"
+#include "io/python_json.h"
+
+namespace bertrand::evaluate {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  fs::path data, predictions, null_odds, qrels, run, tokens;
+  double threshold = 1;
+  bool json = false;
+};
+
+/// `key = value` lines in the order of the keys, with 17 digits, or one JSON object.
+void print(const tasks::FileScores& scores, bool json) {
+  for (const std::string& warning : scores.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  std::string text;
+  for (const auto& [name, value] : scores.figures)
+    text += json ? fmt::format("{}{}: {}", text.empty() ? "" : ", ", io::python_json(name), io::python_json(value))
+                 : fmt::format("{} = {:.17g}\n", name, value);
+  fmt::print("{}", json ? "{" + text + "}\n" : text);
+}
+
+tasks::FileScores named(tasks::AnswerScores scores) {
+  tasks::FileScores named{.figures = std::move(scores.figures), .warnings = {}};
+  if (!scores.missing.empty())
+    named.warnings.push_back(
+        fmt::format("{} questions have no prediction, the first {}", scores.missing.size(), scores.missing.front()));
+  return named;
+}
+
+void score_squad(const Options& options) {
+  print(named(tasks::score_squad(tasks::read_squad(options.data), tasks::read_answers(options.predictions))),
+        options.json);
+}
+
+void score_squad2(const Options& options) {
+  std::optional<tasks::NullOdds> odds;
+  if (!options.null_odds.empty()) odds = tasks::read_null_odds(options.null_odds);
+  print(named(tasks::score_squad2(tasks::read_squad(options.data), tasks::read_answers(options.predictions), odds,
+                                  options.threshold)),
+        options.json);
+}
+
+void add_answer_flags(CLI::App& command, Options& options) {
+  command.add_option("--data", options.data, "questions and answers in SQuAD's JSON")->type_name("FILE")->required();
+  command.add_option("--predictions", options.predictions, "a JSON object: an answer for each question's id")
+      ->type_name("FILE")
+      ->required();
+}
+
+void add_command(CLI::App& app, const std::string& name, const std::string& description,
+                 const std::function<void(CLI::App&, Options&)>& add_flags, void (*run)(const Options&),
+                 std::function<void()>& chosen) {
+  CLI::App* const command = app.add_subcommand(name, description);
+  const auto options = std::make_shared<Options>();
+  add_flags(*command, *options);
+  command->add_flag("--json", options->json, "print one JSON object");
+  command->final_callback([&chosen, run, options] { chosen = [run, options] { run(*options); }; });
+}
+
+}  // namespace
+
+void add_commands(CLI::App& app, std::function<void()>& chosen) {
+  app.require_subcommand(1);
+  add_command(app, "squad", "exact match and F1 of answers, as evaluate-v1.1.py", add_answer_flags, score_squad,
+              chosen);
+  add_command(
+      app, "squad2", "exact match and F1 of answers some of which are none, as evaluate-v2.0.py",
+      [](CLI::App& command, Options& options) {
+        add_answer_flags(command, options);
+        command.add_option("--null-odds", options.null_odds, "a JSON object: a number for each question's id")
+            ->type_name("FILE");
+        cli::number_flag(command, "--null-threshold", options.threshold, {-1e30, 1e30},
+                         "odds above which an answer counts as none");
+      },
+      score_squad2, chosen);
+  add_command(
+      app, "ranking", "figures of ranked passages: MAP, MRR, MRR@10, NDCG, R-precision",
+      [](CLI::App& command, Options& options) {
+        command.add_option("--qrels", options.qrels, "lines: query id, 0, passage id, relevance")
+            ->type_name("FILE")
+            ->required();
+        command.add_option("--run", options.run, "lines: query id, passage id, rank from 1")
+            ->type_name("FILE")
+            ->required();
+      },
+      [](const Options& options) { print(tasks::score_ranking_files(options.qrels, options.run), options.json); },
+      chosen);
+  add_command(
+      app, "tokens", "precision, recall and F1 of entities, as seqeval",
+      [](CLI::App& command, Options& options) {
+        command
+            .add_option("FILE", options.tokens, "lines: word, true tag, predicted tag; a blank line ends a sentence")
+            ->required();
+      },
+      [](const Options& options) { print(tasks::score_tokens_file(options.tokens), options.json); }, chosen);
+}
+
+}  // namespace bertrand::evaluate

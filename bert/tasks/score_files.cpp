@@ -1,0 +1,277 @@
+#include "bert/tasks/score_files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+#include "bert/tasks/entity_scores.h"
+#include "bert/tasks/ranking_scores.h"
+#include "io/error.h"
+#include "io/files.h"
+#include "io/input_files.h"
+
+namespace bertrand::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+
+// ---- JSON: one flat object
+
+/// Hands over each pair of an object whose values are all texts or all numbers, as it streams by.
+class FlatObject : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  using OnText = std::function<void(const std::string& key, std::string& value)>;
+  using OnNumber = std::function<void(const std::string& key, double value)>;
+  FlatObject(std::string file, OnText on_text, OnNumber on_number)
+      : file_(std::move(file)), on_text_(std::move(on_text)), on_number_(std::move(on_number)) {}
+
+  bool start_object(std::size_t) override {
+    if (inside_) refuse("an object");
+    return inside_ = true;
+  }
+  bool end_object() override { return true; }
+  bool key(std::string& name) override {
+    if (!keys_.insert(name).second) fail(Failure::input, "{}: the key \"{}\" comes twice", file_, name);
+    key_ = name;
+    return true;
+  }
+  bool string(std::string& value) override {
+    if (!inside_ || !on_text_) refuse("a text");
+    on_text_(key_, value);
+    return true;
+  }
+  bool number_integer(std::int64_t value) override { return number(static_cast<double>(value)); }
+  bool number_unsigned(std::uint64_t value) override { return number(static_cast<double>(value)); }
+  bool number_float(double value, const std::string&) override { return number(value); }
+  bool start_array(std::size_t) override { refuse("a list"); }
+  bool end_array() override { return true; }
+  bool null() override { refuse("null"); }
+  bool boolean(bool) override { refuse("true or false"); }
+  bool binary(nlohmann::json::binary_t&) override { return false; }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
+    fail(Failure::input, "{}@{}: expected JSON, got {}", file_, position, error.what());
+  }
+
+ private:
+  bool number(double value) {
+    if (!inside_ || !on_number_) refuse("a number");
+    on_number_(key_, value);
+    return true;
+  }
+  [[noreturn]] void refuse(const char* what) const {
+    if (!inside_) fail(Failure::input, "{}: expected an object, got {}", file_, what);
+    fail(Failure::input, "{}: {}: expected {}, got {}", file_, key_, on_text_ ? "a text" : "a number", what);
+  }
+
+  const std::string file_;
+  const OnText on_text_;
+  const OnNumber on_number_;
+  bool inside_ = false;
+  std::string key_;
+  std::unordered_set<std::string> keys_;
+};
+
+void read_flat_object(const fs::path& file, FlatObject::OnText on_text, FlatObject::OnNumber on_number) {
+  io::refuse_directory(file, "predictions", Failure::input);
+  const io::MappedFile mapped(file);
+  const std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
+  FlatObject reader(file.string(), std::move(on_text), std::move(on_number));
+  nlohmann::json::sax_parse(text, &reader);
+}
+
+// ---- lines of columns
+
+/// A file of columns, line by line.
+class Lines {
+ public:
+  explicit Lines(const fs::path& file) : file_(file.string()) {
+    io::refuse_directory(file, "lines", Failure::input);
+    in_.open(file, std::ios::binary);
+    if (!in_) fail(Failure::io, "{}: open: {}", file_, std::strerror(errno));
+  }
+
+  /// The columns of the next line, none of a blank one; false at the end.
+  bool next(std::vector<std::string>& columns) {
+    std::string line;
+    if (!std::getline(in_, line)) {
+      if (in_.bad()) fail(Failure::io, "{}: read: {}", file_, std::strerror(errno));
+      return false;
+    }
+    ++number_;
+    columns.clear();
+    const std::string_view separators = line.find('\t') != std::string::npos ? "\t\r" : " \r";
+    for (std::size_t at = 0; (at = line.find_first_not_of(separators, at)) != std::string::npos;) {
+      const std::size_t end = std::min(line.find_first_of(separators, at), line.size());
+      columns.push_back(line.substr(at, end - at));
+      at = end;
+    }
+    return true;
+  }
+
+  template <class... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> message, Args&&... args) const {
+    fail(Failure::input, "{}:{}: {}", file_, number_, fmt::format(message, std::forward<Args>(args)...));
+  }
+  void require(std::size_t least, std::size_t most, const std::vector<std::string>& columns, const char* what) const {
+    if (columns.size() < least || columns.size() > most)
+      refuse("columns: expected {}, got {} of them", what, columns.size());
+  }
+
+ private:
+  std::string file_;
+  std::ifstream in_;
+  std::int64_t number_ = 0;
+};
+
+std::int64_t whole_number(const std::string& text, const Lines& lines, const char* what) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size())
+    lines.refuse("{}: expected a whole number, got \"{}\"", what, text);
+  return value;
+}
+
+void add(std::map<std::string, double>& figures, const std::string& prefix, const EntityFigures& of) {
+  figures[prefix + "precision"] = of.precision;
+  figures[prefix + "recall"] = of.recall;
+  figures[prefix + "f1"] = of.f1;
+  figures[prefix + "support"] = static_cast<double>(of.support);
+}
+
+using Passages = std::set<std::string, std::less<>>;
+
+std::map<std::string, Passages> read_qrels(const fs::path& file) {
+  std::map<std::string, Passages> relevant;
+  Lines lines(file);
+  for (std::vector<std::string> columns; lines.next(columns);) {
+    if (columns.empty()) continue;
+    lines.require(4, 4, columns, "query id, 0, passage id and relevance");
+    if (whole_number(columns[3], lines, "relevance") > 0) relevant[columns[0]].insert(columns[2]);
+  }
+  return relevant;
+}
+
+/// The passages of one query with their ranks, as far as they have been read.
+class RankedQuery {
+ public:
+  RankedQuery(const fs::path& file, const std::map<std::string, Passages>& relevant)
+      : lines_(file), relevant_(relevant) {}
+
+  FileScores score() {
+    for (std::vector<std::string> columns; lines_.next(columns);) {
+      if (columns.empty()) continue;
+      lines_.require(3, 3, columns, "query id, passage id and rank");
+      if (ranked_.empty() || columns[0] != query_) begin(columns[0]);
+      const std::int64_t rank = whole_number(columns[2], lines_, "rank");
+      if (rank < 1) lines_.refuse("rank: expected at least 1, got {}", rank);
+      ranked_.emplace_back(rank, columns[1]);
+    }
+    finish();
+    return result();
+  }
+
+ private:
+  void begin(const std::string& query) {
+    finish();
+    if (!seen_.insert(query).second)
+      lines_.refuse("query {}: expected its lines together, got more of them here", query);
+    query_ = query;
+  }
+
+  void finish() {
+    if (ranked_.empty()) return;
+    std::ranges::stable_sort(ranked_, {}, &std::pair<std::int64_t, std::string>::first);
+    std::vector<std::string> passages;
+    for (auto& [rank, passage] : ranked_) passages.push_back(std::move(passage));
+    const auto found = relevant_.find(query_);
+    sum_ += score_ranking(found == relevant_.end() ? Passages{} : found->second, passages);
+    judged_ += found != relevant_.end();
+    ranked_.clear();
+  }
+
+  FileScores result() const {
+    if (seen_.empty()) lines_.refuse("expected at least one query, got none");
+    const auto count = static_cast<double>(seen_.size());
+    const RankingScores mean = sum_.divided_by(count);
+    FileScores scores{.figures = {{"map", mean.map},
+                                  {"rprec", mean.rprec},
+                                  {"mrr", mean.mrr},
+                                  {"mrr_at_10", mean.mrr_at_10},
+                                  {"ndcg", mean.ndcg},
+                                  {"queries", count}},
+                      .warnings = {}};
+    if (judged_ < seen_.size())
+      scores.warnings.push_back(
+          fmt::format("{} of {} queries have no relevant passage and score 0", seen_.size() - judged_, seen_.size()));
+    if (judged_ < relevant_.size())
+      scores.warnings.push_back(fmt::format("{} queries with relevant passages are not in the run and do not count",
+                                            relevant_.size() - judged_));
+    return scores;
+  }
+
+  Lines lines_;
+  const std::map<std::string, Passages>& relevant_;
+  std::string query_;
+  std::vector<std::pair<std::int64_t, std::string>> ranked_;
+  std::unordered_set<std::string> seen_;
+  std::size_t judged_ = 0;
+  RankingScores sum_;
+};
+
+}  // namespace
+
+Answers read_answers(const fs::path& file) {
+  Answers answers;
+  read_flat_object(file, [&](const std::string& id, std::string& text) { answers[id] = std::move(text); }, {});
+  return answers;
+}
+
+NullOdds read_null_odds(const fs::path& file) {
+  NullOdds odds;
+  read_flat_object(file, {}, [&](const std::string& id, double value) { odds.emplace_back(id, value); });
+  return odds;
+}
+
+FileScores score_tokens_file(const fs::path& file) {
+  EntityCounter counter;
+  std::vector<std::string> truth, predicted;
+  const auto end_sentence = [&] {
+    if (!truth.empty()) counter.add(truth, predicted);
+    truth.clear(), predicted.clear();
+  };
+  Lines lines(file);
+  for (std::vector<std::string> columns; lines.next(columns);) {
+    if (columns.empty() || columns[0] == "-DOCSTART-") {
+      end_sentence();
+      continue;
+    }
+    lines.require(3, 1024, columns, "word, true tag and predicted tag");
+    truth.push_back(columns[columns.size() - 2]);
+    predicted.push_back(columns.back());
+  }
+  end_sentence();
+  const EntityScores scores = counter.scores();
+  if (scores.words == 0) fail(Failure::input, "{}: expected at least one word, got none", file.string());
+  FileScores result{.figures = {{"accuracy", scores.accuracy}, {"words", static_cast<double>(scores.words)}},
+                    .warnings = {}};
+  add(result.figures, "", scores.micro);
+  add(result.figures, "macro_", scores.macro);
+  add(result.figures, "weighted_", scores.weighted);
+  for (const auto& [type, figures] : scores.types) add(result.figures, type + "_", figures);
+  result.figures["illegal_tags"] = static_cast<double>(scores.illegal);
+  if (scores.illegal > 0)
+    result.warnings.push_back(fmt::format("{} predicted tags continue no entity of their type", scores.illegal));
+  return result;
+}
+
+FileScores score_ranking_files(const fs::path& qrels, const fs::path& run) {
+  const std::map<std::string, Passages> relevant = read_qrels(qrels);
+  return RankedQuery(run, relevant).score();
+}
+
+}  // namespace bertrand::tasks

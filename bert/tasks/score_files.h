@@ -1,0 +1,33 @@
+// The files that the official scorers read, scored as they stream by.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "bert/tasks/answer_scores.h"
+
+namespace bertrand::tasks {
+
+/// Figures by name, and what a person should be told beside them.
+struct FileScores {
+  std::map<std::string, double> figures;
+  std::vector<std::string> warnings;
+};
+
+/// A predictions file of SQuAD: one JSON object, a text for each question's id. Throws Error(Failure::input) naming the
+/// file and the key for a value of another kind and for a key that comes twice.
+Answers read_answers(const std::filesystem::path& file);
+/// A file of null odds: one JSON object, a number for each question's id.
+NullOdds read_null_odds(const std::filesystem::path& file);
+
+/// accuracy, precision, recall and f1 over entities, those of each type and their means, of a file with a word a line:
+/// word, true tag, predicted tag, the last two columns counting; a blank line ends a sentence. Columns are separated by
+/// tabs if the line has one, else by blanks. Throws Error(Failure::input) with file and line for too few columns.
+FileScores score_tokens_file(const std::filesystem::path& file);
+
+/// map, rprec, mrr, mrr_at_10, ndcg and queries: the means over the queries of `run` (query id, passage id, rank), by
+/// the judgements in `qrels` (query id, 0, passage id, relevance). Lines of a query stand together, in any order.
+/// Throws Error(Failure::input) with file and line for other columns and for a query that comes in two places.
+FileScores score_ranking_files(const std::filesystem::path& qrels, const std::filesystem::path& run);
+
+}  // namespace bertrand::tasks

@@ -1,0 +1,113 @@
+#include <doctest/doctest.h>
+
+#include "support/program.h"
+
+using namespace bertrand;
+using support::run_program;
+using support::write_text;
+
+namespace {
+
+const std::string kData = paths::shared + "/data/";
+
+bool have_data() {
+  if (std::filesystem::exists(kData + "scoring")) return true;
+  MESSAGE("SKIPPED: no data in " << kData);
+  return false;
+}
+
+constexpr const char* kQuestions =
+    R"({"data": [{"paragraphs": [{"context": "c", "qas": [{"id": "1", "question": "q", "answers":
+    [{"text": "the cat", "answer_start": 0}]}, {"id": "2", "question": "q", "answers": []}]}]}]})";
+
+/// What evaluate says against these files.
+std::string refusal(const std::vector<std::string>& arguments, int code = 3) {
+  const support::Outcome outcome = run_program("evaluate", arguments);
+  CHECK(outcome.code == code);
+  CHECK(outcome.out.empty());
+  return outcome.error;
+}
+
+}  // namespace
+
+TEST_CASE("a ranking has the figures of dl4marco-bert") {
+  if (!have_data()) return;
+  const support::Outcome outcome = run_program("evaluate", {"ranking", "--qrels", kData + "scoring/ranking_qrels.tsv",
+                                                            "--run", kData + "scoring/ranking_run.tsv", "--json"});
+  REQUIRE(outcome.code == 0);
+  const auto figures = nlohmann::json::parse(outcome.out),
+             expected = nlohmann::json::parse(support::read_text(kData + "scoring/ranking.json"));
+  CHECK(figures.at("map") == expected.at("MAP"));
+  CHECK(figures.at("rprec") == expected.at("RPrec"));
+  CHECK(figures.at("mrr") == expected.at("MRR"));
+  CHECK(figures.at("mrr_at_10") == expected.at("MRR@10"));
+  CHECK(figures.at("ndcg") == expected.at("NDCG"));
+  CHECK(figures.at("queries") == 300);
+  CHECK(outcome.error == "warning: 5 of 300 queries have no relevant passage and score 0\n");
+}
+
+TEST_CASE("a ranking's lines may come in any order of their ranks") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "qrels", "1\t0\ta\t1\n1 0 b 0\n");
+  write_text(directory / "run", "1\tb\t2\n1\ta\t1\n\n");
+  const support::Outcome outcome =
+      run_program("evaluate", {"ranking", "--qrels", directory / "qrels", "--run", directory / "run"});
+  CHECK(outcome.code == 0);
+  CHECK(outcome.out == "map = 1\nmrr = 1\nmrr_at_10 = 1\nndcg = 1\nqueries = 1\nrprec = 1\n");
+}
+
+TEST_CASE("tagged words have seqeval's figures with 17 digits") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "tags", "-DOCSTART- O O\n\nJohn B-PER B-PER\r\nran O I-LOC\n\n\na\tb c\tO\tO\n");
+  const support::Outcome outcome = run_program("evaluate", {"tokens", directory / "tags"});
+  CHECK(outcome.code == 0);
+  CHECK(outcome.out.starts_with("LOC_f1 = 0\n"));
+  CHECK(outcome.out.find("\naccuracy = 0.66666666666666663\n") != std::string::npos);
+  CHECK(outcome.out.find("\nf1 = 0.66666666666666663\nillegal_tags = 1\n") != std::string::npos);
+  CHECK(outcome.error == "warning: 1 predicted tags continue no entity of their type\n");
+}
+
+TEST_CASE("answers have the official scores and missing ones are counted") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "data", kQuestions);
+  write_text(directory / "predictions", R"({"1": "A cat."})");
+  const support::Outcome outcome =
+      run_program("evaluate", {"squad2", "--data", directory / "data", "--predictions", directory / "predictions"});
+  CHECK(outcome.code == 0);
+  CHECK(outcome.out.find("\nexact = 100\nf1 = 100\n") != std::string::npos);
+  CHECK(outcome.error == "warning: 1 questions have no prediction, the first 2\n");
+}
+
+TEST_CASE("files that evaluate cannot score are refused in a line with their place") {
+  const support::TemporaryDirectory directory;
+  const std::string data = directory / "data", bad = directory / "bad";
+  write_text(data, kQuestions);
+  const auto squad = [&](const std::string& predictions) {
+    write_text(bad, predictions);
+    return refusal({"squad", "--data", data, "--predictions", bad});
+  };
+  CHECK(squad(R"({"1": ["x"]})") == "error: " + bad + ": 1: expected a text, got a list\n");
+  CHECK(squad(R"({"1": "x", "1": "y"})") == "error: " + bad + ": the key \"1\" comes twice\n");
+  CHECK(squad("[]") == "error: " + bad + ": expected an object, got a list\n");
+  CHECK(squad(R"({"2": "x"})") ==
+        "error: question 2: answers: expected at least one, got none; hint: is it SQuAD 2.0?\n");
+
+  write_text(bad, "word tag\n");
+  CHECK(refusal({"tokens", bad}) ==
+        "error: " + bad + ":1: columns: expected word, true tag and predicted tag, got 2 of them\n");
+  write_text(bad, "");
+  CHECK(refusal({"tokens", bad}) == "error: " + bad + ": expected at least one word, got none\n");
+
+  const std::string qrels = directory / "qrels";
+  write_text(qrels, "1 0 a 1\n");
+  const auto ranking = [&](const std::string& run) {
+    write_text(bad, run);
+    return refusal({"ranking", "--qrels", qrels, "--run", bad});
+  };
+  CHECK(ranking("1 a 1\n2 a 1\n1 b 2\n") ==
+        "error: " + bad + ":3: query 1: expected its lines together, got more of them here\n");
+  CHECK(ranking("1 a one\n") == "error: " + bad + ":1: rank: expected a whole number, got \"one\"\n");
+  CHECK(ranking("1 a 0\n") == "error: " + bad + ":1: rank: expected at least 1, got 0\n");
+  CHECK(ranking("") == "error: " + bad + ":0: expected at least one query, got none\n");
+  CHECK(refusal({"tokens", directory / "absent"}, 5).ends_with("absent: open: No such file or directory\n"));
+}

@@ -1,0 +1,53 @@
+#include <doctest/doctest.h>
+
+#include "support/program.h"
+#include "support/sha256.h"
+
+using namespace bertrand;
+using support::run_program;
+
+TEST_CASE("answer-span features equal those of run_squad.py record by record") {
+  const std::string data = paths::shared + "/data/";
+  if (!std::filesystem::exists(data + "squad/features_sha256.jsonl")) {
+    MESSAGE("SKIPPED: no data in " << data);
+    return;
+  }
+  for (const auto& of : support::read_json_lines(data + "squad/features_sha256.jsonl")) {
+    CAPTURE(of.dump());
+    const support::TemporaryDirectory directory;
+    std::vector<std::string> flags = {"squad",
+                                      "--input",
+                                      data + "squad/small/" + of.at("data").get<std::string>(),
+                                      "--output",
+                                      directory / "features.tfrecord",
+                                      "--vocab-file",
+                                      data + "vocab/" + of.at("vocab").get<std::string>() + "/vocab.txt"};
+    const auto add_number = [&](const std::string& flag, const char* key) {
+      flags.insert(flags.end(), {flag, std::to_string(of.at(key).get<int>())});
+    };
+    add_number("--max-seq-length", "max_seq_length");
+    add_number("--doc-stride", "doc_stride");
+    add_number("--max-query-length", "max_query_length");
+    if (of.at("cased")) flags.push_back("--cased");
+    if (of.at("training")) flags.push_back("--training");
+    if (of.at("version_2")) flags.push_back("--version-2");
+    REQUIRE(run_program("prepare", flags).code == 0);
+    const support::Outcome dump = run_program("prepare", {"dump", directory / "features.tfrecord"});
+    REQUIRE(dump.code == 0);
+    CHECK(support::sha256(dump.out) == of.at("sha256").get<std::string>());
+  }
+}
+
+TEST_CASE("a failed prepare squad leaves no output") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "data", R"({"data": [{"paragraphs": [{"context": "alpha", "qas":
+      [{"id": "1", "question": "q", "answers": [{"text": "alpha", "answer_start": 3}]}]}]}]})");
+  support::write_text(directory / "vocab", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nalpha\n");
+  const support::Outcome outcome =
+      run_program("prepare", {"squad", "--training", "--input", directory / "data", "--output", directory / "out",
+                              "--vocab-file", directory / "vocab"});
+  CHECK(outcome.code == 3);
+  CHECK(outcome.error ==
+        "error: question 1: answer_start: expected an answer within the context's 5 characters, got 3 to 8\n");
+  CHECK_FALSE(std::filesystem::exists(directory / "out"));
+}

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "cuda_emulated/compared_with_cpu.h"
 #include "cuda_emulated/emulated_card.h"
 #include "tensor/backends.h"
 #include "tensor/ops.h"
@@ -10,43 +11,6 @@
 
 using namespace bertrand;
 using namespace bertrand::testing;
-
-namespace {
-
-Tensor noise(const Shape& shape, DType dtype, Backend& backend, std::uint64_t key) {
-  Random random(key);
-  std::vector<double> values(static_cast<std::size_t>(shape.elements()));
-  for (double& v : values) v = 2 * random.uniform() - 1;
-  return ops::cast(ops::from_host(values, shape, backend), dtype);
-}
-
-/// ‖a − b‖ / ‖b‖
-double distance(const std::vector<double>& a, const std::vector<double>& b) {
-  REQUIRE(a.size() == b.size());
-  double difference = 0, size = 1e-300;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference += (a[i] - b[i]) * (a[i] - b[i]);
-    size += b[i] * b[i];
-  }
-  return std::sqrt(difference / size);
-}
-
-constexpr DType kFloating[] = {DType::f64, DType::f32, DType::bf16, DType::f16};
-
-/// One rounding of the last place; a sum of many may be off by a few in f32.
-double tolerance(DType dtype) {
-  return dtype == DType::f64 ? 1e-13 : dtype == DType::f32 ? 3e-6 : dtype == DType::f16 ? 6e-4 : 5e-3;
-}
-
-/// compute(backend) on the card and on the CPU.
-template <class Compute>
-void check_same(double allowed, const Compute& compute) {
-  const auto card = emulated_card();
-  const auto cpu = open_cpu({.threads = 1});
-  CHECK(distance(ops::to_host<double>(compute(*card)), ops::to_host<double>(compute(*cpu))) <= allowed);
-}
-
-}  // namespace
 
 TEST_CASE("the emulated card calls itself cuda:0 and says what it is") {
   const auto card = emulated_card();
@@ -132,123 +96,6 @@ TEST_CASE("functions of one element and of two equal the CPU's, at the ends of t
     }
     for (const Binary op : {Binary::add, Binary::sub, Binary::mul, Binary::div})
       check_each([&](Backend& b) { return ops::binary(op, x(b).reshape({2, 8}), x(b).rows(7, 15)); });
-  }
-}
-
-TEST_CASE("a product equals the CPU's, whatever is transposed, added, biased or activated") {
-  for (const DType dtype : kFloating)
-    for (const bool transpose_a : {false, true})
-      for (const bool transpose_b : {false, true})
-        for (const bool accumulate : {false, true})
-          check_same(tolerance(dtype), [&](Backend& b) {
-            const Tensor x = noise(transpose_a ? Shape{30, 7} : Shape{7, 30}, dtype, b, 1),
-                         y = noise(transpose_b ? Shape{11, 30} : Shape{30, 11}, dtype, b, 2);
-            const Tensor out = noise({7, 11}, dtype, b, 3);
-            return ops::matmul(x, y,
-                               {.transpose_a = transpose_a, .transpose_b = transpose_b, .into = {out, accumulate}});
-          });
-  for (const DType dtype : kFloating)
-    for (const Unary activation : {Unary::identity, Unary::relu, Unary::tanh, Unary::gelu, Unary::gelu_tanh})
-      for (const bool keep : {false, true})
-        check_same(2 * tolerance(dtype), [&](Backend& b) {
-          const auto [y, pre] = ops::linear_activation(noise({7, 30}, dtype, b, 1), noise({11, 30}, dtype, b, 2),
-                                                       noise({11}, dtype, b, 3), activation, keep);
-          return keep && activation != Unary::identity ? pre : y;
-        });
-}
-
-TEST_CASE("the sums of a bias's gradient come with the product of its weight's, in every type") {
-  for (const DType dtype : kFloating)
-    for (const Dim rows : {1, 30, 300}) {
-      CAPTURE(name_of(dtype));
-      check_same(tolerance(dtype), [&](Backend& b) {
-        const Tensor sums({7}, dtype, b);
-        ops::matmul(noise({rows, 7}, dtype, b, 1), noise({rows, 24}, dtype, b, 2),
-                    {.transpose_a = true, .row_sums = sums});
-        return sums;
-      });
-      check_same(tolerance(dtype), [&](Backend& b) {
-        const Tensor sums({7}, dtype, b), out = noise({7, 24}, dtype, b, 3);
-        return ops::matmul(noise({rows, 7}, dtype, b, 1), noise({rows, 24}, dtype, b, 2),
-                           {.transpose_a = true, .into = {out, true}, .row_sums = sums});
-      });
-    }
-}
-
-TEST_CASE("GELU in the product's epilogue equals the CPU's, where it fits and where it does not") {
-  for (const DType dtype : kFloating)
-    for (const Dim columns : {8, 11, 64})
-      for (const bool keep : {false, true})
-        for (const bool pre : {false, true}) {
-          CAPTURE(columns);
-          if (pre && !keep) continue;
-          check_same(2 * tolerance(dtype), [&](Backend& b) {
-            const auto h = ops::linear_activation(noise({7, 30}, dtype, b, 1), noise({columns, 30}, dtype, b, 2),
-                                                  noise({columns}, dtype, b, 3), Unary::gelu_tanh, keep);
-            return pre ? h.pre_activation : h.y;
-          });
-        }
-}
-
-TEST_CASE("TF32 is a choice: its products are rounded to 11 bits, and only those of f32") {
-  const auto exact = emulated_card(), rounded = emulated_card({.tf32 = true});
-  const auto through = [](Backend& b, DType dtype) {
-    return ops::to_host<double>(ops::matmul(noise({7, 30}, dtype, b, 1), noise({30, 11}, dtype, b, 2)));
-  };
-  const double apart = distance(through(*rounded, DType::f32), through(*exact, DType::f32));
-  CHECK(apart > 1e-5);
-  CHECK(apart < 1e-3);
-  for (const DType dtype : {DType::f64, DType::bf16, DType::f16})
-    CHECK(through(*rounded, dtype) == through(*exact, dtype));
-}
-
-TEST_CASE("the library is asked once for all numbers of tokens that are alike, whichever comes first") {
-  for (const bool measured : {false, true})
-    for (const Dim first : {65, 70, 72}) {
-      CAPTURE(measured);
-      CAPTURE(first);
-      const auto card = emulated_card({.measured_products = measured});
-      const Tensor weight = noise({24, 30}, DType::bf16, *card, 2), bias = noise({24}, DType::bf16, *card, 4);
-      const auto algorithm_for = [&](Dim tokens) {
-        ops::linear(noise({tokens, 30}, DType::bf16, *card, 1), weight, bias);
-        return cuda::emulation::last_algorithm();
-      };
-      const int asked = cuda::emulation::heuristics_asked();
-      CHECK(algorithm_for(first) == (measured ? 1 : 0));  // the fastest, or the advice for 72
-      for (Dim tokens = 65; tokens <= 72; ++tokens) CHECK(algorithm_for(tokens) == (measured ? 1 : 0));
-      CHECK(cuda::emulation::heuristics_asked() == asked + 1);
-    }
-}
-
-TEST_CASE("a product that the advice for those alike does not fit has advice of its own") {
-  const auto card = emulated_card();
-  const Tensor weight = noise({24, 30}, DType::bf16, *card, 2), bias = noise({24}, DType::bf16, *card, 4);
-  const auto algorithm_for = [&](Dim tokens) {
-    ops::linear(noise({tokens, 30}, DType::bf16, *card, 1), weight, bias);
-    return cuda::emulation::last_algorithm();
-  };
-  const int asked = cuda::emulation::heuristics_asked();
-  CHECK(algorithm_for(74) == 2);  // the advice for 80
-  CHECK(algorithm_for(73) == 1);  // which cannot do this one
-  CHECK(algorithm_for(76) == 2);
-  CHECK(cuda::emulation::heuristics_asked() == asked + 2);
-}
-
-TEST_CASE("a backend that may measure takes the fastest algorithm, and adds what it measures no more than once") {
-  for (const bool measured : {false, true}) {
-    CAPTURE(measured);
-    const auto card = emulated_card({.measured_products = measured});
-    const Tensor weight = noise({24, 30}, DType::bf16, *card, 2), sum = noise({70, 24}, DType::bf16, *card, 3);
-    const auto product = [&](Dim tokens, const ops::Into& into) {
-      return ops::to_host<double>(
-          ops::matmul(noise({tokens, 30}, DType::bf16, *card, 1), weight, {.transpose_b = true, .into = into}));
-    };
-    const auto fresh = product(70, {});
-    CHECK(cuda::emulation::last_algorithm() == (measured ? 1 : 0));  // the second of three is the fastest
-    CHECK(product(70, {}) == fresh);
-    const auto before = ops::to_host<double>(sum), after = product(70, {sum, true});
-    for (std::size_t i = 0; i < after.size(); ++i)
-      CHECK(after[i] == doctest::Approx(before[i] + fresh[i]).epsilon(0.02).scale(1));
   }
 }
 

@@ -203,7 +203,7 @@ std::string verify_checkpoint(const fs::path& checkpoint) {
       return "MANIFEST.json: step: another than the directory's name says";
     for (const auto& [name, facts] : manifest.at("files").items()) {
       if (fs::path(name).filename() != name) return "MANIFEST.json: a file name with a directory in it";
-      if (const std::string wrong = verify_file(checkpoint / name, facts, manifest.at("tensors")); !wrong.empty())
+      if (std::string wrong = verify_file(checkpoint / name, facts, manifest.at("tensors")); !wrong.empty())
         return wrong;
     }
   } catch (const Json::exception& e) {

@@ -52,7 +52,8 @@ Variable scale(const Variable& x, double factor) {
 }
 
 namespace {
-/// y = f(x), dx = dy ∘ f′(x): f and f′ are kernels, apply() and slope() in tensor/cpu/ and tensor/cuda/.
+/// y = f(x), dx = dy ∘ f′(x). For a new f add its name to Unary in tensor/backend.h; then the compiler asks for apply()
+/// and slope(), which are f and f′, in tensor/cpu/math.h and tensor/cuda/elementwise.cu.
 Variable unary(const char* name, Unary f, const Variable& x) {
   return record(name, ops::unary(f, x.value()), {x},
                 [f, x = x.value()](const Tensor& dy, Wanted&) { return Grads{ops::unary_backward(f, x, dy)}; });

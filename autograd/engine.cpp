@@ -91,7 +91,7 @@ void backward(const Variable& loss, const Tensor& gradient, const LeafDone& leaf
              gradient ? gradient : ops::full(loss.shape(), 1, loss.value().dtype(), loss.value().backend()));
   for (; !order.empty(); order.pop_back()) {
     const Slot& slot = order.back();
-    if (!slot->node && leaf_done) leaf_done(*slot);  // this order has every op that uses it behind it
+    if (!slot->node && leaf_done) leaf_done(*slot);  // the ops that use it have all run
     if (!slot->node || !slot->gradient) continue;
     const std::shared_ptr<Node> node = std::move(slot->node);  // what its closure captured dies after its one use
     slot->spent = true;

@@ -32,7 +32,8 @@ Grads linear_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, W
 }  // namespace
 
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias, Activation activation) {
-  check(x.value().shape().rank() == 2, "linear: x must be [rows, in], got {}; reshape it", x.value().shape());
+  check(x.value().shape().rank() == 2, "linear: expected x of [rows, in], got {}; hint: reshape() it",
+        x.value().shape());
   const bool differentiable =
       !NoGrad::active() && (x.requires_grad() || weight.requires_grad() || bias.requires_grad());
   const bool activated = activation != Activation::identity;

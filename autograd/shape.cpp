@@ -28,7 +28,7 @@ Variable scaled_sum(const char* name, const Variable& x, double factor) {
 
 Variable sum(const Variable& x) { return scaled_sum("sum", x, 1); }
 Variable mean(const Variable& x) {
-  check(x.value().elements() > 0, "mean: of no elements, x is {}", x.shape());
+  check(x.value().elements() > 0, "mean: expected at least one element, got x of {}", x.shape());
   return scaled_sum("mean", x, 1 / static_cast<double>(x.value().elements()));
 }
 

@@ -1,4 +1,4 @@
-// The layers that BERT is made of. Parameters carry the names they have on disk.
+// The layers that BERT is made of. Their parameters have the names that files on disk use.
 #pragma once
 #include "nn/module.h"
 
@@ -53,7 +53,7 @@ class SelfAttention : public Module {
     double dropout = 0;
     double initializer_range = 0.02;
   };
-  /// Where the sequences of packed tokens begin and end.
+  /// The places of the sequences among packed tokens.
   struct Packing {
     Tensor offsets;  // i32 [sequences + 1]
     Dim longest = 0;

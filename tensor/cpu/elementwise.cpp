@@ -19,31 +19,6 @@ To convert(From x) {
 }
 
 template <class T>
-Lanes<T> slope(Unary op, const Lanes<T>& x) {
-  switch (op) {
-    case Unary::relu:
-      return Lanes<T>::map(
-          [](auto v) {
-            return Eigen::internal::pselect(Eigen::internal::pcmp_lt(Eigen::internal::pzero(v), v),
-                                            Eigen::internal::pset1<decltype(v)>(T(1)), Eigen::internal::pzero(v));
-          },
-          x);
-    case Unary::tanh: {
-      const Lanes<T> y = tanh(x);
-      return Lanes<T>(T(1)) - y * y;
-    }
-    case Unary::gelu: return gelu_slope(x);
-    case Unary::gelu_tanh: return gelu_tanh_slope(x);
-    case Unary::exp: return unbounded_exp(x);
-    case Unary::log: return Lanes<T>(T(1)) / x;
-    case Unary::sqrt: return Lanes<T>(T(0.5)) / sqrt(x);
-    case Unary::neg: return Lanes<T>(T(-1));
-    case Unary::identity: return Lanes<T>(T(1));
-  }
-  __builtin_unreachable();
-}
-
-template <class T>
 [[gnu::always_inline]] inline Lanes<T> combine(Binary op, const Lanes<T>& a, const Lanes<T>& b) {
   switch (op) {
     case Binary::add: return a + b;

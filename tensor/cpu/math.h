@@ -223,4 +223,30 @@ template <class T>
   __builtin_unreachable();
 }
 
+/// Its derivative.
+template <class T>
+[[gnu::always_inline]] inline Lanes<T> slope(Unary op, const Lanes<T>& x) {
+  switch (op) {
+    case Unary::relu:
+      return Lanes<T>::map(
+          [](auto v) {
+            return Eigen::internal::pselect(Eigen::internal::pcmp_lt(Eigen::internal::pzero(v), v),
+                                            Eigen::internal::pset1<decltype(v)>(T(1)), Eigen::internal::pzero(v));
+          },
+          x);
+    case Unary::tanh: {
+      const Lanes<T> y = tanh(x);
+      return Lanes<T>(T(1)) - y * y;
+    }
+    case Unary::gelu: return gelu_slope(x);
+    case Unary::gelu_tanh: return gelu_tanh_slope(x);
+    case Unary::exp: return unbounded_exp(x);
+    case Unary::log: return Lanes<T>(T(1)) / x;
+    case Unary::sqrt: return Lanes<T>(T(0.5)) / sqrt(x);
+    case Unary::neg: return Lanes<T>(T(-1));
+    case Unary::identity: return Lanes<T>(T(1));
+  }
+  __builtin_unreachable();
+}
+
 }  // namespace bertrand::cpu

@@ -247,5 +247,5 @@ TEST_CASE("a dense layer takes rows and says so of anything else") {
   const auto backend = open_cpu({.threads = 1});
   const auto of = [&](const Shape& shape) { return Variable(ops::full(shape, 1, DType::f32, *backend)); };
   CHECK_THROWS_WITH_AS(linear(of({2, 3, 4}), of({5, 4}), of({5})),
-                       "linear: x must be [rows, in], got [2, 3, 4]; reshape it", Error);
+                       "linear: expected x of [rows, in], got [2, 3, 4]; hint: reshape() it", Error);
 }

@@ -33,7 +33,7 @@ TEST_CASE("every op in f32 stays close to f64 forward and backward") {
 }
 
 // A result is rounded once, to 8 or 11 bits: by 2^-9 or 2^-12 at most, by a third of that in the mean. Gradients pass
-// through results and, where an op is made of several, through intermediate tensors that are rounded too.
+// through results and, if an op is made of several, through intermediate tensors, which are rounded too.
 TEST_CASE("every op in bf16 and f16 stays as close to f64 as their digits allow") {
   const auto backend = open_cpu({.threads = 2});
   for (const OpCase& c : op_cases()) {

@@ -1,4 +1,4 @@
-// Layers as the ops they stand for, and where their random numbers come from.
+// Each layer is the ops that it stands for; the source of its random numbers.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -103,7 +103,7 @@ constexpr Method kMethods[] = {Method::sgd, Method::adamw, Method::adamw_google,
 TEST_CASE("every optimizer moves a variable of any size as its formulas say") {
   for (const Method method : kMethods)
     for (const double clip_norm : {0.0, 1.0, 1e4})      // off, clipping, and above every norm
-      for (const double gradient_size : {1.0, 1e-3}) {  // where epsilon is nothing, and where it is much
+      for (const double gradient_size : {1.0, 1e-3}) {  // epsilon is small beside the first, not beside the second
         const optim::Options options{
             .method = method, .beta1 = .8, .beta2 = .95, .epsilon = 1e-4, .weight_decay = .3, .clip_norm = clip_norm};
         INFO("method " << static_cast<int>(method) << ", clip " << clip_norm << ", gradients of " << gradient_size);

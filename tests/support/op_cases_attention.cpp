@@ -33,7 +33,7 @@ struct Setting {
   }
 };
 
-/// ones where row = column + shift, in `rows` by `columns`: a product with it selects or places.
+/// [rows, columns] with 1 if row = column + shift, else 0: a product with it selects or places.
 Variable selection(Dim rows, Dim columns, Dim shift, const Variable& like) {
   Array values(static_cast<std::size_t>(rows * columns), 0.0);
   for (Dim c = 0; c < columns; ++c)

@@ -12,8 +12,8 @@ namespace bertrand::testing {
 namespace {
 
 constexpr std::uint64_t kWeights = 3;
-const char* const kResultHint = "the kernel in tensor/cpu/ or tensor/cuda/, or the row's formula";
-const char* const kGradientHint =
+const std::string kResultHint = "the kernel in tensor/cpu/ or tensor/cuda/, or the row's formula";
+const std::string kGradientHint =
     "the derivative: the closure in autograd/, or its kernel in tensor/cpu/, tensor/cuda/";
 
 /// Σ result ∘ fixed random weights: a scalar whose gradient reaches every entry of every input.

@@ -14,7 +14,7 @@ Array each(const Array& x, F&& f) {
   for (const double v : x) y.push_back(f(v));
   return y;
 }
-/// f(x[i], other[i]), where `other` is repeated as a row.
+/// f(x[i], other[i]); a shorter `other` is repeated as a row.
 template <class F>
 Array each(const Array& x, const Array& other, F&& f) {
   Array y;

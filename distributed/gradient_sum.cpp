@@ -8,12 +8,6 @@
 #include "tensor/profiler.h"
 
 namespace bertrand::distributed {
-namespace {
-
-/// Parameters begin at multiples of this (nn/parameter_set.h). The elements between them are of no parameter.
-constexpr Dim kAlignment = 16;
-
-}  // namespace
 
 void GradientSum::begin(const Tensor& gradients, const Share& mine, std::int64_t micro_batches) {
   gradients_ = gradients;
@@ -64,7 +58,8 @@ void GradientSum::ready(const Tensor& window) {
     return;
   const Dim begin =
       static_cast<Dim>(static_cast<std::size_t>(window.data() - gradients_.data()) / size_of(window.dtype()));
-  final_windows_[(begin + window.elements() + kAlignment - 1) / kAlignment * kAlignment] = begin;
+  // The elements from there to the next parameter are of no parameter.
+  final_windows_[(begin + window.elements() + kVector - 1) / kVector * kVector] = begin;
   for (auto next = final_windows_.find(final_from_); next != final_windows_.end();
        next = final_windows_.find(final_from_)) {
     final_from_ = next->second;

@@ -1,4 +1,4 @@
-// Who works on which part of a list.
+// Which replica works on which items of a list.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,10 +11,21 @@ struct Share {
   std::int64_t end() const { return first + count; }
 };
 
-/// What one of `size` replicas works on: `items` items cut into even pieces, the longer ones first.
+/// What replica `rank` of `size` works on: `items` items are cut into even shares, the longer ones first.
 inline Share share_of(std::int64_t items, int rank, int size) {
   const std::int64_t even = items / size, longer = items % size;
   return {.first = rank * even + std::min<std::int64_t>(rank, longer), .count = even + (rank < longer)};
+}
+
+/// Elements of a whole vector of f32. Parameters begin at multiples of this (nn/parameter_set.h), and shares of
+/// elements do.
+inline constexpr std::int64_t kVector = 16;
+
+/// share_of `elements` elements in whole vectors.
+inline Share share_of_elements(std::int64_t elements, int rank, int size) {
+  const Share vectors = share_of((elements + kVector - 1) / kVector, rank, size);
+  const std::int64_t first = std::min(elements, vectors.first * kVector);
+  return {.first = first, .count = std::min(elements, vectors.end() * kVector) - first};
 }
 
 }  // namespace bertrand::distributed

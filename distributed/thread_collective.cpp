@@ -12,7 +12,6 @@ namespace {
 /// Elements that a CPU adds up at a time: so few that the sum is still in the cache when it is copied to the others. A
 /// GPU adds up its share at once, because each block costs launches.
 constexpr Dim kBlock = Dim{1} << 16;
-constexpr Dim kVector = 16;
 
 }  // namespace
 
@@ -120,10 +119,10 @@ std::vector<Addend> ThreadCollective::everybodys_addends() const {
 }
 
 void ThreadCollective::for_my_blocks(Dim elements, const std::function<void(Dim, const Shape&)>& work) const {
-  const Share share = share_of((elements + kVector - 1) / kVector, thread_, threads());  // in whole vectors
-  const Dim end = std::min(elements, share.end() * kVector);
+  const Share share = share_of_elements(elements, thread_, threads());
   const Dim block = adder().device().kind == Device::Kind::cpu ? kBlock : elements;
-  for (Dim begin = share.first * kVector; begin < end; begin += block) work(begin, {std::min(block, end - begin)});
+  for (Dim begin = share.first; begin < share.end(); begin += block)
+    work(begin, {std::min(block, share.end() - begin)});
 }
 
 void ThreadCollective::spread(const Tensor& sum, Dim begin, const Shape& block) {

@@ -16,18 +16,18 @@ namespace bertrand::distributed {
 namespace {
 
 constexpr int kHeaderTag = 1, kAddendTag = 2, kSumTag = 3, kBroadcastTag = 4, kFarewellTag = 5;
-// Elements that a process adds up at a time, and how many times as many are on their way meanwhile: little enough for a
-// cache, and much enough that a network never waits for MPI to agree on the next message.
+// Elements that a process adds up at a time: few enough for a cache. kAhead times as many travel meanwhile: so many
+// that a network never waits until MPI has agreed on the next message.
 constexpr Dim kSlice = Dim{1} << 16;
 constexpr std::size_t kAhead = 8;
-constexpr Dim kVector = 16;
-// Elements of a broadcast that travel at a time, two such pieces at once: as much as of a sum, 2 MB. Their arrival is
-// what shows that a slow network moves, which is taken for a cut one where they need more than the timeout.
+// Elements of a broadcast that travel at a time. Two such pieces are under way at once: 2 MB, as of a sum. Each arrival
+// shows that a slow network moves. If a piece takes longer than the timeout, the network counts as cut.
 constexpr Dim kBroadcast = Dim{1} << 18;
-constexpr double kSpin = 50e-6;  // seconds, as the next: messages within a host take less
+// Seconds.
+constexpr double kSpin = 50e-6;  // a message within a host takes less
 constexpr double kLook = 0.1;    // between looks at the clock and the other processes
-constexpr double kTelling = 2;   // beyond the timeout for what ends with a failure
-constexpr double kPatience = 1;  // beyond it where several are absent: one of them may know which has failed
+constexpr double kTelling = 2;   // beyond the timeout, to tell the others of a failure
+constexpr double kPatience = 1;  // beyond the timeout if several are absent: one of them may know which has failed
 
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
@@ -42,12 +42,10 @@ void check_mpi(int code, const char* call) {
   if (code != MPI_SUCCESS) fail(Failure::distributed, "{}: {}", call, text_of(code));
 }
 
-/// The slice of block [begin, end) that process `rank` adds up, in whole vectors.
+/// The slice of block [begin, end) that process `rank` adds up.
 Share slice_of(Dim begin, Dim end, int rank, int size) {
-  const Share vectors = share_of((end - begin + kVector - 1) / kVector, rank, size);
-  const Dim first = std::min(end, begin + vectors.first * kVector),
-            last = std::min(end, begin + vectors.end() * kVector);
-  return {.first = first, .count = last - first};
+  const Share share = share_of_elements(end - begin, rank, size);
+  return {.first = begin + share.first, .count = share.count};
 }
 
 void copy_text(char* to, std::size_t size, const std::string& text) {
@@ -57,7 +55,7 @@ void copy_text(char* to, std::size_t size, const std::string& text) {
 }  // namespace
 
 MpiCollective::MpiCollective(double timeout) : timeout_(timeout), backend_(open_cpu({.threads = 1})) {
-  std::signal(SIGPIPE, SIG_IGN);  // writing to a process of another host that is gone
+  std::signal(SIGPIPE, SIG_IGN);  // raised by writing to a process of another host that is gone
   watchdog_.set_call(fmt::format("mpi: expected all processes of the run to start within {} seconds", timeout_));
   watchdog_.expect(timeout_);
   int provided = 0;
@@ -82,11 +80,15 @@ MpiCollective::MpiCollective(double timeout) : timeout_(timeout), backend_(open_
                           communicator_, &departures_[static_cast<std::size_t>(rank)]),
                 "MPI_Irecv");
   if (provided < MPI_THREAD_SERIALIZED)
-    fail(Failure::usage, "mpi: expected one that several threads may call in turn (MPI_THREAD_SERIALIZED), got less");
+    fail(Failure::usage,
+         "mpi: expected a library that several threads may call in turn (MPI_THREAD_SERIALIZED, {}), got level {}; "
+         "hint: "
+         "use an MPI that is built with threads",
+         static_cast<int>(MPI_THREAD_SERIALIZED), provided);
 }
 
 MpiCollective::~MpiCollective() {
-  // The launcher answers the first exit code that is not 0 with SIGTERM to the others, which are as good as gone.
+  // At the first exit code that is not 0 the launcher sends SIGTERM to the other processes. Those end anyway.
   std::signal(SIGTERM, SIG_IGN);
   if (told_) return;
   if (!orderly_ || aborted_) {
@@ -94,8 +96,8 @@ MpiCollective::~MpiCollective() {
     return;
   }
   watchdog_.set_standing("", "");
-  watchdog_.set_call("mpi: all is done and saved, but not all processes end");
-  watchdog_.set_peers({});  // those that end before this one have not failed
+  watchdog_.set_call("mpi: the run is complete and saved, but not all processes end");
+  watchdog_.set_peers({});  // processes that end before this one have not failed
   watchdog_.expect(timeout_);
   for (MPI_Request& departure : departures_) {
     if (departure == MPI_REQUEST_NULL) continue;
@@ -204,8 +206,8 @@ MpiCollective::Trouble MpiCollective::trouble(double waited, const Messages& mes
 
 void MpiCollective::wait(Messages& messages) {
   RunningTime since_moved;
-  double looked = 0;      // how long nothing had moved at the last look
-  bool troubled = false;  // at that look
+  double looked = 0;      // for how many seconds nothing had moved at the last look
+  bool troubled = false;  // whether that look found trouble
   std::vector<int> indices(messages.requests.size());
   watchdog_.expect(timeout_ + kTelling);
   while (true) {
@@ -225,7 +227,7 @@ void MpiCollective::wait(Messages& messages) {
     if (waited - looked < kLook) continue;
     looked = waited;
     watchdog_.expect(std::max(kTelling, timeout_ + kTelling - waited));
-    // Only at the second look: what a process sent before it went may still be on its way.
+    // The first look does not count: what a process sent before it went may still be on its way.
     const Trouble found = trouble(waited, messages);
     if (troubled && !found.reason.empty()) give_up(found, waited);
     troubled = !found.reason.empty();
@@ -258,21 +260,22 @@ void MpiCollective::check_equal_calls() const {
     return fmt::format("call {}, {} of {} {} and {} parts", h.number, h.call, h.elements, name_of(h.dtype), h.parts);
   };
   for (int rank = 0; rank < size_; ++rank)
-    check(text(theirs_[static_cast<std::size_t>(rank)]) == text(mine_), "mpi: {} came with {}, {} with {}",
-          peers_.name(rank), text(theirs_[static_cast<std::size_t>(rank)]), peers_.name(rank_), text(mine_));
+    check(text(theirs_[static_cast<std::size_t>(rank)]) == text(mine_),
+          "mpi: expected the same call in all processes, but {} came with {} and {} with {}", peers_.name(rank),
+          text(theirs_[static_cast<std::size_t>(rank)]), peers_.name(rank_), text(mine_));
 }
 
 void MpiCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t parts, const Tensor& out) {
   const std::vector<Addend> nodes =
       add_siblings(mine, parts, [&](const Tensor& left, const Tensor& right) { add_to_right(*backend_, left, right); });
   Header header = this->header("all_reduce_sum", out, parts);
-  check(nodes.size() <= kMostNodes, "all_reduce_sum: {} addends of one process, at most {} fit", nodes.size(),
-        kMostNodes);
+  check(nodes.size() <= kMostNodes, "all_reduce_sum: expected at most {} addends of one process, got {}", kMostNodes,
+        nodes.size());
   header.nodes = static_cast<std::int32_t>(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) header.node[i] = {nodes[i].first, nodes[i].count};
   const Watchdog::Watch watch(watchdog_, timeout_ + kTelling);
   meet(header);
-  // While one block is added up the addends of those after it travel, and so do the sums of those before it.
+  // While one block is added up, the addends of the blocks after it and the sums of those before it travel.
   std::vector<std::vector<Tensor>> room;
   std::deque<Block> under_way;
   Messages sums;
@@ -362,8 +365,8 @@ void MpiCollective::share(const Tensor& x, int root, Messages& messages) {
     if (rank != root) send(x, rank, kBroadcastTag, messages);
 }
 
-/// The root sends to each of the others itself, so that it knows which one does not take it. A run broadcasts weights
-/// once; what it broadcasts later is small.
+/// The root itself sends to each of the others, so that it knows which one does not receive. That is slow for many
+/// processes, but a run broadcasts weights only once.
 void MpiCollective::broadcast(const Tensor& x, int root) {
   const Watchdog::Watch watch(watchdog_, timeout_ + kTelling);
   meet(header("broadcast", x));

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Builds with ThreadSanitizer and runs the tests of threads, replicas and processes. A race ends its test.
+# usage: scripts/test_threads.sh [BUILD_DIRECTORY]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${1:-build-threads}
+scripts/install-packages.sh
+# The emulated GPUs are built too, because test programs link them; no test that runs them is chosen here: they run the
+# threads of a block one after the other in one thread.
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="-O1 -g1" -DBERTRAND_CUDA=OFF \
+  -DBERTRAND_EXAMPLES=OFF -DBERTRAND_CPU_KERNELS=x86-64-v3 -DBERTRAND_SANITIZE=thread >/dev/null
+cmake --build "$build" --target test_distributed test_training test_apps
+# One test of a pool of threads in a child process that it forks: ThreadSanitizer permits none after a fork by default.
+export TSAN_OPTIONS="suppressions=$PWD/scripts/thread_suppressions.txt die_after_fork=0 second_deadlock_stack=1"
+ctest --test-dir "$build" --no-tests=error --output-on-failure -j "$(nproc)" \
+  -R '^distributed:|^training: .*replica|^apps: .*(replica|process|thread|hosts)' -E 'emulated|GPU|card|within the timeout'

@@ -174,7 +174,7 @@ std::size_t late_bytes(const nn::ParameterSet& parameters) {
   return static_cast<std::size_t>(end) * size_of(parameters.gradients().dtype());
 }
 
-/// The parts of a step of a replica that waits for nobody.
+/// The parts of a step of a replica that does not wait for others.
 void alone(const Options& options) {
   const std::unique_ptr<Backend> backend =
       open_cpu({.threads = std::max(1, static_cast<int>(options.settings.threads))});
@@ -237,7 +237,7 @@ int main(int argc, char** argv) {
     app.require_subcommand(1);
     training_steps = app.add_subcommand("train", "whole steps");
     sums = app.add_subcommand("sum", "the sum of gradients alone");
-    one_alone = app.add_subcommand("alone", "the parts of a step of one replica that waits for nobody");
+    one_alone = app.add_subcommand("alone", "the parts of a step of one replica that does not wait for others");
     for (CLI::App* const each : {training_steps, one_alone}) {
       each->add_option("--model", options.model, "tiny, mini, small, medium, base or large");
       each->add_option("--precision", options.precision, "f32, bf16 or f16");

@@ -1,4 +1,4 @@
-// Processes of one run must have been started alike.
+// Checks that all processes of a run were started in the same way.
 #pragma once
 #include <string>
 #include <utility>
@@ -8,11 +8,11 @@
 
 namespace bertrand::distributed {
 
-/// What decides the result, by name: version, kernel set, flags, files.
+/// What must be the same in all processes, by name: version, kernel set, flags, files.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-/// Returns when all processes have shown the same facts; throws Error(Failure::usage) in all of them otherwise, naming
-/// two that differ, their hosts, and in what.
+/// Returns if all processes have the same facts. Otherwise throws Error(Failure::usage) in all of them, with two that
+/// differ, their hosts and the fact.
 void require_agreement(Collective& processes, Backend& backend, const Facts& facts);
 
 }  // namespace bertrand::distributed

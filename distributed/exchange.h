@@ -1,4 +1,4 @@
-// What the host's side of a replica has to tell the others: a sum, a decision, a text, results of their shares.
+// Values that the hosts of replicas exchange: a sum, a decision, a text, the results of shares.
 #pragma once
 #include <cstring>
 #include <span>
@@ -10,21 +10,21 @@
 
 namespace bertrand::distributed {
 
-/// Σ of what every replica gave, as the collective adds: each rank a part.
+/// The sum of the values of all replicas, in the tree whose parts are the ranks.
 double sum(const Replica& self, double value);
 
 /// Whether any replica says yes.
 bool any(const Replica& self, bool yes);
 
-/// The text of rank `root`, on all.
+/// Returns the text of rank `root` on all.
 std::string broadcast(Collective& collective, Backend& backend, const std::string& text, int root);
 
-/// The text of the first replica, on all of them.
+/// Returns the text of the first replica on all.
 inline std::string broadcast(const Replica& self, const std::string& text) {
   return broadcast(self.collective(), self.backend(), text, 0);
 }
 
-/// The value of the first replica, on all of them.
+/// Returns the value of the first replica on all.
 template <class T>
 T broadcast_value(const Replica& self, const T& value) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -34,8 +34,8 @@ T broadcast_value(const Replica& self, const T& value) {
   return result;
 }
 
-/// `values` belong to `items` items, equally many to each; every replica has filled in those of share_of(items, …).
-/// Afterwards all have all.
+/// `values` holds equally many values for each of `items` items. Before the call every replica has filled in those of
+/// its share_of(items, …); after it every replica has all of them.
 template <class T>
 void gather(const Replica& self, std::span<T> values, std::int64_t items) {
   if (self.size() == 1) return;

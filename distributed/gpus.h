@@ -1,4 +1,4 @@
-// Replicas on several GPUs: NCCL, in a module that is loaded where a run has them.
+// Replicas on several GPUs: NCCL, in a module that is loaded if a run has them.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,13 +10,13 @@ namespace bertrand::distributed {
 
 class NcclModule {
  public:
-  /// Throws Error(Failure::usage) where the module or NCCL is not there. `emulated`: the stand-in, for GPUs that are.
+  /// Throws Error(Failure::usage) if there is no module or no NCCL. `emulated`: for emulated GPUs, with the stand-in.
   explicit NcclModule(bool emulated);
 
-  /// The name of a new group, which all its replicas must be told.
+  /// The id of a new group, which all its replicas must be given.
   std::string new_id() const;
-  /// Returns when all replicas of place.id have come (place.stream is found here); throws Error(Failure::distributed)
-  /// where one does not, or where two are on the same GPU.
+  /// Returns when all replicas of place.id have come. Fills in place.stream. Throws Error(Failure::distributed) if one
+  /// does not come or two are on the same GPU.
   std::unique_ptr<Collective> join(NcclPlace place) const;
 
  private:

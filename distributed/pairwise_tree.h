@@ -1,10 +1,12 @@
-// The one order in which the micro-batches of a step are added up, whoever computed which.
+// The order in which the parts of a sum are added up: a function of their number alone, so that the bits of the sum do
+// not depend on which replica computed which part.
 //
-// The parts are the micro-batches 0 … n−1. The left half of every node is the largest power of two below its size:
+// The parts are numbered 0 … n−1; for gradients they are the micro-batches of a step. The left half of every node is
+// the largest power of two below its size:
 //
 //   n = 5:  ((0 + 1) + (2 + 3)) + 4
 //
-// which is what a binary counter does that is handed one part after the other.
+// A binary counter that receives one part after the other adds in this order.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -26,8 +28,8 @@ struct Addend {
 /// Whether the tree over `parts` parts has a node whose halves are these two.
 bool siblings(const Addend& left, const Addend& right, std::int64_t parts);
 
-/// Adds up all siblings among addends that stand in order of their parts: add(left, right) is to put the sum of both
-/// into right. Returns the nodes that are left over, one if the addends cover all parts.
+/// Adds up all siblings among addends that are in the order of their parts: add(left, right) writes the sum of both
+/// into right. Returns the nodes that are left; that is one if the addends cover all parts.
 std::vector<Addend> add_siblings(std::span<const Addend> addends, std::int64_t parts,
                                  const std::function<void(const Tensor& left, const Tensor& right)>& add);
 

@@ -14,7 +14,7 @@
 namespace bertrand::distributed {
 namespace {
 
-/// When the living process of this number started; 0 where there is none, or only its remains.
+/// When the living process of this number started; 0 if there is none, or only a zombie.
 unsigned long long started_at(int pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   const std::string text{std::istreambuf_iterator<char>(file), {}};

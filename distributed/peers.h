@@ -1,4 +1,4 @@
-// The processes of a run as they see each other: where they run, and whether they still do.
+// The processes of a run as they see each other: where they run, and whether they are still alive.
 #pragma once
 #include <sched.h>
 
@@ -7,11 +7,11 @@
 
 namespace bertrand::distributed {
 
-/// What a process tells the others about itself. Sent as bytes.
+/// What a process tells the others about itself. It travels as bytes.
 struct PeerFacts {
   char host[64] = {};
   int pid = 0;
-  /// Of the process, in the kernel's ticks: tells it from a later one of its number.
+  /// In ticks of the kernel. It tells the process apart from a later one with the same number.
   unsigned long long start_time = 0;
   cpu_set_t cores{};  ///< that it may use
 
@@ -26,11 +26,11 @@ class Peers {
 
   /// "process 1 (host b, pid 4711)"
   std::string name(int rank) const;
-  /// A process that can be seen from here and is no more, or -1. Those of other hosts are not seen.
+  /// A process that was visible from here and has died, or -1. Processes of other hosts are not visible.
   int first_dead() const;
-  /// How many others can be seen from here.
+  /// How many other processes are visible from here.
   int visible() const { return static_cast<int>(visible_.size()); }
-  /// How many of those may use the cores that this process may use, and no others.
+  /// How many of them may use the same cores as this process and no others.
   int on_own_cores() const;
 
  private:

@@ -1,11 +1,11 @@
-// How long a wait has lasted for a process that may be stopped in it and go on.
+// How long a wait has lasted, in a process that may be stopped and continued meanwhile.
 #pragma once
 #include <chrono>
 
 namespace bertrand::distributed {
 
-/// Seconds since the beginning, without the time for which this process did not run: the others get what it lost.
-/// Whoever waits asks more often than once a second.
+/// Seconds since the beginning, without the time for which this process was stopped: it waits for the others for that
+/// much longer. Call seconds() more often than once a second.
 class RunningTime {
  public:
   void restart() { begin_ = last_ = Clock::now(); }
@@ -18,7 +18,7 @@ class RunningTime {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::seconds kStopped{1};  // without being asked
+  static constexpr std::chrono::seconds kStopped{1};  // a longer gap between two calls means so
   Clock::time_point begin_ = Clock::now(), last_ = begin_;
 };
 

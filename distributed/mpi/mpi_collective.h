@@ -1,6 +1,6 @@
-// The collective of processes, over MPI. Nothing that blocks is called: every wait looks at the clock, at the other
-// processes and at what they say, so that no failure of another process leaves this one hanging. Where MPI itself
-// hangs, joining and leaving included, a watchdog ends the process.
+// The collective of processes, over MPI. No call blocks: every wait looks at the clock, at the other processes and at
+// their messages, so that no failure of another process leaves this one waiting for ever. If MPI itself does not
+// return, also while it starts or ends, a watchdog ends the process.
 #pragma once
 #include <mpi.h>
 
@@ -18,9 +18,9 @@ namespace bertrand::distributed {
 
 class MpiCollective : public Collective {
  public:
-  /// Joins the other processes; `timeout` in seconds is how long a call waits for them.
+  /// Joins the other processes. A call waits `timeout` seconds for them.
   explicit MpiCollective(double timeout);
-  /// Ends MPI if a barrier was the last that all processes did together; else tells the others that this one leaves.
+  /// Ends MPI if the last call of all processes was a barrier. Otherwise tells the others that this one leaves.
   ~MpiCollective() override;
 
   int rank() const override { return rank_; }
@@ -40,7 +40,7 @@ class MpiCollective : public Collective {
  private:
   static constexpr std::size_t kMostNodes = 64;
 
-  /// What every process tells all others at the beginning of a call.
+  /// At the beginning of a call every process sends this to all others.
   struct Header {
     char call[32] = {};
     std::uint64_t number = 0;  ///< of the call
@@ -51,13 +51,13 @@ class MpiCollective : public Collective {
       std::int64_t first = 0, count = 0;
     } node[kMostNodes];
   };
-  /// Why a process leaves, which it tells all others whatever they are at.
+  /// Why a process leaves. It sends this to all others at any time.
   struct Farewell {
     char reason[400] = {};
   };
   Header header(const char* call, const Tensor& x, std::int64_t parts = 0) const;
 
-  /// Returns when all processes have come with this call. Throws where one fails, dies, stays away, or calls otherwise.
+  /// Returns when all processes have come with this call. Throws if one fails, dies, stays away or makes another call.
   void meet(const Header& mine);
   void check_equal_calls() const;
   /// Messages under way, each with the process that it is exchanged with.
@@ -65,12 +65,12 @@ class MpiCollective : public Collective {
     std::vector<MPI_Request> requests;
     std::vector<int> ranks;
     MPI_Request* add(int rank);
-    /// Those with whom something is not done yet.
+    /// The processes of the messages that have not arrived yet.
     std::vector<int> open_ranks() const;
   };
-  /// Returns when all of them are done. Throws where nothing moves for as long as the timeout.
+  /// Returns when all messages have arrived. Throws if none does for as long as the timeout.
   void wait(Messages& messages);
-  /// Why a wait must end early, and whose fault it is.
+  /// Why a wait must end early, and which processes are to blame.
   struct Trouble {
     std::string reason;  ///< "" if there is none
     std::vector<int> absent;
@@ -78,25 +78,26 @@ class MpiCollective : public Collective {
   Trouble trouble(double waited, const Messages& messages);
   /// Whether the farewell of another process has come.
   bool has_left(int rank);
-  /// What a process said that has left, or "".
+  /// The reason of a process that has left, with its name, or "".
   std::string farewell_of_others();
-  /// Tells the others and throws. `waited`: for how many seconds it has been tried.
+  /// Tells the others and throws. `waited`: for how many seconds this process has waited.
   [[noreturn]] void give_up(const Trouble& trouble, double waited);
-  /// Waits until all but `absent` have heard it, or have had the time to, `waited` seconds of which are over.
+  /// Returns when all but `absent` have received the reason, or when the timeout is over, of which `waited` seconds
+  /// are.
   void tell_failure(const std::string& reason, const std::vector<int>& absent, double waited);
 
   /// The elements [begin, end), of which each process adds up a slice.
   struct Block {
     Dim begin = 0, end = 0;
-    std::vector<Addend> all;  ///< of this process's slice, in order: windows of its own addends, copies of the others'
-    Messages messages;        ///< that fill these copies, and those of the others
+    std::vector<Addend> all;  ///< all addends of this process's slice, in order; those of other processes are copies
+    Messages messages;        ///< fill these copies and those of the other processes
   };
   Block exchange_addends(std::span<const Addend> mine, const Tensor& out, Dim begin, std::span<const Tensor> copies);
   /// Room for the slices of the others' addends.
   std::vector<Tensor> copies(const Tensor& out) const;
   /// Puts the sum of this process's slice into `out`.
   void add_up(const Block& block, const Tensor& out);
-  /// Sends that to all others, and receives theirs.
+  /// Sends this sum to all others, and receives theirs.
   void exchange_sums(const Block& block, const Tensor& out, Messages& messages);
   /// Sends x to all others, or receives it from `root`.
   void share(const Tensor& x, int root, Messages& messages);
@@ -110,9 +111,9 @@ class MpiCollective : public Collective {
   Peers peers_;
   Watchdog watchdog_{"MPI"};
   Header mine_;
-  std::vector<Header> theirs_;           // by rank, as the next
-  std::vector<Farewell> farewells_;      // this process's own in its own place
-  std::vector<MPI_Request> departures_;  // what receives them; null for this process
+  std::vector<Header> theirs_;           // by rank
+  std::vector<Farewell> farewells_;      // by rank; at rank_ the one that this process sends
+  std::vector<MPI_Request> departures_;  // by rank: they receive the farewells; null for this process
   std::uint64_t calls_ = 0;
   bool told_ = false;     // the others know that this process leaves
   bool orderly_ = false;  // the last call was a barrier

@@ -15,7 +15,7 @@ constexpr std::chrono::microseconds kNap{20};
 constexpr std::chrono::milliseconds kLook{100};  // between looks at the other processes
 constexpr double kTelling = 2;                   // seconds beyond the timeout, to leave when it is over
 
-/// "invalid usage: Duplicate GPU detected : rank 0 and rank 1 both on …": NCCL tells the cause apart.
+/// "NCCL: invalid usage: Duplicate GPU detected : rank 0 and rank 1 both on …": NCCL tells the cause in its last error.
 std::string text_of(ncclResult_t result, ncclComm_t communicator = nullptr) {
   const char* const cause = ncclGetLastError(communicator);
   return fmt::format("NCCL: {}{}{}", ncclGetErrorString(result), cause && *cause ? ": " : "", cause ? cause : "");
@@ -76,8 +76,8 @@ NcclCollective::NcclCollective(const NcclPlace& place)
   expect_return();
   if (meeting_.size() > 1) open_to_peers(gpu_);
   ncclUniqueId id;
-  check(place.id.size() == sizeof id.internal, "nccl: an id of {} bytes, expected {}", place.id.size(),
-        sizeof id.internal);
+  check(place.id.size() == sizeof id.internal, "nccl: expected an id of {} bytes, got {}", sizeof id.internal,
+        place.id.size());
   std::memcpy(id.internal, place.id.data(), sizeof id.internal);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -118,7 +118,7 @@ void NcclCollective::abort(const std::string& reason, double waited) {
 
 std::string NcclCollective::trouble(double waited) {
   if (std::string reason = meeting_.aborted(); !reason.empty()) return reason;
-  // NCCL does not say who is gone, and not always that one is. One thread asks, because MPI lets in only one.
+  // NCCL does not say which replica is gone, and not always that one is. One thread asks: MPI permits only one.
   if (processes_ && thread_ == 0 && Clock::now() - looked_at_ > kLook) {
     looked_at_ = Clock::now();
     if (std::string reason = processes_->failure_of_others(); !reason.empty()) return reason;
@@ -168,7 +168,7 @@ void NcclCollective::enqueue(const char* name, const Tensor& x, const std::funct
   computed_.hold(stream_.get());
   const Clock::time_point begin = Clock::now();
   check_nccl(call(), name);
-  settle();  // before this the stream may not have it yet
+  settle();  // only then the call is surely in the stream
   std::unique_ptr<Call> one = finished_.empty() ? std::make_unique<Call>() : std::move(finished_.back());
   if (!finished_.empty()) finished_.pop_back();
   one->event = {name, begin, {}, {.bytes = static_cast<double>(x.bytes())}, Profiler::Kind::collective};
@@ -194,7 +194,7 @@ void NcclCollective::finish_calls(bool aside) {
 }
 
 void NcclCollective::start_sum(std::vector<Addend> mine, std::int64_t parts, const Tensor& out) {
-  for (auto& call : under_way_) is_done(*call);  // for the profile: when it was first seen
+  for (auto& call : under_way_) is_done(*call);  // for the profile: notes when it was first seen as done
   const auto add = [&](const Tensor& left, const Tensor& right) { add_to_right(backend_, left, right); };
   const std::vector<Addend> nodes = add_siblings(mine, parts, add);
   for (std::size_t i = 1; i < nodes.size(); ++i) add(nodes[i - 1].values, nodes[i].values);

@@ -3,8 +3,8 @@
 // other processes say, so that it leaves when one of them has failed. From the start of a sum to its end a watchdog
 // looks whether this thread comes back: a call of NCCL or a launch of a kernel may wait in the driver for ever.
 //
-// NCCL adds up in an order of its own, which depends on how many replicas there are: with two the sum is that of the
-// pairwise tree, with more it is only close. What a replica adds up by itself is the tree's.
+// NCCL adds up in an order of its own, which depends on the number of replicas: with two replicas the sum has the bits
+// of the pairwise tree, with more it is only close. Each replica adds up its own addends in the tree.
 #pragma once
 #include <nccl.h>
 
@@ -23,7 +23,7 @@ class NcclCollective : public Collective {
  public:
   /// Returns when all replicas have joined.
   explicit NcclCollective(const NcclPlace& place);
-  /// Leaves in good order with the others, or at once where one of them has failed.
+  /// Leaves together with the others, or at once if one of them has failed.
   ~NcclCollective() override;
 
   int rank() const override { return rank_; }
@@ -44,19 +44,19 @@ class NcclCollective : public Collective {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// A call that the stream has been given.
+  /// A call that is in the stream.
   struct Call {
     Profiler::Event event;
     cuda::Event done;
   };
-  /// Hands `call` to NCCL after what the backend was asked for so far.
+  /// Puts `call` into NCCL's stream, after everything that the backend was asked for so far.
   void enqueue(const char* name, const Tensor& x, const std::function<ncclResult_t()>& call);
   /// Returns when all calls are done.
   void finish_calls(bool aside);
   bool is_done(Call& call);
-  /// Returns when NCCL has taken the last call.
+  /// Returns when NCCL has accepted the last call.
   void settle();
-  /// Returns when done() says so; throws where one of the others fails or stays away.
+  /// Returns when done() is true. Throws if one of the others fails or stays away.
   void wait(const std::function<bool()>& done);
   /// Why a wait that has lasted `waited` seconds must end, or "".
   std::string trouble(double waited);

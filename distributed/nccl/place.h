@@ -1,4 +1,4 @@
-// What the module that joins replicas on several GPUs is told, and the two functions that the loader looks up in it.
+// The interface of the module that joins replicas on several GPUs: what it receives, and the functions that it has.
 #pragma once
 #include <string>
 
@@ -6,22 +6,22 @@
 
 namespace bertrand::distributed {
 
-/// Where one replica stands among those of all processes.
+/// The place of one replica among the replicas of all processes.
 struct NcclPlace {
-  ThreadMeeting& meeting;           ///< of this process's replicas: tells them that one has failed
-  int thread = 0;                   ///< of them
-  Collective* processes = nullptr;  ///< of this run, or null where this is the only one
+  ThreadMeeting& meeting;           ///< of the replicas of this process: it tells them that one has failed
+  int thread = 0;                   ///< the number of the replica in this process
+  Collective* processes = nullptr;  ///< of this run; null if there is one process only
   Backend& backend;                 ///< on a GPU that no other replica uses
-  void* stream = nullptr;           ///< that the backend computes in
-  std::string id;                   ///< from bertrand_nccl_id() of one process, for all
+  void* stream = nullptr;           ///< in which the backend computes
+  std::string id;                   ///< from bertrand_nccl_id(), the same for all replicas
   double timeout = 300;             ///< seconds that a call waits for the others
 };
 
 }  // namespace bertrand::distributed
 
 extern "C" {
-/// A name for a new group of replicas.
+/// The id of a new group of replicas.
 std::string* bertrand_nccl_id();
-/// Joins it: returns when all have come.
+/// Joins the group of place.id. Returns when all its replicas have come.
 bertrand::distributed::Collective* bertrand_join_nccl(const bertrand::distributed::NcclPlace& place);
 }

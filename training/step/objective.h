@@ -27,7 +27,7 @@ using Metrics = std::vector<Metric>;
 /// A part of the loss, one element, already divided by the counts of the whole step: the parts of all micro-batches add
 /// up to the step's own. The one named "loss" may be left out: the loss is the sum of the parts.
 struct LossPart {
-  std::string name;  ///< masked_lm_loss; "loss" where there is only one
+  std::string name;  ///< masked_lm_loss; "loss" if there is only one
   Variable value;
 };
 
@@ -59,7 +59,7 @@ class Objective {
   /// micro-batch. Dropout draws from `key`.
   virtual std::vector<LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) = 0;
 
-  /// Figures on held-out data, names beginning with eval_; empty where there is none. The same on every replica, each
+  /// Figures on held-out data, names beginning with eval_; empty if there is none. The same on every replica, each
   /// of which computes its share. Called under NoGrad.
   virtual Metrics evaluate() = 0;
   /// What the best model is chosen by, higher is better; none: the last model is the result.

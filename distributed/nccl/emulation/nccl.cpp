@@ -62,7 +62,7 @@ void set_state(Group& group, ncclResult_t state) {
     if (member && member->state == ncclInProgress) member->state = state;
 }
 
-/// Whether each rank may write into the buffers of the others, as it does where all are in one process.
+/// Whether each rank may write into the buffers of the others, as NCCL does if all are in one process.
 bool in_reach(const Group& group) {
   for (const ncclComm_t one : group.members)
     for (const ncclComm_t other : group.members)

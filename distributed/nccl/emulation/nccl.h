@@ -1,5 +1,5 @@
 // The part of NCCL that this project calls, with the names, arguments and return values of its own <nccl.h>. Replicas
-// are threads of one process; sums are made by whoever comes last. Only communicators that do not block exist.
+// are threads of one process; the last one that comes makes the sum. Only communicators that do not block exist.
 #pragma once
 #include <cstddef>
 #include <cstdint>

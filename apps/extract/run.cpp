@@ -32,7 +32,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 std::unique_ptr<Model> load_model(const Options& options, const bert::Config& config, Backend& backend) {
   auto model =
       std::make_unique<Model>(config, options.pooled ? bert::Pooling::with_pooler : bert::Pooling::without_pooler);
-  nn::ParameterSet parameters(*model, backend, {.initialize = false});
+  nn::ParameterSet parameters(*model, backend, {.initialize = false, .gradients = false});
   nn::require(bert::load_weights(options.model, parameters), options.model, [](const std::string&) { return false; });
   return model;
 }

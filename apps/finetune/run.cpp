@@ -112,7 +112,8 @@ void apply(const Job& job, const training::RunReplica& replica) {
   const distributed::Replica& self = replica.self;
   objectives::ClassificationObjective objective({job.data, job.config, job.tokenizer}, self);
   const training::Settings& settings = job.options.settings;
-  nn::ParameterSet parameters(objective.model(), self.backend(), {.dtype = settings.precision, .initialize = false});
+  nn::ParameterSet parameters(objective.model(), self.backend(),
+                              {.dtype = settings.precision, .initialize = false, .gradients = false});
   if (self.first()) {
     const nn::LoadReport report = bert::load_weights(job.options.model, parameters);
     nn::require(report, job.options.model, [](const std::string&) { return false; });

@@ -1,5 +1,6 @@
 // Runs the project's programs as a user does, and looks at what they leave.
 #pragma once
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,6 +51,7 @@ class TemporaryDirectory {
 struct Outcome {
   int code = 0;
   std::string out, error;
+  std::size_t peak_bytes = 0;  ///< of the process's memory in use
 };
 
 /// Runs one of the programs that were built with the tests.
@@ -59,10 +61,18 @@ inline Outcome run_program(const std::string& name, const std::vector<std::strin
   std::string command = quoted(bertrand::paths::binary + "/" + name);
   for (const std::string& argument : arguments) command += quoted(argument);
   command += " >" + quoted((streams / "out").string()) + " 2>" + quoted((streams / "error").string());
-  const int status = std::system(command.c_str());
+  const pid_t child = fork();
+  if (child == 0) {
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  rusage usage{};
+  wait4(child, &status, 0, &usage);
   return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
           .out = read_text(streams / "out"),
-          .error = read_text(streams / "error")};
+          .error = read_text(streams / "error"),
+          .peak_bytes = static_cast<std::size_t>(usage.ru_maxrss) * 1024};
 }
 
 }  // namespace support

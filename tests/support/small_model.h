@@ -17,15 +17,16 @@ struct SmallEncoder : bertrand::nn::Module {
   bertrand::bert::Bert bert;
 };
 
-/// Writes a model directory: hidden size 16, 24 positions, dropout as in BERT.
-inline void write_small_model(const std::filesystem::path& directory, bertrand::Dim layers = 1) {
+/// Writes a model directory: hidden size 16, 24 positions by default, dropout as in BERT.
+inline void write_small_model(const std::filesystem::path& directory, bertrand::Dim layers = 1,
+                              bertrand::Dim positions = 24) {
   std::filesystem::create_directories(directory);
   const bertrand::bert::Config config{.vocab_size = 15,
                                       .hidden_size = 16,
                                       .num_hidden_layers = layers,
                                       .num_attention_heads = 2,
                                       .intermediate_size = 32,
-                                      .max_position_embeddings = 24};
+                                      .max_position_embeddings = positions};
   const auto backend = bertrand::open_cpu({.threads = 1});
   SmallEncoder model(config);
   const bertrand::nn::ParameterSet parameters(model, *backend);

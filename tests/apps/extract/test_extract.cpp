@@ -139,3 +139,13 @@ TEST_CASE("extract neither replaces its vocabulary nor takes --cased for a model
   CHECK(extract(directory, {"--cased"}).code == 2);
   CHECK(extract(directory, {"--cased", "--vocab-file", directory / "vocab.txt"}).code == 0);
 }
+
+TEST_CASE("extracting takes the memory of the weights and of their file and none for gradients") {
+  const support::TemporaryDirectory directory;
+  constexpr Dim kPositions = 1'000'000;  // 64 MB
+  support::write_small_model(directory / "model", 1, kPositions);
+  write_text(directory / "lines.txt", "red fish\n");
+  const support::Outcome outcome = extract(directory, {});
+  REQUIRE(outcome.code == 0);
+  CHECK(static_cast<double>(outcome.peak_bytes) < 2.5 * 16 * 4 * kPositions);  // 3 times and more with gradients
+}

@@ -33,6 +33,15 @@ TEST_CASE("every op on the card equals the CPU in every type, forward and backwa
   }
 }
 
+TEST_CASE("every op on the card equals its formula and has the gradients that central differences say") {
+  const auto card = card_or_skip();
+  if (!card) return;
+  for (const OpCase& c : op_cases()) {
+    check_definition(c, *card);
+    check_directions(c, *card);
+  }
+}
+
 TEST_CASE("a product on the card adds up every term, whatever the depth") {
   const auto card = card_or_skip();
   if (!card) return;

@@ -1,0 +1,69 @@
+// When an older checkpoint may go, seen by the first of several replicas.
+#include "training/run/save_and_resume.h"
+
+#include <doctest/doctest.h>
+
+#include "support/program.h"
+#include "support/small_pretraining.h"
+#include "tensor/backends.h"
+
+using namespace bertrand;
+using namespace bertrand::training;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The first of two replicas, whose cable is cut in barrier number `cut` from now on (from 1; 0: never).
+class CutInBarrier : public distributed::SoloCollective {
+ public:
+  CutInBarrier(Backend& backend, int& cut) : SoloCollective(backend), cut_(cut) {}
+  void barrier() override {
+    if (cut_ > 0 && --cut_ == 0) fail(Failure::distributed, "process 1 did not come within 2 seconds");
+  }
+
+ private:
+  int& cut_;
+};
+
+}  // namespace
+
+TEST_CASE("a save removes the checkpoint before only when all replicas know of the new one") {
+  const auto backend = open_cpu({.threads = 1});
+  int cut = 0;
+  const distributed::Replica self(*backend, std::make_unique<CutInBarrier>(*backend, cut));
+  support::SmallPretraining objective(support::kSmallPretraining, self);
+  nn::ParameterSet parameters(objective.model(), *backend, {});
+  optim::Optimizer optimizer(parameters, {});
+  Settings settings = pretraining_defaults();
+  const support::TemporaryDirectory directory;
+  settings.output = directory / "run";
+  settings.keep = 1;
+  fs::create_directories(settings.output);
+  const Plan plan;
+  const Conditions conditions;
+  RunLog log(settings, plan, self);
+  SaveAndResume saves({settings, conditions, {objective, parameters, optimizer}, self, log});
+  RunState state;
+  int named = 0;
+  const auto save = [&](std::int64_t step) {
+    state.steps_done = step;
+    saves.save(state, [&] { ++named; });
+  };
+  const auto there = [&](int step) { return fs::exists(settings.output / ("checkpoint-" + std::to_string(step))); };
+
+  save(1);
+  // In the first barrier another replica may not know of the new checkpoint. In the second one it may not know that all
+  // others know: it still names the checkpoint before if the end of the first barrier never reached it.
+  for (const int barrier : {1, 2}) {
+    CAPTURE(barrier);
+    cut = barrier;
+    CHECK_THROWS_AS(save(1 + barrier), Error);
+    CHECK(there(1));
+    CHECK(there(1 + barrier));
+  }
+  cut = 0;
+  save(4);
+  CHECK_FALSE(there(1));
+  CHECK(there(4));
+  CHECK(named > 0);
+}

@@ -59,7 +59,7 @@ void GradientSum::ready(const Tensor& window) {
   const Dim begin =
       static_cast<Dim>(static_cast<std::size_t>(window.data() - gradients_.data()) / size_of(window.dtype()));
   // The elements from there to the next parameter are of no parameter.
-  final_windows_[(begin + window.elements() + kVector - 1) / kVector * kVector] = begin;
+  final_windows_[(begin + window.elements() + kVectorElements - 1) / kVectorElements * kVectorElements] = begin;
   for (auto next = final_windows_.find(final_from_); next != final_windows_.end();
        next = final_windows_.find(final_from_)) {
     final_from_ = next->second;

@@ -1,15 +1,12 @@
 #include "distributed/processes.h"
 
-#include <dlfcn.h>
-
 #include <charconv>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string_view>
 
-#include "io/error.h"
 #include "io/host_name.h"
+#include "tensor/module.h"
 
 namespace bertrand::distributed {
 namespace {
@@ -29,21 +26,13 @@ int launched_processes() {
 std::unique_ptr<Collective> join_processes(const ProcessOptions& options) {
   const int count = launched_processes();
   if (count == 1) return nullptr;
-  const auto path = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libbertrand_mpi.so";
-  if (!std::filesystem::exists(path))
-    fail(
-        Failure::usage,
-        "mpi: {} processes were started together, but libbertrand_mpi.so was not found beside the program; hint: build "
-        "with libopenmpi-dev installed",
-        count);
-  // Open MPI looks up its own symbols among the global ones.
-  void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (!module) fail(Failure::io, "{}: mpi: cannot be loaded: {}", path.string(), dlerror());
-  using Join = Collective* (*)(double timeout);
-  const auto join = reinterpret_cast<Join>(dlsym(module, "bertrand_join_mpi"));
-  if (!join)
-    fail(Failure::io, "{}: mpi: expected the function bertrand_join_mpi; built from another version?", path.string());
-  std::unique_ptr<Collective> processes(join(options.timeout));
+  const Module mpi = Module::open("mpi", {.failure = Failure::usage,
+                                          .needed_for = fmt::format("mpi: {} processes were started together", count),
+                                          .hint_missing = "build with libopenmpi-dev installed",
+                                          .hint_broken = "is Open MPI installed?",
+                                          .symbols = Module::Symbols::global});
+  std::unique_ptr<Collective> processes(
+      mpi.function<Collective*(double timeout)>("bertrand_join_mpi")(options.timeout));
   // A launcher that MPI does not know starts processes that do not find each other; each would train by itself.
   if (processes->size() != count)
     fail(Failure::usage,

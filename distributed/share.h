@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "tensor/shape.h"
+
 namespace bertrand::distributed {
 
 /// The items [first, first + count).
@@ -17,15 +19,11 @@ inline Share share_of(std::int64_t items, int rank, int size) {
   return {.first = rank * even + std::min<std::int64_t>(rank, longer), .count = even + (rank < longer)};
 }
 
-/// Elements of a whole vector of f32. Parameters begin at multiples of this (nn/parameter_set.h), and shares of
-/// elements do.
-inline constexpr std::int64_t kVector = 16;
-
 /// share_of `elements` elements in whole vectors.
 inline Share share_of_elements(std::int64_t elements, int rank, int size) {
-  const Share vectors = share_of((elements + kVector - 1) / kVector, rank, size);
-  const std::int64_t first = std::min(elements, vectors.first * kVector);
-  return {.first = first, .count = std::min(elements, vectors.end() * kVector) - first};
+  const Share vectors = share_of((elements + kVectorElements - 1) / kVectorElements, rank, size);
+  const std::int64_t first = std::min(elements, vectors.first * kVectorElements);
+  return {.first = first, .count = std::min(elements, vectors.end() * kVectorElements) - first};
 }
 
 }  // namespace bertrand::distributed

@@ -11,8 +11,6 @@
 namespace bertrand::nn {
 namespace {
 
-constexpr Dim kAlignment = 16;  // elements: a whole vector of f32
-
 constexpr Dim kChunk = Dim{1} << 20;  // elements drawn at a time: a whole embedding table would need its size again
 constexpr Dim kBlock = Dim{1} << 14;  // elements of one key, so that several threads may draw
 
@@ -47,7 +45,7 @@ ParameterSet::ParameterSet(Module& model, Backend& backend, const Options& optio
   std::vector<Dim> begins;
   for (const auto& [path, parameter] : model.parameters()) {
     const Initial& initial = parameter->initial();
-    total = (total + kAlignment - 1) / kAlignment * kAlignment;
+    total = (total + kVectorElements - 1) / kVectorElements * kVectorElements;
     begins.push_back(total);
     parameters_.push_back(parameter);
     const Dim parts = static_cast<Dim>(parameter->part_names().size());
@@ -59,7 +57,7 @@ ParameterSet::ParameterSet(Module& model, Backend& backend, const Options& optio
     }
     trainable_ += initial.shape.elements();
   }
-  total = (total + kAlignment - 1) / kAlignment * kAlignment;
+  total = (total + kVectorElements - 1) / kVectorElements * kVectorElements;
   values_ = ops::full({total}, 0, options.dtype, backend);
   if (options.gradients) gradients_ = ops::full({total}, 0, options.dtype, backend);
   const DType wide = compute_type(options.dtype);

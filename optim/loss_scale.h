@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "tensor/ops.h"
+#include "tensor/update.h"
 
 namespace bertrand::optim {
 

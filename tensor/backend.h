@@ -20,6 +20,9 @@
 namespace bertrand {
 
 class Profiler;
+struct Update;  // tensor/update.h, as the next two
+struct UpdateSegment;
+struct UpdateTensors;
 
 /// Functions of one element. gelu is x Φ(x) (Hendrycks and Gimpel 2016), gelu_tanh is Google's form of it:
 /// 0.5x(1+tanh(√(2/π)(x+0.044715x³))). log, sqrt and div give what std::log, std::sqrt and / give outside their domain.
@@ -70,50 +73,6 @@ struct LayerNorm {
   Dropout dropout = {};  ///< of x, before the residual is added
 };
 
-/// A run of the flat parameters that shares its options: one named variable.
-struct UpdateSegment {
-  Dim begin = 0, count = 0;
-  double weight_decay = 0;
-  bool trust_ratio = false;  ///< LAMB: scale the step by ‖w‖ / ‖update‖
-};
-
-/// Dynamic loss scaling (Micikevicius et al. 2018): f16 ends at 6e-8, so that backward starts from `scale` instead
-/// of 1. The state lives on the device, and no step has to wait for the host to know it.
-///   scale < least:               it has ended: neither the state nor a weight ever moves again
-///   else ‖gradient‖ not finite:  scale ← scale / 2, good ← 0, skipped ← skipped + 1
-///   else:                        good ← good + 1, and where that is growth_interval:
-///                                scale ← min(2 scale, largest), good ← 0
-struct LossScaling {
-  Tensor state = {};  ///< f64 [3]: scale, good steps in a row, steps skipped; empty: the scale is 1
-  double growth_interval = 2000;
-  double largest = 0x1p32;
-  double least = 0;
-};
-
-/// The flat tensors of an optimizer step, all with the same places.
-struct UpdateTensors {
-  Tensor masters;    ///< w, Compute
-  Tensor values;     ///< of the model's type: receives w, rounded; the masters' own memory where the types are one
-  Tensor gradients;  ///< of either type
-  Tensor m, v;       ///< Compute
-};
-
-/// One optimizer step over the flat parameters, with everything the host knows. A norm that is not finite, or a loss
-/// scale that has ended, changes no weight and no moment; else, before the loss scale's state changes, with t = step −
-/// skipped:
-///   g ← gradient · clip / scale,  clip = clip_norm / max(‖gradient‖ / scale, clip_norm)   (clip_norm 0: no clipping)
-///   m ← β1 m + (1−β1) g,  v ← β2 v + (1−β2) g²
-///   u ← (m / bias1) / (√(v / bias2) + ε) + weight_decay · w,  bias = 1 − β^t or, without bias_correction, 1
-///   w ← w − learning_rate · ratio · u,  ratio = ‖w‖/‖u‖ where trust_ratio and both are positive, else 1
-struct Update {
-  double learning_rate = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6;
-  bool bias_correction = false;
-  std::int64_t step = 1;  ///< counted from 1, skipped ones too
-  double clip_norm = 0;
-  Tensor gradient_norm = {};  ///< f64 [1] on the device: ‖gradient‖ as the gradients are, scaled
-  LossScaling loss_scale = {};
-};
-
 struct MemoryUse {
   std::size_t in_use = 0, peak = 0;  ///< bytes
 };
@@ -132,8 +91,8 @@ class Backend {
   virtual void synchronize() = 0;                                ///< returns when everything asked so far is done
   virtual void upload(const void* host, const Tensor& out) = 0;  ///< what `host` points to may go at once
   virtual void download(const Tensor& x, void* host) = 0;        ///< synchronizes
-  /// Starts a copy of x, a few numbers, as it is after everything asked so far. What is returned waits for that and for
-  /// nothing asked later, then puts the bytes at `host`.
+  /// Starts a copy of x, at most 1 KiB, as it is after everything asked so far. The function returned waits for this
+  /// copy alone, then puts the bytes at `host`.
   virtual std::function<void(void* host)> download_later(const Tensor& x) = 0;
 
   // ---- elements
@@ -146,7 +105,8 @@ class Backend {
   virtual void scale(const Tensor& x, double factor, const Tensor& out) = 0;
   virtual void expand(const Tensor& scalar, double factor,
                       const Tensor& out) = 0;  ///< every element = scalar · factor, of any two types
-  /// `columns` elements of each of `rows` rows, whose beginnings lie that many elements apart in x and in out.
+  /// `columns` elements of each of `rows` rows. x_stride and out_stride are the distances between row starts, in
+  /// elements.
   virtual void copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Dim out_stride, Dim rows, Dim columns) = 0;
   virtual void dropout(const Tensor& x, const Dropout& dropout, const Tensor& out) = 0;  ///< x [rows, columns]
 
@@ -169,7 +129,10 @@ class Backend {
   virtual void layer_norm_backward(const Tensor& sum, const Tensor& statistics, const LayerNorm& options,
                                    const Tensor& dy, const Tensor& dsum, const Tensor& dx, const Tensor& dgamma,
                                    const Tensor& dbeta) = 0;
-  /// out [k, width] = rows of table [n, width], by their numbers i32 [k], each in [0, n): not looked at again here.
+  // Row numbers, labels and offsets are the one thing that a kernel checks, because it reads them anyway. On the CPU it
+  // throws Error(Failure::bug) before it writes anything. On a GPU it leaves out what they would choose, and the next
+  // download throws. The message names op, index, value and range (tensor/index_check.h).
+  /// out [k, width] = rows of table [n, width], by their numbers i32 [k], each in [0, n).
   virtual void gather(const Tensor& table, const Tensor& rows, const Tensor& out) = 0;
   /// dtable [n, width] (+)= rows of dy [k, width] summed by number, in order; without accumulate every other row
   /// becomes 0.
@@ -197,13 +160,13 @@ class Backend {
   // ---- the optimizer: one pass over the flat tensors
   virtual void update(const UpdateTensors& tensors, const Update& update, std::span<const UpdateSegment> segments) = 0;
 
-  // ---- bytes that kernels take for themselves while they run, for plans; those that take little do not say it
+  // ---- scratch memory of a kernel in bytes, for memory plans; kernels that take little are not listed
   virtual std::size_t gemm_workspace(const Tensor& /*a*/, const Tensor& /*out*/, const Gemm&) const { return 0; }
   virtual std::size_t attention_backward_workspace(const Tensor& /*qkv*/, const Attention&) const { return 0; }
 
   /// Where ops report their time, or null.
   Profiler* profiler = nullptr;
-  /// What is being computed, for whoever runs out of memory.
+  /// What is being computed: messages about memory name it.
   const char* current_op = "";
 };
 

@@ -1,4 +1,4 @@
-// Opens backends. Kernels are run-time modules beside the program, so that one binary serves every machine.
+// Opens backends. Kernels are run-time modules (tensor/module.h), so that one binary serves every machine.
 #pragma once
 #include <memory>
 #include <string>
@@ -13,12 +13,12 @@ struct CpuOptions {
   std::string kernels = "auto";  ///< auto (the best the processor has), x86-64-v3, x86-64-v4 or x86-64-v4-bf16
 };
 
-/// A CPU backend. Throws Error(Failure::usage) where the kernel set is unknown, the processor lacks it or its module is
-/// not beside the program, and Error(Failure::io) where that cannot be loaded.
+/// A CPU backend. Throws Error(Failure::usage) if the kernel set is unknown, the processor lacks it or its module is
+/// not found, and Error(Failure::io) if the module cannot be opened or is of another build.
 std::unique_ptr<Backend> open_cpu(const CpuOptions& options = {});
 
 struct CudaOptions {
-  int index = 0;          ///< which card
+  int index = 0;          ///< which GPU
   bool emulated = false;  ///< run the kernels on the processor: slow, for tests and for stepping through them
   bool tf32 = false;      ///< products of f32 may round their operands to 11 bits, which the tensor cores take
   /// Each shape of product is multiplied by the fastest of a few algorithms, tried out on first use. Another run may
@@ -26,11 +26,11 @@ struct CudaOptions {
   bool measured_products = false;
 };
 
-/// A backend on a card. Throws Error(Failure::usage), saying in one line why, where there is no module beside the
-/// program, no driver, no such card, or one too old.
+/// A backend on a GPU. Throws Error(Failure::usage) with the reason if there is no module, no driver, no such GPU, or
+/// one too old, and Error(Failure::io) if the module is of another build.
 std::unique_ptr<Backend> open_cuda(const CudaOptions& options = {});
 
-/// The kernel sets that this processor can run and that lie beside the program, best first.
+/// The kernel sets that this processor can run and that have a module, best first.
 std::vector<std::string> runnable_cpu_kernels();
 
 /// The cores this process may use: the smaller of its affinity mask and its cgroup's quota.

@@ -26,7 +26,7 @@ template <class T>
 Tensor from_host(const std::vector<T>& values, const Shape& shape, Backend& backend) {
   return from_host(std::span<const T>(values), shape, backend);
 }
-/// Copies to the host, converting to T. Synchronizes.
+/// Copies to the host, converting to T. Synchronizes. An empty Tensor is an error.
 template <class T>
 std::vector<T> to_host(const Tensor& x);
 /// The one element of x, as a double. Synchronizes.
@@ -52,7 +52,8 @@ Tensor dropout(const Tensor& x, const Dropout& dropout);  ///< rows of the last 
 
 // ---- sums
 Tensor sum(const Tensor& x, double factor = 1);  ///< [1], in compute_type
-/// Over the leading axes: what is left has the shape `trailing`, x's last axes, and stands in `out` if that is given.
+/// Over the leading axes: what is left has the shape `trailing`, x's last axes, and is written to `out` if that is
+/// given.
 Tensor sum_to(const Tensor& x, const Shape& trailing, const Tensor& out = {});
 Tensor norm(const Tensor& x);  ///< f64 [1]
 
@@ -76,7 +77,7 @@ Tensor softmax_backward(const Tensor& y, const Tensor& dy);
 struct Normalized {
   Tensor y, sum, statistics;
 };
-/// norm(dropout(x) + residual); residual may be empty. `sum` is x itself where nothing is added or dropped.
+/// norm(dropout(x) + residual); residual may be empty. `sum` is x itself if nothing is added or dropped.
 Normalized layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options);
 struct NormGradients {
   Tensor dx, dresidual, dgamma, dbeta;
@@ -84,6 +85,8 @@ struct NormGradients {
 /// dgamma and dbeta may be given a place, which they overwrite.
 NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& options, const Tensor& dy,
                                   const Tensor& dgamma = {}, const Tensor& dbeta = {});
+/// Row numbers, labels and offsets out of range are an Error(Failure::bug) that names op, index, value and range: at
+/// once on the CPU, with the next download on a GPU.
 Tensor gather(const Tensor& table, const Tensor& rows);
 Tensor scatter_add(const Tensor& dy, const Tensor& rows, const Shape& table_shape, const Into& into = {});
 struct Attended {
@@ -97,7 +100,7 @@ struct CrossEntropy {
   Tensor loss, log_sum;
 };
 CrossEntropy cross_entropy(const Tensor& logits, const Tensor& labels, double denominator);
-/// Takes logits by value: where nobody else holds them the gradient overwrites them.
+/// Takes logits by value: if nothing else holds them the gradient overwrites them.
 Tensor cross_entropy_backward(Tensor logits, const Tensor& labels, double denominator, const Tensor& log_sum,
                               const Tensor& dy);
 Tensor point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator);

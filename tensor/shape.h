@@ -11,6 +11,9 @@ namespace bertrand {
 
 using Dim = std::int64_t;
 
+/// Elements that kernels take at once: a whole vector of f32. Windows of flat tensors begin at its multiples.
+inline constexpr Dim kVectorElements = 16;
+
 /// Dimensions of a contiguous tensor, stored inline. Axes may be counted from the end: shape[-1] is the last.
 class Shape {
  public:

@@ -37,7 +37,7 @@ class Storage {
 class Tensor {
  public:
   Tensor() = default;
-  /// Uninitialised memory of backend; throws Error(Failure::memory) where there is none left.
+  /// Uninitialised memory of backend; throws Error(Failure::memory) if there is none left.
   Tensor(Shape shape, DType dtype, Backend& backend)
       : shape_(shape),
         dtype_(dtype),
@@ -52,31 +52,39 @@ class Tensor {
   /// First byte on the device; only kernels of that device may follow it.
   std::byte* data() const { return storage_->data() + offset_ * size_of(dtype_); }
 
-  /// The elements, for code that runs where the memory lies. T must be the dtype's type.
+  /// The first element; null for an empty Tensor. T is the dtype's type, or words of its bytes. Only kernels of the
+  /// device may follow it.
+  template <class T>
+  T* as() const {
+    return storage_ ? reinterpret_cast<T*>(data()) : nullptr;
+  }
+  /// The elements of a tensor in the host's memory. Throws Error(Failure::bug) unless T is the dtype's type.
   template <class T>
   std::span<T> span() const {
-    check(dtype_of<T>() == dtype_, "tensor: asked for {} of a tensor of {}", name_of(dtype_of<T>()), name_of(dtype_));
+    check(dtype_of<T>() == dtype_, "span: expected a tensor of {}, got one of {}", name_of(dtype_of<T>()),
+          name_of(dtype_));
     return {reinterpret_cast<T*>(data()), static_cast<std::size_t>(elements())};
   }
 
   /// The same elements under another shape.
   Tensor reshape(const Shape& shape) const {
-    check(shape.elements() == elements(), "reshape: {} has {} elements, {} has {}", shape_, elements(), shape,
-          shape.elements());
+    check(shape.elements() == elements(), "reshape: expected a shape of {} elements as x is {}, got {} of {}",
+          elements(), shape_, shape, shape.elements());
     Tensor view = *this;
     view.shape_ = shape;
     return view;
   }
   /// Rows [begin, end) of the first axis, without a copy.
   Tensor rows(Dim begin, Dim end) const {
-    check(shape_.rank() > 0 && 0 <= begin && begin <= end && end <= shape_[0], "rows: [{}, {}) of {}", begin, end,
-          shape_);
+    check(shape_.rank() > 0 && 0 <= begin && begin <= end && end <= shape_[0],
+          "rows: expected 0 <= begin <= end <= the first axis, got [{}, {}) of {}", begin, end, shape_);
     return window(begin * shape_.product(1, shape_.rank()), shape_.with(0, end - begin));
   }
   /// A window of this tensor's elements, counted flat from `first`.
   Tensor window(Dim first, const Shape& shape) const {
-    check(first >= 0 && first + shape.elements() <= elements(), "window: {} from element {} of {}", shape, first,
-          shape_);
+    check(first >= 0 && first + shape.elements() <= elements(),
+          "window: expected elements within x, got {} elements from element {} of x {}, which has {}", shape.elements(),
+          first, shape_, elements());
     Tensor view = *this;
     view.shape_ = shape;
     view.offset_ += static_cast<std::size_t>(first);

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <new>
 #include <string>
 #include <system_error>
@@ -13,7 +12,9 @@
 
 #include "io/error.h"
 #include "io/nearest_name.h"
+#include "io/version.h"
 #include "tensor/backends.h"
+#include "tensor/module.h"
 
 namespace bertrand::cli {
 namespace {
@@ -107,17 +108,9 @@ void parse(CLI::App& app, int argc, char** argv) {
 
 /// What this program is, and what of it this machine can use.
 std::string version_text(const std::string& program) {
-  constexpr std::string_view kPrefix = "libbertrand_", kSuffix = ".so";
-  std::vector<std::string> modules;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::read_symlink("/proc/self/exe").parent_path())) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(kPrefix) && name.ends_with(kSuffix))
-      modules.push_back(name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size()));
-  }
-  std::sort(modules.begin(), modules.end());
-  return fmt::format("{} (bertrand) {}\nmodules built: {}\nCPU kernels that this processor runs: {}", program,
-                     BERTRAND_VERSION, fmt::join(modules, ", "), fmt::join(runnable_cpu_kernels(), ", "));
+  return fmt::format("{} (bertrand) {}\nbuild: {}\nmodules built: {}\nCPU kernels that this processor runs: {}",
+                     program, version(), build_hash(), fmt::join(Module::names(), ", "),
+                     fmt::join(runnable_cpu_kernels(), ", "));
 }
 
 /// As CLI11 does, but for the second name of a switch, which it calls --no-x{false}.

@@ -298,7 +298,7 @@ std::vector<Tensor> MpiCollective::copies(const Tensor& out) const {
   std::vector<Tensor> copies;
   for (int rank = 0; rank < size_; ++rank)
     for (std::int32_t i = 0; rank != rank_ && i < theirs_[static_cast<std::size_t>(rank)].nodes; ++i)
-      copies.emplace_back(Shape{std::min(kSlice, out.elements()) + kVector}, out.dtype(), *backend_);
+      copies.emplace_back(Shape{std::min(kSlice, out.elements()) + kVectorElements}, out.dtype(), *backend_);
   return copies;
 }
 

@@ -110,7 +110,7 @@ struct Task {
 };
 
 Task task_of(const Attention& options, Dim index) {
-  const auto* offsets = elements<std::int32_t>(options.offsets);
+  const auto* offsets = options.offsets.as<std::int32_t>();
   const Dim sequence = index / options.heads;
   return {offsets[sequence], offsets[sequence + 1] - offsets[sequence], index % options.heads};
 }
@@ -130,9 +130,52 @@ struct BackwardSizes {
             11 * 16) {}
 };
 
+/// The pieces of one thread's memory, in their order.
+template <class T, class C = Compute<T>>
+struct BackwardMemory {
+  PackedRight<C> k_columns, v_columns, k_rows, q_rows, do_rows;
+  C *packed, *p, *dp;  ///< an operand on its way, probabilities, their gradients
+  C *dq, *dk, *dv;     ///< sheets, as Sheet<T> takes them
+
+  BackwardMemory(Cutter<C> memory, const BackwardSizes<T>& sizes, Dim head_dim, Dim longest)
+      : k_columns(memory.take(sizes.by_dim)),
+        v_columns(memory.take(sizes.by_dim)),
+        k_rows(memory.take(sizes.by_key)),
+        q_rows(memory.take(sizes.by_query)),
+        do_rows(memory.take(sizes.by_query)),
+        packed(memory.take(sizes.left)),
+        p(memory.take(sizes.square)),
+        dp(memory.take(sizes.square)),
+        dq(memory.take(Sheet<T>::size(kQueries, head_dim))),
+        dk(memory.take(Sheet<T>::size(longest, head_dim))),
+        dv(memory.take(Sheet<T>::size(longest, head_dim))) {}
+};
+
+/// One query's row of scores and of dO vᵀ.
+template <class C>
+struct ProbabilityRow {
+  C *p, *dp;
+  Dim length;
+  C scale, log_sum, dot;
+
+  /// p becomes P ∘ M and dp becomes dS; multipliers(step) calls step(column, n, M) for all columns.
+  template <class Multipliers>
+  void differentiate(const Multipliers& multipliers) const {
+    const Lanes<C> saved(log_sum), factor(scale), dots(dot);
+    multipliers([&](Dim c, Dim n, const Lanes<C>& multiplier) {
+      const auto probability = exp(fma(Lanes<C>::load(p + c, n), factor, Lanes<C>(C(0)) - saved));
+      const auto slope = fma(Lanes<C>::load(dp + c, n), multiplier, Lanes<C>(C(0)) - dots);
+      (probability * slope * factor).store(dp + c, n);
+      (probability * multiplier).store(p + c, n);
+    });
+  }
+};
+
 }  // namespace
 
 void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum) {
+  check_offsets(kOffsets, options.offsets.as<std::int32_t>(), options.offsets.elements() - 1, qkv.shape()[0],
+                options.longest);
   dispatch_real("attention", qkv.dtype(), [&]<class T>() {
     using C = Compute<T>;
     const Dim hidden = context.shape()[1], head_dim = hidden / options.heads, stride = 3 * hidden,
@@ -142,11 +185,11 @@ void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Te
     const Dim per_thread = PackedRight<C>::size(head_dim, longest) + PackedRight<C>::size(longest, head_dim) + left +
                            kQueries * longest + Sheet<T>::size(kQueries, head_dim) + 80;
     const Workspace workspace(*this, static_cast<std::size_t>(per_thread * pool_.threads()) * sizeof(C));
-    const auto* keys = options.dropout ? elements<std::int64_t>(options.dropout.row_keys) : nullptr;
+    const auto* keys = options.dropout ? options.dropout.row_keys.as<std::int64_t>() : nullptr;
 
     pool_.run((options.offsets.elements() - 1) * options.heads, [&](Dim index, int thread) {
       const auto [first, length, head] = task_of(options, index);
-      const T* const q = elements<T>(qkv) + first * stride + head * head_dim;
+      const T* const q = qkv.as<T>() + first * stride + head * head_dim;
       Cutter<C> memory(workspace.as<C>() + thread * per_thread);
       PackedRight<C> k(memory.take(PackedRight<C>::size(head_dim, longest)));
       PackedRight<C> v(memory.take(PackedRight<C>::size(longest, head_dim)));
@@ -164,7 +207,7 @@ void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Te
           const C most = row_max(row, length);
           const C total = row_exp(row, length, scale, most, row);
           const Dim token = first + i + r;
-          writable<C>(log_sum)[token * options.heads + head] = static_cast<C>(
+          log_sum.as<C>()[token * options.heads + head] = static_cast<C>(
               static_cast<double>(scale) * static_cast<double>(most) + std::log(static_cast<double>(total)));
           const Lanes<C> inverse(C(1) / total);
           if (keys)
@@ -174,7 +217,7 @@ void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Te
                                });
           else for_lanes<C>(length, [&](Dim c, Dim n) { (Lanes<C>::load(row + c, n) * inverse).store(row + c, n); });
         }
-        const Sheet<T> o(writable<T>(context) + (first + i) * hidden + head * head_dim, hidden, beside, head_dim);
+        const Sheet<T> o(context.as<T>() + (first + i) * hidden + head * head_dim, hidden, beside, head_dim);
         multiply(SmallProduct{queries, head_dim, length}, View<C>{scores, length, 1}, v, o.data, o.stride, packed);
         o.finish(queries);
       }
@@ -186,6 +229,8 @@ void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Te
 //   dv = (P∘M)ᵀ dO      dP = (dO vᵀ) ∘ M      dS = P ∘ (dP − rowsum(dO ∘ O)) / √d      dq = dS k      dk = dSᵀ q
 void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options, const Tensor& context,
                                     const Tensor& log_sum, const Tensor& dcontext, const Tensor& dqkv) {
+  check_offsets(kOffsetsBackward, options.offsets.as<std::int32_t>(), options.offsets.elements() - 1, qkv.shape()[0],
+                options.longest);
   dispatch_real("attention_backward", qkv.dtype(), [&]<class T>() {
     using C = Compute<T>;
     const Dim hidden = context.shape()[1], head_dim = hidden / options.heads, stride = 3 * hidden,
@@ -193,21 +238,14 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
     const C scale = static_cast<C>(1 / std::sqrt(static_cast<double>(head_dim)));
     const BackwardSizes<T> sizes(head_dim, longest);
     const Workspace workspace(*this, static_cast<std::size_t>(sizes.all * pool_.threads()) * sizeof(C));
-    const auto* keys = options.dropout ? elements<std::int64_t>(options.dropout.row_keys) : nullptr;
+    const auto* keys = options.dropout ? options.dropout.row_keys.as<std::int64_t>() : nullptr;
 
     pool_.run((options.offsets.elements() - 1) * options.heads, [&](Dim index, int thread) {
       const auto [first, length, head] = task_of(options, index);
-      const T* const q = elements<T>(qkv) + first * stride + head * head_dim;
-      T* const dq = writable<T>(dqkv) + first * stride + head * head_dim;
-      Cutter<C> memory(workspace.as<C>() + thread * sizes.all);
-      PackedRight<C> k_columns(memory.take(sizes.by_dim)), v_columns(memory.take(sizes.by_dim)),
-          k_rows(memory.take(sizes.by_key));
-      PackedRight<C> q_rows(memory.take(sizes.by_query)), do_rows(memory.take(sizes.by_query));
-      C *const packed = memory.take(sizes.left), *const p = memory.take(sizes.square),
-               *const dp = memory.take(sizes.square);
-      C *const dq_beside = memory.take(Sheet<T>::size(kQueries, head_dim)), *const dk_beside = memory.take(
-                                                                                Sheet<T>::size(longest, head_dim));
-      C* const dv_beside = memory.take(Sheet<T>::size(longest, head_dim));
+      const T* const q = qkv.as<T>() + first * stride + head * head_dim;
+      T* const dq = dqkv.as<T>() + first * stride + head * head_dim;
+      BackwardMemory<T> memory(Cutter<C>(workspace.as<C>() + thread * sizes.all), sizes, head_dim, longest);
+      auto& [k_columns, v_columns, k_rows, q_rows, do_rows, packed, p, dp, dq_beside, dk_beside, dv_beside] = memory;
       const Sheet<T> dk(dq + hidden, stride, dk_beside, head_dim), dv(dq + 2 * hidden, stride, dv_beside, head_dim);
       k_columns.pack(View<T>{q + hidden, 1, stride}, head_dim, length);
       v_columns.pack(View<T>{q + 2 * hidden, 1, stride}, head_dim, length);
@@ -216,23 +254,22 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
         const Dim queries = std::min(kQueries, length - i);
         const View<T> q_block{q + i * stride, stride, 1};
         const Dim at = (first + i) * hidden + head * head_dim;
-        const View<T> do_block{elements<T>(dcontext) + at, hidden, 1};
+        const View<T> do_block{dcontext.as<T>() + at, hidden, 1};
         multiply(SmallProduct{queries, length, head_dim}, q_block, k_columns, p, length, packed);
         multiply(SmallProduct{queries, length, head_dim}, do_block, v_columns, dp, length, packed);
         for (Dim r = 0; r < queries; ++r) {
           const Dim token = first + i + r;
-          C *const p_row = p + r * length, *const dp_row = dp + r * length;
-          const Lanes<C> saved(elements<C>(log_sum)[token * options.heads + head]), factor(scale);
-          const Lanes<C> dot(
-              row_dot(elements<T>(dcontext) + at + r * hidden, elements<T>(context) + at + r * hidden, head_dim));
-          const auto step = [&](Dim c, Dim n, const Lanes<C>& multiplier) {
-            const auto probability = exp(fma(Lanes<C>::load(p_row + c, n), factor, Lanes<C>(C(0)) - saved));
-            const auto slope = fma(Lanes<C>::load(dp_row + c, n), multiplier, Lanes<C>(C(0)) - dot);
-            (probability * slope * factor).store(dp_row + c, n);
-            (probability * multiplier).store(p_row + c, n);
-          };
-          if (keys) for_dropout_row<C>(options.dropout, keys[token], static_cast<std::uint32_t>(head), length, step);
-          else for_lanes<C>(length, [&](Dim c, Dim n) { step(c, n, Lanes<C>(C(1))); });
+          const ProbabilityRow<C> row{
+              p + r * length,
+              dp + r * length,
+              length,
+              scale,
+              log_sum.as<C>()[token * options.heads + head],
+              row_dot(dcontext.as<T>() + at + r * hidden, context.as<T>() + at + r * hidden, head_dim)};
+          row.differentiate([&](const auto& step) {
+            if (keys) for_dropout_row<C>(options.dropout, keys[token], static_cast<std::uint32_t>(head), length, step);
+            else for_lanes<C>(length, [&](Dim c, Dim n) { step(c, n, Lanes<C>(C(1))); });
+          });
         }
         const bool add = i > 0;
         const Sheet<T> dq_block(dq + i * stride, stride, dq_beside, head_dim);

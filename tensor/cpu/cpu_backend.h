@@ -7,6 +7,9 @@
 #include "tensor/backend.h"
 #include "tensor/cpu/memory.h"
 #include "tensor/cpu/thread_pool.h"
+#include "tensor/index_check.h"
+#include "tensor/update.h"
+#include "tensor/workspace.h"
 
 namespace bertrand::cpu {
 
@@ -102,38 +105,9 @@ class CpuBackend final : public Backend {
   template <class T>
   void gemm_typed(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options);
 
-  /// Memory that lives until the kernel returns.
-  class Workspace {
-   public:
-    Workspace(CpuBackend& backend, std::size_t bytes)
-        : backend_(backend), bytes_(bytes), data_(backend.allocate(bytes)) {}
-    ~Workspace() { backend_.deallocate(data_, bytes_); }
-    Workspace(const Workspace&) = delete;
-    Workspace& operator=(const Workspace&) = delete;
-    template <class T>
-    T* as() const {
-      return reinterpret_cast<T*>(data_);
-    }
-
-   private:
-    CpuBackend& backend_;
-    std::size_t bytes_;
-    std::byte* data_;
-  };
-
   std::string kernels_;
   CachingMemory memory_;
   ThreadPool pool_;
 };
-
-/// The elements of a tensor, to read and to write.
-template <class T>
-const T* elements(const Tensor& x) {
-  return reinterpret_cast<const T*>(x.data());
-}
-template <class T>
-T* writable(const Tensor& x) {
-  return reinterpret_cast<T*>(x.data());
-}
 
 }  // namespace bertrand::cpu

@@ -35,7 +35,7 @@ void CpuBackend::fill(const Tensor& out, double value) {
   dispatch(out.dtype(), [&]<class T>() {
     const T v = convert<T, double>(value);
     parallel(out.elements(), 4 * kBlock,
-             [&](Dim begin, Dim end) { std::fill(writable<T>(out) + begin, writable<T>(out) + end, v); });
+             [&](Dim begin, Dim end) { std::fill(out.as<T>() + begin, out.as<T>() + end, v); });
   });
 }
 
@@ -44,10 +44,9 @@ void CpuBackend::cast(const Tensor& x, const Tensor& out) {
     dispatch(out.dtype(), [&]<class To>() {
       parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
         if constexpr (std::is_same_v<From, To>)
-          std::memcpy(writable<To>(out) + begin, elements<To>(x) + begin,
-                      static_cast<std::size_t>(end - begin) * sizeof(To));
+          std::memcpy(out.as<To>() + begin, x.as<To>() + begin, static_cast<std::size_t>(end - begin) * sizeof(To));
         else
-          for (Dim i = begin; i < end; ++i) writable<To>(out)[i] = convert<To>(elements<From>(x)[i]);
+          for (Dim i = begin; i < end; ++i) out.as<To>()[i] = convert<To>(x.as<From>()[i]);
       });
     });
   });
@@ -57,8 +56,8 @@ void CpuBackend::unary(Unary op, const Tensor& x, const Tensor& out) {
   dispatch_real("unary", x.dtype(), [&]<class T>() {
     using C = Compute<T>;
     parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
-      const T* from = elements<T>(x) + begin;
-      T* to = writable<T>(out) + begin;
+      const T* from = x.as<T>() + begin;
+      T* to = out.as<T>() + begin;
       for_lanes<C>(end - begin, [&](Dim i, Dim n) { apply(op, Lanes<C>::load(from + i, n)).store(to + i, n); });
     });
   });
@@ -70,8 +69,7 @@ void CpuBackend::unary_backward(Unary op, const Tensor& x, const Tensor& dy, con
     parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
       for_lanes<C>(end - begin, [&](Dim i, Dim n) {
         i += begin;
-        (slope(op, Lanes<C>::load(elements<T>(x) + i, n)) * Lanes<C>::load(elements<T>(dy) + i, n))
-            .store(writable<T>(dx) + i, n);
+        (slope(op, Lanes<C>::load(x.as<T>() + i, n)) * Lanes<C>::load(dy.as<T>() + i, n)).store(dx.as<T>() + i, n);
       });
     });
   });
@@ -84,8 +82,8 @@ void CpuBackend::binary(Binary op, const Tensor& a, const Tensor& b, const Tenso
     const auto row = [&](Dim first, Dim begin, Dim end) {  // columns [begin, end) of the row that starts at `first`
       for_lanes<C>(end - begin, [&](Dim c, Dim n) {
         c += begin;
-        const auto x = Lanes<C>::load(elements<T>(a) + first + c, n), y = Lanes<C>::load(elements<B>(b) + c, n);
-        combine(op, x, y).store(writable<T>(out) + first + c, n);
+        const auto x = Lanes<C>::load(a.as<T>() + first + c, n), y = Lanes<C>::load(b.as<B>() + c, n);
+        combine(op, x, y).store(out.as<T>() + first + c, n);
       });
     };
     if (columns == 0) return;
@@ -106,7 +104,7 @@ void CpuBackend::scale(const Tensor& x, double factor, const Tensor& out) {
     const Lanes<C> f(static_cast<C>(factor));
     parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
       for_lanes<C>(end - begin, [&](Dim i, Dim n) {
-        (Lanes<C>::load(elements<T>(x) + begin + i, n) * f).store(writable<T>(out) + begin + i, n);
+        (Lanes<C>::load(x.as<T>() + begin + i, n) * f).store(out.as<T>() + begin + i, n);
       });
     });
   });
@@ -114,7 +112,7 @@ void CpuBackend::scale(const Tensor& x, double factor, const Tensor& out) {
 
 void CpuBackend::expand(const Tensor& scalar, double factor, const Tensor& out) {
   dispatch_real("expand", scalar.dtype(),
-                [&]<class T>() { fill(out, static_cast<double>(Compute<T>(elements<T>(scalar)[0])) * factor); });
+                [&]<class T>() { fill(out, static_cast<double>(Compute<T>(scalar.as<T>()[0])) * factor); });
 }
 
 void CpuBackend::copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Dim out_stride, Dim rows, Dim columns) {
@@ -130,12 +128,11 @@ void CpuBackend::dropout(const Tensor& x, const Dropout& dropout, const Tensor& 
   dispatch_real("dropout", x.dtype(), [&]<class T>() {
     using C = Compute<T>;
     const Dim rows = x.shape().rows(), columns = x.shape().columns();
-    const auto* keys = elements<std::int64_t>(dropout.row_keys);
+    const auto* keys = dropout.row_keys.as<std::int64_t>();
     parallel(rows, row_block(columns), [&](Dim begin, Dim end) {
       for (Dim r = begin; r < end; ++r)
         for_dropout_row<C>(dropout, keys[r], 0, columns, [&](Dim c, Dim n, const Lanes<C>& multiplier) {
-          (Lanes<C>::load(elements<T>(x) + r * columns + c, n) * multiplier)
-              .store(writable<T>(out) + r * columns + c, n);
+          (Lanes<C>::load(x.as<T>() + r * columns + c, n) * multiplier).store(out.as<T>() + r * columns + c, n);
         });
     });
   });

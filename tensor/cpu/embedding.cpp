@@ -27,7 +27,8 @@ void sum_picked(std::span<const std::int32_t> picked, const T* dy, Dim columns, 
 void CpuBackend::gather(const Tensor& table, const Tensor& rows, const Tensor& out) {
   const Dim columns = table.shape().product(1, table.shape().rank());
   const std::size_t bytes = static_cast<std::size_t>(columns) * size_of(table.dtype());
-  const auto* indices = elements<std::int32_t>(rows);
+  const auto* indices = rows.as<std::int32_t>();
+  check_indices(kGatherRows, indices, rows.elements(), 0, table.shape()[0]);
   parallel(rows.elements(), row_block(columns), [&](Dim begin, Dim end) {
     for (Dim i = begin; i < end; ++i)
       std::memcpy(out.data() + static_cast<std::size_t>(i) * bytes,
@@ -38,8 +39,9 @@ void CpuBackend::gather(const Tensor& table, const Tensor& rows, const Tensor& o
 /// Rows of dy are taken in the order of their index: each row of dtable is one sum in registers, whose order nothing
 /// but the indices decides. Each piece of work owns a strip of columns.
 void CpuBackend::scatter_add(const Tensor& dy, const Tensor& rows, const Tensor& dtable, bool accumulate) {
+  const auto* indices = rows.as<std::int32_t>();
+  check_indices(kScatterRows, indices, rows.elements(), 0, dtable.shape()[0]);
   if (!accumulate) fill(dtable, 0);
-  const auto* indices = elements<std::int32_t>(rows);
   std::vector<std::int32_t> order(static_cast<std::size_t>(rows.elements()));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return indices[a] < indices[b]; });
@@ -49,8 +51,8 @@ void CpuBackend::scatter_add(const Tensor& dy, const Tensor& rows, const Tensor&
       for (auto first = order.begin(), last = first; first != order.end(); first = last) {
         const std::int32_t index = indices[*first];
         while (last != order.end() && indices[*last] == index) ++last;
-        sum_picked({first, last}, elements<T>(dy) + begin, columns, end - begin, accumulate,
-                   writable<T>(dtable) + index * columns + begin);
+        sum_picked({first, last}, dy.as<T>() + begin, columns, end - begin, accumulate,
+                   dtable.as<T>() + index * columns + begin);
       }
     });
   });

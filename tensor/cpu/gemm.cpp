@@ -125,6 +125,13 @@ void CpuBackend::multiply_few_rows(const Product<T>& p, const Finish& finish) {
   });
 }
 
+/// Calls body(piece, thread) for all pieces; on this thread alone if there is no pool.
+template <class Body>
+void share(ThreadPool* pool, Dim pieces, const Body& body) {
+  if (pool) return pool->run(pieces, body);
+  for (Dim piece = 0; piece < pieces; ++piece) body(piece, 0);
+}
+
 /// Calls finish(i, j, m, n) for each block of C when it is complete, m × n elements at (i, j), still in the cache.
 template <class T, class Finish>
 void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
@@ -137,11 +144,7 @@ void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
   const auto sizes = PackedSizes<T>::of(rows, columns, depth);
   const Workspace workspace(*this, sizes.bytes());
   P *const packed_a = workspace.as<P>(), *const packed_b = packed_a + sizes.a;
-  const auto share = [&](Dim pieces, const auto& body) {
-    if (alone)
-      for (Dim piece = 0; piece < pieces; ++piece) body(piece, 0);
-    else pool_.run(pieces, body);
-  };
+  ThreadPool* const pool = alone ? nullptr : &pool_;
 
   for (Dim k = 0; k < depth; k += kDepth) {
     const Dim block_depth = std::min(kDepth, depth - k);
@@ -157,13 +160,13 @@ void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
         const PackingOf<kTileColumns<P>, T> b_packing{p.b.block(k, j0).transposed(), block_columns, block_depth,
                                                       packed_b};
         const Dim a_pieces = j0 == 0 ? a_packing.pieces() : 0;  // a row of blocks shares its part of A
-        share(a_pieces + b_packing.pieces(), [&](Dim piece, int) {
+        share(pool, a_pieces + b_packing.pieces(), [&](Dim piece, int) {
           if (piece < a_pieces) a_packing.pack(piece);
           else b_packing.pack(piece - a_pieces);
         });
         const Blocks blocks = Blocks::choose<C>(block_rows, block_columns, alone ? 1 : pool_.threads());
         const Dim across = ceiling(block_columns, blocks.columns);
-        share(ceiling(block_rows, blocks.rows) * across, [&](Dim piece, int) {
+        share(pool, ceiling(block_rows, blocks.rows) * across, [&](Dim piece, int) {
           const Dim i = piece / across * blocks.rows, j = piece % across * blocks.columns;
           const Dim m = std::min(blocks.rows, block_rows - i), n = std::min(blocks.columns, block_columns - j);
           C* const to = p.c + (i0 + i) * p.stride + j0 + j;
@@ -180,26 +183,32 @@ void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
   }
 }
 
+/// op(x) as the kernel reads it.
+template <class T>
+View<T> operand(const Tensor& x, bool transposed) {
+  const View<T> view{x.as<T>(), x.shape()[1], 1};
+  return transposed ? view.transposed() : view;
+}
+
+template <class T>
+void widen(const T* from, Dim count, Compute<T>* to) {
+  for_lanes<Compute<T>>(count, [&](Dim k, Dim n) { Lanes<Compute<T>>::load(from + k, n).store(to + k, n); });
+}
+
 template <class T>
 void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, const Tensor& out, const Gemm& options) {
   using C = Compute<T>;
   const Dim rows = out.shape()[0], columns = out.shape()[1], depth = a_tensor.shape()[options.transpose_a ? 0 : 1];
-  if (depth == 0) {
-    if (!options.accumulate) fill(out, 0);
-    return;
-  }
-  View<T> a{elements<T>(a_tensor), a_tensor.shape()[1], 1}, b{elements<T>(b_tensor), b_tensor.shape()[1], 1};
-  if (options.transpose_a) a = a.transposed();
-  if (options.transpose_b) b = b.transposed();
-  T* const y = writable<T>(out);
+  const View<T> a = operand<T>(a_tensor, options.transpose_a), b = operand<T>(b_tensor, options.transpose_b);
+  T* const y = out.as<T>();
   T* const pre =
-      options.activation != Unary::identity && options.pre_activation ? writable<T>(options.pre_activation) : nullptr;
+      options.activation != Unary::identity && options.pre_activation ? options.pre_activation.as<T>() : nullptr;
   const Start start = options.accumulate ? Start::value : options.bias ? Start::row : Start::zero;
 
   if constexpr (std::is_same_v<T, C>) {
     C* const c = pre ? pre : y;
     multiply_blocks(
-        Product<T>{a, b, rows, columns, depth, c, columns, start, options.bias ? elements<T>(options.bias) : nullptr},
+        Product<T>{a, b, rows, columns, depth, c, columns, start, options.bias ? options.bias.as<T>() : nullptr},
         [&](Dim i, Dim j, Dim m, Dim n) {
           if (options.activation == Unary::identity) return;
           for (Dim at = i * columns + j; at < (i + m) * columns; at += columns)
@@ -215,13 +224,10 @@ void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, cons
     for (Dim j0 = 0; j0 < columns; j0 += width)
       for (Dim i0 = 0; i0 < rows; i0 += height) {
         const Dim m0 = std::min(height, rows - i0), n0 = std::min(width, columns - j0), corner = i0 * columns + j0;
-        const auto widen_row = [n0](const T* from, C* to) {
-          for_lanes<C>(n0, [&](Dim k, Dim l) { Lanes<C>::load(from + k, l).store(to + k, l); });
-        };
-        if (options.bias) widen_row(elements<T>(options.bias) + j0, bias);
+        if (options.bias) widen(options.bias.as<T>() + j0, n0, bias);
         if (options.accumulate)
           parallel(m0, row_block(n0), [&](Dim begin, Dim end) {
-            for (Dim i = begin; i < end; ++i) widen_row(y + corner + i * columns, sheet + i * width);
+            for (Dim i = begin; i < end; ++i) widen(y + corner + i * columns, n0, sheet + i * width);
           });
         multiply_blocks(Product<T>{a.block(i0, 0), b.block(0, j0), m0, n0, depth, sheet, width, start, bias},
                         [&](Dim i, Dim j, Dim m, Dim n) {
@@ -259,6 +265,10 @@ std::size_t CpuBackend::gemm_workspace(const Tensor& a, const Tensor& out, const
 void CpuBackend::gemm(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options) {
   if (options.row_sums) sum_rows(a, options.row_sums);
   if (out.elements() == 0) return;
+  if (a.elements() == 0) {  // of no depth: every sum is empty
+    if (!options.accumulate) fill(out, 0);
+    return;
+  }
   dispatch_real("gemm", out.dtype(), [&]<class T>() { gemm_typed<T>(a, b, out, options); });
 }
 

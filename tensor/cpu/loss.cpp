@@ -23,23 +23,24 @@ void CpuBackend::cross_entropy(const Tensor& logits, const Tensor& labels, doubl
   dispatch_real("cross_entropy", logits.dtype(), [&]<class T>() {
     using C = Compute<T>;
     const Dim rows = logits.shape().rows(), columns = logits.shape().columns();
-    const auto* label = elements<std::int32_t>(labels);
+    const auto* label = labels.as<std::int32_t>();
+    check_indices(kLabels, label, rows, std::numeric_limits<std::int32_t>::min(), columns);
     const Workspace losses(*this, static_cast<std::size_t>(rows) * sizeof(double));
     parallel(rows, row_block(columns), [&](Dim begin, Dim end) {
       for (Dim r = begin; r < end; ++r) {
         losses.as<double>()[r] = 0;
-        writable<C>(log_sum)[r] = 0;
+        log_sum.as<C>()[r] = 0;
         if (label[r] < 0) continue;
-        const T* x = elements<T>(logits) + r * columns;
+        const T* x = logits.as<T>() + r * columns;
         const C most = row_max(x, columns);
         // In double, so that the library's last bit is lost in the rounding to f32.
         const double log_total =
             static_cast<double>(most) + std::log(static_cast<double>(row_exp_sum(x, columns, most)));
-        writable<C>(log_sum)[r] = static_cast<C>(log_total);
+        log_sum.as<C>()[r] = static_cast<C>(log_total);
         losses.as<double>()[r] = log_total - static_cast<double>(C(x[label[r]]));
       }
     });
-    writable<C>(out)[0] = static_cast<C>(tree_sum(losses.as<double>(), rows) / denominator);
+    out.as<C>()[0] = static_cast<C>(tree_sum(losses.as<double>(), rows) / denominator);
   });
 }
 
@@ -48,18 +49,19 @@ void CpuBackend::cross_entropy_backward(const Tensor& logits, const Tensor& labe
   dispatch_real("cross_entropy_backward", logits.dtype(), [&]<class T>() {
     using C = Compute<T>;
     const Dim rows = logits.shape().rows(), columns = logits.shape().columns();
-    const auto* label = elements<std::int32_t>(labels);
-    const C factor = static_cast<C>(static_cast<double>(elements<C>(dy)[0]) / denominator);
+    const auto* label = labels.as<std::int32_t>();
+    check_indices(kLabelsBackward, label, rows, std::numeric_limits<std::int32_t>::min(), columns);
+    const C factor = static_cast<C>(static_cast<double>(dy.as<C>()[0]) / denominator);
     parallel(rows, row_block(columns), [&](Dim begin, Dim end) {
       for (Dim r = begin; r < end; ++r) {
-        const T* x = elements<T>(logits) + r * columns;
-        T* dx = writable<T>(dlogits) + r * columns;
+        const T* x = logits.as<T>() + r * columns;
+        T* dx = dlogits.as<T>() + r * columns;
         if (label[r] < 0) {
           std::fill_n(dx, columns, T(0));
           continue;
         }
         // dx = (softmax(x) − one-hot) dy / denominator; the label's own is rounded once.
-        const Lanes<C> offset(elements<C>(log_sum)[r]), f(factor);
+        const Lanes<C> offset(log_sum.as<C>()[r]), f(factor);
         const Dim target = label[r], first = target / Lanes<C>::kCount * Lanes<C>::kCount;
         for_lanes<C>(columns, [&](Dim c, Dim n) {
           auto slope = exp(Lanes<C>::load(x + c, n) - offset) * f;
@@ -75,16 +77,16 @@ void CpuBackend::point_loss(PointLoss loss, const Tensor& x, const Tensor& targe
                             const Tensor& out) {
   dispatch_real("point_loss", x.dtype(), [&]<class T>() {
     using C = Compute<T>;
-    const Workspace losses(*this, static_cast<std::size_t>(std::max<Dim>(1, x.elements())) * sizeof(double));
+    const Workspace losses(*this, static_cast<std::size_t>(x.elements()) * sizeof(double));
     parallel(x.elements(), 4096, [&](Dim begin, Dim end) {
       for (Dim i = begin; i < end; ++i) {
-        const double v = static_cast<double>(C(elements<T>(x)[i])), t = static_cast<double>(C(elements<T>(target)[i]));
+        const double v = static_cast<double>(C(x.as<T>()[i])), t = static_cast<double>(C(target.as<T>()[i]));
         losses.as<double>()[i] = loss == PointLoss::squared_error
                                      ? (v - t) * (v - t)
                                      : std::max(v, 0.0) - v * t + std::log1p(std::exp(-std::abs(v)));
       }
     });
-    writable<C>(out)[0] = static_cast<C>(tree_sum(losses.as<double>(), x.elements()) / denominator);
+    out.as<C>()[0] = static_cast<C>(tree_sum(losses.as<double>(), x.elements()) / denominator);
   });
 }
 
@@ -92,12 +94,12 @@ void CpuBackend::point_loss_backward(PointLoss loss, const Tensor& x, const Tens
                                      const Tensor& dy, const Tensor& dx) {
   dispatch_real("point_loss_backward", x.dtype(), [&]<class T>() {
     using C = Compute<T>;
-    const double factor = static_cast<double>(elements<C>(dy)[0]) / denominator;
+    const double factor = static_cast<double>(dy.as<C>()[0]) / denominator;
     parallel(x.elements(), 4096, [&](Dim begin, Dim end) {
       for (Dim i = begin; i < end; ++i) {
-        const double v = static_cast<double>(C(elements<T>(x)[i])), t = static_cast<double>(C(elements<T>(target)[i]));
+        const double v = static_cast<double>(C(x.as<T>()[i])), t = static_cast<double>(C(target.as<T>()[i]));
         const double slope = loss == PointLoss::squared_error ? 2 * (v - t) : 1 / (1 + std::exp(-v)) - t;
-        writable<T>(dx)[i] = static_cast<T>(static_cast<C>(slope * factor));
+        dx.as<T>()[i] = static_cast<T>(static_cast<C>(slope * factor));
       }
     });
   });
@@ -108,9 +110,9 @@ void CpuBackend::argmax(const Tensor& x, const Tensor& out) {
     const Dim columns = x.shape().columns();
     parallel(x.shape().rows(), row_block(columns), [&](Dim begin, Dim end) {
       for (Dim r = begin; r < end; ++r) {
-        const T* row = elements<T>(x) + r * columns;
+        const T* row = x.as<T>() + r * columns;
         const auto less = [](const T& a, const T& b) { return Compute<T>(a) < Compute<T>(b); };
-        writable<std::int32_t>(out)[r] = static_cast<std::int32_t>(std::max_element(row, row + columns, less) - row);
+        out.as<std::int32_t>()[r] = static_cast<std::int32_t>(std::max_element(row, row + columns, less) - row);
       }
     });
   });

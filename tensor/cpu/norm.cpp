@@ -51,14 +51,14 @@ void CpuBackend::layer_norm(const Tensor& x, const Tensor& residual, const Layer
                             const Tensor& y, const Tensor& statistics) {
   dispatch_real("layer_norm", x.dtype(), [&]<class T>() {
     const Dim columns = x.shape().columns();
-    const auto* keys = options.dropout ? elements<std::int64_t>(options.dropout.row_keys) : nullptr;
+    const auto* keys = options.dropout ? options.dropout.row_keys.as<std::int64_t>() : nullptr;
     parallel(x.shape().rows(), row_block(columns), [&](Dim begin, Dim end) {
       for (Dim r = begin; r < end; ++r) {
-        T* const row = writable<T>(sum) + r * columns;
-        add_row(elements<T>(x) + r * columns, residual ? elements<T>(residual) + r * columns : nullptr, options.dropout,
+        T* const row = sum.as<T>() + r * columns;
+        add_row(x.as<T>() + r * columns, residual ? residual.as<T>() + r * columns : nullptr, options.dropout,
                 keys ? keys[r] : 0, columns, row);
-        normalize_row(row, elements<T>(options.gamma), elements<T>(options.beta), options.epsilon, columns,
-                      writable<T>(y) + r * columns, writable<Compute<T>>(statistics) + 2 * r);
+        normalize_row(row, options.gamma.as<T>(), options.beta.as<T>(), options.epsilon, columns,
+                      y.as<T>() + r * columns, statistics.as<Compute<T>>() + 2 * r);
       }
     });
   });
@@ -70,8 +70,8 @@ void CpuBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistics
   dispatch_real("layer_norm_backward", sum.dtype(), [&]<class T>() {
     using C = Compute<T>;
     const Dim rows = sum.shape().rows(), columns = sum.shape().columns(), leaves = (rows + kLeafRows - 1) / kLeafRows;
-    const auto* keys = dx ? elements<std::int64_t>(options.dropout.row_keys) : nullptr;
-    const T* const gamma = elements<T>(options.gamma);
+    const auto* keys = dx ? options.dropout.row_keys.as<std::int64_t>() : nullptr;
+    const T* const gamma = options.gamma.as<T>();
     // Each leaf of rows sums its own share of dγ and dβ, side by side.
     const Workspace workspace(*this, static_cast<std::size_t>(std::max<Dim>(1, leaves) * 2 * columns) * sizeof(C));
     C* const partial = workspace.as<C>();
@@ -80,9 +80,9 @@ void CpuBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistics
       C *const leaf_gamma = partial + leaf * 2 * columns, *const leaf_beta = leaf_gamma + columns;
       std::fill_n(leaf_gamma, 2 * columns, C(0));
       for (Dim r = leaf * kLeafRows; r < std::min(rows, (leaf + 1) * kLeafRows); ++r) {
-        const T *const s = elements<T>(sum) + r * columns, *const g = elements<T>(dy) + r * columns;
-        T* const ds = writable<T>(dsum) + r * columns;
-        const Lanes<C> mean(elements<C>(statistics)[2 * r]), inverse(elements<C>(statistics)[2 * r + 1]);
+        const T *const s = sum.as<T>() + r * columns, *const g = dy.as<T>() + r * columns;
+        T* const ds = dsum.as<T>() + r * columns;
+        const Lanes<C> mean(statistics.as<C>()[2 * r]), inverse(statistics.as<C>()[2 * r + 1]);
         Lanes<C> slope_sum(C(0)), product_sum(C(0));
         for_lanes<C>(columns, [&](Dim c, Dim n) {
           const auto d = Lanes<C>::load(g + c, n);
@@ -103,14 +103,14 @@ void CpuBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistics
         });
         if (dx)
           for_dropout_row<C>(options.dropout, keys[r], 0, columns, [&](Dim c, Dim n, const Lanes<C>& multiplier) {
-            (Lanes<C>::load(ds + c, n) * multiplier).store(writable<T>(dx) + r * columns + c, n);
+            (Lanes<C>::load(ds + c, n) * multiplier).store(dx.as<T>() + r * columns + c, n);
           });
       }
     });
     parallel(2 * columns, 256, [&](Dim begin, Dim end) { tree_sum_rows(partial, leaves, 2 * columns, begin, end); });
     for_lanes<C>(columns, [&](Dim c, Dim n) {
-      Lanes<C>::load(partial + c, n).store(writable<T>(dgamma) + c, n);
-      Lanes<C>::load(partial + columns + c, n).store(writable<T>(dbeta) + c, n);
+      Lanes<C>::load(partial + c, n).store(dgamma.as<T>() + c, n);
+      Lanes<C>::load(partial + columns + c, n).store(dbeta.as<T>() + c, n);
     });
   });
 }

@@ -48,10 +48,10 @@ void CpuBackend::sum(const Tensor& x, double factor, const Tensor& out) {
     const auto share = [&](Dim count, Dim block, const auto& body) { parallel(count, block, body); };
     const double total = sum_leaves(x.elements(), leaves.as<double>(), share, [&](Dim begin, Dim end) {
       Lanes<C> partial(C(0));
-      for_lanes<C>(end - begin, [&](Dim i, Dim n) { partial += Lanes<C>::load(elements<T>(x) + begin + i, n); });
+      for_lanes<C>(end - begin, [&](Dim i, Dim n) { partial += Lanes<C>::load(x.as<T>() + begin + i, n); });
       return static_cast<double>(cpu::sum(partial));
     });
-    writable<C>(out)[0] = static_cast<C>(total * factor);
+    out.as<C>()[0] = static_cast<C>(total * factor);
   });
 }
 
@@ -63,12 +63,12 @@ void CpuBackend::norm(const Tensor& x, const Tensor& out) {
     const double total = sum_leaves(x.elements(), leaves.as<double>(), share, [&](Dim begin, Dim end) {
       Lanes<C> partial(C(0));
       for_lanes<C>(end - begin, [&](Dim i, Dim n) {
-        const auto v = Lanes<C>::load(elements<T>(x) + begin + i, n);
+        const auto v = Lanes<C>::load(x.as<T>() + begin + i, n);
         partial = fma(v, v, partial);
       });
       return static_cast<double>(cpu::sum(partial));
     });
-    writable<double>(out)[0] = std::sqrt(total);
+    out.as<double>()[0] = std::sqrt(total);
   });
 }
 
@@ -87,14 +87,14 @@ void CpuBackend::sum_rows(const Tensor& x, const Tensor& out) {
       const Dim leaf = piece / strips, first = piece % strips * kStrip, width = std::min(kStrip, columns - first);
       C* to = partial + leaf * columns + first;
       std::fill_n(to, width, C(0));
-      add_rows(elements<T>(x) + leaf * kLeafRows * columns + first, columns,
-               std::min(kLeafRows, rows - leaf * kLeafRows), width, to);
+      add_rows(x.as<T>() + leaf * kLeafRows * columns + first, columns, std::min(kLeafRows, rows - leaf * kLeafRows),
+               width, to);
     });
     pool_.run(strips, [&](Dim strip, int) {
       tree_sum_rows(partial, leaves, columns, strip * kStrip, std::min(columns, (strip + 1) * kStrip));
     });
     if (leaves == 0) fill(out, 0);
-    else for_lanes<C>(columns, [&](Dim c, Dim n) { Lanes<C>::load(partial + c, n).store(writable<T>(out) + c, n); });
+    else for_lanes<C>(columns, [&](Dim c, Dim n) { Lanes<C>::load(partial + c, n).store(out.as<T>() + c, n); });
   });
 }
 
@@ -103,7 +103,7 @@ Dim CpuBackend::first_non_finite(const Tensor& x) {
   dispatch(x.dtype(), [&]<class T>() {
     if constexpr (!std::is_integral_v<T>)
       parallel(x.elements(), 16 * kLeaf, [&](Dim begin, Dim end) {
-        const T *const data = elements<T>(x), *const last = data + end;
+        const T *const data = x.as<T>(), *const last = data + end;
         const Dim at = std::find_if_not(data + begin, last, is_finite<T>) - data;
         Dim least = first;
         while (at < end && at < least && !first.compare_exchange_weak(least, at)) {

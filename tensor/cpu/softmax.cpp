@@ -10,8 +10,8 @@ void CpuBackend::softmax(const Tensor& x, const Tensor& y) {
     const Dim columns = x.shape().columns();
     parallel(x.shape().rows(), row_block(columns), [&](Dim begin, Dim end) {
       for (Dim r = begin; r < end; ++r) {
-        const T* from = elements<T>(x) + r * columns;
-        T* to = writable<T>(y) + r * columns;
+        const T* from = x.as<T>() + r * columns;
+        T* to = y.as<T>() + r * columns;
         const C most = row_max(from, columns);
         const Lanes<C> offset(most), inverse(C(1) / row_exp_sum(from, columns, most));
         for_lanes<C>(columns,
@@ -27,10 +27,10 @@ void CpuBackend::softmax_backward(const Tensor& y, const Tensor& dy, const Tenso
     const Dim columns = y.shape().columns();
     parallel(y.shape().rows(), row_block(columns), [&](Dim begin, Dim end) {
       for (Dim r = begin * columns; r < end * columns; r += columns) {
-        const Lanes<C> dot(row_dot(elements<T>(y) + r, elements<T>(dy) + r, columns));
+        const Lanes<C> dot(row_dot(y.as<T>() + r, dy.as<T>() + r, columns));
         for_lanes<C>(columns, [&](Dim c, Dim n) {  // dx = y (dy − Σ y dy)
-          (Lanes<C>::load(elements<T>(y) + r + c, n) * (Lanes<C>::load(elements<T>(dy) + r + c, n) - dot))
-              .store(writable<T>(dx) + r + c, n);
+          (Lanes<C>::load(y.as<T>() + r + c, n) * (Lanes<C>::load(dy.as<T>() + r + c, n) - dot))
+              .store(dx.as<T>() + r + c, n);
         });
       }
     });

@@ -15,8 +15,8 @@ struct Numbers {
   double gradient_factor, bias1 = 1, bias2 = 1;
 
   static Numbers of(const Update& u) {
-    const auto* state = u.loss_scale.state ? elements<double>(u.loss_scale.state) : nullptr;
-    const double scale = state ? state[0] : 1, norm = elements<double>(u.gradient_norm)[0] / scale;
+    const auto* state = u.loss_scale.state ? u.loss_scale.state.as<double>() : nullptr;
+    const double scale = state ? state[0] : 1, norm = u.gradient_norm.as<double>()[0] / scale;
     Numbers numbers{.gradient_factor = (u.clip_norm > 0 ? u.clip_norm / std::max(norm, u.clip_norm) : 1) / scale};
     if (!u.bias_correction) return numbers;
     const double t = static_cast<double>(u.step) - (state ? state[2] : 0);
@@ -26,13 +26,11 @@ struct Numbers {
   }
 };
 
-bool has_ended(const LossScaling& scaling) {
-  return scaling.state && elements<double>(scaling.state)[0] < scaling.least;
-}
+bool has_ended(const LossScaling& scaling) { return scaling.state && scaling.state.as<double>()[0] < scaling.least; }
 
 void advance(const LossScaling& scaling, bool finite) {
   if (!scaling.state) return;
-  auto& [scale, good, skipped] = *writable<double[3]>(scaling.state);
+  auto& [scale, good, skipped] = *scaling.state.as<double[3]>();
   skipped += finite ? 0 : 1;
   good = finite ? good + 1 : 0;
   if (!finite) scale /= 2;
@@ -77,6 +75,23 @@ std::vector<Chunk> cut(std::span<const UpdateSegment> segments) {
   return chunks;
 }
 
+/// LAMB: the learning rate of each chunk, times ‖w‖ / ‖u‖ of its segment, given the sums of squares of each chunk. 0
+/// for chunks without a trust ratio.
+std::vector<double> trusted_rates(const std::vector<Chunk>& chunks, std::vector<double> w_squares,
+                                  std::vector<double> u_squares, double learning_rate) {
+  std::vector<double> rates(chunks.size(), 0);
+  for (std::size_t begin = 0, end; begin < chunks.size(); begin = end) {
+    for (end = begin; end < chunks.size() && chunks[end].segment == chunks[begin].segment;) ++end;
+    if (!chunks[begin].segment->trust_ratio) continue;
+    const double w_norm = std::sqrt(tree_sum(&w_squares[begin], static_cast<Dim>(end - begin)));
+    const double u_norm = std::sqrt(tree_sum(&u_squares[begin], static_cast<Dim>(end - begin)));
+    const double ratio = w_norm > 0 && u_norm > 0 ? w_norm / u_norm : 1;
+    std::fill(rates.begin() + static_cast<std::ptrdiff_t>(begin), rates.begin() + static_cast<std::ptrdiff_t>(end),
+              ratio * learning_rate);
+  }
+  return rates;
+}
+
 }  // namespace
 
 template <class V, class G>
@@ -84,9 +99,9 @@ void CpuBackend::update_typed(const UpdateTensors& tensors, const Update& update
                               std::span<const UpdateSegment> segments) {
   using T = Compute<V>;
   const Factors<T> f(update, Numbers::of(update));
-  T *const w = writable<T>(tensors.masters), *const m = writable<T>(tensors.m), *const v = writable<T>(tensors.v);
-  const G* const g = elements<G>(tensors.gradients);
-  const auto store = [w, values = writable<V>(tensors.values)](const Lanes<T>& weight, Dim i, Dim n) {
+  T *const w = tensors.masters.as<T>(), *const m = tensors.m.as<T>(), *const v = tensors.v.as<T>();
+  const G* const g = tensors.gradients.as<G>();
+  const auto store = [w, values = tensors.values.as<V>()](const Lanes<T>& weight, Dim i, Dim n) {
     weight.store(w + i, n);
     if constexpr (!std::is_same_v<V, T>) weight.store(values + i, n);
   };
@@ -116,17 +131,9 @@ void CpuBackend::update_typed(const UpdateTensors& tensors, const Update& update
     u_squares[static_cast<std::size_t>(index)] = static_cast<double>(cpu::sum(u_sum));
   });
 
-  // LAMB: the ratio of each segment, then its step, from the moments just stored.
-  std::vector<double> rates(chunks.size(), 0);
-  for (std::size_t begin = 0, end; begin < chunks.size(); begin = end) {
-    for (end = begin; end < chunks.size() && chunks[end].segment == chunks[begin].segment;) ++end;
-    if (!chunks[begin].segment->trust_ratio) continue;
-    const double w_norm = std::sqrt(tree_sum(&w_squares[begin], static_cast<Dim>(end - begin)));
-    const double u_norm = std::sqrt(tree_sum(&u_squares[begin], static_cast<Dim>(end - begin)));
-    const double ratio = w_norm > 0 && u_norm > 0 ? w_norm / u_norm : 1;
-    std::fill(rates.begin() + static_cast<std::ptrdiff_t>(begin), rates.begin() + static_cast<std::ptrdiff_t>(end),
-              ratio * update.learning_rate);
-  }
+  // LAMB's step, from the moments just stored.
+  const std::vector<double> rates =
+      trusted_rates(chunks, std::move(w_squares), std::move(u_squares), update.learning_rate);
   pool_.run(static_cast<Dim>(chunks.size()), [&](Dim index, int) {
     const Chunk& chunk = chunks[static_cast<std::size_t>(index)];
     if (!chunk.segment->trust_ratio) return;
@@ -142,7 +149,7 @@ void CpuBackend::update_typed(const UpdateTensors& tensors, const Update& update
 
 void CpuBackend::update(const UpdateTensors& tensors, const Update& update, std::span<const UpdateSegment> segments) {
   if (has_ended(update.loss_scale)) return;
-  const bool finite = std::isfinite(elements<double>(update.gradient_norm)[0]);
+  const bool finite = std::isfinite(update.gradient_norm.as<double>()[0]);
   if (finite)
     dispatch_real("update", tensors.values.dtype(), [&]<class V>() {
       if (tensors.gradients.dtype() == tensors.values.dtype()) update_typed<V, V>(tensors, update, segments);

@@ -203,19 +203,23 @@ __global__ void attention_dkv_kernel(AttentionInputs<T> in, AttentionSaved<T> sa
 }
 
 template <class T>
-AttentionInputs<T> inputs(const Tensor& qkv, const Attention& options, const DropoutArguments& dropout) {
+AttentionInputs<T> inputs(const Tensor& qkv, const Attention& options, const DropoutArguments& dropout,
+                          const IndexCheck& check) {
   const Dim hidden = qkv.shape()[1] / 3;
   const auto head_dim = static_cast<int>(hidden / options.heads);
   if (head_dim > kMostHeadDim)
     fail(Failure::usage, "attention: expected heads of at most {} columns on cuda, got {}", kMostHeadDim, head_dim);
-  return {elements<T>(qkv),
-          elements<std::int32_t>(options.offsets),
+  return {qkv.as<T>(),
+          options.offsets.as<std::int32_t>(),
+          options.offsets.elements() - 1,
+          qkv.shape()[0],
           hidden,
           options.heads,
           head_dim,
           static_cast<int>(options.longest),
           1 / std::sqrt(static_cast<double>(head_dim)),
-          dropout};
+          dropout,
+          check};
 }
 
 template <class T>
@@ -225,23 +229,23 @@ constexpr bool kHalf = !std::is_same_v<T, Compute<T>>;
 
 void CudaBackend::attention(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum) {
   dispatch_real("attention", qkv.dtype(), [&]<class T>() {
-    const AttentionInputs<T> in = inputs<T>(qkv, options, arguments(options.dropout));
+    const AttentionInputs<T> in = inputs<T>(qkv, options, arguments(options.dropout), reports(kOffsets));
     if constexpr (kHalf<T>)
-      if (attention_on_tensor_cores(in, options, writable<T>(context), in_compute<T>(log_sum), stream())) return;
+      if (attention_on_tensor_cores(in, options, context.as<T>(), in_compute<T>(log_sum), stream())) return;
     const std::size_t bytes = tile_bytes<Compute<T>>(kRows + 2 * kTile, in.head_dim);
     launch_with_tiles(attention_kernel<T>, attention_grid(options, kRows), kThreads, bytes, stream(), in,
-                      writable<T>(context), in_compute<T>(log_sum));
+                      context.as<T>(), in_compute<T>(log_sum));
   });
 }
 
 void CudaBackend::attention_backward(const Tensor& qkv, const Attention& options, const Tensor& context,
                                      const Tensor& log_sum, const Tensor& dcontext, const Tensor& dqkv) {
   dispatch_real("attention_backward", qkv.dtype(), [&]<class T>() {
-    const AttentionInputs<T> in = inputs<T>(qkv, options, arguments(options.dropout));
+    const AttentionInputs<T> in = inputs<T>(qkv, options, arguments(options.dropout), reports(kOffsetsBackward));
     const Dim tokens = qkv.shape()[0];
     const Workspace dots(*this, tokens * in.heads * static_cast<Dim>(sizeof(Compute<T>)));
-    const AttentionSaved<T> saved{elements<T>(context), elements<T>(dcontext), in_compute<T>(log_sum),
-                                  dots.as<Compute<T>>(), writable<T>(dqkv)};
+    const AttentionSaved<T> saved{context.as<T>(), dcontext.as<T>(), in_compute<T>(log_sum), dots.as<Compute<T>>(),
+                                  dqkv.as<T>()};
     if constexpr (kHalf<T>)
       if (attention_backward_on_tensor_cores(in, options, saved, stream())) return;
     const std::size_t bytes = tile_bytes<Compute<T>>(2 * kRows + 2 * kTile, in.head_dim);

@@ -8,10 +8,11 @@ template <class T>
 struct AttentionInputs {
   const T* qkv;
   const std::int32_t* offsets;
-  Dim hidden;
+  Dim sequences, tokens, hidden;
   int heads, head_dim, longest;
   double scale;  ///< 1 / √head_dim
   DropoutArguments dropout;
+  IndexCheck check;
 };
 
 /// Blocks that own `rows` rows each and cover the longest sequence.
@@ -28,6 +29,12 @@ struct AttentionPlace {
     const unsigned sequence = blockIdx.x / of_head / heads;
     first = in.offsets[sequence];
     length = in.offsets[sequence + 1] - first;
+    const auto good = [&](Dim i) {
+      return in.check.good(
+          offset_range(i, in.offsets[i], i == 0 ? 0 : in.offsets[i - 1], in.sequences, in.tokens, in.longest));
+    };
+    const bool begins = sequence > 0 || good(0);  // a later one begins with the end of another block's sequence
+    if (!begins || !good(sequence + 1) || first < 0) first = length = 0;  // the block leaves
     head = static_cast<int>(blockIdx.x / of_head % heads);
     row = static_cast<Dim>(blockIdx.x % of_head) * rows;
   }

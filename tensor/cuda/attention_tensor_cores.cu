@@ -156,9 +156,10 @@ __device__ void drop(PieceD (&values)[kTilePieces], const AttentionInputs<T>& in
   }
 }
 
+constexpr float kLeast = -std::numeric_limits<float>::infinity();
+
 template <class T, int kDim>
 __global__ void __launch_bounds__(kBlockThreads) forward_kernel(AttentionInputs<T> in, T* context, float* log_sum) {
-  constexpr float kLeast = -std::numeric_limits<float>::infinity();
   const AttentionPlace place(in, kOwnRows);
   const Lane lane;
   const Dim first_own = place.row + lane.warp * 16, stride = 3 * in.hidden;

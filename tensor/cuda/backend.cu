@@ -1,6 +1,8 @@
 // The door of the module, and what needs no kernel.
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "tensor/cuda/cuda_backend.h"
 #include "tensor/cuda/products.h"
 #include "tensor/cuda/update_plan.h"
@@ -19,6 +21,12 @@ int count_devices() {
   return count;
 }
 
+/// Before the first call of CUDA. By default a kernel's code is loaded when it is launched first, which may wait until
+/// the device's queue is empty: behind a kernel of NCCL that waits for another GPU, whose thread may wait for the same
+/// lock of the process (CUDA C++ Programming Guide, "Lazy Loading"). This was never run on two GPUs.
+/// CUDA_DEVICE_MAX_CONNECTIONS is left alone: a replica has two streams, and the default is eight queues.
+void load_kernels_at_once() { setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0); }
+
 /// Asked whether the build has kernels for a card.
 __global__ void nothing_kernel() {}
 
@@ -34,13 +42,13 @@ std::string describe(const Device& device) {
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, device.index), "device");
   if (properties.major < 8)
-    fail(Failure::usage, "--device {}: expected a card of compute capability 8.0 or newer, {} has {}.{}", device.name(),
+    fail(Failure::usage, "--device {}: expected a GPU of compute capability 8.0 or newer, {} has {}.{}", device.name(),
          properties.name, properties.major, properties.minor);
   cudaFuncAttributes attributes{};
   if (const cudaError_t error = cudaFuncGetAttributes(&attributes, nothing_kernel); error != cudaSuccess) {
     cudaGetLastError();
     fail(Failure::usage,
-         "--device {}: expected a card that this build has kernels for, {} has {}.{} ({}); hint: "
+         "--device {}: expected a GPU that this build has kernels for, {} has {}.{} ({}); hint: "
          "-DCMAKE_CUDA_ARCHITECTURES={}{}",
          device.name(), properties.name, properties.major, properties.minor, cudaGetErrorString(error),
          properties.major, properties.minor);
@@ -57,9 +65,17 @@ CudaBackend::CudaBackend(const CudaOptions& options)
       description_(describe(device())),
       memory_(std::make_unique<DeviceMemory>(index_, stream_.get())),
       products_(std::make_unique<Products>(*this, options.measured_products)),
-      update_plan_(std::make_unique<UpdatePlan>()) {}
+      update_plan_(std::make_unique<UpdatePlan>()) {
+  void* fault = nullptr;  // beside the memory that is counted
+  check_cuda(cudaMallocAsync(&fault, sizeof(IndexFault), stream()), "allocate");
+  check_cuda(cudaMemsetAsync(fault, 0, sizeof(IndexFault), stream()), "fill");
+  fault_ = static_cast<IndexFault*>(fault);
+}
 
-CudaBackend::~CudaBackend() { cudaStreamSynchronize(stream_.get()); }
+CudaBackend::~CudaBackend() {
+  cudaFreeAsync(fault_, stream_.get());
+  cudaStreamSynchronize(stream_.get());
+}
 
 cudaStream_t CudaBackend::stream() {
   use_device(index_);
@@ -80,17 +96,32 @@ void CudaBackend::upload(const void* host, const Tensor& out) {
   staging_.upload(host, out.data(), out.bytes(), stream());
 }
 void CudaBackend::download(const Tensor& x, void* host) {
+  IndexFault fault{};
   check_cuda(cudaMemcpyAsync(host, x.data(), x.bytes(), cudaMemcpyDeviceToHost, stream()), "download");
+  check_cuda(cudaMemcpyAsync(&fault, fault_, sizeof fault, cudaMemcpyDeviceToHost, stream()), "download");
   synchronize();
+  refuse_reported(fault);
 }
 
 std::function<void(void* host)> CudaBackend::download_later(const Tensor& x) {
-  return landing_.download(x.data(), x.bytes(), stream());
+  const auto reported = landing_.download(reinterpret_cast<const std::byte*>(fault_), sizeof(IndexFault), stream());
+  return [this, reported, values = landing_.download(x.data(), x.bytes(), stream())](void* host) {
+    IndexFault fault{};
+    reported(&fault);
+    values(host);
+    refuse_reported(fault);
+  };
+}
+
+void CudaBackend::refuse_reported(const IndexFault& fault) {
+  if (fault.kind == 0) return;
+  check_cuda(cudaMemsetAsync(fault_, 0, sizeof fault, stream()), "fill");
+  refuse(*reinterpret_cast<const IndexKind*>(static_cast<std::uintptr_t>(fault.kind)), fault.bad);
 }
 
 DropoutArguments CudaBackend::arguments(const Dropout& dropout) const {
   if (!dropout) return {};
-  return {dropout.threshold, dropout.key, elements<std::int64_t>(dropout.row_keys), dropout.scale()};
+  return {dropout.threshold, dropout.key, dropout.row_keys.as<std::int64_t>(), dropout.scale()};
 }
 
 }  // namespace bertrand::cuda
@@ -99,9 +130,10 @@ DropoutArguments CudaBackend::arguments(const Dropout& dropout) const {
 extern "C" __attribute__((visibility("default"))) bertrand::Backend* bertrand_open_cuda(
     const bertrand::CudaOptions& options) {
   using namespace bertrand;
+  cuda::load_kernels_at_once();
   const int count = cuda::count_devices(), index = options.index;
   if (index >= count)
-    fail(Failure::usage, "--device cuda:{}: there {} {} card{}, numbered from 0", index, count == 1 ? "is" : "are",
+    fail(Failure::usage, "--device cuda:{}: there {} {} GPU{}, numbered from 0", index, count == 1 ? "is" : "are",
          count, count == 1 ? "" : "s");
   return new cuda::CudaBackend(options);
 }

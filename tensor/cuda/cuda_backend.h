@@ -6,8 +6,11 @@
 #include <vector>
 
 #include "tensor/backends.h"
+#include "tensor/cuda/index_check.h"
 #include "tensor/cuda/memory.h"
 #include "tensor/cuda/numbers.h"
+#include "tensor/update.h"
+#include "tensor/workspace.h"
 
 namespace bertrand::cuda {
 
@@ -94,34 +97,17 @@ class CudaBackend final : public Backend {
   // update.cu
   void update(const UpdateTensors& tensors, const Update& update, std::span<const UpdateSegment> segments) override;
 
-  /// Memory that lives until the kernels launched so far have used it: the pool is ordered by the stream.
-  class Workspace {
-   public:
-    Workspace(CudaBackend& backend, Dim bytes)
-        : backend_(backend),
-          bytes_(static_cast<std::size_t>(std::max<Dim>(bytes, 1))),
-          data_(backend.allocate(bytes_)) {}
-    ~Workspace() { backend_.deallocate(data_, bytes_); }
-    Workspace(const Workspace&) = delete;
-    Workspace& operator=(const Workspace&) = delete;
-    template <class T>
-    T* as() const {
-      return reinterpret_cast<T*>(data_);
-    }
-
-   private:
-    CudaBackend& backend_;
-    std::size_t bytes_;
-    std::byte* data_;
-  };
-
   /// Copies to a workspace; what `host` points to may go at once.
-  void copy_to_card(const void* host, const Workspace& to, std::size_t bytes) {
+  void copy_to_gpu(const void* host, const Workspace& to, std::size_t bytes) {
     staging_.upload(host, to.as<std::byte>(), bytes, stream());
   }
 
  private:
   DropoutArguments arguments(const Dropout& dropout) const;
+  /// What a kernel needs to report a number that is out of range.
+  IndexCheck reports(const IndexKind& kind) const { return {&kind, fault_}; }
+  /// Throws what a kernel reported, if one did, and forgets it.
+  void refuse_reported(const IndexFault& fault);
   /// *out = factor · Σ values, or its root, by one block in a fixed order.
   template <class T>
   void finish_sum(const double* values, Dim count, double factor, bool root, T* out);
@@ -133,25 +119,17 @@ class CudaBackend final : public Backend {
   std::unique_ptr<DeviceMemory> memory_;
   Staging staging_;
   Landing landing_;
+  IndexFault* fault_ = nullptr;  // on the device
   std::unique_ptr<Products> products_;
   std::unique_ptr<UpdatePlan> update_plan_;
 };
 
-/// The elements of a tensor, for kernels to read and to write.
-template <class T>
-const T* elements(const Tensor& x) {
-  return x ? reinterpret_cast<const T*>(x.data()) : nullptr;
-}
-template <class T>
-T* writable(const Tensor& x) {
-  return x ? reinterpret_cast<T*>(x.data()) : nullptr;
-}
 /// What is kept beside elements of T in the type they are computed in: sums, statistics, losses.
 template <class T>
 Compute<T>* in_compute(const Tensor& x) {
-  check(x.dtype() == dtype_of<Compute<T>>(), "beside {}: expected {}, got {}", name_of(dtype_of<T>()),
-        name_of(dtype_of<Compute<T>>()), name_of(x.dtype()));
-  return writable<Compute<T>>(x);
+  check(x.dtype() == dtype_of<Compute<T>>(), "cuda: sums and statistics of {} are {}, expected a tensor of it, got {}",
+        name_of(dtype_of<T>()), name_of(dtype_of<Compute<T>>()), name_of(x.dtype()));
+  return x.as<Compute<T>>();
 }
 
 }  // namespace bertrand::cuda

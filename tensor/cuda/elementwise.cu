@@ -168,7 +168,7 @@ void CudaBackend::fill(const Tensor& out, double value) {
     return;
   }
   dispatch(out.dtype(), [&]<class T>() {
-    launch(fill_kernel<T>, pack_blocks(out.elements()), kThreads, 0, stream(), writable<T>(out), out.elements(), value);
+    launch(fill_kernel<T>, pack_blocks(out.elements()), kThreads, 0, stream(), out.as<T>(), out.elements(), value);
   });
 }
 
@@ -179,55 +179,54 @@ void CudaBackend::cast(const Tensor& x, const Tensor& out) {
   }
   dispatch(x.dtype(), [&]<class From>() {
     dispatch(out.dtype(), [&]<class To>() {
-      launch(cast_kernel<From, To>, pack_blocks(x.elements()), kThreads, 0, stream(), elements<From>(x), x.elements(),
-             writable<To>(out));
+      launch(cast_kernel<From, To>, pack_blocks(x.elements()), kThreads, 0, stream(), x.as<From>(), x.elements(),
+             out.as<To>());
     });
   });
 }
 
 void CudaBackend::unary(Unary op, const Tensor& x, const Tensor& out) {
   dispatch_real("unary", x.dtype(), [&]<class T>() {
-    launch(unary_kernel<T>, pack_blocks(x.elements()), kThreads, 0, stream(), op, elements<T>(x), x.elements(),
-           writable<T>(out));
+    launch(unary_kernel<T>, pack_blocks(x.elements()), kThreads, 0, stream(), op, x.as<T>(), x.elements(), out.as<T>());
   });
 }
 
 void CudaBackend::unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx) {
   dispatch_real("unary_backward", x.dtype(), [&]<class T>() {
-    launch(unary_backward_kernel<T>, pack_blocks(x.elements()), kThreads, 0, stream(), op, elements<T>(x),
-           elements<T>(dy), x.elements(), writable<T>(dx));
+    launch(unary_backward_kernel<T>, pack_blocks(x.elements()), kThreads, 0, stream(), op, x.as<T>(), dy.as<T>(),
+           x.elements(), dx.as<T>());
   });
 }
 
 void CudaBackend::binary(Binary op, const Tensor& a, const Tensor& b, const Tensor& out) {
   dispatch_real("binary", a.dtype(), [&]<class T>() {
     dispatch_operand<T>(b.dtype(), [&]<class B>() {
-      launch(binary_kernel<T, B>, pack_blocks(a.elements()), kThreads, 0, stream(), op, elements<T>(a), elements<B>(b),
-             a.elements(), b.elements(), writable<T>(out));
+      launch(binary_kernel<T, B>, pack_blocks(a.elements()), kThreads, 0, stream(), op, a.as<T>(), b.as<B>(),
+             a.elements(), b.elements(), out.as<T>());
     });
   });
 }
 
 void CudaBackend::scale(const Tensor& x, double factor, const Tensor& out) {
   dispatch_real("scale", x.dtype(), [&]<class T>() {
-    launch(scale_kernel<T>, pack_blocks(x.elements()), kThreads, 0, stream(), elements<T>(x), x.elements(), factor,
-           writable<T>(out));
+    launch(scale_kernel<T>, pack_blocks(x.elements()), kThreads, 0, stream(), x.as<T>(), x.elements(), factor,
+           out.as<T>());
   });
 }
 
 void CudaBackend::expand(const Tensor& scalar, double factor, const Tensor& out) {
   dispatch_real("expand", scalar.dtype(), [&]<class S>() {
     dispatch_real("expand", out.dtype(), [&]<class T>() {
-      launch(expand_kernel<S, T>, pack_blocks(out.elements()), kThreads, 0, stream(), elements<S>(scalar), factor,
-             writable<T>(out), out.elements());
+      launch(expand_kernel<S, T>, pack_blocks(out.elements()), kThreads, 0, stream(), scalar.as<S>(), factor,
+             out.as<T>(), out.elements());
     });
   });
 }
 
 void CudaBackend::copy_block(const Tensor& x, Dim x_stride, const Tensor& out, Dim out_stride, Dim rows, Dim columns) {
   const auto copy = [&]<class Word>() {
-    launch(copy_block_kernel<Word>, blocks(rows * columns, kThreads), kThreads, 0, stream(), elements<Word>(x),
-           x_stride, writable<Word>(out), out_stride, rows, columns);
+    launch(copy_block_kernel<Word>, blocks(rows * columns, kThreads), kThreads, 0, stream(), x.as<Word>(), x_stride,
+           out.as<Word>(), out_stride, rows, columns);
   };
   switch (size_of(x.dtype())) {
     case 1: return copy.template operator()<std::uint8_t>();
@@ -241,8 +240,8 @@ void CudaBackend::dropout(const Tensor& x, const Dropout& dropout, const Tensor&
   dispatch_real("dropout", x.dtype(), [&]<class T>() {
     const Dim rows = x.shape().rows(), columns = x.shape().columns();
     const Dim warps = rows * ((columns + kWarpColumns - 1) / kWarpColumns);
-    launch(dropout_kernel<T>, blocks(warps, kWarps), kThreads, 0, stream(), elements<T>(x), rows, columns,
-           arguments(dropout), writable<T>(out));
+    launch(dropout_kernel<T>, blocks(warps, kWarps), kThreads, 0, stream(), x.as<T>(), rows, columns,
+           arguments(dropout), out.as<T>());
   });
 }
 

@@ -10,9 +10,10 @@ constexpr Dim kLeaf = 32;  // sorted rows that one thread adds up
 
 /// A warp copies a row of `words` words.
 template <class Word>
-__global__ void gather_kernel(const Word* table, const std::int32_t* rows, Dim count, Dim words, Word* out) {
+__global__ void gather_kernel(const Word* table, const std::int32_t* rows, Dim count, Dim words, Word* out,
+                              Dim table_rows, IndexCheck check) {
   const Dim row = static_cast<Dim>(blockIdx.x) * kWarps + threadIdx.x / 32;
-  if (row >= count) return;
+  if (row >= count || !check.good({row, rows[row], 0, table_rows - 1})) return;
   const Word* const from = table + rows[row] * words;
   for (Dim w = threadIdx.x % 32; w < words; w += 32) out[row * words + w] = from[w];
 }
@@ -22,7 +23,10 @@ template <class T>
 struct Sorted {
   const T* dy;
   const std::int32_t *keys, *order;  ///< of the i-th in sorted order: the table's row, dy's row
-  Dim count, columns;
+  Dim count, columns, table_rows;
+  IndexCheck check;
+  /// Whether the i-th goes to a row that the table has.
+  __device__ bool goes_somewhere(Dim i) const { return check.good({order[i], keys[i], 0, table_rows - 1}); }
   __device__ bool begins(Dim i) const { return i == 0 || keys[i - 1] != keys[i]; }
   __device__ bool ends(Dim i) const { return i + 1 == count || keys[i + 1] != keys[i]; }
   /// How many leaves, the first at `from`, begin with the key that is there: by halving, since a run may be half of all
@@ -53,8 +57,8 @@ __global__ void sum_runs_kernel(Sorted<T> sorted, Compute<T>* heads, Compute<T>*
     if (!ended && i + 1 < end) continue;
     T* const to = dtable + sorted.keys[i] * sorted.columns + column;
     if (!began) heads[blockIdx.x * sorted.columns + column] = total;
-    else if (ended) store(to, load(to) + total);
-    else tails[blockIdx.x * sorted.columns + column] = total;
+    else if (!ended) tails[blockIdx.x * sorted.columns + column] = total;
+    else if (sorted.goes_somewhere(i)) store(to, load(to) + total);
     began = true;
     total = 0;
   }
@@ -68,7 +72,7 @@ __global__ void join_runs_kernel(Sorted<T> sorted, const Compute<T>* heads, cons
   if (column >= sorted.columns || end >= sorted.count || sorted.ends(end - 1)) return;
   Dim begin = end - 1;
   while (begin > end - kLeaf && !sorted.begins(begin)) --begin;
-  if (!sorted.begins(begin)) return;
+  if (!sorted.begins(begin) || !sorted.goes_somewhere(begin)) return;
   const std::int32_t key = sorted.keys[begin];
   const Dim leaves = sorted.leaves_of_run(end);
   Compute<T> total = tails[blockIdx.x * sorted.columns + column];
@@ -85,8 +89,9 @@ void CudaBackend::gather(const Tensor& table, const Tensor& rows, const Tensor& 
   const auto together = reinterpret_cast<std::uintptr_t>(table.data()) | reinterpret_cast<std::uintptr_t>(out.data()) |
                         static_cast<std::uintptr_t>(bytes);
   const auto copy = [&]<class Word>() {
-    launch(gather_kernel<Word>, blocks(rows.elements(), kWarps), kThreads, 0, stream(), elements<Word>(table),
-           elements<std::int32_t>(rows), rows.elements(), bytes / static_cast<Dim>(sizeof(Word)), writable<Word>(out));
+    launch(gather_kernel<Word>, blocks(rows.elements(), kWarps), kThreads, 0, stream(), table.as<Word>(),
+           rows.as<std::int32_t>(), rows.elements(), bytes / static_cast<Dim>(sizeof(Word)), out.as<Word>(),
+           table.shape()[0], reports(kGatherRows));
   };
   if (together % 16 == 0) copy.template operator()<Wide<std::uint32_t>>();
   else if (together % 4 == 0) copy.template operator()<std::uint32_t>();
@@ -102,14 +107,15 @@ void CudaBackend::scatter_add(const Tensor& dy, const Tensor& rows, const Tensor
               leaves = (count + kLeaf - 1) / kLeaf;
     const Workspace keys(*this, count * 4), order(*this, count * 4),
         memory(*this, static_cast<Dim>(sort_memory(count)));
-    sort_rows(elements<std::int32_t>(rows), count, {memory.as<void>(), sort_memory(count)}, keys.as<std::int32_t>(),
+    sort_rows(rows.as<std::int32_t>(), count, {memory.as<void>(), sort_memory(count)}, keys.as<std::int32_t>(),
               order.as<std::int32_t>(), stream());
     const Workspace parts(*this, 2 * leaves * columns * static_cast<Dim>(sizeof(Compute<T>)));
     auto *const heads = parts.as<Compute<T>>(), *const tails = heads + leaves * columns;
-    const Sorted<T> sorted{elements<T>(dy), keys.as<std::int32_t>(), order.as<std::int32_t>(), count, columns};
+    const Sorted<T> sorted{dy.as<T>(), keys.as<std::int32_t>(), order.as<std::int32_t>(), count,
+                           columns,    dtable.shape()[0],       reports(kScatterRows)};
     const dim3 grid(static_cast<unsigned>(leaves), blocks(columns, kThreads));
-    launch(sum_runs_kernel<T>, grid, kThreads, 0, stream(), sorted, heads, tails, writable<T>(dtable));
-    launch(join_runs_kernel<T>, grid, kThreads, 0, stream(), sorted, heads, tails, writable<T>(dtable));
+    launch(sum_runs_kernel<T>, grid, kThreads, 0, stream(), sorted, heads, tails, dtable.as<T>());
+    launch(join_runs_kernel<T>, grid, kThreads, 0, stream(), sorted, heads, tails, dtable.as<T>());
   });
 }
 

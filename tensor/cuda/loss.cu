@@ -5,12 +5,18 @@
 namespace bertrand::cuda {
 namespace {
 
+/// The label of the block's row; negative if it has none, or one that is no class, which is reported.
+__device__ std::int32_t label_of_row(const std::int32_t* labels, Dim columns, const IndexCheck& check) {
+  const std::int32_t label = labels[blockIdx.x];
+  return label < 0 || check.good({static_cast<Dim>(blockIdx.x), label, 0, columns - 1}) ? label : -1;
+}
+
 /// A block takes a row; one pass over the vocabulary.
 template <class T>
 __global__ void cross_entropy_kernel(const T* logits, const std::int32_t* labels, Dim columns, Compute<T>* log_sum,
-                                     double* losses) {
+                                     double* losses, IndexCheck check) {
   const T* const row = logits + blockIdx.x * columns;
-  const std::int32_t label = labels[blockIdx.x];
+  const std::int32_t label = label_of_row(labels, columns, check);
   double loss = 0;
   Compute<T> saved = 0;
   if (label >= 0) {  // the same for the whole block
@@ -29,9 +35,9 @@ __global__ void cross_entropy_kernel(const T* logits, const std::int32_t* labels
 template <class T>
 __global__ void cross_entropy_backward_kernel(const T* logits, const std::int32_t* labels, Dim columns,
                                               double denominator, const Compute<T>* log_sum, const Compute<T>* dy,
-                                              T* dlogits) {
+                                              T* dlogits, IndexCheck check) {
   const Dim first = blockIdx.x * columns;
-  const std::int32_t label = labels[blockIdx.x];
+  const std::int32_t label = label_of_row(labels, columns, check);
   const Compute<T> factor = static_cast<Compute<T>>(static_cast<double>(*dy) / denominator),
                    offset = log_sum[blockIdx.x];
   for_row<T>(columns, [&](Dim column, Dim left) {
@@ -83,8 +89,8 @@ void CudaBackend::cross_entropy(const Tensor& logits, const Tensor& labels, doub
   dispatch_real("cross_entropy", logits.dtype(), [&]<class T>() {
     const Dim rows = logits.shape().rows();
     const Workspace losses(*this, rows * static_cast<Dim>(sizeof(double)));
-    launch(cross_entropy_kernel<T>, blocks(rows, 1), kThreads, 0, stream(), elements<T>(logits),
-           elements<std::int32_t>(labels), logits.shape().columns(), in_compute<T>(log_sum), losses.as<double>());
+    launch(cross_entropy_kernel<T>, blocks(rows, 1), kThreads, 0, stream(), logits.as<T>(), labels.as<std::int32_t>(),
+           logits.shape().columns(), in_compute<T>(log_sum), losses.as<double>(), reports(kLabels));
     finish_sum(losses.as<double>(), rows, 1 / denominator, false, in_compute<T>(out));
   });
 }
@@ -92,9 +98,9 @@ void CudaBackend::cross_entropy(const Tensor& logits, const Tensor& labels, doub
 void CudaBackend::cross_entropy_backward(const Tensor& logits, const Tensor& labels, double denominator,
                                          const Tensor& log_sum, const Tensor& dy, const Tensor& dlogits) {
   dispatch_real("cross_entropy_backward", logits.dtype(), [&]<class T>() {
-    launch(cross_entropy_backward_kernel<T>, blocks(logits.shape().rows(), 1), kThreads, 0, stream(),
-           elements<T>(logits), elements<std::int32_t>(labels), logits.shape().columns(), denominator,
-           in_compute<T>(log_sum), in_compute<T>(dy), writable<T>(dlogits));
+    launch(cross_entropy_backward_kernel<T>, blocks(logits.shape().rows(), 1), kThreads, 0, stream(), logits.as<T>(),
+           labels.as<std::int32_t>(), logits.shape().columns(), denominator, in_compute<T>(log_sum), in_compute<T>(dy),
+           dlogits.as<T>(), reports(kLabelsBackward));
   });
 }
 
@@ -102,8 +108,8 @@ void CudaBackend::point_loss(PointLoss loss, const Tensor& x, const Tensor& targ
                              const Tensor& out) {
   dispatch_real("point_loss", x.dtype(), [&]<class T>() {
     const Workspace losses(*this, x.elements() * static_cast<Dim>(sizeof(double)));
-    launch(point_loss_kernel<T>, blocks(x.elements(), kThreads), kThreads, 0, stream(), loss, elements<T>(x),
-           elements<T>(target), x.elements(), losses.as<double>());
+    launch(point_loss_kernel<T>, blocks(x.elements(), kThreads), kThreads, 0, stream(), loss, x.as<T>(), target.as<T>(),
+           x.elements(), losses.as<double>());
     finish_sum(losses.as<double>(), x.elements(), 1 / denominator, false, in_compute<T>(out));
   });
 }
@@ -111,15 +117,15 @@ void CudaBackend::point_loss(PointLoss loss, const Tensor& x, const Tensor& targ
 void CudaBackend::point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,
                                       const Tensor& dy, const Tensor& dx) {
   dispatch_real("point_loss_backward", x.dtype(), [&]<class T>() {
-    launch(point_loss_backward_kernel<T>, blocks(x.elements(), kThreads), kThreads, 0, stream(), loss, elements<T>(x),
-           elements<T>(target), x.elements(), denominator, in_compute<T>(dy), writable<T>(dx));
+    launch(point_loss_backward_kernel<T>, blocks(x.elements(), kThreads), kThreads, 0, stream(), loss, x.as<T>(),
+           target.as<T>(), x.elements(), denominator, in_compute<T>(dy), dx.as<T>());
   });
 }
 
 void CudaBackend::argmax(const Tensor& x, const Tensor& out) {
   dispatch_real("argmax", x.dtype(), [&]<class T>() {
-    launch(argmax_kernel<T>, blocks(x.shape().rows(), 1), kThreads, 0, stream(), elements<T>(x), x.shape().columns(),
-           writable<std::int32_t>(out));
+    launch(argmax_kernel<T>, blocks(x.shape().rows(), 1), kThreads, 0, stream(), x.as<T>(), x.shape().columns(),
+           out.as<std::int32_t>());
   });
 }
 

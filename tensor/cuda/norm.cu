@@ -146,10 +146,9 @@ void dispatch_packs(Dim columns, Body&& body) {
 void CudaBackend::layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options, const Tensor& sum,
                              const Tensor& y, const Tensor& statistics) {
   dispatch_real("layer_norm", x.dtype(), [&]<class T>() {
-    const Forward<T> a{
-        elements<T>(x),      elements<T>(residual), elements<T>(options.gamma), elements<T>(options.beta),
-        writable<T>(sum),    writable<T>(y),        in_compute<T>(statistics),  x.shape().rows(),
-        x.shape().columns(), options.epsilon,       arguments(options.dropout)};
+    const Forward<T> a{x.as<T>(),           residual.as<T>(), options.gamma.as<T>(),     options.beta.as<T>(),
+                       sum.as<T>(),         y.as<T>(),        in_compute<T>(statistics), x.shape().rows(),
+                       x.shape().columns(), options.epsilon,  arguments(options.dropout)};
     dispatch_packs(a.columns, [&]<int kPacks>() {
       launch(layer_norm_kernel<T, kPacks>, blocks(a.rows, kWarps), kThreads, 0, stream(), a);
     });
@@ -163,12 +162,12 @@ void CudaBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistic
     const Dim rows = sum.shape().rows(), columns = sum.shape().columns(), leaves = (rows + kLeafRows - 1) / kLeafRows;
     const Workspace shares(*this, 2 * leaves * columns * static_cast<Dim>(sizeof(Compute<T>)));
     auto *const gamma_shares = shares.as<Compute<T>>(), *const beta_shares = gamma_shares + leaves * columns;
-    const Backward<T> a{elements<T>(sum),
-                        elements<T>(options.gamma),
-                        elements<T>(dy),
+    const Backward<T> a{sum.as<T>(),
+                        options.gamma.as<T>(),
+                        dy.as<T>(),
                         in_compute<T>(statistics),
-                        writable<T>(dsum),
-                        writable<T>(dx),
+                        dsum.as<T>(),
+                        dx.as<T>(),
                         gamma_shares,
                         beta_shares,
                         rows,
@@ -177,7 +176,7 @@ void CudaBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistic
     dispatch_packs(columns, [&]<int kPacks>() {
       launch(layer_norm_backward_kernel<T, kPacks>, static_cast<unsigned>(leaves), kThreads, 0, stream(), a);
     });
-    join_leaves(gamma_shares, leaves, columns, writable<T>(dgamma), stream(), writable<T>(dbeta));
+    join_leaves(gamma_shares, leaves, columns, dgamma.as<T>(), stream(), dbeta.as<T>());
   });
 }
 

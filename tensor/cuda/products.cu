@@ -159,7 +159,7 @@ Products::~Products() {
 bool Products::run(const Product& product, const Operands& operands, cudaStream_t stream) {
   Plan& chosen = plan(product, operands, stream);
   if (!chosen.possible()) return false;
-  const CudaBackend::Workspace workspace(backend_, static_cast<Dim>(chosen.workspace_bytes()));
+  const Workspace workspace(backend_, static_cast<Dim>(chosen.workspace_bytes()));
   check_blas(chosen.run(handle_, operands, workspace.as<void>(), stream), "matmul");
   return true;
 }
@@ -191,7 +191,7 @@ std::optional<Algorithm> Products::fastest(std::span<const Algorithm> candidates
   try {
     Plan plan(product);
     const Dim out_bytes = product.rows * product.columns * static_cast<Dim>(size_of(product.dtype));
-    const CudaBackend::Workspace workspace(backend_, static_cast<Dim>(kMostWorkspace)),
+    const Workspace workspace(backend_, static_cast<Dim>(kMostWorkspace)),
         scratch(backend_, product.accumulate ? out_bytes : 0);
     if (product.accumulate) operands.out = scratch.as<void>();  // what is added to must be added to once
     float least = std::numeric_limits<float>::infinity();

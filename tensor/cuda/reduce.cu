@@ -66,8 +66,7 @@ void CudaBackend::sum(const Tensor& x, double factor, const Tensor& out) {
   dispatch_real("sum", x.dtype(), [&]<class T>() {
     const unsigned leaves = blocks(x.elements(), kLeaf);
     const Workspace workspace(*this, leaves * static_cast<Dim>(sizeof(double)));
-    launch(leaf_sum_kernel<T, false>, leaves, kThreads, 0, stream(), elements<T>(x), x.elements(),
-           workspace.as<double>());
+    launch(leaf_sum_kernel<T, false>, leaves, kThreads, 0, stream(), x.as<T>(), x.elements(), workspace.as<double>());
     finish_sum(workspace.as<double>(), leaves, factor, false, in_compute<T>(out));
   });
 }
@@ -76,9 +75,8 @@ void CudaBackend::norm(const Tensor& x, const Tensor& out) {
   dispatch_real("norm", x.dtype(), [&]<class T>() {
     const unsigned leaves = blocks(x.elements(), kLeaf);
     const Workspace workspace(*this, leaves * static_cast<Dim>(sizeof(double)));
-    launch(leaf_sum_kernel<T, true>, leaves, kThreads, 0, stream(), elements<T>(x), x.elements(),
-           workspace.as<double>());
-    finish_sum(workspace.as<double>(), leaves, 1.0, true, writable<double>(out));
+    launch(leaf_sum_kernel<T, true>, leaves, kThreads, 0, stream(), x.as<T>(), x.elements(), workspace.as<double>());
+    finish_sum(workspace.as<double>(), leaves, 1.0, true, out.as<double>());
   });
 }
 
@@ -87,11 +85,11 @@ void CudaBackend::sum_rows(const Tensor& x, const Tensor& out) {
     const Dim columns = out.elements();
     if (columns == 0) return;
     const Dim rows = x.elements() / columns, leaves = (rows + kLeafRows - 1) / kLeafRows;
-    if (leaves <= 1) return join_leaves(elements<T>(x), rows, columns, writable<T>(out), stream());
+    if (leaves <= 1) return join_leaves(x.as<T>(), rows, columns, out.as<T>(), stream());
     const Workspace workspace(*this, leaves * columns * static_cast<Dim>(sizeof(Compute<T>)));
     launch(sum_leaf_kernel<T>, dim3(blocks(columns, kWarpColumns), static_cast<unsigned>(leaves)), kThreads, 0,
-           stream(), elements<T>(x), rows, columns, workspace.as<Compute<T>>());
-    join_leaves(workspace.as<Compute<T>>(), leaves, columns, writable<T>(out), stream());
+           stream(), x.as<T>(), rows, columns, workspace.as<Compute<T>>());
+    join_leaves(workspace.as<Compute<T>>(), leaves, columns, out.as<T>(), stream());
   });
 }
 
@@ -100,8 +98,8 @@ Dim CudaBackend::first_non_finite(const Tensor& x) {
   const Workspace first(*this, sizeof(unsigned long long));
   check_cuda(cudaMemsetAsync(first.as<void>(), 0xff, sizeof(unsigned long long), stream()), "fill");
   dispatch_real("first_non_finite", x.dtype(), [&]<class T>() {
-    launch(first_non_finite_kernel<T>, blocks(x.elements(), kThreads), kThreads, 0, stream(), elements<T>(x),
-           x.elements(), first.as<unsigned long long>());
+    launch(first_non_finite_kernel<T>, blocks(x.elements(), kThreads), kThreads, 0, stream(), x.as<T>(), x.elements(),
+           first.as<unsigned long long>());
   });
   unsigned long long found = 0;
   check_cuda(cudaMemcpyAsync(&found, first.as<void>(), sizeof found, cudaMemcpyDeviceToHost, stream()), "download");

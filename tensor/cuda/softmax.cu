@@ -39,16 +39,16 @@ __global__ void softmax_backward_kernel(const T* y, const T* dy, Dim columns, T*
 void CudaBackend::softmax(const Tensor& x, const Tensor& y) {
   if (x.elements() == 0) return;
   dispatch_real("softmax", x.dtype(), [&]<class T>() {
-    launch(softmax_kernel<T>, blocks(x.shape().rows(), 1), kThreads, 0, stream(), elements<T>(x), x.shape().columns(),
-           writable<T>(y));
+    launch(softmax_kernel<T>, blocks(x.shape().rows(), 1), kThreads, 0, stream(), x.as<T>(), x.shape().columns(),
+           y.as<T>());
   });
 }
 
 void CudaBackend::softmax_backward(const Tensor& y, const Tensor& dy, const Tensor& dx) {
   if (y.elements() == 0) return;
   dispatch_real("softmax_backward", y.dtype(), [&]<class T>() {
-    launch(softmax_backward_kernel<T>, blocks(y.shape().rows(), 1), kThreads, 0, stream(), elements<T>(y),
-           elements<T>(dy), y.shape().columns(), writable<T>(dx));
+    launch(softmax_backward_kernel<T>, blocks(y.shape().rows(), 1), kThreads, 0, stream(), y.as<T>(), dy.as<T>(),
+           y.shape().columns(), dx.as<T>());
   });
 }
 

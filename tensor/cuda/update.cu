@@ -159,7 +159,7 @@ void UpdatePlan::follow(CudaBackend& backend, std::span<const UpdateSegment> seg
   }
   count_ = static_cast<Dim>(chunks.size());
   chunks_.emplace(backend, count_ * static_cast<Dim>(sizeof(UpdateChunk)));
-  backend.copy_to_card(chunks.data(), *chunks_, chunks.size() * sizeof(UpdateChunk));
+  backend.copy_to_gpu(chunks.data(), *chunks_, chunks.size() * sizeof(UpdateChunk));
   segments_.assign(segments.begin(), segments.end());
 }
 
@@ -173,10 +173,10 @@ void CudaBackend::update(const UpdateTensors& tensors, const Update& update, std
   const auto count = static_cast<unsigned>(update_plan_->count());
   const Workspace numbers(*this, sizeof(Numbers)),
       squares(*this, 2 * update_plan_->count() * static_cast<Dim>(sizeof(double)));
-  launch(numbers_kernel, 1, 1, 0, stream(), rule, elements<double>(update.gradient_norm),
-         writable<double>(scaling.state), numbers.as<Numbers>());
+  launch(numbers_kernel, 1, 1, 0, stream(), rule, update.gradient_norm.as<double>(), scaling.state.as<double>(),
+         numbers.as<Numbers>());
   const auto typed = [&]<class V, class G>() {
-    const Flat<V, G> flat{in_compute<V>(tensors.masters), writable<V>(tensors.values), elements<G>(tensors.gradients),
+    const Flat<V, G> flat{in_compute<V>(tensors.masters), tensors.values.as<V>(), tensors.gradients.as<G>(),
                           in_compute<V>(tensors.m), in_compute<V>(tensors.v)};
     launch(update_kernel<V, G>, count, kThreads, 0, stream(), flat, rule, numbers.as<Numbers>(), update_plan_->chunks(),
            squares.as<double>());

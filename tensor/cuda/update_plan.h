@@ -26,7 +26,7 @@ class UpdatePlan {
 
  private:
   std::vector<UpdateSegment> segments_;
-  std::optional<CudaBackend::Workspace> chunks_;
+  std::optional<Workspace> chunks_;
   Dim count_ = 0;
   bool trust_ratios_ = false;
 };

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "cuda_emulated/emulated_card.h"
+#include "cuda_emulated/emulated_gpu.h"
 #include "tensor/backends.h"
 #include "tensor/ops.h"
 #include "tensor/random.h"
@@ -61,22 +61,22 @@ double distance(const std::vector<double>& a, const std::vector<double>& b) {
 TEST_CASE("attention takes more sequences than a grid has blocks along y and z") {
   Setting setting{std::vector<std::int32_t>(65'600, 0), 1, 16, false};
   setting.lengths.back() = 3;
-  const auto card = emulated_card();
+  const auto gpu = emulated_gpu();
   const auto cpu = open_cpu({.threads = 1});
   const auto expected = both_ways(setting, DType::f64, DType::bf16, *cpu),
-             got = both_ways(setting, DType::bf16, DType::bf16, *card);
+             got = both_ways(setting, DType::bf16, DType::bf16, *gpu);
   for (std::size_t i = 0; i < got.size(); ++i) CHECK(distance(got[i], expected[i]) <= 8e-3);
 }
 
 TEST_CASE("attention in bf16 and f16 stays within a few roundings of f64, for any lengths, heads and dropout") {
-  const auto card = emulated_card();
+  const auto gpu = emulated_gpu();
   const auto cpu = open_cpu({.threads = 1});
   const std::vector<Setting> settings{
       {{1}, 1, 16, false},          {{64}, 1, 64, false}, {{65, 3, 16}, 2, 32, false}, {{7, 130}, 2, 16, true},
       {{70, 128, 17}, 1, 64, true}, {{33}, 1, 128, true}, {{20, 40}, 2, 24, true}};  // the last on no tensor core
   for (const Setting& setting : settings)
     for (const DType dtype : {DType::bf16, DType::f16}) {
-      const auto expected = both_ways(setting, DType::f64, dtype, *cpu), got = both_ways(setting, dtype, dtype, *card);
+      const auto expected = both_ways(setting, DType::f64, dtype, *cpu), got = both_ways(setting, dtype, dtype, *gpu);
       for (std::size_t i = 0; i < got.size(); ++i) {
         if (setting.lengths == std::vector<std::int32_t>{1} && (i == 2 || i == 3))
           continue;  // a lone token's scores have no slope
@@ -87,7 +87,7 @@ TEST_CASE("attention in bf16 and f16 stays within a few roundings of f64, for an
         CHECK(distance(got[i], expected[i]) <= (i == 1 ? 1e-5 : dtype == DType::bf16 ? 8e-3 : 1e-3));
       }
       cuda::emulation::shuffle(5);
-      CHECK(both_ways(setting, dtype, dtype, *card) == got);
+      CHECK(both_ways(setting, dtype, dtype, *gpu) == got);
       cuda::emulation::shuffle(0);
     }
 }

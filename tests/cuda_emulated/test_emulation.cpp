@@ -119,7 +119,7 @@ std::string message_of(const Body& body) {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// Whether a process of its own lives on after a kernel that touches one element of `count`, and the card with it.
+/// Whether a process of its own lives on after a kernel that touches one element of `count`, and the GPU with it.
 bool runs_well(void (*kernel)(float*, Dim), Dim count, Dim at) {
   const pid_t child = fork();
   if (child == 0) {
@@ -263,7 +263,7 @@ TEST_CASE("a result that depends on the order of blocks changes when they are sh
   CHECK(std::count(winners.begin(), winners.end(), 49u) < 5);
 }
 
-TEST_CASE("launches that a card refuses are refused") {
+TEST_CASE("launches that a GPU refuses are refused") {
   CHECK_FALSE(message_of([] { launch(nothing_kernel, 1, 1025, 0, nullptr); }).empty());
   CHECK_FALSE(message_of([] { launch(nothing_kernel, dim3(1, 65536), 32, 0, nullptr); }).empty());
   CHECK_FALSE(message_of([] { launch(nothing_kernel, 1, 32, 48 * 1024 + 1, nullptr); }).empty());

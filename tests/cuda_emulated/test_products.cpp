@@ -1,7 +1,6 @@
-// Matrix products on the emulated GPU: transposes, epilogues, TF32, and the choice of an algorithm.
-#include <doctest/doctest.h>
-
-#include "cuda_emulated/compared_with_cpu.h"
+// Matrix products, which cuBLASLt does: against the CPU's, and which algorithm is taken.
+#include "cuda_emulated/against_cpu.h"
+#include "tensor/backends.h"
 
 using namespace bertrand;
 using namespace bertrand::testing;
@@ -62,7 +61,7 @@ TEST_CASE("GELU in the product's epilogue equals the CPU's, where it fits and wh
 }
 
 TEST_CASE("TF32 is a choice: its products are rounded to 11 bits, and only those of f32") {
-  const auto exact = emulated_card(), rounded = emulated_card({.tf32 = true});
+  const auto exact = emulated_gpu(), rounded = emulated_gpu({.tf32 = true});
   const auto through = [](Backend& b, DType dtype) {
     return ops::to_host<double>(ops::matmul(noise({7, 30}, dtype, b, 1), noise({30, 11}, dtype, b, 2)));
   };
@@ -78,10 +77,10 @@ TEST_CASE("the library is asked once for all numbers of tokens that are alike, w
     for (const Dim first : {65, 70, 72}) {
       CAPTURE(measured);
       CAPTURE(first);
-      const auto card = emulated_card({.measured_products = measured});
-      const Tensor weight = noise({24, 30}, DType::bf16, *card, 2), bias = noise({24}, DType::bf16, *card, 4);
+      const auto gpu = emulated_gpu({.measured_products = measured});
+      const Tensor weight = noise({24, 30}, DType::bf16, *gpu, 2), bias = noise({24}, DType::bf16, *gpu, 4);
       const auto algorithm_for = [&](Dim tokens) {
-        ops::linear(noise({tokens, 30}, DType::bf16, *card, 1), weight, bias);
+        ops::linear(noise({tokens, 30}, DType::bf16, *gpu, 1), weight, bias);
         return cuda::emulation::last_algorithm();
       };
       const int asked = cuda::emulation::heuristics_asked();
@@ -92,10 +91,10 @@ TEST_CASE("the library is asked once for all numbers of tokens that are alike, w
 }
 
 TEST_CASE("a product that the advice for those alike does not fit has advice of its own") {
-  const auto card = emulated_card();
-  const Tensor weight = noise({24, 30}, DType::bf16, *card, 2), bias = noise({24}, DType::bf16, *card, 4);
+  const auto gpu = emulated_gpu();
+  const Tensor weight = noise({24, 30}, DType::bf16, *gpu, 2), bias = noise({24}, DType::bf16, *gpu, 4);
   const auto algorithm_for = [&](Dim tokens) {
-    ops::linear(noise({tokens, 30}, DType::bf16, *card, 1), weight, bias);
+    ops::linear(noise({tokens, 30}, DType::bf16, *gpu, 1), weight, bias);
     return cuda::emulation::last_algorithm();
   };
   const int asked = cuda::emulation::heuristics_asked();
@@ -108,11 +107,11 @@ TEST_CASE("a product that the advice for those alike does not fit has advice of 
 TEST_CASE("a backend that may measure takes the fastest algorithm, and adds what it measures no more than once") {
   for (const bool measured : {false, true}) {
     CAPTURE(measured);
-    const auto card = emulated_card({.measured_products = measured});
-    const Tensor weight = noise({24, 30}, DType::bf16, *card, 2), sum = noise({70, 24}, DType::bf16, *card, 3);
+    const auto gpu = emulated_gpu({.measured_products = measured});
+    const Tensor weight = noise({24, 30}, DType::bf16, *gpu, 2), sum = noise({70, 24}, DType::bf16, *gpu, 3);
     const auto product = [&](Dim tokens, const ops::Into& into) {
       return ops::to_host<double>(
-          ops::matmul(noise({tokens, 30}, DType::bf16, *card, 1), weight, {.transpose_b = true, .into = into}));
+          ops::matmul(noise({tokens, 30}, DType::bf16, *gpu, 1), weight, {.transpose_b = true, .into = into}));
     };
     const auto fresh = product(70, {});
     CHECK(cuda::emulation::last_algorithm() == (measured ? 1 : 0));  // the second of three is the fastest

@@ -1,9 +1,9 @@
-// Memory of a card: how much steps take, and what happens where there is none left.
+// Memory of a GPU: how much steps take, and what happens where there is none left.
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "cuda_gpu/card_or_skip.h"
+#include "cuda_gpu/gpu_or_skip.h"
 #include "support/small_pretraining.h"
 #include "support/small_training.h"
 
@@ -16,24 +16,24 @@ namespace {
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 /// Takes all memory that there is in pieces of so many bytes.
-void fill(std::vector<Tensor>& taken, std::size_t bytes, Backend& card) {
+void fill(std::vector<Tensor>& taken, std::size_t bytes, Backend& gpu) {
   const auto take_all = [&] {
-    for (int i = 0; i < 10'000; ++i) taken.emplace_back(Shape{static_cast<Dim>(bytes)}, DType::u8, card);
+    for (int i = 0; i < 10'000; ++i) taken.emplace_back(Shape{static_cast<Dim>(bytes)}, DType::u8, gpu);
   };
   CHECK_THROWS_WITH_AS(take_all(), doctest::Contains("out of memory"), Error);
 }
 
 }  // namespace
 
-TEST_CASE("the most memory that steps of BERT-base take on the card is within a twentieth of what the plan predicts") {
+TEST_CASE("the most memory that steps of BERT-base take on the GPU is within a twentieth of what the plan predicts") {
   struct Run {
     DType dtype;
     std::int64_t micro_batch;
   };
   for (const auto& [dtype, micro_batch] : {Run{DType::f32, 8}, {DType::bf16, 3}, {DType::f16, 8}}) {
-    const auto card = card_or_skip();  // a new one: its peak is never forgotten
-    if (!card) return;
-    const distributed::Replica self(*card);
+    const auto gpu = gpu_or_skip();  // a new one: its peak is never forgotten
+    if (!gpu) return;
+    const distributed::Replica self(*gpu);
     // What the library of products works in, up to 32 MiB, is not in the plan, and small beside this model.
     support::SmallPretraining objective(bert::Config::preset("base"), self);
     training::Settings settings = training::pretraining_defaults();
@@ -49,29 +49,29 @@ TEST_CASE("the most memory that steps of BERT-base take on the card is within a 
   }
 }
 
-TEST_CASE("a card that is full says so in one line and goes on when memory is freed") {
-  const auto card = card_or_skip();
-  if (!card) return;
-  const std::size_t before = card->memory().in_use;
+TEST_CASE("a GPU that is full says so in one line and goes on when memory is freed") {
+  const auto gpu = gpu_or_skip();
+  if (!gpu) return;
+  const std::size_t before = gpu->memory().in_use;
   std::vector<Tensor> taken;
-  fill(taken, 1024 * kMiB, *card);
+  fill(taken, 1024 * kMiB, *gpu);
   taken.clear();
-  CHECK(card->memory().in_use == before);
-  SmallTraining training(DType::bf16, *card);
+  CHECK(gpu->memory().in_use == before);
+  SmallTraining training(DType::bf16, *gpu);
   CHECK(std::isfinite(ops::item(training.step(0))));
 }
 
 TEST_CASE("memory that runs out at one place of a step after another is an error, leaks nothing and changes no bit") {
-  const auto card = card_or_skip();
-  if (!card) return;
+  const auto gpu = gpu_or_skip();
+  if (!gpu) return;
   const support::TrainingSizes sizes{.lengths = {128, 100}, .preset = "tiny"};
   // This step loads the kernels too, which takes memory that nobody asks the pool for.
-  const double expected = ops::item(SmallTraining(DType::bf16, *card, sizes).step(0));
-  SmallTraining training(DType::bf16, *card, sizes);
-  const std::size_t before = card->memory().in_use;
+  const double expected = ops::item(SmallTraining(DType::bf16, *gpu, sizes).step(0));
+  SmallTraining training(DType::bf16, *gpu, sizes);
+  const std::size_t before = gpu->memory().in_use;
   std::vector<Tensor> taken;
-  fill(taken, 1024 * kMiB, *card);
-  fill(taken, kMiB, *card);
+  fill(taken, 1024 * kMiB, *gpu);
+  fill(taken, kMiB, *gpu);
   int failed = 0;
   for (bool finished = false; !finished && !taken.empty();) {
     try {
@@ -91,5 +91,5 @@ TEST_CASE("memory that runs out at one place of a step after another is an error
   CHECK(failed > 3);
   CHECK(!taken.empty());
   taken.clear();
-  CHECK(card->memory().in_use <= before + 4096);  // the optimizer keeps its table
+  CHECK(gpu->memory().in_use <= before + 4096);  // the optimizer keeps its table
 }

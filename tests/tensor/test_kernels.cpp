@@ -243,7 +243,11 @@ TEST_CASE("the greatest of a row is found wherever it stands, and the first of e
 TEST_CASE("shape errors name the op and both shapes") {
   const auto backend = open_cpu({.threads = 1});
   const Tensor a = ops::full({2, 3}, 0, DType::f32, *backend), b = ops::full({2, 3}, 0, DType::f32, *backend);
-  CHECK_THROWS_WITH_AS(ops::matmul(a, b), "matmul: inner dimensions differ, a is [2, 3] and b is [2, 3]", Error);
+  CHECK_THROWS_WITH_AS(
+      ops::matmul(a, b),
+      "matmul: inner dimensions differ, a is [2, 3] and b is [2, 3]: the last axis of the first must equal the "
+      "first axis of the second",
+      Error);
   CHECK_THROWS_WITH_AS(ops::binary(Binary::add, a, ops::full({2}, 0, DType::f32, *backend)),
                        "add: b must have a's shape or its trailing dimensions, a is f32 [2, 3] and b is f32 [2]",
                        Error);

@@ -3,13 +3,14 @@
 
 #include "distributed/replica_group.h"
 #include "io/json.h"
+#include "io/version.h"
 
 namespace bertrand::training {
 
 void write_run_config(io::Files& files, const RunConfig& config) {
   const Settings& settings = config.settings;
   io::Json json{{"program", config.program},
-                {"version", BERTRAND_VERSION},
+                {"version", version()},
                 {"command", settings.command},
                 {"device", config.self.backend().description()},
                 {"replicas", config.self.size()}};

@@ -1,6 +1,7 @@
 #include "training/run/run_identity.h"
 
 #include "distributed/agreement.h"
+#include "io/version.h"
 #include "tensor/backends.h"
 #include "training/run/devices.h"
 
@@ -11,7 +12,8 @@ namespace {
 void require_agreement(distributed::Collective& processes, const Settings& settings, const Conditions& conditions,
                        const std::vector<std::filesystem::path>& files) {
   distributed::Facts facts{
-      {"version", BERTRAND_VERSION},
+      {"version", std::string(version())},
+      {"build", std::string(build_hash())},
       {"--cpu-kernels", settings.cpu_kernels == "auto" ? runnable_cpu_kernels().front() : settings.cpu_kernels},
       {"the number of replicas", fmt::format("{}", replicas_of_process(settings))},
       {"the kind of device", settings.device.substr(0, settings.device.find(':'))},

@@ -180,6 +180,11 @@ inline unsigned __ballot_sync(unsigned mask, int predicate,
   for (unsigned l = 0; l < 32; ++l) votes |= static_cast<unsigned>(all.of<int>(l) != 0) << l;
   return votes;
 }
+inline unsigned long long atomicCAS(unsigned long long* cell, unsigned long long expected, unsigned long long value) {
+  const unsigned long long old = *cell;
+  if (old == expected) *cell = value;
+  return old;
+}
 inline unsigned long long atomicMin(unsigned long long* cell, unsigned long long value) {
   const unsigned long long old = *cell;
   if (value < old) *cell = value;

@@ -58,7 +58,7 @@ TEST_CASE("devices that cannot work together are refused in one line") {
         std::string::npos);
   CHECK(refusal("emulated-cuda:0,emulated-cuda:1", {"--replicas", "2"})
             .find("--replicas: expected 1 where several cards") != std::string::npos);
-  CHECK(refusal("emulated-cuda:0,emulated-cuda:9") == "error: --device cuda:9: there are 4 cards, numbered from 0\n");
+  CHECK(refusal("emulated-cuda:0,emulated-cuda:9") == "error: --device cuda:9: there are 4 GPUs, numbered from 0\n");
   CHECK(refusal("emulated-cuda:0,").find("got \"\"") != std::string::npos);
   const auto too_many = setting.run(
       "run", on("emulated-cuda:0,emulated-cuda:1,emulated-cuda:2", {"--steps", "3", "--micro-batch-size", "5"}));

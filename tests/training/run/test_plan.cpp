@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <numeric>
 
-#include "cuda_emulated/emulated_card.h"
+#include "cuda_emulated/emulated_gpu.h"
 #include "distributed/replica_group.h"
 #include "nn/layers.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
 using namespace bertrand::training;
-using bertrand::testing::emulated_card;
+using bertrand::testing::emulated_gpu;
 
 namespace {
 
@@ -177,7 +177,7 @@ TEST_CASE("the micro-batch that would fit is found, and a run that takes more th
 
 TEST_CASE("on a card a twentieth of the memory stays free for what no plan counts") {
   Counted objective;
-  const auto card = emulated_card();
+  const auto card = emulated_gpu();
   const distributed::Replica self(*card);
   const Settings settings = settings_of(8, 8);
   Plan plan = make_plan(settings, objective, self);

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "bert/network/golden_pretraining.h"
-#include "cuda_emulated/emulated_card.h"
+#include "cuda_emulated/emulated_gpu.h"
 #include "support/small_training.h"
 
 using namespace bertrand;
@@ -12,7 +12,7 @@ using namespace bertrand::testing;
 using support::SmallTraining;
 
 TEST_CASE("the golden model on the emulated card has PyTorch's outputs, losses and gradients in f32, bf16 and f16") {
-  const auto card = emulated_card();
+  const auto card = emulated_gpu();
   for (const char* folder : golden::kFolders) {
     if (!golden::present(folder)) return;
     CAPTURE(folder);
@@ -24,7 +24,7 @@ TEST_CASE("the golden model on the emulated card has PyTorch's outputs, losses a
 }
 
 TEST_CASE("twenty steps in f32, bf16 and f16 stay together, and f32 with the CPU's") {
-  const auto card = emulated_card();
+  const auto card = emulated_gpu();
   const auto cpu = open_cpu({.threads = 1});
   const std::vector<double> expected = SmallTraining(DType::f32, *cpu).losses(20);
   CHECK(expected.back() < 0.8 * expected.front());
@@ -38,7 +38,7 @@ TEST_CASE("twenty steps in f32, bf16 and f16 stay together, and f32 with the CPU
 }
 
 TEST_CASE("training has the same bits twice and in any order of blocks and threads") {
-  const auto card = emulated_card();
+  const auto card = emulated_gpu();
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     const auto after_three_steps = [&] {
       SmallTraining training(dtype, *card);
@@ -59,7 +59,7 @@ TEST_CASE(
     "memory that runs out at any allocation of a step is an error, leaks nothing, and the next step is as any other") {
   const support::TrainingSizes sizes{.layers = 1, .hidden = 16, .lengths = {5, 3}};
   for (const DType dtype : {DType::f32, DType::f16}) {
-    const auto card = emulated_card();
+    const auto card = emulated_gpu();
     SmallTraining training(dtype, *card, sizes);
     const std::vector<double> beginning = training.masters();
     const std::size_t in_use = cuda::emulation::counts().bytes_in_use;

@@ -1,7 +1,7 @@
 // The host runs ahead of the card: nothing in a step waits for it.
 #include <doctest/doctest.h>
 
-#include "cuda_emulated/emulated_card.h"
+#include "cuda_emulated/emulated_gpu.h"
 #include "support/small_pretraining.h"
 
 using namespace bertrand;
@@ -25,7 +25,7 @@ struct Course {
 
 /// Three steps of two micro-batches, the host `ahead` steps ahead of what it has looked at.
 Course train(DType dtype, optim::Method method, std::size_t ahead) {
-  const auto card = testing::emulated_card();
+  const auto card = testing::emulated_gpu();
   const distributed::Replica self(*card);
   support::SmallPretraining objective(kConfig, self);
   nn::ParameterSet parameters(objective.model(), *card, {.dtype = dtype});
@@ -69,7 +69,7 @@ TEST_CASE(
 TEST_CASE("the memory of a step on a card is what the plan predicts") {
   for (const DType dtype : {DType::f32, DType::bf16}) {
     CAPTURE(name_of(dtype));
-    const auto card = testing::emulated_card();
+    const auto card = testing::emulated_gpu();
     const distributed::Replica self(*card);
     support::SmallPretraining objective(kConfig, self);
     Settings settings = pretraining_defaults();

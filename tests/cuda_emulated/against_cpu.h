@@ -1,12 +1,11 @@
-// Random tensors, and the check that a computation on the emulated GPU equals the CPU's.
+// The kernels of the emulated GPU beside those of the CPU.
 #pragma once
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <vector>
 
-#include "cuda_emulated/emulated_card.h"
-#include "tensor/backends.h"
+#include "cuda_emulated/emulated_gpu.h"
 #include "tensor/ops.h"
 #include "tensor/random.h"
 
@@ -37,12 +36,12 @@ inline double tolerance(DType dtype) {
   return dtype == DType::f64 ? 1e-13 : dtype == DType::f32 ? 3e-6 : dtype == DType::f16 ? 6e-4 : 5e-3;
 }
 
-/// Checks that compute(backend) gives on the emulated GPU what it gives on the CPU, but for `allowed`.
+/// compute(backend) on the GPU and on the CPU.
 template <class Compute>
 void check_same(double allowed, const Compute& compute) {
-  const auto card = emulated_card();
+  const auto gpu = emulated_gpu();
   const auto cpu = open_cpu({.threads = 1});
-  CHECK(distance(ops::to_host<double>(compute(*card)), ops::to_host<double>(compute(*cpu))) <= allowed);
+  CHECK(distance(ops::to_host<double>(compute(*gpu)), ops::to_host<double>(compute(*cpu))) <= allowed);
 }
 
 }  // namespace bertrand::testing

@@ -9,7 +9,7 @@ extern "C" bertrand::Backend* bertrand_open_cuda(const bertrand::CudaOptions& op
 
 namespace bertrand::testing {
 
-inline std::unique_ptr<Backend> emulated_card(const CudaOptions& options = {}) {
+inline std::unique_ptr<Backend> emulated_gpu(const CudaOptions& options = {}) {
   return std::unique_ptr<Backend>(bertrand_open_cuda(options));
 }
 

@@ -10,8 +10,8 @@
 
 namespace bertrand::testing {
 
-/// Null where there is no card, unless BERTRAND_NEEDS_CARD is set: then a module that cannot be loaded is an error.
-inline std::unique_ptr<Backend> card_or_skip(const CudaOptions& options = {}) {
+/// Null where there is no gpu, unless BERTRAND_NEEDS_CARD is set: then a module that cannot be loaded is an error.
+inline std::unique_ptr<Backend> gpu_or_skip(const CudaOptions& options = {}) {
   try {
     return open_cuda(options);
   } catch (const Error& error) {
@@ -21,7 +21,7 @@ inline std::unique_ptr<Backend> card_or_skip(const CudaOptions& options = {}) {
   }
 }
 
-/// Whether golden data is there. Where BERTRAND_NEEDS_CARD is set absent data is an error: a card is rare, and nobody
+/// Whether golden data is there. Where BERTRAND_NEEDS_CARD is set absent data is an error: a GPU is rare, and nobody
 /// shall take a skipped test for a passed one.
 inline bool present_or_skip(const std::filesystem::path& data) {
   if (std::filesystem::exists(data)) return true;

@@ -1,0 +1,214 @@
+// Ops that layers and losses are made of: products, softmax, normalisation, rows, attention, losses.
+#include "tensor/op_checks.h"
+#include "tensor/ops.h"
+
+namespace bertrand::ops {
+
+namespace {
+Work gemm_work(const Tensor& a, const Tensor& b, const Tensor& out, Dim depth) {
+  return {2.0 * static_cast<double>(out.elements()) * static_cast<double>(depth), bytes(a) + bytes(b) + bytes(out)};
+}
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+  const auto marked = [](bool transposed) { return transposed ? "ᵀ" : ""; };
+  check_given("matmul", "a", a);
+  check_given("matmul", "b", b);
+  check(a.shape().rank() == 2 && b.shape().rank() == 2 && a.dtype() == b.dtype(),
+        "matmul: expected matrices of one type, a is {} {} and b is {} {}", name_of(a.dtype()), a.shape(),
+        name_of(b.dtype()), b.shape());
+  const Dim rows = a.shape()[options.transpose_a ? 1 : 0], depth = a.shape()[options.transpose_a ? 0 : 1];
+  const Dim b_depth = b.shape()[options.transpose_b ? 1 : 0], columns = b.shape()[options.transpose_b ? 0 : 1];
+  check(depth == b_depth,
+        "matmul: inner dimensions differ, a is {}{} and b is {}{}: the last axis of the first must equal the first "
+        "axis of "
+        "the second",
+        a.shape(), marked(options.transpose_a), b.shape(), marked(options.transpose_b));
+  check(!options.row_sums ||
+            (options.transpose_a && options.row_sums.shape() == Shape{rows} && options.row_sums.dtype() == a.dtype()),
+        "matmul: expected row_sums of a's type and shape [{}] for the rows of aᵀ, and a transposed, got {}", rows,
+        options.row_sums ? options.row_sums.shape() : Shape{});
+  Tensor out = destination("matmul", options.into, {rows, columns}, a);
+  const Span span(a.backend(), "gemm", gemm_work(a, b, out, depth));
+  a.backend().gemm(a, b, out,
+                   {.transpose_a = options.transpose_a,
+                    .transpose_b = options.transpose_b,
+                    .accumulate = options.into.accumulate,
+                    .row_sums = options.row_sums});
+  return out;
+}
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  return linear_activation(x, weight, bias, Unary::identity, false).y;
+}
+Activated linear_activation(const Tensor& x, const Tensor& weight, const Tensor& bias, Unary activation,
+                            bool keep_pre_activation) {
+  check_given("linear", "x", x);
+  check_given("linear", "the weight", weight);
+  check(weight.shape().rank() == 2 && x.shape().rank() >= 1 && x.shape()[-1] == weight.shape()[1] &&
+            x.dtype() == weight.dtype(),
+        "linear: x is {} {} but the weight is {} {} [out, in]: the last axes and the types must be equal",
+        name_of(x.dtype()), x.shape(), name_of(weight.dtype()), weight.shape());
+  check(!bias || (bias.shape() == Shape{weight.shape()[0]} && bias.dtype() == weight.dtype()),
+        "linear: the weight is {} {} [out, in] but the bias is {} {}", name_of(weight.dtype()), weight.shape(),
+        name_of(bias ? bias.dtype() : weight.dtype()), bias ? bias.shape() : Shape{});
+  check(weight.shape()[1] > 0, "linear: the weight is {} [out, in]: expected at least one column", weight.shape());
+  const Shape matrix{x.shape().rows(), weight.shape()[0]}, shape = x.shape().with(-1, weight.shape()[0]);
+  Tensor y = result("linear", matrix, x.dtype(), x.backend());
+  Tensor pre = keep_pre_activation ? result("linear", matrix, x.dtype(), x.backend()) : Tensor{};
+  const Tensor rows = x.reshape({matrix[0], x.shape()[-1]});
+  {
+    const Span span(x.backend(), "gemm", gemm_work(rows, weight, y, weight.shape()[1]));
+    x.backend().gemm(rows, weight, y,
+                     {.transpose_b = true, .bias = bias, .activation = activation, .pre_activation = pre});
+  }
+  return {y.reshape(shape), pre ? pre.reshape(shape) : pre};
+}
+Tensor softmax(const Tensor& x) {
+  check_given("softmax", "x", x);
+  Tensor y = like("softmax", x);
+  const Span span(x.backend(), "softmax", moves(x, y));
+  x.backend().softmax(x, y);
+  return y;
+}
+Tensor softmax_backward(const Tensor& y, const Tensor& dy) {
+  check_same("softmax_backward", y, dy);
+  Tensor dx = like("softmax_backward", y);
+  const Span span(y.backend(), "softmax_backward", moves(y, dy, dx));
+  y.backend().softmax_backward(y, dy, dx);
+  return dx;
+}
+Normalized layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options) {
+  check_given("layer_norm", "x", x);
+  check_given("layer_norm", "gamma", options.gamma);
+  check_given("layer_norm", "beta", options.beta);
+  const Shape row{x.shape().columns()};
+  const auto fits = [&](const Tensor& t) { return t.shape() == row && t.dtype() == x.dtype(); };
+  check(fits(options.gamma) && fits(options.beta), "layer_norm: x is {} {} but gamma is {} {} and beta is {} {}",
+        name_of(x.dtype()), x.shape(), name_of(options.gamma.dtype()), options.gamma.shape(),
+        name_of(options.beta.dtype()), options.beta.shape());
+  if (residual) check_same("layer_norm", x, residual);
+  check_dropout("layer_norm", x, options.dropout);
+  Normalized out{like("layer_norm", x), residual || options.dropout ? like("layer_norm", x) : x,
+                 computed("layer_norm", {x.shape().rows(), 2}, x)};
+  const Span span(x.backend(), "layer_norm", moves(x, residual, out.sum, out.y));
+  x.backend().layer_norm(x, residual, options, out.sum, out.y, out.statistics);
+  return out;
+}
+NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& options, const Tensor& dy,
+                                  const Tensor& dgamma, const Tensor& dbeta) {
+  check_same("layer_norm_backward", saved.sum, dy);
+  Tensor dsum = like("layer_norm_backward", dy);
+  NormGradients out{options.dropout ? like("layer_norm_backward", dy) : Tensor{}, dsum,
+                    destination("layer_norm_backward", {dgamma}, options.gamma.shape(), options.gamma),
+                    destination("layer_norm_backward", {dbeta}, options.beta.shape(), options.beta)};
+  const Span span(dy.backend(), "layer_norm_backward", moves(saved.sum, dy, dsum, out.dx));
+  dy.backend().layer_norm_backward(saved.sum, saved.statistics, options, dy, dsum, out.dx, out.dgamma, out.dbeta);
+  if (!out.dx) out.dx = dsum;
+  return out;
+}
+Tensor gather(const Tensor& table, const Tensor& rows) {
+  check_given("gather", "table", table);
+  check_given("gather", "rows", rows);
+  check_indices("gather", rows);
+  check(table.shape().rank() >= 1 && rows.shape().rank() == 1,
+        "gather: expected a table [rows, ...] and row numbers [n], got a table {} and row numbers {}", table.shape(),
+        rows.shape());
+  Tensor out = result("gather", table.shape().with(0, rows.elements()), table.dtype(), table.backend());
+  const Span span(table.backend(), "gather", moves(out, out));
+  table.backend().gather(table, rows, out);
+  return out;
+}
+Tensor scatter_add(const Tensor& dy, const Tensor& rows, const Shape& table_shape, const Into& into) {
+  check_indices("scatter_add", rows);
+  check(dy.shape() == table_shape.with(0, rows.elements()),
+        "scatter_add: expected dy {}, a row of the table {} for each of {} row numbers, got {}",
+        table_shape.with(0, rows.elements()), table_shape, rows.elements(), dy.shape());
+  Tensor out = destination("scatter_add", into, table_shape, dy);
+  const Span span(dy.backend(), "scatter_add", moves(dy, dy, dy));
+  dy.backend().scatter_add(dy, rows, out, into.accumulate);
+  return out;
+}
+
+namespace {
+void check_attention(const Tensor& qkv, const Attention& options) {
+  check(qkv.shape().rank() == 2 && options.heads > 0 && qkv.shape()[1] % (3 * options.heads) == 0,
+        "attention: qkv must be [tokens, 3 · heads · head_dim], got {} for {} heads", qkv.shape(), options.heads);
+  check_given("attention", "offsets", options.offsets);
+  check_indices("attention: offsets", options.offsets);
+  check(options.offsets.elements() > (qkv.shape()[0] > 0 ? 1 : 0),
+        "attention: expected offsets [sequences + 1] for {} tokens, got {} of them", qkv.shape()[0],
+        options.offsets.elements());
+  check(options.longest >= 0 && options.longest <= qkv.shape()[0],
+        "attention: expected a longest sequence of at most all {} tokens, got {}", qkv.shape()[0], options.longest);
+  check_dropout("attention", qkv, options.dropout);
+}
+/// Each of `products` products touches tokens × tokens-of-the-sequence × hidden; sequences are taken to be of equal
+/// length.
+Work attention_work(const Tensor& qkv, const Attention& options, int products) {
+  const double tokens = static_cast<double>(qkv.shape()[0]), hidden = static_cast<double>(qkv.shape()[1]) / 3;
+  const double sequences = static_cast<double>(std::max<Dim>(1, options.offsets.elements() - 1));
+  return {2.0 * products * tokens * tokens / sequences * hidden, bytes(qkv) * 4 / 3};
+}
+}  // namespace
+
+Attended attention(const Tensor& qkv, const Attention& options) {
+  check_attention(qkv, options);
+  const Dim tokens = qkv.shape()[0];
+  Attended out{result("attention", {tokens, qkv.shape()[1] / 3}, qkv.dtype(), qkv.backend()),
+               computed("attention", {tokens, options.heads}, qkv)};
+  const Span span(qkv.backend(), "attention", attention_work(qkv, options, 2));
+  qkv.backend().attention(qkv, options, out.context, out.log_sum);
+  return out;
+}
+Tensor attention_backward(const Tensor& qkv, const Attention& options, const Attended& saved, const Tensor& dcontext) {
+  check_attention(qkv, options);
+  check_same("attention_backward", saved.context, dcontext);
+  Tensor dqkv = like("attention_backward", qkv);
+  const Span span(qkv.backend(), "attention_backward", attention_work(qkv, options, 5));
+  qkv.backend().attention_backward(qkv, options, saved.context, saved.log_sum, dcontext, dqkv);
+  return dqkv;
+}
+
+CrossEntropy cross_entropy(const Tensor& logits, const Tensor& labels, double denominator) {
+  check_given("cross_entropy", "logits", logits);
+  check_given("cross_entropy", "labels", labels);
+  check(labels.dtype() == DType::i32 && labels.elements() == logits.shape().rows(),
+        "cross_entropy: expected a label of i32 for each row of logits {}, got {} {}", logits.shape(),
+        name_of(labels.dtype()), labels.shape());
+  CrossEntropy out{computed("cross_entropy", {1}, logits), computed("cross_entropy", {logits.shape().rows()}, logits)};
+  const Span span(logits.backend(), "cross_entropy", moves(logits));
+  logits.backend().cross_entropy(logits, labels, denominator, out.log_sum, out.loss);
+  return out;
+}
+Tensor cross_entropy_backward(Tensor logits, const Tensor& labels, double denominator, const Tensor& log_sum,
+                              const Tensor& dy) {
+  check(labels.dtype() == DType::i32 && labels.elements() == logits.shape().rows(),
+        "cross_entropy_backward: expected a label of i32 for each row of logits {}, got {} {}", logits.shape(),
+        name_of(labels.dtype()), labels.shape());
+  Tensor dlogits = logits.unique() ? logits : like("cross_entropy_backward", logits);
+  const Span span(logits.backend(), "cross_entropy_backward", moves(logits, dlogits));
+  logits.backend().cross_entropy_backward(logits, labels, denominator, log_sum, dy, dlogits);
+  return dlogits;
+}
+Tensor point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator) {
+  check_same("point_loss", x, target);
+  Tensor out = computed("point_loss", {1}, x);
+  const Span span(x.backend(), "point_loss", moves(x, target));
+  x.backend().point_loss(loss, x, target, denominator, out);
+  return out;
+}
+Tensor point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,
+                           const Tensor& dy) {
+  Tensor dx = like("point_loss_backward", x);
+  const Span span(x.backend(), "point_loss_backward", moves(x, target, dx));
+  x.backend().point_loss_backward(loss, x, target, denominator, dy, dx);
+  return dx;
+}
+Tensor argmax(const Tensor& x) {
+  Tensor out({x.shape().rows()}, DType::i32, x.backend());
+  const Span span(x.backend(), "argmax", moves(x));
+  x.backend().argmax(x, out);
+  return out;
+}
+
+}  // namespace bertrand::ops

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <limits>
 
 #include "io/crc32c.h"
 #include "io/error.h"
 #include "io/json.h"
 #include "io/safetensors.h"
+#include "training/run/run_files.h"
 
 namespace bertrand::training {
 namespace {
@@ -19,22 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using io::Json;
 constexpr int kFormatVersion = 1;
-constexpr const char* kManifest = "MANIFEST.json";
 constexpr const char *kOwnChecksum = ",\n \"crc32c\": ", *kEnd = "\n}\n";  // how a manifest ends
-
-/// The number after `prefix` where the whole name is that.
-std::optional<std::int64_t> number_after(std::string_view name, std::string_view prefix) {
-  if (!name.starts_with(prefix)) return {};
-  name.remove_prefix(prefix.size());
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), value);
-  if (error != std::errc{} || end != name.data() + name.size() || value < 0) return {};
-  return value;
-}
-
-std::optional<std::int64_t> step_of(const fs::path& checkpoint) {
-  return number_after(checkpoint.filename().string(), "checkpoint-");
-}
 
 /// Whether no process has this number any more. One of another user answers EPERM: it lives.
 bool is_dead(std::int64_t pid) {
@@ -122,6 +107,9 @@ void CheckpointStore::save(std::int64_t step, std::size_t bytes_needed,
 void CheckpointStore::stage_and_rename(const fs::path& final_path, std::int64_t step,
                                        const std::function<TensorChecksums(const fs::path&)>& fill) {
   const fs::path staged = fmt::format("{}.tmp-{}", final_path.string(), ::getpid());
+  if (fs::exists(fs::symlink_status(final_path)) && !is_own_checkpoint(final_path))
+    fail(Failure::io, "{}: expected nothing or a checkpoint of this program, got something else; hint: move it away",
+         final_path.string());
   try {
     files_.remove_all(staged);  // of an earlier process of this number
     files_.make_directory(staged);
@@ -160,7 +148,8 @@ std::vector<CheckpointStore::Found> CheckpointStore::list() const {
   std::vector<Found> all;
   if (!fs::is_directory(directory_)) return all;
   for (const auto& entry : fs::directory_iterator(directory_))
-    if (const auto step = step_of(entry.path()); step && entry.is_directory()) all.push_back({*step, entry.path()});
+    if (is_own_checkpoint(entry.path()))
+      all.push_back({*checkpoint_step(entry.path().filename().string()), entry.path()});
   std::sort(all.begin(), all.end(), [](const Found& a, const Found& b) { return a.step > b.step; });
   return all;
 }
@@ -178,12 +167,9 @@ std::optional<CheckpointStore::Found> CheckpointStore::newest(std::vector<std::s
 void CheckpointStore::remove_leftovers() {
   if (!fs::is_directory(directory_)) return;
   std::vector<fs::path> dead;
-  for (const auto& entry : fs::directory_iterator(directory_)) {
-    const std::string name = entry.path().filename().string();
-    const std::size_t at = name.rfind(".tmp-");
-    if (at == std::string::npos) continue;
-    if (const auto pid = number_after(name.substr(at), ".tmp-"); pid && is_dead(*pid)) dead.push_back(entry.path());
-  }
+  for (const auto& entry : fs::directory_iterator(directory_))
+    if (const auto pid = writer_of_leftover(entry.path().filename().string()); pid && is_dead(*pid))
+      dead.push_back(entry.path());
   for (const fs::path& path : dead) files_.remove_all(path);
 }
 
@@ -199,7 +185,7 @@ std::string verify_checkpoint(const fs::path& checkpoint) {
     if (const Json& version = manifest.at("format_version"); version != kFormatVersion)
       fail(Failure::model, "{}: format_version: expected {}, got {}; hint: another version of this program wrote it",
            path.string(), kFormatVersion, version.dump());
-    if (const auto step = step_of(checkpoint); !step || manifest.at("step") != *step)
+    if (const auto step = checkpoint_step(checkpoint.filename().string()); !step || manifest.at("step") != *step)
       return "MANIFEST.json: step: another than the directory's name says";
     for (const auto& [name, facts] : manifest.at("files").items()) {
       if (fs::path(name).filename() != name) return "MANIFEST.json: a file name with a directory in it";

@@ -29,7 +29,8 @@ class CheckpointStore {
   /// the last checkpoint. What was saved before is not touched.
   void save(std::int64_t step, std::size_t bytes_needed,
             const std::function<TensorChecksums(const std::filesystem::path&)>& fill);
-  /// Removes damaged checkpoints, and all but the newest `keep` of the others.
+  /// Removes damaged checkpoints, and all but the newest `keep` of the others. A directory of that name without a
+  /// manifest is not ours and stays.
   void remove_old(int keep);
 
   struct Found {
@@ -44,7 +45,7 @@ class CheckpointStore {
   void remove_leftovers();
 
  private:
-  std::vector<Found> list() const;  // newest first
+  std::vector<Found> list() const;  // of this program's checkpoints, newest first
   void stage_and_rename(const std::filesystem::path& final_path, std::int64_t step,
                         const std::function<TensorChecksums(const std::filesystem::path&)>& fill);
   void discard(const std::filesystem::path& checkpoint);

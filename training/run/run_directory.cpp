@@ -6,49 +6,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
 #include "io/error.h"
 #include "io/host_name.h"
+#include "training/run/run_files.h"
 
 namespace bertrand::training {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::array<std::string_view, 4> kModelFiles = {"config.json", "model.safetensors", "vocab.txt",
-                                                         "tokenizer_config.json"};
-constexpr std::array<std::string_view, 5> kRunFiles = {"run_config.json", "metrics.jsonl", "eval_results.txt",
-                                                       "eval_results.json", "predictions.tsv"};
-
-template <std::size_t N>
-bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-bool is_number(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-bool is_checkpoint(std::string_view name) {
-  constexpr std::string_view kPrefix = "checkpoint-";
-  return name.starts_with(kPrefix) && is_number(name.substr(kPrefix.size()));
-}
-
-/// Whether a run may have written this file or directory: only such things are removed when a run is overwritten.
-bool belongs_to_run(std::string_view name) {
-  // What was being written when a process of this number died.
-  if (const std::size_t at = name.rfind(".tmp-"); at != std::string_view::npos && is_number(name.substr(at + 5))) {
-    name = name.substr(0, at);
-    if (name == "model" || (name.ends_with(".old") && is_checkpoint(name.substr(0, name.size() - 4)))) return true;
-  }
-  return is_one_of(kModelFiles, name) || is_one_of(kRunFiles, name) || is_checkpoint(name) ||
-         name.starts_with("events.out.tfevents.");
-}
 
 bool is_within(const fs::path& path, const fs::path& directory) {
   std::error_code ignored;
@@ -64,17 +33,18 @@ bool is_within(const fs::path& path, const fs::path& directory) {
 bool is_still(int descriptor, const fs::path& file) {
   struct stat open {
   }, named{};
-  return ::fstat(descriptor, &open) == 0 && ::stat(file.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
+  return ::fstat(descriptor, &open) == 0 && ::lstat(file.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
          open.st_dev == named.st_dev;
 }
 
 /// "4711 on host a": a lock may be held from another machine.
 std::string name_of_process() { return fmt::format("{} on host {}", ::getpid(), io::host_name()); }
 
-/// An open file that this process alone has locked and that holds its name.
+/// An open file that this process alone has locked and that holds its name. A link that somebody put there is not
+/// followed: it might lead to any file of the user's.
 int lock_file(const fs::path& file, const fs::path& directory) {
   while (true) {
-    const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (lock < 0) refuse(file, "open", errno);
     if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
@@ -127,21 +97,27 @@ void RunDirectory::make_directories(const fs::path& path) {
   files_.sync_directory(parent);
 }
 
-/// Decides about what is there already, the lock being held.
+/// Decides about what is there already. The lock is held.
 void RunDirectory::find_earlier_run(ExistingRun existing) {
   std::vector<fs::path> found;
-  bool ran = false, model = false;
+  bool ran = false;
+  std::string foreign;  // what no run of this program wrote, unless there is a run
   for (const auto& entry : fs::directory_iterator(path_)) {
-    const std::string name = entry.path().filename().string();
-    if (belongs_to_run(name)) found.push_back(entry.path());
-    ran = ran || name == "run_config.json" || is_checkpoint(name);
-    model = model || is_one_of(kModelFiles, name);
+    const fs::path& path = entry.path();
+    const std::string name = path.filename().string();
+    if (belongs_to_run(path)) found.push_back(path);
+    const bool of_run = is_own_run_config(path) || is_own_checkpoint(path);
+    ran = ran || of_run;
+    if (!of_run && (is_model_file(name) || checkpoint_step(name) || name == "run_config.json"))
+      foreign = std::max(foreign, name);
   }
+  if (!ran && !foreign.empty())
+    fail(Failure::usage,
+         "{}: expected a run of this program or none, got {}, which no such run wrote; hint: name another "
+         "--output",
+         path_.string(), foreign);
   if (found.empty()) return;
   std::sort(found.begin(), found.end());
-  if (model && !ran)
-    fail(Failure::usage, "{}: expected a run or none, got a model that no run wrote there; hint: name another --output",
-         path_.string());
   if (existing == ExistingRun::refuse)
     fail(Failure::usage, "{}: expected no run there, got {}; hint: --resume goes on with it, --overwrite removes it",
          path_.string(), found.front().filename().string());

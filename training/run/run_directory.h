@@ -14,8 +14,9 @@ enum class ExistingRun { refuse, resume, overwrite };
 /// Holds a run directory for one process as long as it lives.
 class RunDirectory {
  public:
-  /// Creates the directory where needed, durably. Throws Error(Failure::usage) if it holds a run and that is not asked
-  /// for, if it holds a model that no run wrote (never overwritten), or if another live process writes to it.
+  /// Creates the directory if it is not there, durably. Throws Error(Failure::usage) if it holds a run and that is not
+  /// asked for, if it holds a model or checkpoint but nothing that a run of this program wrote (such a directory is
+  /// never written to), or if another live process writes to it.
   RunDirectory(const std::filesystem::path& path, ExistingRun existing, io::Files& files = io::Files::system());
   /// Directories that were created for it and are still empty go away again.
   ~RunDirectory();
@@ -24,7 +25,7 @@ class RunDirectory {
 
   /// Throws Error(Failure::usage) if clear() would remove one of these files or directories.
   void require_kept(const std::vector<std::filesystem::path>& inputs) const;
-  /// Removes the run that is to be overwritten: called when there is something to put in its place.
+  /// Removes the run that is to be overwritten, and nothing else: called when there is something to put in its place.
   void clear();
 
   const std::filesystem::path& path() const { return path_; }

@@ -289,3 +289,24 @@ TEST_CASE("leftovers of dead processes are removed, those of living ones are not
   CheckpointStore(directory / "").remove_leftovers();
   CHECK(names_in(directory / "") == "checkpoint-1 checkpoint-2.tmp-1 checkpoint-2.tmp-12x");
 }
+
+TEST_CASE("a directory of another program that has a checkpoint's name is neither read nor removed") {
+  const support::TemporaryDirectory directory;
+  save(directory / "", 10);
+  fs::create_directory(directory / "checkpoint-500");
+  write_text(directory / "checkpoint-500/model.safetensors", "precious");
+  write_text(directory / "notes.tmp-4194305", "mine");
+  CheckpointStore store(directory / "");
+  std::vector<std::string> skipped;
+  CHECK(store.newest(skipped)->step == 10);
+  CHECK(skipped.empty());
+  store.remove_leftovers();
+  save(store, io::Files::system(), 20, 1);
+  CHECK(names_in(directory / "") == "checkpoint-20 checkpoint-500 notes.tmp-4194305");
+  const std::string line = support::refusal(Failure::io, [&] { save(store, io::Files::system(), 500, 1); });
+  CHECK(line == (directory / "checkpoint-500").string() +
+                    ": expected nothing or a checkpoint of this program, got something else; hint: move it away; last "
+                    "checkpoint " +
+                    (directory / "checkpoint-20").string());
+  CHECK(read_text(directory / "checkpoint-500/model.safetensors") == "precious");
+}

@@ -22,8 +22,10 @@ std::string refusal(const fs::path& path, ExistingRun existing) {
 
 void write_run(const fs::path& path) {
   fs::create_directories(path / "checkpoint-10");
-  for (const char* name : {"run_config.json", "model.safetensors", "metrics.jsonl", "events.out.tfevents.1.h.2"})
+  for (const char* name :
+       {"checkpoint-10/MANIFEST.json", "model.safetensors", "metrics.jsonl", "events.out.tfevents.1.h.2"})
     write_text(path / name, "x");
+  write_text(path / "run_config.json", R"({"program": "pretrain", "settings": {}})");
 }
 
 }  // namespace
@@ -115,8 +117,52 @@ TEST_CASE("a model that no run wrote is never overwritten") {
   write_text(path / "model.safetensors", "precious");
   for (const ExistingRun existing : {ExistingRun::refuse, ExistingRun::resume, ExistingRun::overwrite})
     CHECK(refusal(path, existing) ==
-          path.string() + ": expected a run or none, got a model that no run wrote there; hint: name another --output");
+          path.string() +
+              ": expected a run of this program or none, got model.safetensors, which no such run wrote; "
+              "hint: name another --output");
   CHECK(support::read_text(path / "model.safetensors") == "precious");
+}
+
+TEST_CASE("the output directory of another trainer is refused and keeps all it has") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "theirs";
+  for (const char* checkpoint : {"checkpoint-500", "checkpoint-1000"}) {
+    fs::create_directories(path / checkpoint);
+    write_text(path / checkpoint / "model.safetensors", "precious");
+  }
+  const auto check_refused = [&] {
+    for (const ExistingRun existing : {ExistingRun::refuse, ExistingRun::resume, ExistingRun::overwrite})
+      CHECK(refusal(path, existing).find("which no such run wrote; hint: name another --output") != std::string::npos);
+    CHECK(support::read_text(path / "checkpoint-500/model.safetensors") == "precious");
+  };
+  check_refused();
+  write_text(path / "config.json", "{}");
+  write_text(path / "model.safetensors", "precious");
+  check_refused();
+  write_text(path / "run_config.json", "{\"learning_rate\": 1}");
+  check_refused();
+}
+
+TEST_CASE("a checkpoint of another program beside a run stays if the run is overwritten") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  write_run(path);
+  fs::create_directories(path / "checkpoint-500");
+  write_text(path / "checkpoint-500/model.safetensors", "precious");
+  RunDirectory(path, ExistingRun::overwrite).clear();
+  CHECK_FALSE(fs::exists(path / "checkpoint-10"));
+  CHECK(support::read_text(path / "checkpoint-500/model.safetensors") == "precious");
+}
+
+TEST_CASE("a link in the place of the lock is not followed") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  fs::create_directories(path);
+  write_text(parent / "diary", "precious");
+  fs::create_symlink(parent / "diary", path / ".lock");
+  CHECK(support::refusal(Failure::io, [&] { const RunDirectory directory(path, ExistingRun::refuse); }) ==
+        (path / ".lock").string() + ": open: Too many levels of symbolic links");
+  CHECK(support::read_text(parent / "diary") == "precious");
 }
 
 TEST_CASE("a directory that another living process writes to is refused by its number and host") {

@@ -84,6 +84,9 @@ class RandomExamples : public data::PretrainingExamples {
   std::int64_t tokens(std::int64_t, std::int64_t) override { return kLength; }
   std::int64_t masked(std::int64_t, std::int64_t) override { return kMasked; }
   std::int64_t longest() const override { return kLength; }
+  std::vector<data::ExampleSize> largest(std::int64_t count) const override {
+    return std::vector<data::ExampleSize>(static_cast<std::size_t>(count), {.tokens = kLength, .masked = kMasked});
+  }
   std::size_t bytes() const override { return 0; }
 };
 

@@ -1,6 +1,10 @@
 #include "nn/tensor_file.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <span>
 #include <string_view>
 
 namespace bertrand::nn {
@@ -21,6 +25,15 @@ DType loadable_dtype(const io::SafetensorsEntry& entry, const std::filesystem::p
   if (dtype && is_floating(*dtype)) return *dtype;
   fail(Failure::model, "{}: tensor \"{}\": dtype: expected F64, F32, F16 or BF16, got {}", file.string(), entry.name,
        entry.dtype_name);
+}
+
+/// Takes these bytes of a mapped file out of the process's memory: the largest file is half as large again as what is
+/// trained. They could be read again.
+void let_go(std::span<const std::byte> bytes) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(bytes.data()) / page * page;
+  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size();
+  ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 }  // namespace
@@ -61,8 +74,10 @@ void load_entry(const io::SafetensorsEntry& entry, const std::filesystem::path& 
   for (Dim first = 0; first < out.elements(); first += kChunk) {
     const Shape part{std::min(kChunk, out.elements() - first)};
     const Tensor staged(part, dtype, out.backend());
-    out.backend().upload(entry.bytes.data() + static_cast<std::size_t>(first) * size_of(dtype), staged);
+    const auto read = entry.bytes.subspan(static_cast<std::size_t>(first) * size_of(dtype), staged.bytes());
+    out.backend().upload(read.data(), staged);
     ops::copy_into(staged, out.window(first, part));
+    let_go(read);
   }
 }
 

@@ -56,10 +56,8 @@ Job read_job(const Options& options) {
   return {options, std::move(config), std::move(tokenizer), std::move(data)};
 }
 
-tasks::Logits predict_file(const Job& job, const objectives::ClassificationObjective& objective,
-                           const distributed::Replica& self) {
-  return job.data.prediction ? objectives::predict(objective.classifier(), job.data.prediction->encoded, self)
-                             : tasks::Logits{};
+tasks::Logits predict_file(const Job& job, const objectives::ClassificationObjective& objective) {
+  return job.data.prediction ? objective.predict(job.data.prediction->encoded) : tasks::Logits{};
 }
 
 void write_predictions(const Job& job, const tasks::Logits& logits) {
@@ -103,14 +101,15 @@ void predict_with_result(const Job& job, const training::TrainedReplica& trained
   if (self.first()) bert::load_weights(job.options.settings.output, trained.parameters);
   self.collective().broadcast(trained.parameters.values(), 0);
   const auto& objective = static_cast<objectives::ClassificationObjective&>(trained.objective);
-  const tasks::Logits logits = predict_file(job, objective, self);
+  const tasks::Logits logits = predict_file(job, objective);
   if (self.first()) write_predictions(job, logits);
 }
 
 /// Without --train: the model as it is.
 void apply(const Job& job, const training::RunReplica& replica) {
   const distributed::Replica& self = replica.self;
-  objectives::ClassificationObjective objective({job.data, job.config, job.tokenizer}, self);
+  objectives::ClassificationObjective objective(
+      {job.data, job.config, job.tokenizer, job.options.settings.micro_batch_size}, self);
   const training::Settings& settings = job.options.settings;
   nn::ParameterSet parameters(objective.model(), self.backend(),
                               {.dtype = settings.precision, .initialize = false, .gradients = false});
@@ -120,10 +119,10 @@ void apply(const Job& job, const training::RunReplica& replica) {
     fmt::print("{}\n", report.text());
   }
   self.collective().broadcast(parameters.values(), 0);
-  std::map<std::string, double> results;
+  training::Results results;
   if (job.data.evaluation)
-    for (const training::Metric& metric : objective.evaluate()) results[metric.name] = metric.value;
-  const tasks::Logits logits = predict_file(job, objective, self);
+    for (const training::Metric& metric : objective.evaluate()) results.metrics[metric.name] = metric.value;
+  const tasks::Logits logits = predict_file(job, objective);
   if (!self.first()) return;
   replica.directory->clear();  // now that there is something to put in its place
   if (job.data.evaluation) {
@@ -154,7 +153,9 @@ void run(const Options& options) {
       .make_objective =
           [&](const distributed::Replica& self) {
             return std::make_unique<objectives::ClassificationObjective>(
-                objectives::ClassificationObjective::Inputs{job->data, job->config, job->tokenizer}, self);
+                objectives::ClassificationObjective::Inputs{job->data, job->config, job->tokenizer,
+                                                            options.settings.micro_batch_size},
+                self);
           },
       .initialize = [&](nn::ParameterSet& parameters) { load_start(options, parameters); }};
   if (options.train.empty())

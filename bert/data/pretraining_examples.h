@@ -16,6 +16,11 @@ struct PretrainingExample {
   std::int32_t next_sentence_label = 0;        ///< 0: B follows A; 1: B is from somewhere else
 };
 
+/// The counts that the memory of an example follows from.
+struct ExampleSize {
+  std::int64_t tokens = 0, masked = 0;
+};
+
 /// A set of examples. Which examples an epoch has is a function of its number alone. Threads may call it together.
 class PretrainingExamples {
  public:
@@ -31,6 +36,9 @@ class PretrainingExamples {
   virtual std::int64_t masked(std::int64_t epoch, std::int64_t number) = 0;
   /// The most tokens any example can have.
   virtual std::int64_t longest() const = 0;
+  /// The sizes of `count` made-up examples, or fewer if no epoch has so many: any `count` examples of any epoch have at
+  /// most their tokens in all, their masked tokens in all and their longest.
+  virtual std::vector<ExampleSize> largest(std::int64_t count) const = 0;
   /// The memory this takes.
   virtual std::size_t bytes() const = 0;
 };

@@ -167,6 +167,22 @@ PretrainingExample PretrainingRecords::example(std::int64_t, std::int64_t number
   return parse_pretraining_record(read_record_at(file->path, where.offset, where.bytes), name, options_);
 }
 
+/// The example with most tokens need not be the one with most masked ones.
+std::vector<ExampleSize> PretrainingRecords::largest(std::int64_t count) const {
+  std::vector<std::uint32_t> tokens, masked;
+  for (const Place& place : places_) {
+    tokens.push_back(place.tokens);
+    masked.push_back(place.masked);
+  }
+  const auto taken = std::min<std::ptrdiff_t>(count, std::ssize(places_));
+  std::ranges::partial_sort(tokens, tokens.begin() + taken, std::greater());
+  std::ranges::partial_sort(masked, masked.begin() + taken, std::greater());
+  std::vector<ExampleSize> sizes;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(taken); ++i)
+    sizes.push_back({.tokens = tokens[i], .masked = masked[i]});
+  return sizes;
+}
+
 std::size_t PretrainingRecords::bytes() const {
   std::size_t bytes = places_.capacity() * sizeof(Place);
   for (const File& file : files_) bytes += file.unpacked.capacity();

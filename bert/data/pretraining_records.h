@@ -33,6 +33,7 @@ class PretrainingRecords : public PretrainingExamples {
   std::int64_t tokens(std::int64_t, std::int64_t number) override { return place(number).tokens; }
   std::int64_t masked(std::int64_t, std::int64_t number) override { return place(number).masked; }
   std::int64_t longest() const override { return longest_; }
+  std::vector<ExampleSize> largest(std::int64_t count) const override;
   std::size_t bytes() const override;
 
   std::uint64_t skipped() const { return skipped_; }                   ///< corrupt places left out

@@ -37,6 +37,7 @@ class PretrainingText : public PretrainingExamples {
     return predictions(tokens(epoch, number), options_.masking);
   }
   std::int64_t longest() const override { return options_.pairs.max_seq_length; }
+  std::vector<ExampleSize> largest(std::int64_t count) const override;
   std::size_t bytes() const override;
 
   const Corpus& corpus() const { return corpus_; }

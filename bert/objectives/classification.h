@@ -14,11 +14,15 @@ class ClassificationObjective : public training::Objective {
     const tasks::TaskData& data;  ///< with a training file
     const bert::Config& config;   ///< as it is to be written: labels and problem type are the task's
     const text::Tokenizer& tokenizer;
+    std::int64_t prediction_batch = 32;  ///< examples evaluated or predicted at once
   };
   ClassificationObjective(const Inputs& inputs, const distributed::Replica& self);
 
   nn::Module& model() override { return model_; }
-  const bert::ForSequenceClassification& classifier() const { return model_; }
+  /// The outputs for each example, in order. See predict().
+  tasks::Logits predict(const tasks::EncodedDataset& examples) const {
+    return objectives::predict(model_, examples, inputs_.prediction_batch, self_);
+  }
   std::int64_t examples(std::int64_t epoch) override;
   std::int64_t begin_step(const training::StepExamples& step, const distributed::Share& mine) override;
   std::vector<training::LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) override;
@@ -35,9 +39,7 @@ class ClassificationObjective : public training::Objective {
   }
   std::size_t bytes_beside_weights() const override { return directory().vocabulary.size(); }
 
-  std::unique_ptr<Objective> twin(const distributed::Replica& self) const override {
-    return std::make_unique<ClassificationObjective>(inputs_, self);
-  }
+  std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t count) const override;
   std::size_t data_bytes() const override;
   std::int64_t tokens(std::int64_t epoch, std::int64_t example) const override;
 

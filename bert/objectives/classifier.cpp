@@ -10,8 +10,6 @@
 namespace bertrand::objectives {
 namespace {
 
-constexpr std::int64_t kPredictionBatch = 32;
-
 bert::Sequence sequence_of(const tasks::EncodedDataset& data, std::int64_t number) {
   const std::span<const std::int32_t> ids = data.ids(number);
   bert::Sequence sequence{.token_ids = {ids.begin(), ids.end()}, .key = static_cast<std::uint64_t>(number)};
@@ -57,13 +55,13 @@ Variable task_loss(tasks::Kind kind, const Variable& logits, const tasks::Datase
 }
 
 tasks::Logits predict(const bert::ForSequenceClassification& model, const tasks::EncodedDataset& data,
-                      const distributed::Replica& self) {
+                      std::int64_t batch_size, const distributed::Replica& self) {
   const NoGrad no_grad;
   tasks::Logits logits{.outputs = static_cast<std::size_t>(model.classifier.bias.initial().shape[0])};
   logits.values.resize(static_cast<std::size_t>(data.size()) * logits.outputs);
   const distributed::Share mine = distributed::share_of(data.size(), self.rank(), self.size());
-  for (std::int64_t first = mine.first; first < mine.end(); first += kPredictionBatch) {
-    std::vector<std::int64_t> numbers(static_cast<std::size_t>(std::min(kPredictionBatch, mine.end() - first)));
+  for (std::int64_t first = mine.first; first < mine.end(); first += batch_size) {
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(std::min(batch_size, mine.end() - first)));
     std::iota(numbers.begin(), numbers.end(), first);
     const Tensor outputs = model(pack_examples(data, numbers, self.backend()), {}).value();
     const std::vector<float> values = ops::to_host<float>(outputs);

@@ -23,8 +23,8 @@ Variable task_loss(tasks::Kind kind, const Variable& logits, const tasks::Datase
                    std::span<const std::int64_t> numbers, std::int64_t examples_of_step);
 
 /// The outputs for every example, in order, nothing dropped out: all of them on every replica, each of which computes
-/// its share. What an example gets does not depend on the batches.
+/// its share, `batch_size` examples at a time. What an example gets does not depend on the batches.
 tasks::Logits predict(const bert::ForSequenceClassification& model, const tasks::EncodedDataset& data,
-                      const distributed::Replica& self);
+                      std::int64_t batch_size, const distributed::Replica& self);
 
 }  // namespace bertrand::objectives

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "bert/data/largest_examples.h"
 #include "distributed/exchange.h"
 
 namespace bertrand::objectives {
@@ -47,6 +48,25 @@ std::int64_t count_right(const Variable& logits, const Tensor& labels) {
   for (std::size_t i = 0; i < truth.size(); ++i) right += guesses[i] == truth[i];
   return right;
 }
+
+/// What LargestPretraining is trained on. A base class, because it must be there first.
+struct LargestInputs {
+  data::LargestExamples training;
+  std::unique_ptr<data::LargestExamples> evaluation;
+};
+
+class LargestPretraining : private LargestInputs, public PretrainingObjective {
+ public:
+  LargestPretraining(const bert::Config& config, LargestInputs inputs, const distributed::Replica& self,
+                     std::int64_t count)
+      : LargestInputs(std::move(inputs)),
+        PretrainingObjective(config,
+                             {.training = LargestInputs::training,
+                              .evaluation = LargestInputs::evaluation.get(),
+                              .evaluation_batch = count,
+                              .vocabulary = {}},
+                             self) {}
+};
 
 }  // namespace
 
@@ -133,6 +153,13 @@ training::Metrics PretrainingObjective::evaluate() {
           {"eval_masked_lm_accuracy", masked_right / tokens},
           {"eval_next_sentence_loss", next_loss / sequences},
           {"eval_next_sentence_accuracy", next_right / sequences}};
+}
+
+std::unique_ptr<training::Objective> PretrainingObjective::largest(const distributed::Replica& self,
+                                                                   std::int64_t count) const {
+  LargestInputs inputs{.training = {inputs_.training, count}, .evaluation = nullptr};
+  if (inputs_.evaluation) inputs.evaluation = std::make_unique<data::LargestExamples>(*inputs_.evaluation, count);
+  return std::make_unique<LargestPretraining>(config_, std::move(inputs), self, count);
 }
 
 std::size_t PretrainingObjective::data_bytes() const {

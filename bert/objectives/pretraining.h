@@ -42,9 +42,7 @@ class PretrainingObjective : public training::Objective {
     bert::load_whole(directory, parameters);
   }
   std::size_t bytes_beside_weights() const override { return directory().vocabulary.size(); }
-  std::unique_ptr<Objective> twin(const distributed::Replica& self) const override {
-    return std::make_unique<PretrainingObjective>(config_, inputs_, self);
-  }
+  std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t count) const override;
   std::size_t data_bytes() const override;
   std::int64_t tokens(std::int64_t epoch, std::int64_t example) const override {
     return inputs_.training.tokens(epoch, example);

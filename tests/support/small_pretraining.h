@@ -1,5 +1,9 @@
 // A BERT that is pre-trained on examples made up on the spot, for tests of what trains it.
 #pragma once
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
 #include "bert/directory/model_directory.h"
 #include "bert/network/heads.h"
 #include "training/run/data_order.h"
@@ -15,14 +19,15 @@ inline const bertrand::bert::Config kSmallPretraining{.vocab_size = 40,
                                                       .intermediate_size = 64,
                                                       .max_position_embeddings = 16};
 
-/// Example n has between a half and all of the model's positions as tokens, and a seventh of them are masked.
+/// Example n has between a half and all of the model's positions as tokens (if they are alike: all), and a seventh of
+/// them are masked.
 class SmallPretraining : public bertrand::training::Objective {
  public:
   SmallPretraining(const bertrand::bert::Config& config, const bertrand::distributed::Replica& self)
       : config_(config), self_(self), model_(config) {}
 
   bertrand::nn::Module& model() override { return model_; }
-  std::int64_t examples(std::int64_t) override { return 24; }
+  std::int64_t examples(std::int64_t) override { return lengths_.empty() ? 24 : std::ssize(lengths_); }
   std::int64_t begin_step(const bertrand::training::StepExamples& step, const bertrand::distributed::Share&) override {
     step_ = step;
     return 0;
@@ -66,20 +71,28 @@ class SmallPretraining : public bertrand::training::Objective {
   void load(const std::filesystem::path& directory, bertrand::nn::ParameterSet& parameters) const override {
     bertrand::bert::load_whole(directory, parameters);
   }
-  std::unique_ptr<Objective> twin(const bertrand::distributed::Replica& self) const override {
-    return std::make_unique<SmallPretraining>(config_, self);
+  std::unique_ptr<Objective> largest(const bertrand::distributed::Replica& self, std::int64_t count) const override {
+    auto largest = std::make_unique<SmallPretraining>(config_, self);
+    for (std::int64_t example = 0; example < 24; ++example) largest->lengths_.push_back(tokens(0, example));
+    std::ranges::sort(largest->lengths_, std::greater());
+    largest->lengths_.resize(static_cast<std::size_t>(std::min<std::int64_t>(count, 24)));
+    return largest;
   }
   std::size_t data_bytes() const override { return 0; }
   std::int64_t tokens(std::int64_t, std::int64_t example) const override {
     const std::int64_t half = config_.max_position_embeddings / 2;
-    return half + 5 * example % half + 1;
+    if (!lengths_.empty()) return lengths_[static_cast<std::size_t>(example)];
+    return alike ? 2 * half : half + 5 * example % half + 1;
   }
+
+  bool alike = false;
 
  private:
   const bertrand::bert::Config config_;
   const bertrand::distributed::Replica& self_;
   bertrand::bert::ForPretraining model_;
   bertrand::training::StepExamples step_;
+  std::vector<std::int64_t> lengths_;  // if not as above
 };
 
 /// The most memory that a new backend has given out when the plan's steps have been made,
@@ -90,10 +103,11 @@ inline std::size_t peak_of_steps(const bertrand::training::Settings& settings, c
   nn::ParameterSet parameters(objective.model(), self.backend(), {.dtype = settings.precision});
   optim::Optimizer optimizer(parameters, settings.optimizer);
   training::Stepper stepper({objective, parameters, optimizer, self}, {.micro_batch_size = plan.micro_batch_size});
-  const auto order = training::epoch_order(settings, 0, plan.examples_per_epoch);
   for (std::int64_t step = 0; step < plan.total_steps; ++step) {
-    const auto begin = order.begin() + step * plan.batch_size % plan.examples_per_epoch;  // the same epoch again
-    stepper.finish(stepper.start({.epoch = 0, .numbers = {begin, begin + plan.batch_size}}, step + 1, 1e-4));
+    const std::int64_t epoch = step / plan.steps_per_epoch, first = step % plan.steps_per_epoch * plan.batch_size;
+    const auto order = training::epoch_order(settings, epoch, plan.examples_per_epoch);
+    const auto begin = order.begin() + first;
+    stepper.finish(stepper.start({.epoch = epoch, .numbers = {begin, begin + plan.batch_size}}, step + 1, 1e-4));
   }
   return self.backend().memory().peak;
 }

@@ -1,3 +1,4 @@
+// eval_results.txt and eval_results.json: figures and the step of the model that they are of.
 #include "training/report/results.h"
 
 #include <fmt/core.h>
@@ -6,16 +7,20 @@
 
 namespace bertrand::training {
 
-std::string results_text(const std::map<std::string, double>& results) {
+std::string results_text(const Results& results) {
+  std::map<std::string, std::string> texts;
+  for (const auto& [key, value] : results.metrics) texts[key] = fmt::format("{}", value);
+  if (results.global_step) texts["global_step"] = fmt::format("{}", *results.global_step);
   std::string text;
-  for (const auto& [key, value] : results) text += fmt::format("{} = {}\n", key, value);
+  for (const auto& [key, value] : texts) text += fmt::format("{} = {}\n", key, value);
   return text;
 }
 
-void write_results(io::Files& files, const std::filesystem::path& directory,
-                   const std::map<std::string, double>& results) {
+void write_results(io::Files& files, const std::filesystem::path& directory, const Results& results) {
+  nlohmann::json json(results.metrics);
+  if (results.global_step) json["global_step"] = *results.global_step;
   io::replace_file(files, directory / "eval_results.txt", results_text(results));
-  io::replace_file(files, directory / "eval_results.json", nlohmann::json(results).dump(2) + "\n");
+  io::replace_file(files, directory / "eval_results.json", json.dump(2) + "\n");
 }
 
 }  // namespace bertrand::training

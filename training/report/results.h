@@ -1,18 +1,24 @@
 // eval_results.txt and eval_results.json: what the evaluation of a model came to.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "io/files.h"
 
 namespace bertrand::training {
 
-/// `key = value` lines, sorted; values read back to the same double.
-std::string results_text(const std::map<std::string, double>& results);
+struct Results {
+  std::map<std::string, double> metrics;
+  std::optional<std::int64_t> global_step = {};  ///< of the model, if it was trained
+};
+
+/// `key = value` lines, sorted; values read back to the same number.
+std::string results_text(const Results& results);
 
 /// Writes both files into a run directory. Throws Error(Failure::io).
-void write_results(io::Files& files, const std::filesystem::path& directory,
-                   const std::map<std::string, double>& results);
+void write_results(io::Files& files, const std::filesystem::path& directory, const Results& results);
 
 }  // namespace bertrand::training

@@ -4,13 +4,13 @@
 
 #include "io/safetensors.h"
 #include "nn/tensor_file.h"
+#include "training/run/run_files.h"
 
 namespace bertrand::training {
 
 namespace {
 
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
-constexpr const char* kStateFile = "resume.json";
 constexpr std::size_t kSmallFiles = std::size_t{1} << 16;  // configuration and state, and what blocks are rounded to
 constexpr std::size_t kTensorFacts = 512;                  // of the headers and the manifest
 

@@ -12,6 +12,7 @@
 #include "io/json.h"
 #include "io/safetensors.h"
 #include "training/run/run_files.h"
+#include "training/run/run_state.h"
 
 namespace bertrand::training {
 namespace {
@@ -27,7 +28,8 @@ bool is_dead(std::int64_t pid) {
   return ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
 }
 
-std::uint32_t checksum(const fs::path& file) { return io::crc32c(io::MappedFile(file).bytes()); }
+/// In blocks: a mapped file would count as memory of the process.
+std::uint32_t checksum(const fs::path& file) { return InputFile::of(file).crc32c; }
 
 /// The manifest of the files in `staged`. Its last value is the CRC-32C of the text before it, so that it can vouch for
 /// itself too.

@@ -1,8 +1,10 @@
 #include "training/run/plan.h"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <fstream>
 
 #include "distributed/gradient_sum.h"
 #include "io/units.h"
@@ -18,11 +20,17 @@ namespace {
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Steps of `epochs`, the last of which may be a part of one. Counting those of an epoch of text takes making its
-/// examples, so what lies beyond the first hundred is as long as these are on average.
+/// examples, so epochs beyond the first hundred, or beyond the first ten million examples, are taken to be as long as
+/// the counted ones are on average.
 std::int64_t steps_of(double epochs, std::int64_t batch_size, Objective& objective) {
-  const auto whole = static_cast<std::int64_t>(epochs), counted = std::min<std::int64_t>(whole, 100);
-  std::int64_t steps = 0;
-  for (std::int64_t epoch = 0; epoch < counted; ++epoch) steps += divide_up(objective.examples(epoch), batch_size);
+  constexpr std::int64_t kMostEpochs = 100, kMostExamples = 10'000'000;
+  const auto whole = static_cast<std::int64_t>(epochs);
+  std::int64_t steps = 0, counted = 0, examples = 0;
+  for (; counted < std::min(whole, kMostEpochs) && examples < kMostExamples; ++counted) {
+    const std::int64_t of_epoch = objective.examples(counted);
+    steps += divide_up(of_epoch, batch_size);
+    examples += of_epoch;
+  }
   if (whole > counted)
     steps += static_cast<std::int64_t>(static_cast<double>(steps) / static_cast<double>(counted) *
                                        static_cast<double>(whole - counted));
@@ -38,61 +46,47 @@ std::int64_t count_parameters(nn::Module& model) {
   return count;
 }
 
-/// What one replica computes of one step, where that takes most memory: the examples of the share of the first epoch
-/// that has most tokens, and of the one that has the micro-batch with most. Later epochs only shuffle the same lengths.
-std::array<StepExamples, 2> largest_shares(const Settings& settings, const Plan& plan, const Objective& objective) {
-  const std::vector<std::int64_t> order = epoch_order(settings, 0, plan.examples_per_epoch);
-  const std::int64_t end = std::min(plan.examples_per_epoch, plan.total_steps * plan.batch_size);
-  const std::int64_t size = plan.micro_batch_size;
-  std::array<distributed::Share, 2> largest;
-  std::array<std::int64_t, 2> most{-1, -1};
-  for (std::int64_t step = 0; step < end; step += plan.batch_size) {
-    const std::int64_t step_end = std::min(end, step + plan.batch_size);
-    const std::int64_t micro_batches = divide_up(step_end - step, size);
-    for (int rank = 0; rank < plan.replicas; ++rank) {
-      const distributed::Share mine = distributed::share_of(micro_batches, rank, plan.replicas);
-      const std::int64_t first = step + mine.first * size, last = std::min(step_end, step + mine.end() * size);
-      std::array<std::int64_t, 2> tokens{};  // of the share, of its largest micro-batch
-      for (std::int64_t begin = first; begin < last; begin += size) {
-        std::int64_t of_micro_batch = 0;
-        for (std::int64_t i = begin; i < std::min(last, begin + size); ++i)
-          of_micro_batch += objective.tokens(0, order[static_cast<std::size_t>(i)]);
-        tokens = {tokens[0] + of_micro_batch, std::max(tokens[1], of_micro_batch)};
-      }
-      for (std::size_t which = 0; which < 2; ++which) {
-        if (tokens[which] <= most[which]) continue;
-        most[which] = tokens[which];
-        largest[which] = {.first = first, .count = last - first};
-      }
-    }
-  }
-  const auto examples = [&](const distributed::Share& share) {
-    const auto begin = order.begin() + share.first;
-    return StepExamples{.epoch = 0, .numbers = {begin, begin + share.count}};
-  };
-  return {examples(largest[0]), examples(largest[1])};
+/// Sums over micro-batches that wait while a replica computes its part of a step.
+int waiting_sums(const Plan& plan, const distributed::Share& share, std::int64_t micro_batches) {
+  // Half types are summed in f32, so that the last gradient is copied, too.
+  const bool copied = compute_type(plan.precision) != plan.precision && micro_batches > 1;
+  return distributed::GradientSum::buffers(share, micro_batches) + (copied ? 1 : 0);
 }
 
-/// The most memory in use while a replica makes its share of a step.
+/// The most that any replica needs in any step. A smaller step, as the last of an epoch may be, can need more if
+/// several replicas share it, because the places where the tree is cut are others.
+int most_waiting_sums(const Plan& plan) {
+  constexpr std::int64_t kMostTried = 512;  // the time grows with the square
+  int most = 0;
+  for (std::int64_t count = plan.replicas == 1 ? plan.micro_batches : 1; count <= plan.micro_batches; ++count) {
+    if (count > kMostTried) count = plan.micro_batches;
+    for (int rank = 0; rank < plan.replicas; ++rank)
+      most = std::max(most, waiting_sums(plan, distributed::share_of(count, rank, plan.replicas), count));
+  }
+  return most;
+}
+
+/// The most memory in use while a replica makes a step of the largest micro-batches and evaluates the largest batch,
+/// without the sums that wait.
 std::size_t peak_bytes(const Settings& settings, const Plan& plan, const Objective& objective, const Backend& device) {
   DryRun dry(device);
   const distributed::Replica self(dry);
-  const std::unique_ptr<Objective> twin = objective.twin(self);
-  nn::ParameterSet parameters(twin->model(), dry, {.dtype = settings.precision, .initialize = false});
+  const std::unique_ptr<Objective> largest = objective.largest(self, plan.micro_batch_size);
+  nn::ParameterSet parameters(largest->model(), dry, {.dtype = settings.precision, .initialize = false});
   optim::Optimizer optimizer(parameters, settings.optimizer);
-  Stepper stepper({*twin, parameters, optimizer, self}, {.micro_batch_size = plan.micro_batch_size});
-  for (const StepExamples& share : largest_shares(settings, plan, objective)) stepper.start(share, 1, 0);
-  return dry.memory().peak;
-}
-
-/// The most that any replica needs for its share of the micro-batches.
-int accumulation_buffers(const Plan& plan) {
-  int most = 0;
-  for (int rank = 0; rank < plan.replicas; ++rank) {
-    const distributed::Share share = distributed::share_of(plan.micro_batches, rank, plan.replicas);
-    most = std::max(most, distributed::GradientSum::buffers(share, plan.micro_batches));
+  Stepper stepper({*largest, parameters, optimizer, self}, {.micro_batch_size = plan.micro_batch_size});
+  // All micro-batches are the same, so that a few show what a step of many takes.
+  const std::int64_t micro_batches = std::min<std::int64_t>(plan.micro_batches, 64);
+  StepExamples step;
+  for (std::int64_t i = 0; i < micro_batches; ++i)
+    for (std::int64_t number = 0; number < largest->examples(0); ++number) step.numbers.push_back(number);
+  stepper.start(step, 1, 0);
+  {
+    const NoGrad no_graph;
+    largest->evaluate();
   }
-  return most;
+  const int waiting = waiting_sums(plan, {.first = 0, .count = micro_batches}, micro_batches);
+  return dry.memory().peak - parameters.masters().bytes() * static_cast<std::size_t>(waiting);
 }
 
 /// A replica without a micro-batch would only cost memory.
@@ -119,24 +113,38 @@ void check_divisible(const Plan& plan, const Settings& settings) {
        fewer, size);
 }
 
+/// Bytes of this process that are in memory.
+std::size_t resident_bytes() {
+  std::ifstream in("/proc/self/statm");
+  std::size_t all = 0, resident = 0;
+  in >> all >> resident;
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+/// What a process takes beside tensors and what it has when it plans: pieces of files on their way, threads, logs.
+constexpr std::size_t kWorkOfProcess = std::size_t{32} << 20;
+
 MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objective& objective,
                        const distributed::Replica& self) {
   const Backend& device = self.backend();
   const auto flat = static_cast<std::size_t>(plan.parameters) * size_of(settings.precision);
   const auto wide = static_cast<std::size_t>(plan.parameters) * size_of(compute_type(settings.precision));
-  const bool half = wide != flat;  // then there are masters, and gradients are widened to be summed
-  const auto sums = static_cast<std::size_t>(accumulation_buffers(plan) + (half && plan.micro_batches > 1 ? 1 : 0));
+  const bool has_masters = wide != flat;
   // So many share the memory. Replicas on several cards are counted by the cards, and so are processes that have one
   // each.
   const int processes = device.device().kind == Device::Kind::cpu ? self.collective().processes_on_this_host() : 1;
-  MemoryPlan memory{.parameters = flat + (half ? wide : 0),
+  MemoryPlan memory{.parameters = flat + (has_masters ? wide : 0),
                     .gradients = flat,
                     .moments = 2 * wide,
-                    .accumulation = wide * sums,
+                    .accumulation = 0,
                     .data = objective.data_bytes(),
                     .available = device.available_memory() / static_cast<std::size_t>(settings.replicas * processes)};
   const std::size_t peak = peak_bytes(settings, plan, objective, device);
   memory.activations = peak - std::min(peak, memory.total());
+  memory.accumulation = wide * static_cast<std::size_t>(most_waiting_sums(plan));
+  const bool on_host = device.device().kind == Device::Kind::cpu;
+  memory.process =
+      resident_bytes() + kWorkOfProcess + (on_host ? static_cast<std::size_t>(settings.replicas) * memory.total() : 0);
   return memory;
 }
 
@@ -168,8 +176,10 @@ std::string memory_text(const MemoryPlan& memory, int replicas) {
   std::string parts = fmt::format("parameters {}, gradients {}, optimizer {}, activations {}", text(memory.parameters),
                                   text(memory.gradients), text(memory.moments), text(memory.activations));
   if (memory.accumulation > 0) parts += ", sums over micro-batches " + text(memory.accumulation);
-  return fmt::format("{} predicted{} of {} available, and {} of examples\n              {}", text(memory.total()),
-                     replicas > 1 ? " on each replica" : "", text(memory.available), text(memory.data), parts);
+  return fmt::format("  memory      {} predicted{} of {} available\n              {}\n", text(memory.total()),
+                     replicas > 1 ? " on each replica" : "", text(memory.available), parts) +
+         fmt::format("  process     about {} on the host, {} of it examples\n", text(memory.process),
+                     text(memory.data));
 }
 
 }  // namespace
@@ -245,7 +255,7 @@ std::string Plan::text() const {
   out += fmt::format("  rate        up to {:g} after {} of warm-up\n", schedule.learning_rate,
                      counted(schedule.warmup_steps, "step"));
   out += fmt::format("  parameters  {} in {}\n", parameters, name_of(precision));
-  out += fmt::format("  memory      {}\n", memory_text(memory, replicas));
+  out += memory_text(memory, replicas);
   return out;
 }
 

@@ -9,14 +9,17 @@
 
 namespace bertrand::training {
 
-/// Bytes at the peak of a step on the replica that needs most, and what they are.
+/// Bytes at the peak of any step or evaluation on the replica that needs most, and what they are.
 struct MemoryPlan {
   std::size_t parameters = 0, gradients = 0, moments = 0;
   std::size_t accumulation = 0;  ///< gradients of micro-batches waiting to be added up
-  std::size_t activations = 0;   ///< of the largest micro-batch
+  std::size_t activations = 0;   ///< of the largest micro-batch that any epoch can have, or of evaluating
   std::size_t total() const { return parameters + gradients + moments + accumulation + activations; }
-  std::size_t data = 0;       ///< examples, on the host; not in total()
+  std::size_t data = 0;       ///< examples, a part of `process`
   std::size_t available = 0;  ///< what the device has for this replica
+  /// What the process has resident on the host at its peak, about: its program, vocabulary and examples and, on the
+  /// CPU, total() for each of its replicas. Blocks that the CPU keeps for batches of other lengths are not in it.
+  std::size_t process = 0;
 };
 
 struct Plan {
@@ -38,7 +41,8 @@ struct Plan {
 };
 
 /// Throws Error(Failure::input) if there is no example, and Error(Failure::usage) if a step has fewer micro-batches
-/// than there are replicas. The memory of activations is that of a step in a dry run: nothing is allocated or computed.
+/// than there are replicas. The memory of activations is that of the largest examples in a dry run: nothing is
+/// allocated or computed.
 Plan make_plan(const Settings& settings, Objective& objective, const distributed::Replica& self);
 
 /// The largest micro-batch, smaller than the plan's, whose step takes at most `bytes`; 0 where there is none.

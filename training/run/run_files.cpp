@@ -40,7 +40,7 @@ std::optional<std::int64_t> checkpoint_step(std::string_view name) {
 bool is_own_checkpoint(const fs::path& path) {
   std::error_code error;
   return checkpoint_step(path.filename().string()) && fs::is_directory(path, error) &&
-         fs::is_regular_file(path / kManifest, error);
+         (fs::is_regular_file(path / kManifest, error) || fs::is_regular_file(path / kStateFile, error));
 }
 
 bool is_own_run_config(const fs::path& path) {

@@ -7,13 +7,13 @@
 
 namespace bertrand::training {
 
-/// The file that a checkpoint of this program has and others have not.
-inline constexpr const char* kManifest = "MANIFEST.json";
+/// The files that a checkpoint of this program has and others have not.
+inline constexpr const char *kManifest = "MANIFEST.json", *kStateFile = "resume.json";
 
 /// 1200 of checkpoint-1200; none if `name` is not of that form.
 std::optional<std::int64_t> checkpoint_step(std::string_view name);
-/// Whether this is a directory checkpoint-<step> that holds a manifest, so that a run of this program wrote it, whole
-/// or damaged. Other programs have directories of that name, too.
+/// Whether this is a directory checkpoint-<step> that a run of this program wrote: it holds a manifest or the state of
+/// a run, be they whole or damaged. Other programs have directories of that name, too.
 bool is_own_checkpoint(const std::filesystem::path& path);
 /// Whether this is a run_config.json that a run of this program wrote.
 bool is_own_run_config(const std::filesystem::path& path);

@@ -29,11 +29,16 @@ std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
   }
   RunState state = restore_checkpoint(found->directory, parts_.training, parts_.conditions);
   saved_step_ = found->step;
-  // A later model may have been published before the run was killed. On another device this run may not get there.
-  if (const std::string fault = published_.fault(state.best);
-      !fault.empty() && state.steps_done < total_steps && !published_.is_in_checkpoint(state.best)) {
-    fmt::print(stderr, "warning: {}; the next evaluation decides anew\n", fault);
-    state.best = {};
+  if (const std::string fault = published_.fault(state.best); !fault.empty()) {
+    if (published_.is_in_checkpoint(state.best)) {
+      // Now, because that checkpoint may be removed before the run ends.
+      published_.mend(state.best, "");
+      state = restore_checkpoint(found->directory, parts_.training, parts_.conditions);
+    } else if (state.steps_done < total_steps) {
+      // A later model may have been published before the run was killed. On another device this run may not get there.
+      fmt::print(stderr, "warning: {}; the next evaluation decides anew\n", fault);
+      state.best = {};
+    }
   }
   parts_.log.message(fmt::format("resumed from {}", found->directory.string()));
   return state;

@@ -127,15 +127,15 @@ void Trainer::finish() {
   saves_.publish_result(state_);
   const BestModel& best = state_.best;
   if (!state_.evaluation.empty()) {
-    std::map<std::string, double> results;
-    for (const Metric& metric : state_.evaluation) results[metric.name] = metric.value;
-    results["global_step"] = static_cast<double>(best.score ? best.step : state_.steps_done);
+    Results results{.metrics = {}, .global_step = best.score ? best.step : state_.steps_done};
+    for (const Metric& metric : state_.evaluation) results.metrics[metric.name] = metric.value;
     write_results(io::Files::system(), settings_.output, results);
   }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
-  log_.message(fmt::format(
-      "finished after {} steps, {}: the {} is in {}", state_.steps_done, io::duration_text(time.count()),
-      best.score ? fmt::format("best model (step {})", best.step) : "final model", settings_.output.string()));
+  log_.message(fmt::format("finished after {} step{}, {}: the {} is in {}", state_.steps_done,
+                           state_.steps_done == 1 ? "" : "s", io::duration_text(time.count()),
+                           best.score ? fmt::format("best model (step {})", best.step) : "final model",
+                           settings_.output.string()));
 }
 
 void Trainer::with_standing(const std::string& where, const std::function<void()>& work) {

@@ -74,8 +74,11 @@ class Objective {
   /// Bytes that save() writes beside the weights, about.
   virtual std::size_t bytes_beside_weights() const { return 0; }
 
-  /// The same work on another replica, which must outlive it.
-  virtual std::unique_ptr<Objective> twin(const distributed::Replica& self) const = 0;
+  /// For the plan: the same model on another replica, which must outlive it, with made-up examples 0, 1, … of which
+  /// there are `count`, or fewer if no epoch has so many. Together they take at least the memory of any `count`
+  /// examples of the run, in a micro-batch of any epoch. Its evaluate() takes at least the memory of evaluating,
+  /// `count` examples at a time, and its figures mean nothing. This must outlive it.
+  virtual std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t count) const = 0;
   /// Bytes of the examples themselves, held in memory for the whole run.
   virtual std::size_t data_bytes() const = 0;
   /// Tokens of one example.

@@ -224,6 +224,24 @@ TEST_CASE("a best model that is lost while steps are left gives way to the next 
   CHECK(fs::exists(setting.at("run/model.safetensors")));
 }
 
+TEST_CASE("a best model that is lost is taken from its checkpoint before that one is removed") {
+  const Setting setting;
+  const std::vector<std::string> flags = {"--eval", setting.at("train.csv"), "--epochs", "3", "--learning-rate",
+                                          "0",      "--save-every",          "1"};
+  REQUIRE(setting.run(flags).code == 0);  // the best is the first
+  const std::string weights = read_text(setting.at("run/model.safetensors"));
+  fs::remove_all(setting.at("run/checkpoint-3"));
+  fs::remove(setting.at("run/model.safetensors"));
+  std::vector<std::string> again = flags;
+  again.insert(again.end(), {"--resume", "--keep", "1"});
+  const Outcome outcome = setting.run(again);
+  CAPTURE(outcome.error);
+  CHECK(outcome.code == 0);
+  CHECK(outcome.error.ends_with("after step 1, got none; taken from checkpoint-1\n"));
+  CHECK(read_text(setting.at("run/model.safetensors")) == weights);
+  CHECK_FALSE(fs::exists(setting.at("run/checkpoint-1")));
+}
+
 TEST_CASE("labels of a file to predict are copied, whatever they are") {
   const Setting setting;
   write_text(setting.at("test.csv"), "text,kind\nred fish,?\ntwo birds,-1\n");

@@ -46,6 +46,19 @@ std::vector<std::string> lines_of(const std::filesystem::path& file) {
 
 }  // namespace
 
+TEST_CASE("evaluation takes no more memory than the plan says if micro-batches are small") {
+  const Setting setting;
+  const Outcome outcome = setting.run(
+      "run", {"--eval", setting.directory / "dev.csv", "--micro-batch-size", "1", "--epochs", "2", "--log-every", "1"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  const double predicted = std::stod(outcome.out.substr(outcome.out.find("memory      ") + 12)) * 1e3;
+  double most = 0;
+  for (const auto& line : support::read_json_lines(setting.directory / "run/metrics.jsonl"))
+    most = std::max(most, line.value("memory_bytes", 0.0));
+  CHECK(most > 0);
+  CHECK(most <= 1.01 * predicted);
+}
+
 TEST_CASE("a custom CSV is learnt, and labels, results and predictions carry the data's names") {
   const Setting setting;
   const Outcome outcome = setting.run(

@@ -4,12 +4,15 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "cuda_emulated/emulated_gpu.h"
 #include "distributed/replica_group.h"
 #include "nn/layers.h"
 #include "tensor/backends.h"
+#include "tensor/dry_run.h"
+#include "training/step/step.h"
 
 using namespace bertrand;
 using namespace bertrand::training;
@@ -17,20 +20,23 @@ using bertrand::testing::emulated_gpu;
 
 namespace {
 
-/// 10 examples an epoch, example i of i + 1 tokens; every second epoch has two more. A token is a
-/// thousand points of four numbers.
+/// 10 examples an epoch, example i of i + 1 tokens unless told otherwise; every second epoch has two more. A token is a
+/// thousand points of four numbers, and evaluation takes twelve numbers for each point of `evaluated` tokens.
 struct Counted : Objective {
   Backend* backend = nullptr;
   std::int64_t count = 10;
   nn::Module root;
   nn::Linear linear{{&root, "linear"}, {.in_features = 4, .out_features = 3}};
   StepExamples step;
+  std::function<std::int64_t(std::int64_t example)> length = [](std::int64_t example) { return example + 1; };
+  std::int64_t more = 2;  // examples in every second epoch
+  std::int64_t evaluated = 0;
+  std::int64_t last_epoch = 0;
 
   nn::Module& model() override { return root; }
-  std::int64_t last_epoch = 0;
   std::int64_t examples(std::int64_t epoch) override {
     last_epoch = std::max(last_epoch, epoch);
-    return count + 2 * (epoch % 2);
+    return count + more * (epoch % 2);
   }
   std::int64_t begin_step(const StepExamples& examples, const distributed::Share&) override {
     step = examples;
@@ -39,19 +45,29 @@ struct Counted : Objective {
   std::vector<LossPart> loss(std::int64_t first, std::int64_t number, std::uint64_t) override {
     Dim points = 0;
     for (std::int64_t i = first; i < first + number; ++i)
-      points += 1000 * (step.numbers[static_cast<std::size_t>(i)] + 1);
+      points += 1000 * length(step.numbers[static_cast<std::size_t>(i)]);
     const Variable y = linear(Variable(ops::full({points, 4}, 1, DType::f32, *backend)));
     return {{"loss", mse(y, ops::full({points, 3}, 0, DType::f32, *backend), 1)}};
   }
-  Metrics evaluate() override { return {}; }
+  Metrics evaluate() override {
+    if (evaluated > 0) ops::full({1000 * evaluated, 12}, 1, DType::f32, *backend);
+    return {};
+  }
   std::optional<double> score(const Metrics&) const override { return std::nullopt; }
-  std::unique_ptr<Objective> twin(const distributed::Replica& self) const override {
-    auto twin = std::make_unique<Counted>();
-    twin->backend = &self.backend();
-    return twin;
+  std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t number) const override {
+    std::vector<std::int64_t> lengths;
+    for (std::int64_t i = 0; i < count + more; ++i) lengths.push_back(length(i));
+    std::ranges::sort(lengths, std::greater());
+    auto largest = std::make_unique<Counted>();
+    largest->backend = &self.backend();
+    largest->count = std::min(number, count + more);
+    largest->more = 0;
+    largest->length = [lengths](std::int64_t example) { return lengths[static_cast<std::size_t>(example)]; };
+    largest->evaluated = evaluated;
+    return largest;
   }
   std::size_t data_bytes() const override { return 5'000'000; }
-  std::int64_t tokens(std::int64_t, std::int64_t example) const override { return example + 1; }
+  std::int64_t tokens(std::int64_t, std::int64_t example) const override { return length(example); }
 };
 
 Settings settings_of(std::int64_t batch, std::int64_t micro_batch) {
@@ -122,6 +138,60 @@ TEST_CASE("of many epochs not all are counted, which would take making them") {
   CHECK(objective.last_epoch < 1000);
 }
 
+TEST_CASE("of many examples not all epochs are counted") {
+  Settings settings = settings_of(4, 3);
+  settings.steps = 0;
+  settings.epochs = 45;
+  Counted objective;
+  objective.count = 6'000'000;
+  const auto backend = open_cpu({.threads = 1});
+  CHECK(make_plan(settings, objective, distributed::Replica(*backend)).total_steps == 45 * 1'500'000 + 22);
+  CHECK(objective.last_epoch == 1);
+}
+
+TEST_CASE("no later epoch takes more memory than the plan says") {
+  const auto cpu = open_cpu({.threads = 1});
+  DryRun device(*cpu);  // where kernels take nothing for themselves
+  const distributed::Replica self(device);
+  Counted objective;
+  objective.backend = &device;
+  objective.count = 4;
+  objective.more = 0;
+  objective.length = [](std::int64_t example) { return example < 2 ? 10 : 1; };
+  Settings settings = settings_of(2, 2);
+  settings.shuffle = true;
+  const auto long_ones_meet = [&](std::int64_t epoch) {
+    const auto order = epoch_order(settings, epoch, 4);
+    return (order[0] < 2) == (order[1] < 2);
+  };
+  while (long_ones_meet(0) || long_ones_meet(1) || long_ones_meet(2) || !long_ones_meet(3)) ++settings.seed;
+  const Plan plan = make_plan(settings, objective, self);
+
+  nn::ParameterSet parameters(objective.model(), device, {.initialize = false});
+  optim::Optimizer optimizer(parameters, settings.optimizer);
+  Stepper stepper({objective, parameters, optimizer, self}, {.micro_batch_size = 2});
+  std::size_t before = 0;
+  for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
+    before = device.memory().peak;
+    const auto order = epoch_order(settings, epoch, 4);
+    for (const std::ptrdiff_t first : {0, 2})
+      stepper.start({.epoch = epoch, .numbers = {order.begin() + first, order.begin() + first + 2}},
+                    2 * epoch + first / 2 + 1, 0);
+  }
+  CHECK(device.memory().peak > before);  // which epochs before the fourth do not show
+  CHECK(device.memory().peak <= plan.memory.total());
+  CHECK(static_cast<double>(plan.memory.total()) ==
+        doctest::Approx(static_cast<double>(device.memory().peak)).epsilon(0.01));
+}
+
+TEST_CASE("an evaluation that takes more than a step is planned") {
+  const auto backend = open_cpu({.threads = 1});
+  Counted objective;
+  objective.evaluated = 1000;
+  const Plan plan = make_plan(settings_of(4, 3), objective, distributed::Replica(*backend));
+  CHECK(plan.memory.activations >= std::size_t{1000} * 1000 * 48);
+}
+
 TEST_CASE("a share of warm-up is one of all steps") {
   Settings settings = settings_of(4, 4);
   settings.steps = 19;
@@ -141,9 +211,9 @@ TEST_CASE("memory is that of the largest micro-batch, and every part is counted"
   CHECK(plan.memory.accumulation == 60);  // two micro-batches: one sum waits
   CHECK(plan.memory.total() == 60 + 60 + 120 + 60 + plan.memory.activations);
   CHECK(plan.memory.data == 5'000'000);
-  // Examples 8 and 9, alone in the last step: 19,000 points, their three outputs, and the targets and gradients of
-  // these.
-  CHECK(static_cast<double>(plan.memory.activations) == doctest::Approx(19'000 * (16 + 3 * 12)).epsilon(0.05));
+  // Examples 9, 10 and 11, which may meet in the second epoch: 33,000 points, their three outputs, and the targets and
+  // gradients of these.
+  CHECK(static_cast<double>(plan.memory.activations) == doctest::Approx(33'000 * (16 + 3 * 12)).epsilon(0.05));
 }
 
 TEST_CASE("the micro-batch that would fit is found, and a run that takes more than there is refused with it") {
@@ -193,6 +263,7 @@ TEST_CASE("the plan is said in a few lines with their units") {
   Plan plan = plan_of(settings_of(4, 3));
   plan.memory.activations = 19'000;
   plan.memory.available = 2'000'000'000;
+  plan.memory.process = 50'000'000;
   CHECK(plan.text() ==
         "plan\n"
         "  step        4 examples in 2 micro-batches of at most 3, about 22 tokens\n"
@@ -200,9 +271,10 @@ TEST_CASE("the plan is said in a few lines with their units") {
         "  run         4 steps = 1.333 epochs, about 13 examples, 73 tokens\n"
         "  rate        up to 0.0001 after 0 steps of warm-up\n"
         "  parameters  15 in f32\n"
-        "  memory      19.3 kB predicted of 2 GB available, and 5 MB of examples\n"
+        "  memory      19.3 kB predicted of 2 GB available\n"
         "              parameters 60 B, gradients 60 B, optimizer 120 B, activations 19 kB, sums over micro-batches 60 "
-        "B\n");
+        "B\n"
+        "  process     about 50 MB on the host, 5 MB of it examples\n");
 }
 
 TEST_CASE("a plan without an example is refused") {

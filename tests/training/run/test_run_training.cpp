@@ -63,7 +63,7 @@ class Points : public Objective {
   }
   Metrics evaluate() override { return {}; }
   std::optional<double> score(const Metrics&) const override { return std::nullopt; }
-  std::unique_ptr<Objective> twin(const distributed::Replica& self) const override {
+  std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t) const override {
     return std::make_unique<Points>(self);
   }
   std::size_t data_bytes() const override { return kPoints * 12; }

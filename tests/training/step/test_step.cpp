@@ -42,7 +42,7 @@ class Regression : public Objective {
   }
   Metrics evaluate() override { return {}; }
   std::optional<double> score(const Metrics&) const override { return std::nullopt; }
-  std::unique_ptr<Objective> twin(const distributed::Replica& self) const override {
+  std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t) const override {
     return std::make_unique<Regression>(self.backend());
   }
   std::size_t data_bytes() const override { return 0; }

@@ -30,7 +30,7 @@ record() { echo "$*" >>"$log"; }
 
 for _ in $(seq "$rounds"); do
   peak=$(fma)
-  for config in tiny small base; do
+  for config in tiny minilm base; do
     theirs=$("$python" "$torch_step" "$config" "$threads" --steps 5)
     run_ours "$config" "$threads" train 0 8
     record "train-$config" "$(field median_s <<<"$theirs")" "$(field median_s <<<"$ours")" \

@@ -26,7 +26,7 @@ struct Shape5 {
 };
 constexpr Shape5 kShapes[] = {{"tiny", 2, 128, 2, 512, 32},
                               {"mini", 4, 256, 4, 1024, 32},
-                              {"small", 6, 384, 12, 1536, 16},
+                              {"minilm", 6, 384, 12, 1536, 16},
                               {"base", 12, 768, 12, 3072, 8},
                               {"large", 24, 1024, 16, 4096, 8}};
 constexpr Dim kBatches = 8;  // that take turns
@@ -186,7 +186,7 @@ void measure(Arguments a) {
   const Shape5* shape =
       std::find_if(std::begin(kShapes), std::end(kShapes), [&](const Shape5& s) { return s.name == a.config; });
   if (shape == std::end(kShapes))
-    fail(Failure::usage, "CONFIG: expected tiny, mini, small, base or large, got \"{}\"", a.config);
+    fail(Failure::usage, "CONFIG: expected tiny, mini, minilm, base or large, got \"{}\"", a.config);
   if (a.batch == 0) a.batch = a.mode == "train" ? shape->batch : 1;
   const auto backend = open(a);
   const bert::Config config{.vocab_size = a.vocabulary,
@@ -255,7 +255,7 @@ void measure(Arguments a) {
 int main(int argc, char** argv) {
   CLI::App app("Times training steps or inferences of a random BERT.");
   Arguments a;
-  app.add_option("config", a.config, "tiny, mini, small, base or large")->required();
+  app.add_option("config", a.config, "tiny, mini, minilm, base or large")->required();
   app.add_option("threads", a.threads, "cores")->required();
   app.add_option("mode", a.mode, "train or infer")->required()->check(CLI::IsMember({"train", "infer"}));
   app.add_option("batch", a.batch, "sequences a step; 0: the configuration's own");

@@ -1,3 +1,4 @@
+// The encoder: embeddings, layers, pooler.
 #include "bert/network/bert.h"
 
 namespace bertrand::bert {
@@ -70,9 +71,9 @@ Variable Layer::operator()(const Variable& x, const PackedBatch& batch, const nn
   return output(intermediate(attended), attended, rows ? randomness.rows(rows) : randomness);
 }
 
-Encoder::Encoder(const nn::Scope& scope, const Config& config) : Module(scope), list_(in("layer")) {
+Encoder::Encoder(const nn::Scope& scope, const Config& config) : Module(scope) {
   for (Dim i = 0; i < config.num_hidden_layers; ++i)
-    layers_.push_back(std::make_unique<Layer>(nn::Scope{&list_, std::to_string(i)}, config));
+    layers_.push_back(std::make_unique<Layer>(in("layer." + std::to_string(i)), config));
 }
 
 Variable Encoder::operator()(Variable x, const PackedBatch& batch, const nn::Randomness& randomness, const Tensor& rows,

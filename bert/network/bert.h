@@ -61,7 +61,7 @@ class Intermediate : public nn::Module {
 class Layer : public nn::Module {
  public:
   Layer(const nn::Scope& scope, const Config& config);
-  /// For these rows of the batch, in this order; for all where `rows` is empty. All rows are attended to, and what
+  /// For these rows of the batch, in this order; for all if `rows` is empty. All rows are attended to, and what
   /// comes behind attention works on a row by itself.
   Variable operator()(const Variable& x, const PackedBatch& batch, const nn::Randomness& randomness,
                       const Tensor& rows) const;
@@ -75,12 +75,11 @@ class Encoder : public nn::Module {
  public:
   Encoder(const nn::Scope& scope, const Config& config);
   /// `rows`: those that the last layer is computed for, as in Layer. The output of every layer, the embeddings first,
-  /// is appended to `hidden_states` where that is not null.
+  /// is appended to `hidden_states` if that is not null.
   Variable operator()(Variable x, const PackedBatch& batch, const nn::Randomness& randomness, const Tensor& rows,
                       std::vector<Variable>* hidden_states) const;
 
  private:
-  nn::Module list_;  // "layer"
   std::vector<std::unique_ptr<Layer>> layers_;
 };
 

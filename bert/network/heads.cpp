@@ -1,3 +1,4 @@
+// The heads and their losses.
 #include "bert/network/heads.h"
 
 namespace bertrand::bert {
@@ -21,9 +22,8 @@ Tensor joined(const Tensor& a, const Tensor& b) {
 PredictionHead::PredictionHead(const nn::Scope& scope, const Config& config)
     : Module(scope),
       bias(in("bias"), nn::init::zeros({config.vocab_size})),
-      transform_(in("transform")),
-      dense({&transform_, "dense"}, dense_sizes(config.hidden_size, config)),
-      norm({&transform_, "LayerNorm"}, config.hidden_size, config.layer_norm_eps),
+      dense(in("transform.dense"), dense_sizes(config.hidden_size, config)),
+      norm(in("transform.LayerNorm"), config.hidden_size, config.layer_norm_eps),
       activation_(config.hidden_act) {}
 
 Variable PredictionHead::operator()(const Variable& rows, const nn::Parameter& word_embeddings) const {
@@ -32,9 +32,8 @@ Variable PredictionHead::operator()(const Variable& rows, const nn::Parameter& w
 
 ForPretraining::ForPretraining(const Config& config)
     : bert(in("bert"), config),
-      cls_(in("cls")),
-      predictions({&cls_, "predictions"}, config),
-      seq_relationship({&cls_, "seq_relationship"}, dense_sizes(2, config)) {}
+      predictions(in("cls.predictions"), config),
+      seq_relationship(in("cls.seq_relationship"), dense_sizes(2, config)) {}
 
 ForPretraining::Result ForPretraining::operator()(const PackedBatch& batch, const Targets& targets,
                                                   const nn::Randomness& randomness, Keep keep) const {

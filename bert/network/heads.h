@@ -12,11 +12,6 @@ class PredictionHead : public nn::Module {
   Variable operator()(const Variable& rows, const nn::Parameter& word_embeddings) const;
 
   nn::Parameter bias;  // [vocab]
-
- private:
-  nn::Module transform_;  // "transform"
-
- public:
   nn::Linear dense;    // "transform.dense"
   nn::LayerNorm norm;  // "transform.LayerNorm"
 
@@ -44,13 +39,8 @@ class ForPretraining : public nn::Module {
                     Keep keep) const;
 
   Bert bert;
-
- private:
-  nn::Module cls_;  // "cls"
-
- public:
-  PredictionHead predictions;
-  nn::Linear seq_relationship;
+  PredictionHead predictions;   // "cls.predictions"
+  nn::Linear seq_relationship;  // "cls.seq_relationship"
 };
 
 /// dropout, then a dense layer on the pooled [CLS] row: classes, several yes/no labels, or one number.

@@ -1,3 +1,4 @@
+// Sequences put end to end and uploaded.
 #include "bert/network/packed_batch.h"
 
 #include <algorithm>

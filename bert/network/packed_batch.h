@@ -32,7 +32,7 @@ struct PackedBatch {
 /// Concatenates and uploads. Throws Error(Failure::bug) on an empty sequence or unequal lengths.
 PackedBatch pack(std::span<const Sequence> sequences, Backend& backend);
 
-/// Throws Error(Failure::input) naming the sequence where one is longer than the model's positions, or an id or type is
+/// Throws Error(Failure::input) naming the sequence if one is longer than the model's positions, or an id or type is
 /// beyond its table: what would otherwise read outside the embeddings.
 void check_sequences(std::span<const Sequence> sequences, const Config& config);
 

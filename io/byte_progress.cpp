@@ -1,10 +1,9 @@
+// Rates and times of one stage.
 #include "io/byte_progress.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "io/error.h"
@@ -20,26 +19,21 @@ constexpr auto kPlainLine = std::chrono::seconds(5);
 
 }  // namespace
 
-ByteProgress::ByteProgress(std::string stage, double total)
-    : stage_(std::move(stage)),
-      total_(total),
-      is_terminal_(::isatty(STDERR_FILENO) == 1),
-      begin_(Clock::now()),
-      last_(begin_) {}
+ByteProgress::ByteProgress(std::string stage, double total, std::FILE* out)
+    : stage_(std::move(stage)), total_(total), line_(out), begin_(Clock::now()), last_(begin_) {}
 
 void ByteProgress::update(double done) {
-  if (stop_requested()) {
-    if (is_terminal_) fmt::print(stderr, "\n");
+  if (stop_requested())
     fail(Failure::interrupted, "interrupted while {}: nothing was written; hint: run the command again", stage_);
-  }
   const Clock::time_point now = Clock::now();
-  if (now - last_ < (is_terminal_ ? Clock::duration(kRedraw) : Clock::duration(kPlainLine))) return;
+  if (now - last_ < (line_.is_terminal() ? Clock::duration(kRedraw) : Clock::duration(kPlainLine))) return;
   last_ = now;
   shown_ = true;
-  fmt::print(stderr, "{}{}{}", is_terminal_ ? "\r\x1B[K" : "", text(done, false), is_terminal_ ? "" : "\n");
+  if (line_.is_terminal()) line_.draw(text(done, false));
+  else line_.print(text(done, false));
 }
 
-void ByteProgress::finish() { fmt::print(stderr, "{}{}\n", is_terminal_ ? "\r\x1B[K" : "", text(total_, true)); }
+void ByteProgress::finish() { line_.print(text(total_, true)); }
 
 std::string ByteProgress::text(double done, bool is_finished) const {
   const double seconds = std::max(std::chrono::duration<double>(Clock::now() - begin_).count(), 1e-3);

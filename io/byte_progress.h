@@ -1,17 +1,20 @@
-// What a person sees of a long command: how much of its input is done, MB/s and the time left, on standard error.
+// What a person sees of a long command: how much of its input is done, MB/s and the time left.
 #pragma once
 #include <chrono>
+#include <cstdio>
 #include <string>
+
+#include "io/terminal.h"
 
 namespace bertrand::io {
 
 /// One stage of a command. On a terminal a line that is redrawn; elsewhere a plain line every few seconds.
 class ByteProgress {
  public:
-  /// `total` is in bytes of input; 0 where it is not known.
-  ByteProgress(std::string stage, double total);
+  /// `total` is in bytes of input; 0 if it is not known.
+  ByteProgress(std::string stage, double total, std::FILE* out = stderr);
 
-  /// So many bytes are done in all. Throws Error(Failure::interrupted) once a signal of signals.h has come.
+  /// So many bytes are done in all. Throws Error(Failure::interrupted) if a signal of signals.h has come.
   void update(double done);
   /// The stage is over: one line that stays.
   void finish();
@@ -22,7 +25,8 @@ class ByteProgress {
 
   std::string stage_;
   double total_;
-  bool is_terminal_, shown_ = false;
+  TerminalLine line_;
+  bool shown_ = false;
   std::chrono::steady_clock::time_point begin_, last_;
 };
 

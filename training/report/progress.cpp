@@ -1,24 +1,12 @@
 #include "training/report/progress.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "io/units.h"
 
 namespace bertrand::training {
-namespace {
-
-std::size_t terminal_width(std::FILE* out) {
-  winsize size{};
-  return ::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
-}  // namespace
 
 std::string progress_bar(std::int64_t done, std::int64_t total) {
   constexpr std::int64_t kWidth = 10;
@@ -40,20 +28,6 @@ std::string progress_text(const ProgressFigures& f) {
   return text;
 }
 
-Progress::Progress(std::FILE* out)
-    // mpirun gives a process a terminal of its own, whatever its output goes to.
-    : out_(out), terminal_(!std::getenv("OMPI_COMM_WORLD_SIZE") && ::isatty(::fileno(out)) == 1) {}
-Progress::~Progress() {
-  if (drawn_ > 0) std::fputs("\n", out_);
-  std::fflush(out_);
-}
-
-/// Blanks instead of an escape sequence: every terminal knows them.
-void Progress::clear() {
-  if (drawn_ > 0) fmt::print(out_, "\r{}\r", std::string(drawn_, ' '));
-  drawn_ = 0;
-}
-
 /// The time that the steps to come take if they go on as those since the first that was shown, pauses included.
 ProgressFigures Progress::with_time_left(ProgressFigures figures) const {
   if (!begin_ || figures.step <= begin_step_) return figures;
@@ -69,25 +43,16 @@ void Progress::update(const ProgressFigures& figures) {
     begin_ = now;
     begin_step_ = figures.step;
   }
-  if (!terminal_ || (now - last_ < std::chrono::milliseconds(100) && figures.step < figures.total_steps)) return;
+  if (!line_.is_terminal() || (now - last_ < std::chrono::milliseconds(100) && figures.step < figures.total_steps))
+    return;
   last_ = now;
-  // All ASCII, so bytes are columns, and without colours.
-  std::string text = progress_bar(figures.step, figures.total_steps) + " " + progress_text(with_time_left(figures));
-  if (const std::size_t width = terminal_width(out_); text.size() >= width) text.resize(width - 1);
-  clear();
-  std::fputs(text.c_str(), out_);
-  std::fflush(out_);
-  drawn_ = text.size();
+  line_.draw(progress_bar(figures.step, figures.total_steps) + " " + progress_text(with_time_left(figures)));
 }
 
 void Progress::log(const ProgressFigures& figures) {
-  if (!terminal_) message(progress_text(with_time_left(figures)));
+  if (!line_.is_terminal()) message(progress_text(with_time_left(figures)));
 }
 
-void Progress::message(const std::string& text) {
-  clear();
-  std::fputs((text + "\n").c_str(), out_);
-  std::fflush(out_);
-}
+void Progress::message(const std::string& text) { line_.print(text); }
 
 }  // namespace bertrand::training

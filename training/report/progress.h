@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "io/terminal.h"
+
 namespace bertrand::training {
 
 struct ProgressFigures {
@@ -20,16 +22,14 @@ struct ProgressFigures {
 std::string progress_text(const ProgressFigures& figures);
 /// "[####......]"
 std::string progress_bar(std::int64_t done, std::int64_t total);
+
 class Progress {
  public:
-  explicit Progress(std::FILE* out = stdout);  ///< looks whether it is a terminal
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  explicit Progress(std::FILE* out = stdout) : line_(out) {}
 
   /// After every step; redraws at most ten times a second, and only on a terminal.
   void update(const ProgressFigures& figures);
-  /// Every --log-every steps: a plain line where there is no terminal.
+  /// Every --log-every steps: a plain line if there is no terminal.
   void log(const ProgressFigures& figures);
   /// A line of its own that stays, on a terminal too.
   void message(const std::string& text);
@@ -37,12 +37,9 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void clear();
   ProgressFigures with_time_left(ProgressFigures figures) const;
 
-  std::FILE* out_;
-  bool terminal_;
-  std::size_t drawn_ = 0;  // columns of the line that stands there
+  io::TerminalLine line_;
   Clock::time_point last_{};
   std::optional<Clock::time_point> begin_;  // when the first step that was shown ended
   std::int64_t begin_step_ = 0;

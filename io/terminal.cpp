@@ -1,0 +1,48 @@
+// Redrawing with carriage returns and blanks.
+#include "io/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace bertrand::io {
+namespace {
+
+std::size_t width_of(std::FILE* out) {
+  winsize size{};
+  return ::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+TerminalLine::TerminalLine(std::FILE* out)
+    : out_(out), is_terminal_(!std::getenv("OMPI_COMM_WORLD_SIZE") && ::isatty(::fileno(out)) == 1) {}
+
+TerminalLine::~TerminalLine() {
+  if (drawn_ > 0) std::fputs("\n", out_);
+  std::fflush(out_);
+}
+
+/// Blanks instead of an escape sequence: every terminal knows them.
+void TerminalLine::clear() {
+  if (drawn_ > 0) fmt::print(out_, "\r{}\r", std::string(drawn_, ' '));
+  drawn_ = 0;
+}
+
+void TerminalLine::draw(std::string text) {
+  if (const std::size_t width = width_of(out_); text.size() >= width) text.resize(width - 1);
+  clear();
+  std::fputs(text.c_str(), out_);
+  std::fflush(out_);
+  drawn_ = text.size();
+}
+
+void TerminalLine::print(const std::string& text) {
+  clear();
+  std::fputs((text + "\n").c_str(), out_);
+  std::fflush(out_);
+}
+
+}  // namespace bertrand::io

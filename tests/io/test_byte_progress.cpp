@@ -1,0 +1,46 @@
+#include "io/byte_progress.h"
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "support/terminal.h"
+
+using namespace bertrand::io;
+using support::in_file;
+using support::on_terminal;
+
+TEST_CASE("a stage on a terminal is redrawn and ends with a line that stays") {
+  const std::string text = on_terminal(30, [](std::FILE* out) {
+    ByteProgress progress("reading", 4e6, out);
+    progress.update(1e6);  // too early to be drawn
+    CHECK_FALSE(progress.shown());
+    std::this_thread::sleep_for(std::chrono::milliseconds(110));
+    progress.update(2e6);
+    CHECK(progress.shown());
+    progress.finish();
+  });
+  CHECK(text.starts_with("reading: 50 % of 4 MB, "));
+  CHECK(text.find("\r" + std::string(29, ' ') + "\rreading: 4 MB in 0.") == 29);
+  CHECK(text.ends_with(" MB/s\r\n"));
+}
+
+TEST_CASE("a stage that is left on a terminal leaves its line") {
+  const std::string text = on_terminal(80, [](std::FILE* out) {
+    ByteProgress progress("reading", 0, out);
+    std::this_thread::sleep_for(std::chrono::milliseconds(110));
+    progress.update(2e6);
+  });
+  CHECK(text.starts_with("reading: 2 MB, "));
+  CHECK(text.ends_with(" MB/s\r\n"));
+}
+
+TEST_CASE("a short stage is one plain line in a file") {
+  const std::string text = in_file([](std::FILE* out) {
+    ByteProgress progress("reading", 4e6, out);
+    progress.update(2e6);
+    progress.finish();
+  });
+  CHECK(text.starts_with("reading: 4 MB in 0.0 s, "));
+  CHECK(text.find('\n') == text.size() - 1);
+}

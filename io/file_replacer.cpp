@@ -13,11 +13,23 @@ bool is_replaceable(const fs::path& file) {
   return !fs::exists(fs::symlink_status(file)) || (fs::is_regular_file(file) && !fs::is_symlink(file));
 }
 
+namespace {
+
+/// A free name beside `file`: what a process of our number left there when it died goes.
+fs::path free_name_beside(const fs::path& file) {
+  fs::path staged = fmt::format("{}.tmp-{}", file.string(), ::getpid());
+  std::error_code ignored;  // whoever creates the file says why it cannot
+  if (!fs::is_directory(fs::symlink_status(staged, ignored))) fs::remove(staged, ignored);
+  return staged;
+}
+
+}  // namespace
+
 FileReplacer::FileReplacer(Files& files, const fs::path& file)
     : files_(files),
       file_(file),
-      staged_(is_replaceable(file) ? fs::path(fmt::format("{}.tmp-{}", file.string(), ::getpid())) : file),
-      writer_(files, staged_) {}
+      staged_(is_replaceable(file) ? free_name_beside(file) : file),
+      writer_(files, staged_, staged_ == file ? FileWriter::Opening::replace : FileWriter::Opening::create_new) {}
 
 FileReplacer::~FileReplacer() {
   std::error_code ignored;

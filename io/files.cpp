@@ -16,10 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse(const fs::path& file, const char* call, int error) {
-  fail(Failure::io, "{}: {}: {}", file.string(), call, std::strerror(error));
-}
-
 [[noreturn]] void refuse_write(const fs::path& file, std::size_t needed, int error) {
   std::error_code ignored;
   const fs::space_info space = fs::space(file.parent_path().empty() ? "." : file.parent_path(), ignored);
@@ -29,13 +25,18 @@ namespace fs = std::filesystem;
 
 int open_to_write(const fs::path& file, int how) {
   const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0644);
-  if (descriptor < 0) refuse(file, "open", errno);
+  if (descriptor < 0) refuse_call(file, "open", errno);
   return descriptor;
 }
 
 }  // namespace
 
+void refuse_call(const fs::path& file, const char* call, int error) {
+  fail(Failure::io, "{}: {}: {}", file.string(), call, std::strerror(error));
+}
+
 int Files::create(const fs::path& file) { return open_to_write(file, O_TRUNC); }
+int Files::create_new(const fs::path& file) { return open_to_write(file, O_EXCL | O_NOFOLLOW); }
 int Files::append(const fs::path& file) { return open_to_write(file, O_APPEND); }
 void Files::write(int descriptor, std::span<const std::byte> bytes, const fs::path& file) {
   while (!bytes.empty()) {
@@ -46,30 +47,31 @@ void Files::write(int descriptor, std::span<const std::byte> bytes, const fs::pa
   }
 }
 void Files::sync(int descriptor, const fs::path& file) {
-  if (::fsync(descriptor) != 0 && errno != EINVAL) refuse(file, "fsync", errno);  // a pipe or terminal has no fsync
+  if (::fsync(descriptor) != 0 && errno != EINVAL)
+    refuse_call(file, "fsync", errno);  // a pipe or terminal has no fsync
 }
 void Files::close(int descriptor, const fs::path& file) {
-  if (::close(descriptor) != 0 && errno != EINTR) refuse(file, "close", errno);
+  if (::close(descriptor) != 0 && errno != EINTR) refuse_call(file, "close", errno);
 }
 void Files::make_directory(const fs::path& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
-  if (error) refuse(directory, "mkdir", error.value());
+  if (error) refuse_call(directory, "mkdir", error.value());
 }
 void Files::sync_directory(const fs::path& directory) {
   const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) refuse(directory, "open", errno);
+  if (descriptor < 0) refuse_call(directory, "open", errno);
   const int error = ::fsync(descriptor) == 0 ? 0 : errno;
   ::close(descriptor);
-  if (error != 0) refuse(directory, "fsync", error);
+  if (error != 0) refuse_call(directory, "fsync", error);
 }
 void Files::rename(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) refuse(to, "rename", errno);
+  if (::rename(from.c_str(), to.c_str()) != 0) refuse_call(to, "rename", errno);
 }
 void Files::remove_all(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);
-  if (error) refuse(path, "remove", error.value());
+  if (error) refuse_call(path, "remove", error.value());
 }
 Files& Files::system() {
   static Files files;
@@ -105,7 +107,7 @@ std::string read_file(const fs::path& file) {
 
 MappedFile::MappedFile(const fs::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) refuse(file, "open", errno);
+  if (descriptor < 0) refuse_call(file, "open", errno);
   struct stat status {};
   int error = ::fstat(descriptor, &status) == 0 ? 0 : errno;
   if (error == 0 && !S_ISREG(status.st_mode)) error = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
@@ -115,7 +117,7 @@ MappedFile::MappedFile(const fs::path& file) {
     if (data_ == MAP_FAILED) error = errno;
   }
   ::close(descriptor);
-  if (error != 0) refuse(file, "read", error);
+  if (error != 0) refuse_call(file, "read", error);
 }
 MappedFile::~MappedFile() {
   if (size_ > 0) ::munmap(data_, size_);

@@ -15,7 +15,10 @@ class Files {
  public:
   virtual ~Files() = default;
   virtual int create(const std::filesystem::path& file);  ///< truncates; returns a descriptor
-  virtual int append(const std::filesystem::path& file);  ///< creates where needed; every write goes to the end
+  /// Of a file that must not be there yet: what another user put under that name, a link to a file of ours, say, is
+  /// not followed.
+  virtual int create_new(const std::filesystem::path& file);
+  virtual int append(const std::filesystem::path& file);  ///< creates if needed; every write goes to the end
   virtual void write(int descriptor, std::span<const std::byte> bytes, const std::filesystem::path& file);
   virtual void sync(int descriptor, const std::filesystem::path& file);
   virtual void close(int descriptor, const std::filesystem::path& file);
@@ -27,15 +30,20 @@ class Files {
   static Files& system();
 };
 
+/// Throws Error(Failure::io) naming path, call and the system's reason for the error number.
+[[noreturn]] void refuse_call(const std::filesystem::path& file, const char* call, int error);
+
 /// Writes one file from front to end, or goes on at its end. finish() makes it durable; without it the file is closed
 /// as it is.
 class FileWriter {
  public:
-  enum class Opening { replace, append };
+  enum class Opening { replace, create_new, append };
   FileWriter(Files& files, const std::filesystem::path& file, Opening opening = Opening::replace)
       : files_(files),
         file_(file),
-        descriptor_(opening == Opening::replace ? files.create(file) : files.append(file)) {}
+        descriptor_(opening == Opening::append       ? files.append(file)
+                    : opening == Opening::create_new ? files.create_new(file)
+                                                     : files.create(file)) {}
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
@@ -59,7 +67,7 @@ void write_file(Files& files, const std::filesystem::path& file, std::string_vie
 /// Replaces `file` by `text` in one step: written beside it, made durable, renamed.
 void replace_file(Files& files, const std::filesystem::path& file, std::string_view text);
 
-/// A whole file. Throws Error(Failure::io) where it cannot be read.
+/// A whole file. Throws Error(Failure::io) if it cannot be read.
 std::string read_file(const std::filesystem::path& file);
 
 /// A file as memory, read only as far as it is looked at.

@@ -9,12 +9,12 @@
 
 namespace bertrand::io {
 
-/// Throws Error(failure) where `file` is a directory, which to read would look like a failure of the disk; `what` is
+/// Throws Error(failure) if `file` is a directory, which to read would look like a failure of the disk; `what` is
 /// what it should hold.
 void refuse_directory(const std::filesystem::path& file, std::string_view what, Failure failure);
 
 /// Throws Error(Failure::input) as <file>:<line> at the first NUL of what should be text in UTF-8. The bytes come after
-/// `lines_before` lines of the file; where these are none, they tell what else it looks like.
+/// `lines_before` lines of the file; if there are none, they tell what else it looks like.
 void refuse_nul(std::string_view bytes, const std::string& file, std::uint64_t lines_before = 0);
 
 /// zlib's message without what comes first in it, the file's name or <fd:4>.

@@ -19,7 +19,7 @@ static_assert(std::endian::native == std::endian::little,
 constexpr std::uint64_t kMostHeader = 100'000'000;
 constexpr std::uint64_t kPart = std::uint64_t{1} << 20;  // bytes held at a time while writing
 
-/// The header's text. Throws where its length cannot be.
+/// The header's text. Throws if its length cannot be.
 std::string_view header_text(std::span<const std::byte> bytes, const std::string& file) {
   if (bytes.size() < 8)
     fail(Failure::model, "{}@0: header length: expected 8 bytes, got a file of {}", file, bytes.size());

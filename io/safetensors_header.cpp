@@ -16,7 +16,7 @@ constexpr SafetensorsType kTypes[] = {
     {"F8_E4M3FNUZ", 8}, {"F8_E8M0", 8}, {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"I8", 8},   {"U8", 8},
     {"F6_E3M2", 6},     {"F6_E2M3", 6}, {"F4", 4},      {"BOOL", 8}};
 
-constexpr std::size_t kMostTensors = 100'000, kLongestName = 1024, kMostDims = 64;
+constexpr std::size_t kMostTensors = 100'000, kMostMetadata = 10'000, kLongestName = 1024, kMostDims = 64;
 constexpr std::uint64_t kLargestDim = std::uint64_t{1} << 48;
 
 /// What the parser calls for each piece of JSON. A header nests no deeper than a tensor's shape, so the place is one
@@ -39,6 +39,8 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   }
 
   bool key(std::string& name) override {
+    if (place_ == Place::metadata && (fields_.size() == kMostMetadata || name.size() > kLongestName))
+      refuse("expected at most {} keys of at most {} bytes, got more", kMostMetadata, kLongestName);
     std::unordered_set<std::string>& seen = place_ == Place::header ? names_ : fields_;
     if (!seen.insert(name).second) refuse("the key \"{}\" comes twice", name);
     key_ = name;

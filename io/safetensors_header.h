@@ -12,7 +12,7 @@ struct SafetensorsType {
   std::string_view name;  ///< as in the file: F32, BF16, …
   unsigned bits;
 };
-/// nullptr where the format has no such type.
+/// nullptr if the format has no such type.
 const SafetensorsType* find_safetensors_type(std::string_view name);
 
 struct SafetensorsHeaderEntry {

@@ -1,11 +1,12 @@
+// The JSON of features, line by line.
 #include "apps/extract/features.h"
 
 #include <charconv>
 #include <cmath>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "io/error.h"
+#include "io/json.h"
 
 namespace bertrand::extract {
 namespace {
@@ -22,12 +23,15 @@ void append_values(std::string& text, std::span<const float> values) {
   text.back() = ']';
 }
 
-bert::PackedBatch pack_lines(const std::vector<tasks::Encoded>& lines, const bert::Config& config, Backend& backend) {
+bert::PackedBatch pack_lines(const std::vector<text::Sequence>& lines, std::int64_t first_index,
+                             const Extractor& extractor) {
   std::vector<bert::Sequence> sequences;
-  for (const tasks::Encoded& line : lines)
-    sequences.push_back({.token_ids = line.token_ids, .token_types = line.token_types});
-  bert::check_sequences(sequences, config);
-  return bert::pack(sequences, backend);
+  for (const text::Sequence& line : lines)
+    sequences.push_back({.token_ids = line.token_ids,
+                         .token_types = line.token_types,
+                         .key = static_cast<std::uint64_t>(first_index) + sequences.size()});
+  bert::check_sequences(sequences, extractor.model.config);
+  return bert::pack(sequences, extractor.backend);
 }
 
 struct Values {
@@ -42,7 +46,7 @@ Values values_of(const Variable& x) {
 
 }  // namespace
 
-tasks::Encoded encode_line(std::string_view line, const text::Tokenizer& tokenizer, int max_length) {
+text::Sequence encode_line(std::string_view line, const text::Tokenizer& tokenizer, int max_length) {
   constexpr std::string_view kBetween = " ||| ";
   const text::Vocabulary& vocabulary = tokenizer.vocabulary();
   const tasks::SpecialTokens special{.cls = vocabulary.cls_id(), .sep = vocabulary.sep_id()};
@@ -68,10 +72,11 @@ std::vector<int> parse_layers(const std::string& list, Dim layers_of_model) {
   return layers;
 }
 
-std::string features_json(const Model& model, const std::vector<tasks::Encoded>& lines, const Request& request,
-                          const text::Vocabulary& vocabulary, std::int64_t first_index, Backend& backend) {
+std::string features_json(const Extractor& extractor, const std::vector<text::Sequence>& lines, const Request& request,
+                          std::int64_t first_index) {
   const NoGrad no_grad;
-  const bert::PackedBatch batch = pack_lines(lines, model.config, backend);
+  const bert::PackedBatch batch = pack_lines(lines, first_index, extractor);
+  const Model& model = extractor.model;
   std::vector<Variable> states;  // the embeddings, then every layer
   const Variable last = model.bert(batch, {}, {}, &states);
   std::vector<Values> layers;
@@ -86,7 +91,7 @@ std::string features_json(const Model& model, const std::vector<tasks::Encoded>&
   for (std::size_t i = 0; i < lines.size(); ++i) {
     text += fmt::format("{{\"linex_index\": {}, \"features\": [", first_index + static_cast<std::int64_t>(i));
     for (const std::int32_t id : lines[i].token_ids) {
-      text += fmt::format("{{\"token\": {}, \"layers\": [", nlohmann::json(vocabulary.token(id)).dump());
+      text += fmt::format("{{\"token\": {}, \"layers\": [", io::json_text(extractor.vocabulary.token(id)));
       for (std::size_t j = 0; j < layers.size(); ++j) {
         text += fmt::format("{}{{\"index\": {}, \"values\": ", j ? ", " : "", request.layers[j]);
         append_values(text, layers[j].row(row));

@@ -22,7 +22,7 @@ class Model : public nn::Module {
 };
 
 /// A line is one text, or two around its last " ||| ". Unlike a labelled example it may be empty.
-tasks::Encoded encode_line(std::string_view line, const text::Tokenizer& tokenizer, int max_length);
+text::Sequence encode_line(std::string_view line, const text::Tokenizer& tokenizer, int max_length);
 
 /// Layers as the command line lists them, "-1,-2": from 0, or from the end with -1 the last. Throws Failure::usage for
 /// one that the model does not have.
@@ -33,9 +33,15 @@ struct Request {
   bool pooled = false;  ///< also the pooler's output
 };
 
-/// One JSON object per line of text, each ended by a newline; values are rounded to 6 decimals. `first_index` numbers
-/// the first one.
-std::string features_json(const Model& model, const std::vector<tasks::Encoded>& lines, const Request& request,
-                          const text::Vocabulary& vocabulary, std::int64_t first_index, Backend& backend);
+/// What computes features.
+struct Extractor {
+  const Model& model;
+  const text::Vocabulary& vocabulary;
+  Backend& backend;
+};
+/// One JSON object per line of text, each ended by a newline; values are rounded to 6 decimals. `first_index` is the
+/// number of the first line. Throws Error(Failure::input) naming the number of a line that the model cannot take.
+std::string features_json(const Extractor& extractor, const std::vector<text::Sequence>& lines, const Request& request,
+                          std::int64_t first_index);
 
 }  // namespace bertrand::extract

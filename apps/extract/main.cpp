@@ -1,3 +1,4 @@
+// The program extract.
 #include "apps/cli/main_guard.h"
 #include "apps/extract/run.h"
 

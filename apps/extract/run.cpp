@@ -1,3 +1,4 @@
+// extract's flags and its run.
 #include "apps/extract/run.h"
 
 #include <CLI/CLI.hpp>
@@ -54,7 +55,8 @@ void add_flags(CLI::App& app, Options& options) {
                  "layers to write: from 0, or -1 for the last (default -1,-2, or -1 where there is one)")
       ->type_name("INTS");
   app.add_flag("--pooled", options.pooled, "also write the pooler's output for each line");
-  number_flag(app, "--max-seq-length", options.max_seq_length, {5, 1 << 20}, "tokens of a line; longer ones are cut");
+  number_flag(app, "--max-seq-length", options.max_seq_length, {5, 1 << 20}, "tokens of a line; longer ones are cut",
+              "128, or the model's positions if these are fewer");
   number_flag(app, "--batch-size", options.batch_size, {1, 1 << 16},
               "lines computed at once; does not change the result");
   app.add_option("--vocab-file", options.tokenizer.vocab_file, "vocab.txt, for a model directory without one")
@@ -72,14 +74,15 @@ void run(const Options& options) {
   const bert::Config config = bert::read_config(options.model);
   std::vector<std::filesystem::path> inputs = {options.input};
   if (!options.tokenizer.vocab_file.empty()) inputs.push_back(options.tokenizer.vocab_file);
-  for (const char* name :
-       {"config.json", "bert_config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "tokenizer_config.json"})
-    if (std::filesystem::exists(options.model / name)) inputs.push_back(options.model / name);
+  std::ranges::copy(bert::model_files(options.model), std::back_inserter(inputs));
   io::check_files(inputs, {options.output});
   const text::Tokenizer tokenizer = bert::read_tokenizer(options.model, options.tokenizer, config);
   if (options.max_seq_length > config.max_position_embeddings)
     fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",
          config.max_position_embeddings, options.max_seq_length);
+  const int max_length = options.max_seq_length > 0
+                             ? options.max_seq_length
+                             : static_cast<int>(std::min<Dim>(128, config.max_position_embeddings));
   const std::string layers = !options.layers.empty() ? options.layers : config.num_hidden_layers > 1 ? "-1,-2" : "-1";
   const Request request{.layers = parse_layers(layers, config.num_hidden_layers), .pooled = options.pooled};
   std::string text = io::read_file(options.input);
@@ -92,12 +95,12 @@ void run(const Options& options) {
   const std::unique_ptr<Model> model = load_model(options, config, *backend);
 
   io::FileReplacer out(io::Files::system(), options.output);
-  std::vector<tasks::Encoded> batch;
+  std::vector<text::Sequence> batch;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    batch.push_back(encode_line(lines[i], tokenizer, options.max_seq_length));
+    batch.push_back(encode_line(lines[i], tokenizer, max_length));
     if (static_cast<int>(batch.size()) < options.batch_size && i + 1 < lines.size()) continue;
     const auto first = static_cast<std::int64_t>(i + 1 - batch.size());
-    out.write(features_json(*model, batch, request, tokenizer.vocabulary(), first, *backend));
+    out.write(features_json({*model, tokenizer.vocabulary(), *backend}, batch, request, first));
     batch.clear();
   }
   out.publish();

@@ -18,9 +18,9 @@ struct Options {
   std::filesystem::path output;  ///< JSON lines
   std::string layers;            ///< empty: the last two, or the only one
   bool pooled = false;
-  int max_seq_length = 128;
-  int batch_size = 32;  ///< lines at once; does not change the result
-  int threads = 0;      ///< 0: every core
+  int max_seq_length = 0;  ///< 0: 128, or the model's positions if these are fewer
+  int batch_size = 32;     ///< lines at once; does not change the result
+  int threads = 0;         ///< 0: every core
   std::string cpu_kernels = "auto";
 };
 

@@ -1,3 +1,4 @@
+// prepare dump: records as JSON lines.
 #include "apps/prepare/dump.h"
 
 #include <fmt/format.h>
@@ -58,7 +59,7 @@ void flush(std::string& out) {
 void write_dump(const DumpOptions& options) {
   std::string out, record;
   for (const std::filesystem::path& file : options.files) {
-    data::RecordReader reader(file, options.on_corrupt);
+    io::RecordReader reader(file, options.on_corrupt);
     while (reader.next(record)) {
       const std::string place = reader.place();
       for (const auto& [name, feature] : data::parse_example(record, place)) {

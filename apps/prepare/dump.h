@@ -3,13 +3,13 @@
 #include <filesystem>
 #include <vector>
 
-#include "bert/data/tfrecord.h"
+#include "io/tfrecord.h"
 
 namespace bertrand::prepare {
 
 struct DumpOptions {
   std::vector<std::filesystem::path> files;
-  data::OnCorrupt on_corrupt = data::OnCorrupt::stop;
+  io::OnCorrupt on_corrupt = io::OnCorrupt::stop;
 };
 
 /// Of every record its features sorted by name, a line `name:v v v` each, every value as an integer (floats without

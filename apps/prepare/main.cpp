@@ -1,3 +1,4 @@
+// The program prepare.
 #include "apps/cli/main_guard.h"
 #include "apps/prepare/options.h"
 

@@ -1,3 +1,4 @@
+// prepare's commands and their flags.
 #include "apps/prepare/options.h"
 
 #include <limits>
@@ -63,7 +64,7 @@ void add_flags(CLI::App& app, RecordsOptions& options) {
 
 void add_flags(CLI::App& app, DumpOptions& options) {
   app.add_option("FILE", options.files, "TFRecord files, also compressed by gzip")->required();
-  const Choices<data::OnCorrupt> choices{{"stop", data::OnCorrupt::stop}, {"skip", data::OnCorrupt::skip}};
+  const Choices<io::OnCorrupt> choices{{"stop", io::OnCorrupt::stop}, {"skip", io::OnCorrupt::skip}};
   choice_flag(app, "--on-corrupt", options.on_corrupt, choices, "what to do about a corrupt record");
 }
 

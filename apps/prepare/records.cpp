@@ -1,3 +1,4 @@
+// prepare records: text to TFRecords for pre-training.
 #include "apps/prepare/records.h"
 
 #include <fmt/format.h>

@@ -7,11 +7,11 @@
 #include <future>
 
 #include "bert/data/tf_example.h"
-#include "bert/data/tfrecord.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
 #include "io/file_replacer.h"
 #include "io/signals.h"
+#include "io/tfrecord.h"
 
 namespace bertrand::prepare {
 namespace {
@@ -42,7 +42,7 @@ class WindowWriter {
     }
     message_.clear();
     example_.append_to(message_);
-    data::append_record(out, message_);
+    io::append_record(out, message_);
   }
 
  private:

@@ -1,3 +1,4 @@
+// prepare tokens: text to ids or pieces, line by line.
 #include "apps/prepare/tokens.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// prepare vocab: a vocabulary learned from text.
 #include "apps/prepare/vocab.h"
 
 #include <fmt/format.h>

@@ -16,7 +16,7 @@ bool holds_nothing(const std::filesystem::path& file) {
 
 bool is_tfrecord(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
-  return name.ends_with(".tfrecord") || name.ends_with(".tfrecord.gz") || data::is_tfrecord(file);
+  return name.ends_with(".tfrecord") || name.ends_with(".tfrecord.gz") || io::is_tfrecord(file);
 }
 
 /// All files are text or all are TFRecord.
@@ -54,7 +54,7 @@ void add_flags(CLI::App& app, Options& options) {
       ->type_name("FILE");
   app.add_flag("--cased", options.cased, "with --vocab-file: keep case and accents");
 
-  const io::Choices<data::OnCorrupt> corrupt{{"stop", data::OnCorrupt::stop}, {"skip", data::OnCorrupt::skip}};
+  const io::Choices<io::OnCorrupt> corrupt{{"stop", io::OnCorrupt::stop}, {"skip", io::OnCorrupt::skip}};
   cli::choice_flag(app, "--on-corrupt", options.on_corrupt, corrupt,
                    "what to do about a TFRecord whose checksum is wrong");
   cli::set_heading(app, "model and data");
@@ -84,7 +84,7 @@ void complete(Options& options) {
 
 std::vector<std::pair<std::string, std::string>> Options::decisive() const {
   return {{"--cased", fmt::format("{}", cased)},
-          {"--on-corrupt", on_corrupt == data::OnCorrupt::skip ? "skip" : "stop"},
+          {"--on-corrupt", on_corrupt == io::OnCorrupt::skip ? "skip" : "stop"},
           {"--masked-lm-prob", fmt::format("{}", masking.probability)},
           {"--max-predictions-per-seq", fmt::format("{}", masking.max_predictions)},
           {"--short-seq-prob", fmt::format("{}", short_seq_prob)},

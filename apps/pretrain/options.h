@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bert/data/pretraining_text.h"
-#include "bert/data/tfrecord.h"
+#include "io/tfrecord.h"
 #include "training/run/settings.h"
 
 namespace CLI {
@@ -22,7 +22,7 @@ struct Options {
   std::filesystem::path init;        ///< model directory to start from; empty with `config`
   std::filesystem::path vocabulary;  ///< vocab.txt; empty: the one in `init`
   bool cased = false;                ///< goes with `vocabulary`
-  data::OnCorrupt on_corrupt = data::OnCorrupt::stop;
+  io::OnCorrupt on_corrupt = io::OnCorrupt::stop;
   data::MaskingOptions masking;
   double short_seq_prob = 0.1;
 

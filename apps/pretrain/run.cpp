@@ -159,7 +159,7 @@ void run(const Options& options) {
                                                           .evaluation = job->held_out.get(),
                                                           .evaluation_batch = options.settings.micro_batch_size,
                                                           .vocabulary = job->source.tokenizer.vocabulary().text(),
-                                                          .lower_case = job->source.tokenizer.options().lower_case},
+                                                          .tokenizer = job->source.tokenizer.options()},
                  self);
            },
        .initialize =

@@ -1,3 +1,4 @@
+// Pre-training instances in the order of Google's random numbers.
 #include "bert/data/google_instances.h"
 
 #include <algorithm>
@@ -128,7 +129,7 @@ GoogleInstances::Run GoogleInstances::draw_random_next(std::uint64_t document_nu
   return run(document, first, last);
 }
 
-// truncate_seq_pair: takes tokens from the front or the back of the longer segment, B where they are equal.
+// truncate_seq_pair: takes tokens from the front or the back of the longer segment, B if they are equal.
 void GoogleInstances::truncate(Run& a, Run& b, std::uint64_t most) {
   while (a.count + b.count > most) {
     Run& longer = a.count > b.count ? a : b;

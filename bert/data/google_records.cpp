@@ -1,3 +1,4 @@
+// Instances made, encoded in parallel and written in order.
 #include "bert/data/google_records.h"
 
 #include <unistd.h>
@@ -10,9 +11,9 @@
 
 #include "bert/data/instance_spill.h"
 #include "bert/data/tf_example.h"
-#include "bert/data/tfrecord.h"
 #include "io/error.h"
 #include "io/file_replacer.h"
+#include "io/tfrecord.h"
 
 namespace bertrand::data {
 namespace {
@@ -60,7 +61,7 @@ class InstanceEncoder {
     example_.add("segment_ids", std::span<const std::int32_t>(segments_));
     message_.clear();
     example_.append_to(message_);
-    append_record(out, message_);
+    io::append_record(out, message_);
 
     counts.records += 1;
     counts.tokens += tokens;

@@ -1,3 +1,4 @@
+// Instances written to a temporary file and read back in another order.
 #include "bert/data/instance_spill.h"
 
 #include <fcntl.h>

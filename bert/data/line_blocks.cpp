@@ -1,3 +1,4 @@
+// Blocks of whole lines.
 #include "bert/data/line_blocks.h"
 
 #include <fcntl.h>

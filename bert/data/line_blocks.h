@@ -18,7 +18,7 @@ class LineBlocks {
   LineBlocks(const LineBlocks&) = delete;
   LineBlocks& operator=(const LineBlocks&) = delete;
 
-  /// The next block: about `bytes`, or one line where that is longer; false at the end. Throws Error(Failure::io).
+  /// The next block: about `bytes`, or one line if that is longer; false at the end. Throws Error(Failure::io).
   bool next(std::string& block, std::size_t bytes);
 
   /// The file's name for messages.

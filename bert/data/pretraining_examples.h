@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "bert/text/sequence.h"
+
 namespace bertrand::data {
 
-/// [CLS] A [SEP] B [SEP], not padded.
-struct PretrainingExample {
-  std::vector<std::int32_t> token_ids;         ///< after masking
-  std::vector<std::int32_t> token_types;       ///< 0 up to the first [SEP], 1 after it
+/// [CLS] A [SEP] B [SEP], with some tokens masked.
+struct PretrainingExample : text::Sequence {
   std::vector<std::int32_t> masked_positions;  ///< ascending
   std::vector<std::int32_t> masked_ids;        ///< what stood there
   std::int32_t next_sentence_label = 0;        ///< 0: B follows A; 1: B is from somewhere else

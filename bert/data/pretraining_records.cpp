@@ -1,3 +1,4 @@
+// Records checked, their places kept, and read one by one.
 #include "bert/data/pretraining_records.h"
 
 #include <algorithm>
@@ -129,7 +130,7 @@ PretrainingRecords::PretrainingRecords(const std::vector<std::filesystem::path>&
 }
 
 PretrainingRecords::Checked PretrainingRecords::check_file(const std::filesystem::path& path) const {
-  RecordReader reader(path, options_.on_corrupt);
+  io::RecordReader reader(path, options_.on_corrupt);
   Checked checked{.file = {.path = path, .is_compressed = reader.is_compressed(), .unpacked = {}},
                   .places = {},
                   .first_skipped = {}};
@@ -141,7 +142,10 @@ PretrainingRecords::Checked PretrainingRecords::check_file(const std::filesystem
                               .bytes = static_cast<std::uint32_t>(record.size()),
                               .tokens = static_cast<std::uint32_t>(example.token_ids.size()),
                               .masked = static_cast<std::uint32_t>(example.masked_ids.size())});
-    if (checked.file.is_compressed) checked.file.unpacked += record;
+    if (checked.file.is_compressed) {
+      checked.file.unpacked += record;
+      io::check_decompressed(path, checked.file.unpacked.size(), options_.most_decompressed);
+    }
     checked.longest = std::max(checked.longest, static_cast<std::int64_t>(example.token_ids.size()));
   }
   checked.skipped = reader.skipped();
@@ -164,7 +168,7 @@ PretrainingExample PretrainingRecords::example(std::int64_t, std::int64_t number
   const std::string name = fmt::format("{}@{}", file->path.string(), where.offset);
   if (file->is_compressed)
     return parse_pretraining_record(std::string_view(file->unpacked).substr(where.offset, where.bytes), name, options_);
-  return parse_pretraining_record(read_record_at(file->path, where.offset, where.bytes), name, options_);
+  return parse_pretraining_record(io::read_record_at(file->path, where.offset, where.bytes), name, options_);
 }
 
 /// The example with most tokens need not be the one with most masked ones.

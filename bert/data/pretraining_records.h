@@ -7,15 +7,17 @@
 #include <vector>
 
 #include "bert/data/pretraining_examples.h"
-#include "bert/data/tfrecord.h"
+#include "io/byte_source.h"
+#include "io/tfrecord.h"
 
 namespace bertrand::data {
 
 struct PretrainingRecordsOptions {
   std::int64_t vocab_size = 0;       ///< ids must be below it
   std::int64_t max_positions = 512;  ///< tokens that the model takes at most
-  OnCorrupt on_corrupt = OnCorrupt::stop;
-  int threads = 1;  ///< files checked at a time
+  io::OnCorrupt on_corrupt = io::OnCorrupt::stop;
+  int threads = 1;                                          ///< files checked at a time
+  std::uint64_t most_decompressed = io::kMostDecompressed;  ///< bytes of records in one gzip file
 };
 
 /// Every epoch has the same examples: all records, in the order of the files. The files are read twice: when they are
@@ -25,7 +27,7 @@ struct PretrainingRecordsOptions {
 class PretrainingRecords : public PretrainingExamples {
  public:
   /// Checks all files. Throws Error(Failure::input) as file@offset for a record that is corrupt, lacks a feature, or
-  /// holds values that cannot be, and where there is no record at all.
+  /// holds values that cannot be, and if there is no record at all.
   PretrainingRecords(const std::vector<std::filesystem::path>& files, const PretrainingRecordsOptions& options);
 
   std::int64_t examples(std::int64_t) override { return static_cast<std::int64_t>(places_.size()); }

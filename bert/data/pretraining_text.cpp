@@ -1,3 +1,4 @@
+// Examples drawn from a corpus for each epoch.
 #include "bert/data/pretraining_text.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A corpus tokenised and held in memory.
 #include "bert/data/pretraining_text_corpus.h"
 
 #include <algorithm>

@@ -12,7 +12,7 @@
 
 namespace bertrand::data {
 
-/// Ids in two bytes each where the vocabulary allows it, else four.
+/// Ids in two bytes each if the vocabulary allows it, else four.
 class CompactIds {
  public:
   explicit CompactIds(std::size_t vocabulary_size = 0) : narrow_(vocabulary_size <= 65536) {}
@@ -50,7 +50,7 @@ struct CorpusOptions {
 };
 
 /// Tokenises the files once. Lines without a token are dropped. Throws Error(Failure::io) for a file that cannot be
-/// read and Error(Failure::input) for one with a NUL, and where all files together hold fewer than two
+/// read and Error(Failure::input) for one with a NUL, and if all files together hold fewer than two
 /// documents, as Google one.
 Corpus read_corpus(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer,
                    const CorpusOptions& options);

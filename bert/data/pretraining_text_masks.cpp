@@ -1,3 +1,4 @@
+// Which tokens are masked, and what stands there instead.
 #include "bert/data/pretraining_text_masks.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Which segments of a corpus make a pair.
 #include "bert/data/pretraining_text_pairs.h"
 
 #include "tensor/random.h"

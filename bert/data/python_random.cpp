@@ -1,3 +1,4 @@
+// The Mersenne Twister, and Python's ways to draw from it.
 #include "bert/data/python_random.h"
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 
 namespace bertrand::data {
 
-/// One of the three lists that a feature can be; std::monostate where the message names none.
+/// One of the three lists that a feature can be; std::monostate if the message names none.
 using Feature = std::variant<std::monostate, std::vector<std::string>, std::vector<float>, std::vector<std::int64_t>>;
 /// An Example: features by name, sorted.
 using Features = std::map<std::string, Feature, std::less<>>;

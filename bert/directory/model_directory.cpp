@@ -1,3 +1,4 @@
+// The weights of a model directory found and loaded, and a directory written.
 #include "bert/directory/model_directory.h"
 
 #include <algorithm>
@@ -83,6 +84,7 @@ std::string canonical(std::string name) {
   return name;
 }
 
+constexpr const char* kMaxChars = "max_input_chars_per_word";
 constexpr const char* kWordEmbeddings = "bert.embeddings.word_embeddings.weight";
 constexpr const char* kDecoder = "cls.predictions.decoder.weight";
 /// The second name that a file may give to a parameter, alone or beside the first.
@@ -128,8 +130,11 @@ class Weights {
 /// model.
 void check_tied(const Weights& weights) {
   const Weights::Found *decoder = weights.find(kDecoder), *words = weights.find(kWordEmbeddings);
-  if (decoder && decoder->entry->dtype_name == words->entry->dtype_name &&
-      !std::ranges::equal(decoder->entry->bytes, words->entry->bytes))
+  if (!decoder) return;
+  if (decoder->entry->dtype_name != words->entry->dtype_name)
+    fail(Failure::model, "{}: expected the numbers of {} (tied), of type {}, got type {}", decoder->place(),
+         words->entry->name, words->entry->dtype_name, decoder->entry->dtype_name);
+  if (!std::ranges::equal(decoder->entry->bytes, words->entry->bytes))
     fail(Failure::model, "{}: expected the numbers of {} (tied), got others", decoder->place(), words->entry->name);
 }
 
@@ -180,23 +185,58 @@ std::optional<bool> read_lower_case(const fs::path& directory) {
   return reader.flag("do_lower_case");
 }
 
+std::optional<int> read_max_chars(const fs::path& directory) {
+  const fs::path file = directory / "tokenizer_config.json";
+  if (!fs::exists(file)) return {};
+  const Json json = io::read_json(file);
+  io::JsonReader reader(json, {file.string()});
+  if (!reader.find(kMaxChars)) return {};
+  return static_cast<int>(reader.whole(kMaxChars, {1, 1 << 20}));
+}
+
+bool is_model_file(const std::string& name) {
+  static const std::set<std::string> kNames = {
+      "config.json",       "bert_config.json",       "vocab.txt", "tokenizer.json", "tokenizer_config.json",
+      "added_tokens.json", "special_tokens_map.json"};
+  return kNames.contains(name) || name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json") ||
+         name.find(".ckpt.") != std::string::npos;
+}
+
+std::vector<fs::path> model_files(const fs::path& directory) {
+  if (!fs::is_directory(directory)) return {directory};
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (is_model_file(entry.path().filename().string())) files.push_back(entry.path());
+  return files;
+}
+
+namespace {
+
+std::string tokenizer_config(const DirectoryFiles& contents) {
+  Json tokenizer;
+  tokenizer["do_lower_case"] = contents.tokenizer.lower_case;
+  for (const auto& [key, token] :
+       {std::pair("unk_token", "[UNK]"), std::pair("sep_token", "[SEP]"), std::pair("pad_token", "[PAD]"),
+        std::pair("cls_token", "[CLS]"), std::pair("mask_token", "[MASK]")})
+    tokenizer[key] = token;
+  tokenizer["model_max_length"] = contents.config.max_position_embeddings;
+  tokenizer["tokenize_chinese_chars"] = true;
+  tokenizer["tokenizer_class"] = "BertTokenizer";
+  if (contents.tokenizer.max_chars_per_word != text::TokenizerOptions::kGooglesMaxChars)
+    tokenizer[kMaxChars] = contents.tokenizer.max_chars_per_word;
+  return io::json_text(tokenizer, 2) + "\n";
+}
+
+}  // namespace
+
 std::map<std::string, std::uint32_t> write_directory(io::Files& files, const fs::path& directory,
                                                      const DirectoryFiles& contents,
                                                      const nn::ParameterSet& parameters) {
   io::write_file(files, directory / "config.json", config_text(contents.config));
   io::write_file(files, directory / "vocab.txt", contents.vocabulary);
-  Json tokenizer;
-  tokenizer["do_lower_case"] = contents.lower_case;
-  for (const char* special : {"unk", "sep", "pad", "cls", "mask"}) {
-    std::string upper(special);
-    std::transform(upper.begin(), upper.end(), upper.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
-    tokenizer[std::string(special) + "_token"] = "[" + upper + "]";
-  }
-  tokenizer["model_max_length"] = contents.config.max_position_embeddings;
-  tokenizer["tokenize_chinese_chars"] = true;
-  tokenizer["tokenizer_class"] = "BertTokenizer";
-  io::write_file(files, directory / "tokenizer_config.json", io::json_text(tokenizer, 2) + "\n");
-
+  if (!contents.tokenizer.added_tokens.empty())
+    io::write_file(files, directory / "added_tokens.json", contents.tokenizer.added_tokens);
+  io::write_file(files, directory / "tokenizer_config.json", tokenizer_config(contents));
   return nn::save(parameters, files, directory / "model.safetensors");
 }
 

@@ -1,3 +1,4 @@
+// The configuration and the tokenizer of a model directory, from whichever files it has.
 #include "bert/directory/model_source.h"
 
 #include <fmt/format.h>
@@ -16,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Google's name where the directory has only that.
+/// Google's name if the directory has only that.
 fs::path config_file(const fs::path& model_directory) {
   const fs::path own = model_directory / "config.json", google = model_directory / "bert_config.json";
   return !fs::exists(own) && fs::exists(google) ? google : own;
@@ -32,12 +33,12 @@ bool fits(Dim tokens, Dim rows) {
 }
 
 /// A line that is missing would shift every later id.
-void check_size(const text::Vocabulary& vocabulary, const fs::path& file, const bert::Config& config,
+void check_size(const text::Vocabulary& vocabulary, const fs::path& file, const Config& config,
                 const fs::path& model_directory) {
   if (vocabulary.size() < config.vocab_size && fits(vocabulary.size(), config.vocab_size))
     fmt::print(stderr, "warning: {}: {} tokens for {} rows of word embeddings: the last {} are taken for padding\n",
                file.string(), vocabulary.size(), config.vocab_size, config.vocab_size - vocabulary.size());
-  const Dim added = bert::count_added_tokens(model_directory);  // which text without them never becomes
+  const Dim added = read_added_tokens(model_directory).count;
   if (!fits(vocabulary.size(), config.vocab_size) && vocabulary.size() + added != config.vocab_size)
     fail(Failure::model, "{}: vocabulary: expected {} tokens (vocab_size of {}), got {}; hint: is it another model's?",
          file.string(), config.vocab_size, config_file(model_directory).string(), vocabulary.size());
@@ -55,10 +56,10 @@ void check_same(const text::Vocabulary& vocabulary, const fs::path& file, const 
 }
 
 /// Beside a vocab.txt, a tokenizer.json of a kind that cannot be read is no reason to refuse the model.
-std::optional<bert::TokenizerJson> read_json(const fs::path& file, bool may_be_of_another_kind) {
+std::optional<TokenizerJson> read_json(const fs::path& file, bool may_be_of_another_kind) {
   if (!fs::exists(file)) return std::nullopt;
   try {
-    return bert::read_tokenizer_json(file);
+    return read_tokenizer_json(file);
   } catch (const Error&) {
     if (!may_be_of_another_kind) throw;
     return std::nullopt;
@@ -69,19 +70,23 @@ std::optional<bert::TokenizerJson> read_json(const fs::path& file, bool may_be_o
 struct DirectoryTokenizer {
   std::optional<text::Vocabulary> vocabulary;
   std::optional<bool> lower_case;
+  std::optional<int> max_chars_per_word;
 };
 
-DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const bert::Config& config) {
+DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const Config& config) {
   const fs::path lines = model_directory / "vocab.txt", json = model_directory / "tokenizer.json";
-  DirectoryTokenizer found{.vocabulary = {}, .lower_case = bert::read_lower_case(model_directory)};
+  DirectoryTokenizer found{.vocabulary = {},
+                           .lower_case = read_lower_case(model_directory),
+                           .max_chars_per_word = read_max_chars(model_directory)};
   const bool has_lines = fs::exists(lines);
   if (has_lines) found.vocabulary = text::Vocabulary::load(lines);
-  if (const std::optional<bert::TokenizerJson> whole = read_json(json, has_lines)) {
+  if (const std::optional<TokenizerJson> whole = read_json(json, has_lines)) {
     const text::Vocabulary vocabulary = text::Vocabulary::parse(whole->vocabulary, json.string());
     if (has_lines) check_same(*found.vocabulary, lines, vocabulary, json);
     else found.vocabulary = vocabulary;
     // As in transformers, tokenizer_config.json has the last word.
     if (!found.lower_case) found.lower_case = whole->lower_case;
+    if (!found.max_chars_per_word) found.max_chars_per_word = whole->max_chars_per_word;
   }
   if (found.vocabulary) check_size(*found.vocabulary, has_lines ? lines : json, config, model_directory);
   return found;
@@ -99,20 +104,20 @@ bool has_capitals(const text::Vocabulary& vocabulary) {
 
 }  // namespace
 
-bert::Config read_config(const fs::path& model_directory) {
+Config read_config(const fs::path& model_directory) {
   if (!fs::is_directory(model_directory))
     fail(Failure::model, "{}: expected a model directory, got none", model_directory.string());
-  return bert::read_config_file(config_file(model_directory), bert::UnknownKeys::keep);
+  return read_config_file(config_file(model_directory), UnknownKeys::keep);
 }
 
-text::Tokenizer read_tokenizer(const fs::path& model_directory, const TokenizerFlags& flags,
-                               const bert::Config& config) {
+text::Tokenizer read_tokenizer(const fs::path& model_directory, const TokenizerFlags& flags, const Config& config) {
   if (flags.cased && flags.vocab_file.empty())
     fail(Failure::usage, "--cased: expected with --vocab-file, got a model directory that says it itself");
   if (!flags.vocab_file.empty()) {
     text::Vocabulary vocabulary = text::Vocabulary::load(flags.vocab_file, {.failure = Failure::input});
     check_size(vocabulary, flags.vocab_file, config, model_directory);
-    return text::Tokenizer(std::move(vocabulary), {.lower_case = !flags.cased});
+    return text::Tokenizer(std::move(vocabulary),
+                           {.lower_case = !flags.cased, .added_tokens = read_added_tokens(model_directory).text});
   }
   DirectoryTokenizer own = tokenizer_of(model_directory, config);
   if (!own.vocabulary)
@@ -120,7 +125,11 @@ text::Tokenizer read_tokenizer(const fs::path& model_directory, const TokenizerF
          "{}: expected vocab.txt or tokenizer.json, got neither; hint: --vocab-file names one elsewhere",
          model_directory.string());
   const bool lower_case = own.lower_case.value_or(!has_capitals(*own.vocabulary));
-  return text::Tokenizer(std::move(*own.vocabulary), {.lower_case = lower_case});
+  return text::Tokenizer(
+      std::move(*own.vocabulary),
+      {.lower_case = lower_case,
+       .max_chars_per_word = own.max_chars_per_word.value_or(text::TokenizerOptions::kGooglesMaxChars),
+       .added_tokens = read_added_tokens(model_directory).text});
 }
 
 }  // namespace bertrand::bert

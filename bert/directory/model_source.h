@@ -7,7 +7,7 @@
 
 namespace bertrand::bert {
 
-/// config.json, or Google's bert_config.json where there is none. Throws Error(Failure::model).
+/// config.json, or Google's bert_config.json if there is none. Throws Error(Failure::model).
 bert::Config read_config(const std::filesystem::path& model_directory);
 
 struct TokenizerFlags {

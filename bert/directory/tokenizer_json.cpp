@@ -1,3 +1,4 @@
+// tokenizer.json checked key by key to be BERT's kind.
 #include "bert/directory/tokenizer_json.h"
 
 #include <unordered_set>
@@ -14,7 +15,7 @@ namespace {
 using io::Json;
 using io::shown;
 
-/// `json`.key, null where there is none.
+/// `json`.key, null if there is none.
 const Json& at(const Json& json, const char* key) {
   static const Json none;
   const auto found = json.is_object() ? json.find(key) : json.end();
@@ -75,14 +76,20 @@ TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& fil
   for (const Json& added : at(json, "added_tokens"))
     if (const Json& token = at(added, "content"); !token.is_string() || !tokens.contains(token.get<std::string>()))
       fail(Failure::model, "{}: added_tokens: expected tokens of model.vocab only, got {}", file, shown(added));
-  return {.vocabulary = std::move(vocabulary), .lower_case = read_lower_case(at(json, "normalizer"), file)};
+  constexpr std::int64_t kDefault = 100;
+  const std::int64_t most =
+      io::JsonReader(model, {file}, "model.").whole("max_input_chars_per_word", {1, 1 << 20}, kDefault);
+  return {.vocabulary = std::move(vocabulary),
+          .lower_case = read_lower_case(at(json, "normalizer"), file),
+          .max_chars_per_word = static_cast<int>(most)};
 }
 
-Dim count_added_tokens(const std::filesystem::path& directory) {
+AddedTokens read_added_tokens(const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / "added_tokens.json";
-  if (!std::filesystem::exists(file)) return 0;
-  const Json json = io::read_json(file);
-  return static_cast<Dim>(io::JsonReader(json, {file.string()}).json().size());
+  if (!std::filesystem::exists(file)) return {};
+  const std::string text = io::read_file(file);
+  const Json json = io::parse_json(text, {file.string()});
+  return {.count = static_cast<Dim>(io::JsonReader(json, {file.string()}).json().size()), .text = text};
 }
 
 TokenizerJson read_tokenizer_json(const std::filesystem::path& file) {

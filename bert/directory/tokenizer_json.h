@@ -9,17 +9,21 @@
 namespace bertrand::bert {
 
 struct TokenizerJson {
-  std::string vocabulary;  ///< as vocab.txt would have it: the token of id i on line i, from 0
-  bool lower_case = true;  ///< and accents stripped
+  std::string vocabulary;        ///< as vocab.txt would have it: the token of id i on line i, from 0
+  bool lower_case = true;        ///< and accents stripped
+  int max_chars_per_word = 100;  ///< longer words become [UNK]; 100 is the default of the package tokenizers
 };
 
-/// Reads a WordPiece tokenizer of BERT's kind. Throws Error(Failure::model) naming `file` and the key where it is
+/// Reads a WordPiece tokenizer of BERT's kind. Throws Error(Failure::model) naming `file` and the key if it is
 /// another kind, splits or normalises text in another way than BERT, or its ids are not 0, 1, 2, ….
 TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& file);
 TokenizerJson read_tokenizer_json(const std::filesystem::path& file);
 
-/// How many rows of the word embeddings were added behind the vocabulary: the tokens of added_tokens.json, if there is
-/// one.
-Dim count_added_tokens(const std::filesystem::path& directory);
+/// Tokens that were added behind the vocabulary: rows of the word embeddings that no text becomes here.
+struct AddedTokens {
+  Dim count = 0;
+  std::string text;  ///< of added_tokens.json; "" if there is none
+};
+AddedTokens read_added_tokens(const std::filesystem::path& directory);
 
 }  // namespace bertrand::bert

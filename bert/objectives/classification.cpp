@@ -1,3 +1,4 @@
+// The steps and the evaluation of fine-tuning.
 #include "bert/objectives/classification.h"
 
 #include <algorithm>
@@ -110,7 +111,7 @@ std::unique_ptr<training::Objective> ClassificationObjective::largest(const dist
 bert::DirectoryFiles ClassificationObjective::directory() const {
   return {.config = inputs_.config,
           .vocabulary = inputs_.tokenizer.vocabulary().text(),
-          .lower_case = inputs_.tokenizer.options().lower_case};
+          .tokenizer = inputs_.tokenizer.options()};
 }
 
 std::size_t ClassificationObjective::data_bytes() const {

@@ -1,3 +1,4 @@
+// The losses and predictions of a classifier.
 #include "bert/objectives/classifier.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The steps and the evaluation of pre-training.
 #include "bert/objectives/pretraining.h"
 
 #include <algorithm>

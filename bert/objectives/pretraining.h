@@ -23,7 +23,7 @@ class PretrainingObjective : public training::Objective {
     data::PretrainingExamples* evaluation = nullptr;  ///< held out, or null
     std::int64_t evaluation_batch = 32;               ///< examples evaluated at once
     std::string vocabulary;                           ///< the bytes of vocab.txt, to be written with the model
-    bool lower_case = true;                           ///< of the tokenizer that goes with it
+    text::TokenizerOptions tokenizer = {};            ///< that go with it
   };
   PretrainingObjective(const bert::Config& config, const Inputs& inputs, const distributed::Replica& self);
 
@@ -50,7 +50,7 @@ class PretrainingObjective : public training::Objective {
 
  private:
   bert::DirectoryFiles directory() const {
-    return {.config = config_, .vocabulary = inputs_.vocabulary, .lower_case = inputs_.lower_case};
+    return {.config = config_, .vocabulary = inputs_.vocabulary, .tokenizer = inputs_.tokenizer};
   }
   using Examples = std::vector<data::PretrainingExample>;
   struct Reading {

@@ -1,8 +1,10 @@
+// Rows of a table as labelled examples.
 #include "bert/tasks/dataset.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
 #include "io/error.h"
 
@@ -28,7 +30,7 @@ void refuse_list(const Table& table, const Row& row, std::size_t column, std::st
 std::string text_cell(const Table& table, const Row& row, int position, std::string_view what, bool may_be_empty) {
   const std::size_t column = place(position, table.width);
   refuse_list(table, row, column, "expected a text, got a list");
-  const std::string& text = row.cells[column];
+  const std::string& text = row.cell(column);
   if (text.find_first_not_of(" \t\r\n") == std::string::npos && !may_be_empty)
     fail(Failure::input, "{}: {}: expected some text, got none", table.where(row), what);
   return text;
@@ -36,7 +38,7 @@ std::string text_cell(const Table& table, const Row& row, int position, std::str
 
 Example make_example(const Task& task, const Table& table, const Layout& layout, const Row& row, std::size_t number) {
   Example example{.line = row.line};
-  example.id = layout.id ? row.cells[place(*layout.id, table.width)] : std::to_string(number);
+  example.id = layout.id ? row.cell(place(*layout.id, table.width)) : std::to_string(number);
   // Some of QQP's questions are empty, and everybody trains on them.
   const bool may_be_empty = !task.layouts.empty() && layout.pair;
   example.text_a = text_cell(table, row, layout.text, "text", may_be_empty);
@@ -45,8 +47,8 @@ Example make_example(const Task& task, const Table& table, const Layout& layout,
     if (task.kind != Kind::multi_label)
       refuse_list(table, row, place(*layout.label, table.width),
                   "expected one label, got a list; hint: --kind multi-label takes several");
-    const std::string_view label = trimmed(row.cells[place(*layout.label, table.width)]);
-    // An empty cell is a missing label, except where it says that none of several applies.
+    const std::string_view label = trimmed(row.cell(place(*layout.label, table.width)));
+    // An empty cell is a missing label, unless it says that none of several applies.
     if (!label.empty() || task.kind == Kind::multi_label) example.label = label;
     for (const auto& [spelling, name] : task.label_aliases)
       if (example.label == spelling) example.label = name;
@@ -73,8 +75,13 @@ std::int32_t class_of(const std::string& name, const LabelSet& labels, const std
 
 float number_of(const std::string& text, const std::string& where) {
   float value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const char *begin = text.data(), *end = begin + text.size();
+  if (text.starts_with('+') && !text.starts_with("+-")) ++begin;
+  auto [stop, error] = std::from_chars(begin, end, value);
+  if (error == std::errc::result_out_of_range) {  // too large, or so small that it is 0
+    value = std::strtof(begin, nullptr);
+    error = std::errc();
+  }
   if (error != std::errc() || stop != end || !std::isfinite(value))
     fail(Failure::input, "{}: label: expected a finite number, got \"{}\"", where, text);
   return value;
@@ -104,7 +111,7 @@ Dataset make_dataset(const Task& task, const Table& table, bool needs_label) {
                   .invalid = table.invalid};
   for (std::size_t r = layout.header ? 1 : 0; r < table.rows.size(); ++r) {
     const Row& row = table.rows[r];
-    if (layout.language && row.cells[place(*layout.language, table.width)] != task.language) continue;
+    if (layout.language && row.cell(place(*layout.language, table.width)) != task.language) continue;
     dataset.examples.push_back(make_example(task, table, layout, row, dataset.examples.size()));
     const Example& example = dataset.examples.back();
     if (needs_label && !example.label)

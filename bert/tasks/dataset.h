@@ -19,7 +19,7 @@ struct Example {
   std::string id;  ///< of the file's id column, else the row's number from 0
   std::string text_a;
   std::optional<std::string> text_b;
-  std::optional<std::string> label;  ///< as the file spells it, absent where it has none
+  std::optional<std::string> label;  ///< as the file spells it, absent if it has none
   std::optional<Target> target;      ///< what assign_targets made of the label
   std::int64_t line = 0;
 };

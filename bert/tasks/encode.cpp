@@ -1,3 +1,4 @@
+// Examples tokenised, joined and cut.
 #include "bert/tasks/encode.h"
 
 #include <algorithm>
@@ -16,8 +17,8 @@ std::vector<std::int32_t> pieces_of(const std::string& text, text::Encoder& enco
 
 }  // namespace
 
-Encoded encode_pieces(std::vector<std::int32_t> a, std::optional<std::vector<std::int32_t>> b, SpecialTokens special,
-                      int max_length) {
+text::Sequence encode_pieces(std::vector<std::int32_t> a, std::optional<std::vector<std::int32_t>> b,
+                             SpecialTokens special, int max_length) {
   const int least = b ? 5 : 3;
   if (max_length < least)
     fail(Failure::usage, "--max-seq-length: expected at least {} for {}, got {}", least, b ? "pairs" : "single texts",
@@ -25,7 +26,7 @@ Encoded encode_pieces(std::vector<std::int32_t> a, std::optional<std::vector<std
   if (!b && static_cast<int>(a.size()) > max_length - 2) a.resize(static_cast<std::size_t>(max_length - 2));
   while (b && static_cast<int>(a.size() + b->size()) > max_length - 3) (a.size() > b->size() ? a : *b).pop_back();
 
-  Encoded encoded;
+  text::Sequence encoded;
   encoded.token_ids.push_back(special.cls);
   encoded.token_ids.insert(encoded.token_ids.end(), a.begin(), a.end());
   encoded.token_ids.push_back(special.sep);
@@ -54,7 +55,7 @@ EncodedDataset encode_dataset(const Dataset& dataset, const text::Tokenizer& tok
     if (example.text_b) b = pieces_of(*example.text_b, encoder, where);
     const std::size_t whole = a.size() + (b ? b->size() + 3 : 2);
 
-    const Encoded one = encode_pieces(std::move(a), std::move(b), special, max_length);
+    const text::Sequence one = encode_pieces(std::move(a), std::move(b), special, max_length);
     encoded.cut += one.token_ids.size() < whole;
     encoded.token_ids.insert(encoded.token_ids.end(), one.token_ids.begin(), one.token_ids.end());
     encoded.offsets.push_back(static_cast<std::int64_t>(encoded.token_ids.size()));

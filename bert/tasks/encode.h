@@ -7,14 +7,10 @@
 #include <vector>
 
 #include "bert/tasks/dataset.h"
+#include "bert/text/sequence.h"
 #include "bert/text/tokenizer.h"
 
 namespace bertrand::tasks {
-
-struct Encoded {
-  std::vector<std::int32_t> token_ids;
-  std::vector<std::int32_t> token_types;  ///< 0 up to the first [SEP], 1 after it
-};
 
 struct SpecialTokens {
   std::int32_t cls = 0, sep = 0;
@@ -24,8 +20,8 @@ struct SpecialTokens {
 /// run_classifier.py: a single text keeps its first max_length - 2 pieces; of a pair the longer one loses its last
 /// piece, the second one when both are equal, until max_length - 3 are left. Throws Failure::usage if max_length leaves
 /// no room for a piece of each.
-Encoded encode_pieces(std::vector<std::int32_t> a, std::optional<std::vector<std::int32_t>> b, SpecialTokens special,
-                      int max_length);
+text::Sequence encode_pieces(std::vector<std::int32_t> a, std::optional<std::vector<std::int32_t>> b,
+                             SpecialTokens special, int max_length);
 
 /// The examples of a dataset, one after the other in one row of tokens.
 struct EncodedDataset {

@@ -1,3 +1,4 @@
+// Names of labels and their numbers.
 #include "bert/tasks/labels.h"
 
 #include <algorithm>

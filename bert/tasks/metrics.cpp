@@ -1,3 +1,4 @@
+// The formulas of the figures.
 #include "bert/tasks/metrics.h"
 
 #include <algorithm>
@@ -64,14 +65,14 @@ const Target& target_of(const Example& example) {
 
 using Scores = std::map<Metric, double>;
 
-Scores classification_scores(const Logits& logits, const std::vector<Example>& examples) {
+Scores classification_scores(const Task& task, const Logits& logits, const std::vector<Example>& examples) {
   std::vector<std::int32_t> predicted, truth;
   for (std::size_t i = 0; i < examples.size(); ++i) {
     predicted.push_back(arg_max(logits.row(i)));
     truth.push_back(std::get<std::int32_t>(target_of(examples[i])));
   }
   return {{Metric::accuracy, accuracy(predicted, truth)},
-          {Metric::f1, logits.outputs == 2 ? f1(predicted, truth) : macro_f1(predicted, truth)},
+          {Metric::f1, logits.outputs == 2 ? f1(predicted, truth, task.positive) : macro_f1(predicted, truth)},
           {Metric::macro_f1, macro_f1(predicted, truth)},
           {Metric::matthews, matthews(predicted, truth)}};
 }
@@ -198,7 +199,7 @@ std::map<std::string, double> evaluate(const Task& task, const Logits& logits, c
   std::map<std::string, double> results = {{"eval_loss", mean_loss(task.kind, logits, examples)}};
   Scores scores;
   switch (task.kind) {
-    case Kind::classification: scores = classification_scores(logits, examples); break;
+    case Kind::classification: scores = classification_scores(task, logits, examples); break;
     case Kind::regression: scores = regression_scores(logits, examples); break;
     case Kind::multi_label: scores = multi_label_task_scores(logits, examples); break;
   }

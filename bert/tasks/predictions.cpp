@@ -1,3 +1,4 @@
+// predictions.tsv, row by row.
 #include "bert/tasks/predictions.h"
 
 #include <fmt/format.h>

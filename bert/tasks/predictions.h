@@ -8,7 +8,7 @@
 namespace bertrand::tasks {
 
 /// predictions.tsv: a header; then per example its id, the prediction (the label's name, a number, or the names of all
-/// labels with a probability of at least one half), a probability per label, and the file's label where it has one.
+/// labels with a probability of at least one half), a probability per label, and the file's label if it has one.
 std::string predictions_tsv(const Task& task, const LabelSet& labels, const Dataset& dataset, const Logits& logits);
 
 }  // namespace bertrand::tasks

@@ -1,12 +1,8 @@
+// The three formats, row by row.
 #include "bert/tasks/table.h"
 
-#include <zlib.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <memory>
 #include <system_error>
 #include <unordered_map>
 
@@ -22,29 +18,21 @@ bool has_extension(std::string_view path, std::string_view extension) {
   return path.size() > extension.size() && path.ends_with(extension);
 }
 
-/// zlib reads plain files as they are, so one reader serves both.
-std::string read_whole_file(const std::string& path) {
-  io::refuse_directory(path, "rows", Failure::input);
-  errno = 0;
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose_r);
-  if (!file)
-    fail(errno == ENOENT ? Failure::input : Failure::io, "{}: open: expected a readable file, got {}", path,
-         std::generic_category().message(errno));
+std::string read_whole_file(const std::string& path, std::uint64_t most_decompressed) {
+  io::ByteSource source(path, "rows");
+  constexpr std::size_t kPart = std::size_t{1} << 20;
   std::string bytes;
-  std::vector<char> buffer(1 << 18);
-  while (true) {
-    const int got = gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
-    if (got > 0) bytes.append(buffer.data(), static_cast<std::size_t>(got));
-    if (got == static_cast<int>(buffer.size())) continue;
-    int code = Z_OK;
-    const char* message = gzerror(file.get(), &code);
-    if (code == Z_ERRNO)
-      fail(Failure::io, "{}: read: expected bytes, got {}", path, std::generic_category().message(errno));
-    if (code != Z_OK && code != Z_STREAM_END)
-      fail(Failure::input, "{}@{}: gzip: expected a whole stream, got {}", path, bytes.size(),
-           io::gzip_reason(message));
-    return bytes;
+  for (std::size_t got = kPart; got == kPart;) {
+    const std::size_t begin = bytes.size();
+    if (bytes.capacity() < begin + kPart) bytes.reserve(2 * (begin + kPart));
+    bytes.resize(begin + kPart);
+    got = source.read(bytes.data() + begin, kPart);
+    bytes.resize(begin + got);
+    if (source.is_compressed()) io::check_decompressed(path, bytes.size(), most_decompressed);
   }
+  if (!source.damage().empty())
+    fail(Failure::input, "{}@{}: gzip: expected a whole stream, got {}", path, bytes.size(), source.damage());
+  return bytes;
 }
 
 /// Takes the next line off `rest`, without its LF or CRLF.
@@ -78,7 +66,7 @@ class Collector {
       table_.skipped_lines.push_back(line);
       return;
     }
-    table_.rows.push_back({std::move(cells), line});
+    table_.rows.push_back({.cells = std::move(cells), .line = line});
   }
 
  private:
@@ -195,31 +183,36 @@ io::Json parse_object(std::string_view line, const std::string& where) {
   return object;
 }
 
+[[noreturn]] void refuse_nul(const std::string& where) {
+  fail(Failure::input, "{}: expected text without \\u0000, got one", where);
+}
+
 /// The columns are all keys that occur; a key that an object lacks is an empty cell.
 void parse_jsonl(std::string_view bytes, Table& table, const TableOptions& options) {
   std::unordered_map<std::string, std::size_t> columns;
   std::int64_t number = 0;
   while (!bytes.empty()) {
     const std::string_view line = take_line(bytes);
-    Row row{.cells = std::vector<std::string>(table.columns.size()), .line = ++number};
+    Row row{.cells = {}, .line = ++number};
     const std::string where = table.where(row);
     const io::Json object = parse_object(line, where);
+    std::vector<std::pair<std::size_t, const io::Json*>> values;  // in the order of the columns
     for (const auto& [key, value] : object.items()) {
       const auto [column, is_new] = columns.emplace(key, columns.size());
-      if (is_new) {
-        table.columns.push_back(key);
-        row.cells.emplace_back();
-      }
-      std::string& cell = row.cells[column->second];
-      cell = cell_of(value, options.list_separator, where + ": " + key);
-      if (key.find('\0') != std::string::npos || cell.find('\0') != std::string::npos)
-        fail(Failure::input, "{}: expected text without \\u0000, got one", where);
-      if (value.is_array()) row.lists.push_back(column->second);
+      if (is_new) table.columns.push_back(key);
+      if (key.find('\0') != std::string::npos) refuse_nul(where);
+      values.emplace_back(column->second, &value);
+    }
+    std::ranges::sort(values);
+    for (const auto& [column, value] : values) {
+      row.columns.push_back(column);
+      row.cells.push_back(cell_of(*value, options.list_separator, where + ": " + table.columns[column]));
+      if (row.cells.back().find('\0') != std::string::npos) refuse_nul(where);
+      if (value->is_array()) row.lists.push_back(column);
     }
     table.rows.push_back(std::move(row));
   }
   table.width = table.columns.size();
-  for (Row& row : table.rows) row.cells.resize(table.width);
 }
 
 }  // namespace
@@ -233,6 +226,13 @@ TableFormat table_format(const std::string& path) {
   fail(Failure::usage,
        "{}: format: expected a name that ends in .tsv, .txt, .csv or .jsonl (or one of these and .gz), got another",
        path);
+}
+
+const std::string& Row::cell(std::size_t column) const {
+  static const std::string kNone;
+  if (columns.empty()) return column < cells.size() ? cells[column] : kNone;
+  const auto found = std::ranges::lower_bound(columns, column);
+  return found != columns.end() && *found == column ? cells[static_cast<std::size_t>(found - columns.begin())] : kNone;
 }
 
 std::optional<std::size_t> Table::find_column(std::string_view name_or_number) const {
@@ -272,7 +272,7 @@ Table parse_table(std::string_view bytes, const std::string& name, TableFormat f
 
 Table read_table(const std::string& path, const TableOptions& options) {
   const TableFormat format = table_format(path);
-  return parse_table(read_whole_file(path), path, format, options);
+  return parse_table(read_whole_file(path, options.most_decompressed), path, format, options);
 }
 
 }  // namespace bertrand::tasks

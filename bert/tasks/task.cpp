@@ -1,3 +1,4 @@
+// The table of named tasks, and how their columns are found.
 #include "bert/tasks/task.h"
 
 #include <algorithm>
@@ -176,7 +177,7 @@ Layout custom_layout(const Task& task, const Table& table, bool needs_label) {
 
 bool fits(const Layout& layout, const Table& table) {
   return table.width >= layout.min_columns && table.width <= layout.max_columns &&
-         (layout.first_cell.empty() || table.rows.front().cells.front() == layout.first_cell);
+         (layout.first_cell.empty() || table.rows.front().cell(0) == layout.first_cell);
 }
 
 std::string widths(const Task& task) {

@@ -23,7 +23,7 @@ std::string_view problem_type(Kind kind);
 /// As --kind has it: classification, regression or multi-label.
 std::string_view kind_name(Kind kind);
 
-/// f1 is that of class 1 where there are two classes, else the mean of the classes' F1.
+/// f1 is the F1 of class 1 if there are two classes, else the mean of the classes' F1.
 enum class Metric { accuracy, f1, macro_f1, micro_f1, matthews, pearson, spearman };
 
 /// accuracy, f1, …: the key of metrics.jsonl and eval_results.txt without its eval_.
@@ -48,7 +48,8 @@ struct CustomColumns {
 struct Task {
   std::string name;
   Kind kind = Kind::classification;
-  std::vector<std::string> labels;    ///< in order; empty where the training file teaches them
+  std::vector<std::string> labels;    ///< in order; empty if the training file teaches them
+  std::int32_t positive = 1;          ///< the class of two that F1 is of, by its number in the model
   std::vector<Metric> metrics;        ///< in the order they are printed; their mean picks the best model
   std::vector<Layout> layouts;        ///< the first that fits a file is taken; none for a custom task
   CustomColumns columns;              ///< of a custom task
@@ -70,7 +71,7 @@ struct CustomOptions {
   CustomColumns columns;
   std::string label_separator = ",";
 };
-/// Throws Failure::usage where nothing separates labels.
+/// Throws Failure::usage if nothing separates labels.
 Task custom_task(const CustomOptions& options);
 
 /// Where `table`'s fields stand for this task, as numbers from 0. Tables of a named task are read without a header.

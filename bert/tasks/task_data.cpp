@@ -1,3 +1,4 @@
+// The files of a task read, labelled and encoded together.
 #include "bert/tasks/task_data.h"
 
 #include "io/error.h"
@@ -95,6 +96,8 @@ TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOut
   if (data.task.kind != Kind::regression) {
     const LabelSet own(model.labels);
     data.labels = choose_labels(data_labels(data, own), own, data.train.has_value());
+    // F1 is of the second label, whatever its number is in the model.
+    if (task.labels.size() == 2) data.task.positive = data.labels.find(task.labels[1]).value_or(1);
     if (data.labels.empty())
       fail(Failure::model,
            "{}: id2label: expected the names of the classes in config.json or a file to --train, got none",

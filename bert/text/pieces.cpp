@@ -1,3 +1,4 @@
+// A word cut into its longest pieces, from the left.
 #include "bert/text/pieces.h"
 
 #include <algorithm>

@@ -14,7 +14,7 @@ class Pieces {
  public:
   explicit Pieces(const Vocabulary& vocabulary);
 
-  /// Appends the ids of the pieces of a word (UTF-8, not empty), or the one id of [UNK] where it cannot be cut into
+  /// Appends the ids of the pieces of a word (UTF-8, not empty), or the one id of [UNK] if it cannot be cut into
   /// pieces. Greedy longest-match-first, as Google's WordpieceTokenizer.
   void cut(std::string_view word, std::vector<std::int32_t>& ids) const;
 

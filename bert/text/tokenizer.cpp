@@ -1,3 +1,4 @@
+// Words to ids, with a cache of words.
 #include "bert/text/tokenizer.h"
 
 #include <array>

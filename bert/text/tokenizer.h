@@ -15,9 +15,13 @@ namespace bertrand::text {
 class Pieces;
 
 struct TokenizerOptions {
-  bool lower_case = true;            ///< lower-case and strip accents, for "uncased" vocabularies
-  bool keep_special_tokens = false;  ///< literal [MASK], [SEP] … in the text become their ids, as in Hugging Face's
-  int max_chars_per_word = 200;      ///< longer words (in code points) become [UNK]; Google's 200
+  bool lower_case = true;  ///< lower-case and strip accents, for "uncased" vocabularies
+  /// Literal [MASK], [SEP], … in a text become their ids, as in Hugging Face's tokenizers. A model's commands leave it
+  /// off, as Google's code: a text from elsewhere could otherwise end a segment or ask for a prediction.
+  bool keep_special_tokens = false;
+  static constexpr int kGooglesMaxChars = 200;
+  int max_chars_per_word = kGooglesMaxChars;  ///< longer words (in code points) become [UNK]
+  std::string added_tokens = {};  ///< added_tokens.json of the model, which no text becomes; kept to be saved
 };
 
 /// Google's FullTokenizer (google-research/bert, tokenization.py) with the Unicode 14.0 tables of CPython 3.11: equal
@@ -29,7 +33,7 @@ class Tokenizer {
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
 
-  /// The ids of a text, without [CLS] and [SEP]. `dropped`, where given, says what was no UTF-8.
+  /// The ids of a text, without [CLS] and [SEP]. `dropped`, if given, says what was no UTF-8.
   std::vector<std::int32_t> encode(std::string_view text, DroppedBytes* dropped = nullptr) const;
   /// The same as word pieces.
   std::vector<std::string> tokenize(std::string_view text) const;

@@ -1,3 +1,4 @@
+// Classes of characters and their lower case, as CPython 3.11 has them.
 #include "bert/text/unicode.h"
 
 #include <utf8proc.h>

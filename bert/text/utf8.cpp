@@ -1,3 +1,4 @@
+// UTF-8 checked byte by byte.
 #include "bert/text/utf8.h"
 
 #include <fmt/format.h>

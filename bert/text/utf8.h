@@ -10,7 +10,7 @@ namespace bertrand::text {
 /// Bytes of a text that were no UTF-8 and were left out, as Python's errors="ignore" does.
 struct DroppedBytes {
   std::size_t count = 0;
-  std::size_t first = 0;  ///< offset of the first one in the text, where count > 0
+  std::size_t first = 0;  ///< offset of the first one in the text, if count > 0
 };
 
 /// The same of a text of many lines, some of which may be looked at by other threads.

@@ -1,3 +1,4 @@
+// A vocabulary read from its lines.
 #include "bert/text/vocabulary.h"
 
 #include <array>

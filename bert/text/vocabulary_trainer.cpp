@@ -1,3 +1,4 @@
+// Pieces merged pair by pair.
 #include "bert/text/vocabulary_trainer.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Words counted in bounded memory.
 #include "bert/text/word_counts.h"
 
 #include <algorithm>

@@ -11,7 +11,7 @@
 
 namespace bertrand::text {
 
-/// Counts of words. Bounded: where there are more than `most_words` different ones, the rarest are forgotten. A million
+/// Counts of words. Bounded: if there are more than `most_words` different ones, the rarest are forgotten. A million
 /// take some 100 MB, and 48.6 MB of Wikipedia have 200,000; what is forgotten is too rare to become a piece.
 class WordCounts {
  public:

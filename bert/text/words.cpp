@@ -1,3 +1,4 @@
+// Text cut at white space and punctuation.
 #include "bert/text/words.h"
 
 #include <array>

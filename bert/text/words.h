@@ -14,9 +14,9 @@ namespace bertrand::text {
 class Words {
  public:
   struct Word {
-    std::size_t begin;         ///< offset in the buffer
-    std::uint32_t size;        ///< bytes
-    std::uint32_t characters;  ///< code points
+    std::size_t begin;       ///< offset in the buffer
+    std::size_t size;        ///< bytes
+    std::size_t characters;  ///< code points
   };
 
   const std::vector<Word>& list() const { return list_; }
@@ -31,7 +31,7 @@ class Words {
   }
   /// The next `size` bytes, written already, are a word of so many code points.
   void add(std::size_t size, std::size_t characters) {
-    list_.push_back({end_, static_cast<std::uint32_t>(size), static_cast<std::uint32_t>(characters)});
+    list_.push_back({end_, size, characters});
     end_ += size;
   }
 

@@ -134,3 +134,15 @@ TEST_CASE("a file is replaced in one step: whichever call fails, it is the old o
   }
   CHECK(failures == 6);  // open, write, fsync, close, rename, fsync of the directory
 }
+
+TEST_CASE("a link that stands where a temporary file is to be written is not followed") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "precious", "ours");
+  const fs::path staged = (directory / "out").string() + ".tmp-" + std::to_string(::getpid());
+  fs::create_symlink(directory / "precious", staged);
+  CHECK_THROWS_AS(FileWriter(Files::system(), staged, FileWriter::Opening::create_new), Error);
+  replace_file(Files::system(), directory / "out", "new");
+  CHECK(read_text(directory / "precious") == "ours");
+  CHECK(read_text(directory / "out") == "new");
+  CHECK_FALSE(fs::is_symlink(directory / "out"));
+}

@@ -214,3 +214,14 @@ TEST_CASE("a small file cut anywhere, or with any byte changed, is refused or re
     refusal(bad);
   }
 }
+
+TEST_CASE("metadata of more keys than anybody writes is refused") {
+  const auto header = [](int keys) {
+    std::string text = R"({"__metadata__":{)";
+    for (int i = 0; i < keys; ++i) text += fmt::format("{}\"k{}\":\"\"", i ? "," : "", i);
+    return text + "}}";
+  };
+  CHECK(header_refusal(header(10'000)).find("__metadata__") == std::string::npos);
+  CHECK(header_refusal(header(10'001)) ==
+        ": __metadata__: expected at most 10000 keys of at most 1024 bytes, got more");
+}

@@ -25,6 +25,10 @@ class FailingFiles : public Files {
     count("open", file);
     return Files::create(file);
   }
+  int create_new(const fs::path& file) override {
+    count("open", file);
+    return Files::create_new(file);
+  }
   int append(const fs::path& file) override {
     count("open", file);
     return Files::append(file);
@@ -87,6 +91,10 @@ class RecordingFiles : public Files {
   int create(const fs::path& file) override {
     note({Call::create, file});
     return Files::create(file);
+  }
+  int create_new(const fs::path& file) override {
+    note({Call::create, file});
+    return Files::create_new(file);
   }
   void write(int descriptor, std::span<const std::byte> bytes, const fs::path& file) override {
     note({Call::write, file, {}, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});

@@ -31,7 +31,7 @@ inline void write_small_model(const std::filesystem::path& directory, bertrand::
   SmallEncoder model(config);
   const bertrand::nn::ParameterSet parameters(model, *backend);
   bertrand::bert::write_directory(bertrand::io::Files::system(), directory,
-                                  {.config = config, .vocabulary = kSmallVocabulary, .lower_case = true}, parameters);
+                                  {.config = config, .vocabulary = kSmallVocabulary, .tokenizer = {}}, parameters);
 }
 
 /// CSV rows whose label, fish or bird, is a word of the text.

@@ -17,7 +17,7 @@ struct LogLine {
   std::vector<std::pair<std::string, double>> figures;
 };
 
-/// A line as JSON: {"step":10,"loss":2.5}. Numbers read back to the same double, or float where they were one; what is
+/// A line as JSON: {"step":10,"loss":2.5}. Numbers read back to the same double, or float if they were one; what is
 /// not finite becomes null.
 std::string json_line(const LogLine& line);
 

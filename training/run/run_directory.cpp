@@ -25,10 +25,6 @@ bool is_within(const fs::path& path, const fs::path& directory) {
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
-[[noreturn]] void refuse(const fs::path& file, const char* call, int error) {
-  fail(Failure::io, "{}: {}: {}", file.string(), call, std::strerror(error));
-}
-
 /// Whether the open file is still the one of this name: its last holder may have removed it before it let go.
 bool is_still(int descriptor, const fs::path& file) {
   struct stat open {
@@ -45,13 +41,13 @@ std::string name_of_process() { return fmt::format("{} on host {}", ::getpid(), 
 int lock_file(const fs::path& file, const fs::path& directory) {
   while (true) {
     const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (lock < 0) refuse(file, "open", errno);
+    if (lock < 0) io::refuse_call(file, "open", errno);
     if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
       char owner[300] = {};
       const bool known = ::pread(lock, owner, sizeof owner - 1, 0) > 0;
       ::close(lock);
-      if (error != EWOULDBLOCK) refuse(file, "flock", error);
+      if (error != EWOULDBLOCK) io::refuse_call(file, "flock", error);
       fail(Failure::usage, "{}: output directory in use by process {}; hint: wait for it, or name another --output",
            directory.string(), known ? owner : "unknown");
     }
@@ -61,7 +57,7 @@ int lock_file(const fs::path& file, const fs::path& directory) {
       const int error = errno;
       ::unlink(file.c_str());
       ::close(lock);
-      refuse(file, "write", error);
+      io::refuse_call(file, "write", error);
     }
     ::close(lock);
   }

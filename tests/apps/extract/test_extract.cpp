@@ -149,3 +149,52 @@ TEST_CASE("extracting takes the memory of the weights and of their file and none
   REQUIRE(outcome.code == 0);
   CHECK(static_cast<double>(outcome.peak_bytes) < 2.5 * 16 * 4 * kPositions);  // 3 times and more with gradients
 }
+
+TEST_CASE("extract replaces no file that its model is read from") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  write_text(directory / "lines.txt", "red\n");
+  for (const char* name : {"model-00001-of-00002.safetensors", "model.safetensors.index.json", "added_tokens.json"}) {
+    CAPTURE(name);
+    const std::string file = directory / (std::string("model/") + name);
+    write_text(file, "{}");
+    const support::Outcome outcome =
+        run_program("extract", {"--model", directory / "model", "--input", directory / "lines.txt", "--output", file});
+    CHECK(outcome.code == 2);
+    CHECK(outcome.error.find("--output: expected another file than the input, got ") != std::string::npos);
+    CHECK(support::read_text(file) == "{}");
+  }
+}
+
+TEST_CASE("a line is cut to the positions of the model if these are fewer than 128") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");  // of 24 positions
+  std::string line;
+  for (int i = 0; i < 200; ++i) line += "red ";
+  write_text(directory / "lines.txt", line);
+  CHECK(run_program("extract", {"--model", directory / "model", "--input", directory / "lines.txt", "--output",
+                                directory / "features.jsonl"})
+            .code == 0);
+  CHECK(tokens_of(support::read_json_lines(directory / "features.jsonl").at(0)).size() == 24);
+}
+
+TEST_CASE("a line that the model cannot take is named by its number") {
+  const support::TemporaryDirectory directory;
+  std::filesystem::create_directories(directory / "model");
+  const bert::Config config{.vocab_size = 15,
+                            .hidden_size = 16,
+                            .num_hidden_layers = 1,
+                            .num_attention_heads = 2,
+                            .intermediate_size = 32,
+                            .max_position_embeddings = 24,
+                            .type_vocab_size = 1};
+  const auto backend = open_cpu({.threads = 1});
+  support::SmallEncoder model(config);
+  const nn::ParameterSet parameters(model, *backend);
+  bert::write_directory(io::Files::system(), directory / "model",
+                        {.config = config, .vocabulary = support::kSmallVocabulary, .tokenizer = {}}, parameters);
+  write_text(directory / "lines.txt", "red\nblue\nred ||| fish\n");
+  const support::Outcome outcome = extract(directory, {"--batch-size", "2"});
+  CHECK(outcome.code == 3);
+  CHECK(outcome.error.starts_with("error: example 2: token type: expected 0 to 0 (type_vocab_size), got 1"));
+}

@@ -6,10 +6,10 @@
 
 #include "apps/pretrain/pretrain_setting.h"
 #include "bert/data/tf_example.h"
-#include "bert/data/tfrecord.h"
 #include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
 #include "bert/network/heads.h"
+#include "io/tfrecord.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -31,7 +31,7 @@ data::Features record() {
 
 void write_records(const std::filesystem::path& file, const std::vector<data::Features>& records) {
   std::string framed;
-  for (const auto& features : records) data::append_record(framed, data::serialize_example(features));
+  for (const auto& features : records) io::append_record(framed, data::serialize_example(features));
   support::write_text(file, framed);
 }
 
@@ -44,7 +44,7 @@ void write_poisoned_model(const PretrainSetting& setting, const std::string& par
   parameters.value(*parameters.find(parameter)).span<float>()[element] = std::numeric_limits<float>::infinity();
   std::filesystem::create_directories(setting.directory / "poisoned");
   bert::write_directory(io::Files::system(), setting.directory / "poisoned",
-                        {.config = config, .vocabulary = setting.file("vocab.txt"), .lower_case = true}, parameters);
+                        {.config = config, .vocabulary = setting.file("vocab.txt"), .tokenizer = {}}, parameters);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ void write_model_beyond_f16(const PretrainSetting& setting) {
   parameters.master(*parameters.find("bert.encoder.layer.1.output.dense.weight")).span<float>()[3] = 1e5f;
   fs::create_directories(setting.directory / "large");
   bert::write_directory(io::Files::system(), setting.directory / "large",
-                        {.config = config, .vocabulary = setting.file("vocab.txt"), .lower_case = true}, parameters);
+                        {.config = config, .vocabulary = setting.file("vocab.txt"), .tokenizer = {}}, parameters);
 }
 
 }  // namespace

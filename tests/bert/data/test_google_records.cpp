@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "bert/data/tf_example.h"
-#include "bert/data/tfrecord.h"
 #include "io/error.h"
+#include "io/tfrecord.h"
 #include "support/faulty_files.h"
 #include "support/paths.h"
 #include "support/program.h"
@@ -37,7 +37,7 @@ Corpus corpus_of(const std::vector<fs::path>& files, const Vocabulary& vocabular
 }
 
 std::vector<Features> records_of(const fs::path& file) {
-  RecordReader reader(file);
+  bertrand::io::RecordReader reader(file);
   std::vector<Features> records;
   for (std::string record; reader.next(record);) records.push_back(parse_example(record, reader.place()));
   return records;

@@ -37,7 +37,8 @@ class ThreeFiles {
   ThreeFiles() {
     for (int file = 0; file < 3; ++file) {
       std::string framed;
-      for (std::size_t i = 0; i < kRecordsPerFile; ++i) append_record(framed, record(std::int64_t{file} * 40 + i));
+      for (std::size_t i = 0; i < kRecordsPerFile; ++i)
+        bertrand::io::append_record(framed, record(std::int64_t{file} * 40 + i));
       files_.push_back(directory_ / std::to_string(file));
       if (file != 1) {
         write_text(files_.back(), framed);
@@ -49,7 +50,7 @@ class ThreeFiles {
     }
   }
   const std::vector<fs::path>& files() const { return files_; }
-  PretrainingRecords open(OnCorrupt on_corrupt = OnCorrupt::stop, int threads = 2) const {
+  PretrainingRecords open(bertrand::io::OnCorrupt on_corrupt = bertrand::io::OnCorrupt::stop, int threads = 2) const {
     return {files_, {.vocab_size = 200, .on_corrupt = on_corrupt, .threads = threads}};
   }
   void flip(std::size_t file, std::size_t byte) const {
@@ -68,7 +69,7 @@ class ThreeFiles {
 TEST_CASE("records of many files are numbered in the order of the files and read one by one") {
   const ThreeFiles three;
   for (const int threads : {1, 2, 7}) {
-    PretrainingRecords records = three.open(OnCorrupt::stop, threads);
+    PretrainingRecords records = three.open(bertrand::io::OnCorrupt::stop, threads);
     REQUIRE(records.examples(5) == 120);
     CHECK(records.longest() == 7);
     for (const std::int64_t number : {119, 0, 40, 39, 80, 79, 41, 3}) {
@@ -96,14 +97,14 @@ TEST_CASE("corrupt records are counted over all files, and the first one is name
   three.flip(0, 20);
   three.flip(2, 20);
   CHECK_THROWS_WITH_AS(three.open(), doctest::Contains("0@0: record data crc: expected 0x"), Error);
-  PretrainingRecords records = three.open(OnCorrupt::skip);
+  PretrainingRecords records = three.open(bertrand::io::OnCorrupt::skip);
   CHECK(records.examples(0) == 118);
   CHECK(records.skipped() == 2);
   CHECK(records.first_skipped().starts_with(three.files()[0].string() + "@0: record data crc"));
   CHECK(records.example(0, 0).token_ids.front() == 1);  // the record after the bad one keeps its own place
   CHECK(records.example(0, 79).token_ids.front() == 81);
   three.flip(0, framed + 3);  // the length of the second: what follows it in this file cannot be found
-  CHECK(three.open(OnCorrupt::skip).examples(0) == 79);
+  CHECK(three.open(bertrand::io::OnCorrupt::skip).examples(0) == 79);
 }
 
 TEST_CASE("a record that has changed since it was checked is named by file and offset") {
@@ -128,7 +129,7 @@ TEST_CASE("where nothing is left of corrupt files, what was skipped is said") {
   const ThreeFiles three;
   three.flip(0, 0);
   const fs::path first = three.files()[0];
-  const PretrainingRecordsOptions skip{.vocab_size = 200, .on_corrupt = OnCorrupt::skip};
+  const PretrainingRecordsOptions skip{.vocab_size = 200, .on_corrupt = bertrand::io::OnCorrupt::skip};
   try {
     PretrainingRecords({first}, skip);
     FAIL("expected an error");

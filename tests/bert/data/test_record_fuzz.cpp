@@ -5,8 +5,8 @@
 
 #include "bert/data/pretraining_records.h"
 #include "bert/data/tf_example.h"
-#include "bert/data/tfrecord.h"
 #include "io/error.h"
+#include "io/tfrecord.h"
 #include "support/program.h"
 
 using namespace bertrand::data;
@@ -124,26 +124,27 @@ TEST_CASE("a damaged file of records is read up to the damage, which is named, a
   const fs::path file = directory / "r";
   std::string good;
   for (const std::string& record : {example(), std::string(), std::string(300, 'x'), example()})
-    append_record(good, record);
+    bertrand::io::append_record(good, record);
   for (int round = 0; round < 3000; ++round) {
     std::string bad = damaged(good, dice);
     if (below(dice, 3) == 0) {  // a length of any size with the right checksum, so that it is believed
       const std::uint64_t length = odd_number(dice);
       std::string framed;
-      append_record(framed, {reinterpret_cast<const char*>(&length), 8});
+      bertrand::io::append_record(framed, {reinterpret_cast<const char*>(&length), 8});
       // The checksum of an 8-byte record is that of the same bytes as a length.
       bad.insert(0, framed.substr(12, 8) + framed.substr(20, 4));
     }
     support::write_text(file, bad);
-    const auto read_all = [&](OnCorrupt on_corrupt) {
-      RecordReader reader(file, on_corrupt);
+    const auto read_all = [&](bertrand::io::OnCorrupt on_corrupt) {
+      bertrand::io::RecordReader reader(file, on_corrupt);
       std::size_t bytes = 0;
       for (std::string record; reader.next(record);) bytes += record.size() + 16;
       REQUIRE(bytes <= bad.size());
     };
-    survives(file.string() + "@", [&] { read_all(OnCorrupt::stop); });
-    REQUIRE(survives("", [&] { read_all(OnCorrupt::skip); }));
-    survives(file.string(), [&] { PretrainingRecords({file}, {.vocab_size = 10, .on_corrupt = OnCorrupt::skip}); });
+    survives(file.string() + "@", [&] { read_all(bertrand::io::OnCorrupt::stop); });
+    REQUIRE(survives("", [&] { read_all(bertrand::io::OnCorrupt::skip); }));
+    survives(file.string(),
+             [&] { PretrainingRecords({file}, {.vocab_size = 10, .on_corrupt = bertrand::io::OnCorrupt::skip}); });
   }
 }
 
@@ -157,7 +158,7 @@ TEST_CASE("random bytes are no records") {
     if (below(dice, 2) == 0) bytes.insert(0, "\x1F\x8B\x08");  // as gzip begins
     support::write_text(file, bytes);
     std::string record;
-    CHECK_FALSE(survives(file.string() + "@0: ", [&] { RecordReader(file).next(record); }));
+    CHECK_FALSE(survives(file.string() + "@0: ", [&] { bertrand::io::RecordReader(file).next(record); }));
     survives("f@7: ", [&] { parse_example(bytes, "f@7"); });
   }
 }

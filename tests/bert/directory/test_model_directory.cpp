@@ -70,8 +70,8 @@ struct Saved {
     // Biases begin as zeros and norms as ones: make them tell apart too.
     const auto values = parameters.values().span<float>();
     for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.001f * static_cast<float>(i);
-    write_directory(io::Files::system(), directory / "",
-                    {.config = kConfig, .vocabulary = "[PAD]\n", .lower_case = true}, parameters);
+    write_directory(io::Files::system(), directory / "", {.config = kConfig, .vocabulary = "[PAD]\n", .tokenizer = {}},
+                    parameters);
     tensors = read_tensors(file());
   }
   fs::path file() const { return directory / "model.safetensors"; }
@@ -338,6 +338,14 @@ TEST_CASE("more layers than config.json has, a decoder of its own and a name tha
     CHECK(refusal(saved.directory / "") ==
           "model.safetensors: tensor \"cls.predictions.decoder.weight\": expected the numbers of "
           "bert.embeddings.word_embeddings.weight (tied), got others");
+  }
+  {
+    Saved saved;
+    saved.tensors["cls.predictions.decoder.weight"] = {"F16", {7, 4}, std::string(7 * 4 * 2, '\0')};
+    write_tensors(saved.file(), saved.tensors);
+    CHECK(refusal(saved.directory / "") ==
+          "model.safetensors: tensor \"cls.predictions.decoder.weight\": expected the numbers of "
+          "bert.embeddings.word_embeddings.weight (tied), of type F32, got type F16");
   }
   {
     Saved saved;

@@ -5,9 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "bert/directory/model_directory.h"
 #include "io/error.h"
 #include "support/refusal.h"
 #include "support/small_model.h"
+#include "tensor/backends.h"
 
 using namespace bertrand;
 using namespace bertrand::bert;
@@ -21,6 +23,11 @@ std::string words(int size) {
   for (int i = 15; i < size; ++i) lines += "word" + std::to_string(i) + "\n";
   return lines;
 }
+
+/// Something to save.
+struct Classifier : nn::Module {
+  nn::Parameter bias{in("bias"), nn::init::zeros({2})};
+};
 
 struct ModelDirectory {
   support::TemporaryDirectory directory;
@@ -131,4 +138,51 @@ TEST_CASE("vocabularies of one directory that disagree are refused, and both are
                                model.name("tokenizer.json") + ", got 15");
   model.write_tokenizer_json(lines, false);
   CHECK(model.refusal() == "");
+}
+
+TEST_CASE("added tokens survive saving") {
+  ModelDirectory model;
+  model.config.vocab_size = 31;
+  model.write("vocab.txt", words(29));
+  const std::string added = R"({"<a>": 29, "<b>": 30})";
+  model.write("added_tokens.json", added);
+  const text::Tokenizer tokenizer = model.read();
+  const ModelDirectory saved;
+  const auto backend = open_cpu({.threads = 1});
+  Classifier module;
+  const nn::ParameterSet parameters(module, *backend);
+  write_directory(
+      io::Files::system(), saved.directory / "",
+      {.config = model.config, .vocabulary = tokenizer.vocabulary().text(), .tokenizer = tokenizer.options()},
+      parameters);
+  CHECK(support::read_text(saved.directory / "added_tokens.json") == added);
+  CHECK(read_tokenizer(saved.directory / "", {}, model.config).options().added_tokens == added);
+}
+
+TEST_CASE("the longest word is as tokenizer.json says, also after saving, and 200 without one") {
+  ModelDirectory model;
+  model.write("vocab.txt", words(15));
+  CHECK(model.read().options().max_chars_per_word == 200);
+  model.write_tokenizer_json(words(15), true);
+  const text::Tokenizer tokenizer = model.read();
+  CHECK(tokenizer.options().max_chars_per_word == 100);
+  const std::string word(150, 'a');
+  CHECK(tokenizer.encode(word) == std::vector<std::int32_t>{tokenizer.vocabulary().unk_id()});
+  const ModelDirectory saved;
+  const auto backend = open_cpu({.threads = 1});
+  Classifier module;
+  const nn::ParameterSet parameters(module, *backend);
+  write_directory(io::Files::system(), saved.directory / "",
+                  {.config = model.config, .vocabulary = words(15), .tokenizer = tokenizer.options()}, parameters);
+  CHECK(saved.read().options().max_chars_per_word == 100);
+}
+
+TEST_CASE("every file that a model is read from is known as one") {
+  const ModelDirectory model;
+  for (const char* name : {"config.json", "added_tokens.json", "model-00001-of-00002.safetensors", "features.jsonl",
+                           "model.safetensors.index.json", "notes.txt", "bert_model.ckpt.index"})
+    model.write(name, "");
+  CHECK(model_files(model.directory / "").size() == 5);
+  CHECK_FALSE(is_model_file("features.jsonl"));
+  CHECK_FALSE(is_model_file("notes.txt"));
 }

@@ -47,6 +47,7 @@ TEST_CASE("tokenizer.json gives the vocabulary in the order of its ids, and whet
   const TokenizerJson uncased = parse(tokenizer());
   CHECK(uncased.vocabulary == "[PAD]\n[UNK]\na\n##s\ncaf\xc3\xa9\n");
   CHECK(uncased.lower_case);
+  CHECK(uncased.max_chars_per_word == 100);
   Json json = tokenizer();
   json["normalizer"]["lowercase"] = false;
   CHECK_FALSE(parse(json).lower_case);

@@ -151,7 +151,12 @@ TEST_CASE("a score must be a finite number") {
   Dataset good = dataset_of(task, row + "4.750\n");
   assign_targets(task, {}, good);
   CHECK(std::get<float>(*good.examples[0].target) == 4.75f);
-  for (const char* bad : {"nan", "inf", "4,5", "high"}) {
+  for (const auto& [text, value] : {std::pair("1e-50", 0.0f), std::pair("+1.5", 1.5f), std::pair("-1e-400", 0.0f)}) {
+    Dataset data = dataset_of(task, row + text + "\n");
+    assign_targets(task, {}, data);
+    CHECK(std::get<float>(*data.examples[0].target) == value);
+  }
+  for (const char* bad : {"nan", "inf", "4,5", "high", "1e50", "+-1", "++1", "1e-50x"}) {
     Dataset data = dataset_of(task, row + bad + "\n");
     CHECK(message_of([&] { assign_targets(task, {}, data); }) ==
           fmt::format("data:2: label: expected a finite number, got \"{}\"", bad));

@@ -14,13 +14,13 @@ constexpr SpecialTokens kSpecial{.cls = 101, .sep = 102};
 }  // namespace
 
 TEST_CASE("a single text keeps its first pieces") {
-  const Encoded encoded = encode_pieces({1, 2, 3, 4}, std::nullopt, kSpecial, 5);
+  const text::Sequence encoded = encode_pieces({1, 2, 3, 4}, std::nullopt, kSpecial, 5);
   CHECK(encoded.token_ids == Ids{101, 1, 2, 3, 102});
   CHECK(encoded.token_types == Ids{0, 0, 0, 0, 0});
 }
 
 TEST_CASE("a pair loses from the end of the longer text, from the second when both are equal") {
-  const Encoded even = encode_pieces({1, 2, 3, 4}, Ids{5, 6}, kSpecial, 8);
+  const text::Sequence even = encode_pieces({1, 2, 3, 4}, Ids{5, 6}, kSpecial, 8);
   CHECK(even.token_ids == Ids{101, 1, 2, 3, 102, 5, 6, 102});
   CHECK(even.token_types == Ids{0, 0, 0, 0, 0, 1, 1, 1});
   CHECK(encode_pieces({1, 2, 3}, Ids{5, 6, 7}, kSpecial, 8).token_ids == Ids{101, 1, 2, 3, 102, 5, 6, 102});

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "bert/data/tf_example.h"
-#include "bert/data/tfrecord.h"
 #include "bert/tasks/encode.h"
+#include "io/tfrecord.h"
 #include "support/paths.h"
 
 using namespace bertrand;
@@ -84,7 +84,7 @@ TEST_CASE("MRPC's dev file is encoded as google-research/bert's run_classifier.p
   const Dataset dataset = labelled(named_task("mrpc"), "glue/MRPC/dev.tsv");
   const EncodedDataset encoded = encode_dataset(dataset, tokenizer, 128);
 
-  data::RecordReader records(kData + "golden_finetune/mrpc/eval.tf_record");
+  io::RecordReader records(kData + "golden_finetune/mrpc/eval.tf_record");
   std::int64_t i = 0;
   for (std::string record; records.next(record); ++i) {
     CAPTURE(i);

@@ -76,6 +76,10 @@ TEST_CASE("a loss of large logits stays finite") {
 TEST_CASE("a task's results carry its official metrics and eval_loss, and their mean picks the best") {
   const Logits logits{.outputs = 2, .values = {0, 1, 1, 0, 0, 1, 1, 0}};
   const auto results = evaluate(named_task("mrpc"), logits, examples_of({1, 0, 0, 1}));
+  Task turned = named_task("mrpc");
+  turned.positive = 0;  // of a model whose label "1" has the number 0
+  CHECK(evaluate(turned, logits, examples_of({0, 0, 0, 1})).at("eval_f1") !=
+        near(evaluate(named_task("mrpc"), logits, examples_of({0, 0, 0, 1})).at("eval_f1")));
   REQUIRE(results.size() == 3);
   CHECK(results.at("eval_accuracy") == near(0.5));
   CHECK(results.at("eval_f1") == near(0.5));

@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
+#include <zlib.h>
 
 #include "bert/tasks/table.h"
 #include "io/error.h"
 #include "support/program.h"
+#include "support/refusal.h"
 
 using namespace bertrand;
 using namespace bertrand::tasks;
@@ -169,4 +171,29 @@ TEST_CASE("the format follows from the extension") {
 TEST_CASE("a file that is not there is named with the system's reason") {
   CHECK_THROWS_WITH_AS(read_table("no/such/file.tsv"),
                        "no/such/file.tsv: open: expected a readable file, got No such file or directory", Error);
+}
+
+TEST_CASE("JSON lines whose keys all differ take memory for their own keys alone") {
+  std::string lines;
+  for (int i = 0; i < 20'000; ++i) lines += fmt::format("{{\"k{}\": \"{}\"}}\n", i, i);
+  const Table table = parse_table(lines, "t", TableFormat::jsonl);
+  REQUIRE(table.rows.size() == 20'000);
+  CHECK(table.width == 20'000);
+  CHECK(table.rows[7].cell(7) == "7");
+  CHECK(table.rows[7].cell(8) == "");
+  std::size_t cells = 0;
+  for (const Row& row : table.rows) cells += row.cells.size();
+  CHECK(cells == 20'000);
+}
+
+TEST_CASE("a gzip file that becomes more than it may is refused with what to do") {
+  const support::TemporaryDirectory directory;
+  const std::string file = directory / "t.tsv.gz";
+  gzFile out = gzopen(file.c_str(), "wb");
+  const std::string line(100'000, 'x');
+  gzwrite(out, line.data(), static_cast<unsigned>(line.size()));
+  gzclose(out);
+  CHECK(read_table(file, {.most_decompressed = 100'000}).rows.empty());
+  CHECK(support::refusal(bertrand::Failure::input, [&] { read_table(file, {.most_decompressed = 99'999}); }) ==
+        file + ": gzip: expected at most 100 kB after decompression, got more; hint: gunzip it first");
 }

@@ -1,4 +1,5 @@
 #include "bert/text/tokenizer.h"
+#include "bert/text/words.h"
 #include "support/paths.h"
 
 #include <doctest/doctest.h>
@@ -153,4 +154,11 @@ TEST_CASE("an encoder gives the same ids with its cache warm, whatever bytes com
     const auto ids = encoder.encode(text);
     REQUIRE(Ids(ids.begin(), ids.end()) == tokenizer.encode(text));
   }
+}
+
+TEST_CASE("a word of more than 4 GiB keeps its size") {
+  Words words;
+  words.add(std::size_t{5} << 30, std::size_t{5} << 30);
+  CHECK(words.list().front().size == std::size_t{5} << 30);
+  CHECK(words.list().front().characters == std::size_t{5} << 30);
 }

@@ -1,8 +1,8 @@
-#include "bert/data/tfrecord.h"
+// Records framed, checked and read one by one.
+#include "io/tfrecord.h"
 
 #include <fcntl.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,15 +10,17 @@
 #include <optional>
 #include <utility>
 
+#include "io/byte_source.h"
 #include "io/crc32c.h"
 #include "io/error.h"
-#include "io/input_files.h"
+#include "io/units.h"
 
-namespace bertrand::data {
+namespace bertrand::io {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 12;  // length and its checksum
 constexpr std::size_t kFooterBytes = 4;
+static_assert(ByteSource::kBeginning == kHeaderBytes);
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
 template <class T>
@@ -33,101 +35,27 @@ void append(std::string& out, T value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-std::uint32_t masked_crc(std::string_view bytes) { return io::masked(io::crc32c(bytes)); }
+std::uint32_t masked_crc(std::string_view bytes) { return masked(crc32c(bytes)); }
 
 bool is_good_header(std::string_view header) {
   return header.size() == kHeaderBytes && masked_crc(header.substr(0, 8)) == load<std::uint32_t>(header.data() + 8);
 }
 
-/// The bytes of a file, decompressed where it is a gzip file.
-class ByteSource {
- public:
-  explicit ByteSource(const std::filesystem::path& file) : file_(file) {
-    io::refuse_directory(file, "records", Failure::input);
-    descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor_ < 0) {
-      fail(errno == ENOENT ? Failure::input : Failure::io, "{}: open: {}", file.string(), std::strerror(errno));
-    }
-    try {
-      // A plain file may happen to begin with gzip's two bytes; then its first header has a good checksum.
-      std::string beginning(kHeaderBytes, '\0');
-      beginning.resize(read_plain(beginning.data(), kHeaderBytes));
-      ::lseek(descriptor_, 0, SEEK_SET);
-      if (beginning.starts_with("\x1F\x8B") && !is_good_header(beginning)) open_gzip();
-    } catch (...) {
-      ::close(descriptor_);
-      throw;
-    }
-  }
-  ~ByteSource() {
-    if (gzip_ != nullptr) {
-      ::gzclose(gzip_);
-    } else {
-      ::close(descriptor_);
-    }
-  }
-  ByteSource(const ByteSource&) = delete;
-  ByteSource& operator=(const ByteSource&) = delete;
-
-  bool is_compressed() const { return gzip_ != nullptr; }
-
-  /// Reads up to `size` bytes; fewer only at the end of the file. `damage` says so if the compressed data is bad.
-  std::size_t read(char* out, std::size_t size, std::string& damage) {
-    return gzip_ != nullptr ? read_gzip(out, size, damage) : read_plain(out, size);
-  }
-
- private:
-  void open_gzip() {
-    gzip_ = ::gzdopen(descriptor_, "rb");
-    if (gzip_ == nullptr) fail(Failure::memory, "{}: gzip: out of memory", file_.string());
-    ::gzbuffer(gzip_, 1 << 17);
-  }
-
-  std::size_t read_plain(char* out, std::size_t size) {
-    std::size_t done = 0;
-    while (done < size) {
-      const ssize_t count = ::read(descriptor_, out + done, size - done);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail(Failure::io, "{}: read: {}", file_.string(), std::strerror(errno));
-      if (count == 0) break;
-      done += static_cast<std::size_t>(count);
-    }
-    return done;
-  }
-
-  std::size_t read_gzip(char* out, std::size_t size, std::string& damage) {
-    std::size_t done = 0;
-    while (done < size) {
-      const auto step = static_cast<unsigned>(std::min(size - done, kChunkBytes));
-      const int count = ::gzread(gzip_, out + done, step);
-      if (count > 0) done += static_cast<std::size_t>(count);
-      if (count < static_cast<int>(step)) {
-        int code = Z_OK;
-        const char* reason = ::gzerror(gzip_, &code);
-        if (code == Z_ERRNO) fail(Failure::io, "{}: read: {}", file_.string(), std::strerror(errno));
-        if (code != Z_OK && code != Z_STREAM_END) damage = io::gzip_reason(reason);
-        break;
-      }
-    }
-    return done;
-  }
-
-  std::filesystem::path file_;
-  int descriptor_ = -1;
-  gzFile gzip_ = nullptr;
-};
+/// A plain file may happen to begin with gzip's two bytes; then its first header has a good checksum.
+ByteSource open_records(const std::filesystem::path& file) { return ByteSource(file, "records", is_good_header); }
 
 /// ByteSource with a buffer in front, for the small reads of headers.
 class BufferedSource {
  public:
-  explicit BufferedSource(const std::filesystem::path& file) : source_(file) {}
+  explicit BufferedSource(const std::filesystem::path& file) : source_(open_records(file)) {}
 
   bool is_compressed() const { return source_.is_compressed(); }
+  const std::string& damage() const { return source_.damage(); }
 
   /// Appends up to `size` bytes to `out`, growing it only as far as there are bytes.
-  void read(std::string& out, std::uint64_t size, std::string& damage) {
+  void read(std::string& out, std::uint64_t size) {
     while (size > 0) {
-      if (used_ == buffer_.size() && !fill(damage)) return;
+      if (used_ == buffer_.size() && !fill()) return;
       const std::size_t step = std::min<std::uint64_t>(size, buffer_.size() - used_);
       out.append(buffer_, used_, step);
       used_ += step;
@@ -136,10 +64,10 @@ class BufferedSource {
   }
 
  private:
-  bool fill(std::string& damage) {
+  bool fill() {
     if (ended_) return false;
     buffer_.resize(kChunkBytes);
-    buffer_.resize(source_.read(buffer_.data(), kChunkBytes, damage));
+    buffer_.resize(source_.read(buffer_.data(), kChunkBytes));
     ended_ = buffer_.size() < kChunkBytes;
     used_ = 0;
     return !buffer_.empty();
@@ -160,10 +88,10 @@ struct RecordReader::State {
   /// Reads `size` bytes into `out`; false, and `problem` says why, if the file has fewer.
   bool read(std::string& out, std::uint64_t size, const char* what) {
     out.clear();
-    source.read(out, size, damage);
+    source.read(out, size);
     end += out.size();
     if (out.size() == size) return true;
-    if (!damage.empty()) {
+    if (const std::string& damage = source.damage(); !damage.empty()) {
       problem = fmt::format("{}: expected {} bytes of gzip data, got {} and then: {}", what, size, out.size(), damage);
     } else {
       problem = fmt::format("{}: expected {} bytes, got {} to the end of the file", what, size, out.size());
@@ -185,7 +113,6 @@ struct RecordReader::State {
   OnCorrupt on_corrupt;
   BufferedSource source;
   std::string header, footer;
-  std::string damage;       // what zlib says
   std::string problem;      // what is wrong with the record being read
   std::uint64_t begin = 0;  // of the last record
   std::uint64_t end = 0;    // of what was read
@@ -197,11 +124,17 @@ struct RecordReader::State {
 RecordReader::State::Outcome RecordReader::State::read_one(std::string& record) {
   begin = end;
   if (!read(header, kHeaderBytes, "record header")) {
-    return header.empty() && damage.empty() ? Outcome::end : Outcome::damaged_file;
+    return header.empty() && source.damage().empty() ? Outcome::end : Outcome::damaged_file;
   }
   const auto length_crc = load<std::uint32_t>(header.data() + 8);
   if (!crc_is(length_crc, std::string_view(header).substr(0, 8), "record length crc")) return Outcome::damaged_file;
-  if (!read(record, load<std::uint64_t>(header.data()), "record data")) return Outcome::damaged_file;
+  const auto length = load<std::uint64_t>(header.data());
+  if (source.is_compressed() && length > kMostCompressedRecord) {
+    problem = fmt::format("record data: expected at most {} in a gzip file, got {} bytes",
+                          bytes_text(static_cast<double>(kMostCompressedRecord)), length);
+    return Outcome::damaged_file;
+  }
+  if (!read(record, length, "record data")) return Outcome::damaged_file;
   if (!read(footer, kFooterBytes, "record data crc")) return Outcome::damaged_file;
   if (!crc_is(load<std::uint32_t>(footer.data()), record, "record data crc")) return Outcome::damaged_record;
   return Outcome::record;
@@ -231,8 +164,8 @@ bool RecordReader::next(std::string& record) {
 bool is_tfrecord(const std::filesystem::path& file) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file, ignored)) return false;
-  std::string header(kHeaderBytes, '\0'), damage;
-  header.resize(ByteSource(file).read(header.data(), kHeaderBytes, damage));
+  std::string header(kHeaderBytes, '\0');
+  header.resize(open_records(file).read(header.data(), kHeaderBytes));
   return is_good_header(header);
 }
 
@@ -276,4 +209,4 @@ void append_record(std::string& out, std::string_view record) {
   append(out, masked_crc(record));
 }
 
-}  // namespace bertrand::data
+}  // namespace bertrand::io

@@ -7,13 +7,16 @@
 #include <string>
 #include <string_view>
 
-namespace bertrand::data {
+namespace bertrand::io {
 
 /// What to do about a record that is not as it was written.
 enum class OnCorrupt {
   stop,  ///< throw
-  skip   ///< leave it out; where its length cannot be trusted, leave out the rest of the file
+  skip   ///< leave it out; if its length cannot be trusted, leave out the rest of the file
 };
+
+/// What one record of a gzip file may be: some bytes on disk could become any length in memory.
+constexpr std::uint64_t kMostCompressedRecord = std::uint64_t{1} << 28;
 
 /// Whether a file, which may be gzip, begins as every TFRecord file with a record does: with a length and its checksum.
 /// False for what is no regular file. Throws Error(Failure::io) if it cannot be read.
@@ -28,7 +31,8 @@ class RecordReader {
   ~RecordReader();
 
   /// The next record; false at the end of the file. With OnCorrupt::stop throws Error(Failure::input) for a wrong CRC
-  /// and for a file that ends within a record. Takes no more memory than the file has bytes left, whatever it claims.
+  /// and for a file that ends within a record. Takes no more memory than the file has bytes left, whatever it claims,
+  /// and of a gzip file no more than kMostCompressedRecord.
   bool next(std::string& record);
 
   /// Where the record that next() gave last begins.
@@ -56,4 +60,4 @@ std::string read_record_at(const std::filesystem::path& file, std::uint64_t offs
 /// Appends one record with its length and checksums.
 void append_record(std::string& out, std::string_view record);
 
-}  // namespace bertrand::data
+}  // namespace bertrand::io

@@ -1,4 +1,4 @@
-#include "bert/data/tfrecord.h"
+#include "io/tfrecord.h"
 
 #include <doctest/doctest.h>
 #include <zlib.h>
@@ -8,7 +8,7 @@
 #include "support/faulty_files.h"
 #include "support/program.h"
 
-using namespace bertrand::data;
+using namespace bertrand::io;
 using bertrand::Error;
 using bertrand::Failure;
 using support::read_text;
@@ -196,4 +196,19 @@ TEST_CASE("with skip a bad record is left out, and the rest of the file where a 
 TEST_CASE("a file that is not there, or is a directory, is named") {
   CHECK_THROWS_WITH_AS(RecordReader("/nowhere/r"), "/nowhere/r: open: No such file or directory", Error);
   CHECK_THROWS_WITH_AS(RecordReader("/tmp"), "/tmp: records: expected a file, got a directory", Error);
+}
+
+TEST_CASE("a record of a gzip file that would take more memory than a record may is refused before it is read") {
+  const support::TemporaryDirectory directory;
+  const std::uint64_t length = kMostCompressedRecord + 1;
+  std::string header(reinterpret_cast<const char*>(&length), 8);
+  const std::uint32_t crc = masked(crc32c(header));
+  header.append(reinterpret_cast<const char*>(&crc), 4);
+  write_gzip(directory / "r.gz", header + std::string(100, 'x'));
+  CHECK_THROWS_WITH_AS(
+      read_all(directory / "r.gz"),
+      ((directory / "r.gz").string() + "@0: record data: expected at most 268 MB in a gzip file, got " +
+       std::to_string(length) + " bytes; hint: --on-corrupt skip leaves it out")
+          .c_str(),
+      Error);
 }

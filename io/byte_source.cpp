@@ -1,0 +1,85 @@
+// Plain and gzip files behind one read().
+#include "io/byte_source.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "io/error.h"
+#include "io/input_files.h"
+#include "io/units.h"
+
+namespace bertrand::io {
+
+void check_decompressed(const std::filesystem::path& file, std::uint64_t bytes, std::uint64_t most) {
+  if (bytes > most)
+    fail(Failure::input, "{}: gzip: expected at most {} after decompression, got more; hint: gunzip it first",
+         file.string(), bytes_text(static_cast<double>(most)));
+}
+
+ByteSource::ByteSource(const std::filesystem::path& file, std::string_view what,
+                       const std::function<bool(std::string_view)>& is_plain)
+    : file_(file) {
+  refuse_directory(file, what, Failure::input);
+  descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_ < 0)
+    fail(errno == ENOENT ? Failure::input : Failure::io, "{}: open: {}", file.string(), std::strerror(errno));
+  try {
+    std::string beginning(kBeginning, '\0');
+    beginning.resize(read_plain(beginning.data(), beginning.size()));
+    ::lseek(descriptor_, 0, SEEK_SET);
+    if (beginning.starts_with("\x1F\x8B") && !(is_plain && is_plain(beginning))) open_gzip();
+  } catch (...) {
+    ::close(descriptor_);
+    throw;
+  }
+}
+
+ByteSource::~ByteSource() {
+  if (gzip_ != nullptr) ::gzclose(gzip_);
+  else ::close(descriptor_);
+}
+
+void ByteSource::open_gzip() {
+  gzip_ = ::gzdopen(descriptor_, "rb");
+  if (gzip_ == nullptr) fail(Failure::memory, "{}: gzip: out of memory", file_.string());
+  ::gzbuffer(gzip_, 1 << 17);
+}
+
+std::size_t ByteSource::read(char* out, std::size_t size) {
+  return gzip_ != nullptr ? read_gzip(out, size) : read_plain(out, size);
+}
+
+std::size_t ByteSource::read_plain(char* out, std::size_t size) {
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t count = ::read(descriptor_, out + done, size - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(Failure::io, "{}: read: {}", file_.string(), std::strerror(errno));
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return done;
+}
+
+std::size_t ByteSource::read_gzip(char* out, std::size_t size) {
+  constexpr std::size_t kStep = std::size_t{1} << 20;
+  std::size_t done = 0;
+  while (done < size) {
+    const auto step = static_cast<unsigned>(std::min(size - done, kStep));
+    const int count = ::gzread(gzip_, out + done, step);
+    if (count > 0) done += static_cast<std::size_t>(count);
+    if (count == static_cast<int>(step)) continue;
+    int code = Z_OK;
+    const char* reason = ::gzerror(gzip_, &code);
+    if (code == Z_ERRNO) fail(Failure::io, "{}: read: {}", file_.string(), std::strerror(errno));
+    if (code != Z_OK && code != Z_STREAM_END) damage_ = gzip_reason(reason);
+    break;
+  }
+  return done;
+}
+
+}  // namespace bertrand::io

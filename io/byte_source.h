@@ -1,0 +1,48 @@
+// The bytes of a file from front to end, decompressed if it is a gzip file.
+#pragma once
+#include <zlib.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace bertrand::io {
+
+/// What a gzip file may become if all of it is held in memory: 10 kB may be 10 MB of zeros.
+constexpr std::uint64_t kMostDecompressed = std::uint64_t{4} << 30;
+/// Throws Error(Failure::input) if `bytes` of a gzip file are more than `most`.
+void check_decompressed(const std::filesystem::path& file, std::uint64_t bytes, std::uint64_t most);
+
+class ByteSource {
+ public:
+  static constexpr std::size_t kBeginning = 12;
+
+  /// Opens a file of `what`. `is_plain` looks at its first kBeginning bytes (or fewer): a file that only happens to
+  /// begin as a gzip file does. Throws Error(Failure::input) if there is none or a directory, Error(Failure::io) if it
+  /// cannot be read.
+  explicit ByteSource(const std::filesystem::path& file, std::string_view what,
+                      const std::function<bool(std::string_view)>& is_plain = {});
+  ~ByteSource();
+  ByteSource(const ByteSource&) = delete;
+  ByteSource& operator=(const ByteSource&) = delete;
+
+  bool is_compressed() const { return gzip_ != nullptr; }
+  /// Reads up to `size` bytes; fewer only at the end of the file. Throws Error(Failure::io).
+  std::size_t read(char* out, std::size_t size);
+  /// Why compressed data ended early, or "".
+  const std::string& damage() const { return damage_; }
+
+ private:
+  void open_gzip();
+  std::size_t read_plain(char* out, std::size_t size);
+  std::size_t read_gzip(char* out, std::size_t size);
+
+  std::filesystem::path file_;
+  int descriptor_ = -1;
+  gzFile gzip_ = nullptr;
+  std::string damage_;
+};
+
+}  // namespace bertrand::io

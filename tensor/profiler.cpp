@@ -25,7 +25,15 @@ double not_hidden(const Event& event, std::span<const Event> waits) {
 
 void Profiler::add(const Event& event) {
   const std::lock_guard lock(mutex_);
-  events_.push_back(event);
+  if (!event.aside) {
+    Total& total = totals_[event.name];
+    ++total.calls;
+    total.time += event.end - event.begin;
+    total.work.flops += event.work.flops;
+    total.work.bytes += event.work.bytes;
+  }
+  if (events_.size() < most_events_) events_.push_back(event);
+  else ++dropped_;
 }
 
 std::string Profiler::collectives() const {
@@ -54,28 +62,21 @@ std::string Profiler::collectives() const {
 }
 
 std::string Profiler::table() const {
+  const std::lock_guard lock(mutex_);
   struct Row {
-    const char* name;
+    std::string name;
     std::size_t calls = 0;
     double time = 0;
     Work work;
   };
-  std::map<std::string, Row> rows;
+  std::vector<Row> sorted;
   double total = 0;
   std::size_t calls = 0;
-  for (const Event& e : events_) {
-    if (e.aside) continue;
-    ++calls;
-    Row& row = rows[e.name];
-    row.name = e.name;
-    ++row.calls;
-    row.time += seconds(e.end - e.begin);
-    row.work.flops += e.work.flops;
-    row.work.bytes += e.work.bytes;
-    total += seconds(e.end - e.begin);
+  for (const auto& [name, of_name] : totals_) {
+    sorted.push_back({name, of_name.calls, seconds(of_name.time), of_name.work});
+    calls += of_name.calls;
+    total += seconds(of_name.time);
   }
-  std::vector<Row> sorted;
-  for (const auto& [name, row] : rows) sorted.push_back(row);
   std::sort(sorted.begin(), sorted.end(), [](const Row& a, const Row& b) { return a.time > b.time; });
 
   std::string text = fmt::format("{:<28} {:>8} {:>12} {:>7} {:>9} {:>9} {:>12}\n", "op", "calls", "time ms", "share",
@@ -88,10 +89,15 @@ std::string Profiler::table() const {
                         total > 0 ? 100 * row.time / total : 0.0, rate(row.work.flops), rate(row.work.bytes),
                         row.work.bytes);
   }
-  return text + fmt::format("{:<28} {:>8} {:>12.3f} {:>6.1f}%\n", "all ops", calls, 1e3 * total, 100.0) + collectives();
+  text += fmt::format("{:<28} {:>8} {:>12.3f} {:>6.1f}%\n", "all ops", calls, 1e3 * total, 100.0) + collectives();
+  if (dropped_ > 0)
+    text += fmt::format("the trace has the first {} events; {} later ones are in the rows of ops alone\n",
+                        events_.size(), dropped_);
+  return text;
 }
 
 std::string Profiler::chrome_trace() const {
+  const std::lock_guard lock(mutex_);
   std::string json = "{\"traceEvents\":[";
   for (std::size_t i = 0; i < events_.size(); ++i) {
     const Event& e = events_[i];

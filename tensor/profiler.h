@@ -3,6 +3,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -29,6 +30,9 @@ class Profiler {
     bool aside = false;  ///< while the replica computed
   };
 
+  /// Keeps at most so many events for the trace, about 64 bytes each. The table counts all ops.
+  explicit Profiler(std::size_t most_events = std::size_t{1} << 20) : most_events_(most_events) {}
+
   /// From any thread.
   void add(const Event& event);
   /// op, calls, total ms, share of the whole, GFLOP/s, GB/s, bytes; the longest first. Then, where there were
@@ -38,10 +42,18 @@ class Profiler {
   std::string chrome_trace() const;
 
  private:
+  struct Total {
+    std::size_t calls = 0;
+    Clock::duration time{};
+    Work work;
+  };
   std::string collectives() const;
 
+  std::size_t most_events_;
+  std::size_t dropped_ = 0;              // events beyond most_events_, which the trace lacks
+  std::map<std::string, Total> totals_;  // of all events that did not go on aside, by name
   std::vector<Event> events_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   Clock::time_point start_ = Clock::now();
 };
 

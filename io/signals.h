@@ -1,10 +1,17 @@
-// SIGTERM, SIGINT and SIGUSR1 ask a run to save and stop; a second one stops it at once.
+// SIGTERM, SIGINT, SIGHUP and SIGUSR1 ask a run to save and stop. A second one stops it at once.
 #pragma once
 
 namespace bertrand::io {
 
-/// From now on the first of them only raises a flag; a second ends the process with 128 + its number.
-void catch_stop_signals();
+/// What the first signal asks for. save: the program saves when it sees stop_requested(). leave: there is nothing to
+/// save, so stop_point() ends the work too.
+enum class OnStop { save, leave };
+
+/// From now on the first of them only raises a flag; a second ends the process with 128 + its number. A SIGHUP that was
+/// ignored before (nohup) stays ignored. A pipe that nobody reads any more does not end the process.
+void catch_stop_signals(OnStop on_stop = OnStop::save);
+/// Long work calls it now and then. Throws Error(Failure::interrupted) if a signal has come and OnStop is `leave`.
+void stop_point();
 /// Whether one has come.
 bool stop_requested();
 

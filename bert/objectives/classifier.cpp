@@ -7,6 +7,7 @@
 
 #include "distributed/exchange.h"
 #include "io/error.h"
+#include "io/signals.h"
 
 namespace bertrand::objectives {
 namespace {
@@ -62,6 +63,7 @@ tasks::Logits predict(const bert::ForSequenceClassification& model, const tasks:
   logits.values.resize(static_cast<std::size_t>(data.size()) * logits.outputs);
   const distributed::Share mine = distributed::share_of(data.size(), self.rank(), self.size());
   for (std::int64_t first = mine.first; first < mine.end(); first += batch_size) {
+    io::stop_point();
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(std::min(batch_size, mine.end() - first)));
     std::iota(numbers.begin(), numbers.end(), first);
     const Tensor outputs = model(pack_examples(data, numbers, self.backend()), {}).value();

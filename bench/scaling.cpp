@@ -109,13 +109,13 @@ class TimedObjective : public objectives::PretrainingObjective {
 class Training {
  public:
   Training(const Options& options, const distributed::Replica& self)
-      : batch_(options.settings.micro_batch_size * options.micro_batches),
+      : batch_(*options.settings.micro_batch_size * options.micro_batches),
         objective_(bert::Config::preset(options.model),
                    {.training = examples_, .evaluation = nullptr, .vocabulary = ""}, self),
         parameters_(objective_.model(), self.backend(), {.dtype = precision_of(options.precision)}),
         optimizer_(parameters_, {}),
         stepper_({objective_, parameters_, optimizer_, self},
-                 {.seed = 1, .micro_batch_size = options.settings.micro_batch_size}) {}
+                 {.seed = 1, .micro_batch_size = *options.settings.micro_batch_size}) {}
 
   /// Seconds of one more.
   double step() {
@@ -155,7 +155,7 @@ void train(const Options& options, const distributed::Replica& self) {
       "{{\"model\":\"{}\",\"precision\":\"{}\",\"replicas\":{},\"micro_batch\":{},\"batch\":{},\"steps\":{},\"median_"
       "s\":{:.5f},"
       "\"min_s\":{:.5f},\"examples_per_second\":{:.2f},\"rss_MB\":{},\"gradient_bytes\":{}}}\n",
-      options.model, options.precision, self.size(), options.settings.micro_batch_size, training.batch(), times.size(),
+      options.model, options.precision, self.size(), *options.settings.micro_batch_size, training.batch(), times.size(),
       seconds, *std::ranges::min_element(times), static_cast<double>(training.batch()) / seconds, peak_megabytes(),
       training.parameters().gradients().bytes());
   if (!options.settings.profile.empty()) fmt::print(stderr, "{}", profiler.table());
@@ -179,8 +179,7 @@ std::size_t late_bytes(const nn::ParameterSet& parameters) {
 
 /// The parts of a step of a replica that does not wait for others.
 void alone(const Options& options) {
-  const std::unique_ptr<Backend> backend =
-      open_cpu({.threads = std::max(1, static_cast<int>(options.settings.threads))});
+  const std::unique_ptr<Backend> backend = open_cpu({.threads = options.settings.threads.value_or(1)});
   auto collective = std::make_unique<Alone>(*backend);
   const Alone& watch = *collective;
   const distributed::Replica self(*backend, std::move(collective));

@@ -2,9 +2,6 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,45 +9,12 @@
 #include "io/choices.h"
 #include "io/error.h"
 #include "io/nearest_name.h"
+#include "io/numbers.h"
 
 namespace bertrand::cli {
 
-/// What a number may be; bounds are part of it.
-template <class T>
-struct Range {
-  T least, most = std::numeric_limits<T>::max();
-
-  std::string text() const {
-    return most == std::numeric_limits<T>::max() ? fmt::format("at least {}", least)
-                                                 : fmt::format("{} to {}", least, most);
-  }
-};
-
-/// All of `text` as a number in `range`; a whole one may be written 1e6 too. Throws Error(Failure::usage) naming the
-/// flag: not a number, a fraction where none is wanted, nan, out of range.
-template <class T>
-T parse_number(const std::string& flag, const std::string& text, const Range<T>& range) {
-  const auto read = [&text](auto& value) {
-    const char* last = text.data() + text.size();
-    const auto [end, error] = std::from_chars(text.data(), last, value);
-    return error == std::errc{} && end == last;
-  };
-  T value{};
-  bool ok = read(value);
-  if constexpr (std::is_integral_v<T>) {
-    constexpr double kExact = 1LL << 53;  // up to here every whole number is a double
-    double real = 0;
-    if (!ok && read(real) && real == std::floor(real) && 0 <= real && real <= kExact &&
-        real <= static_cast<double>(std::numeric_limits<T>::max())) {
-      value = static_cast<T>(real);
-      ok = true;
-    }
-  }
-  if (!ok || !(range.least <= value && value <= range.most))
-    fail(Failure::usage, "{}: expected {}, {}, got \"{}\"", flag, std::is_integral_v<T> ? "a whole number" : "a number",
-         range.text(), text);
-  return value;
-}
+using io::parse_number;
+using io::Range;
 
 /// --flag N, a number in `range`. The value that `target` has now is shown as the default unless `unset` says what an
 /// absent flag means.

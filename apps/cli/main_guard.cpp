@@ -10,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "apps/cli/command_line.h"
 #include "io/error.h"
 #include "io/nearest_name.h"
 #include "io/version.h"
@@ -41,7 +42,7 @@ const CLI::App& innermost(const CLI::App& app) {
 /// Flags may be written with _ for -; values are left as they are.
 std::vector<std::string> arguments(int argc, char** argv) {
   std::vector<std::string> all;
-  for (int i = argc - 1; i > 0; --i) {  // CLI11 takes them in reverse
+  for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
     if (argument.starts_with("--"))
       std::replace(argument.begin(),
@@ -82,21 +83,22 @@ void refuse_unknown(const CLI::App& app) {
   fail(Failure::usage, "{}; hint: --help lists all options", what);
 }
 
-/// Of a flag that is given twice the last value counts, so that a script's flags can be followed by one's own.
-void let_the_last_count(CLI::App& app) {
-  for (CLI::Option* option : app.get_options())
-    if (option->get_items_expected_max() == 1) option->take_last();
+/// The sub-command that is named first, or `app` itself.
+const CLI::App& command_named(const CLI::App& app, const std::vector<std::string>& arguments) {
+  for (const CLI::App* command : app.get_subcommands(nullptr))
+    if (!arguments.empty() && command->get_name() == arguments.front()) return *command;
+  return app;
 }
 
-void parse(CLI::App& app, int argc, char** argv) {
+/// Returns the whole command, with the flags that --resume took from the record.
+std::vector<std::string> parse(CLI::App& app, int argc, char** argv) {
   app.allow_extras();
-  let_the_last_count(app);
-  for (CLI::App* sub : app.get_subcommands(nullptr)) {
-    sub->allow_extras();
-    let_the_last_count(*sub);
-  }
+  for (CLI::App* sub : app.get_subcommands(nullptr)) sub->allow_extras();
+  std::vector<std::string> all = arguments(argc, argv);
+  refuse_second_values(command_named(app, all), all);
+  all = with_recorded_flags(app, all);
   try {
-    app.parse(arguments(argc, argv));
+    app.parse(std::vector<std::string>(all.rbegin(), all.rend()));  // CLI11 takes them in reverse
   } catch (const CLI::Success&) {
     throw;  // --help or --version
   } catch (const CLI::ParseError& error) {
@@ -104,6 +106,8 @@ void parse(CLI::App& app, int argc, char** argv) {
     refuse(app, error);
   }
   refuse_unknown(app);
+  all.insert(all.begin(), argv[0]);
+  return all;
 }
 
 /// What this program is, and what of it this machine can use.
@@ -158,6 +162,11 @@ int flushed(int code) {
 
 int run_main(const std::string& description, int argc, char** argv, const std::function<void(CLI::App&)>& add_flags,
              const std::function<void()>& body) {
+  return run_main(description, argc, argv, add_flags, [&](const std::vector<std::string>&) { body(); });
+}
+
+int run_main(const std::string& description, int argc, char** argv, const std::function<void(CLI::App&)>& add_flags,
+             const std::function<void(const std::vector<std::string>&)>& body) {
   CLI::App app(description, std::filesystem::path(argv[0]).filename().string());
   add_flags(app);
   app.set_version_flag(
@@ -166,8 +175,7 @@ int run_main(const std::string& description, int argc, char** argv, const std::f
   app.footer(kExitCodes);
   for (CLI::App* command : app.get_subcommands(nullptr)) command->footer(kExitCodes);
   try {
-    parse(app, argc, argv);
-    body();
+    body(parse(app, argc, argv));
     return flushed(0);
   } catch (const CLI::Success& help) {
     return flushed(app.exit(help));

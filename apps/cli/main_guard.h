@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -14,5 +15,8 @@ namespace bertrand::cli {
 /// stderr.
 int run_main(const std::string& description, int argc, char** argv, const std::function<void(CLI::App&)>& add_flags,
              const std::function<void()>& body);
+/// The same; `body` gets the command as it was parsed: the program's name, and then its arguments.
+int run_main(const std::string& description, int argc, char** argv, const std::function<void(CLI::App&)>& add_flags,
+             const std::function<void(const std::vector<std::string>& command)>& body);
 
 }  // namespace bertrand::cli

@@ -1,7 +1,5 @@
 #include "apps/finetune/options.h"
 
-#include "apps/cli/flags.h"
-#include "apps/cli/training_flags.h"
 #include "io/error.h"
 
 namespace bertrand::finetune {
@@ -15,54 +13,45 @@ tasks::Task Options::make_task() const {
   return named;
 }
 
-std::vector<std::pair<std::string, std::string>> Options::decisive() const {
-  return {{"--task", task},
-          {"--cased", fmt::format("{}", cased)},
-          {"--text-column", columns.text},
-          {"--text-pair-column", columns.pair},
-          {"--label-column", columns.label},
-          {"--header", fmt::format("{}", columns.header)},
-          {"--kind", kind},
-          {"--label-separator", label_separator},
-          {"--language", language}};
+void add_own_flags(training::FlagTable& table, Options& options) {
+  using enum training::Role;
+  table.heading("model and data");
+  table.text({"--task", fmt::format("{}, or custom", fmt::join(tasks::task_names(), ", ")), decisive}, options.task)
+      .required = true;
+  table.path({"--model", "model directory: config.json, model.safetensors, vocab.txt", local, "", "DIR"}, options.model)
+      .required = true;
+  table.path({"--train", "labelled file to train on: .tsv, .txt, .csv or .jsonl, also .gz"}, options.train);
+  table.path({"--eval", "labelled file to evaluate on; the model that does best on it is kept"}, options.evaluation);
+  table.path({"--predict", "file to write predictions.tsv for; labels are not needed"}, options.prediction);
+  table.path({"--vocab-file", "vocab.txt, for a model directory without one"}, options.vocab_file);
+  table.toggle({"--cased", "with --vocab-file: keep case and accents", decisive}, options.cased);
+
+  table.heading("for --task custom");
+  table.text({"--text-column", "name of the text's column, or its number from 0", decisive, "", "COLUMN"},
+             options.columns.text);
+  table.text({"--text-pair-column", "name or number of the second text's column", decisive, "", "COLUMN"},
+             options.columns.pair);
+  table.text({"--label-column", "name or number of the label's column", decisive, "", "COLUMN"}, options.columns.label);
+  table.text({"--id-column", "name or number of the column that predictions.tsv repeats", local, "", "COLUMN"},
+             options.columns.id);
+  table
+      .toggle({"--header", "the first row of a .tsv or .csv names the columns (default); --no-header: it is data",
+               decisive},
+              options.columns.header)
+      .negative = "--no-header";
+  table.text({"--kind", "classification, regression or multi-label (default classification)", decisive}, options.kind);
+  table.text({"--label-separator", "between the labels of one row, for multi-label (default ,)", decisive, "", "TEXT"},
+             options.label_separator);
+
+  table.heading("model and data");
+  table.text(
+      {"--language", "for --task xnli: the rows of --eval and --predict to read (default zh)", decisive, "", "CODE"},
+      options.language);
 }
 
-void add_flags(CLI::App& app, Options& options) {
-  std::string tasks = fmt::format("{}, or custom", fmt::join(tasks::task_names(), ", "));
-  app.add_option("--task", options.task, tasks)->type_name("NAME")->required();
-  app.add_option("--model", options.model, "model directory: config.json, model.safetensors, vocab.txt")
-      ->type_name("DIR")
-      ->required();
-  app.add_option("--train", options.train, "labelled file to train on: .tsv, .txt, .csv or .jsonl, also .gz")
-      ->type_name("FILE");
-  app.add_option("--eval", options.evaluation, "labelled file to evaluate on; the model that does best on it is kept")
-      ->type_name("FILE");
-  app.add_option("--predict", options.prediction, "file to write predictions.tsv for; labels are not needed")
-      ->type_name("FILE");
-  app.add_option("--vocab-file", options.vocab_file, "vocab.txt, for a model directory without one")->type_name("FILE");
-  app.add_flag("--cased", options.cased, "with --vocab-file: keep case and accents");
-  app.add_option("--language", options.language, "for --task xnli: the rows of --eval and --predict to read")
-      ->type_name("CODE")
-      ->capture_default_str();
-  cli::set_heading(app, "model and data");
-
-  app.add_option("--text-column", options.columns.text, "name of the text's column, or its number from 0")
-      ->type_name("COLUMN");
-  app.add_option("--text-pair-column", options.columns.pair, "name or number of the second text's column")
-      ->type_name("COLUMN");
-  app.add_option("--label-column", options.columns.label, "name or number of the label's column")->type_name("COLUMN");
-  app.add_option("--id-column", options.columns.id, "name or number of the column that predictions.tsv repeats")
-      ->type_name("COLUMN");
-  app.add_flag("--header,!--no-header", options.columns.header,
-               "the first row of a .tsv or .csv names the columns (default); --no-header: it is data");
-  app.add_option("--kind", options.kind, "classification, regression or multi-label")
-      ->type_name("NAME")
-      ->capture_default_str();
-  app.add_option("--label-separator", options.label_separator, "between the labels of one row, for multi-label")
-      ->type_name("TEXT")
-      ->capture_default_str();
-  cli::set_heading(app, "for --task custom");
-  cli::add_common_flags(app, options.settings);
+void add_flags(training::FlagTable& table, Options& options) {
+  add_own_flags(table, options);
+  training::add_flags(table, options.settings);
 }
 
 void complete(Options& options) {

@@ -6,10 +6,6 @@
 #include "bert/tasks/task.h"
 #include "training/run/settings.h"
 
-namespace CLI {
-class App;
-}
-
 namespace bertrand::finetune {
 
 struct Options {
@@ -25,11 +21,12 @@ struct Options {
   std::string language = "zh";  ///< of --task xnli
 
   tasks::Task make_task() const;
-  /// Flags beside the common ones that decide the result, as (flag, value).
-  std::vector<std::pair<std::string, std::string>> decisive() const;
 };
 
-void add_flags(CLI::App& app, Options& options);
+/// Declares finetune's flags, its own first.
+void add_flags(training::FlagTable& table, Options& options);
+/// Its own.
+void add_own_flags(training::FlagTable& table, Options& options);
 
 /// After parsing: settings that depend on others, and flags that do not fit together. Throws Error(Failure::usage).
 void complete(Options& options);

@@ -36,17 +36,16 @@ void check_model(const bert::Config& config, const Options& options, const tasks
          config.type_vocab_size);
 }
 
-Job read_job(const Options& options) {
+/// Fills in --max-seq-length if it was not given.
+Job read_job(Options& options) {
   bert::Config config = bert::read_config(options.model);
-  if (options.settings.max_seq_length > config.max_position_embeddings)
-    fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",
-         config.max_position_embeddings, options.settings.max_seq_length);
+  options.settings.max_seq_length = options.settings.sequence_length(config.max_position_embeddings);
   text::Tokenizer tokenizer =
       bert::read_tokenizer(options.model, {.vocab_file = options.vocab_file, .cased = options.cased}, config);
   tasks::TaskData data =
       tasks::read_task_data(options.make_task(), {options.train, options.evaluation, options.prediction},
                             {.directory = options.model, .problem_type = config.problem_type, .labels = config.labels},
-                            tokenizer, static_cast<int>(options.settings.max_seq_length));
+                            tokenizer, static_cast<int>(*options.settings.max_seq_length));
   check_model(config, options, data);
   config.architectures = {"BertForSequenceClassification"};
   config.problem_type = tasks::problem_type(data.task.kind);
@@ -71,8 +70,10 @@ void write_predictions(const Job& job, const tasks::Logits& logits) {
 
 /// What a run must still be given to be resumed, and what all its processes must have.
 training::RunIdentity identity_of(const Job& job) {
-  const Options& options = job.options;
-  training::RunIdentity identity{.settings = options.decisive(), .inputs = {}, .other_files = {}};
+  Options options = job.options;
+  training::FlagTable table;
+  add_own_flags(table, options);
+  training::RunIdentity identity{.settings = table.decisive(), .inputs = {}, .other_files = {}};
   for (const auto& file : {options.train, options.evaluation})
     if (!file.empty()) identity.inputs.push_back(file);
   if (!options.prediction.empty()) identity.other_files.push_back(options.prediction);
@@ -98,6 +99,7 @@ void load_start(const Options& options, nn::ParameterSet& parameters) {
 /// --predict after training: with the best model, which need not be the last.
 void predict_with_result(const Job& job, const training::TrainedReplica& trained) {
   const distributed::Replica& self = trained.self;
+  io::catch_stop_signals(io::OnStop::leave);  // the training is saved
   if (self.first()) bert::load_weights(job.options.settings.output, trained.parameters);
   self.collective().broadcast(trained.parameters.values(), 0);
   const auto& objective = static_cast<objectives::ClassificationObjective&>(trained.objective);
@@ -109,7 +111,7 @@ void predict_with_result(const Job& job, const training::TrainedReplica& trained
 void apply(const Job& job, const training::RunReplica& replica) {
   const distributed::Replica& self = replica.self;
   objectives::ClassificationObjective objective(
-      {job.data, job.config, job.tokenizer, job.options.settings.micro_batch_size}, self);
+      {job.data, job.config, job.tokenizer, *job.options.settings.micro_batch_size}, self);
   const training::Settings& settings = job.options.settings;
   nn::ParameterSet parameters(objective.model(), self.backend(),
                               {.dtype = settings.precision, .initialize = false, .gradients = false});
@@ -134,8 +136,8 @@ void apply(const Job& job, const training::RunReplica& replica) {
 
 }  // namespace
 
-void run(const Options& options) {
-  if (!options.train.empty()) io::catch_stop_signals();
+void run(Options& options) {
+  io::catch_stop_signals(options.train.empty() ? io::OnStop::leave : io::OnStop::save);
   std::optional<Job> job;
   const auto read = [&](distributed::Collective* processes) {
     job.emplace(read_job(options));
@@ -154,7 +156,7 @@ void run(const Options& options) {
           [&](const distributed::Replica& self) {
             return std::make_unique<objectives::ClassificationObjective>(
                 objectives::ClassificationObjective::Inputs{job->data, job->config, job->tokenizer,
-                                                            options.settings.micro_batch_size},
+                                                            *options.settings.micro_batch_size},
                 self);
           },
       .initialize = [&](nn::ParameterSet& parameters) { load_start(options, parameters); }};

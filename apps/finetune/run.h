@@ -5,6 +5,7 @@
 namespace bertrand::finetune {
 
 /// Trains on --train where given, evaluates on --eval, predicts --predict, as far as each is asked for.
-void run(const Options& options);
+/// Fills in the flags whose defaults depend on the model.
+void run(Options& options);
 
 }  // namespace bertrand::finetune

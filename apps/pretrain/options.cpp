@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "apps/cli/flags.h"
-#include "apps/cli/training_flags.h"
+#include "io/error.h"
 
 namespace bertrand::pretrain {
 
@@ -36,37 +35,40 @@ void check_one_kind(const std::string& flag, const std::vector<std::filesystem::
 
 bool are_tfrecords(const std::vector<std::filesystem::path>& files) { return std::ranges::any_of(files, is_tfrecord); }
 
-void add_flags(CLI::App& app, Options& options) {
-  app.add_option(
-         "--input", options.inputs,
-         "files to train on: TFRecord, also compressed by gzip, or text with a sentence a line and a blank line "
-         "between documents")
-      ->required()
-      ->type_name("FILE");
-  app.add_option("--eval-input", options.evaluation_inputs, "held-out files to evaluate on, of either kind")
-      ->type_name("FILE");
-  auto* config = app.add_option("--config", options.config,
-                                "shape of a new model: tiny, mini, small, medium, base, large, or a config.json")
-                     ->type_name("NAME|FILE");
-  auto* init = app.add_option("--init", options.init, "model directory to start from instead")->type_name("DIR");
-  config->excludes(init);
-  app.add_option("--vocab-file", options.vocabulary, "vocab.txt; the one in --init where that has one")
-      ->type_name("FILE");
-  app.add_flag("--cased", options.cased, "with --vocab-file: keep case and accents");
+void add_own_flags(training::FlagTable& table, Options& options) {
+  using enum training::Role;
+  table.heading("model and data");
+  table
+      .paths({"--input",
+              "files to train on: TFRecord, also compressed by gzip, or text with a sentence a line and a blank line "
+              "between documents"},
+             options.inputs)
+      .required = true;
+  table.paths({"--eval-input", "held-out files to evaluate on, of either kind"}, options.evaluation_inputs);
+  table
+      .text({"--config", "shape of a new model: tiny, mini, small, medium, base, large, or a config.json", local, "",
+             "NAME|FILE"},
+            options.config)
+      .excludes = "--init";
+  table.path({"--init", "model directory to start from instead", local, "", "DIR"}, options.init).excludes = "--config";
+  table.path({"--vocab-file", "vocab.txt; the one in --init if that has one"}, options.vocabulary);
+  table.toggle({"--cased", "with --vocab-file: keep case and accents", decisive}, options.cased);
+  static const io::Choices<io::OnCorrupt> corrupt{{"stop", io::OnCorrupt::stop}, {"skip", io::OnCorrupt::skip}};
+  table.choice({"--on-corrupt", "what to do about a TFRecord whose checksum is wrong", decisive}, options.on_corrupt,
+               corrupt);
 
-  const io::Choices<io::OnCorrupt> corrupt{{"stop", io::OnCorrupt::stop}, {"skip", io::OnCorrupt::skip}};
-  cli::choice_flag(app, "--on-corrupt", options.on_corrupt, corrupt,
-                   "what to do about a TFRecord whose checksum is wrong");
-  cli::set_heading(app, "model and data");
+  table.heading("text input");
+  table.number({"--masked-lm-prob", "share of tokens to predict", decisive}, options.masking.probability, {1e-6, 1.0});
+  table.number({"--max-predictions-per-seq", "most tokens to predict in an example", decisive},
+               options.masking.max_predictions, {1, 1 << 20});
+  table.number({"--short-seq-prob", "share of documents cut into shorter examples", decisive}, options.short_seq_prob,
+               {0.0, 1.0});
+  table.toggle({"--whole-word-mask", "mask all pieces of a word or none", decisive}, options.masking.whole_words);
+}
 
-  cli::number_flag(app, "--masked-lm-prob", options.masking.probability, {1e-6, 1.0}, "share of tokens to predict");
-  cli::number_flag(app, "--max-predictions-per-seq", options.masking.max_predictions, {1, 1 << 20},
-                   "most tokens to predict in an example");
-  cli::number_flag(app, "--short-seq-prob", options.short_seq_prob, {0.0, 1.0},
-                   "share of documents cut into shorter examples");
-  app.add_flag("--whole-word-mask", options.masking.whole_words, "mask all pieces of a word or none");
-  cli::set_heading(app, "text input");
-  cli::add_common_flags(app, options.settings);
+void add_flags(training::FlagTable& table, Options& options) {
+  add_own_flags(table, options);
+  training::add_flags(table, options.settings);
 }
 
 void complete(Options& options) {
@@ -80,15 +82,6 @@ void complete(Options& options) {
   check_one_kind("--input", options.inputs);
   check_one_kind("--eval-input", options.evaluation_inputs);
   training::complete(options.settings);
-}
-
-std::vector<std::pair<std::string, std::string>> Options::decisive() const {
-  return {{"--cased", fmt::format("{}", cased)},
-          {"--on-corrupt", on_corrupt == io::OnCorrupt::skip ? "skip" : "stop"},
-          {"--masked-lm-prob", fmt::format("{}", masking.probability)},
-          {"--max-predictions-per-seq", fmt::format("{}", masking.max_predictions)},
-          {"--short-seq-prob", fmt::format("{}", short_seq_prob)},
-          {"--whole-word-mask", fmt::format("{}", masking.whole_words)}};
 }
 
 }  // namespace bertrand::pretrain

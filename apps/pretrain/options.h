@@ -9,10 +9,6 @@
 #include "io/tfrecord.h"
 #include "training/run/settings.h"
 
-namespace CLI {
-class App;
-}
-
 namespace bertrand::pretrain {
 
 struct Options {
@@ -25,12 +21,12 @@ struct Options {
   io::OnCorrupt on_corrupt = io::OnCorrupt::stop;
   data::MaskingOptions masking;
   double short_seq_prob = 0.1;
-
-  /// Flags beside the common ones that decide the result.
-  std::vector<std::pair<std::string, std::string>> decisive() const;
 };
 
-void add_flags(CLI::App& app, Options& options);
+/// Declares pretrain's flags, its own first.
+void add_flags(training::FlagTable& table, Options& options);
+/// Its own.
+void add_own_flags(training::FlagTable& table, Options& options);
 
 /// After parsing: settings that depend on others, and flags that do not fit together. Throws Error(Failure::usage).
 void complete(Options& options);

@@ -49,9 +49,7 @@ Source existing_model(const Options& options) {
   return {std::move(config), std::move(tokenizer)};
 }
 
-int threads_of(const Options& options) {
-  return options.settings.threads > 0 ? options.settings.threads : available_cores();
-}
+int threads_of(const Options& options) { return options.settings.threads.value_or(available_cores()); }
 
 std::unique_ptr<data::PretrainingExamples> read_records(const std::vector<std::filesystem::path>& files,
                                                         const Source& source, const Options& options) {
@@ -71,16 +69,13 @@ std::unique_ptr<data::PretrainingExamples> read_records(const std::vector<std::f
 std::unique_ptr<data::PretrainingExamples> read_text(const std::vector<std::filesystem::path>& files,
                                                      const Source& source, const Options& options, bool alone) {
   const training::Settings& settings = options.settings;
-  if (settings.max_seq_length > source.config.max_position_embeddings)
-    fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",
-         source.config.max_position_embeddings, settings.max_seq_length);
   io::ByteProgress progress("reading text", io::check_files(files, {}));
   double done = 0;
   const auto show = [&](std::size_t bytes) { progress.update(done += static_cast<double>(bytes)); };
   auto text = std::make_unique<data::PretrainingText>(
       files, source.tokenizer,
       data::PretrainingTextOptions{
-          .pairs = {.max_seq_length = settings.max_seq_length, .short_seq_prob = options.short_seq_prob},
+          .pairs = {.max_seq_length = *settings.max_seq_length, .short_seq_prob = options.short_seq_prob},
           .masking = options.masking,
           .seed = settings.seed,
           .threads = threads_of(options),
@@ -96,8 +91,10 @@ std::unique_ptr<data::PretrainingExamples> read_examples(const std::vector<std::
   return are_tfrecords(files) ? read_records(files, source, options) : read_text(files, source, options, alone);
 }
 
-training::RunIdentity identity_of(const Options& options, const Source& source) {
-  training::RunIdentity identity{.settings = options.decisive(), .inputs = options.inputs, .other_files = {}};
+training::RunIdentity identity_of(Options& options, const Source& source) {
+  training::FlagTable table;
+  add_own_flags(table, options);
+  training::RunIdentity identity{.settings = table.decisive(), .inputs = options.inputs, .other_files = {}};
   identity.inputs.insert(identity.inputs.end(), options.evaluation_inputs.begin(), options.evaluation_inputs.end());
   identity.settings.emplace_back("--eval-input", fmt::format("{} files", options.evaluation_inputs.size()));
   identity.settings.emplace_back("--config",
@@ -126,12 +123,20 @@ struct Job {
   std::unique_ptr<data::PretrainingExamples> examples, held_out;
 };
 
-Job read_job(const Options& options, bool alone) {
+/// Records have their length. Text gets the one that the model can take.
+void settle_length(Options& options, const bert::Config& config) {
+  for (const auto& files : {options.inputs, options.evaluation_inputs})
+    if (!files.empty() && !are_tfrecords(files))
+      options.settings.max_seq_length = options.settings.sequence_length(config.max_position_embeddings);
+}
+
+Job read_job(Options& options, bool alone) {
   Source source = options.init.empty() ? new_model(options) : existing_model(options);
   if (source.config.type_vocab_size < 2)
     fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}",
          options.init.empty() ? options.config : options.init.string(), source.config.type_vocab_size);
   source.config.architectures = {"BertForPreTraining"};
+  settle_length(options, source.config);
   auto examples = read_examples(options.inputs, source, options, alone);
   auto held_out = read_examples(options.evaluation_inputs, source, options, alone);
   return {std::move(source), std::move(examples), std::move(held_out)};
@@ -139,7 +144,7 @@ Job read_job(const Options& options, bool alone) {
 
 }  // namespace
 
-void run(const Options& options) {
+void run(Options& options) {
   io::catch_stop_signals();
   std::optional<Job> job;
   training::run_training(
@@ -157,7 +162,7 @@ void run(const Options& options) {
                  job->source.config,
                  objectives::PretrainingObjective::Inputs{.training = *job->examples,
                                                           .evaluation = job->held_out.get(),
-                                                          .evaluation_batch = options.settings.micro_batch_size,
+                                                          .evaluation_batch = *options.settings.micro_batch_size,
                                                           .vocabulary = job->source.tokenizer.vocabulary().text(),
                                                           .tokenizer = job->source.tokenizer.options()},
                  self);

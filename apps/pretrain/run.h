@@ -4,7 +4,8 @@
 
 namespace bertrand::pretrain {
 
-/// Throws Error as Trainer does, and for input, configuration, vocabulary or weights that are not as they should be.
-void run(const Options& options);
+/// Throws Error as run_training() does, and for input, configuration, vocabulary or weights that are not as they should
+/// be. Fills in the flags whose defaults depend on the model.
+void run(Options& options);
 
 }  // namespace bertrand::pretrain

@@ -69,16 +69,17 @@ TensorChecksums write_checkpoint(io::Files& files, const std::filesystem::path& 
   return checksums;
 }
 
-RunState restore_checkpoint(const std::filesystem::path& directory, const Training& training,
+Restored restore_checkpoint(const std::filesystem::path& directory, const Training& training,
                             const Conditions& conditions) {
   const std::filesystem::path state_file = directory / kStateFile;
   const io::Json json = io::read_json(state_file);
-  conditions.check_equal_to(parse_conditions(json, state_file.string()), directory.string());
+  const std::vector<std::string> changes =
+      conditions.changes_since(parse_conditions(json, state_file.string()), directory.string());
   const RunState state = parse_run_state(json, state_file.string());
   training.objective.load(directory, training.parameters);
   load_moments(directory / kOptimizerFile, training);
   training.optimizer.resume(state.steps_done, state.loss_scale);
-  return state;
+  return {state, changes};
 }
 
 void publish_model(io::Files& files, const std::filesystem::path& directory, const Objective& objective,

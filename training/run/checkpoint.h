@@ -22,10 +22,15 @@ std::size_t checkpoint_bytes(const Training& training);
 TensorChecksums write_checkpoint(io::Files& files, const std::filesystem::path& directory, const Training& training,
                                  const RunState& state, const Conditions& conditions);
 
+struct Restored {
+  RunState state;
+  std::vector<std::string> changes;  ///< of Conditions::changes_since()
+};
+
 /// Fills parameters and moments from a checkpoint that verifies and says where the run stands. Throws
 /// Error(Failure::usage) where settings or input files are others than `conditions`, Error(Failure::model) where the
 /// checkpoint is of another model.
-RunState restore_checkpoint(const std::filesystem::path& directory, const Training& training,
+Restored restore_checkpoint(const std::filesystem::path& directory, const Training& training,
                             const Conditions& conditions);
 
 /// Puts the model's four files into `directory`, each in one step, so that a reader always finds a whole model.

@@ -185,15 +185,15 @@ std::string memory_text(const MemoryPlan& memory, int replicas) {
 }  // namespace
 
 Plan make_plan(const Settings& settings, Objective& objective, const distributed::Replica& self) {
-  Plan plan{.batch_size = settings.batch_size, .micro_batch_size = settings.micro_batch_size, .replicas = self.size()};
+  Plan plan{.batch_size = settings.batch_size, .micro_batch_size = *settings.micro_batch_size, .replicas = self.size()};
   plan.examples_per_epoch = objective.examples(0);
   if (plan.examples_per_epoch == 0) fail(Failure::input, "training data: expected at least one example, got none");
   plan.steps_per_epoch = divide_up(plan.examples_per_epoch, plan.batch_size);
   plan.micro_batches = divide_up(std::min(plan.batch_size, plan.examples_per_epoch), plan.micro_batch_size);
   check_divisible(plan, settings);
-  plan.total_steps = settings.steps > 0 ? settings.steps : steps_of(settings.epochs, plan.batch_size, objective);
-  plan.epochs = settings.steps > 0 ? static_cast<double>(plan.total_steps) / static_cast<double>(plan.steps_per_epoch)
-                                   : settings.epochs;
+  plan.total_steps = settings.steps ? *settings.steps : steps_of(*settings.epochs, plan.batch_size, objective);
+  plan.epochs = settings.steps ? static_cast<double>(plan.total_steps) / static_cast<double>(plan.steps_per_epoch)
+                               : *settings.epochs;
 
   std::int64_t tokens = 0;
   for (std::int64_t i = 0; i < plan.examples_per_epoch; ++i) tokens += objective.tokens(0, i);
@@ -201,9 +201,9 @@ Plan make_plan(const Settings& settings, Objective& objective, const distributed
 
   plan.schedule = settings.schedule;
   plan.schedule.total_steps = plan.total_steps;
-  if (settings.warmup_ratio >= 0)
+  if (settings.warmup_ratio)
     plan.schedule.warmup_steps =
-        static_cast<std::int64_t>(static_cast<double>(plan.total_steps) * settings.warmup_ratio);
+        static_cast<std::int64_t>(static_cast<double>(plan.total_steps) * *settings.warmup_ratio);
   plan.parameters = count_parameters(objective.model());
   plan.precision = settings.precision;
   plan.memory = plan_memory(settings, plan, objective, self);

@@ -7,26 +7,33 @@
 
 namespace bertrand::training {
 
+namespace {
+
+/// Text stays text, though it may look like a number.
+io::Json json_value(const Flag& flag) {
+  const std::string text = flag.target.value();
+  if (flag.type == "FLOAT") return io::parse_json(text, {flag.name}).get<double>();
+  return flag.type.empty() || flag.type == "INT" ? io::parse_json(text, {flag.name}) : io::Json(text);
+}
+
+}  // namespace
+
 void write_run_config(io::Files& files, const RunConfig& config) {
   const Settings& settings = config.settings;
   io::Json json{{"program", config.program},
                 {"version", version()},
                 {"command", settings.command},
+                {"directory", std::filesystem::current_path().string()},
                 {"device", config.self.backend().description()},
                 {"replicas", config.self.size()}};
   io::Json& all = json["settings"];
   for (const auto& [flag, value] : config.conditions.settings)
     all[flag.substr(2)] = io::try_parse_json(value).value_or(value);
-  all["precision"] = settings.precision_name();
-  all["output"] = settings.output.string();
-  all["device"] = settings.device;
-  all["replicas"] = settings.replicas;
-  all["cpu-kernels"] = settings.cpu_kernels;
-  all["collective-timeout"] = settings.collective_timeout;
-  all["measured-products"] = settings.measured_products;
-  all["log-every"] = settings.log_every;
-  all["save-every"] = settings.save_every;
-  all["keep"] = settings.keep;
+  Settings copy = settings;
+  FlagTable table;
+  add_flags(table, copy);
+  for (const Flag& flag : table.flags())
+    if (flag.role == Role::recorded || flag.role == Role::agreed) all[flag.name.substr(2)] = json_value(flag);
   // What the run's length came to, in place of the flag that was not given.
   all["steps"] = config.plan.total_steps;
   all["epochs"] = config.plan.epochs;

@@ -17,12 +17,10 @@ void require_agreement(distributed::Collective& processes, const Settings& setti
       {"--cpu-kernels", settings.cpu_kernels == "auto" ? runnable_cpu_kernels().front() : settings.cpu_kernels},
       {"the number of replicas", fmt::format("{}", replicas_of_process(settings))},
       {"the kind of device", settings.device.substr(0, settings.device.find(':'))},
-      {"--precision", settings.precision_name()},
-      {"--plan", settings.plan_only ? "given" : "not given"},
-      {"--save-every", fmt::format("{}", settings.save_every)},
-      {"--resume", settings.resume ? "given" : "not given"},
-      {"--overwrite", settings.overwrite ? "given" : "not given"},
-      {"--collective-timeout", fmt::format("{}", settings.collective_timeout)}};
+  };
+  for (const auto& [flag, value] : settings.values(Role::agreed)) facts.emplace_back(flag, value);
+  for (const auto& [flag, value] : settings.values(Role::command))
+    facts.emplace_back(flag, value == "true" ? "given" : "not given");
   facts.insert(facts.end(), conditions.settings.begin(), conditions.settings.end());
   std::vector<InputFile> all = conditions.inputs;
   for (const auto& file : files) all.push_back(InputFile::of(file));

@@ -1,6 +1,7 @@
 #include "training/run/run_state.h"
 
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -18,6 +19,19 @@ std::string value_of(const std::vector<std::pair<std::string, std::string>>& set
   for (const auto& [flag, value] : settings)
     if (flag == name) return value;
   return "";
+}
+
+/// What a change that a resumed run may make does to it; null if the run may not make it.
+const char* effect_of_change(const std::string& flag, const std::string& before, const std::string& now) {
+  double was = 0, is = 0;
+  const auto read = [](const std::string& text, double& value) {
+    return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{} && value > 0;
+  };
+  if (!read(before, was) || !read(now, is)) return nullptr;
+  if ((flag == "--steps" || flag == "--epochs") && is > was) return "";
+  if (flag == "--micro-batch-size" && is < was)
+    return ": gradients are added up in another order, so the last bits of the result change";
+  return nullptr;
 }
 
 /// A figure that was not finite is null in the file.
@@ -40,11 +54,16 @@ InputFile InputFile::of(const std::filesystem::path& path) {
   return result;
 }
 
-void Conditions::check_equal_to(const Conditions& checkpoint, const std::string& checkpoint_name) const {
-  std::vector<std::string> differences;
-  for (const auto& [flag, value] : settings)
-    if (const std::string before = value_of(checkpoint.settings, flag); before != value)
-      differences.push_back(fmt::format("{} was {}, now {}", flag, before.empty() ? "not given" : before, value));
+std::vector<std::string> Conditions::changes_since(const Conditions& checkpoint,
+                                                   const std::string& checkpoint_name) const {
+  std::vector<std::string> changes, differences;
+  for (const auto& [flag, value] : settings) {
+    const std::string before = value_of(checkpoint.settings, flag);
+    if (before == value) continue;
+    const std::string text = fmt::format("{} was {}, now {}", flag, before.empty() ? "not given" : before, value);
+    if (const char* effect = effect_of_change(flag, before, value)) changes.push_back(text + effect);
+    else differences.push_back(text);
+  }
   for (std::size_t i = 0; i < std::max(inputs.size(), checkpoint.inputs.size()); ++i) {
     if (i >= inputs.size() || i >= checkpoint.inputs.size()) {
       differences.push_back(fmt::format("{} input files, now {}", checkpoint.inputs.size(), inputs.size()));
@@ -55,8 +74,11 @@ void Conditions::check_equal_to(const Conditions& checkpoint, const std::string&
       differences.push_back(fmt::format("{} has other contents than {} had", now.path, before.path));
   }
   if (!differences.empty())
-    fail(Failure::usage, "--resume: expected the settings and files of {}, got others: {}", checkpoint_name,
-         fmt::join(differences, "; "));
+    fail(Failure::usage,
+         "--resume: expected the settings and files of {}, got others: {}; hint: --resume with --output alone takes "
+         "all from run_config.json, --steps or --epochs may be raised, and another --output begins a new run",
+         checkpoint_name, fmt::join(differences, "; "));
+  return changes;
 }
 
 io::Json RunState::to_json(const Conditions& conditions) const {

@@ -28,8 +28,10 @@ struct Conditions {
   std::vector<std::pair<std::string, std::string>> settings;  ///< (flag, value)
   std::vector<InputFile> inputs;
 
-  /// Throws Error(Failure::usage), naming every flag and file that differs from those of `checkpoint`.
-  void check_equal_to(const Conditions& checkpoint, const std::string& checkpoint_name) const;
+  /// Throws Error(Failure::usage), naming every flag and file that differs from those of `checkpoint`. Three may
+  /// differ:
+  /// --steps and --epochs may be raised, --micro-batch-size lowered. Returns a line for each that does.
+  std::vector<std::string> changes_since(const Conditions& checkpoint, const std::string& checkpoint_name) const;
 };
 
 /// The model with the highest score so far.

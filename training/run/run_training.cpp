@@ -10,18 +10,38 @@
 #include "io/file_arguments.h"
 #include "tensor/profiler.h"
 #include "training/run/devices.h"
+#include "training/run/run_files.h"
 #include "training/run/trainer.h"
 
 namespace bertrand::training {
 namespace {
+
+/// A pipe that nobody reads any more does not end a run. The program says so when it ends.
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+std::string text_of_saves(const Settings& settings) {
+  std::string minutes;
+  if (settings.save_every_minutes > 0)
+    minutes = fmt::format(", and {:g} minutes after the save before", settings.save_every_minutes);
+  return fmt::format("  saves       every {} steps{}, and at the end\n", settings.save_every, minutes);
+}
+
+/// How many replicas the run can ever use. A run is resumed with any number of them up to that.
+std::string text_of_sharing(const Plan& plan) {
+  return fmt::format(
+      "  sharing     by at most {} replica{}, the micro-batches of a step; a smaller --micro-batch-size allows more\n",
+      plan.micro_batches, plan.micro_batches == 1 ? "" : "s");
+}
 
 /// Makes the plan and prints it, on the first replica; all have it then.
 Plan announce(const Settings& settings, Objective& objective, const distributed::Replica& self) {
   Plan plan;
   if (self.first()) {
     plan = make_plan(settings, objective, self);
-    fmt::print("{}", plan.text());
-    std::fflush(stdout);
+    print(plan.text() + text_of_saves(settings) + text_of_sharing(plan));
     if (!settings.plan_only) check_memory(settings, plan, objective, self);
   }
   return distributed::broadcast_value(self, plan);
@@ -32,15 +52,19 @@ void run_profiled(Trainer& trainer, const Settings& settings, const distributed:
   if (!self.first() || settings.profile.empty()) return trainer.run();
   auto profiler = std::make_unique<Profiler>();
   self.backend().profiler = profiler.get();
+  const auto write = [&] {
+    print(profiler->table());
+    io::replace_file(io::Files::system(), settings.profile, profiler->chrome_trace());
+  };
   try {
     trainer.run();
   } catch (...) {
+    write();
     static_cast<void>(profiler.release());  // a sum that goes on in the background may still write to it
     throw;
   }
   self.backend().profiler = nullptr;
-  fmt::print("{}", profiler->table());
-  io::replace_file(io::Files::system(), settings.profile, profiler->chrome_trace());
+  write();
 }
 
 void train_replica(const TrainingRun& run, const RunReplica& replica) {
@@ -58,13 +82,31 @@ void train_replica(const TrainingRun& run, const RunReplica& replica) {
     trainer.with_standing(run.afterwards_name, [&] { run.afterwards({*objective, parameters, self}); });
 }
 
+/// Throws Error(Failure::usage) if the trace would replace a file that the run reads or writes.
+void check_profile(const Settings& settings, const std::vector<std::filesystem::path>& inputs) {
+  namespace fs = std::filesystem;
+  io::check_output("profile", settings.profile, inputs);
+  std::error_code ignored;
+  std::vector<fs::path> directories = {settings.output};
+  for (const fs::path& input : inputs)
+    if (fs::is_directory(input, ignored)) directories.push_back(input);
+  const fs::path parent = settings.profile.has_parent_path() ? settings.profile.parent_path() : fs::path(".");
+  const std::string name = settings.profile.filename().string();
+  for (const fs::path& directory : directories)
+    if (fs::equivalent(parent, directory, ignored) &&
+        (belongs_to_run(settings.profile) || is_model_file(name) || name.ends_with(".safetensors") ||
+         name.ends_with("tokens.json") || name.ends_with("index.json")))
+      fail(Failure::usage, "--profile: expected a file that is neither the model's nor the run's, got {}",
+           settings.profile.string());
+}
+
 void run_process(const TrainingRun& run, distributed::Collective* processes,
                  const std::function<void(const RunReplica&)>& work) {
   const Settings& settings = run.settings;
   const bool first = !processes || processes->rank() == 0;
   io::check_readable_twice(run.files);
   const auto directory = first ? claim_output(settings, run.files) : nullptr;
-  if (first && !settings.profile.empty()) io::check_output("profile", settings.profile, run.files);
+  if (first && !settings.profile.empty()) check_profile(settings, run.files);
   distributed::ReplicaGroup group = open_replicas(settings, processes);
   const RunIdentity identity = run.read(processes);
   const Conditions conditions = agree_on_run(processes, settings, identity);

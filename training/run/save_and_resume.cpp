@@ -10,6 +10,20 @@
 
 namespace bertrand::training {
 
+namespace {
+
+/// A run that is begun anew would replace what an earlier one came to.
+void refuse_results(const std::filesystem::path& output) {
+  for (const char* name : {"model.safetensors", "eval_results.json", "predictions.tsv"})
+    if (std::filesystem::exists(output / name))
+      fail(Failure::usage,
+           "{}: --resume: expected a checkpoint to go on from, got none beside {}; hint: --overwrite removes that run, "
+           "or name another --output",
+           output.string(), name);
+}
+
+}  // namespace
+
 SaveAndResume::SaveAndResume(const Parts& parts)
     : parts_(parts),
       store_(parts.settings.output),
@@ -24,16 +38,17 @@ std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
   if (!found && !skipped.empty())
     fail(Failure::model, "{}: checkpoints: expected one that verifies, got none of {}", output, skipped.size());
   if (!found) {
+    refuse_results(parts_.settings.output);
     parts_.log.message(fmt::format("no checkpoint in {}: beginning with step 1", output));
     return {};
   }
-  RunState state = restore_checkpoint(found->directory, parts_.training, parts_.conditions);
+  auto [state, changes] = restore_checkpoint(found->directory, parts_.training, parts_.conditions);
   saved_step_ = found->step;
   if (const std::string fault = published_.fault(state.best); !fault.empty()) {
     if (published_.is_in_checkpoint(state.best)) {
       // Now, because that checkpoint may be removed before the run ends.
       published_.mend(state.best, "");
-      state = restore_checkpoint(found->directory, parts_.training, parts_.conditions);
+      state = restore_checkpoint(found->directory, parts_.training, parts_.conditions).state;
     } else if (state.steps_done < total_steps) {
       // A later model may have been published before the run was killed. On another device this run may not get there.
       fmt::print(stderr, "warning: {}; the next evaluation decides anew\n", fault);
@@ -41,6 +56,7 @@ std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
     }
   }
   parts_.log.message(fmt::format("resumed from {}", found->directory.string()));
+  for (const std::string& change : changes) parts_.log.message("  " + change);
   return state;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "tensor/dtype.h"
+#include "training/run/flag_table.h"
 
 namespace bertrand::training {
 
@@ -27,7 +29,7 @@ const io::Choices<optim::Schedule>& schedules();
 const io::Choices<Precision>& precisions();
 
 struct Settings {
-  std::vector<std::string> command;  ///< argv, to be kept with the run
+  std::vector<std::string> command;  ///< that begins this run, with what --resume took from the record
 
   std::filesystem::path output;
   bool resume = false, overwrite = false;
@@ -36,7 +38,7 @@ struct Settings {
 
   std::string device = "cpu";
   int replicas = 1;
-  int threads = 0;                  ///< 0: every core
+  std::optional<int> threads;       ///< of this process; none: every core
   double collective_timeout = 300;  ///< seconds
   std::string cpu_kernels = "auto";
   Precision precision;
@@ -44,26 +46,37 @@ struct Settings {
       false;  ///< on cuda: the fastest algorithm for each product, which may differ from run to run
 
   std::int64_t batch_size = 32;
-  std::int64_t micro_batch_size = 0;  ///< 0 until complete(): then at most batch_size
-  std::int64_t steps = 0;             ///< 0: `epochs` says how long
-  double epochs = 0;                  ///< 0: `steps` says how long
-  optim::Options optimizer;           ///< epsilon < 0 until complete()
-  optim::ScheduleOptions schedule;    ///< total_steps and warmup_steps are final in the Plan
-  double warmup_ratio = -1;           ///< of all steps; below 0: schedule.warmup_steps counts
-  std::int64_t max_seq_length = 128;
+  std::optional<std::int64_t> micro_batch_size;  ///< complete() fills it in: at most batch_size
+  std::optional<std::int64_t> steps;             ///< none: `epochs` says how long
+  std::optional<double> epochs;                  ///< none: `steps` says how long
+  optim::Options optimizer;                      ///< complete() fills in epsilon
+  std::optional<double> adam_epsilon;            ///< none: as the method has it
+  optim::ScheduleOptions schedule;               ///< total_steps and warmup_steps are final in the Plan
+  std::optional<std::int64_t> warmup_steps;      ///< complete() copies it into the schedule
+  std::optional<double> warmup_ratio;            ///< of all steps; none: schedule.warmup_steps counts
+  std::optional<std::int64_t> max_seq_length;    ///< none: 128, or the model's positions if those are fewer
   std::uint64_t seed = 42;
   bool shuffle = true;
 
   std::int64_t log_every = 10;
-  std::int64_t eval_every = 0;  ///< 0: at the end of every epoch
+  std::optional<std::int64_t> eval_every;  ///< none: at the end of every epoch
   std::int64_t save_every = 1000;
+  double save_every_minutes = 10;  ///< 0: saves follow from steps alone
   std::int64_t keep = 3;
 
   std::string precision_name() const;  ///< as the flag has it
 
-  /// The settings that decide the result, as (flag, value): a run may only be resumed with the same ones.
-  std::vector<std::pair<std::string, std::string>> decisive() const;
+  /// The flags of this role, as (flag, value).
+  FlagValues values(Role role) const;
+  /// The settings that decide the result: a run may only be resumed with the same ones, but see Conditions.
+  FlagValues decisive() const;
+
+  /// max_seq_length for a model of so many positions. Throws Error(Failure::usage) if it is more.
+  std::int64_t sequence_length(std::int64_t positions) const;
 };
+
+/// Declares the flags that every training program has, reading into `settings`, whose values are the defaults.
+void add_flags(FlagTable& table, Settings& settings);
 
 /// What a program sets before its flags are read.
 Settings pretraining_defaults();

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -28,8 +29,12 @@ Trainer::Trainer(const Job& job)
 void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize) {
   if (job_.self.first()) {
     const auto resumed = settings_.resume ? saves_.newest_state(job_.plan.total_steps) : std::nullopt;
-    if (resumed) state_ = *resumed;
-    else if (initialize) initialize(job_.parameters);
+    if (resumed) {
+      state_ = *resumed;
+      if (state_.steps_done < job_.plan.total_steps)
+        log_.message(
+            fmt::format("  rate goes on at {:g}", optim::learning_rate(job_.plan.schedule, state_.steps_done)));
+    } else if (initialize) initialize(job_.parameters);
     // A run that is overwritten makes room.
     if (!settings_.overwrite && state_.steps_done < job_.plan.total_steps) saves_.check_space();
     job_.directory->clear();
@@ -56,16 +61,25 @@ void Trainer::run() {
 void Trainer::make_steps() {
   while (true) {
     set_standing(next_step());
-    if (state_.evaluation_due && !stop_agreed()) evaluate();
-    const bool stop_now = stop_agreed();
-    if (state_.steps_done > saves_.saved_step() && (stop_now || due(state_.steps_done, settings_.save_every))) save();
-    if (stop_now) stop();
+    if (state_.evaluation_due && !agree_on_requests().stop) evaluate();
+    const Requests now = agree_on_requests();
+    const bool save_now = now.stop || now.save || due(state_.steps_done, settings_.save_every);
+    if (save_now && state_.steps_done > saves_.saved_step()) save();
+    if (now.stop) stop();
     if (state_.steps_done >= job_.plan.total_steps) break;
     start_step();
   }
 }
 
-bool Trainer::stop_agreed() const { return distributed::any(job_.self, io::stop_requested()); }
+/// One sum carries both: 2^20 is the first replica's wish to save, the rest counts the wishes to stop.
+Trainer::Requests Trainer::agree_on_requests() const {
+  constexpr double kSave = 1 << 20;  // more than there are replicas
+  const std::chrono::duration<double, std::ratio<60>> minutes = std::chrono::steady_clock::now() - saved_at_;
+  const bool save =
+      job_.self.first() && settings_.save_every_minutes > 0 && minutes.count() >= settings_.save_every_minutes;
+  const double all = distributed::sum(job_.self, (save ? kSave : 0) + (io::stop_requested() ? 1 : 0));
+  return {.save = all >= kSave, .stop = std::fmod(all, kSave) > 0};
+}
 
 void Trainer::stop() {
   if (state_.steps_done == 0) fail(Failure::interrupted, "stopped before step 1; hint: --resume goes on");
@@ -85,8 +99,8 @@ void Trainer::start_step() {
   under_way_ = std::move(next);
   if (job_.self.backend().device().kind == Device::Kind::cpu) finish_step();
   const bool epoch_ended = state_.next.step == 0;
-  state_.evaluation_due = settings_.eval_every > 0 ? due(state_.steps_done, settings_.eval_every)
-                                                   : epoch_ended || state_.steps_done == job_.plan.total_steps;
+  state_.evaluation_due = settings_.eval_every ? due(state_.steps_done, *settings_.eval_every)
+                                               : epoch_ended || state_.steps_done == job_.plan.total_steps;
 }
 
 /// Waits for the step under way, if there is one. Call it before the parameters are read.
@@ -121,6 +135,7 @@ void Trainer::evaluate() {
 void Trainer::save() {
   finish_step();
   saves_.save(state_, [&] { set_standing(next_step()); });
+  saved_at_ = std::chrono::steady_clock::now();
 }
 
 void Trainer::finish() {

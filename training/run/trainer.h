@@ -54,8 +54,12 @@ class Trainer {
   /// From now on a failure of another replica is reported with `where` this one is, and the last checkpoint.
   void set_standing(const std::string& where);
   std::string next_step() const { return fmt::format("step {}", state_.steps_done + 1); }
-  /// Whether any replica was asked to stop: a decision that all take together.
-  bool stop_agreed() const;
+  /// What all replicas do before the next step.
+  struct Requests {
+    bool save = false;  ///< --save-every-minutes have passed on the first replica's clock
+    bool stop = false;  ///< any replica was asked to stop
+  };
+  Requests agree_on_requests() const;
   bool due(std::int64_t step, std::int64_t every) const { return step % every == 0 || step == job_.plan.total_steps; }
 
   const Job job_;
@@ -69,6 +73,7 @@ class Trainer {
   std::optional<StartedStep> under_way_;  // a step that the device may still be computing
   std::string before_failure_, after_failure_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point saved_at_ = begin_;
 };
 
 }  // namespace bertrand::training

@@ -62,9 +62,11 @@ TEST_CASE("what is missing, comes twice or does not go together is said in one l
         "--config, --init: expected one of them, got none");
 }
 
-TEST_CASE("of a flag that is given twice the last value counts") {
-  CHECK(refusal("pretrain", {"--batch-size", "0", "--batch-size", "many"}) ==
-        "--batch-size: expected a whole number, 1 to 16777216, got \"many\"");
+TEST_CASE("a flag that takes one value and is given twice is refused with both values") {
+  CHECK(refusal("pretrain", {"--batch-size", "8", "--batch-size", "many"}) ==
+        "--batch-size: expected one value, got 8 and many");
+  CHECK(refusal("finetune", {"--train=a.csv", "--train", "b.csv"}) ==
+        "--train: expected one value, got a.csv and b.csv");
 }
 
 TEST_CASE("a mistyped choice names the nearest one") {

@@ -1,4 +1,4 @@
-#include "apps/cli/training_flags.h"
+#include "apps/cli/table_flags.h"
 
 #include <doctest/doctest.h>
 
@@ -6,6 +6,7 @@
 
 #include "io/error.h"
 #include "support/refusal.h"
+#include "training/run/settings.h"
 
 using namespace bertrand;
 using namespace bertrand::training;
@@ -14,7 +15,9 @@ namespace {
 
 Settings parse(const std::string& flags, Settings settings = pretraining_defaults()) {
   CLI::App app;
-  cli::add_common_flags(app, settings);
+  FlagTable table;
+  add_flags(table, settings);
+  cli::add_table(app, table);
   app.parse(flags);
   complete(settings);
   return settings;
@@ -33,7 +36,7 @@ TEST_CASE("pre-training begins with the documented defaults") {
   CHECK(s.schedule.schedule == optim::Schedule::google);
   CHECK(s.schedule.learning_rate == 1e-4);
   CHECK(s.schedule.warmup_steps == 0);
-  CHECK(s.warmup_ratio < 0);
+  CHECK(!s.warmup_ratio);
   CHECK(s.batch_size == 32);
   CHECK(s.micro_batch_size == 32);
   CHECK(s.shuffle);
@@ -52,9 +55,9 @@ TEST_CASE("fine-tuning begins with the documented defaults") {
 
 TEST_CASE("a length in steps and a warm-up in steps replace the defaults in epochs and shares") {
   const Settings s = parse("--output out --steps 7 --warmup-steps 2", finetuning_defaults());
-  CHECK(s.epochs == 0);
+  CHECK(!s.epochs);
   CHECK(s.steps == 7);
-  CHECK(s.warmup_ratio < 0);
+  CHECK(!s.warmup_ratio);
   CHECK(s.schedule.warmup_steps == 2);
 }
 

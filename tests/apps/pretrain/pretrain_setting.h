@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <thread>
@@ -58,6 +59,10 @@ struct PretrainSetting {
                                     "--max-seq-length", "24",
                                     "--log-every",      "1",
                                     "--learning-rate",  "0.003"};
+    // A flag that is given again replaces the one here, as it must not come twice.
+    for (std::size_t i = 0; i < all.size();)
+      if (std::find(more.begin(), more.end(), all[i]) == more.end()) i += 2;
+      else all.erase(all.begin() + static_cast<std::ptrdiff_t>(i), all.begin() + static_cast<std::ptrdiff_t>(i) + 2);
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }

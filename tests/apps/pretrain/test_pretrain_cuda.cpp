@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "apps/cli/main_guard.h"
+#include "apps/cli/training_main.h"
 #include "apps/pretrain/pretrain_setting.h"
 #include "apps/pretrain/run.h"
 
@@ -48,13 +48,15 @@ Outcome run_forked(const PretrainSetting& setting, std::vector<std::string> argu
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     bertrand::pretrain::Options options;
-    const int code = bertrand::cli::run_main(
+    const int code = bertrand::cli::run_training_main(
         "", static_cast<int>(argv.size()), argv.data(),
-        [&](CLI::App& app) { bertrand::pretrain::add_flags(app, options); },
-        [&] {
-          bertrand::pretrain::complete(options);
-          bertrand::pretrain::run(options);
-        });
+        {.add_flags = [&](auto& table) { bertrand::pretrain::add_flags(table, options); },
+         .settings = options.settings,
+         .body =
+             [&] {
+               bertrand::pretrain::complete(options);
+               bertrand::pretrain::run(options);
+             }});
     after();
     std::fflush(nullptr);
     _exit(code);

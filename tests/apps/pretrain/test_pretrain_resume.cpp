@@ -125,18 +125,119 @@ TEST_CASE("a run is not resumed with other settings or another input, and the di
   const PretrainSetting setting;
   const support::Flags held_out = {"--eval-input", setting.directory / "held_out.txt"};
   REQUIRE(setting.run("run", support::joined({"--steps", "3"}, held_out)).code == 0);
-  const Outcome settings = setting.run("run", support::joined({"--steps", "4", "--seed", "7", "--resume"}, held_out));
+  const Outcome settings = setting.run("run", support::joined({"--steps", "2", "--seed", "7", "--resume"}, held_out));
   CHECK(settings.code == 2);
-  CHECK(settings.error.find("--steps was 3, now 4; --seed was 42, now 7") != std::string::npos);
-  const Outcome evaluation =  // the same files, the second of which was held out
-      setting.run("run", {"--input", setting.directory / "held_out.txt", "--steps", "3", "--resume"});
+  CHECK(settings.error.find("--steps was 3, now 2; --seed was 42, now 7; hint: ") != std::string::npos);
+  const Outcome evaluation = setting.run(
+      "run", support::joined({"--eval-input", setting.directory / "text.txt", "--steps", "3", "--resume"}, {}));
   CHECK(evaluation.code == 2);
-  CHECK(evaluation.error.find("--eval-input was 1 files, now 0 files") != std::string::npos);
+  CHECK(evaluation.error.find("text.txt has other contents than") != std::string::npos);
   support::write_text(setting.directory / "text.txt", PretrainSetting::text(13));
   const Outcome input = setting.run("run", support::joined({"--steps", "3", "--resume"}, held_out));
   CHECK(input.code == 2);
   CHECK(input.error.find("text.txt has other contents") != std::string::npos);
   CHECK(fs::exists(setting.directory / "run/checkpoint-3"));  // nothing was lost
+}
+
+TEST_CASE("--resume with --output alone goes on with every flag of the run from any directory") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("whole", {"--steps", "6", "--save-every", "3", "--seed", "5"}).code == 0);
+  fs::copy(setting.directory / "whole", setting.directory / "run", fs::copy_options::recursive);
+  fs::remove_all(setting.directory / "run/checkpoint-6");
+  fs::remove(setting.directory / "run/model.safetensors");
+  const Outcome resumed = support::run_program("pretrain", {"--resume", "--output", setting.directory / "run"});
+  REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
+  setting.check_same("run", "whole", 6);
+  const Outcome other = support::run_program("finetune", {"--resume", "--output", setting.directory / "run"});
+  CHECK(other.code == 2);
+  CHECK(other.error.find("expected a run of finetune, got one of pretrain") != std::string::npos);
+}
+
+TEST_CASE("a run is made longer by raising its steps and says how the rate goes on") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("run", {"--steps", "4"}).code == 0);
+  const Outcome longer =
+      support::run_program("pretrain", {"--resume", "--output", setting.directory / "run", "--steps", "6"});
+  REQUIRE_MESSAGE(longer.code == 0, longer.error);
+  CHECK(longer.out.find("--steps was 4, now 6") != std::string::npos);
+  CHECK(longer.out.find("rate goes on at 0.001\n") != std::string::npos);
+  CHECK(setting.metrics("run").size() == 6);
+}
+
+TEST_CASE("a run may go on with a smaller micro-batch and says that the last bits change") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("run", {"--steps", "4", "--save-every", "2"}).code == 0);
+  fs::remove_all(setting.directory / "run/checkpoint-4");
+  const Outcome smaller = support::run_program(
+      "pretrain", {"--resume", "--output", setting.directory / "run", "--micro-batch-size", "5", "--replicas", "2"});
+  REQUIRE_MESSAGE(smaller.code == 0, smaller.error);
+  CHECK(smaller.out.find("--micro-batch-size was 10, now 5: gradients are added up in another order") !=
+        std::string::npos);
+  const Outcome larger =
+      support::run_program("pretrain", {"--resume", "--output", setting.directory / "run", "--micro-batch-size", "8"});
+  CHECK(larger.code == 2);
+}
+
+TEST_CASE("a directory with a model and no checkpoint is not begun anew by --resume") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("run", {"--steps", "2"}).code == 0);
+  fs::remove_all(setting.directory / "run/checkpoint-2");
+  const std::string model = setting.file("run/model.safetensors");
+  const Outcome refused = setting.run("run", {"--steps", "1", "--resume"});
+  CHECK(refused.code == 2);
+  CHECK(refused.error.find("expected a checkpoint to go on from, got none beside model.safetensors; hint: ") !=
+        std::string::npos);
+  CHECK(setting.file("run/model.safetensors") == model);
+}
+
+TEST_CASE("SIGHUP saves as SIGTERM does") {
+  const PretrainSetting setting;
+  const auto first_steps_logged = [&] {
+    while (setting.file("run/metrics.jsonl").empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  REQUIRE(setting.run_and_signal(setting.flags("run", {"--steps", "4000"}), SIGHUP, first_steps_logged) == 75);
+  CHECK(!setting.metrics("run").empty());
+}
+
+TEST_CASE("a pipe that nobody reads does not end the training") {
+  const PretrainSetting setting;
+  std::string command = "'" + bertrand::paths::binary + "/pretrain'";
+  for (const std::string& flag : setting.flags("run", {"--steps", "40"})) command += " '" + flag + "'";
+  const std::string code = setting.directory / "code";
+  CHECK(std::system(("{ " + command + " 2>/dev/null; echo $? > '" + code + "'; } | true").c_str()) == 0);
+  CHECK(support::read_text(code) == "5\n");
+  CHECK(fs::exists(setting.directory / "run/checkpoint-40/MANIFEST.json"));
+}
+
+TEST_CASE("checkpoints are made by the clock too") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("run", {"--steps", "40", "--save-every-minutes", "0.000001", "--keep", "99"}).code == 0);
+  CHECK(fs::exists(setting.directory / "run/checkpoint-7"));
+  REQUIRE(setting.run("off", {"--steps", "40", "--save-every-minutes", "0", "--keep", "99"}).code == 0);
+  CHECK_FALSE(fs::exists(setting.directory / "off/checkpoint-7"));
+}
+
+TEST_CASE("without --max-seq-length the model's positions bound the length of an example") {
+  const PretrainSetting setting;  // 32 positions
+  support::Flags flags = setting.flags("run", {"--steps", "1"});
+  const auto at = std::find(flags.begin(), flags.end(), "--max-seq-length");
+  flags.erase(at, at + 2);
+  const Outcome outcome = support::run_program("pretrain", flags);
+  CHECK_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(setting.file("run/run_config.json").find("\"max-seq-length\": 32") != std::string::npos);
+}
+
+TEST_CASE("a profile survives a stop and replaces no file of the run") {
+  const PretrainSetting setting;
+  const auto first_steps_logged = [&] {
+    while (setting.file("run/metrics.jsonl").empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  const std::string trace = setting.directory / "trace.json";
+  REQUIRE(setting.run_and_signal(setting.flags("run", {"--steps", "4000", "--profile", trace}), SIGTERM,
+                                 first_steps_logged) == 75);
+  CHECK(support::read_text(trace).find("traceEvents") != std::string::npos);
+  const Outcome refused = setting.run("run", {"--resume", "--profile", setting.directory / "run/model.safetensors"});
+  CHECK(refused.code == 2);
 }
 
 TEST_CASE("an output directory that holds a run is refused, or overwritten when asked") {

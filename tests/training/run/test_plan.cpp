@@ -117,7 +117,7 @@ TEST_CASE("steps and epochs follow from each other, the last batch of an epoch b
   CHECK(plan.tokens_per_example == 5.5);
   CHECK(plan.parameters == 15);
 
-  settings.steps = 0;
+  settings.steps.reset();
   for (const auto& [epochs, steps] :
        std::vector<std::pair<double, std::int64_t>>{{1, 3}, {2, 6}, {0.5, 2}, {1.0 / 3, 1}, {1.5, 5}, {1e-6, 1}}) {
     CAPTURE(epochs);
@@ -130,7 +130,7 @@ TEST_CASE("steps and epochs follow from each other, the last batch of an epoch b
 
 TEST_CASE("of many epochs not all are counted, which would take making them") {
   Settings settings = settings_of(4, 3);
-  settings.steps = 0;
+  settings.steps.reset();
   settings.epochs = 1e6;
   Counted objective;
   const auto backend = open_cpu({.threads = 1});
@@ -140,7 +140,7 @@ TEST_CASE("of many epochs not all are counted, which would take making them") {
 
 TEST_CASE("of many examples not all epochs are counted") {
   Settings settings = settings_of(4, 3);
-  settings.steps = 0;
+  settings.steps.reset();
   settings.epochs = 45;
   Counted objective;
   objective.count = 6'000'000;
@@ -198,7 +198,7 @@ TEST_CASE("a share of warm-up is one of all steps") {
   settings.warmup_ratio = 0.1;
   CHECK(plan_of(settings).schedule.warmup_steps == 1);
   CHECK(plan_of(settings).schedule.total_steps == 19);
-  settings.warmup_ratio = -1;
+  settings.warmup_ratio.reset();
   settings.schedule.warmup_steps = 7;
   CHECK(plan_of(settings).schedule.warmup_steps == 7);
 }

@@ -74,7 +74,8 @@ TEST_CASE("the memory of a step on a card is what the plan predicts") {
     support::SmallPretraining objective(kConfig, self);
     Settings settings = pretraining_defaults();
     settings.precision = {dtype};
-    settings.batch_size = settings.micro_batch_size = 6;
+    settings.batch_size = 6;
+    settings.micro_batch_size = 6;
     settings.steps = 4;
     if (dtype == DType::bf16) settings.optimizer.method = optim::Method::lamb;
     const Plan plan = make_plan(settings, objective, self);

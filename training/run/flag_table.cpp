@@ -1,0 +1,63 @@
+// Kinds of flags, and what is read off the table.
+#include "training/run/flag_table.h"
+
+namespace bertrand::training {
+
+Flag& FlagTable::add(const FlagText& text, Flag::Target target) {
+  flags_.push_back({.name = text.name,
+                    .type = text.type,
+                    .help = text.help,
+                    .group = heading_,
+                    .role = text.role,
+                    .target = std::move(target)});
+  return flags_.back();
+}
+
+Flag& FlagTable::text(FlagText text, std::string& member) {
+  if (text.type.empty()) text.type = "NAME";
+  return add(text, {.set = [&member](const std::vector<std::string>& values) { member = values.front(); },
+                    .value = [&member] { return member; }});
+}
+
+Flag& FlagTable::path(FlagText text, std::filesystem::path& member) {
+  if (text.type.empty()) text.type = "FILE";
+  return add(text, {.set = [&member](const std::vector<std::string>& values) { member = values.front(); },
+                    .value = [&member] { return member.string(); }});
+}
+
+Flag& FlagTable::paths(FlagText text, std::vector<std::filesystem::path>& member) {
+  if (text.type.empty()) text.type = "FILE";
+  Flag& flag = add(
+      text, {.set = [&member](const std::vector<std::string>& values) { member.assign(values.begin(), values.end()); },
+             .value = [&member] { return fmt::format("{} files", member.size()); }});
+  flag.several = true;
+  return flag;
+}
+
+Flag& FlagTable::toggle(FlagText text, bool& member) {
+  return add(text, {.set = [&member](const std::vector<std::string>& values) { member = values.front() == "true"; },
+                    .value = [&member] { return fmt::format("{}", member); }});
+}
+
+const Flag& FlagTable::flag(const std::string& name) const {
+  for (const Flag& flag : flags_)
+    if (flag.name == name) return flag;
+  fail(Failure::bug, "flags: expected one of the table, got {}", name);
+}
+
+FlagValues FlagTable::values(Role role) const {
+  FlagValues values;
+  for (const Flag& flag : flags_)
+    if (flag.role == role) values.emplace_back(flag.name, flag.target.value());
+  return values;
+}
+
+FlagValues FlagTable::decisive() const {
+  FlagValues values;
+  for (const Flag& flag : flags_)
+    if (flag.role == Role::decisive || flag.decides)
+      values.emplace_back(flag.name, flag.decides ? flag.decides() : flag.target.value());
+  return values;
+}
+
+}  // namespace bertrand::training

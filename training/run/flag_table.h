@@ -1,0 +1,126 @@
+// The flags of a training program in one table: --help, the resume check, the agreement between processes and
+// run_config.json all walk it. A new flag is one line in one place.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/choices.h"
+#include "io/nearest_name.h"
+#include "io/numbers.h"
+
+namespace bertrand::training {
+
+/// What a flag means for the run.
+enum class Role {
+  local,     ///< of one process alone
+  command,   ///< says what to do now: the same in all processes
+  recorded,  ///< stands in run_config.json
+  agreed,    ///< recorded, and the same in all processes
+  decisive   ///< agreed, and decides the result: a run is resumed with the same value only
+};
+
+/// (flag, value) as text.
+using FlagValues = std::vector<std::pair<std::string, std::string>>;
+
+struct Flag {
+  /// Where the value comes from and goes to.
+  struct Target {
+    std::function<void(const std::vector<std::string>&)> set;  ///< throws Error(Failure::usage) naming the flag
+    std::function<std::string()> value;                        ///< as it is now; empty: no text of its own
+  };
+
+  std::string name;   ///< --batch-size
+  std::string type;   ///< of its value in --help: INT, NAME, FILE; empty: a switch
+  std::string help;   ///< with unit, range and default
+  std::string group;  ///< heading in --help
+  Role role = Role::local;
+  Target target;
+  bool several = false;  ///< takes one value or more
+  bool required = false;
+  std::string negative = {};  ///< of a switch: the name that turns it off
+  std::string excludes = {};  ///< a flag that cannot be given beside this one
+  /// The part of the value that decides the result, if that is not all of it.
+  std::function<std::string()> decides = {};
+};
+
+/// What the author of a flag says of it.
+struct FlagText {
+  std::string name, help;
+  Role role = Role::local;
+  std::string unset = {};  ///< what an absent flag means; empty: the value that its member has now
+  std::string type = {};   ///< in --help, if it is not the usual one of the kind
+};
+
+class FlagTable {
+ public:
+  /// The flags that are added from now on stand under this heading of --help.
+  void heading(std::string text) { heading_ = std::move(text); }
+
+  /// Each reads into `member`, which must outlive the table, and returns the flag for what is special about it.
+  template <class T>
+  Flag& number(FlagText text, T& member, const io::Range<T>& range) {
+    text.help +=
+        fmt::format(" ({}; default {})", range.text(), text.unset.empty() ? fmt::format("{}", member) : text.unset);
+    if (text.type.empty()) text.type = std::is_integral_v<T> ? "INT" : "FLOAT";
+    return add(text, {.set =
+                          [&member, range, name = text.name](const std::vector<std::string>& values) {
+                            member = io::parse_number(name, values.front(), range);
+                          },
+                      .value = [&member] { return fmt::format("{}", member); }});
+  }
+  /// `absent` is the text of its value if it has none.
+  template <class T>
+  Flag& number(FlagText text, std::optional<T>& member, const io::Range<T>& range, const std::string& absent) {
+    text.help += fmt::format(" ({}; default {})", range.text(),
+                             text.unset.empty() && member ? fmt::format("{}", *member) : text.unset);
+    if (text.type.empty()) text.type = std::is_integral_v<T> ? "INT" : "FLOAT";
+    return add(text, {.set =
+                          [&member, range, name = text.name](const std::vector<std::string>& values) {
+                            member = io::parse_number(name, values.front(), range);
+                          },
+                      .value = [&member, absent] { return member ? fmt::format("{}", *member) : absent; }});
+  }
+  /// One of `choices`.
+  template <class T>
+  Flag& choice(FlagText text, T& member, const io::Choices<T>& choices) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : choices) names.push_back(name);
+    text.help += fmt::format(" ({}; default {})", fmt::join(names, ", "), io::name_in(choices, member));
+    if (text.type.empty()) text.type = "NAME";
+    const auto set = [&member, choices, names, flag = text.name](const std::vector<std::string>& values) {
+      for (const auto& [name, value] : choices)
+        if (name == values.front()) {
+          member = value;
+          return;
+        }
+      fail(Failure::usage, "{}: expected one of {}, got \"{}\"{}", flag, fmt::join(names, ", "), values.front(),
+           io::did_you_mean(values.front(), names));
+    };
+    return add(text, {.set = set, .value = [&member, choices] { return io::name_in(choices, member); }});
+  }
+  /// Text as it is. The help says its default.
+  Flag& text(FlagText text, std::string& member);
+  Flag& path(FlagText text, std::filesystem::path& member);
+  Flag& paths(FlagText text, std::vector<std::filesystem::path>& member);
+  /// A flag without a value: true if it is given.
+  Flag& toggle(FlagText text, bool& member);
+
+  const std::vector<Flag>& flags() const { return flags_; }
+  const Flag& flag(const std::string& name) const;
+  /// The values of the flags of this role, in the order of the table.
+  FlagValues values(Role role) const;
+  /// What decides the result: a run may only be resumed with the same.
+  FlagValues decisive() const;
+
+ private:
+  Flag& add(const FlagText& text, Flag::Target target);
+
+  std::string heading_;
+  std::vector<Flag> flags_;
+};
+
+}  // namespace bertrand::training

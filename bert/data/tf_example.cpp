@@ -1,6 +1,8 @@
 // tf.train.Example over protobuf's wire format.
 #include "bert/data/tf_example.h"
 
+#include <fmt/format.h>
+
 #include "io/protobuf.h"
 
 namespace bertrand::data {
@@ -65,7 +67,8 @@ void parse_entry(ProtoReader message, Features& features) {
 
 Features parse_example(std::string_view message, std::string_view place) {
   Features features;
-  ProtoReader example(message, place, Failure::input);
+  const std::string where = fmt::format("{}: example", place);
+  ProtoReader example(message, where, Failure::input);
   while (example.next()) {
     if (!example.is(kExampleFeatures, WireType::bytes)) continue;
     ProtoReader entries = example.message();

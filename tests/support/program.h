@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -47,6 +48,17 @@ class TemporaryDirectory {
  private:
   std::filesystem::path path_;
 };
+
+/// `defaults`, pairs of a flag and its value, without those that `more` gives again, then `more`: a flag comes once.
+inline std::vector<std::string> with_defaults(const std::vector<std::string>& defaults,
+                                              const std::vector<std::string>& more) {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i + 1 < defaults.size(); i += 2)
+    if (std::find(more.begin(), more.end(), defaults[i]) == more.end())
+      all.insert(all.end(), {defaults[i], defaults[i + 1]});
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
 
 struct Outcome {
   int code = 0;

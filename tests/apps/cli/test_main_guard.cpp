@@ -54,7 +54,7 @@ TEST_CASE("no control character reaches the terminal") {
 TEST_CASE("what is missing, comes twice or does not go together is said in one line") {
   CHECK(refusal("pretrain", {"--output", "x"}) == "--input: expected FILE, got none; hint: --help says what it is");
   CHECK(refusal("prepare", {}) ==
-        "prepare: expected one of tokens, records, dump, vocab, got none; hint: prepare --help");
+        "prepare: expected one of tokens, records, dump, squad, vocab, got none; hint: prepare --help");
   CHECK(refusal("pretrain", {"--input", "x", "--output"}) == "--output: expected DIR, got no value");
   CHECK(refusal("pretrain", {"--input", "x", "--steps", "1", "--epochs", "2"}) ==
         "--steps, --epochs: expected one of them, got both");

@@ -24,11 +24,10 @@ struct Setting {
   std::string at(const std::string& name) const { return directory / name; }
   /// One epoch on train.csv, unless the flags say otherwise.
   Outcome run(const std::vector<std::string>& more) const {
-    std::vector<std::string> flags = {
+    const std::vector<std::string> defaults = {
         "--task",   "custom",  "--label-column",   "kind", "--model",   at("model"), "--train",  at("train.csv"),
         "--output", at("run"), "--max-seq-length", "16",   "--threads", "1",         "--epochs", "1"};
-    flags.insert(flags.end(), more.begin(), more.end());
-    return run_program("finetune", flags);
+    return run_program("finetune", support::with_defaults(defaults, more));
   }
 };
 

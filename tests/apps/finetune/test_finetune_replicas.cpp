@@ -17,16 +17,11 @@ struct FinetuneRuns {
     support::write_text(directory / "train.csv", support::animals(31));
     support::write_text(directory / "dev.csv", support::animals(70));
   }
-  Flags with_common(const std::string& name, const std::string& model, Flags flags) const {
-    const Flags common = {"--task",           "custom",
-                          "--label-column",   "kind",
-                          "--max-seq-length", "16",
-                          "--model",          directory / model,
-                          "--output",         directory / name,
-                          "--eval",           directory / "dev.csv",
-                          "--predict",        directory / "dev.csv"};
-    flags.insert(flags.end(), common.begin(), common.end());
-    return flags;
+  Flags with_common(const std::string& name, const std::string& model, const Flags& flags) const {
+    return support::with_defaults(
+        {"--task", "custom", "--label-column", "kind", "--max-seq-length", "16", "--model", directory / model,
+         "--output", directory / name, "--eval", directory / "dev.csv", "--predict", directory / "dev.csv"},
+        flags);
   }
   /// Four micro-batches a step.
   Flags training(const Flags& more) const {
@@ -41,10 +36,12 @@ struct FinetuneRuns {
   /// The same in so many processes, each of which reads another file where `predicted` is given: file.0, file.1…
   void run_processes(const std::string& name, const std::string& model, const Flags& flags, int processes,
                      const std::string& predicted = "") const {
+    Flags all = flags;
+    if (!predicted.empty())
+      all.insert(all.end(), {"--predict", (directory / predicted).string() + ".$OMPI_COMM_WORLD_RANK.csv"});
     std::string command = "mpirun --allow-run-as-root --oversubscribe --bind-to none -n " + std::to_string(processes) +
                           " sh -c '" + bertrand::paths::binary + "/finetune";
-    for (const std::string& flag : with_common(name, model, flags)) command += " \"" + flag + "\"";
-    if (!predicted.empty()) command += " --predict " + (directory / predicted).string() + ".$OMPI_COMM_WORLD_RANK.csv";
+    for (const std::string& flag : with_common(name, model, all)) command += " \"" + flag + "\"";
     const auto log = directory / (name + ".log");
     const int status = std::system((command + "' >" + log.string() + " 2>&1").c_str());
     REQUIRE_MESSAGE((status == 0) == predicted.empty(), read_text(log));

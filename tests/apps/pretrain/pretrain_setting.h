@@ -51,20 +51,10 @@ struct PretrainSetting {
   }
 
   std::vector<std::string> flags(const std::string& output, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> all = {"--config",         directory / "config.json",
-                                    "--vocab-file",     directory / "vocab.txt",
-                                    "--input",          directory / "text.txt",
-                                    "--output",         directory / output,
-                                    "--batch-size",     "10",
-                                    "--max-seq-length", "24",
-                                    "--log-every",      "1",
-                                    "--learning-rate",  "0.003"};
-    // A flag that is given again replaces the one here, as it must not come twice.
-    for (std::size_t i = 0; i < all.size();)
-      if (std::find(more.begin(), more.end(), all[i]) == more.end()) i += 2;
-      else all.erase(all.begin() + static_cast<std::ptrdiff_t>(i), all.begin() + static_cast<std::ptrdiff_t>(i) + 2);
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
+    return with_defaults({"--config", directory / "config.json", "--vocab-file", directory / "vocab.txt", "--input",
+                          directory / "text.txt", "--output", directory / output, "--batch-size", "10",
+                          "--max-seq-length", "24", "--log-every", "1", "--learning-rate", "0.003"},
+                         more);
   }
 
   Outcome run(const std::string& output, const std::vector<std::string>& more) const {

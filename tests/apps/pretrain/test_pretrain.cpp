@@ -101,7 +101,8 @@ TEST_CASE("the predicted memory is within a twentieth of the measured peak") {
 TEST_CASE("records are stripped of their padding and train as they are") {
   const PretrainSetting setting;
   write_records(setting.directory / "a.tfrecord", std::vector<data::Features>(7, record()));
-  const Outcome outcome = setting.run("run", {"--steps", "2", "--input", setting.directory / "a.tfrecord"});
+  const Outcome outcome =
+      setting.run("run", {"--steps", "2", "--input", setting.directory / "text.txt", setting.directory / "a.tfrecord"});
   CHECK(outcome.code != 0);  // text and records together
   CHECK(outcome.error.find("expected files of one kind, got ") != std::string::npos);
   CHECK(outcome.error.find("text.txt (text) and ") != std::string::npos);

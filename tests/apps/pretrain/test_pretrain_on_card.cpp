@@ -11,9 +11,9 @@ using support::PretrainSetting;
 namespace {
 
 Outcome train(const PretrainSetting& setting, const std::string& output, const std::vector<std::string>& more) {
-  std::vector<std::string> flags = {"--batch-size", "2", "--max-seq-length", "12", "--steps", "4", "--save-every", "2"};
-  flags.insert(flags.end(), more.begin(), more.end());
-  return setting.run(output, flags);
+  return setting.run(output,
+                     support::with_defaults(
+                         {"--batch-size", "2", "--max-seq-length", "12", "--steps", "4", "--save-every", "2"}, more));
 }
 
 }  // namespace

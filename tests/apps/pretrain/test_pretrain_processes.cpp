@@ -172,7 +172,7 @@ TEST_CASE("an error of one process at its start names the process and its host")
   const ProcessesSetting setting;
   const Flags flags{"--steps", "3", "--micro-batch-size", "5"};
   setting.launch(setting.script("one", flags) + " : -n 1 sh " +
-                     setting.script("other", joined(flags, {"--init", (setting.directory / "nothing").string()})),
+                     setting.script("other", joined(flags, {"--config", (setting.directory / "nothing").string()})),
                  1);
   CHECK(setting.code("one", 0) == 8);
   CHECK(setting.of_rank("other", 1, "error").starts_with("error: process 1 (host "));

@@ -65,8 +65,9 @@ TEST_CASE("JSON lines are objects whose keys are the columns") {
                   "t", TableFormat::jsonl, {.list_separator = ";"});
   CHECK(table.columns == Cells{"text", "label", "more"});
   REQUIRE(table.rows.size() == 2);
-  CHECK(table.rows[0].cells == Cells{"caf\xC3\xA9", "3", ""});
-  CHECK(table.rows[1].cells == Cells{"", "true", "a;2"});
+  const auto cells_of = [](const Row& row) { return Cells{row.cell(0), row.cell(1), row.cell(2)}; };
+  CHECK(cells_of(table.rows[0]) == Cells{"caf\xC3\xA9", "3", ""});
+  CHECK(cells_of(table.rows[1]) == Cells{"", "true", "a;2"});
   CHECK(table.rows[1].line == 2);
 }
 
@@ -169,8 +170,7 @@ TEST_CASE("the format follows from the extension") {
 }
 
 TEST_CASE("a file that is not there is named with the system's reason") {
-  CHECK_THROWS_WITH_AS(read_table("no/such/file.tsv"),
-                       "no/such/file.tsv: open: expected a readable file, got No such file or directory", Error);
+  CHECK_THROWS_WITH_AS(read_table("no/such/file.tsv"), "no/such/file.tsv: open: No such file or directory", Error);
 }
 
 TEST_CASE("JSON lines whose keys all differ take memory for their own keys alone") {

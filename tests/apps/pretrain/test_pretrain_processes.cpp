@@ -289,6 +289,7 @@ TEST_CASE("processes that were not started alike are refused, and both are named
   for (const Flags& flags : {Flags{"--precision", "bf16"},
                              {"--plan"},
                              {"--save-every", "1"},
+                             {"--save-every-minutes", "1"},
                              {"--replicas", "2"},
                              {"--overwrite"},
                              {"--collective-timeout", "9"}}) {

@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "distributed/replica_group.h"
 #include "nn/layers.h"
@@ -77,6 +79,15 @@ class Points : public Objective {
   StepExamples step_;
 };
 
+/// As text whose epochs take a second to count.
+struct SlowPoints : Points {
+  using Points::Points;
+  std::int64_t examples(std::int64_t epoch) override {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    return Points::examples(epoch);
+  }
+};
+
 struct PointsRun {
   support::TemporaryDirectory directory;
 
@@ -92,12 +103,13 @@ struct PointsRun {
   }
 
   /// Trains as these settings say. `afterwards` runs on every replica.
+  template <class Problem = Points>
   static void train(Settings settings, const std::function<void(const TrainedReplica&)>& afterwards = {}) {
     complete(settings);
     run_training({.settings = settings,
                   .program = "points",
                   .read = [](distributed::Collective*) { return RunIdentity{}; },
-                  .make_objective = [](const distributed::Replica& self) { return std::make_unique<Points>(self); },
+                  .make_objective = [](const distributed::Replica& self) { return std::make_unique<Problem>(self); },
                   .afterwards_name = "afterwards",
                   .afterwards = afterwards});
   }
@@ -145,6 +157,16 @@ TEST_CASE("a classifier without BERT resumed from a checkpoint ends with the sam
     for (const std::string name : {"/model.safetensors", "/checkpoint-40/optimizer.safetensors"})
       CHECK(run.file("run" + name) == run.file("whole" + name));
   }
+}
+
+TEST_CASE("a plan that takes longer than the collective timeout ends no run") {
+  const PointsRun run;
+  Settings settings = run.settings("planned");
+  settings.device = "emulated-cuda:0,emulated-cuda:1";  // replicas of CPUs in one process wait without a limit
+  settings.plan_only = true;
+  settings.collective_timeout = 2;
+  settings.epochs = 3;
+  PointsRun::train<SlowPoints>(settings);
 }
 
 TEST_CASE("the order of the data moves from step to step and from epoch to epoch") {

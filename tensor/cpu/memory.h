@@ -1,5 +1,6 @@
 // Memory for tensors: freed blocks are kept for the next step, which asks for the same sizes again.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <map>
 
@@ -7,8 +8,8 @@
 
 namespace bertrand::cpu {
 
-/// Fresh memory costs a page fault per 4 KiB, which for a training step is a tenth of a second. Not for several
-/// threads.
+/// Fresh memory costs a page fault per 4 KiB, which for a training step is a tenth of a second. Only
+/// available() may be called while another thread uses it.
 class CachingMemory {
  public:
   CachingMemory() = default;
@@ -28,7 +29,7 @@ class CachingMemory {
 
   std::multimap<std::size_t, std::byte*> free_;  // by rounded size
   std::map<std::byte*, std::size_t> taken_;      // rounded size of what was handed out from a larger block
-  std::size_t cached_ = 0;
+  std::atomic<std::size_t> cached_{0};           // another thread may ask what is available
   MemoryUse use_;
 };
 

@@ -102,15 +102,18 @@ void check_divisible(const Plan& plan, const Settings& settings) {
   if (plan.replicas > examples)
     fail(Failure::usage, "{}: expected at most {}, the examples of a step, got {}; hint: {}{}", flag, examples,
          plan.replicas, fewer,
-         plan.replicas <= plan.examples_per_epoch ? fmt::format(", or --batch-size {}", plan.replicas) : "");
+         // A run is only resumed with its own batch size.
+         plan.replicas <= plan.examples_per_epoch && !settings.resume
+             ? fmt::format(", or --batch-size {}", plan.replicas)
+             : "");
   // The largest micro-batches that are enough: even ones where there are any.
   const std::int64_t even = divide_up(examples, plan.replicas);
   const std::int64_t size = divide_up(examples, even) >= plan.replicas ? even : examples / plan.replicas;
   fail(Failure::usage,
        "{}: expected at most {}, the micro-batches of a step ({} examples, {} at once), got {}{}; hint: {}, or "
-       "--micro-batch-size {}",
+       "--micro-batch-size {}{}",
        flag, plan.micro_batches, examples, plan.micro_batch_size, plan.replicas, alone ? "" : " in all processes",
-       fewer, size);
+       fewer, size, settings.resume ? ", with which this run may go on (the last bits of its result change)" : "");
 }
 
 /// Bytes of this process that are in memory.

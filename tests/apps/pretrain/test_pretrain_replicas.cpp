@@ -125,3 +125,16 @@ TEST_CASE("the plan says what each replica computes, and refuses more replicas t
         "error: --replicas: expected at most 10, the examples of a step, got 11; hint: --replicas 1, or --batch-size "
         "11\n");
 }
+
+TEST_CASE("a run of one micro-batch a step is resumed on two replicas as the refusal says") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("run", {"--steps", "2"}).code == 0);
+  const Flags resume = {"--resume", "--output", setting.directory / "run", "--steps", "4", "--replicas", "2"};
+  CHECK(support::run_program("pretrain", resume).error ==
+        "error: --replicas: expected at most 1, the micro-batches of a step (10 examples, 10 at once), got 2; hint: "
+        "--replicas 1, or --micro-batch-size 5, with which this run may go on (the last bits of its result change)\n");
+  CHECK(support::run_program("pretrain", joined(resume, {"--micro-batch-size", "5"})).code == 0);
+  CHECK(
+      support::run_program("pretrain", {"--resume", "--output", setting.directory / "run", "--replicas", "11"}).error ==
+      "error: --replicas: expected at most 10, the examples of a step, got 11; hint: --replicas 2\n");
+}

@@ -1,0 +1,85 @@
+// The flags of the training programs themselves: what each says of itself, and that none is left out of the record.
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "apps/finetune/options.h"
+#include "apps/pretrain/options.h"
+#include "apps/pretrain/pretrain_setting.h"
+
+using namespace bertrand;
+using namespace bertrand::training;
+
+namespace {
+
+/// The tables refer to the options.
+struct Tables {
+  pretrain::Options pretraining;
+  finetune::Options finetuning;
+  FlagTable pretrain, finetune;
+
+  Tables() {
+    pretrain::add_flags(pretrain, pretraining);
+    finetune::add_flags(finetune, finetuning);
+  }
+};
+
+std::set<std::string> names(const FlagTable& table, Role role) {
+  std::set<std::string> names;
+  for (const auto& [flag, value] : table.values(role)) names.insert(flag);
+  return names;
+}
+
+bool says(const Flag& flag, const std::string& words) { return flag.help.find(words) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("every flag has a heading and a help and every number and choice names its range and default") {
+  const Tables tables;
+  for (const FlagTable* table : {&tables.pretrain, &tables.finetune}) {
+    std::set<std::string> seen;
+    for (const Flag& flag : table->flags()) {
+      CAPTURE(flag.name);
+      CHECK(seen.insert(flag.name).second);
+      CHECK(flag.name.starts_with("--"));
+      CHECK_FALSE(flag.group.empty());
+      CHECK_FALSE(flag.help.empty());
+      const bool number = flag.type == "INT" || flag.type == "FLOAT";
+      if (number) CHECK((says(flag, " to ") || says(flag, "at least ")));
+      if (number || (flag.type == "NAME" && !flag.required)) CHECK(says(flag, "default "));
+    }
+  }
+}
+
+// A flag is local if its author says nothing. Each new one of these is a decision.
+TEST_CASE("the flags that no record and no other process needs are these") {
+  const Tables tables;
+  std::set<std::string> common = {"--profile", "--threads", "--vocab-file"};
+  std::set<std::string> local = common;
+  local.insert({"--input", "--eval-input", "--config", "--init"});
+  CHECK(names(tables.pretrain, Role::local) == local);
+  local = common;
+  local.insert({"--model", "--train", "--eval", "--predict", "--id-column"});
+  CHECK(names(tables.finetune, Role::local) == local);
+  for (const FlagTable* table : {&tables.pretrain, &tables.finetune})
+    CHECK(names(*table, Role::command) == std::set<std::string>{"--resume", "--overwrite", "--plan"});
+}
+
+TEST_CASE("run_config.json holds every flag that is recorded") {
+  const Tables tables;
+  const support::PretrainSetting setting;
+  REQUIRE(setting.run("run", {"--steps", "1"}).code == 0);
+  const auto settings = nlohmann::json::parse(setting.file("run/run_config.json")).at("settings");
+  for (const Role role : {Role::recorded, Role::agreed, Role::decisive})
+    for (const std::string& flag : names(tables.pretrain, role)) {
+      CAPTURE(flag);
+      CHECK(settings.contains(flag.substr(2)) == (flag != "--warmup-ratio"));  // --warmup-steps stands for both
+    }
+  // A program's own flags are written if they are decisive. It has no others to record.
+  Tables own;
+  for (FlagTable* table : {&own.pretrain, &own.finetune}) *table = {};
+  pretrain::add_own_flags(own.pretrain, own.pretraining);
+  finetune::add_own_flags(own.finetune, own.finetuning);
+  for (const FlagTable* table : {&own.pretrain, &own.finetune})
+    for (const Role role : {Role::recorded, Role::agreed}) CHECK(names(*table, role).empty());
+}

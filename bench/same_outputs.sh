@@ -9,7 +9,9 @@
 # Inputs are real ones from ../shared/data if it is there, and small made-up ones. A line for each case, then a summary; exit
 # code 1 if any output differs. All files are compared byte by byte, but for these:
 #   metrics.jsonl          without examples_per_second, tokens_per_second and memory_bytes
-#   run_config.json        without command, version and device
+#   run_config.json        without command, version and device, in any order, and without what builds after a17e75a added:
+#                          directory, save-every-minutes
+#   eval_results.json      global_step as a whole number, which a17e75a wrote as 6.0
 #   events.out.tfevents.*  the names of the values only: the files hold times, and metrics.jsonl has the same values
 set -euo pipefail
 texts=
@@ -75,7 +77,8 @@ make_inputs() {
 plain() {
   case ${1##*/} in
     metrics.jsonl) sed -E 's/,?"(examples_per_second|tokens_per_second|memory_bytes)":[^,}]*//g' "$1" ;;
-    run_config.json) sed -E '/^  "command": \[/,/^  \]/d; /^  "(version|device)":/d' "$1" ;;
+    run_config.json) sed -E '/^  "command": \[/,/^  \]/d; /^  "(version|device|directory)":/d; /^    "save-every-minutes":/d; s/,$//' "$1" | sort ;;
+    eval_results.json) sed -E 's/("global_step": [0-9]+)\.0/\1/' "$1" ;;
     events.out.tfevents.*) cat "$@" | grep -aoE '(train|eval|perf)/[a-z_0-9]+' || true ;;
     *) cat "$1" ;;
   esac

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
@@ -18,19 +17,18 @@ namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kLarge = std::size_t{1} << 20;
+constexpr std::size_t kSmallest = 64, kPiece = std::size_t{64} << 10;
 constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / 2;  // no limit
 
 std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-/// Small blocks in multiples of 64 bytes; large ones in eighths of a power of two, because batches of real text differ
-/// a little from step to step and should find what the last one left. What is never touched takes no memory.
+/// Large blocks are cut from ranges, which multiples of 64 KiB keep from being cut into slivers.
 std::size_t rounded(std::size_t bytes) {
-  if (bytes < kLarge) return round_up(std::max<std::size_t>(bytes, 1), 64);
-  return round_up(bytes, std::bit_floor(bytes) / 8);
+  return round_up(std::max<std::size_t>(bytes, 1), bytes < kLarge ? kSmallest : kPiece);
 }
 
 /// What a tensor counts for: not what rounding adds, which is never touched.
-std::size_t counted(std::size_t bytes) { return round_up(std::max<std::size_t>(bytes, 1), 64); }
+std::size_t counted(std::size_t bytes) { return round_up(std::max<std::size_t>(bytes, 1), kSmallest); }
 
 std::byte* from_system(std::size_t bytes) {
   if (bytes < kLarge) return static_cast<std::byte*>(std::aligned_alloc(64, bytes));
@@ -47,10 +45,14 @@ std::byte* from_system(std::size_t bytes) {
   return reinterpret_cast<std::byte*>(aligned);
 }
 
-void to_system(std::byte* data, std::size_t bytes) {
+void free_small(std::byte* data, std::size_t bytes) {
   ASAN_UNPOISON_MEMORY_REGION(data, bytes);
-  if (bytes < kLarge) std::free(data);
-  else munmap(data, bytes);
+  std::free(data);
+}
+
+void unmap(std::byte* data, std::size_t bytes) {
+  ASAN_UNPOISON_MEMORY_REGION(data, bytes);
+  munmap(data, bytes);
 }
 
 /// The number behind `key` in a file of lines, or `otherwise` where there is none.
@@ -85,23 +87,19 @@ std::size_t address_space_left() {
   return left(limit.rlim_cur, number_in("/proc/self/statm", "", 0) * page);
 }
 
+/// A sixteenth more than was in use lets blocks of other sizes find room between those in use.
+std::size_t most_held(std::size_t peak) { return peak + peak / 16; }
+
 }  // namespace
 
 CachingMemory::~CachingMemory() { release_cached(0); }
 
 std::byte* CachingMemory::allocate(std::size_t bytes, const char* op) {
-  std::size_t size = rounded(bytes);
-  std::byte* data = nullptr;
-  // A cached block may be a quarter larger than asked.
-  if (const auto found = free_.lower_bound(size); found != free_.end() && found->first <= size + size / 4) {
-    data = found->second;
-    cached_ -= found->first;
-    if (found->first != size) taken_[data] = found->first;
-    size = found->first;
-    free_.erase(found);
-  } else {
-    // Sizes have changed: what nobody fits goes back, as far as all we hold exceeds what was once in use.
-    if (size >= kLarge) release_cached(std::max(use_.in_use / 2, use_.peak - std::min(use_.peak, use_.in_use + size)));
+  const std::size_t size = rounded(bytes);
+  std::byte* data = size < kLarge ? take_small(size) : take_range(size);
+  if (!data) {
+    // Nothing that is kept fits. What would then be held too much goes back.
+    release_cached(most_held(use_.peak) - std::min(most_held(use_.peak), use_.in_use + size));
     data = from_system(size);
     if (!data) {
       release_cached(0);
@@ -122,27 +120,77 @@ std::byte* CachingMemory::allocate(std::size_t bytes, const char* op) {
 
 void CachingMemory::deallocate(std::byte* data, std::size_t bytes) {
   std::size_t size = rounded(bytes);
-  if (const auto larger = taken_.find(data); larger != taken_.end()) {
+  if (const auto larger = larger_.find(data); larger != larger_.end()) {
     size = larger->second;
-    taken_.erase(larger);
+    larger_.erase(larger);
   }
   ASAN_POISON_MEMORY_REGION(data, size);
   use_.in_use -= counted(bytes);
   cached_ += size;
-  free_.emplace(size, data);
+  if (rounded(bytes) < kLarge) small_.emplace(size, data);
+  else give_range(data, size);
 }
 
 std::size_t CachingMemory::available() const {
   return cached_ + std::min({machine_left(), group_left(), address_space_left()});
 }
 
-/// Gives blocks back, largest first, until at most `keep` bytes stay.
+/// A free small block, which may be a quarter larger than asked; null if there is none.
+std::byte* CachingMemory::take_small(std::size_t size) {
+  const auto found = small_.lower_bound(size);
+  if (found == small_.end() || found->first > size + size / 4) return nullptr;
+  std::byte* data = found->second;
+  cached_ -= found->first;
+  if (found->first != size) larger_[data] = found->first;
+  small_.erase(found);
+  return data;
+}
+
+/// The end of the smallest range that has `size` bytes; null if there is none.
+std::byte* CachingMemory::take_range(std::size_t size) {
+  auto best = ranges_.end();
+  for (auto range = ranges_.begin(); range != ranges_.end(); ++range)
+    if (range->second >= size && (best == ranges_.end() || range->second < best->second)) best = range;
+  if (best == ranges_.end()) return nullptr;
+  cached_ -= size;
+  best->second -= size;
+  std::byte* data = best->first + best->second;
+  if (best->second == 0) ranges_.erase(best);
+  return data;
+}
+
+void CachingMemory::give_range(std::byte* data, std::size_t size) {
+  const auto next = ranges_.lower_bound(data);
+  if (next != ranges_.end() && next->first == data + size) {
+    size += next->second;
+    ranges_.erase(next);
+  }
+  const auto after = ranges_.lower_bound(data);
+  if (after != ranges_.begin()) {
+    const auto before = std::prev(after);
+    if (before->first + before->second == data) {
+      before->second += size;
+      return;
+    }
+  }
+  ranges_.emplace(data, size);
+}
+
+/// Gives memory back until at most `keep` bytes stay: of the largest range as much as it takes, and small blocks last.
 void CachingMemory::release_cached(std::size_t keep) {
-  while (cached_ > keep && !free_.empty()) {
-    const auto largest = std::prev(free_.end());
-    to_system(largest->second, largest->first);
+  while (cached_ > keep && !ranges_.empty()) {
+    const auto largest = std::ranges::max_element(ranges_, {}, &std::pair<std::byte* const, std::size_t>::second);
+    const std::size_t size = std::min(largest->second, round_up(cached_ - keep, kPiece));
+    largest->second -= size;
+    cached_ -= size;
+    unmap(largest->first + largest->second, size);
+    if (largest->second == 0) ranges_.erase(largest);
+  }
+  while (cached_ > keep && !small_.empty()) {
+    const auto largest = std::prev(small_.end());
+    free_small(largest->second, largest->first);
     cached_ -= largest->first;
-    free_.erase(largest);
+    small_.erase(largest);
   }
 }
 

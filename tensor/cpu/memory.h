@@ -8,7 +8,8 @@
 
 namespace bertrand::cpu {
 
-/// Fresh memory costs a page fault per 4 KiB, which for a training step is a tenth of a second. Only
+/// Fresh memory costs a page fault per 4 KiB, which for a training step is a tenth of a second. What is in use and what
+/// is kept are together at most a sixteenth more than the most that was in use, but for rounding. Only
 /// available() may be called while another thread uses it.
 class CachingMemory {
  public:
@@ -25,11 +26,15 @@ class CachingMemory {
   std::size_t available() const;
 
  private:
+  std::byte* take_small(std::size_t size);
+  std::byte* take_range(std::size_t size);
+  void give_range(std::byte* data, std::size_t size);
   void release_cached(std::size_t keep);
 
-  std::multimap<std::size_t, std::byte*> free_;  // by rounded size
-  std::map<std::byte*, std::size_t> taken_;      // rounded size of what was handed out from a larger block
-  std::atomic<std::size_t> cached_{0};           // another thread may ask what is available
+  std::multimap<std::size_t, std::byte*> small_;  // free blocks by size
+  std::map<std::byte*, std::size_t> larger_;      // sizes of small blocks in use that are larger than asked
+  std::map<std::byte*, std::size_t> ranges_;      // free memory of large blocks by address: neighbours are one range
+  std::atomic<std::size_t> cached_{0};            // bytes in both; another thread may ask what is available
   MemoryUse use_;
 };
 

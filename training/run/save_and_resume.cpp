@@ -48,7 +48,9 @@ std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
     if (published_.is_in_checkpoint(state.best)) {
       // Now, because that checkpoint may be removed before the run ends.
       published_.mend(state.best, "");
+      const BestModel mended = state.best;  // its file may have another checksum than the one that was lost
       state = restore_checkpoint(found->directory, parts_.training, parts_.conditions).state;
+      state.best = mended;
     } else if (state.steps_done < total_steps) {
       // A later model may have been published before the run was killed. On another device this run may not get there.
       fmt::print(stderr, "warning: {}; the next evaluation decides anew\n", fault);

@@ -67,3 +67,33 @@ TEST_CASE("a save removes the checkpoint before only when all replicas know of t
   CHECK(there(4));
   CHECK(named > 0);
 }
+
+TEST_CASE("a resumed run keeps the checksum of the best model that it published again") {
+  const auto backend = open_cpu({.threads = 1});
+  const distributed::Replica self(*backend);
+  support::SmallPretraining objective(support::kSmallPretraining, self);
+  nn::ParameterSet parameters(objective.model(), *backend, {});
+  optim::Optimizer optimizer(parameters, {});
+  Settings settings = pretraining_defaults();
+  const support::TemporaryDirectory directory;
+  settings.output = directory / "run";
+  fs::create_directories(settings.output);
+  const Plan plan;
+  const Conditions conditions;
+  RunLog log(settings, plan, self);
+  const SaveAndResume::Parts parts{settings, conditions, {objective, parameters, optimizer}, self, log};
+  // Another build wrote the file of the best model, which has been lost since: this build's file has other bytes.
+  RunState state{.steps_done = 1, .best = {.score = 0.5, .step = 1, .crc32c = 4711}};
+  SaveAndResume(parts).save(state, [] {});
+
+  for (const int resumed : {1, 2}) {
+    CAPTURE(resumed);
+    SaveAndResume saves(parts);
+    std::optional<RunState> found = saves.newest_state(10);
+    REQUIRE(found);
+    CHECK(found->best.step == 1);
+    CHECK(found->best.crc32c == InputFile::of(settings.output / "model.safetensors").crc32c);
+    found->steps_done = 1 + resumed;
+    saves.save(*found, [] {});
+  }
+}

@@ -146,8 +146,9 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objecti
   memory.activations = peak - std::min(peak, memory.total());
   memory.accumulation = wide * static_cast<std::size_t>(most_waiting_sums(plan));
   const bool on_host = device.device().kind == Device::Kind::cpu;
-  memory.process =
-      resident_bytes() + kWorkOfProcess + (on_host ? static_cast<std::size_t>(settings.replicas) * memory.total() : 0);
+  // Beside its tensors the CPU keeps a sixteenth of their peak.
+  const std::size_t held = on_host ? memory.total() + memory.total() / 16 : 0;
+  memory.process = resident_bytes() + kWorkOfProcess + static_cast<std::size_t>(settings.replicas) * held;
   return memory;
 }
 
@@ -181,7 +182,7 @@ std::string memory_text(const MemoryPlan& memory, int replicas) {
   if (memory.accumulation > 0) parts += ", sums over micro-batches " + text(memory.accumulation);
   return fmt::format("  memory      {} predicted{} of {} available\n              {}\n", text(memory.total()),
                      replicas > 1 ? " on each replica" : "", text(memory.available), parts) +
-         fmt::format("  process     about {} on the host, {} of it examples\n", text(memory.process),
+         fmt::format("  process     at most {} on the host, {} of it examples\n", text(memory.process),
                      text(memory.data));
 }
 

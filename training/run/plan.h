@@ -17,8 +17,8 @@ struct MemoryPlan {
   std::size_t total() const { return parameters + gradients + moments + accumulation + activations; }
   std::size_t data = 0;       ///< examples, a part of `process`
   std::size_t available = 0;  ///< what the device has for this replica
-  /// What the process has resident on the host at its peak, about: its program, vocabulary and examples and, on the
-  /// CPU, total() for each of its replicas. Blocks that the CPU keeps for batches of other lengths are not in it.
+  /// Bounds what the process has resident on the host at any time, saving and evaluating too: its program, vocabulary
+  /// and examples and, on the CPU, total() for each of its replicas with the blocks that the CPU keeps.
   std::size_t process = 0;
 };
 

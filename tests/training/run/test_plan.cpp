@@ -274,7 +274,7 @@ TEST_CASE("the plan is said in a few lines with their units") {
         "  memory      19.3 kB predicted of 2 GB available\n"
         "              parameters 60 B, gradients 60 B, optimizer 120 B, activations 19 kB, sums over micro-batches 60 "
         "B\n"
-        "  process     about 50 MB on the host, 5 MB of it examples\n");
+        "  process     at most 50 MB on the host, 5 MB of it examples\n");
 }
 
 TEST_CASE("a plan without an example is refused") {

@@ -1,0 +1,51 @@
+// The memory of a whole run, as the kernel counts it, against the figure that its plan prints.
+#include <sys/resource.h>
+
+#include "pretrain_setting.h"
+
+using support::PretrainSetting;
+
+namespace {
+
+/// The most bytes that `pretrain` had resident. What it prints goes to `out`.
+double peak_of(const support::Flags& flags, const std::string& out) {
+  std::string command = "ulimit -c 0; exec '" + bertrand::paths::binary + "/pretrain'";
+  for (const std::string& flag : flags) command += " '" + flag + "'";
+  command += " >'" + out + "'";
+  const pid_t child = fork();
+  if (child == 0) {
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  rusage usage{};
+  REQUIRE(wait4(child, &status, 0, &usage) == child);
+  REQUIRE(status == 0);
+  return static_cast<double>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace
+
+TEST_CASE("the plan bounds the memory of a process that trains and evaluates and saves and resumes") {
+  const PretrainSetting setting;
+  // 13 million parameters are 54 MB, beside which the program is little.
+  support::Flags flags =
+      setting.flags("run", {"--config", "small", "--batch-size", "4", "--threads", "2", "--steps", "3", "--save-every",
+                            "1", "--eval-every", "2", "--eval-input", setting.directory / "held_out.txt"});
+  for (const bool resumed : {false, true}) {
+    CAPTURE(resumed);
+    if (resumed) {
+      std::filesystem::remove_all(setting.directory / "run/checkpoint-3");
+      flags.push_back("--resume");
+    }
+    const double measured = peak_of(flags, setting.directory / "out");
+    const std::string out = setting.file("out"), line = "process     at most ";
+    REQUIRE(out.find(line) != std::string::npos);
+    const std::string figure = out.substr(out.find(line) + line.size());
+    REQUIRE(figure.substr(0, figure.find(" on")).ends_with(" MB"));
+    const double predicted = std::stod(figure) * 1e6;
+    INFO(predicted << " and " << measured);
+    CHECK(measured <= predicted);
+    CHECK(measured >= 0.8 * predicted);
+  }
+}

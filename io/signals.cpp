@@ -5,8 +5,6 @@
 #include <csignal>
 #include <initializer_list>
 
-#include "io/error.h"
-
 namespace bertrand::io {
 namespace {
 
@@ -35,8 +33,6 @@ void catch_stop_signals(OnStop on_stop) {
 
 bool stop_requested() { return stop != 0; }
 
-void stop_point() {
-  if (leave && stop_requested()) fail(Failure::interrupted, "stopped before the end: no result was written");
-}
+bool leave_requested() { return leave && stop_requested(); }
 
 }  // namespace bertrand::io

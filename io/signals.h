@@ -4,15 +4,15 @@
 namespace bertrand::io {
 
 /// What the first signal asks for. save: the program saves when it sees stop_requested(). leave: there is nothing to
-/// save, so stop_point() ends the work too.
+/// save, so the work ends too.
 enum class OnStop { save, leave };
 
 /// From now on the first of them only raises a flag; a second ends the process with 128 + its number. A SIGHUP that was
 /// ignored before (nohup) stays ignored. A pipe that nobody reads any more does not end the process.
 void catch_stop_signals(OnStop on_stop = OnStop::save);
-/// Long work calls it now and then. Throws Error(Failure::interrupted) if a signal has come and OnStop is `leave`.
-void stop_point();
 /// Whether one has come.
 bool stop_requested();
+/// Whether one has come and OnStop is `leave`. Long work asks now and then.
+bool leave_requested();
 
 }  // namespace bertrand::io

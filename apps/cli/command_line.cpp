@@ -13,6 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD: what JSON holds in place of other bytes
+
 /// One flag as it was given.
 struct Given {
   const CLI::Option* option = nullptr;  ///< null if there is no such flag
@@ -60,8 +62,9 @@ std::string from_directory(const CLI::Option& option, const std::string& value, 
   if (!names_a_file || value.empty() || fs::path(value).is_absolute() || directory.empty() ||
       fs::equivalent(directory, fs::current_path(), ignored))
     return value;
-  const bool may_be_a_name = type.find('|') != std::string::npos;
-  return may_be_a_name && !fs::exists(directory / value, ignored) ? value : (directory / value).string();
+  // Of NAME|FILE a bare word is a name, whatever lies in the directory.
+  const bool is_name = type.find('|') != std::string::npos && value.find_first_of("./") == std::string::npos;
+  return is_name ? value : (directory / value).string();
 }
 
 struct Record {
@@ -115,8 +118,16 @@ std::vector<std::string> with_recorded_flags(const CLI::App& app, const std::vec
   std::vector<std::string> all = arguments;
   for (const Given& flag : flags_of(app, record.arguments)) {
     if (!flag.option || settled.contains(flag.option) || is_of_command(flag.name)) continue;
-    all.push_back(flag.name);
-    for (const std::string& value : flag.values) all.push_back(from_directory(*flag.option, value, record.directory));
+    std::vector<std::string> values;
+    for (const std::string& value : flag.values) {
+      if (value.find(kReplacement) != std::string::npos)
+        fail(Failure::usage, "{}: expected on the command line, as {} has it in bytes that are not UTF-8", flag.name,
+             file.string());
+      values.push_back(from_directory(*flag.option, value, record.directory));
+    }
+    // In one word, as a switch wants it, and so that a value may begin with a hyphen.
+    all.push_back(values.size() == 1 ? flag.name + "=" + values.front() : flag.name);
+    if (values.size() != 1) all.insert(all.end(), values.begin(), values.end());
   }
   return all;
 }

@@ -63,7 +63,7 @@ tasks::Logits predict(const bert::ForSequenceClassification& model, const tasks:
   logits.values.resize(static_cast<std::size_t>(data.size()) * logits.outputs);
   const distributed::Share mine = distributed::share_of(data.size(), self.rank(), self.size());
   for (std::int64_t first = mine.first; first < mine.end(); first += batch_size) {
-    io::stop_point();
+    if (io::leave_requested()) break;
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(std::min(batch_size, mine.end() - first)));
     std::iota(numbers.begin(), numbers.end(), first);
     const Tensor outputs = model(pack_examples(data, numbers, self.backend()), {}).value();
@@ -74,6 +74,9 @@ tasks::Logits predict(const bert::ForSequenceClassification& model, const tasks:
            first + (bad - values.begin()) / outputs.shape()[1], *bad);
     std::ranges::copy(values, logits.values.begin() + first * static_cast<std::ptrdiff_t>(logits.outputs));
   }
+  // All replicas leave together, as a sum that some have begun waits for the others.
+  if (distributed::any(self, io::leave_requested()))
+    fail(Failure::interrupted, "interrupted while predicting: nothing was written; hint: run the command again");
   distributed::gather<float>(self, logits.values, data.size());
   return logits;
 }

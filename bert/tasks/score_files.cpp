@@ -80,6 +80,9 @@ void read_flat_object(const fs::path& file, FlatObject::OnText on_text, FlatObje
   io::refuse_directory(file, "predictions", Failure::input);
   const io::MappedFile mapped(file);
   const std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
+  // The parser would take a NUL for the end of its input.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
+    fail(Failure::input, "{}@{}: expected JSON, got a NUL", file.string(), nul);
   FlatObject reader(file.string(), std::move(on_text), std::move(on_number));
   nlohmann::json::sax_parse(text, &reader);
 }

@@ -93,8 +93,9 @@ std::vector<Span> spans_of(std::int32_t pieces, std::int32_t longest, std::int32
 std::size_t best_window(std::span<const Span> spans, std::int32_t piece) {
   std::size_t best = 0;
   double best_score = -1;
-  for (std::size_t i = 0; i < spans.size(); ++i) {
-    if (piece < spans[i].begin || piece >= spans[i].end()) continue;
+  // Beginnings and ends ascend, so the windows that hold the piece stand together.
+  const auto first = std::ranges::partition_point(spans, [&](const Span& span) { return span.end() <= piece; });
+  for (auto i = static_cast<std::size_t>(first - spans.begin()); i < spans.size() && spans[i].begin <= piece; ++i) {
     const std::int32_t left = piece - spans[i].begin, right = spans[i].end() - 1 - piece;
     const double score = std::min(left, right) + 0.01 * spans[i].count;
     if (score <= best_score) continue;

@@ -15,6 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 constexpr std::size_t kDeepest = 64;
+constexpr std::int64_t kLongestContext = std::int64_t{1} << 40;
 constexpr std::size_t kShown = 10;  // levels of a place in a message
 
 /// What an object or list of the file is for.
@@ -178,7 +179,7 @@ class Reader : public nlohmann::json_sax<Json> {
 
   bool number(std::int64_t value) {
     if (!wants_number()) return passed_over("a number");
-    if (value < 0) refuse("expected a place in the context, got {}", value);
+    if (value < 0 || value > kLongestContext) refuse("expected a place in the context, got {}", value);
     paragraphs_.back().questions.back().answers.back().start = value;
     return true;
   }
@@ -222,6 +223,9 @@ class Reader : public nlohmann::json_sax<Json> {
 }  // namespace
 
 std::vector<SquadParagraph> parse_squad(std::string_view text, const std::string& name) {
+  // The parser would take a NUL for the end of its input.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
+    fail(Failure::input, "{}@{}: expected JSON, got a NUL", name, nul);
   Reader reader(name);
   Json::sax_parse(text, &reader);
   return reader.take();

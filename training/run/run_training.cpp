@@ -66,19 +66,23 @@ void run_profiled(Trainer& trainer, const Settings& settings, const distributed:
   if (!self.first() || settings.profile.empty()) return trainer.run();
   auto profiler = std::make_unique<Profiler>();
   self.backend().profiler = profiler.get();
-  const auto write = [&] {
-    print(profiler->table());
-    io::replace_file(io::Files::system(), settings.profile, profiler->chrome_trace());
+  const auto write = [&settings](const Profiler* of) {
+    print(of->table());
+    io::replace_file(io::Files::system(), settings.profile, of->chrome_trace());
   };
   try {
     trainer.run();
   } catch (...) {
-    write();
-    static_cast<void>(profiler.release());  // a sum that goes on in the background may still write to it
+    const Profiler* const kept = profiler.release();  // a sum that goes on in the background may still write to it
+    try {
+      write(kept);
+    } catch (const Error& error) {  // what ended the run is worth more
+      fmt::print(stderr, "warning: {}\n", error.what());
+    }
     throw;
   }
   self.backend().profiler = nullptr;
-  write();
+  write(profiler.get());
 }
 
 void train_replica(const TrainingRun& run, const RunReplica& replica) {

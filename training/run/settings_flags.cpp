@@ -43,7 +43,7 @@ void add_run_flags(FlagTable& table, Settings& s) {
   table.toggle({"--measured-products",
                 "on cuda: try a few algorithms for each matrix product and take the fastest; another run may differ in "
                 "its last bits",
-                recorded},
+                agreed},
                s.measured_products);
 }
 

@@ -96,8 +96,9 @@ struct Frexp {
   Frexp y;
   for (int i = 0; i < Lanes<float>::kPackets; ++i) {
     const Words given = same_bits<Words>(x.packets[i]);
-    const Words is_subnormal = given < 0x00800000;
-    const Words bits = is_subnormal ? same_bits<Words>(normal.packets[i]) : given;
+    const Words is_subnormal = (given & 0x7fffffff) < 0x00800000;
+    // Without the sign, whose result nobody uses, no difference below overflows.
+    const Words bits = (is_subnormal ? same_bits<Words>(normal.packets[i]) : given) & 0x7fffffff;
     const Words exponent = (bits - 0x3f3504f3) >> 23;  // √½ as bits: below it the exponent is one less
     y.mantissa.packets[i] = same_bits<Packet>(bits - (exponent << 23));
     y.exponent.packets[i] = same_bits<Packet>(__builtin_convertvector(exponent + (is_subnormal & -23), Floats));

@@ -153,6 +153,18 @@ TEST_CASE("--resume with --output alone goes on with every flag of the run from 
   CHECK(other.error.find("expected a run of finetune, got one of pretrain") != std::string::npos);
 }
 
+TEST_CASE("a replayed command keeps the name of a preset and switches that were given a value") {
+  const PretrainSetting setting;
+  const std::string begin = "cd '" + (setting.directory / "").string() + "' && '" + bertrand::paths::binary +
+                            "/pretrain' --config tiny --vocab-file vocab.txt --input=text.txt --output tiny --steps 2 "
+                            "--save-every=1 --shuffle=false --max-seq-length 24 --batch-size 10 >begin.log 2>&1";
+  REQUIRE(std::system(begin.c_str()) == 0);  // its directory has the preset's name
+  fs::remove_all(setting.directory / "tiny/checkpoint-2");
+  const Outcome resumed = support::run_program("pretrain", {"--resume", "--output", setting.directory / "tiny"});
+  CHECK_MESSAGE(resumed.code == 0, resumed.error);
+  CHECK(fs::exists(setting.directory / "tiny/checkpoint-2"));
+}
+
 TEST_CASE("a run is made longer by raising its steps and says how the rate goes on") {
   const PretrainSetting setting;
   REQUIRE(setting.run("run", {"--steps", "4"}).code == 0);

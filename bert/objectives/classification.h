@@ -1,13 +1,12 @@
 // Fine-tuning as the training loop sees it: a classifier, a labelled file, and a second one to be judged by.
 #pragma once
-#include "bert/directory/model_directory.h"
+#include "bert/objectives/bert_objective.h"
 #include "bert/objectives/classifier.h"
 #include "bert/tasks/task_data.h"
-#include "training/step/objective.h"
 
 namespace bertrand::objectives {
 
-class ClassificationObjective : public training::Objective {
+class ClassificationObjective : public BertObjective {
  public:
   /// All must outlive the objective.
   struct Inputs {
@@ -30,21 +29,12 @@ class ClassificationObjective : public training::Objective {
   training::Metrics evaluate() override;
   std::optional<double> score(const training::Metrics& evaluation) const override;
 
-  std::map<std::string, std::uint32_t> save(io::Files& files, const std::filesystem::path& directory,
-                                            const nn::ParameterSet& parameters) const override {
-    return bert::write_directory(files, directory, this->directory(), parameters);
-  }
-  void load(const std::filesystem::path& directory, nn::ParameterSet& parameters) const override {
-    bert::load_whole(directory, parameters);
-  }
-  std::size_t bytes_beside_weights() const override { return directory().vocabulary.size(); }
-
   std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t count) const override;
   std::size_t data_bytes() const override;
   std::int64_t tokens(std::int64_t epoch, std::int64_t example) const override;
 
  private:
-  bert::DirectoryFiles directory() const;
+  bert::DirectoryFiles directory() const override;
   const Inputs inputs_;
   const distributed::Replica& self_;
   bert::ForSequenceClassification model_;

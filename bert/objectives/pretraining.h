@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "bert/data/pretraining_examples.h"
-#include "bert/directory/model_directory.h"
 #include "bert/network/heads.h"
-#include "training/step/objective.h"
+#include "bert/objectives/bert_objective.h"
 
 namespace bertrand::distributed {
 class Replica;
@@ -16,7 +15,7 @@ class Replica;
 
 namespace bertrand::objectives {
 
-class PretrainingObjective : public training::Objective {
+class PretrainingObjective : public BertObjective {
  public:
   struct Inputs {
     data::PretrainingExamples& training;
@@ -34,14 +33,6 @@ class PretrainingObjective : public training::Objective {
   std::vector<training::LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) override;
   training::Metrics evaluate() override;
   std::optional<double> score(const training::Metrics&) const override { return std::nullopt; }
-  std::map<std::string, std::uint32_t> save(io::Files& files, const std::filesystem::path& directory,
-                                            const nn::ParameterSet& parameters) const override {
-    return bert::write_directory(files, directory, this->directory(), parameters);
-  }
-  void load(const std::filesystem::path& directory, nn::ParameterSet& parameters) const override {
-    bert::load_whole(directory, parameters);
-  }
-  std::size_t bytes_beside_weights() const override { return directory().vocabulary.size(); }
   std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t count) const override;
   std::size_t data_bytes() const override;
   std::int64_t tokens(std::int64_t epoch, std::int64_t example) const override {
@@ -49,7 +40,7 @@ class PretrainingObjective : public training::Objective {
   }
 
  private:
-  bert::DirectoryFiles directory() const {
+  bert::DirectoryFiles directory() const override {
     return {.config = config_, .vocabulary = inputs_.vocabulary, .tokenizer = inputs_.tokenizer};
   }
   using Examples = std::vector<data::PretrainingExample>;

@@ -105,7 +105,14 @@ std::vector<std::string> with_recorded_flags(const CLI::App& app, const std::vec
   if (!find(given, app.get_option_no_throw("--resume")) || !output || output->values.empty()) return arguments;
   const fs::path file = fs::path(output->values.front()) / "run_config.json";
   std::error_code ignored;
-  if (!fs::is_regular_file(file, ignored)) return arguments;
+  if (!fs::is_regular_file(file, ignored)) {
+    // Whoever gives all flags again needs no record.
+    for (const CLI::Option* option : app.get_options())
+      if (option->get_required() && !find(given, option))
+        fail(Failure::usage, "--resume: expected a run in {}, got no run_config.json there; hint: is --output right?",
+             output->values.front());
+    return arguments;
+  }
 
   const Record record = read_record(file, app.get_name());
   std::set<const CLI::Option*> settled;

@@ -153,6 +153,17 @@ TEST_CASE("--resume with --output alone goes on with every flag of the run from 
   CHECK(other.error.find("expected a run of finetune, got one of pretrain") != std::string::npos);
 }
 
+TEST_CASE("--resume with a mistyped --output says that there is no run") {
+  const PretrainSetting setting;
+  const std::string nothing = setting.directory / "rnu";
+  for (const std::string program : {"pretrain", "finetune"}) {
+    const Outcome outcome = support::run_program(program, {"--resume", "--output", nothing});
+    CHECK(outcome.code == 2);
+    CHECK(outcome.error == "error: --resume: expected a run in " + nothing +
+                               ", got no run_config.json there; hint: is --output right?\n");
+  }
+}
+
 TEST_CASE("a replayed command keeps the name of a preset and switches that were given a value") {
   const PretrainSetting setting;
   const std::string begin = "cd '" + (setting.directory / "").string() + "' && '" + bertrand::paths::binary +

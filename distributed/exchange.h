@@ -34,21 +34,27 @@ T broadcast_value(const Replica& self, const T& value) {
   return result;
 }
 
-/// `values` holds equally many values for each of `items` items. Before the call every replica has filled in those of
-/// its share_of(items, …); after it every replica has all of them.
-template <class T>
-void gather(const Replica& self, std::span<T> values, std::int64_t items) {
+/// The values of item i lie in `values` from begin_of(i) up to begin_of(i + 1). Before the call every replica has
+/// filled in those of its share_of(items, …); after it every replica has all of them.
+template <class T, class BeginOf>
+void gather(const Replica& self, std::span<T> values, std::int64_t items, const BeginOf& begin_of) {
   if (self.size() == 1) return;
-  const std::size_t width = items > 0 ? values.size() / static_cast<std::size_t>(items) : 0;
   for (int rank = 0; rank < self.size(); ++rank) {
     const Share share = share_of(items, rank, self.size());
-    const auto part =
-        values.subspan(static_cast<std::size_t>(share.first) * width, static_cast<std::size_t>(share.count) * width);
+    const auto begin = static_cast<std::size_t>(begin_of(share.first));
+    const auto part = values.subspan(begin, static_cast<std::size_t>(begin_of(share.end())) - begin);
     if (part.empty()) continue;
     const Tensor tensor = ops::from_host(std::span<const T>(part), {static_cast<Dim>(part.size())}, self.backend());
     self.collective().broadcast(tensor, rank);
     self.backend().download(tensor, part.data());
   }
+}
+
+/// The same if every item has equally many values.
+template <class T>
+void gather(const Replica& self, std::span<T> values, std::int64_t items) {
+  const std::int64_t width = items > 0 ? std::ssize(values) / items : 0;
+  gather<T>(self, values, items, [width](std::int64_t item) { return item * width; });
 }
 
 }  // namespace bertrand::distributed

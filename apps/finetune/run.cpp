@@ -4,11 +4,10 @@
 
 #include <optional>
 
-#include "apps/finetune/options.h"
+#include "apps/finetune/make_task.h"
 #include "bert/directory/config_file.h"
 #include "bert/directory/model_source.h"
-#include "bert/objectives/classification.h"
-#include "bert/tasks/predictions.h"
+#include "bert/objectives/finetuning.h"
 #include "distributed/replica_group.h"
 #include "io/crc32c.h"
 #include "io/error.h"
@@ -19,53 +18,36 @@
 namespace bertrand::finetune {
 namespace {
 
-/// Everything of a run that is on the host.
+/// Everything of a run that is on the host. The task refers to the tokenizer.
 struct Job {
   const Options& options;
-  bert::Config config;  ///< as it is to be written
-  text::Tokenizer tokenizer;
-  tasks::TaskData data;
+  std::unique_ptr<const text::Tokenizer> tokenizer;
+  std::unique_ptr<const objectives::FineTuningTask> task;
 };
-
-void check_model(const bert::Config& config, const Options& options, const tasks::TaskData& data) {
-  const auto has_pairs = [](const std::optional<tasks::Split>& split) {
-    return split && split->dataset.examples.front().text_b.has_value();
-  };
-  if (config.type_vocab_size < 2 && (has_pairs(data.train) || has_pairs(data.evaluation) || has_pairs(data.prediction)))
-    fail(Failure::model, "{}: type_vocab_size: expected 2 for pairs of texts, got {}", options.model.string(),
-         config.type_vocab_size);
-}
 
 /// Fills in --max-seq-length if it was not given.
 Job read_job(Options& options) {
-  bert::Config config = bert::read_config(options.model);
+  const bert::Config config = bert::read_config(options.model);
   options.settings.max_seq_length = options.settings.sequence_length(config.max_position_embeddings);
-  text::Tokenizer tokenizer =
-      bert::read_tokenizer(options.model, {.vocab_file = options.vocab_file, .cased = options.cased}, config);
-  tasks::TaskData data =
-      tasks::read_task_data(options.make_task(), {options.train, options.evaluation, options.prediction},
-                            {.directory = options.model, .problem_type = config.problem_type, .labels = config.labels},
-                            tokenizer, static_cast<int>(*options.settings.max_seq_length));
-  check_model(config, options, data);
-  config.architectures = {"BertForSequenceClassification"};
-  config.problem_type = tasks::problem_type(data.task.kind);
-  config.labels = data.labels.names();
-  // transformers counts the outputs by the names, so a single score needs one too.
-  if (data.task.kind == tasks::Kind::regression) config.labels = {"LABEL_0"};
-  return {options, std::move(config), std::move(tokenizer), std::move(data)};
+  auto tokenizer = std::make_unique<const text::Tokenizer>(
+      bert::read_tokenizer(options.model, {.vocab_file = options.vocab_file, .cased = options.cased}, config));
+  auto task = make_task(options, config, *tokenizer);
+  return {options, std::move(tokenizer), std::move(task)};
 }
 
-tasks::Logits predict_file(const Job& job, const objectives::ClassificationObjective& objective) {
-  return job.data.prediction ? objective.predict(job.data.prediction->encoded) : tasks::Logits{};
+std::unique_ptr<objectives::FineTuningObjective> make_objective(const Job& job, const distributed::Replica& self) {
+  return std::make_unique<objectives::FineTuningObjective>(*job.task, *job.options.settings.micro_batch_size, self);
 }
 
-void write_predictions(const Job& job, const tasks::Logits& logits) {
-  if (!job.data.prediction) return;
-  const tasks::Split& split = *job.data.prediction;
-  const std::filesystem::path file = job.options.settings.output / "predictions.tsv";
-  io::replace_file(io::Files::system(), file,
-                   tasks::predictions_tsv(job.data.task, job.data.labels, split.dataset, logits));
-  fmt::print("{}: {} predictions\n", file.string(), split.encoded.size());
+/// All replicas compute the predictions, if there is a file to predict; the first one is to write them.
+std::optional<tasks::Logits> predict_file(const Job& job, const objectives::FineTuningObjective& objective) {
+  const tasks::EncodedDataset* const examples = job.task->examples(objectives::File::prediction);
+  return examples ? std::optional(objective.predict(*examples)) : std::nullopt;
+}
+
+void write_predictions(const Job& job, const std::optional<tasks::Logits>& outputs) {
+  if (!outputs) return;
+  fmt::print("{}\n", job.task->write_predictions(io::Files::system(), job.options.settings.output, *outputs));
 }
 
 /// What a run must still be given to be resumed, and what all its processes must have.
@@ -79,20 +61,20 @@ training::RunIdentity identity_of(const Job& job) {
   if (!options.prediction.empty()) identity.other_files.push_back(options.prediction);
   const auto given = [](const std::filesystem::path& file) { return file.empty() ? "not given" : "given"; };
   identity.settings.emplace_back("--eval", given(options.evaluation));
+  const bert::DirectoryFiles files = job.task->directory();
   const auto checksum = [](const std::string& text) { return fmt::format("crc32c {:08x}", io::crc32c(text)); };
-  identity.settings.emplace_back("--model", checksum(bert::config_text(job.config)));
-  identity.settings.emplace_back("--vocab-file", checksum(job.tokenizer.vocabulary().text()));
+  identity.settings.emplace_back("--model", checksum(bert::config_text(files.config)));
+  identity.settings.emplace_back("--vocab-file", checksum(files.vocabulary));
   return identity;
 }
 
-bool is_classifier(const std::string& parameter) { return parameter.starts_with("classifier."); }
-
-/// What a model that was trained for something else lacks.
-bool is_head(const std::string& parameter) { return is_classifier(parameter) || parameter.starts_with("bert.pooler."); }
-
-void load_start(const Options& options, nn::ParameterSet& parameters) {
-  const nn::LoadReport report = bert::load_weights(options.model, parameters, is_classifier);
-  nn::require(report, options.model, is_head);
+void load_start(const Job& job, nn::ParameterSet& parameters) {
+  const auto is_head = [&](const std::string& parameter) { return parameter.starts_with(job.task->head()); };
+  const nn::LoadReport report = bert::load_weights(job.options.model, parameters, is_head);
+  // A model that was trained for something else may also lack the pooler.
+  nn::require(report, job.options.model, [&](const std::string& parameter) {
+    return is_head(parameter) || parameter.starts_with("bert.pooler.");
+  });
   fmt::print("{}\n", report.text());
 }
 
@@ -102,18 +84,16 @@ void predict_with_result(const Job& job, const training::TrainedReplica& trained
   io::catch_stop_signals(io::OnStop::leave);  // the training is saved
   if (self.first()) bert::load_weights(job.options.settings.output, trained.parameters);
   self.collective().broadcast(trained.parameters.values(), 0);
-  const auto& objective = static_cast<objectives::ClassificationObjective&>(trained.objective);
-  const tasks::Logits logits = predict_file(job, objective);
-  if (self.first()) write_predictions(job, logits);
+  const auto outputs = predict_file(job, static_cast<objectives::FineTuningObjective&>(trained.objective));
+  if (self.first()) write_predictions(job, outputs);
 }
 
 /// Without --train: the model as it is.
 void apply(const Job& job, const training::RunReplica& replica) {
   const distributed::Replica& self = replica.self;
-  objectives::ClassificationObjective objective(
-      {job.data, job.config, job.tokenizer, *job.options.settings.micro_batch_size}, self);
   const training::Settings& settings = job.options.settings;
-  nn::ParameterSet parameters(objective.model(), self.backend(),
+  const auto objective = make_objective(job, self);
+  nn::ParameterSet parameters(objective->model(), self.backend(),
                               {.dtype = settings.precision, .initialize = false, .gradients = false});
   if (self.first()) {
     const nn::LoadReport report = bert::load_weights(job.options.model, parameters);
@@ -122,16 +102,16 @@ void apply(const Job& job, const training::RunReplica& replica) {
   }
   self.collective().broadcast(parameters.values(), 0);
   training::Results results;
-  if (job.data.evaluation)
-    for (const training::Metric& metric : objective.evaluate()) results.metrics[metric.name] = metric.value;
-  const tasks::Logits logits = predict_file(job, objective);
+  for (const training::Metric& metric : objective->evaluate()) results.metrics[metric.name] = metric.value;
+  const auto outputs = predict_file(job, *objective);
   if (!self.first()) return;
   replica.directory->clear();  // now that there is something to put in its place
-  if (job.data.evaluation) {
+  if (!results.metrics.empty()) {
     training::write_results(io::Files::system(), settings.output, results);
+    objective->write_evaluation(io::Files::system(), settings.output);
     fmt::print("{}", training::results_text(results));
   }
-  write_predictions(job, logits);
+  write_predictions(job, outputs);
 }
 
 }  // namespace
@@ -142,8 +122,8 @@ void run(Options& options) {
   const auto read = [&](distributed::Collective* processes) {
     job.emplace(read_job(options));
     if (!processes || processes->rank() == 0) {
-      fmt::print(stderr, "{}", job->data.warnings());
-      fmt::print("{}", job->data.remarks());
+      fmt::print(stderr, "{}", job->task->warnings());
+      fmt::print("{}", job->task->remarks());
     }
     return identity_of(*job);
   };
@@ -152,14 +132,8 @@ void run(Options& options) {
       .program = "finetune",
       .files = {options.model, options.vocab_file, options.train, options.evaluation, options.prediction},
       .read = read,
-      .make_objective =
-          [&](const distributed::Replica& self) {
-            return std::make_unique<objectives::ClassificationObjective>(
-                objectives::ClassificationObjective::Inputs{job->data, job->config, job->tokenizer,
-                                                            *options.settings.micro_batch_size},
-                self);
-          },
-      .initialize = [&](nn::ParameterSet& parameters) { load_start(options, parameters); }};
+      .make_objective = [&](const distributed::Replica& self) { return make_objective(*job, self); },
+      .initialize = [&](nn::ParameterSet& parameters) { load_start(*job, parameters); }};
   if (options.train.empty())
     return on_replicas(run, [&](const training::RunReplica& replica) { apply(*job, replica); });
   if (!options.prediction.empty()) {

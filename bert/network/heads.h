@@ -43,11 +43,26 @@ class ForPretraining : public nn::Module {
   nn::Linear seq_relationship;  // "cls.seq_relationship"
 };
 
+/// An encoder and the head of one task.
+class TaskModel : public nn::Module {
+ public:
+  enum class Rows {
+    sequences,  ///< a row of outputs for each sequence
+    tokens      ///< one for each token
+  };
+  /// [sequences or tokens, outputs]
+  virtual Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness) const = 0;
+  virtual Rows rows() const = 0;
+  virtual Dim outputs() const = 0;
+};
+
 /// dropout, then a dense layer on the pooled [CLS] row: classes, several yes/no labels, or one number.
-class ForSequenceClassification : public nn::Module {
+class ForSequenceClassification : public TaskModel {
  public:
   ForSequenceClassification(const Config& config, Dim outputs);
-  Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness) const;  // [sequences, outputs]
+  Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness) const override;
+  Rows rows() const override { return Rows::sequences; }
+  Dim outputs() const override { return classifier.bias.initial().shape[0]; }
 
   Bert bert;
   nn::Linear classifier;
@@ -57,10 +72,12 @@ class ForSequenceClassification : public nn::Module {
 };
 
 /// dropout, then a dense layer on every row.
-class ForTokenClassification : public nn::Module {
+class ForTokenClassification : public TaskModel {
  public:
   ForTokenClassification(const Config& config, Dim labels);
-  Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness) const;  // [tokens, labels]
+  Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness) const override;
+  Rows rows() const override { return Rows::tokens; }
+  Dim outputs() const override { return classifier.bias.initial().shape[0]; }
 
   Bert bert;
   nn::Linear classifier;
@@ -69,11 +86,13 @@ class ForTokenClassification : public nn::Module {
   double dropout_;
 };
 
-/// Where an answer begins and ends: a softmax over each sequence's own tokens.
-class ForQuestionAnswering : public nn::Module {
+/// Where an answer begins and ends: a softmax over each sequence's own tokens. Its outputs are those of start and end.
+class ForQuestionAnswering : public TaskModel {
  public:
   explicit ForQuestionAnswering(const Config& config);
-  Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness) const;  // [tokens, 2]: start, end
+  Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness) const override;
+  Rows rows() const override { return Rows::tokens; }
+  Dim outputs() const override { return 2; }
   /// (Σ CE(start) + Σ CE(end)) / 2 / count; `starts` and `ends` are positions within each sequence.
   struct Spans {
     std::vector<std::int32_t> starts, ends;

@@ -106,12 +106,17 @@ TEST_CASE("numbers, decisions, texts and shares reach every replica") {
       wrong += broadcast(self, self.first() ? "" : "another") != "";
       wrong += broadcast_value(self, self.rank() + 5) != 5;
       for (const std::int64_t items : {0, 1, 3, 7}) {
-        std::vector<double> values(static_cast<std::size_t>(2 * items), -1);
+        const auto begin_of = [](std::int64_t item) { return item * (item + 1); };  // item i has 2 (i + 1) values
+        std::vector<double> values(static_cast<std::size_t>(begin_of(items)), -1);
         const Share mine = share_of(items, self.rank(), self.size());
-        for (std::int64_t i = 2 * mine.first; i < 2 * mine.end(); ++i)
+        for (std::int64_t i = begin_of(mine.first); i < begin_of(mine.end()); ++i)
           values[static_cast<std::size_t>(i)] = static_cast<double>(i * i);
-        gather<double>(self, values, items);
+        gather<double>(self, values, items, begin_of);
         for (std::size_t i = 0; i < values.size(); ++i) wrong += values[i] != static_cast<double>(i * i);
+        std::vector<std::int64_t> pairs(static_cast<std::size_t>(2 * items), -1);
+        for (std::int64_t i = 2 * mine.first; i < 2 * mine.end(); ++i) pairs[static_cast<std::size_t>(i)] = i;
+        gather<std::int64_t>(self, pairs, items);
+        for (std::size_t i = 0; i < pairs.size(); ++i) wrong += pairs[i] != static_cast<std::int64_t>(i);
       }
     });
     CHECK_MESSAGE(wrong == 0, replicas, " replicas");

@@ -129,7 +129,9 @@ void Trainer::evaluate() {
   state_.evaluation = metrics;
   if (!score) return;
   state_.best = {.score = score, .step = state_.steps_done};
-  if (job_.self.first()) saves_.publish(state_.best);
+  if (!job_.self.first()) return;
+  saves_.publish(state_.best);
+  job_.objective.write_evaluation(io::Files::system(), settings_.output);
 }
 
 void Trainer::save() {

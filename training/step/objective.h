@@ -64,6 +64,8 @@ class Objective {
   virtual Metrics evaluate() = 0;
   /// What the best model is chosen by, higher is better; none: the last model is the result.
   virtual std::optional<double> score(const Metrics& evaluation) const = 0;
+  /// Writes files about the last evaluation beside the model that did best in it. Called on the first replica.
+  virtual void write_evaluation(io::Files&, const std::filesystem::path& /*directory*/) const {}
 
   /// Writes the model into a directory that exists, each file durable: model.safetensors, and what else opens it again.
   /// Returns the CRC-32C of each tensor.

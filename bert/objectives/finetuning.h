@@ -1,0 +1,53 @@
+// Fine-tuning as the training loop sees it: the model of a task, a file to train on, and a second one to be judged by.
+#pragma once
+#include <vector>
+
+#include "bert/objectives/bert_objective.h"
+#include "bert/objectives/finetuning_task.h"
+
+namespace bertrand::objectives {
+
+class FineTuningObjective : public BertObjective {
+ public:
+  /// `prediction_batch`: examples evaluated or predicted at once. The task and the replica must outlive the objective.
+  FineTuningObjective(const FineTuningTask& task, std::int64_t prediction_batch, const distributed::Replica& self);
+
+  nn::Module& model() override { return *model_; }
+  /// The outputs for each example of a file, in order, nothing dropped out: all of them on every replica, each of which
+  /// computes its share. What an example gets does not depend on its batch. Throws Failure::interrupted on all replicas
+  /// if one was asked to leave, and Failure::numerics if an output is not finite.
+  tasks::Logits predict(const tasks::EncodedDataset& examples) const;
+
+  std::int64_t examples(std::int64_t epoch) override;
+  std::int64_t begin_step(const training::StepExamples& step, const distributed::Share& mine) override;
+  std::vector<training::LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) override;
+
+  training::Metrics evaluate() override;
+  std::optional<double> score(const training::Metrics& evaluation) const override;
+  void write_evaluation(io::Files& files, const std::filesystem::path& directory) const override;
+
+  std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t count) const override;
+  std::size_t data_bytes() const override;
+  std::int64_t tokens(std::int64_t epoch, std::int64_t example) const override;
+
+ protected:
+  /// The outputs of these examples, computed together.
+  Tensor outputs_of(const tasks::EncodedDataset& examples, std::span<const std::int64_t> numbers) const;
+
+  const FineTuningTask& task_;
+  const std::int64_t prediction_batch_;
+  const distributed::Replica& self_;
+
+ private:
+  bert::DirectoryFiles directory() const override { return task_.directory(); }
+  const tasks::EncodedDataset& training() const { return *task_.examples(File::train); }
+  /// Where the outputs of an example of the file begin among all of them; for one past the last, where they end.
+  std::int64_t first_row(const tasks::EncodedDataset& examples, std::int64_t number) const;
+
+  std::unique_ptr<bert::TaskModel> model_;
+  std::vector<std::int64_t> numbers_;  // of the step's examples
+  double divisor_ = 1;                 // of their losses
+  tasks::Logits evaluated_;            // the outputs of the last evaluation
+};
+
+}  // namespace bertrand::objectives

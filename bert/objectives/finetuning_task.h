@@ -1,0 +1,60 @@
+// A task of fine-tuning: its files as the model reads them, its loss, its figures, and the files that it writes.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "bert/directory/model_directory.h"
+#include "bert/network/heads.h"
+#include "bert/tasks/encode.h"
+#include "bert/tasks/metrics.h"
+#include "training/step/objective.h"
+
+namespace bertrand::objectives {
+
+/// The files of a run.
+enum class File { train, evaluation, prediction };
+
+/// Lies on the host, immutable, for all replicas of a process. Examples have their numbers in their file.
+class FineTuningTask {
+ public:
+  virtual ~FineTuningTask() = default;
+
+  /// What is written beside the weights. Its config names the architecture, the labels and the problem type.
+  virtual bert::DirectoryFiles directory() const = 0;
+  /// Without memory until a ParameterSet gives it some.
+  virtual std::unique_ptr<bert::TaskModel> make_model() const = 0;
+  /// What the names of the head's own parameters begin with. A model that was trained for something else lacks them.
+  virtual std::string_view head() const { return "classifier."; }
+
+  /// The examples of a file as the model reads them; null if the run has no such file.
+  virtual const tasks::EncodedDataset* examples(File file) const = 0;
+
+  /// What the losses of a step of these examples are divided by.
+  virtual double divisor(std::span<const std::int64_t> numbers) const { return static_cast<double>(numbers.size()); }
+  /// The loss of examples `numbers` of the training file, which are the sequences of `batch`, [1].
+  virtual Variable loss(const Variable& outputs, const bert::PackedBatch& batch, std::span<const std::int64_t> numbers,
+                        double divisor) const = 0;
+
+  /// The figures of the evaluation file, names beginning with eval_.
+  virtual training::Metrics evaluate(const tasks::Logits& outputs) const = 0;
+  /// What the best model is chosen by, higher is better.
+  virtual double score(const training::Metrics& evaluation) const = 0;
+  /// Writes what there is to say about the evaluation beside its figures.
+  virtual void write_evaluation(io::Files&, const std::filesystem::path& /*directory*/, const tasks::Logits&) const {}
+  /// Writes the predictions for the file to predict. Returns a line for people.
+  virtual std::string write_predictions(io::Files& files, const std::filesystem::path& directory,
+                                        const tasks::Logits& outputs) const = 0;
+
+  /// Lines for people about what was left out of the files or is wrong in them, and about what was cut.
+  virtual std::string warnings() const = 0;
+  virtual std::string remarks() const = 0;
+};
+
+/// The value of a metric that must be there.
+double metric(const training::Metrics& metrics, std::string_view name);
+
+}  // namespace bertrand::objectives

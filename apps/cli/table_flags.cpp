@@ -8,6 +8,9 @@ namespace {
 
 CLI::Option* add_flag(CLI::App& app, const training::Flag& flag) {
   const auto set = flag.target.set;
+  if (flag.page)
+    return app.add_flag_callback(
+        flag.name, [page = flag.page] { throw CLI::CallForVersion(page(), 0); }, flag.help);
   if (flag.type.empty()) {
     const std::string names = flag.negative.empty() ? flag.name : flag.name + ",!" + flag.negative;
     return app.add_flag_function(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/pretrain/recipes.h"
 #include "io/error.h"
 
 namespace bertrand::pretrain {
@@ -37,6 +38,11 @@ bool are_tfrecords(const std::vector<std::filesystem::path>& files) { return std
 
 void add_own_flags(training::FlagTable& table, Options& options) {
   using enum training::Role;
+  table.heading("run");
+  table.text({"--recipe", "published settings as defaults: a name of --list-recipes (default none)"}, options.recipe);
+  table.page({"--list-recipes", "print the recipes and what they set, and exit"},
+             [] { return training::list_text(recipes()); });
+
   table.heading("model and data");
   table
       .paths({"--input",
@@ -72,6 +78,11 @@ void add_flags(training::FlagTable& table, Options& options) {
 }
 
 void complete(Options& options) {
+  if (!options.recipe.empty()) {
+    training::FlagTable table;
+    add_flags(table, options);
+    training::apply(training::find_recipe(recipes(), options.recipe), table, options.settings.command);
+  }
   if (options.config.empty() && options.init.empty())
     fail(Failure::usage, "--config, --init: expected one of them, got none");
   if (!options.config.empty() && options.vocabulary.empty())
@@ -82,6 +93,17 @@ void complete(Options& options) {
   check_one_kind("--input", options.inputs);
   check_one_kind("--eval-input", options.evaluation_inputs);
   training::complete(options.settings);
+}
+
+std::string recipe_text(const Options& options, std::int64_t longest) {
+  if (options.recipe.empty()) return {};
+  const training::Recipe& recipe = training::find_recipe(recipes(), options.recipe);
+  Options used = options;
+  training::FlagTable table;
+  add_flags(table, used);
+  // Records have the length that they were made with.
+  if (are_tfrecords(options.inputs) && longest > used.settings.max_seq_length) used.settings.max_seq_length = longest;
+  return training::plan_text(recipe, table, options.settings.command);
 }
 
 }  // namespace bertrand::pretrain

@@ -14,6 +14,7 @@ namespace bertrand::pretrain {
 struct Options {
   training::Settings settings = training::pretraining_defaults();
   std::vector<std::filesystem::path> inputs, evaluation_inputs;
+  std::string recipe;                ///< name of one of recipes(), or empty
   std::string config;                ///< name of a preset or a file; empty with `init`
   std::filesystem::path init;        ///< model directory to start from; empty with `config`
   std::filesystem::path vocabulary;  ///< vocab.txt; empty: the one in `init`
@@ -28,7 +29,12 @@ void add_flags(training::FlagTable& table, Options& options);
 /// Its own.
 void add_own_flags(training::FlagTable& table, Options& options);
 
-/// After parsing: settings that depend on others, and flags that do not fit together. Throws Error(Failure::usage).
+/// What the plan says of the recipe: its name and what differs from it. Empty if there is none. `longest`: the most
+/// tokens that an example has.
+std::string recipe_text(const Options& options, std::int64_t longest);
+
+/// After parsing: the recipe, settings that depend on others, and flags that do not fit together. Throws
+/// Error(Failure::usage).
 void complete(Options& options);
 
 /// Whether these files, which are of one kind, are TFRecords and not text: by what they begin with, or by the name

@@ -167,6 +167,7 @@ void run(Options& options) {
                                                           .tokenizer = job->source.tokenizer.options()},
                  self);
            },
+       .plan_text = [&] { return recipe_text(options, job->examples->longest()); },
        .initialize =
            [&](nn::ParameterSet& parameters) {
              if (options.init.empty()) return;

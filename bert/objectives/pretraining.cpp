@@ -167,4 +167,15 @@ std::size_t PretrainingObjective::data_bytes() const {
   return inputs_.training.bytes() + (inputs_.evaluation ? inputs_.evaluation->bytes() : 0);
 }
 
+/// The step before, the step that is begun, and the one after it.
+std::size_t PretrainingObjective::bytes_of_steps(std::int64_t examples) const {
+  constexpr std::size_t kSteps = 3, kBlocks = 4 * 32;         // an example has four arrays, each a block of the heap
+  constexpr std::size_t kOfToken = 2 * sizeof(std::int32_t);  // its id and type, or its position and what stood there
+  std::size_t bytes = 0;
+  for (const data::ExampleSize& size : inputs_.training.largest(examples))
+    bytes +=
+        sizeof(data::PretrainingExample) + kBlocks + static_cast<std::size_t>(size.tokens + size.masked) * kOfToken;
+  return kSteps * bytes;
+}
+
 }  // namespace bertrand::objectives

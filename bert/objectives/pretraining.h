@@ -35,6 +35,7 @@ class PretrainingObjective : public BertObjective {
   std::optional<double> score(const training::Metrics&) const override { return std::nullopt; }
   std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t count) const override;
   std::size_t data_bytes() const override;
+  std::size_t bytes_of_steps(std::int64_t examples) const override;
   std::int64_t tokens(std::int64_t epoch, std::int64_t example) const override {
     return inputs_.training.tokens(epoch, example);
   }

@@ -39,6 +39,12 @@ Flag& FlagTable::toggle(FlagText text, bool& member) {
                     .value = [&member] { return fmt::format("{}", member); }});
 }
 
+Flag& FlagTable::page(FlagText text, std::function<std::string()> print) {
+  Flag& flag = add(text, {.set = [](const std::vector<std::string>&) {}, .value = [] { return std::string("false"); }});
+  flag.page = std::move(print);
+  return flag;
+}
+
 const Flag& FlagTable::flag(const std::string& name) const {
   for (const Flag& flag : flags_)
     if (flag.name == name) return flag;

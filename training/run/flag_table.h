@@ -43,6 +43,8 @@ struct Flag {
   bool required = false;
   std::string negative = {};  ///< of a switch: the name that turns it off
   std::string excludes = {};  ///< a flag that cannot be given beside this one
+  /// Of a switch that prints a page and ends the program: the page.
+  std::function<std::string()> page = {};
   /// The part of the value that decides the result, if that is not all of it.
   std::function<std::string()> decides = {};
 };
@@ -108,6 +110,8 @@ class FlagTable {
   Flag& paths(FlagText text, std::vector<std::filesystem::path>& member);
   /// A flag without a value: true if it is given.
   Flag& toggle(FlagText text, bool& member);
+  /// A flag without a value that prints a page and ends the program.
+  Flag& page(FlagText text, std::function<std::string()> print);
 
   const std::vector<Flag>& flags() const { return flags_; }
   const Flag& flag(const std::string& name) const;

@@ -142,13 +142,18 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objecti
                     .accumulation = 0,
                     .data = objective.data_bytes(),
                     .available = device.available_memory() / static_cast<std::size_t>(settings.replicas * processes)};
+  const int replicas = replicas_of_process(settings);
+  const std::int64_t of_replica = divide_up(plan.micro_batches, plan.replicas) * plan.micro_batch_size;
+  const std::size_t of_steps =
+      objective.bytes_of_steps(std::min(std::min(plan.batch_size, plan.examples_per_epoch), replicas * of_replica));
+  memory.data += of_steps;
   const std::size_t peak = peak_bytes(settings, plan, objective, device);
   memory.activations = peak - std::min(peak, memory.total());
   memory.accumulation = wide * static_cast<std::size_t>(most_waiting_sums(plan));
   const bool on_host = device.device().kind == Device::Kind::cpu;
   // Beside its tensors the CPU keeps a sixteenth of their peak.
   const std::size_t held = on_host ? memory.total() + memory.total() / 16 : 0;
-  memory.process = resident_bytes() + kWorkOfProcess + static_cast<std::size_t>(settings.replicas) * held;
+  memory.process = resident_bytes() + kWorkOfProcess + of_steps + static_cast<std::size_t>(settings.replicas) * held;
   return memory;
 }
 

@@ -40,18 +40,19 @@ std::string text_of_sharing(const Plan& plan) {
 }
 
 /// Makes the plan, prints it, and refuses one that does not fit.
-Plan announce(const Settings& settings, Objective& objective, const distributed::Replica& self) {
+Plan announce(const TrainingRun& run, Objective& objective, const distributed::Replica& self) {
+  const Settings& settings = run.settings;
   const Plan plan = make_plan(settings, objective, self);
-  print(plan.text() + text_of_saves(settings) + text_of_sharing(plan));
+  print(plan.text() + text_of_saves(settings) + text_of_sharing(plan) + (run.plan_text ? run.plan_text() : ""));
   if (!settings.plan_only) check_memory(settings, plan, objective, self);
   return plan;
 }
 
 /// The plan that the first replica makes, on all of them. To count the epochs of much text may take longer than
 /// --collective-timeout. So the first replica tells the others several times a second that it is still at it.
-Plan plan_together(const Settings& settings, Objective& objective, const distributed::Replica& self) {
+Plan plan_together(const TrainingRun& run, Objective& objective, const distributed::Replica& self) {
   std::future<Plan> planning;
-  if (self.first()) planning = std::async(std::launch::async, [&] { return announce(settings, objective, self); });
+  if (self.first()) planning = std::async(std::launch::async, [&] { return announce(run, objective, self); });
   std::optional<Plan> plan;
   while (!plan) {
     if (self.first() && planning.wait_for(std::chrono::milliseconds(250)) == std::future_status::ready)
@@ -89,7 +90,7 @@ void train_replica(const TrainingRun& run, const RunReplica& replica) {
   const auto& [self, directory, conditions] = replica;
   const Settings& settings = run.settings;
   const std::unique_ptr<Objective> objective = run.make_objective(self);
-  const Plan plan = plan_together(settings, *objective, self);
+  const Plan plan = plan_together(run, *objective, self);
   if (settings.plan_only) return;
   nn::ParameterSet parameters(objective->model(), self.backend(),
                               {.dtype = settings.precision, .seed = settings.seed, .initialize = self.first()});

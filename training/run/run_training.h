@@ -36,6 +36,8 @@ struct TrainingRun {
   /// claimed. `processes`: all processes of the run; null if this is the only one.
   std::function<RunIdentity(distributed::Collective* processes)> read;
   std::function<std::unique_ptr<Objective>(const distributed::Replica& self)> make_objective;
+  /// Further lines of the plan, each with its end. May be empty.
+  std::function<std::string()> plan_text = {};
   /// Loads what the run starts from, on the first replica. Not called if a checkpoint is resumed. May be empty: then
   /// the parameters stay as drawn from the seed.
   std::function<void(nn::ParameterSet&)> initialize = {};

@@ -83,6 +83,9 @@ class Objective {
   virtual std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t count) const = 0;
   /// Bytes of the examples themselves, held in memory for the whole run.
   virtual std::size_t data_bytes() const = 0;
+  /// Bytes of the examples that are read for steps, of each of which this replica computes `examples`. 0 if data_bytes()
+  /// has them all.
+  virtual std::size_t bytes_of_steps(std::int64_t /*examples*/) const { return 0; }
   /// Tokens of one example.
   virtual std::int64_t tokens(std::int64_t epoch, std::int64_t example) const = 0;
 };

@@ -1,8 +1,11 @@
 // The memory of a whole run, as the kernel counts it, against the figure that its plan prints.
 #include <sys/resource.h>
 
+#include "bert/data/tf_example.h"
+#include "io/tfrecord.h"
 #include "pretrain_setting.h"
 
+using namespace bertrand;
 using support::PretrainSetting;
 
 namespace {
@@ -24,6 +27,15 @@ double peak_of(const support::Flags& flags, const std::string& out) {
   return static_cast<double>(usage.ru_maxrss) * 1024;
 }
 
+/// What the plan says the process takes.
+double predicted_in(const std::string& out) {
+  const std::string line = "process     at most ";
+  REQUIRE(out.find(line) != std::string::npos);
+  const std::string figure = out.substr(out.find(line) + line.size());
+  REQUIRE(figure.substr(0, figure.find(" on")).ends_with(" MB"));
+  return std::stod(figure) * 1e6;
+}
+
 }  // namespace
 
 TEST_CASE("the plan bounds the memory of a process that trains and evaluates and saves and resumes") {
@@ -39,13 +51,31 @@ TEST_CASE("the plan bounds the memory of a process that trains and evaluates and
       flags.push_back("--resume");
     }
     const double measured = peak_of(flags, setting.directory / "out");
-    const std::string out = setting.file("out"), line = "process     at most ";
-    REQUIRE(out.find(line) != std::string::npos);
-    const std::string figure = out.substr(out.find(line) + line.size());
-    REQUIRE(figure.substr(0, figure.find(" on")).ends_with(" MB"));
-    const double predicted = std::stod(figure) * 1e6;
+    const double predicted = predicted_in(setting.file("out"));
     INFO(predicted << " and " << measured);
     CHECK(measured <= predicted);
     CHECK(measured >= 0.8 * predicted);
   }
+}
+
+TEST_CASE("the plan bounds the memory of a process whose steps have many examples") {
+  const PretrainSetting setting;
+  std::string record, records;
+  io::append_record(record, data::serialize_example({{"input_ids", std::vector<std::int64_t>{2, 5, 4, 3, 7, 9, 3}},
+                                                     {"input_mask", std::vector<std::int64_t>(7, 1)},
+                                                     {"segment_ids", std::vector<std::int64_t>{0, 0, 0, 0, 1, 1, 1}},
+                                                     {"masked_lm_positions", std::vector<std::int64_t>{2}},
+                                                     {"masked_lm_ids", std::vector<std::int64_t>{8}},
+                                                     {"masked_lm_weights", std::vector<float>{1}},
+                                                     {"next_sentence_labels", std::vector<std::int64_t>{1}}}));
+  for (int i = 0; i < 65536; ++i) records += record;
+  support::write_text(setting.directory / "many.tfrecord", records);
+  support::Flags flags =
+      setting.flags("run", {"--batch-size", "65536", "--micro-batch-size", "512", "--threads", "2", "--steps", "2"});
+  for (std::string& flag : flags)
+    if (flag.ends_with("text.txt")) flag = setting.directory / "many.tfrecord";
+  const double measured = peak_of(flags, setting.directory / "out");
+  const double predicted = predicted_in(setting.file("out"));
+  INFO(predicted << " and " << measured);
+  CHECK(measured <= predicted);
 }

@@ -1,0 +1,110 @@
+// Published settings under a name, from the command line to the plan and to the run.
+#include "apps/pretrain/options.h"
+#include "apps/pretrain/pretrain_setting.h"
+#include "apps/pretrain/recipes.h"
+#include "io/error.h"
+#include "support/refusal.h"
+
+using namespace bertrand;
+using support::Outcome;
+using support::PretrainSetting;
+
+namespace {
+
+/// The options of a command, as main() makes them.
+pretrain::Options parse(const std::vector<std::string>& flags) {
+  pretrain::Options options;
+  training::FlagTable table;
+  pretrain::add_flags(table, options);
+  for (std::size_t i = 0; i < flags.size(); i += 2) table.flag(flags[i]).target.set({flags[i + 1]});
+  options.settings.command = flags;
+  options.settings.plan_only = true;
+  options.init = "model";
+  pretrain::complete(options);
+  return options;
+}
+
+std::string plan_lines(const std::string& out) { return out.substr(std::min(out.size(), out.find("  recipe "))); }
+
+}  // namespace
+
+TEST_CASE("every recipe sets flags that exist to values that they print themselves") {
+  for (const training::Recipe& recipe : pretrain::recipes()) {
+    CAPTURE(recipe.name);
+    pretrain::Options options = parse({"--recipe", recipe.name});
+    training::FlagTable table;
+    pretrain::add_flags(table, options);
+    for (const auto& [flag, value] : recipe.settings) CHECK_MESSAGE(table.flag(flag).target.value() == value, flag);
+    CHECK(pretrain::recipe_text(options, 128) == "  recipe      " + recipe.name + ", as published\n");
+  }
+}
+
+TEST_CASE("the recipes are what was published") {
+  const pretrain::Options google = parse({"--recipe", "google-128"}), nvidia = parse({"--recipe", "nvidia-phase2"}),
+                          habana = parse({"--recipe", "habana-phase1"});
+  CHECK(google.settings.optimizer.method == optim::Method::adamw_google);
+  CHECK(google.settings.steps == 900'000);
+  CHECK(google.settings.batch_size == 256);
+  CHECK(google.settings.schedule.warmup_steps == 10'000);
+  CHECK(nvidia.settings.optimizer.method == optim::Method::lamb_decayed);
+  CHECK(nvidia.settings.schedule.schedule == optim::Schedule::polynomial);
+  CHECK(nvidia.settings.schedule.learning_rate == 4e-3);
+  CHECK(nvidia.settings.warmup_ratio == 0.128);
+  CHECK(nvidia.settings.batch_size == 32768);
+  CHECK(nvidia.settings.steps == 1563);
+  CHECK(nvidia.settings.max_seq_length == 512);
+  CHECK(nvidia.masking.max_predictions == 80);
+  CHECK(habana.settings.optimizer.method == optim::Method::lamb);
+  CHECK(habana.settings.schedule.learning_rate == 6e-3);
+  CHECK(habana.settings.schedule.warmup_steps == 2000);
+  CHECK(habana.settings.batch_size == 65536);
+  CHECK(habana.settings.optimizer.epsilon == 1e-6);
+  CHECK(habana.settings.optimizer.weight_decay == 0.01);
+  CHECK(habana.settings.optimizer.clip_norm == 1);
+}
+
+TEST_CASE("a flag wins over the recipe and the plan names both values") {
+  const pretrain::Options options =
+      parse({"--recipe", "nvidia-phase1", "--batch-size", "64", "--epochs", "3", "--learning-rate", "6e-3"});
+  CHECK(options.settings.batch_size == 64);
+  CHECK(!options.settings.steps);  // --epochs stands for it
+  CHECK(options.settings.epochs == 3);
+  CHECK(pretrain::recipe_text(options, 128) ==
+        "  recipe      nvidia-phase1, but for\n"
+        "              --batch-size 65536 in the recipe, 64 here\n"
+        "              --steps 7038 in the recipe, --epochs 3 here\n");
+  const pretrain::Options steps = parse({"--recipe", "nvidia-phase1", "--warmup-steps", "5"});
+  CHECK(!steps.settings.warmup_ratio);
+  CHECK(steps.settings.schedule.warmup_steps == 5);
+}
+
+TEST_CASE("an unknown recipe is refused with the nearest name") {
+  CHECK(support::refusal(Failure::usage,
+                         [] {
+                           parse({"--recipe", "nvidia-phase3"});
+                         })
+            .starts_with("--recipe: expected one of google-128, google-512, nvidia-phase1, nvidia-phase2, "
+                         "habana-phase1, habana-phase2, got \"nvidia-phase3\"; did you mean nvidia-phase"));
+}
+
+TEST_CASE("--list-recipes needs no other flag") {
+  const Outcome outcome = support::run_program("pretrain", {"--list-recipes"});
+  CHECK(outcome.code == 0);
+  for (const training::Recipe& recipe : pretrain::recipes())
+    CHECK(outcome.out.find(recipe.name + "\n  ") != std::string::npos);
+  CHECK(outcome.out.find("--batch-size 65536") != std::string::npos);
+}
+
+TEST_CASE("a run of a recipe is resumed with its output alone") {
+  const PretrainSetting setting;
+  const Outcome begun = setting.run("run", {"--recipe", "habana-phase1", "--steps", "3"});
+  REQUIRE_MESSAGE(begun.code == 0, begun.error);
+  CHECK(
+      plan_lines(begun.out).starts_with("  recipe      habana-phase1, but for\n"
+                                        "              --learning-rate 0.006 in the recipe, 0.003 here\n"));
+  const Outcome resumed =
+      support::run_program("pretrain", {"--output", setting.directory / "run", "--resume", "--steps", "4"});
+  REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
+  CHECK(resumed.out.find("recipe      habana-phase1") != std::string::npos);
+  CHECK(resumed.out.find("step 4/4") != std::string::npos);
+}

@@ -1,10 +1,7 @@
 #include "bert/tasks/score_files.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
@@ -14,6 +11,7 @@
 #include "io/error.h"
 #include "io/files.h"
 #include "io/input_files.h"
+#include "io/line_source.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -92,25 +90,17 @@ void read_flat_object(const fs::path& file, FlatObject::OnText on_text, FlatObje
 /// A file of columns, line by line.
 class Lines {
  public:
-  explicit Lines(const fs::path& file) : file_(file.string()) {
-    io::refuse_directory(file, "lines", Failure::input);
-    in_.open(file, std::ios::binary);
-    if (!in_) fail(Failure::io, "{}: open: {}", file_, std::strerror(errno));
-  }
+  explicit Lines(const fs::path& file) : source_(file, "lines") {}
 
   /// The columns of the next line, none of a blank one; false at the end.
   bool next(std::vector<std::string>& columns) {
-    std::string line;
-    if (!std::getline(in_, line)) {
-      if (in_.bad()) fail(Failure::io, "{}: read: {}", file_, std::strerror(errno));
-      return false;
-    }
-    ++number_;
+    std::string_view line;
+    if (!source_.next(line)) return false;
     columns.clear();
     const std::string_view separators = line.find('\t') != std::string::npos ? "\t\r" : " \r";
     for (std::size_t at = 0; (at = line.find_first_not_of(separators, at)) != std::string::npos;) {
       const std::size_t end = std::min(line.find_first_of(separators, at), line.size());
-      columns.push_back(line.substr(at, end - at));
+      columns.emplace_back(line.substr(at, end - at));
       at = end;
     }
     return true;
@@ -118,7 +108,7 @@ class Lines {
 
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> message, Args&&... args) const {
-    fail(Failure::input, "{}:{}: {}", file_, number_, fmt::format(message, std::forward<Args>(args)...));
+    fail(Failure::input, "{}: {}", source_.where(), fmt::format(message, std::forward<Args>(args)...));
   }
   void require(std::size_t least, std::size_t most, const std::vector<std::string>& columns, const char* what) const {
     if (columns.size() < least || columns.size() > most)
@@ -126,9 +116,7 @@ class Lines {
   }
 
  private:
-  std::string file_;
-  std::ifstream in_;
-  std::int64_t number_ = 0;
+  io::LineSource source_;
 };
 
 std::int64_t whole_number(const std::string& text, const Lines& lines, const char* what) {

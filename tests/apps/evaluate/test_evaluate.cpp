@@ -109,5 +109,5 @@ TEST_CASE("files that evaluate cannot score are refused in a line with their pla
   CHECK(ranking("1 a one\n") == "error: " + bad + ":1: rank: expected a whole number, got \"one\"\n");
   CHECK(ranking("1 a 0\n") == "error: " + bad + ":1: rank: expected at least 1, got 0\n");
   CHECK(ranking("") == "error: " + bad + ":0: expected at least one query, got none\n");
-  CHECK(refusal({"tokens", directory / "absent"}, 5).ends_with("absent: open: No such file or directory\n"));
+  CHECK(refusal({"tokens", directory / "absent"}).ends_with("absent: open: No such file or directory\n"));
 }

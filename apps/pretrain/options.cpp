@@ -57,6 +57,11 @@ void add_own_flags(training::FlagTable& table, Options& options) {
             options.config)
       .excludes = "--init";
   table.path({"--init", "model directory to start from instead", local, "", "DIR"}, options.init).excludes = "--config";
+  table.toggle({"--keep-moments",
+                "begin with the optimizer's moments of the run or checkpoint in --init; steps and bias correction "
+                "begin anew",
+                decisive},
+               options.keep_moments);
   table.path({"--vocab-file", "vocab.txt; the one in --init if that has one"}, options.vocabulary);
   table.toggle({"--cased", "with --vocab-file: keep case and accents", decisive}, options.cased);
   static const io::Choices<io::OnCorrupt> corrupt{{"stop", io::OnCorrupt::stop}, {"skip", io::OnCorrupt::skip}};
@@ -85,6 +90,8 @@ void complete(Options& options) {
   }
   if (options.config.empty() && options.init.empty())
     fail(Failure::usage, "--config, --init: expected one of them, got none");
+  if (options.keep_moments && options.init.empty())
+    fail(Failure::usage, "--keep-moments: expected with --init, got --config");
   if (!options.config.empty() && options.vocabulary.empty())
     fail(Failure::usage, "--vocab-file: expected with --config, got none; hint: prepare vocab makes one from text");
   std::error_code absent;  // a directory that does not exist is no other one's equal

@@ -52,7 +52,7 @@ std::vector<Recipe> google() {
           {"google-512", source + "the last 10 % of the steps; --init the first phase.", settings(phase)}};
 }
 
-/// NVIDIA/DeepLearningExamples, PyTorch/LanguageModeling/BERT: scripts/run_pretraining.sh (8 GPUs with 8,192 and 4,096
+/// NVIDIA/DeepLearningExamples, PyTorch/LanguageModeling/BERT, run_pretraining.sh (8 GPUs with 8,192 and 4,096
 /// examples a step), run_pretraining.py (weight decay), schedulers.py (polynomial of power 0.5), apex's FusedLAMB
 /// (betas, epsilon, largest norm 1, trust ratio where weights decay).
 std::vector<Recipe> nvidia() {
@@ -75,9 +75,9 @@ std::vector<Recipe> nvidia() {
            settings(phase)}};
 }
 
-/// HabanaAI/Model-References, TensorFlow/nlp/bert: scripts/bert_pretraining_bookswiki_common.sh (65,536 and 32,768
+/// HabanaAI/Model-References, TensorFlow/nlp/bert: bert_pretraining_bookswiki_common.sh (65,536 and 32,768
 /// examples a step; 8 workers with rates of 7.5e-4 and 5e-4, which run_pretraining.py multiplies by 8),
-/// scripts/run_pretraining_lamb_phase1.sh and _phase2.sh (steps, 782 · 2 in phase 2, and warm-up), optimization.py
+/// run_pretraining_lamb_phase1.sh and _phase2.sh (steps, 782 · 2 in phase 2, and warm-up), optimization.py
 /// (LAMB with the trust ratio on every variable, decay of power 0.5).
 std::vector<Recipe> habana() {
   Phase phase{.optimizer = "lamb",

@@ -174,7 +174,8 @@ void run(Options& options) {
              const nn::LoadReport report = bert::load_weights(options.init, parameters);
              nn::require(report, options.init, is_head);
              fmt::print("{}\n", report.text());
-           }});
+           },
+       .moments = options.keep_moments ? options.init : ""});
 }
 
 }  // namespace bertrand::pretrain

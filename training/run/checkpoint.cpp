@@ -26,20 +26,6 @@ std::vector<nn::NamedTensor> moments(const Training& training) {
   return tensors;
 }
 
-void load_moments(const std::filesystem::path& path, const Training& training) {
-  const io::SafetensorsFile file(path);
-  for (const auto& [name, tensor] : moments(training)) {
-    const io::SafetensorsEntry* entry = file.find(name);
-    if (!entry)
-      fail(Failure::model, "{}: tensor \"{}\": expected one of shape {}, got none", path.string(), name,
-           tensor.shape());
-    if (Shape(entry->dims) != tensor.shape())
-      fail(Failure::model, "{}: tensor \"{}\": expected shape {}, got {}", path.string(), name, tensor.shape(),
-           Shape(entry->dims));
-    nn::load_entry(*entry, path, tensor);
-  }
-}
-
 /// Nothing that is not finite is ever saved: an earlier checkpoint is worth more.
 void check_finite(const nn::ParameterSet& parameters, const std::filesystem::path& directory) {
   if (const std::string name = parameters.first_non_finite(parameters.masters()); !name.empty())
@@ -80,6 +66,38 @@ Restored restore_checkpoint(const std::filesystem::path& directory, const Traini
   load_moments(directory / kOptimizerFile, training);
   training.optimizer.resume(state.steps_done, state.loss_scale);
   return {state, changes};
+}
+
+std::filesystem::path find_moments(const std::filesystem::path& directory) {
+  if (const std::filesystem::path own = directory / kOptimizerFile; std::filesystem::exists(own)) {
+    if (!std::filesystem::exists(directory / kManifest)) return own;
+    if (const std::string fault = verify_checkpoint(directory); !fault.empty())
+      fail(Failure::model, "{}: --keep-moments: expected a whole checkpoint, but {}", directory.string(), fault);
+    return own;
+  }
+  std::vector<std::string> skipped;
+  const auto newest = CheckpointStore(directory).newest(skipped);
+  for (const std::string& reason : skipped) fmt::print(stderr, "warning: {}; skipped\n", reason);
+  if (!newest)
+    fail(Failure::model,
+         "--keep-moments: expected {0}/{1} or {0}/checkpoint-N/{1}, got neither; hint: without --keep-moments the "
+         "moments begin at 0",
+         directory.string(), kOptimizerFile);
+  return newest->directory / kOptimizerFile;
+}
+
+void load_moments(const std::filesystem::path& path, const Training& training) {
+  const io::SafetensorsFile file(path);
+  for (const auto& [name, tensor] : moments(training)) {
+    const io::SafetensorsEntry* entry = file.find(name);
+    if (!entry)
+      fail(Failure::model, "{}: tensor \"{}\": expected one of shape {}, got none", path.string(), name,
+           tensor.shape());
+    if (Shape(entry->dims) != tensor.shape())
+      fail(Failure::model, "{}: tensor \"{}\": expected shape {}, got {}", path.string(), name, tensor.shape(),
+           Shape(entry->dims));
+    nn::load_entry(*entry, path, tensor);
+  }
 }
 
 void publish_model(io::Files& files, const std::filesystem::path& directory, const Objective& objective,

@@ -33,6 +33,14 @@ struct Restored {
 Restored restore_checkpoint(const std::filesystem::path& directory, const Training& training,
                             const Conditions& conditions);
 
+/// The file with the moments that belong to the model in `directory`: the checkpoint's own, or that of the newest
+/// checkpoint of the run there that verifies. Throws Error(Failure::model), which says what was looked for.
+std::filesystem::path find_moments(const std::filesystem::path& directory);
+
+/// Fills the moments from a file of a checkpoint, by the names of the parameters. Throws Error(Failure::model) if a
+/// moment is missing or of another shape.
+void load_moments(const std::filesystem::path& file, const Training& training);
+
 /// Puts the model's four files into `directory`, each in one step, so that a reader always finds a whole model.
 void publish_model(io::Files& files, const std::filesystem::path& directory, const Objective& objective,
                    const nn::ParameterSet& parameters);

@@ -95,7 +95,7 @@ void train_replica(const TrainingRun& run, const RunReplica& replica) {
   nn::ParameterSet parameters(objective->model(), self.backend(),
                               {.dtype = settings.precision, .seed = settings.seed, .initialize = self.first()});
   Trainer trainer({settings, plan, conditions, *objective, parameters, self, directory, run.program});
-  trainer.begin(run.initialize);
+  trainer.begin(run.initialize, run.moments);
   run_profiled(trainer, settings, self);
   if (run.afterwards)
     trainer.with_standing(run.afterwards_name, [&] { run.afterwards({*objective, parameters, self}); });

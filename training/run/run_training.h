@@ -41,6 +41,9 @@ struct TrainingRun {
   /// Loads what the run starts from, on the first replica. Not called if a checkpoint is resumed. May be empty: then
   /// the parameters stay as drawn from the seed.
   std::function<void(nn::ParameterSet&)> initialize = {};
+  /// A run or checkpoint whose moments this one begins with (SaveAndResume::begin_with_moments); the same on all
+  /// replicas. Empty: moments begin at 0.
+  std::filesystem::path moments = {};
   /// Work of all replicas together when the run is over, under this name in messages. May be empty.
   std::string afterwards_name = {};
   std::function<void(const TrainedReplica&)> afterwards = {};

@@ -62,16 +62,23 @@ std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
   return state;
 }
 
-void SaveAndResume::share(RunState& state) {
+void SaveAndResume::begin_with_moments(const std::filesystem::path& directory) {
+  const std::filesystem::path file = find_moments(directory);
+  load_moments(file, parts_.training);
+  parts_.log.message(fmt::format("moments from {}; steps, schedule and bias correction begin anew", file.string()));
+}
+
+void SaveAndResume::share(RunState& state, bool has_moments) {
   const auto& [objective, parameters, optimizer] = parts_.training;
   distributed::Collective& collective = parts_.self.collective();
   const std::string text = distributed::broadcast(parts_.self, io::json_text(state.to_json(parts_.conditions)));
   collective.broadcast(parameters.masters(), 0);
   parameters.round_masters();
   if (!parts_.self.first()) state = parse_run_state(io::parse_json(text, {"the first replica"}), "the first replica");
-  if (state.steps_done == 0) return;
+  if (state.steps_done == 0 && !has_moments) return;
   for (const Tensor& moments : {optimizer.first_moments(), optimizer.second_moments()})
     collective.broadcast(moments, 0);
+  if (state.steps_done == 0) return;
   optimizer.resume(state.steps_done, state.loss_scale);
   saved_step_ = state.steps_done;
 }

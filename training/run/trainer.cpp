@@ -26,7 +26,7 @@ Trainer::Trainer(const Job& job)
       log_(settings_, job.plan, job.self),
       saves_({settings_, job.conditions, {job.objective, job.parameters, optimizer_}, job.self, log_}) {}
 
-void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize) {
+void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, const std::filesystem::path& moments) {
   if (job_.self.first()) {
     const auto resumed = settings_.resume ? saves_.newest_state(job_.plan.total_steps) : std::nullopt;
     if (resumed) {
@@ -34,13 +34,16 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize) {
       if (state_.steps_done < job_.plan.total_steps)
         log_.message(
             fmt::format("  rate goes on at {:g}", optim::learning_rate(job_.plan.schedule, state_.steps_done)));
-    } else if (initialize) initialize(job_.parameters);
+    } else {
+      if (initialize) initialize(job_.parameters);
+      if (!moments.empty()) saves_.begin_with_moments(moments);
+    }
     // A run that is overwritten makes room.
     if (!settings_.overwrite && state_.steps_done < job_.plan.total_steps) saves_.check_space();
     job_.directory->clear();
     write_run_config(io::Files::system(), {job_.program, settings_, job_.plan, job_.conditions, job_.self});
   }
-  saves_.share(state_);
+  saves_.share(state_, !moments.empty());
 }
 
 void Trainer::run() {

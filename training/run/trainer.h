@@ -30,9 +30,10 @@ class Trainer {
   explicit Trainer(const Job& job);
 
   /// Finds where the run begins: at the newest checkpoint under --resume, else at step 1, with what `initialize` loads
-  /// (empty: all parameters stay as drawn from the seed). The first replica decides, and all begin with its values.
+  /// (empty: all parameters stay as drawn from the seed) and the moments of the run or checkpoint in `moments` (empty:
+  /// moments are 0). The first replica decides, and all begin with its values.
   /// Only when that has succeeded is an earlier run overwritten.
-  void begin(const std::function<void(nn::ParameterSet&)>& initialize);
+  void begin(const std::function<void(nn::ParameterSet&)>& initialize, const std::filesystem::path& moments = {});
 
   /// Trains to the end; the final (or best) model and eval_results are in the output directory then. Throws
   /// Error(Failure::interrupted) after saving on a signal of signals.h, Error(Failure::numerics) naming step, op and

@@ -1,0 +1,122 @@
+// Pre-training in two phases: the second goes on with the weights of the first and, if asked, with its moments.
+#include "apps/pretrain/pretrain_setting.h"
+#include "io/safetensors.h"
+
+using namespace bertrand;
+using support::Outcome;
+using support::PretrainSetting;
+
+namespace {
+
+/// A setting with a first phase of 12 tokens, of a model with 32 positions.
+struct Phases : PretrainSetting {
+  Phases() {
+    const Outcome outcome = run("one", {"--recipe", "nvidia-phase1", "--steps", "6", "--max-seq-length", "12"});
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  }
+
+  Outcome second(const std::string& output, const std::string& init, const support::Flags& more) const {
+    support::Flags all = flags(output, support::joined({"--recipe", "nvidia-phase2", "--max-seq-length", "24"}, more));
+    all[0] = "--init";
+    all[1] = directory / init;
+    return support::run_program("pretrain", all);
+  }
+
+  /// The tensors of a file whose names begin with `kind`, one after the other.
+  std::vector<float> tensors(const std::string& name, const std::string& kind) const {
+    const io::SafetensorsFile file(directory / name);
+    std::vector<float> all;
+    for (const io::SafetensorsEntry& entry : file.entries()) {
+      if (!entry.name.starts_with(kind)) continue;
+      const auto* values = reinterpret_cast<const float*>(entry.bytes.data());
+      all.insert(all.end(), values, values + entry.bytes.size() / sizeof(float));
+    }
+    REQUIRE_FALSE(all.empty());
+    return all;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a second phase goes on with weights and moments of the first and counts its steps anew") {
+  const Phases phases;
+  const Outcome kept = phases.second("kept", "one", {"--keep-moments", "--steps", "2", "--save-every", "1"});
+  REQUIRE_MESSAGE(kept.code == 0, kept.error);
+  CHECK(kept.out.find("moments from " + (phases.directory / "one/checkpoint-6/optimizer.safetensors").string()) !=
+        std::string::npos);
+  REQUIRE(phases.second("fresh", "one", {"--steps", "2", "--save-every", "1"}).code == 0);
+  // The same weights and data, so the same gradient g: m ← β1 m + (1 − β1) g, and without the moments (1 − β1) g.
+  for (const auto& [kind, beta] : {std::pair{"exp_avg.", 0.9}, {"exp_avg_sq.", 0.999}}) {
+    const auto before = phases.tensors("one/checkpoint-6/optimizer.safetensors", kind),
+               with = phases.tensors("kept/checkpoint-1/optimizer.safetensors", kind),
+               without = phases.tensors("fresh/checkpoint-1/optimizer.safetensors", kind);
+    REQUIRE(with.size() == before.size());
+    double largest = 0;
+    for (std::size_t i = 0; i < with.size(); ++i) {
+      const double expected = beta * before[i] + without[i];
+      CHECK(std::abs(with[i] - expected) <= 1e-6 * std::abs(expected) + 1e-9);
+      largest = std::max(largest, std::abs(beta * before[i]));
+    }
+    CHECK(largest > 1e-6);  // the first phase left some
+  }
+  CHECK(phases.file("kept/model.safetensors") != phases.file("fresh/model.safetensors"));
+  const auto metrics = phases.metrics("kept");
+  CHECK(metrics.front().at("step") == 1);
+  CHECK(metrics.front().at("loss") == phases.metrics("fresh").front().at("loss"));  // the weights of the first phase
+}
+
+TEST_CASE("a second phase is the same from a run and from its checkpoint and on replicas and when it is resumed") {
+  const Phases phases;
+  const support::Flags whole = {"--keep-moments", "--steps", "4", "--micro-batch-size", "3"};
+  REQUIRE(phases.second("two", "one", whole).code == 0);
+  REQUIRE(phases.second("other", "one/checkpoint-6", support::joined(whole, {"--replicas", "2"})).code == 0);
+  phases.check_same("other", "two", 4);
+  REQUIRE(phases.second("resumed", "one", support::joined(whole, {"--save-every", "2"})).code == 0);
+  std::filesystem::remove_all(phases.directory / "resumed/checkpoint-4");
+  const Outcome resumed = support::run_program("pretrain", {"--output", phases.directory / "resumed", "--resume"});
+  REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
+  CHECK(resumed.out.find("moments from") == std::string::npos);
+  CHECK(phases.file("resumed/model.safetensors") == phases.file("two/model.safetensors"));
+}
+
+TEST_CASE("moments that are not there or of another shape are refused in one line") {
+  const Phases phases;
+  const auto copy = [&](const std::string& to, const std::string& optimizer) {
+    std::filesystem::create_directories(phases.directory / to);
+    for (const std::string file : {"config.json", "model.safetensors", "vocab.txt"})
+      std::filesystem::copy_file(phases.directory / "one" / file, phases.directory / to / file);
+    if (!optimizer.empty())
+      std::filesystem::copy_file(phases.directory / optimizer, phases.directory / to / "optimizer.safetensors");
+  };
+  copy("bare", "");
+  const std::string bare = (phases.directory / "bare").string();
+  const Outcome none = phases.second("out", "bare", {"--keep-moments", "--steps", "1"});
+  CHECK(none.code == 4);
+  CHECK(none.error == "error: --keep-moments: expected " + bare + "/optimizer.safetensors or " + bare +
+                          "/checkpoint-N/optimizer.safetensors, got neither; hint: without --keep-moments the moments "
+                          "begin at 0\n");
+
+  std::string narrow = phases.file("config.json");
+  narrow.replace(narrow.find("\"intermediate_size\": 32"), 23, "\"intermediate_size\": 16");
+  support::write_text(phases.directory / "narrow.json", narrow);
+  REQUIRE(phases.run("narrow", {"--config", phases.directory / "narrow.json", "--steps", "1"}).code == 0);
+  copy("mixed", "narrow/checkpoint-1/optimizer.safetensors");
+  const Outcome mixed = phases.second("out", "mixed", {"--keep-moments", "--steps", "1"});
+  CHECK(mixed.code == 4);
+  CHECK(mixed.error == "error: " + (phases.directory / "mixed/optimizer.safetensors").string() +
+                           ": tensor \"exp_avg.bert.encoder.layer.0.intermediate.dense.weight\": expected shape [32, "
+                           "16], got [16, 16]\n");
+
+  std::string damaged = phases.file("one/checkpoint-6/optimizer.safetensors");
+  damaged.back() ^= 1;
+  support::write_text(phases.directory / "one/checkpoint-6/optimizer.safetensors", damaged);
+  const Outcome rotten = phases.second("out", "one/checkpoint-6", {"--keep-moments", "--steps", "1"});
+  CHECK(rotten.code == 4);
+  CHECK(rotten.error.starts_with("error: " + (phases.directory / "one/checkpoint-6").string() +
+                                 ": --keep-moments: expected a whole checkpoint, but optimizer.safetensors"));
+  CHECK(phases.second("out", "one", {"--keep-moments", "--steps", "1"}).code == 4);
+
+  const Outcome alone = phases.run("out", {"--keep-moments", "--steps", "1"});
+  CHECK(alone.code == 2);
+  CHECK(alone.error == "error: --keep-moments: expected with --init, got --config\n");
+}

@@ -1,0 +1,167 @@
+// The two layouts, line by line.
+#include "bert/tasks/token_file.h"
+
+#include <algorithm>
+
+#include "io/error.h"
+#include "io/line_source.h"
+
+namespace bertrand::tasks {
+namespace {
+
+using Cells = std::vector<std::string_view>;
+
+/// Without the spaces at both ends.
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(' ');
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
+Cells cut_at_spaces(std::string_view line) {
+  Cells cells;
+  for (std::size_t begin = line.find_first_not_of(' '); begin != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find(' ', begin), line.size());
+    cells.push_back(line.substr(begin, end - begin));
+    begin = line.find_first_not_of(' ', end);
+  }
+  return cells;
+}
+
+Cells cut_at_tabs(std::string_view line) {
+  Cells cells;
+  for (std::size_t begin = 0; begin <= line.size();) {
+    const std::size_t end = std::min(line.find('\t', begin), line.size());
+    cells.push_back(trimmed(line.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return cells;
+}
+
+class Parser {
+ public:
+  Parser(TokenFile& out, const TokenColumns& columns, bool needs_label)
+      : out_(out), columns_(columns), needs_label_(needs_label) {
+    if (columns.label == columns.word)
+      fail(Failure::usage, "--label-column: expected another column than --text-column, got {} for both", columns.word);
+  }
+
+  /// Takes the next line, which is UTF-8.
+  void take(std::string_view line) {
+    ++line_;
+    if (columns_.layout == TokenLayout::words) add_word(line);
+    else add_row(line);
+  }
+  void finish() {
+    end_sentence();
+    if (out_.words.empty()) fail(Failure::input, "{}:1: words: expected at least one, got none", out_.file);
+  }
+
+ private:
+  static bool is_blank(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
+
+  template <class... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> message, Args&&... args) const {
+    fail(Failure::input, "{}:{}: {}", out_.file, line_, fmt::format(message, std::forward<Args>(args)...));
+  }
+
+  void end_sentence() {
+    if (out_.offsets.back() < out_.words.size()) out_.offsets.push_back(out_.words.size());
+    between_sentences_ = true;
+  }
+
+  void add_word(std::string_view line) {
+    if (is_blank(line)) return end_sentence();
+    if (between_sentences_ && line.starts_with("# ")) return;
+    const Cells cells = line.find('\t') != std::string_view::npos ? cut_at_tabs(line) : cut_at_spaces(line);
+    if (cells[0] == "-DOCSTART-") return end_sentence();
+    between_sentences_ = false;
+    check_width(cells.size());
+    const std::string_view word = cells[columns_.word];
+    if (word.empty()) refuse("word: expected one in column {}, got none", columns_.word);
+    add(word, label_ ? cells[*label_] : std::string_view());
+  }
+
+  void add_row(std::string_view line) {
+    if (is_blank(line)) {
+      if (blank_line_ == 0) blank_line_ = line_;  // those at the end do not count
+      return;
+    }
+    if (blank_line_ != 0) {
+      line_ = blank_line_;
+      refuse("words: expected a sentence, got an empty line");
+    }
+    const Cells cells = cut_at_tabs(line);
+    check_width(cells.size());
+    const Cells words = cut_at_spaces(cells[columns_.word]);
+    const Cells labels = cut_at_spaces(label_ ? cells[*label_] : std::string_view());
+    if (words.empty()) refuse("words: expected at least one in column {}, got none", columns_.word);
+    if (label_ && labels.size() != words.size())
+      refuse("labels: expected {}, one for each word, got {}", words.size(), labels.size());
+    for (std::size_t i = 0; i < words.size(); ++i) add(words[i], label_ ? labels[i] : std::string_view());
+    end_sentence();
+  }
+
+  void add(std::string_view word, std::string_view label) {
+    out_.words.emplace_back(word);
+    out_.lines.push_back(line_);
+    if (!label_) return;
+    if (label.empty()) refuse("label: expected one in column {}, got none", *label_);
+    if (label.find(' ') != std::string_view::npos)
+      refuse("label: expected one without spaces, got \"{}\"; hint: TAB alone separates the columns of a line with TAB",
+             label);
+    out_.labels.emplace_back(label);
+  }
+
+  /// All lines have the columns of the first: with one less, the last would be another one.
+  void check_width(std::size_t width) {
+    if (width_ == 0) {
+      width_ = width;
+      first_line_ = line_;
+      find_columns();
+    }
+    if (width != width_) refuse("columns: expected {} as in line {}, got {}", width_, first_line_, width);
+  }
+
+  void find_columns() {
+    if (columns_.word >= width_)
+      refuse("columns: expected at least {} for --text-column {}, got {}", columns_.word + 1, columns_.word, width_);
+    const std::size_t label = columns_.label.value_or(width_ - 1);
+    if (label < width_ && label != columns_.word) label_ = label;
+    else if (needs_label_ && columns_.label)
+      refuse("columns: expected at least {} for --label-column {}, got {}", label + 1, label, width_);
+    else if (needs_label_) refuse("columns: expected a word and a label, got {}", width_);
+  }
+
+  TokenFile& out_;
+  const TokenColumns columns_;
+  const bool needs_label_;
+  std::optional<std::size_t> label_;  // its column
+  std::size_t width_ = 0;             // columns; 0 before the first line with any
+  std::int64_t first_line_ = 0;       // that had them
+  std::int64_t line_ = 0;
+  std::int64_t blank_line_ = 0;  // of rows: the first of those before this line
+  bool between_sentences_ = true;
+};
+
+}  // namespace
+
+std::string TokenFile::where(std::size_t word) const { return fmt::format("{}:{}", file, lines[word]); }
+
+TokenFile read_token_file(const std::string& path, const TokenColumns& columns, bool needs_label) {
+  TokenFile file{.file = path, .words = {}};
+  Parser parser(file, columns, needs_label);
+  io::LineSource lines(path, "words");
+  std::string valid;
+  for (std::string_view line; lines.next(line);) {
+    if (lines.number() == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
+    const text::DroppedBytes dropped = text::drop_invalid_utf8(line, valid);
+    if (dropped.count > 0) line = valid;
+    file.invalid.add(dropped, static_cast<std::uint64_t>(lines.number()));
+    parser.take(line);
+  }
+  parser.finish();
+  return file;
+}
+
+}  // namespace bertrand::tasks

@@ -1,0 +1,52 @@
+// Files of words with a label each: CoNLL, IOB2 and CoNLL-U have a word a line, another layout has a sentence a line.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bert/text/utf8.h"
+
+namespace bertrand::tasks {
+
+enum class TokenLayout {
+  words,  ///< a word a line; a blank line ends a sentence
+  rows    ///< a sentence a line: its words in one column and their labels in another, each separated by spaces
+};
+
+/// Where the fields stand. Columns have numbers from 0.
+struct TokenColumns {
+  TokenLayout layout = TokenLayout::words;
+  std::size_t word = 0;
+  std::optional<std::size_t> label = {};  ///< absent: the last column, if it is not the word's
+};
+
+/// The sentences of a file, one after the other in one row of words. No sentence is empty.
+struct TokenFile {
+  std::string file;  ///< as the messages name it
+  std::vector<std::string> words;
+  std::vector<std::string> labels = {};    ///< of the words; empty if the file has none
+  std::vector<std::int64_t> lines = {};    ///< of the words, from 1
+  std::vector<std::size_t> offsets = {0};  ///< [sentences + 1]: sentence s owns words offsets[s] .. offsets[s + 1]
+  text::InvalidBytes invalid = {};         ///< that were dropped
+
+  std::size_t sentences() const { return offsets.size() - 1; }
+  std::span<const std::string> sentence(std::size_t s) const {
+    return std::span(words).subspan(offsets[s], offsets[s + 1] - offsets[s]);
+  }
+  /// "file:line" of a word, for messages.
+  std::string where(std::size_t word) const;
+};
+
+/// Reads a file, which may be gzip. Columns are cut at TAB in a line that has one, else at runs of spaces; spaces
+/// around a cell do not belong to it. In the layout of words a line that begins with "-DOCSTART-" ends a sentence as a
+/// blank line does, and a line that begins with "# " is a comment at the beginning of a sentence. A byte order mark and
+/// what is no UTF-8 are dropped, and CRLF ends a line as LF does. `needs_label`: for training and evaluation; a file to
+/// predict may have labels or not. Throws Failure::usage if word and label are one column. Throws Failure::input with
+/// file and line for a line with another number of columns than the first, an empty word, an empty label or one with a
+/// space in it, and, in the layout of rows, for a blank line or another number of labels than of words; also for a file
+/// without words.
+TokenFile read_token_file(const std::string& path, const TokenColumns& columns, bool needs_label);
+
+}  // namespace bertrand::tasks

@@ -1,0 +1,125 @@
+#include "bert/tasks/token_file.h"
+
+#include <doctest/doctest.h>
+
+#include "io/error.h"
+#include "support/paths.h"
+#include "support/program.h"
+#include "support/refusal.h"
+
+using namespace bertrand;
+using namespace bertrand::tasks;
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+TokenFile read(std::string_view text, const TokenColumns& columns = {}, bool needs_label = true) {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "words.txt", std::string(text));
+  return read_token_file(directory / "words.txt", columns, needs_label);
+}
+
+/// From the name of the file on.
+std::string refusal(std::string_view text, const TokenColumns& columns = {}) {
+  const std::string line = support::refusal(Failure::input, [&] { read(text, columns); });
+  return line.substr(std::min(line.find("words.txt"), line.size()));
+}
+
+constexpr TokenColumns kRows{.layout = TokenLayout::rows};
+
+}  // namespace
+
+TEST_CASE("columns are cut at TAB in a line that has one and else at runs of spaces") {
+  const TokenFile file = read("New York\tB-LOC\nis   O\n\nbig \t O\n");
+  CHECK(file.words == Texts{"New York", "is", "big"});
+  CHECK(file.labels == Texts{"B-LOC", "O", "O"});
+  CHECK(file.offsets == std::vector<std::size_t>{0, 2, 3});
+  CHECK(file.lines == std::vector<std::int64_t>{1, 2, 4});
+  CHECK(file.where(2).ends_with("words.txt:4"));
+}
+
+TEST_CASE("the label is the last column or the one of the number") {
+  const std::string_view text = "1\tEU\tNNP\tB-ORG\n2\trejects\tVBZ\tO\n";
+  CHECK(read(text, {.word = 1}).words == Texts{"EU", "rejects"});
+  CHECK(read(text, {.word = 1}).labels == Texts{"B-ORG", "O"});
+  CHECK(read(text, {.word = 1, .label = 2}).labels == Texts{"NNP", "VBZ"});
+}
+
+TEST_CASE("blank lines and document marks end sentences and no sentence is empty") {
+  const TokenFile file = read("\n-DOCSTART- -X- O O\n\na O\n\t\n \n\nb O\n-DOCSTART- O\nc O");
+  CHECK(file.words == Texts{"a", "b", "c"});
+  CHECK(file.offsets == std::vector<std::size_t>{0, 1, 2, 3});
+}
+
+TEST_CASE("comments stand before the words of a sentence and a number sign within it is a word") {
+  const TokenFile file = read("# newdoc\n# text = a\na\tO\n# \tO\n#\tO\n\n# text = b\n#\tO\n");
+  CHECK(file.words == Texts{"a", "#", "#", "#"});
+  CHECK(file.sentences() == 2);
+}
+
+TEST_CASE("CRLF and a byte order mark are dropped and what is no UTF-8 is counted") {
+  const TokenFile file = read(
+      "\xEF\xBB\xBF"
+      "a\tO\r\n\r\nb\xFF\tO\r\n");
+  CHECK(file.words == Texts{"a", "b"});
+  CHECK(file.labels == Texts{"O", "O"});
+  CHECK(file.sentences() == 2);
+  CHECK(file.invalid.count == 1);
+  CHECK(file.invalid.first_line == 3);
+}
+
+TEST_CASE("rows hold words and labels with a space between them") {
+  const TokenFile file = read("a b  c\tO P O\nd\tQ\n\n", kRows);
+  CHECK(file.words == Texts{"a", "b", "c", "d"});
+  CHECK(file.labels == Texts{"O", "P", "O", "Q"});
+  CHECK(file.offsets == std::vector<std::size_t>{0, 3, 4});
+  CHECK(file.lines == std::vector<std::int64_t>{1, 1, 1, 2});
+}
+
+TEST_CASE("a file to predict may have words alone") {
+  CHECK(read("a\n\nb\n", {}, false).labels.empty());
+  CHECK(read("a b\n", kRows, false).words == Texts{"a", "b"});
+  CHECK(read("a O\n", {.label = 3}, false).labels.empty());
+}
+
+TEST_CASE("broken lines are refused with file and line and what was expected") {
+  CHECK(refusal("a\tO\nb\n") == "words.txt:2: columns: expected 2 as in line 1, got 1");
+  CHECK(refusal("a N O\nb O\n") == "words.txt:2: columns: expected 3 as in line 1, got 2");
+  CHECK(refusal("\nO\n") == "words.txt:2: columns: expected a word and a label, got 1");
+  CHECK(refusal("a\tO\n\tO\n") == "words.txt:2: word: expected one in column 0, got none");
+  CHECK(refusal("a\tO\nb\t\n") == "words.txt:2: label: expected one in column 1, got none");
+  CHECK(refusal("a\tB-X O\n") ==
+        "words.txt:1: label: expected one without spaces, got \"B-X O\"; hint: TAB alone separates the columns of a "
+        "line with "
+        "TAB");
+  CHECK(refusal("a O\n", {.word = 2}) == "words.txt:1: columns: expected at least 3 for --text-column 2, got 2");
+  CHECK(refusal("a O\n", {.label = 2}) == "words.txt:1: columns: expected at least 3 for --label-column 2, got 2");
+  CHECK(support::refusal(Failure::usage, [] { read("a O\n", {.word = 1, .label = 1}); }) ==
+        "--label-column: expected another column than --text-column, got 1 for both");
+  CHECK(refusal("# only\n\n") == "words.txt:1: words: expected at least one, got none");
+  CHECK(refusal(std::string_view("a\0O\n", 4)).starts_with("words.txt:1:"));
+}
+
+TEST_CASE("broken rows are refused with file and line and what was expected") {
+  CHECK(refusal("a b\tO O\nc d\tO\n", kRows) == "words.txt:2: labels: expected 2, one for each word, got 1");
+  CHECK(refusal("a\tO\n\nb\tO\n", kRows) == "words.txt:2: words: expected a sentence, got an empty line");
+  CHECK(refusal("a\tO\n \tO\n", kRows) == "words.txt:2: words: expected at least one in column 0, got none");
+  CHECK(refusal("a O\n", kRows) == "words.txt:1: columns: expected a word and a label, got 1");
+}
+
+TEST_CASE("real files of words have the sentences and words that grep counts") {
+  const std::string data = paths::shared + "/data/";
+  if (!std::filesystem::exists(data + "ner")) {
+    MESSAGE("SKIPPED: no data in " << data);
+    return;
+  }
+  const TokenFile wnut = read_token_file(data + "ner/wnut17/train.conll", {}, true);
+  CHECK(wnut.sentences() == 3394);
+  CHECK(wnut.words.size() == 62730);
+  const TokenFile uner = read_token_file(data + "ner/uner_ewt/en_ewt-ud-dev.iob2", {.word = 1, .label = 2}, true);
+  CHECK(uner.sentences() == 2001);
+  CHECK(uner.words.size() == 25149);
+  const TokenFile wikigold = read_token_file(data + "ner/wikigold/wikigold.conll.txt", {}, true);
+  CHECK(wikigold.words.size() == 39007);
+}

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "bert/text/python_text.h"
+#include "bert/text/utf8.h"
 #include "io/error.h"
 #include "io/python_json.h"
 
@@ -79,8 +80,61 @@ std::string joined_pieces(std::span<const std::int32_t> ids, const text::Vocabul
   return text;
 }
 
-std::string text_of(const Candidate& candidate, const SquadContext& context, const SquadWindow& window,
-                    const text::Tokenizer& tokenizer) {
+/// Code points [begin, end) of a text.
+struct Range {
+  std::size_t begin = 0, end = 0;
+};
+
+/// Where the n-th character stands that is no blank.
+std::vector<std::size_t> solid_places(const std::u32string& text) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (text[i] != ' ') places.push_back(i);
+  return places;
+}
+
+/// Where get_final_text of the script finds `predicted` in `original`; all of `original` if it does not.
+Range final_range(const std::string& predicted, const std::string& original, const text::Tokenizer& tokenizer) {
+  const std::u32string wanted = text::to_code_points(predicted), own = text::to_code_points(original);
+  const std::u32string tokenised = text::to_code_points(fmt::format("{}", fmt::join(tokenizer.words(original), " ")));
+  const Range whole{0, own.size()};
+  const std::size_t at = tokenised.find(wanted);
+  if (at == std::u32string::npos) return whole;
+  const std::vector<std::size_t> of_own = solid_places(own), of_tokenised = solid_places(tokenised);
+  if (of_own.size() != of_tokenised.size()) return whole;
+  // The n-th solid character of the one is the n-th of the other.
+  const auto place = [&](std::size_t i) -> std::optional<std::size_t> {
+    const auto found = std::ranges::lower_bound(of_tokenised, i);
+    if (found == of_tokenised.end() || *found != i) return {};
+    return of_own[static_cast<std::size_t>(found - of_tokenised.begin())];
+  };
+  const auto first = place(at), last = place(at + wanted.size() - 1);
+  if (!first || !last) return whole;
+  return {*first, std::max(*first, *last + 1)};
+}
+
+std::string text_in(const Range& range, const std::string& text) {
+  return text::to_utf8(std::u32string_view(text::to_code_points(text)).substr(range.begin, range.end - range.begin));
+}
+
+/// The part of the paragraph that is a range of its words joined by blanks.
+std::string_view place_of(const Range& range, std::span<const std::string_view> words) {
+  const char *begin = nullptr, *end = nullptr;
+  std::size_t at = 0;  // in the joined words
+  for (const std::string_view word : words) {
+    for (const char* p = word.data(); p < word.data() + word.size(); ++at) {
+      if (at == range.begin) begin = p;
+      text::decode_utf8(p);
+      if (at < range.end) end = p;
+    }
+    ++at;  // the blank
+  }
+  return begin && begin < end ? std::string_view(begin, static_cast<std::size_t>(end - begin)) : std::string_view();
+}
+
+/// Fills in the text and its place.
+void find_text(AnswerCandidate& found, const Candidate& candidate, const SquadContext& context,
+               const SquadWindow& window, const text::Tokenizer& tokenizer) {
   const auto count = static_cast<std::size_t>(candidate.end - candidate.start + 1);
   const auto pieces = std::span(window.token_ids).subspan(static_cast<std::size_t>(candidate.start), count);
   const auto word_at = [&](std::int32_t position) {
@@ -89,7 +143,10 @@ std::string text_of(const Candidate& candidate, const SquadContext& context, con
   };
   const std::size_t first = word_at(candidate.start), last = word_at(candidate.end);
   const auto words = std::span(context.words).subspan(first, last - first + 1);
-  return final_text(joined_pieces(pieces, tokenizer.vocabulary()), fmt::format("{}", fmt::join(words, " ")), tokenizer);
+  const std::string original = fmt::format("{}", fmt::join(words, " "));
+  const Range range = final_range(joined_pieces(pieces, tokenizer.vocabulary()), original, tokenizer);
+  found.text = text_in(range, original);
+  found.place = place_of(range, words);
 }
 
 void add_probabilities(std::vector<AnswerCandidate>& n_best) {
@@ -100,32 +157,10 @@ void add_probabilities(std::vector<AnswerCandidate>& n_best) {
   for (AnswerCandidate& entry : n_best) entry.probability /= sum;
 }
 
-/// Where the characters of a text stand that are no blanks.
-std::vector<std::size_t> solid_places(const std::u32string& text) {
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < text.size(); ++i)
-    if (text[i] != ' ') places.push_back(i);
-  return places;
-}
-
 }  // namespace
 
 std::string final_text(const std::string& predicted, const std::string& original, const text::Tokenizer& tokenizer) {
-  const std::u32string wanted = text::to_code_points(predicted), own = text::to_code_points(original);
-  const std::u32string tokenised = text::to_code_points(fmt::format("{}", fmt::join(tokenizer.words(original), " ")));
-  const std::size_t at = tokenised.find(wanted);
-  if (at == std::u32string::npos) return original;
-  const std::vector<std::size_t> of_own = solid_places(own), of_tokenised = solid_places(tokenised);
-  if (of_own.size() != of_tokenised.size()) return original;
-  // The n-th solid character of the one is the n-th of the other.
-  const auto place = [&](std::size_t i) -> std::optional<std::size_t> {
-    const auto found = std::ranges::lower_bound(of_tokenised, i);
-    if (found == of_tokenised.end() || *found != i) return {};
-    return of_own[static_cast<std::size_t>(found - of_tokenised.begin())];
-  };
-  const auto first = place(at), last = place(at + wanted.size() - 1);
-  if (!first || !last) return original;
-  return text::to_utf8(std::u32string_view(own).substr(*first, *last < *first ? 0 : *last - *first + 1));
+  return text_in(final_range(predicted, original, tokenizer), original);
 }
 
 Answer best_answer(const SquadContext& context, std::span<const ScoredWindow> windows, const text::Tokenizer& tokenizer,
@@ -140,13 +175,13 @@ Answer best_answer(const SquadContext& context, std::span<const ScoredWindow> wi
   std::set<std::string> seen;
   for (const Candidate& candidate : candidates) {
     if (answer.n_best.size() >= static_cast<std::size_t>(options.n_best_size)) break;
-    std::string text;
+    AnswerCandidate found{.text = "", .start_logit = candidate.start_logit, .end_logit = candidate.end_logit};
     if (candidate.start > 0) {
-      text = text_of(candidate, context, windows[candidate.window].window, tokenizer);
-      if (seen.contains(text)) continue;
+      find_text(found, candidate, context, windows[candidate.window].window, tokenizer);
+      if (seen.contains(found.text)) continue;
     }
-    seen.insert(text);
-    answer.n_best.push_back({std::move(text), 0, candidate.start_logit, candidate.end_logit});
+    seen.insert(found.text);
+    answer.n_best.push_back(std::move(found));
   }
   if (options.version_2 && !seen.contains("")) answer.n_best.push_back({"", 0, null.start_logit, null.end_logit});
   // Without any answer, or with none but the null one, something must stand for the others.

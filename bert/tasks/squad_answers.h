@@ -27,6 +27,7 @@ struct ScoredWindow {
 struct AnswerCandidate {
   std::string text;
   double probability = 0, start_logit = 0, end_logit = 0;
+  std::string_view place = {};  ///< the part of the paragraph that `text` is, white space aside; empty if it is none
 };
 
 struct Answer {

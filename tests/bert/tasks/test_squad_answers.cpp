@@ -83,6 +83,21 @@ TEST_CASE("the text of an answer is the part of the original that its pieces com
   CHECK(final_text("abc", "xyz", tokenizer) == "xyz");
 }
 
+TEST_CASE("an answer's place is the part of the paragraph that it is") {
+  if (!have_vocabulary()) return;
+  const support::MiniSquad mini(false);
+  const std::vector<Answer> all = answers(mini, true);
+  const std::string_view context = mini.paragraphs.front().context;
+  const auto place_in = [&](const AnswerCandidate& candidate) { return candidate.place.data() - context.data(); };
+  CHECK(all[0].n_best[0].place == ")");
+  CHECK(place_in(all[0].n_best[0]) == std::ssize(context.substr(0, context.find("). He"))));
+  CHECK(all[2].n_best[0].place == "John Smith (1895-1943). He");
+  CHECK(all[3].n_best[0].place == "born in Zürich,");
+  CHECK(place_in(all[3].n_best[0]) == std::ssize(context.substr(0, context.find("born"))));
+  for (const Answer& answer : all)
+    for (const AnswerCandidate& candidate : answer.n_best) CHECK(candidate.place.empty() == candidate.text.empty());
+}
+
 TEST_CASE("a question without a window has the answer that the scripts give") {
   const text::Tokenizer tokenizer(text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n", "vocab"));
   const SquadContext context;

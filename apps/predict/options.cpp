@@ -1,0 +1,125 @@
+// predict's flags and their help.
+#include "apps/predict/options.h"
+
+#include "apps/cli/flags.h"
+
+namespace bertrand::predict {
+
+using inference::Head;
+
+const char* const kDescription =
+    "Predicts with a model: a line of text or a JSON object each becomes one line of JSON, in the same order.\n"
+    "\n"
+    "  task       a line of text            or a JSON object          answer\n"
+    "  classify   text, or text ||| pair    {text, text_pair}         {label, score, scores}\n"
+    "  tokens     text                      {text} or {words: []}     {entities, words}\n"
+    "  answer     question ||| context      {question, context}       {answer, score, start, end, n_best}\n"
+    "  fill-mask  text with [MASK]          {text}                    {masks: [{position, start, end, predictions}]}\n"
+    "  embed      text                      {text}                    {embedding}\n"
+    "\n"
+    "start and end count code points. Answers are written as they are ready; a line that comes alone is answered at "
+    "once.\n"
+    "All lines are of one form. They are JSON if the name of --input ends in .jsonl (or .jsonl.gz) or if the first "
+    "line "
+    "begins\n"
+    "with {, and text otherwise: then a { has no meaning. --input-format says it outright.";
+
+namespace {
+
+void add_files(CLI::App& app, Options& o) {
+  app.add_option("--model", o.model, "model directory: config.json, model.safetensors, vocab.txt")
+      ->type_name("DIR")
+      ->required();
+  app.add_option("--input", o.input, "lines, also .gz (default standard input)")->type_name("FILE");
+  app.add_option("--output", o.output, "file to write, replaced at the end (default standard output)")
+      ->type_name("FILE");
+  cli::choice_flag(app, "--input-format", o.form,
+                   io::Choices<Form>{{"auto", Form::detect}, {"text", Form::text}, {"jsonl", Form::jsonl}},
+                   "what a line is");
+  cli::choice_flag(app, "--on-bad-line", o.report_bad_lines, io::Choices<bool>{{"fail", false}, {"report", true}},
+                   "a line that cannot be answered ends the run after all answers before it, or becomes "
+                   "{\"error\", \"line\"}");
+  app.add_option("--vocab-file", o.tokenizer.vocab_file, "vocab.txt, for a model directory without one")
+      ->type_name("FILE");
+  app.add_flag("--cased", o.tokenizer.cased, "with --vocab-file: keep case and accents");
+  cli::set_heading(app, "model and data");
+}
+
+void add_heads(CLI::App& app, Options& o) {
+  const auto own = [&o](CLI::Option* option, std::vector<Head> heads) { o.own_flags.push_back({option, heads}); };
+  io::Choices<std::optional<Head>> tasks = {{"auto", std::nullopt}};
+  for (const auto& [name, head] : inference::heads()) tasks.emplace_back(name, head);
+  cli::choice_flag(app, "--task", o.head, tasks, "what to do; auto: as architectures in config.json say");
+  inference::Options& i = o.inference;
+  cli::number_flag(app, "--max-seq-length", i.max_seq_length, {5, 1 << 20},
+                   "tokens that are read at once; of a longer text the end is left out",
+                   "the model's positions, for answers 384 at most");
+  own(cli::number_flag(app, "--top-k", i.top_k, {1, 1 << 20}, "words for a mask, candidates for an answer"),
+      {Head::fill_mask, Head::answer});
+  using inference::Pooling;
+  own(cli::choice_flag(
+          app, "--pooling", i.pooling,
+          io::Choices<Pooling>{{"mean", Pooling::mean}, {"cls", Pooling::cls}, {"pooler", Pooling::pooler}},
+          "what of a text becomes its embedding: the mean of all tokens, [CLS], or the pooler's output"),
+      {Head::embed});
+  own(app.add_flag("--normalize", i.normalize, "embeddings of length 1"), {Head::embed});
+  own(cli::number_flag(app, "--doc-stride", i.windows.doc_stride, {1, 1 << 20},
+                       "tokens from the beginning of a context's window to that of the next"),
+      {Head::answer});
+  own(cli::number_flag(app, "--max-query-length", i.windows.max_query_length, {1, 1 << 20}, "tokens of a question"),
+      {Head::answer});
+  own(cli::number_flag(app, "--n-best-size", i.answers.n_best_size, {1, 1 << 20}, "candidates that are compared"),
+      {Head::answer});
+  own(cli::number_flag(app, "--max-answer-length", i.answers.max_answer_length, {1, 1 << 20}, "tokens of an answer"),
+      {Head::answer});
+  own(app.add_option_function<std::string>(
+             "--null-score-diff-threshold",
+             [&o](const std::string& text) {
+               o.null_threshold =
+                   cli::parse_number("--null-score-diff-threshold", text, cli::Range<double>{-1e30, 1e30});
+             },
+             "a question may have no answer: \"\" is the answer if its score is better by more than this (default: "
+             "every question has one)")
+          ->type_name("FLOAT"),
+      {Head::answer});
+  cli::set_heading(app, "task");
+}
+
+void add_machine(CLI::App& app, Options& o) {
+  app.add_option("--device", o.machine.device, "cpu, cuda or cuda:N")->type_name("NAME")->capture_default_str();
+  cli::choice_flag(app, "--precision", o.machine.precision, training::precisions(), "type of weights and activations");
+  app.add_option_function<std::string>(
+         "--threads",
+         [&o](const std::string& text) {
+           o.machine.threads = cli::parse_number("--threads", text, cli::Range<int>{1, 4096});
+         },
+         "cores used; does not change the result (1 to 4096; default every core this process may use)")
+      ->type_name("INT");
+  app.add_option("--cpu-kernels", o.machine.cpu_kernels,
+                 "auto, x86-64-v3, x86-64-v4 or x86-64-v4-bf16: the kernel set; does not change the result")
+      ->type_name("NAME")
+      ->capture_default_str();
+  cli::number_flag(app, "--max-batch-tokens", o.max_batch_tokens, {1, 1 << 24},
+                   "tokens computed at once; does not change the result");
+  cli::set_heading(app, "machine");
+}
+
+}  // namespace
+
+void add_flags(CLI::App& app, Options& options) {
+  add_files(app, options);
+  add_heads(app, options);
+  add_machine(app, options);
+}
+
+void refuse_flags_of_others(const Options& options, Head head) {
+  for (const auto& [option, heads] : options.own_flags) {
+    if (option->count() == 0 || std::ranges::find(heads, head) != heads.end()) continue;
+    std::vector<std::string> names;
+    for (const Head its_head : heads) names.push_back(io::name_in(inference::heads(), its_head));
+    fail(Failure::usage, "{}: expected with --task {}, got --task {}", option->get_name(), fmt::join(names, " or "),
+         io::name_in(inference::heads(), head));
+  }
+}
+
+}  // namespace bertrand::predict

@@ -1,0 +1,46 @@
+// predict's flags.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "bert/inference/open.h"
+#include "training/run/settings.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace bertrand::predict {
+
+enum class Form { detect, text, jsonl };
+
+struct Options {
+  std::filesystem::path model, input, output;  ///< of the latter two, empty is standard input and output
+  bert::TokenizerFlags tokenizer;
+  std::optional<inference::Head> head;  ///< none: as config.json says
+  inference::Options inference;
+  std::optional<double> null_threshold;  ///< given: a question may have no answer
+  Form form = Form::detect;
+  bool report_bad_lines = false;
+  std::int64_t max_batch_tokens = 4096;
+  training::Settings machine;  ///< device, precision, threads and kernels
+
+  /// A flag that only some heads take.
+  struct OwnFlag {
+    const CLI::Option* option;
+    std::vector<inference::Head> heads;
+  };
+  std::vector<OwnFlag> own_flags;
+};
+
+void add_flags(CLI::App& app, Options& options);
+
+/// Throws Error(Failure::usage) if a flag was given that this head does not take.
+void refuse_flags_of_others(const Options& options, inference::Head head);
+
+/// What --help says before the flags.
+extern const char* const kDescription;
+
+}  // namespace bertrand::predict

@@ -1,0 +1,196 @@
+// Lines are gathered as far as they come without waiting, computed in batches of like length, and answered in order.
+#include "apps/predict/run.h"
+
+#include <algorithm>
+#include <csignal>
+#include <exception>
+
+#include "apps/predict/answers.h"
+#include "apps/predict/line_reader.h"
+#include "bert/directory/model_directory.h"
+#include "bert/text/utf8.h"
+#include "io/error.h"
+#include "io/file_arguments.h"
+#include "io/input_files.h"
+#include "io/signals.h"
+#include "training/run/devices.h"
+
+namespace bertrand::predict {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// How far is looked ahead for sequences of like length.
+constexpr std::int64_t kBatchesAhead = 16;
+constexpr std::size_t kLinesAhead = 4096;
+
+bool names_json_lines(const fs::path& file) {
+  const fs::path plain = file.extension() == ".gz" ? file.stem() : file;
+  return plain.extension() == ".jsonl";
+}
+
+class Stream {
+ public:
+  Stream(const Options& options, const inference::Predictor& predictor, Answers& out)
+      : options_(options), predictor_(predictor), out_(out), reader_(options.input), form_(options.form) {
+    if (form_ == Form::detect && names_json_lines(options.input)) form_ = Form::jsonl;
+  }
+
+  void run() {
+    while (!ended_) {
+      gather();
+      compute();
+    }
+    if (failure_) std::rethrow_exception(failure_);
+    if (io::leave_requested())
+      fail(Failure::interrupted, "{}:{}: interrupted; all answers up to this line were written", reader_.name(),
+           reader_.number());
+  }
+
+  void warn() const {
+    if (invalid_.count > 0) fmt::print(stderr, "warning: {}\n", invalid_.message(reader_.name()));
+    if (cut_ > 0)
+      fmt::print(stderr, "warning: {}: {} texts were longer than the model reads at once and lost their end\n",
+                 reader_.name(), cut_);
+    if (bad_ > 0) fmt::print(stderr, "warning: {}: {} bad lines\n", reader_.name(), bad_);
+  }
+
+ private:
+  void gather();
+  void take(std::string line);
+  io::Json read_text(std::string line, const std::string& where);
+  void compute();
+  void write_ready();
+
+  const Options& options_;
+  const inference::Predictor& predictor_;
+  Answers& out_;
+  LineReader reader_;
+  Form form_;
+  bool ended_ = false;
+  std::exception_ptr failure_;  // what ends the run as soon as all before it is written
+
+  std::vector<std::string> answers_;  // of the lines gathered; "" is one that is not there yet
+  std::size_t written_ = 0;           // of these
+  std::vector<inference::Query> queries_;
+  std::vector<std::size_t> places_;  // of each query among the answers
+
+  text::InvalidBytes invalid_;
+  std::uint64_t cut_ = 0, bad_ = 0;
+};
+
+/// At least one line, unless the input ends; then as many as there are without waiting.
+void Stream::gather() {
+  std::int64_t tokens = 0;
+  try {
+    std::string line;
+    while (tokens < kBatchesAhead * options_.max_batch_tokens && answers_.size() < kLinesAhead &&
+           (answers_.empty() || reader_.is_ready())) {
+      if (!reader_.next(line)) {
+        ended_ = true;
+        return;
+      }
+      const std::size_t before = queries_.size();
+      take(std::move(line));
+      for (std::size_t i = before; i < queries_.size(); ++i)
+        for (const bert::Sequence& sequence : queries_[i].sequences) tokens += std::ssize(sequence.token_ids);
+    }
+  } catch (const Error&) {
+    failure_ = std::current_exception();
+    ended_ = true;
+  }
+}
+
+void Stream::take(std::string line) {
+  if (reader_.number() == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
+  if (form_ == Form::detect) form_ = line.starts_with('{') ? Form::jsonl : Form::text;
+  const std::string where = fmt::format("{}:{}", reader_.name(), reader_.number());
+  try {
+    const io::Json request =
+        form_ == Form::jsonl ? io::parse_json(line, {where, Failure::input}) : read_text(std::move(line), where);
+    queries_.push_back(predictor_.encode(request, where));
+    cut_ += queries_.back().cut;
+    places_.push_back(answers_.size());
+    answers_.emplace_back();
+  } catch (const Error& error) {
+    if (error.failure() != Failure::input || !options_.report_bad_lines) throw;
+    ++bad_;
+    answers_.push_back(io::json_text({{"error", error.what()}, {"line", reader_.number()}}) + "\n");
+  }
+}
+
+io::Json Stream::read_text(std::string line, const std::string& where) {
+  io::refuse_nul(line, reader_.name(), reader_.number() - 1);
+  std::string valid;
+  const text::DroppedBytes dropped = text::drop_invalid_utf8(line, valid);
+  invalid_.add(dropped, reader_.number());
+  return predictor_.request(dropped.count > 0 ? valid : line, where);
+}
+
+void Stream::compute() {
+  inference::answer_all(
+      predictor_, queries_, options_.max_batch_tokens, [&](std::size_t query, const io::Json& answer) {
+        answers_[places_[query]] = io::json_text(answer) + "\n";
+        write_ready();
+        if (io::leave_requested())
+          fail(Failure::interrupted, "{}: interrupted; the answers to the first {} lines were written", reader_.name(),
+               reader_.number() - (answers_.size() - written_));
+      });
+  write_ready();
+  answers_.clear();
+  queries_.clear();
+  places_.clear();
+  written_ = 0;
+}
+
+void Stream::write_ready() {
+  std::string lines;
+  for (; written_ < answers_.size() && !answers_[written_].empty(); ++written_) lines += answers_[written_];
+  if (!lines.empty()) out_.write(lines);
+}
+
+inference::Options complete(const Options& options) {
+  inference::Options complete = options.inference;
+  complete.answers.version_2 = options.null_threshold.has_value();
+  complete.answers.null_score_diff_threshold = options.null_threshold.value_or(0);
+  return complete;
+}
+
+void check_files(const Options& options) {
+  std::vector<fs::path> inputs = bert::model_files(options.model);
+  if (!options.tokenizer.vocab_file.empty()) inputs.push_back(options.tokenizer.vocab_file);
+  if (!options.input.empty()) inputs.push_back(options.input);
+  io::check_files(inputs, options.output.empty() ? std::vector<fs::path>() : std::vector{options.output});
+}
+
+}  // namespace
+
+void run(const Options& options) {
+  const bert::Config config = bert::read_config(options.model);
+  const inference::Head head = options.head ? *options.head : inference::head_of(config, options.model);
+  refuse_flags_of_others(options, head);
+  check_files(options);
+  if (training::replicas_of_process(options.machine) != 1)
+    fail(Failure::usage, "--device: expected one device, got {}", options.machine.device);
+  io::catch_stop_signals(io::OnStop::leave);
+  std::signal(SIGPIPE, SIG_DFL);  // who reads no further wants no more answers
+  training::open_replicas(options.machine, nullptr).run([&](const distributed::Replica& self) {
+    const auto predictor = inference::open({.directory = options.model,
+                                            .tokenizer = options.tokenizer,
+                                            .backend = self.backend(),
+                                            .dtype = options.machine.precision},
+                                           head, complete(options));
+    Answers out(options.output);
+    Stream stream(options, *predictor, out);
+    try {
+      stream.run();
+    } catch (const Error& error) {
+      if (error.failure() != Failure::io) out.publish_some();
+      throw;
+    }
+    out.publish();
+    stream.warn();
+  });
+}
+
+}  // namespace bertrand::predict

@@ -1,0 +1,124 @@
+// The part of a context that answers a question: {"question", "context"} → {"answer", "score", "start", "end"}.
+#include <algorithm>
+
+#include "bert/inference/model.h"
+#include "bert/network/heads.h"
+#include "io/error.h"
+
+namespace bertrand::inference {
+namespace {
+
+/// A question with its context, cut into windows. It is on the heap, because its parts point at each other.
+struct Question {
+  Question(std::string question, std::string context, const text::Tokenizer& tokenizer,
+           const tasks::SquadOptions& options)
+      : paragraphs{{.context = std::move(context), .questions = {{.id = "", .question = std::move(question)}}}},
+        features(paragraphs, tokenizer, options) {
+    text::Encoder encoder(tokenizer);
+    features.windows(features.examples().front(), encoder, windows);
+  }
+  Question(const Question&) = delete;
+  Question& operator=(const Question&) = delete;
+
+  const std::vector<tasks::SquadParagraph> paragraphs;
+  const tasks::SquadFeatures features;
+  std::vector<tasks::SquadWindow> windows;
+};
+
+bert::Sequence sequence_of(const tasks::SquadWindow& window) {
+  bert::Sequence sequence{.token_ids = window.token_ids};
+  sequence.token_types.assign(window.token_ids.size(), 1);
+  std::fill_n(sequence.token_types.begin(), window.context_begin, 0);
+  return sequence;
+}
+
+class Answerer : public Predictor {
+ public:
+  Answerer(Model model, const Options& options)
+      : model_(std::move(model)),
+        windows_(options.windows),
+        answers_(options.answers),
+        top_k_(static_cast<std::size_t>(options.top_k)),
+        network_(model_, Head::answer) {
+    model_.require_pairs();
+    windows_.max_seq_length = model_.max_length;
+    windows_.check();
+  }
+
+  io::Json request(std::string_view line, const std::string& where) const override {
+    constexpr std::string_view kBetween = " ||| ";
+    const std::size_t between = line.find(kBetween);  // the first one: contexts are long and may have anything in them
+    if (between == std::string_view::npos) fail(Failure::input, "{}: expected question ||| context, got no |||", where);
+    return {{"question", line.substr(0, between)}, {"context", line.substr(between + kBetween.size())}};
+  }
+
+  Query encode(const io::Json& request, const std::string& where) const override {
+    io::JsonReader reader(request, {where, Failure::input});
+    const std::string question = reader.text("question"), context = reader.text("context");
+    const std::size_t pieces = model_.pieces(question, "question", where).size();
+    model_.pieces(context, "context", where);
+    const auto read = std::make_shared<Question>(question, context, model_.tokenizer, windows_);
+    Query query{.where = where,
+                .cut = pieces > static_cast<std::size_t>(windows_.max_query_length),
+                .make_answer = [this, read](std::span<const Outputs> outputs) { return answered(*read, outputs); }};
+    for (const tasks::SquadWindow& window : read->windows) query.sequences.push_back(sequence_of(window));
+    return query;
+  }
+
+  /// A row (start, end) for each token.
+  std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
+    const NoGrad no_graph;
+    const Variable logits = (*network_)(bert::pack(sequences, model_.backend), {});
+    std::vector<std::size_t> counts;
+    for (const bert::Sequence& sequence : sequences) counts.push_back(sequence.token_ids.size());
+    return deal_rows(logits.value(), counts);
+  }
+
+ private:
+  io::Json answered(const Question& question, std::span<const Outputs> outputs) const {
+    std::vector<tasks::ScoredWindow> scored;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      scored.push_back({.window = question.windows[i], .start = {}, .end = {}});
+      for (std::size_t row = 0; row < outputs[i].rows(); ++row) {
+        scored.back().start.push_back(outputs[i].row(row)[0]);
+        scored.back().end.push_back(outputs[i].row(row)[1]);
+      }
+    }
+    const tasks::SquadContext& context = question.features.context(question.features.examples().front());
+    const tasks::Answer found = tasks::best_answer(context, scored, model_.tokenizer, answers_);
+    const auto chosen = std::ranges::find(found.n_best, found.text, &tasks::AnswerCandidate::text);
+    io::Json answer = candidate(*chosen, question);
+    if (answers_.version_2) answer["null_odds"] = json_number(found.null_odds);
+    io::Json& others = answer["n_best"] = io::Json::array();
+    for (std::size_t i = 0; i < std::min(found.n_best.size(), top_k_); ++i)
+      others.push_back(candidate(found.n_best[i], question));
+    return answer;
+  }
+
+  /// Without a place it is no answer, however the script calls that.
+  static io::Json candidate(const tasks::AnswerCandidate& found, const Question& question) {
+    const std::string_view context = question.paragraphs.front().context;
+    const bool is_none = found.place.empty();
+    const std::int64_t start =
+        is_none ? 0
+                : count_code_points({context.data(), static_cast<std::size_t>(found.place.data() - context.data())});
+    return {{"answer", is_none ? "" : found.text},
+            {"score", json_number(found.probability)},
+            {"start", start},
+            {"end", start + count_code_points(found.place)}};
+  }
+
+  const Model model_;
+  tasks::SquadOptions windows_;
+  const tasks::AnswerOptions answers_;
+  const std::size_t top_k_;
+  const Loaded<bert::ForQuestionAnswering> network_;
+};
+
+}  // namespace
+
+std::unique_ptr<Predictor> make_answerer(Model model, const Options& options) {
+  return std::make_unique<Answerer>(std::move(model), options);
+}
+
+}  // namespace bertrand::inference

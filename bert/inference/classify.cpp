@@ -1,0 +1,97 @@
+// A text or a pair of texts to labels: {"text", "text_pair"} → {"label", "score", "scores"}.
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/variable.h"
+#include "bert/inference/model.h"
+#include "bert/network/heads.h"
+#include "bert/tasks/encode.h"
+#include "bert/tasks/task.h"
+#include "io/error.h"
+
+namespace bertrand::inference {
+namespace {
+
+tasks::Kind kind_of(const bert::Config& config, std::size_t outputs) {
+  using enum tasks::Kind;
+  for (const tasks::Kind kind : {classification, regression, multi_label})
+    if (config.problem_type == tasks::problem_type(kind)) return kind;
+  return outputs == 1 ? regression : classification;
+}
+
+class Classifier : public Predictor {
+ public:
+  explicit Classifier(Model model)
+      : model_(std::move(model)),
+        labels_(model_.labels()),
+        kind_(kind_of(model_.config, labels_.size())),
+        network_(model_, Head::classify, static_cast<Dim>(labels_.size())) {}
+
+  io::Json request(std::string_view line, const std::string&) const override {
+    constexpr std::string_view kBetween = " ||| ";
+    const std::size_t between = line.rfind(kBetween);  // the last one, as in google-research/bert
+    if (between == std::string_view::npos) return {{"text", line}};
+    return {{"text", line.substr(0, between)}, {"text_pair", line.substr(between + kBetween.size())}};
+  }
+
+  Query encode(const io::Json& request, const std::string& where) const override {
+    io::JsonReader reader(request, {where, Failure::input});
+    std::vector<std::int32_t> text = model_.pieces(reader.text("text"), "text", where);
+    std::optional<std::vector<std::int32_t>> pair;
+    if (const io::Json* given = reader.find("text_pair"); given && !given->is_null()) {
+      model_.require_pairs();
+      pair = model_.pieces(reader.text("text_pair"), "text_pair", where);
+    }
+    const std::size_t whole = text.size() + (pair ? pair->size() + 3 : 2);
+    const text::Vocabulary& vocabulary = model_.tokenizer.vocabulary();
+    text::Sequence one = tasks::encode_pieces(
+        std::move(text), std::move(pair), {.cls = vocabulary.cls_id(), .sep = vocabulary.sep_id()}, model_.max_length);
+    const bool cut = one.token_ids.size() < whole;
+    return {.where = where,
+            .sequences = {{.token_ids = std::move(one.token_ids), .token_types = std::move(one.token_types)}},
+            .cut = cut,
+            .make_answer = [this](std::span<const Outputs> outputs) { return labelled(outputs[0].row(0)); }};
+  }
+
+  std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
+    const NoGrad no_graph;
+    const Variable logits = (*network_)(bert::pack(sequences, model_.backend), {});
+    return deal_rows(logits.value(), std::vector<std::size_t>(sequences.size(), 1));
+  }
+
+ private:
+  /// A probability for each label; of a regression its number.
+  std::vector<double> scores(std::span<const float> logits) const {
+    if (kind_ == tasks::Kind::classification) return softmax(logits);
+    std::vector<double> scores(logits.begin(), logits.end());
+    if (kind_ == tasks::Kind::multi_label)
+      for (double& score : scores) score = 1 / (1 + std::exp(-score));
+    return scores;
+  }
+
+  io::Json labelled(std::span<const float> logits) const {
+    const std::vector<double> all = scores(logits);
+    const std::size_t best = largest(all, 1)[0];
+    io::Json answer{{"label", labels_[best]}, {"score", json_number(all[best])}};
+    if (kind_ == tasks::Kind::multi_label) {
+      io::Json& holding = answer["labels"] = io::Json::array();
+      for (std::size_t i = 0; i < all.size(); ++i)
+        if (all[i] >= 0.5) holding.push_back(labels_[i]);
+    }
+    io::Json by_label = io::Json::object();
+    for (std::size_t i = 0; i < all.size(); ++i) io::append(by_label, labels_[i], json_number(all[i]));
+    answer["scores"] = std::move(by_label);
+    return answer;
+  }
+
+  const Model model_;
+  const std::vector<std::string> labels_;
+  const tasks::Kind kind_;
+  const Loaded<bert::ForSequenceClassification> network_;
+};
+
+}  // namespace
+
+std::unique_ptr<Predictor> make_classifier(Model model) { return std::make_unique<Classifier>(std::move(model)); }
+
+}  // namespace bertrand::inference

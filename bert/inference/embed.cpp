@@ -1,0 +1,90 @@
+// A text as a vector: {"text"} → {"embedding"}.
+#include <cmath>
+
+#include "autograd/ops.h"
+#include "bert/inference/model.h"
+#include "bert/network/bert.h"
+#include "io/error.h"
+
+namespace bertrand::inference {
+namespace {
+
+/// The encoder under the name that it has on disk.
+struct Encoder : nn::Module {
+  Encoder(const bert::Config& config, bert::Pooling pooling) : bert(in("bert"), config, pooling) {}
+  bert::Bert bert;
+};
+
+/// The mean of all rows, in double: its bits do not depend on the order of a device's sum.
+std::vector<double> mean_of_rows(const Outputs& outputs) {
+  std::vector<double> mean(outputs.width);
+  for (std::size_t i = 0; i < outputs.rows(); ++i)
+    for (std::size_t j = 0; j < outputs.width; ++j) mean[j] += outputs.row(i)[j];
+  for (double& x : mean) x /= static_cast<double>(outputs.rows());
+  return mean;
+}
+
+/// As torch.nn.functional.normalize, which leaves a vector of zeros as it is.
+void normalize(std::vector<double>& vector) {
+  double squares = 0;
+  for (const double x : vector) squares += x * x;
+  const double length = std::max(std::sqrt(squares), 1e-12);
+  for (double& x : vector) x /= length;
+}
+
+class Embedder : public Predictor {
+ public:
+  Embedder(Model model, const Options& options)
+      : model_(std::move(model)),
+        pooling_(options.pooling),
+        normalize_(options.normalize),
+        network_(model_, Head::embed,
+                 pooling_ == Pooling::pooler ? bert::Pooling::with_pooler : bert::Pooling::without_pooler) {}
+
+  io::Json request(std::string_view line, const std::string&) const override { return {{"text", line}}; }
+
+  Query encode(const io::Json& request, const std::string& where) const override {
+    io::JsonReader reader(request, {where, Failure::input});
+    const std::vector<std::int32_t> pieces = model_.pieces(reader.text("text"), "text", where);
+    bert::Sequence sequence = model_.sequence(pieces);
+    const bool cut = sequence.token_ids.size() < pieces.size() + 2;
+    return {.where = where,
+            .sequences = {std::move(sequence)},
+            .cut = cut,
+            .make_answer = [this](std::span<const Outputs> outputs) { return embedding(outputs[0]); }};
+  }
+
+  /// A row for each token if these are to be averaged, else one.
+  std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
+    const NoGrad no_graph;
+    const bert::PackedBatch batch = bert::pack(sequences, model_.backend);
+    const bool all = pooling_ == Pooling::mean;
+    Variable rows = network_->bert(batch, {}, all ? Tensor() : batch.first_rows);
+    if (pooling_ == Pooling::pooler) rows = (*network_->bert.pooler)(rows);
+    std::vector<std::size_t> counts;
+    for (const bert::Sequence& sequence : sequences) counts.push_back(all ? sequence.token_ids.size() : 1);
+    return deal_rows(rows.value(), counts);
+  }
+
+ private:
+  io::Json embedding(const Outputs& outputs) const {
+    std::vector<double> vector = mean_of_rows(outputs);
+    if (normalize_) normalize(vector);
+    io::Json numbers = io::Json::array();
+    for (const double x : vector) numbers.push_back(json_number(x));
+    return {{"embedding", std::move(numbers)}};
+  }
+
+  const Model model_;
+  const Pooling pooling_;
+  const bool normalize_;
+  const Loaded<Encoder> network_;
+};
+
+}  // namespace
+
+std::unique_ptr<Predictor> make_embedder(Model model, const Options& options) {
+  return std::make_unique<Embedder>(std::move(model), options);
+}
+
+}  // namespace bertrand::inference

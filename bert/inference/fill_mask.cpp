@@ -1,0 +1,114 @@
+// The words that may stand for each [MASK] of a text: {"text"} → {"masks": [{"position", "predictions"}]}.
+#include <algorithm>
+
+#include "autograd/ops.h"
+#include "bert/inference/model.h"
+#include "bert/network/heads.h"
+#include "io/error.h"
+
+namespace bertrand::inference {
+namespace {
+
+constexpr std::string_view kMask = "[MASK]";
+
+/// The encoder and the head that guesses masked words.
+struct MaskedLm : nn::Module {
+  explicit MaskedLm(const bert::Config& config)
+      : bert(in("bert"), config, bert::Pooling::without_pooler), predictions(in("cls.predictions"), config) {}
+  bert::Bert bert;
+  bert::PredictionHead predictions;
+};
+
+struct Mask {
+  std::int64_t position;  ///< among the tokens, [CLS] being 0
+  std::int64_t start;     ///< in code points of the text
+};
+
+class MaskFiller : public Predictor {
+ public:
+  MaskFiller(Model model, const Options& options)
+      : model_(std::move(model)), top_k_(options.top_k), network_(model_, Head::fill_mask) {}
+
+  io::Json request(std::string_view line, const std::string&) const override { return {{"text", line}}; }
+
+  Query encode(const io::Json& request, const std::string& where) const override {
+    io::JsonReader reader(request, {where, Failure::input});
+    const std::string text = reader.text("text");
+    std::vector<std::int32_t> pieces;
+    std::vector<Mask> masks;
+    // Only [MASK] is literal: another special token in a text from elsewhere could end the sequence.
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t at = std::min(text.find(kMask, begin), text.size());
+      std::ranges::copy(model_.tokenizer.encode(std::string_view(text).substr(begin, at - begin)),
+                        std::back_inserter(pieces));
+      if (at < text.size()) {
+        masks.push_back({std::ssize(pieces) + 1, count_code_points(std::string_view(text).substr(0, at))});
+        pieces.push_back(model_.tokenizer.vocabulary().mask_id());
+      }
+      begin = at + kMask.size();
+    }
+    if (masks.empty()) fail(Failure::input, "{}: text: expected {}, got none", where, kMask);
+    if (masks.back().position > model_.max_length - 2)
+      fail(Failure::input, "{}: text: expected {} among the first {} tokens, got it as token {}; hint: a shorter text",
+           where, kMask, model_.max_length - 2, masks.back().position);
+    bert::Sequence sequence = model_.sequence(pieces);
+    const bool cut = sequence.token_ids.size() < pieces.size() + 2;
+    return {.where = where,
+            .sequences = {std::move(sequence)},
+            .cut = cut,
+            .make_answer = [this, masks](std::span<const Outputs> outputs) { return filled(masks, outputs[0]); }};
+  }
+
+  /// A row of the vocabulary for each mask.
+  std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
+    const NoGrad no_graph;
+    const bert::PackedBatch batch = bert::pack(sequences, model_.backend);
+    std::vector<std::int32_t> rows;
+    std::vector<std::size_t> counts;
+    for (std::size_t s = 0; s < sequences.size(); ++s) {
+      const std::size_t before = rows.size();
+      for (std::size_t i = 0; i < sequences[s].token_ids.size(); ++i)
+        if (sequences[s].token_ids[i] == model_.tokenizer.vocabulary().mask_id())
+          rows.push_back(batch.offsets[s] + static_cast<std::int32_t>(i));
+      counts.push_back(rows.size() - before);
+    }
+    const Tensor masked = ops::from_host(rows, {static_cast<Dim>(rows.size())}, model_.backend);
+    const Variable logits =
+        network_->predictions(network_->bert(batch, {}, masked), network_->bert.embeddings.word_embeddings.weight);
+    return deal_rows(logits.value(), counts);
+  }
+
+ private:
+  io::Json filled(const std::vector<Mask>& masks, const Outputs& outputs) const {
+    io::Json all = io::Json::array();
+    for (std::size_t i = 0; i < masks.size(); ++i)
+      all.push_back({{"position", masks[i].position},
+                     {"start", masks[i].start},
+                     {"end", masks[i].start + std::ssize(kMask)},
+                     {"predictions", words(outputs.row(i))}});
+    return {{"masks", std::move(all)}};
+  }
+
+  io::Json words(std::span<const float> logits) const {
+    const text::Vocabulary& vocabulary = model_.tokenizer.vocabulary();
+    const std::vector<double> shares = softmax(logits);
+    // Rows that only pad the table of word embeddings stand for no token.
+    const auto named = std::span(shares).first(std::min(shares.size(), static_cast<std::size_t>(vocabulary.size())));
+    io::Json best = io::Json::array();
+    for (const std::size_t id : largest(named, static_cast<std::size_t>(top_k_)))
+      best.push_back({{"token", vocabulary.token(static_cast<std::int32_t>(id))}, {"score", json_number(shares[id])}});
+    return best;
+  }
+
+  const Model model_;
+  const int top_k_;
+  const Loaded<MaskedLm> network_;
+};
+
+}  // namespace
+
+std::unique_ptr<Predictor> make_mask_filler(Model model, const Options& options) {
+  return std::make_unique<MaskFiller>(std::move(model), options);
+}
+
+}  // namespace bertrand::inference

@@ -1,0 +1,111 @@
+// Models read and loaded, and the arithmetic behind scores.
+#include "bert/inference/model.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+#include "bert/directory/model_directory.h"
+#include "io/error.h"
+#include "nn/weights.h"
+
+namespace bertrand::inference {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The file that messages about weights name.
+fs::path weights_of(const fs::path& directory) {
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json"})
+    if (fs::exists(directory / name)) return directory / name;
+  return directory;
+}
+
+}  // namespace
+
+std::vector<std::string> Model::labels() const {
+  return config.labels.empty() ? std::vector<std::string>{"LABEL_0", "LABEL_1"} : config.labels;
+}
+
+std::vector<std::int32_t> Model::pieces(std::string_view text, std::string_view key, const std::string& where) const {
+  std::vector<std::int32_t> ids = tokenizer.encode(text);
+  if (ids.empty()) fail(Failure::input, "{}: {}: expected at least one token, got none", where, key);
+  return ids;
+}
+
+bert::Sequence Model::sequence(std::span<const std::int32_t> pieces) const {
+  const auto kept = std::min(pieces.size(), static_cast<std::size_t>(max_length - 2));
+  bert::Sequence sequence{.token_ids = {tokenizer.vocabulary().cls_id()}, .token_types = {}};
+  sequence.token_ids.insert(sequence.token_ids.end(), pieces.begin(),
+                            pieces.begin() + static_cast<std::ptrdiff_t>(kept));
+  sequence.token_ids.push_back(tokenizer.vocabulary().sep_id());
+  sequence.token_types.assign(sequence.token_ids.size(), 0);
+  return sequence;
+}
+
+void Model::require_pairs() const {
+  if (config.type_vocab_size < 2)
+    fail(Failure::model, "{}: type_vocab_size: expected 2 for pairs of texts, got {}", directory.string(),
+         config.type_vocab_size);
+}
+
+void load_weights(const Model& model, Head head, nn::ParameterSet& parameters) {
+  const nn::LoadReport report = bert::load_weights(model.directory, parameters);
+  std::vector<std::string> of_head;
+  for (const std::string& name : report.missing)
+    if (!name.starts_with("bert.embeddings.") && !name.starts_with("bert.encoder.")) of_head.push_back(name);
+  if (!of_head.empty())
+    fail(Failure::model,
+         "{}: expected the tensors that --task {} needs, got none for {}; hint: was it trained for that?",
+         weights_of(model.directory).string(), io::name_in(heads(), head), nn::joined(of_head));
+  nn::require(report, weights_of(model.directory), [](const std::string&) { return false; });
+}
+
+std::vector<Outputs> deal_rows(const Tensor& values, std::span<const std::size_t> counts) {
+  const std::vector<float> all = ops::to_host<float>(values);
+  const auto width = static_cast<std::size_t>(values.shape()[1]);
+  std::vector<Outputs> dealt;
+  auto from = all.begin();
+  for (const std::size_t count : counts) {
+    const auto to = from + static_cast<std::ptrdiff_t>(count * width);
+    dealt.push_back({.width = width, .values = {from, to}});
+    from = to;
+  }
+  return dealt;
+}
+
+std::vector<double> softmax(std::span<const float> row) {
+  const double most = *std::ranges::max_element(row);
+  std::vector<double> shares;
+  for (const float x : row) shares.push_back(std::exp(x - most));
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share /= sum;
+  return shares;
+}
+
+std::vector<std::size_t> largest(std::span<const double> values, std::size_t count) {
+  std::vector<std::size_t> places(values.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  const auto before = [&](std::size_t a, std::size_t b) {
+    return values[a] != values[b] ? values[a] > values[b] : a < b;
+  };
+  count = std::min(count, places.size());
+  std::partial_sort(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(count), places.end(), before);
+  places.resize(count);
+  return places;
+}
+
+io::Json json_number(double value) {
+  char digits[32];
+  const char* const end = std::to_chars(digits, digits + sizeof digits, static_cast<float>(value)).ptr;
+  double shortest = 0;  // JSON is written with the shortest digits of a double: these are the same
+  std::from_chars(digits, end, shortest);
+  return shortest;
+}
+
+std::int64_t count_code_points(std::string_view text) {
+  return std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; });
+}
+
+}  // namespace bertrand::inference

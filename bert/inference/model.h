@@ -1,0 +1,72 @@
+// What the predictors share: a model directory that was read, a network with its weights, and numbers for JSON.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bert/inference/open.h"
+#include "bert/text/tokenizer.h"
+#include "nn/parameter_set.h"
+
+namespace bertrand::inference {
+
+/// A model directory without its weights, and where the weights are to be.
+struct Model {
+  std::filesystem::path directory;
+  bert::Config config;
+  text::Tokenizer tokenizer;
+  int max_length;  ///< tokens of a sequence
+  Backend& backend;
+  DType dtype;
+
+  /// The labels of config.json; transformers leaves them out if they are the two that it gives a model by default.
+  std::vector<std::string> labels() const;
+  /// The ids of the text that is the value of `key`. Throws Error(Failure::input) if there is none.
+  std::vector<std::int32_t> pieces(std::string_view text, std::string_view key, const std::string& where) const;
+  /// [CLS] pieces [SEP]; of pieces that do not fit the last ones are left out.
+  bert::Sequence sequence(std::span<const std::int32_t> pieces) const;
+  /// Throws Error(Failure::model) if the model has one type of tokens only.
+  void require_pairs() const;
+};
+
+/// Loads every parameter. Throws Error(Failure::model) naming the file, the task and the tensors if the head is not
+/// there.
+void load_weights(const Model& model, Head head, nn::ParameterSet& parameters);
+
+/// A network with its weights and no gradients.
+template <class Network>
+class Loaded {
+ public:
+  template <class... Arguments>
+  Loaded(const Model& model, Head head, const Arguments&... arguments)
+      : network_(model.config, arguments...),
+        parameters_(network_, model.backend, {.dtype = model.dtype, .initialize = false, .gradients = false}) {
+    load_weights(model, head, parameters_);
+  }
+  const Network& operator*() const { return network_; }
+  const Network* operator->() const { return &network_; }
+
+ private:
+  Network network_;
+  nn::ParameterSet parameters_;
+};
+
+/// The rows of `values` [rows, width] dealt out: the first counts[0] are of sequence 0, and so on.
+std::vector<Outputs> deal_rows(const Tensor& values, std::span<const std::size_t> counts);
+
+std::vector<double> softmax(std::span<const float> row);
+/// The places of the `count` largest numbers, or of all if there are fewer; of equal ones the first comes first.
+std::vector<std::size_t> largest(std::span<const double> values, std::size_t count);
+/// A number as an f32, in the shortest digits that read back to it.
+io::Json json_number(double value);
+std::int64_t count_code_points(std::string_view text);
+
+std::unique_ptr<Predictor> make_classifier(Model model);
+std::unique_ptr<Predictor> make_answerer(Model model, const Options& options);
+std::unique_ptr<Predictor> make_mask_filler(Model model, const Options& options);
+std::unique_ptr<Predictor> make_embedder(Model model, const Options& options);
+
+}  // namespace bertrand::inference

@@ -1,0 +1,66 @@
+// From a model directory to the predictor of its head.
+#include "bert/inference/open.h"
+
+#include <algorithm>
+
+#include "bert/inference/model.h"
+#include "io/error.h"
+
+namespace bertrand::inference {
+namespace {
+
+constexpr std::pair<std::string_view, Head> kArchitectures[] = {
+    {"BertForSequenceClassification", Head::classify}, {"BertForTokenClassification", Head::tokens},
+    {"BertForQuestionAnswering", Head::answer},        {"BertForMaskedLM", Head::fill_mask},
+    {"BertForPreTraining", Head::fill_mask},           {"BertModel", Head::embed}};
+
+int length_of(const bert::Config& config, Head head, int wanted) {
+  constexpr int kUsualWindow = 384;
+  const int positions = static_cast<int>(config.max_position_embeddings);
+  if (wanted > positions)
+    fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}", positions, wanted);
+  if (wanted > 0) return wanted;
+  return head == Head::answer ? std::min(kUsualWindow, positions) : positions;
+}
+
+}  // namespace
+
+const io::Choices<Head>& heads() {
+  static const io::Choices<Head> choices{{"classify", Head::classify},
+                                         {"tokens", Head::tokens},
+                                         {"answer", Head::answer},
+                                         {"fill-mask", Head::fill_mask},
+                                         {"embed", Head::embed}};
+  return choices;
+}
+
+Head head_of(const bert::Config& config, const std::filesystem::path& directory) {
+  std::string known;
+  for (const auto& [name, head] : kArchitectures) {
+    if (std::ranges::find(config.architectures, name) != config.architectures.end()) return head;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
+  }
+  fail(Failure::model, "{}: architectures: expected one of {}, got {}; hint: --task says what to do with the model",
+       (directory / "config.json").string(), known,
+       config.architectures.empty() ? "none" : io::shown(config.architectures));
+}
+
+std::unique_ptr<Predictor> open(const Source& source, Head head, const Options& options) {
+  const bert::Config config = bert::read_config(source.directory);
+  Model model{.directory = source.directory,
+              .config = config,
+              .tokenizer = bert::read_tokenizer(source.directory, source.tokenizer, config),
+              .max_length = length_of(config, head, options.max_seq_length),
+              .backend = source.backend,
+              .dtype = source.dtype};
+  switch (head) {
+    case Head::classify: return make_classifier(std::move(model));
+    case Head::answer: return make_answerer(std::move(model), options);
+    case Head::fill_mask: return make_mask_filler(std::move(model), options);
+    case Head::embed: return make_embedder(std::move(model), options);
+    case Head::tokens: break;
+  }
+  fail(Failure::usage, "--task: expected classify, answer, fill-mask or embed, got tokens, which is not there yet");
+}
+
+}  // namespace bertrand::inference

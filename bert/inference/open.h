@@ -1,0 +1,56 @@
+// Opens a model directory to predict with.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "bert/directory/model_source.h"
+#include "bert/inference/predictor.h"
+#include "bert/tasks/squad_answers.h"
+#include "io/choices.h"
+
+namespace bertrand::inference {
+
+/// What a network has on top of its encoder, and so what it can be asked.
+enum class Head {
+  classify,   ///< one of n labels, any of n labels, or a number, for a text or a pair of texts
+  tokens,     ///< a label for each word
+  answer,     ///< the part of a context that answers a question
+  fill_mask,  ///< the words that may stand for [MASK]
+  embed       ///< none: the text as a vector
+};
+/// As --task has them.
+const io::Choices<Head>& heads();
+
+/// The head that config.json's architectures name. Throws Error(Failure::model) listing the known ones if they name
+/// none of them; `directory` stands for the model in messages.
+Head head_of(const bert::Config& config, const std::filesystem::path& directory);
+
+enum class Pooling {
+  mean,   ///< of the rows of all tokens, [CLS] and [SEP] among them, as sentence-transformers
+  cls,    ///< the row of [CLS]
+  pooler  ///< the output of the pooler, as in pre-training
+};
+
+struct Options {
+  int max_seq_length = 0;  ///< 0: as many tokens as the model has positions, but 384 at most for answers
+  int top_k = 5;           ///< words for a mask, candidates for an answer
+  Pooling pooling = Pooling::mean;
+  bool normalize = false;        ///< embeddings: divided by their Euclidean length
+  tasks::SquadOptions windows;   ///< of a context; max_seq_length is the one above
+  tasks::AnswerOptions answers;  ///< with version_2 a question may have no answer
+};
+
+/// Where a model comes from and where it computes.
+struct Source {
+  std::filesystem::path directory;
+  bert::TokenizerFlags tokenizer;
+  Backend& backend;
+  DType dtype = DType::f32;
+};
+
+/// Loads the model. Throws Error(Failure::model), naming the file and the tensors if its weights lack the head, and
+/// Error(Failure::usage) for options that the model cannot follow.
+std::unique_ptr<Predictor> open(const Source& source, Head head, const Options& options);
+
+}  // namespace bertrand::inference

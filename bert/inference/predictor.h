@@ -1,0 +1,61 @@
+// A trained model that answers. A request becomes sequences, the network computes outputs for each of them, and these
+// become one JSON answer. The steps are apart, so that the sequences of many requests can share batches:
+//
+//   a line of text ──request()──┐
+//   a JSON object ──────────────┴─encode()──▶ Query ──sequences──▶ run() ──Outputs──▶ answer() ──▶ JSON
+//
+// The bits of a sequence's outputs do not depend on the others of its batch, so neither does an answer.
+#pragma once
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bert/network/packed_batch.h"
+#include "io/json.h"
+
+namespace bertrand::inference {
+
+/// What a network says of one sequence: one row, or a row for each of its tokens or masks.
+struct Outputs {
+  std::size_t width = 0;
+  std::vector<float> values;  ///< [rows, width]
+
+  std::size_t rows() const { return values.size() / width; }
+  std::span<const float> row(std::size_t i) const { return {values.data() + i * width, width}; }
+};
+
+/// A request that was read.
+struct Query {
+  std::string where;                      ///< the request's place, which begins messages: FILE:LINE
+  std::vector<bert::Sequence> sequences;  ///< at least one
+  bool cut = false;                       ///< whether a text was longer than the model reads and lost its end
+  std::function<io::Json(std::span<const Outputs>)> make_answer;  ///< from the outputs for each sequence; see answer()
+};
+
+/// encode() may be called from any thread, run() from one at a time.
+class Predictor {
+ public:
+  virtual ~Predictor() = default;
+
+  /// The request that a line of text in valid UTF-8 is short for. Throws Error(Failure::input) beginning with `where`.
+  virtual io::Json request(std::string_view line, const std::string& where) const = 0;
+  /// Reads a request, a JSON object with the keys of this head; others are passed over. Throws Error(Failure::input)
+  /// beginning with `where`: a key that is missing or of another kind, a text without a token.
+  virtual Query encode(const io::Json& request, const std::string& where) const = 0;
+  /// The outputs for each sequence, nothing dropped out.
+  virtual std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const = 0;
+};
+
+/// The answer to a query from the outputs for each of its sequences. Throws Error(Failure::numerics) if one of them is
+/// not finite.
+io::Json answer(const Query& query, std::span<const Outputs> outputs);
+
+/// Answers all queries, whose sequences it takes. Sequences of like length share a batch of at most `max_tokens` tokens
+/// (a longer one has a batch of its own). `take` gets each answer with its query's number as soon as it is there, which
+/// is not the order of the queries.
+void answer_all(const Predictor& predictor, std::span<Query> queries, std::int64_t max_tokens,
+                const std::function<void(std::size_t query, io::Json answer)>& take);
+
+}  // namespace bertrand::inference

@@ -1,0 +1,175 @@
+// What predictors compute against PyTorch's figures, and what they answer against Google's files.
+#include <doctest/doctest.h>
+#include <zlib.h>
+
+#include "bert/inference/open.h"
+#include "bert/network/golden.h"
+#include "bert/tasks/squad_file.h"
+#include "bert/text/python_text.h"
+#include "support/program.h"
+
+using namespace bertrand;
+using golden::Case;
+using inference::Head;
+using inference::Outputs;
+
+namespace {
+
+const std::string kVocabulary = paths::shared + "/data/vocab/bert-base-uncased/vocab.txt";
+
+/// 120 tokens, as the golden models have, of which number `mask` is [MASK].
+std::string numbered_vocabulary(int mask = 4) {
+  std::string text = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n";
+  for (int id = 4; id < 120; ++id) text += id == mask ? "[MASK]\n" : "w" + std::to_string(id) + "\n";
+  return text;
+}
+
+std::unique_ptr<inference::Predictor> open_golden(const Case& golden, Head head, const inference::Options& options,
+                                                  int mask = 4) {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "vocab.txt", numbered_vocabulary(mask));
+  return inference::open(
+      {.directory = golden.directory, .tokenizer = {.vocab_file = directory / "vocab.txt"}, .backend = golden::cpu()},
+      head, options);
+}
+
+/// Column `column` of the outputs for all sequences, or all columns.
+std::vector<double> joined(const std::vector<Outputs>& outputs, std::optional<std::size_t> column = {}) {
+  std::vector<double> all;
+  for (const Outputs& one : outputs)
+    for (std::size_t i = 0; i < one.values.size(); ++i)
+      if (!column || i % one.width == *column) all.push_back(one.values[i]);
+  return all;
+}
+
+std::string unpacked(const std::string& file) {
+  gzFile in = gzopen(file.c_str(), "rb");
+  std::string text;
+  char block[1 << 16];
+  for (int n; (n = gzread(in, block, sizeof block)) > 0;) text.append(block, static_cast<std::size_t>(n));
+  gzclose(in);
+  return text;
+}
+
+/// " ".join(text.split())
+std::string cleaned(std::u32string_view text) {
+  std::string joined;
+  for (const std::u32string& word : text::python_split(text))
+    joined += (joined.empty() ? "" : " ") + text::to_utf8(word);
+  return joined;
+}
+
+}  // namespace
+
+TEST_CASE("a predictor's outputs for classes equal PyTorch's") {
+  for (const char* folder : {"classification", "regression", "multi_label"}) {
+    if (!golden::present(folder)) return;
+    CAPTURE(folder);
+    const Case golden(folder);
+    const auto predictor = open_golden(golden, Head::classify, {});
+    const auto outputs = predictor->run(golden.sequences());
+    CHECK(outputs.size() == golden.sequences().size());
+    CHECK(golden::greatest_difference(joined(outputs), golden.figures("logits")) <= 2e-5);
+  }
+}
+
+TEST_CASE("a predictor's outputs for answers equal PyTorch's") {
+  if (!golden::present("question_answering")) return;
+  const Case golden("question_answering");
+  const auto predictor = open_golden(golden, Head::answer, {.windows = {.max_query_length = 8}});
+  const auto outputs = predictor->run(golden.sequences());
+  CHECK(golden::greatest_difference(joined(outputs, 0), golden.figures("start_logits")) <= 2e-5);
+  CHECK(golden::greatest_difference(joined(outputs, 1), golden.figures("end_logits")) <= 2e-5);
+}
+
+TEST_CASE("a predictor's outputs for masked words equal PyTorch's") {
+  if (!golden::present("pretraining_gelu")) return;
+  const Case golden("pretraining_gelu");
+  const std::vector<double> logits = golden.figures("masked_lm_logits");
+  // The figures are of nine words of the sequences: each becomes [MASK] by a vocabulary that calls its number so.
+  for (std::size_t i = 0; i < golden.info["masked"].size(); ++i) {
+    const std::size_t s = golden.info["masked"][i][0], position = golden.info["masked"][i][1];
+    const bert::Sequence sequence = golden.sequences()[s];
+    const std::int32_t id = sequence.token_ids[position];
+    const auto predictor = open_golden(golden, Head::fill_mask, {}, id);
+    const Outputs outputs = predictor->run(std::vector{sequence}).at(0);
+    CHECK(static_cast<std::ptrdiff_t>(outputs.rows()) == std::ranges::count(sequence.token_ids, id));
+    const auto earlier =
+        std::count(sequence.token_ids.begin(), sequence.token_ids.begin() + static_cast<std::ptrdiff_t>(position), id);
+    const auto row = outputs.row(static_cast<std::size_t>(earlier));
+    const std::vector<double> expected(logits.begin() + static_cast<std::ptrdiff_t>(i * 120),
+                                       logits.begin() + static_cast<std::ptrdiff_t>(i * 120 + 120));
+    CHECK(golden::greatest_difference({row.begin(), row.end()}, expected) <= 2e-5);
+  }
+}
+
+TEST_CASE("embeddings of real weights equal PyTorch's rows") {
+  const std::filesystem::path directory(paths::minilm);
+  if (!golden::present("minilm")) return;
+  if (!std::filesystem::exists(directory / "model.safetensors")) {
+    MESSAGE("SKIPPED: " << paths::minilm << " is not there; hint: ../shared/data/get_minilm.sh " << paths::minilm);
+    return;
+  }
+  const Case golden("minilm");
+  std::vector<bert::Sequence> sequences;
+  for (const auto& text : golden.info["cases"])
+    sequences.push_back({.token_ids = text["token_ids"], .token_types = text["token_types"]});
+  using enum inference::Pooling;
+  for (const auto& [pooling, name] : {std::pair(mean, "mean_of_rows"), {cls, "first_row"}, {pooler, "pooled"}}) {
+    CAPTURE(name);
+    const auto predictor =
+        inference::open({.directory = directory, .backend = golden::cpu()}, Head::embed, {.pooling = pooling});
+    const inference::Query query = predictor->encode({{"text", "a"}}, "here");
+    const auto outputs = predictor->run(sequences);
+    for (std::size_t s = 0; s < sequences.size(); ++s) {
+      const std::vector<double> embedding = inference::answer(query, std::span(outputs).subspan(s, 1)).at("embedding");
+      CHECK(golden::greatest_difference(embedding, golden.figures(std::to_string(s) + "." + name)) <= 2e-5);
+    }
+  }
+}
+
+TEST_CASE("a predictor answers questions as Google's script does and says where the answers stand") {
+  if (!golden::present("squad2_predict")) return;
+  const std::string directory = golden::path_of("squad2_predict").string();
+  const auto predictor = inference::open(
+      {.directory = directory, .tokenizer = {.vocab_file = kVocabulary}, .backend = golden::cpu(), .dtype = DType::f64},
+      Head::answer,
+      {.max_seq_length = 128,
+       .top_k = 100,
+       .windows = {.doc_stride = 64, .max_query_length = 24},
+       .answers = {.version_2 = true, .null_score_diff_threshold = 3.956}});
+  const auto paragraphs = tasks::read_squad(paths::shared + "/data/squad/small/dev-v2.json");
+  std::vector<inference::Query> queries;
+  std::vector<std::pair<std::string, std::u32string>> asked;  // ids and contexts
+  for (const tasks::SquadParagraph& paragraph : paragraphs)
+    for (const tasks::SquadQuestion& question : paragraph.questions) {
+      queries.push_back(predictor->encode({{"question", question.question}, {"context", paragraph.context}}, "here"));
+      asked.emplace_back(question.id, text::to_code_points(paragraph.context));
+    }
+  // The script says "empty" if no candidate is left.
+  const auto text_of = [](const std::string& text) { return text == "empty" ? "" : text; };
+  const auto predictions = nlohmann::json::parse(support::read_text(directory + "/predictions.json")),
+             odds = nlohmann::json::parse(support::read_text(directory + "/null_odds.json")),
+             n_best = nlohmann::json::parse(unpacked(directory + "/nbest_predictions.json.gz"));
+  std::size_t answered = 0, other_texts = 0, other_n_best = 0, other_odds = 0, other_places = 0;
+  inference::answer_all(*predictor, queries, 8192, [&](std::size_t i, const io::Json& answer) {
+    const auto& [id, context] = asked[i];
+    ++answered;
+    other_texts += answer.at("answer") != text_of(predictions.at(id));
+    other_odds += std::abs(answer.at("null_odds").get<double>() - odds.at(id).get<double>()) > 1e-5;
+    bool same = answer.at("n_best").size() == n_best.at(id).size();
+    for (std::size_t k = 0; same && k < n_best.at(id).size(); ++k) {
+      const io::Json& got = answer.at("n_best")[k];
+      same = got.at("answer") == text_of(n_best.at(id)[k].at("text")) &&
+             std::abs(got.at("score").get<double>() - n_best.at(id)[k].at("probability").get<double>()) < 1e-6;
+      const std::size_t start = got.at("start"), end = got.at("end");
+      other_places += cleaned(std::u32string_view(context).substr(start, end - start)) != got.at("answer");
+    }
+    other_n_best += !same;
+  });
+  CHECK(answered == predictions.size());
+  CHECK(other_texts == 0);
+  CHECK(other_n_best == 0);
+  CHECK(other_odds == 0);
+  CHECK(other_places == 0);
+}

@@ -1,0 +1,226 @@
+// Requests of every head: what they may hold, what they become, and what is refused.
+#include <doctest/doctest.h>
+
+#include "bert/inference/open.h"
+#include "bert/network/golden.h"
+#include "support/refusal.h"
+#include "support/small_heads.h"
+
+using namespace bertrand;
+using inference::Head;
+using support::refusal;
+
+namespace {
+
+std::unique_ptr<inference::Predictor> open(const std::filesystem::path& directory, Head head,
+                                           const inference::Options& options = {}) {
+  return inference::open({.directory = directory, .backend = golden::cpu()}, head, options);
+}
+
+/// The answer to one request by itself.
+io::Json ask(const inference::Predictor& predictor, const io::Json& request) {
+  const inference::Query query = predictor.encode(request, "here");
+  return inference::answer(query, predictor.run(query.sequences));
+}
+
+std::string refused(const inference::Predictor& predictor, const io::Json& request) {
+  return refusal(Failure::input, [&] { predictor.encode(request, "t:3"); });
+}
+
+using Ids = std::vector<std::int32_t>;
+
+}  // namespace
+
+TEST_CASE("a text or a pair becomes the classifier's input") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "model");
+  const auto predictor = open(directory / "model", Head::classify);
+  CHECK(predictor->request("red fish", "t:1") == io::Json{{"text", "red fish"}});
+  CHECK(predictor->request("red ||| fish ||| bird", "t:1") ==
+        io::Json{{"text", "red ||| fish"}, {"text_pair", "bird"}});
+  CHECK(predictor->encode({{"text", "red fish"}, {"id", 7}}, "").sequences[0].token_ids == Ids{2, 5, 8, 3});
+  CHECK(predictor->encode({{"text", "red"}, {"text_pair", nullptr}}, "").sequences[0].token_ids == Ids{2, 5, 3});
+  const bert::Sequence pair = predictor->encode({{"text", "red"}, {"text_pair", "birds"}}, "").sequences[0];
+  CHECK(pair.token_ids == Ids{2, 5, 3, 9, 13, 3});
+  CHECK(pair.token_types == Ids{0, 0, 0, 1, 1, 1});
+
+  CHECK(refused(*predictor, {{"txt", "red"}}) == "t:3: text: expected a string, got none");
+  CHECK(refused(*predictor, {{"text", 5}}) == "t:3: text: expected a string, got 5");
+  CHECK(refused(*predictor, {{"text", " \t"}}) == "t:3: text: expected at least one token, got none");
+  CHECK(refused(*predictor, {{"text", "red"}, {"text_pair", ""}}) ==
+        "t:3: text_pair: expected at least one token, got none");
+  CHECK(refused(*predictor, {{"text", "red"}, {"text_pair", {"fish"}}}) ==
+        "t:3: text_pair: expected a string, got [\"fish\"]");
+  CHECK(refused(*predictor, {"red"}) == "t:3: expected a JSON object, got [\"red\"]");
+}
+
+TEST_CASE("classes have shares and labels have probabilities and a score is a number") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "model");
+  const io::Json one = ask(*open(directory / "model", Head::classify), {{"text", "red fish"}});
+  double sum = 0, most = 0;
+  for (const auto& [label, score] : one.at("scores").items())
+    sum += score.get<double>(), most = std::max<double>(most, score);
+  CHECK(sum == doctest::Approx(1));
+  CHECK(one.at("score") == most);
+  CHECK(one.at("scores").at(one.at("label").get<std::string>()) == most);
+
+  using Classifier = bert::ForSequenceClassification;
+  const std::string architecture = "BertForSequenceClassification";
+  support::write_small_head<Classifier>(
+      directory / "multi",
+      {.architecture = architecture, .labels = {"a", "b", "c"}, .problem_type = "multi_label_classification"}, 3);
+  const io::Json several = ask(*open(directory / "multi", Head::classify), {{"text", "red fish"}});
+  std::vector<std::string> likely;
+  for (const auto& [label, score] : several.at("scores").items())
+    if (score.get<double>() >= 0.5) likely.push_back(label);
+  CHECK(several.at("labels") == likely);
+
+  support::write_small_head<Classifier>(directory / "number", {.architecture = architecture, .labels = {"LABEL_0"}}, 1);
+  const auto predictor = open(directory / "number", Head::classify);
+  const inference::Query query = predictor->encode({{"text", "red fish"}}, "");
+  const auto outputs = predictor->run(query.sequences);
+  const io::Json number = inference::answer(query, outputs);
+  CHECK(number.at("score").get<float>() == outputs[0].values[0]);
+  CHECK(number.at("label") == "LABEL_0");
+}
+
+TEST_CASE("a model whose config.json names no labels has the two of transformers") {
+  const support::TemporaryDirectory directory;
+  support::write_small_head<bert::ForSequenceClassification>(directory / "model",
+                                                             {.architecture = "BertForSequenceClassification"}, 2);
+  CHECK(ask(*open(directory / "model", Head::classify), {{"text", "red"}}).at("scores").contains("LABEL_1"));
+}
+
+TEST_CASE("every [MASK] of a text is filled and no other special token is literal") {
+  const support::TemporaryDirectory directory;
+  support::write_small_head<bert::ForPretraining>(directory / "model", {.architecture = "BertForPreTraining"});
+  const auto predictor = open(directory / "model", Head::fill_mask, {.max_seq_length = 8, .top_k = 3});
+  const inference::Query query = predictor->encode({{"text", "réd [MASK] fish[MASK]"}}, "");
+  CHECK(query.sequences[0].token_ids == Ids{2, 5, 4, 8, 4, 3});
+  CHECK_FALSE(query.cut);
+  const io::Json masks = inference::answer(query, predictor->run(query.sequences)).at("masks");
+  REQUIRE(masks.size() == 2);
+  CHECK(masks[0].at("position") == 2);
+  CHECK(masks[0].at("start") == 4);  // é is one code point
+  CHECK(masks[0].at("end") == 10);
+  CHECK(masks[1].at("position") == 4);
+  CHECK(masks[1].at("start") == 15);
+  CHECK(masks[0].at("predictions").size() == 3);
+  CHECK(masks[0].at("predictions")[0].at("score") >= masks[0].at("predictions")[1].at("score"));
+  CHECK(predictor->encode({{"text", "[SEP] [MASK]"}}, "").sequences[0].token_ids == Ids{2, 1, 1, 1, 4, 3});
+
+  CHECK(refused(*predictor, {{"text", "red fish"}}) == "t:3: text: expected [MASK], got none");
+  CHECK(refused(*predictor, {{"text", ""}}) == "t:3: text: expected [MASK], got none");
+  CHECK(refused(*predictor, {{"text", "red red red red red red [MASK]"}}) ==
+        "t:3: text: expected [MASK] among the first 6 tokens, got it as token 7; hint: a shorter text");
+  CHECK(predictor->encode({{"text", "red red red red red [MASK] red"}}, "").cut);
+}
+
+TEST_CASE("an answer says where it stands in code points and a long context has windows") {
+  const support::TemporaryDirectory directory;
+  support::write_small_head<bert::ForQuestionAnswering>(directory / "model",
+                                                        {.architecture = "BertForQuestionAnswering"});
+  const auto predictor = open(directory / "model", Head::answer,
+                              {.max_seq_length = 12, .windows = {.doc_stride = 3, .max_query_length = 4}});
+  CHECK(predictor->request("the fish ||| a ||| b", "t:1") ==
+        io::Json{{"question", "the fish"}, {"context", "a ||| b"}});
+  CHECK(refusal(Failure::input, [&] { predictor->request("the fish", "t:1"); }) ==
+        "t:1: expected question ||| context, got no |||");
+  const std::string context = "Réd   fish, gréen\tbirds. one two blue fishs the bird red green";
+  const inference::Query query = predictor->encode({{"question", "the fish"}, {"context", context}}, "");
+  CHECK(query.sequences.size() == 4);  // of 7 of 16 pieces
+  const io::Json answer = inference::answer(query, predictor->run(query.sequences));
+  CHECK(answer.at("answer") == answer.at("n_best")[0].at("answer"));
+  CHECK(answer.at("n_best").size() == 5);
+
+  CHECK(refused(*predictor, {{"question", "the"}, {"context", ""}}) ==
+        "t:3: context: expected at least one token, got none");
+  CHECK(refused(*predictor, {{"question", " "}, {"context", "red"}}) ==
+        "t:3: question: expected at least one token, got none");
+  CHECK(refused(*predictor, {{"question", "red"}}) == "t:3: context: expected a string, got none");
+}
+
+TEST_CASE("an embedding may be of length 1 and a long text is cut") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  const auto predictor = open(directory / "model", Head::embed, {.max_seq_length = 5, .normalize = true});
+  const std::vector<double> embedding = ask(*predictor, {{"text", "red fish"}}).at("embedding");
+  double squares = 0;
+  for (const double x : embedding) squares += x * x;
+  CHECK(embedding.size() == 16);
+  CHECK(squares == doctest::Approx(1));
+  CHECK_FALSE(predictor->encode({{"text", "red red red"}}, "").cut);
+  CHECK(predictor->encode({{"text", "red red red red"}}, "").cut);
+}
+
+TEST_CASE("an answer in the company of others has the bits that it has alone") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "classify");
+  support::write_small_model(directory / "embed");
+  support::write_small_head<bert::ForQuestionAnswering>(directory / "answer", {.architecture = ""});
+  for (const auto& [name, head] : inference::heads()) {
+    if (!std::filesystem::exists(directory / name)) continue;
+    CAPTURE(name);
+    const auto predictor =
+        open(directory / name, head, {.max_seq_length = 14, .windows = {.doc_stride = 2, .max_query_length = 4}});
+    std::vector<io::Json> requests, together;
+    std::string text;
+    for (int i = 0; i < 12; ++i) {
+      text += std::array{" red", " fish", " the", " birds"}[static_cast<std::size_t>(i % 4)];
+      requests.push_back({{"text", text}, {"question", "the bird"}, {"context", text}});
+    }
+    together.resize(requests.size());
+    std::vector<inference::Query> queries;
+    for (const io::Json& request : requests) queries.push_back(predictor->encode(request, "here"));
+    inference::answer_all(*predictor, queries, 30, [&](std::size_t i, io::Json answer) { together[i] = answer; });
+    for (std::size_t i = 0; i < requests.size(); ++i) CHECK(together[i] == ask(*predictor, requests[i]));
+  }
+}
+
+TEST_CASE("numbers that are not finite are refused with the place of their request") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "model");
+  const inference::Query query = open(directory / "model", Head::classify)->encode({{"text", "red"}}, "t:3");
+  const std::vector<inference::Outputs> outputs = {{.width = 3, .values = {0, NAN, 0}}};
+  CHECK(refusal(Failure::numerics, [&] { inference::answer(query, outputs); }) ==
+        "t:3: outputs: expected finite numbers, got nan; hint: --precision f32, or damaged weights");
+}
+
+TEST_CASE("a model says what it is for and one of another kind is refused with the known ones") {
+  CHECK(inference::head_of({.architectures = {"X", "BertModel"}}, "m") == Head::embed);
+  CHECK(inference::head_of({.architectures = {"BertForMaskedLM"}}, "m") == Head::fill_mask);
+  CHECK(refusal(Failure::model, [] { inference::head_of({.architectures = {"BertForMultipleChoice"}}, "m"); }) ==
+        "m/config.json: architectures: expected one of BertForSequenceClassification, BertForTokenClassification, "
+        "BertForQuestionAnswering, BertForMaskedLM, BertForPreTraining, BertModel, got [\"BertForMultipleChoice\"]; "
+        "hint: --task says what to do with the model");
+  CHECK(refusal(Failure::model, [] { inference::head_of({}, "m"); }).find(", got none; hint: --task") !=
+        std::string::npos);
+}
+
+TEST_CASE("a head that the weights lack is named with the file and the tensors") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  const std::string file = directory / "model/model.safetensors";
+  CHECK(refusal(Failure::model, [&] { open(directory / "model", Head::fill_mask); }) ==
+        file +
+            ": expected the tensors that --task fill-mask needs, got none for cls.predictions.bias, "
+            "cls.predictions.transform.dense.weight, cls.predictions.transform.dense.bias, "
+            "cls.predictions.transform.LayerNorm.weight, cls.predictions.transform.LayerNorm.bias; hint: was it "
+            "trained for that?");
+  CHECK(refusal(Failure::model, [&] {
+          open(directory / "model", Head::answer, {.windows = {.max_query_length = 4}});
+        }).starts_with(file + ": expected the tensors that --task answer needs, got none for qa_outputs.weight, "));
+}
+
+TEST_CASE("options that the model cannot follow are refused") {
+  const support::TemporaryDirectory directory;
+  support::write_small_head<bert::ForQuestionAnswering>(directory / "model", {.architecture = ""});
+  support::write_small_head<bert::ForQuestionAnswering>(directory / "one", {.architecture = "", .types = 1});
+  CHECK(refusal(Failure::usage, [&] { open(directory / "model", Head::answer, {.max_seq_length = 25}); }) ==
+        "--max-seq-length: expected at most 24, the model's positions, got 25");
+  CHECK(refusal(Failure::usage, [&] { open(directory / "model", Head::answer); }) ==
+        "--max-seq-length: expected more than --max-query-length 64 and 3, got 24");
+  CHECK(refusal(Failure::model, [&] { open(directory / "one", Head::answer); }) ==
+        (directory / "one").string() + ": type_vocab_size: expected 2 for pairs of texts, got 1");
+}

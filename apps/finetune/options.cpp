@@ -3,6 +3,26 @@
 #include "io/error.h"
 
 namespace bertrand::finetune {
+namespace {
+
+void add_ranking_flags(training::FlagTable& table, Options& options) {
+  using enum training::Role;
+  table.heading("for --task msmarco");
+  table.path({"--qrels", "relevant passages of the queries in --eval: query id, 0, passage id, 1"}, options.qrels);
+  table.number({"--max-query-length", "tokens of a query with [CLS] and [SEP]; more are cut", decisive},
+               options.max_query_length, {3, 65536});
+}
+
+/// What only --task msmarco needs or may have.
+void complete_ranking(const Options& options) {
+  if (!options.ranks() && !options.qrels.empty())
+    fail(Failure::usage, "--qrels: expected with --task msmarco, got --task {}", options.task);
+  if (options.ranks() && options.qrels.empty() != options.evaluation.empty())
+    fail(Failure::usage, "--qrels: expected together with --eval, got {} alone",
+         options.qrels.empty() ? "--eval" : "--qrels");
+}
+
+}  // namespace
 
 tasks::Task Options::make_task() const {
   if (task == "custom")
@@ -16,7 +36,9 @@ tasks::Task Options::make_task() const {
 void add_own_flags(training::FlagTable& table, Options& options) {
   using enum training::Role;
   table.heading("model and data");
-  table.text({"--task", fmt::format("{}, or custom", fmt::join(tasks::task_names(), ", ")), decisive}, options.task)
+  table
+      .text({"--task", fmt::format("{}, msmarco, or custom", fmt::join(tasks::task_names(), ", ")), decisive},
+            options.task)
       .required = true;
   table.path({"--model", "model directory: config.json, model.safetensors, vocab.txt", local, "", "DIR"}, options.model)
       .required = true;
@@ -47,6 +69,7 @@ void add_own_flags(training::FlagTable& table, Options& options) {
   table.text(
       {"--language", "for --task xnli: the rows of --eval and --predict to read (default zh)", decisive, "", "CODE"},
       options.language);
+  add_ranking_flags(table, options);
 }
 
 void add_flags(training::FlagTable& table, Options& options) {
@@ -71,12 +94,14 @@ void complete(Options& options) {
     fail(Failure::usage, "--no-header: expected --text-column with a number from 0, got none");
   if (options.settings.plan_only && options.train.empty())
     fail(Failure::usage, "--plan: expected a file to --train on, got none");
-  if (options.settings.resume && options.train.empty())
+  const bool is_kept = options.ranks() && !options.prediction.empty();  // what was predicted before a stop
+  if (options.settings.resume && options.train.empty() && !is_kept)
     fail(Failure::usage, "--resume: expected a file to --train on, got none");
   std::error_code absent;  // a directory that is not there is no other one
   if (std::filesystem::equivalent(options.model, options.settings.output, absent))
     fail(Failure::usage, "--output: expected another directory than --model, got {}", options.settings.output.string());
-  options.make_task();  // refuses an unknown name or kind
+  if (!options.ranks()) options.make_task();  // refuses an unknown name or kind
+  complete_ranking(options);
   training::complete(options.settings);
 }
 

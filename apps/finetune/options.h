@@ -19,6 +19,12 @@ struct Options {
   std::string kind = "classification";                  ///< of --task custom
   std::string label_separator = ",";
   std::string language = "zh";  ///< of --task xnli
+  int max_query_length = 64;
+  std::filesystem::path qrels;  ///< of --task msmarco
+
+  bool ranks() const { return task == "msmarco"; }
+  /// --max-seq-length if it is not given and the model has so many positions.
+  std::int64_t usual_length() const { return ranks() ? 512 : 128; }
 
   tasks::Task make_task() const;
 };

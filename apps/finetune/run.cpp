@@ -28,7 +28,8 @@ struct Job {
 /// Fills in --max-seq-length if it was not given.
 Job read_job(Options& options) {
   const bert::Config config = bert::read_config(options.model);
-  options.settings.max_seq_length = options.settings.sequence_length(config.max_position_embeddings);
+  options.settings.max_seq_length =
+      options.settings.sequence_length(config.max_position_embeddings, options.usual_length());
   auto tokenizer = std::make_unique<const text::Tokenizer>(
       bert::read_tokenizer(options.model, {.vocab_file = options.vocab_file, .cased = options.cased}, config));
   auto task = make_task(options, config, *tokenizer);
@@ -39,15 +40,39 @@ std::unique_ptr<objectives::FineTuningObjective> make_objective(const Job& job, 
   return std::make_unique<objectives::FineTuningObjective>(*job.task, *job.options.settings.micro_batch_size, self);
 }
 
-/// All replicas compute the predictions, if there is a file to predict; the first one is to write them.
-std::optional<tasks::Logits> predict_file(const Job& job, const objectives::FineTuningObjective& objective) {
-  const tasks::EncodedDataset* const examples = job.task->examples(objectives::File::prediction);
-  return examples ? std::optional(objective.predict(*examples)) : std::nullopt;
+/// What decides the outputs for the file to predict.
+std::string identity_of_outputs(const Job& job, const nn::ParameterSet& parameters) {
+  const training::Settings& settings = job.options.settings;
+  std::uint32_t weights = 0;
+  for (const nn::ParameterSet::Segment& segment : parameters.segments()) {
+    std::vector<std::byte> bytes(parameters.value(segment).bytes());
+    parameters.backend().download(parameters.value(segment), bytes.data());
+    weights = io::crc32c(bytes, weights);
+  }
+  const auto file = training::InputFile::of(job.options.prediction);
+  return fmt::format("weights {:08x}, file {:08x} of {} bytes, --task {}, --max-seq-length {}, --max-query-length {}",
+                     weights, file.crc32c, file.bytes, job.options.task, *settings.max_seq_length,
+                     job.options.max_query_length);
 }
 
-void write_predictions(const Job& job, const std::optional<tasks::Logits>& outputs) {
-  if (!outputs) return;
-  fmt::print("{}\n", job.task->write_predictions(io::Files::system(), job.options.settings.output, *outputs));
+/// --predict, by all replicas together; the first one writes. The outputs for a file that is streamed are kept as they
+/// are computed, so that --resume goes on with them. `make_room` is called before anything is written.
+void predict_file(const Job& job, const objectives::FineTuningObjective& objective, const nn::ParameterSet& parameters,
+                  const distributed::Replica& self, const std::function<void()>& make_room) {
+  const training::Settings& settings = job.options.settings;
+  std::optional<objectives::KeptOutputs> kept;
+  if (self.first() && job.task->streamed(objectives::File::prediction))
+    kept.emplace(objectives::KeptOutputs::Where{.file = settings.output / "predictions.partial",
+                                                .identity = identity_of_outputs(job, parameters),
+                                                .width = objective.outputs(),
+                                                .before_writing = make_room},
+                 settings.resume ? objectives::KeptOutputs::Earlier::resume : objectives::KeptOutputs::Earlier::ignore,
+                 io::Files::system());
+  const auto outputs = objective.predict(objectives::File::prediction, kept ? &*kept : nullptr);
+  if (!outputs || !self.first()) return;
+  make_room();
+  fmt::print("{}\n", job.task->write_predictions(io::Files::system(), settings.output, *outputs));
+  if (kept) kept->remove();
 }
 
 /// What a run must still be given to be resumed, and what all its processes must have.
@@ -56,7 +81,7 @@ training::RunIdentity identity_of(const Job& job) {
   training::FlagTable table;
   add_own_flags(table, options);
   training::RunIdentity identity{.settings = table.decisive(), .inputs = {}, .other_files = {}};
-  for (const auto& file : {options.train, options.evaluation})
+  for (const auto& file : {options.train, options.evaluation, options.qrels})
     if (!file.empty()) identity.inputs.push_back(file);
   if (!options.prediction.empty()) identity.other_files.push_back(options.prediction);
   const auto given = [](const std::filesystem::path& file) { return file.empty() ? "not given" : "given"; };
@@ -84,8 +109,7 @@ void predict_with_result(const Job& job, const training::TrainedReplica& trained
   io::catch_stop_signals(io::OnStop::leave);  // the training is saved
   if (self.first()) bert::load_weights(job.options.settings.output, trained.parameters);
   self.collective().broadcast(trained.parameters.values(), 0);
-  const auto outputs = predict_file(job, static_cast<objectives::FineTuningObjective&>(trained.objective));
-  if (self.first()) write_predictions(job, outputs);
+  predict_file(job, static_cast<objectives::FineTuningObjective&>(trained.objective), trained.parameters, self, [] {});
 }
 
 /// Without --train: the model as it is.
@@ -103,15 +127,13 @@ void apply(const Job& job, const training::RunReplica& replica) {
   self.collective().broadcast(parameters.values(), 0);
   training::Results results;
   for (const training::Metric& metric : objective->evaluate()) results.metrics[metric.name] = metric.value;
-  const auto outputs = predict_file(job, *objective);
-  if (!self.first()) return;
-  replica.directory->clear();  // now that there is something to put in its place
-  if (!results.metrics.empty()) {
+  if (self.first() && !results.metrics.empty()) {
+    replica.directory->clear();  // now that there is something to put in its place
     training::write_results(io::Files::system(), settings.output, results);
     objective->write_evaluation(io::Files::system(), settings.output);
     fmt::print("{}", training::results_text(results));
   }
-  write_predictions(job, outputs);
+  predict_file(job, *objective, parameters, self, [&] { replica.directory->clear(); });
 }
 
 }  // namespace
@@ -130,7 +152,8 @@ void run(Options& options) {
   training::TrainingRun run{
       .settings = options.settings,
       .program = "finetune",
-      .files = {options.model, options.vocab_file, options.train, options.evaluation, options.prediction},
+      .files = {options.model, options.vocab_file, options.train, options.evaluation, options.prediction,
+                options.qrels},
       .read = read,
       .make_objective = [&](const distributed::Replica& self) { return make_objective(*job, self); },
       .initialize = [&](nn::ParameterSet& parameters) { load_start(*job, parameters); }};

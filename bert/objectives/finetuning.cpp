@@ -7,6 +7,7 @@
 
 #include "distributed/exchange.h"
 #include "io/error.h"
+#include "io/item_progress.h"
 #include "io/signals.h"
 
 namespace bertrand::objectives {
@@ -21,6 +22,17 @@ std::vector<std::int64_t> longest(const tasks::EncodedDataset& examples, std::in
                     [&](std::int64_t a, std::int64_t b) { return examples.tokens(a) > examples.tokens(b); });
   numbers.erase(end, numbers.end());
   return numbers;
+}
+
+/// `count` examples of the most tokens that the file may have.
+tasks::EncodedDataset made_up(std::int64_t count, const StreamedFile& file) {
+  tasks::EncodedDataset examples;
+  examples.token_ids.resize(static_cast<std::size_t>(count * file.most_tokens));
+  for (std::int64_t i = 0; i < count; ++i) {
+    examples.offsets.push_back((i + 1) * file.most_tokens);
+    examples.first_lengths.push_back(static_cast<std::int32_t>(file.most_tokens));
+  }
+  return examples;
 }
 
 /// Example i of the plan is the i-th longest of the training file.
@@ -39,9 +51,14 @@ class LargestFineTuning : public FineTuningObjective {
     return FineTuningObjective::tokens(epoch, longest_[static_cast<std::size_t>(example)]);
   }
   training::Metrics evaluate() override {
-    for (const File file : {File::evaluation, File::prediction})
+    for (const File file : {File::evaluation, File::prediction}) {
       if (const tasks::EncodedDataset* examples = task_.examples(file))
         outputs_of(*examples, longest(*examples, prediction_batch_));
+      if (const auto streamed = task_.streamed(file)) {
+        const tasks::EncodedDataset examples = made_up(std::min(prediction_batch_, streamed->examples), *streamed);
+        outputs_of(examples, longest(examples, examples.size()));
+      }
+    }
     return {};
   }
 
@@ -108,26 +125,30 @@ std::int64_t FineTuningObjective::first_row(const tasks::EncodedDataset& example
                                                             : examples.offsets[static_cast<std::size_t>(number)];
 }
 
-tasks::Logits FineTuningObjective::predict(const tasks::EncodedDataset& examples) const {
-  const Dim width = model_->outputs();
-  const auto begin_of = [&](std::int64_t number) { return first_row(examples, number) * width; };
-  tasks::Logits logits{.outputs = static_cast<std::size_t>(width)};
-  logits.values.resize(static_cast<std::size_t>(begin_of(examples.size())));
-  const distributed::Share mine = distributed::share_of(examples.size(), self_.rank(), self_.size());
-  for (std::int64_t first = mine.first; first < mine.end(); first += prediction_batch_) {
-    if (io::leave_requested()) break;
-    std::vector<std::int64_t> numbers(static_cast<std::size_t>(std::min(prediction_batch_, mine.end() - first)));
+void FineTuningObjective::compute(const tasks::EncodedDataset& examples, const Range& range,
+                                  std::span<float> rows) const {
+  const auto begin_of = [&](std::int64_t number) { return first_row(examples, number) * model_->outputs(); };
+  for (std::int64_t first = range.first; first < range.end && !io::leave_requested(); first += prediction_batch_) {
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(std::min(prediction_batch_, range.end - first)));
     std::iota(numbers.begin(), numbers.end(), first);
     const std::vector<float> values = ops::to_host<float>(outputs_of(examples, numbers));
     const auto bad = std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); });
     if (bad != values.end()) {
       const std::int64_t at = begin_of(first) + (bad - values.begin());
       while (begin_of(first + 1) <= at) ++first;
-      fail(Failure::numerics, "example {}: {}: expected finite outputs, got {}; hint: are the weights finite?", first,
-           task_.head().substr(0, task_.head().find('.')), *bad);
+      fail(Failure::numerics, "example {}: {}: expected finite outputs, got {}; hint: are the weights finite?",
+           range.number + first - range.first, task_.head().substr(0, task_.head().find('.')), *bad);
     }
-    std::ranges::copy(values, logits.values.begin() + begin_of(first));
+    std::ranges::copy(values, rows.begin() + begin_of(first));
   }
+}
+
+tasks::Logits FineTuningObjective::predict_held(const tasks::EncodedDataset& examples) const {
+  const auto begin_of = [&](std::int64_t number) { return first_row(examples, number) * model_->outputs(); };
+  tasks::Logits logits{.outputs = static_cast<std::size_t>(model_->outputs())};
+  logits.values.resize(static_cast<std::size_t>(begin_of(examples.size())));
+  const distributed::Share mine = distributed::share_of(examples.size(), self_.rank(), self_.size());
+  compute(examples, {mine.first, mine.end(), mine.first}, logits.values);
   // All replicas leave together, as a sum that some have begun waits for the others.
   if (distributed::any(self_, io::leave_requested()))
     fail(Failure::interrupted, "interrupted while predicting: nothing was written; hint: run the command again");
@@ -135,10 +156,48 @@ tasks::Logits FineTuningObjective::predict(const tasks::EncodedDataset& examples
   return logits;
 }
 
+tasks::Logits FineTuningObjective::predict_streamed(const StreamedFile& file, KeptOutputs* kept) const {
+  check(model_->rows() == bert::TaskModel::Rows::sequences, "streamed examples: expected one row of outputs each");
+  constexpr std::int64_t kBatches = 16;  // of a replica in a part: what a kill may cost
+  const std::unique_ptr<ExampleStream> stream = file.open(kBatches * prediction_batch_ * self_.size());
+  const std::int64_t width = model_->outputs();
+  const std::int64_t resumed = distributed::broadcast_value(self_, kept ? kept->rows() : -1);  // -1: nothing is kept
+  tasks::Logits logits{.outputs = static_cast<std::size_t>(width)};
+  if (kept) logits.values = kept->values();
+  io::ItemProgress progress("predicting", file.examples);
+  std::int64_t row = 0;
+  bool begun = false;
+  for (std::int64_t part; (part = stream->next_part()) > 0; row += part) {
+    if (row + part <= resumed) continue;
+    if (!std::exchange(begun, true)) {
+      if (kept) kept->truncate(row);
+      if (self_.first()) progress.begin(row);
+    }
+    logits.values.resize(static_cast<std::size_t>((row + part) * width));
+    const std::span<float> rows = std::span(logits.values).subspan(static_cast<std::size_t>(row * width));
+    const distributed::Share mine = distributed::share_of(part, self_.rank(), self_.size());
+    const tasks::EncodedDataset examples = stream->encode(mine);
+    compute(examples, {0, mine.count, row + mine.first}, rows.subspan(static_cast<std::size_t>(mine.first * width)));
+    if (distributed::any(self_, io::leave_requested()))
+      fail(Failure::interrupted, "interrupted after {} of {} predictions{}", row, file.examples,
+           resumed >= 0 ? ": they are kept; hint: --resume goes on" : "");
+    distributed::gather<float>(self_, rows, part);
+    if (kept) kept->append(rows);
+    if (self_.first()) progress.update(row + part);
+  }
+  return logits;
+}
+
+std::optional<tasks::Logits> FineTuningObjective::predict(File file, KeptOutputs* kept) const {
+  if (const tasks::EncodedDataset* examples = task_.examples(file)) return predict_held(*examples);
+  if (const auto streamed = task_.streamed(file)) return predict_streamed(*streamed, kept);
+  return std::nullopt;
+}
+
 training::Metrics FineTuningObjective::evaluate() {
-  const tasks::EncodedDataset* const held_out = task_.examples(File::evaluation);
-  if (!held_out) return {};
-  evaluated_ = predict(*held_out);
+  std::optional<tasks::Logits> outputs = predict(File::evaluation);
+  if (!outputs) return {};
+  evaluated_ = *std::move(outputs);
   return task_.evaluate(evaluated_);
 }
 

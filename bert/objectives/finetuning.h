@@ -4,6 +4,7 @@
 
 #include "bert/objectives/bert_objective.h"
 #include "bert/objectives/finetuning_task.h"
+#include "bert/objectives/kept_outputs.h"
 
 namespace bertrand::objectives {
 
@@ -13,10 +14,14 @@ class FineTuningObjective : public BertObjective {
   FineTuningObjective(const FineTuningTask& task, std::int64_t prediction_batch, const distributed::Replica& self);
 
   nn::Module& model() override { return *model_; }
-  /// The outputs for each example of a file, in order, nothing dropped out: all of them on every replica, each of which
-  /// computes its share. What an example gets does not depend on its batch. Throws Failure::interrupted on all replicas
-  /// if one was asked to leave, and Failure::numerics if an output is not finite.
-  tasks::Logits predict(const tasks::EncodedDataset& examples) const;
+  /// Numbers in a row of outputs.
+  std::size_t outputs() const { return static_cast<std::size_t>(model_->outputs()); }
+  /// The outputs for each example of a file, in order, nothing dropped out; none if the run has no such file. All
+  /// replicas call it, each computes its share, and the first one gets all. What an example gets does not depend on its
+  /// batch. `kept`, on the first replica only: what was computed before, of a streamed file, and where the outputs are
+  /// kept. Throws Failure::interrupted on all replicas if one was asked to leave, and Failure::numerics if an output is
+  /// not finite.
+  std::optional<tasks::Logits> predict(File file, KeptOutputs* kept = nullptr) const;
 
   std::int64_t examples(std::int64_t epoch) override;
   std::int64_t begin_step(const training::StepExamples& step, const distributed::Share& mine) override;
@@ -40,6 +45,15 @@ class FineTuningObjective : public BertObjective {
 
  private:
   bert::DirectoryFiles directory() const override { return task_.directory(); }
+  tasks::Logits predict_held(const tasks::EncodedDataset& examples) const;
+  tasks::Logits predict_streamed(const StreamedFile& file, KeptOutputs* kept) const;
+  /// Computes the outputs of examples [first, end), each row into its place in `rows`. Stops early if the replica is
+  /// asked to leave.
+  struct Range {
+    std::int64_t first = 0, end = 0;
+    std::int64_t number = 0;  ///< of the first one in its file, for messages
+  };
+  void compute(const tasks::EncodedDataset& examples, const Range& range, std::span<float> rows) const;
   const tasks::EncodedDataset& training() const { return *task_.examples(File::train); }
   /// Where the outputs of an example of the file begin among all of them; for one past the last, where they end.
   std::int64_t first_row(const tasks::EncodedDataset& examples, std::int64_t number) const;

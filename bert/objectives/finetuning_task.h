@@ -1,6 +1,7 @@
 // A task of fine-tuning: its files as the model reads them, its loss, its figures, and the files that it writes.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +19,25 @@ namespace bertrand::objectives {
 /// The files of a run.
 enum class File { train, evaluation, prediction };
 
+/// The examples of a file that is read part by part, because it may be larger than memory.
+class ExampleStream {
+ public:
+  virtual ~ExampleStream() = default;
+  /// Goes on to the next part. Returns how many examples it has; 0 at the end. Throws Failure::input if the file is not
+  /// what it was when the task was made.
+  virtual std::int64_t next_part() = 0;
+  /// The examples `share` of the part, encoded.
+  virtual tasks::EncodedDataset encode(const distributed::Share& share) = 0;
+};
+
+/// What is known of such a file before it is read.
+struct StreamedFile {
+  std::int64_t examples = 0;
+  std::int64_t most_tokens = 0;  ///< of an example
+  /// Opens it for one replica. A part has `part` examples, the last one the rest.
+  std::function<std::unique_ptr<ExampleStream>(std::int64_t part)> open;
+};
+
 /// Lies on the host, immutable, for all replicas of a process. Examples have their numbers in their file.
 class FineTuningTask {
  public:
@@ -30,8 +50,10 @@ class FineTuningTask {
   /// What the names of the head's own parameters begin with. A model that was trained for something else lacks them.
   virtual std::string_view head() const { return "classifier."; }
 
-  /// The examples of a file as the model reads them; null if the run has no such file.
+  /// The examples of a file as the model reads them; null if the run has no such file or it is streamed.
   virtual const tasks::EncodedDataset* examples(File file) const = 0;
+  /// A file of the run that is not held in memory; the file to train on always is.
+  virtual std::optional<StreamedFile> streamed(File) const { return std::nullopt; }
 
   /// What the losses of a step of these examples are divided by.
   virtual double divisor(std::span<const std::int64_t> numbers) const { return static_cast<double>(numbers.size()); }

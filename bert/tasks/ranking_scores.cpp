@@ -1,5 +1,7 @@
 #include "bert/tasks/ranking_scores.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <unordered_set>
@@ -15,7 +17,7 @@ RankingScores RankingScores::divided_by(double count) const {
   return {map / count, rprec / count, mrr / count, mrr_at_10 / count, ndcg / count};
 }
 
-RankingScores score_ranking(const std::set<std::string, std::less<>>& relevant, std::span<const std::string> ranked) {
+RankingScores score_ranking(const Passages& relevant, std::span<const std::string> ranked) {
   RankingScores scores;
   if (relevant.empty()) return scores;
   const auto wanted = static_cast<double>(relevant.size());
@@ -38,6 +40,30 @@ RankingScores score_ranking(const std::set<std::string, std::less<>>& relevant, 
   scores.mrr_at_10 = first < 10 ? scores.mrr : 0;
   scores.ndcg = gain / std::max(0.3, most);
   return scores;
+}
+
+void RankingCounter::add(const std::string& query, std::span<const std::string> ranked) {
+  ++queries_;
+  const auto found = qrels_.find(query);
+  if (found == qrels_.end()) return;
+  ++judged_;
+  sum_ += score_ranking(found->second, ranked);
+}
+
+std::map<std::string, double> RankingCounter::means() const {
+  const RankingScores mean = sum_.divided_by(static_cast<double>(queries_));
+  return {
+      {"map", mean.map}, {"rprec", mean.rprec}, {"mrr", mean.mrr}, {"mrr_at_10", mean.mrr_at_10}, {"ndcg", mean.ndcg}};
+}
+
+std::vector<std::string> RankingCounter::warnings() const {
+  std::vector<std::string> lines;
+  if (judged_ < queries_)
+    lines.push_back(fmt::format("{} of {} queries have no relevant passage and score 0", queries_ - judged_, queries_));
+  if (judged_ < std::ssize(qrels_))
+    lines.push_back(fmt::format("{} queries with relevant passages are not in the run and do not count",
+                                std::ssize(qrels_) - judged_));
+  return lines;
 }
 
 }  // namespace bertrand::tasks

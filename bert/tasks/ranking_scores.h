@@ -1,9 +1,12 @@
 // How well ranked passages answer their queries: the figures of dl4marco-bert's metrics.py, which BERT's rankers report
 // on MSMARCO (Nogueira and Cho 2019).
 #pragma once
+#include <cstdint>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace bertrand::tasks {
 
@@ -19,7 +22,31 @@ struct RankingScores {
   RankingScores divided_by(double count) const;
 };
 
+/// The ids of passages.
+using Passages = std::set<std::string, std::less<>>;
+/// The relevant passages of each query, by the query's id; queries without one are not in it.
+using Qrels = std::map<std::string, Passages, std::less<>>;
+
 /// `ranked`: the passages of a query, the best first. A passage that comes twice counts once for map.
-RankingScores score_ranking(const std::set<std::string, std::less<>>& relevant, std::span<const std::string> ranked);
+RankingScores score_ranking(const Passages& relevant, std::span<const std::string> ranked);
+
+/// Sums up the scores of queries. The qrels must outlive it.
+class RankingCounter {
+ public:
+  explicit RankingCounter(const Qrels& qrels) : qrels_(qrels) {}
+  /// Counts a query, which must not come twice.
+  void add(const std::string& query, std::span<const std::string> ranked);
+
+  std::int64_t queries() const { return queries_; }
+  /// The means over the queries: map, rprec, mrr, mrr_at_10, ndcg. Queries without a relevant passage count with 0.
+  std::map<std::string, double> means() const;
+  /// What a person should be told about queries that only one of qrels and ranking has.
+  std::vector<std::string> warnings() const;
+
+ private:
+  const Qrels& qrels_;
+  RankingScores sum_;
+  std::int64_t queries_ = 0, judged_ = 0;
+};
 
 }  // namespace bertrand::tasks

@@ -134,24 +134,10 @@ void add(std::map<std::string, double>& figures, const std::string& prefix, cons
   figures[prefix + "support"] = static_cast<double>(of.support);
 }
 
-using Passages = std::set<std::string, std::less<>>;
-
-std::map<std::string, Passages> read_qrels(const fs::path& file) {
-  std::map<std::string, Passages> relevant;
-  Lines lines(file);
-  for (std::vector<std::string> columns; lines.next(columns);) {
-    if (columns.empty()) continue;
-    lines.require(4, 4, columns, "query id, 0, passage id and relevance");
-    if (whole_number(columns[3], lines, "relevance") > 0) relevant[columns[0]].insert(columns[2]);
-  }
-  return relevant;
-}
-
 /// The passages of one query with their ranks, as far as they have been read.
 class RankedQuery {
  public:
-  RankedQuery(const fs::path& file, const std::map<std::string, Passages>& relevant)
-      : lines_(file), relevant_(relevant) {}
+  RankedQuery(const fs::path& file, const Qrels& qrels) : lines_(file), counter_(qrels) {}
 
   FileScores score() {
     for (std::vector<std::string> columns; lines_.next(columns);) {
@@ -179,39 +165,22 @@ class RankedQuery {
     std::ranges::stable_sort(ranked_, {}, &std::pair<std::int64_t, std::string>::first);
     std::vector<std::string> passages;
     for (auto& [rank, passage] : ranked_) passages.push_back(std::move(passage));
-    const auto found = relevant_.find(query_);
-    sum_ += score_ranking(found == relevant_.end() ? Passages{} : found->second, passages);
-    judged_ += found != relevant_.end();
+    counter_.add(query_, passages);
     ranked_.clear();
   }
 
   FileScores result() const {
     if (seen_.empty()) lines_.refuse("expected at least one query, got none");
-    const auto count = static_cast<double>(seen_.size());
-    const RankingScores mean = sum_.divided_by(count);
-    FileScores scores{.figures = {{"map", mean.map},
-                                  {"rprec", mean.rprec},
-                                  {"mrr", mean.mrr},
-                                  {"mrr_at_10", mean.mrr_at_10},
-                                  {"ndcg", mean.ndcg},
-                                  {"queries", count}},
-                      .warnings = {}};
-    if (judged_ < seen_.size())
-      scores.warnings.push_back(
-          fmt::format("{} of {} queries have no relevant passage and score 0", seen_.size() - judged_, seen_.size()));
-    if (judged_ < relevant_.size())
-      scores.warnings.push_back(fmt::format("{} queries with relevant passages are not in the run and do not count",
-                                            relevant_.size() - judged_));
+    FileScores scores{.figures = counter_.means(), .warnings = counter_.warnings()};
+    scores.figures["queries"] = static_cast<double>(counter_.queries());
     return scores;
   }
 
   Lines lines_;
-  const std::map<std::string, Passages>& relevant_;
   std::string query_;
   std::vector<std::pair<std::int64_t, std::string>> ranked_;
   std::unordered_set<std::string> seen_;
-  std::size_t judged_ = 0;
-  RankingScores sum_;
+  RankingCounter counter_;
 };
 
 }  // namespace
@@ -260,8 +229,19 @@ FileScores score_tokens_file(const fs::path& file) {
   return result;
 }
 
+Qrels read_qrels(const fs::path& file) {
+  Qrels relevant;
+  Lines lines(file);
+  for (std::vector<std::string> columns; lines.next(columns);) {
+    if (columns.empty()) continue;
+    lines.require(4, 4, columns, "query id, 0, passage id and relevance");
+    if (whole_number(columns[3], lines, "relevance") > 0) relevant[columns[0]].insert(columns[2]);
+  }
+  return relevant;
+}
+
 FileScores score_ranking_files(const fs::path& qrels, const fs::path& run) {
-  const std::map<std::string, Passages> relevant = read_qrels(qrels);
+  const Qrels relevant = read_qrels(qrels);
   return RankedQuery(run, relevant).score();
 }
 

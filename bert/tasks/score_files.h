@@ -5,6 +5,7 @@
 #include <string>
 
 #include "bert/tasks/answer_scores.h"
+#include "bert/tasks/ranking_scores.h"
 
 namespace bertrand::tasks {
 
@@ -24,6 +25,10 @@ NullOdds read_null_odds(const std::filesystem::path& file);
 /// word, true tag, predicted tag, the last two columns counting; a blank line ends a sentence. Columns are separated by
 /// tabs if the line has one, else by blanks. Throws Error(Failure::input) with file and line for too few columns.
 FileScores score_tokens_file(const std::filesystem::path& file);
+
+/// Judgements, lines `query id, 0, passage id, relevance`: the passages whose relevance is above 0. Throws
+/// Error(Failure::input) with file and line for other columns.
+Qrels read_qrels(const std::filesystem::path& file);
 
 /// map, rprec, mrr, mrr_at_10, ndcg and queries: the means over the queries of `run` (query id, passage id, rank), by
 /// the judgements in `qrels` (query id, 0, passage id, relevance). Lines of a query stand together, in any order.

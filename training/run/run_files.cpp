@@ -16,11 +16,12 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 5> kModelFiles = {"config.json", "model.safetensors", "vocab.txt",
                                                          "tokenizer_config.json", "added_tokens.json"};
-constexpr std::array<std::string_view, 13> kResults = {"metrics.jsonl",
+constexpr std::array<std::string_view, 14> kResults = {"metrics.jsonl",
                                                        "eval_results.txt",
                                                        "eval_results.json",
                                                        "eval_report.tsv",
                                                        "predictions.tsv",
+                                                       "predictions.partial",
                                                        "predictions.json",
                                                        "nbest_predictions.json",
                                                        "null_odds.json",

@@ -60,12 +60,11 @@ void complete(Settings& s) {
 
 std::string Settings::precision_name() const { return io::name_in(precisions(), precision); }
 
-std::int64_t Settings::sequence_length(std::int64_t positions) const {
-  constexpr std::int64_t kUsual = 128;
+std::int64_t Settings::sequence_length(std::int64_t positions, std::int64_t usual) const {
   if (max_seq_length && *max_seq_length > positions)
     fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}", positions,
          *max_seq_length);
-  return max_seq_length.value_or(std::min(kUsual, positions));
+  return max_seq_length.value_or(std::min(usual, positions));
 }
 
 }  // namespace bertrand::training

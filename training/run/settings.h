@@ -71,8 +71,9 @@ struct Settings {
   /// The settings that decide the result: a run may only be resumed with the same ones, but see Conditions.
   FlagValues decisive() const;
 
-  /// max_seq_length for a model of so many positions. Throws Error(Failure::usage) if it is more.
-  std::int64_t sequence_length(std::int64_t positions) const;
+  /// max_seq_length for a model of so many positions; if it is not given, `usual` or the positions if those are fewer.
+  /// Throws Error(Failure::usage) if it is more than the positions.
+  std::int64_t sequence_length(std::int64_t positions, std::int64_t usual = 128) const;
 };
 
 /// Declares the flags that every training program has, reading into `settings`, whose values are the defaults.

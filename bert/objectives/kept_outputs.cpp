@@ -1,0 +1,59 @@
+#include "bert/objectives/kept_outputs.h"
+
+#include <cstring>
+
+#include "io/error.h"
+#include "io/tfrecord.h"
+
+namespace bertrand::objectives {
+namespace {
+
+std::string record_of(std::string_view bytes) {
+  std::string record;
+  io::append_record(record, bytes);
+  return record;
+}
+
+std::string record_of(std::span<const float> rows) {
+  return record_of(std::string_view(reinterpret_cast<const char*>(rows.data()), rows.size_bytes()));
+}
+
+}  // namespace
+
+KeptOutputs::KeptOutputs(Where where, Earlier earlier, io::Files& files) : where_(std::move(where)), files_(files) {
+  if (earlier == Earlier::ignore || !std::filesystem::exists(where_.file)) return;
+  io::RecordReader reader(where_.file, io::OnCorrupt::skip);
+  std::string record;
+  if (!reader.next(record)) return;  // stopped before the first part
+  if (record != where_.identity)
+    fail(Failure::usage,
+         "{}: --resume: expected outputs of this model, file and these lengths, got those of another prediction; hint: "
+         "--overwrite removes them",
+         where_.file.string());
+  while (reader.skipped() == 0 && reader.next(record)) {
+    if (reader.skipped() > 0) break;  // what follows a gap belongs to other examples
+    const std::size_t kept = values_.size();
+    values_.resize(kept + record.size() / sizeof(float));
+    std::memcpy(values_.data() + kept, record.data(), (values_.size() - kept) * sizeof(float));
+  }
+  values_.resize(values_.size() / where_.width * where_.width);
+}
+
+void KeptOutputs::truncate(std::int64_t rows) { values_.resize(static_cast<std::size_t>(rows) * where_.width); }
+
+void KeptOutputs::append(std::span<const float> rows) {
+  if (!std::exchange(begun_, true)) {
+    if (where_.before_writing) where_.before_writing();
+    std::string text = record_of(where_.identity);
+    if (!values_.empty()) text += record_of(values_);
+    io::replace_file(files_, where_.file, text);
+    values_ = {};
+  }
+  io::FileWriter writer(files_, where_.file, io::FileWriter::Opening::append);
+  writer.write(record_of(rows));
+  writer.finish();
+}
+
+void KeptOutputs::remove() { files_.remove_all(where_.file); }
+
+}  // namespace bertrand::objectives

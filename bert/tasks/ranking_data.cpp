@@ -1,0 +1,120 @@
+// Triples and candidates, line by line.
+#include "bert/tasks/ranking_data.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <unordered_map>
+
+#include "io/error.h"
+
+namespace bertrand::tasks {
+namespace {
+
+/// Fills `columns` with the columns of a line. Throws Failure::input unless there are just as many, none of them blank.
+void cut_columns(std::string_view line, std::span<std::string_view> columns, const io::LineSource& lines,
+                 std::string_view names) {
+  const auto found = static_cast<std::size_t>(std::ranges::count(line, '\t')) + 1;
+  if (found != columns.size())
+    fail(Failure::input, "{}: columns: expected {} between tabs, got {} of them", lines.where(), names, found);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    columns[i] = line.substr(0, line.find('\t'));
+    line.remove_prefix(std::min(columns[i].size() + 1, line.size()));
+    if (columns[i].find_first_not_of(" \r") == std::string_view::npos)
+      fail(Failure::input, "{}: column {}: expected {} with a text each, got an empty one", lines.where(), i + 1,
+           names);
+  }
+}
+
+void add_invalid(std::string_view line, std::int64_t number, text::InvalidBytes& invalid) {
+  std::string valid;
+  invalid.add(text::drop_invalid_utf8(line, valid), static_cast<std::uint64_t>(number));
+}
+
+/// At most `most` pieces of a text.
+void append_pieces(std::string_view text, std::size_t most, text::Encoder& encoder, std::vector<std::int32_t>& to) {
+  const std::span<const std::int32_t> ids = encoder.encode(text);
+  to.insert(to.end(), ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(std::min(most, ids.size())));
+}
+
+}  // namespace
+
+RankingEncoder::RankingEncoder(const text::Tokenizer& tokenizer, const RankingLengths& lengths)
+    : lengths_(lengths),
+      special_{.cls = tokenizer.vocabulary().cls_id(), .sep = tokenizer.vocabulary().sep_id()},
+      encoder_(tokenizer) {
+  if (lengths.query < 3) fail(Failure::usage, "--max-query-length: expected at least 3, got {}", lengths.query);
+  if (lengths.sequence < lengths.query + 2)
+    fail(Failure::usage, "--max-seq-length: expected at least --max-query-length + 2 = {}, got {}", lengths.query + 2,
+         lengths.sequence);
+}
+
+void RankingEncoder::append(std::string_view query, std::string_view passage, EncodedDataset& to) {
+  if (query_ids_.empty() || query != query_) {
+    query_ = query;
+    query_ids_ = {special_.cls};
+    append_pieces(query, static_cast<std::size_t>(lengths_.query - 2), encoder_, query_ids_);
+    query_ids_.push_back(special_.sep);
+  }
+  to.token_ids.insert(to.token_ids.end(), query_ids_.begin(), query_ids_.end());
+  const std::size_t room = static_cast<std::size_t>(lengths_.sequence) - query_ids_.size() - 1;
+  append_pieces(passage, room, encoder_, to.token_ids);
+  to.token_ids.push_back(special_.sep);
+  to.offsets.push_back(std::ssize(to.token_ids));
+  to.first_lengths.push_back(static_cast<std::int32_t>(query_ids_.size()));
+}
+
+Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder) {
+  Triples triples;
+  io::LineSource lines(file, "triples");
+  for (std::string_view line; lines.next(line);) {
+    std::array<std::string_view, 3> columns;
+    cut_columns(line, columns, lines, "query, relevant passage and other passage");
+    add_invalid(line, lines.number(), triples.invalid);
+    encoder.append(columns[0], columns[1], triples.encoded);
+    encoder.append(columns[0], columns[2], triples.encoded);
+  }
+  if (triples.encoded.size() == 0) fail(Failure::input, "{}: expected at least one triple, got none", file.string());
+  return triples;
+}
+
+std::optional<CandidateReader::Candidate> CandidateReader::next() {
+  std::string_view line;
+  if (!lines_.next(line)) return std::nullopt;
+  std::array<std::string_view, 4> columns;
+  cut_columns(line, columns, lines_, "query id, passage id, query and passage");
+  return Candidate{columns[0], columns[1], columns[2], columns[3]};
+}
+
+CandidateList::CandidateList(const std::filesystem::path& file) : file_(file) {
+  CandidateReader reader(file);
+  std::unordered_map<std::string, std::int32_t> places;
+  while (const auto candidate = reader.next()) {
+    const auto [query, is_new] =
+        places.try_emplace(std::string(candidate->query_id), static_cast<std::int32_t>(queries_.size()));
+    if (is_new) queries_.push_back(query->first);
+    query_of_.push_back(query->second);
+    passages_ += candidate->passage_id;
+    passage_begins_.push_back(passages_.size());
+    add_invalid(candidate->query, reader.lines().number(), invalid_);
+    add_invalid(candidate->passage, reader.lines().number(), invalid_);
+  }
+  if (query_of_.empty()) fail(Failure::input, "{}: expected at least one candidate, got none", file.string());
+}
+
+std::string_view CandidateList::passage(std::int64_t i) const {
+  const std::uint64_t begin = passage_begins_[static_cast<std::size_t>(i)];
+  return std::string_view(passages_).substr(begin, passage_begins_[static_cast<std::size_t>(i) + 1] - begin);
+}
+
+std::vector<std::vector<std::int64_t>> CandidateList::ranked(const std::vector<double>& scores) const {
+  check(std::ssize(scores) == size(), "candidates: expected {} scores, got {}", size(), scores.size());
+  std::vector<std::vector<std::int64_t>> ranked(queries_.size());
+  for (std::int64_t i = 0; i < size(); ++i) ranked[static_cast<std::size_t>(query_of(i))].push_back(i);
+  for (std::vector<std::int64_t>& lines : ranked)
+    std::ranges::stable_sort(lines, std::ranges::greater{},
+                             [&](std::int64_t i) { return scores[static_cast<std::size_t>(i)]; });
+  return ranked;
+}
+
+}  // namespace bertrand::tasks

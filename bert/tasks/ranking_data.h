@@ -1,0 +1,92 @@
+// The files of passage ranking as MSMARCO lays them out (Bajaj et al. 2016), and how a query and a passage are encoded.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bert/tasks/encode.h"
+#include "bert/text/utf8.h"
+#include "io/line_source.h"
+
+namespace bertrand::tasks {
+
+struct RankingLengths {
+  int sequence = 512;  ///< tokens of query and passage together, at most
+  int query = 64;      ///< of [CLS] query [SEP], at most
+};
+
+/// [CLS] query [SEP] passage [SEP], each cut at its end: the query to lengths.query tokens with [CLS] and [SEP], the
+/// passage to what is left (Nogueira and Cho 2019, dl4marco-bert). Many passages of one query cost one tokenisation of
+/// the query.
+class RankingEncoder {
+ public:
+  /// Throws Failure::usage if the lengths leave no room for a piece of each.
+  RankingEncoder(const text::Tokenizer& tokenizer, const RankingLengths& lengths);
+  void append(std::string_view query, std::string_view passage, EncodedDataset& to);
+
+ private:
+  RankingLengths lengths_;
+  SpecialTokens special_;
+  text::Encoder encoder_;
+  std::string query_;
+  std::vector<std::int32_t> query_ids_;  // of query_, with [CLS] and [SEP]
+};
+
+/// Lines `query TAB relevant passage TAB other passage`. Triple i becomes the examples 2i, which is relevant, and
+/// 2i + 1, which is not.
+struct Triples {
+  EncodedDataset encoded;
+  text::InvalidBytes invalid;  ///< that were dropped
+};
+/// Throws Failure::input with file and line for other columns and for an empty text, and for a file without triples.
+Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder);
+
+/// Lines `query id TAB passage id TAB query TAB passage`, one by one.
+class CandidateReader {
+ public:
+  struct Candidate {
+    std::string_view query_id, passage_id, query, passage;
+  };
+  explicit CandidateReader(const std::filesystem::path& file) : lines_(file, "candidates") {}
+  /// The next one, valid until the next call; none at the end. Throws Failure::input with file and line for other
+  /// columns and for an empty one.
+  std::optional<Candidate> next();
+  const io::LineSource& lines() const { return lines_; }
+
+ private:
+  io::LineSource lines_;
+};
+
+/// Which passages a file of candidates has for which query: all that is held of it. About 30 bytes a line.
+class CandidateList {
+ public:
+  /// Reads the file once, so that whatever is wrong in it is known before anything is computed. Throws as
+  /// CandidateReader does, and for a file without lines.
+  explicit CandidateList(const std::filesystem::path& file);
+
+  std::int64_t size() const { return std::ssize(query_of_); }
+  /// The queries' ids, in the order in which they come first.
+  const std::vector<std::string>& queries() const { return queries_; }
+  /// The place in queries() of the query of line i.
+  std::int32_t query_of(std::int64_t i) const { return query_of_[static_cast<std::size_t>(i)]; }
+  std::string_view passage(std::int64_t i) const;
+  /// The lines of each query, by its place in queries(), the best first: by falling score, and by their order in the
+  /// file if scores are equal. `scores`: one for each line.
+  std::vector<std::vector<std::int64_t>> ranked(const std::vector<double>& scores) const;
+
+  const std::filesystem::path& file() const { return file_; }
+  const text::InvalidBytes& invalid() const { return invalid_; }
+
+ private:
+  std::filesystem::path file_;
+  std::vector<std::string> queries_;
+  std::vector<std::int32_t> query_of_;
+  std::string passages_;                             // their ids, one after the other
+  std::vector<std::uint64_t> passage_begins_ = {0};  // where each begins, and the end
+  text::InvalidBytes invalid_;
+};
+
+}  // namespace bertrand::tasks

@@ -1,0 +1,187 @@
+// Passage ranking as a user runs it: triples to train on, candidates to rank, and a long prediction that is stopped.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "io/tfrecord.h"
+#include "support/small_model.h"
+
+using support::Outcome;
+using support::read_text;
+using support::run_program;
+using support::write_text;
+
+namespace {
+
+using Flags = std::vector<std::string>;
+
+/// A passage is relevant if it is red.
+struct Setting {
+  support::TemporaryDirectory directory;
+  Setting() {
+    support::write_small_model(directory / "model");
+    const std::string colours[] = {"blue", "green", "red"}, animals[] = {"fish", "bird"};
+    std::string triples, candidates, qrels;
+    for (int i = 0; i < 24; ++i)
+      triples += "the " + animals[i % 2] + "\tred " + animals[i / 2 % 2] + "\t" + colours[i % 2] + " " +
+                 animals[i / 4 % 2] + "\n";
+    for (int line = 0; line < 30; ++line) {  // the candidates of a query do not stand together
+      const int query = line % 10, passage = line / 10;
+      candidates += std::to_string(query) + "\tp" + std::to_string(passage) + "\ttwo " + animals[query % 2] + "\t" +
+                    colours[passage] + " " + animals[line % 2] + "\n";
+    }
+    for (int query = 0; query < 9; ++query) qrels += std::to_string(query) + "\t0\tp2\t1\n";
+    write_text(at("triples.tsv"), triples);
+    write_text(at("candidates.tsv"), candidates);
+    write_text(at("qrels.tsv"), qrels + "77\t0\tp2\t1\n");
+  }
+  std::string at(const std::string& name) const { return directory / name; }
+  std::string file(const std::string& name) const { return read_text(at(name)); }
+  Outcome run(const Flags& more) const {
+    return run_program("finetune",
+                       support::with_defaults({"--task", "msmarco", "--model", at("model"), "--output", at("run"),
+                                               "--max-seq-length", "16", "--max-query-length", "8", "--threads", "1"},
+                                              more));
+  }
+  Outcome train(const Flags& more) const {
+    Flags flags = {"--train",
+                   at("triples.tsv"),
+                   "--eval",
+                   at("candidates.tsv"),
+                   "--qrels",
+                   at("qrels.tsv"),
+                   "--predict",
+                   at("candidates.tsv"),
+                   "--epochs",
+                   "5",
+                   "--learning-rate",
+                   "0.01",
+                   "--batch-size",
+                   "8",
+                   "--micro-batch-size",
+                   "2"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return run(flags);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a model that learnt triples ranks the passage that answers first and its files agree with the scorer") {
+  const Setting setting;
+  const Outcome outcome = setting.train({});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(outcome.error ==
+        "warning: " + setting.at("qrels.tsv") + ": 1 of 10 queries have no relevant passage and score 0\nwarning: " +
+            setting.at("qrels.tsv") + ": 1 queries with relevant passages are not in the run and do not count\n");
+  const auto results = nlohmann::json::parse(setting.file("run/eval_results.json"));
+  CHECK(results.at("eval_mrr_at_10") == 0.9);  // the tenth query has no relevant passage
+  const auto config = nlohmann::json::parse(setting.file("run/config.json"));
+  CHECK(config.at("id2label") == nlohmann::json({{"0", "not_relevant"}, {"1", "relevant"}}));
+
+  const Outcome scored = run_program("evaluate", {"ranking", "--json", "--qrels", setting.at("qrels.tsv"), "--run",
+                                                  setting.at("run/eval_msmarco_predictions.tsv")});
+  const auto scores = nlohmann::json::parse(scored.out);
+  for (const char* name : {"map", "rprec", "mrr", "mrr_at_10", "ndcg"})
+    CHECK(scores.at(name) == results.at(std::string("eval_") + name));
+
+  CHECK(setting.file("run/msmarco_predictions.tsv") == setting.file("run/eval_msmarco_predictions.tsv"));
+  CHECK(setting.file("run/msmarco_predictions.tsv").starts_with("0\tp2\t1\n"));
+  std::istringstream predictions(setting.file("run/predictions.tsv"));
+  std::string line;
+  std::getline(predictions, line);
+  CHECK(line == "query_id\tpassage_id\tscore");
+  double loss = 0;
+  for (int i = 0; i < 30; ++i) {
+    std::string query, passage;
+    double score = 0;
+    predictions >> query >> passage >> score;
+    CHECK(query == std::to_string(i % 10));
+    CHECK(passage == "p" + std::to_string(i / 10));
+    const bool relevant = passage == "p2" && query != "9";
+    loss -= relevant ? score : std::log1p(-std::exp(score));
+  }
+  CHECK(results.at("eval_loss").get<double>() == doctest::Approx(loss / 30).epsilon(1e-4));
+  CHECK_FALSE(std::filesystem::exists(setting.at("run/predictions.partial")));
+}
+
+TEST_CASE("ranking on several replicas leaves the files of one byte for byte") {
+  const Setting setting;
+  REQUIRE(setting.train({}).code == 0);
+  for (const std::string replicas : {"2", "3"}) {
+    REQUIRE(setting.train({"--output", setting.at("run" + replicas), "--replicas", replicas}).code == 0);
+    for (const std::string name :
+         {"model.safetensors", "eval_results.json", "predictions.tsv", "msmarco_predictions.tsv"})
+      CHECK_MESSAGE(setting.file("run" + replicas + "/" + name) == setting.file("run/" + name), name);
+  }
+}
+
+TEST_CASE("a prediction that was stopped goes on where it was and leaves the files of one that was not") {
+  const Setting setting;
+  REQUIRE(setting.train({}).code == 0);
+  const Flags predict = {"--model", setting.at("run"), "--predict", setting.at("candidates.tsv"), "--micro-batch-size",
+                         "1"};
+  const auto apply = [&](const std::string& output, const Flags& more) {
+    Flags flags = predict;
+    flags.insert(flags.end(), {"--output", setting.at(output)});
+    flags.insert(flags.end(), more.begin(), more.end());
+    return setting.run(flags);
+  };
+  REQUIRE(apply("whole", {}).code == 0);
+  CHECK(setting.file("whole/predictions.tsv") == setting.file("run/predictions.tsv"));
+
+  // What a run leaves that is killed after a first part of 16 examples, and while it writes a second one.
+  std::filesystem::create_directories(setting.at("stopped"));
+  Flags flags = {"--output", setting.at("stopped"), "--resume"};
+  std::string kept;
+  {
+    // The identity that the program writes is read from a run that fails when it writes its results.
+    std::filesystem::create_directories(setting.at("failing/predictions.tsv/x"));
+    CHECK(apply("failing", {"--resume"}).code == 5);
+    bertrand::io::RecordReader reader(setting.at("failing/predictions.partial"));
+    std::string identity, first, second;
+    REQUIRE(reader.next(identity));
+    REQUIRE(reader.next(first));
+    REQUIRE(reader.next(second));
+    CHECK(first.size() == 16 * 2 * sizeof(float));
+    CHECK(second.size() == 14 * 2 * sizeof(float));
+    bertrand::io::append_record(kept, identity);
+    first[2] = static_cast<char>(first[2] ^ 0x20);  // so that the result shows that the part was taken, not computed
+    bertrand::io::append_record(kept, first);
+    kept += "torn";
+  }
+  write_text(setting.at("stopped/predictions.partial"), kept);
+  const Outcome resumed = setting.run(support::with_defaults(
+      {"--model", setting.at("run"), "--predict", setting.at("candidates.tsv"), "--micro-batch-size", "1"}, flags));
+  REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
+  const std::string whole = setting.file("whole/predictions.tsv"), result = setting.file("stopped/predictions.tsv");
+  const auto second_line = [](const std::string& text) { return text.find('\n', text.find('\n') + 1); };
+  CHECK(result != whole);
+  CHECK(result.substr(second_line(result)) == whole.substr(second_line(whole)));
+  CHECK_FALSE(std::filesystem::exists(setting.at("stopped/predictions.partial")));
+
+  write_text(setting.at("stopped/predictions.partial"), kept);
+  write_text(setting.at("candidates.tsv"), setting.file("candidates.tsv") + "5\tp9\ttwo bird\tone bird\n");
+  const Outcome other = setting.run(support::with_defaults(
+      {"--model", setting.at("run"), "--predict", setting.at("candidates.tsv"), "--micro-batch-size", "1"}, flags));
+  CHECK(other.code == 2);
+  CHECK(other.error.find("predictions.partial: --resume: expected outputs of this model, file and these lengths") !=
+        std::string::npos);
+}
+
+TEST_CASE("flags of ranking that do not fit are refused") {
+  const Setting setting;
+  CHECK(setting.run({"--eval", setting.at("candidates.tsv")}).error ==
+        "error: --qrels: expected together with --eval, got --eval alone\n");
+  CHECK(setting.run({"--train", setting.at("triples.tsv"), "--qrels", setting.at("qrels.tsv")}).error ==
+        "error: --qrels: expected together with --eval, got --qrels alone\n");
+  CHECK(setting.run({"--train", setting.at("triples.tsv"), "--max-query-length", "15"}).error ==
+        "error: --max-seq-length: expected at least --max-query-length + 2 = 17, got 16\n");
+  write_text(setting.at("triples.tsv"), "the fish\tred fish\t\n");
+  const Outcome empty = setting.run({"--train", setting.at("triples.tsv")});
+  CHECK(empty.code == 3);
+  CHECK(empty.error == "error: " + setting.at("triples.tsv") +
+                           ":1: column 3: expected query, relevant passage and other passage with a text each, got an "
+                           "empty one\n");
+}

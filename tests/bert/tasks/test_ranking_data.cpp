@@ -1,0 +1,88 @@
+// The files of passage ranking and how a query and a passage are encoded.
+#include <doctest/doctest.h>
+
+#include "bert/tasks/ranking_data.h"
+#include "support/program.h"
+#include "support/refusal.h"
+
+using namespace bertrand;
+using namespace bertrand::tasks;
+using Ids = std::vector<std::int32_t>;
+
+namespace {
+
+text::Tokenizer small_tokenizer() {
+  return text::Tokenizer(text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\n", "vocab"));
+}
+
+struct Setting {
+  support::TemporaryDirectory directory;
+  text::Tokenizer tokenizer = small_tokenizer();
+  std::filesystem::path file(const std::string& text) const {
+    support::write_text(directory / "file.tsv", text);
+    return directory / "file.tsv";
+  }
+  std::string refusal(const std::string& text) const {
+    return support::refusal(Failure::input, [&] { CandidateList list(file(text)); });
+  }
+  std::string triples_refusal(const std::string& text) const {
+    RankingEncoder encoder(tokenizer, {});
+    return support::refusal(Failure::input, [&] { read_triples(file(text), encoder); });
+  }
+};
+
+Ids ids_of(const EncodedDataset& examples, std::int64_t i) { return {examples.ids(i).begin(), examples.ids(i).end()}; }
+
+}  // namespace
+
+TEST_CASE("a query keeps its first pieces and the passage what is left of the length") {
+  const Setting setting;
+  RankingEncoder encoder(setting.tokenizer, {.sequence = 8, .query = 4});
+  EncodedDataset examples;
+  encoder.append("a b c", "d c b a d", examples);
+  encoder.append("a b c", "d", examples);
+  encoder.append("a", "d c b a d", examples);
+  CHECK(ids_of(examples, 0) == Ids{2, 5, 6, 3, 8, 7, 6, 3});
+  CHECK(ids_of(examples, 1) == Ids{2, 5, 6, 3, 8, 3});
+  CHECK(ids_of(examples, 2) == Ids{2, 5, 3, 8, 7, 6, 5, 3});
+  CHECK(examples.first_lengths == Ids{4, 4, 3});
+  CHECK(support::refusal(Failure::usage, [&] { RankingEncoder(setting.tokenizer, {.sequence = 65, .query = 64}); }) ==
+        "--max-seq-length: expected at least --max-query-length + 2 = 66, got 65");
+}
+
+TEST_CASE("a triple becomes the relevant example and the other one") {
+  const Setting setting;
+  RankingEncoder encoder(setting.tokenizer, {});
+  const Triples triples = read_triples(setting.file("a\tb\tc\r\nd\ta\xFF\tb\n"), encoder);
+  REQUIRE(triples.encoded.size() == 4);
+  CHECK(ids_of(triples.encoded, 0) == Ids{2, 5, 3, 6, 3});
+  CHECK(ids_of(triples.encoded, 1) == Ids{2, 5, 3, 7, 3});
+  CHECK(ids_of(triples.encoded, 2) == Ids{2, 8, 3, 5, 3});
+  CHECK(triples.invalid.count == 1);
+  CHECK(triples.invalid.first_line == 2);
+
+  CHECK(setting.triples_refusal("a\tb\tc\na\tb\n")
+            .ends_with(
+                "file.tsv:2: columns: expected query, relevant passage and other passage between tabs, got 2 of them"));
+  CHECK(setting.triples_refusal("a\tb\t \n")
+            .ends_with("file.tsv:1: column 3: expected query, relevant passage and other passage with a text each, got "
+                       "an empty one"));
+  CHECK(setting.triples_refusal("").ends_with("file.tsv: expected at least one triple, got none"));
+}
+
+TEST_CASE("candidates keep their queries in order and are ranked by score and then by their order") {
+  const Setting setting;
+  const CandidateList list(setting.file("7\tp1\ta\tb\n9\tp2\tc\td\n7\tp3\ta\tc\n7\tp4\ta\td\n"));
+  CHECK(list.queries() == std::vector<std::string>{"7", "9"});
+  REQUIRE(list.size() == 4);
+  CHECK(list.passage(0) == "p1");
+  CHECK(list.passage(3) == "p4");
+  CHECK(list.query_of(1) == 1);
+  using Ranked = std::vector<std::vector<std::int64_t>>;
+  CHECK(list.ranked({-2, -1, -1, -2}) == Ranked{{2, 0, 3}, {1}});
+  CHECK(setting.refusal("7\tp1\ta\n")
+            .ends_with(
+                "file.tsv:1: columns: expected query id, passage id, query and passage between tabs, got 3 of them"));
+  CHECK(setting.refusal("7\tp1\ta\tb\n7\t\ta\tb\n").find("file.tsv:2: column 2: expected") != std::string::npos);
+  CHECK(setting.refusal("").ends_with("file.tsv: expected at least one candidate, got none"));
+}

@@ -5,8 +5,9 @@ int main(int argc, char** argv) {
   using namespace bertrand;
   finetune::Options options;
   return cli::run_training_main(
-      "Fine-tunes a BERT to classify texts or pairs of texts, to score them, or to give them several labels.", argc,
-      argv,
+      "Fine-tunes a BERT to classify texts or pairs of texts, to score them, to give them several labels, or to label "
+      "words.",
+      argc, argv,
       {.add_flags = [&](auto& table) { finetune::add_flags(table, options); },
        .settings = options.settings,
        .body =

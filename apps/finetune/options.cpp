@@ -1,6 +1,9 @@
 #include "apps/finetune/options.h"
 
+#include <algorithm>
+
 #include "io/error.h"
+#include "io/nearest_name.h"
 
 namespace bertrand::finetune {
 namespace {
@@ -13,13 +16,65 @@ void add_ranking_flags(training::FlagTable& table, Options& options) {
                options.max_query_length, {3, 65536});
 }
 
-/// What only --task msmarco needs or may have.
+/// What only --task msmarco needs.
 void complete_ranking(const Options& options) {
-  if (!options.ranks() && !options.qrels.empty())
-    fail(Failure::usage, "--qrels: expected with --task msmarco, got --task {}", options.task);
-  if (options.ranks() && options.qrels.empty() != options.evaluation.empty())
+  if (options.qrels.empty() != options.evaluation.empty())
     fail(Failure::usage, "--qrels: expected together with --eval, got {} alone",
          options.qrels.empty() ? "--eval" : "--qrels");
+}
+
+void add_word_flags(training::FlagTable& table, Options& options) {
+  using enum training::Role;
+  table.heading("to label words");
+  table.choice(
+      {"--layout", "words: a word a line, a blank line ends a sentence; rows: a sentence a line, words TAB labels",
+       decisive},
+      options.layout, {{"words", tasks::TokenLayout::words}, {"rows", tasks::TokenLayout::rows}});
+  table.toggle({"--label-all-pieces", "all pieces of a word learn its label, not the first one alone", decisive},
+               options.label_all_pieces);
+  table.number(
+      {"--doc-stride", "word pieces that the windows of a long sentence share", decisive, "a quarter of a window"},
+      options.doc_stride, io::Range<int>{0, 65536}, "a quarter of a window");
+}
+
+std::vector<std::string> known_tasks() {
+  std::vector<std::string> names = tasks::task_names();
+  for (const std::string& name : tasks::token_task_names()) names.push_back(name);
+  names.insert(names.end(), {"msmarco", "custom"});
+  return names;
+}
+
+void refuse_unknown_task(const std::string& name) {
+  const std::vector<std::string> names = known_tasks();
+  if (std::ranges::find(names, name) == names.end())
+    fail(Failure::usage, "--task: expected one of {}, got {}{}", fmt::join(names, ", "), name,
+         io::did_you_mean(name, names));
+}
+
+/// The flags that some tasks alone understand, and these tasks.
+std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_tasks() {
+  const std::vector<std::string> custom = {"custom"}, ranking = {"msmarco"}, words = tasks::token_task_names();
+  std::vector<std::string> columns = words;
+  columns.push_back("custom");
+  return {{"--text-column", columns},    {"--label-column", columns}, {"--text-pair-column", custom},
+          {"--id-column", custom},       {"--header", custom},        {"--kind", custom},
+          {"--label-separator", custom}, {"--layout", words},         {"--label-all-pieces", words},
+          {"--doc-stride", words},       {"--qrels", ranking},        {"--max-query-length", ranking}};
+}
+
+/// A flag of another task that has not its default.
+void refuse_flags_of_other_tasks(const Options& options) {
+  Options given = options, defaults;
+  training::FlagTable own, absent;
+  add_own_flags(own, given);
+  add_own_flags(absent, defaults);
+  for (const auto& [name, understanding] : flags_of_tasks()) {
+    if (std::ranges::find(understanding, options.task) != understanding.end()) continue;
+    const training::Flag& flag = own.flag(name);
+    if (flag.target.value() != absent.flag(name).target.value())
+      fail(Failure::usage, "{}: expected with --task {}, got --task {}", flag.negative.empty() ? name : flag.negative,
+           fmt::join(understanding, ", "), options.task);
+  }
 }
 
 }  // namespace
@@ -33,27 +88,40 @@ tasks::Task Options::make_task() const {
   return named;
 }
 
+std::optional<tasks::TokenOptions> Options::token_options() const {
+  const auto token_task = tasks::find_token_task(task);
+  if (!token_task) return std::nullopt;
+  tasks::TokenOptions found{.task = *token_task, .label_all_pieces = label_all_pieces};
+  const io::Range<std::size_t> range{0, 1023};
+  found.columns.layout = layout;
+  if (!columns.text.empty()) found.columns.word = io::parse_number("--text-column", columns.text, range);
+  if (!columns.label.empty()) found.columns.label = io::parse_number("--label-column", columns.label, range);
+  found.windows.overlap = doc_stride;
+  return found;
+}
+
 void add_own_flags(training::FlagTable& table, Options& options) {
   using enum training::Role;
   table.heading("model and data");
-  table
-      .text({"--task", fmt::format("{}, msmarco, or custom", fmt::join(tasks::task_names(), ", ")), decisive},
-            options.task)
-      .required = true;
+  table.text({"--task", fmt::format("{}", fmt::join(known_tasks(), ", ")), decisive}, options.task).required = true;
   table.path({"--model", "model directory: config.json, model.safetensors, vocab.txt", local, "", "DIR"}, options.model)
       .required = true;
-  table.path({"--train", "labelled file to train on: .tsv, .txt, .csv or .jsonl, also .gz"}, options.train);
+  table.path({"--train", "labelled file to train on: .tsv, .txt, .csv or .jsonl, also .gz; for words any of columns"},
+             options.train);
   table.path({"--eval", "labelled file to evaluate on; the model that does best on it is kept"}, options.evaluation);
   table.path({"--predict", "file to write predictions.tsv for; labels are not needed"}, options.prediction);
   table.path({"--vocab-file", "vocab.txt, for a model directory without one"}, options.vocab_file);
   table.toggle({"--cased", "with --vocab-file: keep case and accents", decisive}, options.cased);
 
   table.heading("for --task custom");
-  table.text({"--text-column", "name of the text's column, or its number from 0", decisive, "", "COLUMN"},
+  table.text({"--text-column", "name of the text's column, or its number from 0; for words a number (default 0)",
+              decisive, "", "COLUMN"},
              options.columns.text);
   table.text({"--text-pair-column", "name or number of the second text's column", decisive, "", "COLUMN"},
              options.columns.pair);
-  table.text({"--label-column", "name or number of the label's column", decisive, "", "COLUMN"}, options.columns.label);
+  table.text({"--label-column", "name or number of the label's column; for words a number (default the last)", decisive,
+              "", "COLUMN"},
+             options.columns.label);
   table.text({"--id-column", "name or number of the column that predictions.tsv repeats", local, "", "COLUMN"},
              options.columns.id);
   table
@@ -69,6 +137,7 @@ void add_own_flags(training::FlagTable& table, Options& options) {
   table.text(
       {"--language", "for --task xnli: the rows of --eval and --predict to read (default zh)", decisive, "", "CODE"},
       options.language);
+  add_word_flags(table, options);
   add_ranking_flags(table, options);
 }
 
@@ -80,17 +149,9 @@ void add_flags(training::FlagTable& table, Options& options) {
 void complete(Options& options) {
   if (options.train.empty() && options.evaluation.empty() && options.prediction.empty())
     fail(Failure::usage, "--train, --eval, --predict: expected at least one of them, got none");
-  const tasks::CustomColumns& columns = options.columns;
-  const Options defaults;
-  const bool given = !columns.text.empty() || !columns.pair.empty() || !columns.label.empty() || !columns.id.empty() ||
-                     !columns.header || options.kind != defaults.kind ||
-                     options.label_separator != defaults.label_separator;
-  if (options.task != "custom" && given)
-    fail(Failure::usage,
-         "--kind, --label-separator, --text-column, --text-pair-column, --label-column, --id-column, --no-header: "
-         "expected with --task custom, got --task {}",
-         options.task);
-  if (!columns.header && columns.text.empty())
+  refuse_unknown_task(options.task);
+  refuse_flags_of_other_tasks(options);
+  if (!options.columns.header && options.columns.text.empty())
     fail(Failure::usage, "--no-header: expected --text-column with a number from 0, got none");
   if (options.settings.plan_only && options.train.empty())
     fail(Failure::usage, "--plan: expected a file to --train on, got none");
@@ -100,8 +161,8 @@ void complete(Options& options) {
   std::error_code absent;  // a directory that is not there is no other one
   if (std::filesystem::equivalent(options.model, options.settings.output, absent))
     fail(Failure::usage, "--output: expected another directory than --model, got {}", options.settings.output.string());
-  if (!options.ranks()) options.make_task();  // refuses an unknown name or kind
-  complete_ranking(options);
+  if (options.ranks()) complete_ranking(options);
+  else if (!options.token_options()) options.make_task();  // either refuses what it cannot read
   training::complete(options.settings);
 }
 

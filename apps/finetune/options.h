@@ -1,9 +1,11 @@
 // finetune's flags: those of every training program, and its own.
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "bert/tasks/task.h"
+#include "bert/tasks/token_data.h"
 #include "training/run/settings.h"
 
 namespace bertrand::finetune {
@@ -15,18 +17,23 @@ struct Options {
   std::filesystem::path vocab_file;                     ///< for a model directory without one
   bool cased = false;                                   ///< goes with vocab_file
   std::filesystem::path train, evaluation, prediction;  ///< each may be empty, but not all
-  tasks::CustomColumns columns;                         ///< of --task custom
+  tasks::CustomColumns columns;                         ///< of --task custom; text and label also for words
   std::string kind = "classification";                  ///< of --task custom
   std::string label_separator = ",";
-  std::string language = "zh";  ///< of --task xnli
-  int max_query_length = 64;
-  std::filesystem::path qrels;  ///< of --task msmarco
+  std::string language = "zh";                            ///< of --task xnli
+  int max_query_length = 64;                              ///< of --task msmarco
+  std::filesystem::path qrels;                            ///< of --task msmarco
+  tasks::TokenLayout layout = tasks::TokenLayout::words;  ///< of the tasks that label words
+  bool label_all_pieces = false;                          ///< of these tasks
+  std::optional<int> doc_stride;                          ///< of these tasks: pieces that windows share
 
   bool ranks() const { return task == "msmarco"; }
   /// --max-seq-length if it is not given and the model has so many positions.
   std::int64_t usual_length() const { return ranks() ? 512 : 128; }
-
+  /// The task that classifies texts.
   tasks::Task make_task() const;
+  /// What --task says of labelling words, if it is such a task.
+  std::optional<tasks::TokenOptions> token_options() const;
 };
 
 /// Declares finetune's flags, its own first.

@@ -46,8 +46,7 @@ double log_sum_exp(std::span<const float> row) {
 }
 
 double loss_of(Kind kind, std::span<const float> row, const Target& target) {
-  if (kind == Kind::classification)
-    return log_sum_exp(row) - row[static_cast<std::size_t>(std::get<std::int32_t>(target))];
+  if (kind == Kind::classification) return cross_entropy(row, std::get<std::int32_t>(target));
   if (kind == Kind::regression) return std::pow(static_cast<double>(row[0]) - std::get<float>(target), 2);
   const auto& flags = std::get<std::vector<float>>(target);
   double sum = 0;
@@ -186,6 +185,10 @@ MultiLabelScores multi_label_scores(Classes predicted, Classes truth, std::size_
 
 std::int32_t arg_max(std::span<const float> row) {
   return static_cast<std::int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
+}
+
+double cross_entropy(std::span<const float> row, std::int32_t label) {
+  return log_sum_exp(row) - row[static_cast<std::size_t>(label)];
 }
 
 double mean_loss(Kind kind, const Logits& logits, const std::vector<Example>& examples) {

@@ -47,6 +47,9 @@ struct Logits {
 /// The place of the largest, the first of equals.
 std::int32_t arg_max(std::span<const float> row);
 
+/// −log softmax(row)[label], in double.
+double cross_entropy(std::span<const float> row, std::int32_t label);
+
 /// The mean loss of these outputs, in double: cross-entropy, squared error, or binary cross-entropy over all entries.
 double mean_loss(Kind kind, const Logits& logits, const std::vector<Example>& examples);
 

@@ -130,6 +130,8 @@ class Parser {
     if (label < width_ && label != columns_.word) label_ = label;
     else if (needs_label_ && columns_.label)
       refuse("columns: expected at least {} for --label-column {}, got {}", label + 1, label, width_);
+    else if (needs_label_ && width_ > 1)
+      refuse("columns: expected the label in the last, got the word there, in column {}; hint: --label-column", label);
     else if (needs_label_) refuse("columns: expected a word and a label, got {}", width_);
   }
 

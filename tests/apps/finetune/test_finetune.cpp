@@ -228,8 +228,9 @@ TEST_CASE("flags that do not fit together are refused") {
   const Setting setting;
   CHECK(setting.run_without_training("run", {}).code == 2);
   CHECK(setting.run("run", {"--cased"}).code == 2);
-  CHECK(setting.run("run", {"--task", "mrpc", "--kind", "regression"}).error.starts_with("error: --kind, "));
-  CHECK(setting.run("run", {"--task", "mrpc", "--label-separator", ";"}).error.starts_with("error: --kind, "));
+  CHECK(setting.run("run", {"--task", "mrpc", "--kind", "regression"}).error.starts_with("error: --kind: "));
+  CHECK(
+      setting.run("run", {"--task", "mrpc", "--label-separator", ";"}).error.starts_with("error: --label-separator: "));
   const Outcome same = setting.run("model", {"--overwrite"});
   CHECK(same.code == 2);
   CHECK(same.error.starts_with("error: --output: expected another directory than --model, got "));

@@ -11,7 +11,7 @@ using namespace bertrand;
 
 namespace {
 
-const std::string kData = paths::shared + "/data";
+const std::string kData = paths::shared + "/data", kVocabulary = kData + "/vocab/bert-base-uncased/vocab.txt";
 
 /// The first rows of a file and its header.
 std::string head(const std::filesystem::path& file, int rows) {
@@ -31,53 +31,28 @@ float value_at(const io::SafetensorsEntry& entry, std::size_t i) {
   return value;
 }
 
-}  // namespace
-
-TEST_CASE("the first 64 rows of MRPC in file order give PyTorch's losses, rates, norms and weights") {
-  const std::filesystem::path golden = kData + "/golden_model/finetune_mrpc";
-  if (!std::filesystem::exists(golden)) {
-    MESSAGE("SKIPPED: no data in " << kData);
-    return;
-  }
-  const support::TemporaryDirectory directory;
-  support::write_text(directory / "train.tsv", head(kData + "/glue/MRPC/train.tsv", 64));
+/// Trains on `train` in file order as golden.json says.
+support::Outcome train_as_golden(const std::filesystem::path& golden, const std::string& task,
+                                 const std::filesystem::path& train, const std::filesystem::path& output) {
   const auto settings = nlohmann::json::parse(support::read_text(golden / "golden.json"));
-  const auto value = [&](const char* key) { return settings.at(key).dump(); };
-  const support::Outcome outcome = support::run_program("finetune", {"--task",
-                                                                     "mrpc",
-                                                                     "--model",
-                                                                     golden,
-                                                                     "--vocab-file",
-                                                                     kData + "/vocab/bert-base-uncased/vocab.txt",
-                                                                     "--train",
-                                                                     directory / "train.tsv",
-                                                                     "--output",
-                                                                     directory / "run",
-                                                                     "--no-shuffle",
-                                                                     "--log-every",
-                                                                     "1",
-                                                                     "--epochs",
-                                                                     "1",
-                                                                     "--batch-size",
-                                                                     value("batch"),
-                                                                     "--max-seq-length",
-                                                                     value("max_seq_length"),
-                                                                     "--learning-rate",
-                                                                     value("learning_rate"),
-                                                                     "--warmup-steps",
-                                                                     value("warmup_steps"),
-                                                                     "--weight-decay",
-                                                                     value("weight_decay"),
-                                                                     "--clip-norm",
-                                                                     value("clip_norm"),
-                                                                     "--adam-epsilon",
-                                                                     value("epsilon"),
-                                                                     "--threads",
-                                                                     "2"});
-  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  std::vector<std::string> flags = {
+      "--task", task,           "--model",     golden, "--vocab-file", kVocabulary, "--train",   train, "--output",
+      output,   "--no-shuffle", "--log-every", "1",    "--epochs",     "1",         "--threads", "2"};
+  for (const auto& [flag, key] :
+       std::vector<std::pair<std::string, std::string>>{{"--batch-size", "batch"},
+                                                        {"--max-seq-length", "max_seq_length"},
+                                                        {"--learning-rate", "learning_rate"},
+                                                        {"--warmup-steps", "warmup_steps"},
+                                                        {"--weight-decay", "weight_decay"},
+                                                        {"--clip-norm", "clip_norm"},
+                                                        {"--adam-epsilon", "epsilon"}})
+    flags.insert(flags.end(), {flag, settings.at(key).dump()});
+  return support::run_program("finetune", flags);
+}
 
-  const auto lines = support::read_json_lines(directory / "run/metrics.jsonl");
-  const auto& steps = settings.at("steps");
+void check_steps(const std::filesystem::path& golden, const std::filesystem::path& run) {
+  const auto lines = support::read_json_lines(run / "metrics.jsonl");
+  const auto steps = nlohmann::json::parse(support::read_text(golden / "golden.json")).at("steps");
   REQUIRE(lines.size() == steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     CAPTURE(i);
@@ -85,8 +60,10 @@ TEST_CASE("the first 64 rows of MRPC in file order give PyTorch's losses, rates,
     CHECK(relative(lines[i].at("learning_rate"), steps[i].at("learning_rate")) <= 2e-6);
     CHECK(relative(lines[i].at("grad_norm"), steps[i].at("grad_norm")) <= 1e-5);
   }
+}
 
-  const io::SafetensorsFile expected(golden / "golden.safetensors"), got(directory / "run/model.safetensors");
+void check_weights(const std::filesystem::path& golden, const std::filesystem::path& run) {
+  const io::SafetensorsFile expected(golden / "golden.safetensors"), got(run / "model.safetensors");
   CHECK(got.entries().size() == expected.entries().size());
   double sum = 0, largest = 0, count = 0;
   for (const auto& entry : got.entries()) {
@@ -104,4 +81,42 @@ TEST_CASE("the first 64 rows of MRPC in file order give PyTorch's losses, rates,
   }
   CHECK(sum / count <= 3e-7);
   CHECK(largest <= 3e-5);
+}
+
+/// The golden directory; empty if there is none.
+std::filesystem::path golden_or_skip(const std::string& name) {
+  const std::filesystem::path golden = kData + "/golden_model/" + name;
+  if (std::filesystem::exists(golden)) return golden;
+  MESSAGE("SKIPPED: no data in " << kData);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("the first 64 rows of MRPC in file order give PyTorch's losses, rates, norms and weights") {
+  const std::filesystem::path golden = golden_or_skip("finetune_mrpc");
+  if (golden.empty()) return;
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "train.tsv", head(kData + "/glue/MRPC/train.tsv", 64));
+  const support::Outcome outcome = train_as_golden(golden, "mrpc", directory / "train.tsv", directory / "run");
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  check_steps(golden, directory / "run");
+  check_weights(golden, directory / "run");
+}
+
+TEST_CASE("the first 64 sentences of WNUT-17 in file order give PyTorch's losses, rates, norms and weights") {
+  const std::filesystem::path golden = golden_or_skip("finetune_ner");
+  if (golden.empty()) return;
+  const support::TemporaryDirectory directory;
+  const std::string text = support::read_text(kData + "/ner/wnut17/dev.conll");
+  std::size_t end = 0;
+  for (int sentence = 0; sentence < 64; ++sentence) end = text.find("\n\n", end) + 2;
+  support::write_text(directory / "train.conll", text.substr(0, end));
+  const support::Outcome outcome = train_as_golden(golden, "ner", directory / "train.conll", directory / "run");
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  check_steps(golden, directory / "run");
+  check_weights(golden, directory / "run");
+  const auto config = nlohmann::json::parse(support::read_text(directory / "run/config.json"));
+  const auto expected = nlohmann::json::parse(support::read_text(golden / "config.json"));
+  for (const char* key : {"architectures", "id2label", "label2id"}) CHECK(config.at(key) == expected.at(key));
 }

@@ -71,6 +71,9 @@ TEST_CASE("a long sentence has windows that overlap and each piece counts where 
   // c has a neighbour on its right in the first window, d on its left in the second one.
   CHECK(sentence.piece_tokens == std::vector<std::int64_t>{1, 2, 3, 8, 9, 14, 15});
   CHECK(sentence.cut == 1);
+  // Windows that share one piece, which has a neighbour on one side only: the first one counts.
+  CHECK(encoded({"a", "b", "c", "d", "e", "a", "b"}, {.max_length = 6, .overlap = 1}).piece_tokens ==
+        std::vector<std::int64_t>{1, 2, 3, 4, 8, 9, 10});
 }
 
 TEST_CASE("a sentence that just fits is one window") {

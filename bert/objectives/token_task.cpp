@@ -1,0 +1,103 @@
+// The losses, the figures and the predictions of a model that labels words.
+#include "bert/objectives/token_task.h"
+
+#include <algorithm>
+
+#include "io/error.h"
+#include "io/file_replacer.h"
+
+namespace bertrand::objectives {
+namespace {
+
+constexpr const char* kArchitecture = "BertForTokenClassification";
+
+/// The config as it is to be written.
+bert::Config config_of_task(bert::Config config, const tasks::TokenData& data) {
+  const auto& known = config.architectures;
+  if (!data.train && !known.empty() && std::ranges::find(known, kArchitecture) == known.end())
+    fail(Failure::model,
+         "config.json: architectures: expected {} to label words, got {}; hint: --train makes one of it", kArchitecture,
+         fmt::join(known, ", "));
+  config.architectures = {kArchitecture};
+  config.problem_type.clear();
+  config.labels = data.labels.names();
+  return config;
+}
+
+}  // namespace
+
+TokenTask::TokenTask(tasks::TokenData data, bert::Config config, const text::Tokenizer& tokenizer)
+    : data_(std::move(data)), config_(config_of_task(std::move(config), data_)), tokenizer_(tokenizer) {}
+
+bert::DirectoryFiles TokenTask::directory() const {
+  return {.config = config_, .vocabulary = tokenizer_.vocabulary().text(), .tokenizer = tokenizer_.options()};
+}
+
+std::unique_ptr<bert::TaskModel> TokenTask::make_model() const {
+  return std::make_unique<bert::ForTokenClassification>(config_, static_cast<Dim>(data_.labels.size()));
+}
+
+const tasks::EncodedDataset* TokenTask::examples(File file) const {
+  const auto& split = file == File::train        ? data_.train
+                      : file == File::evaluation ? data_.evaluation
+                                                 : data_.prediction;
+  return split ? &split->encoded.windows : nullptr;
+}
+
+std::span<const std::int32_t> TokenTask::targets(std::int64_t number) const {
+  const tasks::EncodedDataset& windows = data_.train->encoded.windows;
+  const std::int64_t begin = windows.offsets[static_cast<std::size_t>(number)];
+  return std::span(data_.train->targets)
+      .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(windows.tokens(number)));
+}
+
+double TokenTask::divisor(std::span<const std::int64_t> numbers) const {
+  std::int64_t labelled = 0;
+  for (const std::int64_t number : numbers)
+    labelled += std::ranges::count_if(targets(number), [](std::int32_t target) { return target >= 0; });
+  return static_cast<double>(std::max<std::int64_t>(labelled, 1));  // a window may lie within one word
+}
+
+Variable TokenTask::loss(const Variable& logits, const bert::PackedBatch&, std::span<const std::int64_t> numbers,
+                         double divisor) const {
+  std::vector<std::int32_t> labels;
+  for (const std::int64_t number : numbers) labels.insert(labels.end(), targets(number).begin(), targets(number).end());
+  return softmax_cross_entropy(logits, ops::from_host(labels, {std::ssize(labels)}, logits.value().backend()), divisor);
+}
+
+training::Metrics TokenTask::evaluate(const tasks::Logits& outputs) const {
+  const tasks::TokenSplit& split = *data_.evaluation;
+  const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common);
+  training::Metrics metrics = {{"eval_loss", tasks::mean_token_loss(split, outputs)}};
+  for (const auto& [name, value] :
+       tasks::token_figures(data_.task, {split.file, data_.labels, split.labels, words.labels}))
+    metrics.push_back({name, value});
+  return metrics;
+}
+
+double TokenTask::score(const training::Metrics& evaluation) const {
+  const bool by_f1 = data_.task == tasks::TokenTask::ner || data_.task == tasks::TokenTask::punct;
+  return metric(evaluation, by_f1 ? "eval_f1" : "eval_accuracy");
+}
+
+void TokenTask::write_evaluation(io::Files& files, const std::filesystem::path& directory,
+                                 const tasks::Logits& outputs) const {
+  const tasks::TokenSplit& split = *data_.evaluation;
+  const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common);
+  const tasks::JudgedWords judged{split.file, data_.labels, split.labels, words.labels};
+  io::replace_file(files, directory / "eval_report.tsv", tasks::token_report(data_.task, judged));
+  if (data_.task == tasks::TokenTask::ner)
+    io::replace_file(files, directory / "eval_illegal_tags.tsv", tasks::illegal_tags_report(judged));
+}
+
+std::string TokenTask::write_predictions(io::Files& files, const std::filesystem::path& directory,
+                                         const tasks::Logits& outputs) const {
+  const tasks::TokenSplit& split = *data_.prediction;
+  const std::filesystem::path file = directory / "predictions.tsv";
+  const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common);
+  io::replace_file(files, file, tasks::token_predictions_tsv(split.file, data_.labels, words));
+  return fmt::format("{}: predictions of {} words in {} sentences", file.string(), words.labels.size(),
+                     split.file.sentences());
+}
+
+}  // namespace bertrand::objectives

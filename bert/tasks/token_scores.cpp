@@ -1,0 +1,193 @@
+// Predictions word by word, and what is counted of them.
+#include "bert/tasks/token_scores.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "bert/tasks/entity_scores.h"
+#include "io/error.h"
+
+namespace bertrand::tasks {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, TokenTask>, 4> kTasks{
+    {{"ner", TokenTask::ner}, {"pos", TokenTask::pos}, {"punct", TokenTask::punct}, {"tokens", TokenTask::tokens}}};
+
+double ratio(double part, double whole) { return whole == 0 ? 0 : part / whole; }
+
+/// softmax(row)[label], where the label's entry is the largest.
+float probability_of(std::span<const float> row, std::int32_t label) {
+  double sum = 0;
+  for (const float x : row) sum += std::exp(static_cast<double>(x) - row[static_cast<std::size_t>(label)]);
+  return static_cast<float>(1 / sum);
+}
+
+/// Calls `take` with the true and the predicted tags of each sentence.
+template <class Take>
+void for_each_sentence(const JudgedWords& words, const Take& take) {
+  const auto names_of = [&](std::span<const std::int32_t> labels) {
+    std::vector<std::string> names;
+    for (const std::int32_t label : labels) names.push_back(words.names.name(static_cast<std::size_t>(label)));
+    return names;
+  };
+  for (std::size_t s = 0; s < words.file.sentences(); ++s) {
+    const std::size_t begin = words.file.offsets[s], count = words.file.offsets[s + 1] - begin;
+    take(names_of(words.truth.subspan(begin, count)), names_of(words.predicted.subspan(begin, count)));
+  }
+}
+
+EntityScores entity_scores(const JudgedWords& words) {
+  EntityCounter counter;
+  for_each_sentence(words, [&](const auto& truth, const auto& predicted) { counter.add(truth, predicted); });
+  return counter.scores();
+}
+
+/// How often each label is true, predicted, or both.
+struct Counts {
+  std::int64_t truth = 0, predicted = 0, both = 0;
+
+  EntityFigures figures() const {
+    EntityFigures of{.precision = ratio(static_cast<double>(both), static_cast<double>(predicted)),
+                     .recall = ratio(static_cast<double>(both), static_cast<double>(truth)),
+                     .f1 = ratio(2 * static_cast<double>(both), static_cast<double>(truth + predicted)),
+                     .support = truth};
+    return of;
+  }
+};
+
+std::vector<Counts> counts_of(const JudgedWords& words) {
+  std::vector<Counts> counts(words.names.size());
+  for (std::size_t w = 0; w < words.truth.size(); ++w) {
+    const auto truth = static_cast<std::size_t>(words.truth[w]),
+               predicted = static_cast<std::size_t>(words.predicted[w]);
+    ++counts[truth].truth;
+    ++counts[predicted].predicted;
+    if (truth == predicted) ++counts[truth].both;
+  }
+  return counts;
+}
+
+/// Over all labels other than O.
+EntityFigures micro_figures(const JudgedWords& words) {
+  const std::vector<Counts> counts = counts_of(words);
+  Counts sum;
+  for (std::size_t label = 0; label < counts.size(); ++label) {
+    if (words.names.name(label) == "O") continue;
+    sum = {sum.truth + counts[label].truth, sum.predicted + counts[label].predicted, sum.both + counts[label].both};
+  }
+  return sum.figures();
+}
+
+/// A word or a label as a cell: what would break the table becomes a space.
+std::string cell(std::string text) {
+  for (char& c : text)
+    if (c == '\t' || c == '\n' || c == '\r') c = ' ';
+  return text;
+}
+
+}  // namespace
+
+std::optional<TokenTask> find_token_task(std::string_view name) {
+  for (const auto& [known, task] : kTasks)
+    if (known == name) return task;
+  return std::nullopt;
+}
+
+std::vector<std::string> token_task_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, task] : kTasks) names.emplace_back(name);
+  return names;
+}
+
+CommonLabel most_common(std::span<const std::int32_t> labels) {
+  check(!labels.empty(), "most_common: expected a label, got none");
+  std::map<std::int32_t, std::int64_t> counts;
+  for (const std::int32_t label : labels) ++counts[label];
+  const auto most = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
+  return {most->first, static_cast<float>(most->second) / static_cast<float>(labels.size())};
+}
+
+WordPredictions predict_words(const EncodedSentences& sentences, const Logits& logits,
+                              const std::optional<CommonLabel>& common) {
+  constexpr std::int32_t kNone = -1;
+  WordPredictions words;
+  std::vector<std::int32_t> seen;
+  for (std::size_t w = 0; w < sentences.words(); ++w) {
+    const auto token = sentences.token(w);
+    words.labels.push_back(token ? arg_max(logits.row(*token)) : kNone);
+    words.probabilities.push_back(token ? probability_of(logits.row(*token), words.labels.back()) : 0);
+    if (token) seen.push_back(words.labels.back());
+  }
+  if (seen.size() == words.labels.size()) return words;
+  const CommonLabel other = common ? *common : seen.empty() ? CommonLabel{} : most_common(seen);
+  for (std::size_t w = 0; w < words.labels.size(); ++w)
+    if (words.labels[w] == kNone) words.labels[w] = other.label, words.probabilities[w] = other.share;
+  return words;
+}
+
+std::map<std::string, double> token_figures(TokenTask task, const JudgedWords& words) {
+  std::map<std::string, double> figures;
+  const auto add = [&](const EntityFigures& of) {
+    figures["eval_precision"] = of.precision, figures["eval_recall"] = of.recall, figures["eval_f1"] = of.f1;
+  };
+  figures["eval_accuracy"] = accuracy(words.predicted, words.truth);
+  if (task == TokenTask::pos || task == TokenTask::tokens)
+    figures["eval_macro_f1"] = macro_f1(words.predicted, words.truth);
+  if (task == TokenTask::punct) add(micro_figures(words));
+  if (task == TokenTask::ner) {
+    const EntityScores scores = entity_scores(words);
+    add(scores.micro);
+    figures["eval_illegal_tags"] = static_cast<double>(scores.illegal);
+  }
+  return figures;
+}
+
+std::string token_report(TokenTask task, const JudgedWords& words) {
+  std::string text = fmt::format("{}\tprecision\trecall\tf1\tsupport\n", task == TokenTask::ner ? "entity" : "label");
+  const auto add = [&](const std::string& name, const EntityFigures& of) {
+    text += fmt::format("{}\t{}\t{}\t{}\t{}\n", cell(name), of.precision, of.recall, of.f1, of.support);
+  };
+  if (task == TokenTask::ner) {
+    for (const auto& [type, figures] : entity_scores(words).types) add(type, figures);
+    return text;
+  }
+  const std::vector<Counts> counts = counts_of(words);
+  for (std::size_t label = 0; label < counts.size(); ++label) add(words.names.name(label), counts[label].figures());
+  return text;
+}
+
+std::string illegal_tags_report(const JudgedWords& words) {
+  std::map<std::pair<std::string, std::string>, std::int64_t> pairs;
+  for_each_sentence(words, [&](const auto&, const std::vector<std::string>& predicted) {
+    for (std::size_t i = 0; i < predicted.size(); ++i) {
+      const std::string before = i > 0 ? predicted[i - 1] : "O";
+      if (is_illegal(before, predicted[i])) ++pairs[{before, predicted[i]}];
+    }
+  });
+  std::string text = "before\ttag\tcount\n";
+  for (const auto& [pair, count] : pairs)
+    text += fmt::format("{}\t{}\t{}\n", cell(pair.first), cell(pair.second), count);
+  return text;
+}
+
+std::string token_predictions_tsv(const TokenFile& file, const LabelSet& names, const WordPredictions& predictions) {
+  check(predictions.labels.size() == file.words.size(), "predictions: expected {} words, got {}", file.words.size(),
+        predictions.labels.size());
+  const bool labelled = !file.labels.empty();
+  std::string text =
+      labelled ? "sentence\tword\tprediction\tprobability\tlabel\n" : "sentence\tword\tprediction\tprobability\n";
+  for (std::size_t s = 0; s < file.sentences(); ++s)
+    for (std::size_t w = file.offsets[s]; w < file.offsets[s + 1]; ++w) {
+      text +=
+          fmt::format("{}\t{}\t{}\t{}", s, cell(file.words[w]),
+                      cell(names.name(static_cast<std::size_t>(predictions.labels[w]))), predictions.probabilities[w]);
+      text += labelled ? '\t' + cell(file.labels[w]) + '\n' : "\n";
+    }
+  return text;
+}
+
+}  // namespace bertrand::tasks

@@ -1,0 +1,72 @@
+// What the outputs of a token model say of each word, and the figures and reports that token tasks are judged by.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bert/tasks/labels.h"
+#include "bert/tasks/metrics.h"
+#include "bert/tasks/token_file.h"
+#include "bert/tasks/token_windows.h"
+
+namespace bertrand::tasks {
+
+enum class TokenTask {
+  ner,    ///< entities: B-X begins one, I-X continues it, O is outside
+  pos,    ///< one of several classes for each word
+  punct,  ///< the same, where O says that there is nothing
+  tokens  ///< any labels, judged as pos
+};
+
+/// The task of this name, if it is one of token_task_names().
+std::optional<TokenTask> find_token_task(std::string_view name);
+std::vector<std::string> token_task_names();
+
+/// A label and its share of the words.
+struct CommonLabel {
+  std::int32_t label = 0;
+  float share = 0;
+};
+/// The most frequent one, the first of equals. Throws Failure::bug if there is none.
+CommonLabel most_common(std::span<const std::int32_t> labels);
+
+/// What a model says of each word.
+struct WordPredictions {
+  std::vector<std::int32_t> labels;
+  std::vector<float> probabilities;  ///< of these labels
+};
+
+/// Takes each word where it has most context; `logits` has a row for each token of the windows. A word without pieces
+/// gets `common`; if that is absent, the most frequent one among the other words of `sentences`.
+WordPredictions predict_words(const EncodedSentences& sentences, const Logits& logits,
+                              const std::optional<CommonLabel>& common);
+
+/// True and predicted labels of the words of `file`, as numbers in `names`.
+struct JudgedWords {
+  const TokenFile& file;
+  const LabelSet& names;
+  std::span<const std::int32_t> truth, predicted;
+};
+
+/// ner: eval_precision, eval_recall and eval_f1 of entities as seqeval's, eval_accuracy of the words, and
+/// eval_illegal_tags, the number of predicted tags that continue no entity of their type. pos and tokens:
+/// eval_accuracy, eval_macro_f1. punct: eval_precision, eval_recall and eval_f1 over the labels other than O,
+/// eval_accuracy.
+std::map<std::string, double> token_figures(TokenTask task, const JudgedWords& words);
+
+/// eval_report.tsv: precision, recall, F1 and support of each label; of each type of entity for ner.
+std::string token_report(TokenTask task, const JudgedWords& words);
+
+/// eval_illegal_tags.tsv: a header; then each predicted tag that continues no entity of its type, with the tag before
+/// it, and how often the two occur.
+std::string illegal_tags_report(const JudgedWords& words);
+
+/// predictions.tsv: a header; then a row for each word: the sentence's number from 0, the word, its label and the
+/// label's probability, and the file's label if it has one.
+std::string token_predictions_tsv(const TokenFile& file, const LabelSet& names, const WordPredictions& predictions);
+
+}  // namespace bertrand::tasks

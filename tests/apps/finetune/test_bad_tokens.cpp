@@ -1,0 +1,103 @@
+// What users bring to label words that is not as it should be: it is said in one line, and nothing is written or lost.
+#include <doctest/doctest.h>
+
+#include "support/small_model.h"
+
+using support::Outcome;
+using support::run_program;
+using support::write_text;
+
+namespace {
+
+struct Setting {
+  support::TemporaryDirectory directory;
+  Setting() {
+    support::write_small_model(at("model"));
+    write_text(at("good.conll"), "one O\nred B-A\nfish I-A\n. O\n");
+  }
+  std::string at(const std::string& name) const { return directory / name; }
+  Outcome run(const std::vector<std::string>& more) const {
+    return run_program("finetune", support::with_defaults({"--task", "ner", "--model", at("model"), "--train",
+                                                           at("good.conll"), "--output", at("run"), "--max-seq-length",
+                                                           "16", "--threads", "1", "--epochs", "1"},
+                                                          more));
+  }
+  /// What is said of a training file; that it ends the run with `code` and leaves nothing.
+  std::string refusal(int code, const std::string& text, const std::vector<std::string>& more = {}) const {
+    write_text(at("bad.conll"), text);
+    const Outcome outcome = run(support::with_defaults({"--train", at("bad.conll")}, more));
+    CHECK(outcome.code == code);
+    CHECK_FALSE(std::filesystem::exists(directory / "run"));
+    CHECK(std::ranges::count(outcome.error, '\n') == 1);
+    const std::string file = at("bad.conll");
+    const std::size_t at = outcome.error.find(file);
+    return at == std::string::npos ? outcome.error : outcome.error.substr(at + file.size());
+  }
+};
+
+}  // namespace
+
+TEST_CASE("broken files of words end the run with the line and what was expected") {
+  const Setting setting;
+  CHECK(setting.refusal(3, "one O\nred\n") == ":2: columns: expected 2 as in line 1, got 1\n");
+  CHECK(setting.refusal(3, "O\n") == ":1: columns: expected a word and a label, got 1\n");
+  CHECK(setting.refusal(3, "one\tO\n\tO\n") == ":2: word: expected one in column 0, got none\n");
+  CHECK(setting.refusal(3, "\n\n") == ":1: words: expected at least one, got none\n");
+  CHECK(setting.refusal(3, "") == ":1: words: expected at least one, got none\n");
+  CHECK(setting.refusal(3, "one O\nred O\n") == ":1: label: expected at least 2 different ones in the file, got {O}\n");
+  CHECK(setting.refusal(3, "one red\tO\n", {"--layout", "rows"}) ==
+        ":1: labels: expected 2, one for each word, got 1\n");
+  CHECK(setting.refusal(3, "one O\nred B-B\n",
+                        {"--train", setting.at("good.conll"), "--eval", setting.at("bad.conll")}) ==
+        ":2: label: expected one of {B-A,I-A,O}, got \"B-B\"\n");
+  CHECK(setting.refusal(3, "one O\nred B\n", {"--text-column", "1"}) ==
+        ":1: columns: expected the label in the last, got the word there, in column 1; hint: --label-column\n");
+  CHECK(setting.refusal(2, "one O\nred B\n", {"--doc-stride", "14"}) ==
+        "error: --doc-stride: expected 0 … 13, less than the pieces of a window, got 14\n");
+}
+
+TEST_CASE("what is no UTF-8 in a file of words is dropped and reported with its first place") {
+  const Setting setting;
+  write_text(setting.at("odd.conll"),
+             "\xEF\xBB\xBFone O\r\nre\xFF"
+             "d B-A\r\nfi\xC3sh I-A\r\n");
+  const Outcome outcome = setting.run({"--train", setting.at("odd.conll")});
+  CHECK(outcome.code == 0);
+  CHECK(outcome.error == "warning: " + setting.at("odd.conll") +
+                             ":2: text: dropped 2 bytes that are not UTF-8, the first one in column 3\n");
+}
+
+TEST_CASE("flags of other tasks are refused by name") {
+  const Setting setting;
+  const auto refusal = [&](const std::vector<std::string>& flags) {
+    const Outcome outcome = setting.run(flags);
+    CHECK(outcome.code == 2);
+    return outcome.error;
+  };
+  CHECK(refusal({"--kind", "regression"}) == "error: --kind: expected with --task custom, got --task ner\n");
+  CHECK(refusal({"--no-header"}) == "error: --no-header: expected with --task custom, got --task ner\n");
+  CHECK(refusal({"--task", "mrpc", "--layout", "rows"}) ==
+        "error: --layout: expected with --task ner, pos, punct, tokens, got --task mrpc\n");
+  CHECK(refusal({"--task", "custom", "--label-all-pieces"}) ==
+        "error: --label-all-pieces: expected with --task ner, pos, punct, tokens, got --task custom\n");
+  CHECK(refusal({"--text-column", "words"}) ==
+        "error: --text-column: expected a whole number, 0 to 1023, got \"words\"\n");
+  CHECK(refusal({"--text-column", "1", "--label-column", "1"}) ==
+        "error: --label-column: expected another column than --text-column, got 1 for both\n");
+  CHECK(refusal({"--task", "punkt"}).find("; did you mean punct?") != std::string::npos);
+}
+
+TEST_CASE("a model of another kind labels no words unless it is trained") {
+  const Setting setting;
+  write_text(setting.at("classes.tsv"), "text\tlabel\nred fish\tO\nblue birds\tB-A\none fish\tI-A\n");
+  REQUIRE(setting.run({"--task", "custom", "--train", setting.at("classes.tsv"), "--output", setting.at("classifier")})
+              .code == 0);
+  const Outcome outcome =
+      run_program("finetune", {"--task", "ner", "--model", setting.at("classifier"), "--predict",
+                               setting.at("good.conll"), "--output", setting.at("run"), "--max-seq-length", "16"});
+  CHECK(outcome.code == 4);
+  CHECK(outcome.error ==
+        "error: config.json: architectures: expected BertForTokenClassification to label words, got "
+        "BertForSequenceClassification; hint: --train makes one of it\n");
+  CHECK(setting.run({"--model", setting.at("classifier")}).code == 0);
+}

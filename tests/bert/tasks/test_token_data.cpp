@@ -1,0 +1,90 @@
+#include "bert/tasks/token_data.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "io/error.h"
+#include "support/program.h"
+#include "support/refusal.h"
+
+using namespace bertrand;
+using namespace bertrand::tasks;
+
+namespace {
+
+using Labels = std::vector<std::int32_t>;
+
+struct Setting {
+  support::TemporaryDirectory directory;
+  text::Tokenizer tokenizer{text::Vocabulary::parse("[UNK]\n[MASK]\n[CLS]\n[SEP]\na\nb\nc\nd\ne\n##s\n", "vocab.txt")};
+  TokenOptions options{.task = TokenTask::ner, .windows = {.max_length = 6, .overlap = 2}};
+  std::vector<std::string> model_labels = {};
+
+  std::filesystem::path file(const std::string& name, const std::string& text) const {
+    support::write_text(directory / name, text);
+    return directory / name;
+  }
+  TokenData read(const TaskFiles& files) const {
+    return read_token_data(options, files, {.directory = "model", .problem_type = "", .labels = model_labels},
+                           tokenizer);
+  }
+};
+
+constexpr const char* kTrain = "a B-X\nbss B-X\nc O\n\nd I-X\n\xE2\x80\x8B O\n";
+
+}  // namespace
+
+TEST_CASE("the first piece of a word has its label and the labels are those of the training file in order") {
+  const Setting setting;
+  const TokenData data = setting.read({.train = setting.file("train", kTrain)});
+  CHECK(data.labels.names() == std::vector<std::string>{"B-X", "I-X", "O"});
+  CHECK(data.train->labels == Labels{0, 0, 2, 1, 2});
+  // [CLS] a b ##s ##s [SEP], [CLS] ##s ##s c [SEP], [CLS] d [SEP]
+  CHECK(data.train->targets == Labels{-1, 0, 0, -1, -1, -1, -1, -1, -1, 2, -1, -1, 1, -1});
+  CHECK(data.common->label == 0);
+  CHECK(data.train->without_pieces() == 1);
+  CHECK(data.remarks().find("1 of 2 sentences are longer than --max-seq-length and were cut into windows") !=
+        std::string::npos);
+  CHECK(data.remarks().find("1 of 5 words have no token: nothing is learnt of them") != std::string::npos);
+}
+
+TEST_CASE("all pieces of a word may have its label where no second entity begins") {
+  Setting setting;
+  setting.options.label_all_pieces = true;
+  const TokenData data = setting.read({.train = setting.file("train", kTrain)});
+  // Each piece has it once, in the window where it has most context.
+  CHECK(data.train->targets == Labels{-1, 0, 0, 1, -1, -1, -1, -1, 1, 2, -1, -1, 1, -1});
+  const TokenData other = setting.read({.train = setting.file("other", "as B-Y\nb O\n")});
+  CHECK(other.train->targets == Labels{-1, 0, 0, 1, -1});  // there is no I-Y
+}
+
+TEST_CASE("the labels of a model stay and a label that is none of them is refused") {
+  Setting setting;
+  setting.model_labels = {"O", "B-X", "I-X", "B-Y"};
+  CHECK(setting.read({.train = setting.file("train", kTrain)}).labels.names() == setting.model_labels);
+  const auto refusal = [&](const TaskFiles& files) {
+    const std::string line = support::refusal(Failure::input, [&] { setting.read(files); });
+    return line.substr(line.rfind('/') + 1);
+  };
+  CHECK(refusal({.evaluation = setting.file("dev", "a O\nb B-Z\n")}) ==
+        "dev:2: label: expected one of {O,B-X,I-X,B-Y}, got \"B-Z\"");
+  CHECK(setting.read({.prediction = setting.file("new", "a B-Z\n")}).prediction->labels.empty());
+  setting.model_labels = {};
+  CHECK(refusal({.train = setting.file("one", "a O\nb O\n")}) ==
+        "one:1: label: expected at least 2 different ones in the file, got {O}");
+  CHECK(refusal({.train = setting.file("nothing", "\n\xE2\x80\x8B O\n\xE2\x80\x8B B\n")}) ==
+        "nothing:2: words: expected at least one of which the tokenizer leaves a token, got none");
+  CHECK(support::refusal(Failure::model, [&] { setting.read({.prediction = setting.file("new", "a\n")}); }) ==
+        "model: id2label: expected the names of the labels in config.json or a file to --train, got none");
+}
+
+TEST_CASE("the loss of an evaluation is the mean over the labelled pieces") {
+  const Setting setting;
+  const TokenData data =
+      setting.read({.train = setting.file("train", kTrain), .evaluation = setting.file("dev", "as O\nb B-X\n")});
+  // [CLS] a ##s b [SEP]
+  const Logits logits{.outputs = 3, .values = {9, 9, 9, 0, 0, 0, 9, 0, 0, 1, 0, 0, 9, 0, 0}};
+  CHECK(mean_token_loss(*data.evaluation, logits) ==
+        doctest::Approx((std::log(3.0) + std::log(2 + std::exp(1.0)) - 1) / 2));
+}

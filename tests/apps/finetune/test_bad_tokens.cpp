@@ -75,6 +75,8 @@ TEST_CASE("flags of other tasks are refused by name") {
     return outcome.error;
   };
   CHECK(refusal({"--kind", "regression"}) == "error: --kind: expected with --task custom, got --task ner\n");
+  CHECK(refusal({"--label-separator", ";"}) ==
+        "error: --label-separator: expected with --task custom, got --task ner\n");
   CHECK(refusal({"--no-header"}) == "error: --no-header: expected with --task custom, got --task ner\n");
   CHECK(refusal({"--task", "mrpc", "--layout", "rows"}) ==
         "error: --layout: expected with --task ner, pos, punct, tokens, got --task mrpc\n");

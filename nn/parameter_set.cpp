@@ -38,37 +38,54 @@ void draw(const Initial& initial, std::uint64_t key, Dim first, std::vector<floa
   work();
 }
 
+/// The next place where a parameter may begin.
+Dim aligned(Dim place) { return (place + kVectorElements - 1) / kVectorElements * kVectorElements; }
+
 }  // namespace
 
 ParameterSet::ParameterSet(Module& model, Backend& backend, const Options& options) : seed_(options.seed) {
+  const std::vector<Dim> begins = lay_out(model, options);
+  const Dim total = aligned(segments_.empty() ? 0 : segments_.back().begin + segments_.back().count());
+  values_ = ops::full({total}, 0, options.dtype, backend);
+  if (options.gradients) gradients_ = ops::full({trained_elements_}, 0, options.dtype, backend);
+  const DType wide = compute_type(options.dtype);
+  masters_ = wide == options.dtype ? values_ : ops::full({total}, 0, wide, backend);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Shape& shape = parameters_[i]->initial().shape;
+    const bool wanted = gradients_ && begins[i] < trained_elements_;
+    parameters_[i]->place(values_.window(begins[i], shape), wanted ? gradients_.window(begins[i], shape) : Tensor{});
+  }
+  if (options.initialize)
+    for (const Segment& segment : segments_) initialize(segment);
+}
+
+std::vector<Dim> ParameterSet::lay_out(const Module& model, const Options& options) {
+  auto all = model.parameters();
+  const auto rate = [&](const auto& path, const Parameter& parameter) {
+    return options.rate ? options.rate(path + parameter.part_names().front()) : 1.0;
+  };
+  const auto frozen = std::stable_partition(all.begin(), all.end(),
+                                            [&](const auto& each) { return rate(each.first, *each.second) != 0; });
   Dim total = 0;
   std::vector<Dim> begins;
-  for (const auto& [path, parameter] : model.parameters()) {
+  for (auto each = all.begin(); each != all.end(); ++each) {
+    const auto& [path, parameter] = *each;
     const Initial& initial = parameter->initial();
-    total = (total + kVectorElements - 1) / kVectorElements * kVectorElements;
+    total = aligned(total);
     begins.push_back(total);
     parameters_.push_back(parameter);
     const Dim parts = static_cast<Dim>(parameter->part_names().size());
     const Shape shape = initial.shape.with(0, initial.shape[0] / parts);
     for (const std::string& name : parameter->part_names()) {
-      segments_.push_back({path + name, shape, total});
+      segments_.push_back({path + name, shape, total, rate(path, *parameter)});
       initials_.push_back(&initial);
       total += shape.elements();
     }
+    if (each >= frozen) continue;
     trainable_ += initial.shape.elements();
+    trained_elements_ = aligned(total);
   }
-  total = (total + kVectorElements - 1) / kVectorElements * kVectorElements;
-  values_ = ops::full({total}, 0, options.dtype, backend);
-  if (options.gradients) gradients_ = ops::full({total}, 0, options.dtype, backend);
-  const DType wide = compute_type(options.dtype);
-  masters_ = wide == options.dtype ? values_ : ops::full({total}, 0, wide, backend);
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const Shape& shape = parameters_[i]->initial().shape;
-    parameters_[i]->place(values_.window(begins[i], shape),
-                          gradients_ ? gradients_.window(begins[i], shape) : Tensor{});
-  }
-  if (options.initialize)
-    for (const Segment& segment : segments_) initialize(segment);
+  return begins;
 }
 
 const ParameterSet::Segment* ParameterSet::find(std::string_view name) const {

@@ -6,10 +6,13 @@
 //   gradients  [        the same places                           ]
 //   masters    [        the same places, f32                      ]     the values themselves unless their type is half
 //
+// Frozen parameters come last and have no gradient: gradients end where the frozen values begin.
+//
 // A model in a half type has masters: the same numbers in f32, which keep the small steps of training that the half
 // type would round away (Micikevicius et al. 2018). What is loaded, trained and saved is the masters.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +26,8 @@ class ParameterSet {
   struct Segment {
     std::string name;  ///< as on disk: bert.encoder.layer.0.attention.self.query.weight
     Shape shape;
-    Dim begin = 0;  ///< first element in the flat tensors
+    Dim begin = 0;    ///< first element in the flat tensors
+    double rate = 1;  ///< the share of the learning rate that it gets; 0: frozen
     Dim count() const { return shape.elements(); }
   };
 
@@ -32,6 +36,8 @@ class ParameterSet {
     std::uint64_t seed = 42;
     bool initialize = true;  ///< false: values are zero; use it if weights are loaded next
     bool gradients = true;   ///< false: no memory for gradients and no graph; use it if nothing is trained
+    /// The rate of a segment by its name; segments that share a parameter have the same. Empty: 1 for all.
+    std::function<double(const std::string& name)> rate = {};
   };
   /// Gives every parameter of `model` memory on `backend` and its initial values: a function of (seed, name) alone, in
   /// half types rounded. Throws Error(Failure::memory).
@@ -42,17 +48,20 @@ class ParameterSet {
   const Segment* find(std::string_view name) const;
   Tensor value(const Segment& segment) const { return values_.window(segment.begin, segment.shape); }
   Tensor master(const Segment& segment) const { return masters_.window(segment.begin, segment.shape); }
+  /// Of a segment that is trained.
   Tensor gradient(const Segment& segment) const { return gradients().window(segment.begin, segment.shape); }
 
   Backend& backend() const { return values_.backend(); }
   const Tensor& values() const { return values_; }  ///< flat; parameters begin at multiples of 16, gaps are 0
   /// flat, the same places, of compute_type; values() itself if it has that type
   const Tensor& masters() const { return masters_; }
-  Dim trainable() const { return trainable_; }  ///< elements without the gaps
+  Dim trainable() const { return trainable_; }  ///< elements that are trained, without the gaps
+  /// The part of a flat tensor of values or masters that is trained: that which gradients() has places for.
+  Tensor trained(const Tensor& flat) const { return flat.window(0, {trained_elements_}); }
 
-  /// The flat gradients, the same places, of the values' type. They are whole: a parameter that no backward pass has
-  /// reached since zero_gradients() has gradient 0, so that nobody reads the gradient of an earlier step.
-  /// Throws Error(Failure::bug) if the set was made without gradients.
+  /// The flat gradients of what is trained, the same places, of the values' type. They are whole: a parameter that no
+  /// backward pass has reached since zero_gradients() has gradient 0, so that nobody reads the gradient of an earlier
+  /// step. Throws Error(Failure::bug) if the set was made without gradients.
   const Tensor& gradients() const;
   /// Before a backward pass: forgets the gradients without touching memory; the first writer overwrites them.
   void zero_gradients();
@@ -70,11 +79,14 @@ class ParameterSet {
   void initialize(const Segment& segment);
 
  private:
+  /// Gives every segment its place. Returns where each parameter begins.
+  std::vector<Dim> lay_out(const Module& model, const Options& options);
+
   std::vector<Segment> segments_;
   std::vector<const Initial*> initials_;  // of each segment
   std::vector<Parameter*> parameters_;
   Tensor values_, gradients_, masters_;
-  Dim trainable_ = 0;
+  Dim trainable_ = 0, trained_elements_ = 0;
   std::uint64_t seed_;
 };
 

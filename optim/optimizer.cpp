@@ -28,20 +28,23 @@ Optimizer::Optimizer(nn::ParameterSet& parameters, const Options& options)
       loss_scale_(parameters.values().dtype(), parameters.backend()),
       scale_read_(loss_scale_.read().scale) {
   for (const auto& segment : parameters.segments()) {
+    if (segment.rate == 0) continue;
     const bool decayed = decays(segment.name);
     segments_.push_back(
         {.begin = segment.begin,
          .count = segment.count(),
          .weight_decay = decayed ? options.weight_decay : 0,
-         .trust_ratio = options.method == Method::lamb || (options.method == Method::lamb_decayed && decayed)});
+         .trust_ratio = options.method == Method::lamb || (options.method == Method::lamb_decayed && decayed),
+         .rate = segment.rate});
   }
-  const Tensor& masters = parameters.masters();
+  const Tensor masters = parameters.trained(parameters.masters());
   m_ = ops::full(masters.shape(), 0, masters.dtype(), masters.backend());
   v_ = ops::full(masters.shape(), 0, masters.dtype(), masters.backend());
 }
 
 Tensor Optimizer::update(double learning_rate, const Tensor& gradients, const Tensor& losses) {
-  const UpdateTensors tensors{parameters_.masters(), parameters_.values(), gradients, m_, v_};
+  const UpdateTensors tensors{parameters_.trained(parameters_.masters()), parameters_.trained(parameters_.values()),
+                              gradients, m_, v_};
   const Tensor norm = ops::norm(gradients);
   if (losses) ops::add_into(ops::sum(losses, 0), norm);  // adds 0, or NaN if a loss is not finite
   const Update update{.learning_rate = learning_rate,

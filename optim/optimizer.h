@@ -32,7 +32,8 @@ struct Options {
   double clip_norm = 1.0;      ///< of all gradients together; 0 is off
 };
 
-/// Owns the moments m and v: flat tensors of the shape and type of the parameters' masters.
+/// Owns the moments m and v: flat tensors of the places of the parameters that are trained, of the masters' type. A
+/// parameter moves by its share of the learning rate (ParameterSet::Segment::rate); a frozen one has no moments.
 class Optimizer {
  public:
   Optimizer(nn::ParameterSet& parameters, const Options& options);
@@ -61,7 +62,7 @@ class Optimizer {
   [[noreturn]] void refuse(const Report& report, const Tensor& gradients) const;
 
   std::int64_t steps_done() const { return steps_; }   ///< skipped ones too
-  const Tensor& first_moments() const { return m_; }   ///< flat, as ParameterSet::masters()
+  const Tensor& first_moments() const { return m_; }   ///< flat, as ParameterSet::gradients()
   const Tensor& second_moments() const { return v_; }  ///< flat
   /// What the loss must be multiplied by before backward.
   const LossScale& loss_scale() const { return loss_scale_; }

@@ -11,6 +11,7 @@ struct UpdateSegment {
   Dim begin = 0, count = 0;
   double weight_decay = 0;
   bool trust_ratio = false;  ///< LAMB: scale the step by ‖w‖ / ‖update‖
+  double rate = 1;           ///< share of the learning rate
 };
 
 /// Dynamic loss scaling (Micikevicius et al. 2018): f16 ends at 6e-8, so backward starts from `scale` instead of 1. The
@@ -40,7 +41,7 @@ struct UpdateTensors {
 ///   g ← gradient · clip / scale,  clip = clip_norm / max(‖gradient‖ / scale, clip_norm)   (clip_norm 0: no clipping)
 ///   m ← β1 m + (1−β1) g,  v ← β2 v + (1−β2) g²
 ///   u ← (m / bias1) / (√(v / bias2) + ε) + weight_decay · w,  bias = 1 − β^t or, without bias_correction, 1
-///   w ← w − learning_rate · ratio · u,  ratio = ‖w‖/‖u‖ if trust_ratio and both are positive, else 1
+///   w ← w − learning_rate · rate · ratio · u,  ratio = ‖w‖/‖u‖ if trust_ratio and both are positive, else 1
 struct Update {
   double learning_rate = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6;
   bool bias_correction = false;

@@ -87,7 +87,7 @@ std::vector<double> trusted_rates(const std::vector<Chunk>& chunks, std::vector<
     const double u_norm = std::sqrt(tree_sum(&u_squares[begin], static_cast<Dim>(end - begin)));
     const double ratio = w_norm > 0 && u_norm > 0 ? w_norm / u_norm : 1;
     std::fill(rates.begin() + static_cast<std::ptrdiff_t>(begin), rates.begin() + static_cast<std::ptrdiff_t>(end),
-              ratio * learning_rate);
+              ratio * (learning_rate * chunks[begin].segment->rate));
   }
   return rates;
 }
@@ -110,7 +110,8 @@ void CpuBackend::update_typed(const UpdateTensors& tensors, const Update& update
 
   pool_.run(static_cast<Dim>(chunks.size()), [&](Dim index, int) {
     const Chunk& chunk = chunks[static_cast<std::size_t>(index)];
-    const Lanes<T> decay(static_cast<T>(chunk.segment->weight_decay)), step(static_cast<T>(-update.learning_rate));
+    const Lanes<T> decay(static_cast<T>(chunk.segment->weight_decay)),
+        step(static_cast<T>(-update.learning_rate * chunk.segment->rate));
     Lanes<T> w_sum(T(0)), u_sum(T(0));
     for_lanes<T>(chunk.end - chunk.begin, [&](Dim i, Dim n) {
       i += chunk.begin;

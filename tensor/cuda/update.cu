@@ -87,7 +87,7 @@ __global__ void update_kernel(Flat<V, G> flat, Rule rule, const Numbers* numbers
   const UpdateChunk chunk = chunks[blockIdx.x];
   if (!numbers->moves) return;
   const Factors<C> f(rule, *numbers);
-  const C decay = static_cast<C>(chunk.weight_decay), rate = static_cast<C>(rule.learning_rate);
+  const C decay = static_cast<C>(chunk.weight_decay), rate = static_cast<C>(rule.learning_rate * chunk.rate);
   C w_sum = 0, u_sum = 0;
   for (Dim at = chunk.begin + threadIdx.x * kPack; at < chunk.end; at += blockDim.x * kPack) {
     const Dim left = chunk.end - at;
@@ -129,7 +129,7 @@ __global__ void step_kernel(Flat<V, G> flat, Rule rule, const Numbers* numbers, 
   const double w_norm = std::sqrt(block_sum(w_square)), u_norm = std::sqrt(block_sum(u_square));
   const double ratio = w_norm > 0 && u_norm > 0 ? w_norm / u_norm : 1;
   const Factors<C> f(rule, *numbers);
-  const C decay = static_cast<C>(chunk.weight_decay), rate = static_cast<C>(ratio * rule.learning_rate);
+  const C decay = static_cast<C>(chunk.weight_decay), rate = static_cast<C>(ratio * (rule.learning_rate * chunk.rate));
   for (Dim at = chunk.begin + threadIdx.x * kPack; at < chunk.end; at += blockDim.x * kPack) {
     const Dim left = chunk.end - at;
     Pack<C> w = load_pack(flat.masters + at, left);
@@ -144,7 +144,7 @@ __global__ void step_kernel(Flat<V, G> flat, Rule rule, const Numbers* numbers, 
 void UpdatePlan::follow(CudaBackend& backend, std::span<const UpdateSegment> segments) {
   const auto same = [](const UpdateSegment& a, const UpdateSegment& b) {
     return a.begin == b.begin && a.count == b.count && a.weight_decay == b.weight_decay &&
-           a.trust_ratio == b.trust_ratio;
+           a.trust_ratio == b.trust_ratio && a.rate == b.rate;
   };
   if (std::equal(segments.begin(), segments.end(), segments_.begin(), segments_.end(), same)) return;
   segments_.clear();  // until everything below has gone well
@@ -155,7 +155,7 @@ void UpdatePlan::follow(CudaBackend& backend, std::span<const UpdateSegment> seg
     trust_ratios_ |= s.trust_ratio;
     for (Dim at = 0; at < s.count; at += kChunk)
       chunks.push_back(
-          {s.begin + at, s.begin + std::min(s.count, at + kChunk), first, last, s.weight_decay, s.trust_ratio});
+          {s.begin + at, s.begin + std::min(s.count, at + kChunk), first, last, s.weight_decay, s.trust_ratio, s.rate});
   }
   count_ = static_cast<Dim>(chunks.size());
   chunks_.emplace(backend, count_ * static_cast<Dim>(sizeof(UpdateChunk)));

@@ -14,6 +14,7 @@ struct UpdateChunk {
   Dim first_of_segment, last_of_segment;  ///< the chunks [first, last) that share its segment
   double weight_decay;
   bool trust_ratio;
+  double rate;  ///< share of the learning rate
 };
 
 class UpdatePlan {

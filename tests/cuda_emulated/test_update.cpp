@@ -21,7 +21,7 @@ std::vector<double> three_steps(DType dtype, bool trust_ratio, bool overflow, Ba
   const std::vector<UpdateSegment> segments{
       {.begin = 0, .count = 20000, .weight_decay = 0.1, .trust_ratio = trust_ratio},
       {.begin = 20000, .count = 7},
-      {.begin = 20016, .count = 9984, .trust_ratio = trust_ratio},
+      {.begin = 20016, .count = 9984, .trust_ratio = trust_ratio, .rate = 0.25},
       {.begin = without_weights, .count = 5000, .trust_ratio = trust_ratio},
       {.begin = without_gradient, .count = 5000, .trust_ratio = trust_ratio}};
   const Tensor state = ops::from_host(std::vector<double>{1024, 1, 0}, {3}, b);

@@ -57,11 +57,17 @@ struct Plain {
   }
 };
 
-/// The greatest difference after three steps, relative to the greatest step that a value took.
-double difference(const optim::Options& options, DType dtype, double gradient_size) {
+/// Half the rate for one parameter; one is frozen.
+double rate_of(const std::string& name) {
+  return name == "large.weight" || name == "small.bias" ? 0.5 : name == "one.weight" ? 0 : 1;
+}
+
+/// The greatest difference after three steps, relative to the greatest step that a value took. `rates`: as rate_of().
+double difference(const optim::Options& options, DType dtype, double gradient_size, bool rates) {
   const auto backend = open_cpu({.threads = 3});
   Model model;
-  nn::ParameterSet parameters(model, *backend, {.dtype = dtype});
+  const auto rate = [&](const std::string& name) { return rates ? rate_of(name) : 1; };
+  nn::ParameterSet parameters(model, *backend, {.dtype = dtype, .rate = rate});
   optim::Optimizer optimizer(parameters, options);
   std::vector<Plain> plain;
   for (const auto& segment : parameters.segments()) {
@@ -73,6 +79,7 @@ double difference(const optim::Options& options, DType dtype, double gradient_si
     double square = 0;
     std::vector<std::vector<double>> gradients;
     for (const auto& segment : parameters.segments()) {
+      if (segment.rate == 0) continue;
       std::vector<double> g =
           noise(static_cast<std::size_t>(segment.count()), static_cast<std::uint64_t>(t * 100 + segment.begin));
       for (double& x : g) x *= gradient_size;
@@ -82,7 +89,8 @@ double difference(const optim::Options& options, DType dtype, double gradient_si
       gradients.push_back(std::move(g));
     }
     const double clip = options.clip_norm > 0 ? std::min(1.0, options.clip_norm / std::sqrt(square)) : 1;
-    for (std::size_t s = 0; s < plain.size(); ++s) plain[s].step(gradients[s], options, clip, .1, t);
+    for (std::size_t s = 0; s < gradients.size(); ++s)  // frozen ones come last
+      plain[s].step(gradients[s], options, clip, .1 * parameters.segments()[s].rate, t);
     CHECK(optimizer.step(.1) == doctest::Approx(std::sqrt(square)).epsilon(dtype == DType::f64 ? 1e-12 : 1e-6));
   }
   double worst = 0, moved = 0;
@@ -107,9 +115,32 @@ TEST_CASE("every optimizer moves a variable of any size as its formulas say") {
         const optim::Options options{
             .method = method, .beta1 = .8, .beta2 = .95, .epsilon = 1e-4, .weight_decay = .3, .clip_norm = clip_norm};
         INFO("method " << static_cast<int>(method) << ", clip " << clip_norm << ", gradients of " << gradient_size);
-        CHECK(difference(options, DType::f64, gradient_size) <= 1e-13);
-        CHECK(difference(options, DType::f32, gradient_size) <= 1e-5);
+        for (const bool rates : {false, true}) {
+          CAPTURE(rates);
+          CHECK(difference(options, DType::f64, gradient_size, rates) <= 1e-13);
+          CHECK(difference(options, DType::f32, gradient_size, rates) <= 1e-5);
+        }
       }
+}
+
+TEST_CASE("a frozen parameter has no gradient and no moments and does not move") {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const auto backend = open_cpu({.threads = 1});
+    Model model, all_trained;
+    nn::ParameterSet parameters(model, *backend, {.dtype = dtype, .rate = rate_of}), all(all_trained, *backend);
+    optim::Optimizer optimizer(parameters, {});
+    CHECK(parameters.segments().back().name == "one.weight");
+    CHECK_FALSE(model.one.requires_grad());
+    CHECK(parameters.trainable() == all.trainable() - 1);
+    CHECK(parameters.values().elements() == all.values().elements());
+    CHECK(parameters.gradients().elements() == all.gradients().elements() - 16);  // a place is of 16 elements
+    CHECK(optimizer.first_moments().shape() == parameters.gradients().shape());
+    const auto before = ops::to_host<float>(parameters.master(parameters.segments().back()));
+    CHECK(before == ops::to_host<float>(all.master(*all.find("one.weight"))));  // drawn alike
+    backend->fill(parameters.gradients(), 1);
+    optimizer.step(.1);
+    CHECK(ops::to_host<float>(parameters.master(parameters.segments().back())) == before);
+  }
 }
 
 TEST_CASE("an update has the same bits for any threads and kernel set") {

@@ -14,10 +14,11 @@ constexpr const char* kOptimizerFile = "optimizer.safetensors";
 constexpr std::size_t kSmallFiles = std::size_t{1} << 16;  // configuration and state, and what blocks are rounded to
 constexpr std::size_t kTensorFacts = 512;                  // of the headers and the manifest
 
-/// The moments under the names that PyTorch's AdamW gives them.
+/// The moments of what is trained, under the names that PyTorch's AdamW gives them.
 std::vector<nn::NamedTensor> moments(const Training& training) {
   std::vector<nn::NamedTensor> tensors;
   for (const auto& segment : training.parameters.segments()) {
+    if (segment.rate == 0) continue;
     tensors.push_back(
         {"exp_avg." + segment.name, training.optimizer.first_moments().window(segment.begin, segment.shape)});
     tensors.push_back(
@@ -37,8 +38,8 @@ void check_finite(const nn::ParameterSet& parameters, const std::filesystem::pat
 }  // namespace
 
 std::size_t checkpoint_bytes(const Training& training) {
-  return 3 * training.parameters.masters().bytes() + training.objective.bytes_beside_weights() +
-         training.parameters.segments().size() * kTensorFacts + kSmallFiles;
+  return training.parameters.masters().bytes() + 2 * training.optimizer.first_moments().bytes() +
+         training.objective.bytes_beside_weights() + training.parameters.segments().size() * kTensorFacts + kSmallFiles;
 }
 
 TensorChecksums write_checkpoint(io::Files& files, const std::filesystem::path& directory, const Training& training,

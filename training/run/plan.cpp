@@ -72,7 +72,11 @@ std::size_t peak_bytes(const Settings& settings, const Plan& plan, const Objecti
   DryRun dry(device);
   const distributed::Replica self(dry);
   const std::unique_ptr<Objective> largest = objective.largest(self, plan.micro_batch_size);
-  nn::ParameterSet parameters(largest->model(), dry, {.dtype = settings.precision, .initialize = false});
+  const nn::PartRates rates = rates_of(settings, *largest);
+  nn::ParameterSet parameters(largest->model(), dry,
+                              {.dtype = settings.precision, .initialize = false, .rate = [&](const std::string& name) {
+                                 return rates.of(name);
+                               }});
   optim::Optimizer optimizer(parameters, settings.optimizer);
   Stepper stepper({*largest, parameters, optimizer, self}, {.micro_batch_size = plan.micro_batch_size});
   // All micro-batches are the same, so that a few show what a step of many takes.
@@ -86,7 +90,7 @@ std::size_t peak_bytes(const Settings& settings, const Plan& plan, const Objecti
     largest->evaluate();
   }
   const int waiting = waiting_sums(plan, {.first = 0, .count = micro_batches}, micro_batches);
-  return dry.memory().peak - parameters.masters().bytes() * static_cast<std::size_t>(waiting);
+  return dry.memory().peak - optimizer.first_moments().bytes() * static_cast<std::size_t>(waiting);
 }
 
 /// A replica without a micro-batch would only cost memory.
@@ -131,14 +135,15 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objecti
                        const distributed::Replica& self) {
   const Backend& device = self.backend();
   const auto flat = static_cast<std::size_t>(plan.parameters) * size_of(settings.precision);
-  const auto wide = static_cast<std::size_t>(plan.parameters) * size_of(compute_type(settings.precision));
-  const bool has_masters = wide != flat;
+  const std::size_t wide = size_of(compute_type(settings.precision));
+  const auto trained = static_cast<std::size_t>(plan.trained_parameters);
+  const bool has_masters = compute_type(settings.precision) != settings.precision;
   // So many share the memory. Replicas on several cards are counted by the cards, and so are processes that have one
   // each.
   const int processes = device.device().kind == Device::Kind::cpu ? self.collective().processes_on_this_host() : 1;
-  MemoryPlan memory{.parameters = flat + (has_masters ? wide : 0),
-                    .gradients = flat,
-                    .moments = 2 * wide,
+  MemoryPlan memory{.parameters = flat + (has_masters ? wide * static_cast<std::size_t>(plan.parameters) : 0),
+                    .gradients = trained * size_of(settings.precision),
+                    .moments = 2 * wide * trained,
                     .accumulation = 0,
                     .data = objective.data_bytes(),
                     .available = device.available_memory() / static_cast<std::size_t>(settings.replicas * processes)};
@@ -149,7 +154,7 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objecti
   memory.data += of_steps;
   const std::size_t peak = peak_bytes(settings, plan, objective, device);
   memory.activations = peak - std::min(peak, memory.total());
-  memory.accumulation = wide * static_cast<std::size_t>(most_waiting_sums(plan));
+  memory.accumulation = wide * trained * static_cast<std::size_t>(most_waiting_sums(plan));
   const bool on_host = device.device().kind == Device::Kind::cpu;
   // Beside its tensors the CPU keeps a sixteenth of their peak.
   const std::size_t held = on_host ? memory.total() + memory.total() / 16 : 0;
@@ -193,6 +198,8 @@ std::string memory_text(const MemoryPlan& memory, int replicas) {
 
 }  // namespace
 
+nn::PartRates rates_of(const Settings& settings, Objective& objective) { return {objective.parts(), settings.parts}; }
+
 Plan make_plan(const Settings& settings, Objective& objective, const distributed::Replica& self) {
   Plan plan{.batch_size = settings.batch_size, .micro_batch_size = *settings.micro_batch_size, .replicas = self.size()};
   plan.examples_per_epoch = objective.examples(0);
@@ -214,6 +221,7 @@ Plan make_plan(const Settings& settings, Objective& objective, const distributed
     plan.schedule.warmup_steps =
         static_cast<std::int64_t>(static_cast<double>(plan.total_steps) * *settings.warmup_ratio);
   plan.parameters = count_parameters(objective.model());
+  plan.trained_parameters = rates_of(settings, objective).trained(objective.model());
   plan.precision = settings.precision;
   plan.memory = plan_memory(settings, plan, objective, self);
   return plan;

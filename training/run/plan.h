@@ -31,7 +31,7 @@ struct Plan {
   std::int64_t total_steps = 0;
   double epochs = 0;
   double tokens_per_example = 0;
-  std::int64_t parameters = 0;
+  std::int64_t parameters = 0, trained_parameters = 0;
   DType precision = DType::f32;
   optim::ScheduleOptions schedule;
   MemoryPlan memory;
@@ -39,6 +39,9 @@ struct Plan {
   /// Several lines for people.
   std::string text() const;
 };
+
+/// How the parts of the objective's model are trained. Throws Error(Failure::usage) if --freeze names another part.
+nn::PartRates rates_of(const Settings& settings, Objective& objective);
 
 /// Throws Error(Failure::input) if there is no example, and Error(Failure::usage) if a step has fewer micro-batches
 /// than there are replicas. The memory of activations is that of the largest examples in a dry run: nothing is

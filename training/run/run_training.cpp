@@ -43,7 +43,8 @@ std::string text_of_sharing(const Plan& plan) {
 Plan announce(const TrainingRun& run, Objective& objective, const distributed::Replica& self) {
   const Settings& settings = run.settings;
   const Plan plan = make_plan(settings, objective, self);
-  print(plan.text() + text_of_saves(settings) + text_of_sharing(plan) + (run.plan_text ? run.plan_text() : ""));
+  print(plan.text() + rates_of(settings, objective).text(objective.model()) + text_of_saves(settings) +
+        text_of_sharing(plan) + (run.plan_text ? run.plan_text() : ""));
   if (!settings.plan_only) check_memory(settings, plan, objective, self);
   return plan;
 }
@@ -90,10 +91,14 @@ void train_replica(const TrainingRun& run, const RunReplica& replica) {
   const auto& [self, directory, conditions] = replica;
   const Settings& settings = run.settings;
   const std::unique_ptr<Objective> objective = run.make_objective(self);
+  const nn::PartRates rates = rates_of(settings, *objective);
   const Plan plan = plan_together(run, *objective, self);
   if (settings.plan_only) return;
   nn::ParameterSet parameters(objective->model(), self.backend(),
-                              {.dtype = settings.precision, .seed = settings.seed, .initialize = self.first()});
+                              {.dtype = settings.precision,
+                               .seed = settings.seed,
+                               .initialize = self.first(),
+                               .rate = [&](const std::string& name) { return rates.of(name); }});
   Trainer trainer({settings, plan, conditions, *objective, parameters, self, directory, run.program});
   trainer.begin(run.initialize, run.moments);
   run_profiled(trainer, settings, self);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/choices.h"
+#include "nn/parts.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "tensor/dtype.h"
@@ -50,6 +51,7 @@ struct Settings {
   std::optional<std::int64_t> steps;             ///< none: `epochs` says how long
   std::optional<double> epochs;                  ///< none: `steps` says how long
   optim::Options optimizer;                      ///< complete() fills in epsilon
+  nn::PartRates::Options parts;                  ///< which are frozen, and how rates fall from the head down
   std::optional<double> adam_epsilon;            ///< none: as the method has it
   optim::ScheduleOptions schedule;               ///< total_steps and warmup_steps are final in the Plan
   std::optional<std::int64_t> warmup_steps;      ///< complete() copies it into the schedule

@@ -79,6 +79,16 @@ void add_optimizer_flags(FlagTable& table, Settings& s) {
   table.number({"--clip-norm", "largest norm of all gradients together; 0 is off", decisive}, s.optimizer.clip_norm,
                {0.0, 1e30});
   table.choice({"--schedule", "course of the learning rate, with warm-up", decisive}, s.schedule.schedule, schedules());
+  table.text({"--freeze",
+              "parts that are not trained, separated by commas: embeddings, layers by number or range (0-3), pooler "
+              "(default none)",
+              decisive, "", "LIST"},
+             s.parts.freeze);
+  table.number({"--layer-decay",
+                "factor of the learning rate from the head to the last layer, and from each layer to the one below it, "
+                "the embeddings last; 1 is off",
+                decisive},
+               s.parts.decay, {1e-6, 1.0});
   const std::string ratio = s.warmup_ratio ? fmt::format("{}", *s.warmup_ratio) : "as --warmup-steps";
   table
       .number({"--warmup-steps", "steps of linear warm-up", decisive, s.warmup_ratio ? "as --warmup-ratio" : "0"},

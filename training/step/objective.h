@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "distributed/share.h"
+#include "nn/parts.h"
 #include "nn/weights.h"
 
 namespace bertrand::distributed {
@@ -47,6 +48,8 @@ class Objective {
 
   /// Without memory until a ParameterSet gives it some.
   virtual nn::Module& model() = 0;
+  /// The parts of the model that --freeze and --layer-decay know; none if they know nothing of it.
+  virtual std::vector<nn::Part> parts() { return {}; }
   /// How many examples this epoch (from 0) has; they are numbered from 0 in file order.
   virtual std::int64_t examples(std::int64_t epoch) = 0;
   /// Names the step after the one that is begun next, so that its examples `mine`, those that this replica computes,
@@ -83,8 +86,8 @@ class Objective {
   virtual std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t count) const = 0;
   /// Bytes of the examples themselves, held in memory for the whole run.
   virtual std::size_t data_bytes() const = 0;
-  /// Bytes of the examples that are read for steps, of each of which this replica computes `examples`. 0 if data_bytes()
-  /// has them all.
+  /// Bytes of the examples that are read for steps, of each of which this replica computes `examples`. 0 if
+  /// data_bytes() has them all.
   virtual std::size_t bytes_of_steps(std::int64_t /*examples*/) const { return 0; }
   /// Tokens of one example.
   virtual std::int64_t tokens(std::int64_t epoch, std::int64_t example) const = 0;

@@ -63,9 +63,15 @@ void add_heads(CLI::App& app, Options& o) {
           "what of a text becomes its embedding: the mean of all tokens, [CLS], or the pooler's output"),
       {Head::embed});
   own(app.add_flag("--normalize", i.normalize, "embeddings of length 1"), {Head::embed});
-  own(cli::number_flag(app, "--doc-stride", i.windows.doc_stride, {1, 1 << 20},
-                       "tokens from the beginning of a context's window to that of the next"),
-      {Head::answer});
+  own(app.add_option_function<std::string>(
+             "--doc-stride",
+             [&o](const std::string& text) {
+               o.doc_stride = cli::parse_number("--doc-stride", text, cli::Range<int>{0, 1 << 20});
+             },
+             "windows of what is longer than --max-seq-length: for answers tokens from the beginning of one to that of "
+             "the next (default 128), for tokens those that two of them share (default a quarter)")
+          ->type_name("INT"),
+      {Head::answer, Head::tokens});
   own(cli::number_flag(app, "--max-query-length", i.windows.max_query_length, {1, 1 << 20}, "tokens of a question"),
       {Head::answer});
   own(cli::number_flag(app, "--n-best-size", i.answers.n_best_size, {1, 1 << 20}, "candidates that are compared"),

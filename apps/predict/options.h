@@ -21,6 +21,7 @@ struct Options {
   bert::TokenizerFlags tokenizer;
   std::optional<inference::Head> head;  ///< none: as config.json says
   inference::Options inference;
+  std::optional<int> doc_stride;         ///< none: as the head has it
   std::optional<double> null_threshold;  ///< given: a question may have no answer
   Form form = Form::detect;
   bool report_bad_lines = false;

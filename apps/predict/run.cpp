@@ -151,6 +151,8 @@ void Stream::write_ready() {
 
 inference::Options complete(const Options& options) {
   inference::Options complete = options.inference;
+  complete.overlap = options.doc_stride;
+  complete.windows.doc_stride = options.doc_stride.value_or(complete.windows.doc_stride);
   complete.answers.version_2 = options.null_threshold.has_value();
   complete.answers.null_score_diff_threshold = options.null_threshold.value_or(0);
   return complete;

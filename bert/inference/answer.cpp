@@ -69,9 +69,7 @@ class Answerer : public Predictor {
   std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
     const NoGrad no_graph;
     const Variable logits = (*network_)(bert::pack(sequences, model_.backend), {});
-    std::vector<std::size_t> counts;
-    for (const bert::Sequence& sequence : sequences) counts.push_back(sequence.token_ids.size());
-    return deal_rows(logits.value(), counts);
+    return deal_rows(logits.value(), lengths(sequences));
   }
 
  private:

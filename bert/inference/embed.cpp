@@ -61,9 +61,7 @@ class Embedder : public Predictor {
     const bool all = pooling_ == Pooling::mean;
     Variable rows = network_->bert(batch, {}, all ? Tensor() : batch.first_rows);
     if (pooling_ == Pooling::pooler) rows = (*network_->bert.pooler)(rows);
-    std::vector<std::size_t> counts;
-    for (const bert::Sequence& sequence : sequences) counts.push_back(all ? sequence.token_ids.size() : 1);
-    return deal_rows(rows.value(), counts);
+    return deal_rows(rows.value(), all ? lengths(sequences) : std::vector<std::size_t>(sequences.size(), 1));
   }
 
  private:

@@ -75,6 +75,12 @@ std::vector<Outputs> deal_rows(const Tensor& values, std::span<const std::size_t
   return dealt;
 }
 
+std::vector<std::size_t> lengths(std::span<const bert::Sequence> sequences) {
+  std::vector<std::size_t> lengths;
+  for (const bert::Sequence& sequence : sequences) lengths.push_back(sequence.token_ids.size());
+  return lengths;
+}
+
 std::vector<double> softmax(std::span<const float> row) {
   const double most = *std::ranges::max_element(row);
   std::vector<double> shares;

@@ -57,6 +57,9 @@ class Loaded {
 /// The rows of `values` [rows, width] dealt out: the first counts[0] are of sequence 0, and so on.
 std::vector<Outputs> deal_rows(const Tensor& values, std::span<const std::size_t> counts);
 
+/// The number of tokens of each sequence.
+std::vector<std::size_t> lengths(std::span<const bert::Sequence> sequences);
+
 std::vector<double> softmax(std::span<const float> row);
 /// The places of the `count` largest numbers, or of all if there are fewer; of equal ones the first comes first.
 std::vector<std::size_t> largest(std::span<const double> values, std::size_t count);
@@ -65,6 +68,7 @@ io::Json json_number(double value);
 std::int64_t count_code_points(std::string_view text);
 
 std::unique_ptr<Predictor> make_classifier(Model model);
+std::unique_ptr<Predictor> make_token_labeller(Model model, const Options& options);
 std::unique_ptr<Predictor> make_answerer(Model model, const Options& options);
 std::unique_ptr<Predictor> make_mask_filler(Model model, const Options& options);
 std::unique_ptr<Predictor> make_embedder(Model model, const Options& options);

@@ -55,12 +55,12 @@ std::unique_ptr<Predictor> open(const Source& source, Head head, const Options& 
               .dtype = source.dtype};
   switch (head) {
     case Head::classify: return make_classifier(std::move(model));
+    case Head::tokens: return make_token_labeller(std::move(model), options);
     case Head::answer: return make_answerer(std::move(model), options);
     case Head::fill_mask: return make_mask_filler(std::move(model), options);
     case Head::embed: return make_embedder(std::move(model), options);
-    case Head::tokens: break;
   }
-  fail(Failure::usage, "--task: expected classify, answer, fill-mask or embed, got tokens, which is not there yet");
+  fail(Failure::bug, "predictor: expected a head that is known, got number {}", static_cast<int>(head));
 }
 
 }  // namespace bertrand::inference

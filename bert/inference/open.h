@@ -37,6 +37,7 @@ struct Options {
   int top_k = 5;           ///< words for a mask, candidates for an answer
   Pooling pooling = Pooling::mean;
   bool normalize = false;        ///< embeddings: divided by their Euclidean length
+  std::optional<int> overlap;    ///< tokens: pieces that windows of a long text share; none: a quarter of a window
   tasks::SquadOptions windows;   ///< of a context; max_seq_length is the one above
   tasks::AnswerOptions answers;  ///< with version_2 a question may have no answer
 };

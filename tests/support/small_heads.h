@@ -44,4 +44,10 @@ inline void write_small_classifier(const std::filesystem::path& directory,
       static_cast<bertrand::Dim>(labels.size()));
 }
 
+inline void write_small_labeller(const std::filesystem::path& directory, const std::vector<std::string>& labels) {
+  write_small_head<bertrand::bert::ForTokenClassification>(
+      directory, {.architecture = "BertForTokenClassification", .labels = labels},
+      static_cast<bertrand::Dim>(labels.size()));
+}
+
 }  // namespace support

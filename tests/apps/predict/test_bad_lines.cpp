@@ -137,7 +137,7 @@ TEST_CASE("flags that do not fit the task or the machine are refused") {
   };
   CHECK(refusal({"--top-k", "3"}) == "error: --top-k: expected with --task fill-mask or answer, got --task classify\n");
   CHECK(refusal({"--normalize"}) == "error: --normalize: expected with --task embed, got --task classify\n");
-  CHECK(refusal({"--doc-stride", "3"}).starts_with("error: --doc-stride: expected with --task answer, got "));
+  CHECK(refusal({"--doc-stride", "3"}).starts_with("error: --doc-stride: expected with --task answer or tokens, got "));
   CHECK(refusal({"--task", "clasify"}).find("did you mean classify?") != std::string::npos);
   CHECK(refusal({"--max-seq-length", "25"}) ==
         "error: --max-seq-length: expected at most 24, the model's positions, got 25\n");

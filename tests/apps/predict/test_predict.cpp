@@ -128,8 +128,7 @@ TEST_CASE("SIGTERM ends the program while it waits for a line and all answers ar
   talk.signal(SIGTERM);
   CHECK(talk.finish() == 75);
 
-  const auto wait_for = [](const std::string& text) { return text; };
-  Conversation file("predict", setting.flags({"--output", wait_for(setting / "answers")}));
+  Conversation file("predict", setting.flags({"--output", setting / "answers"}));
   file.say("red fish\n");
   const auto has_answer = [&] {
     for (const auto& entry : std::filesystem::directory_iterator(setting / ""))
@@ -184,6 +183,18 @@ TEST_CASE("the task follows from config.json and --task has the last word") {
   CHECK(lacking.code == 4);
   CHECK(lacking.error.find("model.safetensors: expected the tensors that --task fill-mask needs, got none for "
                            "cls.predictions.bias, ") != std::string::npos);
+}
+
+TEST_CASE("the words of a text are labelled and a long text in windows") {
+  const Setting setting;
+  support::write_small_labeller(setting / "tokens", {"O", "B-A", "I-A"});
+  const std::vector<std::string> flags = {"--model", setting / "tokens", "--max-seq-length", "8", "--doc-stride", "1"};
+  const auto answers = setting.answers("lines", many_lines(20), flags);
+  REQUIRE(answers.size() == 20);
+  for (std::size_t i = 0; i < 20; ++i) CHECK(answers[i].at("words").size() == i * 7 % 20 + 1);
+  const auto word = setting.answers("lines", "{\"words\": [\"red fish\", \"birds\"]}", flags)[0].at("words")[0];
+  CHECK(word.at("word") == "red fish");
+  CHECK(word.at("end") == 8);
 }
 
 TEST_CASE("a question may have no answer if its threshold is given") {

@@ -82,6 +82,14 @@ TEST_CASE("a predictor's outputs for answers equal PyTorch's") {
   CHECK(golden::greatest_difference(joined(outputs, 1), golden.figures("end_logits")) <= 2e-5);
 }
 
+TEST_CASE("a predictor's outputs for tokens equal PyTorch's") {
+  if (!golden::present("token")) return;
+  const Case golden("token");
+  const auto outputs = open_golden(golden, Head::tokens, {})->run(golden.sequences());
+  CHECK(outputs.size() == golden.sequences().size());
+  CHECK(golden::greatest_difference(joined(outputs), golden.figures("logits")) <= 2e-5);
+}
+
 TEST_CASE("a predictor's outputs for masked words equal PyTorch's") {
   if (!golden::present("pretraining_gelu")) return;
   const Case golden("pretraining_gelu");

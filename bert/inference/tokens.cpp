@@ -1,0 +1,200 @@
+// A label for each word, and the entities that the labels name:
+// {"text"} or {"words"} → {"entities": [{"type", "text", "start", "end", "score"}], "words": [{"word", "label", …}]}.
+#include <algorithm>
+
+#include "bert/inference/model.h"
+#include "bert/network/heads.h"
+#include "bert/tasks/entity_scores.h"
+#include "bert/tasks/token_windows.h"
+#include "bert/text/unicode.h"
+#include "bert/text/utf8.h"
+#include "io/error.h"
+
+namespace bertrand::inference {
+namespace {
+
+/// A word of a text: its bytes, and its code points [start, end).
+struct Word {
+  std::string text;
+  std::int64_t start = 0, end = 0;
+};
+
+/// A text and its words, which may be those of the request, joined by blanks.
+struct Sentence {
+  std::string text;
+  std::vector<Word> words;
+
+  void add(const std::string& word) {
+    if (!words.empty()) text += ' ';
+    const std::int64_t start = words.empty() ? 0 : words.back().end + 1;
+    text += word;
+    words.push_back({word, start, start + count_code_points(word)});
+  }
+};
+
+/// The words that Google's BasicTokenizer finds, as they stand in the text: cut at white space, punctuation and
+/// ideographs stand alone, and what is dropped neither begins nor ends one.
+Sentence cut_words(std::string text) {
+  const text::UnicodeTable& table = text::UnicodeTable::get();
+  Sentence sentence{.text = std::move(text), .words = {}};
+  const char *p = sentence.text.data(), *const end = p + sentence.text.size();
+  const char* word_end = nullptr;  // of a word that may go on
+  for (std::int64_t place = 0; p < end; ++place) {
+    const char* const begin = p;
+    const std::uint8_t properties = table.properties(text::decode_utf8(p));
+    if (properties & text::kDropped) continue;
+    const bool stands_alone = properties & (text::kPunctuation | text::kIdeograph);
+    if (stands_alone || (properties & text::kSpace)) word_end = nullptr;
+    if (properties & text::kSpace) continue;
+    if (!word_end) sentence.words.push_back({.text = "", .start = place});
+    Word& word = sentence.words.back();
+    word.text.append(word_end ? word_end : begin, p);  // with what was dropped in the middle of the word
+    word.end = place + 1;
+    word_end = stands_alone ? nullptr : p;
+  }
+  return sentence;
+}
+
+/// The part [start, end) of a text, in code points.
+std::string part_of(std::string_view text, std::int64_t start, std::int64_t end) {
+  const char *p = text.data(), *begin = p;
+  for (std::int64_t place = 0; place < end; ++place) {
+    if (place == start) begin = p;
+    text::decode_utf8(p);
+  }
+  return {begin, p};
+}
+
+/// Whether the labels are tags of IOB2 or IOBES, which name entities.
+bool are_tags(const std::vector<std::string>& labels) {
+  const auto is_tag = [](const std::string& label) {
+    return label == "O" ||
+           (label.size() > 2 && std::string_view("BIES").find(label[0]) != std::string_view::npos && label[1] == '-');
+  };
+  return std::ranges::all_of(labels, is_tag);
+}
+
+class TokenLabeller : public Predictor {
+ public:
+  TokenLabeller(Model model, const Options& options)
+      : model_(std::move(model)),
+        labels_(model_.labels()),
+        windows_{.max_length = model_.max_length, .overlap = options.overlap},
+        network_(model_, Head::tokens, static_cast<Dim>(labels_.size())) {
+    tasks::SentenceEncoder(model_.tokenizer, windows_);  // refuses windows that are none
+  }
+
+  io::Json request(std::string_view line, const std::string&) const override { return {{"text", line}}; }
+
+  Query encode(const io::Json& request, const std::string& where) const override {
+    io::JsonReader reader(request, {where, Failure::input});
+    Sentence sentence = read(reader);
+    std::vector<std::string> words;
+    for (const Word& word : sentence.words) words.push_back(word.text);
+    tasks::EncodedSentences encoded;
+    tasks::SentenceEncoder(model_.tokenizer, windows_).append(words, encoded);
+    if (encoded.windows.size() == 0)
+      fail(Failure::input, "{}: {}: expected at least one token, got none", where,
+           request.contains("words") ? "words" : "text");
+    std::vector<std::optional<std::size_t>> tokens;  // of each word, counted over all windows
+    for (std::size_t i = 0; i < words.size(); ++i) tokens.push_back(encoded.token(i));
+    Query query{.where = where,
+                .make_answer = [this, sentence = std::move(sentence), tokens](std::span<const Outputs> outputs) {
+                  return labelled(sentence, tokens, outputs);
+                }};
+    for (std::int64_t i = 0; i < encoded.windows.size(); ++i) {
+      const std::span<const std::int32_t> ids = encoded.windows.ids(i);
+      query.sequences.push_back({.token_ids = {ids.begin(), ids.end()}, .token_types = {}});
+      query.sequences.back().token_types.assign(ids.size(), 0);
+    }
+    return query;
+  }
+
+  /// A row of labels for each token.
+  std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
+    const NoGrad no_graph;
+    const Variable logits = (*network_)(bert::pack(sequences, model_.backend), {});
+    return deal_rows(logits.value(), lengths(sequences));
+  }
+
+ private:
+  static Sentence read(io::JsonReader& reader) {
+    if (!reader.find("words")) return cut_words(reader.text("text"));
+    Sentence sentence;
+    for (const io::Json& word : reader.list("words")) {
+      if (!word.is_string()) reader.refuse("words", "a list of strings", &word);
+      sentence.add(word.get<std::string>());
+    }
+    return sentence;
+  }
+
+  struct Label {
+    std::string name;
+    double score = 0;
+  };
+
+  /// The label of the token, or of a word that has none: no entity, and no certainty.
+  Label label_at(std::optional<std::size_t> token, std::span<const Outputs> outputs) const {
+    if (!token) return {std::ranges::find(labels_, "O") != labels_.end() ? "O" : labels_[0]};
+    for (const Outputs& window : outputs) {
+      if (*token < window.rows()) {
+        const std::vector<double> shares = softmax(window.row(*token));
+        const std::size_t best = largest(shares, 1)[0];
+        return {labels_[best], shares[best]};
+      }
+      *token -= window.rows();
+    }
+    fail(Failure::bug, "tokens: expected a row of the outputs, got one behind them");
+  }
+
+  io::Json labelled(const Sentence& sentence, const std::vector<std::optional<std::size_t>>& tokens,
+                    std::span<const Outputs> outputs) const {
+    std::vector<std::string> names;
+    std::vector<double> scores;
+    io::Json words = io::Json::array();
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const Label label = label_at(tokens[i], outputs);
+      const Word& word = sentence.words[i];
+      words.push_back({{"word", word.text},
+                       {"label", label.name},
+                       {"score", json_number(label.score)},
+                       {"start", word.start},
+                       {"end", word.end}});
+      names.push_back(label.name);
+      scores.push_back(label.score);
+    }
+    return {{"entities", entities(sentence, names, scores)}, {"words", std::move(words)}};
+  }
+
+  /// An entity's score is the mean of its words'.
+  io::Json entities(const Sentence& sentence, std::span<const std::string> names,
+                    std::span<const double> scores) const {
+    io::Json all = io::Json::array();
+    if (!are_tags(labels_)) return all;
+    for (const tasks::Entity& entity : tasks::entities(names)) {
+      double sum = 0;
+      for (std::int64_t i = entity.first; i <= entity.last; ++i) sum += scores[static_cast<std::size_t>(i)];
+      const std::int64_t start = sentence.words[static_cast<std::size_t>(entity.first)].start;
+      const std::int64_t end = sentence.words[static_cast<std::size_t>(entity.last)].end;
+      all.push_back({{"type", entity.type},
+                     {"text", part_of(sentence.text, start, end)},
+                     {"start", start},
+                     {"end", end},
+                     {"score", json_number(sum / static_cast<double>(entity.last - entity.first + 1))}});
+    }
+    return all;
+  }
+
+  const Model model_;
+  const std::vector<std::string> labels_;
+  const tasks::WindowOptions windows_;
+  const Loaded<bert::ForTokenClassification> network_;
+};
+
+}  // namespace
+
+std::unique_ptr<Predictor> make_token_labeller(Model model, const Options& options) {
+  return std::make_unique<TokenLabeller>(std::move(model), options);
+}
+
+}  // namespace bertrand::inference

@@ -1,6 +1,7 @@
 // Times training steps of a random BERT on replicas, and the sum of gradients by itself. Started by mpirun, the
 // replicas are those of all processes. bench/scaling.sh makes a table of it.
 //   scaling train --model tiny --micro-batch 16 --micro-batches 2 [--replicas N] [--threads N] [--device LIST] …
+//   scaling fits  --model tiny …   the largest micro-batch whose step the memory of each replica holds, from the plan
 //   scaling sum   --elements 110000000 [--replicas N] [--threads N]
 //   scaling alone --model tiny …   the same step without the others: what it takes before, during and after backward
 // The first replica prints one JSON line.
@@ -19,6 +20,7 @@
 #include "tensor/profiler.h"
 #include "tensor/random.h"
 #include "training/run/devices.h"
+#include "training/run/plan.h"
 #include "training/step/step.h"
 
 using namespace bertrand;
@@ -29,6 +31,9 @@ struct Options {
   training::Settings settings;
   std::string model = "tiny", precision = "f32";
   std::int64_t micro_batches = 2;  // of a step
+  std::int64_t length = 128;       // tokens of an example
+  std::string sums = "backward";   // when gradients are summed: during backward where that can be, or at its end
+  double memory = 0;               // GB of each replica; 0: what there is
   std::int64_t elements = 110'000'000;
   double seconds = 10;
 };
@@ -62,32 +67,35 @@ DType precision_of(const std::string& name) {
   fail(Failure::usage, "--precision: expected f32, bf16 or f16, got \"{}\"", name);
 }
 
-/// Sequences of 128 random words, 20 of them masked.
+/// Sequences of random words, 20 of 128 masked.
 class RandomExamples : public data::PretrainingExamples {
  public:
-  static constexpr std::int64_t kLength = 128, kMasked = 20;
+  explicit RandomExamples(std::int64_t length) : length_(length), masked_(length * 20 / 128) {}
 
   std::int64_t examples(std::int64_t) override { return 1 << 20; }
   data::PretrainingExample example(std::int64_t epoch, std::int64_t number) override {
     Random random(mix(static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(number)));
     data::PretrainingExample example;
-    for (std::int64_t t = 0; t < kLength; ++t) {
+    for (std::int64_t t = 0; t < length_; ++t) {
       example.token_ids.push_back(static_cast<std::int32_t>(random.below(30522)));
-      example.token_types.push_back(t < kLength / 2 ? 0 : 1);
+      example.token_types.push_back(t < length_ / 2 ? 0 : 1);
     }
-    for (std::int64_t m = 0; m < kMasked; ++m) {
+    for (std::int64_t m = 0; m < masked_; ++m) {
       example.masked_positions.push_back(static_cast<std::int32_t>(6 * m));
       example.masked_ids.push_back(static_cast<std::int32_t>(random.below(30522)));
     }
     return example;
   }
-  std::int64_t tokens(std::int64_t, std::int64_t) override { return kLength; }
-  std::int64_t masked(std::int64_t, std::int64_t) override { return kMasked; }
-  std::int64_t longest() const override { return kLength; }
+  std::int64_t tokens(std::int64_t, std::int64_t) override { return length_; }
+  std::int64_t masked(std::int64_t, std::int64_t) override { return masked_; }
+  std::int64_t longest() const override { return length_; }
   std::vector<data::ExampleSize> largest(std::int64_t count) const override {
-    return std::vector<data::ExampleSize>(static_cast<std::size_t>(count), {.tokens = kLength, .masked = kMasked});
+    return std::vector<data::ExampleSize>(static_cast<std::size_t>(count), {.tokens = length_, .masked = masked_});
   }
   std::size_t bytes() const override { return 0; }
+
+ private:
+  const std::int64_t length_, masked_;
 };
 
 /// Whether the time is up: the first replica's clock counts.
@@ -110,6 +118,7 @@ class Training {
  public:
   Training(const Options& options, const distributed::Replica& self)
       : batch_(*options.settings.micro_batch_size * options.micro_batches),
+        examples_(options.length),
         objective_(bert::Config::preset(options.model),
                    {.training = examples_, .evaluation = nullptr, .vocabulary = ""}, self),
         parameters_(objective_.model(), self.backend(), {.dtype = precision_of(options.precision)}),
@@ -139,7 +148,27 @@ class Training {
   std::int64_t steps_ = 0;
 };
 
-void train(const Options& options, const distributed::Replica& self) {
+/// The collective of another replica, whose sums begin when backward has ended.
+class AtTheEnd : public distributed::Collective {
+ public:
+  explicit AtTheEnd(distributed::Collective& inner) : inner_(inner) {}
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  void all_reduce_sum(std::span<const distributed::Addend> mine, std::int64_t parts, const Tensor& out) override {
+    inner_.all_reduce_sum(mine, parts, out);
+  }
+  void broadcast(const Tensor& x, int root) override { inner_.broadcast(x, root); }
+  void barrier() override { inner_.barrier(); }
+  void abort(const std::string& reason, double waited) override { inner_.abort(reason, waited); }
+  int processes_on_this_host() const override { return inner_.processes_on_this_host(); }
+
+ private:
+  distributed::Collective& inner_;
+};
+
+void train(const Options& options, const distributed::Replica& replica) {
+  const distributed::Replica at_the_end(replica.backend(), std::make_unique<AtTheEnd>(replica.collective()));
+  const distributed::Replica& self = options.sums == "end" ? at_the_end : replica;
   Training training(options, self);
   training.step();
   training.step();
@@ -154,11 +183,35 @@ void train(const Options& options, const distributed::Replica& self) {
   fmt::print(
       "{{\"model\":\"{}\",\"precision\":\"{}\",\"replicas\":{},\"micro_batch\":{},\"batch\":{},\"steps\":{},\"median_"
       "s\":{:.5f},"
-      "\"min_s\":{:.5f},\"examples_per_second\":{:.2f},\"rss_MB\":{},\"gradient_bytes\":{}}}\n",
+      "\"min_s\":{:.5f},\"examples_per_second\":{:.2f},\"rss_MB\":{},\"peak_MB\":{},\"gradient_bytes\":{}}}\n",
       options.model, options.precision, self.size(), *options.settings.micro_batch_size, training.batch(), times.size(),
       seconds, *std::ranges::min_element(times), static_cast<double>(training.batch()) / seconds, peak_megabytes(),
-      training.parameters().gradients().bytes());
+      self.backend().memory().peak / 1'000'000, training.parameters().gradients().bytes());
   if (!options.settings.profile.empty()) fmt::print(stderr, "{}", profiler.table());
+}
+
+/// Prints the largest micro-batch that the plan of a run on these replicas accepts, at most 2^16.
+void fits(const Options& options, const distributed::Replica& self) {
+  if (!self.first()) return;
+  constexpr std::int64_t kMost = 1 << 16;
+  RandomExamples examples(options.length);
+  objectives::PretrainingObjective objective(bert::Config::preset(options.model), {.training = examples}, self);
+  training::Settings settings = options.settings;
+  settings.precision = {precision_of(options.precision)};
+  settings.steps = 1;
+  const auto plan_of = [&](std::int64_t size) {
+    settings.micro_batch_size = size;
+    settings.batch_size = size * options.micro_batches;
+    return training::make_plan(settings, objective, self);
+  };
+  std::int64_t size = 1;
+  training::Plan plan = plan_of(size);
+  const std::size_t bytes =
+      options.memory > 0 ? static_cast<std::size_t>(options.memory * 1e9) : training::plannable(plan.memory.available);
+  while (size < kMost && plan.memory.total() <= bytes) plan = plan_of(size *= 2);
+  const bool all = plan.memory.total() <= bytes;
+  fmt::print("{{\"fits\":{},\"memory_MB\":{}}}\n",
+             all ? size : training::fitting_micro_batch(settings, plan, objective, self, bytes), bytes / 1'000'000);
 }
 
 /// The only replica, which is told when backward is over.
@@ -234,23 +287,28 @@ void sum(const Options& options, const distributed::Replica& self) {
 int main(int argc, char** argv) {
   Options options;
   options.settings.micro_batch_size = 16;
-  CLI::App *training_steps, *sums, *one_alone;
+  CLI::App *training_steps, *sums, *one_alone, *fitting;
   const auto add_flags = [&](CLI::App& app) {
     app.require_subcommand(1);
     training_steps = app.add_subcommand("train", "whole steps");
     sums = app.add_subcommand("sum", "the sum of gradients alone");
     one_alone = app.add_subcommand("alone", "the parts of a step of one replica that does not wait for others");
-    for (CLI::App* const each : {training_steps, one_alone}) {
+    fitting = app.add_subcommand("fits", "the largest micro-batch that fits, from the plan");
+    fitting->add_option("--memory", options.memory, "GB of each replica (default: what there is)");
+    for (CLI::App* const each : {training_steps, one_alone, fitting}) {
       each->add_option("--model", options.model, "tiny, mini, small, medium, base or large");
       each->add_option("--precision", options.precision, "f32, bf16 or f16");
       each->add_option("--micro-batch", options.settings.micro_batch_size, "examples computed at once");
       each->add_option("--micro-batches", options.micro_batches, "in a step, over all replicas");
+      each->add_option("--length", options.length, "tokens of an example");
     }
+    training_steps->add_option("--sums", options.sums, "of gradients: during backward, or at its end")
+        ->check(CLI::IsMember({"backward", "end"}));
     training_steps->add_option("--profile", options.settings.profile, "anything: print a table per op");
     sums->add_option("--elements", options.elements, "of the gradients");
     one_alone->add_option("--threads", options.settings.threads, "of the process");
     one_alone->add_option("--seconds", options.seconds, "to measure");
-    for (CLI::App* const each : {training_steps, sums}) {
+    for (CLI::App* const each : {training_steps, sums, fitting}) {
       each->add_option("--replicas", options.settings.replicas, "in each process");
       each->add_option("--threads", options.settings.threads, "of each process");
       each->add_option("--device", options.settings.device, "as of pretrain");
@@ -261,7 +319,9 @@ int main(int argc, char** argv) {
     if (one_alone->parsed()) return alone(options);
     distributed::with_processes({.timeout = 60}, [&](distributed::Collective* processes) {
       training::open_replicas(options.settings, processes).run([&](const distributed::Replica& self) {
-        return training_steps->parsed() ? train(options, self) : sum(options, self);
+        return training_steps->parsed() ? train(options, self)
+               : fitting->parsed()      ? fits(options, self)
+                                        : sum(options, self);
       });
     });
   });

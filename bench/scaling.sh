@@ -1,63 +1,87 @@
 #!/usr/bin/env bash
-# One table: examples a second by strategy, replicas, precision and micro-batch, and against one replica on as many cores.
-# usage: bench/scaling.sh [ROUNDS] [SECONDS] [MODEL…]     (default: 3 rounds of 6 s, tiny small)
-# Every line of a group trains the same step: CORES micro-batches, on one replica with all cores, on 2, 4, … CORES replicas in
-# threads, and on as many processes under mpirun. If there are GPUs, one micro-batch on each of 1, 2, 4, … of them through
-# NCCL, compared with one GPU. The rounds are interleaved; figures are medians over them. The last lines time the sum of base's
-# gradients alone, against a copy that moves as many bytes.
-# Environment: PRECISIONS ("f32 bf16"), MICRO_BATCHES (by default one size for each model, and 256 on GPUs), CORES and BUILD.
+# The study of training speed in one table: examples a second, memory, and the largest micro-batch that fits, by strategy,
+# precision and micro-batch. It takes about three minutes by default.
+# usage: bench/scaling.sh [ROUNDS] [SECONDS] [MODEL…]     (default: 1 round of 3 s, tiny)
+# All lines of a model, precision and micro-batch train the same step, of CORES micro-batches:
+#   one        one replica, one micro-batch after the other
+#   one-whole  one replica, all examples in one micro-batch: what it does best; the others are compared with it
+#   threads    replicas in threads of one process, with sums at the end of backward
+#   mpi        as many processes under mpirun, with sums at the end of backward, and during backward
+#   nccl       one micro-batch on each of 1, 2, 4, … GPUs, in the same two ways; compared with one GPU
+# replica MB: the peak of the tensors of one replica. process MB: what its process had resident.
+# fits: the largest micro-batch that the plan accepts, with as many replicas on this machine.
+# The rounds are interleaved; figures are medians over them. The last lines time the sum of base's gradients alone, against
+# a copy that moves as many bytes.
+# Environment: PRECISIONS ("f32 bf16"), MICRO_BATCHES (by default two sizes for each model, and 64 and 256 on GPUs), LENGTH
+# (128 tokens), MEMORY (GB of each replica for `fits`; default what there is), CORES, BUILD, and SUMS= to leave out the last lines.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-rounds=${1:-3} seconds=${2:-6}
+rounds=${1:-1} seconds=${2:-3}
 models=("${@:3}")
-[ ${#models[@]} -gt 0 ] || models=(tiny small)
-build=${BUILD:-build} precisions=${PRECISIONS:-f32 bf16} cores=${CORES:-$(nproc)}
+[ ${#models[@]} -gt 0 ] || models=(tiny)
+build=${BUILD:-build} precisions=${PRECISIONS:-f32 bf16} cores=${CORES:-$(nproc)} length=${LENGTH:-128} memory=${MEMORY:-0}
 bench=$build/bin/bench_scaling log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 cmake --build "$build" --target bench_scaling >/dev/null
 mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none)
 [ -e "$build/bin/libbertrand_mpi.so" ] && command -v mpirun >/dev/null && processes=yes || processes=
 gpus=$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null | wc -l || true)
-declare -A micro_batch=([tiny]=32 [mini]=32 [small]=16 [medium]=16 [base]=8 [large]=4)
+declare -A micro_batches=([tiny]="8 32" [mini]="8 32" [small]="4 16" [medium]="4 16" [base]="2 8" [large]="1 4")
 
 field() { sed -n "s/.*\"$1\":\"\?\([^,\"}]*\).*/\1/p"; }
-# record STRATEGY REPLICAS MODEL PRECISION MICRO_BATCH EXAMPLES_OF_STEP JSON
-record() { echo "$1 $2 $3 $4 $5 $6 $(field examples_per_second <<<"$7") $(field rss_MB <<<"$7")" >>"$log"; }
+# launch PROCESSES ARGUMENT…: bench_scaling in one process, or in several
+launch() {
+  local n=$1; shift
+  if ((n > 1)); then "${mpirun[@]}" -n "$n" "$bench" "$@" 2>/dev/null; else "$bench" "$@"; fi
+}
+# record STRATEGY SUMS REPLICAS EXAMPLES_OF_STEP PROCESSES PLACE…: trains $model, $precision and $m, and asks what would
+# fit there. PLACE: the flags of replicas and devices.
+record() {
+  local strategy=$1 sums=$2 n=$3 step=$4 processes_of_run=$5; shift 5
+  local shape=(--model "$model" --precision "$precision" --length "$length" "$@") json
+  local fits=${fitting[$model $precision $strategy $n]:-}
+  json=$(launch "$processes_of_run" train "${shape[@]}" --micro-batch "$m" --micro-batches $((step / m)) --sums "${sums/-/backward}" --seconds "$seconds")
+  [ -n "$fits" ] || fits=$(launch "$processes_of_run" fits "${shape[@]}" --micro-batches "$n" --memory "$memory" | field fits)
+  fitting[$model $precision $strategy $n]=$fits
+  echo "$strategy $n $model $precision $m $sums $step $(field examples_per_second <<<"$json") $(field peak_MB <<<"$json")" \
+    "$(field rss_MB <<<"$json") $fits" >>"$log"
+}
+declare -A fitting
 
-# measure MODEL PRECISION MICRO_BATCH
+# Of $model, $precision and $m on the CPU.
 measure() {
-  local model=$1 precision=$2 m=$3 step=$(($3 * cores)) n
-  local any=("$bench" train --model "$model" --precision "$precision" --seconds "$seconds")
-  local train=("${any[@]}" --micro-batches "$cores" --micro-batch "$m")
-  record one 1 "$model" "$precision" "$m" "$step" "$("${train[@]}" --threads "$cores")"
-  # The same examples in one micro-batch: what one replica does best.
-  record one-whole 1 "$model" "$precision" "$step" "$step" "$("${any[@]}" --micro-batches 1 --micro-batch "$step" --threads "$cores")"
+  local step=$((m * cores)) n sums
+  record one - 1 "$step" 1 --threads "$cores"
+  m=$step record one-whole - 1 "$step" 1 --threads "$cores"
   for ((n = 2; n <= cores; ++n)); do
     ((cores % n == 0 && ((n & (n - 1)) == 0 || n == cores))) || continue  # powers of two that divide the cores, and all
-    record threads "$n" "$model" "$precision" "$m" "$step" "$("${train[@]}" --threads "$cores" --replicas "$n")"
-    [ -z "$processes" ] || record mpi "$n" "$model" "$precision" "$m" "$step" \
-      "$("${mpirun[@]}" -n "$n" "${train[@]}" --threads $((cores / n)) 2>/dev/null)"
+    record threads end "$n" "$step" 1 --threads "$cores" --replicas "$n"
+    [ -n "$processes" ] || continue
+    for sums in end backward; do record mpi "$sums" "$n" "$step" "$n" --threads $((cores / n)); done
   done
 }
 measure_gpus() {
-  local model=$1 precision=$2 m=$3 n
+  local n sums
   for ((n = 1; n <= gpus; n *= 2)); do
-    record nccl "$n" "$model" "$precision" "$m" $((m * n)) \
-      "$("$bench" train --model "$model" --precision "$precision" --seconds "$seconds" --micro-batch "$m" --micro-batches "$n" --device "$(seq -s, -f 'cuda:%g' 0 $((n - 1)))")"
+    for sums in end backward; do
+      ((n > 1)) || [ "$sums" = end ] || continue  # one GPU has nothing to sum
+      record nccl "$sums" "$n" $((m * n)) 1 --device "$(seq -s, -f 'cuda:%g' 0 $((n - 1)))"
+    done
   done
 }
 
 for _ in $(seq "$rounds"); do
   for model in "${models[@]}"; do
     for precision in $precisions; do
-      for m in ${MICRO_BATCHES:-${micro_batch[$model]}}; do measure "$model" "$precision" "$m"; done
-      for m in ${MICRO_BATCHES:-256}; do measure_gpus "$model" "$precision" "$m"; done
+      for m in ${MICRO_BATCHES:-${micro_batches[$model]}}; do measure; done
+      for m in ${MICRO_BATCHES:-64 256}; do measure_gpus; done
     done
   done
+  [ -n "${SUMS-yes}" ] || continue
   sum=$("$bench" sum --replicas "$cores" --threads "$cores" --seconds "$seconds")
   echo "sum-threads $cores $(field sum_s <<<"$sum") $(field copy_s <<<"$sum") $(field ratio <<<"$sum")" >>"$log"
-  [ -z "$processes" ] && continue
-  sum=$("${mpirun[@]}" -n "$cores" "$bench" sum --threads 1 --seconds "$seconds" 2>/dev/null)
+  [ -n "$processes" ] || continue
+  sum=$(launch "$cores" sum --threads 1 --seconds "$seconds")
   echo "sum-mpi $cores $(field sum_s <<<"$sum") $(field copy_s <<<"$sum") $(field ratio <<<"$sum")" >>"$log"
 done
 
@@ -69,21 +93,21 @@ awk '
   }
   /^sum/ { s[$1] = s[$1] " " $3; c[$1] = c[$1] " " $4; r[$1] = r[$1] " " $5; next }
   {
-    key = $1 " " $2 " " $3 " " $4 " " $5
+    key = $1 " " $2 " " $3 " " $4 " " $5 " " $6
     if (!(key in rate)) order[++keys] = key
-    rate[key] = rate[key] " " $7; memory[key] = $8; step[key] = $6
-    ++seen[key]
-    if ($1 == "one-whole") best[$3 " " $4 " " $6, seen[key]] = $7
-    if ($1 == "nccl" && $2 == 1) best["nccl " $3 " " $4 " " $5, seen[key]] = $7
-    of[key, seen[key]] = $7
+    step[key] = $7; rate[key] = rate[key] " " $8; replica[key] = $9; process[key] = $10; fits[key] = $11
+    of[key, ++seen[key]] = $8
+    if ($1 == "one-whole") best[$3 " " $4 " " $7, seen[key]] = $8
+    if ($1 == "nccl" && $2 == 1) best["nccl " $3 " " $4 " " $5, seen[key]] = $8
   }
   END {
-    printf "%-10s %8s %-8s %-6s %12s %14s %18s %12s\n", "strategy", "replicas", "model", "type", "micro-batch", "examples/s", "of one replica", "process MB"
+    form = "%-9s %8s %-8s %-6s %-5s %11s %11s %14s %10s %10s %6s\n"
+    printf form, "strategy", "replicas", "sums", "model", "type", "micro-batch", "examples/s", "of one replica", "replica MB", "process MB", "fits"
     for (k = 1; k <= keys; ++k) {
       key = order[k]; split(key, f, " "); ratios = ""
       whole = f[1] == "nccl" ? "nccl " f[3] " " f[4] " " f[5] : f[3] " " f[4] " " step[key]
       for (i = 1; i <= seen[key]; ++i) if (best[whole, i] > 0) ratios = ratios " " of[key, i] / best[whole, i]
-      printf "%-10s %8d %-8s %-6s %12d %14.1f %17.3fx %12d\n", f[1], f[2], f[3], f[4], f[5], median(rate[key]), median(ratios), memory[key]
+      printf form, f[1], f[2], f[6], f[3], f[4], f[5], sprintf("%.1f", median(rate[key])), sprintf("%.3fx", median(ratios)), replica[key], process[key], fits[key]
     }
     for (k in s) printf "%-12s 440 MB on each replica: %.3f s, a copy that moves as many bytes %.3f s: %.2fx\n", k, median(s[k]), median(c[k]), median(r[k])
   }' "$log"

@@ -17,6 +17,26 @@ Tensor joined(const Tensor& a, const Tensor& b) {
   return both;
 }
 
+/// The tokens of each sequence as a row of one length.
+struct SequenceRows {
+  std::vector<std::int32_t> rows;  // [sequences, longest]: of the packed batch
+  std::vector<float> low;          // [sequences, longest, 2]: 0, and far below every logit behind a sequence's end
+};
+
+/// Behind its end a sequence begins again. There the softmax is exactly 0, and so is the gradient.
+SequenceRows rows_of_sequences(const PackedBatch& batch, Dim longest) {
+  constexpr float kLow = -3e4F;  // f16 has it, too
+  SequenceRows padded;
+  for (std::size_t s = 0; s + 1 < batch.offsets.size(); ++s) {
+    const std::int32_t begin = batch.offsets[s], length = batch.offsets[s + 1] - begin;
+    for (std::int32_t i = 0; i < longest; ++i) {
+      padded.rows.push_back(begin + i % length);
+      padded.low.insert(padded.low.end(), 2, i < length ? 0 : kLow);
+    }
+  }
+  return padded;
+}
+
 }  // namespace
 
 PredictionHead::PredictionHead(const nn::Scope& scope, const Config& config)
@@ -79,17 +99,18 @@ Variable ForQuestionAnswering::operator()(const PackedBatch& batch, const nn::Ra
 }
 
 Variable ForQuestionAnswering::loss(const Variable& logits, const PackedBatch& batch, const Spans& spans) {
-  Variable total;
-  for (std::size_t s = 0; s < spans.starts.size(); ++s) {
-    const Dim begin = batch.offsets[s], end = batch.offsets[s + 1];
-    for (const auto& [column, label] : {std::pair{0, spans.starts[s]}, {1, spans.ends[s]}}) {
-      const Variable scores = reshape(slice(slice(logits, 0, begin, end), 1, column, column + 1), {1, end - begin});
-      const Tensor target = ops::from_host(std::vector<std::int32_t>{label}, {1}, logits.value().backend());
-      const Variable part = softmax_cross_entropy(scores, target, 2 * spans.count);
-      total = total ? add(total, part) : part;
-    }
-  }
-  return total;
+  const Dim longest = batch.packing.longest;
+  const SequenceRows padded = rows_of_sequences(batch, longest);
+  Backend& backend = logits.value().backend();
+  const Tensor low =
+      ops::cast(ops::from_host(padded.low, {std::ssize(padded.rows), 2}, backend), logits.value().dtype());
+  const Variable rows =
+      add(gather_rows(logits, ops::from_host(padded.rows, {std::ssize(padded.rows)}, backend)), Variable(low));
+  const auto part = [&](Dim column, const std::vector<std::int32_t>& positions) {
+    const Variable scores = reshape(slice(rows, 1, column, column + 1), {batch.sequences, longest});
+    return softmax_cross_entropy(scores, ops::from_host(positions, {batch.sequences}, backend), 2 * spans.count);
+  };
+  return add(part(0, spans.starts), part(1, spans.ends));
 }
 
 }  // namespace bertrand::bert

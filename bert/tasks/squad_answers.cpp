@@ -67,7 +67,7 @@ Candidate null_candidate(std::span<const ScoredWindow> windows) {
 /// " ".join(pieces), with the pieces of a word put together.
 std::string joined_pieces(std::span<const std::int32_t> ids, const text::Vocabulary& vocabulary) {
   std::string joined;
-  for (const std::int32_t id : ids) joined += (joined.empty() ? "" : " ") + std::string(vocabulary.token(id));
+  for (const std::int32_t id : ids) joined.append(joined.empty() ? "" : " ").append(vocabulary.token(id));
   const auto erase_all = [&](std::string_view what) {
     for (std::size_t at = joined.find(what); at != std::string::npos; at = joined.find(what, at))
       joined.erase(at, what.size());
@@ -76,7 +76,7 @@ std::string joined_pieces(std::span<const std::int32_t> ids, const text::Vocabul
   erase_all("##");
   std::string text;
   for (const std::u32string& word : text::python_split(text::to_code_points(joined)))
-    text += (text.empty() ? "" : " ") + text::to_utf8(word);
+    text.append(text.empty() ? "" : " ").append(text::to_utf8(word));
   return text;
 }
 
@@ -199,17 +199,15 @@ Answer best_answer(const SquadContext& context, std::span<const ScoredWindow> wi
   return answer;
 }
 
+AnswerFiles::AnswerFiles(io::Files& files, const Place& place)
+    : place_(place), predictions_(files, at("predictions.json")), n_best_(files, at("nbest_predictions.json")) {
+  if (place.version_2) null_odds_.emplace(files, at("null_odds.json"));
+}
+
 void AnswerFiles::add(const std::string& id, const Answer& answer) {
   using io::python_json;
-  const auto begin = [&](std::string& entries) {
-    entries += entries.empty() ? "\n    " : ",\n    ";
-    entries += python_json(id) + ": ";
-  };
-  begin(predictions_);
-  predictions_ += python_json(answer.text);
-  begin(null_odds_);
-  null_odds_ += python_json(answer.null_odds);
-  begin(n_best_);
+  predictions_.add(id, python_json(answer.text));
+  if (null_odds_) null_odds_->add(id, python_json(answer.null_odds));
   std::vector<std::string> entries;
   for (const AnswerCandidate& entry : answer.n_best)
     entries.push_back(fmt::format(
@@ -217,11 +215,28 @@ void AnswerFiles::add(const std::string& id, const Answer& answer) {
         "            \"end_logit\": {}\n        }}",
         python_json(entry.text), python_json(entry.probability), python_json(entry.start_logit),
         python_json(entry.end_logit)));
-  n_best_ += fmt::format("[{}\n    ]", fmt::join(entries, ","));
+  n_best_.add(id, fmt::format("[{}\n    ]", fmt::join(entries, ",")));
 }
 
-std::string AnswerFiles::closed(const std::string& entries) {
-  return entries.empty() ? "{}\n" : "{" + entries + "\n}\n";
+void AnswerFiles::publish() {
+  predictions_.publish();
+  n_best_.publish();
+  if (null_odds_) null_odds_->publish();
+}
+
+void AnswerFiles::File::add(const std::string& id, const std::string& value) {
+  constexpr std::size_t kBlock = std::size_t{1} << 20;
+  waiting_ += empty_ ? "{\n    " : ",\n    ";
+  empty_ = false;
+  waiting_ += io::python_json(id) + ": " + value;
+  if (waiting_.size() < kBlock) return;
+  out_.write(waiting_);
+  waiting_.clear();
+}
+
+void AnswerFiles::File::publish() {
+  out_.write(waiting_ + (empty_ ? "{}\n" : "\n}\n"));
+  out_.publish();
 }
 
 }  // namespace bertrand::tasks

@@ -1,12 +1,15 @@
 // From the logits of a question's windows to its answer: write_predictions of google-research/bert's run_squad.py, ties
 // and all, with transformers' rule for a question of which only the null answer is left.
 #pragma once
+#include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bert/tasks/squad_features.h"
+#include "io/file_replacer.h"
 
 namespace bertrand::tasks {
 
@@ -44,18 +47,39 @@ Answer best_answer(const SquadContext& context, std::span<const ScoredWindow> wi
 /// Smith" for ("steve smith", "Steve Smith's"); all of `original` if it does not find any.
 std::string final_text(const std::string& predicted, const std::string& original, const text::Tokenizer& tokenizer);
 
-/// The three files of the script, filled question by question. A text is ASCII, with four blanks a level, as Python's
-/// json.dumps(indent=4) writes it.
+/// The files of the script, filled question by question: <prefix>predictions.json, <prefix>nbest_predictions.json and,
+/// of version 2, <prefix>null_odds.json. Their text is ASCII, with four blanks a level, as Python's
+/// json.dumps(indent=4) writes it. Without publish() nothing is left of them.
 class AnswerFiles {
  public:
+  struct Place {
+    std::filesystem::path directory;
+    std::string prefix = {};
+    bool version_2 = false;
+  };
+  AnswerFiles(io::Files& files, const Place& place);
   void add(const std::string& id, const Answer& answer);
-  std::string predictions() const { return closed(predictions_); }
-  std::string n_best() const { return closed(n_best_); }
-  std::string null_odds() const { return closed(null_odds_); }
+  void publish();
+  std::filesystem::path predictions() const { return at("predictions.json"); }
 
  private:
-  static std::string closed(const std::string& entries);
-  std::string predictions_, n_best_, null_odds_;
+  /// One object, a key for each question.
+  class File {
+   public:
+    File(io::Files& files, const std::filesystem::path& file) : out_(files, file) {}
+    void add(const std::string& id, const std::string& value);
+    void publish();
+
+   private:
+    io::FileReplacer out_;
+    std::string waiting_;  // text to be written
+    bool empty_ = true;
+  };
+  std::filesystem::path at(const char* name) const { return place_.directory / (place_.prefix + name); }
+
+  const Place place_;
+  File predictions_, n_best_;
+  std::optional<File> null_odds_;
 };
 
 }  // namespace bertrand::tasks

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "support/mini_squad.h"
+#include "support/program.h"
 
 using namespace bertrand;
 using namespace bertrand::tasks;
@@ -113,13 +114,19 @@ TEST_CASE("a question without a window has the answer that the scripts give") {
 }
 
 TEST_CASE("the files of answers are those of json.dumps with an indent of 4") {
-  AnswerFiles files;
-  CHECK(files.predictions() == "{}\n");
+  const support::TemporaryDirectory directory;
+  const auto read = [&](const std::string& name) { return support::read_text(directory / name); };
+  AnswerFiles(io::Files::system(), {.directory = directory / "", .prefix = "none_"}).publish();
+  CHECK(read("none_predictions.json") == "{}\n");
+  AnswerFiles files(io::Files::system(), {.directory = directory / "", .version_2 = true});
   files.add("a", {.text = "é", .n_best = {{"é", 0.75, 1.5, 2}, {"", 0.25, 0, 0}}, .null_odds = -3.5});
   files.add("b", {.text = "", .n_best = {{"empty", 1, 0, 0}}, .null_odds = 0});
-  CHECK(files.predictions() == "{\n    \"a\": \"\\u00e9\",\n    \"b\": \"\"\n}\n");
-  CHECK(files.null_odds() == "{\n    \"a\": -3.5,\n    \"b\": 0.0\n}\n");
-  CHECK(files.n_best() == R"({
+  CHECK_FALSE(std::filesystem::exists(files.predictions()));
+  files.publish();
+  CHECK(read("predictions.json") == "{\n    \"a\": \"\\u00e9\",\n    \"b\": \"\"\n}\n");
+  CHECK(read("null_odds.json") == "{\n    \"a\": -3.5,\n    \"b\": 0.0\n}\n");
+  CHECK_FALSE(std::filesystem::exists(directory / "none_null_odds.json"));
+  CHECK(read("nbest_predictions.json") == R"({
     "a": [
         {
             "text": "\u00e9",

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <future>
 
 #include "bert/data/tf_example.h"
 #include "io/error.h"
@@ -17,7 +16,7 @@ namespace bertrand::prepare {
 namespace {
 
 constexpr std::int64_t kFirstId = 1'000'000'000;
-constexpr std::size_t kBatch = 256;  // examples that a thread encodes at a time
+constexpr std::size_t kBlock = std::size_t{1} << 20;  // bytes that are written at once
 
 /// Appends windows as records, padded with 0 to one length.
 class WindowWriter {
@@ -66,38 +65,25 @@ void write_squad(const SquadRecordsOptions& options) {
                                   {.lower_case = !options.cased});
   options.features.check();
   const auto paragraphs = tasks::read_squad(options.input);
-  const tasks::SquadFeatures features(paragraphs, tokenizer, options.features);
-  for (const std::string& warning : features.warnings()) fmt::print(stderr, "warning: {}\n", warning);
+  tasks::SquadOptions named = options.features;
+  named.file = options.input.string();
+  const tasks::SquadFeatures features(paragraphs, tokenizer, named);
+  for (const std::string& warning : features.warnings()) fmt::print(stderr, "warning: {}: {}\n", named.file, warning);
 
-  using Windows = std::vector<tasks::SquadWindow>;
-  const auto& examples = features.examples();
-  const auto windows_of = [&](std::size_t begin) {  // those of each example of a batch
-    text::Encoder encoder(tokenizer);
-    std::vector<Windows> batch(std::min(kBatch, examples.size() - begin));
-    for (std::size_t i = 0; i < batch.size(); ++i) features.windows(examples[begin + i], encoder, batch[i]);
-    return batch;
-  };
   io::FileReplacer out(io::Files::system(), options.output);
   WindowWriter writer(options.features);
   std::int64_t id = kFirstId;
   std::string records;
-  const std::size_t round = kBatch * static_cast<std::size_t>(std::max(options.features.threads, 1));
-  for (std::size_t first = 0; first < examples.size(); first += round) {
+  features.for_windows([&](const tasks::SquadExample& example, std::span<const tasks::SquadWindow> windows) {
     if (io::stop_requested()) fail(Failure::interrupted, "interrupted while writing features: nothing was written");
-    std::vector<std::future<std::vector<Windows>>> parts;
-    for (std::size_t begin = first; begin < std::min(first + round, examples.size()); begin += kBatch)
-      parts.push_back(std::async(std::launch::async, windows_of, begin));
-    std::size_t example = first;
-    for (auto& part : parts)
-      for (const Windows& windows : part.get()) {
-        const bool is_impossible = examples[example++].is_impossible;
-        for (const tasks::SquadWindow& window : windows) writer.append(window, id++, is_impossible, records);
-      }
+    for (const tasks::SquadWindow& window : windows) writer.append(window, id++, example.is_impossible, records);
+    if (records.size() < kBlock) return;
     out.write(records);
     records.clear();
-  }
+  });
+  out.write(records);
   out.publish();
-  fmt::print(stderr, "wrote {} features of {} questions, {} left out\n", id - kFirstId, examples.size(),
+  fmt::print(stderr, "wrote {} features of {} questions, {} left out\n", id - kFirstId, features.examples().size(),
              features.warnings().size());
 }
 

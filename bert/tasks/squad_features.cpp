@@ -6,6 +6,7 @@
 #include <future>
 #include <optional>
 
+#include "bert/tasks/in_order.h"
 #include "bert/text/python_text.h"
 #include "bert/text/utf8.h"
 #include "io/error.h"
@@ -134,8 +135,8 @@ void SquadFeatures::add_examples(std::size_t paragraph) {
     SquadExample example{.question = &question, .paragraph = paragraph};
     if (options_.training && options_.version_2) {
       if (!question.is_impossible)
-        fail(Failure::input, "question {}: is_impossible: expected true or false, as in SQuAD 2.0, got none",
-             question.id);
+        fail(Failure::input, "{}: question {}: is_impossible: expected true or false, as in SQuAD 2.0, got none",
+             options_.file, question.id);
       example.is_impossible = *question.is_impossible;
     }
     if (options_.training && !example.is_impossible && !find_answer(question, paragraph, example)) continue;
@@ -146,8 +147,9 @@ void SquadFeatures::add_examples(std::size_t paragraph) {
 /// False, with a warning, if the answer is not where the file says.
 bool SquadFeatures::find_answer(const SquadQuestion& question, std::size_t paragraph, SquadExample& example) {
   if (question.answers.size() != 1)
-    fail(Failure::input, "question {}: answers: expected exactly one to train on, got {}", question.id,
-         question.answers.size());
+    fail(Failure::input, "{}: question {}: answers: expected exactly one to train on, got {}{}", options_.file,
+         question.id, question.answers.size(),
+         question.is_impossible.value_or(false) ? "; hint: is_impossible is of SQuAD 2.0" : "");
   const SquadAnswer& answer = question.answers.front();
   const std::string_view context = paragraphs_[paragraph].context;
   const std::int64_t characters = count_code_points(answer.text);
@@ -155,8 +157,8 @@ bool SquadFeatures::find_answer(const SquadQuestion& question, std::size_t parag
   const auto last = word_at(context, answer.start + std::max<std::int64_t>(characters, 1) - 1);
   if (!first || !last)
     fail(Failure::input,
-         "question {}: answer_start: expected an answer within the context's {} characters, got {} to {}", question.id,
-         count_code_points(context), answer.start, answer.start + characters);
+         "{}: question {}: answer_start: expected an answer within the context's {} characters, got {} to {}",
+         options_.file, question.id, count_code_points(context), answer.start, answer.start + characters);
   example.first_word = std::max(*first, 0);
   example.last_word = std::max(*last, 0);
   const std::span<const std::string_view> words = contexts_[paragraph].words;
@@ -193,7 +195,8 @@ void SquadFeatures::windows(const SquadExample& example, text::Encoder& encoder,
   const text::Vocabulary& vocabulary = tokenizer_.vocabulary();
   std::vector<std::int32_t> head = {vocabulary.cls_id()};
   const std::span<const std::int32_t> query = encoder.encode(example.question->question);
-  const auto kept = std::min(query.size(), static_cast<std::size_t>(options_.max_query_length));
+  const std::size_t query_pieces = query.size();
+  const std::size_t kept = std::min(query_pieces, static_cast<std::size_t>(options_.max_query_length));
   head.insert(head.end(), query.begin(), query.begin() + static_cast<std::ptrdiff_t>(kept));
   head.push_back(vocabulary.sep_id());
   const auto begin = static_cast<std::int32_t>(head.size());
@@ -208,6 +211,7 @@ void SquadFeatures::windows(const SquadExample& example, text::Encoder& encoder,
                        .context_begin = begin,
                        .number = static_cast<std::int32_t>(i),
                        .first_piece = span.begin,
+                       .cut_question = kept < query_pieces,
                        .is_best_window = {}};
     const auto pieces = context.pieces.begin() + span.begin;
     window.token_ids.insert(window.token_ids.end(), pieces, pieces + span.count);
@@ -220,6 +224,21 @@ void SquadFeatures::windows(const SquadExample& example, text::Encoder& encoder,
     }
     out.push_back(std::move(window));
   }
+}
+
+void SquadFeatures::for_windows(
+    const std::function<void(const SquadExample&, std::span<const SquadWindow>)>& use) const {
+  using Windows = std::vector<SquadWindow>;
+  const auto make = [&](std::size_t first, std::size_t end) {  // those of each example
+    text::Encoder encoder(tokenizer_);
+    std::vector<Windows> batch(end - first);
+    for (std::size_t i = first; i < end; ++i) windows(examples_[i], encoder, batch[i - first]);
+    return batch;
+  };
+  std::size_t example = 0;
+  in_order(examples_.size(), options_.threads, make, [&](const std::vector<Windows>& batch) {
+    for (const Windows& of_example : batch) use(examples_[example++], of_example);
+  });
 }
 
 }  // namespace bertrand::tasks

@@ -2,6 +2,7 @@
 // google-research/bert's run_squad.py, record by record (read_squad_examples, convert_examples_to_features).
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ struct SquadOptions {
   bool training = false;   ///< answers are needed and become positions
   bool version_2 = false;  ///< a question may have no answer
   int threads = 1;
+  std::string file = "data";  ///< where the questions are from, for messages
 
   /// Throws Error(Failure::usage) if a window has no room for a piece of the context.
   void check() const;
@@ -30,6 +32,7 @@ struct SquadWindow {
   std::int32_t context_begin = 0;       ///< where the context's pieces begin: all before it are of type 0
   std::int32_t number = 0;              ///< among the windows of its question, from 0
   std::int32_t first_piece = 0;         ///< of the context, which stands at context_begin
+  bool cut_question = false;            ///< whether the question had more pieces than it may
   std::vector<bool> is_best_window;     ///< of each piece of the context: whether it has most context here
   std::int32_t start = 0, end = 0;      ///< positions of the answer, both 0 if it is not (whole) in here; when training
 
@@ -56,18 +59,21 @@ struct SquadExample {
 /// paragraphs and the tokenizer must outlive it.
 class SquadFeatures {
  public:
-  /// Throws Error(Failure::input), naming the question, when training: not exactly one answer, an answer that begins or
-  /// ends beyond its context, no is_impossible in version 2.
+  /// Throws Error(Failure::input), naming file and question, when training: not exactly one answer, an answer that
+  /// begins or ends beyond its context, no is_impossible in version 2.
   SquadFeatures(const std::vector<SquadParagraph>& paragraphs, const text::Tokenizer& tokenizer,
                 const SquadOptions& options);
 
   const std::vector<SquadExample>& examples() const { return examples_; }
   const SquadContext& context(const SquadExample& example) const { return contexts_[example.paragraph]; }
-  /// "Could not find answer: '…' vs. '…'" of each question that was left out.
+  /// "question …: Could not find answer: '…' vs. '…'" of each question that was left out.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// Appends the windows of an example, in order. From any thread, each with an encoder of its own.
   void windows(const SquadExample& example, text::Encoder& encoder, std::vector<SquadWindow>& out) const;
+  /// Makes the windows of all examples by all threads. `use` gets those of one example at a time, in order, in this
+  /// thread.
+  void for_windows(const std::function<void(const SquadExample&, std::span<const SquadWindow>)>& use) const;
 
  private:
   void add_examples(std::size_t paragraph);

@@ -48,6 +48,7 @@ TEST_CASE("a failed prepare squad leaves no output") {
                               "--vocab-file", directory / "vocab"});
   CHECK(outcome.code == 3);
   CHECK(outcome.error ==
-        "error: question 1: answer_start: expected an answer within the context's 5 characters, got 3 to 8\n");
+        "error: " + (directory / "data").string() +
+            ": question 1: answer_start: expected an answer within the context's 5 characters, got 3 to 8\n");
   CHECK_FALSE(std::filesystem::exists(directory / "out"));
 }

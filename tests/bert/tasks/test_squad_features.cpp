@@ -49,7 +49,7 @@ std::vector<SquadParagraph> one_question(SquadAnswer answer) {
 }
 
 SquadFeatures made(const std::vector<SquadParagraph>& paragraphs, const text::Tokenizer& tokenizer, bool version_2) {
-  return SquadFeatures(paragraphs, tokenizer, {.training = true, .version_2 = version_2});
+  return SquadFeatures(paragraphs, tokenizer, {.training = true, .version_2 = version_2, .file = "f"});
 }
 
 const text::Tokenizer& small_tokenizer() {
@@ -132,13 +132,18 @@ TEST_CASE("questions that cannot be trained on are refused with their id") {
     return support::refusal(Failure::input, [&] { made(paragraphs, small_tokenizer(), version_2); });
   };
   CHECK(refusal(one_question({.text = "beta", .start = 7}), false) ==
-        "question q: answer_start: expected an answer within the context's 10 characters, got 7 to 11");
+        "f: question q: answer_start: expected an answer within the context's 10 characters, got 7 to 11");
   auto two = one_question({.text = "beta", .start = 6});
   two[0].questions[0].answers.push_back({.text = "alpha", .start = 0});
-  CHECK(refusal(two, false) == "question q: answers: expected exactly one to train on, got 2");
+  CHECK(refusal(two, false) == "f: question q: answers: expected exactly one to train on, got 2");
+  auto impossible = one_question({.text = "beta", .start = 6});
+  impossible[0].questions[0].answers.clear();
+  impossible[0].questions[0].is_impossible = true;
+  CHECK(refusal(impossible, false) ==
+        "f: question q: answers: expected exactly one to train on, got 0; hint: is_impossible is of SQuAD 2.0");
   auto silent = one_question({.text = "beta", .start = 6});
   silent[0].questions[0].is_impossible.reset();
-  CHECK(refusal(silent, true) == "question q: is_impossible: expected true or false, as in SQuAD 2.0, got none");
+  CHECK(refusal(silent, true) == "f: question q: is_impossible: expected true or false, as in SQuAD 2.0, got none");
 }
 
 TEST_CASE("a window without room for the context is refused") {

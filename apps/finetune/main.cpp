@@ -5,8 +5,8 @@ int main(int argc, char** argv) {
   using namespace bertrand;
   finetune::Options options;
   return cli::run_training_main(
-      "Fine-tunes a BERT to classify texts or pairs of texts, to score them, to give them several labels, or to label "
-      "words.",
+      "Fine-tunes a BERT to classify texts or pairs of texts, to score them, to give them several labels, to label "
+      "words, or to find answers in texts.",
       argc, argv,
       {.add_flags = [&](auto& table) { finetune::add_flags(table, options); },
        .settings = options.settings,

@@ -2,9 +2,29 @@
 
 #include "bert/objectives/classification_task.h"
 #include "bert/objectives/ranking_task.h"
+#include "bert/objectives/span_task.h"
 #include "bert/objectives/token_task.h"
+#include "tensor/backends.h"
 
 namespace bertrand::finetune {
+namespace {
+
+objectives::SpanTask::Options span_options(const Options& options, int max_length) {
+  const bool version_2 = options.task == "squad2";
+  objectives::SpanTask::Options spans;
+  spans.windows = {.max_seq_length = max_length,
+                   .doc_stride = options.doc_stride.value_or(spans.windows.doc_stride),
+                   .max_query_length = options.max_query_length,
+                   .version_2 = version_2,
+                   .threads = options.settings.threads.value_or(available_cores())};
+  spans.answers = {.n_best_size = options.n_best_size,
+                   .max_answer_length = options.max_answer_length,
+                   .version_2 = version_2,
+                   .null_score_diff_threshold = options.null_score_diff_threshold};
+  return spans;
+}
+
+}  // namespace
 
 std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, const bert::Config& config,
                                                       const text::Tokenizer& tokenizer) {
@@ -18,6 +38,8 @@ std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, co
                                         .lengths = {.sequence = max_length, .query = options.max_query_length}},
         config, tokenizer);
   const tasks::TaskFiles files{options.train, options.evaluation, options.prediction};
+  if (options.finds_spans())
+    return std::make_unique<objectives::SpanTask>(files, span_options(options, max_length), config, tokenizer);
   const tasks::ModelOutputs model{
       .directory = options.model, .problem_type = config.problem_type, .labels = config.labels};
   if (auto words = options.token_options()) {

@@ -12,8 +12,22 @@ void add_ranking_flags(training::FlagTable& table, Options& options) {
   using enum training::Role;
   table.heading("for --task msmarco");
   table.path({"--qrels", "relevant passages of the queries in --eval: query id, 0, passage id, 1"}, options.qrels);
-  table.number({"--max-query-length", "tokens of a query with [CLS] and [SEP]; more are cut", decisive},
+  table.number({"--max-query-length",
+                "tokens of a query with [CLS] and [SEP], of squad and squad2 without them; more are cut", decisive},
                options.max_query_length, {3, 65536});
+}
+
+void add_span_flags(training::FlagTable& table, Options& options) {
+  using enum training::Role;
+  table.heading("for --task squad and squad2");
+  table.number({"--n-best-size", "answers of a question that are compared and written", decisive}, options.n_best_size,
+               {1, 65536});
+  table.number({"--max-answer-length", "word pieces of an answer at most", decisive}, options.max_answer_length,
+               {1, 65536});
+  table.number(
+      {"--null-score-diff-threshold",
+       "for squad2: a question has no answer if that scores better than the best one by more than this", decisive},
+      options.null_score_diff_threshold, {-1e30, 1e30});
 }
 
 /// What only --task msmarco needs.
@@ -32,15 +46,18 @@ void add_word_flags(training::FlagTable& table, Options& options) {
       options.layout, {{"words", tasks::TokenLayout::words}, {"rows", tasks::TokenLayout::rows}});
   table.toggle({"--label-all-pieces", "all pieces of a word learn its label, not the first one alone", decisive},
                options.label_all_pieces);
-  table.number(
-      {"--doc-stride", "word pieces that the windows of a long sentence share", decisive, "a quarter of a window"},
-      options.doc_stride, io::Range<int>{0, 65536}, "a quarter of a window");
+  table.number({"--doc-stride",
+                "word pieces that the windows of a long sentence share; of squad and squad2 those from the beginning "
+                "of a window "
+                "to that of the next (default 128)",
+                decisive, "a quarter of a window"},
+               options.doc_stride, io::Range<int>{0, 65536}, "a quarter of a window");
 }
 
 std::vector<std::string> known_tasks() {
   std::vector<std::string> names = tasks::task_names();
   for (const std::string& name : tasks::token_task_names()) names.push_back(name);
-  names.insert(names.end(), {"msmarco", "custom"});
+  names.insert(names.end(), {"squad", "squad2", "msmarco", "custom"});
   return names;
 }
 
@@ -53,13 +70,28 @@ void refuse_unknown_task(const std::string& name) {
 
 /// The flags that some tasks alone understand, and these tasks.
 std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_tasks() {
-  const std::vector<std::string> custom = {"custom"}, ranking = {"msmarco"}, words = tasks::token_task_names();
-  std::vector<std::string> columns = words;
-  columns.push_back("custom");
-  return {{"--text-column", columns},    {"--label-column", columns}, {"--text-pair-column", custom},
-          {"--id-column", custom},       {"--header", custom},        {"--kind", custom},
-          {"--label-separator", custom}, {"--layout", words},         {"--label-all-pieces", words},
-          {"--doc-stride", words},       {"--qrels", ranking},        {"--max-query-length", ranking}};
+  const std::vector<std::string> custom = {"custom"}, ranking = {"msmarco"}, words = tasks::token_task_names(),
+                                 spans = {"squad", "squad2"};
+  const auto with = [](std::vector<std::string> names, const std::vector<std::string>& more) {
+    names.insert(names.end(), more.begin(), more.end());
+    return names;
+  };
+  const std::vector<std::string> columns = with(words, custom);
+  return {{"--text-column", columns},
+          {"--label-column", columns},
+          {"--text-pair-column", custom},
+          {"--id-column", custom},
+          {"--header", custom},
+          {"--kind", custom},
+          {"--label-separator", custom},
+          {"--layout", words},
+          {"--label-all-pieces", words},
+          {"--doc-stride", with(words, spans)},
+          {"--qrels", ranking},
+          {"--max-query-length", with(spans, ranking)},
+          {"--n-best-size", spans},
+          {"--max-answer-length", spans},
+          {"--null-score-diff-threshold", {"squad2"}}};
 }
 
 /// A flag of another task that has not its default.
@@ -106,10 +138,12 @@ void add_own_flags(training::FlagTable& table, Options& options) {
   table.text({"--task", fmt::format("{}", fmt::join(known_tasks(), ", ")), decisive}, options.task).required = true;
   table.path({"--model", "model directory: config.json, model.safetensors, vocab.txt", local, "", "DIR"}, options.model)
       .required = true;
-  table.path({"--train", "labelled file to train on: .tsv, .txt, .csv or .jsonl, also .gz; for words any of columns"},
+  table.path({"--train",
+              "labelled file to train on: .tsv, .txt, .csv or .jsonl, also .gz; for words any of columns, for squad "
+              "and squad2 .json"},
              options.train);
   table.path({"--eval", "labelled file to evaluate on; the model that does best on it is kept"}, options.evaluation);
-  table.path({"--predict", "file to write predictions.tsv for; labels are not needed"}, options.prediction);
+  table.path({"--predict", "file to write predictions for; labels are not needed"}, options.prediction);
   table.path({"--vocab-file", "vocab.txt, for a model directory without one"}, options.vocab_file);
   table.toggle({"--cased", "with --vocab-file: keep case and accents", decisive}, options.cased);
 
@@ -139,6 +173,7 @@ void add_own_flags(training::FlagTable& table, Options& options) {
       options.language);
   add_word_flags(table, options);
   add_ranking_flags(table, options);
+  add_span_flags(table, options);
 }
 
 void add_flags(training::FlagTable& table, Options& options) {
@@ -162,7 +197,8 @@ void complete(Options& options) {
   if (std::filesystem::equivalent(options.model, options.settings.output, absent))
     fail(Failure::usage, "--output: expected another directory than --model, got {}", options.settings.output.string());
   if (options.ranks()) complete_ranking(options);
-  else if (!options.token_options()) options.make_task();  // either refuses what it cannot read
+  else if (!options.finds_spans() && !options.token_options())
+    options.make_task();  // either refuses what it cannot read
   training::complete(options.settings);
 }
 

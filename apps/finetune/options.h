@@ -21,15 +21,18 @@ struct Options {
   std::string kind = "classification";                  ///< of --task custom
   std::string label_separator = ",";
   std::string language = "zh";                            ///< of --task xnli
-  int max_query_length = 64;                              ///< of --task msmarco
+  int max_query_length = 64;                              ///< of --task msmarco, squad and squad2
   std::filesystem::path qrels;                            ///< of --task msmarco
   tasks::TokenLayout layout = tasks::TokenLayout::words;  ///< of the tasks that label words
   bool label_all_pieces = false;                          ///< of these tasks
-  std::optional<int> doc_stride;                          ///< of these tasks: pieces that windows share
+  std::optional<int> doc_stride;  ///< of these: pieces that windows share; of squad and squad2: from one to the next
+  int n_best_size = 20, max_answer_length = 30;  ///< of --task squad and squad2
+  double null_score_diff_threshold = 0;          ///< of --task squad2
 
   bool ranks() const { return task == "msmarco"; }
+  bool finds_spans() const { return task == "squad" || task == "squad2"; }
   /// --max-seq-length if it is not given and the model has so many positions.
-  std::int64_t usual_length() const { return ranks() ? 512 : 128; }
+  std::int64_t usual_length() const { return ranks() ? 512 : finds_spans() ? 384 : 128; }
   /// The task that classifies texts.
   tasks::Task make_task() const;
   /// What --task says of labelling words, if it is such a task.

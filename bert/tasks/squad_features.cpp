@@ -109,6 +109,7 @@ std::size_t best_window(std::span<const Span> spans, std::int32_t piece) {
 }  // namespace
 
 void SquadOptions::check() const {
+  if (doc_stride < 1) fail(Failure::usage, "--doc-stride: expected at least 1, got {}", doc_stride);
   if (max_seq_length <= max_query_length + 3)
     fail(Failure::usage, "--max-seq-length: expected more than --max-query-length {} and 3, got {}", max_query_length,
          max_seq_length);

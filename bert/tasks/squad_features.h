@@ -22,7 +22,8 @@ struct SquadOptions {
   int threads = 1;
   std::string file = "data";  ///< where the questions are from, for messages
 
-  /// Throws Error(Failure::usage) if a window has no room for a piece of the context.
+  /// Throws Error(Failure::usage) if a window has no room for a piece of the context, or the next
+  /// window would be the same.
   void check() const;
 };
 

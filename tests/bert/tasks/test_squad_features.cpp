@@ -146,9 +146,11 @@ TEST_CASE("questions that cannot be trained on are refused with their id") {
   CHECK(refusal(silent, true) == "f: question q: is_impossible: expected true or false, as in SQuAD 2.0, got none");
 }
 
-TEST_CASE("a window without room for the context is refused") {
+TEST_CASE("a window without room for the context is refused and so is a stride of 0") {
   const auto paragraphs = one_question({.text = "beta", .start = 6});
   CHECK(support::refusal(Failure::usage, [&] {
           SquadFeatures(paragraphs, small_tokenizer(), {.max_seq_length = 67});
         }) == "--max-seq-length: expected more than --max-query-length 64 and 3, got 67");
+  CHECK(support::refusal(Failure::usage, [&] { SquadFeatures(paragraphs, small_tokenizer(), {.doc_stride = 0}); }) ==
+        "--doc-stride: expected at least 1, got 0");
 }

@@ -1,6 +1,5 @@
 // A model's answers to 1,859 questions, against the files that Google's write_predictions makes of PyTorch's logits.
 #include <doctest/doctest.h>
-#include <zlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,6 +9,7 @@
 #include "bert/directory/model_directory.h"
 #include "bert/network/heads.h"
 #include "bert/tasks/squad_answers.h"
+#include "support/gzip.h"
 #include "support/paths.h"
 #include "tensor/backends.h"
 
@@ -20,15 +20,6 @@ namespace {
 
 const std::string kData = paths::shared + "/data/";
 const std::string kModel = kData + "golden_model/squad2_predict/";
-
-std::string unpacked(const std::string& file) {
-  gzFile in = gzopen(file.c_str(), "rb");
-  std::string text;
-  char block[1 << 16];
-  for (int n; (n = gzread(in, block, sizeof block)) > 0;) text.append(block, static_cast<std::size_t>(n));
-  gzclose(in);
-  return text;
-}
 
 nlohmann::json read_json(const std::string& file) {
   std::ifstream in(file);
@@ -82,7 +73,7 @@ TEST_CASE("the answers of a model are those that Google's script writes for PyTo
   const AnswerOptions options{.version_2 = true, .null_score_diff_threshold = 3.956};
   const nlohmann::json predictions = read_json(kModel + "predictions.json"),
                        odds = read_json(kModel + "null_odds.json"),
-                       n_best = nlohmann::json::parse(unpacked(kModel + "nbest_predictions.json.gz"));
+                       n_best = nlohmann::json::parse(support::unpacked(kModel + "nbest_predictions.json.gz"));
   text::Encoder encoder(tokenizer);
   std::size_t other_texts = 0, other_n_best = 0, other_odds = 0;
   double worst = 0;

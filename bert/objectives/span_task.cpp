@@ -1,0 +1,134 @@
+// The losses, the figures and the answers of a model that finds spans.
+#include "bert/objectives/span_task.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "bert/tasks/answer_scores.h"
+#include "io/error.h"
+
+namespace bertrand::objectives {
+namespace {
+
+/// The config as it is to be written.
+bert::Config config_of_task(bert::Config config) {
+  if (config.type_vocab_size < 2)
+    fail(Failure::model, "config.json: type_vocab_size: expected 2 for a question and its context, got {}",
+         config.type_vocab_size);
+  config.architectures = {"BertForQuestionAnswering"};
+  config.problem_type.clear();
+  config.labels.clear();  // transformers counts the outputs by them, and there are two: start and end
+  return config;
+}
+
+/// The script's name of a figure as that of a metric.
+std::string metric_name(std::string figure) {
+  const auto replace_front = [&](std::string_view from, std::string_view to) {
+    if (figure.starts_with(from)) figure.replace(0, from.size(), to);
+  };
+  if (figure == "exact") figure = "exact_match";
+  replace_front("HasAns_", "has_answer_");
+  replace_front("NoAns_", "no_answer_");
+  return "eval_" + figure;
+}
+
+}  // namespace
+
+SpanTask::SpanTask(const tasks::TaskFiles& files, Options options, bert::Config config,
+                   const text::Tokenizer& tokenizer)
+    : options_(std::move(options)), config_(config_of_task(std::move(config))), tokenizer_(tokenizer) {
+  const auto read = [&](const std::filesystem::path& file, tasks::SquadUse use) {
+    return file.empty() ? nullptr : std::make_unique<const tasks::SquadData>(file, use, tokenizer, options_.windows);
+  };
+  train_ = read(files.train, tasks::SquadUse::training);
+  evaluation_ = read(files.evaluation, tasks::SquadUse::evaluation);
+  prediction_ = read(files.prediction, tasks::SquadUse::prediction);
+}
+
+bert::DirectoryFiles SpanTask::directory() const {
+  return {.config = config_, .vocabulary = tokenizer_.vocabulary().text(), .tokenizer = tokenizer_.options()};
+}
+
+std::unique_ptr<bert::TaskModel> SpanTask::make_model() const {
+  return std::make_unique<bert::ForQuestionAnswering>(config_);
+}
+
+const tasks::SquadData* SpanTask::data(File file) const {
+  switch (file) {
+    case File::train: return train_.get();
+    case File::evaluation: return evaluation_.get();
+    case File::prediction: return prediction_.get();
+  }
+  return nullptr;
+}
+
+const tasks::EncodedDataset* SpanTask::examples(File file) const {
+  const tasks::SquadData* const found = data(file);
+  return found ? &found->windows() : nullptr;
+}
+
+Variable SpanTask::loss(const Variable& outputs, const bert::PackedBatch& batch, std::span<const std::int64_t> numbers,
+                        double divisor) const {
+  bert::ForQuestionAnswering::Spans spans{.count = divisor};
+  for (const std::int64_t number : numbers) {
+    spans.starts.push_back(train_->starts()[static_cast<std::size_t>(number)]);
+    spans.ends.push_back(train_->ends()[static_cast<std::size_t>(number)]);
+  }
+  return bert::ForQuestionAnswering::loss(outputs, batch, spans);
+}
+
+training::Metrics SpanTask::evaluate(const tasks::Logits& outputs) const {
+  tasks::Answers answers;
+  tasks::NullOdds odds;
+  evaluation_->answer(outputs, options_.answers, [&](const std::string& id, const tasks::Answer& answer) {
+    answers[id] = answer.text;
+    odds.emplace_back(id, answer.null_odds);
+  });
+  // The answers have heeded the odds already, so that none of them is above this threshold.
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  const auto& questions = evaluation_->paragraphs();
+  const tasks::AnswerScores scores = options_.answers.version_2 ? tasks::score_squad2(questions, answers, odds, kNever)
+                                                                : tasks::score_squad(questions, answers);
+  training::Metrics metrics;
+  for (const auto& [name, value] : scores.figures) metrics.push_back({metric_name(name), value});
+  return metrics;
+}
+
+std::filesystem::path SpanTask::write_answers(io::Files& files, const tasks::AnswerFiles::Place& place,
+                                              const tasks::SquadData& data, const tasks::Logits& outputs) const {
+  tasks::AnswerFiles out(files, place);
+  data.answer(outputs, options_.answers,
+              [&](const std::string& id, const tasks::Answer& answer) { out.add(id, answer); });
+  out.publish();
+  return out.predictions();
+}
+
+void SpanTask::write_evaluation(io::Files& files, const std::filesystem::path& directory,
+                                const tasks::Logits& outputs) const {
+  write_answers(files, {.directory = directory, .prefix = "eval_", .version_2 = options_.answers.version_2},
+                *evaluation_, outputs);
+}
+
+std::string SpanTask::write_predictions(io::Files& files, const std::filesystem::path& directory,
+                                        const tasks::Logits& outputs) const {
+  const auto file =
+      write_answers(files, {.directory = directory, .version_2 = options_.answers.version_2}, *prediction_, outputs);
+  return fmt::format("{}: {} answers", file.string(), prediction_->questions());
+}
+
+std::string SpanTask::warnings() const {
+  std::string text;
+  for (const File file : {File::train, File::evaluation, File::prediction})
+    if (const tasks::SquadData* found = data(file)) text += found->warnings();
+  return text;
+}
+
+std::string SpanTask::remarks() const {
+  std::string text;
+  for (const File file : {File::train, File::evaluation, File::prediction})
+    if (const tasks::SquadData* found = data(file)) text += found->remarks();
+  return text;
+}
+
+}  // namespace bertrand::objectives

@@ -1,0 +1,50 @@
+// Answers to questions as spans of their contexts (SQuAD): an example is a window of a context with a question.
+#pragma once
+#include "bert/objectives/finetuning_task.h"
+#include "bert/tasks/squad_data.h"
+#include "bert/tasks/task_data.h"
+
+namespace bertrand::objectives {
+
+class SpanTask : public FineTuningTask {
+ public:
+  struct Options {
+    tasks::SquadOptions windows;
+    tasks::AnswerOptions answers;  ///< version_2 as in `windows`
+  };
+  /// Reads the files. The tokenizer must outlive the task. `config` is the start model's. Throws what SquadData throws,
+  /// and Error(Failure::model) if the model cannot tell a question from its context.
+  SpanTask(const tasks::TaskFiles& files, Options options, bert::Config config, const text::Tokenizer& tokenizer);
+
+  bert::DirectoryFiles directory() const override;
+  std::unique_ptr<bert::TaskModel> make_model() const override;
+  std::string_view head() const override { return "qa_outputs."; }
+  const tasks::EncodedDataset* examples(File file) const override;
+  /// (CE(start) + CE(end)) / 2. Both are 0, [CLS], in a window without the answer.
+  Variable loss(const Variable& outputs, const bert::PackedBatch& batch, std::span<const std::int64_t> numbers,
+                double divisor) const override;
+  /// The official script's figures, in percent. Those of version 2 are of the answers as they are written; best_exact
+  /// and best_f1 are what another --null-score-diff-threshold would reach at most.
+  training::Metrics evaluate(const tasks::Logits& outputs) const override;
+  double score(const training::Metrics& evaluation) const override { return metric(evaluation, "eval_f1"); }
+  /// eval_predictions.json, eval_nbest_predictions.json and, of version 2, eval_null_odds.json.
+  void write_evaluation(io::Files& files, const std::filesystem::path& directory,
+                        const tasks::Logits& outputs) const override;
+  /// The same without eval_.
+  std::string write_predictions(io::Files& files, const std::filesystem::path& directory,
+                                const tasks::Logits& outputs) const override;
+  std::string warnings() const override;
+  std::string remarks() const override;
+
+ private:
+  std::filesystem::path write_answers(io::Files& files, const tasks::AnswerFiles::Place& place,
+                                      const tasks::SquadData& data, const tasks::Logits& outputs) const;
+  const tasks::SquadData* data(File file) const;
+
+  const Options options_;
+  const bert::Config config_;
+  const text::Tokenizer& tokenizer_;
+  std::unique_ptr<const tasks::SquadData> train_, evaluation_, prediction_;  // null: no such file
+};
+
+}  // namespace bertrand::objectives

@@ -1,0 +1,134 @@
+#include "bert/tasks/squad_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bert/tasks/in_order.h"
+#include "io/error.h"
+
+namespace bertrand::tasks {
+namespace {
+
+constexpr std::size_t kShown = 10;  // warnings of one kind
+
+SquadOptions options_of(SquadOptions options, const std::filesystem::path& file, SquadUse use) {
+  options.file = file.string();
+  options.training = use == SquadUse::training;
+  options.check();
+  return options;
+}
+
+}  // namespace
+
+SquadData::SquadData(const std::filesystem::path& file, SquadUse use, const text::Tokenizer& tokenizer,
+                     SquadOptions options)
+    : use_(use),
+      tokenizer_(tokenizer),
+      options_(options_of(std::move(options), file, use)),
+      paragraphs_(read_squad(file)) {
+  if (use == SquadUse::evaluation) check_truths();
+  features_.emplace(paragraphs_, tokenizer, options_);
+  questions_ = std::ssize(features_->examples());
+  encode();
+  if (windows_.size() == 0)
+    fail(Failure::input, "{}: data: expected at least one question about a text, got none", options_.file);
+  warnings_ = make_warnings();
+  if (use != SquadUse::training) return;
+  features_.reset();
+  std::vector<SquadParagraph>().swap(paragraphs_);
+}
+
+/// What is missing here would only be found after the training.
+void SquadData::check_truths() const {
+  for (const SquadParagraph& paragraph : paragraphs_)
+    for (const SquadQuestion& question : paragraph.questions) {
+      if (options_.version_2 && !question.is_impossible)
+        fail(Failure::input, "{}: question {}: is_impossible: expected true or false, as in SQuAD 2.0, got none",
+             options_.file, question.id);
+      if (!options_.version_2 && question.answers.empty())
+        fail(Failure::input, "{}: question {}: answers: expected at least one, got none; hint: is it SQuAD 2.0?",
+             options_.file, question.id);
+    }
+}
+
+void SquadData::encode() {
+  features_->for_windows([&](const SquadExample& example, std::span<const SquadWindow> windows) {
+    const SquadQuestion& question = *example.question;
+    if (windows.empty()) without_text_.add(question.id);
+    else if (windows.front().context_begin == 2) without_question_.add(question.id);  // [CLS] [SEP]
+    if (question.is_impossible.value_or(false)) impossible_.add(question.id);
+    first_tokens_.push_back(windows_.offsets.back());
+    for (const SquadWindow& window : windows) {
+      windows_.token_ids.insert(windows_.token_ids.end(), window.token_ids.begin(), window.token_ids.end());
+      windows_.offsets.push_back(std::ssize(windows_.token_ids));
+      windows_.first_lengths.push_back(window.context_begin);
+      windows_.cut += window.cut_question && window.number == 0;
+      if (use_ != SquadUse::training) continue;
+      starts_.push_back(window.start);
+      ends_.push_back(window.end);
+    }
+  });
+}
+
+std::vector<ScoredWindow> SquadData::scored(const SquadExample& example, const Logits& logits, std::int64_t first_token,
+                                            text::Encoder& encoder) const {
+  std::vector<SquadWindow> windows;
+  features_->windows(example, encoder, windows);
+  std::vector<ScoredWindow> all;
+  auto token = static_cast<std::size_t>(first_token);
+  for (SquadWindow& window : windows) {
+    const std::size_t end = token + window.token_ids.size();
+    ScoredWindow scored{.window = std::move(window), .start = {}, .end = {}};
+    for (; token < end; ++token) {
+      scored.start.push_back(logits.row(token)[0]);
+      scored.end.push_back(logits.row(token)[1]);
+    }
+    all.push_back(std::move(scored));
+  }
+  return all;
+}
+
+void SquadData::answer(const Logits& logits, const AnswerOptions& options,
+                       const std::function<void(const std::string& id, const Answer& answer)>& use) const {
+  const std::vector<SquadExample>& examples = features_->examples();
+  const auto make = [&](std::size_t first, std::size_t end) {
+    text::Encoder encoder(tokenizer_);
+    std::vector<Answer> answers;
+    for (std::size_t i = first; i < end; ++i)
+      answers.push_back(best_answer(features_->context(examples[i]),
+                                    scored(examples[i], logits, first_tokens_[i], encoder), tokenizer_, options));
+    return answers;
+  };
+  std::size_t example = 0;
+  in_order(examples.size(), options_.threads, make, [&](const std::vector<Answer>& answers) {
+    for (const Answer& answer : answers) use(examples[example++].question->id, answer);
+  });
+}
+
+std::string SquadData::make_warnings() const {
+  std::string text;
+  const auto warn = [&](const std::string& line) { text += fmt::format("warning: {}: {}\n", options_.file, line); };
+  const std::vector<std::string>& left_out = features_->warnings();
+  for (std::size_t i = 0; i < std::min(left_out.size(), kShown); ++i) warn(left_out[i]);
+  if (!left_out.empty())
+    warn(fmt::format("left out {} of {} questions, whose answers are not where answer_start says", left_out.size(),
+                     left_out.size() + features_->examples().size()));
+  const auto warn_of = [&](const Count& count, const char* what) {
+    if (count.count > 0) warn(fmt::format("questions {}: {}, the first {}", what, count.count, count.first));
+  };
+  warn_of(without_question_, "without a word");
+  warn_of(without_text_, "about a context without a word");
+  if (!options_.version_2) warn_of(impossible_, "that is_impossible says have no answer, and that get one");
+  return text;
+}
+
+std::string SquadData::remarks() const {
+  std::string text = fmt::format("{}: {} questions in {} windows of at most {} tokens\n", options_.file, questions_,
+                                 windows_.size(), options_.max_seq_length);
+  if (windows_.cut > 0)
+    text += fmt::format("{}: {} questions cut to --max-query-length\n", options_.file, windows_.cut);
+  return text;
+}
+
+}  // namespace bertrand::tasks

@@ -2,6 +2,7 @@
 #include "io/byte_source.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,15 +23,17 @@ void check_decompressed(const std::filesystem::path& file, std::uint64_t bytes, 
 
 ByteSource::ByteSource(const std::filesystem::path& file, std::string_view what,
                        const std::function<bool(std::string_view)>& is_plain)
-    : file_(file) {
+    : file_(file.empty() ? "standard input" : file.string()) {
   refuse_directory(file, what, Failure::input);
-  descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  descriptor_ = file.empty() ? ::dup(STDIN_FILENO) : ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor_ < 0)
-    fail(errno == ENOENT ? Failure::input : Failure::io, "{}: open: {}", file.string(), std::strerror(errno));
+    fail(errno == ENOENT ? Failure::input : Failure::io, "{}: open: {}", file_, std::strerror(errno));
+  const off_t start = ::lseek(descriptor_, 0, SEEK_CUR);
+  if (start < 0) return;  // what is read cannot be read again
   try {
     std::string beginning(kBeginning, '\0');
-    beginning.resize(read_plain(beginning.data(), beginning.size()));
-    ::lseek(descriptor_, 0, SEEK_SET);
+    beginning.resize(read(beginning.data(), beginning.size()));
+    ::lseek(descriptor_, start, SEEK_SET);
     if (beginning.starts_with("\x1F\x8B") && !(is_plain && is_plain(beginning))) open_gzip();
   } catch (...) {
     ::close(descriptor_);
@@ -45,41 +48,49 @@ ByteSource::~ByteSource() {
 
 void ByteSource::open_gzip() {
   gzip_ = ::gzdopen(descriptor_, "rb");
-  if (gzip_ == nullptr) fail(Failure::memory, "{}: gzip: out of memory", file_.string());
+  if (gzip_ == nullptr) fail(Failure::memory, "{}: gzip: out of memory", file_);
   ::gzbuffer(gzip_, 1 << 17);
 }
 
 std::size_t ByteSource::read(char* out, std::size_t size) {
+  std::size_t done = 0;
+  while (done < size) {
+    const std::size_t count = read_some(out + done, size - done);
+    if (count == 0) break;
+    done += count;
+  }
+  return done;
+}
+
+std::size_t ByteSource::read_some(char* out, std::size_t size) {
   return gzip_ != nullptr ? read_gzip(out, size) : read_plain(out, size);
 }
 
+bool ByteSource::wait(int milliseconds) const {
+  if (gzip_ != nullptr) return true;
+  pollfd input{.fd = descriptor_, .events = POLLIN, .revents = 0};
+  return ::poll(&input, 1, milliseconds) > 0;
+}
+
 std::size_t ByteSource::read_plain(char* out, std::size_t size) {
-  std::size_t done = 0;
-  while (done < size) {
-    const ssize_t count = ::read(descriptor_, out + done, size - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(Failure::io, "{}: read: {}", file_.string(), std::strerror(errno));
-    if (count == 0) break;
-    done += static_cast<std::size_t>(count);
+  while (true) {
+    const ssize_t count = ::read(descriptor_, out, size);
+    if (count >= 0) return static_cast<std::size_t>(count);
+    if (errno != EINTR) fail(Failure::io, "{}: read: {}", file_, std::strerror(errno));
   }
-  return done;
 }
 
 std::size_t ByteSource::read_gzip(char* out, std::size_t size) {
   constexpr std::size_t kStep = std::size_t{1} << 20;
-  std::size_t done = 0;
-  while (done < size) {
-    const auto step = static_cast<unsigned>(std::min(size - done, kStep));
-    const int count = ::gzread(gzip_, out + done, step);
-    if (count > 0) done += static_cast<std::size_t>(count);
-    if (count == static_cast<int>(step)) continue;
+  const auto step = static_cast<unsigned>(std::min(size, kStep));
+  const int count = ::gzread(gzip_, out, step);
+  if (count < static_cast<int>(step)) {
     int code = Z_OK;
     const char* reason = ::gzerror(gzip_, &code);
-    if (code == Z_ERRNO) fail(Failure::io, "{}: read: {}", file_.string(), std::strerror(errno));
+    if (code == Z_ERRNO) fail(Failure::io, "{}: read: {}", file_, std::strerror(errno));
     if (code != Z_OK && code != Z_STREAM_END) damage_ = gzip_reason(reason);
-    break;
   }
-  return done;
+  return static_cast<std::size_t>(std::max(count, 0));
 }
 
 }  // namespace bertrand::io

@@ -1,4 +1,4 @@
-// The bytes of a file from front to end, decompressed if it is a gzip file.
+// The bytes of a file, a pipe or a terminal from front to end, decompressed if it is a gzip file.
 #pragma once
 #include <zlib.h>
 
@@ -19,9 +19,10 @@ class ByteSource {
  public:
   static constexpr std::size_t kBeginning = 12;
 
-  /// Opens a file of `what`. `is_plain` looks at its first kBeginning bytes (or fewer): a file that only happens to
-  /// begin as a gzip file does. Throws Error(Failure::input) if there is none or a directory, Error(Failure::io) if it
-  /// cannot be read.
+  /// Opens a file of `what`; an empty path is standard input. `is_plain` looks at its first kBeginning bytes (or
+  /// fewer): a file that only happens to begin as a gzip file does. What has no beginning to come back to (a pipe, a
+  /// terminal) is taken as it is. Throws Error(Failure::input) if there is none or a directory, Error(Failure::io) if
+  /// it cannot be read.
   explicit ByteSource(const std::filesystem::path& file, std::string_view what,
                       const std::function<bool(std::string_view)>& is_plain = {});
   ~ByteSource();
@@ -31,6 +32,10 @@ class ByteSource {
   bool is_compressed() const { return gzip_ != nullptr; }
   /// Reads up to `size` bytes; fewer only at the end of the file. Throws Error(Failure::io).
   std::size_t read(char* out, std::size_t size);
+  /// Reads what is there, at least one byte and up to `size`; 0 at the end. Throws Error(Failure::io).
+  std::size_t read_some(char* out, std::size_t size);
+  /// Waits until read_some() need not wait, or for so long. Whether that is so.
+  bool wait(int milliseconds) const;
   /// Why compressed data ended early, or "".
   const std::string& damage() const { return damage_; }
 
@@ -39,7 +44,7 @@ class ByteSource {
   std::size_t read_plain(char* out, std::size_t size);
   std::size_t read_gzip(char* out, std::size_t size);
 
-  std::filesystem::path file_;
+  std::string file_;
   int descriptor_ = -1;
   gzFile gzip_ = nullptr;
   std::string damage_;

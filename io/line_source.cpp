@@ -2,39 +2,64 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "io/error.h"
 #include "io/input_files.h"
+#include "io/signals.h"
 
 namespace bertrand::io {
 
-/// Reads on behind what is in the buffer. False at the end of the file.
-bool LineSource::fill() {
-  if (ended_) return false;
+bool LineSource::has_line() {
+  searched_ = std::min(buffer_.find('\n', searched_), buffer_.size());
+  if (searched_ - begin_ > kLongest)
+    fail(Failure::input, "{}:{}: expected a line of at most {} bytes, got more", name_, number_ + 1, kLongest);
+  return searched_ < buffer_.size();
+}
+
+/// Reads on behind what is in the buffer.
+void LineSource::fill() {
   constexpr std::size_t kPart = std::size_t{1} << 18;
-  buffer_.erase(0, std::exchange(begin_, 0));
+  buffer_.erase(0, begin_);
+  searched_ -= std::exchange(begin_, 0);
   const std::size_t kept = buffer_.size();
   buffer_.resize(kept + kPart);
-  const std::size_t got = source_.read(buffer_.data() + kept, kPart);
+  const std::size_t got = source_.read_some(buffer_.data() + kept, kPart);
   buffer_.resize(kept + got);
-  ended_ = got < kPart;
+  ended_ = got == 0;
   if (!source_.damage().empty())
     fail(Failure::input, "{}: gzip: expected a whole stream, got {} after line {}", name_, source_.damage(), number_);
-  return got > 0;
+}
+
+bool LineSource::is_ready() {
+  while (!has_line() && !ended_) {
+    if (!source_.wait(0)) return false;
+    fill();
+  }
+  return true;
+}
+
+bool LineSource::next_raw(std::string_view& line) {
+  while (!has_line() && !ended_) {
+    // A signal that comes before the wait does not end it.
+    constexpr int kMilliseconds = 200;
+    while (!source_.wait(kMilliseconds))
+      if (leave_requested())
+        fail(Failure::interrupted, "{}: interrupted while it waited for line {}; all lines before it were read", name_,
+             number_ + 1);
+    fill();
+  }
+  if (begin_ == buffer_.size()) return false;
+  line = std::string_view(buffer_).substr(begin_, searched_ - begin_);
+  begin_ = searched_ = std::min(searched_ + 1, buffer_.size());
+  ++number_;
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return true;
 }
 
 bool LineSource::next(std::string_view& line) {
-  std::size_t end = buffer_.find('\n', begin_);
-  while (end == std::string::npos) {
-    const std::size_t searched = buffer_.size() - begin_;
-    if (!fill()) break;
-    end = buffer_.find('\n', searched);
-  }
-  if (end == std::string::npos && begin_ == buffer_.size()) return false;
-  line = std::string_view(buffer_).substr(begin_, end == std::string::npos ? end : end - begin_);
-  begin_ = end == std::string::npos ? buffer_.size() : end + 1;
-  refuse_nul(line, name_, static_cast<std::uint64_t>(number_));
-  ++number_;
-  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (!next_raw(line)) return false;
+  refuse_nul(line, name_, static_cast<std::uint64_t>(number_) - 1);
   return true;
 }
 

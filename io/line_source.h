@@ -1,4 +1,4 @@
-// The lines of a text file, which may be a gzip file, one after the other.
+// The lines of a text, one after the other: of a file, which may be a gzip file, of a pipe, or of a terminal.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -11,13 +11,21 @@ namespace bertrand::io {
 
 class LineSource {
  public:
-  /// Opens a file of `what`. Throws as ByteSource does.
-  LineSource(const std::filesystem::path& file, std::string_view what) : name_(file.string()), source_(file, what) {}
+  static constexpr std::size_t kLongest = std::size_t{1} << 26;  ///< bytes of a line
+
+  /// Opens a file of `what`; an empty path is standard input. Throws as ByteSource does.
+  LineSource(const std::filesystem::path& file, std::string_view what)
+      : name_(file.empty() ? "standard input" : file.string()), source_(file, what) {}
 
   /// The next line without its LF or CRLF, valid until the next call; false at the end. A last line without an end
-  /// counts, an empty one after the last end does not. Throws Error(Failure::input) for a NUL and for a gzip file that
-  /// is cut, Error(Failure::io) if the file cannot be read.
+  /// counts, an empty one after the last end does not. Throws Error(Failure::input) for a NUL, a line that is too long
+  /// and a gzip file that is cut, Error(Failure::io) if the file cannot be read, and Error(Failure::interrupted) if a
+  /// signal asks to leave while it waits.
   bool next(std::string_view& line);
+  /// The same, whatever is in the line.
+  bool next_raw(std::string_view& line);
+  /// Whether next() need not wait.
+  bool is_ready();
 
   std::int64_t number() const { return number_; }  ///< of the line that was read last, from 1
   /// "file:line", for messages.
@@ -25,12 +33,14 @@ class LineSource {
   const std::string& name() const { return name_; }
 
  private:
-  bool fill();
+  bool has_line();
+  void fill();
 
   std::string name_;
   ByteSource source_;
   std::string buffer_;
-  std::size_t begin_ = 0;  // of what is not read yet, in the buffer
+  std::size_t begin_ = 0;     // of what is not read yet, in the buffer
+  std::size_t searched_ = 0;  // the end of that line, or up to where there is none
   std::int64_t number_ = 0;
   bool ended_ = false;
 };

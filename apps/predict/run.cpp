@@ -6,12 +6,12 @@
 #include <exception>
 
 #include "apps/predict/answers.h"
-#include "apps/predict/line_reader.h"
 #include "bert/directory/model_directory.h"
 #include "bert/text/utf8.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
 #include "io/input_files.h"
+#include "io/line_source.h"
 #include "io/signals.h"
 #include "training/run/devices.h"
 
@@ -32,7 +32,7 @@ bool names_json_lines(const fs::path& file) {
 class Stream {
  public:
   Stream(const Options& options, const inference::Predictor& predictor, Answers& out)
-      : options_(options), predictor_(predictor), out_(out), reader_(options.input), form_(options.form) {
+      : options_(options), predictor_(predictor), out_(out), lines_(options.input, "text"), form_(options.form) {
     if (form_ == Form::detect && names_json_lines(options.input)) form_ = Form::jsonl;
   }
 
@@ -42,30 +42,27 @@ class Stream {
       compute();
     }
     if (failure_) std::rethrow_exception(failure_);
-    if (io::leave_requested())
-      fail(Failure::interrupted, "{}:{}: interrupted; all answers up to this line were written", reader_.name(),
-           reader_.number());
   }
 
   void warn() const {
-    if (invalid_.count > 0) fmt::print(stderr, "warning: {}\n", invalid_.message(reader_.name()));
+    if (invalid_.count > 0) fmt::print(stderr, "warning: {}\n", invalid_.message(lines_.name()));
     if (cut_ > 0)
       fmt::print(stderr, "warning: {}: {} texts were longer than the model reads at once and lost their end\n",
-                 reader_.name(), cut_);
-    if (bad_ > 0) fmt::print(stderr, "warning: {}: {} bad lines\n", reader_.name(), bad_);
+                 lines_.name(), cut_);
+    if (bad_ > 0) fmt::print(stderr, "warning: {}: {} bad lines\n", lines_.name(), bad_);
   }
 
  private:
   void gather();
-  void take(std::string line);
-  io::Json read_text(std::string line, const std::string& where);
+  void take(std::string_view line);
+  io::Json read_text(std::string_view line, const std::string& where);
   void compute();
   void write_ready();
 
   const Options& options_;
   const inference::Predictor& predictor_;
   Answers& out_;
-  LineReader reader_;
+  io::LineSource lines_;
   Form form_;
   bool ended_ = false;
   std::exception_ptr failure_;  // what ends the run as soon as all before it is written
@@ -83,15 +80,15 @@ class Stream {
 void Stream::gather() {
   std::int64_t tokens = 0;
   try {
-    std::string line;
+    std::string_view line;
     while (tokens < kBatchesAhead * options_.max_batch_tokens && answers_.size() < kLinesAhead &&
-           (answers_.empty() || reader_.is_ready())) {
-      if (!reader_.next(line)) {
+           (answers_.empty() || lines_.is_ready())) {
+      if (!lines_.next_raw(line)) {
         ended_ = true;
         return;
       }
       const std::size_t before = queries_.size();
-      take(std::move(line));
+      take(line);
       for (std::size_t i = before; i < queries_.size(); ++i)
         for (const bert::Sequence& sequence : queries_[i].sequences) tokens += std::ssize(sequence.token_ids);
     }
@@ -101,13 +98,13 @@ void Stream::gather() {
   }
 }
 
-void Stream::take(std::string line) {
-  if (reader_.number() == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
+void Stream::take(std::string_view line) {
+  if (lines_.number() == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
   if (form_ == Form::detect) form_ = line.starts_with('{') ? Form::jsonl : Form::text;
-  const std::string where = fmt::format("{}:{}", reader_.name(), reader_.number());
+  const std::string where = lines_.where();
   try {
     const io::Json request =
-        form_ == Form::jsonl ? io::parse_json(line, {where, Failure::input}) : read_text(std::move(line), where);
+        form_ == Form::jsonl ? io::parse_json(line, {where, Failure::input}) : read_text(line, where);
     queries_.push_back(predictor_.encode(request, where));
     cut_ += queries_.back().cut;
     places_.push_back(answers_.size());
@@ -115,15 +112,16 @@ void Stream::take(std::string line) {
   } catch (const Error& error) {
     if (error.failure() != Failure::input || !options_.report_bad_lines) throw;
     ++bad_;
-    answers_.push_back(io::json_text({{"error", error.what()}, {"line", reader_.number()}}) + "\n");
+    answers_.push_back(io::json_text({{"error", error.what()}, {"line", lines_.number()}}) + "\n");
   }
 }
 
-io::Json Stream::read_text(std::string line, const std::string& where) {
-  io::refuse_nul(line, reader_.name(), reader_.number() - 1);
+io::Json Stream::read_text(std::string_view line, const std::string& where) {
+  const auto number = static_cast<std::uint64_t>(lines_.number());
+  io::refuse_nul(line, lines_.name(), number - 1);
   std::string valid;
   const text::DroppedBytes dropped = text::drop_invalid_utf8(line, valid);
-  invalid_.add(dropped, reader_.number());
+  invalid_.add(dropped, number);
   return predictor_.request(dropped.count > 0 ? valid : line, where);
 }
 
@@ -133,8 +131,8 @@ void Stream::compute() {
         answers_[places_[query]] = io::json_text(answer) + "\n";
         write_ready();
         if (io::leave_requested())
-          fail(Failure::interrupted, "{}: interrupted; the answers to the first {} lines were written", reader_.name(),
-               reader_.number() - (answers_.size() - written_));
+          fail(Failure::interrupted, "{}: interrupted; the answers to the first {} lines were written", lines_.name(),
+               static_cast<std::size_t>(lines_.number()) - (answers_.size() - written_));
       });
   write_ready();
   answers_.clear();

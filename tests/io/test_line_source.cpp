@@ -1,5 +1,8 @@
 // Lines out of plain and compressed files.
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <filesystem>
@@ -57,6 +60,36 @@ TEST_CASE("lines are found across the borders of what is read at once") {
   fs::resize_file(zipped, fs::file_size(zipped) / 2);
   CHECK(support::refusal(Failure::input, [&] { lines_of(zipped); }).find("gzip: expected a whole stream") !=
         std::string::npos);
+}
+
+TEST_CASE("a pipe is read as it is filled and no byte of it is lost") {
+  const fs::path pipe = fs::temp_directory_path() / ("bertrand-lines-" + std::to_string(::getpid()));
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const int both = ::open(pipe.c_str(), O_RDWR);  // so that opening one end does not wait for the other
+  const auto write = [&](std::string_view text) { CHECK(::write(both, text.data(), text.size()) == std::ssize(text)); };
+  write("first\nsec");
+  LineSource source(pipe, "lines");
+  std::string_view line;
+  CHECK(source.is_ready());
+  CHECK(source.next(line));
+  CHECK(line == "first");
+  CHECK_FALSE(source.is_ready());
+  write("ond\n");
+  CHECK(source.is_ready());
+  CHECK(source.next(line));
+  CHECK(line == "second");
+  ::close(both);
+  CHECK(source.is_ready());
+  CHECK_FALSE(source.next(line));
+  fs::remove(pipe);
+}
+
+TEST_CASE("a line that no memory should hold is refused") {
+  const fs::path file = file_of("a\n" + std::string(LineSource::kLongest + 1, 'x'));
+  CHECK(support::refusal(Failure::input, [&] {
+          lines_of(file);
+        }).ends_with("bertrand-lines.txt:2: expected a line of at most 67108864 bytes, got more"));
+  fs::remove(file);
 }
 
 TEST_CASE("a NUL in a line is refused with its line") {

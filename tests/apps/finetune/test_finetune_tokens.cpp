@@ -138,7 +138,7 @@ TEST_CASE("a model that labels words evaluates and predicts without training") {
   CHECK(predictions.size() == 1 + 7 * 4 + 2);
 }
 
-TEST_CASE("classes of words have their own figures and the model with the best accuracy or F1 is kept") {
+TEST_CASE("classes of words and punctuation have their own figures") {
   const Setting setting;
   const auto keys = [&](const std::string& task) {
     REQUIRE(setting.train(task, {"--task", task, "--eval", setting.at("dev.conll"), "--epochs", "2"}).code == 0);
@@ -175,6 +175,20 @@ TEST_CASE("a sentence of 10000 words is learnt and predicted word by word") {
     right += prediction == label;
   }
   CHECK(right == 10000);
+}
+
+TEST_CASE("a step whose windows lie within one word moves nothing and ends no run") {
+  const Setting setting;
+  std::string word = "fish";
+  for (int i = 0; i < 60; ++i) word += 's';
+  write_text(setting.at("long.conll"), word + "\tB-A\n\none\tO\n");
+  const Outcome outcome = setting.train(
+      "run", {"--train", setting.at("long.conll"), "--epochs", "1", "--batch-size", "1", "--log-every", "1"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  std::size_t empty_steps = 0;
+  for (const auto& line : support::read_json_lines(setting.directory / "run/metrics.jsonl"))
+    empty_steps += line.at("loss") == 0.0 && line.at("grad_norm") == 0.0;
+  CHECK(empty_steps == 5);
 }
 
 TEST_CASE("a word of which the tokenizer leaves nothing has the most frequent label and is counted") {

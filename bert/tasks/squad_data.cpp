@@ -119,7 +119,7 @@ std::string SquadData::make_warnings() const {
   };
   warn_of(without_question_, "without a word");
   warn_of(without_text_, "about a context without a word");
-  if (!options_.version_2) warn_of(impossible_, "that is_impossible says have no answer, and that get one");
+  if (!options_.version_2) warn_of(impossible_, "with is_impossible, which version 1 answers all the same");
   return text;
 }
 

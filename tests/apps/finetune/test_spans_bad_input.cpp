@@ -132,7 +132,7 @@ TEST_CASE("version 1 answers the impossible questions of version 2 with a warnin
   const Outcome outcome = setting.run("run", {"--steps", "1", "--predict", setting.at("two.json")});
   CHECK(outcome.code == 0);
   CHECK(outcome.error == "warning: " + setting.at("two.json") +
-                             ": questions that is_impossible says have no answer, and that get one: 2, the first q3\n");
+                             ": questions with is_impossible, which version 1 answers all the same: 2, the first q3\n");
   CHECK(setting.json("run/predictions.json").size() == 8);
 }
 

@@ -216,7 +216,7 @@ std::unique_ptr<training::Objective> FineTuningObjective::largest(const distribu
 }
 
 std::size_t FineTuningObjective::data_bytes() const {
-  std::size_t bytes = 0;
+  std::size_t bytes = task_.other_bytes();
   for (const File file : {File::train, File::evaluation, File::prediction})
     if (const tasks::EncodedDataset* examples = task_.examples(file)) bytes += examples->bytes();
   return bytes;

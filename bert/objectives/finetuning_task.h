@@ -55,6 +55,9 @@ class FineTuningTask {
   /// A file of the run that is not held in memory; the file to train on always is.
   virtual std::optional<StreamedFile> streamed(File) const { return std::nullopt; }
 
+  /// What the task holds on the host beside its examples, in bytes, as the plan counts it.
+  virtual std::size_t other_bytes() const { return 0; }
+
   /// What the losses of a step of these examples are divided by.
   virtual double divisor(std::span<const std::int64_t> numbers) const { return static_cast<double>(numbers.size()); }
   /// The loss of examples `numbers` of the training file, which are the sequences of `batch`, [1].

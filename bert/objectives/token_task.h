@@ -16,6 +16,7 @@ class TokenTask : public FineTuningTask {
   bert::DirectoryFiles directory() const override;
   std::unique_ptr<bert::TaskModel> make_model() const override;
   const tasks::EncodedDataset* examples(File file) const override;
+  std::size_t other_bytes() const override { return data_.bytes(); }
   double divisor(std::span<const std::int64_t> numbers) const override;
   Variable loss(const Variable& outputs, const bert::PackedBatch& batch, std::span<const std::int64_t> numbers,
                 double divisor) const override;

@@ -96,6 +96,23 @@ std::size_t TokenSplit::without_pieces() const {
   return count;
 }
 
+std::size_t TokenSplit::bytes() const {
+  const auto of = [](const auto& list) { return list.capacity() * sizeof list[0]; };
+  std::size_t bytes = of(file.words) + of(file.labels) + of(file.lines) + of(file.offsets) + of(encoded.piece_tokens) +
+                      of(encoded.first_pieces) + of(labels) + of(targets);
+  constexpr std::size_t kInside = 15;  // characters that a string holds in itself
+  for (const auto* list : {&file.words, &file.labels})
+    for (const std::string& text : *list) bytes += text.capacity() > kInside ? text.capacity() + 1 : 0;
+  return bytes;
+}
+
+std::size_t TokenData::bytes() const {
+  std::size_t bytes = 0;
+  for (const auto* split : {&train, &evaluation, &prediction})
+    if (*split) bytes += (*split)->bytes();
+  return bytes;
+}
+
 std::string TokenData::warnings() const {
   std::string text;
   for (const auto* split : {&train, &evaluation, &prediction})

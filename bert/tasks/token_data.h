@@ -28,6 +28,8 @@ struct TokenSplit {
 
   /// Words of which the tokenizer leaves nothing.
   std::size_t without_pieces() const;
+  /// On the host, beside the windows.
+  std::size_t bytes() const;
 };
 
 struct TokenData {
@@ -36,6 +38,7 @@ struct TokenData {
   std::optional<CommonLabel> common;  ///< of the training file
   std::optional<TokenSplit> train, evaluation, prediction;
 
+  std::size_t bytes() const;  ///< of all splits
   /// Lines for people about bytes that were no UTF-8; "" if there is nothing to say.
   std::string warnings() const;
   /// The same about windows and about words without pieces.

@@ -42,3 +42,17 @@ TEST_CASE("the losses of a step are divided by its labelled pieces and never by 
   CHECK(divisor({4, 1}) == 2);
   CHECK(divisor({2}) == 1);
 }
+
+TEST_CASE("the plan counts the words that are held for predictions") {
+  const Setting setting;
+  std::string words;
+  for (int i = 0; i < 1000; ++i) words += "a\n";
+  support::write_text(setting.directory / "new", words);
+  tasks::TokenData data =
+      tasks::read_token_data({.columns = {}, .windows = {}}, {.prediction = setting.directory / "new"},
+                             {.directory = "", .problem_type = "", .labels = {"O", "X"}}, setting.tokenizer);
+  const std::size_t least = 1000 * (sizeof(std::string) + 3 * sizeof(std::int64_t));  // word, line, piece and its token
+  const TokenTask task(std::move(data), bert::Config{}, setting.tokenizer);
+  CHECK(task.other_bytes() >= least);
+  CHECK(task.other_bytes() <= 3 * least);
+}

@@ -11,18 +11,6 @@
 namespace bertrand::distributed {
 namespace {
 
-/// How many processes the launcher says it started: mpirun and srun tell those they start through the environment.
-/// mpirun's word comes first: within Slurm it starts its own helpers with srun.
-int launched_processes() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
-    if (const char* text = std::getenv(name)) {
-      int count = 1;
-      std::from_chars(text, text + std::string_view(text).size(), count);
-      return count;
-    }
-  return 1;
-}
-
 std::unique_ptr<Collective> join_processes(const ProcessOptions& options) {
   const int count = launched_processes();
   if (count == 1) return nullptr;
@@ -42,6 +30,18 @@ std::unique_ptr<Collective> join_processes(const ProcessOptions& options) {
 }
 
 }  // namespace
+
+/// mpirun and srun tell those they start through the environment. mpirun's word comes first: within Slurm it starts its
+/// own helpers with srun.
+int launched_processes() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
+    if (const char* text = std::getenv(name)) {
+      int count = 1;
+      std::from_chars(text, text + std::string_view(text).size(), count);
+      return count;
+    }
+  return 1;
+}
 
 void with_processes(const ProcessOptions& options, const std::function<void(Collective* processes)>& body) {
   const auto processes = join_processes(options);

@@ -1,5 +1,6 @@
 #include "apps/cli/training_main.h"
 #include "apps/finetune/run.h"
+#include "apps/finetune/sweep.h"
 
 int main(int argc, char** argv) {
   using namespace bertrand;
@@ -12,6 +13,7 @@ int main(int argc, char** argv) {
        .settings = options.settings,
        .body =
            [&] {
+             if (!options.sweep.empty()) return finetune::sweep(options);
              finetune::complete(options);
              finetune::run(options);
            }});

@@ -48,7 +48,10 @@ std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, co
                                                    tokenizer);
   }
   return std::make_unique<objectives::ClassificationTask>(
-      tasks::read_task_data(options.make_task(), files, model, tokenizer, max_length), config, tokenizer);
+      tasks::read_task_data(options.make_task(), files, model, tokenizer, max_length), config, tokenizer,
+      objectives::ClassificationTask::Options{.balanced = options.class_weights == "balanced",
+                                              .weights = options.class_weight_numbers(),
+                                              .label_smoothing = options.label_smoothing});
 }
 
 }  // namespace bertrand::finetune

@@ -1,6 +1,7 @@
 #include "apps/finetune/options.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "io/error.h"
 #include "io/nearest_name.h"
@@ -91,7 +92,9 @@ std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_tasks() {
           {"--max-query-length", with(spans, ranking)},
           {"--n-best-size", spans},
           {"--max-answer-length", spans},
-          {"--null-score-diff-threshold", {"squad2"}}};
+          {"--null-score-diff-threshold", {"squad2"}},
+          {"--class-weights", with(tasks::task_names(), custom)},
+          {"--label-smoothing", with(tasks::task_names(), custom)}};
 }
 
 /// A flag of another task that has not its default.
@@ -132,6 +135,15 @@ std::optional<tasks::TokenOptions> Options::token_options() const {
   return found;
 }
 
+std::vector<double> Options::class_weight_numbers() const {
+  std::vector<double> numbers;
+  if (class_weights.empty() || class_weights == "balanced") return numbers;
+  std::istringstream list(class_weights);
+  for (std::string number; std::getline(list, number, ',');)
+    numbers.push_back(io::parse_number<double>("--class-weights", number, {1e-6, 1e6}));
+  return numbers;
+}
+
 void add_own_flags(training::FlagTable& table, Options& options) {
   using enum training::Role;
   table.heading("model and data");
@@ -146,6 +158,21 @@ void add_own_flags(training::FlagTable& table, Options& options) {
   table.path({"--predict", "file to write predictions for; labels are not needed"}, options.prediction);
   table.path({"--vocab-file", "vocab.txt, for a model directory without one"}, options.vocab_file);
   table.toggle({"--cased", "with --vocab-file: keep case and accents", decisive}, options.cased);
+
+  table.texts({"--sweep",
+               "run once for each combination of the values of these flags, into directories of their own under "
+               "--output; sweep.tsv compares them: learning-rate=2e-5,3e-5 seed=1,2",
+               local, "", "FLAG=LIST"},
+              options.sweep);
+
+  table.heading("loss of texts' classes");
+  table.text({"--class-weights",
+              "weights of the classes in the loss, in the order of their labels, between commas; or balanced: the "
+              "rarer a class is in --train, the more it weighs (default: all weigh the same)",
+              decisive, "", "balanced|LIST"},
+             options.class_weights);
+  table.number({"--label-smoothing", "share of the target that is spread over all classes", decisive},
+               options.label_smoothing, {0.0, 0.999});
 
   table.heading("for --task custom");
   table.text({"--text-column", "name of the text's column, or its number from 0; for words a number (default 0)",
@@ -186,6 +213,9 @@ void complete(Options& options) {
     fail(Failure::usage, "--train, --eval, --predict: expected at least one of them, got none");
   refuse_unknown_task(options.task);
   refuse_flags_of_other_tasks(options);
+  if (options.settings.patience > 0 && (options.train.empty() || options.evaluation.empty()))
+    fail(Failure::usage, "--patience: expected with --train and --eval, got {}",
+         options.train.empty() ? "no --train" : "no --eval");
   if (!options.columns.header && options.columns.text.empty())
     fail(Failure::usage, "--no-header: expected --text-column with a number from 0, got none");
   if (options.settings.plan_only && options.train.empty())
@@ -198,7 +228,8 @@ void complete(Options& options) {
     fail(Failure::usage, "--output: expected another directory than --model, got {}", options.settings.output.string());
   if (options.ranks()) complete_ranking(options);
   else if (!options.finds_spans() && !options.token_options())
-    options.make_task();  // either refuses what it cannot read
+    options.make_task();           // either refuses what it cannot read
+  options.class_weight_numbers();  // refuses what is no number
   training::complete(options.settings);
 }
 

@@ -20,8 +20,11 @@ struct Options {
   tasks::CustomColumns columns;                         ///< of --task custom; text and label also for words
   std::string kind = "classification";                  ///< of --task custom
   std::string label_separator = ",";
-  std::string language = "zh";                            ///< of --task xnli
-  int max_query_length = 64;                              ///< of --task msmarco, squad and squad2
+  std::string language = "zh";  ///< of --task xnli
+  int max_query_length = 64;    ///< of --task msmarco, squad and squad2
+  std::string class_weights;    ///< "balanced" or numbers between commas; empty: all classes weigh 1
+  double label_smoothing = 0;
+  std::vector<std::string> sweep;                         ///< FLAG=VALUE,VALUE…
   std::filesystem::path qrels;                            ///< of --task msmarco
   tasks::TokenLayout layout = tasks::TokenLayout::words;  ///< of the tasks that label words
   bool label_all_pieces = false;                          ///< of these tasks
@@ -37,6 +40,8 @@ struct Options {
   tasks::Task make_task() const;
   /// What --task says of labelling words, if it is such a task.
   std::optional<tasks::TokenOptions> token_options() const;
+  /// The numbers of --class-weights; none if it is not given or "balanced". Throws Error(Failure::usage).
+  std::vector<double> class_weight_numbers() const;
 };
 
 /// Declares finetune's flags, its own first.

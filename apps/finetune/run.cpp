@@ -138,7 +138,7 @@ void apply(const Job& job, const training::RunReplica& replica) {
 
 }  // namespace
 
-void run(Options& options) {
+training::TrainingResult run(Options& options) {
   io::catch_stop_signals(options.train.empty() ? io::OnStop::leave : io::OnStop::save);
   std::optional<Job> job;
   const auto read = [&](distributed::Collective* processes) {
@@ -157,13 +157,15 @@ void run(Options& options) {
       .read = read,
       .make_objective = [&](const distributed::Replica& self) { return make_objective(*job, self); },
       .initialize = [&](nn::ParameterSet& parameters) { load_start(*job, parameters); }};
-  if (options.train.empty())
-    return on_replicas(run, [&](const training::RunReplica& replica) { apply(*job, replica); });
+  if (options.train.empty()) {
+    on_replicas(run, [&](const training::RunReplica& replica) { apply(*job, replica); });
+    return {};
+  }
   if (!options.prediction.empty()) {
     run.afterwards_name = "prediction";
     run.afterwards = [&](const training::TrainedReplica& trained) { predict_with_result(*job, trained); };
   }
-  run_training(run);
+  return run_training(run);
 }
 
 }  // namespace bertrand::finetune

@@ -1,11 +1,13 @@
 // A whole fine-tuning run, from the flags to the files.
 #pragma once
 #include "apps/finetune/options.h"
+#include "training/run/run_training.h"
 
 namespace bertrand::finetune {
 
 /// Trains on --train where given, evaluates on --eval, predicts --predict, as far as each is asked for.
 /// Fills in the flags whose defaults depend on the model.
-void run(Options& options);
+/// Returns what training came to.
+training::TrainingResult run(Options& options);
 
 }  // namespace bertrand::finetune

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "bert/tasks/class_report.h"
 #include "bert/tasks/predictions.h"
 #include "io/error.h"
 #include "io/file_replacer.h"
@@ -30,10 +31,41 @@ const tasks::Target& target_of(const tasks::Dataset& dataset, std::int64_t numbe
   return *dataset.examples[static_cast<std::size_t>(number)].target;
 }
 
+std::int32_t label_of(const tasks::Dataset& dataset, std::int64_t number) {
+  return std::get<std::int32_t>(target_of(dataset, number));
+}
+
+LossWeights weights_of_task(const ClassificationTask::Options& options, const tasks::TaskData& data) {
+  LossWeights weights{.classes = options.weights, .smoothing = options.label_smoothing};
+  const bool any = options.balanced || !weights.plain();
+  if (any && data.task.kind != tasks::Kind::classification)
+    fail(Failure::usage, "--class-weights, --label-smoothing: expected with classes, got --kind {}",
+         tasks::kind_name(data.task.kind));
+  if (!weights.classes.empty() && weights.classes.size() != data.labels.size())
+    fail(Failure::usage, "--class-weights: expected {}, a number for each of {}, got {} of them", data.labels.size(),
+         tasks::in_braces(data.labels.names()), weights.classes.size());
+  if (options.balanced && data.train) {
+    std::vector<std::int32_t> labels;
+    for (std::int64_t i = 0; i < data.train->encoded.size(); ++i) labels.push_back(label_of(data.train->dataset, i));
+    weights.classes = balanced_weights(labels, data.labels.size());
+  }
+  return weights;
+}
+
+/// Half precision would round the targets, so losses on them are computed in f32 at least.
+Variable in_f32(const Variable& logits) {
+  const DType dtype = logits.value().dtype();
+  return dtype == DType::f64 || dtype == DType::f32 ? logits : cast(logits, DType::f32);
+}
+
 }  // namespace
 
-ClassificationTask::ClassificationTask(tasks::TaskData data, bert::Config config, const text::Tokenizer& tokenizer)
-    : data_(std::move(data)), config_(config_of_task(std::move(config), data_)), tokenizer_(tokenizer) {}
+ClassificationTask::ClassificationTask(tasks::TaskData data, bert::Config config, const text::Tokenizer& tokenizer,
+                                       const Options& options)
+    : data_(std::move(data)),
+      config_(config_of_task(std::move(config), data_)),
+      tokenizer_(tokenizer),
+      weights_(weights_of_task(options, data_)) {}
 
 bert::DirectoryFiles ClassificationTask::directory() const {
   return {.config = config_, .vocabulary = tokenizer_.vocabulary().text(), .tokenizer = tokenizer_.options()};
@@ -50,13 +82,21 @@ const tasks::EncodedDataset* ClassificationTask::examples(File file) const {
   return split ? &split->encoded : nullptr;
 }
 
+double ClassificationTask::divisor(std::span<const std::int64_t> numbers) const {
+  if (weights_.classes.empty()) return static_cast<double>(numbers.size());
+  double sum = 0;
+  for (const std::int64_t number : numbers) sum += weights_.weight(label_of(data_.train->dataset, number));
+  return sum;
+}
+
 Variable ClassificationTask::loss(const Variable& logits, const bert::PackedBatch&,
                                   std::span<const std::int64_t> numbers, double divisor) const {
   const tasks::Dataset& dataset = data_.train->dataset;
   Backend& backend = logits.value().backend();
   if (data_.task.kind == tasks::Kind::classification) {
     std::vector<std::int32_t> labels;
-    for (const std::int64_t number : numbers) labels.push_back(std::get<std::int32_t>(target_of(dataset, number)));
+    for (const std::int64_t number : numbers) labels.push_back(label_of(dataset, number));
+    if (!weights_.plain()) return weighted_cross_entropy(in_f32(logits), labels, weights_, divisor);
     return softmax_cross_entropy(logits, ops::from_host(labels, {std::ssize(labels)}, backend), divisor);
   }
   std::vector<float> targets;
@@ -65,10 +105,8 @@ Variable ClassificationTask::loss(const Variable& logits, const bert::PackedBatc
     else
       for (const float flag : std::get<std::vector<float>>(target_of(dataset, number))) targets.push_back(flag);
   }
-  // Half precision would round the targets, so these losses are computed in f32 at least.
-  const DType dtype = logits.value().dtype() == DType::f64 ? DType::f64 : DType::f32;
-  const Variable outputs = logits.value().dtype() == dtype ? logits : cast(logits, dtype);
-  const Tensor wanted = ops::cast(ops::from_host(targets, outputs.shape(), backend), dtype);
+  const Variable outputs = in_f32(logits);
+  const Tensor wanted = ops::cast(ops::from_host(targets, outputs.shape(), backend), outputs.value().dtype());
   if (data_.task.kind == tasks::Kind::regression) return mse(outputs, wanted, divisor);
   return binary_cross_entropy_with_logits(outputs, wanted, divisor * static_cast<double>(outputs.shape()[1]));
 }
@@ -84,6 +122,20 @@ double ClassificationTask::score(const training::Metrics& evaluation) const {
   std::map<std::string, double> results;
   for (const training::Metric& metric : evaluation) results[metric.name] = metric.value;
   return tasks::selection_score(data_.task, results);
+}
+
+void ClassificationTask::write_evaluation(io::Files& files, const std::filesystem::path& directory,
+                                          const tasks::Logits& outputs) const {
+  if (data_.task.kind == tasks::Kind::regression) return;
+  const auto [predicted, truth] = tasks::decisions(data_.task.kind, outputs, data_.evaluation->dataset.examples);
+  const auto report = data_.task.kind == tasks::Kind::classification ? tasks::class_report : tasks::multi_label_report;
+  io::replace_file(files, directory / "eval_report.tsv", report(data_.labels, predicted, truth));
+}
+
+std::string ClassificationTask::remarks() const {
+  std::string text = data_.remarks();
+  if (!weights_.classes.empty()) text += fmt::format("class weights: {:.4g}\n", fmt::join(weights_.classes, ", "));
+  return text;
 }
 
 std::string ClassificationTask::write_predictions(io::Files& files, const std::filesystem::path& directory,

@@ -1,32 +1,45 @@
 // Classes, several labels, or a number for each text or pair of texts.
 #pragma once
 #include "bert/objectives/finetuning_task.h"
+#include "bert/objectives/weighted_loss.h"
 #include "bert/tasks/task_data.h"
 
 namespace bertrand::objectives {
 
 class ClassificationTask : public FineTuningTask {
  public:
-  /// The tokenizer must outlive the task. `config` is the start model's: the labels and the problem type become the
-  /// data's. Throws Failure::model if it cannot tell the texts of pairs apart.
-  ClassificationTask(tasks::TaskData data, bert::Config config, const text::Tokenizer& tokenizer);
+  struct Options {
+    bool balanced = false;        ///< classes weigh the more, the rarer they are in the training file
+    std::vector<double> weights;  ///< of the classes, in the order of the labels; empty: all 1
+    double label_smoothing = 0;   ///< share of the target that is spread over all classes
+  };
+  /// The tokenizer must outlive the task. Options are for Kind::classification alone. `config` is the start model's:
+  /// the labels and the problem type become the data's. Throws Failure::model if it cannot tell the texts of pairs
+  /// apart, and Failure::usage if options do not fit the data.
+  ClassificationTask(tasks::TaskData data, bert::Config config, const text::Tokenizer& tokenizer,
+                     const Options& options);
 
   bert::DirectoryFiles directory() const override;
   std::unique_ptr<bert::TaskModel> make_model() const override;
   const tasks::EncodedDataset* examples(File file) const override;
+  double divisor(std::span<const std::int64_t> numbers) const override;
   Variable loss(const Variable& outputs, const bert::PackedBatch& batch, std::span<const std::int64_t> numbers,
                 double divisor) const override;
   training::Metrics evaluate(const tasks::Logits& outputs) const override;
   double score(const training::Metrics& evaluation) const override;
+  /// eval_report.tsv: precision, recall, F1 and support of each class, and the confusion matrix; none for a number.
+  void write_evaluation(io::Files& files, const std::filesystem::path& directory,
+                        const tasks::Logits& outputs) const override;
   std::string write_predictions(io::Files& files, const std::filesystem::path& directory,
                                 const tasks::Logits& outputs) const override;
   std::string warnings() const override { return data_.warnings(); }
-  std::string remarks() const override { return data_.remarks(); }
+  std::string remarks() const override;
 
  private:
   const tasks::TaskData data_;
   const bert::Config config_;
   const text::Tokenizer& tokenizer_;
+  const LossWeights weights_;
 };
 
 }  // namespace bertrand::objectives

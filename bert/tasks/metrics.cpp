@@ -65,11 +65,7 @@ const Target& target_of(const Example& example) {
 using Scores = std::map<Metric, double>;
 
 Scores classification_scores(const Task& task, const Logits& logits, const std::vector<Example>& examples) {
-  std::vector<std::int32_t> predicted, truth;
-  for (std::size_t i = 0; i < examples.size(); ++i) {
-    predicted.push_back(arg_max(logits.row(i)));
-    truth.push_back(std::get<std::int32_t>(target_of(examples[i])));
-  }
+  const auto [predicted, truth] = decisions(task.kind, logits, examples);
   return {{Metric::accuracy, accuracy(predicted, truth)},
           {Metric::f1, logits.outputs == 2 ? f1(predicted, truth, task.positive) : macro_f1(predicted, truth)},
           {Metric::macro_f1, macro_f1(predicted, truth)},
@@ -85,12 +81,8 @@ Scores regression_scores(const Logits& logits, const std::vector<Example>& examp
   return {{Metric::pearson, pearson(predicted, truth)}, {Metric::spearman, spearman(predicted, truth)}};
 }
 
-Scores multi_label_task_scores(const Logits& logits, const std::vector<Example>& examples) {
-  std::vector<std::int32_t> predicted, truth;
-  for (std::size_t i = 0; i < examples.size(); ++i) {
-    for (const float x : logits.row(i)) predicted.push_back(x >= 0);  // a probability of at least one half
-    for (const float flag : std::get<std::vector<float>>(target_of(examples[i]))) truth.push_back(flag != 0);
-  }
+Scores multi_label_task_scores(const Task& task, const Logits& logits, const std::vector<Example>& examples) {
+  const auto [predicted, truth] = decisions(task.kind, logits, examples);
   const MultiLabelScores scores = multi_label_scores(predicted, truth, logits.outputs);
   return {
       {Metric::accuracy, scores.accuracy}, {Metric::micro_f1, scores.micro_f1}, {Metric::macro_f1, scores.macro_f1}};
@@ -191,6 +183,21 @@ double cross_entropy(std::span<const float> row, std::int32_t label) {
   return log_sum_exp(row) - row[static_cast<std::size_t>(label)];
 }
 
+Decisions decisions(Kind kind, const Logits& logits, const std::vector<Example>& examples) {
+  Decisions made;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const Target& target = target_of(examples[i]);
+    if (kind == Kind::classification) {
+      made.predicted.push_back(arg_max(logits.row(i)));
+      made.truth.push_back(std::get<std::int32_t>(target));
+      continue;
+    }
+    for (const float x : logits.row(i)) made.predicted.push_back(x >= 0);  // a probability of at least one half
+    for (const float flag : std::get<std::vector<float>>(target)) made.truth.push_back(flag != 0);
+  }
+  return made;
+}
+
 double mean_loss(Kind kind, const Logits& logits, const std::vector<Example>& examples) {
   check_lengths(logits.rows(), examples.size(), "mean_loss");
   double sum = 0;
@@ -204,7 +211,7 @@ std::map<std::string, double> evaluate(const Task& task, const Logits& logits, c
   switch (task.kind) {
     case Kind::classification: scores = classification_scores(task, logits, examples); break;
     case Kind::regression: scores = regression_scores(logits, examples); break;
-    case Kind::multi_label: scores = multi_label_task_scores(logits, examples); break;
+    case Kind::multi_label: scores = multi_label_task_scores(task, logits, examples); break;
   }
   for (const Metric metric : task.metrics) results[fmt::format("eval_{}", metric_name(metric))] = scores.at(metric);
   return results;

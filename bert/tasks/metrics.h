@@ -50,6 +50,13 @@ std::int32_t arg_max(std::span<const float> row);
 /// −log softmax(row)[label], in double.
 double cross_entropy(std::span<const float> row, std::int32_t label);
 
+/// What a classifier decides and what is true: the class of each example, or for several labels a 0 or 1 for each
+/// example and label.
+struct Decisions {
+  std::vector<std::int32_t> predicted, truth;
+};
+Decisions decisions(Kind kind, const Logits& logits, const std::vector<Example>& examples);
+
 /// The mean loss of these outputs, in double: cross-entropy, squared error, or binary cross-entropy over all entries.
 double mean_loss(Kind kind, const Logits& logits, const std::vector<Example>& examples);
 

@@ -5,17 +5,11 @@
 
 #include <cmath>
 
+#include "bert/tasks/cell.h"
 #include "io/error.h"
 
 namespace bertrand::tasks {
 namespace {
-
-/// A name as a cell: what would break the table becomes a space.
-std::string cell(std::string text) {
-  for (char& c : text)
-    if (c == '\t' || c == '\n' || c == '\r') c = ' ';
-  return text;
-}
 
 std::vector<float> softmax(std::span<const float> row) {
   const double largest = row[static_cast<std::size_t>(arg_max(row))];

@@ -34,6 +34,14 @@ Flag& FlagTable::paths(FlagText text, std::vector<std::filesystem::path>& member
   return flag;
 }
 
+Flag& FlagTable::texts(FlagText text, std::vector<std::string>& member) {
+  if (text.type.empty()) text.type = "TEXT";
+  Flag& flag = add(text, {.set = [&member](const std::vector<std::string>& values) { member = values; },
+                          .value = [&member] { return fmt::format("{}", fmt::join(member, " ")); }});
+  flag.several = true;
+  return flag;
+}
+
 Flag& FlagTable::toggle(FlagText text, bool& member) {
   return add(text, {.set = [&member](const std::vector<std::string>& values) { member = values.front() == "true"; },
                     .value = [&member] { return fmt::format("{}", member); }});

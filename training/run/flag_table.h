@@ -108,6 +108,8 @@ class FlagTable {
   Flag& text(FlagText text, std::string& member);
   Flag& path(FlagText text, std::filesystem::path& member);
   Flag& paths(FlagText text, std::vector<std::filesystem::path>& member);
+  /// One text or more.
+  Flag& texts(FlagText text, std::vector<std::string>& member);
   /// A flag without a value: true if it is given.
   Flag& toggle(FlagText text, bool& member);
   /// A flag without a value that prints a page and ends the program.

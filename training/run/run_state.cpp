@@ -93,7 +93,8 @@ io::Json RunState::to_json(const Conditions& conditions) const {
                   {"skipped_steps", loss_scale.skipped_steps}}},
                 {"evaluation_due", evaluation_due},
                 {"best_step", best.step},
-                {"best_model_crc32c", best.crc32c}};
+                {"best_model_crc32c", best.crc32c},
+                {"evaluations_since_best", evaluations_since_best}};
   if (best.score) json["best_score"] = *best.score;
   json["evaluation"] = io::Json::object();
   for (const Metric& metric : evaluation) json["evaluation"][metric.name] = metric.value;
@@ -118,7 +119,8 @@ RunState parse_run_state(const io::Json& json, const std::string& file) {
                  .next = {.epoch = reader.whole("epoch", {}), .step = reader.whole("step_in_epoch", {})},
                  .evaluation_due = reader.flag("evaluation_due"),
                  .best = {.step = reader.whole("best_step", {}),
-                          .crc32c = static_cast<std::uint32_t>(reader.whole("best_model_crc32c", kCrc, 0))}};
+                          .crc32c = static_cast<std::uint32_t>(reader.whole("best_model_crc32c", kCrc, 0))},
+                 .evaluations_since_best = reader.whole("evaluations_since_best", {}, 0)};
   if (const io::Json* score = reader.find("best_score")) state.best.score = figure(*score);
   for (const auto& [name, value] : reader.object("evaluation").json().items())
     state.evaluation.push_back({name, figure(value)});

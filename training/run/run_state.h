@@ -48,6 +48,7 @@ struct RunState {
   bool evaluation_due = false;         ///< the evaluation that belongs to steps_done has not been made yet
   Metrics evaluation;                  ///< the last one, or the best model's where the objective scores
   BestModel best;
+  std::int64_t evaluations_since_best = 0;
 
   io::Json to_json(const Conditions& conditions) const;
 };

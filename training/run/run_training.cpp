@@ -32,6 +32,12 @@ std::string text_of_saves(const Settings& settings) {
   return fmt::format("  saves       every {} steps{}, and at the end\n", settings.save_every, minutes);
 }
 
+std::string text_of_patience(const Settings& settings) {
+  if (settings.patience == 0) return "";
+  return fmt::format("  patience    the run ends after {} evaluation{} in a row without a better model\n",
+                     settings.patience, settings.patience == 1 ? "" : "s");
+}
+
 /// How many replicas the run can ever use. A run is resumed with any number of them up to that.
 std::string text_of_sharing(const Plan& plan) {
   return fmt::format(
@@ -44,7 +50,7 @@ Plan announce(const TrainingRun& run, Objective& objective, const distributed::R
   const Settings& settings = run.settings;
   const Plan plan = make_plan(settings, objective, self);
   print(plan.text() + rates_of(settings, objective).text(objective.model()) + text_of_saves(settings) +
-        text_of_sharing(plan) + (run.plan_text ? run.plan_text() : ""));
+        text_of_patience(settings) + text_of_sharing(plan) + (run.plan_text ? run.plan_text() : ""));
   if (!settings.plan_only) check_memory(settings, plan, objective, self);
   return plan;
 }
@@ -87,7 +93,7 @@ void run_profiled(Trainer& trainer, const Settings& settings, const distributed:
   write(profiler.get());
 }
 
-void train_replica(const TrainingRun& run, const RunReplica& replica) {
+void train_replica(const TrainingRun& run, const RunReplica& replica, TrainingResult& result) {
   const auto& [self, directory, conditions] = replica;
   const Settings& settings = run.settings;
   const std::unique_ptr<Objective> objective = run.make_objective(self);
@@ -102,6 +108,7 @@ void train_replica(const TrainingRun& run, const RunReplica& replica) {
   Trainer trainer({settings, plan, conditions, *objective, parameters, self, directory, run.program});
   trainer.begin(run.initialize, run.moments);
   run_profiled(trainer, settings, self);
+  if (self.first()) result = {.evaluation = trainer.state().evaluation, .score = trainer.state().best.score};
   if (run.afterwards)
     trainer.with_standing(run.afterwards_name, [&] { run.afterwards({*objective, parameters, self}); });
 }
@@ -146,8 +153,10 @@ void on_replicas(const TrainingRun& run, const std::function<void(const RunRepli
                               [&](distributed::Collective* processes) { run_process(run, processes, work); });
 }
 
-void run_training(const TrainingRun& run) {
-  on_replicas(run, [&](const RunReplica& replica) { train_replica(run, replica); });
+TrainingResult run_training(const TrainingRun& run) {
+  TrainingResult result;
+  on_replicas(run, [&](const RunReplica& replica) { train_replica(run, replica, result); });
+  return result;
 }
 
 }  // namespace bertrand::training

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,11 +50,17 @@ struct TrainingRun {
   std::function<void(const TrainedReplica&)> afterwards = {};
 };
 
+/// What a run came to, in the process of the first replica; empty in others and under --plan.
+struct TrainingResult {
+  Metrics evaluation;           ///< of the best model, or the last one if nothing is scored
+  std::optional<double> score;  ///< of the best model
+};
+
 /// Trains to the end, or to the first stop signal if the program catches them (io/signals.h). The final (or best) model
 /// and eval_results are in the output directory then. Throws Error as Trainer::run() does, and before the first step:
 /// Failure::usage for an output directory in use, devices that do not exist, and processes that were started with other
 /// settings; Failure::memory if the plan does not fit.
-void run_training(const TrainingRun& run);
+TrainingResult run_training(const TrainingRun& run);
 
 /// One replica of a run that has claimed its directory.
 struct RunReplica {

@@ -62,6 +62,7 @@ struct Settings {
 
   std::int64_t log_every = 10;
   std::optional<std::int64_t> eval_every;  ///< none: at the end of every epoch
+  std::int64_t patience = 0;  ///< evaluations in a row without a better model after which the run ends; 0: never
   std::int64_t save_every = 1000;
   double save_every_minutes = 10;  ///< 0: saves follow from steps alone
   std::int64_t keep = 3;

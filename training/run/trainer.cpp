@@ -66,10 +66,10 @@ void Trainer::make_steps() {
     set_standing(next_step());
     if (state_.evaluation_due && !agree_on_requests().stop) evaluate();
     const Requests now = agree_on_requests();
-    const bool save_now = now.stop || now.save || due(state_.steps_done, settings_.save_every);
+    const bool save_now = now.stop || now.save || due(state_.steps_done, settings_.save_every) || gave_up();
     if (save_now && state_.steps_done > saves_.saved_step()) save();
     if (now.stop) stop();
-    if (state_.steps_done >= job_.plan.total_steps) break;
+    if (over()) break;
     start_step();
   }
 }
@@ -128,9 +128,13 @@ void Trainer::evaluate() {
   if (metrics.empty()) return;
   log_.evaluation(state_.steps_done, order_.epochs(state_.next), metrics);
   const std::optional<double> score = job_.objective.score(metrics);
-  if (score && state_.best.score && !(*score > *state_.best.score)) return;
+  if (score && state_.best.score && !(*score > *state_.best.score)) {
+    ++state_.evaluations_since_best;
+    return;
+  }
   state_.evaluation = metrics;
   if (!score) return;
+  state_.evaluations_since_best = 0;
   state_.best = {.score = score, .step = state_.steps_done};
   if (!job_.self.first()) return;
   saves_.publish(state_.best);
@@ -152,6 +156,9 @@ void Trainer::finish() {
     write_results(io::Files::system(), settings_.output, results);
   }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
+  if (state_.steps_done < job_.plan.total_steps)
+    log_.message(fmt::format("stopped early: {} evaluation{} without a better model (--patience)", settings_.patience,
+                             settings_.patience == 1 ? "" : "s"));
   log_.message(fmt::format("finished after {} step{}, {}: the {} is in {}", state_.steps_done,
                            state_.steps_done == 1 ? "" : "s", io::duration_text(time.count()),
                            best.score ? fmt::format("best model (step {})", best.step) : "final model",

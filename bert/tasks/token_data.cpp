@@ -72,9 +72,9 @@ void encode(TokenSplit& split, SentenceEncoder& encoder) {
 
 /// Once encoded and labelled, the words to train on are not looked at again.
 void drop_words(TokenFile& file) {
-  file.words = {};
-  file.labels = {};
-  file.lines = {};
+  std::vector<std::string>().swap(file.words);  // an assignment would keep the memory
+  std::vector<std::string>().swap(file.labels);
+  std::vector<std::int64_t>().swap(file.lines);
 }
 
 std::string remarks_of(const TokenSplit& split, bool learnt) {

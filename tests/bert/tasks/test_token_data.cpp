@@ -44,6 +44,8 @@ TEST_CASE("the first piece of a word has its label and the labels are those of t
   CHECK(data.train->targets == Labels{-1, 0, 0, -1, -1, -1, -1, -1, -1, 2, -1, -1, 1, -1});
   CHECK(data.common->label == 0);
   CHECK(data.train->without_pieces() == 1);
+  CHECK(data.train->file.words.capacity() == 0);
+  CHECK(data.train->file.sentences() == 2);
   CHECK(data.remarks().find("1 of 2 sentences are longer than --max-seq-length and were cut into windows") !=
         std::string::npos);
   CHECK(data.remarks().find("1 of 5 words have no token: nothing is learnt of them") != std::string::npos);

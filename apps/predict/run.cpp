@@ -70,27 +70,24 @@ class Stream {
   std::vector<std::string> answers_;  // of the lines gathered; "" is one that is not there yet
   std::size_t written_ = 0;           // of these
   std::vector<inference::Query> queries_;
+  std::int64_t tokens_ = 0;          // of all queries
   std::vector<std::size_t> places_;  // of each query among the answers
 
   text::InvalidBytes invalid_;
-  std::uint64_t cut_ = 0, bad_ = 0;
+  std::uint64_t answered_ = 0, cut_ = 0, bad_ = 0;
 };
 
 /// At least one line, unless the input ends; then as many as there are without waiting.
 void Stream::gather() {
-  std::int64_t tokens = 0;
   try {
     std::string_view line;
-    while (tokens < kBatchesAhead * options_.max_batch_tokens && answers_.size() < kLinesAhead &&
+    while (tokens_ < kBatchesAhead * options_.max_batch_tokens && answers_.size() < kLinesAhead &&
            (answers_.empty() || lines_.is_ready())) {
       if (!lines_.next_raw(line)) {
         ended_ = true;
         return;
       }
-      const std::size_t before = queries_.size();
       take(line);
-      for (std::size_t i = before; i < queries_.size(); ++i)
-        for (const bert::Sequence& sequence : queries_[i].sequences) tokens += std::ssize(sequence.token_ids);
     }
   } catch (const Error&) {
     failure_ = std::current_exception();
@@ -107,6 +104,7 @@ void Stream::take(std::string_view line) {
         form_ == Form::jsonl ? io::parse_json(line, {where, Failure::input}) : read_text(line, where);
     queries_.push_back(predictor_.encode(request, where));
     cut_ += queries_.back().cut;
+    for (const bert::Sequence& sequence : queries_.back().sequences) tokens_ += std::ssize(sequence.token_ids);
     places_.push_back(answers_.size());
     answers_.emplace_back();
   } catch (const Error& error) {
@@ -132,18 +130,20 @@ void Stream::compute() {
         write_ready();
         if (io::leave_requested())
           fail(Failure::interrupted, "{}: interrupted; the answers to the first {} lines were written", lines_.name(),
-               static_cast<std::size_t>(lines_.number()) - (answers_.size() - written_));
+               answered_);
       });
   write_ready();
   answers_.clear();
   queries_.clear();
   places_.clear();
   written_ = 0;
+  tokens_ = 0;
 }
 
 void Stream::write_ready() {
   std::string lines;
-  for (; written_ < answers_.size() && !answers_[written_].empty(); ++written_) lines += answers_[written_];
+  for (; written_ < answers_.size() && !answers_[written_].empty(); ++written_, ++answered_)
+    lines += answers_[written_];
   if (!lines.empty()) out_.write(lines);
 }
 

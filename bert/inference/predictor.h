@@ -26,7 +26,7 @@ struct Outputs {
   std::span<const float> row(std::size_t i) const { return {values.data() + i * width, width}; }
 };
 
-/// A request that was read.
+/// A request that was read. Its predictor must outlive it.
 struct Query {
   std::string where;                      ///< the request's place, which begins messages: FILE:LINE
   std::vector<bert::Sequence> sequences;  ///< at least one

@@ -82,6 +82,7 @@ TEST_CASE("classes have shares and labels have probabilities and a score is a nu
   const auto outputs = predictor->run(query.sequences);
   const io::Json number = inference::answer(query, outputs);
   CHECK(number.at("score").get<float>() == outputs[0].values[0]);
+  CHECK(io::json_text(number.at("score")).size() <= 12);  // digits of an f32
   CHECK(number.at("label") == "LABEL_0");
 }
 

@@ -263,7 +263,8 @@ TEST_CASE("an answer in the company of others has the bits that it has alone") {
 TEST_CASE("numbers that are not finite are refused with the place of their request") {
   const support::TemporaryDirectory directory;
   support::write_small_classifier(directory / "model");
-  const inference::Query query = open(directory / "model", Head::classify)->encode({{"text", "red"}}, "t:3");
+  const auto predictor = open(directory / "model", Head::classify);
+  const inference::Query query = predictor->encode({{"text", "red"}}, "t:3");
   const std::vector<inference::Outputs> outputs = {{.width = 3, .values = {0, NAN, 0}}};
   CHECK(refusal(Failure::numerics, [&] { inference::answer(query, outputs); }) ==
         "t:3: outputs: expected finite numbers, got nan; hint: --precision f32, or damaged weights");

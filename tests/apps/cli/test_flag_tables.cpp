@@ -59,7 +59,7 @@ TEST_CASE("the flags that no record and no other process needs are these") {
   local.insert({"--input", "--eval-input", "--config", "--init", "--recipe", "--list-recipes"});
   CHECK(names(tables.pretrain, Role::local) == local);
   local = common;
-  local.insert({"--model", "--train", "--eval", "--predict", "--qrels", "--id-column"});
+  local.insert({"--model", "--train", "--eval", "--predict", "--qrels", "--id-column", "--sweep"});
   CHECK(names(tables.finetune, Role::local) == local);
   for (const FlagTable* table : {&tables.pretrain, &tables.finetune})
     CHECK(names(*table, Role::command) == std::set<std::string>{"--resume", "--overwrite", "--plan"});

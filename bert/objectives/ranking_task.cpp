@@ -138,6 +138,16 @@ std::optional<StreamedFile> RankingTask::streamed(File file) const {
       }};
 }
 
+/// Beside the lists: outputs, scores and ranks of the candidates.
+std::size_t RankingTask::other_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto* list : {&evaluation_, &prediction_})
+    if (*list)
+      bytes += (*list)->bytes() +
+               static_cast<std::size_t>((*list)->size()) * (2 * sizeof(float) + sizeof(double) + sizeof(std::int64_t));
+  return bytes;
+}
+
 Variable RankingTask::loss(const Variable& outputs, const bert::PackedBatch&, std::span<const std::int64_t> numbers,
                            double divisor) const {
   std::vector<std::int32_t> labels;  // the first example of a triple is the relevant one

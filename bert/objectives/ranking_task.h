@@ -22,6 +22,7 @@ class RankingTask : public FineTuningTask {
   std::unique_ptr<bert::TaskModel> make_model() const override;
   const tasks::EncodedDataset* examples(File file) const override;
   std::optional<StreamedFile> streamed(File file) const override;
+  std::size_t other_bytes() const override;
   Variable loss(const Variable& outputs, const bert::PackedBatch& batch, std::span<const std::int64_t> numbers,
                 double divisor) const override;
   /// eval_loss, eval_mrr_at_10, eval_mrr, eval_map, eval_ndcg, eval_rprec; the loss is the mean over the candidates.

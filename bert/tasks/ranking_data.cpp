@@ -107,6 +107,11 @@ std::string_view CandidateList::passage(std::int64_t i) const {
   return std::string_view(passages_).substr(begin, passage_begins_[static_cast<std::size_t>(i) + 1] - begin);
 }
 
+std::size_t CandidateList::bytes() const {
+  return passages_.capacity() + passage_begins_.capacity() * sizeof(std::uint64_t) +
+         query_of_.capacity() * sizeof(std::int32_t) + queries_.capacity() * sizeof(std::string);
+}
+
 std::vector<std::vector<std::int64_t>> CandidateList::ranked(const std::vector<double>& scores) const {
   check(std::ssize(scores) == size(), "candidates: expected {} scores, got {}", size(), scores.size());
   std::vector<std::vector<std::int64_t>> ranked(queries_.size());

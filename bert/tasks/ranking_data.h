@@ -79,6 +79,8 @@ class CandidateList {
 
   const std::filesystem::path& file() const { return file_; }
   const text::InvalidBytes& invalid() const { return invalid_; }
+  /// Held in memory.
+  std::size_t bytes() const;
 
  private:
   std::filesystem::path file_;

@@ -1,0 +1,70 @@
+// Outputs that a run keeps beside it and takes up again.
+#include "bert/objectives/kept_outputs.h"
+
+#include <doctest/doctest.h>
+
+#include "io/tfrecord.h"
+#include "support/program.h"
+#include "support/refusal.h"
+
+using namespace bertrand;
+using namespace bertrand::objectives;
+
+namespace {
+
+using Values = std::vector<float>;
+
+/// Rows of two outputs.
+struct Setting {
+  support::TemporaryDirectory directory;
+  KeptOutputs open(KeptOutputs::Earlier earlier = KeptOutputs::Earlier::resume) const {
+    return {{.file = directory / "kept", .identity = "model", .width = 2}, earlier, io::Files::system()};
+  }
+  Values kept() const { return open().values(); }
+};
+
+std::string record(const Values& values) {
+  std::string bytes;
+  io::append_record(bytes, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("rows that were kept are resumed as far as the run wants them and are not mixed with later ones") {
+  const Setting setting;
+  {
+    KeptOutputs outputs = setting.open();
+    CHECK(outputs.rows() == 0);
+    outputs.append(Values{1, 2, 3, 4});
+    outputs.append(Values{5, 6});
+  }
+  CHECK(setting.kept() == Values{1, 2, 3, 4, 5, 6});
+  KeptOutputs resumed = setting.open();
+  resumed.truncate(1);
+  resumed.append(Values{7, 8});
+  CHECK(setting.kept() == Values{1, 2, 7, 8});
+  KeptOutputs(setting.open()).remove();
+  CHECK_FALSE(std::filesystem::exists(setting.directory / "kept"));
+}
+
+TEST_CASE("a run that does not resume takes nothing of the file of an earlier one") {
+  const Setting setting;
+  setting.open().append(Values{1, 2});
+  KeptOutputs anew = setting.open(KeptOutputs::Earlier::ignore);
+  CHECK(anew.rows() == 0);
+  anew.append(Values{3, 4});
+  CHECK(setting.kept() == Values{3, 4});
+}
+
+TEST_CASE("rows behind a damaged part are not kept and neither is half a row") {
+  const Setting setting;
+  std::string identity;
+  io::append_record(identity, "model");
+  std::string damaged = record({3, 4});
+  damaged[13] ^= 1;
+  support::write_text(setting.directory / "kept", identity + record({1, 2}) + damaged + record({5, 6}));
+  CHECK(setting.kept() == Values{1, 2});
+  support::write_text(setting.directory / "kept", identity + record({1, 2}) + record({3}));
+  CHECK(setting.kept() == Values{1, 2});
+}

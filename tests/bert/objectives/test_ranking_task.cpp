@@ -1,0 +1,65 @@
+// What ranking makes of outputs, of a model's labels and of a file that changes.
+#include "bert/objectives/ranking_task.h"
+
+#include <doctest/doctest.h>
+
+#include "support/program.h"
+#include "support/refusal.h"
+
+using namespace bertrand;
+using namespace bertrand::objectives;
+
+namespace {
+
+struct Setting {
+  support::TemporaryDirectory directory;
+  text::Tokenizer tokenizer{text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\n", "vocab.txt")};
+  Setting() {
+    write_candidates("1\tp1\ta\tb\n1\tp2\ta\tc\n");
+    support::write_text(directory / "qrels.tsv", "1\t0\tp1\t1\n");
+  }
+  void write_candidates(const std::string& text) const { support::write_text(directory / "candidates.tsv", text); }
+  RankingTask task(const std::vector<std::string>& labels = {}) const {
+    bert::Config config;
+    config.labels = labels;
+    return {
+        {.train = {}, .evaluation = directory / "candidates.tsv", .prediction = {}, .qrels = directory / "qrels.tsv"},
+        config,
+        tokenizer};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("two names that a model has for relevance stay and other labels give way") {
+  const Setting setting;
+  const auto labels = [&](const std::vector<std::string>& own) { return setting.task(own).directory().config.labels; };
+  const std::vector<std::string> usual = {"not_relevant", "relevant"};
+  CHECK(labels({"no", "yes"}) == std::vector<std::string>{"no", "yes"});
+  CHECK(labels({}) == usual);
+  CHECK(labels({"a", "b", "c"}) == usual);
+  CHECK(labels({"LABEL_0", "LABEL_1"}) == usual);
+}
+
+TEST_CASE("the loss of an evaluation is finite where the model is sure of what is wrong") {
+  const Setting setting;
+  const tasks::Logits outputs{.outputs = 2, .values = {1000, 0, 0, 1000}};  // p1 is relevant
+  const training::Metrics metrics = setting.task().evaluate(outputs);
+  CHECK(metric(metrics, "eval_loss") == 1000);
+  CHECK(metric(metrics, "eval_mrr_at_10") == 0.5);
+}
+
+TEST_CASE("a file of candidates that changes while it is read is refused") {
+  const Setting setting;
+  const RankingTask task = setting.task();
+  const auto refusal = [&](const std::string& text) {
+    setting.write_candidates(text);
+    const auto stream = task.streamed(File::evaluation)->open(16);
+    const std::string line = support::refusal(Failure::input, [&] {
+      while (stream->next_part() > 0) continue;
+    });
+    return line.substr(line.find("candidates.tsv"));
+  };
+  CHECK(refusal("1\tp1\ta\tb\n1\tp2\ta\tc\n1\tp3\ta\td\n") == "candidates.tsv: expected 2 candidates as before, got 3");
+  CHECK(refusal("1\tp1\ta\tb\n") == "candidates.tsv: expected 2 candidates as before, got 1");
+}

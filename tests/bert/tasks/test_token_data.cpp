@@ -57,8 +57,8 @@ TEST_CASE("all pieces of a word may have its label where no second entity begins
   const TokenData data = setting.read({.train = setting.file("train", kTrain)});
   // Each piece has it once, in the window where it has most context.
   CHECK(data.train->targets == Labels{-1, 0, 0, 1, -1, -1, -1, -1, 1, 2, -1, -1, 1, -1});
-  const TokenData other = setting.read({.train = setting.file("other", "as B-Y\nb O\n")});
-  CHECK(other.train->targets == Labels{-1, 0, 0, 1, -1});  // there is no I-Y
+  const TokenData other = setting.read({.train = setting.file("other", "as B-Y\nb B-X\n")});
+  CHECK(other.train->targets == Labels{-1, 1, 1, 0, -1});  // there is no I-Y
 }
 
 TEST_CASE("the labels of a model stay and a label that is none of them is refused") {

@@ -50,6 +50,7 @@ TEST_CASE("blank lines and document marks end sentences and no sentence is empty
   const TokenFile file = read("\n-DOCSTART- -X- O O\n\na O\n\t\n \n\nb O\n-DOCSTART- O\nc O");
   CHECK(file.words == Texts{"a", "b", "c"});
   CHECK(file.offsets == std::vector<std::size_t>{0, 1, 2, 3});
+  CHECK(read("a O\n-DOCSTART- O\nb O\n").words == Texts{"a", "b"});
 }
 
 TEST_CASE("comments stand before the words of a sentence and a number sign within it is a word") {
@@ -85,6 +86,7 @@ TEST_CASE("a file to predict may have words alone") {
 
 TEST_CASE("broken lines are refused with file and line and what was expected") {
   CHECK(refusal("a\tO\nb\n") == "words.txt:2: columns: expected 2 as in line 1, got 1");
+  CHECK(refusal("a\tO\nb\tO\tX\n") == "words.txt:2: columns: expected 2 as in line 1, got 3");
   CHECK(refusal("a N O\nb O\n") == "words.txt:2: columns: expected 3 as in line 1, got 2");
   CHECK(refusal("\nO\n") == "words.txt:2: columns: expected a word and a label, got 1");
   CHECK(refusal("a\tO\n\tO\n") == "words.txt:2: word: expected one in column 0, got none");

@@ -71,6 +71,8 @@ TEST_CASE("entities are judged as wholes and tags that continue none are counted
   CHECK(figures.at("eval_f1") == doctest::Approx(1.0 / 3));
   CHECK(figures.at("eval_illegal_tags") == 2);
   CHECK(illegal_tags_report(judged(file, truth, predicted)) == "before\ttag\tcount\nB-LOC\tI-PER\t1\nO\tI-PER\t1\n");
+  // Before the first word of a sentence stands no tag, whatever the last one before it is.
+  CHECK(illegal_tags_report(judged(file, truth, {4, 4, 1, 3, 4})) == "before\ttag\tcount\nO\tI-PER\t1\n");
   CHECK(illegal_tags_report(judged(file, truth, truth)) == "before\ttag\tcount\n");
   CHECK(token_report(TokenTask::ner, judged(file, truth, predicted)) ==
         "entity\tprecision\trecall\tf1\tsupport\nLOC\t1\t1\t1\t1\nPER\t0\t0\t0\t1\n");

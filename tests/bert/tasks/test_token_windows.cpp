@@ -76,8 +76,24 @@ TEST_CASE("a long sentence has windows that overlap and each piece counts where 
         std::vector<std::int64_t>{1, 2, 3, 4, 8, 9, 10});
 }
 
+TEST_CASE("a window that is a hundred pieces longer outweighs a little more context") {
+  // The second window has 11 pieces and shares 10 with the first one, which has 126. Google's score of a window is the
+  // context + 0.01 of the length.
+  const EncodedSentences sentence = encoded(std::vector<std::string>(127, "a"), {.max_length = 128, .overlap = 10});
+  REQUIRE(sentence.windows.size() == 2);
+  for (std::int64_t i = 0; i < 126; ++i) CHECK(sentence.piece_tokens[static_cast<std::size_t>(i)] == i + 1);
+  CHECK(sentence.piece_tokens[126] == 128 + 11);
+}
+
+TEST_CASE("windows overlap by a quarter unless another number is given") {
+  const std::vector<std::string> words(20, "a");
+  CHECK(encoded(words, {.max_length = 10}).piece_tokens ==
+        encoded(words, {.max_length = 10, .overlap = 2}).piece_tokens);
+}
+
 TEST_CASE("a sentence that just fits is one window") {
   CHECK(encoded({"a", "b", "c", "d"}, {.max_length = 6, .overlap = 3}).windows.size() == 1);
+  CHECK(encoded({"a", "b", "c", "d"}, {.max_length = 6, .overlap = 3}).cut == 0);
   CHECK(encoded({"a", "b", "c", "d", "e"}, {.max_length = 6, .overlap = 3}).windows.size() == 2);
 }
 

@@ -75,6 +75,9 @@ TEST_CASE("classes have shares and labels have probabilities and a score is a nu
   for (const auto& [label, score] : several.at("scores").items())
     if (score.get<double>() >= 0.5) likely.push_back(label);
   CHECK(several.at("labels") == likely);
+  const auto labels = open(directory / "multi", Head::classify);
+  const inference::Outputs even{.width = 3, .values = {0, -1, 1}};  // a label holds from a half on
+  CHECK(inference::answer(labels->encode({{"text", "red"}}, ""), std::vector{even}).at("labels") == io::Json{"a", "c"});
 
   support::write_small_head<Classifier>(directory / "number", {.architecture = architecture, .labels = {"LABEL_0"}}, 1);
   const auto predictor = open(directory / "number", Head::classify);
@@ -134,6 +137,8 @@ TEST_CASE("an answer says where it stands in code points and a long context has 
   const io::Json answer = inference::answer(query, predictor->run(query.sequences));
   CHECK(answer.at("answer") == answer.at("n_best")[0].at("answer"));
   CHECK(answer.at("n_best").size() == 5);
+  CHECK_FALSE(predictor->encode({{"question", "the red fish one"}, {"context", context}}, "").cut);
+  CHECK(predictor->encode({{"question", "the red fish one two"}, {"context", context}}, "").cut);
 
   CHECK(refused(*predictor, {{"question", "the"}, {"context", ""}}) ==
         "t:3: context: expected at least one token, got none");
@@ -206,6 +211,12 @@ TEST_CASE("tags name entities that score as their words do on average") {
   const io::Json pos = ask(*open(directory / "pos", Head::tokens), {{"text", "red fish"}});
   CHECK(pos.at("entities").empty());
   CHECK(pos.at("words").size() == 2);
+
+  support::write_small_labeller(directory / "last", {"B-A", "O"});
+  const io::Json none =
+      ask(*open(directory / "last", Head::tokens), {{"words", {"red", "\xE2\x80\x8B"}}}).at("words")[1];
+  CHECK(none.at("label") == "O");  // of a word without a token
+  CHECK(none.at("score") == 0);
 }
 
 TEST_CASE("a text beyond the model's length has windows and loses no word") {

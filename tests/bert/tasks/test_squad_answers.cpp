@@ -20,7 +20,7 @@ bool have_vocabulary() {
 
 /// The answers for logits with many ties: of feature k at position i (37 i + 11 k) mod 23 - 11 for a beginning and
 /// (53 i + 7 k) mod 29 - 14 for an end, over all 32 positions.
-std::vector<Answer> answers(const support::MiniSquad& mini, bool version_2) {
+std::vector<Answer> answers(const support::MiniSquad& mini, bool version_2, double threshold = 0) {
   std::vector<Answer> all;
   int k = 0;
   for (const SquadExample& example : mini.features.examples()) {
@@ -34,8 +34,9 @@ std::vector<Answer> answers(const support::MiniSquad& mini, bool version_2) {
       scored.push_back(std::move(with));
       ++k;
     }
-    all.push_back(best_answer(mini.features.context(example), scored, mini.tokenizer,
-                              {.n_best_size = 5, .max_answer_length = 10, .version_2 = version_2}));
+    all.push_back(best_answer(
+        mini.features.context(example), scored, mini.tokenizer,
+        {.n_best_size = 5, .max_answer_length = 10, .version_2 = version_2, .null_score_diff_threshold = threshold}));
   }
   return all;
 }
@@ -64,6 +65,8 @@ TEST_CASE("logits full of ties give the answers of write_predictions") {
       if (version_2) CHECK(all[i].null_odds == odds[i]);
     }
   }
+  CHECK(answers(mini, true, odds[1])[1].text == texts[1]);  // as likely as the threshold is not above it
+  CHECK(answers(mini, true, odds[1] - 1)[1].text == "");
   const Answer first = answers(mini, false)[0];
   REQUIRE(first.n_best.size() >= 3);
   check_entry(first.n_best[0], ")", 0.404610, 11, 12);

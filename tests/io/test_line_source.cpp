@@ -85,6 +85,7 @@ TEST_CASE("a pipe is read as it is filled and no byte of it is lost") {
 }
 
 TEST_CASE("a line that no memory should hold is refused") {
+  CHECK(lines_of(file_of(std::string(LineSource::kLongest, 'x') + "\na")).size() == 2);
   const fs::path file = file_of("a\n" + std::string(LineSource::kLongest + 1, 'x'));
   CHECK(support::refusal(Failure::input, [&] {
           lines_of(file);

@@ -100,6 +100,8 @@ TEST_CASE("the threshold and the limits of an answer decide what is written") {
   CHECK(count_empty() == 0);
   const auto answers = setting.json("used/predictions.json");
   for (const std::string text : answers) CHECK_MESSAGE(text.find(' ') == std::string::npos, text);
+  predict({"--eval", setting.at("dev.json"), "--null-score-diff-threshold", "1000", "--overwrite"});
+  CHECK(setting.json("used/eval_results.json").at("eval_no_answer_exact") < 100);  // of the answers as they are written
   predict({"--n-best-size", "3", "--overwrite"});
   for (const auto& entries : setting.json("used/nbest_predictions.json")) CHECK(entries.size() <= 4);
 }

@@ -110,6 +110,34 @@ TEST_CASE("the command of one run of a sweep has its own values in place of the 
                            "out/x") == Flags{"finetune", "--cased", "--output=out/x", "--seed=2", "--epochs=3"});
 }
 
+TEST_CASE("a run that diverges has no score and the sweep goes on") {
+  const Setting setting;
+  const Outcome outcome = setting.run({"--sweep", "weight_decay=1e6,0", "--learning-rate", "0.02", "--epochs", "15"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(outcome.error.starts_with("warning: --weight-decay 1e6: "));
+  CHECK(outcome.error.ends_with("; the sweep goes on\n"));
+  CHECK(outcome.out.find("1e6\tfailed\t") != std::string::npos);
+  CHECK(outcome.out.find("best of 2: --weight-decay 0, score ") != std::string::npos);
+  const Outcome none = setting.run(
+      {"--sweep", "weight_decay=1e6", "--learning-rate", "0.02", "--epochs", "15", "--output", setting.at("none")});
+  CHECK(none.code == 6);
+  CHECK(none.error.find("error: --sweep: all 1 runs failed, the last one: ") != std::string::npos);
+}
+
+TEST_CASE("the directory of one run of a sweep is named after its values and is one directory") {
+  CHECK(finetune::name_of({{"--seed", "2"}, {"--init", "models/base"}}) == "seed=2,init=models_base");
+}
+
+TEST_CASE("evaluations without a better model are counted anew from each better one") {
+  const Setting setting;
+  const Outcome outcome = setting.run({"--epochs", "20", "--learning-rate", "0.05", "--batch-size", "8", "--seed", "2",
+                                       "--eval-every", "1", "--patience", "20"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  const int best = nlohmann::json::parse(read_text(setting.at("run/eval_results.json"))).at("global_step");
+  CHECK(best > 1);  // the first one is the best for some evaluations, then there is a better one
+  CHECK(outcome.out.find("finished after " + std::to_string(best + 20) + " steps") != std::string::npos);
+}
+
 TEST_CASE("a run ends when its patience does and resumes as finished") {
   const Setting setting;
   const Flags flags = {"--epochs", "9", "--learning-rate", "0", "--patience", "2"};

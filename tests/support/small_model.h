@@ -1,5 +1,8 @@
 // A very small BERT without a head, and data that it can learn by heart.
 #pragma once
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "bert/directory/model_directory.h"
@@ -32,6 +35,18 @@ inline void write_small_model(const std::filesystem::path& directory, bertrand::
   const bertrand::nn::ParameterSet parameters(model, *backend);
   bertrand::bert::write_directory(bertrand::io::Files::system(), directory,
                                   {.config = config, .vocabulary = kSmallVocabulary, .tokenizer = {}}, parameters);
+}
+
+/// Makes a word of a small model NaN.
+inline void spoil_embedding(const std::filesystem::path& weights, std::size_t token) {
+  std::string bytes = read_text(weights);
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof length);
+  const auto header = nlohmann::json::parse(bytes.substr(8, length));
+  const auto& table = header.at("bert.embeddings.word_embeddings.weight").at("data_offsets");
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(bytes.data() + 8 + length + table.at(0).get<std::size_t>() + token * 16 * sizeof nan, &nan, sizeof nan);
+  write_text(weights, bytes);
 }
 
 /// CSV rows whose label, fish or bird, is a word of the text.

@@ -267,6 +267,17 @@ TEST_CASE("outputs that are not finite end evaluation and prediction with 6") {
         "error: example 0: classifier: expected finite outputs, got nan; hint: are the weights finite?\n");
   CHECK_FALSE(fs::exists(setting.at("evaluated")));
 
+  // On replicas the examples keep their numbers.
+  REQUIRE(setting.run({"--output", setting.at("spoiled")}).code == 0);
+  support::spoil_embedding(setting.at("spoiled/model.safetensors"), 11);  // of two, which the rows have from 6 on
+  write_text(setting.at("twelve.csv"), support::animals(12));
+  const Outcome second =
+      run_program("finetune", {"--task", "custom", "--label-column", "kind", "--model", setting.at("spoiled"),
+                               "--predict", setting.at("twelve.csv"), "--output", setting.at("out"), "--max-seq-length",
+                               "16", "--replicas", "2"});
+  CHECK(second.code == 6);
+  CHECK(second.error.starts_with("error: example 6: classifier: "));
+
   // Nor do they cost an earlier run.
   REQUIRE(setting.run({"--output", setting.at("earlier")}).code == 0);
   const std::vector<std::string> over = {"--task",           "custom",

@@ -170,6 +170,19 @@ TEST_CASE("a prediction that was stopped goes on where it was and leaves the fil
         std::string::npos);
 }
 
+TEST_CASE("a candidate whose outputs are not finite is named by its place in the file") {
+  const Setting setting;
+  REQUIRE(setting.train({}).code == 0);
+  support::spoil_embedding(setting.at("run/model.safetensors"), 5);  // of red, which the candidates have from 20 on
+  for (const std::string replicas : {"1", "2"}) {
+    const Outcome outcome =
+        setting.run({"--model", setting.at("run"), "--predict", setting.at("candidates.tsv"), "--output",
+                     setting.at("out" + replicas), "--micro-batch-size", "1", "--replicas", replicas});
+    CHECK(outcome.code == 6);
+    CHECK(outcome.error.starts_with("error: example 20: classifier: expected finite outputs, got nan"));
+  }
+}
+
 TEST_CASE("flags of ranking that do not fit are refused") {
   const Setting setting;
   CHECK(setting.run({"--eval", setting.at("candidates.tsv")}).error ==

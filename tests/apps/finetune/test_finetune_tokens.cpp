@@ -96,6 +96,7 @@ TEST_CASE("entities are learnt, and the model, the figures and the predictions n
   for (const char* key : {"eval_precision", "eval_recall", "eval_f1", "eval_accuracy"})
     CHECK(setting.results("run").at(key) == 1.0);
   CHECK(setting.results("run").at("eval_illegal_tags") == 0);
+  CHECK(setting.file("run/eval_illegal_tags.tsv") == "before\ttag\tcount\n");
   CHECK(setting.file("run/eval_report.tsv") ==
         "entity\tprecision\trecall\tf1\tsupport\nA\t1\t1\t1\t13\nB\t1\t1\t1\t3\n");
   const auto predictions = lines_of(setting.file("run/predictions.tsv"));
@@ -152,6 +153,7 @@ TEST_CASE("classes of words and punctuation have their own figures") {
   CHECK(keys("tokens") == classes);
   CHECK(keys("punct") == std::vector<std::string>{"eval_accuracy", "eval_f1", "eval_loss", "eval_precision",
                                                   "eval_recall", "global_step"});
+  CHECK_FALSE(std::filesystem::exists(setting.at("pos/eval_illegal_tags.tsv")));
   CHECK(setting.file("pos/eval_report.tsv").starts_with("label\tprecision\trecall\tf1\tsupport\nB-A\t"));
 }
 

@@ -78,6 +78,10 @@ TEST_CASE("a bad line may become an object with its number") {
   CHECK(answers[2].at("error") == setting / "lines" + ":3: text: expected at least one token, got none");
   CHECK(answers[4].at("line") == 5);
   CHECK(setting.lines("", {"--on-bad-line", "skip"}).code == 2);
+  // What the model cannot do is no fault of the line.
+  support::write_small_head<bert::ForSequenceClassification>(
+      setting / "single", {.architecture = "BertForSequenceClassification", .types = 1}, 2);
+  CHECK(setting.lines("red\nred ||| fish\n", {"--on-bad-line", "report", "--model", setting / "single"}).code == 4);
 }
 
 TEST_CASE("a mask that is cut away and a question without a context are bad lines") {

@@ -100,6 +100,8 @@ TEST_CASE("a gzip file and a pipe are read as the file that they hold") {
   gzclose(out);
   CHECK(setting.predict({"--input", setting / "lines.gz", "--output", setting / "a"}).code == 0);
   CHECK(support::read_json_lines(setting / "a") == expected);
+  std::filesystem::copy_file(setting / "lines.gz", setting / "lines.jsonl.gz");  // whose lines are no JSON
+  CHECK(setting.predict({"--input", setting / "lines.jsonl.gz", "--output", setting / "c"}).code == 3);
   REQUIRE(::mkfifo((setting / "pipe").c_str(), 0600) == 0);
   write_later(setting / "pipe", text);
   CHECK(setting.predict({"--input", setting / "pipe", "--output", setting / "b"}).code == 0);

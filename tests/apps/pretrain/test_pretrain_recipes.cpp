@@ -73,6 +73,10 @@ TEST_CASE("a flag wins over the recipe and the plan names both values") {
         "  recipe      nvidia-phase1, but for\n"
         "              --batch-size 65536 in the recipe, 64 here\n"
         "              --steps 7038 in the recipe, --epochs 3 here\n");
+  // Another flag with the same number is another setting.
+  CHECK(pretrain::recipe_text(parse({"--recipe", "nvidia-phase1", "--epochs", "7038"}), 128) ==
+        "  recipe      nvidia-phase1, but for\n"
+        "              --steps 7038 in the recipe, --epochs 7038 here\n");
   const pretrain::Options steps = parse({"--recipe", "nvidia-phase1", "--warmup-steps", "5"});
   CHECK(!steps.settings.warmup_ratio);
   CHECK(steps.settings.schedule.warmup_steps == 5);

@@ -73,6 +73,28 @@ void CpuBackend::cross_entropy_backward(const Tensor& logits, const Tensor& labe
   });
 }
 
+namespace {
+
+/// The loss of an output v with target t, and its derivative by v.
+double point_loss_of(PointLoss loss, double v, double t) {
+  switch (loss) {
+    case PointLoss::squared_error: return (v - t) * (v - t);
+    case PointLoss::binary_cross_entropy_with_logits:
+      return std::max(v, 0.0) - v * t + std::log1p(std::exp(-std::abs(v)));
+  }
+  return 0;
+}
+
+double point_loss_slope(PointLoss loss, double v, double t) {
+  switch (loss) {
+    case PointLoss::squared_error: return 2 * (v - t);
+    case PointLoss::binary_cross_entropy_with_logits: return 1 / (1 + std::exp(-v)) - t;
+  }
+  return 0;
+}
+
+}  // namespace
+
 void CpuBackend::point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,
                             const Tensor& out) {
   dispatch_real("point_loss", x.dtype(), [&]<class T>() {
@@ -81,9 +103,7 @@ void CpuBackend::point_loss(PointLoss loss, const Tensor& x, const Tensor& targe
     parallel(x.elements(), 4096, [&](Dim begin, Dim end) {
       for (Dim i = begin; i < end; ++i) {
         const double v = static_cast<double>(C(x.as<T>()[i])), t = static_cast<double>(C(target.as<T>()[i]));
-        losses.as<double>()[i] = loss == PointLoss::squared_error
-                                     ? (v - t) * (v - t)
-                                     : std::max(v, 0.0) - v * t + std::log1p(std::exp(-std::abs(v)));
+        losses.as<double>()[i] = point_loss_of(loss, v, t);
       }
     });
     out.as<C>()[0] = static_cast<C>(tree_sum(losses.as<double>(), x.elements()) / denominator);
@@ -98,8 +118,7 @@ void CpuBackend::point_loss_backward(PointLoss loss, const Tensor& x, const Tens
     parallel(x.elements(), 4096, [&](Dim begin, Dim end) {
       for (Dim i = begin; i < end; ++i) {
         const double v = static_cast<double>(C(x.as<T>()[i])), t = static_cast<double>(C(target.as<T>()[i]));
-        const double slope = loss == PointLoss::squared_error ? 2 * (v - t) : 1 / (1 + std::exp(-v)) - t;
-        dx.as<T>()[i] = static_cast<T>(static_cast<C>(slope * factor));
+        dx.as<T>()[i] = static_cast<T>(static_cast<C>(point_loss_slope(loss, v, t) * factor));
       }
     });
   });

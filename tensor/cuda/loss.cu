@@ -48,13 +48,30 @@ __global__ void cross_entropy_backward_kernel(const T* logits, const std::int32_
   });
 }
 
+/// The loss of an output v with target t, and its derivative by v.
+__device__ double point_loss_of(PointLoss loss, double v, double t) {
+  switch (loss) {
+    case PointLoss::squared_error: return (v - t) * (v - t);
+    case PointLoss::binary_cross_entropy_with_logits:
+      return (v > 0 ? v : 0.0) - v * t + std::log1p(std::exp(-std::abs(v)));
+  }
+  return 0;
+}
+
+__device__ double point_loss_slope(PointLoss loss, double v, double t) {
+  switch (loss) {
+    case PointLoss::squared_error: return 2 * (v - t);
+    case PointLoss::binary_cross_entropy_with_logits: return 1 / (1 + std::exp(-v)) - t;
+  }
+  return 0;
+}
+
 template <class T>
 __global__ void point_loss_kernel(PointLoss loss, const T* x, const T* target, Dim count, double* losses) {
   const Dim i = static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= count) return;
   const auto v = static_cast<double>(load(x + i)), t = static_cast<double>(load(target + i));
-  losses[i] = loss == PointLoss::squared_error ? (v - t) * (v - t)
-                                               : (v > 0 ? v : 0.0) - v * t + std::log1p(std::exp(-std::abs(v)));
+  losses[i] = point_loss_of(loss, v, t);
 }
 
 template <class T>
@@ -63,8 +80,7 @@ __global__ void point_loss_backward_kernel(PointLoss loss, const T* x, const T* 
   const Dim i = static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= count) return;
   const auto v = static_cast<double>(load(x + i)), t = static_cast<double>(load(target + i));
-  const double slope = loss == PointLoss::squared_error ? 2 * (v - t) : 1 / (1 + std::exp(-v)) - t;
-  dx[i] = convert<T>(slope * (static_cast<double>(*dy) / denominator));
+  dx[i] = convert<T>(point_loss_slope(loss, v, t) * (static_cast<double>(*dy) / denominator));
 }
 
 /// The first of the greatest: a block takes a row, and equals go to the lower column.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 #include <sstream>
 
 #include "apps/finetune/run.h"
@@ -13,6 +14,8 @@
 
 namespace bertrand::finetune {
 namespace {
+
+constexpr const char* kTable = "sweep.tsv";
 
 struct Outcome {
   Trial trial;
@@ -79,8 +82,8 @@ std::string table_of(const std::vector<Outcome>& outcomes) {
   return text;
 }
 
-/// One run of the sweep.
-Outcome run_trial(const Options& options, const Trial& trial) {
+/// The options of one run of the sweep.
+Options options_of(const Options& options, const Trial& trial) {
   Options one = options;
   one.sweep.clear();
   one.settings.output /= name_of(trial);
@@ -89,6 +92,41 @@ Outcome run_trial(const Options& options, const Trial& trial) {
   add_flags(table, one);
   for (const auto& [flag, value] : trial) table.flag(flag).target.set({value});
   complete(one);
+  return one;
+}
+
+/// Finds what would end the sweep later: a bad value, a flag that does not go with one that is given, a directory that
+/// is there already.
+void check_before(const Options& options, const std::vector<Trial>& trials, const training::FlagTable& table) {
+  const training::Settings& settings = options.settings;
+  if (settings.output.empty() && !settings.plan_only) fail(Failure::usage, "--output: expected a directory, got none");
+  for (const auto& [flag, value] : trials.front())
+    for (const training::Flag& other : table.flags())
+      if ((other.excludes == flag || table.flag(flag).excludes == other.name) &&
+          (training::is_given(other.name, settings.command) ||
+           std::ranges::any_of(trials.front(), [&](const auto& swept) { return swept.first == other.name; })))
+        fail(Failure::usage, "{}, {}: expected one of them, got both", flag, other.name);
+  std::set<std::string> names;
+  for (const Trial& trial : trials) {
+    const std::string name = name_of(trial);
+    if (!names.insert(name).second)
+      fail(Failure::usage, "--sweep: expected other values in each run, got {} twice", name);
+    if (!settings.plan_only && !settings.resume && !settings.overwrite &&
+        std::filesystem::exists(settings.output / name))
+      fail(Failure::usage,
+           "{}: expected no run there, got {}; hint: --resume goes on with the sweep, --overwrite begins "
+           "it anew",
+           settings.output.string(), name);
+    options_of(options, trial);
+  }
+  if (!settings.resume && !settings.overwrite && std::filesystem::exists(settings.output / kTable))
+    fail(Failure::usage, "{}: expected no sweep there, got {}; hint: --resume goes on with it, --overwrite replaces it",
+         settings.output.string(), kTable);
+}
+
+/// One run of the sweep.
+Outcome run_trial(const Options& options, const Trial& trial) {
+  Options one = options_of(options, trial);
   Outcome outcome{.trial = trial, .result = {}, .directory = one.settings.output.string(), .failure = {}};
   try {
     outcome.result = run(one);
@@ -159,10 +197,9 @@ void sweep(const Options& options) {
   training::FlagTable table;
   add_flags(table, copy);
   const std::vector<Trial> trials = trials_of(options.sweep, table);
-  for (const Trial& trial : trials)  // so that a bad value is found before the first run
-    for (const auto& [flag, value] : trial) table.flag(flag).target.set({value});
+  check_before(options, trials, table);
 
-  const std::filesystem::path file = options.settings.output / "sweep.tsv";
+  const std::filesystem::path file = options.settings.output / kTable;
   std::vector<Outcome> outcomes;
   for (const Trial& trial : trials) {
     fmt::print("run {} of {}: {}\n", outcomes.size() + 1, trials.size(), words_of(trial));

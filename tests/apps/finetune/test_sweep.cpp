@@ -103,6 +103,24 @@ TEST_CASE("what cannot be swept is refused before the first run") {
   CHECK(refusal("seed=1,two") == "error: --seed: expected a whole number, at least 0, got \"two\"\n");
 }
 
+TEST_CASE("a sweep that could not end well is refused before the first run") {
+  const Setting setting;
+  const auto refusal = [&](const Flags& flags) {
+    const Outcome outcome = setting.run(flags);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.out.empty());
+    return outcome.error;
+  };
+  CHECK(refusal({"--sweep", "seed=1,1"}) == "error: --sweep: expected other values in each run, got seed=1 twice\n");
+  CHECK(refusal({"--sweep", "steps=1,2"}) == "error: --steps, --epochs: expected one of them, got both\n");
+  CHECK(refusal({"--sweep", "warmup-steps=1", "warmup-ratio=0.1"}) ==
+        "error: --warmup-steps, --warmup-ratio: expected one of them, got both\n");
+  REQUIRE(setting.run({"--sweep", "seed=1"}).code == 0);
+  const std::string table = read_text(setting.at("run/sweep.tsv"));
+  CHECK(refusal({"--sweep", "seed=2,3"}).find("expected no sweep there, got sweep.tsv") != std::string::npos);
+  CHECK(read_text(setting.at("run/sweep.tsv")) == table);
+}
+
 TEST_CASE("the command of one run of a sweep has its own values in place of the lists") {
   CHECK(
       finetune::command_of({"finetune", "--sweep", "seed=1,2", "epochs=3,4", "--seed", "7", "--output=out", "--cased"},
@@ -153,6 +171,18 @@ TEST_CASE("a run ends when its patience does and resumes as finished") {
   REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
   CHECK(resumed.out.find("finished after 3 steps") != std::string::npos);
   CHECK(resumed.out.find("step 4") == std::string::npos);
+}
+
+TEST_CASE("a run that ended early and lost its best model does not take the last one for it") {
+  const Setting setting;
+  const Flags flags = {"--epochs", "9", "--learning-rate", "0", "--patience", "2", "--save-every", "1", "--keep", "1"};
+  REQUIRE(setting.run(flags).code == 0);
+  std::filesystem::remove(setting.at("run/model.safetensors"));
+  const Outcome resumed = run_program("finetune", {"--resume", "--output", setting.at("run")});
+  REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
+  // The next evaluation, of step 4, decides anew, and two more are no better.
+  CHECK(resumed.out.find("finished after 6 steps") != std::string::npos);
+  CHECK(resumed.out.find("the best model (step 4)") != std::string::npos);
 }
 
 TEST_CASE("class weights and label smoothing change the loss as their formulas say") {

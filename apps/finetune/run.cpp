@@ -40,6 +40,8 @@ std::unique_ptr<objectives::FineTuningObjective> make_objective(const Job& job, 
   return std::make_unique<objectives::FineTuningObjective>(*job.task, *job.options.settings.micro_batch_size, self);
 }
 
+constexpr const char* kKeptOutputs = "predictions.partial";
+
 /// What decides the outputs for the file to predict.
 std::string identity_of_outputs(const Job& job, const nn::ParameterSet& parameters) {
   const training::Settings& settings = job.options.settings;
@@ -49,10 +51,14 @@ std::string identity_of_outputs(const Job& job, const nn::ParameterSet& paramete
     parameters.backend().download(parameters.value(segment), bytes.data());
     weights = io::crc32c(bytes, weights);
   }
+  const bert::DirectoryFiles model = job.task->directory();
   const auto file = training::InputFile::of(job.options.prediction);
-  return fmt::format("weights {:08x}, file {:08x} of {} bytes, --task {}, --max-seq-length {}, --max-query-length {}",
-                     weights, file.crc32c, file.bytes, job.options.task, *settings.max_seq_length,
-                     job.options.max_query_length);
+  return fmt::format(
+      "weights {:08x}, config {:08x}, vocabulary {:08x}, lower case {}, longest word {}, file {:08x} of {} bytes, "
+      "--task {}, --precision {}, --max-seq-length {}, --max-query-length {}",
+      weights, io::crc32c(bert::config_text(model.config)), io::crc32c(model.vocabulary), model.tokenizer.lower_case,
+      model.tokenizer.max_chars_per_word, file.crc32c, file.bytes, job.options.task, settings.precision_name(),
+      *settings.max_seq_length, job.options.max_query_length);
 }
 
 /// --predict, by all replicas together; the first one writes. The outputs for a file that is streamed are kept as they
@@ -62,7 +68,7 @@ void predict_file(const Job& job, const objectives::FineTuningObjective& objecti
   const training::Settings& settings = job.options.settings;
   std::optional<objectives::KeptOutputs> kept;
   if (self.first() && job.task->streamed(objectives::File::prediction))
-    kept.emplace(objectives::KeptOutputs::Where{.file = settings.output / "predictions.partial",
+    kept.emplace(objectives::KeptOutputs::Where{.file = settings.output / kKeptOutputs,
                                                 .identity = identity_of_outputs(job, parameters),
                                                 .width = objective.outputs(),
                                                 .before_writing = make_room},
@@ -112,10 +118,23 @@ void predict_with_result(const Job& job, const training::TrainedReplica& trained
   predict_file(job, static_cast<objectives::FineTuningObjective&>(trained.objective), trained.parameters, self, [] {});
 }
 
+/// --resume goes on with a prediction that was stopped, and with nothing else.
+void refuse_finished(const training::Settings& settings) {
+  for (const char* name : {"predictions.tsv", "msmarco_predictions.tsv"})
+    if (settings.resume && std::filesystem::exists(settings.output / name) &&
+        !std::filesystem::exists(settings.output / kKeptOutputs))
+      fail(
+          Failure::usage,
+          "{}: --resume: expected a prediction that was stopped, got {}; hint: --overwrite removes it, or name another "
+          "--output",
+          settings.output.string(), name);
+}
+
 /// Without --train: the model as it is.
 void apply(const Job& job, const training::RunReplica& replica) {
   const distributed::Replica& self = replica.self;
   const training::Settings& settings = job.options.settings;
+  if (self.first()) refuse_finished(settings);
   const auto objective = make_objective(job, self);
   nn::ParameterSet parameters(objective->model(), self.backend(),
                               {.dtype = settings.precision, .initialize = false, .gradients = false});

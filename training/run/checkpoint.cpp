@@ -10,7 +10,7 @@ namespace bertrand::training {
 
 namespace {
 
-constexpr const char* kOptimizerFile = "optimizer.safetensors";
+constexpr const char *kOptimizerFile = "optimizer.safetensors", *kModelFile = "model.safetensors";
 constexpr std::size_t kSmallFiles = std::size_t{1} << 16;  // configuration and state, and what blocks are rounded to
 constexpr std::size_t kTensorFacts = 512;                  // of the headers and the manifest
 
@@ -84,6 +84,13 @@ std::filesystem::path find_moments(const std::filesystem::path& directory) {
          "--keep-moments: expected {0}/{1} or {0}/checkpoint-N/{1}, got neither; hint: without --keep-moments the "
          "moments begin at 0",
          directory.string(), kOptimizerFile);
+  // The weights of --init are those of the directory itself.
+  if (std::filesystem::exists(directory / kModelFile) &&
+      InputFile::of(directory / kModelFile).crc32c != InputFile::of(newest->directory / kModelFile).crc32c)
+    fail(Failure::model,
+         "{}: --keep-moments: expected the weights of the newest checkpoint, got others; hint: --init {} takes weights "
+         "and moments of one step",
+         directory.string(), newest->directory.string());
   return newest->directory / kOptimizerFile;
 }
 

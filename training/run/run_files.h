@@ -19,6 +19,8 @@ bool is_own_checkpoint(const std::filesystem::path& path);
 bool is_own_run_config(const std::filesystem::path& path);
 /// Whether a run writes a file of this name as a part of its model.
 bool is_model_file(std::string_view name);
+/// Whether this is the name of a file of figures or predictions.
+bool is_result(std::string_view name);
 /// The process that was writing a file or directory of a run under this temporary name, as config.json.tmp-4711; none
 /// for other names.
 std::optional<std::int64_t> writer_of_leftover(std::string_view name);

@@ -7,6 +7,7 @@
 
 #include "distributed/exchange.h"
 #include "io/error.h"
+#include "training/run/run_files.h"
 
 namespace bertrand::training {
 
@@ -14,12 +15,14 @@ namespace {
 
 /// A run that is begun anew would replace what an earlier one came to.
 void refuse_results(const std::filesystem::path& output) {
-  for (const char* name : {"model.safetensors", "eval_results.json", "predictions.tsv"})
-    if (std::filesystem::exists(output / name))
+  for (const auto& entry : std::filesystem::directory_iterator(output)) {
+    const std::string name = entry.path().filename().string();
+    if (name == "model.safetensors" || (is_result(name) && name != "metrics.jsonl"))
       fail(Failure::usage,
            "{}: --resume: expected a checkpoint to go on from, got none beside {}; hint: --overwrite removes that run, "
            "or name another --output",
            output.string(), name);
+  }
 }
 
 }  // namespace
@@ -55,6 +58,7 @@ std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
       // A later model may have been published before the run was killed. On another device this run may not get there.
       fmt::print(stderr, "warning: {}; the next evaluation decides anew\n", fault);
       state.best = {};
+      state.evaluations_since_best = 0;
     }
   }
   parts_.log.message(fmt::format("resumed from {}", found->directory.string()));

@@ -161,7 +161,25 @@ TEST_CASE("a prediction that was stopped goes on where it was and leaves the fil
   CHECK(result.substr(second_line(result)) == whole.substr(second_line(whole)));
   CHECK_FALSE(std::filesystem::exists(setting.at("stopped/predictions.partial")));
 
+  const Outcome finished = setting.run(support::with_defaults(
+      {"--model", setting.at("run"), "--predict", setting.at("candidates.tsv"), "--micro-batch-size", "1"}, flags));
+  CHECK(finished.code == 2);
+  CHECK(finished.error.find("--resume: expected a prediction that was stopped, got predictions.tsv") !=
+        std::string::npos);
+  CHECK(setting.file("stopped/predictions.tsv") == result);
+
+  std::filesystem::remove(setting.at("stopped/predictions.tsv"));
   write_text(setting.at("stopped/predictions.partial"), kept);
+  std::string other_words = support::kSmallVocabulary;
+  other_words.replace(other_words.find("one\ntwo"), 7, "two\none");
+  write_text(setting.at("vocab.txt"), other_words);
+  const Outcome other_vocabulary =
+      setting.run(support::with_defaults({"--model", setting.at("run"), "--predict", setting.at("candidates.tsv"),
+                                          "--micro-batch-size", "1", "--vocab-file", setting.at("vocab.txt")},
+                                         flags));
+  CHECK(other_vocabulary.code == 2);
+  CHECK(other_vocabulary.error.find("expected outputs of this model, file and these lengths") != std::string::npos);
+
   write_text(setting.at("candidates.tsv"), setting.file("candidates.tsv") + "5\tp9\ttwo bird\tone bird\n");
   const Outcome other = setting.run(support::with_defaults(
       {"--model", setting.at("run"), "--predict", setting.at("candidates.tsv"), "--micro-batch-size", "1"}, flags));
@@ -181,6 +199,25 @@ TEST_CASE("a candidate whose outputs are not finite is named by its place in the
     CHECK(outcome.code == 6);
     CHECK(outcome.error.starts_with("error: example 20: classifier: expected finite outputs, got nan"));
   }
+}
+
+TEST_CASE("a ranker names its outputs itself whatever the model before it was for") {
+  const Setting setting;
+  auto config = nlohmann::json::parse(setting.file("model/config.json"));
+  config["id2label"] = {{"0", "entailment"}, {"1", "not_entailment"}};
+  config["label2id"] = {{"entailment", 0}, {"not_entailment", 1}};
+  write_text(setting.at("model/config.json"), config.dump());
+  REQUIRE(setting.train({}).code == 0);
+  CHECK(nlohmann::json::parse(setting.file("run/config.json")).at("id2label") ==
+        nlohmann::json({{"0", "not_relevant"}, {"1", "relevant"}}));
+  config = nlohmann::json::parse(setting.file("run/config.json"));
+  config["problem_type"] = "multi_label_classification";
+  write_text(setting.at("run/config.json"), config.dump());
+  const Outcome outcome = setting.run(
+      {"--model", setting.at("run"), "--predict", setting.at("candidates.tsv"), "--output", setting.at("other")});
+  CHECK(outcome.code == 4);
+  CHECK(outcome.error.find("problem_type: expected single_label_classification for --task msmarco") !=
+        std::string::npos);
 }
 
 TEST_CASE("flags of ranking that do not fit are refused") {

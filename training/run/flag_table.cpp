@@ -1,7 +1,14 @@
 // Kinds of flags, and what is read off the table.
 #include "training/run/flag_table.h"
 
+#include <algorithm>
+
 namespace bertrand::training {
+
+bool is_given(const std::string& flag, const std::vector<std::string>& command) {
+  return std::ranges::any_of(command,
+                             [&](const std::string& word) { return word == flag || word.starts_with(flag + "="); });
+}
 
 Flag& FlagTable::add(const FlagText& text, Flag::Target target) {
   flags_.push_back({.name = text.name,

@@ -23,6 +23,9 @@ enum class Role {
   decisive   ///< agreed, and decides the result: a run is resumed with the same value only
 };
 
+/// Whether the flag is among the words of a command line.
+bool is_given(const std::string& flag, const std::vector<std::string>& command);
+
 /// (flag, value) as text.
 using FlagValues = std::vector<std::pair<std::string, std::string>>;
 

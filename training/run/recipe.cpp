@@ -8,11 +8,6 @@
 namespace bertrand::training {
 namespace {
 
-bool is_given(const std::string& flag, const std::vector<std::string>& command) {
-  return std::ranges::any_of(
-      command, [&](const std::string& argument) { return argument == flag || argument.starts_with(flag + "="); });
-}
-
 /// The flag that the command sets in the place of `flag`: itself, one that it excludes, or null.
 const Flag* flag_given(const Flag& flag, const FlagTable& table, const std::vector<std::string>& command) {
   if (is_given(flag.name, command)) return &flag;

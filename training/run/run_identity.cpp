@@ -33,7 +33,7 @@ void require_agreement(distributed::Collective& processes, const Settings& setti
 }  // namespace
 
 Conditions agree_on_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity) {
-  Conditions conditions{.settings = settings.decisive(), .inputs = {}};
+  Conditions conditions{.settings = settings.decisive(), .inputs = {}, .command = settings.command};
   conditions.settings.insert(conditions.settings.end(), identity.settings.begin(), identity.settings.end());
   if (processes || !settings.plan_only)
     for (const auto& input : identity.inputs) conditions.inputs.push_back(InputFile::of(input));

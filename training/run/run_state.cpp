@@ -59,7 +59,7 @@ std::vector<std::string> Conditions::changes_since(const Conditions& checkpoint,
   std::vector<std::string> changes, differences;
   for (const auto& [flag, value] : settings) {
     const std::string before = value_of(checkpoint.settings, flag);
-    if (before == value) continue;
+    if (before == value || (before.empty() && !is_given(flag, command))) continue;
     const std::string text = fmt::format("{} was {}, now {}", flag, before.empty() ? "not given" : before, value);
     if (const char* effect = effect_of_change(flag, before, value)) changes.push_back(text + effect);
     else differences.push_back(text);

@@ -27,9 +27,11 @@ struct InputFile {
 struct Conditions {
   std::vector<std::pair<std::string, std::string>> settings;  ///< (flag, value)
   std::vector<InputFile> inputs;
+  std::vector<std::string> command = {};  ///< words of the command line, as far as they are known
 
-  /// Throws Error(Failure::usage), naming every flag and file that differs from those of `checkpoint`. Three may
-  /// differ:
+  /// A flag that the checkpoint does not know, as an older version wrote it, and that is not in the command, has no
+  /// effect and is no difference. Throws Error(Failure::usage), naming every flag and file that differs from those of
+  /// `checkpoint`. Three may differ:
   /// --steps and --epochs may be raised, --micro-batch-size lowered. Returns a line for each that does.
   std::vector<std::string> changes_since(const Conditions& checkpoint, const std::string& checkpoint_name) const;
 };

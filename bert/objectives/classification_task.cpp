@@ -134,7 +134,9 @@ void ClassificationTask::write_evaluation(io::Files& files, const std::filesyste
 
 std::string ClassificationTask::remarks() const {
   std::string text = data_.remarks();
-  if (!weights_.classes.empty()) text += fmt::format("class weights: {:.4g}\n", fmt::join(weights_.classes, ", "));
+  for (std::size_t k = 0; k < weights_.classes.size(); ++k)
+    text += fmt::format("{}{}={:.4g}{}", k == 0 ? "class weights: " : ", ", data_.labels.name(k), weights_.classes[k],
+                        k + 1 == weights_.classes.size() ? "\n" : "");
   return text;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 #include "distributed/exchange.h"
@@ -80,6 +81,27 @@ bert::PackedBatch pack_examples(const tasks::EncodedDataset& examples, std::span
   std::vector<bert::Sequence> sequences;
   for (const std::int64_t number : numbers) sequences.push_back(sequence_of(examples, number));
   return bert::pack(sequences, backend);
+}
+
+/// Metrics as bytes, for other replicas: a name, its end, the value.
+std::string bytes_of(const training::Metrics& metrics) {
+  std::string bytes;
+  for (const auto& [name, value] : metrics) {
+    bytes.append(name.c_str(), name.size() + 1);
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  return bytes;
+}
+
+training::Metrics metrics_of(std::string_view bytes) {
+  training::Metrics metrics;
+  while (!bytes.empty()) {
+    metrics.push_back({std::string(bytes.substr(0, bytes.find('\0'))), 0});
+    bytes.remove_prefix(metrics.back().name.size() + 1);
+    std::memcpy(&metrics.back().value, bytes.data(), sizeof(double));
+    bytes.remove_prefix(sizeof(double));
+  }
+  return metrics;
 }
 
 }  // namespace
@@ -195,10 +217,14 @@ std::optional<tasks::Logits> FineTuningObjective::predict(File file, KeptOutputs
 }
 
 training::Metrics FineTuningObjective::evaluate() {
+  evaluated_ = {};  // before the next ones need memory
   std::optional<tasks::Logits> outputs = predict(File::evaluation);
   if (!outputs) return {};
+  if (!self_.first()) return metrics_of(distributed::broadcast(self_, ""));
   evaluated_ = *std::move(outputs);
-  return task_.evaluate(evaluated_);
+  const training::Metrics metrics = task_.evaluate(evaluated_);
+  distributed::broadcast(self_, bytes_of(metrics));
+  return metrics;
 }
 
 std::optional<double> FineTuningObjective::score(const training::Metrics& evaluation) const {
@@ -213,6 +239,16 @@ void FineTuningObjective::write_evaluation(io::Files& files, const std::filesyst
 std::unique_ptr<training::Objective> FineTuningObjective::largest(const distributed::Replica& self,
                                                                   std::int64_t count) const {
   return std::make_unique<LargestFineTuning>(task_, count, self);
+}
+
+/// The outputs, and as much again for figures and files that are made of them.
+std::size_t FineTuningObjective::bytes_of_outputs() const {
+  std::int64_t rows = 0;
+  for (const File file : {File::evaluation, File::prediction}) {
+    if (const tasks::EncodedDataset* examples = task_.examples(file)) rows += first_row(*examples, examples->size());
+    if (const auto streamed = task_.streamed(file)) rows += streamed->examples;
+  }
+  return 2 * static_cast<std::size_t>(rows) * (outputs() * sizeof(float) + sizeof(double));
 }
 
 std::size_t FineTuningObjective::data_bytes() const {

@@ -17,10 +17,10 @@ class FineTuningObjective : public BertObjective {
   /// Numbers in a row of outputs.
   std::size_t outputs() const { return static_cast<std::size_t>(model_->outputs()); }
   /// The outputs for each example of a file, in order, nothing dropped out; none if the run has no such file. All
-  /// replicas call it, each computes its share, and the first one gets all. What an example gets does not depend on its
-  /// batch. `kept`, on the first replica only: what was computed before, of a streamed file, and where the outputs are
-  /// kept. Throws Failure::interrupted on all replicas if one was asked to leave, and Failure::numerics if an output is
-  /// not finite.
+  /// replicas call it, each computes its share, and all get all, the first one also what was kept before. What an
+  /// example gets does not depend on its batch. `kept`, on the first replica only: what was computed before, of a
+  /// streamed file, and where the outputs are kept. Throws Failure::interrupted on all replicas if one was asked to
+  /// leave, and Failure::numerics if an output is not finite.
   std::optional<tasks::Logits> predict(File file, KeptOutputs* kept = nullptr) const;
 
   std::int64_t examples(std::int64_t epoch) override;
@@ -33,6 +33,7 @@ class FineTuningObjective : public BertObjective {
 
   std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t count) const override;
   std::size_t data_bytes() const override;
+  std::size_t bytes_of_outputs() const override;
   std::int64_t tokens(std::int64_t epoch, std::int64_t example) const override;
 
  protected:

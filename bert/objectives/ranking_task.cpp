@@ -51,14 +51,20 @@ class CandidateStream : public ExampleStream {
   std::int64_t read_ = 0;
 };
 
-/// The config as it is to be written. Two names that the model has for its outputs stay.
-bert::Config config_of_task(bert::Config config) {
+/// The config as it is to be written. A model that is used as it is keeps its names.
+bert::Config config_of_task(bert::Config config, bool training) {
   if (config.type_vocab_size < 2)
     fail(Failure::model, "config.json: type_vocab_size: expected 2 for a query and a passage, got {}",
          config.type_vocab_size);
+  const std::string_view expected = tasks::problem_type(tasks::Kind::classification);
+  if (!training && !config.problem_type.empty() && config.problem_type != expected)
+    fail(Failure::model,
+         "config.json: problem_type: expected {} for --task msmarco, got {}; hint: --train makes "
+         "another model of it",
+         expected, config.problem_type);
   config.architectures = {"BertForSequenceClassification"};
-  config.problem_type = tasks::problem_type(tasks::Kind::classification);
-  if (config.labels.size() != 2 || tasks::LabelSet(config.labels).placeholders())
+  config.problem_type = expected;
+  if (training || config.labels.size() != 2 || tasks::LabelSet(config.labels).placeholders())
     config.labels = {"not_relevant", "relevant"};
   return config;
 }
@@ -109,7 +115,7 @@ void write_scores(io::Files& files, const std::filesystem::path& file, const tas
 }  // namespace
 
 RankingTask::RankingTask(const Inputs& inputs, bert::Config config, const text::Tokenizer& tokenizer)
-    : inputs_(inputs), config_(config_of_task(std::move(config))), tokenizer_(tokenizer) {
+    : inputs_(inputs), config_(config_of_task(std::move(config), !inputs.train.empty())), tokenizer_(tokenizer) {
   tasks::RankingEncoder encoder(tokenizer, inputs.lengths);
   if (!inputs.train.empty()) train_ = tasks::read_triples(inputs.train, encoder);
   if (!inputs.evaluation.empty()) evaluation_.emplace(inputs.evaluation);
@@ -138,13 +144,10 @@ std::optional<StreamedFile> RankingTask::streamed(File file) const {
       }};
 }
 
-/// Beside the lists: outputs, scores and ranks of the candidates.
 std::size_t RankingTask::other_bytes() const {
   std::size_t bytes = 0;
   for (const auto* list : {&evaluation_, &prediction_})
-    if (*list)
-      bytes += (*list)->bytes() +
-               static_cast<std::size_t>((*list)->size()) * (2 * sizeof(float) + sizeof(double) + sizeof(std::int64_t));
+    if (*list) bytes += (*list)->bytes();
   return bytes;
 }
 

@@ -68,6 +68,13 @@ const tasks::EncodedDataset* SpanTask::examples(File file) const {
   return found ? &found->windows() : nullptr;
 }
 
+std::size_t SpanTask::other_bytes() const {
+  std::size_t bytes = 0;
+  for (const File file : {File::train, File::evaluation, File::prediction})
+    if (const tasks::SquadData* const found = data(file)) bytes += found->bytes();
+  return bytes;
+}
+
 Variable SpanTask::loss(const Variable& outputs, const bert::PackedBatch& batch, std::span<const std::int64_t> numbers,
                         double divisor) const {
   bert::ForQuestionAnswering::Spans spans{.count = divisor};

@@ -20,6 +20,7 @@ class SpanTask : public FineTuningTask {
   std::unique_ptr<bert::TaskModel> make_model() const override;
   std::string_view head() const override { return "qa_outputs."; }
   const tasks::EncodedDataset* examples(File file) const override;
+  std::size_t other_bytes() const override;
   /// (CE(start) + CE(end)) / 2. Both are 0, [CLS], in a window without the answer.
   Variable loss(const Variable& outputs, const bert::PackedBatch& batch, std::span<const std::int64_t> numbers,
                 double divisor) const override;

@@ -39,6 +39,18 @@ SquadData::SquadData(const std::filesystem::path& file, SquadUse use, const text
   std::vector<SquadParagraph>().swap(paragraphs_);
 }
 
+std::size_t SquadData::bytes() const {
+  std::size_t bytes = (starts_.capacity() + ends_.capacity()) * sizeof(std::int32_t);
+  for (const SquadParagraph& paragraph : paragraphs_) {
+    bytes += paragraph.context.capacity();
+    for (const SquadQuestion& question : paragraph.questions) {
+      bytes += sizeof question + question.id.capacity() + question.question.capacity();
+      for (const SquadAnswer& answer : question.answers) bytes += sizeof answer + answer.text.capacity();
+    }
+  }
+  return bytes + (features_ ? features_->bytes() : 0);
+}
+
 /// What is missing here would only be found after the training.
 void SquadData::check_truths() const {
   for (const SquadParagraph& paragraph : paragraphs_)

@@ -32,6 +32,9 @@ class SquadData {
   const std::vector<std::int32_t>& starts() const { return starts_; }
   const std::vector<std::int32_t>& ends() const { return ends_; }
 
+  /// On the host, beside the windows: texts, their pieces, positions.
+  std::size_t bytes() const;
+
   const std::vector<SquadParagraph>& paragraphs() const { return paragraphs_; }
   std::int64_t questions() const { return questions_; }
   /// The answers that the logits [tokens of all windows, start and end] give, in the file's order; `use` is called in

@@ -58,10 +58,6 @@ std::optional<std::int32_t> word_at(std::string_view text, std::int64_t place) {
   return {};
 }
 
-std::int64_t count_code_points(std::string_view text) {
-  return std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; });
-}
-
 std::string joined_words(std::span<const std::string_view> words) { return fmt::format("{}", fmt::join(words, " ")); }
 
 /// " ".join(text.split())
@@ -153,13 +149,13 @@ bool SquadFeatures::find_answer(const SquadQuestion& question, std::size_t parag
          question.is_impossible.value_or(false) ? "; hint: is_impossible is of SQuAD 2.0" : "");
   const SquadAnswer& answer = question.answers.front();
   const std::string_view context = paragraphs_[paragraph].context;
-  const std::int64_t characters = count_code_points(answer.text);
+  const std::int64_t characters = text::count_code_points(answer.text);
   const auto first = word_at(context, answer.start);
   const auto last = word_at(context, answer.start + std::max<std::int64_t>(characters, 1) - 1);
   if (!first || !last)
     fail(Failure::input,
          "{}: question {}: answer_start: expected an answer within the context's {} characters, got {} to {}",
-         options_.file, question.id, count_code_points(context), answer.start, answer.start + characters);
+         options_.file, question.id, text::count_code_points(context), answer.start, answer.start + characters);
   example.first_word = std::max(*first, 0);
   example.last_word = std::max(*last, 0);
   const std::span<const std::string_view> words = contexts_[paragraph].words;
@@ -189,6 +185,15 @@ SquadFeatures::Pieces SquadFeatures::answer_pieces(const SquadExample& example, 
     if (std::ranges::equal(answer, std::span(context.pieces).subspan(static_cast<std::size_t>(first), answer.size())))
       return {first, first + length - 1};
   return whole;
+}
+
+std::size_t SquadFeatures::bytes() const {
+  std::size_t bytes = examples_.capacity() * sizeof(SquadExample);
+  for (const SquadContext& context : contexts_)
+    bytes += context.words.capacity() * sizeof(std::string_view) +
+             (context.pieces.capacity() + context.word_of_piece.capacity() + context.first_piece.capacity()) *
+                 sizeof(std::int32_t);
+  return bytes;
 }
 
 void SquadFeatures::windows(const SquadExample& example, text::Encoder& encoder, std::vector<SquadWindow>& out) const {

@@ -66,6 +66,7 @@ class SquadFeatures {
                 const SquadOptions& options);
 
   const std::vector<SquadExample>& examples() const { return examples_; }
+  std::size_t bytes() const;  ///< held in memory
   const SquadContext& context(const SquadExample& example) const { return contexts_[example.paragraph]; }
   /// "question …: Could not find answer: '…' vs. '…'" of each question that was left out.
   const std::vector<std::string>& warnings() const { return warnings_; }

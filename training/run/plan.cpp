@@ -158,7 +158,8 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objecti
   const bool on_host = device.device().kind == Device::Kind::cpu;
   // Beside its tensors the CPU keeps a sixteenth of their peak.
   const std::size_t held = on_host ? memory.total() + memory.total() / 16 : 0;
-  memory.process = resident_bytes() + kWorkOfProcess + of_steps + static_cast<std::size_t>(settings.replicas) * held;
+  memory.process = resident_bytes() + kWorkOfProcess + of_steps +
+                   static_cast<std::size_t>(settings.replicas) * (held + objective.bytes_of_outputs());
   return memory;
 }
 

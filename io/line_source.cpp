@@ -26,9 +26,7 @@ void LineSource::fill() {
   buffer_.resize(kept + kPart);
   const std::size_t got = source_.read_some(buffer_.data() + kept, kPart);
   buffer_.resize(kept + got);
-  ended_ = got == 0;
-  if (!source_.damage().empty())
-    fail(Failure::input, "{}: gzip: expected a whole stream, got {} after line {}", name_, source_.damage(), number_);
+  ended_ = got == 0 || !source_.damage().empty();
 }
 
 bool LineSource::is_ready() {
@@ -49,6 +47,9 @@ bool LineSource::next_raw(std::string_view& line) {
              number_ + 1);
     fill();
   }
+  // Whole lines before the damage are good.
+  if (!has_line() && !source_.damage().empty())
+    fail(Failure::input, "{}: gzip: expected a whole stream, got {} after line {}", name_, source_.damage(), number_);
   if (begin_ == buffer_.size()) return false;
   line = std::string_view(buffer_).substr(begin_, searched_ - begin_);
   begin_ = searched_ = std::min(searched_ + 1, buffer_.size());

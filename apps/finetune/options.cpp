@@ -89,6 +89,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_tasks() {
           {"--label-all-pieces", words},
           {"--doc-stride", with(words, spans)},
           {"--qrels", ranking},
+          {"--language", {"xnli"}},
           {"--max-query-length", with(spans, ranking)},
           {"--n-best-size", spans},
           {"--max-answer-length", spans},

@@ -3,6 +3,7 @@
 
 #include "bert/inference/model.h"
 #include "bert/network/heads.h"
+#include "bert/text/utf8.h"
 #include "io/error.h"
 
 namespace bertrand::inference {
@@ -98,12 +99,13 @@ class Answerer : public Predictor {
     const std::string_view context = question.paragraphs.front().context;
     const bool is_none = found.place.empty();
     const std::int64_t start =
-        is_none ? 0
-                : count_code_points({context.data(), static_cast<std::size_t>(found.place.data() - context.data())});
+        is_none
+            ? 0
+            : text::count_code_points({context.data(), static_cast<std::size_t>(found.place.data() - context.data())});
     return {{"answer", is_none ? "" : found.text},
             {"score", json_number(found.probability)},
             {"start", start},
-            {"end", start + count_code_points(found.place)}};
+            {"end", start + text::count_code_points(found.place)}};
   }
 
   const Model model_;

@@ -6,6 +6,7 @@
 #include "bert/inference/model.h"
 #include "bert/network/heads.h"
 #include "bert/tasks/encode.h"
+#include "bert/tasks/metrics.h"
 #include "bert/tasks/task.h"
 #include "io/error.h"
 
@@ -62,7 +63,7 @@ class Classifier : public Predictor {
  private:
   /// A probability for each label; of a regression its number.
   std::vector<double> scores(std::span<const float> logits) const {
-    if (kind_ == tasks::Kind::classification) return softmax(logits);
+    if (kind_ == tasks::Kind::classification) return tasks::softmax(logits);
     std::vector<double> scores(logits.begin(), logits.end());
     if (kind_ == tasks::Kind::multi_label)
       for (double& score : scores) score = 1 / (1 + std::exp(-score));

@@ -4,6 +4,8 @@
 #include "autograd/ops.h"
 #include "bert/inference/model.h"
 #include "bert/network/heads.h"
+#include "bert/tasks/metrics.h"
+#include "bert/text/utf8.h"
 #include "io/error.h"
 
 namespace bertrand::inference {
@@ -36,13 +38,16 @@ class MaskFiller : public Predictor {
     const std::string text = reader.text("text");
     std::vector<std::int32_t> pieces;
     std::vector<Mask> masks;
+    std::int64_t place = 0;  // of `begin`, in code points
     // Only [MASK] is literal: another special token in a text from elsewhere could end the sequence.
     for (std::size_t begin = 0; begin <= text.size();) {
       const std::size_t at = std::min(text.find(kMask, begin), text.size());
       std::ranges::copy(model_.tokenizer.encode(std::string_view(text).substr(begin, at - begin)),
                         std::back_inserter(pieces));
+      place += text::count_code_points(std::string_view(text).substr(begin, at - begin));
       if (at < text.size()) {
-        masks.push_back({std::ssize(pieces) + 1, count_code_points(std::string_view(text).substr(0, at))});
+        masks.push_back({std::ssize(pieces) + 1, place});
+        place += std::ssize(kMask);
         pieces.push_back(model_.tokenizer.vocabulary().mask_id());
       }
       begin = at + kMask.size();
@@ -91,7 +96,7 @@ class MaskFiller : public Predictor {
 
   io::Json words(std::span<const float> logits) const {
     const text::Vocabulary& vocabulary = model_.tokenizer.vocabulary();
-    const std::vector<double> shares = softmax(logits);
+    const std::vector<double> shares = tasks::softmax(logits);
     // Rows that only pad the table of word embeddings stand for no token.
     const auto named = std::span(shares).first(std::min(shares.size(), static_cast<std::size_t>(vocabulary.size())));
     io::Json best = io::Json::array();

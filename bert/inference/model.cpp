@@ -81,15 +81,6 @@ std::vector<std::size_t> lengths(std::span<const bert::Sequence> sequences) {
   return lengths;
 }
 
-std::vector<double> softmax(std::span<const float> row) {
-  const double most = *std::ranges::max_element(row);
-  std::vector<double> shares;
-  for (const float x : row) shares.push_back(std::exp(x - most));
-  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-  for (double& share : shares) share /= sum;
-  return shares;
-}
-
 std::vector<std::size_t> largest(std::span<const double> values, std::size_t count) {
   std::vector<std::size_t> places(values.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
@@ -108,10 +99,6 @@ io::Json json_number(double value) {
   double shortest = 0;  // JSON is written with the shortest digits of a double: these are the same
   std::from_chars(digits, end, shortest);
   return shortest;
-}
-
-std::int64_t count_code_points(std::string_view text) {
-  return std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; });
 }
 
 }  // namespace bertrand::inference

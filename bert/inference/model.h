@@ -60,12 +60,10 @@ std::vector<Outputs> deal_rows(const Tensor& values, std::span<const std::size_t
 /// The number of tokens of each sequence.
 std::vector<std::size_t> lengths(std::span<const bert::Sequence> sequences);
 
-std::vector<double> softmax(std::span<const float> row);
 /// The places of the `count` largest numbers, or of all if there are fewer; of equal ones the first comes first.
 std::vector<std::size_t> largest(std::span<const double> values, std::size_t count);
 /// A number as an f32, in the shortest digits that read back to it.
 io::Json json_number(double value);
-std::int64_t count_code_points(std::string_view text);
 
 std::unique_ptr<Predictor> make_classifier(Model model);
 std::unique_ptr<Predictor> make_token_labeller(Model model, const Options& options);

@@ -5,6 +5,7 @@
 #include "bert/inference/model.h"
 #include "bert/network/heads.h"
 #include "bert/tasks/entity_scores.h"
+#include "bert/tasks/metrics.h"
 #include "bert/tasks/token_windows.h"
 #include "bert/text/unicode.h"
 #include "bert/text/utf8.h"
@@ -13,10 +14,11 @@
 namespace bertrand::inference {
 namespace {
 
-/// A word of a text: its bytes, and its code points [start, end).
+/// A word of a text: its code points [start, end), and where its bytes begin and end in the text.
 struct Word {
   std::string text;
   std::int64_t start = 0, end = 0;
+  std::size_t first_byte = 0, end_byte = 0;
 };
 
 /// A text and its words, which may be those of the request, joined by blanks.
@@ -27,8 +29,9 @@ struct Sentence {
   void add(const std::string& word) {
     if (!words.empty()) text += ' ';
     const std::int64_t start = words.empty() ? 0 : words.back().end + 1;
+    const std::size_t first_byte = text.size();
     text += word;
-    words.push_back({word, start, start + count_code_points(word)});
+    words.push_back({word, start, start + text::count_code_points(word), first_byte, text.size()});
   }
 };
 
@@ -46,23 +49,16 @@ Sentence cut_words(std::string text) {
     const bool stands_alone = properties & (text::kPunctuation | text::kIdeograph);
     if (stands_alone || (properties & text::kSpace)) word_end = nullptr;
     if (properties & text::kSpace) continue;
-    if (!word_end) sentence.words.push_back({.text = "", .start = place});
+    if (!word_end)
+      sentence.words.push_back(
+          {.text = "", .start = place, .first_byte = static_cast<std::size_t>(begin - sentence.text.data())});
     Word& word = sentence.words.back();
     word.text.append(word_end ? word_end : begin, p);  // with what was dropped in the middle of the word
     word.end = place + 1;
+    word.end_byte = static_cast<std::size_t>(p - sentence.text.data());
     word_end = stands_alone ? nullptr : p;
   }
   return sentence;
-}
-
-/// The part [start, end) of a text, in code points.
-std::string part_of(std::string_view text, std::int64_t start, std::int64_t end) {
-  const char *p = text.data(), *begin = p;
-  for (std::int64_t place = 0; place < end; ++place) {
-    if (place == start) begin = p;
-    text::decode_utf8(p);
-  }
-  return {begin, p};
 }
 
 /// Whether the labels are tags of IOB2 or IOBES, which name entities.
@@ -138,7 +134,7 @@ class TokenLabeller : public Predictor {
     if (!token) return {std::ranges::find(labels_, "O") != labels_.end() ? "O" : labels_[0]};
     for (const Outputs& window : outputs) {
       if (*token < window.rows()) {
-        const std::vector<double> shares = softmax(window.row(*token));
+        const std::vector<double> shares = tasks::softmax(window.row(*token));
         const std::size_t best = largest(shares, 1)[0];
         return {labels_[best], shares[best]};
       }
@@ -174,12 +170,12 @@ class TokenLabeller : public Predictor {
     for (const tasks::Entity& entity : tasks::entities(names)) {
       double sum = 0;
       for (std::int64_t i = entity.first; i <= entity.last; ++i) sum += scores[static_cast<std::size_t>(i)];
-      const std::int64_t start = sentence.words[static_cast<std::size_t>(entity.first)].start;
-      const std::int64_t end = sentence.words[static_cast<std::size_t>(entity.last)].end;
+      const Word& first = sentence.words[static_cast<std::size_t>(entity.first)];
+      const Word& last = sentence.words[static_cast<std::size_t>(entity.last)];
       all.push_back({{"type", entity.type},
-                     {"text", part_of(sentence.text, start, end)},
-                     {"start", start},
-                     {"end", end},
+                     {"text", sentence.text.substr(first.first_byte, last.end_byte - first.first_byte)},
+                     {"start", first.start},
+                     {"end", last.end},
                      {"score", json_number(sum / static_cast<double>(entity.last - entity.first + 1))}});
     }
     return all;

@@ -35,13 +35,16 @@ std::string row(const std::string& name, const Figures& f) {
 std::string table_of(const LabelSet& labels, const std::vector<Counts>& counts) {
   std::string text = "label\tprecision\trecall\tf1\tsupport\n";
   Figures macro, weighted;
-  double support = 0;
-  for (const Counts& one : counts) support += one.support;
+  double support = 0, occurring = 0;
+  for (const Counts& one : counts) {
+    support += one.support;
+    occurring += one.support > 0 || one.predicted > 0;
+  }
   for (std::size_t k = 0; k < counts.size(); ++k) {
     const Figures f = figures_of(counts[k]);
     text += row(labels.name(k), f);
-    for (const auto& [mean, weight] :
-         {std::pair{&macro, 1 / static_cast<double>(counts.size())}, {&weighted, share(f.support, support)}}) {
+    const double of_macro = share(f.support > 0 || counts[k].predicted > 0, occurring);
+    for (const auto& [mean, weight] : {std::pair{&macro, of_macro}, {&weighted, share(f.support, support)}}) {
       mean->precision += weight * f.precision;
       mean->recall += weight * f.recall;
       mean->f1 += weight * f.f1;

@@ -10,7 +10,8 @@
 namespace bertrand::tasks {
 
 /// Tab-separated text: for each class precision, recall, F1 and support (how often it is true), then their means over
-/// the classes (macro) and over the examples (weighted), as scikit-learn's classification_report; a blank line; the
+/// the classes that are true or predicted somewhere (macro) and over the examples (weighted), as scikit-learn's
+/// classification_report; a blank line; the
 /// confusion matrix, a row for each true class and a column for each predicted one. What is undefined counts as 0.
 std::string class_report(const LabelSet& labels, std::span<const std::int32_t> predicted,
                          std::span<const std::int32_t> truth);

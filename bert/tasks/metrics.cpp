@@ -179,6 +179,15 @@ std::int32_t arg_max(std::span<const float> row) {
   return static_cast<std::int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
 }
 
+std::vector<double> softmax(std::span<const float> row) {
+  const double largest = *std::ranges::max_element(row);
+  std::vector<double> shares;
+  for (const float x : row) shares.push_back(std::exp(x - largest));
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share /= sum;
+  return shares;
+}
+
 double cross_entropy(std::span<const float> row, std::int32_t label) {
   return log_sum_exp(row) - row[static_cast<std::size_t>(label)];
 }

@@ -47,6 +47,9 @@ struct Logits {
 /// The place of the largest, the first of equals.
 std::int32_t arg_max(std::span<const float> row);
 
+/// e^x / Σ e^x, in double.
+std::vector<double> softmax(std::span<const float> row);
+
 /// −log softmax(row)[label], in double.
 double cross_entropy(std::span<const float> row, std::int32_t label);
 

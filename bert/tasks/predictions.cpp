@@ -11,13 +11,9 @@
 namespace bertrand::tasks {
 namespace {
 
-std::vector<float> softmax(std::span<const float> row) {
-  const double largest = row[static_cast<std::size_t>(arg_max(row))];
-  double sum = 0;
-  for (const float x : row) sum += std::exp(x - largest);
-  std::vector<float> shares;
-  for (const float x : row) shares.push_back(static_cast<float>(std::exp(x - largest) / sum));
-  return shares;
+std::vector<float> probabilities(std::span<const float> row) {
+  const std::vector<double> shares = softmax(row);
+  return {shares.begin(), shares.end()};
 }
 
 std::vector<float> sigmoid(std::span<const float> row) {
@@ -46,7 +42,7 @@ std::string predictions_tsv(const Task& task, const LabelSet& labels, const Data
   for (std::size_t i = 0; i < dataset.examples.size(); ++i) {
     const Example& example = dataset.examples[i];
     text += cell(example.id) + '\t' + cell(answer(task, labels, logits.row(i)));
-    if (task.kind == Kind::classification) text += fmt::format("\t{}", fmt::join(softmax(logits.row(i)), "\t"));
+    if (task.kind == Kind::classification) text += fmt::format("\t{}", fmt::join(probabilities(logits.row(i)), "\t"));
     if (task.kind == Kind::multi_label) text += fmt::format("\t{}", fmt::join(sigmoid(logits.row(i)), "\t"));
     if (dataset.labelled) text += '\t' + cell(example.label.value_or(""));
     text += '\n';

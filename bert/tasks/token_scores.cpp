@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "bert/tasks/cell.h"
 #include "bert/tasks/entity_scores.h"
 #include "io/error.h"
 
@@ -80,13 +81,6 @@ EntityFigures micro_figures(const JudgedWords& words) {
     sum = {sum.truth + counts[label].truth, sum.predicted + counts[label].predicted, sum.both + counts[label].both};
   }
   return sum.figures();
-}
-
-/// A word or a label as a cell: what would break the table becomes a space.
-std::string cell(std::string text) {
-  for (char& c : text)
-    if (c == '\t' || c == '\n' || c == '\r') c = ' ';
-  return text;
 }
 
 }  // namespace

@@ -31,6 +31,10 @@ Sequence next_sequence(const unsigned char* p, const unsigned char* end) {
 
 }  // namespace
 
+std::int64_t count_code_points(std::string_view text) {
+  return std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; });
+}
+
 bool is_ascii(std::string_view text) {
   const char* p = text.data();
   std::size_t n = text.size();

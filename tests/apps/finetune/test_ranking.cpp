@@ -138,6 +138,7 @@ TEST_CASE("a prediction that was stopped goes on where it was and leaves the fil
   {
     // The identity that the program writes is read from a run that fails when it writes its results.
     std::filesystem::create_directories(setting.at("failing/predictions.tsv/x"));
+    write_text(setting.at("failing/predictions.partial"), "");  // stopped before the first part was done
     CHECK(apply("failing", {"--resume"}).code == 5);
     bertrand::io::RecordReader reader(setting.at("failing/predictions.partial"));
     std::string identity, first, second;

@@ -10,10 +10,14 @@
 # code 1 if any output differs. All files are compared byte by byte, but for these:
 #   metrics.jsonl          without examples_per_second, tokens_per_second and memory_bytes
 #   run_config.json        without command, version and device, in any order, and without what builds after a17e75a added:
-#                          directory, save-every-minutes
+#                          directory, and the flags in `added` below
+#   resume.json            without these flags and evaluations_since_best, and MANIFEST.json without its size and checksum and its own
+#   eval_report.tsv        not at all: a17e75a had none
 #   eval_results.json      global_step as a whole number, which a17e75a wrote as 6.0
 #   events.out.tfevents.*  the names of the values only: the files hold times, and metrics.jsonl has the same values
 set -euo pipefail
+added='save-every-minutes|freeze|layer-decay|patience|keep-moments|class-weights|label-smoothing|max-query-length|layout'
+added+='|label-all-pieces|doc-stride|n-best-size|max-answer-length|null-score-diff-threshold'
 texts=
 [ "${1:-}" != --texts ] || { texts=yes; shift; }
 usage='usage: bench/same_outputs.sh [--texts] OLD_BIN NEW_BIN [DIRECTORY]'
@@ -77,14 +81,16 @@ make_inputs() {
 plain() {
   case ${1##*/} in
     metrics.jsonl) sed -E 's/,?"(examples_per_second|tokens_per_second|memory_bytes)":[^,}]*//g' "$1" ;;
-    run_config.json) sed -E '/^  "command": \[/,/^  \]/d; /^  "(version|device|directory)":/d; /^    "save-every-minutes":/d; s/,$//' "$1" | sort ;;
+    run_config.json) sed -E '/^  "command": \[/,/^  \]/d; /^  "(version|device|directory)":/d; /^    "('"$added"')":/d; s/,$//' "$1" | sort ;;
+    resume.json) sed -E '/^  "evaluations_since_best":/d; /^    "--('"$added"')":/d; s/,$//' "$1" ;;
+    MANIFEST.json) sed '/"resume.json": {/,/}/d; /^ "crc32c":/d' "$1" ;;
     eval_results.json) sed -E 's/("global_step": [0-9]+)\.0/\1/' "$1" ;;
     events.out.tfevents.*) cat "$@" | grep -aoE '(train|eval|perf)/[a-z_0-9]+' || true ;;
     *) cat "$1" ;;
   esac
 }
 # names FOLDER: its files. Names of event files hold time, host and process: all of a folder are one, events.out.tfevents.*
-names() { (cd "$1" && find . -type f | sed 's/\(events.out.tfevents\.\).*/\1*/' | LC_ALL=C sort); }
+names() { (cd "$1" && find . -type f ! -name eval_report.tsv | sed 's/\(events.out.tfevents\.\).*/\1*/' | LC_ALL=C sort); }
 
 # What differs between two folders, a line for each file
 differences() {

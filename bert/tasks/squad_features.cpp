@@ -64,7 +64,7 @@ std::string joined_words(std::span<const std::string_view> words) { return fmt::
 std::string cleaned(const std::string& text) {
   std::string joined;
   for (const std::u32string& word : text::python_split(text::to_code_points(text)))
-    joined += (joined.empty() ? "" : " ") + text::to_utf8(word);
+    joined.append(joined.empty() ? "" : " ").append(text::to_utf8(word));
   return joined;
 }
 

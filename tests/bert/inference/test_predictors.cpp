@@ -55,7 +55,7 @@ std::string unpacked(const std::string& file) {
 std::string cleaned(std::u32string_view text) {
   std::string joined;
   for (const std::u32string& word : text::python_split(text))
-    joined += (joined.empty() ? "" : " ") + text::to_utf8(word);
+    joined.append(joined.empty() ? "" : " ").append(text::to_utf8(word));
   return joined;
 }
 

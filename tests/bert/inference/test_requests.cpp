@@ -152,12 +152,12 @@ TEST_CASE("words are cut as the tokenizer cuts them and say where they stand") {
   support::write_small_labeller(directory / "model", {"O", "B-A", "I-A"});
   const auto predictor = open(directory / "model", Head::tokens);
   const auto words = [&](const std::string& text) {
-    std::vector<std::string> words;
+    std::vector<std::string> found;
     const io::Json answer = ask(*predictor, {{"text", text}});
     for (const io::Json& word : answer.at("words"))
-      words.push_back(fmt::format("{} {}-{}", word.at("word").get<std::string>(), word.at("start").get<int>(),
+      found.push_back(fmt::format("{} {}-{}", word.at("word").get<std::string>(), word.at("start").get<int>(),
                                   word.at("end").get<int>()));
-    return words;
+    return found;
   };
   using Words = std::vector<std::string>;
   CHECK(words("  Réd fishs.") == Words{"Réd 2-5", "fishs 6-11", ". 11-12"});

@@ -17,4 +17,12 @@ std::string name_in(const Choices<T>& choices, const T& value) {
   return "?";
 }
 
+/// All names: "a, b, c".
+template <class T>
+std::string names_of(const Choices<T>& choices) {
+  std::string names;
+  for (const auto& [name, choice] : choices) names += (names.empty() ? "" : ", ") + name;
+  return names;
+}
+
 }  // namespace bertrand::io

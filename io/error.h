@@ -17,7 +17,7 @@ enum class Failure : int {
   io = 5,           ///< the operating system refused a read or write
   numerics = 6,     ///< a loss or gradient that is not finite
   memory = 7,       ///< out of memory
-  distributed = 8,  ///< another replica failed or went silent, or a card was lost
+  distributed = 8,  ///< another replica failed or went silent, or a GPU was lost
   interrupted = 75  ///< stopped on request; a run is saved, of other work nothing is written
 };
 

@@ -18,7 +18,7 @@ namespace {
 /// A free name beside `file`: what a process of our number left there when it died goes.
 fs::path free_name_beside(const fs::path& file) {
   fs::path staged = fmt::format("{}.tmp-{}", file.string(), ::getpid());
-  std::error_code ignored;  // whoever creates the file says why it cannot
+  std::error_code ignored;  // the call that creates the file says why it cannot
   if (!fs::is_directory(fs::symlink_status(staged, ignored))) fs::remove(staged, ignored);
   return staged;
 }

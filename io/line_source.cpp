@@ -17,7 +17,7 @@ bool LineSource::has_line() {
   return searched_ < buffer_.size();
 }
 
-/// Reads on behind what is in the buffer.
+/// Reads more after what is in the buffer.
 void LineSource::fill() {
   constexpr std::size_t kPart = std::size_t{1} << 18;
   buffer_.erase(0, begin_);

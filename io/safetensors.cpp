@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "io/crc32c.h"
 #include "io/input_files.h"
 #include "io/safetensors_header.h"
 
@@ -17,7 +16,6 @@ static_assert(std::endian::native == std::endian::little,
               "safetensors is little-endian, and so is every machine this runs on");
 
 constexpr std::uint64_t kMostHeader = 100'000'000;
-constexpr std::uint64_t kPart = std::uint64_t{1} << 20;  // bytes held at a time while writing
 
 /// The header's text. Throws if its length cannot be.
 std::string_view header_text(std::span<const std::byte> bytes, const std::string& file) {
@@ -98,17 +96,8 @@ std::map<std::string, std::uint32_t> write_safetensors(FileWriter& out, std::vec
   out.write(text);
 
   std::map<std::string, std::uint32_t> checksums;
-  std::vector<std::byte> part;
-  for (const TensorSource& tensor : tensors) {
-    std::uint32_t crc = 0;
-    for (std::uint64_t first = 0; first < tensor.bytes; first += part.size()) {
-      part.resize(std::min(kPart, tensor.bytes - first));
-      tensor.read(first, part);
-      crc = crc32c(part, crc);
-      out.write(part);
-    }
-    checksums[tensor.name] = crc;
-  }
+  for (const TensorSource& tensor : tensors)
+    checksums[tensor.name] = read_in_pieces(tensor, [&](std::span<const std::byte> piece) { out.write(piece); });
   return checksums;
 }
 

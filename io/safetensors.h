@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "io/files.h"
 #include "io/safetensors_header.h"
+#include "io/tensor_source.h"
 
 namespace bertrand::io {
 
@@ -36,16 +36,6 @@ class SafetensorsFile {
   MappedFile file_;
   std::vector<SafetensorsEntry> entries_;
   std::map<std::string, std::size_t> index_;
-};
-
-/// A tensor that is to be written.
-struct TensorSource {
-  std::string name;
-  const SafetensorsType* type = nullptr;
-  std::vector<std::int64_t> dims;
-  std::uint64_t bytes = 0;  ///< as type and dims ask for
-  /// Fills `part` with the tensor's bytes from `first` on.
-  std::function<void(std::uint64_t first, std::span<std::byte> part)> read;
 };
 
 /// Writes tensors in the reference's order, by type (the widest first), then name, with the metadata {"format":"pt"}

@@ -1,0 +1,45 @@
+// A directory filled under another name.
+#include "io/staged_directory.h"
+
+#include <unistd.h>
+
+#include "io/error.h"
+
+namespace bertrand::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A path that ends with a slash has no name of its own.
+fs::path without_slash(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
+
+fs::path parent_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+
+}  // namespace
+
+StagedDirectory::StagedDirectory(Files& files, const fs::path& directory, const std::string& flag)
+    : files_(files),
+      directory_(without_slash(directory)),
+      staged_(fmt::format("{}.tmp-{}", directory_.string(), ::getpid())) {
+  if (fs::exists(fs::symlink_status(directory_)))
+    fail(Failure::usage, "--{}: {}: expected a name that is free, got {}; hint: remove it or name another", flag,
+         directory_.string(), fs::is_directory(directory_) ? "a directory" : "a file");
+  if (!fs::is_directory(parent_of(directory_)))
+    fail(Failure::usage, "--{}: {}: expected a directory that exists, got none", flag, parent_of(directory_).string());
+  files_.remove_all(staged_);  // what a process of our number left when it died
+  files_.make_directory(staged_);
+}
+
+StagedDirectory::~StagedDirectory() {
+  std::error_code ignored;
+  if (!published_) fs::remove_all(staged_, ignored);
+}
+
+void StagedDirectory::publish() {
+  files_.sync_directory(staged_);
+  files_.rename(staged_, directory_);
+  published_ = true;
+  files_.sync_directory(parent_of(directory_));
+}
+
+}  // namespace bertrand::io

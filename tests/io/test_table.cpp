@@ -1,0 +1,182 @@
+// Tables of sorted keys: what is written and read, and what is refused.
+#include "io/table.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "io/crc32c.h"
+#include "io/error.h"
+#include "io/protobuf.h"
+#include "io/snappy.h"
+#include "support/refusal.h"
+
+using namespace bertrand;
+using namespace bertrand::io;
+
+namespace {
+
+std::vector<std::pair<std::string, std::string>> pairs(const std::vector<TableEntry>& entries) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const auto& [key, value] : entries) all.emplace_back(key, value);
+  return all;
+}
+
+std::string u32(std::uint32_t value) { return {reinterpret_cast<const char*>(&value), 4}; }
+
+std::string handle(std::uint64_t offset, std::uint64_t size) {
+  std::string text;
+  append_varint(text, offset);
+  append_varint(text, size);
+  return text;
+}
+
+std::string with_trailer(std::string block, char compression) {
+  block += compression;
+  return block + u32(masked(crc32c(block)));
+}
+
+/// A table around one data block of these bytes, whose CRCs are right.
+std::string around(const std::string& block, char compression = '\0') {
+  const std::string value = handle(0, block.size());
+  std::string index;
+  for (const std::size_t number : {std::size_t{0}, std::size_t{1}, value.size()}) append_varint(index, number);
+  index += "z" + value + u32(0) + u32(1);
+  std::string bytes = with_trailer(block, compression);
+  const std::string meta = handle(bytes.size(), 8);
+  bytes += with_trailer(u32(0) + u32(1), '\0');
+  std::string footer = meta + handle(bytes.size(), index.size());
+  bytes += with_trailer(index, '\0');
+  footer.resize(40, '\0');
+  return bytes + footer + std::string("\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
+}
+
+std::string refusal(const std::string& bytes) {
+  return support::refusal(Failure::model, [&] { parse_table(bytes, "f"); });
+}
+
+std::string from_hex(std::string_view digits) {
+  std::string bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(std::string(digits.substr(i, 2)), nullptr, 16));
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("a table with two data blocks reads back and its index has short separators") {
+  const std::vector<TableEntry> entries{{"b/alpha", "1"}, {"b/gamma", "2"}};
+  const std::string bytes = table_bytes(entries, 16);  // each entry fills a block
+  CHECK(pairs(parse_table(bytes, "f")) == pairs(entries));
+  const std::size_t block = 11 + 8;  // three lengths, key, value; one restart, their number
+  const std::string index = std::string("\0\3\2b/b", 6) + handle(0, block) + std::string("\0\1\2c", 4) +
+                            handle(block + 5, block) + u32(0) + u32(10 - 2) + u32(2);
+  CHECK(bytes.find(index) != std::string::npos);
+}
+
+TEST_CASE("keys without a shorter one between them are their own separator") {
+  const std::vector<TableEntry> entries{{"a1", "1"}, {"a2", "2"}, {"a21", "3"}, {"\xff\xff", "4"}};
+  const std::string bytes = table_bytes(entries, 8);
+  CHECK(pairs(parse_table(bytes, "f")) == pairs(entries));
+  CHECK(bytes.find(std::string("\0\2\2a1", 5)) != std::string::npos);
+  CHECK(bytes.find(std::string("\0\2\2a2", 5)) != std::string::npos);
+  CHECK(bytes.find(std::string("\0\2\2\xff\xff", 5)) != std::string::npos);
+}
+
+TEST_CASE("many entries in many blocks read back") {
+  std::vector<TableEntry> entries;
+  for (int i = 0; i < 400; ++i) entries.push_back({fmt::format("layer_{:03}/kernel", i), std::string(20, 'v')});
+  CHECK(pairs(parse_table(table_bytes(entries, 512), "f")) == pairs(entries));
+  CHECK(table_bytes(entries).size() < table_bytes(entries, 512).size());
+}
+
+TEST_CASE("a large entry has a block of its own") {
+  const std::vector<TableEntry> entries{{"a", "1"}, {"b", std::string(64, 'x')}, {"c", "3"}};
+  const std::string bytes = table_bytes(entries, 32);
+  CHECK(pairs(parse_table(bytes, "f")) == pairs(entries));
+  // The first block: one entry of 5 bytes, one restart, their number.
+  CHECK(bytes.substr(0, 13) == std::string("\0\1\1a1", 5) + u32(0) + u32(1));
+}
+
+TEST_CASE("an empty table has an empty index") { CHECK(parse_table(table_bytes({}), "f").empty()); }
+
+TEST_CASE("a table that another tool compressed is read") {
+  // tensorflow/serving, saved_model_half_plus_two_cpu/00000123/variables
+  const std::string bytes = from_hex(
+      "646c00000608011a02080100010b61080112002804350638271f01010d32010f0420040d110c00010d6205112c0828043510"
+      "fd784f00010d6305111c0c280435efd682c315333c10280435efd682c300000000010000000103da3e1d0000000001000000"
+      "00c0f2a1b000010264005700000000010000000075f79c875c08690e00000000000000000000000000000000000000000000"
+      "000000000000000000000000000057fb808b247547db");
+
+  std::vector<std::string> keys;
+  for (const TableEntry& entry : parse_table(bytes, "f")) keys.push_back(entry.key);
+  CHECK(keys == std::vector<std::string>{"", "a", "a2", "b", "c", "c2"});
+}
+
+TEST_CASE("Snappy copies may reach into what they write") {
+  // 10 bytes: the literal "ab", then a copy of 8 from 2 back
+  CHECK(decompress_snappy(std::string("\x0a\x04"
+                                      "ab\x11\x02",
+                                      6),
+                          100, "f", Failure::model) == "ababababab");
+}
+
+TEST_CASE("bad Snappy data is refused") {
+  const auto refusal = [](const std::string& bytes) {
+    return support::refusal(Failure::model, [&] { decompress_snappy(bytes, 100, "f", Failure::model); });
+  };
+  CHECK(refusal("") == "f: Snappy: expected 1 bytes more, got 0; hint: is it cut short?");
+  CHECK(refusal("\xff\xff\xff\xff\xff\x01") == "f: Snappy: length: expected at most 5 bytes, got more");
+  CHECK(refusal("\x65") == "f: Snappy: expected at most 100 bytes, got a length of 101");
+  CHECK(refusal("\x04\x04"
+                "ab") == "f: Snappy: expected 4 bytes, as its length says, got 2");
+  CHECK(refusal("\x01\x04"
+                "ab") == "f: Snappy: expected 1 bytes, as its length says, got more");
+  CHECK(refusal("\x05\x01\x01") == "f: Snappy: expected a copy from 1 to 0 bytes back, got 1");
+  CHECK(refusal(std::string("\x06\x04"
+                            "ab\x01\x00",
+                            6)) == "f: Snappy: expected a copy from 1 to 2 bytes back, got 0");
+  CHECK(refusal("\x04\xf0") == "f: Snappy: expected 1 bytes more, got 0; hint: is it cut short?");
+}
+
+TEST_CASE("a table that is cut or has another magic number is refused") {
+  const std::string bytes = table_bytes({{"a", "1"}});
+  CHECK(refusal(bytes.substr(0, 47)) == "f: table: expected at least 48 bytes, got 47; hint: is it cut short?");
+  std::string other = bytes;
+  other.back() = 'x';
+  CHECK(refusal(other) == fmt::format("f@{}: table: expected the magic number db4775248b80fb57, got 784775248b80fb57; "
+                                      "hint: is it cut short, or no .index of a TensorFlow checkpoint?",
+                                      bytes.size() - 8));
+}
+
+TEST_CASE("a block with a wrong CRC is refused") {
+  std::string bytes = table_bytes({{"a", "1"}});
+  bytes[4] = '2';
+  CHECK(refusal(bytes).starts_with("f@0: table: block: crc32c: expected "));
+}
+
+TEST_CASE("blocks that are not well formed are refused") {
+  const std::string restarts = u32(0) + u32(1);
+  CHECK(refusal(around(std::string("\0\1\1a1", 5) + restarts)).empty());
+  CHECK(refusal(around("abc")) == "f@0: table: expected a block of at least 4 bytes, got 3");
+  CHECK(refusal(around(u32(1) + u32(9))) == "f@0: table: expected at most 1 restarts, got 9");
+  CHECK(refusal(around(std::string("\0\1\1a1", 5) + u32(6) + u32(1))) ==
+        "f@0: table: expected a restart within 5 bytes, got 6");
+  CHECK(refusal(around("\1\1\1a1" + restarts)) ==
+        "f@0: table: expected at most 0 bytes shared with the key before, got 1");
+  CHECK(refusal(around(std::string("\0\1\2a1", 5) + restarts)) ==
+        "f@0: table: expected an entry within its block, which has 2 bytes more, got 1 and 2");
+  CHECK(refusal(around(std::string("\0\1\1b1\0\1\1a1", 10) + restarts)) ==
+        "f@0: table: expected keys in order, got \"a\" after \"b\"");
+  CHECK(refusal(around("\xff" + restarts)) == "f@0: table: expected a number, got none that ends");
+  CHECK(refusal(around(std::string("\0\x81\x20\0", 4) + std::string(4097, 'k') + restarts)) ==
+        "f@0: table: expected a key of at most 4096 bytes, got 4097");
+  CHECK(refusal(around(restarts, '\2')) == "f@0: table: block: expected compression 0 (none) or 1 (Snappy), got 2");
+}
+
+TEST_CASE("a handle outside the file is refused") {
+  std::string bytes = table_bytes({{"a", "1"}});
+  bytes[bytes.size() - 48 + 3] = '\x7f';  // the size of the index
+  CHECK(refusal(bytes) ==
+        fmt::format("f@{0}: table: expected a block within {0} bytes, got 127 bytes at 31", bytes.size() - 48));
+}

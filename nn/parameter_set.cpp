@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tensor/backends.h"
+#include "tensor/ops.h"
 #include "tensor/random.h"
 
 namespace bertrand::nn {
@@ -121,7 +122,7 @@ const Tensor& ParameterSet::gradients() const {
 void ParameterSet::complete_gradients() const {
   for (Parameter* parameter : parameters_)
     if (parameter->requires_grad() && !parameter->grad()) {
-      backend().fill(parameter->slot()->buffer, 0);
+      ops::fill(parameter->slot()->buffer, 0);
       parameter->slot()->written = true;
     }
 }
@@ -131,7 +132,7 @@ void ParameterSet::round_masters() {
 }
 
 std::string ParameterSet::first_non_finite(const Tensor& flat) const {
-  const Dim at = backend().first_non_finite(flat);
+  const Dim at = ops::first_non_finite(flat);
   if (at < 0) return {};
   const auto after = std::find_if(segments_.begin(), segments_.end(), [at](const Segment& s) { return s.begin > at; });
   return std::prev(after)->name;

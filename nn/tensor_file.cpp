@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace bertrand::nn {
 namespace {
@@ -20,11 +23,16 @@ const io::SafetensorsType* type_of(DType dtype) {
   return io::find_safetensors_type(found->second);
 }
 
-DType loadable_dtype(const io::SafetensorsEntry& entry, const std::filesystem::path& file) {
-  const std::optional<DType> dtype = dtype_of(entry);
+std::optional<DType> dtype_of_name(std::string_view wanted) {
+  for (const auto& [dtype, name] : kTypes)
+    if (name == wanted) return dtype;
+  return {};
+}
+
+DType loadable_dtype(const StoredNumbers& numbers) {
+  const std::optional<DType> dtype = dtype_of_name(numbers.dtype_name);
   if (dtype && is_floating(*dtype)) return *dtype;
-  fail(Failure::model, "{}: tensor \"{}\": dtype: expected F64, F32, F16 or BF16, got {}", file.string(), entry.name,
-       entry.dtype_name);
+  fail(Failure::model, "{}: dtype: expected F64, F32, F16 or BF16, got {}", numbers.place, numbers.dtype_name);
 }
 
 /// Takes these bytes of a mapped file out of the process's memory: the largest file is half as large again as what is
@@ -36,49 +44,138 @@ void let_go(std::span<const std::byte> bytes) {
   ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
+constexpr Dim kChunk = Dim{1} << 20;  // elements that are staged at once
+
+/// Some rows of a matrix whose columns are the rows of `from`.
+struct Columns {
+  std::span<const std::byte> from;  ///< [width, height]
+  Dim height, width;                ///< of the matrix
+  Dim first, count;                 ///< rows of it
+};
+
+/// Tile by tile, through a buffer: reads and writes are of whole cache lines, whatever the sizes of the matrix are.
+template <class T>
+void gather(const Columns& columns, std::byte* to) {
+  constexpr Dim kTile = 64;
+  T tile[kTile][kTile];
+  const auto at = [](Dim element) { return static_cast<std::size_t>(element) * sizeof(T); };
+  for (Dim r0 = 0; r0 < columns.count; r0 += kTile)
+    for (Dim c0 = 0; c0 < columns.width; c0 += kTile) {
+      const Dim rows = std::min(kTile, columns.count - r0), width = std::min(kTile, columns.width - c0);
+      for (Dim c = 0; c < width; ++c) {
+        T column[kTile];
+        std::memcpy(column, columns.from.data() + at((c0 + c) * columns.height + columns.first + r0), at(rows));
+        for (Dim r = 0; r < rows; ++r) tile[r][c] = column[r];
+      }
+      for (Dim r = 0; r < rows; ++r) std::memcpy(to + at((r0 + r) * columns.width + c0), tile[r], at(width));
+    }
+}
+
+void gather(const Columns& columns, DType dtype, std::byte* to) {
+  switch (size_of(dtype)) {
+    case 2: return gather<std::uint16_t>(columns, to);
+    case 4: return gather<std::uint32_t>(columns, to);
+    default: return gather<std::uint64_t>(columns, to);
+  }
+}
+
+/// Numbers of the host, converted to the type of `out`.
+void upload(const std::byte* numbers, DType dtype, const Tensor& out) {
+  if (dtype == out.dtype()) return out.backend().upload(numbers, out);
+  const Tensor staged(out.shape(), dtype, out.backend());
+  out.backend().upload(numbers, staged);
+  ops::copy_into(staged, out);
+}
+
+void load_transposed(std::span<const std::byte> bytes, DType dtype, const Tensor& out) {
+  const Dim height = out.shape()[0], width = out.shape()[1];
+  std::vector<std::byte> rows;
+  const Dim most = std::max<Dim>(1, kChunk / std::max<Dim>(1, width));
+  for (Dim first = 0; first < height; first += most) {
+    const Columns columns{bytes, height, width, first, std::min(most, height - first)};
+    rows.resize(static_cast<std::size_t>(columns.count * width) * size_of(dtype));
+    gather(columns, dtype, rows.data());
+    upload(rows.data(), dtype, out.rows(first, first + columns.count));
+  }
+  let_go(bytes);
+}
+
 }  // namespace
+
+io::TensorSource tensor_source(const NamedTensor& tensor) {
+  const Tensor value = tensor.value;
+  return {.name = tensor.name,
+          .type = type_of(value.dtype()),
+          .dims = {value.shape().dims().begin(), value.shape().dims().end()},
+          .bytes = value.bytes(),
+          .read = [value](std::uint64_t first, std::span<std::byte> part) {
+            const std::size_t width = size_of(value.dtype());
+            const Tensor window =
+                value.window(static_cast<Dim>(first / width), {static_cast<Dim>(part.size() / width)});
+            window.backend().download(window, part.data());
+          }};
+}
+
+io::TensorSource transposed_source(const NamedTensor& matrix) {
+  const Tensor value = matrix.value;
+  io::TensorSource source = tensor_source(matrix);
+  std::swap(source.dims.at(0), source.dims.at(1));
+  source.read = [value, whole = std::make_shared<std::vector<std::byte>>()](std::uint64_t first,
+                                                                            std::span<std::byte> part) {
+    if (first == 0) {
+      std::vector<std::byte> rows(value.bytes());
+      value.backend().download(value, rows.data());
+      whole->resize(rows.size());
+      const Dim height = value.shape()[1], width = value.shape()[0];
+      gather({.from = rows, .height = height, .width = width, .first = 0, .count = height}, value.dtype(),
+             whole->data());
+    }
+    std::memcpy(part.data(), whole->data() + first, part.size());
+    if (first + part.size() == whole->size()) std::exchange(*whole, std::vector<std::byte>());  // = {} keeps the memory
+  };
+  return source;
+}
 
 std::map<std::string, std::uint32_t> write_tensors(io::FileWriter& out, const std::vector<NamedTensor>& tensors) {
   std::vector<io::TensorSource> sources;
-  for (const auto& [name, value] : tensors)
-    sources.push_back({.name = name,
-                       .type = type_of(value.dtype()),
-                       .dims = {value.shape().dims().begin(), value.shape().dims().end()},
-                       .bytes = value.bytes(),
-                       .read = [value](std::uint64_t first, std::span<std::byte> part) {
-                         const std::size_t width = size_of(value.dtype());
-                         const Tensor window =
-                             value.window(static_cast<Dim>(first / width), {static_cast<Dim>(part.size() / width)});
-                         window.backend().download(window, part.data());
-                       }});
+  for (const NamedTensor& tensor : tensors) sources.push_back(tensor_source(tensor));
   return io::write_safetensors(out, std::move(sources));
 }
 
-std::optional<DType> dtype_of(const io::SafetensorsEntry& entry) {
-  for (const auto& [dtype, name] : kTypes)
-    if (name == entry.dtype_name) return dtype;
-  return {};
-}
+std::optional<DType> dtype_of(const io::SafetensorsEntry& entry) { return dtype_of_name(entry.dtype_name); }
 
-StoredTensor stored_tensor(const io::SafetensorsEntry& entry, const std::filesystem::path& file) {
+StoredNumbers numbers_of(const io::SafetensorsEntry& entry, const std::filesystem::path& file) {
   return {.name = entry.name,
           .place = fmt::format("{}: tensor \"{}\"", file.string(), entry.name),
+          .dtype_name = entry.dtype_name,
           .dims = entry.dims,
-          .check = [&entry, file] { loadable_dtype(entry, file); },
-          .load = [&entry, file](const Tensor& out) { load_entry(entry, file, out); }};
+          .bytes = [bytes = entry.bytes] { return bytes; }};
+}
+
+StoredTensor stored_tensor(StoredNumbers numbers) {
+  const auto shared = std::make_shared<const StoredNumbers>(std::move(numbers));
+  return {.name = shared->name,
+          .place = shared->place,
+          .dims = shared->dims,
+          .check = [shared] { loadable_dtype(*shared); },
+          .load = [shared](const Tensor& out) { load_numbers(*shared, out); }};
+}
+
+void load_numbers(const StoredNumbers& numbers, const Tensor& out) {
+  const DType dtype = loadable_dtype(numbers);
+  const std::span<const std::byte> bytes = numbers.bytes();
+  if (numbers.transposed) return load_transposed(bytes, dtype, out);
+  for (Dim first = 0; first < out.elements(); first += kChunk) {
+    const Shape part{std::min(kChunk, out.elements() - first)};
+    const auto read = bytes.subspan(static_cast<std::size_t>(first) * size_of(dtype),
+                                    static_cast<std::size_t>(part.elements()) * size_of(dtype));
+    upload(read.data(), dtype, out.window(first, part));
+    let_go(read);
+  }
 }
 
 void load_entry(const io::SafetensorsEntry& entry, const std::filesystem::path& file, const Tensor& out) {
-  const DType dtype = loadable_dtype(entry, file);
-  constexpr Dim kChunk = Dim{1} << 20;
-  for (Dim first = 0; first < out.elements(); first += kChunk) {
-    const Shape part{std::min(kChunk, out.elements() - first)};
-    const Tensor staged(part, dtype, out.backend());
-    const auto read = entry.bytes.subspan(static_cast<std::size_t>(first) * size_of(dtype), staged.bytes());
-    out.backend().upload(read.data(), staged);
-    ops::copy_into(staged, out.window(first, part));
-    let_go(read);
-  }
+  load_numbers(numbers_of(entry, file), out);
 }
 
 }  // namespace bertrand::nn

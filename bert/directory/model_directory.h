@@ -1,5 +1,16 @@
-// Model directories as Hugging Face lays them out: config.json, model.safetensors, vocab.txt, tokenizer_config.json.
+// Models as directories and checkpoints: what a path stands for, and the configuration, tokenizer and weights there.
+//
+// A `model` is any of
+//   - a directory of Hugging Face: config.json, model.safetensors (or shards and their index), vocab.txt or
+//     tokenizer.json;
+//   - a directory of Google: bert_config.json, vocab.txt, and a checkpoint of TensorFlow: the one that the file
+//     `checkpoint` names, or the only one there;
+//   - the prefix of such a checkpoint, dir/bert_model.ckpt, or its .index file;
+//   - one .safetensors file;
+//   - a version of a SavedModel that the program export wrote, or the checkpoint in it, variables/variables.
+// Configuration and tokenizer are in the same directory, those of a SavedModel in its assets.extra.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -10,35 +21,68 @@
 #include "bert/network/config.h"
 #include "bert/text/tokenizer.h"
 #include "io/files.h"
+#include "io/tensor_source.h"
+#include "nn/tensor_file.h"
 #include "nn/weights.h"
 
 namespace bertrand::bert {
 
-/// Copies the weights of a model directory (or of one .safetensors file) into the parameters that bear their names,
-/// converting every floating type. Understands shards, files without "bert." before the encoder, gamma and beta for
-/// LayerNorm's weight and bias, dense_act, and the decoder's aliases. Parameters that the file lacks keep their values
-/// and are reported; whether that is acceptable is the caller's decision. One of another shape that `may_be_mis_shaped`
-/// accepts (a head for other labels) counts as one that the file lacks.
-/// Throws Error(Failure::model), before any value changes: no weights, or pickled or TensorFlow's (refused by name);
-/// tensors of another shape, which are named; more layers than config.json says; a decoder that is not the word
-/// embeddings, byte by byte.
-nn::LoadReport load_weights(const std::filesystem::path& directory, nn::ParameterSet& parameters,
+/// config.json, or Google's bert_config.json if there is none. Throws Error(Failure::model).
+Config read_config(const std::filesystem::path& model);
+/// The file that read_config() reads.
+std::filesystem::path config_file(const std::filesystem::path& model);
+
+struct TokenizerFlags {
+  std::filesystem::path vocab_file;  ///< --vocab-file; empty: the directory has its own
+  bool cased = false;                ///< --cased, with vocab_file
+};
+
+/// The tokenizer of the directory, in vocab.txt or tokenizer.json, or the one that the flags give it. A directory that
+/// does not say whether it is cased is so if its vocabulary has words with capital letters. Throws
+/// Error(Failure::model) if there is no vocabulary, one that does not fit the model's word embeddings, or files that
+/// disagree, and Error(Failure::input) for a bad --vocab-file.
+text::Tokenizer read_tokenizer(const std::filesystem::path& model, const TokenizerFlags& flags, const Config& config);
+
+/// Copies the weights of a model into the parameters that bear their names, converting every floating type. Understands
+/// shards, files without "bert." before the encoder, gamma and beta for LayerNorm's weight and bias, dense_act, the
+/// decoder's aliases, and the names of Google and of TensorFlow's model garden. Parameters that the files lack keep
+/// their values and are reported; whether that is acceptable is the caller's decision. One of another shape that
+/// `may_be_mis_shaped` accepts (a head for other labels) counts as one that they lack.
+/// Throws Error(Failure::model), before any value changes: no weights, or pickled or of Keras (refused by name);
+/// damaged or partitioned ones; tensors of another shape, which are named; more layers than the configuration says; a
+/// decoder that is not the word embeddings, byte by byte.
+nn::LoadReport load_weights(const std::filesystem::path& model, nn::ParameterSet& parameters,
                             const std::function<bool(const std::string&)>& may_be_mis_shaped = {});
 
 /// load_weights(), with every parameter required.
-void load_whole(const std::filesystem::path& directory, nn::ParameterSet& parameters);
+void load_whole(const std::filesystem::path& model, nn::ParameterSet& parameters);
 
-/// Whether text is to be lower-cased, if tokenizer_config.json of a directory says so. Throws Error(Failure::model)
-/// if it says anything that BERT's own tokenizer does not do.
-std::optional<bool> read_lower_case(const std::filesystem::path& directory);
+/// --strict: throws Error(Failure::model) if a parameter is missing or mis-shaped or a tensor unused.
+void require_exact(const nn::LoadReport& report, const std::filesystem::path& model);
 
-/// The most characters of a word, if tokenizer_config.json of a directory says them, as write_directory() does.
-std::optional<int> read_max_chars(const std::filesystem::path& directory);
+/// The shape of each tensor that load_weights() finds, by the name that it has here. Throws Error(Failure::model).
+std::map<std::string, std::vector<std::int64_t>> weight_shapes(const std::filesystem::path& model);
+
+/// The file of weights that messages name: model.safetensors, the index of shards, or that of a checkpoint. Throws
+/// Error(Failure::model) if there are none.
+std::filesystem::path weights_file(const std::filesystem::path& model);
+/// Whether the weights are in a checkpoint of TensorFlow.
+bool is_checkpoint(const std::filesystem::path& model);
+
+/// The moments of Google's optimizer in a checkpoint of TensorFlow.
+struct Moments {
+  std::vector<nn::NamedTensor> first, second;  ///< to be filled, by the names of the parameters
+};
+/// Fills them from <name>/adam_m and <name>/adam_v. Throws Error(Failure::model), before any value changes, if one is
+/// missing, damaged or of another shape.
+void load_moments(const std::filesystem::path& model, const Moments& moments);
+/// Whether load_moments() reads a tensor of this name, or it is the number of steps that goes with them.
+bool is_moment(const std::string& stored);
 
 /// Whether a file of this name in a model directory is one that the model is read from.
 bool is_model_file(const std::string& name);
-/// Those that a directory (or a .safetensors file itself) has: no command may write its output over one of them.
-std::vector<std::filesystem::path> model_files(const std::filesystem::path& directory);
+/// Those that are there: no command may write its output over one of them.
+std::vector<std::filesystem::path> model_files(const std::filesystem::path& model);
 
 /// What a directory is made of besides the weights.
 struct DirectoryFiles {
@@ -46,10 +90,29 @@ struct DirectoryFiles {
   std::string vocabulary;  ///< the bytes of vocab.txt
   text::TokenizerOptions tokenizer;
 };
+/// Writes the configuration, vocab.txt, tokenizer_config.json and, if there are any, added_tokens.json, each durable,
+/// into a directory that exists.
+void write_configuration(io::Files& files, const std::filesystem::path& directory, const DirectoryFiles& contents,
+                         const char* config_name = "config.json");
+/// Bytes of weights above which a model is written in shards.
+constexpr std::uint64_t kMostOfShard = 2'000'000'000;
 /// Writes config.json, vocab.txt, tokenizer_config.json, model.safetensors and, if there are any, added_tokens.json,
-/// each durable, into a directory that exists. Returns the CRC-32C of each tensor.
+/// each durable, into a directory that exists. Weights of more than `most_of_shard` bytes become shards as transformers
+/// writes them: model-00001-of-0000N.safetensors and so on, and model.safetensors.index.json. Returns the CRC-32C of
+/// each tensor.
 std::map<std::string, std::uint32_t> write_directory(io::Files& files, const std::filesystem::path& directory,
-                                                     const DirectoryFiles& contents,
-                                                     const nn::ParameterSet& parameters);
+                                                     const DirectoryFiles& contents, const nn::ParameterSet& parameters,
+                                                     std::uint64_t most_of_shard = UINT64_MAX);
+
+/// The parameters as google-research/bert names and lays them out, to be read from front to end. `directory` begins the
+/// message of Error(Failure::model), which is thrown for a parameter that Google's code has no name for.
+std::vector<io::TensorSource> google_tensors(const nn::ParameterSet& parameters,
+                                             const std::filesystem::path& directory);
+
+/// Writes bert_model.ckpt.index and bert_model.ckpt.data-00000-of-00001 with Google's names, `checkpoint`,
+/// bert_config.json, vocab.txt and tokenizer_config.json, each durable, into a directory that exists. `step` becomes
+/// global_step. Throws Error(Failure::model) for a parameter that Google's code has no name for.
+void write_checkpoint(io::Files& files, const std::filesystem::path& directory, const DirectoryFiles& contents,
+                      const nn::ParameterSet& parameters, std::int64_t step = 0);
 
 }  // namespace bertrand::bert

@@ -19,7 +19,7 @@ struct TokenizerJson {
 TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& file);
 TokenizerJson read_tokenizer_json(const std::filesystem::path& file);
 
-/// Tokens that were added behind the vocabulary: rows of the word embeddings that no text becomes here.
+/// Tokens that were added after the vocabulary: rows of the word embeddings that no text becomes here.
 struct AddedTokens {
   Dim count = 0;
   std::string text;  ///< of added_tokens.json; "" if there is none

@@ -62,7 +62,7 @@ class Layer : public nn::Module {
  public:
   Layer(const nn::Scope& scope, const Config& config);
   /// For these rows of the batch, in this order; for all if `rows` is empty. All rows are attended to, and what
-  /// comes behind attention works on a row by itself.
+  /// comes after attention works on a row by itself.
   Variable operator()(const Variable& x, const PackedBatch& batch, const nn::Randomness& randomness,
                       const Tensor& rows) const;
 

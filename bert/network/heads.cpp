@@ -50,6 +50,9 @@ Variable PredictionHead::operator()(const Variable& rows, const nn::Parameter& w
   return linear(norm(dense(rows, activation_)), word_embeddings, bias);
 }
 
+ForMaskedLm::ForMaskedLm(const Config& config)
+    : bert(in("bert"), config, Pooling::without_pooler), predictions(in("cls.predictions"), config) {}
+
 ForPretraining::ForPretraining(const Config& config)
     : bert(in("bert"), config),
       predictions(in("cls.predictions"), config),

@@ -19,6 +19,21 @@ class PredictionHead : public nn::Module {
   Activation activation_;
 };
 
+/// The encoder and the head that guesses masked words.
+struct ForMaskedLm : nn::Module {
+  explicit ForMaskedLm(const Config& config);
+
+  Bert bert;
+  PredictionHead predictions;  // "cls.predictions"
+};
+
+/// The encoder under the name that it has on disk.
+struct EncoderAlone : nn::Module {
+  EncoderAlone(const Config& config, Pooling pooling) : bert(in("bert"), config, pooling) {}
+
+  Bert bert;
+};
+
 /// Masked language model and next sentence prediction together.
 class ForPretraining : public nn::Module {
  public:

@@ -56,7 +56,7 @@ TEST_CASE("who reads the gradients sees zeros for parameters that no backward pa
   const auto backend = open_cpu({.threads = 1});
   Model model;
   nn::ParameterSet parameters(model, *backend, {.dtype = DType::f64});
-  backend->fill(parameters.gradients(), 1e9);
+  ops::fill(parameters.gradients(), 1e9);
   parameters.zero_gradients();
   const Variable x(ops::full({2, 6}, 1, DType::f64, *backend));
   backward(sum(model.output(x)));
@@ -97,7 +97,7 @@ TEST_CASE("a value or gradient that is not finite is found by name") {
       for (const Tensor& whole : {parameters.gradient(segment), parameters.value(segment)}) {
         const Tensor last = whole.reshape({segment.count()}).window(segment.count() - 1, {1});
         const Tensor before = ops::copy(last);
-        backend->fill(last, bad);
+        ops::fill(last, bad);
         const bool value = whole.same_memory(parameters.value(segment));
         CHECK(parameters.first_non_finite(parameters.gradients()) == (value ? "" : segment.name));
         CHECK(parameters.first_non_finite(parameters.values()) == (value ? segment.name : ""));

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <malloc.h>
+
 #include <cstring>
 
 #include "io/crc32c.h"
@@ -118,4 +120,26 @@ TEST_CASE("a tensor of whole numbers is no weight") {
       nn::load_entry(*file.find("test"), file.path(), out),
       ((directory / "f").string() + ": tensor \"test\": dtype: expected F64, F32, F16 or BF16, got I32").c_str(),
       Error);
+}
+
+TEST_CASE("a transposed source gives the columns in pieces and keeps no memory after the last") {
+  const auto backend = open_cpu({.threads = 1});
+  constexpr std::size_t kRows = 700, kColumns = 1500;  // five pieces of 1 MiB
+  std::vector<float> values(kRows * kColumns), columns;
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  for (std::size_t column = 0; column < kColumns; ++column)
+    for (std::size_t row = 0; row < kRows; ++row) columns.push_back(values[row * kColumns + column]);
+  const io::TensorSource source =
+      nn::transposed_source({"w", tensor_of(*backend, {Dim{kRows}, Dim{kColumns}}, values)});
+  CHECK(source.dims == std::vector<std::int64_t>{kColumns, kRows});
+  const std::string expected(reinterpret_cast<const char*>(columns.data()), columns.size() * sizeof(float));
+  std::string got;
+  got.reserve(expected.size());
+  const auto in_use = [] { return mallinfo2().uordblks + mallinfo2().hblkhd; };
+  const std::size_t before = in_use();
+  read_in_pieces(source, [&](std::span<const std::byte> piece) {
+    got.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  });
+  CHECK(in_use() < before + expected.size() / 2);
+  CHECK(got == expected);
 }

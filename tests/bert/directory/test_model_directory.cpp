@@ -1,6 +1,7 @@
 // Model directories as other programs write them, and those that must be refused.
 #include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
+#include "bert/directory/tokenizer_config.h"
 
 #include <doctest/doctest.h>
 
@@ -240,7 +241,7 @@ TEST_CASE("shards that an index names are read together") {
   CHECK(refusal(saved.directory / "").starts_with("model.safetensors.index.json: expected JSON, got a"));
 }
 
-TEST_CASE("pickled weights and TensorFlow's are refused by name, and a directory without weights says so") {
+TEST_CASE("pickled weights and those of Keras are refused by name, and a directory without weights says so") {
   const std::string hint = "; hint: save the model as model.safetensors";
   for (const char* name : {"pytorch_model.bin", "model.pt", "model.pth", "model.pkl", "model.ckpt"}) {
     CAPTURE(name);
@@ -253,13 +254,18 @@ TEST_CASE("pickled weights and TensorFlow's are refused by name, and a directory
                          ((directory / "").string() + expected).c_str(), Error);
   }
   const support::TemporaryDirectory directory;
-  CHECK(refusal(directory / "").ends_with(": expected model.safetensors, got none"));
-  write_text(directory / "bert_model.ckpt.index", "x");
-  CHECK(refusal(directory / "") == "bert_model.ckpt.index: TensorFlow checkpoints are not read" + hint);
+  CHECK(refusal(directory / "").ends_with(": expected model.safetensors or a TensorFlow checkpoint, got neither"));
+  for (const char* name : {"tf_model.h5", "bert.keras"}) {
+    const support::TemporaryDirectory keras;
+    write_text(keras / name, "x");
+    CHECK(refusal(keras / "") == std::string(name) + ": weights of Keras are not read" + hint +
+                                     " (transformers) or as a checkpoint (tf.train.Checkpoint)");
+  }
   Target target;
-  CHECK_THROWS_WITH_AS(load_weights(directory / "none", target.parameters),
-                       ((directory / "none").string() + ": expected a model directory, got nothing there").c_str(),
-                       Error);
+  CHECK_THROWS_WITH_AS(
+      load_weights(directory / "none", target.parameters),
+      ((directory / "none").string() + ": expected a model directory or a checkpoint, got nothing there").c_str(),
+      Error);
 }
 
 TEST_CASE("tensors of another shape are named, as many as a line holds") {
@@ -330,7 +336,8 @@ TEST_CASE("more layers than config.json has, a decoder of its own and a name tha
     saved.tensors["bert.encoder.layer.1.output.dense.bias"] = {"F32", {4}, std::string(16, '\0')};
     write_tensors(saved.file(), saved.tensors);
     CHECK(refusal(saved.directory / "") ==
-          "model.safetensors: tensor \"bert.encoder.layer.1.output.dense.bias\": expected the encoder of config.json, "
+          "model.safetensors: tensor \"bert.encoder.layer.1.output.dense.bias\": expected the encoder of the "
+          "configuration, "
           "which has no such parameter; hint: num_hidden_layers?");
   }
   {
@@ -373,28 +380,4 @@ TEST_CASE("a damaged file is refused as a whole") {
   const std::string bytes = support::read_text(saved.file());
   write_text(saved.file(), bytes.substr(0, bytes.size() - 1));
   CHECK(refusal(saved.directory / "").find("hint: is it cut short?") != std::string::npos);
-}
-
-TEST_CASE("whether text is lower-cased must be said in a boolean") {
-  const support::TemporaryDirectory directory;
-  CHECK_FALSE(read_lower_case(directory / "").has_value());
-  const fs::path file = directory / "tokenizer_config.json";
-  write_text(file, "{}");
-  CHECK_FALSE(read_lower_case(directory / "").has_value());
-  write_text(file, R"({"do_lower_case": false})");
-  CHECK(read_lower_case(directory / "") == false);
-  write_text(file, R"({"do_lower_case": "no"})");
-  CHECK_THROWS_WITH_AS(read_lower_case(directory / ""),
-                       (file.string() + ": do_lower_case: expected true or false, got \"no\"").c_str(), Error);
-  write_text(file, R"({"do_lower_case": false, "do_basic_tokenize": true, "tokenize_chinese_chars": true,
-                       "strip_accents": false, "tokenizer_class": null})");
-  CHECK(read_lower_case(directory / "") == false);
-  for (const char* other : {R"("strip_accents": false)", R"("tokenize_chinese_chars": false)",
-                            R"("do_basic_tokenize": false)", R"("tokenizer_class": "BertJapaneseTokenizer")"}) {
-    CAPTURE(other);
-    write_text(file, fmt::format("{{\"do_lower_case\": true, {}}}", other));
-    CHECK_THROWS_AS(read_lower_case(directory / ""), Error);
-  }
-  write_text(file, "[");
-  CHECK_THROWS_AS(read_lower_case(directory / ""), Error);
 }

@@ -1,5 +1,4 @@
-#include "bert/directory/model_source.h"
-
+// The tokenizer of a model directory, from whichever files it has.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -180,9 +179,10 @@ TEST_CASE("the longest word is as tokenizer.json says, also after saving, and 20
 TEST_CASE("every file that a model is read from is known as one") {
   const ModelDirectory model;
   for (const char* name : {"config.json", "added_tokens.json", "model-00001-of-00002.safetensors", "features.jsonl",
-                           "model.safetensors.index.json", "notes.txt", "bert_model.ckpt.index"})
+                           "model.safetensors.index.json", "notes.txt", "bert_model.ckpt.index",
+                           "model.ckpt-20.data-00000-of-00001", "variables.index"})
     model.write(name, "");
-  CHECK(model_files(model.directory / "").size() == 5);
+  CHECK(model_files(model.directory / "").size() == 7);
   CHECK_FALSE(is_model_file("features.jsonl"));
   CHECK_FALSE(is_model_file("notes.txt"));
 }

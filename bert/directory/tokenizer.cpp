@@ -1,5 +1,5 @@
-// The configuration and the tokenizer of a model directory, from whichever files it has.
-#include "bert/directory/model_source.h"
+// The configuration and the tokenizer of a model, from whichever files its directory has.
+#include "bert/directory/model_directory.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,8 @@
 #include <optional>
 
 #include "bert/directory/config_file.h"
-#include "bert/directory/model_directory.h"
+#include "bert/directory/located.h"
+#include "bert/directory/tokenizer_config.h"
 #include "bert/directory/tokenizer_json.h"
 #include "io/error.h"
 
@@ -16,12 +17,6 @@ namespace bertrand::bert {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Google's name if the directory has only that.
-fs::path config_file(const fs::path& model_directory) {
-  const fs::path own = model_directory / "config.json", google = model_directory / "bert_config.json";
-  return !fs::exists(own) && fs::exists(google) ? google : own;
-}
 
 /// Whether a table of word embeddings for `tokens` has this many rows: as many, or padded to a multiple of a power of
 /// two that processors like.
@@ -104,13 +99,19 @@ bool has_capitals(const text::Vocabulary& vocabulary) {
 
 }  // namespace
 
-Config read_config(const fs::path& model_directory) {
-  if (!fs::is_directory(model_directory))
-    fail(Failure::model, "{}: expected a model directory, got none", model_directory.string());
-  return read_config_file(config_file(model_directory), UnknownKeys::keep);
+fs::path config_file(const fs::path& model) {
+  const fs::path directory = directory_of(model);
+  const fs::path own = directory / "config.json", google = directory / "bert_config.json";
+  return !fs::exists(own) && fs::exists(google) ? google : own;
 }
 
-text::Tokenizer read_tokenizer(const fs::path& model_directory, const TokenizerFlags& flags, const Config& config) {
+Config read_config(const fs::path& model) {
+  require_model(model);
+  return read_config_file(config_file(model), UnknownKeys::keep);
+}
+
+text::Tokenizer read_tokenizer(const fs::path& model, const TokenizerFlags& flags, const Config& config) {
+  const fs::path model_directory = directory_of(model);
   if (flags.cased && flags.vocab_file.empty())
     fail(Failure::usage, "--cased: expected with --vocab-file, got a model directory that says it itself");
   if (!flags.vocab_file.empty()) {

@@ -1,0 +1,112 @@
+// Stored tensors copied into parameters and moments.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "bert/directory/google_names.h"
+#include "bert/directory/located.h"
+#include "bert/directory/model_directory.h"
+#include "bert/directory/stored_weights.h"
+#include "io/error.h"
+
+namespace bertrand::bert {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The decoder of the masked language model is the word embeddings themselves; one with weights of its own is another
+/// model.
+void check_tied(const StoredWeights& weights) {
+  const nn::StoredNumbers *decoder = weights.find(kDecoder), *words = weights.find(kWordEmbeddings);
+  if (!decoder) return;
+  if (decoder->dtype_name != words->dtype_name)
+    fail(Failure::model, "{}: expected the numbers of {} (tied), of type {}, got type {}", decoder->place, words->name,
+         words->dtype_name, decoder->dtype_name);
+  if (!std::ranges::equal(decoder->bytes(), words->bytes()))
+    fail(Failure::model, "{}: expected the numbers of {} (tied), got others", decoder->place, words->name);
+}
+
+/// A layer beyond the last of the configuration would otherwise be left out in silence.
+void check_no_further_layers(const StoredWeights& weights, const nn::ParameterSet& parameters) {
+  for (const auto& [name, found] : weights.by_name())
+    if (name.starts_with("bert.encoder.layer.") && !parameters.find(name))
+      fail(Failure::model,
+           "{}: expected the encoder of the configuration, which has no such parameter; hint: num_hidden_layers?",
+           found.place);
+}
+
+}  // namespace
+
+nn::LoadReport load_weights(const fs::path& model, nn::ParameterSet& parameters,
+                            const std::function<bool(const std::string&)>& may_be_mis_shaped) {
+  const StoredWeights weights(model);
+  check_no_further_layers(weights, parameters);
+  if (parameters.find("cls.predictions.bias")) check_tied(weights);
+  nn::StoredTensors stored;
+  std::vector<std::string> wanted;
+  for (const auto& [name, numbers] : weights.by_name()) {
+    const auto* parameter = parameters.find(name);
+    if (parameter && std::ranges::equal(parameter->shape.dims(), numbers.dims)) wanted.push_back(name);
+    if (parameter || (!is_alias(name) && !name.ends_with("embeddings.position_ids")))
+      stored.emplace(name, nn::stored_tensor(numbers));
+  }
+  weights.verify(wanted);
+  return nn::load(parameters, stored, model.string(), may_be_mis_shaped);
+}
+
+void load_whole(const fs::path& model, nn::ParameterSet& parameters) {
+  nn::require(load_weights(model, parameters), model, [](const std::string&) { return false; });
+}
+
+void require_exact(const nn::LoadReport& report, const fs::path& model) {
+  const auto refuse = [&](const char* what, const std::vector<std::string>& names) {
+    if (!names.empty())
+      fail(Failure::model, "{}: --strict: expected every tensor to fit, got {} {}: {}", weights_file(model).string(),
+           names.size(), what, nn::joined(names));
+  };
+  refuse("mis-shaped", report.mis_shaped);
+  refuse("missing", report.missing);
+  refuse("unused", report.unused);
+}
+
+std::map<std::string, std::vector<std::int64_t>> weight_shapes(const fs::path& model) {
+  std::map<std::string, std::vector<std::int64_t>> shapes;
+  const StoredWeights weights(model);
+  for (const auto& [name, numbers] : weights.by_name()) shapes.emplace(name, numbers.dims);
+  return shapes;
+}
+
+bool is_checkpoint(const fs::path& model) { return !weight_files(model).checkpoint.empty(); }
+
+bool is_moment(const std::string& stored) {
+  return stored.ends_with("/adam_m") || stored.ends_with("/adam_v") || stored == "global_step";
+}
+
+void load_moments(const fs::path& model, const Moments& moments) {
+  const StoredWeights weights(model);
+  std::vector<std::pair<nn::StoredNumbers, Tensor>> loads;
+  std::vector<std::string> names;
+  for (const auto& [tensors, ending] : {std::pair(&moments.first, "adam_m"), std::pair(&moments.second, "adam_v")})
+    for (const auto& [name, tensor] : *tensors) {
+      const GoogleName google = google_name(name).value_or(GoogleName{name});
+      const std::string slot = fmt::format("{}/{}", google.name, ending);
+      const nn::StoredNumbers* found = weights.find(slot);
+      if (!found)
+        fail(Failure::model,
+             "{}: --keep-moments: expected a tensor \"{}\", got none; hint: without --keep-moments the moments begin "
+             "at 0",
+             weights.path().string(), slot);
+      nn::StoredNumbers numbers = *found;
+      numbers.transposed = google.transposed && numbers.dims.size() == 2;
+      if (numbers.transposed) std::swap(numbers.dims[0], numbers.dims[1]);
+      if (!std::ranges::equal(tensor.shape().dims(), numbers.dims))
+        fail(Failure::model, "{}: --keep-moments: expected {}, got [{}]", numbers.place, tensor.shape(),
+             fmt::join(numbers.dims, ", "));
+      names.push_back(slot);
+      loads.emplace_back(std::move(numbers), tensor);
+    }
+  weights.verify(names);
+  for (const auto& [numbers, tensor] : loads) nn::load_numbers(numbers, tensor);
+}
+
+}  // namespace bertrand::bert

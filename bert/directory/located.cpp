@@ -1,0 +1,177 @@
+// Weights found: safetensors before checkpoints of TensorFlow, and what is said if there are neither.
+#include "bert/directory/located.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "bert/directory/model_directory.h"
+#include "io/error.h"
+#include "io/files.h"
+#include "io/json.h"
+
+namespace bertrand::bert {
+namespace {
+
+namespace fs = std::filesystem;
+using io::Json;
+
+constexpr const char* kShardIndex = "model.safetensors.index.json";
+constexpr std::string_view kIndex = ".index";
+
+fs::path with_index(const fs::path& prefix) { return prefix.string() + std::string(kIndex); }
+
+/// Without ".index".
+fs::path prefix_of(const fs::path& index) {
+  const std::string text = index.string();
+  return text.substr(0, text.size() - kIndex.size());
+}
+
+bool is_index(const fs::path& file) { return file.extension() == kIndex && fs::is_regular_file(file); }
+
+/// The shards that an index names, each a file of its own directory.
+std::vector<fs::path> shards(const fs::path& index) {
+  const Json json = io::read_json(index);
+  std::set<std::string> names;
+  for (const Json& value : io::JsonReader(json, {index.string()}).object("weight_map").json()) {
+    const std::string name = value.is_string() ? value.get<std::string>() : "";
+    if (!name.ends_with(".safetensors") || fs::path(name).filename() != name)
+      fail(Failure::model, "{}: weight_map: expected names of .safetensors files in this directory, got {}",
+           index.string(), io::shown(value));
+    names.insert(name);
+  }
+  std::vector<fs::path> files;
+  for (const std::string& name : names) {
+    files.push_back(index.parent_path() / name);
+    if (!fs::is_regular_file(files.back()))
+      fail(Failure::model, "{}: weight_map: expected {} beside it, got no such file", index.string(), name);
+  }
+  return files;
+}
+
+/// Weights of forms that are known and not read.
+void refuse_other_form(const fs::path& file) {
+  static const std::set<std::string> kPickles = {".bin", ".pt", ".pth", ".pkl", ".ckpt"};
+  static const std::set<std::string> kKeras = {".h5", ".hdf5", ".keras"};
+  const std::string ending = file.extension().string();
+  if (kPickles.contains(ending) && fs::is_regular_file(file))
+    fail(Failure::model, "{}: pickled weights can run code and are not read; hint: save the model as model.safetensors",
+         file.string());
+  if (kKeras.contains(ending))
+    fail(Failure::model,
+         "{}: weights of Keras are not read; hint: save the model as model.safetensors (transformers) or as a "
+         "checkpoint (tf.train.Checkpoint)",
+         file.string());
+}
+
+/// All names in a directory, sorted.
+std::vector<fs::path> files_in(const fs::path& directory) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(directory)) files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+/// The checkpoint that the text file `checkpoint` names as the newest: model_checkpoint_path: "model.ckpt-343".
+fs::path newest_checkpoint(const fs::path& file) {
+  constexpr std::string_view kKey = "model_checkpoint_path:";
+  const std::string text = io::read_file(file);
+  const std::size_t key = text.starts_with(kKey) ? 0 : text.find(fmt::format("\n{}", kKey));
+  const std::size_t open = key == std::string::npos ? key : text.find('"', key);
+  const std::size_t close = open == std::string::npos ? open : text.find('"', open + 1);
+  if (close == std::string::npos) fail(Failure::model, "{}: expected {} \"<name>\", got none", file.string(), kKey);
+  const fs::path named = text.substr(open + 1, close - open - 1);
+  const fs::path there = file.parent_path() / named;  // named itself if that is absolute
+  if (is_index(with_index(there))) return there;
+  const fs::path moved = file.parent_path() / named.filename();
+  if (is_index(with_index(moved))) return moved;
+  fail(Failure::model, "{}: expected the checkpoint that it names, {}, got no such file", file.string(),
+       with_index(there).string());
+}
+
+/// Empty if there is none.
+fs::path checkpoint_in(const fs::path& directory) {
+  if (const fs::path file = directory / "checkpoint"; fs::is_regular_file(file)) return newest_checkpoint(file);
+  std::vector<std::string> names;
+  for (const fs::path& file : files_in(directory))
+    if (is_index(file)) names.push_back(prefix_of(file).filename().string());
+  if (names.size() > 1)
+    fail(Failure::model, "{}: expected one checkpoint, got {}; hint: name one of them, as {}", directory.string(),
+         fmt::join(names, ", "), (directory / names[0]).string());
+  return names.empty() ? fs::path() : directory / names[0];
+}
+
+WeightFiles checkpoint(const fs::path& prefix) {
+  return {.safetensors = {}, .checkpoint = prefix, .named = with_index(prefix)};
+}
+
+WeightFiles weights_in(const fs::path& directory) {
+  const fs::path whole = directory / "model.safetensors", index = directory / kShardIndex;
+  if (fs::exists(whole)) return {.safetensors = {whole}, .checkpoint = {}, .named = whole};
+  if (fs::exists(index)) return {.safetensors = shards(index), .checkpoint = {}, .named = index};
+  if (const fs::path prefix = checkpoint_in(directory); !prefix.empty()) return checkpoint(prefix);
+  for (const fs::path& file : files_in(directory)) refuse_other_form(file);
+  fail(Failure::model, "{}: expected model.safetensors or a TensorFlow checkpoint, got neither", directory.string());
+}
+
+bool is_saved_model(const fs::path& directory) { return fs::is_regular_file(directory / "saved_model.pb"); }
+
+/// Where the checkpoint of a SavedModel is.
+fs::path variables_of(const fs::path& saved_model) { return saved_model / "variables" / "variables"; }
+
+/// The SavedModel that a model is, or of which it is the checkpoint; empty if there is none.
+fs::path saved_model_of(const fs::path& model) {
+  if (is_saved_model(model)) return model;
+  const fs::path around = (model.parent_path() / "..").lexically_normal();
+  return model.parent_path().filename() == "variables" && is_saved_model(around) ? around : fs::path();
+}
+
+bool is_there(const fs::path& model) { return fs::exists(model) || is_index(with_index(model)); }
+
+}  // namespace
+
+void require_model(const fs::path& model) {
+  if (!is_there(model))
+    fail(Failure::model, "{}: expected a model directory or a checkpoint, got nothing there", model.string());
+}
+
+fs::path directory_of(const fs::path& model) {
+  if (const fs::path saved_model = saved_model_of(model); !saved_model.empty()) return saved_model / "assets.extra";
+  if (fs::is_directory(model) || !is_there(model)) return model;
+  return model.has_parent_path() ? model.parent_path() : fs::path(".");
+}
+
+WeightFiles weight_files(const fs::path& model) {
+  if (is_saved_model(model)) return checkpoint(variables_of(model));
+  if (fs::is_directory(model)) return weights_in(model);
+  if (is_index(with_index(model))) return checkpoint(model);
+  if (is_index(model)) return checkpoint(prefix_of(model));
+  require_model(model);
+  refuse_other_form(model);
+  if (const std::string name = model.filename().string(); name.find(".data-") != std::string::npos)
+    fail(Failure::model, "{}: expected the .index of a checkpoint, got a shard of it; hint: name the .index",
+         model.string());
+  return {.safetensors = {model}, .checkpoint = {}, .named = model};
+}
+
+bool is_model_file(const std::string& name) {
+  static const std::set<std::string> kNames = {
+      "config.json",       "bert_config.json",       "vocab.txt", "tokenizer.json", "tokenizer_config.json",
+      "added_tokens.json", "special_tokens_map.json"};
+  return kNames.contains(name) || name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json") ||
+         name.find(".ckpt.") != std::string::npos || name.find(".ckpt-") != std::string::npos || name.ends_with(kIndex);
+}
+
+std::vector<fs::path> model_files(const fs::path& model) {
+  require_model(model);
+  std::vector<fs::path> files;
+  for (const fs::path& file : files_in(directory_of(model)))
+    if (is_model_file(file.filename().string())) files.push_back(file);
+  return files;
+}
+
+fs::path weights_file(const fs::path& model) { return weight_files(model).named; }
+
+}  // namespace bertrand::bert

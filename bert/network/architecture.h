@@ -1,0 +1,33 @@
+// The networks of this library by the names that transformers gives them in config.json.
+#pragma once
+#include <memory>
+#include <optional>
+
+#include "bert/network/bert.h"
+#include "io/choices.h"
+
+namespace bertrand::bert {
+
+enum class Architecture {
+  sequence_classification,
+  token_classification,
+  question_answering,
+  masked_lm,
+  pretraining,
+  encoder  ///< no head
+};
+/// BertForSequenceClassification, ….
+const io::Choices<Architecture>& architectures();
+
+/// The first of architectures() that `config` names; none if it names none of them.
+std::optional<Architecture> architecture_of(const Config& config);
+
+struct NetworkOptions {
+  Dim outputs = 2;                         ///< of a classifier
+  Pooling pooling = Pooling::with_pooler;  ///< of an encoder
+};
+/// The network without memory: a ParameterSet gives it some.
+std::unique_ptr<nn::Module> make_network(Architecture architecture, const Config& config,
+                                         const NetworkOptions& options);
+
+}  // namespace bertrand::bert

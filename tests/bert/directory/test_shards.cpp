@@ -1,0 +1,54 @@
+// Models beyond a limit written in shards, as transformers writes them.
+#include <doctest/doctest.h>
+
+#include "bert/directory/model_directory.h"
+#include "bert/network/heads.h"
+#include "io/safetensors.h"
+#include "support/program.h"
+#include "tensor/backends.h"
+
+using namespace bertrand;
+using namespace bertrand::bert;
+namespace fs = std::filesystem;
+
+TEST_CASE("a model beyond the limit is written in shards with an index and loads again") {
+  const Config config{.vocab_size = 7,
+                      .hidden_size = 4,
+                      .num_hidden_layers = 1,
+                      .num_attention_heads = 2,
+                      .intermediate_size = 6,
+                      .max_position_embeddings = 5};
+  const auto backend = open_cpu({.threads = 1});
+  ForPretraining model(config), other(config);
+  const nn::ParameterSet parameters(model, *backend, {.seed = 7});
+  const support::TemporaryDirectory directory;
+  constexpr std::uint64_t kMost = 100;  // less than the word embeddings, which are a shard by themselves
+  const auto crcs = write_directory(io::Files::system(), directory / "",
+                                    {.config = config, .vocabulary = "[PAD]\n", .tokenizer = {}}, parameters, kMost);
+  CHECK_FALSE(fs::exists(directory / "model.safetensors"));
+  CHECK(crcs.size() == parameters.segments().size());
+
+  const auto index = nlohmann::json::parse(support::read_text(directory / "model.safetensors.index.json"));
+  std::size_t bytes = 0, shards = 0;
+  for (const auto& segment : parameters.segments()) bytes += 4 * static_cast<std::size_t>(segment.count());
+  CHECK(index["metadata"]["total_size"] == bytes);
+  CHECK(index["metadata"]["total_parameters"] == bytes / 4);
+  CHECK(index["weight_map"].size() == crcs.size());
+  for (const auto& entry : fs::directory_iterator(directory / "")) {
+    if (entry.path().extension() != ".safetensors") continue;
+    ++shards;
+    const io::SafetensorsFile file(entry.path());
+    std::size_t held = 0;
+    for (const io::SafetensorsEntry& tensor : file.entries()) {
+      held += tensor.bytes.size();
+      CHECK(index["weight_map"][tensor.name] == entry.path().filename().string());
+    }
+    CHECK((held <= kMost || file.entries().size() == 1));
+  }
+  CHECK(index["weight_map"]["bert.embeddings.word_embeddings.weight"] ==
+        fmt::format("model-00001-of-{:05}.safetensors", shards));
+
+  nn::ParameterSet loaded(other, *backend, {.seed = 1});
+  load_whole(directory / "", loaded);
+  CHECK(ops::to_host<float>(loaded.values()) == ops::to_host<float>(parameters.values()));
+}

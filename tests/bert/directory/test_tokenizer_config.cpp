@@ -1,0 +1,36 @@
+// What tokenizer_config.json may say.
+#include "bert/directory/tokenizer_config.h"
+
+#include <doctest/doctest.h>
+
+#include "io/error.h"
+#include "support/program.h"
+
+using namespace bertrand;
+using namespace bertrand::bert;
+using support::write_text;
+namespace fs = std::filesystem;
+
+TEST_CASE("whether text is lower-cased must be said in a boolean") {
+  const support::TemporaryDirectory directory;
+  CHECK_FALSE(read_lower_case(directory / "").has_value());
+  const fs::path file = directory / "tokenizer_config.json";
+  write_text(file, "{}");
+  CHECK_FALSE(read_lower_case(directory / "").has_value());
+  write_text(file, R"({"do_lower_case": false})");
+  CHECK(read_lower_case(directory / "") == false);
+  write_text(file, R"({"do_lower_case": "no"})");
+  CHECK_THROWS_WITH_AS(read_lower_case(directory / ""),
+                       (file.string() + ": do_lower_case: expected true or false, got \"no\"").c_str(), Error);
+  write_text(file, R"({"do_lower_case": false, "do_basic_tokenize": true, "tokenize_chinese_chars": true,
+                       "strip_accents": false, "tokenizer_class": null})");
+  CHECK(read_lower_case(directory / "") == false);
+  for (const char* other : {R"("strip_accents": false)", R"("tokenize_chinese_chars": false)",
+                            R"("do_basic_tokenize": false)", R"("tokenizer_class": "BertJapaneseTokenizer")"}) {
+    CAPTURE(other);
+    write_text(file, fmt::format("{{\"do_lower_case\": true, {}}}", other));
+    CHECK_THROWS_AS(read_lower_case(directory / ""), Error);
+  }
+  write_text(file, "[");
+  CHECK_THROWS_AS(read_lower_case(directory / ""), Error);
+}

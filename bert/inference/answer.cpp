@@ -66,6 +66,14 @@ class Answerer : public Predictor {
     return query;
   }
 
+  Query encode_ids(bert::Sequence sequence, const std::string& where) const override {
+    model_.require_readable(sequence, where);
+    return {.where = where,
+            .sequences = {std::move(sequence)},
+            .make_answer = [this](std::span<const Outputs> outputs) { return logits(outputs[0]); }};
+  }
+  std::string_view token(std::int32_t id) const override { return model_.tokenizer.vocabulary().token(id); }
+
   /// A row (start, end) for each token.
   std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
     const NoGrad no_graph;
@@ -74,6 +82,15 @@ class Answerer : public Predictor {
   }
 
  private:
+  static io::Json logits(const Outputs& outputs) {
+    std::vector<double> start, end;
+    for (std::size_t i = 0; i < outputs.rows(); ++i) {
+      start.push_back(outputs.row(i)[0]);
+      end.push_back(outputs.row(i)[1]);
+    }
+    return {{"start_logits", json_numbers(start)}, {"end_logits", json_numbers(end)}};
+  }
+
   io::Json answered(const Question& question, std::span<const Outputs> outputs) const {
     std::vector<tasks::ScoredWindow> scored;
     for (std::size_t i = 0; i < outputs.size(); ++i) {

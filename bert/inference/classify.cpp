@@ -1,4 +1,5 @@
-// A text or a pair of texts to labels: {"text", "text_pair"} → {"label", "score", "scores"}.
+// A text or a pair of texts to labels: {"text", "text_pair"} → {"label", "score", "scores"}; with "raw_scores": true
+// the scores are logits.
 #include <algorithm>
 #include <cmath>
 
@@ -43,6 +44,7 @@ class Classifier : public Predictor {
       model_.require_pairs();
       pair = model_.pieces(reader.text("text_pair"), "text_pair", where);
     }
+    const bool raw = reader.flag("raw_scores", false);
     const std::size_t whole = text.size() + (pair ? pair->size() + 3 : 2);
     const text::Vocabulary& vocabulary = model_.tokenizer.vocabulary();
     text::Sequence one = tasks::encode_pieces(
@@ -51,8 +53,16 @@ class Classifier : public Predictor {
     return {.where = where,
             .sequences = {{.token_ids = std::move(one.token_ids), .token_types = std::move(one.token_types)}},
             .cut = cut,
-            .make_answer = [this](std::span<const Outputs> outputs) { return labelled(outputs[0].row(0)); }};
+            .make_answer = [this, raw](std::span<const Outputs> outputs) { return labelled(outputs[0].row(0), raw); }};
   }
+
+  Query encode_ids(bert::Sequence sequence, const std::string& where) const override {
+    model_.require_readable(sequence, where);
+    return {.where = where,
+            .sequences = {std::move(sequence)},
+            .make_answer = [this](std::span<const Outputs> outputs) { return probabilities(outputs[0].row(0)); }};
+  }
+  std::string_view token(std::int32_t id) const override { return model_.tokenizer.vocabulary().token(id); }
 
   std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
     const NoGrad no_graph;
@@ -70,14 +80,18 @@ class Classifier : public Predictor {
     return scores;
   }
 
-  io::Json labelled(std::span<const float> logits) const {
-    const std::vector<double> all = scores(logits);
+  io::Json probabilities(std::span<const float> logits) const {
+    return {{kind_ == tasks::Kind::regression ? "logits" : "probabilities", json_numbers(scores(logits))}};
+  }
+
+  io::Json labelled(std::span<const float> logits, bool raw) const {
+    const std::vector<double> all = raw ? std::vector<double>(logits.begin(), logits.end()) : scores(logits);
     const std::size_t best = largest(all, 1)[0];
     io::Json answer{{"label", labels_[best]}, {"score", json_number(all[best])}};
     if (kind_ == tasks::Kind::multi_label) {
       io::Json& holding = answer["labels"] = io::Json::array();
       for (std::size_t i = 0; i < all.size(); ++i)
-        if (all[i] >= 0.5) holding.push_back(labels_[i]);
+        if (all[i] >= (raw ? 0 : 0.5)) holding.push_back(labels_[i]);
     }
     io::Json by_label = io::Json::object();
     for (std::size_t i = 0; i < all.size(); ++i) io::append(by_label, labels_[i], json_number(all[i]));

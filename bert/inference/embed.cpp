@@ -1,19 +1,13 @@
-// A text as a vector: {"text"} → {"embedding"}.
+// A text as a vector: {"text"} → {"embedding"}; "normalize" says whether its length is to be 1.
 #include <cmath>
 
 #include "autograd/ops.h"
 #include "bert/inference/model.h"
-#include "bert/network/bert.h"
+#include "bert/network/heads.h"
 #include "io/error.h"
 
 namespace bertrand::inference {
 namespace {
-
-/// The encoder under the name that it has on disk.
-struct Encoder : nn::Module {
-  Encoder(const bert::Config& config, bert::Pooling pooling) : bert(in("bert"), config, pooling) {}
-  bert::Bert bert;
-};
 
 /// The mean of all rows, in double: its bits do not depend on the order of a device's sum.
 std::vector<double> mean_of_rows(const Outputs& outputs) {
@@ -46,13 +40,23 @@ class Embedder : public Predictor {
   Query encode(const io::Json& request, const std::string& where) const override {
     io::JsonReader reader(request, {where, Failure::input});
     const std::vector<std::int32_t> pieces = model_.pieces(reader.text("text"), "text", where);
+    const bool unit = reader.flag("normalize", normalize_);
     bert::Sequence sequence = model_.sequence(pieces);
     const bool cut = sequence.token_ids.size() < pieces.size() + 2;
     return {.where = where,
             .sequences = {std::move(sequence)},
             .cut = cut,
-            .make_answer = [this](std::span<const Outputs> outputs) { return embedding(outputs[0]); }};
+            .make_answer = [unit](std::span<const Outputs> outputs) { return embedding(outputs[0], unit); }};
   }
+
+  Query encode_ids(bert::Sequence sequence, const std::string& where) const override {
+    model_.require_readable(sequence, where);
+    return {
+        .where = where,
+        .sequences = {std::move(sequence)},
+        .make_answer = [unit = normalize_](std::span<const Outputs> outputs) { return embedding(outputs[0], unit); }};
+  }
+  std::string_view token(std::int32_t id) const override { return model_.tokenizer.vocabulary().token(id); }
 
   /// A row for each token if these are to be averaged, else one.
   std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
@@ -65,18 +69,16 @@ class Embedder : public Predictor {
   }
 
  private:
-  io::Json embedding(const Outputs& outputs) const {
+  static io::Json embedding(const Outputs& outputs, bool unit) {
     std::vector<double> vector = mean_of_rows(outputs);
-    if (normalize_) normalize(vector);
-    io::Json numbers = io::Json::array();
-    for (const double x : vector) numbers.push_back(json_number(x));
-    return {{"embedding", std::move(numbers)}};
+    if (unit) normalize(vector);
+    return {{"embedding", json_numbers(vector)}};
   }
 
   const Model model_;
   const Pooling pooling_;
   const bool normalize_;
-  const Loaded<Encoder> network_;
+  const Loaded<bert::EncoderAlone> network_;
 };
 
 }  // namespace

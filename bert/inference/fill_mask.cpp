@@ -13,17 +13,9 @@ namespace {
 
 constexpr std::string_view kMask = "[MASK]";
 
-/// The encoder and the head that guesses masked words.
-struct MaskedLm : nn::Module {
-  explicit MaskedLm(const bert::Config& config)
-      : bert(in("bert"), config, bert::Pooling::without_pooler), predictions(in("cls.predictions"), config) {}
-  bert::Bert bert;
-  bert::PredictionHead predictions;
-};
-
 struct Mask {
-  std::int64_t position;  ///< among the tokens, [CLS] being 0
-  std::int64_t start;     ///< in code points of the text
+  std::int64_t position;              ///< among the tokens, [CLS] being 0
+  std::optional<std::int64_t> start;  ///< in code points of the text, if there is one
 };
 
 class MaskFiller : public Predictor {
@@ -64,6 +56,19 @@ class MaskFiller : public Predictor {
             .make_answer = [this, masks](std::span<const Outputs> outputs) { return filled(masks, outputs[0]); }};
   }
 
+  Query encode_ids(bert::Sequence sequence, const std::string& where) const override {
+    model_.require_readable(sequence, where);
+    std::vector<Mask> masks;
+    for (std::size_t i = 0; i < sequence.token_ids.size(); ++i)
+      if (sequence.token_ids[i] == model_.tokenizer.vocabulary().mask_id())
+        masks.push_back({.position = static_cast<std::int64_t>(i), .start = {}});
+    if (masks.empty()) fail(Failure::input, "{}: input_ids: expected {}, got none", where, kMask);
+    return {.where = where,
+            .sequences = {std::move(sequence)},
+            .make_answer = [this, masks](std::span<const Outputs> outputs) { return filled(masks, outputs[0]); }};
+  }
+  std::string_view token(std::int32_t id) const override { return model_.tokenizer.vocabulary().token(id); }
+
   /// A row of the vocabulary for each mask.
   std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
     const NoGrad no_graph;
@@ -86,11 +91,15 @@ class MaskFiller : public Predictor {
  private:
   io::Json filled(const std::vector<Mask>& masks, const Outputs& outputs) const {
     io::Json all = io::Json::array();
-    for (std::size_t i = 0; i < masks.size(); ++i)
-      all.push_back({{"position", masks[i].position},
-                     {"start", masks[i].start},
-                     {"end", masks[i].start + std::ssize(kMask)},
-                     {"predictions", words(outputs.row(i))}});
+    for (std::size_t i = 0; i < masks.size(); ++i) {
+      io::Json mask{{"position", masks[i].position}};
+      if (masks[i].start) {
+        mask["start"] = *masks[i].start;
+        mask["end"] = *masks[i].start + std::ssize(kMask);
+      }
+      mask["predictions"] = words(outputs.row(i));
+      all.push_back(std::move(mask));
+    }
     return {{"masks", std::move(all)}};
   }
 
@@ -107,7 +116,7 @@ class MaskFiller : public Predictor {
 
   const Model model_;
   const int top_k_;
-  const Loaded<MaskedLm> network_;
+  const Loaded<bert::ForMaskedLm> network_;
 };
 
 }  // namespace

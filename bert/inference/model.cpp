@@ -11,19 +11,6 @@
 #include "nn/weights.h"
 
 namespace bertrand::inference {
-namespace {
-
-namespace fs = std::filesystem;
-
-/// The file that messages about weights name.
-fs::path weights_of(const fs::path& directory) {
-  for (const char* name : {"model.safetensors", "model.safetensors.index.json"})
-    if (fs::exists(directory / name)) return directory / name;
-  return directory;
-}
-
-}  // namespace
-
 std::vector<std::string> Model::labels() const {
   return config.labels.empty() ? std::vector<std::string>{"LABEL_0", "LABEL_1"} : config.labels;
 }
@@ -50,16 +37,33 @@ void Model::require_pairs() const {
          config.type_vocab_size);
 }
 
+void Model::require_readable(const bert::Sequence& sequence, const std::string& where) const {
+  const auto check = [&](const std::vector<std::int32_t>& values, std::string_view key, Dim most) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (values[i] < 0 || values[i] >= most)
+        fail(Failure::input, "{}: {}: expected numbers from 0 to {}, got {} at place {}", where, key, most - 1,
+             values[i], i);
+  };
+  if (sequence.token_ids.empty() || std::ssize(sequence.token_ids) > max_length)
+    fail(Failure::input, "{}: input_ids: expected 1 to {} ids, got {}", where, max_length, sequence.token_ids.size());
+  if (sequence.token_types.size() != sequence.token_ids.size())
+    fail(Failure::input, "{}: token_type_ids: expected {}, one for each id, got {}", where, sequence.token_ids.size(),
+         sequence.token_types.size());
+  check(sequence.token_ids, "input_ids", std::min<Dim>(config.vocab_size, tokenizer.vocabulary().size()));
+  check(sequence.token_types, "token_type_ids", config.type_vocab_size);
+}
+
 void load_weights(const Model& model, Head head, nn::ParameterSet& parameters) {
   const nn::LoadReport report = bert::load_weights(model.directory, parameters);
+  if (model.strict) bert::require_exact(report, model.directory);
   std::vector<std::string> of_head;
   for (const std::string& name : report.missing)
     if (!name.starts_with("bert.embeddings.") && !name.starts_with("bert.encoder.")) of_head.push_back(name);
   if (!of_head.empty())
     fail(Failure::model,
          "{}: expected the tensors that --task {} needs, got none for {}; hint: was it trained for that?",
-         weights_of(model.directory).string(), io::name_in(heads(), head), nn::joined(of_head));
-  nn::require(report, weights_of(model.directory), [](const std::string&) { return false; });
+         bert::weights_file(model.directory).string(), io::name_in(heads(), head), nn::joined(of_head));
+  nn::require(report, bert::weights_file(model.directory), [](const std::string&) { return false; });
 }
 
 std::vector<Outputs> deal_rows(const Tensor& values, std::span<const std::size_t> counts) {
@@ -99,6 +103,12 @@ io::Json json_number(double value) {
   double shortest = 0;  // JSON is written with the shortest digits of a double: these are the same
   std::from_chars(digits, end, shortest);
   return shortest;
+}
+
+io::Json json_numbers(std::span<const double> values) {
+  io::Json numbers = io::Json::array();
+  for (const double value : values) numbers.push_back(json_number(value));
+  return numbers;
 }
 
 }  // namespace bertrand::inference

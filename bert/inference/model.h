@@ -21,6 +21,7 @@ struct Model {
   int max_length;  ///< tokens of a sequence
   Backend& backend;
   DType dtype;
+  bool strict = false;
 
   /// The labels of config.json; transformers leaves them out if they are the two that it gives a model by default.
   std::vector<std::string> labels() const;
@@ -30,6 +31,8 @@ struct Model {
   bert::Sequence sequence(std::span<const std::int32_t> pieces) const;
   /// Throws Error(Failure::model) if the model has one type of tokens only.
   void require_pairs() const;
+  /// Throws Error(Failure::input) beginning with `where` if the model cannot read the sequence.
+  void require_readable(const bert::Sequence& sequence, const std::string& where) const;
 };
 
 /// Loads every parameter. Throws Error(Failure::model) naming the file, the task and the tensors if the head is not
@@ -64,6 +67,8 @@ std::vector<std::size_t> lengths(std::span<const bert::Sequence> sequences);
 std::vector<std::size_t> largest(std::span<const double> values, std::size_t count);
 /// A number as an f32, in the shortest digits that read back to it.
 io::Json json_number(double value);
+/// A list of them.
+io::Json json_numbers(std::span<const double> values);
 
 std::unique_ptr<Predictor> make_classifier(Model model);
 std::unique_ptr<Predictor> make_token_labeller(Model model, const Options& options);

@@ -4,15 +4,24 @@
 #include <algorithm>
 
 #include "bert/inference/model.h"
+#include "bert/network/architecture.h"
 #include "io/error.h"
 
 namespace bertrand::inference {
 namespace {
 
-constexpr std::pair<std::string_view, Head> kArchitectures[] = {
-    {"BertForSequenceClassification", Head::classify}, {"BertForTokenClassification", Head::tokens},
-    {"BertForQuestionAnswering", Head::answer},        {"BertForMaskedLM", Head::fill_mask},
-    {"BertForPreTraining", Head::fill_mask},           {"BertModel", Head::embed}};
+Head head_of(bert::Architecture architecture) {
+  using bert::Architecture;
+  switch (architecture) {
+    case Architecture::sequence_classification: return Head::classify;
+    case Architecture::token_classification: return Head::tokens;
+    case Architecture::question_answering: return Head::answer;
+    case Architecture::masked_lm:
+    case Architecture::pretraining: return Head::fill_mask;
+    case Architecture::encoder: return Head::embed;
+  }
+  fail(Failure::bug, "head: expected an architecture that is known, got number {}", static_cast<int>(architecture));
+}
 
 int length_of(const bert::Config& config, Head head, int wanted) {
   constexpr int kUsualWindow = 384;
@@ -35,13 +44,9 @@ const io::Choices<Head>& heads() {
 }
 
 Head head_of(const bert::Config& config, const std::filesystem::path& directory) {
-  std::string known;
-  for (const auto& [name, head] : kArchitectures) {
-    if (std::ranges::find(config.architectures, name) != config.architectures.end()) return head;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
-  }
+  if (const auto architecture = bert::architecture_of(config)) return head_of(*architecture);
   fail(Failure::model, "{}: architectures: expected one of {}, got {}; hint: --task says what to do with the model",
-       (directory / "config.json").string(), known,
+       bert::config_file(directory).string(), io::names_of(bert::architectures()),
        config.architectures.empty() ? "none" : io::shown(config.architectures));
 }
 
@@ -52,7 +57,8 @@ std::unique_ptr<Predictor> open(const Source& source, Head head, const Options& 
               .tokenizer = bert::read_tokenizer(source.directory, source.tokenizer, config),
               .max_length = length_of(config, head, options.max_seq_length),
               .backend = source.backend,
-              .dtype = source.dtype};
+              .dtype = source.dtype,
+              .strict = source.strict};
   switch (head) {
     case Head::classify: return make_classifier(std::move(model));
     case Head::tokens: return make_token_labeller(std::move(model), options);

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "bert/directory/model_source.h"
+#include "bert/directory/model_directory.h"
 #include "bert/inference/predictor.h"
 #include "bert/tasks/squad_answers.h"
 #include "io/choices.h"
@@ -44,10 +44,11 @@ struct Options {
 
 /// Where a model comes from and where it computes.
 struct Source {
-  std::filesystem::path directory;
+  std::filesystem::path directory;  ///< or a checkpoint
   bert::TokenizerFlags tokenizer;
   Backend& backend;
   DType dtype = DType::f32;
+  bool strict = false;  ///< every tensor of the files must fit
 };
 
 /// Loads the model. Throws Error(Failure::model), naming the file and the tensors if its weights lack the head, and

@@ -37,8 +37,8 @@ io::Json answer(const Query& query, std::span<const Outputs> outputs) {
   return query.make_answer(outputs);
 }
 
-void answer_all(const Predictor& predictor, std::span<Query> queries, std::int64_t max_tokens,
-                const std::function<void(std::size_t, io::Json)>& take) {
+void run_all(const Predictor& predictor, std::span<Query> queries, std::int64_t max_tokens,
+             const std::function<void(std::size_t, std::span<const Outputs>)>& take) {
   std::vector<std::vector<Outputs>> outputs;  // of each query
   std::vector<std::size_t> missing;           // sequences of each query that were not computed yet
   for (const Query& query : queries) {
@@ -59,7 +59,7 @@ void answer_all(const Predictor& predictor, std::span<Query> queries, std::int64
       const auto [query, sequence] = places[i];
       outputs[query][sequence] = std::move(computed[i - begin]);
       if (--missing[query] > 0) continue;
-      take(query, answer(queries[query], outputs[query]));
+      take(query, outputs[query]);
       outputs[query].clear();
     }
   }

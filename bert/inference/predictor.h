@@ -44,6 +44,13 @@ class Predictor {
   /// Reads a request, a JSON object with the keys of this head; others are passed over. Throws Error(Failure::input)
   /// beginning with `where`: a key that is missing or of another kind, a text without a token.
   virtual Query encode(const io::Json& request, const std::string& where) const = 0;
+  /// Takes a sequence of the model's own ids, [CLS] and [SEP] among them. Its answer has what the network says, by
+  /// name: "probabilities" (of a regression "logits") for each label, and of tokens for each of them; "start_logits"
+  /// and "end_logits" for each token; "masks"; "embedding". Throws Error(Failure::input) beginning with `where`: no ids
+  /// or more than the model reads, an id or a type out of range, no [MASK] where one is asked for.
+  virtual Query encode_ids(bert::Sequence sequence, const std::string& where) const = 0;
+  /// The word piece that an id of the vocabulary stands for.
+  virtual std::string_view token(std::int32_t id) const = 0;
   /// The outputs for each sequence, nothing dropped out.
   virtual std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const = 0;
 };
@@ -52,10 +59,10 @@ class Predictor {
 /// not finite.
 io::Json answer(const Query& query, std::span<const Outputs> outputs);
 
-/// Answers all queries, whose sequences it takes. Sequences of like length share a batch of at most `max_tokens` tokens
-/// (a longer one has a batch of its own). `take` gets each answer with its query's number as soon as it is there, which
-/// is not the order of the queries.
-void answer_all(const Predictor& predictor, std::span<Query> queries, std::int64_t max_tokens,
-                const std::function<void(std::size_t query, io::Json answer)>& take);
+/// Runs the sequences of all queries, and takes them out of these. Sequences of like length share a batch of at most
+/// `max_tokens` tokens (a longer one has a batch of its own). `take` gets the outputs for the sequences of each query
+/// with its number as soon as they are there, which is not the order of the queries.
+void run_all(const Predictor& predictor, std::span<Query> queries, std::int64_t max_tokens,
+             const std::function<void(std::size_t query, std::span<const Outputs> outputs)>& take);
 
 }  // namespace bertrand::inference

@@ -106,6 +106,14 @@ class TokenLabeller : public Predictor {
     return query;
   }
 
+  Query encode_ids(bert::Sequence sequence, const std::string& where) const override {
+    model_.require_readable(sequence, where);
+    return {.where = where,
+            .sequences = {std::move(sequence)},
+            .make_answer = [this](std::span<const Outputs> outputs) { return probabilities(outputs[0]); }};
+  }
+  std::string_view token(std::int32_t id) const override { return model_.tokenizer.vocabulary().token(id); }
+
   /// A row of labels for each token.
   std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
     const NoGrad no_graph;
@@ -122,6 +130,12 @@ class TokenLabeller : public Predictor {
       sentence.add(word.get<std::string>());
     }
     return sentence;
+  }
+
+  static io::Json probabilities(const Outputs& outputs) {
+    io::Json rows = io::Json::array();
+    for (std::size_t i = 0; i < outputs.rows(); ++i) rows.push_back(json_numbers(tasks::softmax(outputs.row(i))));
+    return {{"probabilities", std::move(rows)}};
   }
 
   struct Label {

@@ -20,7 +20,7 @@ struct Tag {
 /// What comes before the first word of a sentence: it has neither prefix nor type in common with any tag.
 constexpr Tag kNothing{.prefix = 'O', .type = ""};
 
-/// As seqeval cuts a tag: the type is what follows the first hyphen behind the prefix.
+/// As seqeval cuts a tag: the type is what follows the first hyphen, after the prefix.
 Tag parsed(std::string_view tag) {
   if (tag.empty()) return {.prefix = 'O', .type = "_"};
   std::string_view type = tag.substr(1);

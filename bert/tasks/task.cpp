@@ -20,7 +20,7 @@ const std::vector<std::string> kTruthValues = {"0", "1"};
 const std::vector<std::string> kEntailment = {"entailment", "not_entailment"};
 const std::vector<std::string> kInference = {"contradiction", "entailment", "neutral"};
 
-/// Two sentences in columns 1 and 2 behind an index, the label in column 3, which the test file lacks.
+/// Two sentences in columns 1 and 2 after an index, the label in column 3, which the test file lacks.
 std::vector<Layout> pair_layouts() {
   return {{.min_columns = 4, .max_columns = 4, .id = 0, .text = 1, .pair = 2, .label = 3},
           {.min_columns = 3, .max_columns = 3, .id = 0, .text = 1, .pair = 2}};

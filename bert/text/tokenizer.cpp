@@ -35,7 +35,7 @@ Special find_special(std::string_view text, const Vocabulary& vocabulary) {
 class WordCache {
  public:
   struct Key {
-    std::uint64_t low, high;  // the word's bytes, zeros behind them
+    std::uint64_t low, high;  // the word's bytes, zeros after them
     bool operator==(const Key&) const = default;
   };
   struct Slot {

@@ -8,11 +8,11 @@
 
 #include "bert/data/tf_example.h"
 #include "io/error.h"
+#include "io/sha256.h"
 #include "io/tfrecord.h"
 #include "support/faulty_files.h"
 #include "support/paths.h"
 #include "support/program.h"
-#include "support/sha256.h"
 
 using namespace bertrand::data;
 using bertrand::Error;
@@ -111,14 +111,15 @@ TEST_CASE("the records of Google's script on its sample text, by published hashe
     CHECK(counts.tokens == row.tokens);
     CHECK(counts.masked == row.masked);
     CHECK(counts.random_next == row.random_next);
-    CHECK(support::sha256(canonical_dump(records_of(file))) == row.hash);
+    CHECK(bertrand::io::sha256(canonical_dump(records_of(file))) == row.hash);
   }
 }
 
 TEST_CASE("the published TFRecord file is read: values as in its JSON lines, hash as published") {
   if (!have_data()) return;
   const auto records = records_of(kData + "golden_pretraining/tf_examples.tfrecord");
-  CHECK(support::sha256(canonical_dump(records)) == "f686bf8d4c24f45562d82610963204a5d854a267d004f53679eda5bd7658b67d");
+  CHECK(bertrand::io::sha256(canonical_dump(records)) ==
+        "f686bf8d4c24f45562d82610963204a5d854a267d004f53679eda5bd7658b67d");
   std::ifstream lines(kData + "golden_pretraining/tf_examples.jsonl");
   std::size_t i = 0;
   for (std::string line; std::getline(lines, line); ++i) {

@@ -160,7 +160,8 @@ TEST_CASE("a predictor answers questions as Google's script does and says where 
              odds = nlohmann::json::parse(support::read_text(directory + "/null_odds.json")),
              n_best = nlohmann::json::parse(unpacked(directory + "/nbest_predictions.json.gz"));
   std::size_t answered = 0, other_texts = 0, other_n_best = 0, other_odds = 0, other_places = 0;
-  inference::answer_all(*predictor, queries, 8192, [&](std::size_t i, const io::Json& answer) {
+  inference::run_all(*predictor, queries, 8192, [&](std::size_t i, std::span<const Outputs> outputs) {
+    const io::Json answer = inference::answer(queries[i], outputs);
     const auto& [id, context] = asked[i];
     ++answered;
     other_texts += answer.at("answer") != text_of(predictions.at(id));

@@ -266,9 +266,56 @@ TEST_CASE("an answer in the company of others has the bits that it has alone") {
     together.resize(requests.size());
     std::vector<inference::Query> queries;
     for (const io::Json& request : requests) queries.push_back(predictor->encode(request, "here"));
-    inference::answer_all(*predictor, queries, 30, [&](std::size_t i, io::Json answer) { together[i] = answer; });
+    inference::run_all(*predictor, queries, 30, [&](std::size_t i, std::span<const inference::Outputs> outputs) {
+      together[i] = inference::answer(queries[i], outputs);
+    });
     for (std::size_t i = 0; i < requests.size(); ++i) CHECK(together[i] == ask(*predictor, requests[i]));
   }
+}
+
+TEST_CASE("ids are answered as the text that they stand for and refused if the model has no such ones") {
+  const support::TemporaryDirectory directory;
+  const auto ask_ids = [](const inference::Predictor& predictor, const Ids& ids) {
+    const inference::Query query = predictor.encode_ids({.token_ids = ids, .token_types = Ids(ids.size(), 0)}, "here");
+    return inference::answer(query, predictor.run(query.sequences));
+  };
+  support::write_small_classifier(directory / "model");
+  const auto classifier = open(directory / "model", Head::classify);
+  const io::Json shares = ask_ids(*classifier, {2, 5, 8, 3}), answer = ask(*classifier, {{"text", "red fish"}});
+  REQUIRE(shares.at("probabilities").size() == 3);
+  CHECK(shares["probabilities"][0] == answer["scores"]["fish"]);
+  CHECK(classifier->token(8) == "fish");
+  const io::Json raw = ask(*classifier, {{"text", "red fish"}, {"raw_scores", true}});
+  CHECK(raw["label"] == answer["label"]);
+  CHECK(raw["scores"] != answer["scores"]);
+  support::write_small_labeller(directory / "words", {"O", "B-X"});
+  CHECK(ask_ids(*open(directory / "words", Head::tokens), {2, 5, 3})["probabilities"].size() == 3);
+  support::write_small_head<bert::ForQuestionAnswering>(directory / "spans",
+                                                        {.architecture = "BertForQuestionAnswering"});
+  const io::Json spans = ask_ids(
+      *open(directory / "spans", Head::answer, {.windows = {.doc_stride = 2, .max_query_length = 4}}), {2, 5, 3, 8, 3});
+  CHECK(spans["start_logits"].size() == 5);
+  CHECK(spans["end_logits"].size() == 5);
+  support::write_small_head<bert::ForPretraining>(directory / "masks", {.architecture = "BertForPreTraining"});
+  const auto filler = open(directory / "masks", Head::fill_mask);
+  const io::Json mask = ask_ids(*filler, {2, 5, 4, 3})["masks"][0];
+  CHECK(mask["position"] == 2);
+  CHECK(mask["predictions"] == ask(*filler, {{"text", "red [MASK]"}})["masks"][0]["predictions"]);
+  CHECK_FALSE(mask.contains("start"));
+
+  const auto bad = [&](const inference::Predictor& predictor, const bert::Sequence& sequence) {
+    return refusal(Failure::input, [&] { predictor.encode_ids(sequence, "here"); });
+  };
+  CHECK(bad(*filler, {{2, 5, 3}, {0, 0, 0}}) == "here: input_ids: expected [MASK], got none");
+  CHECK(bad(*classifier, {{}, {}}) == "here: input_ids: expected 1 to 24 ids, got 0");
+  CHECK(bad(*classifier, {Ids(25, 5), Ids(25, 0)}) == "here: input_ids: expected 1 to 24 ids, got 25");
+  CHECK(bad(*classifier, {{2, 15, 3}, {0, 0, 0}}) ==
+        "here: input_ids: expected numbers from 0 to 14, got 15 at place 1");
+  CHECK(bad(*classifier, {{2, -5, 3}, {0, 0, 0}}) ==
+        "here: input_ids: expected numbers from 0 to 14, got -5 at place 1");
+  CHECK(bad(*classifier, {{2, 5, 3}, {0, 0, 2}}) ==
+        "here: token_type_ids: expected numbers from 0 to 1, got 2 at place 2");
+  CHECK(bad(*classifier, {{2, 5, 3}, {0, 0}}) == "here: token_type_ids: expected 3, one for each id, got 2");
 }
 
 TEST_CASE("numbers that are not finite are refused with the place of their request") {

@@ -5,9 +5,9 @@
 
 #include <filesystem>
 
+#include "io/sha256.h"
 #include "support/mini_squad.h"
 #include "support/refusal.h"
-#include "support/sha256.h"
 
 using namespace bertrand;
 using namespace bertrand::tasks;
@@ -62,11 +62,11 @@ const text::Tokenizer& small_tokenizer() {
 
 TEST_CASE("the features of five questions are those of run_squad.py in training and prediction") {
   if (!have_vocabulary()) return;
-  CHECK(support::sha256(support::kMiniSquad.substr(0, support::kMiniSquad.size() - 1)) ==
+  CHECK(bertrand::io::sha256(support::kMiniSquad.substr(0, support::kMiniSquad.size() - 1)) ==
         "37c1d9d15bb41ac63469e5166d0cc62cfb1ec6fd78e899b2791237d050aa90a7");
-  CHECK(support::sha256(lines(support::MiniSquad(true), true)) ==
+  CHECK(bertrand::io::sha256(lines(support::MiniSquad(true), true)) ==
         "c58e18925dec99622cf22db897e3959e8e5ccec981dadcfd371935bbdaabfd29");
-  CHECK(support::sha256(lines(support::MiniSquad(false), false)) ==
+  CHECK(bertrand::io::sha256(lines(support::MiniSquad(false), false)) ==
         "bea3f9f2cb7af39b31cd9a87718135654c523cb57af0044690e4c4df5ba82a7b");
 }
 

@@ -38,7 +38,7 @@ void accumulate(GradientSlot& slot, const Tensor& gradient) {
     if (std::exchange(slot.written, true)) ops::add_into(gradient, slot.buffer);
     else ops::copy_into(gradient, slot.buffer);
   } else if (!slot.gradient) {
-    // Several slots may share an intermediate gradient, so nobody writes to it; a leaf's gradient is the user's own.
+    // Several slots may share an intermediate gradient, so no op writes to it; a leaf's gradient is the user's own.
     slot.gradient = slot.node ? gradient : ops::copy(gradient);
   } else {
     slot.gradient = ops::binary(Binary::add, slot.gradient, gradient);

@@ -3,7 +3,7 @@
 //
 //   x ──┐                     x, w, y   Variables: each a value and, if it wants a gradient, a GradientSlot
 //       ├─ Node "mul" ── y    Node      the op that made y: the slots of its inputs, and how gradients flow back
-//   w ──┘                               y's slot holds the Node, so whoever holds y holds its history
+//   w ──┘                               y's slot holds the Node, so y holds its history
 #pragma once
 #include <functional>
 #include <memory>

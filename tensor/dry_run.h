@@ -9,7 +9,7 @@ namespace bertrand {
 /// Stands in for `device`, which must outlive it. Tensors have no memory; what is read of them is 0.
 class DryRun final : public Backend {
  public:
-  explicit DryRun(const Backend& device) : device_(device) {}
+  explicit DryRun(Backend& device) : device_(device) {}
 
   Device device() const override { return device_.device(); }
   std::string description() const override { return "a dry run of " + device_.description(); }
@@ -30,42 +30,10 @@ class DryRun final : public Backend {
     return [this, x](void* host) { download(x, host); };
   }
 
-  void fill(const Tensor&, double) override {}
-  void cast(const Tensor&, const Tensor&) override {}
-  void unary(Unary, const Tensor&, const Tensor&) override {}
-  void unary_backward(Unary, const Tensor&, const Tensor&, const Tensor&) override {}
-  void binary(Binary, const Tensor&, const Tensor&, const Tensor&) override {}
-  void scale(const Tensor&, double, const Tensor&) override {}
-  void expand(const Tensor&, double, const Tensor&) override {}
-  void copy_block(const Tensor&, Dim, const Tensor&, Dim, Dim, Dim) override {}
-  void dropout(const Tensor&, const Dropout&, const Tensor&) override {}
-  void sum(const Tensor&, double, const Tensor&) override {}
-  void sum_rows(const Tensor&, const Tensor&) override {}
-  void norm(const Tensor&, const Tensor&) override {}
-  Dim first_non_finite(const Tensor&) override { return -1; }
-  void gemm(const Tensor& a, const Tensor&, const Tensor& out, const Gemm& options) override {
-    need(device_.gemm_workspace(a, out, options));
+  Kernels* kernels() override { return nullptr; }
+  void plan_scratch(const std::function<std::size_t(const Kernels&)>& bytes) override {
+    if (const Kernels* planned = device_.kernels()) need(bytes(*planned));
   }
-  void softmax(const Tensor&, const Tensor&) override {}
-  void softmax_backward(const Tensor&, const Tensor&, const Tensor&) override {}
-  void layer_norm(const Tensor&, const Tensor&, const LayerNorm&, const Tensor&, const Tensor&,
-                  const Tensor&) override {}
-  void layer_norm_backward(const Tensor&, const Tensor&, const LayerNorm&, const Tensor&, const Tensor&, const Tensor&,
-                           const Tensor&, const Tensor&) override {}
-  void gather(const Tensor&, const Tensor&, const Tensor&) override {}
-  void scatter_add(const Tensor&, const Tensor&, const Tensor&, bool) override {}
-  void attention(const Tensor&, const Attention&, const Tensor&, const Tensor&) override {}
-  void attention_backward(const Tensor& qkv, const Attention& options, const Tensor&, const Tensor&, const Tensor&,
-                          const Tensor&) override {
-    need(device_.attention_backward_workspace(qkv, options));
-  }
-  void cross_entropy(const Tensor&, const Tensor&, double, const Tensor&, const Tensor&) override {}
-  void cross_entropy_backward(const Tensor&, const Tensor&, double, const Tensor&, const Tensor&,
-                              const Tensor&) override {}
-  void point_loss(PointLoss, const Tensor&, const Tensor&, double, const Tensor&) override {}
-  void point_loss_backward(PointLoss, const Tensor&, const Tensor&, double, const Tensor&, const Tensor&) override {}
-  void argmax(const Tensor&, const Tensor&) override {}
-  void update(const UpdateTensors&, const Update&, std::span<const UpdateSegment>) override {}
 
  private:
   /// Devices give out memory in pieces of 64 bytes at least.
@@ -73,7 +41,7 @@ class DryRun final : public Backend {
   /// So much beside what is in use.
   void need(std::size_t bytes) { use_.peak = std::max(use_.peak, use_.in_use + bytes); }
 
-  const Backend& device_;
+  Backend& device_;
   MemoryUse use_;
 };
 

@@ -1,7 +1,7 @@
 // What every op does before its kernel: checks of its inputs, memory for its result, and the work for rates.
 #pragma once
 #include "tensor/ops.h"
-#include "tensor/profiler.h"
+#include "tensor/run.h"
 
 namespace bertrand::ops {
 

@@ -7,8 +7,11 @@ namespace bertrand::ops {
 
 Tensor full(const Shape& shape, double value, DType dtype, Backend& backend) {
   Tensor out = result("full", shape, dtype, backend);
-  backend.fill(out, value);
+  fill(out, value);
   return out;
+}
+void fill(const Tensor& out, double value) {
+  run(out.backend(), [&](Kernels& k) { k.fill(out, value); });
 }
 
 template <class T>
@@ -46,29 +49,25 @@ Tensor copy(const Tensor& x) {
 void copy_into(const Tensor& x, const Tensor& out) {
   check(x.elements() == out.elements(), "copy: expected as many elements in both, got x {} with {} and out {} with {}",
         x.shape(), x.elements(), out.shape(), out.elements());
-  const Span span(x.backend(), "cast", moves(x, out));
-  x.backend().cast(x, out);
+  run(x.backend(), "cast", moves(x, out), [&](Kernels& k) { k.cast(x, out); });
   out.count_write();
 }
 Tensor unary(Unary op, const Tensor& x) {
   check_given("unary", "x", x);
   Tensor out = like("unary", x);
-  const Span span(x.backend(), "unary", moves(x, out));
-  x.backend().unary(op, x, out);
+  run(x.backend(), "unary", moves(x, out), [&](Kernels& k) { k.unary(op, x, out); });
   return out;
 }
 Tensor unary_backward(Unary op, const Tensor& x, const Tensor& dy) {
   check_same("unary_backward", x, dy);
   Tensor dx = like("unary_backward", x);
-  const Span span(x.backend(), "unary_backward", moves(x, dy, dx));
-  x.backend().unary_backward(op, x, dy, dx);
+  run(x.backend(), "unary_backward", moves(x, dy, dx), [&](Kernels& k) { k.unary_backward(op, x, dy, dx); });
   return dx;
 }
 Tensor binary(Binary op, const Tensor& a, const Tensor& b) {
   check_trailing(name_of(op), a, b);
   Tensor out = like("binary", a);
-  const Span span(a.backend(), "binary", moves(a, b, out));
-  a.backend().binary(op, a, b, out);
+  run(a.backend(), "binary", moves(a, b, out), [&](Kernels& k) { k.binary(op, a, b, out); });
   return out;
 }
 void add_into(const Tensor& x, const Tensor& out) {
@@ -76,21 +75,18 @@ void add_into(const Tensor& x, const Tensor& out) {
             (x.dtype() == out.dtype() || (out.dtype() == DType::f32 && compute_type(x.dtype()) == DType::f32)),
         "add_into: expected x of out's shape and type (or of a half type if out is f32), x is {} {} and out is {} {}",
         name_of(x.dtype()), x.shape(), name_of(out.dtype()), out.shape());
-  const Span span(x.backend(), "binary", moves(x, out, out));
-  x.backend().binary(Binary::add, out, x, out);
+  run(x.backend(), "binary", moves(x, out, out), [&](Kernels& k) { k.binary(Binary::add, out, x, out); });
   out.count_write();
 }
 Tensor scale(const Tensor& x, double factor) {
   Tensor out = like("scale", x);
-  const Span span(x.backend(), "scale", moves(x, out));
-  x.backend().scale(x, factor, out);
+  run(x.backend(), "scale", moves(x, out), [&](Kernels& k) { k.scale(x, factor, out); });
   return out;
 }
 Tensor expand(const Tensor& one, double factor, const Shape& shape, DType dtype) {
   check(one.elements() == 1, "expand: expected one element, got {}", one.shape());
   Tensor out = result("expand", shape, dtype, one.backend());
-  const Span span(one.backend(), "expand", moves(out));
-  one.backend().expand(one, factor, out);
+  run(one.backend(), "expand", moves(out), [&](Kernels& k) { k.expand(one, factor, out); });
   return out;
 }
 
@@ -103,10 +99,11 @@ Tensor slice(const Tensor& x, int axis, Dim begin, Dim end) {
   Tensor out = result("slice", shape.with(axis, end - begin), x.dtype(), x.backend());
   if (out.elements() == 0) return out;
   const Dim inner = shape.product(axis + 1, shape.rank()), outer = shape.product(0, axis);
-  const Span span(x.backend(), "slice", moves(out, out));
-  const Dim run = shape[axis] * inner, first = begin * inner;
-  x.backend().copy_block(x.window(first, {outer * run - first}), run, out, (end - begin) * inner, outer,
-                         (end - begin) * inner);
+  const Dim stride = shape[axis] * inner, first = begin * inner;
+  run(x.backend(), "slice", moves(out, out), [&](Kernels& k) {
+    k.copy_block(x.window(first, {outer * stride - first}), stride, out, (end - begin) * inner, outer,
+                 (end - begin) * inner);
+  });
   return out;
 }
 Tensor slice_backward(const Tensor& dy, const Shape& shape, int axis, Dim begin) {
@@ -114,24 +111,22 @@ Tensor slice_backward(const Tensor& dy, const Shape& shape, int axis, Dim begin)
   Tensor dx = full(shape, 0, dy.dtype(), dy.backend());
   if (dy.elements() == 0) return dx;
   const Dim inner = shape.product(axis + 1, shape.rank()), outer = shape.product(0, axis);
-  const Dim run = shape[axis] * inner, width = dy.shape()[axis] * inner, first = begin * inner;
-  const Span span(dy.backend(), "slice_backward", moves(dy, dx));
-  dy.backend().copy_block(dy, width, dx.window(first, {outer * run - first}), run, outer, width);
+  const Dim stride = shape[axis] * inner, width = dy.shape()[axis] * inner, first = begin * inner;
+  run(dy.backend(), "slice_backward", moves(dy, dx),
+      [&](Kernels& k) { k.copy_block(dy, width, dx.window(first, {outer * stride - first}), stride, outer, width); });
   return dx;
 }
 Tensor dropout(const Tensor& x, const Dropout& dropout) {
   check_dropout("dropout", x, dropout);
   if (!dropout) return x;
   Tensor out = like("dropout", x);
-  const Span span(x.backend(), "dropout", moves(x, out));
-  x.backend().dropout(x, dropout, out);
+  run(x.backend(), "dropout", moves(x, out), [&](Kernels& k) { k.dropout(x, dropout, out); });
   return out;
 }
 
 Tensor sum(const Tensor& x, double factor) {
   Tensor out = computed("sum", {1}, x);
-  const Span span(x.backend(), "sum", moves(x));
-  x.backend().sum(x, factor, out);
+  run(x.backend(), "sum", moves(x), [&](Kernels& k) { k.sum(x, factor, out); });
   return out;
 }
 Tensor sum_to(const Tensor& x, const Shape& trailing, const Tensor& out) {
@@ -140,14 +135,17 @@ Tensor sum_to(const Tensor& x, const Shape& trailing, const Tensor& out) {
   check(columns > 0 && x.elements() % columns == 0,
         "sum_to: expected the last axes of x {} as the shape of the sum, got {}", x.shape(), trailing);
   Tensor y = destination("sum_to", {out}, trailing, x);
-  const Span span(x.backend(), "sum_rows", moves(x, y));
-  x.backend().sum_rows(x, y);
+  run(x.backend(), "sum_rows", moves(x, y), [&](Kernels& k) { k.sum_rows(x, y); });
   return y;
+}
+Dim first_non_finite(const Tensor& x) {
+  Dim at = -1;
+  run(x.backend(), [&](Kernels& k) { at = k.first_non_finite(x); });
+  return at;
 }
 Tensor norm(const Tensor& x) {
   Tensor out = result("norm", {1}, DType::f64, x.backend());
-  const Span span(x.backend(), "norm", moves(x));
-  x.backend().norm(x, out);
+  run(x.backend(), "norm", moves(x), [&](Kernels& k) { k.norm(x, out); });
   return out;
 }
 

@@ -14,6 +14,7 @@ struct Into {
 
 // ---- making tensors
 Tensor full(const Shape& shape, double value, DType dtype, Backend& backend);
+void fill(const Tensor& out, double value);
 /// Copies host values (row-major) to the device.
 template <class T>
 Tensor from_host(std::span<const T> values, const Shape& shape, Backend& backend) {
@@ -56,6 +57,8 @@ Tensor sum(const Tensor& x, double factor = 1);  ///< [1], in compute_type
 /// given.
 Tensor sum_to(const Tensor& x, const Shape& trailing, const Tensor& out = {});
 Tensor norm(const Tensor& x);  ///< f64 [1]
+/// The index of the first element that is not finite, or −1. Synchronizes.
+Dim first_non_finite(const Tensor& x);
 
 // ---- layers
 struct MatmulOptions {

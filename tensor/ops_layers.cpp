@@ -5,8 +5,11 @@
 namespace bertrand::ops {
 
 namespace {
-Work gemm_work(const Tensor& a, const Tensor& b, const Tensor& out, Dim depth) {
-  return {2.0 * static_cast<double>(out.elements()) * static_cast<double>(depth), bytes(a) + bytes(b) + bytes(out)};
+void gemm(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options) {
+  const double depth = static_cast<double>(a.shape()[options.transpose_a ? 0 : 1]);
+  const Work work{2.0 * static_cast<double>(out.elements()) * depth, bytes(a) + bytes(b) + bytes(out)};
+  a.backend().plan_scratch([&](const Kernels& k) { return k.gemm_workspace(a, out, options); });
+  run(a.backend(), "gemm", work, [&](Kernels& k) { k.gemm(a, b, out, options); });
 }
 }  // namespace
 
@@ -29,12 +32,11 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
         "matmul: expected row_sums of a's type and shape [{}] for the rows of aᵀ, and a transposed, got {}", rows,
         options.row_sums ? options.row_sums.shape() : Shape{});
   Tensor out = destination("matmul", options.into, {rows, columns}, a);
-  const Span span(a.backend(), "gemm", gemm_work(a, b, out, depth));
-  a.backend().gemm(a, b, out,
-                   {.transpose_a = options.transpose_a,
-                    .transpose_b = options.transpose_b,
-                    .accumulate = options.into.accumulate,
-                    .row_sums = options.row_sums});
+  gemm(a, b, out,
+       {.transpose_a = options.transpose_a,
+        .transpose_b = options.transpose_b,
+        .accumulate = options.into.accumulate,
+        .row_sums = options.row_sums});
   return out;
 }
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -56,25 +58,19 @@ Activated linear_activation(const Tensor& x, const Tensor& weight, const Tensor&
   Tensor y = result("linear", matrix, x.dtype(), x.backend());
   Tensor pre = keep_pre_activation ? result("linear", matrix, x.dtype(), x.backend()) : Tensor{};
   const Tensor rows = x.reshape({matrix[0], x.shape()[-1]});
-  {
-    const Span span(x.backend(), "gemm", gemm_work(rows, weight, y, weight.shape()[1]));
-    x.backend().gemm(rows, weight, y,
-                     {.transpose_b = true, .bias = bias, .activation = activation, .pre_activation = pre});
-  }
+  gemm(rows, weight, y, {.transpose_b = true, .bias = bias, .activation = activation, .pre_activation = pre});
   return {y.reshape(shape), pre ? pre.reshape(shape) : pre};
 }
 Tensor softmax(const Tensor& x) {
   check_given("softmax", "x", x);
   Tensor y = like("softmax", x);
-  const Span span(x.backend(), "softmax", moves(x, y));
-  x.backend().softmax(x, y);
+  run(x.backend(), "softmax", moves(x, y), [&](Kernels& k) { k.softmax(x, y); });
   return y;
 }
 Tensor softmax_backward(const Tensor& y, const Tensor& dy) {
   check_same("softmax_backward", y, dy);
   Tensor dx = like("softmax_backward", y);
-  const Span span(y.backend(), "softmax_backward", moves(y, dy, dx));
-  y.backend().softmax_backward(y, dy, dx);
+  run(y.backend(), "softmax_backward", moves(y, dy, dx), [&](Kernels& k) { k.softmax_backward(y, dy, dx); });
   return dx;
 }
 Normalized layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options) {
@@ -90,8 +86,8 @@ Normalized layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& 
   check_dropout("layer_norm", x, options.dropout);
   Normalized out{like("layer_norm", x), residual || options.dropout ? like("layer_norm", x) : x,
                  computed("layer_norm", {x.shape().rows(), 2}, x)};
-  const Span span(x.backend(), "layer_norm", moves(x, residual, out.sum, out.y));
-  x.backend().layer_norm(x, residual, options, out.sum, out.y, out.statistics);
+  run(x.backend(), "layer_norm", moves(x, residual, out.sum, out.y),
+      [&](Kernels& k) { k.layer_norm(x, residual, options, out.sum, out.y, out.statistics); });
   return out;
 }
 NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& options, const Tensor& dy,
@@ -101,8 +97,9 @@ NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& opti
   NormGradients out{options.dropout ? like("layer_norm_backward", dy) : Tensor{}, dsum,
                     destination("layer_norm_backward", {dgamma}, options.gamma.shape(), options.gamma),
                     destination("layer_norm_backward", {dbeta}, options.beta.shape(), options.beta)};
-  const Span span(dy.backend(), "layer_norm_backward", moves(saved.sum, dy, dsum, out.dx));
-  dy.backend().layer_norm_backward(saved.sum, saved.statistics, options, dy, dsum, out.dx, out.dgamma, out.dbeta);
+  run(dy.backend(), "layer_norm_backward", moves(saved.sum, dy, dsum, out.dx), [&](Kernels& k) {
+    k.layer_norm_backward(saved.sum, saved.statistics, options, dy, dsum, out.dx, out.dgamma, out.dbeta);
+  });
   if (!out.dx) out.dx = dsum;
   return out;
 }
@@ -114,8 +111,7 @@ Tensor gather(const Tensor& table, const Tensor& rows) {
         "gather: expected a table [rows, ...] and row numbers [n], got a table {} and row numbers {}", table.shape(),
         rows.shape());
   Tensor out = result("gather", table.shape().with(0, rows.elements()), table.dtype(), table.backend());
-  const Span span(table.backend(), "gather", moves(out, out));
-  table.backend().gather(table, rows, out);
+  run(table.backend(), "gather", moves(out, out), [&](Kernels& k) { k.gather(table, rows, out); });
   return out;
 }
 Tensor scatter_add(const Tensor& dy, const Tensor& rows, const Shape& table_shape, const Into& into) {
@@ -124,8 +120,8 @@ Tensor scatter_add(const Tensor& dy, const Tensor& rows, const Shape& table_shap
         "scatter_add: expected dy {}, a row of the table {} for each of {} row numbers, got {}",
         table_shape.with(0, rows.elements()), table_shape, rows.elements(), dy.shape());
   Tensor out = destination("scatter_add", into, table_shape, dy);
-  const Span span(dy.backend(), "scatter_add", moves(dy, dy, dy));
-  dy.backend().scatter_add(dy, rows, out, into.accumulate);
+  run(dy.backend(), "scatter_add", moves(dy, dy, dy),
+      [&](Kernels& k) { k.scatter_add(dy, rows, out, into.accumulate); });
   return out;
 }
 
@@ -156,16 +152,17 @@ Attended attention(const Tensor& qkv, const Attention& options) {
   const Dim tokens = qkv.shape()[0];
   Attended out{result("attention", {tokens, qkv.shape()[1] / 3}, qkv.dtype(), qkv.backend()),
                computed("attention", {tokens, options.heads}, qkv)};
-  const Span span(qkv.backend(), "attention", attention_work(qkv, options, 2));
-  qkv.backend().attention(qkv, options, out.context, out.log_sum);
+  run(qkv.backend(), "attention", attention_work(qkv, options, 2),
+      [&](Kernels& k) { k.attention(qkv, options, out.context, out.log_sum); });
   return out;
 }
 Tensor attention_backward(const Tensor& qkv, const Attention& options, const Attended& saved, const Tensor& dcontext) {
   check_attention(qkv, options);
   check_same("attention_backward", saved.context, dcontext);
   Tensor dqkv = like("attention_backward", qkv);
-  const Span span(qkv.backend(), "attention_backward", attention_work(qkv, options, 5));
-  qkv.backend().attention_backward(qkv, options, saved.context, saved.log_sum, dcontext, dqkv);
+  qkv.backend().plan_scratch([&](const Kernels& k) { return k.attention_backward_workspace(qkv, options); });
+  run(qkv.backend(), "attention_backward", attention_work(qkv, options, 5),
+      [&](Kernels& k) { k.attention_backward(qkv, options, saved.context, saved.log_sum, dcontext, dqkv); });
   return dqkv;
 }
 
@@ -176,8 +173,8 @@ CrossEntropy cross_entropy(const Tensor& logits, const Tensor& labels, double de
         "cross_entropy: expected a label of i32 for each row of logits {}, got {} {}", logits.shape(),
         name_of(labels.dtype()), labels.shape());
   CrossEntropy out{computed("cross_entropy", {1}, logits), computed("cross_entropy", {logits.shape().rows()}, logits)};
-  const Span span(logits.backend(), "cross_entropy", moves(logits));
-  logits.backend().cross_entropy(logits, labels, denominator, out.log_sum, out.loss);
+  run(logits.backend(), "cross_entropy", moves(logits),
+      [&](Kernels& k) { k.cross_entropy(logits, labels, denominator, out.log_sum, out.loss); });
   return out;
 }
 Tensor cross_entropy_backward(Tensor logits, const Tensor& labels, double denominator, const Tensor& log_sum,
@@ -186,28 +183,27 @@ Tensor cross_entropy_backward(Tensor logits, const Tensor& labels, double denomi
         "cross_entropy_backward: expected a label of i32 for each row of logits {}, got {} {}", logits.shape(),
         name_of(labels.dtype()), labels.shape());
   Tensor dlogits = logits.unique() ? logits : like("cross_entropy_backward", logits);
-  const Span span(logits.backend(), "cross_entropy_backward", moves(logits, dlogits));
-  logits.backend().cross_entropy_backward(logits, labels, denominator, log_sum, dy, dlogits);
+  run(logits.backend(), "cross_entropy_backward", moves(logits, dlogits),
+      [&](Kernels& k) { k.cross_entropy_backward(logits, labels, denominator, log_sum, dy, dlogits); });
   return dlogits;
 }
 Tensor point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator) {
   check_same("point_loss", x, target);
   Tensor out = computed("point_loss", {1}, x);
-  const Span span(x.backend(), "point_loss", moves(x, target));
-  x.backend().point_loss(loss, x, target, denominator, out);
+  run(x.backend(), "point_loss", moves(x, target),
+      [&](Kernels& k) { k.point_loss(loss, x, target, denominator, out); });
   return out;
 }
 Tensor point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,
                            const Tensor& dy) {
   Tensor dx = like("point_loss_backward", x);
-  const Span span(x.backend(), "point_loss_backward", moves(x, target, dx));
-  x.backend().point_loss_backward(loss, x, target, denominator, dy, dx);
+  run(x.backend(), "point_loss_backward", moves(x, target, dx),
+      [&](Kernels& k) { k.point_loss_backward(loss, x, target, denominator, dy, dx); });
   return dx;
 }
 Tensor argmax(const Tensor& x) {
   Tensor out({x.shape().rows()}, DType::i32, x.backend());
-  const Span span(x.backend(), "argmax", moves(x));
-  x.backend().argmax(x, out);
+  run(x.backend(), "argmax", moves(x), [&](Kernels& k) { k.argmax(x, out); });
   return out;
 }
 

@@ -12,7 +12,7 @@ using Event = Profiler::Event;
 
 double seconds(Profiler::Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
-/// Seconds of an event that went on aside while the replica waited; of others all.
+/// Seconds in which the replica did nothing else: of a collective that ran meanwhile, those in which it waited.
 double not_hidden(const Event& event, std::span<const Event> waits) {
   if (!event.aside) return seconds(event.end - event.begin);
   Profiler::Clock::duration waited{};

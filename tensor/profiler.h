@@ -1,5 +1,5 @@
 // Times every op of a backend: a table per op, and a trace for chrome://tracing. Costs one pointer test when off.
-// What replicas do together may go on aside, while this one computes: then the table says how much of it was hidden.
+// A collective may run while the replica computes. Then the table says how much of its time was hidden.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Work {
 class Profiler {
  public:
   using Clock = std::chrono::steady_clock;
-  enum class Kind : std::uint8_t { op, collective, wait };  ///< wait: for collectives that go on aside
+  enum class Kind : std::uint8_t { op, collective, wait };  ///< wait: for collectives that run meanwhile
   struct Event {
     const char* name;  ///< of static life
     Clock::time_point begin, end;
@@ -35,7 +35,7 @@ class Profiler {
 
   /// From any thread.
   void add(const Event& event);
-  /// op, calls, total ms, share of the whole, GFLOP/s, GB/s, bytes; the longest first. Then, where there were
+  /// op, calls, total ms, share of the whole, GFLOP/s, GB/s, bytes; the longest first. Then, if there were
   /// collectives, of each the calls, total ms, those in which the replica did nothing else, and bytes.
   std::string table() const;
   /// The Trace Event Format that chrome://tracing and Perfetto open.
@@ -51,7 +51,7 @@ class Profiler {
 
   std::size_t most_events_;
   std::size_t dropped_ = 0;              // events beyond most_events_, which the trace lacks
-  std::map<std::string, Total> totals_;  // of all events that did not go on aside, by name
+  std::map<std::string, Total> totals_;  // of all events that hid behind no other, by name
   std::vector<Event> events_;
   mutable std::mutex mutex_;
   Clock::time_point start_ = Clock::now();

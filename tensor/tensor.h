@@ -91,9 +91,9 @@ class Tensor {
     return view;
   }
 
-  /// To be called by who writes to memory that was filled before, so that a MemoryWatch notices it.
+  /// Call it after a write to memory that was filled before, so that a MemoryWatch notices it.
   void count_write() const { storage_->count_write(); }
-  /// Whether nobody else holds this memory, so that it may be overwritten unseen.
+  /// Whether no other Tensor holds this memory, so that it may be overwritten unseen.
   bool unique() const { return storage_.use_count() == 1; }
   /// Whether both begin at the same byte of the same allocation.
   bool same_memory(const Tensor& other) const {

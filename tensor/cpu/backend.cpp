@@ -8,7 +8,7 @@
 namespace bertrand::cpu {
 
 std::string CpuBackend::description() const {
-  return fmt::format("cpu, {} kernels, {} thread{}", kernels_, pool_.threads(), pool_.threads() == 1 ? "" : "s");
+  return fmt::format("cpu, {} kernels, {} thread{}", kernel_set_, pool_.threads(), pool_.threads() == 1 ? "" : "s");
 }
 
 void CpuBackend::upload(const void* host, const Tensor& out) {

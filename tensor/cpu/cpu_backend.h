@@ -13,9 +13,9 @@
 
 namespace bertrand::cpu {
 
-class CpuBackend final : public Backend {
+class CpuBackend final : public Backend, public Kernels {
  public:
-  CpuBackend(int threads, std::string kernels) : kernels_(std::move(kernels)), pool_(threads) {}
+  CpuBackend(int threads, std::string kernels) : kernel_set_(std::move(kernels)), pool_(threads) {}
 
   // this file and backend.cpp
   Device device() const override { return {}; }
@@ -28,6 +28,7 @@ class CpuBackend final : public Backend {
   void upload(const void* host, const Tensor& out) override;
   void download(const Tensor& x, void* host) override;
   std::function<void(void* host)> download_later(const Tensor& x) override;
+  Kernels* kernels() override { return this; }
 
   // elementwise.cpp
   void fill(const Tensor& out, double value) override;
@@ -105,7 +106,7 @@ class CpuBackend final : public Backend {
   template <class T>
   void gemm_typed(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options);
 
-  std::string kernels_;
+  std::string kernel_set_;
   CachingMemory memory_;
   ThreadPool pool_;
 };

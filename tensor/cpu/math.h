@@ -97,7 +97,7 @@ struct Frexp {
   for (int i = 0; i < Lanes<float>::kPackets; ++i) {
     const Words given = same_bits<Words>(x.packets[i]);
     const Words is_subnormal = (given & 0x7fffffff) < 0x00800000;
-    // Without the sign, whose result nobody uses, no difference below overflows.
+    // Without the sign, which no result needs, no difference below overflows.
     const Words bits = (is_subnormal ? same_bits<Words>(normal.packets[i]) : given) & 0x7fffffff;
     const Words exponent = (bits - 0x3f3504f3) >> 23;  // √½ as bits: below it the exponent is one less
     y.mantissa.packets[i] = same_bits<Packet>(bits - (exponent << 23));

@@ -55,7 +55,7 @@ void unmap(std::byte* data, std::size_t bytes) {
   munmap(data, bytes);
 }
 
-/// The number behind `key` in a file of lines, or `otherwise` where there is none.
+/// The number after `key` in a file of lines, or `otherwise` if there is none.
 std::size_t number_in(const char* file, const std::string& key, std::size_t otherwise) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -111,8 +111,8 @@ std::byte* CachingMemory::allocate(std::size_t bytes, const char* op) {
   }
   use_.in_use += counted(bytes);
   use_.peak = std::max(use_.peak, use_.in_use);
-  // A build with AddressSanitizer stops whoever reads what rounding adds, or what was given back. Else these are
-  // nothing.
+  // A build with AddressSanitizer stops a read of what rounding adds, or of what was given back. Other builds do
+  // nothing here.
   ASAN_POISON_MEMORY_REGION(data, size);
   ASAN_UNPOISON_MEMORY_REGION(data, bytes);
   return data;

@@ -87,12 +87,12 @@ inline Lanes<float> fma(const Lanes<Pair>& a, const Lanes<Pair>& b, const Lanes<
 }
 #endif
 
-/// What a thread must be told, while this lives, for products of T to be what they are defined to be.
+/// The mode that a thread is in, while this lives, so that products of T are what they are defined to be.
 template <class T>
 struct Arithmetic {};
 
 #if defined(__SSE__) && !defined(__AVX512BF16__)
-/// The instruction knows no subnormal numbers whatever the thread is told; fused multiply-adds do.
+/// The instruction knows no subnormal numbers in any mode; fused multiply-adds do.
 template <>
 struct Arithmetic<BFloat16> {
   Arithmetic() { _mm_setcsr(before | kResultsAreZero | kOperandsAreZero); }

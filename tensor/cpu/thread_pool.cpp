@@ -22,7 +22,7 @@ std::uint64_t next_of(std::uint64_t ticket) { return ticket & 0xffffff; }
 
 }  // namespace
 
-/// What the other constructor has finished the destructor undoes: where one thread cannot be had, those there are end.
+/// The destructor undoes what the other constructor has finished: if one thread cannot be had, the others end.
 ThreadPool::ThreadPool(int threads) : ThreadPool() {
   try {
     for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });

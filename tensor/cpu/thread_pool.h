@@ -9,7 +9,7 @@ namespace bertrand::cpu {
 
 class ThreadPool {
  public:
-  /// `threads` in all: the caller is one of them. Throws Error(Failure::usage) where the system allows fewer.
+  /// `threads` in all: the caller is one of them. Throws Error(Failure::usage) if the system allows fewer.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

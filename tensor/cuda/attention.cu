@@ -24,7 +24,7 @@ struct Tile {
   }
   __device__ C at(int row, int column) const { return values[row * stride + column]; }
 
-  /// All threads of the block fill it with `rows` rows from `from` on; rows behind the sequence's end become 0.
+  /// All threads of the block fill it with `rows` rows from `from` on; rows after the sequence's end become 0.
   template <class T>
   __device__ void fill(const T* from, Dim row_stride, int rows, Dim left, int head_dim) const {
     for (int i = static_cast<int>(threadIdx.x); i < rows * head_dim; i += kThreads) {

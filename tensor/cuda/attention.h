@@ -62,7 +62,7 @@ __device__ T* gradient_of(const AttentionInputs<T>& in, const AttentionSaved<T>&
   return saved.dqkv + (row_of(in, place, which, i) - in.qkv);
 }
 
-/// A block for each `rows` rows of each head of each sequence; those behind a sequence's end leave at once. All along
+/// A block for each `rows` rows of each head of each sequence; those after a sequence's end leave at once. All along
 /// x, which may be long.
 inline dim3 attention_grid(const Attention& options, int rows) {
   return blocks((options.offsets.elements() - 1) * options.heads * parts(static_cast<int>(options.longest), rows), 1);
@@ -78,7 +78,7 @@ void launch_with_tiles(void (*kernel)(Parameters...), dim3 grid, int threads, st
   launch(kernel, grid, threads, bytes, stream, arguments...);
 }
 
-// attention_tensor_cores.cu: the same for bf16 and f16. False where it has no kernel for this head_dim.
+// attention_tensor_cores.cu: the same for bf16 and f16. False if it has no kernel for this head_dim.
 template <class T>
 bool attention_on_tensor_cores(const AttentionInputs<T>& in, const Attention& options, T* context, float* log_sum,
                                cudaStream_t stream);

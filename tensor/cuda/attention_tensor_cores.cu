@@ -35,7 +35,7 @@ struct Tile {
   SharedSpan<Pair> pairs;
   __device__ explicit Tile(int& byte) : pairs(byte, kTileRows * kStride) { byte += kBytes; }
 
-  /// By all threads of the block, 16 bytes at a time; rows behind the end become 0.
+  /// By all threads of the block, 16 bytes at a time; rows after the end become 0.
   template <class T>
   __device__ void fill(const T* from, Dim stride, Dim left) const {
     constexpr int kOfRow = kDim / 8, kTurns = kTileRows * kOfRow / kBlockThreads;
@@ -69,7 +69,7 @@ struct Tile {
   }
 };
 
-/// A warp's 16 rows as the left operand, straight from memory; rows behind the end are 0.
+/// A warp's 16 rows as the left operand, straight from memory; rows after the end are 0.
 template <class T, int kDim>
 struct OwnRows {
   PieceA pieces[kDim / 16];
@@ -128,7 +128,7 @@ __device__ void store_row(T* to, const PieceD (&out)[kDim / 8], int half, float 
         make_pair<T>(out[n].values[2 * half] * factor, out[n].values[2 * half + 1] * factor);
 }
 
-/// values ∘ the dropout's multipliers, where this lane's rows are first_query and the eighth behind it, the columns the
+/// values ∘ the dropout's multipliers, if this lane's rows are first_query and the eighth after it, the columns the
 /// 64 keys from `first` on.
 template <class T>
 __device__ void drop(PieceD (&values)[kTilePieces], const AttentionInputs<T>& in, const AttentionPlace& place,
@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(kBlockThreads) forward_kernel(AttentionInputs<
   const Lane lane;
   const Dim first_own = place.row + lane.warp * 16, stride = 3 * in.hidden;
   if (place.row >= place.length) return;
-  const Dim first_query = first_own + lane.g;  // and the eighth behind it
+  const Dim first_query = first_own + lane.g;  // and the eighth after it
   int byte = 0;
   const Tile<kDim> k(byte), v(byte);
 
@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(kBlockThreads) dq_kernel(AttentionInputs<T> in
   const Lane lane;
   const Dim first_own = place.row + lane.warp * 16, stride = 3 * in.hidden;
   if (place.row >= place.length) return;
-  const Dim first_query = first_own + lane.g;  // and the eighth behind it
+  const Dim first_query = first_own + lane.g;  // and the eighth after it
   int byte = 0;
   const Tile<kDim> k(byte), v(byte);
 
@@ -318,7 +318,7 @@ __global__ void __launch_bounds__(kBlockThreads) dkv_kernel(AttentionInputs<T> i
     for (int j = 0; j < kTilePieces; ++j)
       for (int i = 0; i < 4; ++i) {
         const int query = 8 * j + 2 * lane.t + i % 2;
-        // 1 for a query behind the end, whose q and dO are 0.
+        // 1 for a query after the end, whose q and dO are 0.
         const float probability = quick_exp(p[j].values[i] * static_cast<float>(in.scale) - queries.log_sum[query]);
         float multiplier = 1;
         if (in.dropout.threshold != 0)

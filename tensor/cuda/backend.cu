@@ -10,7 +10,7 @@
 namespace bertrand::cuda {
 namespace {
 
-/// The cards there are; says in one line why there are none.
+/// The GPUs there are; says in one line why there are none.
 int count_devices() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
@@ -22,12 +22,12 @@ int count_devices() {
 }
 
 /// Before the first call of CUDA. By default a kernel's code is loaded when it is launched first, which may wait until
-/// the device's queue is empty: behind a kernel of NCCL that waits for another GPU, whose thread may wait for the same
+/// the device's queue is empty: after a kernel of NCCL that waits for another GPU, whose thread may wait for the same
 /// lock of the process (CUDA C++ Programming Guide, "Lazy Loading"). This was never run on two GPUs.
 /// CUDA_DEVICE_MAX_CONNECTIONS is left alone: a replica has two streams, and the default is eight queues.
 void load_kernels_at_once() { setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0); }
 
-/// Asked whether the build has kernels for a card.
+/// Asked whether the build has kernels for a GPU.
 __global__ void nothing_kernel() {}
 
 int use_device(int index) {
@@ -36,7 +36,7 @@ int use_device(int index) {
   return current = index;
 }
 
-/// Refuses a card that this build cannot work with: before anything is made on it, which may fail there with no word of
+/// Refuses a GPU that this build cannot work with: before anything is made on it, which may fail there with no word of
 /// why.
 std::string describe(const Device& device) {
   cudaDeviceProp properties{};

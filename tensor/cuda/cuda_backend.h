@@ -1,4 +1,4 @@
-// The Backend of tensor/backend.h on a card. One file per family of kernels implements its members, under the name that
+// The Backend of tensor/backend.h on a GPU. One file per family of kernels implements its members, under the name that
 // the family has in tensor/cpu; each is a template over f32, f64, bf16 and f16 behind a line that picks the type.
 #pragma once
 #include <memory>
@@ -25,7 +25,7 @@ struct DropoutArguments {
   double scale = 1;
 };
 
-class CudaBackend final : public Backend {
+class CudaBackend final : public Backend, public Kernels {
  public:
   explicit CudaBackend(const CudaOptions& options);
   ~CudaBackend() override;
@@ -38,11 +38,12 @@ class CudaBackend final : public Backend {
   MemoryUse memory() const override { return memory_->use(); }
   std::size_t available_memory() const override;
   void synchronize() override;
-  /// The stream everything runs in; makes this the calling thread's card.
+  /// The stream everything runs in; makes this the calling thread's GPU.
   cudaStream_t stream();
   void upload(const void* host, const Tensor& out) override;
   void download(const Tensor& x, void* host) override;
   std::function<void(void* host)> download_later(const Tensor& x) override;
+  Kernels* kernels() override { return this; }
 
   // elementwise.cu
   void fill(const Tensor& out, double value) override;

@@ -43,7 +43,7 @@ struct Sorted {
 };
 
 /// Adds up a leaf of sorted rows, a thread for each column. A run that lies within the leaf goes to the table; a part
-/// of a longer one waits in heads[leaf] (its run began before) or in tails[leaf] (it goes on behind).
+/// of a longer one waits in heads[leaf] (its run began before) or in tails[leaf] (it goes on after it).
 template <class T>
 __global__ void sum_runs_kernel(Sorted<T> sorted, Compute<T>* heads, Compute<T>* tails, T* dtable) {
   const Dim column = static_cast<Dim>(blockIdx.y) * blockDim.x + threadIdx.x;

@@ -52,7 +52,7 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// Host memory that the card can read by itself.
+/// Host memory that the GPU can read by itself.
 class Pinned {
  public:
   explicit Pinned(std::size_t bytes) { check_cuda(cudaMallocHost(&data_, bytes), "pinned memory"); }

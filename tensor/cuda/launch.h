@@ -8,8 +8,8 @@
 
 namespace bertrand::cuda {
 
-/// Throws Error naming `what` unless the call went well: Failure::memory where the card or its driver has none left,
-/// else Failure::distributed, since behind it is a card that was lost, or a kernel before it that went astray.
+/// Throws Error naming `what` unless the call went well: Failure::memory if the GPU or its driver has none left,
+/// else Failure::distributed, since its cause is a lost GPU, or an earlier kernel that went astray.
 inline void check_cuda(cudaError_t error, std::string_view what) {
   if (error == cudaErrorMemoryAllocation) fail(Failure::memory, "out of memory: cuda: {}", what);
   if (error != cudaSuccess) fail(Failure::distributed, "cuda: {}: {}", what, cudaGetErrorString(error));

@@ -1,4 +1,4 @@
-// Memory of the card, in the order of one stream, and the way there from the host.
+// Memory of the GPU, in the order of one stream, and the way there from the host.
 #pragma once
 #include <array>
 #include <functional>
@@ -17,7 +17,7 @@ class DeviceMemory {
   std::byte* allocate(std::size_t bytes, const char* op);
   void deallocate(std::byte* data, std::size_t bytes);
   MemoryUse use() const { return use_; }
-  std::size_t available() const;  ///< free on the card, and what the pool keeps
+  std::size_t available() const;  ///< free on the GPU, and what the pool keeps
 
  private:
   cudaStream_t stream_;
@@ -25,8 +25,8 @@ class DeviceMemory {
   MemoryUse use_;
 };
 
-/// Copies from the host without waiting for the card: through pinned buffers that take turns. A batch is about ten
-/// copies, so that there are buffers for the batches of a few steps ahead; who is further ahead than that waits.
+/// Copies from the host without waiting for the GPU: through pinned buffers that take turns. A batch is about ten
+/// copies, so there are buffers for the batches of a few steps. A host that is further ahead waits.
 class Staging {
  public:
   void upload(const void* host, std::byte* device, std::size_t bytes, cudaStream_t stream);
@@ -52,7 +52,7 @@ class Landing {
     Pinned memory{kBytes};
     Event copied;
   };
-  std::vector<std::shared_ptr<Buffer>> buffers_;  // free where nobody else holds it
+  std::vector<std::shared_ptr<Buffer>> buffers_;  // free if no copy holds it
 };
 
 }  // namespace bertrand::cuda

@@ -1,5 +1,5 @@
 // Layer normalisation with what usually surrounds it: y = norm(dropout(x) + residual) · γ + β. A warp takes a row and
-// keeps it, so that each tensor passes through the card once: in registers up to 1,024 columns (backward in f64: 512),
+// keeps it, so that each tensor passes through the GPU once: in registers up to 1,024 columns (backward in f64: 512),
 // for which loops over packs are unrolled, since what is indexed by a variable lies in memory, as longer rows do.
 #include "tensor/cuda/columns.h"
 #include "tensor/cuda/dropout.h"

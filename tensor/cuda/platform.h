@@ -5,10 +5,10 @@
 #include <cublasLt.h>
 #include <cuda_runtime.h>
 
-#include "tensor/cuda/card.h"
+#include "tensor/cuda/gpu.h"
 #else
 #include "tensor/cuda/emulation/blas.h"
-#include "tensor/cuda/emulation/no_card.h"
+#include "tensor/cuda/emulation/no_gpu.h"
 #include "tensor/cuda/emulation/runtime.h"
 #include "tensor/cuda/emulation/shared.h"
 #endif

@@ -211,7 +211,7 @@ std::optional<Algorithm> Products::fastest(std::span<const Algorithm> candidates
   }
 }
 
-/// What one run takes on the card; infinite for an algorithm that will not run.
+/// What one run takes on the GPU; infinite for an algorithm that will not run.
 float Products::milliseconds(Plan& plan, const Operands& operands, void* workspace, cudaStream_t stream) {
   const auto run = [&] { return plan.run(handle_, operands, workspace, stream) == CUBLAS_STATUS_SUCCESS; };
   if (!run()) return std::numeric_limits<float>::infinity();

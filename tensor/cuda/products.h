@@ -60,11 +60,11 @@ class Plan {
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  /// The library's advice, best first and at most so many; empty where it cannot do this.
+  /// The library's advice, best first and at most so many; empty if it cannot do this.
   std::vector<Algorithm> candidates(cublasLtHandle_t handle, int most) const;
   /// From now on by this one of its candidates.
   void take(const Algorithm& algorithm);
-  /// The same with what was found for a product like this; false where it does not fit.
+  /// The same with what was found for a product like this; false if it does not fit.
   bool take_if_it_fits(cublasLtHandle_t handle, const Algorithm& of_another);
 
   bool possible() const { return possible_; }  ///< whether it has an algorithm

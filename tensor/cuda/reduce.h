@@ -7,7 +7,7 @@
 namespace bertrand::cuda {
 
 inline constexpr unsigned kAllLanes = 0xffffffffu;
-inline constexpr int kThreads = 256;  // of a block, where nothing speaks for another number
+inline constexpr int kThreads = 256;  // of a block, by default
 inline constexpr int kWarps = kThreads / 32;
 
 struct Sum {

@@ -33,7 +33,7 @@ __device__ Exponentials<Compute<T>> exponentials(const T* row, Dim columns) {
       most = greatest;
     }
     for (int i = 0; i < kPack; ++i)
-      if (pack[i] != kLeast) total += std::exp(pack[i] - most);  // e^-∞ is 0 also where nothing greater has come yet
+      if (pack[i] != kLeast) total += std::exp(pack[i] - most);  // e^-∞ is 0 also if nothing greater has come yet
   });
   const Compute<T> greatest = over_block(most, Most{}, kLeast);
   if (most != greatest) total *= std::exp(most - greatest);

@@ -1,4 +1,4 @@
-// Sorting on a card; emulation/sort.cpp is its twin.
+// Sorting on a GPU; emulation/sort.cpp is its twin.
 #include "tensor/cuda/sort.h"
 
 #include <cub/device/device_radix_sort.cuh>

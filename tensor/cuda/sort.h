@@ -1,4 +1,4 @@
-// The one device-wide algorithm that is not written here: sorting, by CUB on a card.
+// The one device-wide algorithm that is not written here: sorting, by CUB on a GPU.
 #pragma once
 #include <cstdint>
 

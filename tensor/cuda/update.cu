@@ -1,6 +1,6 @@
 // The optimizer step: everything that happens to a weight in one launch over the flat parameters (two for LAMB, which
 // needs norms). The host need not know how it goes: clipping, the finite check and the loss scale are numbers on the
-// card.
+// GPU.
 #include "tensor/cuda/reduce.h"
 #include "tensor/cuda/update_plan.h"
 
@@ -21,7 +21,7 @@ struct Rule {
   bool bias_correction;
 };
 
-/// By one thread, before the others need them; also moves the loss scale on. state is null where there is none.
+/// By one thread, before the others need them; also updates the loss scale. state is null if there is none.
 __global__ void numbers_kernel(Rule rule, const double* gradient_norm, double* state, Numbers* out) {
   const double scale = state ? state[0] : 1, norm = *gradient_norm / scale, t = rule.step - (state ? state[2] : 0);
   const bool finite = std::isfinite(*gradient_norm), ended = scale < rule.least;
@@ -99,7 +99,7 @@ __global__ void update_kernel(Flat<V, G> flat, Rule rule, const Numbers* numbers
       v[i] = f.beta2 * v[i] + f.rest2 * (gradient * gradient);
       const C u = f.direction(m[i], v[i], w[i], decay);
       w_sum += w[i] * w[i];
-      u_sum += u * u;  // 0 behind the end: 0 / (0 + ε)
+      u_sum += u * u;  // 0 after the end: 0 / (0 + ε)
       w[i] -= rate * u;
     }
     store_pack(flat.m + at, left, m);

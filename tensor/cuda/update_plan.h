@@ -1,4 +1,4 @@
-// How the flat parameters are cut for the optimizer's kernels; kept on the card until the segments change.
+// How the flat parameters are cut for the optimizer's kernels; kept on the GPU until the segments change.
 #pragma once
 #include <optional>
 #include <span>

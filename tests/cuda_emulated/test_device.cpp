@@ -36,7 +36,7 @@ TEST_CASE("a GPU that is lost is an error of its own, at whatever launch it happ
   for (const int launches : {1, 2, 3, 4, 5}) {
     CAPTURE(launches);
     const auto gpu = emulated_gpu();
-    cuda::emulation::lose_card(launches);
+    cuda::emulation::lose_gpu(launches);
     try {
       const Tensor x = noise({8, 8}, DType::bf16, *gpu, 1);
       ops::item(ops::sum(ops::matmul(x, x)));
@@ -46,7 +46,7 @@ TEST_CASE("a GPU that is lost is an error of its own, at whatever launch it happ
       CHECK(std::string(error.what()).starts_with("cuda: "));
       if (std::string(error.what()) == "cuda: cuBLAS: matmul: CUBLAS_STATUS_EXECUTION_FAILED") in_library = true;
     }
-    cuda::emulation::lose_card(-1);
+    cuda::emulation::lose_gpu(-1);
   }
   CHECK(in_library);
 }
@@ -69,8 +69,8 @@ TEST_CASE("what is larger than a staging buffer arrives whole") {
   const auto gpu = emulated_gpu();
   std::vector<std::int32_t> values(3'000'001);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int32_t>(i * 2654435761u);
-  const Tensor on_card = ops::from_host(values, {static_cast<Dim>(values.size())}, *gpu);
-  CHECK(ops::to_host<std::int32_t>(on_card) == values);
+  const Tensor on_gpu = ops::from_host(values, {static_cast<Dim>(values.size())}, *gpu);
+  CHECK(ops::to_host<std::int32_t>(on_gpu) == values);
 }
 
 TEST_CASE("an allocation that finds memory when the pool gives back what it keeps is no error") {

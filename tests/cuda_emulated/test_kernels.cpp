@@ -72,16 +72,16 @@ TEST_CASE("sums over many leaves equal the CPU's, in every type") {
 TEST_CASE("the first number that is not finite is found, wherever it is") {
   const auto gpu = emulated_gpu();
   for (const DType dtype : kFloating) {
-    CHECK(gpu->first_non_finite(noise({1000}, dtype, *gpu, 1)) == -1);
+    CHECK(ops::first_non_finite(noise({1000}, dtype, *gpu, 1)) == -1);
     for (const std::size_t at : {0, 255, 256, 999}) {
       std::vector<float> values(1000, 1);
       values[at] = at % 2 == 0 ? NAN : -INFINITY;
       values[999] = INFINITY;
-      CHECK(gpu->first_non_finite(ops::cast(ops::from_host(values, {1000}, *gpu), dtype)) == static_cast<Dim>(at));
+      CHECK(ops::first_non_finite(ops::cast(ops::from_host(values, {1000}, *gpu), dtype)) == static_cast<Dim>(at));
       CHECK_FALSE(std::isfinite(ops::item(ops::norm(ops::cast(ops::from_host(values, {1000}, *gpu), dtype)))));
     }
   }
-  CHECK(gpu->first_non_finite(ops::full({3}, 1, DType::i32, *gpu)) == -1);
+  CHECK(ops::first_non_finite(ops::full({3}, 1, DType::i32, *gpu)) == -1);
 }
 
 TEST_CASE("the first of the greatest is found, for few columns and for many") {

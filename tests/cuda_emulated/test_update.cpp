@@ -16,7 +16,7 @@ std::vector<double> three_steps(DType dtype, bool trust_ratio, bool overflow, Ba
                v = ops::full({kCount}, 0, wide, b);
   const Shape segment{5000};
   const Dim without_weights = 30000, without_gradient = 35000;  // where there are no norms to divide
-  b.fill(masters.window(without_weights, segment), 0);
+  ops::fill(masters.window(without_weights, segment), 0);
   const Tensor values = wide == dtype ? masters : ops::cast(masters, dtype);
   const std::vector<UpdateSegment> segments{
       {.begin = 0, .count = 20000, .weight_decay = 0.1, .trust_ratio = trust_ratio},
@@ -27,16 +27,16 @@ std::vector<double> three_steps(DType dtype, bool trust_ratio, bool overflow, Ba
   const Tensor state = ops::from_host(std::vector<double>{1024, 1, 0}, {3}, b);
   for (std::int64_t step = 1; step <= 3; ++step) {
     const Tensor gradients = ops::scale(noise({kCount}, dtype, b, 10 + static_cast<std::uint64_t>(step)), 64);
-    b.fill(gradients.window(without_gradient, segment), 0);
-    if (overflow && step == 2) b.fill(gradients.window(100, {1}), INFINITY);
-    b.update({masters, values, gradients, m, v},
-             {.learning_rate = 1e-2,
-              .bias_correction = true,
-              .step = step,
-              .clip_norm = 1,
-              .gradient_norm = ops::norm(gradients),
-              .loss_scale = {.state = state, .growth_interval = 2}},
-             segments);
+    ops::fill(gradients.window(without_gradient, segment), 0);
+    if (overflow && step == 2) ops::fill(gradients.window(100, {1}), INFINITY);
+    b.kernels()->update({masters, values, gradients, m, v},
+                        {.learning_rate = 1e-2,
+                         .bias_correction = true,
+                         .step = step,
+                         .clip_norm = 1,
+                         .gradient_norm = ops::norm(gradients),
+                         .loss_scale = {.state = state, .growth_interval = 2}},
+                        segments);
   }
   std::vector<double> all;
   for (const Tensor& part : {masters, values, m, v, state})

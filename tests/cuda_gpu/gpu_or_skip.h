@@ -10,22 +10,22 @@
 
 namespace bertrand::testing {
 
-/// Null where there is no gpu, unless BERTRAND_NEEDS_CARD is set: then a module that cannot be loaded is an error.
+/// Null where there is no gpu, unless BERTRAND_NEEDS_GPU is set: then a module that cannot be loaded is an error.
 inline std::unique_ptr<Backend> gpu_or_skip(const CudaOptions& options = {}) {
   try {
     return open_cuda(options);
   } catch (const Error& error) {
-    if (std::getenv("BERTRAND_NEEDS_CARD")) throw;
+    if (std::getenv("BERTRAND_NEEDS_GPU")) throw;
     MESSAGE("SKIPPED: " << std::string(error.what()));
     return nullptr;
   }
 }
 
-/// Whether golden data is there. Where BERTRAND_NEEDS_CARD is set absent data is an error: a GPU is rare, and nobody
+/// Whether golden data is there. Where BERTRAND_NEEDS_GPU is set absent data is an error: a GPU is rare, and nobody
 /// shall take a skipped test for a passed one.
 inline bool present_or_skip(const std::filesystem::path& data) {
   if (std::filesystem::exists(data)) return true;
-  REQUIRE_MESSAGE(!std::getenv("BERTRAND_NEEDS_CARD"), data.string() << " is not there");
+  REQUIRE_MESSAGE(!std::getenv("BERTRAND_NEEDS_GPU"), data.string() << " is not there");
   MESSAGE("SKIPPED: " << data.string() << " is not there");
   return false;
 }

@@ -96,13 +96,14 @@ TEST_CASE("a product of bf16 adds up its neighbours in pairs, the second first, 
           const Tensor right = matrix(b, size.columns, size.depth, !transpose_b, *backend);
           Gemm options{.transpose_a = transpose_a, .transpose_b = transpose_b};
           const Tensor c({size.rows, size.columns}, DType::bf16, *backend);
-          backend->gemm(left, right, c, options);
+          backend->kernels()->gemm(left, right, c, options);
           CHECK(ops::to_host<float>(c) == product);
           options.bias = bias;
-          backend->gemm(left, right, c, options);
+          backend->kernels()->gemm(left, right, c, options);
           CHECK(ops::to_host<float>(c) == sum);
-          backend->fill(c, 0.25);
-          backend->gemm(left, right, c, {.transpose_a = transpose_a, .transpose_b = transpose_b, .accumulate = true});
+          ops::fill(c, 0.25);
+          backend->kernels()->gemm(left, right, c,
+                                   {.transpose_a = transpose_a, .transpose_b = transpose_b, .accumulate = true});
           CHECK(ops::to_host<float>(c) == sum);
         }
     }

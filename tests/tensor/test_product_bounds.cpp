@@ -23,7 +23,7 @@ class Guarded {
     guard_ = {reinterpret_cast<void*>(guard), static_cast<std::size_t>(page)};
     const auto end = static_cast<Dim>(guard - begin) / size;
     tensor_ = block.window(end - shape.elements(), shape);
-    backend.fill(tensor_, 1);
+    ops::fill(tensor_, 1);
     REQUIRE(mprotect(guard_.data, guard_.bytes, PROT_NONE) == 0);
   }
   ~Guarded() { mprotect(guard_.data, guard_.bytes, PROT_READ | PROT_WRITE); }
@@ -49,10 +49,10 @@ void check_product(const Sizes& size, DType dtype, bool transpose_a, bool transp
   const Guarded a(transpose_a ? Shape{depth, rows} : Shape{rows, depth}, dtype, backend);
   const Guarded b(transpose_b ? Shape{columns, depth} : Shape{depth, columns}, dtype, backend);
   const Guarded out({rows, columns}, dtype, backend), bias({columns}, dtype, backend);
-  backend.gemm(a, b, out, {.transpose_a = transpose_a, .transpose_b = transpose_b, .bias = bias});
+  backend.kernels()->gemm(a, b, out, {.transpose_a = transpose_a, .transpose_b = transpose_b, .bias = bias});
   for (const float v : ops::to_host<float>(ops::cast(out, DType::f32)))
     REQUIRE(std::abs(v - static_cast<float>(depth + 1)) <= 4e-3f * static_cast<float>(depth + 1));
-  backend.gemm(a, b, out, {.transpose_a = transpose_a, .transpose_b = transpose_b, .accumulate = true});
+  backend.kernels()->gemm(a, b, out, {.transpose_a = transpose_a, .transpose_b = transpose_b, .accumulate = true});
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 
 #include "io/error.h"
 
-// AddressSanitizer must be told when a thread changes stacks; without it these are not there.
+// AddressSanitizer must know when a thread changes stacks. Without it these functions are absent.
 extern "C" {
 __attribute__((weak)) void __sanitizer_start_switch_fiber(void** fake_stack, const void* bottom, std::size_t size);
 __attribute__((weak)) void __sanitizer_finish_switch_fiber(void* fake_stack, const void** bottom, std::size_t* size);

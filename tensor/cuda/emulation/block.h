@@ -13,7 +13,7 @@ struct dim3 {
   constexpr dim3(unsigned in_x = 1, unsigned in_y = 1, unsigned in_z = 1) : x(in_x), y(in_y), z(in_z) {}
 };
 
-// Where the running thread is. A kernel reads them as on a card; a debugger may print them.
+// Where the running thread is. A kernel reads them as on a GPU; a debugger may print them.
 inline dim3 threadIdx(0, 0, 0), blockIdx(0, 0, 0), blockDim, gridDim;
 
 namespace bertrand::cuda::emulation {
@@ -54,7 +54,7 @@ unsigned lane();
 
 /// Who touched a cell of shared memory since the last barrier.
 struct Shadow {
-  std::uint64_t block = 0;  ///< the block that wrote it last: each begins with memory that nobody has written
+  std::uint64_t block = 0;  ///< the block that wrote it last: each begins with memory that is not written yet
   std::uint64_t write_interval = 0, read_interval = 0;            ///< between two block barriers
   std::uint32_t write_warp_interval = 0, read_warp_interval = 0;  ///< between two barriers of the warp
   int writer = 0, reader = 0;  ///< thread, or kSeveral readers of a warp, or of many warps

@@ -1,9 +1,8 @@
+// What the emulation gives for the CUDA runtime: devices, streams, events and copies.
 #include "tensor/cuda/emulation/runtime.h"
 
 #include <cxxabi.h>
 #include <dlfcn.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,15 +16,10 @@
 #include <vector>
 
 #include "io/error.h"
+#include "tensor/cuda/emulation/memory.h"
 
-// Without AddressSanitizer these are not there.
-extern "C" {
-__attribute__((weak)) void __asan_poison_memory_region(const volatile void* begin, std::size_t bytes);
-__attribute__((weak)) void __asan_unpoison_memory_region(const volatile void* begin, std::size_t bytes);
-}
-
-/// Copies from pinned memory wait here until something must come after them, as they may on a card: who writes to the
-/// memory before that is found out by what arrives.
+/// Copies from pinned memory wait here until something must come after them, as they may on a GPU: a write to
+/// the memory before that shows in what arrives.
 struct EmulatedStream {
   struct Copy {
     void* to;
@@ -35,7 +29,7 @@ struct EmulatedStream {
   std::vector<Copy> waiting;
   std::uint64_t copies = 0, copied = 0;  // asked for, and ended
   double clock = 0;
-  std::vector<bertrand::cuda::emulation::Done> waits_for;  // what other cards have to do first
+  std::vector<bertrand::cuda::emulation::Done> waits_for;  // what other GPUs have to do first
 
   void flush() {
     for (const Copy& copy : waiting) std::memcpy(copy.to, copy.from, copy.bytes);
@@ -53,145 +47,22 @@ struct EmulatedEvent {
   }
 };
 struct EmulatedPool {
-  std::set<int> open_to;  // other cards
+  std::set<int> open_to;  // other GPUs
 };
 
 namespace {
 
-constexpr std::size_t kAlign = 16;                   // what the widest load asks for
-constexpr int kGuardByte = 0xa5, kFreshByte = 0xff;  // fresh memory is NaN in every floating type
-
-std::size_t pages(std::size_t bytes) {
-  static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return (bytes + page - 1) / page * page;
-}
-
-/// Pages for device memory, and one behind them that nobody may touch. Those given back are kept, untouchable too,
-/// since fresh ones cost more than what small kernels do.
-class Pages {
- public:
-  /// Null where the processor's own memory has run out.
-  std::byte* take(std::size_t bytes) {
-    void* begin = nullptr;
-    if (const auto found = free_.find(bytes); found != free_.end()) {
-      begin = found->second;
-      free_.erase(found);
-    } else {
-      begin = mmap(nullptr, bytes + pages(1), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      if (begin == MAP_FAILED) return nullptr;
-    }
-    mprotect(begin, bytes, PROT_READ | PROT_WRITE);
-    return static_cast<std::byte*>(begin);
-  }
-  void give_back(std::byte* begin, std::size_t bytes) {
-    mprotect(begin, bytes, PROT_NONE);
-    free_.emplace(bytes, begin);
-  }
-
- private:
-  std::multimap<std::size_t, std::byte*> free_;
-};
-
-/// One allocation of device memory. It ends where its pages do, but for what the alignment asks for, so that whoever
-/// reads or writes behind those bytes is stopped at once; these and the bytes before it are looked at when it goes.
-/// AddressSanitizer stops whoever reads or writes any of them.
-class Block {
- public:
-  Block(std::size_t bytes, Pages& from) : bytes_(bytes), size_(pages(bytes + kAlign)), begin_(from.take(size_)) {
-    if (!begin_) return;
-    std::byte* const end = begin_ + size_;
-    data_ = end - (bytes + kAlign - 1) / kAlign * kAlign;
-    std::memset(begin_, kGuardByte, static_cast<std::size_t>(data_ - begin_));
-    std::memset(data_, kFreshByte, bytes);
-    std::memset(data_ + bytes, kGuardByte, static_cast<std::size_t>(end - data_) - bytes);
-    if (!__asan_poison_memory_region) return;
-    __asan_poison_memory_region(begin_, static_cast<std::size_t>(data_ - begin_));
-    __asan_poison_memory_region(data_ + bytes, static_cast<std::size_t>(end - data_) - bytes);
-  }
-  std::byte* data() const { return data_; }  ///< or null
-  std::size_t bytes() const { return bytes_; }
-  /// False where somebody wrote beside it.
-  bool release(Pages& to) const {
-    if (__asan_unpoison_memory_region) __asan_unpoison_memory_region(begin_, size_);
-    const auto untouched = [](const std::byte* from, const std::byte* end) {
-      return std::all_of(from, end, [](std::byte b) { return b == std::byte{kGuardByte}; });
-    };
-    const bool whole = untouched(begin_, data_) && untouched(data_ + bytes_, begin_ + size_);
-    to.give_back(begin_, size_);
-    return whole;
-  }
-
- private:
-  std::size_t bytes_, size_;
-  std::byte *begin_ = nullptr, *data_ = nullptr;
-};
-
-/// The device's memory.
-class Memory {
- public:
-  cudaError_t allocate(void** data, std::size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    ++allocations_;
-    if (in_use_ + bytes > limit_ || fragmented_) return cudaErrorMemoryAllocation;
-    if (fails_in_ > 0 && --fails_in_ <= 1) return cudaErrorMemoryAllocation;
-    const Block block(bytes, pages_);
-    if (!block.data()) return cudaErrorMemoryAllocation;
-    *data = block.data();
-    blocks_.emplace(*data, block);
-    in_use_ += bytes;
-    return cudaSuccess;
-  }
-
-  cudaError_t free(void* data) {
-    const std::lock_guard lock(mutex_);
-    const auto found = blocks_.find(data);
-    if (found == blocks_.end()) return cudaErrorInvalidValue;
-    in_use_ -= found->second.bytes();
-    if (!found->second.release(pages_)) broken_ = true;
-    blocks_.erase(found);
-    return cudaSuccess;
-  }
-
-  /// As a card does: what went wrong is told by every later call.
-  cudaError_t state() const {
-    return broken_ ? cudaErrorIllegalAddress : lost_ ? cudaErrorECCUncorrectable : cudaSuccess;
-  }
-  void launched() {
-    const std::lock_guard lock(mutex_);
-    ++launches_;
-    if (lost_in_ > 0 && --lost_in_ == 0) lost_ = true;
-  }
-  void lose_in(int launches) {
-    lost_ = launches == 0;
-    lost_in_ = launches;
-  }
-  void fail_in(int allocations) { fails_in_ = allocations > 0 ? allocations + 1 : 0; }  // once more when asked again
-  void fragment() { fragmented_ = true; }
-  void trim() { fragmented_ = false; }
-  int launches() const { return launches_; }
-  int allocations() const { return allocations_; }
-  std::size_t in_use() const { return in_use_; }
-  std::size_t limit() const { return limit_; }
-  void limit(std::size_t bytes) { limit_ = bytes; }
-
- private:
-  std::mutex mutex_;
-  Pages pages_;
-  std::map<void*, Block> blocks_;
-  std::size_t in_use_ = 0, limit_ = std::size_t{16} << 30;
-  bool broken_ = false, lost_ = false, fragmented_ = false;
-  int launches_ = 0, allocations_ = 0, fails_in_ = 0, lost_in_ = -1;
-};
+using bertrand::cuda::emulation::Memory;
 
 Memory& memory() {
   static Memory one;
   return one;
 }
 std::atomic<std::int64_t> stream_waits{0};
-constexpr int kCards = 4;
-std::mutex tables;  // replicas on several cards are threads
-thread_local int current_card = 0;
-EmulatedPool pools[kCards];
+constexpr int kGpus = 4;
+std::mutex tables;  // replicas on several GPUs are threads
+thread_local int current_gpu = 0;
+EmulatedPool pools[kGpus];
 
 int capability[2] = {9, 0}, built_for = 8;
 std::map<const void*, std::size_t>& pinned() {
@@ -217,16 +88,16 @@ cudaError_t cudaDriverGetVersion(int* version) {
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = kCards;
+  *count = kGpus;
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
-  if (device < 0 || device >= kCards) return cudaErrorInvalidDevice;
-  current_card = device;
+  if (device < 0 || device >= kGpus) return cudaErrorInvalidDevice;
+  current_gpu = device;
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* device) {
-  *device = current_card;
+  *device = current_gpu;
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
@@ -378,9 +249,9 @@ void wait_for_stream(cudaStream_t stream) {
   stream->waits_for.clear();
 }
 
-bool reaches(int card, int other) {
+bool reaches(int gpu, int other) {
   const std::lock_guard lock(tables);
-  return card == other || pools[other].open_to.contains(card);
+  return gpu == other || pools[other].open_to.contains(gpu);
 }
 
 void limit_memory(std::size_t bytes) { memory().limit(bytes); }
@@ -393,7 +264,7 @@ void set_capability(int major, int minor) {
 }
 void build_for(int major) { built_for = major; }
 bool has_kernels() { return capability[0] >= built_for; }
-void lose_card(int launches) { memory().lose_in(launches); }
+void lose_gpu(int launches) { memory().lose_in(launches); }
 Counts counts() { return {memory().launches(), memory().allocations(), memory().in_use()}; }
 
 std::string name_of_function(const void* function) {
@@ -425,5 +296,5 @@ void check_dynamic_shared(const void* function, std::size_t bytes) {
 }  // namespace bertrand::cuda::emulation
 
 // For tests of whole programs, which load the emulation as a module.
-extern "C" void bertrand_lose_card(int launches) { bertrand::cuda::emulation::lose_card(launches); }
+extern "C" void bertrand_lose_gpu(int launches) { bertrand::cuda::emulation::lose_gpu(launches); }
 extern "C" int bertrand_launches() { return bertrand::cuda::emulation::counts().launches; }

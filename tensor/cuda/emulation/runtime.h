@@ -93,30 +93,30 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);
 
 namespace bertrand::cuda::emulation {
 std::string name_of_function(const void* function);
-bool has_kernels();  ///< for the card
+bool has_kernels();  ///< for the GPU
 void set_dynamic_shared_limit(const void* function, std::size_t bytes);
 void check_dynamic_shared(const void* function, std::size_t bytes);
 
 /// Before work begins in a stream: ends the copies that it must come after, and lets the stream's clock go on. What it
-/// returns is not cudaSuccess on a card that is lost.
+/// returns is not cudaSuccess on a GPU that is lost.
 cudaError_t begin_work(cudaStream_t stream, double milliseconds = 0);
 
-/// What is asked for is done at once, but for what waits for another card: its stream goes on when `done` says so.
+/// What is asked for is done at once, but for what waits for another GPU: its stream goes on when `done` says so.
 using Done = std::shared_ptr<const std::atomic<bool>>;
 void add_to_stream(cudaStream_t stream, Done done);
 /// Returns when the stream has got to where it is asked to work.
 void wait_for_stream(cudaStream_t stream);
 
-/// Whether a card may read and write what another one's pool holds.
-bool reaches(int card, int other);
+/// Whether a GPU may read and write what another one's pool holds.
+bool reaches(int gpu, int other);
 
 // ---- what tests may ask for, until they ask again
 void limit_memory(std::size_t bytes);  ///< how much device memory there is
 void fail_allocation(int number);      ///< that one from now on, counted from 1, finds no memory, asked twice; 0: none
 void fragment_memory();                ///< no allocation finds memory until the pool is trimmed
 void set_capability(int major, int minor);
-void build_for(int major);     ///< the least capability that the emulated module has kernels for
-void lose_card(int launches);  ///< after so many more launches every call fails; below 0: never
+void build_for(int major);    ///< the least capability that the emulated module has kernels for
+void lose_gpu(int launches);  ///< after so many more launches every call fails; below 0: never
 
 /// What happened since the program began.
 struct Counts {
@@ -124,7 +124,7 @@ struct Counts {
   std::size_t bytes_in_use = 0;  ///< now
 };
 Counts counts();
-/// How often the host has waited for a stream, with all that was asked of it, or for a copy to the card.
+/// How often the host has waited for a stream, with all that was asked of it, or for a copy to the GPU.
 std::int64_t synchronizations();
 }  // namespace bertrand::cuda::emulation
 

@@ -1,4 +1,4 @@
-// Shared memory that knows who touched it: what a kernel indexes are cells that report each read and write.
+// Shared memory that knows which thread touched it: what a kernel indexes are cells that report each read and write.
 #pragma once
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// What tensor/cuda/card.h gives by a card's instructions, without one.
+// What tensor/cuda/gpu.h gives by a GPU's instructions, without one.
 #pragma once
 #include <bit>
 #include <cmath>

@@ -1,4 +1,4 @@
-// What kernels use beyond CUDA's own words, on a card. Its twin for the emulation is emulation/shared.h and no_card.h.
+// What kernels use beyond CUDA's own words, on a GPU. Its twin for the emulation is emulation/shared.h and no_gpu.h.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -1,0 +1,116 @@
+// What keeps the memory of CPU tensors: blocks never overlap, freed ones are used again, and little more is held than
+// was once in use.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <vector>
+
+#include "tensor/cpu/memory.h"
+
+using bertrand::cpu::CachingMemory;
+
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+/// Address space of this process in bytes.
+std::size_t mapped() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+struct Block {
+  std::byte* data;
+  std::size_t bytes;
+  int mark;
+};
+
+/// Allocates and frees at random; every block bears its own mark, which is looked at when it goes.
+class Churn {
+ public:
+  Churn(std::size_t smallest, std::size_t largest) : smallest_(smallest), largest_(largest) {}
+  ~Churn() {
+    while (!blocks_.empty()) free(blocks_.size() - 1);
+  }
+
+  void step() {
+    if (blocks_.size() < 12 && draw() % 3 != 0) allocate(smallest_ + draw() % (largest_ - smallest_));
+    else if (!blocks_.empty()) free(draw() % blocks_.size());
+  }
+  bool whole = true;  ///< whether every mark was as it was written
+  std::size_t peak() const { return memory_.use().peak; }
+
+ private:
+  void allocate(std::size_t bytes) {
+    const Block block{memory_.allocate(bytes, "churn"), bytes, static_cast<int>(draw() % 255)};
+    whole = whole && reinterpret_cast<std::uintptr_t>(block.data) % 64 == 0;
+    std::memset(block.data, block.mark, bytes);
+    blocks_.push_back(block);
+  }
+  void free(std::size_t at) {
+    const Block block = blocks_[at];
+    for (std::size_t i = 0; i < block.bytes; i += 61)
+      whole = whole && block.data[i] == static_cast<std::byte>(block.mark);
+    memory_.deallocate(block.data, block.bytes);
+    blocks_[at] = blocks_.back();
+    blocks_.pop_back();
+  }
+  std::uint32_t draw() { return random_(); }
+
+  std::size_t smallest_, largest_;
+  std::mt19937 random_{7};
+  CachingMemory memory_;
+  std::vector<Block> blocks_;
+};
+
+}  // namespace
+
+TEST_CASE("blocks of any size are aligned and keep their bytes while others come and go") {
+  for (const std::size_t largest : {std::size_t{2000}, kMiB / 2, 4 * kMiB}) {
+    CAPTURE(largest);
+    Churn churn(1, largest);
+    for (int i = 0; i < 300; ++i) churn.step();
+    CHECK(churn.whole);
+  }
+}
+
+TEST_CASE("a freed block is given out again and two freed neighbours make room for one of both sizes") {
+  CachingMemory memory;
+  for (const std::size_t bytes : {std::size_t{100}, 3 * kMiB}) {
+    std::byte* const first = memory.allocate(bytes, "test");
+    memory.deallocate(first, bytes);
+    std::byte* const again = memory.allocate(bytes, "test");
+    CHECK(again == first);
+    memory.deallocate(again, bytes);
+  }
+  for (const bool lower_first : {false, true}) {
+    CachingMemory other;
+    std::byte* const whole = other.allocate(4 * kMiB, "test");
+    other.deallocate(whole, 4 * kMiB);
+    std::byte *const upper = other.allocate(kMiB, "test"), *const lower = other.allocate(3 * kMiB, "test");
+    REQUIRE(upper == whole + 3 * kMiB);
+    if (lower_first) other.deallocate(lower, 3 * kMiB);
+    other.deallocate(upper, kMiB);
+    if (!lower_first) other.deallocate(lower, 3 * kMiB);
+    std::byte* const again = other.allocate(4 * kMiB, "test");
+    CHECK(again == whole);
+    other.deallocate(again, 4 * kMiB);
+  }
+}
+
+TEST_CASE("what is held is at most a sixteenth more than the most that was in use") {
+  const std::size_t before = mapped();
+  Churn churn(kMiB, 8 * kMiB);
+  std::size_t most = 0;
+  for (int i = 0; i < 500; ++i) {
+    churn.step();
+    most = std::max(most, mapped() - before);
+  }
+  REQUIRE(churn.peak() > 20 * kMiB);
+  CHECK(most <= churn.peak() + churn.peak() / 16 + kMiB);  // each of the 12 blocks is rounded up by 64 KiB at most
+}

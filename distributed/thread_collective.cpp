@@ -5,6 +5,7 @@
 
 #include "tensor/backends.h"
 #include "tensor/profiler.h"
+#include "tensor/run.h"
 
 namespace bertrand::distributed {
 namespace {
@@ -128,7 +129,7 @@ void ThreadCollective::for_my_blocks(Dim elements, const std::function<void(Dim,
 void ThreadCollective::spread(const Tensor& sum, Dim begin, const Shape& block) {
   for (int thread = 0; thread < threads(); ++thread)
     if (const Tensor& out = meeting_.seat(thread).tensor; !out.same_memory(sum))
-      adder().cast(sum.window(begin, block), out.window(begin, block));
+      run(adder(), [&](Kernels& k) { k.cast(sum.window(begin, block), out.window(begin, block)); });
 }
 
 void ThreadCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t parts, const Tensor& out) {
@@ -174,7 +175,7 @@ void ThreadCollective::broadcast(const Tensor& x, int root) {
   together({.call = "broadcast", .addends = {}, .tensor = x}, [&] {
     const int source = root % threads();  // the root in its own process; in the others the thread that receives
     if (processes_) meeting_.let_one(thread_ == source, [&] { processes_->broadcast(x, root / threads()); });
-    if (thread_ != source) backend_.cast(meeting_.seat(source).tensor, x);
+    if (thread_ != source) run(backend_, [&](Kernels& k) { k.cast(meeting_.seat(source).tensor, x); });
   });
 }
 

@@ -2,7 +2,7 @@
 // are in tensor/cpu/update.cpp.
 #include "optim/optimizer.h"
 
-#include "tensor/profiler.h"
+#include "tensor/run.h"
 
 namespace bertrand::optim {
 namespace {
@@ -58,8 +58,7 @@ Tensor Optimizer::update(double learning_rate, const Tensor& gradients, const Te
                       .loss_scale = loss_scale_.scaling()};
   {
     const double bytes = 7.0 * static_cast<double>(tensors.masters.bytes());  // reads 4, writes 3
-    const Span span(gradients.backend(), "update", {.bytes = bytes});
-    gradients.backend().update(tensors, update, segments_);
+    run(gradients.backend(), "update", {.bytes = bytes}, [&](Kernels& k) { k.update(tensors, update, segments_); });
     tensors.masters.count_write();
     tensors.values.count_write();
   }

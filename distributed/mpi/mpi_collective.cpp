@@ -11,6 +11,7 @@
 
 #include "distributed/running_time.h"
 #include "tensor/backends.h"
+#include "tensor/run.h"
 
 namespace bertrand::distributed {
 namespace {
@@ -334,7 +335,7 @@ void MpiCollective::add_up(const Block& block, const Tensor& out) {
         mine_.parts);
   const Share slice = slice_of(block.begin, block.end, rank_, size_);
   const Tensor own = out.window(slice.first, {slice.count});
-  if (!own.same_memory(sum[0].values)) backend_->cast(sum[0].values, own);
+  if (!own.same_memory(sum[0].values)) run(*backend_, [&](Kernels& k) { k.cast(sum[0].values, own); });
 }
 
 void MpiCollective::exchange_sums(const Block& block, const Tensor& out, Messages& messages) {

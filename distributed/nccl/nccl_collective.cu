@@ -6,6 +6,7 @@
 
 #include "distributed/running_time.h"
 #include "tensor/ops.h"
+#include "tensor/run.h"
 
 namespace bertrand::distributed {
 namespace {
@@ -198,8 +199,10 @@ void NcclCollective::start_sum(std::vector<Addend> mine, std::int64_t parts, con
   const auto add = [&](const Tensor& left, const Tensor& right) { add_to_right(backend_, left, right); };
   const std::vector<Addend> nodes = add_siblings(mine, parts, add);
   for (std::size_t i = 1; i < nodes.size(); ++i) add(nodes[i - 1].values, nodes[i].values);
-  if (nodes.empty()) backend_.fill(out, 0);
-  else if (!nodes.back().values.same_memory(out)) backend_.cast(nodes.back().values, out);
+  run(backend_, [&](Kernels& k) {
+    if (nodes.empty()) k.fill(out, 0);
+    else if (!nodes.back().values.same_memory(out)) k.cast(nodes.back().values, out);
+  });
   enqueue("all_reduce_sum", out, [&] {
     return ncclAllReduce(out.data(), out.data(), static_cast<std::size_t>(out.elements()), type_of(out.dtype()),
                          ncclSum, communicator_, stream_.get());

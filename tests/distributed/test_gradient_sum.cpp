@@ -38,7 +38,7 @@ Tensor beginning(Backend& backend, DType dtype = DType::f32) { return ops::full(
 /// A parameter's gradient becomes final: 2 everywhere.
 void finish(GradientSum& sum, const Tensor& gradients, Dim begin, Dim count) {
   const Tensor window = gradients.window(begin, {count});
-  gradients.backend().fill(window, 2);
+  ops::fill(window, 2);
   sum.ready(window);
 }
 
@@ -55,7 +55,7 @@ Tensor sum_of(GradientSum& sum, const Tensor& gradients, const std::vector<float
   const auto count = static_cast<std::int64_t>(values.size());
   sum.begin(gradients, {.first = 0, .count = count}, count);
   for (const float value : values) {
-    gradients.backend().fill(gradients, value);
+    ops::fill(gradients, value);
     sum.add();
   }
   return sum.finish();
@@ -147,7 +147,7 @@ TEST_CASE("no bucket starts before the last micro-batch of the replica") {
   finish(sum, gradients, 0, kElements);
   CHECK(recorder.log.empty());
   sum.add();
-  gradients.backend().fill(gradients, -1);
+  ops::fill(gradients, -1);
   finish(sum, gradients, 400, 608);
   CHECK(recorder.log == "300 300");
   CHECK(recorder.not_final == 0);
@@ -184,7 +184,7 @@ TEST_CASE("gradients of a half type are copied to the type of sums bucket by buc
     const Tensor gradients = ops::full({kElements}, 1, DType::bf16, *backend);
     sum.begin(gradients, {.first = 0, .count = 2}, 2);
     sum.add();
-    gradients.backend().fill(gradients, -1);
+    ops::fill(gradients, -1);
     finish(sum, gradients, 496, 512);
     finish(sum, gradients, 0, 496);
     sum.add();

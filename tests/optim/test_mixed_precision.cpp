@@ -40,7 +40,7 @@ struct Trained {
     return optimizer.step(0.01);
   }
   double overflow() {
-    backend->fill(parameters.gradients(), std::numeric_limits<double>::infinity());
+    ops::fill(parameters.gradients(), std::numeric_limits<double>::infinity());
     return optimizer.step(0.01);
   }
   std::vector<float> masters() const { return ops::to_host<float>(parameters.masters()); }
@@ -95,10 +95,10 @@ TEST_CASE("from the same gradients masters move bit for bit as an f32 model does
 
 TEST_CASE("steps smaller than the digits of a half type add up") {
   Trained bf16(DType::bf16, {.method = optim::Method::adamw, .weight_decay = 0});
-  bf16.backend->fill(bf16.parameters.masters(), 1);
+  ops::fill(bf16.parameters.masters(), 1);
   bf16.parameters.round_masters();
   for (int i = 0; i < 100; ++i) {  // bf16 has nothing between 1 and 0.996
-    bf16.backend->fill(bf16.parameters.gradients(), 1);
+    ops::fill(bf16.parameters.gradients(), 1);
     bf16.optimizer.step(1e-4);
   }
   CHECK(ops::to_host<float>(bf16.model.w.value())[0] == doctest::Approx(0.99).epsilon(0.003));

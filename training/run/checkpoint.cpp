@@ -14,16 +14,11 @@ constexpr const char *kOptimizerFile = "optimizer.safetensors", *kModelFile = "m
 constexpr std::size_t kSmallFiles = std::size_t{1} << 16;  // configuration and state, and what blocks are rounded to
 constexpr std::size_t kTensorFacts = 512;                  // of the headers and the manifest
 
-/// The moments of what is trained, under the names that PyTorch's AdamW gives them.
-std::vector<nn::NamedTensor> moments(const Training& training) {
+/// Under the names that PyTorch's AdamW gives them.
+std::vector<nn::NamedTensor> with_names(const Moments& moments) {
   std::vector<nn::NamedTensor> tensors;
-  for (const auto& segment : training.parameters.segments()) {
-    if (segment.rate == 0) continue;
-    tensors.push_back(
-        {"exp_avg." + segment.name, training.optimizer.first_moments().window(segment.begin, segment.shape)});
-    tensors.push_back(
-        {"exp_avg_sq." + segment.name, training.optimizer.second_moments().window(segment.begin, segment.shape)});
-  }
+  for (const auto& [name, tensor] : moments.first) tensors.push_back({"exp_avg." + name, tensor});
+  for (const auto& [name, tensor] : moments.second) tensors.push_back({"exp_avg_sq." + name, tensor});
   return tensors;
 }
 
@@ -35,40 +30,7 @@ void check_finite(const nn::ParameterSet& parameters, const std::filesystem::pat
          (directory / "model.safetensors").string(), name);
 }
 
-}  // namespace
-
-std::size_t checkpoint_bytes(const Training& training) {
-  return training.parameters.masters().bytes() + 2 * training.optimizer.first_moments().bytes() +
-         training.objective.bytes_beside_weights() + training.parameters.segments().size() * kTensorFacts + kSmallFiles;
-}
-
-TensorChecksums write_checkpoint(io::Files& files, const std::filesystem::path& directory, const Training& training,
-                                 const RunState& state, const Conditions& conditions) {
-  check_finite(training.parameters, directory);
-  TensorChecksums checksums;
-  for (const auto& [name, crc] : training.objective.save(files, directory, training.parameters))
-    checksums["model.safetensors/" + name] = crc;
-  io::FileWriter out(files, directory / kOptimizerFile);
-  for (const auto& [name, crc] : nn::write_tensors(out, moments(training)))
-    checksums[fmt::format("{}/{}", kOptimizerFile, name)] = crc;
-  out.finish();
-  io::write_file(files, directory / kStateFile, io::json_text(state.to_json(conditions), 2) + "\n");
-  return checksums;
-}
-
-Restored restore_checkpoint(const std::filesystem::path& directory, const Training& training,
-                            const Conditions& conditions) {
-  const std::filesystem::path state_file = directory / kStateFile;
-  const io::Json json = io::read_json(state_file);
-  const std::vector<std::string> changes =
-      conditions.changes_since(parse_conditions(json, state_file.string()), directory.string());
-  const RunState state = parse_run_state(json, state_file.string());
-  training.objective.load(directory, training.parameters);
-  load_moments(directory / kOptimizerFile, training);
-  training.optimizer.resume(state.steps_done, state.loss_scale);
-  return {state, changes};
-}
-
+/// The file with the moments that belong to the model in `directory`.
 std::filesystem::path find_moments(const std::filesystem::path& directory) {
   if (const std::filesystem::path own = directory / kOptimizerFile; std::filesystem::exists(own)) {
     if (!std::filesystem::exists(directory / kManifest)) return own;
@@ -94,9 +56,9 @@ std::filesystem::path find_moments(const std::filesystem::path& directory) {
   return newest->directory / kOptimizerFile;
 }
 
-void load_moments(const std::filesystem::path& path, const Training& training) {
+void load_file(const std::filesystem::path& path, const Moments& moments) {
   const io::SafetensorsFile file(path);
-  for (const auto& [name, tensor] : moments(training)) {
+  for (const auto& [name, tensor] : with_names(moments)) {
     const io::SafetensorsEntry* entry = file.find(name);
     if (!entry)
       fail(Failure::model, "{}: tensor \"{}\": expected one of shape {}, got none", path.string(), name,
@@ -106,6 +68,68 @@ void load_moments(const std::filesystem::path& path, const Training& training) {
            Shape(entry->dims));
     nn::load_entry(*entry, path, tensor);
   }
+}
+
+}  // namespace
+
+Moments moments_of(const Training& training) {
+  Moments moments;
+  for (const auto& segment : training.parameters.segments()) {
+    if (segment.rate == 0) continue;
+    const auto part = [&](const Tensor& flat) { return flat.window(segment.begin, segment.shape); };
+    moments.first.push_back({segment.name, part(training.optimizer.first_moments())});
+    moments.second.push_back({segment.name, part(training.optimizer.second_moments())});
+  }
+  return moments;
+}
+
+std::size_t checkpoint_bytes(const Training& training) {
+  return training.parameters.masters().bytes() + 2 * training.optimizer.first_moments().bytes() +
+         training.objective.bytes_beside_weights() + training.parameters.segments().size() * kTensorFacts + kSmallFiles;
+}
+
+TensorChecksums write_checkpoint(io::Files& files, const std::filesystem::path& directory, const Training& training,
+                                 const RunState& state, const Conditions& conditions) {
+  check_finite(training.parameters, directory);
+  TensorChecksums checksums;
+  for (const auto& [name, crc] : training.objective.save(files, directory, training.parameters))
+    checksums["model.safetensors/" + name] = crc;
+  io::FileWriter out(files, directory / kOptimizerFile);
+  for (const auto& [name, crc] : nn::write_tensors(out, with_names(moments_of(training))))
+    checksums[fmt::format("{}/{}", kOptimizerFile, name)] = crc;
+  out.finish();
+  io::write_file(files, directory / kStateFile, io::json_text(state.to_json(conditions), 2) + "\n");
+  return checksums;
+}
+
+Restored restore_checkpoint(const std::filesystem::path& directory, const Training& training,
+                            const Conditions& conditions) {
+  const std::filesystem::path state_file = directory / kStateFile;
+  const io::Json json = io::read_json(state_file);
+  const std::vector<std::string> changes =
+      conditions.changes_since(parse_conditions(json, state_file.string()), directory.string());
+  const RunState state = parse_run_state(json, state_file.string());
+  training.objective.load(directory, training.parameters);
+  load_file(directory / kOptimizerFile, moments_of(training));
+  training.optimizer.resume(state.steps_done, state.loss_scale);
+  return {state, changes};
+}
+
+void check_resumable(const std::filesystem::path& output, const Conditions& conditions) {
+  const auto checkpoints = CheckpointStore(output).list();
+  if (checkpoints.empty()) return;
+  const std::filesystem::path &newest = checkpoints.front().directory, file = newest / kStateFile;
+  try {
+    conditions.changes_since(parse_conditions(io::read_json(file), file.string()), newest.string());
+  } catch (const Error& error) {
+    if (error.failure() == Failure::usage) throw;
+  }
+}
+
+std::string load_moments(const std::filesystem::path& directory, const Moments& moments) {
+  const std::filesystem::path file = find_moments(directory);
+  load_file(file, moments);
+  return file.string();
 }
 
 void publish_model(io::Files& files, const std::filesystem::path& directory, const Objective& objective,

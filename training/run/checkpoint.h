@@ -2,6 +2,9 @@
 // All tensors are the f32 masters' and their moments (f64 for f64), so that a run may go on in another of f32, bf16 and
 // f16.
 #pragma once
+#include <functional>
+
+#include "nn/tensor_file.h"
 #include "optim/optimizer.h"
 #include "training/run/checkpoint_store.h"
 #include "training/run/run_state.h"
@@ -28,18 +31,28 @@ struct Restored {
 };
 
 /// Fills parameters and moments from a checkpoint that verifies and says where the run stands. Throws
-/// Error(Failure::usage) where settings or input files are others than `conditions`, Error(Failure::model) where the
+/// Error(Failure::usage) if settings or input files are others than `conditions`, Error(Failure::model) if the
 /// checkpoint is of another model.
 Restored restore_checkpoint(const std::filesystem::path& directory, const Training& training,
                             const Conditions& conditions);
 
-/// The file with the moments that belong to the model in `directory`: the checkpoint's own, or that of the newest
-/// checkpoint of the run there that verifies. Throws Error(Failure::model), which says what was looked for.
-std::filesystem::path find_moments(const std::filesystem::path& directory);
+/// Throws Error(Failure::usage) as restore_checkpoint() does, before anything is planned or loaded, if the newest
+/// checkpoint in `output` is of other settings or input files. One that cannot be read is left to restore_checkpoint().
+void check_resumable(const std::filesystem::path& output, const Conditions& conditions);
 
-/// Fills the moments from a file of a checkpoint, by the names of the parameters. Throws Error(Failure::model) if a
-/// moment is missing or of another shape.
-void load_moments(const std::filesystem::path& file, const Training& training);
+/// The moments of what is trained, by the names of the parameters.
+struct Moments {
+  std::vector<nn::NamedTensor> first, second;
+};
+Moments moments_of(const Training& training);
+
+/// Fills the moments that a run begins with and returns the file that they come from.
+using LoadMoments = std::function<std::string(const Moments&)>;
+
+/// Fills the moments from the run or checkpoint in `directory`: the checkpoint's own, or those of the newest checkpoint
+/// of the run there that verifies. Throws Error(Failure::model), which says what was looked for, or if a moment is
+/// missing or of another shape.
+std::string load_moments(const std::filesystem::path& directory, const Moments& moments);
 
 /// Puts the model's four files into `directory`, each in one step, so that a reader always finds a whole model.
 void publish_model(io::Files& files, const std::filesystem::path& directory, const Objective& objective,

@@ -37,6 +37,8 @@ class CheckpointStore {
     std::int64_t step = 0;
     std::filesystem::path directory;
   };
+  /// This program's checkpoints, newest first, whole or not.
+  std::vector<Found> list() const;
   /// The newest checkpoint that verifies. Those that do not are named, with the reason, in `skipped`, and removed by
   /// remove_old(). Throws as verify_checkpoint() does.
   std::optional<Found> newest(std::vector<std::string>& skipped);
@@ -45,7 +47,6 @@ class CheckpointStore {
   void remove_leftovers();
 
  private:
-  std::vector<Found> list() const;  // of this program's checkpoints, newest first
   void stage_and_rename(const std::filesystem::path& final_path, std::int64_t step,
                         const std::function<TensorChecksums(const std::filesystem::path&)>& fill);
   void discard(const std::filesystem::path& checkpoint);
@@ -55,11 +56,11 @@ class CheckpointStore {
   std::set<std::filesystem::path> damaged_;
 };
 
-/// "" if every file of a checkpoint is as its manifest says, else what is wrong. Throws Error(Failure::io) where one
-/// cannot be read, and Error(Failure::model) where another version wrote it: neither is damaged.
+/// "" if every file of a checkpoint is as its manifest says, else what is wrong. Throws Error(Failure::io) if one
+/// cannot be read, and Error(Failure::model) if another version wrote it: neither is damaged.
 std::string verify_checkpoint(const std::filesystem::path& checkpoint);
 
-/// Throws Error(Failure::io) where the disk of `directory` has less room than that.
+/// Throws Error(Failure::io) if the disk of `directory` has less room than that.
 void check_space(const std::filesystem::path& directory, std::size_t needed);
 
 }  // namespace bertrand::training

@@ -24,7 +24,7 @@ std::vector<std::string> split(const std::string& list) {
   }
 }
 
-/// The card that cuda, cuda:N, or the same behind "emulated-", names; nothing where the name is none of them.
+/// The GPU that cuda, cuda:N, or the same after "emulated-", names; nothing if the name is none of them.
 std::optional<CudaOptions> cuda_options(std::string_view name) {
   CudaOptions options;
   if (name.starts_with("emulated-")) {
@@ -40,8 +40,8 @@ std::optional<CudaOptions> cuda_options(std::string_view name) {
 
 /// Whether both name the same: cuda is cuda:0.
 bool same_device(const std::string& a, const std::string& b) {
-  const auto card = cuda_options(a), other = cuda_options(b);
-  return a == b || (card && other && card->index == other->index && card->emulated == other->emulated);
+  const auto gpu = cuda_options(a), other = cuda_options(b);
+  return a == b || (gpu && other && gpu->index == other->index && gpu->emulated == other->emulated);
 }
 
 /// Refuses devices that make no sense, or not together.
@@ -49,16 +49,16 @@ void check_devices(const Settings& settings, const std::vector<std::string>& nam
   for (const std::string& name : names) {
     if (name != "cpu" && !cuda_options(name))
       fail(Failure::usage, "--device: expected cpu, cuda or cuda:N, got \"{}\"", name);
-    const auto card = cuda_options(name), first = cuda_options(names[0]);
+    const auto gpu = cuda_options(name), first = cuda_options(names[0]);
     if (std::ranges::count_if(names, [&](const std::string& other) { return same_device(name, other); }) > 1)
       fail(Failure::usage, "--device: expected each device once, got {} twice; hint: --device {} --replicas {}", name,
            name, names.size());
-    if (card.has_value() != first.has_value() || (card && card->emulated != first->emulated))
+    if (gpu.has_value() != first.has_value() || (gpu && gpu->emulated != first->emulated))
       fail(Failure::usage, "--device: expected one kind of device, got {}; hint: replicas wait for the slowest",
            settings.device);
   }
   if (settings.replicas > 1 && (names.size() > 1 || (several_processes && names[0] != "cpu")))
-    fail(Failure::usage, "--replicas: expected 1 where several cards work together, got {}; hint: --micro-batch-size",
+    fail(Failure::usage, "--replicas: expected 1 if several GPUs work together, got {}; hint: --micro-batch-size",
          settings.replicas);
   if (settings.precision.tf32 && names[0] == "cpu")
     fail(Failure::usage, "--precision: expected f32, bf16, f16 or f64 on the cpu, got \"tf32\"");
@@ -80,18 +80,18 @@ distributed::ReplicaGroup open_replicas(const Settings& settings, distributed::C
   const int replicas = replicas_of_process(settings);
   std::vector<std::unique_ptr<Backend>> backends;
   for (int rank = 0; rank < replicas; ++rank) {
-    if (auto card = cuda_options(names[static_cast<std::size_t>(rank) % names.size()])) {
-      card->tf32 = settings.precision.tf32;
-      card->measured_products = settings.measured_products;
-      backends.push_back(open_cuda(*card));
+    if (auto gpu = cuda_options(names[static_cast<std::size_t>(rank) % names.size()])) {
+      gpu->tf32 = settings.precision.tf32;
+      gpu->measured_products = settings.measured_products;
+      backends.push_back(open_cuda(*gpu));
       continue;
     }
     const auto share = distributed::share_of(cores, rank, replicas).count;
     backends.push_back(open_cpu({.threads = std::max(1, static_cast<int>(share)), .kernels = settings.cpu_kernels}));
   }
-  const auto card = cuda_options(names[0]);
+  const auto gpu = cuda_options(names[0]);
   return {std::move(backends),
-          {.processes = processes, .timeout = settings.collective_timeout, .emulated = card && card->emulated}};
+          {.processes = processes, .timeout = settings.collective_timeout, .emulated = gpu && gpu->emulated}};
 }
 
 }  // namespace bertrand::training

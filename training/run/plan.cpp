@@ -68,7 +68,7 @@ int most_waiting_sums(const Plan& plan) {
 
 /// The most memory in use while a replica makes a step of the largest micro-batches and evaluates the largest batch,
 /// without the sums that wait.
-std::size_t peak_bytes(const Settings& settings, const Plan& plan, const Objective& objective, const Backend& device) {
+std::size_t peak_bytes(const Settings& settings, const Plan& plan, const Objective& objective, Backend& device) {
   DryRun dry(device);
   const distributed::Replica self(dry);
   const std::unique_ptr<Objective> largest = objective.largest(self, plan.micro_batch_size);
@@ -98,11 +98,11 @@ void check_divisible(const Plan& plan, const Settings& settings) {
   if (plan.replicas <= plan.micro_batches) return;
   const std::int64_t examples = std::min(plan.batch_size, plan.examples_per_epoch);
   const bool alone = plan.replicas == replicas_of_process(settings);
-  const bool cards = settings.device.find(',') != std::string::npos;
-  const std::string flag = cards ? "--device" : "--replicas",
-                    fewer = !alone  ? "fewer processes"
-                            : cards ? "fewer cards"
-                                    : fmt::format("--replicas {}", plan.micro_batches);
+  const bool gpus = settings.device.find(',') != std::string::npos;
+  const std::string flag = gpus ? "--device" : "--replicas",
+                    fewer = !alone ? "fewer processes"
+                            : gpus ? "fewer GPUs"
+                                   : fmt::format("--replicas {}", plan.micro_batches);
   if (plan.replicas > examples)
     fail(Failure::usage, "{}: expected at most {}, the examples of a step, got {}; hint: {}{}", flag, examples,
          plan.replicas, fewer,
@@ -110,7 +110,7 @@ void check_divisible(const Plan& plan, const Settings& settings) {
          plan.replicas <= plan.examples_per_epoch && !settings.resume
              ? fmt::format(", or --batch-size {}", plan.replicas)
              : "");
-  // The largest micro-batches that are enough: even ones where there are any.
+  // The largest micro-batches that are enough: even ones if there are any.
   const std::int64_t even = divide_up(examples, plan.replicas);
   const std::int64_t size = divide_up(examples, even) >= plan.replicas ? even : examples / plan.replicas;
   fail(Failure::usage,
@@ -133,12 +133,12 @@ constexpr std::size_t kWorkOfProcess = std::size_t{32} << 20;
 
 MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objective& objective,
                        const distributed::Replica& self) {
-  const Backend& device = self.backend();
+  Backend& device = self.backend();
   const auto flat = static_cast<std::size_t>(plan.parameters) * size_of(settings.precision);
   const std::size_t wide = size_of(compute_type(settings.precision));
   const auto trained = static_cast<std::size_t>(plan.trained_parameters);
   const bool has_masters = compute_type(settings.precision) != settings.precision;
-  // So many share the memory. Replicas on several cards are counted by the cards, and so are processes that have one
+  // So many share the memory. Replicas on several GPUs are counted by the GPUs, and so are processes that have one
   // each.
   const int processes = device.device().kind == Device::Kind::cpu ? self.collective().processes_on_this_host() : 1;
   MemoryPlan memory{.parameters = flat + (has_masters ? wide * static_cast<std::size_t>(plan.parameters) : 0),
@@ -251,8 +251,8 @@ std::string fitting_hint(std::int64_t micro_batch_size) {
 }
 
 void check_memory(const Settings& settings, const Plan& plan, Objective& objective, const distributed::Replica& self) {
-  const bool on_card = self.backend().device().kind == Device::Kind::cuda;
-  const std::size_t most = on_card ? plannable(plan.memory.available) : plan.memory.available;
+  const bool on_gpu = self.backend().device().kind == Device::Kind::cuda;
+  const std::size_t most = on_gpu ? plannable(plan.memory.available) : plan.memory.available;
   if (plan.memory.total() <= most) return;
   const auto text = [](std::size_t bytes) { return io::bytes_text(static_cast<double>(bytes)); };
   fail(Failure::memory, "--micro-batch-size: expected one that fits {} of memory, got {}, which takes {}; {}",

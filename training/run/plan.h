@@ -48,15 +48,15 @@ nn::PartRates rates_of(const Settings& settings, Objective& objective);
 /// allocated or computed.
 Plan make_plan(const Settings& settings, Objective& objective, const distributed::Replica& self);
 
-/// The largest micro-batch, smaller than the plan's, whose step takes at most `bytes`; 0 where there is none.
+/// The largest micro-batch, smaller than the plan's, whose step takes at most `bytes`; 0 if there is none.
 std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Objective& objective,
                                  const distributed::Replica& self, std::size_t bytes);
-/// `bytes`, less a twentieth that nobody can plan.
+/// 95 % of `bytes`: the rest is fragmentation and kernels.
 std::size_t plannable(std::size_t bytes);
 /// "; hint: --micro-batch-size 8 would fit", or that none would.
 std::string fitting_hint(std::int64_t micro_batch_size);
-/// Throws Error(Failure::memory), with the micro-batch that would fit, where the plan takes more than there is; on a
-/// card, more than is plannable: it also holds kernels, what the library of products works in, and gaps.
+/// Throws Error(Failure::memory), with the micro-batch that would fit, if the plan takes more than there is; on a
+/// GPU, more than is plannable: it also holds kernels, what the library of products works in, and gaps.
 void check_memory(const Settings& settings, const Plan& plan, Objective& objective, const distributed::Replica& self);
 
 }  // namespace bertrand::training

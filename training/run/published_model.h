@@ -1,4 +1,4 @@
-// The model in a run's directory: the best one so far, or the final one where nothing is scored.
+// The model in a run's directory: the best one so far, or the final one if nothing is scored.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -23,7 +23,7 @@ class PublishedModel {
   /// Whether the checkpoint of that step is there and verifies.
   bool is_in_checkpoint(const BestModel& best) const;
   /// Where something is wrong, publishes `best` again from its checkpoint, whose weights the parameters then have.
-  /// Throws Error(Failure::model), with `hint`, where there is no such checkpoint.
+  /// Throws Error(Failure::model), with `hint`, if there is no such checkpoint.
   void mend(BestModel& best, const std::string& hint);
 
  private:

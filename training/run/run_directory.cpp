@@ -140,7 +140,7 @@ void RunDirectory::let_go() {
     ::close(lock_);  // and with it the lock
   }
   while (!created_.empty()) {
-    ::rmdir(created_.back().c_str());  // fails where there is something in it
+    ::rmdir(created_.back().c_str());  // fails if there is something in it
     created_.pop_back();
   }
 }

@@ -55,7 +55,7 @@ struct RunState {
   io::Json to_json(const Conditions& conditions) const;
 };
 
-/// The two halves of a resume.json. Throws Error(Failure::model) naming `file` and the key where one is missing or of
+/// The two halves of a resume.json. Throws Error(Failure::model) naming `file` and the key if one is missing or of
 /// another kind.
 RunState parse_run_state(const io::Json& json, const std::string& file);
 Conditions parse_conditions(const io::Json& json, const std::string& file);

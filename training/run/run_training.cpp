@@ -12,6 +12,7 @@
 #include "distributed/processes.h"
 #include "io/file_arguments.h"
 #include "tensor/profiler.h"
+#include "training/run/checkpoint.h"
 #include "training/run/devices.h"
 #include "training/run/run_files.h"
 #include "training/run/trainer.h"
@@ -19,7 +20,7 @@
 namespace bertrand::training {
 namespace {
 
-/// A pipe that nobody reads any more does not end a run. The program says so when it ends.
+/// A pipe without a reader does not end a run. The program says so when it ends.
 void print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
@@ -141,6 +142,7 @@ void run_process(const TrainingRun& run, distributed::Collective* processes,
   distributed::ReplicaGroup group = open_replicas(settings, processes);
   const RunIdentity identity = run.read(processes);
   const Conditions conditions = agree_on_run(processes, settings, identity);
+  if (first && settings.resume) check_resumable(settings.output, conditions);
   group.run([&](const distributed::Replica& self) {
     work({.self = self, .directory = self.first() ? directory.get() : nullptr, .conditions = conditions});
   });

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "training/run/checkpoint.h"
 #include "training/run/run_directory.h"
 #include "training/run/run_identity.h"
 #include "training/run/settings.h"
@@ -42,9 +43,9 @@ struct TrainingRun {
   /// Loads what the run starts from, on the first replica. Not called if a checkpoint is resumed. May be empty: then
   /// the parameters stay as drawn from the seed.
   std::function<void(nn::ParameterSet&)> initialize = {};
-  /// A run or checkpoint whose moments this one begins with (SaveAndResume::begin_with_moments); the same on all
-  /// replicas. Empty: moments begin at 0.
-  std::filesystem::path moments = {};
+  /// Fills the moments that this run begins with (SaveAndResume::begin_with_moments), on the first replica. Empty, on
+  /// all replicas or on none: moments begin at 0.
+  LoadMoments moments = {};
   /// Work of all replicas together when the run is over, under this name in messages. May be empty.
   std::string afterwards_name = {};
   std::function<void(const TrainedReplica&)> afterwards = {};

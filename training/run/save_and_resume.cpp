@@ -66,10 +66,9 @@ std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
   return state;
 }
 
-void SaveAndResume::begin_with_moments(const std::filesystem::path& directory) {
-  const std::filesystem::path file = find_moments(directory);
-  load_moments(file, parts_.training);
-  parts_.log.message(fmt::format("moments from {}; steps, schedule and bias correction begin anew", file.string()));
+void SaveAndResume::begin_with_moments(const LoadMoments& load) {
+  const std::string file = load(moments_of(parts_.training));
+  parts_.log.message(fmt::format("moments from {}; steps, schedule and bias correction begin anew", file));
 }
 
 void SaveAndResume::share(RunState& state, bool has_moments) {

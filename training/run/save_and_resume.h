@@ -28,10 +28,9 @@ class SaveAndResume {
   /// For the first replica. Throws Error(Failure::model) if there are checkpoints and all are damaged, and
   /// Error(Failure::usage) if the run was begun with other settings or files.
   std::optional<RunState> newest_state(std::int64_t total_steps);
-  /// For a run that begins: the moments of the run or checkpoint in `directory`, as find_moments() finds them. The
-  /// count of steps stays 0, for the bias correction too, as in the second phase of NVIDIA's PyTorch trainer; and so
-  /// does the loss scale. For the first replica.
-  void begin_with_moments(const std::filesystem::path& directory);
+  /// For a run that begins: the moments that `load` fills. The count of steps stays 0, for the bias correction too, as
+  /// in the second phase of NVIDIA's PyTorch trainer; and so does the loss scale. For the first replica.
+  void begin_with_moments(const LoadMoments& load);
   /// Gives all replicas the state and parameters of the first one, and its moments if it has any: a run that goes on
   /// does, and one that begins if `has_moments` says so.
   void share(RunState& state, bool has_moments);

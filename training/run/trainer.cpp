@@ -26,7 +26,7 @@ Trainer::Trainer(const Job& job)
       log_(settings_, job.plan, job.self),
       saves_({settings_, job.conditions, {job.objective, job.parameters, optimizer_}, job.self, log_}) {}
 
-void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, const std::filesystem::path& moments) {
+void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, const LoadMoments& moments) {
   if (job_.self.first()) {
     const auto resumed = settings_.resume ? saves_.newest_state(job_.plan.total_steps) : std::nullopt;
     if (resumed) {
@@ -36,14 +36,14 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, co
             fmt::format("  rate goes on at {:g}", optim::learning_rate(job_.plan.schedule, state_.steps_done)));
     } else {
       if (initialize) initialize(job_.parameters);
-      if (!moments.empty()) saves_.begin_with_moments(moments);
+      if (moments) saves_.begin_with_moments(moments);
     }
     // A run that is overwritten makes room.
     if (!settings_.overwrite && state_.steps_done < job_.plan.total_steps) saves_.check_space();
     job_.directory->clear();
     write_run_config(io::Files::system(), {job_.program, settings_, job_.plan, job_.conditions, job_.self});
   }
-  saves_.share(state_, !moments.empty());
+  saves_.share(state_, static_cast<bool>(moments));
 }
 
 void Trainer::run() {

@@ -33,7 +33,7 @@ class Trainer {
   /// (empty: all parameters stay as drawn from the seed) and the moments of the run or checkpoint in `moments` (empty:
   /// moments are 0). The first replica decides, and all begin with its values.
   /// Only when that has succeeded is an earlier run overwritten.
-  void begin(const std::function<void(nn::ParameterSet&)>& initialize, const std::filesystem::path& moments = {});
+  void begin(const std::function<void(nn::ParameterSet&)>& initialize, const LoadMoments& moments = {});
 
   /// Trains to the end; the final (or best) model and eval_results are in the output directory then. Throws
   /// Error(Failure::interrupted) after saving on a signal of signals.h, Error(Failure::numerics) naming step, op and

@@ -134,7 +134,7 @@ ncclResult_t call(const Operation& wanted, const Operation::Part& part, ncclComm
   std::erase_if(communicator->under_way, [](const auto& done) { return done->load(); });
   communicator->under_way.push_back(mine.done);
   bertrand::cuda::emulation::add_to_stream(stream, mine.done);
-  if (goes_wrong(*communicator)) return ncclSuccess;  // which is told later
+  if (goes_wrong(*communicator)) return ncclSuccess;  // a later call says so
   if (operation.count != wanted.count || operation.type != wanted.type || operation.root != wanted.root) {
     communicator->state = ncclInvalidUsage;
     return ncclSuccess;

@@ -245,10 +245,10 @@ TEST_CASE("the micro-batch that would fit is found, and a run that takes more th
                        doctest::Contains("; hint: not even a --micro-batch-size of 1 would fit"), Error);
 }
 
-TEST_CASE("on a card a twentieth of the memory stays free for what no plan counts") {
+TEST_CASE("on a GPU a twentieth of the memory stays free for what no plan counts") {
   Counted objective;
-  const auto card = emulated_gpu();
-  const distributed::Replica self(*card);
+  const auto gpu = emulated_gpu();
+  const distributed::Replica self(*gpu);
   const Settings settings = settings_of(8, 8);
   Plan plan = make_plan(settings, objective, self);
   CHECK_NOTHROW(check_memory(settings, plan, objective, self));

@@ -23,7 +23,7 @@ struct Published {
   nn::ParameterSet parameters{objective.model(), *backend};
 
   void publish(io::Files& files, const fs::path& directory, double version) {
-    backend->fill(parameters.values(), version);
+    ops::fill(parameters.values(), version);
     publish_model(files, directory, objective, parameters);
   }
   std::vector<std::string> contents(double version) {

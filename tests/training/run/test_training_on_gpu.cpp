@@ -1,4 +1,4 @@
-// Whole models on the emulated card: PyTorch's figures, steps of training, and memory that runs out anywhere in one.
+// Whole models on the emulated GPU: PyTorch's figures, steps of training, and memory that runs out anywhere in one.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -11,25 +11,25 @@ using namespace bertrand;
 using namespace bertrand::testing;
 using support::SmallTraining;
 
-TEST_CASE("the golden model on the emulated card has PyTorch's outputs, losses and gradients in f32, bf16 and f16") {
-  const auto card = emulated_gpu();
+TEST_CASE("the golden model on the emulated GPU has PyTorch's outputs, losses and gradients in f32, bf16 and f16") {
+  const auto gpu = emulated_gpu();
   for (const char* folder : golden::kFolders) {
     if (!golden::present(folder)) return;
     CAPTURE(folder);
     const golden::Case golden(folder);
-    golden::check_outputs(golden, DType::f32, 2e-5, *card);
-    CHECK(golden::gradient_error(golden, DType::f32, *card) <= 1e-5);
-    golden::check_half_types(golden, *card);
+    golden::check_outputs(golden, DType::f32, 2e-5, *gpu);
+    CHECK(golden::gradient_error(golden, DType::f32, *gpu) <= 1e-5);
+    golden::check_half_types(golden, *gpu);
   }
 }
 
 TEST_CASE("twenty steps in f32, bf16 and f16 stay together, and f32 with the CPU's") {
-  const auto card = emulated_gpu();
+  const auto gpu = emulated_gpu();
   const auto cpu = open_cpu({.threads = 1});
   const std::vector<double> expected = SmallTraining(DType::f32, *cpu).losses(20);
   CHECK(expected.back() < 0.8 * expected.front());
   for (const auto& [dtype, bound] : {std::pair{DType::f32, 1e-5}, {DType::bf16, 2e-2}, {DType::f16, 1e-2}}) {
-    const std::vector<double> got = SmallTraining(dtype, *card).losses(20);
+    const std::vector<double> got = SmallTraining(dtype, *gpu).losses(20);
     double worst = 0;
     for (std::size_t i = 0; i < got.size(); ++i) worst = std::max(worst, std::abs(got[i] - expected[i]) / expected[i]);
     INFO(name_of(dtype) << ": at most " << worst << " apart");
@@ -38,10 +38,10 @@ TEST_CASE("twenty steps in f32, bf16 and f16 stay together, and f32 with the CPU
 }
 
 TEST_CASE("training has the same bits twice and in any order of blocks and threads") {
-  const auto card = emulated_gpu();
+  const auto gpu = emulated_gpu();
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     const auto after_three_steps = [&] {
-      SmallTraining training(dtype, *card);
+      SmallTraining training(dtype, *gpu);
       training.losses(3);
       return training.masters();
     };
@@ -59,8 +59,8 @@ TEST_CASE(
     "memory that runs out at any allocation of a step is an error, leaks nothing, and the next step is as any other") {
   const support::TrainingSizes sizes{.layers = 1, .hidden = 16, .lengths = {5, 3}};
   for (const DType dtype : {DType::f32, DType::f16}) {
-    const auto card = emulated_gpu();
-    SmallTraining training(dtype, *card, sizes);
+    const auto gpu = emulated_gpu();
+    SmallTraining training(dtype, *gpu, sizes);
     const std::vector<double> beginning = training.masters();
     const std::size_t in_use = cuda::emulation::counts().bytes_in_use;
     int failed = 0;

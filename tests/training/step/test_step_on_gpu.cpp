@@ -1,4 +1,4 @@
-// The host runs ahead of the card: nothing in a step waits for it.
+// The host runs ahead of the GPU: nothing in a step waits for it.
 #include <doctest/doctest.h>
 
 #include "cuda_emulated/emulated_gpu.h"
@@ -19,16 +19,16 @@ const bert::Config kConfig{.vocab_size = 40,
 struct Course {
   std::vector<double> figures;
   std::vector<float> values;
-  std::int64_t waits = 0;  ///< for the card, between the first step and the first look at one
+  std::int64_t waits = 0;  ///< for the GPU, between the first step and the first look at one
   bool operator==(const Course& other) const { return figures == other.figures && values == other.values; }
 };
 
 /// Three steps of two micro-batches, the host `ahead` steps ahead of what it has looked at.
 Course train(DType dtype, optim::Method method, std::size_t ahead) {
-  const auto card = testing::emulated_gpu();
-  const distributed::Replica self(*card);
+  const auto gpu = testing::emulated_gpu();
+  const distributed::Replica self(*gpu);
   support::SmallPretraining objective(kConfig, self);
-  nn::ParameterSet parameters(objective.model(), *card, {.dtype = dtype});
+  nn::ParameterSet parameters(objective.model(), *gpu, {.dtype = dtype});
   optim::Optimizer optimizer(parameters, {.method = method});
   Stepper stepper({objective, parameters, optimizer, self}, {.seed = 1, .micro_batch_size = 2});
   Course course;
@@ -53,7 +53,7 @@ Course train(DType dtype, optim::Method method, std::size_t ahead) {
 }  // namespace
 
 TEST_CASE(
-    "steps are asked for, and looked at, without waiting for all that the card has to do, and looking late changes no "
+    "steps are asked for, and looked at, without waiting for all that the GPU has to do, and looking late changes no "
     "bit") {
   for (const auto& [dtype, method] : {std::pair{DType::f32, optim::Method::lamb}, {DType::f16, optim::Method::adamw}}) {
     CAPTURE(name_of(dtype));
@@ -66,11 +66,11 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the memory of a step on a card is what the plan predicts") {
+TEST_CASE("the memory of a step on a GPU is what the plan predicts") {
   for (const DType dtype : {DType::f32, DType::bf16}) {
     CAPTURE(name_of(dtype));
-    const auto card = testing::emulated_gpu();
-    const distributed::Replica self(*card);
+    const auto gpu = testing::emulated_gpu();
+    const distributed::Replica self(*gpu);
     support::SmallPretraining objective(kConfig, self);
     Settings settings = pretraining_defaults();
     settings.precision = {dtype};

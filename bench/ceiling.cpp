@@ -1,4 +1,4 @@
-// Measures what bounds a step on a card: a square matrix product of random numbers, and a copy of a large tensor.
+// Measures what bounds a step on a GPU: a square matrix product of random numbers, and a copy of a large tensor.
 // Prints one JSON line: TFLOP/s, GB/s read and written.
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -45,7 +45,7 @@ double seconds_of(Backend& backend, double seconds, const Body& work) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures what bounds a step on a card.");
+  CLI::App app("Measures what bounds a step on a GPU.");
   std::string device = "cuda";
   Dim size = 8192;
   double seconds = 2;
@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
     const double product =
         seconds_of(*backend, seconds, [&] { ops::matmul(a, b, {.transpose_b = true, .into = {out}}); });
     const Tensor from({size * size * 16}, DType::f32, *backend), to({size * size * 16}, DType::f32, *backend);
-    backend->fill(from, 1);
+    ops::fill(from, 1);
     const double copy = seconds_of(*backend, seconds, [&] { ops::copy_into(from, to); });
     const auto n = static_cast<double>(size);
     fmt::print("{{\"device\":\"{}\",\"size\":{},\"matmul_tflops\":{:.4f},\"copy_gbs\":{:.2f}}}\n",

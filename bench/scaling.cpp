@@ -260,7 +260,7 @@ void sum(const Options& options, const distributed::Replica& self) {
   const Tensor half = ops::full({options.elements}, 1, DType::f32, self.backend());
   std::vector<double> sums, processor, copies;
   for (const double end = now() + options.seconds; sums.size() < 4 || goes_on(self, end);) {
-    self.backend().fill(x, 1e-3);
+    ops::fill(x, 1e-3);
     self.collective().barrier();
     const double begin = now(), processor_begin = processor_seconds();
     const distributed::Addend mine{.first = self.rank(), .count = 1, .values = x};
@@ -269,7 +269,7 @@ void sum(const Options& options, const distributed::Replica& self) {
     processor.push_back(processor_seconds() - processor_begin);
     self.collective().barrier();
     const double copy = now();
-    self.backend().cast(x, half);  // reads and writes the addend's bytes, as all do at the same time
+    self.backend().kernels()->cast(x, half);  // reads and writes the addend's bytes, as all do at the same time
     self.collective().barrier();
     copies.push_back(now() - copy);
   }

@@ -5,7 +5,8 @@
 # usage: bench/tasks.sh MODEL DATA [TASKS [SEEDS]]
 #   MODEL   all-MiniLM-L6-v2, a Hugging Face directory          TASKS  of "wnut uner squad squad2 msmarco"
 #   DATA    a directory with ner, squad/small and ranking       SEEDS  by default "1 2 3"
-# PYTHON is a python3 with torch and transformers; without it only our side runs. Two cores take hours for everything.
+# PYTHON is a python3 with torch and transformers; without it only our side runs. Two cores take hours for everything, so
+# SIDES ("ours", "theirs", by default both) can spread it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 usage='usage: bench/tasks.sh MODEL DATA [TASKS [SEEDS]]'
@@ -52,7 +53,7 @@ ours() {  # NAME SEED
 }
 theirs() {  # NAME SEED
   "$python" bench/peers/tasks_torch.py "${task[$1]}" "$model" "${train[$1]}" "${held_out[$1]}" "$work/out" "$2" \
-    "${epochs[$1]}" "$threads" longest >"$work/log" 2>&1 || { tail -3 "$work/log" >&2; return 1; }
+    "${epochs[$1]}" "$threads" grouped >"$work/log" 2>&1 || { tail -3 "$work/log" >&2; return 1; }
   echo "$1, PyTorch, seed $2: $(score "$1" "$work/out")"
 }
 speed() {  # NAME: pairs in turn, the median of three
@@ -77,7 +78,6 @@ speed() {  # NAME: pairs in turn, the median of three
 for name in $tasks; do
   if [ -n "${SPEED:-}" ]; then speed "$name"; continue; fi
   for seed in $seeds; do
-    ours "$name" "$seed"
-    [ -z "$python" ] || theirs "$name" "$seed"
+    for side in ${SIDES:-ours ${python:+theirs}}; do "$side" "$name" "$seed"; done
   done
 done

@@ -21,7 +21,7 @@ done
 nvidia-smi >/dev/null 2>&1 || { echo "test_gpu.sh: expected a GPU, got none from nvidia-smi" >&2; exit 1; }
 # shellcheck source=/dev/null
 [ ! -f .deps/environment.sh ] || . .deps/environment.sh
-export BERTRAND_NEEDS_CARD=1  # neither a module that cannot be loaded nor absent golden data is a reason to skip
+export BERTRAND_NEEDS_GPU=1  # neither a module that cannot be loaded nor absent golden data is a reason to skip
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds with ThreadSanitizer and runs the tests of threads, replicas and processes. A race ends its test.
+# Builds with ThreadSanitizer and runs the tests of threads, replicas, processes and the server. A race ends its test.
 # usage: scripts/test_threads.sh [BUILD_DIRECTORY]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,4 +13,5 @@ cmake --build "$build" --target test_distributed test_training test_apps
 # One test of a pool of threads in a child process that it forks: ThreadSanitizer permits none after a fork by default.
 export TSAN_OPTIONS="suppressions=$PWD/scripts/thread_suppressions.txt die_after_fork=0 second_deadlock_stack=1"
 ctest --test-dir "$build" --no-tests=error --output-on-failure -j "$(nproc)" \
-  -R '^distributed:|^training: .*replica|^apps: .*(replica|process|thread|hosts)' -E 'emulated|GPU|card|within the timeout'
+  -R '^distributed:|^training:.*replica|^apps:.*(replica|process|thread|hosts)' -E 'emulated|GPU|within the timeout|plan bounds the memory'
+"$build/bin/test_apps" --source-file='*apps/serve/*'

@@ -34,7 +34,7 @@ inline void set_heading(CLI::App& app, const std::string& heading) {
     if (option->get_group() == "Options" && option != app.get_help_ptr()) option->group(heading);
 }
 
-/// --flag NAME, one of `choices`.
+/// --flag NAME, one of `choices`. The one that `target` has now is shown as the default, if it has one.
 template <class T>
 CLI::Option* choice_flag(CLI::App& app, const std::string& flag, T& target, const io::Choices<T>& choices,
                          std::string help) {
@@ -44,7 +44,7 @@ CLI::Option* choice_flag(CLI::App& app, const std::string& flag, T& target, cons
     names.push_back(name);
     if (value == target) now = name;
   }
-  help += fmt::format(" ({}; default {})", fmt::join(names, ", "), now);
+  help += fmt::format(" ({}{})", fmt::join(names, ", "), now.empty() ? "" : "; default " + now);
   const auto parse = [flag, &target, choices, names](const std::string& text) {
     const auto chosen = std::find(names.begin(), names.end(), text);
     if (chosen == names.end())

@@ -130,7 +130,7 @@ class Help : public CLI::Formatter {
 
 constexpr const char* kExitCodes =
     "Exit codes: 0 done, 1 a bug, 2 wrong flags, 3 bad input data, 4 bad or missing model or checkpoint,\n"
-    "5 input or output failed, 6 a number that is not finite, 7 out of memory, 8 another replica failed or a card was "
+    "5 input or output failed, 6 a number that is not finite, 7 out of memory, 8 another replica failed or a GPU was "
     "lost,\n"
     "75 interrupted: training saved the steps that were made, and --resume goes on; predict wrote the\n"
     "answers that it had; other work wrote nothing.";

@@ -34,7 +34,9 @@ std::unique_ptr<Model> load_model(const Options& options, const bert::Config& co
   auto model =
       std::make_unique<Model>(config, options.pooled ? bert::Pooling::with_pooler : bert::Pooling::without_pooler);
   nn::ParameterSet parameters(*model, backend, {.initialize = false, .gradients = false});
-  nn::require(bert::load_weights(options.model, parameters), options.model, [](const std::string&) { return false; });
+  const nn::LoadReport report = bert::load_weights(options.model, parameters);
+  if (options.strict) bert::require_exact(report, options.model);
+  nn::require(report, options.model, [](const std::string&) { return false; });
   return model;
 }
 
@@ -42,9 +44,7 @@ std::unique_ptr<Model> load_model(const Options& options, const bert::Config& co
 
 void add_flags(CLI::App& app, Options& options) {
   using cli::number_flag;
-  app.add_option("--model", options.model, "model directory: config.json, model.safetensors, vocab.txt")
-      ->type_name("DIR")
-      ->required();
+  app.add_option("--model", options.model, "model directory or TensorFlow checkpoint")->type_name("PATH")->required();
   app.add_option("--input", options.input, "text: a line each, or two texts as: a ||| b")
       ->type_name("FILE")
       ->required();
@@ -62,6 +62,7 @@ void add_flags(CLI::App& app, Options& options) {
   app.add_option("--vocab-file", options.tokenizer.vocab_file, "vocab.txt, for a model directory without one")
       ->type_name("FILE");
   app.add_flag("--cased", options.tokenizer.cased, "with --vocab-file: keep case and accents");
+  app.add_flag("--strict", options.strict, "refuse weights of which any is missing, unused or mis-shaped");
   number_flag(app, "--threads", options.threads, {1, 4096}, "cores used; does not change the result",
               "every core this process may use");
   app.add_option("--cpu-kernels", options.cpu_kernels,

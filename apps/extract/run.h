@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "bert/directory/model_source.h"
+#include "bert/directory/model_directory.h"
 
 namespace CLI {
 class App;
@@ -12,8 +12,9 @@ class App;
 namespace bertrand::extract {
 
 struct Options {
-  std::filesystem::path model;  ///< a Hugging Face directory
+  std::filesystem::path model;  ///< a model directory or a checkpoint
   bert::TokenizerFlags tokenizer;
+  bool strict = false;           ///< every tensor of the model must fit
   std::filesystem::path input;   ///< lines of text
   std::filesystem::path output;  ///< JSON lines
   std::string layers;            ///< empty: the last two, or the only one

@@ -149,8 +149,8 @@ void add_own_flags(training::FlagTable& table, Options& options) {
   using enum training::Role;
   table.heading("model and data");
   table.text({"--task", fmt::format("{}", fmt::join(known_tasks(), ", ")), decisive}, options.task).required = true;
-  table.path({"--model", "model directory: config.json, model.safetensors, vocab.txt", local, "", "DIR"}, options.model)
-      .required = true;
+  table.path({"--model", "model directory or TensorFlow checkpoint", local, "", "PATH"}, options.model).required = true;
+  table.toggle({"--strict", "refuse weights of which any is missing, unused or mis-shaped"}, options.strict);
   table.path({"--train",
               "labelled file to train on: .tsv, .txt, .csv or .jsonl, also .gz; for words any of columns, for squad "
               "and squad2 .json"},

@@ -13,7 +13,8 @@ namespace bertrand::finetune {
 struct Options {
   training::Settings settings = training::finetuning_defaults();
   std::string task;
-  std::filesystem::path model;                          ///< a Hugging Face directory
+  std::filesystem::path model;                          ///< a model directory or a checkpoint
+  bool strict = false;                                  ///< every tensor of `model` must fit
   std::filesystem::path vocab_file;                     ///< for a model directory without one
   bool cased = false;                                   ///< goes with vocab_file
   std::filesystem::path train, evaluation, prediction;  ///< each may be empty, but not all

@@ -6,7 +6,7 @@
 
 #include "apps/finetune/make_task.h"
 #include "bert/directory/config_file.h"
-#include "bert/directory/model_source.h"
+#include "bert/directory/model_directory.h"
 #include "bert/objectives/finetuning.h"
 #include "distributed/replica_group.h"
 #include "io/crc32c.h"
@@ -102,6 +102,7 @@ training::RunIdentity identity_of(const Job& job) {
 void load_start(const Job& job, nn::ParameterSet& parameters) {
   const auto is_head = [&](const std::string& parameter) { return parameter.starts_with(job.task->head()); };
   const nn::LoadReport report = bert::load_weights(job.options.model, parameters, is_head);
+  if (job.options.strict) bert::require_exact(report, job.options.model);
   // A model that was trained for something else may also lack the pooler.
   nn::require(report, job.options.model, [&](const std::string& parameter) {
     return is_head(parameter) || parameter.starts_with("bert.pooler.");
@@ -140,6 +141,7 @@ void apply(const Job& job, const training::RunReplica& replica) {
                               {.dtype = settings.precision, .initialize = false, .gradients = false});
   if (self.first()) {
     const nn::LoadReport report = bert::load_weights(job.options.model, parameters);
+    if (job.options.strict) bert::require_exact(report, job.options.model);
     nn::require(report, job.options.model, [](const std::string&) { return false; });
     fmt::print("{}\n", report.text());
   }

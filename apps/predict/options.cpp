@@ -27,9 +27,7 @@ const char* const kDescription =
 namespace {
 
 void add_files(CLI::App& app, Options& o) {
-  app.add_option("--model", o.model, "model directory: config.json, model.safetensors, vocab.txt")
-      ->type_name("DIR")
-      ->required();
+  app.add_option("--model", o.model, "model directory or TensorFlow checkpoint")->type_name("PATH")->required();
   app.add_option("--input", o.input, "lines, also .gz (default standard input)")->type_name("FILE");
   app.add_option("--output", o.output, "file to write, replaced at the end (default standard output)")
       ->type_name("FILE");
@@ -42,6 +40,7 @@ void add_files(CLI::App& app, Options& o) {
   app.add_option("--vocab-file", o.tokenizer.vocab_file, "vocab.txt, for a model directory without one")
       ->type_name("FILE");
   app.add_flag("--cased", o.tokenizer.cased, "with --vocab-file: keep case and accents");
+  app.add_flag("--strict", o.strict, "refuse weights of which any is missing, unused or mis-shaped");
   cli::set_heading(app, "model and data");
 }
 

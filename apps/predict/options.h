@@ -19,6 +19,7 @@ enum class Form { detect, text, jsonl };
 struct Options {
   std::filesystem::path model, input, output;  ///< of the latter two, empty is standard input and output
   bert::TokenizerFlags tokenizer;
+  bool strict = false;                  ///< every tensor of the model must fit
   std::optional<inference::Head> head;  ///< none: as config.json says
   inference::Options inference;
   std::optional<int> doc_stride;         ///< none: as the head has it

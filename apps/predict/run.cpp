@@ -124,14 +124,14 @@ io::Json Stream::read_text(std::string_view line, const std::string& where) {
 }
 
 void Stream::compute() {
-  inference::answer_all(
-      predictor_, queries_, options_.max_batch_tokens, [&](std::size_t query, const io::Json& answer) {
-        answers_[places_[query]] = io::json_text(answer) + "\n";
-        write_ready();
-        if (io::leave_requested())
-          fail(Failure::interrupted, "{}: interrupted; the answers to the first {} lines were written", lines_.name(),
-               answered_);
-      });
+  inference::run_all(predictor_, queries_, options_.max_batch_tokens,
+                     [&](std::size_t query, std::span<const inference::Outputs> outputs) {
+                       answers_[places_[query]] = io::json_text(inference::answer(queries_[query], outputs)) + "\n";
+                       write_ready();
+                       if (io::leave_requested())
+                         fail(Failure::interrupted, "{}: interrupted; the answers to the first {} lines were written",
+                              lines_.name(), answered_);
+                     });
   write_ready();
   answers_.clear();
   queries_.clear();
@@ -173,12 +173,13 @@ void run(const Options& options) {
   if (training::replicas_of_process(options.machine) != 1)
     fail(Failure::usage, "--device: expected one device, got {}", options.machine.device);
   io::catch_stop_signals(io::OnStop::leave);
-  std::signal(SIGPIPE, SIG_DFL);  // who reads no further wants no more answers
+  std::signal(SIGPIPE, SIG_DFL);  // a reader that closed the pipe wants no more answers
   training::open_replicas(options.machine, nullptr).run([&](const distributed::Replica& self) {
     const auto predictor = inference::open({.directory = options.model,
                                             .tokenizer = options.tokenizer,
                                             .backend = self.backend(),
-                                            .dtype = options.machine.precision},
+                                            .dtype = options.machine.precision,
+                                            .strict = options.strict},
                                            head, complete(options));
     Answers out(options.output);
     Stream stream(options, *predictor, out);

@@ -56,7 +56,12 @@ void add_own_flags(training::FlagTable& table, Options& options) {
              "NAME|FILE"},
             options.config)
       .excludes = "--init";
-  table.path({"--init", "model directory to start from instead", local, "", "DIR"}, options.init).excludes = "--config";
+  table
+      .path({"--init", "model directory or TensorFlow checkpoint to start from instead", local, "", "PATH"},
+            options.init)
+      .excludes = "--config";
+  table.toggle({"--strict", "with --init: refuse weights of which any is missing, unused or mis-shaped"},
+               options.strict);
   table.toggle({"--keep-moments",
                 "begin with the optimizer's moments of the run or checkpoint in --init; steps and bias correction "
                 "begin anew",

@@ -17,6 +17,7 @@ struct Options {
   std::string recipe;                ///< name of one of recipes(), or empty
   std::string config;                ///< name of a preset or a file; empty with `init`
   std::filesystem::path init;        ///< model directory to start from; empty with `config`
+  bool strict = false;               ///< every tensor of `init` must fit
   bool keep_moments = false;         ///< of the optimizer, with `init`
   std::filesystem::path vocabulary;  ///< vocab.txt; empty: the one in `init`
   bool cased = false;                ///< goes with `vocabulary`

@@ -6,7 +6,7 @@
 
 #include "bert/data/pretraining_records.h"
 #include "bert/directory/config_file.h"
-#include "bert/directory/model_source.h"
+#include "bert/directory/model_directory.h"
 #include "bert/objectives/pretraining.h"
 #include "io/byte_progress.h"
 #include "io/crc32c.h"
@@ -109,6 +109,23 @@ bool is_head(const std::string& parameter) {
   return parameter.starts_with("cls.") || parameter.starts_with("bert.pooler.");
 }
 
+void load_start(const Options& options, nn::ParameterSet& parameters) {
+  nn::LoadReport report = bert::load_weights(options.init, parameters);
+  if (options.keep_moments) std::erase_if(report.unused, bert::is_moment);
+  if (options.strict) bert::require_exact(report, options.init);
+  nn::require(report, options.init, is_head);
+  fmt::print("{}\n", report.text());
+}
+
+/// Those of a TensorFlow checkpoint, or of a run or checkpoint of this program.
+training::LoadMoments load_moments(const std::filesystem::path& init) {
+  return [init](const training::Moments& moments) {
+    if (!bert::is_checkpoint(init)) return training::load_moments(init, moments);
+    bert::load_moments(init, {.first = moments.first, .second = moments.second});
+    return bert::weights_file(init).string();
+  };
+}
+
 /// Every file and directory that the run reads.
 std::vector<std::filesystem::path> files_of(const Options& options) {
   std::vector<std::filesystem::path> files = {options.init, options.config, options.vocabulary};
@@ -171,11 +188,9 @@ void run(Options& options) {
        .initialize =
            [&](nn::ParameterSet& parameters) {
              if (options.init.empty()) return;
-             const nn::LoadReport report = bert::load_weights(options.init, parameters);
-             nn::require(report, options.init, is_head);
-             fmt::print("{}\n", report.text());
+             load_start(options, parameters);
            },
-       .moments = options.keep_moments ? options.init : ""});
+       .moments = options.keep_moments ? load_moments(options.init) : training::LoadMoments()});
 }
 
 }  // namespace bertrand::pretrain

@@ -54,7 +54,7 @@ TEST_CASE("every flag has a heading and a help and every number and choice names
 // A flag is local if its author says nothing. Each new one of these is a decision.
 TEST_CASE("the flags that no record and no other process needs are these") {
   const Tables tables;
-  std::set<std::string> common = {"--profile", "--threads", "--vocab-file"};
+  std::set<std::string> common = {"--profile", "--strict", "--threads", "--vocab-file"};
   std::set<std::string> local = common;
   local.insert({"--input", "--eval-input", "--config", "--init", "--recipe", "--list-recipes"});
   CHECK(names(tables.pretrain, Role::local) == local);

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
+#include "io/sha256.h"
 #include "support/program.h"
-#include "support/sha256.h"
 
 using namespace bertrand;
 using support::run_program;
@@ -34,7 +34,7 @@ TEST_CASE("answer-span features equal those of run_squad.py record by record") {
     REQUIRE(run_program("prepare", flags).code == 0);
     const support::Outcome dump = run_program("prepare", {"dump", directory / "features.tfrecord"});
     REQUIRE(dump.code == 0);
-    CHECK(support::sha256(dump.out) == of.at("sha256").get<std::string>());
+    CHECK(bertrand::io::sha256(dump.out) == of.at("sha256").get<std::string>());
   }
 }
 

@@ -1,4 +1,4 @@
-// Training on the CUDA backend: the program from end to end with the kernels emulated, and the module for real cards on
+// Training on the CUDA backend: the program from end to end with the kernels emulated, and the module for real GPUs on
 // a machine that has none.
 #include <dlfcn.h>
 #include <doctest/doctest.h>
@@ -23,13 +23,13 @@ std::vector<double> losses(const PretrainSetting& setting, const std::string& ou
 
 /// What the emulation offers to tests, where `pretrain` will find the same module loaded.
 struct Emulation {
-  void (*lose_card)(int launches);
+  void (*lose_gpu)(int launches);
   int (*launches)();
   Emulation() {
     void* const module =
         dlopen((bertrand::paths::binary + "/libbertrand_cuda_emulated.so").c_str(), RTLD_NOW | RTLD_LOCAL);
     REQUIRE(module != nullptr);
-    lose_card = reinterpret_cast<void (*)(int)>(dlsym(module, "bertrand_lose_card"));
+    lose_gpu = reinterpret_cast<void (*)(int)>(dlsym(module, "bertrand_lose_gpu"));
     launches = reinterpret_cast<int (*)()>(dlsym(module, "bertrand_launches"));
   }
 };
@@ -69,7 +69,7 @@ Outcome run_forked(const PretrainSetting& setting, std::vector<std::string> argu
 
 }  // namespace
 
-TEST_CASE("pretrain on the emulated card has the losses it has on the CPU, in every precision") {
+TEST_CASE("pretrain on the emulated GPU has the losses it has on the CPU, in every precision") {
   const PretrainSetting setting;
   for (const auto& [precision, bound] : {std::pair{"f32", 1e-5}, {"bf16", 5e-3}, {"f16", 1e-3}}) {
     CAPTURE(precision);
@@ -78,14 +78,14 @@ TEST_CASE("pretrain on the emulated card has the losses it has on the CPU, in ev
           setting.run(device, {"--steps", "3", "--overwrite", "--precision", precision, "--device", device});
       REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
     }
-    const auto cpu = losses(setting, "cpu"), card = losses(setting, "emulated-cuda");
+    const auto cpu = losses(setting, "cpu"), gpu = losses(setting, "emulated-cuda");
     REQUIRE(cpu.size() >= 3);
-    REQUIRE(card.size() == cpu.size());
-    for (std::size_t i = 0; i < cpu.size(); ++i) CHECK(std::abs(card[i] - cpu[i]) <= bound * std::abs(cpu[i]));
+    REQUIRE(gpu.size() == cpu.size());
+    for (std::size_t i = 0; i < cpu.size(); ++i) CHECK(std::abs(gpu[i] - cpu[i]) <= bound * std::abs(cpu[i]));
   }
 }
 
-TEST_CASE("TF32 and measured products are choices of a card") {
+TEST_CASE("TF32 and measured products are choices of a GPU") {
   const PretrainSetting setting;
   const Outcome outcome =
       setting.run("run", {"--steps", "2", "--precision", "tf32", "--measured-products", "--device", "emulated-cuda"});
@@ -96,7 +96,7 @@ TEST_CASE("TF32 and measured products are choices of a card") {
   CHECK(refused.error == "error: --measured-products: expected a cuda device, got cpu\n");
 }
 
-TEST_CASE("a card that is not there is refused in one line") {
+TEST_CASE("a GPU that is not there is refused in one line") {
   const PretrainSetting setting;
   const Outcome outcome = setting.run("nowhere", {"--steps", "1", "--device", "emulated-cuda:7"});
   CHECK(outcome.code == 2);
@@ -118,7 +118,7 @@ TEST_CASE("a program built with the CUDA module says in one line that a machine 
   }
 }
 
-TEST_CASE("a card that is lost in the middle of a run ends it with 8, and the run goes on from its last checkpoint") {
+TEST_CASE("a GPU that is lost in the middle of a run ends it with 8, and the run goes on from its last checkpoint") {
   const Emulation emulation;
   const PretrainSetting setting;
   const std::vector<std::string> flags{"--steps", "6", "--save-every", "2", "--device", "emulated-cuda"};
@@ -129,7 +129,7 @@ TEST_CASE("a card that is lost in the middle of a run ends it with 8, and the ru
 
   // All steps are alike, so this is the fourth or the fifth.
   const Outcome lost = run_forked(
-      setting, setting.flags("run", flags), [&] { emulation.lose_card(launches * 6 / 10); }, [] {});
+      setting, setting.flags("run", flags), [&] { emulation.lose_gpu(launches * 6 / 10); }, [] {});
   CHECK(lost.code == 8);
   CHECK(lost.error.find("error: step ") != std::string::npos);
   CHECK(lost.error.find("cuda: ") != std::string::npos);

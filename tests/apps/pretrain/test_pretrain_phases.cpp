@@ -1,6 +1,10 @@
 // Pre-training in two phases: the second goes on with the weights of the first and, if asked, with its moments.
 #include "apps/pretrain/pretrain_setting.h"
+#include "bert/directory/google_names.h"
 #include "io/safetensors.h"
+#include "io/tensor_bundle.h"
+#include "nn/tensor_file.h"
+#include "tensor/backends.h"
 
 using namespace bertrand;
 using support::Outcome;
@@ -119,4 +123,39 @@ TEST_CASE("moments that are not there or of another shape are refused in one lin
   const Outcome alone = phases.run("out", {"--keep-moments", "--steps", "1"});
   CHECK(alone.code == 2);
   CHECK(alone.error == "error: --keep-moments: expected with --init, got --config\n");
+}
+
+TEST_CASE("a second phase takes weights and moments from a checkpoint of TensorFlow") {
+  const Phases phases;
+  // The first phase as Google's code saves it: the moments beside the weights.
+  const auto backend = open_cpu({.threads = 1});
+  const io::SafetensorsFile weights(phases.directory / "one/model.safetensors"),
+      moments(phases.directory / "one/checkpoint-6/optimizer.safetensors");
+  std::vector<io::TensorSource> tensors;
+  const auto add = [&](const io::SafetensorsEntry& entry, const bert::GoogleName& google, const std::string& slot) {
+    const Tensor value(Shape(entry.dims), DType::f32, *backend);
+    backend->upload(entry.bytes.data(), value);
+    const nn::NamedTensor named{google.name + slot, value};
+    tensors.push_back(google.transposed ? nn::transposed_source(named) : nn::tensor_source(named));
+  };
+  for (const io::SafetensorsEntry& entry : weights.entries()) {
+    const bert::GoogleName google = bert::google_name(entry.name).value();
+    add(entry, google, "");
+    add(*moments.find("exp_avg." + entry.name), google, "/adam_m");
+    add(*moments.find("exp_avg_sq." + entry.name), google, "/adam_v");
+  }
+  std::filesystem::create_directories(phases.directory / "tf");
+  io::write_bundle(io::Files::system(), phases.directory / "tf/model.ckpt-6", std::move(tensors));
+  std::filesystem::copy_file(phases.directory / "one/config.json", phases.directory / "tf/bert_config.json");
+  for (const char* name : {"vocab.txt", "tokenizer_config.json"})
+    std::filesystem::copy_file(phases.directory / "one" / name, phases.directory / "tf" / name);
+
+  const support::Flags more = {"--keep-moments", "--strict", "--steps", "2"};
+  const Outcome ours = phases.second("ours", "one", more), theirs = phases.second("theirs", "tf/model.ckpt-6", more);
+  REQUIRE_MESSAGE(ours.code == 0, ours.error);
+  REQUIRE_MESSAGE(theirs.code == 0, theirs.error);
+  CHECK(theirs.out.find("moments from " + (phases.directory / "tf/model.ckpt-6.index").string()) != std::string::npos);
+  CHECK(phases.tensors("theirs/model.safetensors", "") == phases.tensors("ours/model.safetensors", ""));
+  CHECK(phases.tensors("theirs/checkpoint-2/optimizer.safetensors", "") ==
+        phases.tensors("ours/checkpoint-2/optimizer.safetensors", ""));
 }

@@ -128,6 +128,7 @@ TEST_CASE("a run is not resumed with other settings or another input, and the di
   const Outcome settings = setting.run("run", support::joined({"--steps", "2", "--seed", "7", "--resume"}, held_out));
   CHECK(settings.code == 2);
   CHECK(settings.error.find("--steps was 3, now 2; --seed was 42, now 7; hint: ") != std::string::npos);
+  CHECK(settings.out.empty());  // it is refused before anything is planned
   const Outcome evaluation = setting.run(
       "run", support::joined({"--eval-input", setting.directory / "text.txt", "--steps", "3", "--resume"}, {}));
   CHECK(evaluation.code == 2);

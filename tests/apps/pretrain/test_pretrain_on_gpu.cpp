@@ -1,4 +1,4 @@
-// Pre-training on a card, whose steps are looked at when the next has been asked for. The card is emulated.
+// Pre-training on a GPU, whose steps are looked at when the next has been asked for. The GPU is emulated.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,14 +18,14 @@ Outcome train(const PretrainSetting& setting, const std::string& output, const s
 
 }  // namespace
 
-TEST_CASE("every step of a run on a card is logged as the CPU's, evaluated, saved and resumed in the same bits") {
+TEST_CASE("every step of a run on a GPU is logged as the CPU's, evaluated, saved and resumed in the same bits") {
   const PretrainSetting setting;
   const std::string held_out = setting.directory / "held_out.txt";
-  const std::vector<std::string> card = {"--device", "emulated-cuda", "--eval-input", held_out, "--eval-every", "3"};
+  const std::vector<std::string> gpu = {"--device", "emulated-cuda", "--eval-input", held_out, "--eval-every", "3"};
   REQUIRE(train(setting, "cpu", {"--eval-input", held_out, "--eval-every", "3"}).code == 0);
-  const Outcome outcome = train(setting, "card", card);
+  const Outcome outcome = train(setting, "gpu", gpu);
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
-  const auto expected = setting.metrics("cpu"), got = setting.metrics("card");
+  const auto expected = setting.metrics("cpu"), got = setting.metrics("gpu");
   REQUIRE(got.size() == expected.size());
   for (std::size_t i = 0; i < got.size(); ++i)
     for (const auto& [key, value] : expected[i].items())
@@ -33,21 +33,21 @@ TEST_CASE("every step of a run on a card is logged as the CPU's, evaluated, save
 
   const double predicted = std::stod(outcome.out.substr(outcome.out.find("memory      ") + 12)) * 1e3;
   double measured = 0;
-  for (const auto& line : support::read_json_lines(setting.directory / "card/metrics.jsonl"))
+  for (const auto& line : support::read_json_lines(setting.directory / "gpu/metrics.jsonl"))
     measured = std::max(measured, line.value("memory_bytes", 0.0));
   CHECK(predicted == doctest::Approx(measured).epsilon(0.05));
 
-  std::filesystem::copy(setting.directory / "card", setting.directory / "resumed",
+  std::filesystem::copy(setting.directory / "gpu", setting.directory / "resumed",
                         std::filesystem::copy_options::recursive);
   std::filesystem::remove_all(setting.directory / "resumed/checkpoint-4");
-  std::vector<std::string> resume = card;
+  std::vector<std::string> resume = gpu;
   resume.emplace_back("--resume");
   REQUIRE(train(setting, "resumed", resume).code == 0);
-  CHECK(setting.file("resumed/model.safetensors") == setting.file("card/model.safetensors"));
+  CHECK(setting.file("resumed/model.safetensors") == setting.file("gpu/model.safetensors"));
   CHECK(setting.metrics("resumed") == got);
 }
 
-TEST_CASE("a step on a card that is not finite ends the run with 6 although the next was asked for, and is named") {
+TEST_CASE("a step on a GPU that is not finite ends the run with 6 although the next was asked for, and is named") {
   const PretrainSetting setting;
   for (const std::string save_every : {"1", "2", "3"}) {
     CAPTURE(save_every);

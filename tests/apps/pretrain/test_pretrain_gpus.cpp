@@ -1,4 +1,4 @@
-// Replicas on cards, through the programs: the cards and what joins them are emulated.
+// Replicas on GPUs, through the programs: the GPUs and what joins them are emulated.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ std::vector<std::string> on(const std::string& devices, std::vector<std::string>
 
 }  // namespace
 
-TEST_CASE("two emulated cards give the bits of one where each has a node of the tree, and four are close") {
+TEST_CASE("two emulated GPUs give the bits of one where each has a node of the tree, and four are close") {
   const PretrainSetting setting;
   std::vector<std::string> flags = kFlags;
   flags.insert(flags.end(), {"--batch-size", "8"});  // four micro-batches
@@ -32,7 +32,7 @@ TEST_CASE("two emulated cards give the bits of one where each has a node of the 
   };
   const std::string one = run("one", "emulated-cuda", "1");
   CHECK(run("two", "emulated-cuda:0,emulated-cuda:1", "1") == one);
-  CHECK(run("one-card", "emulated-cuda:2", "4") == one);  // threads: the tree itself
+  CHECK(run("one-gpu", "emulated-cuda:2", "4") == one);  // threads: the tree itself
   run("four", "emulated-cuda:0,emulated-cuda:1,emulated-cuda:2,emulated-cuda:3", "1");
   const auto expected = setting.metrics("one"), four = setting.metrics("four");
   REQUIRE(four.size() == expected.size());
@@ -56,8 +56,9 @@ TEST_CASE("devices that cannot work together are refused in one line") {
   CHECK(refusal("emulated-cuda,emulated-cuda:0").find("twice") != std::string::npos);
   CHECK(refusal("emulated-cuda:0,cpu").find("--device: expected one kind of device, got emulated-cuda:0,cpu") !=
         std::string::npos);
-  CHECK(refusal("emulated-cuda:0,emulated-cuda:1", {"--replicas", "2"})
-            .find("--replicas: expected 1 where several cards") != std::string::npos);
+  CHECK(
+      refusal("emulated-cuda:0,emulated-cuda:1", {"--replicas", "2"}).find("--replicas: expected 1 if several GPUs") !=
+      std::string::npos);
   CHECK(refusal("emulated-cuda:0,emulated-cuda:9") == "error: --device cuda:9: there are 4 GPUs, numbered from 0\n");
   CHECK(refusal("emulated-cuda:0,").find("got \"\"") != std::string::npos);
   const auto too_many = setting.run(
@@ -65,5 +66,5 @@ TEST_CASE("devices that cannot work together are refused in one line") {
   CHECK(too_many.code == 2);
   CHECK(
       too_many.error.find("--device: expected at most 2, the micro-batches of a step (10 examples, 5 at once), got 3; "
-                          "hint: fewer cards, or --micro-batch-size 4") != std::string::npos);
+                          "hint: fewer GPUs, or --micro-batch-size 4") != std::string::npos);
 }

@@ -1,0 +1,74 @@
+// The network found and loaded.
+#include "apps/export/model.h"
+
+#include "io/error.h"
+#include "io/json.h"
+#include "tensor/backends.h"
+
+namespace bertrand::exporting {
+namespace {
+
+using bert::Architecture;
+using Shapes = std::map<std::string, std::vector<std::int64_t>>;
+
+constexpr const char* kPooler = "bert.pooler.dense.weight";
+
+/// What config.json says, or what the tensors are if it says nothing, as Google's.
+Architecture architecture_of(const bert::Config& config, const std::filesystem::path& model, const Shapes& shapes) {
+  if (const auto named = bert::architecture_of(config)) return *named;
+  if (!config.architectures.empty())
+    fail(Failure::model, "{}: architectures: expected one of {}, got {}", bert::config_file(model).string(),
+         io::names_of(bert::architectures()), io::shown(config.architectures));
+  if (shapes.contains("cls.seq_relationship.weight")) return Architecture::pretraining;
+  if (shapes.contains("cls.predictions.transform.dense.weight")) return Architecture::masked_lm;
+  if (shapes.contains("qa_outputs.weight")) return Architecture::question_answering;
+  if (!shapes.contains("classifier.weight")) return Architecture::encoder;
+  return shapes.contains(kPooler) ? Architecture::sequence_classification : Architecture::token_classification;
+}
+
+bool is_classifier(Architecture architecture) {
+  return architecture == Architecture::sequence_classification || architecture == Architecture::token_classification;
+}
+
+/// The classes: as many as labels, else as the tensors have. Transformers leaves out labels if they are its own two.
+Dim count_of_classes(const bert::Config& config, const Shapes& shapes) {
+  if (!config.labels.empty()) return std::ssize(config.labels);
+  const auto found = shapes.find("classifier.bias");
+  return found != shapes.end() && found->second.size() == 1 ? static_cast<Dim>(found->second[0]) : 2;
+}
+
+bert::Pooling pooling_of(Architecture architecture, const Shapes& shapes) {
+  const bool has_one = architecture == Architecture::sequence_classification ||
+                       architecture == Architecture::pretraining ||
+                       (architecture == Architecture::encoder && shapes.contains(kPooler));
+  return has_one ? bert::Pooling::with_pooler : bert::Pooling::without_pooler;
+}
+
+}  // namespace
+
+Model read_model(const Source& source) {
+  bert::Config config = bert::read_config(source.model);
+  text::Tokenizer tokenizer = bert::read_tokenizer(source.model, source.tokenizer, config);
+  const Shapes shapes = bert::weight_shapes(source.model);
+  const Architecture architecture = architecture_of(config, source.model, shapes);
+  config.architectures = {io::name_in(bert::architectures(), architecture)};
+  const bert::NetworkOptions network{.outputs = count_of_classes(config, shapes),
+                                     .pooling = pooling_of(architecture, shapes)};
+  if (is_classifier(architecture) && config.labels.empty())
+    for (Dim i = 0; i < network.outputs; ++i) config.labels.push_back(fmt::format("LABEL_{}", i));
+  Model model{.config = std::move(config),
+              .architecture = architecture,
+              .pooling = network.pooling,
+              .tokenizer = std::move(tokenizer),
+              .backend = open_cpu()};
+  model.network = bert::make_network(architecture, model.config, network);
+  model.parameters = std::make_unique<nn::ParameterSet>(
+      *model.network, *model.backend, nn::ParameterSet::Options{.initialize = false, .gradients = false});
+  const nn::LoadReport report = bert::load_weights(source.model, *model.parameters);
+  if (source.strict) bert::require_exact(report, source.model);
+  nn::require(report, source.model, [](const std::string&) { return false; });
+  fmt::print(stderr, "{}\n", report.text());
+  return model;
+}
+
+}  // namespace bertrand::exporting

@@ -1,0 +1,58 @@
+// From flags to a directory in its place.
+#include "apps/export/run.h"
+
+#include <CLI/CLI.hpp>
+
+#include "apps/cli/flags.h"
+#include "apps/export/place.h"
+#include "io/error.h"
+#include "io/staged_directory.h"
+
+namespace bertrand::exporting {
+
+void add_flags(CLI::App& app, Options& options) {
+  app.add_option("--model", options.source.model, "model directory or TensorFlow checkpoint")
+      ->type_name("PATH")
+      ->required();
+  cli::choice_flag(app, "--format", options.format, formats(), "what to write")->required();
+  app.add_option(
+         "--output", options.output,
+         "directory to write, which must not exist; of saved-model the one with the versions, to which 1 or the next "
+         "number is added")
+      ->type_name("DIR")
+      ->required();
+  app.add_option("--vocab-file", options.source.tokenizer.vocab_file, "vocab.txt, for a model directory without one")
+      ->type_name("FILE");
+  app.add_flag("--cased", options.source.tokenizer.cased, "with --vocab-file: keep case and accents");
+  app.add_flag("--external-data", options.external_data,
+               "of onnx: weights in a file of their own, as always beyond 1.8 GB");
+  app.add_flag("--strict", options.source.strict, "refuse weights of which any is missing, unused or mis-shaped");
+}
+
+namespace {
+
+Writer writer_of(const Options& options) {
+  if (!options.external_data) return options.format.write;
+  if (!options.format.write_external_data)
+    fail(Failure::usage, "--external-data: expected with --format onnx, got --format {}",
+         io::name_in(formats(), options.format));
+  return options.format.write_external_data;
+}
+
+}  // namespace
+
+void run(const Options& options, io::Files& files) {
+  const Writer write = writer_of(options);
+  const Place place = options.format.has_versions ? next_version(options.output) : Place{options.output};
+  io::StagedDirectory output(files, place.directory, "output");
+  const Model model = read_model(options.source);
+  const std::filesystem::path directory = place.files_in(output.path());
+  files.make_directory(directory);
+  write(files, directory, model);
+  files.sync_directory(directory);
+  output.publish();
+  fmt::print(stderr, "{}: {} as {}\n", place.files_in(place.directory).string(), model.config.architectures[0],
+             io::name_in(formats(), options.format));
+}
+
+}  // namespace bertrand::exporting

@@ -1,0 +1,156 @@
+// serve's flags and their help.
+#include "apps/serve/options.h"
+
+#include "apps/cli/flags.h"
+
+namespace bertrand::serve {
+
+using inference::Head;
+
+const char* const kDescription =
+    "Serves models over HTTP: what predict answers, for many clients at once. Prints \"listening on "
+    "http://HOST:PORT\"\n"
+    "when it is ready. SIGTERM ends it after all answers.\n"
+    "\n"
+    "  GET  /                              a page to try the models\n"
+    "  POST /answer                        {model, text, …} as predict, with the tokens that were read\n"
+    "  POST /v1/models/NAME:predict        TensorFlow Serving: {instances: […]} or {inputs: …}, ids or texts\n"
+    "  GET  /v1/models/NAME[/metadata]     its status and its signature\n"
+    "  POST /predict, /embed               text-embeddings-inference: {inputs: …}\n"
+    "  POST /v2/models/NAME/infer          KServe version 2: tensors of ids or texts\n"
+    "  GET  /health, /info, /metrics, /models\n"
+    "\n"
+    "It speaks plain HTTP: before other machines reach it, put a proxy with TLS in front of it.";
+
+namespace {
+
+void add_models(CLI::App& app, Options& o) {
+  app.add_option("--model", o.models,
+                 "model directory and its name (default that of the directory); several may follow")
+      ->type_name("[NAME=]DIR");
+  app.add_option("--model-base-path", o.base,
+                 "directory of versions named by numbers: the newest is served, and replaced when a newer one comes")
+      ->type_name("DIR");
+  app.add_option("--model-name", o.name, "name of the model in --model-base-path")->type_name("NAME");
+  cli::number_flag(app, "--file-system-poll-wait-seconds", o.look_every, {0.01, 1e6},
+                   "seconds after which a newer version is looked for again");
+  app.add_option("--vocab-file", o.service.model.tokenizer.vocab_file, "vocab.txt, for model directories without one")
+      ->type_name("FILE");
+  app.add_flag("--cased", o.service.model.tokenizer.cased, "with --vocab-file: keep case and accents");
+  cli::set_heading(app, "models");
+}
+
+void add_heads(CLI::App& app, Options& o) {
+  io::Choices<std::optional<Head>> tasks = {{"auto", std::nullopt}};
+  for (const auto& [name, head] : inference::heads()) tasks.emplace_back(name, head);
+  cli::choice_flag(app, "--task", o.service.model.head, tasks, "what to do; auto: as architectures in config.json say");
+  inference::Options& i = o.service.model.inference;
+  cli::number_flag(app, "--max-seq-length", i.max_seq_length, {5, 1 << 20},
+                   "tokens that are read at once; of a longer text the end is left out",
+                   "the model's positions, for answers 384 at most");
+  cli::number_flag(app, "--top-k", i.top_k, {1, 1 << 10}, "words for a mask, candidates for an answer");
+  using inference::Pooling;
+  cli::choice_flag(app, "--pooling", i.pooling,
+                   io::Choices<Pooling>{{"mean", Pooling::mean}, {"cls", Pooling::cls}, {"pooler", Pooling::pooler}},
+                   "what of a text becomes its embedding: the mean of all tokens, [CLS], or the pooler's output");
+  app.add_flag("--normalize", i.normalize, "embeddings of length 1 (/embed makes them so by default)");
+  app.add_option_function<std::string>(
+         "--null-score-diff-threshold",
+         [&o](const std::string& text) {
+           o.null_threshold = cli::parse_number("--null-score-diff-threshold", text, cli::Range<double>{-1e30, 1e30});
+         },
+         "a question may have no answer: \"\" is the answer if its score is better by more than this (default: every "
+         "question has one)")
+      ->type_name("FLOAT");
+  cli::set_heading(app, "task");
+}
+
+void add_limits(CLI::App& app, Options& o) {
+  HttpOptions& http = o.service.http;
+  app.add_option("--host", http.host, "address to listen on; 0.0.0.0: all of this machine")
+      ->type_name("HOST")
+      ->capture_default_str();
+  cli::number_flag(app, "--port", http.port, {0, 65535}, "port to listen on; 0: any free one");
+  cli::number_flag(app, "--max-batch-tokens", o.service.batches.max_tokens, {1, 1 << 24},
+                   "tokens computed at once; does not change an answer");
+  cli::number_flag(app, "--max-waiting", o.service.batches.max_waiting, {1, 1 << 20},
+                   "requests that wait for the model; more are refused with status 429");
+  cli::number_flag(app, "--max-client-batch", o.service.max_texts, {1, 1 << 20}, "texts of a request");
+  cli::number_flag(app, "--max-connections", http.max_connections, {1, 1 << 20},
+                   "connections; beyond them the one that idles longest is closed");
+  app.add_option("--max-body", http.max_body, "bytes of a request's body, also as 2MiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("BYTES")
+      ->capture_default_str();
+  cli::number_flag(app, "--timeout", o.timeout, {0.01, 86400},
+                   "seconds for a request to arrive (else status 408) and for its answer to be made (else 504)");
+  cli::set_heading(app, "limits");
+}
+
+void add_machine(CLI::App& app, Options& o) {
+  training::Settings& machine = o.service.model.machine;
+  app.add_option("--device", machine.device, "cpu, cuda or cuda:N")->type_name("NAME")->capture_default_str();
+  cli::choice_flag(app, "--precision", machine.precision, training::precisions(), "type of weights and activations");
+  app.add_option_function<std::string>(
+         "--threads",
+         [&machine](const std::string& text) {
+           machine.threads = cli::parse_number("--threads", text, cli::Range<int>{1, 4096});
+         },
+         "cores used; does not change an answer (1 to 4096; default every core this process may use)")
+      ->type_name("INT");
+  app.add_option("--cpu-kernels", machine.cpu_kernels,
+                 "auto, x86-64-v3, x86-64-v4 or x86-64-v4-bf16: the kernel set; does not change an answer")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--check", o.check, "asks the server at this URL whether it is healthy, and exits with 0 or 5")
+      ->type_name("URL");
+  cli::set_heading(app, "machine");
+}
+
+ModelPlace place_of(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals != std::string::npos && text.find('/') > equals)
+    return {.name = text.substr(0, equals), .directory = text.substr(equals + 1)};
+  std::filesystem::path directory = std::filesystem::absolute(text).lexically_normal();
+  if (!directory.has_filename()) directory = directory.parent_path();  // of a path with a slash at its end
+  return {.name = directory.filename().string(), .directory = text};
+}
+
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+}
+
+}  // namespace
+
+void add_flags(CLI::App& app, Options& options) {
+  add_models(app, options);
+  add_heads(app, options);
+  add_limits(app, options);
+  add_machine(app, options);
+}
+
+ServiceOptions complete(const Options& options) {
+  ServiceOptions service = options.service;
+  for (const std::string& text : options.models) {
+    service.models.push_back(place_of(text));
+    const ModelPlace& place = service.models.back();
+    if (place.name.empty()) fail(Failure::usage, "--model: expected NAME=DIR, got {}", text);
+    if (std::ranges::count(service.models, place.name, &ModelPlace::name) + (place.name == options.name) > 1)
+      fail(Failure::usage, "--model: expected each name once, got {} twice; hint: NAME=DIR", place.name);
+  }
+  if (options.base.empty() != options.name.empty())
+    fail(Failure::usage, "--model-base-path and --model-name: expected both or none, got {}",
+         options.base.empty() ? "the name alone" : "the path alone");
+  if (!options.base.empty())
+    service.versioned = {.name = options.name, .base = options.base, .look_every = milliseconds_of(options.look_every)};
+  if (service.models.empty() && !service.versioned)
+    fail(Failure::usage, "--model: expected a model directory, got none; hint: or --model-base-path and --model-name");
+  if (service.http.host.empty())  // the sockets take it for every address
+    fail(Failure::usage, "--host: expected an address, got none; hint: 0.0.0.0 is all of this machine");
+  service.http.timeout = milliseconds_of(options.timeout);
+  service.model.inference.answers.version_2 = options.null_threshold.has_value();
+  service.model.inference.answers.null_score_diff_threshold = options.null_threshold.value_or(0);
+  return service;
+}
+
+}  // namespace bertrand::serve

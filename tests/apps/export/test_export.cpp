@@ -1,0 +1,103 @@
+// The program export: what it writes, and what it refuses.
+#include <doctest/doctest.h>
+
+#include "support/program.h"
+#include "support/small_heads.h"
+
+using support::Outcome;
+using support::read_text;
+using support::run_program;
+
+namespace {
+
+Outcome export_as(const std::string& format, const std::filesystem::path& model, const std::filesystem::path& output) {
+  return run_program("export", {"--model", model.string(), "--format", format, "--output", output.string()});
+}
+
+}  // namespace
+
+TEST_CASE("a Hugging Face directory is exported as itself") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "model");
+  const Outcome outcome = export_as("huggingface", directory / "model", directory / "copy");
+  CHECK(outcome.error.find("error") == std::string::npos);
+  REQUIRE(outcome.code == 0);
+  for (const char* name : {"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"})
+    CHECK(read_text(directory / "model" / name) == read_text(directory / "copy" / name));
+}
+
+TEST_CASE("an exported model without architectures is named after its tensors") {
+  const support::TemporaryDirectory directory;
+  support::write_small_head<bertrand::bert::ForQuestionAnswering>(directory / "model", {.architecture = ""});
+  REQUIRE(export_as("huggingface", directory / "model", directory / "copy").code == 0);
+  const auto config = nlohmann::json::parse(read_text(directory / "copy" / "config.json"));
+  CHECK(config["architectures"] == nlohmann::json{"BertForQuestionAnswering"});
+}
+
+TEST_CASE("a checkpoint of TensorFlow is exported and exported back to the same files") {
+  const support::TemporaryDirectory directory;
+  support::write_small_labeller(directory / "model", {"O", "B-FISH", "I-FISH"});
+  REQUIRE(export_as("tf-checkpoint", directory / "model", directory / "tf").code == 0);
+  for (const char* name : {"bert_config.json", "vocab.txt", "checkpoint"})
+    CHECK(std::filesystem::exists(directory / "tf" / name));
+  CHECK(read_text(directory / "tf" / "checkpoint") ==
+        "model_checkpoint_path: \"bert_model.ckpt\"\nall_model_checkpoint_paths: \"bert_model.ckpt\"\n");
+  for (const char* name : {"tf", "tf/bert_model.ckpt", "tf/bert_model.ckpt.index"}) {
+    CAPTURE(name);
+    std::filesystem::remove_all(directory / "copy");
+    REQUIRE(export_as("huggingface", directory / name, directory / "copy").code == 0);
+    for (const char* file : {"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"})
+      CHECK(read_text(directory / "model" / file) == read_text(directory / "copy" / file));
+  }
+}
+
+TEST_CASE("export with strict refuses a tensor that the network does not have") {
+  const support::TemporaryDirectory directory;
+  support::write_small_labeller(directory / "model", {"O", "B-FISH", "I-FISH"});
+  REQUIRE(export_as("tf-checkpoint", directory / "model", directory / "tf").code == 0);
+  const Outcome outcome = run_program(
+      "export", {"--model", directory / "tf", "--strict", "--format", "huggingface", "--output", directory / "copy"});
+  CHECK(outcome.code == 4);
+  CHECK(outcome.error == "error: " + (directory / "tf/bert_model.ckpt.index").string() +
+                             ": --strict: expected every tensor to fit, got 1 unused: global_step\n");
+}
+
+TEST_CASE("a classifier of Google's without labels has as many as its tensors") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "model");
+  REQUIRE(export_as("tf-checkpoint", directory / "model", directory / "tf").code == 0);
+  auto config = nlohmann::json::parse(read_text(directory / "tf" / "bert_config.json"));
+  for (const char* key : {"architectures", "id2label", "label2id"}) config.erase(key);
+  support::write_text(directory / "tf" / "bert_config.json", config.dump());
+  REQUIRE(export_as("huggingface", directory / "tf", directory / "copy").code == 0);
+  config = nlohmann::json::parse(read_text(directory / "copy" / "config.json"));
+  CHECK(config["architectures"] == nlohmann::json{"BertForSequenceClassification"});
+  CHECK(config["id2label"].size() == 3);
+  CHECK(read_text(directory / "model" / "model.safetensors") == read_text(directory / "copy" / "model.safetensors"));
+}
+
+TEST_CASE("export refuses an output that exists and leaves it as it is") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "model");
+  support::write_text(directory / "copy", "mine");
+  const Outcome outcome = export_as("huggingface", directory / "model", directory / "copy");
+  CHECK(outcome.code == 2);
+  CHECK(outcome.error == "error: --output: " + (directory / "copy").string() +
+                             ": expected a name that is free, got a file; hint: remove it or name another\n");
+  CHECK(read_text(directory / "copy") == "mine");
+}
+
+TEST_CASE("an export that fails leaves nothing") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "model");
+  std::filesystem::remove(directory / "model" / "model.safetensors");
+  CHECK(export_as("huggingface", directory / "model", directory / "copy").code == 4);
+  CHECK_FALSE(std::filesystem::exists(directory / "copy"));
+  CHECK(std::distance(std::filesystem::directory_iterator(directory / ""), {}) == 1);
+}
+
+TEST_CASE("export names the formats that it has") {
+  const Outcome outcome = run_program("export", {"--model", "m", "--format", "hugging-face", "--output", "o"});
+  CHECK(outcome.code == 2);
+  CHECK(outcome.error.find("did you mean huggingface?") != std::string::npos);
+}

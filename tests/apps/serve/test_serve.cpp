@@ -1,0 +1,268 @@
+// serve as a user runs it: models, versions, many clients at once, signals.
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "apps/predict/conversation.h"
+#include "apps/serve/client.h"
+#include "apps/serve/service.h"
+#include "support/small_heads.h"
+
+using namespace bertrand;
+using support::Answer;
+using support::Client;
+using support::Conversation;
+using support::Outcome;
+using support::run_program;
+
+namespace {
+
+const std::string kPath = "/v1/models/half:predict";
+
+class Setting {
+ public:
+  Setting() { support::write_small_classifier(directory_ / "half"); }
+  std::string operator/(const std::string& name) const { return (directory_ / name).string(); }
+
+ private:
+  support::TemporaryDirectory directory_;
+};
+
+/// The program, ready, and then killed.
+class Server {
+ public:
+  explicit Server(const std::vector<std::string>& flags)
+      : program_("serve", support::with_defaults({"--port", "0", "--threads", "1"}, flags)) {
+    const std::string line = program_.line(), before = "listening on ";
+    CHECK(line.starts_with(before + "http://127.0.0.1:"));
+    url_ = line.substr(std::min(before.size(), line.size()));
+  }
+  const std::string& url() const { return url_; }
+  Client connect() const { return Client(url_); }
+  void signal(int number) const { program_.signal(number); }
+  int finish() { return program_.finish(); }
+  std::string metric(const std::string& name) const {
+    const std::string text = connect().get("/metrics").body, before = "\n" + name + " ";
+    const std::size_t begin = text.find(before) + before.size();
+    return text.substr(begin, text.find('\n', begin) - begin);
+  }
+
+ private:
+  Conversation program_;
+  std::string url_;
+};
+
+/// A request of some instances which differ from those of other numbers.
+std::string body_of(int number) {
+  const char* words[] = {"red", "fish", "the", "bird", "one", "two", "green", "birds"};
+  std::string instances;
+  for (int i = 0; i <= number % 3; ++i) {
+    instances += i == 0 ? "\"" : ", \"";
+    for (int w = 0; w <= (number * 7 + i * 5) % 19; ++w)
+      instances += std::string(words[(number + w * w + i) % 8]) + " ";
+    instances += "\"";
+  }
+  return "{\"instances\": [" + instances + "]}";
+}
+
+}  // namespace
+
+TEST_CASE("an answer under load equals the answer alone byte for byte") {
+  const Setting setting;
+  const Server server({"--model", setting / "half"});
+  constexpr int kRequests = 24, kClients = 8;
+  std::vector<std::string> alone;
+  Client client = server.connect();
+  for (int i = 0; i < kRequests; ++i) alone.push_back(client.post(kPath, body_of(i)).body);
+  std::vector<std::thread> clients;
+  std::atomic<int> same = 0, others = 0;
+  for (int c = 0; c < kClients; ++c)
+    clients.emplace_back([&, c] {
+      Client mine = server.connect();
+      for (int i = 0; i < 5 * kRequests; ++i) {
+        const int number = (i * (c + 1) + c) % kRequests;
+        ++(mine.post(kPath, body_of(number)).body == alone[static_cast<std::size_t>(number)] ? same : others);
+      }
+    });
+  for (std::thread& each : clients) each.join();
+  CHECK(same == kClients * 5 * kRequests);
+  CHECK(others == 0);
+  // They did have company.
+  CHECK(std::stoi(server.metric("te_batch_next_size_count")) < std::stoi(server.metric("te_batch_next_size_sum")));
+}
+
+TEST_CASE("a signal under load loses no request that was sent before it") {
+  const Setting setting;
+  Server server({"--model", setting / "half", "--max-batch-tokens", "64"});
+  std::vector<Client> clients;
+  for (int i = 0; i < 60; ++i) {
+    clients.push_back(server.connect());
+    if (i % 2 == 0) CHECK(clients.back().post(kPath, body_of(i)).status == 200);
+  }
+  for (int i = 0; i < 60; ++i) clients[static_cast<std::size_t>(i)].send(Client::post_text(kPath, body_of(i)));
+  server.signal(SIGTERM);
+  for (Client& client : clients) {
+    CHECK(client.read().status == 200);
+    CHECK(client.is_closed());
+  }
+  CHECK(server.finish() == 0);
+  CHECK_FALSE(server.connect().is_connected());
+}
+
+TEST_CASE("bodies that are bad or too large are refused and the server goes on") {
+  const Setting setting;
+  const Server server({"--model", setting / "half", "--max-body", "100KiB", "--max-client-batch", "3"});
+  const auto error = [&](const std::string& body) {
+    const Answer answer = server.connect().post(kPath, body);
+    CHECK(server.connect().post(kPath, body_of(1)).status == 200);
+    return std::to_string(answer.status) + ": " + answer.error();
+  };
+  CHECK(error("") == "400: JSON Parse error: The document is empty");
+  CHECK(error(std::string(65, '[')).starts_with("400: JSON Parse error: expected at most 64 levels"));
+  CHECK(error(std::string(100'000, '[')).starts_with("400: JSON Parse error: expected at most 64 levels"));
+  CHECK(error("{\"instances\": [NaN]}").starts_with("400: JSON Parse error: "));
+  CHECK(error("{\"instances\": [\"\xC3\x28\"]}").starts_with("400: JSON Parse error: "));
+  CHECK(error(std::string("{\"instances\": [\"a\0\"]}", 21)).starts_with("400: JSON Parse error: "));
+  CHECK(error(R"({"instances": [{"input_ids": [2]}, {"input_ids": [2], "input_mask": [1]}]})")
+            .find("keys must be equal to: input_ids") != std::string::npos);
+  CHECK(error(R"({"instances": [{"input_ids": [999999999]}]})")
+            .find("instances[0]: input_ids: expected numbers from 0 to 14") != std::string::npos);
+  CHECK(error(R"({"instances": ["a", "b", "c", "d"]})") == "400: expected 1 to 3 texts in a request, got 4");
+  // The client may still be sending when it is refused.
+  CHECK(error(std::string(104'857'600, 'a')) == "413: body: expected at most 102400 bytes, got more");
+}
+
+TEST_CASE("requests beyond those that may wait are refused at once") {
+  const Setting setting;
+  const Server server(
+      {"--model", setting / "half", "--max-waiting", "1", "--max-client-batch", "4096", "--max-batch-tokens", "24"});
+  std::string instances;
+  for (int i = 0; i < 4000; ++i) instances += std::string(i ? "," : "") + "\"red fish the bird one two green\"";
+  // The first is computed, the second waits.
+  std::vector<Client> clients;
+  int refused = 0;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(server.connect());
+    clients.back().send(Client::post_text(kPath, "{\"instances\": [" + instances + "]}"));
+    if (i == 0)
+      while (server.metric("te_request_queue_duration_count") == "0")
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    if (i == 1)
+      while (server.metric("te_queue_size") != "1") std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const Answer answer = server.connect().post("/predict", R"({"inputs": "red"})");
+  CHECK(answer.status == 429);
+  CHECK(answer.json().at("error_type") == "Overloaded");
+  CHECK(answer.head.find("Retry-After: ") != std::string::npos);
+  CHECK(server.connect().get("/health").status == 200);
+  // Whoever leaves while the others wait is not run.
+  clients[1].leave();
+  for (Client& client : clients) refused += &client != &clients[1] && client.read().status == 429;
+  CHECK(refused == 1);
+  while (server.metric("te_request_dropped") == "0" &&
+         std::chrono::steady_clock::now() - begin < std::chrono::seconds(60))
+    server.connect().post(kPath, body_of(0));
+  CHECK(server.metric("te_request_dropped") == "1");
+}
+
+TEST_CASE("several models are served by name") {
+  const Setting setting;
+  support::write_small_head<support::SmallEncoder>(setting / "vectors", {.architecture = "BertModel"});
+  const Server server({"--model", "a=" + setting / "half", "--model", setting / "vectors/"});
+  Client client = server.connect();
+  CHECK(client.post("/v1/models/a:predict", body_of(0)).json()["predictions"][0].size() == 3);
+  CHECK(client.post("/v1/models/vectors:predict", body_of(0)).json()["predictions"][0].size() == 16);
+  CHECK(client.post("/embed", R"({"inputs": "red"})").status == 200);
+  CHECK(client.post("/predict", R"({"inputs": "red"})").status == 200);
+  CHECK(client.post(kPath, body_of(0)).status == 404);
+}
+
+TEST_CASE("a newer version takes the place of the old one and a damaged one does not") {
+  const Setting setting;
+  support::write_small_classifier(setting / "base/9");
+  support::write_small_classifier(setting / "base/007-not");
+  const Server server(
+      {"--model-base-path", setting / "base", "--model-name", "half", "--file-system-poll-wait-seconds", "0.05"});
+  const auto version = [&] {
+    return server.connect().get("/v1/models/half").json()["model_version_status"][0]["version"].get<std::string>();
+  };
+  CHECK(version() == "9");
+  CHECK(server.connect().post(kPath, body_of(0)).json()["predictions"][0].size() == 3);
+  std::filesystem::create_directories(setting / "base/11");  // damaged: it is empty
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  CHECK(version() == "9");
+  support::write_small_classifier(setting / "next", {"yes", "no"});
+  std::filesystem::rename(setting / "next", setting / "base/12");
+  for (int i = 0; i < 2000 && version() != "12"; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(version() == "12");
+  CHECK(server.connect().post(kPath, body_of(0)).json()["predictions"][0].size() == 2);
+  CHECK(server.connect().post("/v1/models/half/versions/9:predict", body_of(0)).status == 404);
+}
+
+TEST_CASE("the memory plan has room for a newer version beside the old one") {
+  const Setting setting;
+  support::write_small_classifier(setting / "base/1");
+  serve::ServiceOptions options{.http = {.port = 0}};
+  options.model.machine.threads = 1;
+  options.versioned = {.name = "half", .base = setting / "base"};
+  CHECK(serve::Service(options).memory_plan().find(", a newer version ") != std::string::npos);
+  options.versioned.reset();
+  options.models = {{.name = "half", .directory = setting / "half"}};
+  CHECK(serve::Service(options).memory_plan().find("newer") == std::string::npos);
+}
+
+TEST_CASE("a server whose messages nobody reads goes on") {
+  const Setting setting;
+  support::write_small_classifier(setting / "base/1");
+  int broken[2];
+  REQUIRE(pipe(broken) == 0);
+  close(broken[0]);
+  const int before = dup(STDERR_FILENO);
+  dup2(broken[1], STDERR_FILENO);
+  Server server(
+      {"--model-base-path", setting / "base", "--model-name", "half", "--file-system-poll-wait-seconds", "0.05"});
+  dup2(before, STDERR_FILENO);
+  for (const int file : {broken[1], before}) close(file);
+  std::filesystem::create_directories(setting / "base/2");  // damaged, which is said
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  CHECK(server.connect().post(kPath, body_of(0)).status == 200);
+  server.signal(SIGTERM);
+  CHECK(server.finish() == 0);
+}
+
+TEST_CASE("a health check says whether a server is there") {
+  const Setting setting;
+  Server server({"--model", setting / "half"});
+  CHECK(run_program("serve", {"--check", server.url()}).code == 0);
+  CHECK(run_program("serve", {"--check", server.url() + "/v1/models/half"}).code == 0);
+  const Outcome none = run_program("serve", {"--check", server.url() + "/none"});
+  CHECK(none.code == 5);
+  CHECK(none.error.ends_with("expected a healthy server, got HTTP/1.1 404 Not Found\n"));
+  server.signal(SIGTERM);
+  CHECK(server.finish() == 0);
+  CHECK(run_program("serve", {"--check", server.url()}).code == 5);
+  CHECK(run_program("serve", {"--check", "localhost"}).code == 2);
+}
+
+TEST_CASE("flags that fit no server are refused") {
+  const Setting setting;
+  const auto refusal = [](const std::vector<std::string>& flags, int code = 2) {
+    const Outcome outcome = run_program("serve", flags);
+    CHECK(outcome.code == code);
+    CHECK(outcome.out.empty());
+    return outcome.error;
+  };
+  const std::string half = setting / "half";
+  CHECK(refusal({}).starts_with("error: --model: expected a model directory, got none"));
+  CHECK(refusal({"--model", half, "--model", half})
+            .starts_with("error: --model: expected each name once, got half twice"));
+  CHECK(refusal({"--model-base-path", half}).starts_with("error: --model-base-path and --model-name: expected both"));
+  CHECK(refusal({"--model-base-path", half, "--model-name", "half", "--port", "0"}, 4)
+            .find("expected a directory with a number for its name, got none") != std::string::npos);
+  CHECK(
+      refusal({"--model", half, "--port", "65536"}).starts_with("error: --port: expected a whole number, 0 to 65535"));
+  CHECK(refusal({"--model", half, "--host", ""}).starts_with("error: --host: expected an address, got none"));
+  CHECK(refusal({"--model", setting / "none", "--port", "0"}, 4).starts_with("error: "));
+  CHECK(refusal({"--model", half, "--device", "cpu,cpu"}).starts_with("error: --device: "));
+}

@@ -66,7 +66,7 @@ void add_heads(CLI::App& app, Options& o) {
 }
 
 void add_limits(CLI::App& app, Options& o) {
-  HttpOptions& http = o.service.http;
+  serving::HttpOptions& http = o.service.http;
   app.add_option("--host", http.host, "address to listen on; 0.0.0.0: all of this machine")
       ->type_name("HOST")
       ->capture_default_str();
@@ -107,7 +107,7 @@ void add_machine(CLI::App& app, Options& o) {
   cli::set_heading(app, "machine");
 }
 
-ModelPlace place_of(const std::string& text) {
+serving::ModelPlace place_of(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals != std::string::npos && text.find('/') > equals)
     return {.name = text.substr(0, equals), .directory = text.substr(equals + 1)};
@@ -129,13 +129,13 @@ void add_flags(CLI::App& app, Options& options) {
   add_machine(app, options);
 }
 
-ServiceOptions complete(const Options& options) {
-  ServiceOptions service = options.service;
+serving::ServiceOptions complete(const Options& options) {
+  serving::ServiceOptions service = options.service;
   for (const std::string& text : options.models) {
     service.models.push_back(place_of(text));
-    const ModelPlace& place = service.models.back();
+    const serving::ModelPlace& place = service.models.back();
     if (place.name.empty()) fail(Failure::usage, "--model: expected NAME=DIR, got {}", text);
-    if (std::ranges::count(service.models, place.name, &ModelPlace::name) + (place.name == options.name) > 1)
+    if (std::ranges::count(service.models, place.name, &serving::ModelPlace::name) + (place.name == options.name) > 1)
       fail(Failure::usage, "--model: expected each name once, got {} twice; hint: NAME=DIR", place.name);
   }
   if (options.base.empty() != options.name.empty())

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/serve/service.h"
+#include "serving/service.h"
 
 namespace CLI {
 class App;
@@ -19,12 +19,12 @@ struct Options {
   double timeout = 30;              ///< seconds
   std::optional<double> null_threshold;
   std::string check;  ///< a server to check in place of serving
-  ServiceOptions service;
+  serving::ServiceOptions service;
 };
 
 void add_flags(CLI::App& app, Options& options);
 /// All flags together. Throws Error(Failure::usage) for those that do not fit each other.
-ServiceOptions complete(const Options& options);
+serving::ServiceOptions complete(const Options& options);
 
 /// What --help says before the flags.
 extern const char* const kDescription;

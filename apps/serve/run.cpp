@@ -7,8 +7,8 @@
 #include <csignal>
 #include <cstdio>
 
-#include "apps/serve/check.h"
-#include "apps/serve/say.h"
+#include "serving/check.h"
+#include "serving/say.h"
 
 namespace bertrand::serve {
 namespace {
@@ -27,12 +27,12 @@ std::size_t most_connections(std::size_t wanted) {
 }  // namespace
 
 void run(const Options& options) {
-  if (!options.check.empty()) return check(options.check);
-  ServiceOptions complete_options = complete(options);
+  if (!options.check.empty()) return serving::check(options.check);
+  serving::ServiceOptions complete_options = complete(options);
   complete_options.http.max_connections = most_connections(complete_options.http.max_connections);
-  Service service(complete_options);
+  serving::Service service(complete_options);
   std::signal(SIGPIPE, SIG_IGN);  // who reads the messages may leave
-  say(service.memory_plan());
+  serving::say(service.memory_plan());
   fmt::print("listening on {}\n", service.url());
   std::fflush(stdout);
   service.run();

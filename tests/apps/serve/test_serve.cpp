@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "apps/predict/conversation.h"
-#include "apps/serve/client.h"
-#include "apps/serve/service.h"
+#include "serving/client.h"
+#include "serving/service.h"
 #include "support/small_heads.h"
 
 using namespace bertrand;
@@ -203,13 +203,13 @@ TEST_CASE("a newer version takes the place of the old one and a damaged one does
 TEST_CASE("the memory plan has room for a newer version beside the old one") {
   const Setting setting;
   support::write_small_classifier(setting / "base/1");
-  serve::ServiceOptions options{.http = {.port = 0}};
+  serving::ServiceOptions options{.http = {.port = 0}};
   options.model.machine.threads = 1;
   options.versioned = {.name = "half", .base = setting / "base"};
-  CHECK(serve::Service(options).memory_plan().find(", a newer version ") != std::string::npos);
+  CHECK(serving::Service(options).memory_plan().find(", a newer version ") != std::string::npos);
   options.versioned.reset();
   options.models = {{.name = "half", .directory = setting / "half"}};
-  CHECK(serve::Service(options).memory_plan().find("newer") == std::string::npos);
+  CHECK(serving::Service(options).memory_plan().find("newer") == std::string::npos);
 }
 
 TEST_CASE("a server whose messages nobody reads goes on") {

@@ -1,0 +1,245 @@
+// What a connection does in each of its states.
+#include "serving/connection.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "io/error.h"
+#include "io/json.h"
+#include "serving/say.h"
+
+namespace bertrand::serving {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::beast::error_code;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kGoodbye{1000};    // for a client that has yet to read why it was refused, or that is late
+constexpr std::size_t kPiece = 16 << 10;  // bytes that are read at once
+
+}  // namespace
+
+class Asked final : public Exchange, public std::enable_shared_from_this<Asked> {
+ public:
+  Asked(asio::io_context& context, std::weak_ptr<Connection> from) : context_(context), from_(std::move(from)) {}
+  void answer(std::function<Response()> make) override;
+  bool is_wanted() const override { return wanted_; }
+  void drop() { wanted_ = false; }
+
+ private:
+  asio::io_context& context_;
+  const std::weak_ptr<Connection> from_;
+  std::atomic<bool> wanted_ = true;
+};
+
+Connection::Connection(tcp::socket socket, ServerState& server)
+    : server_(server),
+      socket_(std::move(socket)),
+      timer_(server.context),
+      buffer_(server.options.max_header + kPiece),
+      body_share_(server.budget),
+      place_(server.lazy.insert(server.lazy.end(), this)) {}
+
+ssize_t Connection::peek() {
+  char one = 0;
+  return ::recv(socket_.native_handle(), &one, 1, MSG_PEEK | MSG_DONTWAIT);
+}
+
+void Asked::answer(std::function<Response()> make) {
+  asio::post(context_, [self = shared_from_this(), make = std::move(make)] {
+    if (!self->wanted_.exchange(false)) return;
+    if (const auto connection = self->from_.lock()) connection->reply(make);
+  });
+}
+
+void Connection::enter(State state, milliseconds at_most) {
+  const auto is_lazy = [](State s) { return s == State::idle || s == State::sending; };
+  // A connection that sends keeps its place: it is as old as its last answer.
+  if (state != State::sending || !is_lazy(state_)) {
+    auto &from = is_lazy(state_) ? server_.lazy : server_.busy, &to = is_lazy(state) ? server_.lazy : server_.busy;
+    to.splice(to.end(), from, place_);
+  }
+  state_ = state;
+  timer_.expires_after(at_most);
+  timer_.async_wait([self = shared_from_this(), mine = ++deadline_](error_code error) {
+    if (!error && mine == self->deadline_ && self->state_ != State::closed) self->on_late();
+  });
+}
+
+void Connection::on_late() {
+  switch (state_) {
+    case State::sending:
+      late_ = true;
+      socket_.cancel();  // on_bad() goes on
+      break;
+    case State::waiting:
+      asked_->drop();
+      asked_.reset();
+      refuse(504, fmt::format("expected an answer within {} ms, got none", server_.options.timeout.count()));
+      break;
+    default: close();
+  }
+}
+
+/// Waits for the next request, or for the client to leave.
+void Connection::idle() {
+  parser_.reset();
+  enter(State::idle, server_.options.idle);
+  if (buffer_.size() > 0) return read_header();
+  buffer_.shrink_to_fit();  // whoever idles holds nothing
+  if (server_.stopping && peek() <= 0) return close();
+  watch();
+}
+
+void Connection::watch() {
+  if (std::exchange(watching_, true)) return;
+  socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code error) {
+    self->watching_ = false;
+    if (self->state_ == State::closed) return;
+    if (error) return self->close();
+    if (self->state_ == State::idle) return self->read_header();
+    const ssize_t got = self->peek();
+    if (got == 0 || (got < 0 && errno != EAGAIN)) self->close();
+  });
+}
+
+void Connection::read_header() {
+  enter(State::sending, server_.stopping ? kGoodbye : server_.options.timeout);
+  parser_.emplace();
+  parser_->header_limit(static_cast<std::uint32_t>(server_.options.max_header));
+  parser_->body_limit(server_.options.max_body);
+  http::async_read_header(socket_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
+    if (error || self->late_) return self->on_bad(error);
+    self->parser_->eager(true);
+    const bool is_expected =
+        !self->parser_->is_done() && boost::beast::iequals(self->parser_->get()[http::field::expect], "100-continue");
+    self->parser_->get().clear();  // each field takes many times its text, for as long as the answer is not out
+    if (!is_expected) return self->read_body();
+    static constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
+    asio::async_write(self->socket_, asio::buffer(kGoOn), [self](error_code failed, std::size_t) {
+      if (failed) return self->on_bad(failed);
+      self->read_body();
+    });
+  });
+}
+
+/// Piece by piece, so that only what has come counts.
+void Connection::read_body() {
+  if (!body_share_.grow_to(parser_->get().body().size()))
+    return refuse(429, "expected room for the body, got a server whose memory for requests is in use; hint: later");
+  if (parser_->is_done()) return on_request();
+  http::async_read_some(socket_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
+    if (error || self->late_) return self->on_bad(error);
+    self->read_body();
+  });
+}
+
+void Connection::on_bad(error_code error) {
+  if (state_ == State::closed) return;
+  const HttpOptions& limits = server_.options;
+  if (late_) return refuse(408, fmt::format("expected a request within {} ms, got a part", limits.timeout.count()));
+  if (error == http::error::body_limit)
+    return refuse(413, fmt::format("body: expected at most {} bytes, got more", limits.max_body));
+  if (error == http::error::header_limit || error == http::error::buffer_overflow)
+    return refuse(400, fmt::format("header: expected at most {} bytes, got more", limits.max_header));
+  const bool is_http = error.category() == http::make_error_code(http::error::bad_value).category();
+  if (!is_http || error == http::error::end_of_stream || error == http::error::partial_message) return close();
+  refuse(400, "expected HTTP/1.1, got " + error.message());
+}
+
+void Connection::on_request() {
+  const auto& message = parser_->get();
+  const Request request{.method = std::string(message.method_string()),
+                        .target = std::string(message.target()),
+                        .body = std::move(parser_->get().body())};
+  enter(State::waiting, server_.options.timeout);
+  asked_ = std::make_shared<Asked>(server_.context, weak_from_this());
+  watch();
+  try {
+    server_.handler(request, asked_);
+  } catch (const std::exception& error) {
+    const std::string what = error.what();
+    asked_->answer([what]() -> Response { throw std::runtime_error(what); });
+  }
+  body_share_.reset();
+}
+
+void Connection::reply(const std::function<Response()>& make) {
+  asked_.reset();
+  try {
+    write(make(), false);
+  } catch (const std::exception& error) {
+    say(fmt::format("error: {}", error.what()));
+    write({.status = 500, .body = R"({ "error": "internal error" })"}, false);
+  }
+}
+
+/// Of what cannot be read further nothing more is taken for a request.
+void Connection::refuse(int status, const std::string& message) {
+  body_share_.reset();
+  server_.on_refusal(status);
+  write({.status = status, .body = fmt::format("{{ \"error\": {} }}", io::json_text(message))}, true);
+}
+
+void Connection::write(Response response, bool last) {
+  enter(State::answering, server_.options.timeout);
+  const bool has_head = parser_ && parser_->is_header_done();
+  const bool without_body = has_head && parser_->get().method() == http::verb::head;
+  keeps_ = std::move(response.keeps);
+  response_ = {http::int_to_status(static_cast<unsigned>(response.status)), has_head ? parser_->get().version() : 11};
+  response_.set(http::field::content_type, response.content_type);
+  if (response.status == 429 || response.status == 503) response_.set(http::field::retry_after, "1");
+  response_.keep_alive(!last && !server_.stopping && has_head && parser_->keep_alive());
+  response_.content_length(response.body.size());
+  if (!without_body) response_.body() = std::move(response.body);
+  http::async_write(socket_, response_, [self = shared_from_this()](error_code error, std::size_t) {
+    self->keeps_.reset();
+    if (self->state_ == State::closed) return;
+    if (error) return self->close();
+    if (!self->response_.keep_alive()) return self->leave();
+    self->response_ = {};
+    self->idle();
+  });
+}
+
+/// Closing while input lies unread would take the answer from the client before it has read it.
+void Connection::leave() {
+  error_code ignored;
+  socket_.shutdown(tcp::socket::shutdown_send, ignored);
+  if (parser_ && parser_->is_done() && peek() <= 0) return close();
+  enter(State::leaving, kGoodbye);
+  buffer_.clear();
+  discard();
+}
+
+void Connection::discard() {
+  socket_.async_read_some(buffer_.prepare(kPiece), [self = shared_from_this()](error_code error, std::size_t) {
+    if (self->state_ == State::closed) return;
+    if (error) return self->close();
+    self->discard();
+  });
+}
+
+void Connection::stop() {
+  if (state_ == State::idle && peek() <= 0) return close();
+  if (state_ == State::sending) enter(State::sending, kGoodbye);
+}
+
+void Connection::close() {
+  if (state_ == State::closed) return;
+  if (asked_) asked_->drop();
+  asked_.reset();
+  (state_ == State::idle || state_ == State::sending ? server_.lazy : server_.busy).erase(place_);
+  state_ = State::closed;
+  timer_.cancel();
+  body_share_.reset();
+  error_code ignored;
+  socket_.close(ignored);
+}
+
+}  // namespace bertrand::serving

@@ -1,0 +1,68 @@
+// JSON, ids and paths, as every dialect reads them.
+#include "serving/dialect.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+namespace bertrand::serving {
+
+io::Json parse_body(const std::string& body, int status) {
+  if (body.empty()) refuse(status, "JSON Parse error: The document is empty");
+  try {
+    return io::parse_json(body, {.name = "JSON Parse error", .failure = Failure::input});
+  } catch (const Error& error) {
+    throw Refusal{status, error.what()};
+  }
+}
+
+void check_count(std::size_t count, std::size_t most, int status) {
+  if (count == 0 || count > most) refuse(status, "expected 1 to {} texts in a request, got {}", most, count);
+}
+
+bert::Sequence without_padding(GivenIds given, const std::string& where) {
+  const auto require_as_many = [&](const std::vector<std::int32_t>& values) {
+    if (values.size() != given.ids.size())
+      refuse(400, "{}: Expecting tensor size: {} but got: {}", where, given.ids.size(), values.size());
+  };
+  if (!given.types) given.types.emplace(given.ids.size(), 0);
+  require_as_many(*given.types);
+  if (given.mask) {
+    require_as_many(*given.mask);
+    const auto end = std::ranges::find_if(*given.mask, [](std::int32_t one) { return one != 1; });
+    if (std::any_of(end, given.mask->end(), [](std::int32_t zero) { return zero != 0; }))
+      refuse(400, "{}: mask: expected ones and then zeros, got {}", where, io::shown(*given.mask));
+    const auto length = static_cast<std::size_t>(end - given.mask->begin());
+    given.ids.resize(length);
+    given.types->resize(length);
+  }
+  return {.token_ids = std::move(given.ids), .token_types = std::move(*given.types)};
+}
+
+std::string_view path_of(std::string_view target) { return target.substr(0, target.find('?')); }
+
+std::string percent_decoded(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded += text[i];
+      continue;
+    }
+    int byte = 0;
+    const char* const digits = text.data() + i + 1;
+    const char* const end = digits + std::min<std::size_t>(2, text.size() - i - 1);
+    if (end - digits != 2 || std::from_chars(digits, end, byte, 16).ptr != end || *digits == '-')
+      refuse(400, "path: expected % and two digits, got {}", io::shown(std::string(text)));
+    decoded += static_cast<char>(byte);
+    i += 2;
+  }
+  return decoded;
+}
+
+bool starts_with_any_case(std::string_view text, std::string_view lower_case_beginning) {
+  return text.size() >= lower_case_beginning.size() &&
+         std::ranges::equal(text.substr(0, lower_case_beginning.size()), lower_case_beginning, {},
+                            [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
+}
+
+}  // namespace bertrand::serving

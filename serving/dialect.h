@@ -1,0 +1,46 @@
+// What the dialects share: a request becomes a response at once, or questions for a model. No sockets, no threads.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "io/json.h"
+#include "serving/message.h"
+#include "serving/models.h"
+
+namespace bertrand::serving {
+
+/// What to ask a model, and how its answers, one for each query in their order, become the response.
+struct Question {
+  ModelPointer model;
+  std::vector<inference::Query> queries;  ///< at least one
+  std::function<Response(const std::vector<io::Json>& answers)> respond;
+};
+
+using Plan = std::variant<Response, Question>;
+
+/// Throws Refusal{status}: no JSON, and why not.
+io::Json parse_body(const std::string& body, int status);
+
+/// Throws Refusal{status} if there are more queries in a request than `most`, or none.
+void check_count(std::size_t count, std::size_t most, int status);
+
+/// A sequence of ids as clients send it.
+struct GivenIds {
+  std::vector<std::int32_t> ids;
+  std::optional<std::vector<std::int32_t>> mask;   ///< ones, then zeros for padding; none: all ids count
+  std::optional<std::vector<std::int32_t>> types;  ///< none: all 0
+};
+/// Without what the mask leaves out. Throws Refusal{400} beginning with `where` for unequal lengths and other masks.
+bert::Sequence without_padding(GivenIds given, const std::string& where);
+
+/// Of /a/b?c: /a/b.
+std::string_view path_of(std::string_view target);
+/// %41 becomes A. Throws Refusal{400} if a % is not followed by two digits.
+std::string percent_decoded(std::string_view text);
+bool starts_with_any_case(std::string_view text, std::string_view lower_case_beginning);
+
+}  // namespace bertrand::serving

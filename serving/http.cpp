@@ -1,0 +1,116 @@
+// The port that is listened on, and the life of all connections.
+#include "serving/http.h"
+
+#include <unistd.h>
+
+#include <csignal>
+
+#include "io/error.h"
+#include "serving/connection.h"
+
+namespace bertrand::serving {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::beast::error_code;
+using std::chrono::milliseconds;
+
+class HttpServer::Sockets {
+ public:
+  Sockets(const HttpOptions& options, Budget& budget, Handler handler, OnRefusal on_refusal)
+      : state_{.options = options,
+               .budget = budget,
+               .handler = std::move(handler),
+               .on_refusal = std::move(on_refusal)},
+        acceptor_(state_.context) {
+    const std::string flags = fmt::format("--host {} --port {}", options.host, options.port);
+    try {
+      tcp::resolver resolver(state_.context);
+      const auto found = resolver.resolve(options.host, std::to_string(options.port), tcp::resolver::passive);
+      const tcp::endpoint place = found.begin()->endpoint();
+      acceptor_.open(place.protocol());
+      acceptor_.set_option(tcp::acceptor::reuse_address(true));
+      acceptor_.bind(place);
+      acceptor_.listen();
+    } catch (const boost::system::system_error& error) {
+      fail(Failure::usage, "{}: expected an address to listen on, got {}", flags, error.code().message());
+    }
+    const tcp::endpoint place = acceptor_.local_endpoint();
+    const std::string host = place.address().to_string();
+    url_ = fmt::format("http://{}:{}", place.address().is_v6() ? "[" + host + "]" : host, place.port());
+  }
+
+  const std::string& url() const { return url_; }
+
+  void run() {
+    asio::signal_set signals(state_.context, SIGTERM, SIGINT);
+    signals.async_wait([&](error_code error, int) {
+      if (error) return;
+      signals.async_wait([](error_code failed, int number) {
+        if (!failed) _exit(128 + number);
+      });
+      stop();
+    });
+    accept();
+    while (!state_.stopping || accepting_ || !state_.lazy.empty() || !state_.busy.empty()) state_.context.run_one();
+  }
+
+  void stop_soon() {
+    asio::post(state_.context, [this] { stop(); });
+  }
+
+ private:
+  void accept() {
+    if (state_.stopping) return;
+    accepting_ = true;
+    acceptor_.async_accept([this](error_code error, tcp::socket socket) {
+      accepting_ = false;
+      if (!error) take(std::move(socket));
+      if (!error || (error == boost::system::errc::too_many_files_open && drop_oldest())) return accept();
+      pause_.expires_after(milliseconds(50));  // nothing can be closed: the next try would fail at once too
+      pause_.async_wait([this](error_code) { accept(); });
+    });
+  }
+
+  void take(tcp::socket socket) {
+    // The oldest one that has not sent a whole request goes; if all wait for answers, the new one does.
+    if (state_.lazy.size() + state_.busy.size() >= state_.options.max_connections && !drop_oldest()) return;
+    error_code ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    std::make_shared<Connection>(std::move(socket), state_)->idle();
+  }
+
+  bool drop_oldest() {
+    if (state_.lazy.empty()) return false;
+    state_.lazy.front()->close();
+    return true;
+  }
+
+  void stop() {
+    if (std::exchange(state_.stopping, true)) return;
+    // Whoever the system has let in already is answered.
+    error_code error;
+    acceptor_.non_blocking(true, error);
+    for (tcp::socket socket(state_.context); !acceptor_.accept(socket, error);) {
+      take(std::move(socket));
+      socket = tcp::socket(state_.context);
+    }
+    acceptor_.close(error);
+    for (auto each = state_.lazy.begin(); each != state_.lazy.end();) (*each++)->stop();
+  }
+
+  ServerState state_;
+  tcp::acceptor acceptor_;
+  asio::steady_timer pause_{state_.context};
+  bool accepting_ = false;  // whether a connection may still come of that
+  std::string url_;
+};
+
+HttpServer::HttpServer(const HttpOptions& options, Budget& budget, Handler handler, OnRefusal on_refusal)
+    : sockets_(std::make_unique<Sockets>(options, budget, std::move(handler), std::move(on_refusal))) {}
+HttpServer::~HttpServer() = default;
+std::string HttpServer::url() const { return sockets_->url(); }
+void HttpServer::run() { sockets_->run(); }
+void HttpServer::stop() { sockets_->stop_soon(); }
+
+}  // namespace bertrand::serving

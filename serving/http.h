@@ -1,0 +1,64 @@
+// HTTP/1.1 on one thread: sockets, limits and deadlines. What a request means is the handler's business.
+//
+// A connection idles, sends a request, waits for the answer and takes it. A client that is slow in any of these holds
+// a socket and a few kilobytes, never a thread; the oldest of those that idle or send goes if there are too many.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "serving/budget.h"
+#include "serving/message.h"
+
+namespace bertrand::serving {
+
+/// One request whose client waits for the answer.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  /// Answers, once, from any thread. `make` runs on the thread of the sockets, and not at all if nobody waits any more.
+  virtual void answer(std::function<Response()> make) = 0;
+  /// False as soon as the client has left or was told that it is too late. From any thread.
+  virtual bool is_wanted() const = 0;
+};
+
+struct HttpOptions {
+  std::string host = "127.0.0.1";
+  int port = 8501;                     ///< 0: any free one
+  std::size_t max_header = 16 << 10;   ///< bytes of a request's head
+  std::size_t max_body = 2 << 20;      ///< bytes
+  std::size_t max_connections = 1024;  ///< at once
+  std::chrono::milliseconds timeout{
+      30'000};                             ///< for a request to arrive, for its answer to be made, and for it to leave
+  std::chrono::milliseconds idle{60'000};  ///< that a connection may wait between requests
+};
+
+class HttpServer {
+ public:
+  /// Called on the thread of run() for each whole request within the limits.
+  using Handler = std::function<void(const Request&, const std::shared_ptr<Exchange>&)>;
+
+  /// Called on the thread of run() with the status of each request that is refused without the handler: 400, 408, 413
+  /// or 429 of one that did not arrive whole, and 504 of one that was not answered in time.
+  using OnRefusal = std::function<void(int status)>;
+
+  /// Listens. Bodies count against `budget`, which must outlive this. Throws Error(Failure::usage) for a host or port
+  /// that cannot be listened on.
+  HttpServer(const HttpOptions& options, Budget& budget, Handler handler, OnRefusal on_refusal);
+  ~HttpServer();
+
+  /// http://HOST:PORT
+  std::string url() const;
+  /// Serves until stop(), SIGTERM or SIGINT; then no connection is accepted any more, whatever came in is answered, and
+  /// run() returns. A second signal ends the process with 128 + its number.
+  void run();
+  /// From any thread.
+  void stop();
+
+ private:
+  class Sockets;
+  std::unique_ptr<Sockets> sockets_;
+};
+
+}  // namespace bertrand::serving

@@ -1,0 +1,246 @@
+// infer: tensors of texts or ids become queries, and answers become tensors.
+#include "serving/kserve.h"
+
+#include <algorithm>
+
+#include "io/error.h"
+#include "io/version.h"
+
+namespace bertrand::serving::kserve {
+namespace {
+
+using io::Json;
+
+/// An input of a request. Its numbers or texts lie in one list, row by row.
+struct Tensor {
+  std::string name, type;
+  std::size_t rows = 0, width = 0;
+  std::vector<Json> data;
+};
+
+/// The data may also be nested as the shape says.
+void flatten(const Json& data, std::vector<Json>& flat) {
+  for (const Json& each : data) {
+    if (each.is_array()) flatten(each, flat);
+    else flat.push_back(each);
+  }
+}
+
+Tensor read_tensor(const Json& json) {
+  io::JsonReader reader(json, {"inputs", Failure::input});
+  Tensor tensor{.name = reader.text("name"), .type = reader.text("datatype")};
+  const Json& shape = reader.list("shape");
+  std::vector<std::size_t> dimensions;
+  for (const Json& dimension : shape) {
+    constexpr std::size_t kMost = 1 << 24;
+    if (!dimension.is_number_unsigned() || dimension > kMost)
+      refuse(400, "inputs: {}: shape: expected whole numbers, got {}", tensor.name, io::shown(shape));
+    dimensions.push_back(dimension.get<std::size_t>());
+  }
+  if (dimensions.empty() || dimensions.size() > 2)
+    refuse(400, "inputs: {}: shape: expected one or two dimensions, got {}", tensor.name, io::shown(shape));
+  tensor.rows = dimensions[0];
+  tensor.width = dimensions.size() == 2 ? dimensions[1] : 1;
+  flatten(reader.list("data"), tensor.data);
+  if (tensor.data.size() != tensor.rows * tensor.width)
+    refuse(400, "inputs: {}: data: expected {} values as shape {} says, got {}", tensor.name,
+           tensor.rows * tensor.width, io::shown(shape), tensor.data.size());
+  return tensor;
+}
+
+std::vector<std::int32_t> ids_of(const Tensor& tensor, std::size_t row) {
+  if (tensor.type != "INT64" && tensor.type != "INT32")
+    refuse(400, "inputs: {}: datatype: expected INT64 or INT32, got {}", tensor.name, io::shown(tensor.type));
+  std::vector<std::int32_t> ids;
+  for (std::size_t i = row * tensor.width; i < (row + 1) * tensor.width; ++i) {
+    const Json& value = tensor.data[i];
+    if (!value.is_number_integer() || value < 0 || value > std::numeric_limits<std::int32_t>::max())
+      refuse(400, "inputs: {}: data[{}]: expected an id, got {}", tensor.name, i, io::shown(value));
+    ids.push_back(value.get<std::int32_t>());
+  }
+  return ids;
+}
+
+class Inputs {
+ public:
+  explicit Inputs(const Json& list) {
+    constexpr std::size_t kMost = 16;  // every row looks through all of them
+    if (list.empty() || list.size() > kMost)
+      refuse(400, "inputs: expected 1 to {} tensors, got {}", kMost, list.size());
+    for (const Json& each : list) {
+      Tensor tensor = read_tensor(each);
+      if (find(tensor.name)) refuse(400, "inputs: {}: expected once, got it twice", tensor.name);
+      tensors_.push_back(std::move(tensor));
+      if (tensors_.back().rows != rows())
+        refuse(400, "inputs: {}: expected {} rows as {} has, got {}", tensors_.back().name, rows(), tensors_[0].name,
+               tensors_.back().rows);
+    }
+  }
+  std::size_t rows() const { return tensors_[0].rows; }
+
+  inference::Query encode(const ServedModel& model, std::size_t row) const {
+    const std::string where = fmt::format("inputs[{}]", row);
+    if (const Tensor* ids = find("input_ids")) {
+      GivenIds given{.ids = ids_of(*ids, row)};
+      if (const Tensor* mask = find("attention_mask", "input_mask")) given.mask = ids_of(*mask, row);
+      if (const Tensor* types = find("token_type_ids", "segment_ids")) given.types = ids_of(*types, row);
+      return model.predictor().encode_ids(without_padding(std::move(given), where), where);
+    }
+    Json request = Json::object();
+    for (const Tensor& tensor : tensors_) {
+      if (tensor.type != "BYTES" || tensor.width != 1)
+        refuse(400, "inputs: {}: expected input_ids, or texts: BYTES of shape [N] or [N, 1], got {} of {}", tensor.name,
+               tensor.type, tensor.width);
+      request[tensor.name] = tensor.data[row];
+    }
+    return model.predictor().encode(request, where);
+  }
+
+ private:
+  const Tensor* find(std::string_view name) const {
+    const auto found = std::ranges::find(tensors_, name, &Tensor::name);
+    return found == tensors_.end() ? nullptr : &*found;
+  }
+  const Tensor* find(std::string_view name, std::string_view other) const {
+    const Tensor* const found = find(name);
+    return found ? found : find(other);
+  }
+  std::vector<Tensor> tensors_;
+};
+
+Json numbers_of(const Json& values) {
+  if (values.is_array()) return values;
+  Json numbers = Json::array();
+  for (const Json& value : values) numbers.push_back(value);
+  return numbers;
+}
+
+Json output(const char* name, const char* type, const std::vector<Json>& rows, bool is_matrix) {
+  Json data = Json::array();
+  for (const Json& row : rows) {
+    if (is_matrix) data.insert(data.end(), row.begin(), row.end());
+    else data.push_back(row);
+  }
+  Json shape = {rows.size()};
+  if (is_matrix) shape.push_back(rows[0].size());
+  return {{"name", name}, {"datatype", type}, {"shape", shape}, {"data", data}};
+}
+
+/// What `key` has in every answer, as a matrix.
+Json matrix(const char* name, const char* key, const std::vector<Json>& answers) {
+  std::vector<Json> rows;
+  for (const Json& answer : answers) rows.push_back(numbers_of(answer.at(key)));
+  return output(name, "FP32", rows, true);
+}
+
+Json outputs_of(const std::vector<Json>& answers, inference::Head head) {
+  const Json& first = answers[0];
+  if (first.contains("embedding")) return Json::array({matrix("embedding", "embedding", answers)});
+  if (head == inference::Head::classify) {
+    for (const char* name : {"probabilities", "logits"})
+      if (first.contains(name)) return Json::array({matrix(name, name, answers)});
+    std::vector<Json> labels;
+    for (const Json& answer : answers) labels.push_back(answer.at("label"));
+    return Json::array({matrix("probabilities", "scores", answers), output("label", "BYTES", labels, false)});
+  }
+  std::vector<Json> texts;
+  for (const Json& answer : answers) texts.push_back(io::json_text(answer));
+  return Json::array({output("answer", "BYTES", texts, false)});
+}
+
+/// Says that a request wants an output that there is not, if it does.
+std::optional<Response> refused(const std::vector<std::string>& wanted, const Json& outputs) {
+  std::vector<std::string> names;
+  for (const Json& each : outputs) names.push_back(each.at("name"));
+  for (const std::string& name : wanted)
+    if (std::ranges::find(names, name) == names.end())
+      return Response{.status = 400,
+                      .body = io::json_text({{"error", fmt::format("outputs: expected one of {}, got {}",
+                                                                   fmt::join(names, ", "), io::shown(name))}})};
+  return {};
+}
+
+Json metadata(const ServedModel& model) {
+  const auto tensor = [](const char* name, const char* type, Json shape) {
+    return Json{{"name", name}, {"datatype", type}, {"shape", std::move(shape)}};
+  };
+  Json outputs = Json::array();
+  switch (model.head()) {
+    case inference::Head::classify:
+      outputs.push_back(tensor("probabilities", "FP32", Json::array({-1, -1})));
+      outputs.push_back(tensor("label", "BYTES", Json::array({-1})));
+      break;
+    case inference::Head::embed: outputs.push_back(tensor("embedding", "FP32", Json::array({-1, -1}))); break;
+    default: outputs.push_back(tensor("answer", "BYTES", Json::array({-1})));
+  }
+  return {{"name", model.name()},
+          {"versions", Json::array({std::to_string(model.version())})},
+          {"platform", "bertrand"},
+          {"inputs",
+           Json::array({tensor("text", "BYTES", Json::array({-1})), tensor("input_ids", "INT64", Json::array({-1, -1})),
+                        tensor("attention_mask", "INT64", Json::array({-1, -1})),
+                        tensor("token_type_ids", "INT64", Json::array({-1, -1}))})},
+          {"outputs", std::move(outputs)}};
+}
+
+}  // namespace
+
+Question infer(const ModelPointer& model, const std::string& body, std::size_t max_texts) {
+  const Json request = parse_body(body, 400);
+  io::JsonReader reader(request, {"request", Failure::input});
+  const std::string id = reader.text("id", "");
+  const Inputs inputs(reader.list("inputs"));
+  check_count(inputs.rows(), max_texts, 400);
+  Question question{.model = model};
+  for (std::size_t row = 0; row < inputs.rows(); ++row) question.queries.push_back(inputs.encode(*model, row));
+  std::vector<std::string> wanted;
+  if (request.contains("outputs"))
+    for (const Json& each : reader.list("outputs"))
+      wanted.push_back(io::JsonReader(each, {"outputs", Failure::input}).text("name"));
+  question.respond = [model, id, wanted](const std::vector<Json>& answers) {
+    const Json all = outputs_of(answers, model->head());
+    if (auto refusal = refused(wanted, all)) return *std::move(refusal);
+    Json outputs = Json::array();
+    for (const Json& each : all)
+      if (wanted.empty() || std::ranges::find(wanted, each.at("name").get<std::string>()) != wanted.end())
+        outputs.push_back(each);
+    Json response = {{"model_name", model->name()}, {"model_version", std::to_string(model->version())}};
+    if (!id.empty()) response["id"] = id;
+    response["outputs"] = std::move(outputs);
+    return Response{.body = io::json_text(response)};
+  };
+  return question;
+}
+
+Plan plan(const Request& request, const Models& models, std::size_t max_texts) {
+  std::vector<std::string> parts;
+  for (std::string_view path = path_of(request.target); !path.empty();) {
+    path.remove_prefix(1);
+    const std::size_t end = std::min(path.find('/'), path.size());
+    parts.push_back(percent_decoded(path.substr(0, end)));
+    path.remove_prefix(end);
+  }
+  const bool is_get = request.method == "GET", is_post = request.method == "POST";
+  if (parts.size() == 1 && is_get)
+    return Response{.body =
+                        io::json_text({{"name", "bertrand"}, {"version", version()}, {"extensions", Json::array()}})};
+  if (parts.size() == 3 && parts[1] == "health" && is_get) {
+    if (parts[2] == "live") return Response{.body = R"({"live":true})"};
+    if (parts[2] == "ready") return Response{.body = R"({"ready":true})"};
+  }
+  if (parts.size() < 3 || parts[1] != "models")
+    refuse(404, "expected a path of the protocol, got {} {}", request.method, request.target);
+  const ModelPointer model = models.find(parts[2]);
+  std::size_t next = 3;
+  const bool has_version = parts.size() > 4 && parts[3] == "versions";
+  if (has_version) next = 5;
+  if (!model || (has_version && parts[4] != std::to_string(model->version())))
+    refuse(404, "expected a model that is served, got {}", request.target);
+  if (parts.size() == next && is_get) return Response{.body = io::json_text(metadata(*model))};
+  if (parts.size() == next + 1 && parts[next] == "ready" && is_get)
+    return Response{.body = io::json_text({{"name", model->name()}, {"ready", true}})};
+  if (parts.size() == next + 1 && parts[next] == "infer" && is_post) return infer(model, request.body, max_texts);
+  refuse(404, "expected a path of the protocol, got {} {}", request.method, request.target);
+}
+
+}  // namespace bertrand::serving::kserve

@@ -1,0 +1,136 @@
+// Models opened, found and replaced.
+#include "serving/models.h"
+
+#include <algorithm>
+
+#include "bert/directory/model_directory.h"
+#include "io/error.h"
+#include "io/whole_number.h"
+#include "training/run/devices.h"
+
+namespace bertrand::serving {
+namespace {
+
+using inference::Head;
+
+int length_of(const bert::Config& config, Head head, int wanted) {
+  constexpr int kUsualWindow = 384;  // as inference::open() has it
+  const int positions = static_cast<int>(config.max_position_embeddings);
+  if (wanted > 0) return wanted;
+  return head == Head::answer ? std::min(kUsualWindow, positions) : positions;
+}
+
+distributed::ReplicaGroup open_device(const training::Settings& machine) {
+  if (training::replicas_of_process(machine) != 1)
+    fail(Failure::usage, "--device: expected one device, got {}", machine.device);
+  return training::open_replicas(machine, nullptr);
+}
+
+/// The configuration of a model that has room for [CLS], a piece and [SEP].
+bert::Config config_of(const std::filesystem::path& directory) {
+  bert::Config config = bert::read_config(directory);
+  if (config.max_position_embeddings < 3)
+    fail(Failure::model, "{}: max_position_embeddings: expected at least 3 to read a text, got {}",
+         bert::config_file(directory).string(), config.max_position_embeddings);
+  return config;
+}
+
+}  // namespace
+
+ServedModel::ServedModel(const ModelPlace& place, const ModelOptions& options)
+    : place_(place),
+      config_(config_of(place.directory)),
+      head_(options.head ? *options.head : inference::head_of(config_, place.directory)),
+      max_length_(length_of(config_, head_, options.inference.max_seq_length)),
+      options_(options.inference),
+      dtype_(options.machine.precision),
+      device_(open_device(options.machine)) {
+  device_.run([&](const distributed::Replica& self) {
+    predictor_ = inference::open(
+        {.directory = place.directory, .tokenizer = options.tokenizer, .backend = self.backend(), .dtype = dtype_},
+        head_, options_);
+    warm_up(self.backend());
+  });
+}
+
+/// With the ids that cost most: each [MASK] makes a row of the vocabulary. A second, larger batch tells what each token
+/// takes.
+void ServedModel::warm_up(Backend& backend) {
+  std::int32_t id = 0;
+  while (head_ == Head::fill_mask && predictor_->token(id) != "[MASK]") ++id;
+  const std::size_t weights = backend.memory().in_use;
+  const auto bytes_of_batch = [&](std::size_t size) {
+    const auto outputs = predictor_->run(std::vector<bert::Sequence>{
+        {.token_ids = std::vector(size, id), .token_types = std::vector<std::int32_t>(size, 0)}});
+    return backend.memory().peak - weights + 2 * outputs[0].values.size() * sizeof(float);
+  };
+  const auto size = static_cast<std::size_t>(std::min(64, max_length_)) / 2;
+  const std::size_t half = bytes_of_batch(size), whole = bytes_of_batch(2 * size);
+  bytes_of_token_ = (whole - std::min(half, whole) + size - 1) / size;
+  bytes_of_batch_ = whole - std::min(whole, 2 * size * bytes_of_token_);
+}
+
+std::size_t ServedModel::batch_bytes(std::int64_t tokens) const {
+  const std::size_t bytes = bytes_of_batch_ + bytes_of_token_ * static_cast<std::size_t>(tokens);
+  return bytes + bytes / 16;  // the allocator keeps so much more
+}
+
+std::string_view ServedModel::pooling() const {
+  switch (options_.pooling) {
+    case inference::Pooling::mean: return "mean";
+    case inference::Pooling::cls: return "cls";
+    default: return "pooler";
+  }
+}
+
+std::vector<std::string> ServedModel::labels() const {
+  return config_.labels.empty() ? std::vector<std::string>{"LABEL_0", "LABEL_1"} : config_.labels;
+}
+
+std::string ServedModel::precision() const { return std::string(name_of(dtype_)); }
+
+std::size_t ServedModel::bytes_of(const inference::Query& query) const {
+  constexpr std::size_t kNumber = 32;   // in JSON's memory and as text
+  constexpr std::size_t kObject = 300;  // of a few keys with a word and numbers, twice
+  std::size_t tokens = 0;
+  for (const bert::Sequence& sequence : query.sequences) tokens += sequence.token_ids.size();
+  const std::size_t labels = this->labels().size();
+  std::size_t answer = kObject;
+  switch (head_) {
+    case Head::classify: answer += labels * kObject; break;
+    case Head::tokens: answer += tokens * (2 * kObject + labels * kNumber); break;
+    case Head::answer: answer += tokens * 2 * kNumber + static_cast<std::size_t>(options_.top_k) * 2 * kObject; break;
+    case Head::fill_mask: answer += tokens * static_cast<std::size_t>(options_.top_k) * kObject; break;
+    case Head::embed: answer += static_cast<std::size_t>(config_.hidden_size) * kNumber; break;
+  }
+  return answer + tokens * 2 * sizeof(std::int32_t);
+}
+
+void Models::put(ModelPointer model) {
+  const auto old = std::ranges::find(models_, model->name(), &ServedModel::name);
+  if (old == models_.end()) models_.push_back(std::move(model));
+  else *old = std::move(model);
+}
+
+ModelPointer Models::find(std::string_view name) const {
+  const auto found = std::ranges::find(models_, name, &ServedModel::name);
+  return found == models_.end() ? nullptr : *found;
+}
+
+ModelPointer Models::first(Head head) const {
+  const auto found = std::ranges::find(models_, head, &ServedModel::head);
+  return found == models_.end() ? nullptr : *found;
+}
+
+std::optional<ModelPlace> newest_version(const std::string& name, const std::filesystem::path& base) {
+  std::optional<ModelPlace> newest;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(base, ignored)) {
+    const auto version = io::whole_number(entry.path().filename().string());
+    if (!version || !entry.is_directory(ignored)) continue;
+    if (!newest || *version > newest->version) newest = {.name = name, .directory = entry.path(), .version = *version};
+  }
+  return newest;
+}
+
+}  // namespace bertrand::serving

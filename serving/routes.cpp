@@ -1,0 +1,98 @@
+// Paths and their dialects.
+#include "serving/routes.h"
+
+#include "io/error.h"
+#include "serving/kserve.h"
+#include "serving/tensorflow.h"
+
+namespace bertrand::serving {
+namespace {
+
+using io::Json;
+
+bool is_kserve(std::string_view path) { return path == "/v2" || path.starts_with("/v2/"); }
+bool is_tensorflow(std::string_view path) { return starts_with_any_case(path, "/v1/"); }
+bool is_tei(std::string_view path) { return path == "/predict" || path == "/embed" || path == "/info"; }
+
+std::string models_text(const Models& models) {
+  Json all = Json::array();
+  for (const ModelPointer& model : models.all())
+    all.push_back({{"name", model->name()},
+                   {"version", model->version()},
+                   {"task", io::name_in(inference::heads(), model->head())},
+                   {"max_length", model->max_length()}});
+  return io::json_text(all);
+}
+
+/// POST /answer: {"model": NAME (the first one), …} → {"model", "answer", "tokens", "cut"}: the request and the answer
+/// of predict, and what the model read.
+Question answer_with_tokens(const std::string& body, const Models& models) {
+  const Json request = parse_body(body, 400);
+  io::JsonReader reader(request, {"request", Failure::input});
+  const std::string name = reader.text("model", models.all().front()->name());
+  const ModelPointer model = models.find(name);
+  if (!model) refuse(404, "model: expected one that is served, got {}", io::shown(name));
+  Question question{.model = model};
+  question.queries.push_back(model->predictor().encode(request, "request"));
+  const inference::Query& query = question.queries[0];
+  Json tokens = Json::array();
+  for (const bert::Sequence& sequence : query.sequences) {
+    Json& pieces = tokens.emplace_back(Json::array());
+    for (const std::int32_t id : sequence.token_ids) pieces.push_back(model->predictor().token(id));
+  }
+  question.respond = [name, tokens, cut = query.cut](const std::vector<Json>& answers) {
+    return Response{.body = io::json_text({{"model", name}, {"answer", answers[0]}, {"tokens", tokens}, {"cut", cut}})};
+  };
+  return question;
+}
+
+Plan plan_get(std::string_view path, const Request& request, const Served& served) {
+  if (path == "/") return Response{.body = std::string(kPage), .content_type = "text/html; charset=utf-8"};
+  if (path == "/health" || path == "/ping") return Response{.body = "", .content_type = "text/plain"};
+  if (path == "/metrics" || path == "/monitoring/prometheus/metrics")
+    return Response{.body = served.metrics.text(served.waiting, served.held_bytes),
+                    .content_type = "text/plain; version=0.0.4"};
+  if (path == "/info") return Response{.body = tei::info_text(served.models, served.limits)};
+  if (path == "/models") return Response{.body = models_text(served.models)};
+  if (path == "/predict" || path == "/embed" || path == "/answer")
+    refuse(405, "{}: expected POST, got {}", path, request.method);
+  refuse(404, "expected a path that is served, got {} {}", request.method, request.target);
+}
+
+Plan plan_unchecked(Request request, const Served& served) {
+  if (request.method == "HEAD") request.method = "GET";  // the sockets leave the body out
+  const std::string_view path = path_of(request.target);
+  const std::size_t most = served.limits.max_texts;
+  if (is_tensorflow(path)) return tensorflow::plan(request, served.models, most);
+  if (is_kserve(path)) return kserve::plan(request, served.models, most);
+  if (request.method == "GET") return plan_get(path, request, served);
+  const bool is_post = request.method == "POST";
+  if (is_post && path == "/predict") return tei::predict(request, served.models, served.limits);
+  if (is_post && path == "/embed") return tei::embed(request, served.models, served.limits);
+  if (is_post && path == "/answer") return answer_with_tokens(request.body, served.models);
+  plan_get(path, request, served);  // refuses a path that is none
+  refuse(405, "{}: expected {}, got {}", path, is_tei(path) || path == "/answer" ? "POST" : "GET", request.method);
+}
+
+}  // namespace
+
+bool asks_a_model(const Request& request) { return request.method == "POST"; }
+
+Plan plan(const Request& request, const Served& served) {
+  try {
+    return plan_unchecked(request, served);
+  } catch (const Refusal& bad) {
+    return refusal(request, bad.status, bad.message);
+  } catch (const Error& error) {
+    const bool is_input = error.failure() == Failure::input || error.failure() == Failure::model;
+    if (!is_input) throw;
+    return refusal(request, is_tei(path_of(request.target)) ? 422 : 400, error.what());
+  }
+}
+
+Response refusal(const Request& request, int status, const std::string& message) {
+  if (is_tei(path_of(request.target))) return {.status = status, .body = tei::error_text(status, message)};
+  return {.status = status, .body = fmt::format("{{ \"error\": {} }}", io::json_text(message))};
+}
+
+}  // namespace bertrand::serving

@@ -1,0 +1,159 @@
+// From a request to the queue and from an outcome to the client, and newer versions.
+#include "serving/service.h"
+
+#include <exception>
+#include <fstream>
+#include <numeric>
+#include <thread>
+
+#include "io/error.h"
+#include "io/units.h"
+#include "serving/say.h"
+
+namespace bertrand::serving {
+namespace {
+
+std::size_t resident_bytes() {
+  std::ifstream in("/proc/self/status");
+  for (std::string word; in >> word;)
+    if (std::size_t kilobytes = 0; word == "VmRSS:" && in >> kilobytes) return kilobytes << 10;
+  return 0;
+}
+
+}  // namespace
+
+Service::Service(const ServiceOptions& options)
+    : options_(options),
+      budget_(options.max_request_bytes),
+      http_(
+          options.http, budget_,
+          [this](const Request& request, const std::shared_ptr<Exchange>& exchange) { handle(request, exchange); },
+          [this](int status) { metrics_.refused(status); }),
+      batcher_(options.batches, metrics_) {
+  for (const ModelPlace& place : options.models) models_.put(std::make_shared<ServedModel>(place, options.model));
+  if (!options.versioned) return;
+  const auto place = newest_version(options.versioned->name, options.versioned->base);
+  if (!place)
+    fail(Failure::model,
+         "{}: expected a directory with a number for its name, got none; hint: --model serves a model "
+         "without versions",
+         options.versioned->base.string());
+  models_.put(std::make_shared<ServedModel>(*place, options.model));
+}
+
+std::string Service::memory_plan() const {
+  // JSON takes up to 40 bytes for each byte of its text, and a context of full stops becomes 200 bytes a word.
+  constexpr std::size_t kOfConnection = 40 << 10, kOfParser = 200;
+  std::size_t batch = 0;
+  for (const ModelPointer& model : models_.all()) batch += model->batch_bytes(options_.batches.max_tokens);
+  const std::size_t now = resident_bytes(), requests = budget_.bytes() + kOfParser * options_.http.max_body,
+                    connections = kOfConnection * options_.http.max_connections,
+                    newer = options_.versioned ? now : 0;  // it is loaded while the old one still answers
+  const auto text = [](std::size_t bytes) { return io::bytes_text(static_cast<double>(bytes)); };
+  return fmt::format("memory: at most {}: models {}, a batch {}, requests and answers {}, connections {}{}",
+                     text(now + batch + requests + connections + newer), text(now), text(batch), text(requests),
+                     text(connections), newer > 0 ? ", a newer version " + text(newer) : "");
+}
+
+void Service::run() {
+  std::jthread model([this] { batcher_.run(); });
+  std::jthread versions([this] { look_for_versions(); });
+  const auto end = [this] {
+    batcher_.stop();
+    const std::lock_guard lock(end_mutex_);
+    end_ = true;
+    ended_.notify_one();
+  };
+  try {
+    http_.run();
+  } catch (...) {
+    end();
+    throw;
+  }
+  end();
+}
+
+void Service::handle(const Request& request, const std::shared_ptr<Exchange>& exchange) {
+  const auto since = Clock::now();
+  metrics_.request();
+  if (asks_a_model(request) && batcher_.is_full())
+    return respond(refusal(request, 429, "Model is overloaded"), exchange, since);
+  Plan plan = [&] {
+    const std::lock_guard lock(models_mutex_);
+    return serving::plan(request, {.models = models_,
+                                   .metrics = metrics_,
+                                   .waiting = batcher_.waiting(),
+                                   .held_bytes = budget_.held(),
+                                   .limits = {.max_waiting = options_.batches.max_waiting,
+                                              .max_batch_tokens = options_.batches.max_tokens,
+                                              .max_texts = options_.max_texts}});
+  }();
+  if (auto* response = std::get_if<Response>(&plan)) return respond(std::move(*response), exchange, since);
+  metrics_.encoded(seconds_since(since));
+  ask(std::get<Question>(std::move(plan)), request, exchange, since);
+}
+
+void Service::ask(Question question, const Request& request, const std::shared_ptr<Exchange>& exchange,
+                  Clock::time_point since) {
+  const std::size_t bytes =
+      std::accumulate(question.queries.begin(), question.queries.end(), std::size_t{0},
+                      [&](std::size_t sum, const auto& query) { return sum + question.model->bytes_of(query); });
+  if (bytes > budget_.bytes())
+    return respond(refusal(request, 413, "expected a smaller request, got one whose answer may take too much memory"),
+                   exchange, since);
+  const auto share = std::make_shared<Budget::Share>(budget_);
+  const Request head{.method = request.method, .target = request.target};
+  const auto done = [=, this, make = std::move(question.respond)](Outcome outcome) {
+    const auto kept = std::make_shared<Outcome>(std::move(outcome));
+    exchange->answer([=, this] {
+      Response response = kept->error.empty() ? make(kept->answers) : refusal(head, kept->status, kept->error);
+      response.keeps = share;
+      metrics_.response(response.status, seconds_since(since));
+      return response;
+    });
+  };
+  Work work{.model = std::move(question.model),
+            .queries = std::move(question.queries),
+            .is_wanted = [exchange] { return exchange->is_wanted(); },
+            .done = done};
+  if (!share->grow_to(bytes) || !batcher_.put(std::move(work)))
+    respond(refusal(request, 429, "Model is overloaded"), exchange, since);
+}
+
+void Service::respond(Response response, const std::shared_ptr<Exchange>& exchange, Clock::time_point since) {
+  metrics_.response(response.status, seconds_since(since));
+  exchange->answer([response = std::move(response)] { return response; });
+}
+
+void Service::look_for_versions() {
+  if (!options_.versioned) return;
+  std::unique_lock lock(end_mutex_);
+  while (!ended_.wait_for(lock, options_.versioned->look_every, [this] { return end_; })) {
+    lock.unlock();
+    load_newest();
+    lock.lock();
+  }
+}
+
+/// The old version answers until the new one is loaded, and what was asked of it after that too.
+void Service::load_newest() {
+  const VersionedModel& versioned = *options_.versioned;
+  const auto served = [&] {
+    const std::lock_guard lock(models_mutex_);
+    return models_.find(versioned.name)->version();
+  }();
+  try {
+    const auto place = newest_version(versioned.name, versioned.base);
+    if (!place || place->version == served) return;
+    auto model = std::make_shared<ServedModel>(*place, options_.model);
+    const std::lock_guard lock(models_mutex_);
+    models_.put(std::move(model));
+    say(fmt::format("{}: version {} in place of {}", versioned.name, place->version, served));
+  } catch (const std::exception& error) {
+    const std::string complaint =
+        fmt::format("warning: {}: version {} goes on: {}", versioned.name, served, error.what());
+    if (complaint != std::exchange(complaint_, complaint)) say(complaint);
+  }
+}
+
+}  // namespace bertrand::serving

@@ -1,0 +1,25 @@
+// Routes of Hugging Face's text-embeddings-inference: /predict, /embed and /info, its errors among them. Requests there
+// name no model: the first one with the right head answers.
+#pragma once
+#include "serving/dialect.h"
+
+namespace bertrand::serving::tei {
+
+struct Limits {
+  std::size_t max_waiting = 512;  ///< requests
+  std::int64_t max_batch_tokens = 4096;
+  std::size_t max_texts = 1024;  ///< of a request
+};
+
+/// POST /predict: {"inputs": "a" | ["a", "b"] (a pair) | [["a"], ["a", "b"], …], "raw_scores", "truncate"} →
+/// [{"score", "label"}, …], the best first, or a list of such lists. Throws Refusal, and Error for a bad text.
+Question predict(const Request& request, const Models& models, const Limits& limits);
+/// POST /embed: {"inputs": "a" | ["a", …], "normalize" (true), "truncate"} → [[…], …].
+Question embed(const Request& request, const Models& models, const Limits& limits);
+/// GET /info, of the first model.
+std::string info_text(const Models& models, const Limits& limits);
+
+/// {"error", "error_type"}
+std::string error_text(int status, const std::string& message);
+
+}  // namespace bertrand::serving::tei

@@ -1,0 +1,149 @@
+// The queue before the model: what is taken together, and what is not run at all.
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "serving/asked.h"
+#include "serving/batcher.h"
+
+using namespace bertrand;
+using serving::Batcher;
+using serving::Outcome;
+using serving::Work;
+
+namespace {
+
+struct Setting {
+  Setting() {
+    support::write_small_classifier(directory / "model");
+    model = support::open_served(directory / "model", "model");
+  }
+
+  /// Asks for these texts; the outcome comes into `outcomes` under `name`.
+  Work work(const std::string& name, const std::vector<std::string>& texts, bool is_wanted = true) {
+    Work work{.model = model,
+              .is_wanted = [is_wanted] { return is_wanted; },
+              .done =
+                  [this, name](Outcome outcome) {
+                    order.push_back(name);
+                    outcomes[name] = std::move(outcome);
+                  }};
+    for (const std::string& text : texts) work.queries.push_back(model->predictor().encode({{"text", text}}, name));
+    return work;
+  }
+  /// Computes all that was put.
+  void run(Batcher& batcher) const {
+    batcher.stop();
+    batcher.run();
+  }
+  /// How often this line is in the metrics.
+  bool counts(const std::string& line) const {
+    return metrics.text(0, 0).find("\n" + line + "\n") != std::string::npos;
+  }
+
+  support::TemporaryDirectory directory;
+  serving::Metrics metrics;
+  serving::ModelPointer model;
+  std::map<std::string, Outcome> outcomes;
+  std::vector<std::string> order;
+};
+
+}  // namespace
+
+TEST_CASE("all that waits is computed together up to so many tokens") {
+  Setting setting;
+  Batcher batcher({.max_tokens = 12}, setting.metrics);
+  // Of 4, 4, 4 and 3 tokens: the first three fill a batch.
+  for (const char* name : {"a", "b", "c"}) CHECK(batcher.put(setting.work(name, {"red fish"})));
+  CHECK(batcher.put(setting.work("d", {"red"})));
+  CHECK(batcher.waiting() == 4);
+  setting.run(batcher);
+  CHECK(setting.order.size() == 4);
+  CHECK(setting.counts("te_request_inference_duration_count 2"));
+  CHECK(setting.counts("te_batch_next_tokens_sum 15"));
+  CHECK(setting.counts("te_batch_next_tokens_bucket{le=\"4\"} 1"));
+  CHECK(setting.counts("te_request_queue_duration_count 4"));
+  CHECK(setting.outcomes["a"].answers == setting.outcomes["c"].answers);
+  CHECK(setting.outcomes["a"].answers != setting.outcomes["d"].answers);
+}
+
+TEST_CASE("a request larger than a batch is answered whole") {
+  Setting setting;
+  Batcher batcher({.max_tokens = 8}, setting.metrics);
+  const std::vector<std::string> texts = {"red", "fish", "the bird", "one two red", "green"};
+  batcher.put(setting.work("all", texts));
+  for (const std::string& text : texts) batcher.put(setting.work(text, {text}));
+  setting.run(batcher);
+  REQUIRE(setting.outcomes["all"].answers.size() == texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    CHECK(setting.outcomes["all"].answers[i] == setting.outcomes[texts[i]].answers.at(0));
+}
+
+TEST_CASE("more than may wait are refused and who has left is not run") {
+  Setting setting;
+  Batcher batcher({.max_waiting = 2}, setting.metrics);
+  CHECK(batcher.put(setting.work("gone", {"red"}, false)));
+  CHECK_FALSE(batcher.is_full());
+  CHECK(batcher.put(setting.work("here", {"red"})));
+  CHECK(batcher.is_full());
+  CHECK_FALSE(batcher.put(setting.work("late", {"red"})));
+  setting.run(batcher);
+  CHECK(setting.order == std::vector<std::string>{"here"});
+  CHECK(setting.counts("te_request_dropped 1"));
+  CHECK(setting.counts("te_sequences 1"));
+}
+
+TEST_CASE("a request larger than a batch ends when its client leaves") {
+  Setting setting;
+  Batcher batcher({.max_tokens = 4}, setting.metrics);
+  serving::Work work = setting.work("left", {"red", "fish", "the bird", "one two red", "green"});
+  int asked = 0;
+  work.is_wanted = [&] { return asked++ == 0; };  // when it is taken, and not after its first batch
+  batcher.put(std::move(work));
+  batcher.put(setting.work("here", {"red"}));
+  setting.run(batcher);
+  CHECK(setting.order == std::vector<std::string>{"here"});
+  CHECK(asked == 2);
+  CHECK(setting.counts("te_request_dropped 1"));
+}
+
+TEST_CASE("each model computes its own requests and keeps their order") {
+  Setting setting;
+  Batcher batcher({}, setting.metrics);
+  const serving::ModelPointer first = setting.model,
+                              second = support::open_served(setting.directory / "model", "second");
+  batcher.put(setting.work("a", {"red"}));
+  setting.model = second;
+  batcher.put(setting.work("b", {"red"}));
+  setting.model = first;
+  batcher.put(setting.work("c", {"fish"}));
+  setting.run(batcher);
+  CHECK(setting.order.back() == "b");
+  CHECK(setting.outcomes["a"].answers == setting.outcomes["b"].answers);
+  CHECK(setting.counts("te_request_inference_duration_count 2"));
+}
+
+TEST_CASE("numbers that are not finite fail one request and not its company") {
+  Setting setting;
+  support::spoil_embedding(setting.directory / "model/model.safetensors", 8);  // fish
+  setting.model = support::open_served(setting.directory / "model", "model");
+  Batcher batcher({}, setting.metrics);
+  batcher.put(setting.work("bad", {"red", "fish", "fish"}));
+  batcher.put(setting.work("good", {"red", "bird"}));
+  setting.run(batcher);
+  CHECK(setting.order.size() == 2);
+  CHECK(setting.outcomes["bad"].status == 500);
+  CHECK(setting.outcomes["bad"].error.starts_with("bad: outputs: expected finite numbers"));
+  CHECK(setting.outcomes["good"].status == 200);
+  CHECK(setting.outcomes["good"].answers.size() == 2);
+}
+
+TEST_CASE("a model's thread ends when it is told to and nothing waits") {
+  Setting setting;
+  Batcher batcher({}, setting.metrics);
+  std::thread model([&] { batcher.run(); });
+  for (int i = 0; i < 20; ++i) batcher.put(setting.work(std::to_string(i), {"red"}));
+  batcher.stop();
+  model.join();
+  CHECK(setting.order.size() == 20);
+}

@@ -1,0 +1,327 @@
+// What the sockets make of good, bad, slow and absent clients. The handler is a toy.
+#include <doctest/doctest.h>
+#include <malloc.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <ctime>
+#include <mutex>
+#include <thread>
+
+#include "io/error.h"
+#include "serving/client.h"
+#include "serving/http.h"
+
+using namespace bertrand::serving;
+using std::chrono::milliseconds;
+using support::Answer;
+using support::Client;
+
+namespace {
+
+/// Answers with method, target and the length of the body; what is asked for under /wait stays open, and /hold stops
+/// the thread of the sockets.
+class Server {
+ public:
+  explicit Server(HttpOptions options = {}, std::size_t budget = 64 << 20)
+      : budget_(budget),
+        server_(
+            with_any_port(options), budget_,
+            [this](const Request& request, const auto& exchange) {
+              if (request.target == "/throw") throw std::runtime_error("thrown by the test");
+              if (request.target == "/hold") {
+                is_held = true;
+                is_held.notify_one();
+                is_held.wait(true);
+              }
+              if (request.target == "/wait") {
+                const std::lock_guard lock(mutex_);
+                waiting_ = exchange;
+                return;
+              }
+              exchange->answer(
+                  [text = request.method + " " + request.target + " " + std::to_string(request.body.size())] {
+                    return Response{.body = text, .content_type = "text/plain"};
+                  });
+            },
+            [this](int status) {
+              const std::lock_guard lock(mutex_);
+              refused_.push_back(status);
+            }) {
+    thread_ = std::thread([this] { server_.run(); });
+  }
+  ~Server() { end(); }
+
+  Client connect() const { return Client(server_.url()); }
+  void stop() { server_.stop(); }
+  /// Waits until run() has returned.
+  void end() {
+    server_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+  std::shared_ptr<Exchange> taken() {
+    for (int i = 0; i < 2000 && !waiting(); ++i) std::this_thread::sleep_for(milliseconds(5));
+    return waiting();
+  }
+  void go_on() {
+    is_held = false;
+    is_held.notify_one();
+  }
+  bool goes_on() const { return connect().get("/x").body == "GET /x 0"; }
+  std::size_t held() const { return budget_.held(); }
+  /// The statuses of the requests that the handler never saw or that it answers too late.
+  std::vector<int> refused() const {
+    const std::lock_guard lock(mutex_);
+    return refused_;
+  }
+
+  std::atomic<bool> is_held = false;  // whether the thread of the sockets waits until this is false
+
+ private:
+  std::shared_ptr<Exchange> waiting() {
+    const std::lock_guard lock(mutex_);
+    return waiting_;
+  }
+  static HttpOptions with_any_port(HttpOptions options) {
+    options.port = 0;
+    return options;
+  }
+  mutable std::mutex mutex_;
+  std::shared_ptr<Exchange> waiting_;
+  std::vector<int> refused_;
+  Budget budget_;
+  HttpServer server_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+TEST_CASE("a connection carries one request after another") {
+  Server server;
+  Client client = server.connect();
+  CHECK(client.get("/a?b").body == "GET /a?b 0");
+  CHECK(client.post("/b", "xyz").body == "POST /b 3");
+  // Two at once are answered in order.
+  client.send(Client::post_text("/c", "1") + Client::post_text("/d", "22"));
+  CHECK(client.read().body == "POST /c 1");
+  CHECK(client.read().body == "POST /d 2");
+  CHECK(client.ask("POST /e HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n").body ==
+        "POST /e 3");
+  client.send("HEAD /f HTTP/1.1\r\nHost: x\r\n\r\n");
+  const Answer head = client.read(false);
+  CHECK(head.status == 200);
+  CHECK(head.head.find("Content-Length: 9\r\n") != std::string::npos);
+  CHECK(client.get("/g").body == "GET /g 0");
+  client.send("POST /h HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  CHECK(client.read().status == 100);
+  CHECK(client.ask("ab").body == "POST /h 2");
+  CHECK(client.get("/throw").status == 500);
+  CHECK(client.get("/i").body == "GET /i 0");
+  const Answer last = client.ask("GET /j HTTP/1.0\r\n\r\n");
+  CHECK(last.body == "GET /j 0");
+  CHECK(client.is_closed());
+}
+
+TEST_CASE("what is no request is refused and the server goes on") {
+  Server server({.max_body = 1000});
+  const auto status = [&](const std::string& bytes) {
+    Client client = server.connect();
+    const Answer answer = client.ask(bytes);
+    CHECK(answer.head.find("Connection: close") != std::string::npos);
+    CHECK(answer.json().contains("error"));
+    CHECK(client.is_closed());
+    CHECK(server.goes_on());
+    return answer.status;
+  };
+  const std::string post = "POST /x HTTP/1.1\r\nHost: x\r\n";
+  CHECK(status("hello\r\n\r\n") == 400);
+  CHECK(status("GET /x HTTP/9.9\r\n\r\n") == 400);
+  CHECK(status(std::string("\x16\x03\x01\x02\0\x01\xFC", 7) + "\r\n\r\n") == 400);  // TLS
+  CHECK(status(post + "Transfer-Encoding: chunked\r\n\r\n-2\r\nab\r\n0\r\n\r\n") == 400);
+  CHECK(status(post + "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n") == 400);
+  CHECK(status(post + "Content-Length: 2\r\nContent-Length: 3\r\n\r\nabc") == 400);
+  CHECK(status(post + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n") == 400);
+  CHECK(status(post + "Content-Length: -1\r\n\r\n") == 400);
+  CHECK(status(post + "Content-Length: 1e3\r\n\r\n") == 400);
+  CHECK(status("GET /x HTTP/1.1\r\nX: " + std::string(20'000, 'a') + "\r\n\r\n") == 400);
+  CHECK(status("GET /" + std::string(20'000, 'a') + " HTTP/1.1\r\n\r\n") == 400);
+  CHECK(status(post + "Content-Length: 1001\r\n\r\n") == 413);
+  CHECK(status(post + "Content-Length: 104857600\r\n\r\n" + std::string(100'000, 'a')) == 413);
+  CHECK(status(post + "Transfer-Encoding: chunked\r\n\r\n" + "800\r\n" + std::string(2048, 'a') + "\r\n") == 413);
+  CHECK(server.held() == 0);
+}
+
+TEST_CASE("a body that does not fit into the memory for requests is refused") {
+  Server server({.max_body = 1 << 20}, 100'000);
+  Client client = server.connect();
+  CHECK(client.post("/x", std::string(90'000, 'a')).status == 200);
+  CHECK(client.post("/x", std::string(110'000, 'a')).status == 429);
+  CHECK(server.refused() == std::vector<int>{429});
+  CHECK(server.goes_on());
+  CHECK(server.held() == 0);
+}
+
+TEST_CASE("clients that are slow or silent keep nobody waiting and are sent away") {
+  Server server({.timeout = milliseconds(500), .idle = milliseconds(1000)});
+  std::vector<Client> slow, silent;
+  for (int i = 0; i < 10; ++i) slow.push_back(server.connect()), silent.push_back(server.connect());
+  for (Client& client : slow) client.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\na");
+  CHECK(server.goes_on());
+  for (Client& client : slow) {
+    CHECK(client.read().status == 408);
+    CHECK(client.is_closed());
+  }
+  for (Client& client : silent) CHECK(client.is_closed());
+  CHECK(server.refused() == std::vector<int>(slow.size(), 408));
+  CHECK(server.goes_on());
+}
+
+TEST_CASE("a connection too many costs the oldest one that has not sent a request") {
+  Server server({.max_connections = 2});
+  Client waiting = server.connect();
+  waiting.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+  const auto exchange = server.taken();
+  REQUIRE(exchange);
+  Client slow = server.connect();
+  slow.send("POST /x HTTP/1.1\r\n");
+  CHECK(server.goes_on());
+  CHECK(slow.is_closed());
+  exchange->answer([] { return Response{.body = "in the end"}; });
+  CHECK(waiting.read().body == "in the end");
+}
+
+TEST_CASE("the fields of a request's head are not kept") {
+  Server server;
+  std::string head = "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n";
+  while (head.size() < 16'000) head += "a:b\r\n";
+  CHECK(server.goes_on());
+  constexpr std::size_t kOfConnection = 40 << 10;  // as the server's plan has it
+  const std::size_t before = mallinfo2().uordblks;
+  std::vector<Client> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(server.connect());
+    CHECK(clients.back().ask(head + "\r\n").status == 100);
+  }
+  CHECK(mallinfo2().uordblks < before + clients.size() * kOfConnection);
+  for (Client& client : clients) CHECK(client.ask("ab").body == "POST /x 2");
+}
+
+TEST_CASE("a server that may open no further file waits without work until it may") {
+  Server server;
+  Client waiting = server.connect();
+  waiting.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+  const auto exchange = server.taken();
+  REQUIRE(exchange);
+  // One more file: the client has it, and the server has none for the other end.
+  const int next = dup(STDIN_FILENO);
+  close(next);
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit less{.rlim_cur = static_cast<rlim_t>(next) + 1, .rlim_max = before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &less) == 0);
+  Client late = server.connect();
+  const std::clock_t begin = std::clock();
+  std::this_thread::sleep_for(milliseconds(500));
+  const std::clock_t spent = std::clock() - begin;
+  setrlimit(RLIMIT_NOFILE, &before);
+  CHECK(late.is_connected());
+  CHECK(spent < CLOCKS_PER_SEC / 20);
+  CHECK(late.get("/x").body == "GET /x 0");
+  exchange->answer([] { return Response{.body = "after all"}; });
+  CHECK(waiting.read().body == "after all");
+}
+
+TEST_CASE("a client that leaves is no longer wanted") {
+  Server server;
+  Client client = server.connect();
+  client.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+  const auto exchange = server.taken();
+  REQUIRE(exchange);
+  CHECK(exchange->is_wanted());
+  client.leave();
+  for (int i = 0; i < 2000 && exchange->is_wanted(); ++i) std::this_thread::sleep_for(milliseconds(5));
+  CHECK_FALSE(exchange->is_wanted());
+  bool was_made = false;
+  exchange->answer([&] {
+    was_made = true;
+    return Response{};
+  });
+  CHECK(server.goes_on());
+  CHECK_FALSE(was_made);
+}
+
+TEST_CASE("an answer that takes too long is replaced and what comes later is not sent") {
+  Server server({.timeout = milliseconds(500)});
+  Client client = server.connect();
+  client.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+  const auto exchange = server.taken();
+  REQUIRE(exchange);
+  CHECK(client.read().status == 504);
+  CHECK_FALSE(exchange->is_wanted());
+  exchange->answer([] { return Response{.body = "late"}; });
+  CHECK(client.is_closed());
+  CHECK(server.refused() == std::vector<int>{504});
+  CHECK(server.goes_on());
+}
+
+TEST_CASE("a server that stops answers whoever is in and then nobody") {
+  Server server;
+  Client waiting = server.connect(), idle = server.connect(), sent = server.connect();
+  CHECK(idle.get("/x").status == 200);
+  waiting.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+  const auto exchange = server.taken();
+  REQUIRE(exchange);
+  sent.send(Client::post_text("/sent", "abc"));
+  server.stop();
+  CHECK(idle.is_closed());
+  CHECK(sent.read().body == "POST /sent 3");
+  exchange->answer([] { return Response{.body = "after all"}; });
+  const Answer answer = waiting.read();
+  CHECK(answer.body == "after all");
+  CHECK(answer.head.find("Connection: close") != std::string::npos);
+  server.end();
+  CHECK_FALSE(server.connect().is_connected());
+}
+
+TEST_CASE("a server that stops answers what came before it could read it") {
+  Server server;
+  std::vector<Client> fresh;
+  const auto come = [&](int clients) {
+    for (int i = 0; i < clients; ++i) {
+      fresh.push_back(server.connect());
+      fresh.back().send(Client::post_text("/fresh", "ab"));
+    }
+    std::this_thread::sleep_for(milliseconds(50));
+  };
+  Client idle = server.connect(), first = server.connect(), second = server.connect();
+  for (Client* client : {&idle, &first, &second}) CHECK(client->get("/x").status == 200);
+  first.send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+  server.is_held.wait(false);
+  second.send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+  come(20);
+  server.go_on();  // now it takes one connection after another until it is held again
+  server.is_held.wait(false);
+  idle.send(Client::post_text("/idle", "abc"));
+  come(3);
+  server.stop();
+  server.go_on();
+  CHECK(first.read().body == "GET /hold 0");
+  CHECK(second.read().body == "GET /hold 0");
+  CHECK(idle.read().body == "POST /idle 3");
+  for (Client& client : fresh) CHECK(client.read().body == "POST /fresh 2");
+}
+
+TEST_CASE("an address that cannot be listened on is refused") {
+  const auto refusal = [](const HttpOptions& options) -> std::string {
+    Budget budget(1);
+    try {
+      HttpServer(options, budget, {}, {});
+    } catch (const bertrand::Error& error) {
+      CHECK(error.failure() == bertrand::Failure::usage);
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(refusal({.host = "192.0.2.1", .port = 0}).starts_with("--host 192.0.2.1 --port 0: expected an address to "));
+  CHECK(refusal({.host = "no such host", .port = 0}).starts_with("--host no such host --port 0: expected an "));
+}

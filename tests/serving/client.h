@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -34,7 +35,10 @@ class Client {
   }
   ~Client() { leave(); }
   Client(Client&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)), is_connected_(other.is_connected_), rest_(std::move(other.rest_)) {}
+      : fd_(std::exchange(other.fd_, -1)),
+        is_connected_(other.is_connected_),
+        is_at_end_(other.is_at_end_),
+        rest_(std::move(other.rest_)) {}
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 

@@ -177,15 +177,16 @@ TEST_CASE("clients that are slow or silent keep nobody waiting and are sent away
 }
 
 TEST_CASE("a connection too many costs the oldest one that has not sent a request") {
-  Server server({.max_connections = 2});
+  Server server({.max_connections = 3});
   Client waiting = server.connect();
   waiting.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
   const auto exchange = server.taken();
   REQUIRE(exchange);
-  Client slow = server.connect();
-  slow.send("POST /x HTTP/1.1\r\n");
+  Client oldest = server.connect(), younger = server.connect();
+  oldest.send("POST /x HTTP/1.1\r\n");
   CHECK(server.goes_on());
-  CHECK(slow.is_closed());
+  CHECK(oldest.is_closed());
+  CHECK(younger.get("/x").status == 200);
   exchange->answer([] { return Response{.body = "in the end"}; });
   CHECK(waiting.read().body == "in the end");
 }

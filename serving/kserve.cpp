@@ -133,15 +133,15 @@ Json matrix(const char* name, const char* key, const std::vector<Json>& answers)
   return output(name, "FP32", rows, true);
 }
 
-Json outputs_of(const std::vector<Json>& answers, inference::Head head) {
+Json outputs_of(const std::vector<Json>& answers, const ServedModel& model) {
   const Json& first = answers[0];
   if (first.contains("embedding")) return Json::array({matrix("embedding", "embedding", answers)});
-  if (head == inference::Head::classify) {
-    for (const char* name : {"probabilities", "logits"})
-      if (first.contains(name)) return Json::array({matrix(name, name, answers)});
+  if (model.head() == inference::Head::classify) {
+    const char* const name = model.scores_name();
+    if (first.contains(name)) return Json::array({matrix(name, name, answers)});
     std::vector<Json> labels;
     for (const Json& answer : answers) labels.push_back(answer.at("label"));
-    return Json::array({matrix("probabilities", "scores", answers), output("label", "BYTES", labels, false)});
+    return Json::array({matrix(name, "scores", answers), output("label", "BYTES", labels, false)});
   }
   std::vector<Json> texts;
   for (const Json& answer : answers) texts.push_back(io::json_text(answer));
@@ -167,7 +167,7 @@ Json metadata(const ServedModel& model) {
   Json outputs = Json::array();
   switch (model.head()) {
     case inference::Head::classify:
-      outputs.push_back(tensor("probabilities", "FP32", Json::array({-1, -1})));
+      outputs.push_back(tensor(model.scores_name(), "FP32", Json::array({-1, -1})));
       outputs.push_back(tensor("label", "BYTES", Json::array({-1})));
       break;
     case inference::Head::embed: outputs.push_back(tensor("embedding", "FP32", Json::array({-1, -1}))); break;
@@ -198,7 +198,7 @@ Question infer(const ModelPointer& model, const std::string& body, std::size_t m
     for (const Json& each : reader.list("outputs"))
       wanted.push_back(io::JsonReader(each, {"outputs", Failure::input}).text("name"));
   question.respond = [model, id, wanted](const std::vector<Json>& answers) {
-    const Json all = outputs_of(answers, model->head());
+    const Json all = outputs_of(answers, *model);
     if (auto refusal = refused(wanted, all)) return *std::move(refusal);
     Json outputs = Json::array();
     for (const Json& each : all)

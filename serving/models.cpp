@@ -87,6 +87,10 @@ std::vector<std::string> ServedModel::labels() const {
   return config_.labels.empty() ? std::vector<std::string>{"LABEL_0", "LABEL_1"} : config_.labels;
 }
 
+const char* ServedModel::scores_name() const {
+  return config_.problem_type == "regression" || labels().size() == 1 ? "logits" : "probabilities";
+}
+
 std::string ServedModel::precision() const { return std::string(name_of(dtype_)); }
 
 std::size_t ServedModel::bytes_of(const inference::Query& query) const {

@@ -39,6 +39,8 @@ class ServedModel {
   inference::Head head() const { return head_; }
   const bert::Config& config() const { return config_; }
   std::vector<std::string> labels() const;
+  /// What dialects call the numbers of a classifier: "probabilities", and of a regression "logits".
+  const char* scores_name() const;
   int max_length() const { return max_length_; }  ///< tokens that are read at once
   std::string precision() const;
   std::string_view pooling() const;  ///< of embeddings

@@ -71,11 +71,7 @@ Json outputs_of(const ServedModel& model) {
   using inference::Head;
   const auto labels = std::ssize(model.labels());
   switch (model.head()) {
-    case Head::classify: {
-      const bool is_number = model.config().problem_type == "regression" || labels == 1;
-      const char* const name = is_number ? "logits" : "probabilities";
-      return {{name, tensor(name, "DT_FLOAT", 2, labels)}};
-    }
+    case Head::classify: return {{model.scores_name(), tensor(model.scores_name(), "DT_FLOAT", 2, labels)}};
     case Head::tokens: return {{"probabilities", tensor("probabilities", "DT_FLOAT", 3, labels)}};
     case Head::answer:
       return {{"start_logits", tensor("start_logits", "DT_FLOAT", 2, -1)},

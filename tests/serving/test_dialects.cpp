@@ -137,6 +137,13 @@ TEST_CASE("infer of KServe takes texts or ids") {
   CHECK(output("classes") == nlohmann::json::parse(R"({"name": "label", "datatype": "BYTES", "shape": [-1]})"));
   CHECK(output("words") == nlohmann::json::parse(R"({"name": "answer", "datatype": "BYTES", "shape": [-1]})"));
   CHECK(output("vectors") == nlohmann::json::parse(R"({"name": "embedding", "datatype": "FP32", "shape": [-1, -1]})"));
+  support::Asked number;
+  number.models.put(support::open_served(setting / "number", "number"));
+  const Json score = number.json("/v2/models/number/infer", R"({"inputs": [)" + text + "]}")["outputs"][0];
+  CHECK(score["name"] == "logits");
+  CHECK(score["shape"] == Json{1, 1});
+  const auto metadata = nlohmann::json::parse(number("GET", "/v2/models/number").body);
+  CHECK(metadata.at("outputs")[0].at("name") == "logits");
   CHECK(setting("GET", "/v2").status == 200);
   CHECK(setting("GET", "/v2/models").status == 404);
 }

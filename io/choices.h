@@ -4,6 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "io/error.h"
+#include "io/nearest_name.h"
+
 namespace bertrand::io {
 
 template <class T>
@@ -17,12 +20,27 @@ std::string name_in(const Choices<T>& choices, const T& value) {
   return "?";
 }
 
+/// All names.
+template <class T>
+std::vector<std::string> name_list(const Choices<T>& choices) {
+  std::vector<std::string> names;
+  for (const auto& [name, choice] : choices) names.push_back(name);
+  return names;
+}
+
 /// All names: "a, b, c".
 template <class T>
 std::string names_of(const Choices<T>& choices) {
-  std::string names;
-  for (const auto& [name, choice] : choices) names += (names.empty() ? "" : ", ") + name;
-  return names;
+  return fmt::format("{}", fmt::join(name_list(choices), ", "));
+}
+
+/// What `name` stands for. Throws Error(Failure::usage) naming the flag and all names if it is none of them.
+template <class T>
+const T& chosen(const std::string& flag, const std::string& name, const Choices<T>& choices) {
+  for (const auto& [known, choice] : choices)
+    if (known == name) return choice;
+  fail(Failure::usage, "{}: expected one of {}, got \"{}\"{}", flag, names_of(choices), name,
+       did_you_mean(name, name_list(choices)));
 }
 
 }  // namespace bertrand::io

@@ -20,6 +20,11 @@ Module open_kernels(const std::string& set) {
 
 }  // namespace
 
+const std::vector<std::string>& cpu_kernel_names() {
+  static const std::vector<std::string> names = {"auto", "x86-64-v3", "x86-64-v4", "x86-64-v4-bf16"};
+  return names;
+}
+
 std::vector<std::string> runnable_cpu_kernels() {
 #if defined(__x86_64__)
   std::vector<std::string> sets;

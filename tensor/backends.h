@@ -30,6 +30,9 @@ struct CudaOptions {
 /// one too old, and Error(Failure::io) if the module is of another build.
 std::unique_ptr<Backend> open_cuda(const CudaOptions& options = {});
 
+/// What CpuOptions::kernels may be on some processor, auto first.
+const std::vector<std::string>& cpu_kernel_names();
+
 /// The kernel sets that this processor can run and that have a module, best first.
 std::vector<std::string> runnable_cpu_kernels();
 

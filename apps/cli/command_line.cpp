@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "apps/cli/option_values.h"
 #include "io/json.h"
 
 namespace bertrand::cli {
@@ -57,9 +58,8 @@ bool is_of_command(const std::string& name) {
 /// A value of a command that was given in `directory`, as it is to be given here.
 std::string from_directory(const CLI::Option& option, const std::string& value, const fs::path& directory) {
   const std::string type = option.get_type_name();
-  const bool names_a_file = type.find("FILE") != std::string::npos || type.find("DIR") != std::string::npos;
   std::error_code ignored;
-  if (!names_a_file || value.empty() || fs::path(value).is_absolute() || directory.empty() ||
+  if (paths_of(option) == Paths::none || value.empty() || fs::path(value).is_absolute() || directory.empty() ||
       fs::equivalent(directory, fs::current_path(), ignored))
     return value;
   // Of NAME|FILE a bare word is a name, whatever lies in the directory.

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "apps/cli/option_values.h"
 #include "io/choices.h"
-#include "io/error.h"
-#include "io/nearest_name.h"
 #include "io/numbers.h"
+#include "tensor/backends.h"
 
 namespace bertrand::cli {
 
@@ -38,21 +38,24 @@ inline void set_heading(CLI::App& app, const std::string& heading) {
 template <class T>
 CLI::Option* choice_flag(CLI::App& app, const std::string& flag, T& target, const io::Choices<T>& choices,
                          std::string help) {
-  std::vector<std::string> names;
-  std::string now;
-  for (const auto& [name, value] : choices) {
-    names.push_back(name);
-    if (value == target) now = name;
-  }
-  help += fmt::format(" ({}{})", fmt::join(names, ", "), now.empty() ? "" : "; default " + now);
-  const auto parse = [flag, &target, choices, names](const std::string& text) {
-    const auto chosen = std::find(names.begin(), names.end(), text);
-    if (chosen == names.end())
-      fail(Failure::usage, "{}: expected one of {}, got \"{}\"{}", flag, fmt::join(names, ", "), text,
-           io::did_you_mean(text, names));
-    target = choices[static_cast<std::size_t>(chosen - names.begin())].second;
-  };
-  return app.add_option_function<std::string>(flag, parse, help)->type_name("NAME");
+  const bool has_default = std::ranges::find(choices, target, &std::pair<std::string, T>::second) != choices.end();
+  help += fmt::format(" ({}{})", io::names_of(choices), has_default ? "; default " + io::name_in(choices, target) : "");
+  CLI::Option* const option = app.add_option_function<std::string>(
+      flag, [flag, &target, choices](const std::string& text) { target = io::chosen(flag, text, choices); }, help);
+  return set_words(option->type_name("NAME"), io::name_list(choices));
+}
+
+/// --cpu-kernels. `result` is what they do not change.
+inline void kernels_flag(CLI::App& app, std::string& target, const std::string& result) {
+  const std::string help = fmt::format("kernel set; does not change {} ({}; default {})", result,
+                                       fmt::join(cpu_kernel_names(), ", "), target);
+  set_words(app.add_option("--cpu-kernels", target, help)->type_name("NAME"), cpu_kernel_names());
+}
+
+/// --device, one.
+inline void device_flag(CLI::App& app, std::string& target) {
+  set_words(app.add_option("--device", target, "cpu, cuda or cuda:N")->type_name("NAME")->capture_default_str(),
+            {"cpu", "cuda"});
 }
 
 }  // namespace bertrand::cli

@@ -6,11 +6,14 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <sstream>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "apps/cli/command_line.h"
+#include "apps/cli/manual.h"
 #include "io/error.h"
 #include "io/nearest_name.h"
 #include "io/version.h"
@@ -128,12 +131,31 @@ class Help : public CLI::Formatter {
   }
 };
 
-constexpr const char* kExitCodes =
-    "Exit codes: 0 done, 1 a bug, 2 wrong flags, 3 bad input data, 4 bad or missing model or checkpoint,\n"
-    "5 input or output failed, 6 a number that is not finite, 7 out of memory, 8 another replica failed or a GPU was "
-    "lost,\n"
-    "75 interrupted: training saved the steps that were made, and --resume goes on; predict wrote the\n"
-    "answers that it had; other work wrote nothing.";
+/// --print FORM, which no --help shows: the manual of the program, for those who make packages.
+void add_print(CLI::App& app) {
+  const auto print = [&app](const std::string& form) {
+    throw CLI::CallForVersion(io::chosen("--print", form, manual_writers())(manual_of(app)), 0);
+  };
+  app.add_option_function<std::string>("--print", print)->type_name("FORM")->group("");
+}
+
+/// "Exit codes: 0 done, 1 a bug, …": lines of --help.
+std::string exit_code_text() {
+  constexpr std::size_t kWidth = 110;
+  std::string text = "Exit codes:";
+  std::size_t width = text.size();
+  for (const ManualFact& code : exit_codes()) {
+    std::istringstream words(code.meaning + (&code == &exit_codes().back() ? "." : ","));
+    std::string before = code.name + " ";  // on the same line as what it means
+    for (std::string word; words >> word; width += word.size() + 1) {
+      word.insert(0, std::exchange(before, ""));
+      const bool fits = width + 1 + word.size() <= kWidth;
+      text += (fits ? " " : "\n") + word;
+      if (!fits) width = 0;
+    }
+  }
+  return text;
+}
 
 /// Control characters, of which files' names and contents may have any, would end the line or steer the terminal.
 std::string one_line(std::string text) {
@@ -173,8 +195,13 @@ int run_main(const std::string& description, int argc, char** argv, const std::f
   app.set_version_flag(
       "--version", [&app] { return version_text(app.get_name()); }, "print version and build, and exit");
   app.formatter(std::make_shared<Help>());
-  app.footer(kExitCodes);
-  for (CLI::App* command : app.get_subcommands(nullptr)) command->footer(kExitCodes);
+  add_print(app);
+  std::vector<CLI::App*> all = app.get_subcommands(nullptr);
+  all.push_back(&app);
+  for (CLI::App* one : all) {
+    one->get_help_ptr()->description("print this help, and exit");
+    one->footer(exit_code_text());
+  }
   try {
     body(parse(app, argc, argv));
     return flushed(0);

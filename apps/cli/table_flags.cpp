@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "apps/cli/option_values.h"
+
 namespace bertrand::cli {
 namespace {
 
@@ -27,6 +29,7 @@ void add_table(CLI::App& app, const training::FlagTable& table) {
   for (const training::Flag& flag : table.flags()) {
     CLI::Option* option = add_flag(app, flag)->group(flag.group)->required(flag.required);
     if (!flag.type.empty()) option->type_name(flag.type);
+    set_words(option, flag.words);
   }
   for (const training::Flag& flag : table.flags())
     if (!flag.excludes.empty()) app.get_option(flag.name)->excludes(app.get_option(flag.excludes));

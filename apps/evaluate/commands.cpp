@@ -101,6 +101,7 @@ void add_commands(CLI::App& app, std::function<void()>& chosen) {
       [](CLI::App& command, Options& options) {
         command
             .add_option("FILE", options.tokens, "lines: word, true tag, predicted tag; a blank line ends a sentence")
+            ->type_name("")
             ->required();
       },
       [](const Options& options) { print(tasks::score_tokens_file(options.tokens), options.json); }, chosen);

@@ -65,10 +65,7 @@ void add_flags(CLI::App& app, Options& options) {
   app.add_flag("--strict", options.strict, "refuse weights of which any is missing, unused or mis-shaped");
   number_flag(app, "--threads", options.threads, {1, 4096}, "cores used; does not change the result",
               "every core this process may use");
-  app.add_option("--cpu-kernels", options.cpu_kernels,
-                 "auto, x86-64-v3, x86-64-v4 or x86-64-v4-bf16: the kernel set; does not change the result")
-      ->type_name("NAME")
-      ->capture_default_str();
+  cli::kernels_flag(app, options.cpu_kernels, "the result");
 }
 
 void run(const Options& options) {

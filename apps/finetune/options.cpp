@@ -148,7 +148,13 @@ std::vector<double> Options::class_weight_numbers() const {
 void add_own_flags(training::FlagTable& table, Options& options) {
   using enum training::Role;
   table.heading("model and data");
-  table.text({"--task", fmt::format("{}", fmt::join(known_tasks(), ", ")), decisive}, options.task).required = true;
+  table
+      .text({.name = "--task",
+             .help = fmt::format("{}", fmt::join(known_tasks(), ", ")),
+             .role = decisive,
+             .words = known_tasks()},
+            options.task)
+      .required = true;
   table.path({"--model", "model directory or TensorFlow checkpoint", local, "", "PATH"}, options.model).required = true;
   table.toggle({"--strict", "refuse weights of which any is missing, unused or mis-shaped"}, options.strict);
   table.path({"--train",
@@ -170,7 +176,10 @@ void add_own_flags(training::FlagTable& table, Options& options) {
   table.text({"--class-weights",
               "weights of the classes in the loss, in the order of their labels, between commas; or balanced: the "
               "rarer a class is in --train, the more it weighs (default: all weigh the same)",
-              decisive, "", "balanced|LIST"},
+              decisive,
+              "",
+              "balanced|LIST",
+              {"balanced"}},
              options.class_weights);
   table.number({"--label-smoothing", "share of the target that is spread over all classes", decisive},
                options.label_smoothing, {0.0, 0.999});
@@ -191,7 +200,11 @@ void add_own_flags(training::FlagTable& table, Options& options) {
                decisive},
               options.columns.header)
       .negative = "--no-header";
-  table.text({"--kind", "classification, regression or multi-label (default classification)", decisive}, options.kind);
+  table.text({.name = "--kind",
+              .help = "classification, regression or multi-label (default classification)",
+              .role = decisive,
+              .words = {"classification", "regression", "multi-label"}},
+             options.kind);
   table.text({"--label-separator", "between the labels of one row, for multi-label (default ,)", decisive, "", "TEXT"},
              options.label_separator);
 

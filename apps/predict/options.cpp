@@ -91,7 +91,7 @@ void add_heads(CLI::App& app, Options& o) {
 }
 
 void add_machine(CLI::App& app, Options& o) {
-  app.add_option("--device", o.machine.device, "cpu, cuda or cuda:N")->type_name("NAME")->capture_default_str();
+  cli::device_flag(app, o.machine.device);
   cli::choice_flag(app, "--precision", o.machine.precision, training::precisions(), "type of weights and activations");
   app.add_option_function<std::string>(
          "--threads",
@@ -100,10 +100,7 @@ void add_machine(CLI::App& app, Options& o) {
          },
          "cores used; does not change the result (1 to 4096; default every core this process may use)")
       ->type_name("INT");
-  app.add_option("--cpu-kernels", o.machine.cpu_kernels,
-                 "auto, x86-64-v3, x86-64-v4 or x86-64-v4-bf16: the kernel set; does not change the result")
-      ->type_name("NAME")
-      ->capture_default_str();
+  cli::kernels_flag(app, o.machine.cpu_kernels, "the result");
   cli::number_flag(app, "--max-batch-tokens", o.max_batch_tokens, {1, 1 << 24},
                    "tokens computed at once; does not change the result");
   cli::set_heading(app, "machine");

@@ -37,15 +37,20 @@ void add_flags(CLI::App& app, TokensOptions& options) {
   app.add_flag("--with-special-tokens", options.with_special_tokens,
                "literal [MASK], [SEP] … in the text become their ids (default: split, as in Google's tokenizer)");
   add_threads_flag(app, options.threads);
-  app.add_option("FILE", options.input, "text, a line at a time; lines end at \\n only (default: standard input)");
+  app.add_option("FILE", options.input, "text, a line at a time; lines end at \\n only (default: standard input)")
+      ->type_name("");
 }
 
 void add_flags(CLI::App& app, RecordsOptions& options) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   data::GoogleOptions& google = options.google;
   add_vocabulary_flags(app, options.vocab_file, options.cased);
-  app.add_option("--input", options.inputs, "text: a sentence a line, a blank line between documents")->required();
-  app.add_option("--output", options.outputs, "TFRecord files; the records go round robin over them")->required();
+  app.add_option("--input", options.inputs, "text: a sentence a line, a blank line between documents")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("--output", options.outputs, "TFRecord files; the records go round robin over them")
+      ->type_name("FILE")
+      ->required();
   number_flag(app, "--max-seq-length", google.max_seq_length, Range<std::int64_t>{5, 65536},
               "tokens of a record, [CLS] and [SEP] included");
   number_flag(app, "--max-predictions-per-seq", google.max_predictions, Range<std::int64_t>{0, 65536},
@@ -63,15 +68,15 @@ void add_flags(CLI::App& app, RecordsOptions& options) {
 }
 
 void add_flags(CLI::App& app, DumpOptions& options) {
-  app.add_option("FILE", options.files, "TFRecord files, also compressed by gzip")->required();
+  app.add_option("FILE", options.files, "TFRecord files, also compressed by gzip")->type_name("")->required();
   const Choices<io::OnCorrupt> choices{{"stop", io::OnCorrupt::stop}, {"skip", io::OnCorrupt::skip}};
   choice_flag(app, "--on-corrupt", options.on_corrupt, choices, "what to do about a corrupt record");
 }
 
 void add_flags(CLI::App& app, VocabOptions& options) {
   constexpr std::size_t kMost = 1 << 23;
-  app.add_option("--input", options.inputs, "text")->required();
-  app.add_option("--output", options.output, "vocab.txt")->required();
+  app.add_option("--input", options.inputs, "text")->type_name("FILE")->required();
+  app.add_option("--output", options.output, "vocab.txt")->type_name("FILE")->required();
   number_flag(app, "--size", options.trainer.size, Range<std::size_t>{6, kMost}, "tokens wanted, special ones included")
       ->required();
   app.add_flag("--cased", options.cased, "keep case and accents (default: lower-case and strip accents)");

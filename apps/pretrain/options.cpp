@@ -39,7 +39,12 @@ bool are_tfrecords(const std::vector<std::filesystem::path>& files) { return std
 void add_own_flags(training::FlagTable& table, Options& options) {
   using enum training::Role;
   table.heading("run");
-  table.text({"--recipe", "published settings as defaults: a name of --list-recipes (default none)"}, options.recipe);
+  std::vector<std::string> names;
+  for (const training::Recipe& recipe : recipes()) names.push_back(recipe.name);
+  table.text({.name = "--recipe",
+              .help = "published settings as defaults: a name of --list-recipes (default none)",
+              .words = names},
+             options.recipe);
   table.page({"--list-recipes", "print the recipes and what they set, and exit"},
              [] { return training::list_text(recipes()); });
 
@@ -52,8 +57,9 @@ void add_own_flags(training::FlagTable& table, Options& options) {
       .required = true;
   table.paths({"--eval-input", "held-out files to evaluate on, of either kind"}, options.evaluation_inputs);
   table
-      .text({"--config", "shape of a new model: tiny, mini, small, medium, base, large, or a config.json", local, "",
-             "NAME|FILE"},
+      .text({"--config",
+             fmt::format("shape of a new model: {}, or a config.json", fmt::join(bert::Config::preset_names(), ", ")),
+             local, "", "NAME|FILE", bert::Config::preset_names()},
             options.config)
       .excludes = "--init";
   table

@@ -89,7 +89,7 @@ void add_limits(CLI::App& app, Options& o) {
 
 void add_machine(CLI::App& app, Options& o) {
   training::Settings& machine = o.service.model.machine;
-  app.add_option("--device", machine.device, "cpu, cuda or cuda:N")->type_name("NAME")->capture_default_str();
+  cli::device_flag(app, machine.device);
   cli::choice_flag(app, "--precision", machine.precision, training::precisions(), "type of weights and activations");
   app.add_option_function<std::string>(
          "--threads",
@@ -98,10 +98,7 @@ void add_machine(CLI::App& app, Options& o) {
          },
          "cores used; does not change an answer (1 to 4096; default every core this process may use)")
       ->type_name("INT");
-  app.add_option("--cpu-kernels", machine.cpu_kernels,
-                 "auto, x86-64-v3, x86-64-v4 or x86-64-v4-bf16: the kernel set; does not change an answer")
-      ->type_name("NAME")
-      ->capture_default_str();
+  cli::kernels_flag(app, machine.cpu_kernels, "an answer");
   app.add_option("--check", o.check, "asks the server at this URL whether it is healthy, and exits with 0 or 5")
       ->type_name("URL");
   cli::set_heading(app, "machine");

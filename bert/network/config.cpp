@@ -21,6 +21,12 @@ bool Config::is_preset(std::string_view name) {
   return std::ranges::any_of(kPresets, [&](const Preset& p) { return p.name == name; });
 }
 
+std::vector<std::string> Config::preset_names() {
+  std::vector<std::string> names;
+  for (const Preset& preset : kPresets) names.emplace_back(preset.name);
+  return names;
+}
+
 Config Config::preset(std::string_view name) {
   for (const Preset& p : kPresets)
     if (p.name == name) {
@@ -31,7 +37,7 @@ Config Config::preset(std::string_view name) {
       c.intermediate_size = 4 * p.hidden;
       return c;
     }
-  fail(Failure::usage, "--config: expected tiny, mini, small, medium, base, large or a .json file, got \"{}\"", name);
+  fail(Failure::usage, "--config: expected {} or a .json file, got \"{}\"", fmt::join(preset_names(), ", "), name);
 }
 
 }  // namespace bertrand::bert

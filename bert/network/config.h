@@ -34,6 +34,7 @@ struct Config {
   /// tiny, mini, small, medium, base or large (Turc et al. 2019; Devlin et al. 2018). Throws Error(Failure::usage).
   static Config preset(std::string_view name);
   static bool is_preset(std::string_view name);
+  static std::vector<std::string> preset_names();
 };
 
 }  // namespace bertrand::bert

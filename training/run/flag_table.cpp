@@ -16,7 +16,8 @@ Flag& FlagTable::add(const FlagText& text, Flag::Target target) {
                     .help = text.help,
                     .group = heading_,
                     .role = text.role,
-                    .target = std::move(target)});
+                    .target = std::move(target),
+                    .words = text.words});
   return flags_.back();
 }
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "io/choices.h"
-#include "io/nearest_name.h"
 #include "io/numbers.h"
 
 namespace bertrand::training {
@@ -44,8 +43,9 @@ struct Flag {
   Target target;
   bool several = false;  ///< takes one value or more
   bool required = false;
-  std::string negative = {};  ///< of a switch: the name that turns it off
-  std::string excludes = {};  ///< a flag that cannot be given beside this one
+  std::string negative = {};            ///< of a switch: the name that turns it off
+  std::string excludes = {};            ///< a flag that cannot be given beside this one
+  std::vector<std::string> words = {};  ///< values that have names: all of a choice, some of another flag
   /// Of a switch that prints a page and ends the program: the page.
   std::function<std::string()> page = {};
   /// The part of the value that decides the result, if that is not all of it.
@@ -56,8 +56,9 @@ struct Flag {
 struct FlagText {
   std::string name, help;
   Role role = Role::local;
-  std::string unset = {};  ///< what an absent flag means; empty: the value that its member has now
-  std::string type = {};   ///< in --help, if it is not the usual one of the kind
+  std::string unset = {};               ///< what an absent flag means; empty: the value that its member has now
+  std::string type = {};                ///< in --help, if it is not the usual one of the kind
+  std::vector<std::string> words = {};  ///< values that have names
 };
 
 class FlagTable {
@@ -92,20 +93,14 @@ class FlagTable {
   /// One of `choices`.
   template <class T>
   Flag& choice(FlagText text, T& member, const io::Choices<T>& choices) {
-    std::vector<std::string> names;
-    for (const auto& [name, value] : choices) names.push_back(name);
-    text.help += fmt::format(" ({}; default {})", fmt::join(names, ", "), io::name_in(choices, member));
+    text.help += fmt::format(" ({}; default {})", io::names_of(choices), io::name_in(choices, member));
     if (text.type.empty()) text.type = "NAME";
-    const auto set = [&member, choices, names, flag = text.name](const std::vector<std::string>& values) {
-      for (const auto& [name, value] : choices)
-        if (name == values.front()) {
-          member = value;
-          return;
-        }
-      fail(Failure::usage, "{}: expected one of {}, got \"{}\"{}", flag, fmt::join(names, ", "), values.front(),
-           io::did_you_mean(values.front(), names));
-    };
-    return add(text, {.set = set, .value = [&member, choices] { return io::name_in(choices, member); }});
+    text.words = io::name_list(choices);
+    return add(text, {.set =
+                          [&member, choices, flag = text.name](const std::vector<std::string>& values) {
+                            member = io::chosen(flag, values.front(), choices);
+                          },
+                      .value = [&member, choices] { return io::name_in(choices, member); }});
   }
   /// Text as it is. The help says its default.
   Flag& text(FlagText text, std::string& member);

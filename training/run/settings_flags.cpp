@@ -1,4 +1,5 @@
 // The flags that every training program has, each with its role, range and default.
+#include "tensor/backends.h"
 #include "training/run/settings.h"
 
 namespace bertrand::training {
@@ -21,7 +22,8 @@ void add_run_flags(FlagTable& table, Settings& s) {
   table.toggle({"--overwrite", "remove the run that --output holds", command}, s.overwrite);
   table.toggle({"--plan", "print the plan and the predicted memory, and exit", command}, s.plan_only);
   table.path({"--profile", "print a table per op, and write a Chrome trace to this file"}, s.profile);
-  table.text({"--device", "cpu, cuda, or a list: cuda:0,cuda:1 (default cpu)", recorded, "", "NAMES"}, s.device);
+  table.text({"--device", "cpu, cuda, or a list: cuda:0,cuda:1 (default cpu)", recorded, "", "NAMES", {"cpu", "cuda"}},
+             s.device);
   table.number({"--replicas", "replicas on the device, of each process", recorded}, s.replicas, {1, 1024});
   table.number({"--threads", "cores of each process; does not change the result", local,
                 "every core that this process may use, or its share of them"},
@@ -30,11 +32,11 @@ void add_run_flags(FlagTable& table, Settings& s) {
       {"--collective-timeout",
        "seconds that the processes of a run wait for one of them, which may be saving, before they give up", agreed},
       s.collective_timeout, {1.0, 1e6});
-  table.text({"--cpu-kernels",
-              "auto, x86-64-v3, x86-64-v4 or x86-64-v4-bf16: the kernel set; does not change the result (default "
-              "auto)",
-              recorded},
-             s.cpu_kernels);
+  table.text(
+      {"--cpu-kernels",
+       fmt::format("kernel set; does not change the result ({}; default auto)", fmt::join(cpu_kernel_names(), ", ")),
+       recorded, "", "", cpu_kernel_names()},
+      s.cpu_kernels);
   // All types but f64 keep the same masters and moments, so a run may go on in another of them.
   table
       .choice({"--precision", "type of parameters and activations; masters and moments are f32, of f64 f64", agreed},

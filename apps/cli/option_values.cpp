@@ -1,0 +1,45 @@
+// Words and paths of an option.
+#include "apps/cli/option_values.h"
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+#include <utility>
+
+namespace bertrand::cli {
+namespace {
+
+constexpr const char* kWords = "words";
+
+}  // namespace
+
+/// An option has no place for what its author knows of it but its list of checks. One that is switched off is never
+/// run and says nothing in --help.
+CLI::Option* set_words(CLI::Option* option, const std::vector<std::string>& words) {
+  if (words.empty()) return option;
+  std::string list;
+  for (const std::string& word : words) list += word + " ";
+  return option->check(CLI::Validator(list).name(kWords).active(false));
+}
+
+std::vector<std::string> words_of(const CLI::Option& option) {
+  // CLI11 2.1 looks for a check in a mutable option only.
+  const CLI::Validator* kept = nullptr;
+  try {
+    kept = const_cast<CLI::Option&>(option).get_validator(kWords);
+  } catch (const CLI::OptionNotFound&) {
+    return {};
+  }
+  std::istringstream list(kept->active(true).get_description());
+  std::vector<std::string> words;
+  for (std::string word; list >> word;) words.push_back(word);
+  return words;
+}
+
+Paths paths_of(const CLI::Option& option) {
+  const std::string type = option.nonpositional() ? option.get_type_name() : option.get_name(true);
+  const auto has = [&type](const char* word) { return type.find(word) != std::string::npos; };
+  if (has("FILE") || has("PATH")) return Paths::files;
+  return has("DIR") ? Paths::directories : Paths::none;
+}
+
+}  // namespace bertrand::cli

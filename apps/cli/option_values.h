@@ -1,0 +1,25 @@
+// What the value of an option may be, kept with the option: the words that it may be, and whether it names a path.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace CLI {
+class Option;
+}
+
+namespace bertrand::cli {
+
+/// Keeps the names that a value of this option may have. They are told, not enforced: whoever reads the value refuses
+/// others. Returns the option.
+CLI::Option* set_words(CLI::Option* option, const std::vector<std::string>& words);
+
+/// What set_words() kept; empty for other options.
+std::vector<std::string> words_of(const CLI::Option& option);
+
+enum class Paths { none, files, directories };
+
+/// What kind of path the value is, as its type in --help says (FILE, PATH, DIR, NAME|FILE); of an argument without a
+/// flag its name is the type.
+Paths paths_of(const CLI::Option& option);
+
+}  // namespace bertrand::cli

@@ -45,8 +45,11 @@ std::vector<ManualSection> own_sections(const ManualCommand& command) {
 
 // man
 
-/// Text that roff prints as it is, on one line.
-std::string roff(const std::string& text) {
+/// Text that roff prints as it is, on one line. Terminals of the locale C have no ….
+std::string roff(std::string text) {
+  constexpr std::string_view kEllipsis = "…";
+  for (std::size_t at = 0; (at = text.find(kEllipsis, at)) != std::string::npos;)
+    text.replace(at, kEllipsis.size(), "...");
   std::string out;
   if (text.starts_with('.') || text.starts_with('\'')) out += "\\&";  // no request
   for (std::size_t i = 0; i < text.size(); ++i) switch (text[i]) {

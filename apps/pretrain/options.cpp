@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apps/pretrain/recipes.h"
+#include "bert/network/config.h"
 #include "io/error.h"
 
 namespace bertrand::pretrain {

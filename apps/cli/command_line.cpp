@@ -89,6 +89,13 @@ Record read_record(const fs::path& file, const std::string& program) {
 
 }  // namespace
 
+std::string program_name(const CLI::App& app) {
+  constexpr std::string_view kInstalled = "bertrand-";
+  std::string name = app.get_name();
+  if (name.starts_with(kInstalled)) name.erase(0, kInstalled.size());
+  return name;
+}
+
 void refuse_second_values(const CLI::App& app, const std::vector<std::string>& arguments) {
   const std::vector<Given> flags = flags_of(app, arguments);
   for (std::size_t i = 0; i < flags.size(); ++i)
@@ -114,7 +121,7 @@ std::vector<std::string> with_recorded_flags(const CLI::App& app, const std::vec
     return arguments;
   }
 
-  const Record record = read_record(file, app.get_name());
+  const Record record = read_record(file, program_name(app));
   std::set<const CLI::Option*> settled;
   for (const Given& flag : given) {
     if (!flag.option) continue;

@@ -9,6 +9,9 @@ class App;
 
 namespace bertrand::cli {
 
+/// The name of the program as its records have it: without the "bertrand-" that it is installed with.
+std::string program_name(const CLI::App& app);
+
 /// Throws Error(Failure::usage) naming both values if a flag that takes one value is given twice.
 void refuse_second_values(const CLI::App& app, const std::vector<std::string>& arguments);
 

@@ -4,12 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "apps/cli/command_line.h"
 #include "io/error.h"
 
 namespace bertrand::cli {
 namespace {
-
-constexpr std::string_view kInstalled = "bertrand-";
 
 /// Paragraphs are divided by empty lines. Lines of a table, which begin with a space, stay as they are; others are
 /// joined.
@@ -129,8 +128,7 @@ std::vector<ManualFlag> ManualCommand::flags() const {
 
 Manual manual_of(CLI::App& app) {
   Manual manual{.program = command_of(app), .exit_codes = exit_codes(), .environment = {}, .files = {}};
-  std::string& name = manual.program.name;
-  if (name.starts_with(kInstalled)) name.erase(0, kInstalled.size());
+  manual.program.name = program_name(app);
   manual.environment = environment_of(manual.program);
   manual.files = files_of(manual.program);
   return manual;

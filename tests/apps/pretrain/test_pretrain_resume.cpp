@@ -154,6 +154,22 @@ TEST_CASE("--resume with --output alone goes on with every flag of the run from 
   CHECK(other.error.find("expected a run of finetune, got one of pretrain") != std::string::npos);
 }
 
+TEST_CASE("an installed program resumes from any directory what it began in another one") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("first", {"--steps", "1"}).code == 0);
+  const std::string program = setting.directory / "bertrand-pretrain";
+  fs::create_symlink(bertrand::paths::binary + "/pretrain", program);
+  const std::string begin = "cd '" + (setting.directory / "").string() + "' && '" + program +
+                            "' --init first --input text.txt --output run --steps 2 --save-every 1 --max-seq-length 24 "
+                            "--batch-size 10 >begin.log 2>&1";
+  REQUIRE(std::system(begin.c_str()) == 0);
+  fs::remove_all(setting.directory / "run/checkpoint-2");
+  const std::string resume = "'" + program + "' --resume --output '" + (setting.directory / "run").string() + "' >'" +
+                             (setting.directory / "resume.log").string() + "' 2>&1";
+  CHECK_MESSAGE(std::system(resume.c_str()) == 0, setting.file("resume.log"));
+  CHECK(fs::exists(setting.directory / "run/checkpoint-2"));
+}
+
 TEST_CASE("--resume with a mistyped --output says that there is no run") {
   const PretrainSetting setting;
   const std::string nothing = setting.directory / "rnu";

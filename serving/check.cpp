@@ -35,7 +35,30 @@ Place read_url(const std::string& url) {
   return place;
 }
 
+Reply ask_one(const addrinfo& address, const std::string& request) {
+  const int fd = socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol);
+  if (fd < 0) return {.line = {}, .problem = std::strerror(errno)};
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&fd, [](const int* open) { close(*open); });
+  const timeval limit{.tv_sec = 5, .tv_usec = 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  char answer[64] = {};
+  errno = 0;
+  if (connect(fd, address.ai_addr, address.ai_addrlen) != 0 ||
+      send(fd, request.data(), request.size(), MSG_NOSIGNAL) < 0 || recv(fd, answer, sizeof answer - 1, 0) <= 0)
+    return {.line = {}, .problem = errno ? std::strerror(errno) : "no answer"};
+  const std::string line(answer);
+  return {.line = line.substr(0, line.find('\r')), .problem = {}};
+}
+
 }  // namespace
+
+/// A server listens on some addresses of a host, as on 127.0.0.1 and not on ::1.
+Reply ask(const addrinfo* addresses, const std::string& request) {
+  Reply reply;
+  for (const addrinfo* one = addresses; one && reply.line.empty(); one = one->ai_next) reply = ask_one(*one, request);
+  return reply;
+}
 
 void check(const std::string& url) {
   const Place place = read_url(url);
@@ -48,19 +71,10 @@ void check(const std::string& url) {
   if (const int error = getaddrinfo(place.host.c_str(), place.port.c_str(), &wanted, &found); error != 0)
     refuse(gai_strerror(error));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, freeaddrinfo);
-  const int fd = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol);
-  const std::unique_ptr<const int, void (*)(const int*)> closer(&fd, [](const int* open) { close(*open); });
-  const timeval limit{.tv_sec = 5, .tv_usec = 0};
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   const std::string request =
       fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", place.path, place.host);
-  char answer[64] = {};
-  if (connect(fd, found->ai_addr, found->ai_addrlen) != 0 ||
-      send(fd, request.data(), request.size(), MSG_NOSIGNAL) < 0 || recv(fd, answer, sizeof answer - 1, 0) <= 0)
-    refuse(errno ? std::strerror(errno) : "no answer");
-  const std::string_view line(answer);
-  if (!line.starts_with("HTTP/1.1 200")) refuse(std::string(line.substr(0, line.find('\r'))));
+  const Reply reply = ask(found, request);
+  if (!reply.line.starts_with("HTTP/1.1 200")) refuse(reply.line.empty() ? reply.problem : reply.line);
 }
 
 }  // namespace bertrand::serving

@@ -1,9 +1,11 @@
 // serve as a user runs it: models, versions, many clients at once, signals.
 #include <doctest/doctest.h>
+#include <netdb.h>
 
 #include <thread>
 
 #include "apps/predict/conversation.h"
+#include "serving/check.h"
 #include "serving/client.h"
 #include "serving/service.h"
 #include "support/small_heads.h"
@@ -239,6 +241,32 @@ TEST_CASE("a health check says whether a server is there") {
   CHECK(server.finish() == 0);
   CHECK(run_program("serve", {"--check", server.url()}).code == 5);
   CHECK(run_program("serve", {"--check", "localhost"}).code == 2);
+}
+
+TEST_CASE("a health check tries every address of the host") {
+  const Setting setting;
+  const Server server({"--model", setting / "half"});
+  sockaddr_in closed{}, open{};
+  closed.sin_family = open.sin_family = AF_INET;
+  closed.sin_addr.s_addr = open.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  open.sin_port =
+      htons(static_cast<std::uint16_t>(std::atoi(server.url().substr(server.url().rfind(':') + 1).c_str())));
+  const int bound = socket(AF_INET, SOCK_STREAM, 0);  // whose port nobody listens on
+  socklen_t size = sizeof closed;
+  REQUIRE(bind(bound, reinterpret_cast<const sockaddr*>(&closed), size) == 0);
+  REQUIRE(getsockname(bound, reinterpret_cast<sockaddr*>(&closed), &size) == 0);
+
+  addrinfo second{}, first{};
+  second.ai_family = first.ai_family = AF_INET;
+  second.ai_socktype = first.ai_socktype = SOCK_STREAM;
+  second.ai_addrlen = first.ai_addrlen = sizeof open;
+  second.ai_addr = reinterpret_cast<sockaddr*>(&open);
+  first.ai_addr = reinterpret_cast<sockaddr*>(&closed);
+  const std::string request = "GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  CHECK(serving::ask(&first, request).problem == "Connection refused");
+  first.ai_next = &second;
+  CHECK(serving::ask(&first, request).line == "HTTP/1.1 200 OK");
+  close(bound);
 }
 
 TEST_CASE("flags that fit no server are refused") {

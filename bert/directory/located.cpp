@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <fstream>
 #include <set>
 #include <string>
 
@@ -64,6 +66,13 @@ void refuse_other_form(const fs::path& file) {
          "{}: weights of Keras are not read; hint: save the model as model.safetensors (transformers) or as a "
          "checkpoint (tf.train.Checkpoint)",
          file.string());
+}
+
+/// By its name or, as in the cache of Hugging Face, by its beginning: 8 bytes and JSON.
+bool may_be_safetensors(const fs::path& file) {
+  std::array<char, 9> beginning{};
+  std::ifstream(file, std::ios::binary).read(beginning.data(), beginning.size());
+  return file.extension() == ".safetensors" || beginning.back() == '{';
 }
 
 /// All names in a directory, sorted.
@@ -152,6 +161,11 @@ WeightFiles weight_files(const fs::path& model) {
   refuse_other_form(model);
   if (const std::string name = model.filename().string(); name.find(".data-") != std::string::npos)
     fail(Failure::model, "{}: expected the .index of a checkpoint, got a shard of it; hint: name the .index",
+         model.string());
+  if (!may_be_safetensors(model))
+    fail(Failure::model,
+         "{}: expected a model directory (config.json, model.safetensors, vocab.txt), a .safetensors file or a "
+         "TensorFlow checkpoint, got another file",
          model.string());
   return {.safetensors = {model}, .checkpoint = {}, .named = model};
 }

@@ -107,7 +107,13 @@ fs::path config_file(const fs::path& model) {
 
 Config read_config(const fs::path& model) {
   require_model(model);
-  return read_config_file(config_file(model), UnknownKeys::keep);
+  const fs::path file = config_file(model);
+  if (!fs::is_regular_file(file))
+    fail(Failure::model,
+         "{}: expected a model directory (config.json, model.safetensors, vocab.txt) or a TensorFlow checkpoint with "
+         "its bert_config.json, got no configuration in {}",
+         model.string(), file.parent_path().string());
+  return read_config_file(file, UnknownKeys::keep);
 }
 
 text::Tokenizer read_tokenizer(const fs::path& model, const TokenizerFlags& flags, const Config& config) {

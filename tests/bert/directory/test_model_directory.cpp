@@ -11,6 +11,7 @@
 #include "io/safetensors.h"
 #include "nn/tensor_file.h"
 #include "support/program.h"
+#include "support/refusal.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -266,6 +267,21 @@ TEST_CASE("pickled weights and those of Keras are refused by name, and a directo
       load_weights(directory / "none", target.parameters),
       ((directory / "none").string() + ": expected a model directory or a checkpoint, got nothing there").c_str(),
       Error);
+}
+
+TEST_CASE("what is no model is refused in words") {
+  const support::TemporaryDirectory directory;
+  const auto configuration_refusal = [](const std::filesystem::path& model) {
+    return support::refusal(Failure::model, [&] { read_config(model); });
+  };
+  const std::string model = "expected a model directory (config.json, model.safetensors, vocab.txt)";
+  const std::string none = model + " or a TensorFlow checkpoint with its bert_config.json, got no configuration in " +
+                           (directory / "").parent_path().string();
+  write_text(directory / "notes.txt", "one line");
+  CHECK(configuration_refusal((directory / "").parent_path()) == (directory / "").parent_path().string() + ": " + none);
+  CHECK(configuration_refusal(directory / "notes.txt") == (directory / "notes.txt").string() + ": " + none);
+  CHECK(refusal(directory / "notes.txt")
+            .ends_with(model + ", a .safetensors file or a TensorFlow checkpoint, got another file"));
 }
 
 TEST_CASE("tensors of another shape are named, as many as a line holds") {

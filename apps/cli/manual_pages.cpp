@@ -84,7 +84,7 @@ std::string roff_paragraphs(const ManualCommand& command) {
   std::string text;
   for (const std::string& paragraph : command.paragraphs) {
     if (!paragraph.starts_with(' ')) {
-      text += fmt::format(".PP\n{}\n", roff(paragraph));
+      text += fmt::format(".PP\n{}\n", roff(capital(paragraph)));
       continue;
     }
     text += ".PP\n.nf\n";
@@ -138,7 +138,7 @@ std::string table(const std::vector<ManualFlag>& flags) {
 std::string chapter(const std::string& program, const ManualCommand& command, const std::string& heading) {
   std::string text = fmt::format("{} {}\n\n", heading, command.name);
   for (const std::string& paragraph : command.paragraphs)
-    text += paragraph.starts_with(' ') ? "```\n" + paragraph + "\n```\n\n" : plain(paragraph) + "\n\n";
+    text += paragraph.starts_with(' ') ? "```\n" + paragraph + "\n```\n\n" : plain(capital(paragraph)) + "\n\n";
   text += fmt::format("```\n{} {}\n```\n\n", program, usage_of(command));
   if (!command.arguments.empty()) text += table(command.arguments);
   for (const ManualSection& section : heading == "##" ? command.sections : own_sections(command)) {

@@ -5,6 +5,8 @@
 # tree, so that only what links the library, itself or through another one, sees them. Folders of ours that a file
 # includes without the library being named in DEPENDS are an error of configuration: dependencies run one way, and the
 # CMake file of a folder lists them all.
+#
+# An installed library is bertrand::tensor too, with its headers under include/bertrand; those of the programs are not installed.
 function(bertrand_module folder)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   string(REPLACE "/" "_" name ${folder})
@@ -15,11 +17,39 @@ function(bertrand_module folder)
 
   add_library(bertrand_${name} STATIC ${ARG_SOURCES})
   add_library(bertrand::${name} ALIAS bertrand_${name})
-  target_include_directories(bertrand_${name} PUBLIC ${include_root})
-  target_link_libraries(bertrand_${name} PUBLIC ${ARG_DEPENDS} PRIVATE bertrand_warnings)
+  target_compile_features(bertrand_${name} PUBLIC cxx_std_20)
+  target_include_directories(bertrand_${name} PUBLIC $<BUILD_INTERFACE:${include_root}> $<INSTALL_INTERFACE:include/bertrand>)
+  target_link_libraries(bertrand_${name} PUBLIC ${ARG_DEPENDS} PRIVATE $<BUILD_INTERFACE:bertrand_warnings>)
+  if(NOT folder MATCHES "^(apps/|serving$)")
+    bertrand_install_library(${name})
+    foreach(source IN LISTS ARG_SOURCES)  # headers lie beside them; training has folders
+      cmake_path(ABSOLUTE_PATH source)
+      cmake_path(GET source PARENT_PATH beside)
+      list(APPEND parts ${beside})
+    endforeach()
+    list(REMOVE_DUPLICATES parts)
+    foreach(part IN LISTS parts)
+      file(GLOB headers CONFIGURE_DEPENDS ${part}/*.h)
+      cmake_path(RELATIVE_PATH part)
+      install(FILES ${headers} DESTINATION include/bertrand/${folder}/${part} COMPONENT dev)
+    endforeach()
+  endif()
 
   set_property(GLOBAL APPEND PROPERTY bertrand_folders ${folder})
   bertrand_check_includes(${folder} "${ARG_DEPENDS}")
+endfunction()
+
+# bertrand_install_library(<name>): bertrand_<name> becomes bertrand::<name> of the installed package, and a component of it.
+function(bertrand_install_library name)
+  set_target_properties(bertrand_${name} PROPERTIES EXPORT_NAME ${name})
+  set_property(GLOBAL APPEND PROPERTY bertrand_libraries ${name})
+  install(TARGETS bertrand_${name} EXPORT bertrand ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
+endfunction()
+
+# bertrand_install_beside(<component> <targets>...): programs and what they open at run time lie in one folder, so that they
+# find each other wherever the installed tree is moved to.
+function(bertrand_install_beside component)
+  install(TARGETS ${ARGN} RUNTIME DESTINATION ${BERTRAND_INSTALL_DIR} COMPONENT ${component} LIBRARY DESTINATION ${BERTRAND_INSTALL_DIR} COMPONENT ${component})
 endfunction()
 
 # Every folder that the sources of `folder` include is `folder` itself or one whose library is in `depends`.

@@ -4,7 +4,7 @@
 # what holds it is linked again. bertrand_module_of_this_build(<target>) puts it into a module.
 if(CMAKE_SCRIPT_MODE_FILE)
   set(list "")
-  foreach(folder io tensor autograd nn optim distributed training bert apps)
+  foreach(folder io tensor autograd nn optim distributed training bert serving apps)
     file(GLOB_RECURSE sources RELATIVE ${SOURCE_DIR} ${SOURCE_DIR}/${folder}/*.h ${SOURCE_DIR}/${folder}/*.cpp ${SOURCE_DIR}/${folder}/*.cu)
     list(SORT sources)
     foreach(source IN LISTS sources)

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "distributed/collective.h"
-#include "distributed/nccl/place.h"
+#include "distributed/nccl_place.h"
 
 namespace bertrand::distributed {
 

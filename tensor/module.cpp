@@ -18,12 +18,8 @@ constexpr std::string_view kPrefix = "libbertrand_", kSuffix = ".so";
 
 std::vector<fs::path> search_folders() {
   if (const char* const given = std::getenv("BERTRAND_MODULES"); given && *given) return {given};
-  const fs::path beside = fs::read_symlink("/proc/self/exe").parent_path(), library = beside.parent_path() / "lib";
-  std::vector<fs::path> folders{beside};
-  if (constexpr std::string_view kMultiarch = BERTRAND_MULTIARCH; !kMultiarch.empty())
-    folders.push_back(library / kMultiarch / "bertrand");
-  folders.push_back(library / "bertrand");
-  return folders;
+  // Programs of others that link this library find the modules where they were installed.
+  return {fs::read_symlink("/proc/self/exe").parent_path(), BERTRAND_INSTALLED_MODULES};
 }
 
 std::string file_name(const std::string& name) { return std::string(kPrefix) + name + std::string(kSuffix); }

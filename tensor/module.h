@@ -24,8 +24,8 @@ class Module {
   /// Opens libbertrand_<name>.so; it stays open until the program ends. Throws Error(options.failure) if no folder has
   /// it or it cannot be opened, and Error(Failure::io) if it is of another build.
   static Module open(const std::string& name, const Options& options);
-  /// Where the module is: in $BERTRAND_MODULES alone if that is set, else beside the program, else in
-  /// <prefix>/lib/<multiarch>/bertrand or <prefix>/lib/bertrand, with the program in <prefix>/bin.
+  /// Where the module is: in $BERTRAND_MODULES alone if that is set, else beside the program, else in lib/bertrand (on
+  /// Debian lib/<multiarch>/bertrand) of the prefix that the build was configured for.
   static std::optional<std::filesystem::path> find(const std::string& name);
   /// The names of all modules that find() finds, sorted.
   static std::vector<std::string> names();

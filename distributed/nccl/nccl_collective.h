@@ -12,7 +12,7 @@
 #include <functional>
 #include <vector>
 
-#include "distributed/nccl/place.h"
+#include "distributed/nccl_place.h"
 #include "distributed/watchdog.h"
 #include "tensor/cuda/handles.h"
 #include "tensor/profiler.h"

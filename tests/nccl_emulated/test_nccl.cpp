@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "distributed/end_of_process.h"
-#include "distributed/nccl/place.h"
+#include "distributed/nccl_place.h"
 #include "distributed/parts.h"
 #include "distributed/replica_group.h"
 #include "tensor/backends.h"

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "apps/cli/manual.h"
 
@@ -33,7 +34,7 @@ std::vector<std::string> names_of(const std::vector<ManualFlag>& flags) {
 
 std::vector<std::string> names_of(const std::vector<ManualCommand>& commands) {
   std::vector<std::string> names;
-  for (const ManualCommand& command : commands) names.push_back(command.name);
+  std::ranges::transform(commands, std::back_inserter(names), &ManualCommand::name);
   return names;
 }
 

@@ -2,6 +2,9 @@
 #include "tensor/backends.h"
 
 #include <sched.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include <algorithm>
 #include <fstream>
@@ -12,6 +15,14 @@
 namespace bertrand {
 
 namespace {
+
+#if defined(__x86_64__)
+/// Of which not every compiler's __builtin_cpu_supports() knows.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
 
 /// The module of a kernel set; it is there if the set is one of runnable_cpu_kernels().
 Module open_kernels(const std::string& set) {
@@ -33,8 +44,7 @@ std::vector<std::string> runnable_cpu_kernels() {
     if (__builtin_cpu_supports("avx512bf16")) sets.emplace_back("x86-64-v4-bf16");
     sets.emplace_back("x86-64-v4");
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
-      __builtin_cpu_supports("f16c"))
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") && has_f16c())
     sets.emplace_back("x86-64-v3");
   std::erase_if(sets, [](const std::string& name) { return !Module::find("cpu_" + name); });
   return sets;

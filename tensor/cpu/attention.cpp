@@ -266,7 +266,7 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
               scale,
               log_sum.as<C>()[token * options.heads + head],
               row_dot(dcontext.as<T>() + at + r * hidden, context.as<T>() + at + r * hidden, head_dim)};
-          row.differentiate([&](const auto& step) {
+          row.differentiate([&, head = head, length = length](const auto& step) {
             if (keys) for_dropout_row<C>(options.dropout, keys[token], static_cast<std::uint32_t>(head), length, step);
             else for_lanes<C>(length, [&](Dim c, Dim n) { step(c, n, Lanes<C>(C(1))); });
           });

@@ -111,7 +111,7 @@ void train_replica(const TrainingRun& run, const RunReplica& replica, TrainingRe
   run_profiled(trainer, settings, self);
   if (self.first()) result = {.evaluation = trainer.state().evaluation, .score = trainer.state().best.score};
   if (run.afterwards)
-    trainer.with_standing(run.afterwards_name, [&] { run.afterwards({*objective, parameters, self}); });
+    trainer.with_standing(run.afterwards_name, [&, &self = self] { run.afterwards({*objective, parameters, self}); });
 }
 
 /// Throws Error(Failure::usage) if the trace would replace a file that the run reads or writes.

@@ -1,0 +1,19 @@
+// Words with labels in the layouts of CoNLL, and of a sentence a line.
+#include "bert/tasks/token_file.h"
+#include "fuzz/fuzz.h"
+
+using namespace bertrand;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const fuzz::Directory directory;
+  const auto path = directory.write("f.conll", fuzz::text_of(data, size));
+  for (const auto layout : {tasks::TokenLayout::words, tasks::TokenLayout::rows})
+    for (const bool needs_label : {false, true})
+      fuzz::read_or_refuse([&] {
+        const auto file = tasks::read_token_file(path, {.layout = layout}, needs_label);
+        fuzz::require(file.labels.empty() || file.labels.size() == file.words.size(), "a label for each word");
+        fuzz::require(file.lines.size() == file.words.size(), "a line for each word");
+        for (std::size_t s = 0; s < file.sentences(); ++s) fuzz::require(!file.sentence(s).empty(), "a sentence");
+      });
+  return 0;
+}

@@ -2,10 +2,12 @@
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME bertrand)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
-set(CPACK_PACKAGE_CONTACT "The bertrand authors <maintainers@users.noreply.a-seed-bf63870d.example>")
+set(BERTRAND_MAINTAINER "The bertrand authors <authors@bertrand.invalid>" CACHE STRING "Whoever builds the Debian packages")
+set(CPACK_PACKAGE_CONTACT ${BERTRAND_MAINTAINER})
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
@@ -18,9 +20,9 @@ endif()
 set(CPACK_DEBIAN_BERTRAND_PACKAGE_NAME bertrand)
 set(CPACK_DEBIAN_BERTRAND_PACKAGE_RECOMMENDS openmpi-bin)
 set(CPACK_DEBIAN_BERTRAND_DESCRIPTION "trains, fine-tunes and serves BERT models
- Pre-training data, pre-training, fine-tuning, prediction, export to other
- frameworks and an HTTP server, as native programs without Python. Models are
- those of Hugging Face transformers and of TensorFlow.")
+Pre-training data, pre-training, fine-tuning, prediction, export to other
+frameworks and an HTTP server, as native programs without Python. Models are
+those of Hugging Face transformers and of TensorFlow.")
 
 set(CPACK_DEBIAN_CUDA_PACKAGE_NAME bertrand-cuda)
 # cuBLAS and NCCL come from NVIDIA's packages, which dpkg-shlibdeps knows only where they are installed as such.
@@ -28,8 +30,8 @@ set(CPACK_DEBIAN_CUDA_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "bertrand (= ${PROJECT_VERSION}), libc6, libstdc++6, libfmt9")
 set(CPACK_DEBIAN_CUDA_PACKAGE_RECOMMENDS "libcublas-${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR}, libnccl2")
 set(CPACK_DEBIAN_CUDA_DESCRIPTION "trains BERT models on NVIDIA GPUs
- The modules that the programs of the package bertrand load for --device cuda:
- kernels, cuBLAS, and NCCL if there are several GPUs.")
+The modules that the programs of the package bertrand load for --device cuda:
+kernels, cuBLAS, and NCCL if there are several GPUs.")
 
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libbertrand-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
@@ -37,12 +39,12 @@ set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)  # static libraries
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
   "bertrand (= ${PROJECT_VERSION}), libfmt-dev, nlohmann-json3-dev, zlib1g-dev, libutf8proc-dev, pkg-config")
 set(CPACK_DEBIAN_DEV_DESCRIPTION "tensors, automatic differentiation and BERT for C++
- Static libraries, headers, and what CMake and pkg-config need to find them.")
+Static libraries, headers, and what CMake and pkg-config need to find them.")
 
 # What every package says of itself.
-set(changelog ${CMAKE_CURRENT_BINARY_DIR}/changelog.Debian.gz)
-add_custom_command(OUTPUT ${changelog} DEPENDS changelog
-  COMMAND sh -c "gzip -9nc '${CMAKE_CURRENT_SOURCE_DIR}/changelog' > '${changelog}'" VERBATIM)
+configure_file(changelog.in ${CMAKE_CURRENT_BINARY_DIR}/changelog @ONLY)
+set(changelog ${CMAKE_CURRENT_BINARY_DIR}/changelog.gz)
+add_custom_command(OUTPUT ${changelog} DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/changelog COMMAND gzip -9nk ${CMAKE_CURRENT_BINARY_DIR}/changelog)
 add_custom_target(debian_changelog ALL DEPENDS ${changelog})
 foreach(component IN LISTS CPACK_COMPONENTS_ALL)
   string(TOUPPER ${component} upper)

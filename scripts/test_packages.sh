@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Makes the Debian packages, asks lintian, and installs them in a fresh Debian 12 of a folder: every program, a training run, a
+# server, both kinds of projects that use the library, and a purge that leaves nothing. Then it runs what the Dockerfile runs.
+# It needs root, a mirror, and some 20 minutes. usage: scripts/test_packages.sh [BUILD [FOLDER]]
+#   BUILD   where the packages are built (build-packages)        FOLDER  for the fresh systems (a temporary one)
+# Environment: CUDAARCHS, MIRROR (as of apt's sources), DOCKERFILE=0 leaves the Dockerfile out.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${1:-build-packages} folder=${2:-$(mktemp -d)}
+mirror=${MIRROR:-$(grep -shoP '^(deb |URIs: *)\Khttp\S*/debian/?(?=\s|$)' /etc/apt/sources.list /etc/apt/sources.list.d/* | head -n 1 || true)}
+scripts/install-packages.sh
+scripts/install-packages.sh lintian debootstrap
+say() { echo "== $*"; }
+
+say "packages"
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DBERTRAND_TESTS=OFF -DBERTRAND_EXAMPLES=OFF >/dev/null
+cmake --build "$build" >/dev/null
+(cd "$build" && rm -rf packages && cpack >/dev/null)
+(cd "$build/packages" && du -h -- *.deb)
+lintian --fail-on error,warning "$build"/packages/*.deb
+
+system=$folder/system
+unmount() { for each in "$folder"/*/proc; do ! mountpoint -q "$each" || umount "$each"; done; }
+trap unmount EXIT
+fresh() {  # FOLDER: a Debian 12 with nothing but apt
+  [ -d "$folder/pristine" ] || debootstrap --variant=minbase bookworm "$folder/pristine" "$mirror" >/dev/null
+  cp -a "$folder/pristine" "$1"
+  mount -t proc proc "$1/proc"
+  cp /etc/resolv.conf "$1/etc/"
+  chroot "$1" apt-get update -qq
+}
+inside() { chroot "$system" env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 "$@"; }
+install() { inside apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
+files() { inside find / -xdev -not -path '/proc/*' -not -path '/var/*' -not -path '/tmp/*' -not -path '/etc/ld.so.cache' | LC_ALL=C sort; }
+
+say "a fresh Debian 12"
+fresh "$system"
+mkdir "$system/packages"
+cp "$build"/packages/*.deb "$system/packages"
+install libfmt9 libutf8proc2 zlib1g libopenmpi3 libstdc++6 g++ cmake make pkg-config libfmt-dev nlohmann-json3-dev zlib1g-dev libutf8proc-dev
+files >"$folder/before"
+install /packages/bertrand_*.deb
+for program in "$system"/usr/bin/bertrand-*; do inside "/usr/bin/$(basename "$program")" --help >/dev/null; done
+inside bertrand --help
+inside bertrand-pretrain --version
+
+say "a run and a server"
+awk 'BEGIN { split("red fish swims|a bird sings|rain falls from clouds|the sun rises in the east|snow turns to water", s, "|")
+  for (i = 1; i <= 400; ++i) { print s[i % 5 + 1] "."; if (i % 8 == 0) print "" } }' >"$system/packages/text"
+awk 'BEGIN { print "text\tlabel"; for (i = 0; i < 64; ++i) print (i % 2 ? "red fish swims" : "a bird sings") "\t" (i % 2 ? "fish" : "bird") }' >"$system/packages/rows.tsv"
+inside sh -ec 'cd /packages
+  bertrand prepare vocab --input text --output vocab.txt --size 100
+  bertrand pretrain --input text --vocab-file vocab.txt --config tiny --steps 20 --output base
+  bertrand finetune --task custom --train rows.tsv --eval rows.tsv --text-column text --label-column label --model base --epochs 4 --output tuned
+  bertrand serve --model tuned --port 8599 >/packages/served 2>&1 &
+  server=$!
+  for i in $(seq 100); do bertrand serve --check http://127.0.0.1:8599 2>/dev/null && break; sleep 0.1; done
+  bertrand serve --check http://127.0.0.1:8599
+  kill -TERM $server; wait $server' 2>&1 | tail -n 4
+
+say "projects that use the library"
+install /packages/libbertrand-dev_*.deb
+mkdir "$system/packages/consumer"
+cp -r tests/consumer/. examples/tiny_bert.cpp "$system/packages/consumer"
+inside sh -ec 'cd /packages/consumer
+  cmake -S . -B build -DCOMPONENTS="bert;optim" -DEXAMPLE=tiny_bert.cpp -DHEADERS= >/dev/null && cmake --build build >/dev/null && build/consumer | tail -n 1
+  g++ $(pkg-config --cflags bertrand) tiny_bert.cpp -o by_hand $(pkg-config --libs bertrand) && ./by_hand | tail -n 1'
+if compgen -G "$system/packages/bertrand-cuda_*.deb" >/dev/null; then
+  install /packages/bertrand-cuda_*.deb
+  inside bertrand-pretrain --version | grep 'modules built'
+fi
+
+say "purged"
+rm -rf "${system:?}/packages"
+inside apt-get purge -y -qq 'bertrand*' 'libbertrand*' >/dev/null
+files >"$folder/after"
+diff <(grep -v '^/packages' "$folder/before") "$folder/after" && echo "nothing is left"
+
+if [ "${DOCKERFILE:-1}" != 0 ]; then
+  say "what the Dockerfile runs"
+  unmount
+  fresh "$folder/image1"
+  fresh "$folder/image2"
+  mkdir "$folder/image1/source"
+  git archive HEAD | tar -x -C "$folder/image1/source"
+  stage=0
+  while IFS= read -r line; do
+    case $line in
+      FROM*) stage=$((stage + 1)) ;;
+      "RUN "*)
+        where=/
+        [ $stage -ne 1 ] || where=/source
+        echo "stage $stage: ${line#RUN }"
+        chroot "$folder/image$stage" env DEBIAN_FRONTEND=noninteractive sh -ec "cd $where; ${line#RUN }" >/dev/null
+        ;;
+      "COPY --from=build /installed /") cp -a "$folder/image1/installed/." "$folder/image2/" ;;
+    esac
+  done <Dockerfile
+  chroot --userspec 10001 "$folder/image2" bertrand-serve --version
+  code=0
+  chroot --userspec 10001 "$folder/image2" bertrand-serve --check http://127.0.0.1:1 2>/dev/null || code=$?
+  [ $code -eq 5 ] && echo "the health check of no server exits with 5"
+fi
+echo "all packages passed"

@@ -169,10 +169,16 @@ class Reader {
     const Handle index = take_handle(handles, place);
     std::vector<TableEntry> all, blocks;
     append_entries(index, place, blocks);
+    std::uint64_t end = 0;  // of the block before: one that is named again and again would be read as often
     for (const TableEntry& block : blocks) {
-      std::string_view handle = block.value;
+      std::string_view text = block.value;
+      const Handle handle = take_handle(text, place);
+      if (handle.offset < end)
+        fail(Failure::model, "{}: table: expected a block from byte {} on, where the one before ends, got {}", place,
+             end, handle.offset);
       const std::size_t before = all.size();
-      append_entries(take_handle(handle, place), place, all);
+      append_entries(handle, place, all);
+      end = handle.offset + handle.size + kTrailer;
       if (before > 0 && before < all.size() && all[before].key <= all[before - 1].key)
         refuse_order(place, all[before].key, all[before - 1].key);
     }

@@ -36,19 +36,24 @@ std::string with_trailer(std::string block, char compression) {
   return block + u32(masked(crc32c(block)));
 }
 
-/// A table around one data block of these bytes, whose CRCs are right.
-std::string around(const std::string& block, char compression = '\0') {
-  const std::string value = handle(0, block.size());
+/// A table around data blocks, whose CRCs are right. The index names these places.
+std::string around(std::string bytes, const std::vector<std::string>& handles) {
   std::string index;
-  for (const std::size_t number : {std::size_t{0}, std::size_t{1}, value.size()}) append_varint(index, number);
-  index += "z" + value + u32(0) + u32(1);
-  std::string bytes = with_trailer(block, compression);
+  char key = static_cast<char>('{' - static_cast<char>(handles.size()));  // the last one is z
+  for (const std::string& value : handles) {
+    for (const std::size_t number : {std::size_t{0}, std::size_t{1}, value.size()}) append_varint(index, number);
+    index += key++ + value;
+  }
+  index += u32(0) + u32(1);
   const std::string meta = handle(bytes.size(), 8);
   bytes += with_trailer(u32(0) + u32(1), '\0');
   std::string footer = meta + handle(bytes.size(), index.size());
   bytes += with_trailer(index, '\0');
   footer.resize(40, '\0');
   return bytes + footer + std::string("\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
+}
+std::string around(const std::string& block, char compression = '\0') {
+  return around(with_trailer(block, compression), {handle(0, block.size())});
 }
 
 std::string refusal(const std::string& bytes) {
@@ -172,6 +177,13 @@ TEST_CASE("blocks that are not well formed are refused") {
   CHECK(refusal(around(std::string("\0\x81\x20\0", 4) + std::string(4097, 'k') + restarts)) ==
         "f@0: table: expected a key of at most 4096 bytes, got 4097");
   CHECK(refusal(around(restarts, '\2')) == "f@0: table: block: expected compression 0 (none) or 1 (Snappy), got 2");
+}
+
+TEST_CASE("an index that names one block twice is refused, so that none is read again and again") {
+  const std::string empty = u32(0) + u32(1), one = with_trailer(empty, '\0');
+  CHECK(refusal(around(one + one, {handle(0, empty.size()), handle(one.size(), empty.size())})).empty());
+  CHECK(refusal(around(one + one, {handle(0, empty.size()), handle(0, empty.size())}))
+            .ends_with("table: expected a block from byte 13 on, where the one before ends, got 0"));
 }
 
 TEST_CASE("a handle outside the file is refused") {

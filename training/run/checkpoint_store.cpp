@@ -75,6 +75,9 @@ std::string damaged_tensor(const fs::path& path, const Json& tensors) {
 std::string verify_file(const fs::path& path, const Json& facts, const Json& tensors) {
   const std::string name = path.filename().string();
   if (!fs::is_regular_file(path)) return name + " is not there";
+  for (const char* key : {"bytes", "crc32c"})
+    if (!facts.at(key).is_number_unsigned())
+      return fmt::format("MANIFEST.json: {}: {}: expected a whole number, got {}", name, key, io::shown(facts.at(key)));
   const auto bytes = facts.at("bytes").get<std::uintmax_t>(), found = fs::file_size(path);
   if (bytes != found) return fmt::format("{}: expected {} bytes, got {}", name, bytes, found);
   const auto crc = facts.at("crc32c").get<std::uint32_t>(), actual = checksum(path);

@@ -74,6 +74,18 @@ TEST_CASE("a directory without checkpoints has no newest one") {
   CHECK(newest_step(directory / "") == 0);
 }
 
+TEST_CASE("a manifest whose numbers of bytes are none is damage") {
+  const support::TemporaryDirectory directory;
+  save(directory / "", 7);
+  const fs::path manifest = directory / "checkpoint-7" / "MANIFEST.json";
+  std::string text = read_text(manifest);
+  text.replace(text.find("\"bytes\": "), std::string_view("\"bytes\": ").size(), "\"bytes\": 1e300, \"was\": ");
+  const std::string facts = text.substr(0, text.rfind(",\n \"crc32c\": "));
+  write_text(manifest, fmt::format("{},\n \"crc32c\": {}\n}}\n", facts, io::crc32c(facts)));
+  CHECK(verify_checkpoint(directory / "checkpoint-7") ==
+        "MANIFEST.json: model: bytes: expected a whole number, got 1e+300");
+}
+
 TEST_CASE("whichever call of a save fails, the older checkpoint stays and one line says what failed") {
   for (const char* reason : {"No space left on device", "Input/output error"}) {
     int calls = 1000;

@@ -24,22 +24,27 @@ unmount() { for each in "$folder"/*/proc; do ! mountpoint -q "$each" || umount "
 trap unmount EXIT
 fresh() {  # FOLDER: a Debian 12 with nothing but apt
   [ -d "$folder/pristine" ] || debootstrap --variant=minbase bookworm "$folder/pristine" "$mirror" >/dev/null
+  rm -rf "$1"
   cp -a "$folder/pristine" "$1"
   mount -t proc proc "$1/proc"
   cp /etc/resolv.conf "$1/etc/"
   chroot "$1" apt-get update -qq
 }
-inside() { chroot "$system" env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 "$@"; }
-install() { inside apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
+clean=(env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes)
+inside() { chroot "$system" "${clean[@]}" "$@"; }
+install() { inside apt-get install -o Dpkg::Use-Pty=0 -y -qq --no-install-recommends "$@" >/dev/null; }
 files() { inside find / -xdev -not -path '/proc/*' -not -path '/var/*' -not -path '/tmp/*' -not -path '/etc/ld.so.cache' | LC_ALL=C sort; }
 
 say "a fresh Debian 12"
 fresh "$system"
 mkdir "$system/packages"
-cp "$build"/packages/*.deb "$system/packages"
+for package in "$build"/packages/*.deb; do
+  name=${package##*/}
+  cp "$package" "$system/packages/${name%%_*}.deb"
+done
 install libfmt9 libutf8proc2 zlib1g libopenmpi3 libstdc++6 g++ cmake make pkg-config libfmt-dev nlohmann-json3-dev zlib1g-dev libutf8proc-dev
 files >"$folder/before"
-install /packages/bertrand_*.deb
+install /packages/bertrand.deb
 for program in "$system"/usr/bin/bertrand-*; do inside "/usr/bin/$(basename "$program")" --help >/dev/null; done
 inside bertrand --help
 inside bertrand-pretrain --version
@@ -59,20 +64,23 @@ inside sh -ec 'cd /packages
   kill -TERM $server; wait $server' 2>&1 | tail -n 4
 
 say "projects that use the library"
-install /packages/libbertrand-dev_*.deb
+install /packages/libbertrand-dev.deb
 mkdir "$system/packages/consumer"
 cp -r tests/consumer/. examples/tiny_bert.cpp "$system/packages/consumer"
 inside sh -ec 'cd /packages/consumer
-  cmake -S . -B build -DCOMPONENTS="bert;optim" -DEXAMPLE=tiny_bert.cpp -DHEADERS= >/dev/null && cmake --build build >/dev/null && build/consumer | tail -n 1
-  g++ $(pkg-config --cflags bertrand) tiny_bert.cpp -o by_hand $(pkg-config --libs bertrand) && ./by_hand | tail -n 1'
-if compgen -G "$system/packages/bertrand-cuda_*.deb" >/dev/null; then
-  install /packages/bertrand-cuda_*.deb
+  cmake -S . -B build -DCOMPONENTS="bert;optim" -DEXAMPLE=tiny_bert.cpp -DHEADERS= >/dev/null
+  cmake --build build >/dev/null
+  build/consumer
+  g++ $(pkg-config --cflags bertrand) tiny_bert.cpp -o by_hand $(pkg-config --libs bertrand)
+  ./by_hand' | tail -n 1
+if [ -e "$system/packages/bertrand-cuda.deb" ]; then
+  install /packages/bertrand-cuda.deb
   inside bertrand-pretrain --version | grep 'modules built'
 fi
 
 say "purged"
 rm -rf "${system:?}/packages"
-inside apt-get purge -y -qq 'bertrand*' 'libbertrand*' >/dev/null
+inside apt-get purge -o Dpkg::Use-Pty=0 -y -qq 'bertrand*' 'libbertrand*' >/dev/null
 files >"$folder/after"
 diff <(grep -v '^/packages' "$folder/before") "$folder/after" && echo "nothing is left"
 
@@ -91,7 +99,7 @@ if [ "${DOCKERFILE:-1}" != 0 ]; then
         where=/
         [ $stage -ne 1 ] || where=/source
         echo "stage $stage: ${line#RUN }"
-        chroot "$folder/image$stage" env DEBIAN_FRONTEND=noninteractive sh -ec "cd $where; ${line#RUN }" >/dev/null
+        chroot "$folder/image$stage" "${clean[@]}" sh -ec "cd $where; ${line#RUN }" >/dev/null
         ;;
       "COPY --from=build /installed /") cp -a "$folder/image1/installed/." "$folder/image2/" ;;
     esac

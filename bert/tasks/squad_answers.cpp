@@ -16,6 +16,10 @@
 namespace bertrand::tasks {
 namespace {
 
+/// Bytes of words that may be read for each answer that is wanted. A candidate costs its words; where a text has no
+/// blanks all of it is one word, and many candidates may come to the same answer.
+constexpr std::size_t kMostRead = std::size_t{1} << 18;
+
 /// A pair of positions of a window.
 struct Candidate {
   std::size_t window = 0;
@@ -132,9 +136,9 @@ std::string_view place_of(const Range& range, std::span<const std::string_view> 
   return begin && begin < end ? std::string_view(begin, static_cast<std::size_t>(end - begin)) : std::string_view();
 }
 
-/// Fills in the text and its place.
-void find_text(AnswerCandidate& found, const Candidate& candidate, const SquadContext& context,
-               const SquadWindow& window, const text::Tokenizer& tokenizer) {
+/// Fills in the text and its place. Returns the bytes that were read for it.
+std::size_t find_text(AnswerCandidate& found, const Candidate& candidate, const SquadContext& context,
+                      const SquadWindow& window, const text::Tokenizer& tokenizer) {
   const auto count = static_cast<std::size_t>(candidate.end - candidate.start + 1);
   const auto pieces = std::span(window.token_ids).subspan(static_cast<std::size_t>(candidate.start), count);
   const auto word_at = [&](std::int32_t position) {
@@ -147,6 +151,7 @@ void find_text(AnswerCandidate& found, const Candidate& candidate, const SquadCo
   const Range range = final_range(joined_pieces(pieces, tokenizer.vocabulary()), original, tokenizer);
   found.text = text_in(range, original);
   found.place = place_of(range, words);
+  return original.size();
 }
 
 void add_probabilities(std::vector<AnswerCandidate>& n_best) {
@@ -173,11 +178,13 @@ Answer best_answer(const SquadContext& context, std::span<const ScoredWindow> wi
 
   Answer answer;
   std::set<std::string> seen;
+  std::size_t to_read = kMostRead * static_cast<std::size_t>(options.n_best_size);
   for (const Candidate& candidate : candidates) {
     if (answer.n_best.size() >= static_cast<std::size_t>(options.n_best_size)) break;
     AnswerCandidate found{.text = "", .start_logit = candidate.start_logit, .end_logit = candidate.end_logit};
     if (candidate.start > 0) {
-      find_text(found, candidate, context, windows[candidate.window].window, tokenizer);
+      if (to_read == 0) continue;
+      to_read -= std::min(to_read, find_text(found, candidate, context, windows[candidate.window].window, tokenizer));
       if (seen.contains(found.text)) continue;
     }
     seen.insert(found.text);

@@ -102,6 +102,29 @@ TEST_CASE("an answer's place is the part of the paragraph that it is") {
     for (const AnswerCandidate& candidate : answer.n_best) CHECK(candidate.place.empty() == candidate.text.empty());
 }
 
+TEST_CASE("a text without blanks is not read again for every candidate") {
+  const text::Tokenizer tokenizer(text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n,\n!\n", "vocab"));
+  // One word, whose pieces are commas but for the last one, which no model finds likely.
+  const auto texts_of = [&](std::size_t commas) {
+    const std::string word = std::string(commas, ',') + "!";
+    const SquadContext context{
+        .words = {word}, .pieces = {5, 5, 5, 5, 6}, .word_of_piece = {0, 0, 0, 0, 0}, .first_piece = {0}};
+    const ScoredWindow scored{.window = {.token_ids = {2, 1, 3, 5, 5, 5, 5, 6, 3},
+                                         .context_begin = 3,
+                                         .is_best_window = std::vector<bool>(5, true)},
+                              .start = {0, 0, 0, 9, 9, 9, 9, 1, 0},
+                              .end = {0, 0, 0, 9, 9, 9, 9, 1, 0}};
+    std::vector<std::string> texts;
+    for (const AnswerCandidate& found :
+         best_answer(context, {&scored, 1}, tokenizer, {.n_best_size = 5, .max_answer_length = 1}).n_best)
+      texts.push_back(found.text);
+    return texts;
+  };
+  CHECK(texts_of(4) == std::vector<std::string>{",", "!"});
+  CHECK(texts_of(200'000) == std::vector<std::string>{",", "!"});
+  CHECK(texts_of(500'000) == std::vector<std::string>{","});
+}
+
 TEST_CASE("a question without a window has the answer that the scripts give") {
   const text::Tokenizer tokenizer(text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n", "vocab"));
   const SquadContext context;

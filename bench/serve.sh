@@ -18,16 +18,14 @@ work=$(mktemp -d)
 pid=
 stop() { [ -z "$pid" ] || { kill -TERM -- "-$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; }; pid=; }
 trap 'stop; rm -rf "$work"' EXIT
-# With the rank of a real-time process nothing else of the machine takes part, if that is allowed.
-first=(setsid)
-chrt -f 10 true 2>/dev/null && first=(setsid chrt -f 10)
+# Without the rank of a real-time process: on the same cores the clients would not get to ask.
 
 start() {  # SERVER: waits for its first answer, and says after how long it came
   local begin body='{"inputs": "a first text"}'
   begin=$(date +%s%N)
   case $1 in
-    serve) "${first[@]}" "$build/bin/serve" --model "$model" --port $port >"$work/log" 2>&1 & ;;
-    *) "${first[@]}" "$python" "$peers/serve_$1.py" "$model" "$onnx" $port >"$work/log" 2>&1 & ;;
+    serve) setsid "$build/bin/serve" --model "$model" --port $port >"$work/log" 2>&1 & ;;
+    *) setsid "$python" "$peers/serve_$1.py" "$model" "$onnx" $port >"$work/log" 2>&1 & ;;
   esac
   pid=$!
   until curl -sf -m 5 -o /dev/null -H 'Content-Type: application/json' -d "$body" http://127.0.0.1:$port/predict; do

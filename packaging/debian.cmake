@@ -28,7 +28,8 @@ set(CPACK_DEBIAN_CUDA_PACKAGE_NAME bertrand-cuda)
 # cuBLAS and NCCL come from NVIDIA's packages, which dpkg-shlibdeps knows only where they are installed as such.
 set(CPACK_DEBIAN_CUDA_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "bertrand (= ${PROJECT_VERSION}), libc6, libstdc++6, libfmt9")
-set(CPACK_DEBIAN_CUDA_PACKAGE_RECOMMENDS "libcublas-${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR}, libnccl2")
+string(REGEX REPLACE "^([0-9]+)\\.([0-9]+).*" "\\1-\\2" cuda_release "${CMAKE_CUDA_COMPILER_VERSION}")
+set(CPACK_DEBIAN_CUDA_PACKAGE_RECOMMENDS "libcublas-${cuda_release}, libnccl2")
 set(CPACK_DEBIAN_CUDA_DESCRIPTION "trains BERT models on NVIDIA GPUs
 The modules that the programs of the package bertrand load for --device cuda:
 kernels, cuBLAS, and NCCL if there are several GPUs.")

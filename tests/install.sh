@@ -18,15 +18,15 @@ version=$(sed -n 's/^project(bertrand VERSION \([0-9.]*\).*/\1/p' ../CMakeLists.
 
 # The programs find their modules wherever they are, and a name that is none says which there are.
 export PATH=$work/moved/bin:$PATH
-expect "bertrand --version" "bertrand-prepare (bertrand) $version" "$(bertrand --version)"
+expect "bertrand --version" "bertrand $version" "$(bertrand --version)"
 expect "modules" cpu_x86-64-v3 "$(bertrand pretrain --version)"
 for program in "$work"/moved/bin/bertrand-*; do
   expect "$program --help" "Usage: $(basename "$program")" "$("$program" --help)"
   expect "manual pages" "bertrand-" "$(ls "$work/moved/share/man/man1/$(basename "$program").1.gz")"
 done
 code=0
-said=$(bertrand pretrian 2>&1) || code=$?
-expect "bertrand pretrian" "error: expected one of prepare, pretrain, " "$said"
+said=$(bertrand "prepare pretrain" 2>&1) || code=$?
+expect "bertrand of two names at once" "error: expected one of: prepare pretrain " "$said"
 expect "its exit code" 2 $code
 printf 'The sun rises in the east.\nIt sets in the west.\n\nRain falls from clouds.\nSnow falls in winter.\n' >"$work/text"
 bertrand prepare vocab --input "$work/text" --output "$work/vocab.txt" --size 60 >/dev/null 2>&1

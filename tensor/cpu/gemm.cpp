@@ -7,8 +7,8 @@
 namespace bertrand::cpu {
 namespace {
 
-// Up to so many rows fit the second-level cache when packed.
-constexpr Dim kCachedRows = kTileRows * (192 / kTileRows);
+// Up to so many rows are few: the weights that they meet are not worth packing.
+constexpr Dim kFewRows = 192;
 // A super-block of this many rows or columns of C is packed at once: enough to be shared by all threads, bounded in
 // memory.
 constexpr Dim kSuperBlock = 4096;
@@ -19,20 +19,19 @@ constexpr Dim kTurnedRows = 96, kTurnedDepth = 768;
 // twice.
 constexpr Dim kSheet = 1024;
 
-/// The block of C that is one piece of work: rows that fit the second-level cache when packed, and enough pieces for
+/// The block of C that is one piece of work: columns whose panels fit the second-level cache, and enough pieces for
 /// all.
 struct Blocks {
   Dim rows, columns;
 
   template <class T>
   static Blocks choose(Dim rows, Dim columns, int threads) {
-    Blocks blocks{kCachedRows, round_up(512, kTileColumns<T>)};
+    Blocks blocks{round_up(1024, kTileRows), round_up(256, kTileColumns<T>)};
     const auto pieces = [&] { return ceiling(rows, blocks.rows) * ceiling(columns, blocks.columns); };
     const auto halve = [](Dim& n, Dim multiple) { n = round_up(n / 2, multiple); };
     const Dim enough = threads == 1 ? 1 : 6 * threads;
-    const Dim least_columns = (rows <= kCachedRows ? 2 : 8) * kTileColumns<T>;
-    while (pieces() < enough && blocks.columns > least_columns) halve(blocks.columns, kTileColumns<T>);
-    while (pieces() < enough && blocks.rows > 4 * kTileRows && rows > kCachedRows) halve(blocks.rows, kTileRows);
+    while (pieces() < enough && blocks.rows > 8 * kTileRows) halve(blocks.rows, kTileRows);
+    while (pieces() < enough && blocks.columns > 2 * kTileColumns<T>) halve(blocks.columns, kTileColumns<T>);
     return blocks;
   }
 };
@@ -108,8 +107,8 @@ void CpuBackend::multiply_few_rows(const Product<T>& p, const Finish& finish) {
     for (Dim k = 0; k < p.depth; k += kTurnedDepth) {
       const Dim depth = std::min(kTurnedDepth, p.depth - k);
       const Start start = k > 0 ? Start::value : p.start;
-      for (Dim i = 0; i < p.rows; i += kTileColumns<T>)
-        for (Dim j = first; j < last; j += kTileRows) {
+      for (Dim j = first; j < last; j += kTileRows)
+        for (Dim i = 0; i < p.rows; i += kTileColumns<T>) {
           const Dim rows = std::min<Dim>(kTileRows, last - j);
           View<T> a = weights.block(j, k);
           if (rows < kTileRows) {
@@ -140,7 +139,7 @@ void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
   const Dim rows = p.rows, columns = p.columns, depth = p.depth;
   const bool alone = is_alone(rows, columns, depth);
   if constexpr (std::is_same_v<T, C>)
-    if (!alone && rows <= kCachedRows && p.b.row_stride == 1) return multiply_few_rows(p, finish);
+    if (!alone && rows <= kFewRows && p.b.row_stride == 1) return multiply_few_rows(p, finish);
   const auto sizes = PackedSizes<T>::of(rows, columns, depth);
   const Workspace workspace(*this, sizes.bytes());
   P *const packed_a = workspace.as<P>(), *const packed_b = packed_a + sizes.a;
@@ -249,7 +248,7 @@ std::size_t CpuBackend::gemm_workspace(const Tensor& a, const Tensor& out, const
   dispatch_real("gemm", out.dtype(), [&]<class T>() {
     using C = Compute<T>;
     const bool few_rows =
-        std::is_same_v<T, C> && options.transpose_b && rows <= kCachedRows && !is_alone(rows, columns, depth);
+        std::is_same_v<T, C> && options.transpose_b && rows <= kFewRows && !is_alone(rows, columns, depth);
     if (!std::is_same_v<T, C>) {
       rows = std::min(rows, kSheet);
       columns = std::min(columns, kSheet);

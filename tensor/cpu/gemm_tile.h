@@ -17,18 +17,20 @@
 
 namespace bertrand::cpu {
 
+inline constexpr int kTileRows = 6;
 #if defined(__AVX512F__)
-inline constexpr int kTileRows = 14;  // 14 × 2 accumulators + 2 of B + 1 of A of 32 registers
-inline constexpr int kTileVectors = 2;
+inline constexpr int kTileVectors = 4;  // 6 × 4 accumulators + 4 of B + 1 of A of 32 registers
 #else
-inline constexpr int kTileRows = 6;  // 6 × 2 accumulators + 2 of B + 1 of A of 16 registers
-inline constexpr int kTileVectors = 1;
+inline constexpr int kTileVectors = 1;  // 6 × 2 accumulators + 2 of B + 1 of A of 16 registers
 #endif
 template <class T>
 inline constexpr int kTileColumns = kTileVectors* Lanes<T>::kCount;
 
-/// Products are computed over at most this many k at a time: a panel of B then stays in the first-level cache.
-inline constexpr Dim kDepth = 384;
+/// Products are computed over at most this many k at a time: a panel of A then stays in the first-level cache, and the
+/// panels of B that it meets in the second.
+inline constexpr Dim kDepth = kTileVectors > 1 ? 768 : 384;
+/// Steps of k that the inner loop is written out for.
+inline constexpr int kSteps = 2;
 
 /// A matrix in memory, one of whose strides is 1: element (i, j) is data[i · row_stride + j · column_stride].
 template <class T>
@@ -73,7 +75,18 @@ template <int Width, class T, class C = Compute<T>>
     return;
   }
   // Each row is contiguous in k: turn squares of kSize × kSize in registers.
-  if constexpr (Width <= kSize || Width % kSize == 0) {
+  using Half = typename Eigen::internal::unpacket_traits<Packet>::half;
+  constexpr int kHalf = static_cast<int>(sizeof(Half) / sizeof(C));
+  if constexpr (Width <= kHalf && kHalf < kSize && std::is_same_v<T, C>) {
+    if (x.column_stride == 1)
+      for (; k + kHalf <= depth; k += kHalf) {
+        Eigen::internal::PacketBlock<Half, kHalf> square;
+        for (int i = 0; i < kHalf; ++i)
+          square.packet[i] = Eigen::internal::ploadu<Half>(x.data + std::min(i, Width - 1) * x.row_stride + k);
+        Eigen::internal::ptranspose(square);  // what is stored beyond Width, the next k overwrites
+        for (int j = 0; j < kHalf; ++j) Eigen::internal::pstoreu(panel + (k + j) * Width, square.packet[j]);
+      }
+  } else if constexpr (Width <= kSize || Width % kSize == 0) {
     if (x.column_stride == 1) {
       const Dim squares = depth / kSize * kSize;
       for (int first = 0; first < Width; first += kSize)
@@ -130,46 +143,66 @@ struct Packing {
 /// What a chain starts from.
 enum class Start { zero, value, row };
 
-template <class T>
-using Tile = Lanes<T>[kTileRows][kTileVectors];
+template <class T, int Vectors>
+using Tile = Lanes<T>[kTileRows][Vectors];
+
+/// Calls f with the number of vectors that hold `columns` as a constant: an edge of C does not pay for a whole tile.
+template <class T, class F>
+void for_vectors(Dim columns, F&& f) {
+  if constexpr (kTileVectors >= 4)
+    if (columns > 3 * Lanes<T>::kCount) return f.template operator()<4>();
+  if constexpr (kTileVectors >= 3)
+    if (columns > 2 * Lanes<T>::kCount) return f.template operator()<3>();
+  if constexpr (kTileVectors >= 2)
+    if (columns > Lanes<T>::kCount) return f.template operator()<2>();
+  f.template operator()<1>();
+}
+
+/// One k of the inner loop.
+template <class P, class T, int Vectors>
+inline __attribute__((always_inline)) void multiply_step(View<P>& a, const P*& b, Tile<T, Vectors>& c) {
+  Lanes<P> column[Vectors];
+#pragma GCC unroll 4
+  for (int j = 0; j < Vectors; ++j) column[j] = Lanes<P>::load(b + j * Lanes<P>::kCount);
+#pragma GCC unroll 16
+  for (int i = 0; i < kTileRows; ++i) {
+    const Lanes<P> row(a.data[i * a.row_stride]);
+#pragma GCC unroll 4
+    for (int j = 0; j < Vectors; ++j) c[i][j] = fma(row, column[j], c[i][j]);
+  }
+  a.data += a.column_stride;
+  b += kTileColumns<P>;
+}
 
 /// The inner loop: accumulators += kTileRows rows of A · panel of B. A is a packed panel, or lies in memory as it is.
-template <class P, class T>
-inline __attribute__((always_inline)) void multiply_panels(Dim depth, View<P> a, const P* b, Tile<T>& c) {
-  for (Dim k = 0; k < depth; ++k) {
-    Lanes<P> column[kTileVectors];
-#pragma GCC unroll 4
-    for (int j = 0; j < kTileVectors; ++j) column[j] = Lanes<P>::load(b + j * Lanes<P>::kCount);
-#pragma GCC unroll 16
-    for (int i = 0; i < kTileRows; ++i) {
-      const Lanes<P> row(a.data[i * a.row_stride]);
-#pragma GCC unroll 4
-      for (int j = 0; j < kTileVectors; ++j) c[i][j] = fma(row, column[j], c[i][j]);
-    }
-    a.data += a.column_stride;
-    b += kTileColumns<P>;
-  }
+template <class P, class T, int Vectors>
+inline __attribute__((always_inline)) void multiply_panels(Dim depth, View<P> a, const P* b, Tile<T, Vectors>& c) {
+  Dim k = 0;
+  for (; k + kSteps <= depth; k += kSteps)
+#pragma GCC unroll 8
+    for (int u = 0; u < kSteps; ++u) multiply_step<P, T, Vectors>(a, b, c);
+  for (; k < depth; ++k) multiply_step<P, T, Vectors>(a, b, c);
 }
 
 // Below, P is what panels are made of: T or, where the processor multiplies them, pairs of bf16.
 
-/// One whole tile of C at `c`. `row` holds the start values of its columns where start is Start::row.
-template <class P, class T>
+/// One tile of C at `c` of whole vectors. `row` holds the start values of its columns where start is Start::row.
+template <int Vectors, class P, class T>
 void compute_tile(Dim depth, const P* a, const P* b, T* c, Dim c_stride, Start start, const T* row) {
   constexpr int kCount = Lanes<T>::kCount;
-  Tile<T> tile;
+  Tile<T, Vectors> tile;
 #pragma GCC unroll 16
   for (int i = 0; i < kTileRows; ++i)
 #pragma GCC unroll 4
-    for (int j = 0; j < kTileVectors; ++j)
+    for (int j = 0; j < Vectors; ++j)
       tile[i][j] = start == Start::zero    ? Lanes<T>(T(0))
                    : start == Start::value ? Lanes<T>::load(c + i * c_stride + j * kCount)
                                            : Lanes<T>::load(row + j * kCount);
-  multiply_panels(depth, View<P>{a, 1, kTileRows}, b, tile);
+  multiply_panels<P, T, Vectors>(depth, View<P>{a, 1, kTileRows}, b, tile);
 #pragma GCC unroll 16
   for (int i = 0; i < kTileRows; ++i)
 #pragma GCC unroll 4
-    for (int j = 0; j < kTileVectors; ++j) tile[i][j].store(c + i * c_stride + j * kCount);
+    for (int j = 0; j < Vectors; ++j) tile[i][j].store(c + i * c_stride + j * kCount);
 }
 
 /// A tile that overhangs the edge of C goes through a whole one on the side.
@@ -181,25 +214,26 @@ void compute_edge_tile(Dim depth, const P* a, const P* b, T* c, Dim c_stride, Di
   if (start == Start::value)
     for (Dim i = 0; i < rows; ++i) std::copy_n(c + i * c_stride, columns, whole + i * kTileColumns<T>);
   if (start == Start::row) std::copy_n(row, columns, whole_row);
-  compute_tile(depth, a, b, whole, kTileColumns<T>, start, whole_row);
+  for_vectors<T>(columns,
+                 [&]<int Vectors>() { compute_tile<Vectors>(depth, a, b, whole, kTileColumns<T>, start, whole_row); });
   for (Dim i = 0; i < rows; ++i) std::copy_n(whole + i * kTileColumns<T>, columns, c + i * c_stride);
 }
 
 /// C [rows, columns] from packed panels: `a` holds rows/kTileRows panels a_panel apart, `b` likewise of columns. Panels
-/// of B are the outer loop: one stays in the first-level cache while all of A, in the second, passes by.
+/// of A are the outer loop: one stays in the first-level cache while all of B, in the second, passes by.
 template <class P, class T>
 void multiply_packed(Dim rows, Dim columns, Dim depth, const P* a, Dim a_panel, const P* b, Dim b_panel, T* c,
                      Dim c_stride, Start start, const std::type_identity_t<T>* row) {
-  for (Dim j = 0; j < columns; j += kTileColumns<T>, b += b_panel) {
-    const P* panel = a;
-    for (Dim i = 0; i < rows; i += kTileRows, panel += a_panel) {
+  for (Dim i = 0; i < rows; i += kTileRows, a += a_panel) {
+    const P* panel = b;
+    for (Dim j = 0; j < columns; j += kTileColumns<T>, panel += b_panel) {
       T* tile = c + i * c_stride + j;
       const T* start_row = start == Start::row ? row + j : nullptr;
-      if (i + kTileRows <= rows && j + kTileColumns<T> <= columns)
-        compute_tile(depth, panel, b, tile, c_stride, start, start_row);
-      else
-        compute_edge_tile(depth, panel, b, tile, c_stride, std::min<Dim>(kTileRows, rows - i),
-                          std::min<Dim>(kTileColumns<T>, columns - j), start, start_row);
+      const Dim m = std::min<Dim>(kTileRows, rows - i), n = std::min<Dim>(kTileColumns<T>, columns - j);
+      if (m == kTileRows && n % Lanes<T>::kCount == 0)
+        for_vectors<T>(
+            n, [&]<int Vectors>() { compute_tile<Vectors>(depth, a, panel, tile, c_stride, start, start_row); });
+      else compute_edge_tile(depth, a, panel, tile, c_stride, m, n, start, start_row);
     }
   }
 }
@@ -215,18 +249,20 @@ void compute_turned_tile(Dim depth, const View<T>& a, const T* b, T* c, Dim c_st
   if (start == Start::value)
     for (Dim j = 0; j < columns; ++j)
       for (Dim i = 0; i < rows; ++i) turned[i * kTileColumns<T> + j] = c[j * c_stride + i];
-  Tile<T> tile;
+  for_vectors<T>(columns, [&]<int Vectors>() {
+    Tile<T, Vectors> tile;
 #pragma GCC unroll 16
-  for (int i = 0; i < kTileRows; ++i)
+    for (int i = 0; i < kTileRows; ++i)
 #pragma GCC unroll 4
-    for (int j = 0; j < kTileVectors; ++j)
-      tile[i][j] = start == Start::row ? Lanes<T>(start_of_rows[std::min<Dim>(i, rows - 1)])
-                                       : Lanes<T>::load(turned + i * kTileColumns<T> + j * kCount);
-  multiply_panels(depth, a, b, tile);
+      for (int j = 0; j < Vectors; ++j)
+        tile[i][j] = start == Start::row ? Lanes<T>(start_of_rows[std::min<Dim>(i, rows - 1)])
+                                         : Lanes<T>::load(turned + i * kTileColumns<T> + j * kCount);
+    multiply_panels<T, T, Vectors>(depth, a, b, tile);
 #pragma GCC unroll 16
-  for (int i = 0; i < kTileRows; ++i)
+    for (int i = 0; i < kTileRows; ++i)
 #pragma GCC unroll 4
-    for (int j = 0; j < kTileVectors; ++j) tile[i][j].store(turned + i * kTileColumns<T> + j * kCount);
+      for (int j = 0; j < Vectors; ++j) tile[i][j].store(turned + i * kTileColumns<T> + j * kCount);
+  });
   for (Dim j = 0; j < columns; ++j)
     for (Dim i = 0; i < rows; ++i) c[j * c_stride + i] = turned[i * kTileColumns<T> + j];
 }

@@ -33,7 +33,8 @@ constexpr Dim kBatches = 8;  // that take turns
 constexpr std::int32_t kFirstWord = 999;
 
 struct Arguments {
-  std::string config, mode, device = "cpu", precision = "f32", lengths = "full", head = "pretrain", profile;
+  std::string config, mode, device = "cpu", kernels = "auto", precision = "f32", lengths = "full", head = "pretrain",
+                            profile;
   int threads = 1, block = 1;
   Dim batch = 0, length = 128, vocabulary = 30522;
   double seconds = 10;
@@ -44,7 +45,7 @@ const std::map<std::string, DType> kPrecisions{
     {"f32", DType::f32}, {"tf32", DType::f32}, {"bf16", DType::bf16}, {"f16", DType::f16}};
 
 std::unique_ptr<Backend> open(const Arguments& a) {
-  if (a.device == "cpu") return open_cpu({.threads = a.threads});
+  if (a.device == "cpu") return open_cpu({.threads = a.threads, .kernels = a.kernels});
   const bool emulated = a.device.starts_with("emulated-");
   const std::size_t colon = a.device.find(':');
   return open_cuda({.index = colon == std::string::npos ? 0 : std::stoi(a.device.substr(colon + 1)),
@@ -262,6 +263,7 @@ int main(int argc, char** argv) {
   app.add_option("seconds", a.seconds, "how long to measure");
   app.add_option("profile", a.profile, "anything: print a table per op");
   app.add_option("--device", a.device, "cpu, cuda:N or emulated-cuda");
+  app.add_option("--cpu-kernels", a.kernels, "kernel set on the cpu");
   app.add_option("--precision", a.precision, "f32, tf32, bf16 or f16")
       ->check(CLI::IsMember({"f32", "tf32", "bf16", "f16"}));
   app.add_option("--length", a.length, "most tokens of a sequence")->check(CLI::Range(4, 512));

@@ -4,9 +4,13 @@
 #include <sched.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <thread>
 
@@ -17,10 +21,46 @@ namespace bertrand {
 namespace {
 
 #if defined(__x86_64__)
-/// Of which not every compiler's __builtin_cpu_supports() knows.
-bool has_f16c() {
+struct Registers {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+};
+Registers cpuid(unsigned leaf, unsigned subleaf = 0) {
+  Registers r;
+  __get_cpuid_count(leaf, subleaf, &r.a, &r.b, &r.c, &r.d);  // zeros if there is no such leaf
+  return r;
+}
+
+/// Of which not every compiler's __builtin_cpu_supports() knows.
+bool has_f16c() { return (cpuid(1).c & bit_F16C) != 0; }
+
+/// AVX512_BF16 multiplies bf16 at twice the rate of fused multiply-adds on AMD's processors, at half of it on Intel's.
+bool bf16_pairs_are_fast() { return cpuid(0).b != signature_INTEL_ebx; }
+
+/// Why this process may not use the tiles of AMX; empty if it may. Asks the kernel for them, once: what it grants is
+/// for all threads, and what other programs have on their stacks for signals may be too small for it.
+const std::string& why_no_tiles() {
+  static const std::string reason = []() -> std::string {
+    constexpr unsigned kTile = 1u << 24, kBf16 = 1u << 22, kXsave = 1u << 27, kTileState = 3u << 17;
+    if ((cpuid(7).d & (kTile | kBf16)) != (kTile | kBf16)) return "this processor has no AMX for bf16";
+    if ((cpuid(1).c & kXsave) == 0) return "the system does not save the processor's extended state";
+    unsigned saved = 0, high = 0;
+    asm volatile("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
+    if ((saved & kTileState) != kTileState) return "the system does not save the tiles of AMX";
+    // Some virtual machines announce AMX and no palette of it.
+    const Registers palette = cpuid(0x1d, 1);
+    if (cpuid(0x1d).a < 1 || palette.a >> 16 != 1024 || palette.b != (8u << 16 | 64) || (palette.c & 0xffff) != 16)
+      return "the processor's AMX has not eight tiles of 16 rows of 64 bytes";
+    constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM of Linux 5.16
+    if (syscall(SYS_arch_prctl, kRequestPermission, kTileData) != 0)
+      return fmt::format("Linux refused the tiles of AMX: {}", std::strerror(errno));
+    return "";
+  }();
+  return reason;
+}
+#else
+const std::string& why_no_tiles() {
+  static const std::string reason = "this processor has no AMX";
+  return reason;
 }
 #endif
 
@@ -32,7 +72,7 @@ Module open_kernels(const std::string& set) {
 }  // namespace
 
 const std::vector<std::string>& cpu_kernel_names() {
-  static const std::vector<std::string> names = {"auto", "x86-64-v3", "x86-64-v4", "x86-64-v4-bf16"};
+  static const std::vector<std::string> names = {"auto", "x86-64-v3", "x86-64-v4", "x86-64-v4-bf16", "x86-64-v4-amx"};
   return names;
 }
 
@@ -41,11 +81,12 @@ std::vector<std::string> runnable_cpu_kernels() {
   std::vector<std::string> sets;
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-    if (__builtin_cpu_supports("avx512bf16")) sets.emplace_back("x86-64-v4-bf16");
+    if (why_no_tiles().empty()) sets.emplace_back("x86-64-v4-amx");
     sets.emplace_back("x86-64-v4");
+    if (__builtin_cpu_supports("avx512bf16")) sets.insert(sets.end() - bf16_pairs_are_fast(), "x86-64-v4-bf16");
   }
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") && has_f16c())
-    sets.emplace_back("x86-64-v3");
+    for (const char* set : {"x86-64-v3", "emulated-pairs", "emulated-tiles"}) sets.emplace_back(set);
   std::erase_if(sets, [](const std::string& name) { return !Module::find("cpu_" + name); });
   return sets;
 #elif defined(__aarch64__)
@@ -77,7 +118,8 @@ std::unique_ptr<Backend> open_cpu(const CpuOptions& options) {
          Module::folders());
   const std::string kernels = options.kernels == "auto" ? sets.front() : options.kernels;
   if (std::find(sets.begin(), sets.end(), kernels) == sets.end())
-    fail(Failure::usage, "--cpu-kernels: this processor runs {}, got \"{}\"", fmt::join(sets, " and "), kernels);
+    fail(Failure::usage, "--cpu-kernels: expected one of: {}; got {}{}", fmt::join(sets, ", "), kernels,
+         kernels == "x86-64-v4-amx" && !why_no_tiles().empty() ? ": " + why_no_tiles() : "");
   auto* const open = open_kernels(kernels).function<Backend*(int threads)>("bertrand_open_cpu");
   return std::unique_ptr<Backend>(open(options.threads > 0 ? options.threads : available_cores()));
 }

@@ -10,7 +10,7 @@ namespace bertrand {
 
 struct CpuOptions {
   int threads = 0;               ///< 0: every core this process may use
-  std::string kernels = "auto";  ///< auto (the best the processor has), x86-64-v3, x86-64-v4 or x86-64-v4-bf16
+  std::string kernels = "auto";  ///< auto (the best the processor has) or one of runnable_cpu_kernels()
 };
 
 /// A CPU backend. Throws Error(Failure::usage) if the kernel set is unknown, the processor lacks it or its module is
@@ -33,7 +33,8 @@ std::unique_ptr<Backend> open_cuda(const CudaOptions& options = {});
 /// What CpuOptions::kernels may be on some processor, auto first.
 const std::vector<std::string>& cpu_kernel_names();
 
-/// The kernel sets that this processor can run and that have a module, best first.
+/// The kernel sets that this processor can run and that have a module, best first. Last come those that are built for
+/// the tests: the arithmetic of other processors in plain C++.
 std::vector<std::string> runnable_cpu_kernels();
 
 /// The cores this process may use: the smaller of its affinity mask and its cgroup's quota.

@@ -10,36 +10,38 @@
 namespace bertrand::cpu {
 namespace {
 
-constexpr Dim kQueries = kTileRows * (96 / kTileRows);  // queries walked together
+// Below, T is what tensors hold, C = Compute<T> what everything on the way is in, and Factor<T> what a product's
+// factors are in, probabilities too: bf16 for bf16, else C.
 
-// Below, T is what tensors hold and C = Compute<T> what everything on the way is in.
+template <class T>
+inline constexpr Dim kQueries = kTileRows<PanelOf<T>>*(96 / kTileRows<PanelOf<T>>);  // that are walked together
 
-/// The right-hand operand of a small product, packed.
-template <class C>
+/// The right-hand operand of a small product of T, packed.
+template <class T>
 class PackedRight {
  public:
-  explicit PackedRight(C* memory) : panels_(memory) {}
+  using P = PanelOf<T>;
+  explicit PackedRight(P* memory) : panels_(memory) {}
   static Dim size(Dim depth, Dim columns) {
-    return ceiling(columns, kTileColumns<C>) * panel_size<kTileColumns<C>, C>(depth);
+    return ceiling(columns, kTileColumns<P>) * panel_size<Side::right, P>(depth);
   }
 
-  template <class T>
   void pack(const View<T>& b, Dim depth, Dim columns) {
-    panel_ = panel_size<kTileColumns<C>, C>(depth);
-    Packing<kTileColumns<C>, T>{b.transposed(), columns, depth, panels_}.pack();
+    panel_ = panel_size<Side::right, P>(depth);
+    Packing<Side::right, T>{b.transposed(), columns, depth, panels_}.pack();
   }
-  const C* data() const { return panels_; }
+  const P* data() const { return panels_; }
   Dim panel() const { return panel_; }
 
  private:
-  C* panels_;
+  P* panels_;
   Dim panel_ = 0;
 };
 
 /// Elements that the left-hand operand takes when packed.
-template <class C>
+template <class T>
 Dim left_size(Dim rows, Dim depth) {
-  return ceiling(rows, kTileRows) * panel_size<kTileRows, C>(depth);
+  return ceiling(rows, kTileRows<PanelOf<T>>) * panel_size<Side::left, PanelOf<T>>(depth);
 }
 
 struct SmallProduct {
@@ -48,11 +50,14 @@ struct SmallProduct {
 };
 
 /// c (+)= a · b, packing a into `memory` on the way.
-template <class T, class C = Compute<T>>
-void multiply(const SmallProduct& size, const View<T>& a, const PackedRight<C>& b, C* c, Dim c_stride, C* memory) {
-  Packing<kTileRows, T>{a, size.rows, size.depth, memory}.pack();
-  multiply_packed<C>(size.rows, size.columns, size.depth, memory, panel_size<kTileRows, C>(size.depth), b.data(),
-                     b.panel(), c, c_stride, size.add ? Start::value : Start::zero, nullptr);
+template <class T, class A>
+void multiply(const SmallProduct& size, const View<A>& a, const PackedRight<T>& b, Compute<T>* c, Dim c_stride,
+              PanelOf<T>* memory) {
+  using P = PanelOf<T>;
+  Packing<Side::left, A>{a, size.rows, size.depth, memory}.pack();
+  [[maybe_unused]] const Arithmetic<P> arithmetic;
+  multiply_packed(size.rows, size.columns, size.depth, memory, panel_size<Side::left, P>(size.depth), b.data(),
+                  b.panel(), c, c_stride, size.add ? Start::value : Start::zero, nullptr);
 }
 
 /// Rows of a tensor that a product fills: in their place where T is computed in, else on a sheet beside, to be rounded.
@@ -89,20 +94,29 @@ class Sheet {
   Dim place_stride_, columns_;
 };
 
-/// Cuts one thread's memory into named parts.
-template <class T>
+/// Cuts one thread's memory into named parts, each from a line of the cache on; without memory it only counts.
 class Cutter {
  public:
-  explicit Cutter(T* memory) : next_(memory) {}
-  T* take(Dim count) {
-    T* part = next_;
-    next_ += (count + 15) / 16 * 16;
+  explicit Cutter(std::byte* memory = nullptr) : memory_(memory) {}
+  template <class E>
+  E* take(Dim count) {
+    auto* const part = memory_ ? reinterpret_cast<E*>(memory_ + used_) : nullptr;
+    used_ += round_up(count * static_cast<Dim>(sizeof(E)), 64);
     return part;
   }
+  Dim used() const { return used_; }
 
  private:
-  T* next_;
+  std::byte* memory_;
+  Dim used_ = 0;
 };
+
+/// What the numbers of `computed` are rounded to before they are factors: the same place if they need not be.
+template <class T>
+Factor<T>* take_factors(Cutter& memory, Compute<T>* computed, Dim count) {
+  if constexpr (std::is_same_v<Factor<T>, Compute<T>>) return computed;
+  else return memory.take<Factor<T>>(count);
+}
 
 /// What a task knows: where its sequence and head lie.
 struct Task {
@@ -115,58 +129,74 @@ Task task_of(const Attention& options, Dim index) {
   return {offsets[sequence], offsets[sequence + 1] - offsets[sequence], index % options.heads};
 }
 
-/// Elements that one thread takes to go back.
+/// One thread's memory for a task.
 template <class T, class C = Compute<T>>
-struct BackwardSizes {
-  Dim left, by_dim, by_key, by_query, square, all;
+struct ForwardMemory {
+  PackedRight<T> k, v;
+  PanelOf<T>* packed;        ///< an operand on its way
+  C* scores;                 ///< [kQueries, longest]
+  Factor<T>* probabilities;  ///< of the same size
+  C* beside;                 ///< as Sheet<T> takes it
 
-  BackwardSizes(Dim head_dim, Dim longest)
-      : left(std::max(left_size<C>(kQueries, std::max(head_dim, longest)), left_size<C>(longest, kQueries))),
-        by_dim(PackedRight<C>::size(head_dim, longest)),
-        by_key(PackedRight<C>::size(longest, head_dim)),
-        by_query(PackedRight<C>::size(kQueries, head_dim)),
-        square(kQueries * longest),
-        all(2 * by_dim + by_key + 2 * by_query + left + 2 * square + Sheet<T>::size(kQueries + 2 * longest, head_dim) +
-            11 * 16) {}
+  ForwardMemory(Cutter& memory, Dim head_dim, Dim longest)
+      : k(memory.take<PanelOf<T>>(PackedRight<T>::size(head_dim, longest))),
+        v(memory.take<PanelOf<T>>(PackedRight<T>::size(longest, head_dim))),
+        packed(memory.take<PanelOf<T>>(left_size<T>(kQueries<T>, std::max(head_dim, longest)))),
+        scores(memory.take<C>(kQueries<T> * longest)),
+        probabilities(take_factors<T>(memory, scores, kQueries<T> * longest)),
+        beside(memory.take<C>(Sheet<T>::size(kQueries<T>, head_dim))) {}
 };
 
-/// The pieces of one thread's memory, in their order.
+/// The same to go back.
 template <class T, class C = Compute<T>>
 struct BackwardMemory {
-  PackedRight<C> k_columns, v_columns, k_rows, q_rows, do_rows;
-  C *packed, *p, *dp;  ///< an operand on its way, probabilities, their gradients
-  C *dq, *dk, *dv;     ///< sheets, as Sheet<T> takes them
+  PackedRight<T> k_columns, v_columns, k_rows, q_rows, do_rows;
+  PanelOf<T>* packed;
+  C *p, *dp;  ///< probabilities and their gradients: [kQueries, longest]
+  Factor<T>*p_factors, *dp_factors;
+  C *dq, *dk, *dv;  ///< sheets, as Sheet<T> takes them
 
-  BackwardMemory(Cutter<C> memory, const BackwardSizes<T>& sizes, Dim head_dim, Dim longest)
-      : k_columns(memory.take(sizes.by_dim)),
-        v_columns(memory.take(sizes.by_dim)),
-        k_rows(memory.take(sizes.by_key)),
-        q_rows(memory.take(sizes.by_query)),
-        do_rows(memory.take(sizes.by_query)),
-        packed(memory.take(sizes.left)),
-        p(memory.take(sizes.square)),
-        dp(memory.take(sizes.square)),
-        dq(memory.take(Sheet<T>::size(kQueries, head_dim))),
-        dk(memory.take(Sheet<T>::size(longest, head_dim))),
-        dv(memory.take(Sheet<T>::size(longest, head_dim))) {}
+  BackwardMemory(Cutter& memory, Dim head_dim, Dim longest)
+      : k_columns(memory.take<PanelOf<T>>(PackedRight<T>::size(head_dim, longest))),
+        v_columns(memory.take<PanelOf<T>>(PackedRight<T>::size(head_dim, longest))),
+        k_rows(memory.take<PanelOf<T>>(PackedRight<T>::size(longest, head_dim))),
+        q_rows(memory.take<PanelOf<T>>(PackedRight<T>::size(kQueries<T>, head_dim))),
+        do_rows(memory.take<PanelOf<T>>(PackedRight<T>::size(kQueries<T>, head_dim))),
+        packed(memory.take<PanelOf<T>>(
+            std::max(left_size<T>(kQueries<T>, std::max(head_dim, longest)), left_size<T>(longest, kQueries<T>)))),
+        p(memory.take<C>(kQueries<T> * longest)),
+        dp(memory.take<C>(kQueries<T> * longest)),
+        p_factors(take_factors<T>(memory, p, kQueries<T> * longest)),
+        dp_factors(take_factors<T>(memory, dp, kQueries<T> * longest)),
+        dq(memory.take<C>(Sheet<T>::size(kQueries<T>, head_dim))),
+        dk(memory.take<C>(Sheet<T>::size(longest, head_dim))),
+        dv(memory.take<C>(Sheet<T>::size(longest, head_dim))) {}
 };
 
-/// One query's row of scores and of dO vᵀ.
-template <class C>
+/// Bytes that one thread takes.
+template <class Memory>
+Dim bytes_of(Dim head_dim, Dim longest) {
+  Cutter counted;
+  static_cast<void>(Memory(counted, head_dim, longest));
+  return counted.used();
+}
+
+/// One query's row of scores p and of dp = dO vᵀ.
+template <class T, class C = Compute<T>>
 struct ProbabilityRow {
-  C *p, *dp;
-  Dim length;
+  const C *p, *dp;
+  Factor<T>*p_factors, *dp_factors;
   C scale, log_sum, dot;
 
-  /// p becomes P ∘ M and dp becomes dS; multipliers(step) calls step(column, n, M) for all columns.
+  /// p_factors becomes P ∘ M and dp_factors dS; multipliers(step) calls step(column, n, M) for all columns.
   template <class Multipliers>
   void differentiate(const Multipliers& multipliers) const {
     const Lanes<C> saved(log_sum), factor(scale), dots(dot);
     multipliers([&](Dim c, Dim n, const Lanes<C>& multiplier) {
       const auto probability = exp(fma(Lanes<C>::load(p + c, n), factor, Lanes<C>(C(0)) - saved));
       const auto slope = fma(Lanes<C>::load(dp + c, n), multiplier, Lanes<C>(C(0)) - dots);
-      (probability * slope * factor).store(dp + c, n);
-      (probability * multiplier).store(p + c, n);
+      (probability * slope * factor).store(dp_factors + c, n);
+      (probability * multiplier).store(p_factors + c, n);
     });
   }
 };
@@ -181,44 +211,40 @@ void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Te
     const Dim hidden = context.shape()[1], head_dim = hidden / options.heads, stride = 3 * hidden,
               longest = options.longest;
     const C scale = static_cast<C>(1 / std::sqrt(static_cast<double>(head_dim)));
-    const Dim left = std::max(left_size<C>(kQueries, head_dim), left_size<C>(kQueries, longest));
-    const Dim per_thread = PackedRight<C>::size(head_dim, longest) + PackedRight<C>::size(longest, head_dim) + left +
-                           kQueries * longest + Sheet<T>::size(kQueries, head_dim) + 80;
-    const Workspace workspace(*this, static_cast<std::size_t>(per_thread * pool_.threads()) * sizeof(C));
+    const Dim per_thread = bytes_of<ForwardMemory<T>>(head_dim, longest);
+    const Workspace workspace(*this, static_cast<std::size_t>(per_thread * pool_.threads()));
     const auto* keys = options.dropout ? options.dropout.row_keys.as<std::int64_t>() : nullptr;
 
     pool_.run((options.offsets.elements() - 1) * options.heads, [&](Dim index, int thread) {
       const auto [first, length, head] = task_of(options, index);
       const T* const q = qkv.as<T>() + first * stride + head * head_dim;
-      Cutter<C> memory(workspace.as<C>() + thread * per_thread);
-      PackedRight<C> k(memory.take(PackedRight<C>::size(head_dim, longest)));
-      PackedRight<C> v(memory.take(PackedRight<C>::size(longest, head_dim)));
-      C* const packed = memory.take(left);
-      C* const scores = memory.take(kQueries * longest);
-      C* const beside = memory.take(Sheet<T>::size(kQueries, head_dim));
+      Cutter memory(workspace.as<std::byte>() + thread * per_thread);
+      auto [k, v, packed, scores, probabilities, beside] = ForwardMemory<T>(memory, head_dim, longest);
       k.pack(View<T>{q + hidden, 1, stride}, head_dim, length);  // keys as columns
       v.pack(View<T>{q + 2 * hidden, stride, 1}, length, head_dim);
-      for (Dim i = 0; i < length; i += kQueries) {
-        const Dim queries = std::min(kQueries, length - i);
-        multiply(SmallProduct{queries, length, head_dim}, View<T>{q + i * stride, stride, 1}, k, scores, length,
-                 packed);
+      for (Dim i = 0; i < length; i += kQueries<T>) {
+        const Dim queries = std::min(kQueries<T>, length - i);
+        multiply<T>(SmallProduct{queries, length, head_dim}, View<T>{q + i * stride, stride, 1}, k, scores, length,
+                    packed);
         for (Dim r = 0; r < queries; ++r) {
           C* const row = scores + r * length;
+          Factor<T>* const factors = probabilities + r * length;
           const C most = row_max(row, length);
           const C total = row_exp(row, length, scale, most, row);
           const Dim token = first + i + r;
           log_sum.as<C>()[token * options.heads + head] = static_cast<C>(
               static_cast<double>(scale) * static_cast<double>(most) + std::log(static_cast<double>(total)));
           const Lanes<C> inverse(C(1) / total);
-          if (keys)
-            for_dropout_row<C>(options.dropout, keys[token], static_cast<std::uint32_t>(head), length,
-                               [&](Dim c, Dim n, const Lanes<C>& multiplier) {
-                                 (Lanes<C>::load(row + c, n) * inverse * multiplier).store(row + c, n);
-                               });
-          else for_lanes<C>(length, [&](Dim c, Dim n) { (Lanes<C>::load(row + c, n) * inverse).store(row + c, n); });
+          const auto finish = [&](Dim c, Dim n, const Lanes<C>& multiplier) {
+            (Lanes<C>::load(row + c, n) * inverse * multiplier).store(factors + c, n);
+          };
+          if (keys) for_dropout_row<C>(options.dropout, keys[token], static_cast<std::uint32_t>(head), length, finish);
+          else
+            for_lanes<C>(length, [&](Dim c, Dim n) { (Lanes<C>::load(row + c, n) * inverse).store(factors + c, n); });
         }
         const Sheet<T> o(context.as<T>() + (first + i) * hidden + head * head_dim, hidden, beside, head_dim);
-        multiply(SmallProduct{queries, head_dim, length}, View<C>{scores, length, 1}, v, o.data, o.stride, packed);
+        multiply<T>(SmallProduct{queries, head_dim, length}, View<Factor<T>>{probabilities, length, 1}, v, o.data,
+                    o.stride, packed);
         o.finish(queries);
       }
     });
@@ -236,33 +262,35 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
     const Dim hidden = context.shape()[1], head_dim = hidden / options.heads, stride = 3 * hidden,
               longest = options.longest;
     const C scale = static_cast<C>(1 / std::sqrt(static_cast<double>(head_dim)));
-    const BackwardSizes<T> sizes(head_dim, longest);
-    const Workspace workspace(*this, static_cast<std::size_t>(sizes.all * pool_.threads()) * sizeof(C));
+    const Dim per_thread = bytes_of<BackwardMemory<T>>(head_dim, longest);
+    const Workspace workspace(*this, static_cast<std::size_t>(per_thread * pool_.threads()));
     const auto* keys = options.dropout ? options.dropout.row_keys.as<std::int64_t>() : nullptr;
 
     pool_.run((options.offsets.elements() - 1) * options.heads, [&](Dim index, int thread) {
       const auto [first, length, head] = task_of(options, index);
       const T* const q = qkv.as<T>() + first * stride + head * head_dim;
       T* const dq = dqkv.as<T>() + first * stride + head * head_dim;
-      BackwardMemory<T> memory(Cutter<C>(workspace.as<C>() + thread * sizes.all), sizes, head_dim, longest);
-      auto& [k_columns, v_columns, k_rows, q_rows, do_rows, packed, p, dp, dq_beside, dk_beside, dv_beside] = memory;
+      Cutter memory(workspace.as<std::byte>() + thread * per_thread);
+      auto [k_columns, v_columns, k_rows, q_rows, do_rows, packed, p, dp, p_factors, dp_factors, dq_beside, dk_beside,
+            dv_beside] = BackwardMemory<T>(memory, head_dim, longest);
       const Sheet<T> dk(dq + hidden, stride, dk_beside, head_dim), dv(dq + 2 * hidden, stride, dv_beside, head_dim);
       k_columns.pack(View<T>{q + hidden, 1, stride}, head_dim, length);
       v_columns.pack(View<T>{q + 2 * hidden, 1, stride}, head_dim, length);
       k_rows.pack(View<T>{q + hidden, stride, 1}, length, head_dim);
-      for (Dim i = 0; i < length; i += kQueries) {
-        const Dim queries = std::min(kQueries, length - i);
+      for (Dim i = 0; i < length; i += kQueries<T>) {
+        const Dim queries = std::min(kQueries<T>, length - i);
         const View<T> q_block{q + i * stride, stride, 1};
         const Dim at = (first + i) * hidden + head * head_dim;
         const View<T> do_block{dcontext.as<T>() + at, hidden, 1};
-        multiply(SmallProduct{queries, length, head_dim}, q_block, k_columns, p, length, packed);
-        multiply(SmallProduct{queries, length, head_dim}, do_block, v_columns, dp, length, packed);
+        multiply<T>(SmallProduct{queries, length, head_dim}, q_block, k_columns, p, length, packed);
+        multiply<T>(SmallProduct{queries, length, head_dim}, do_block, v_columns, dp, length, packed);
         for (Dim r = 0; r < queries; ++r) {
           const Dim token = first + i + r;
-          const ProbabilityRow<C> row{
+          const ProbabilityRow<T> row{
               p + r * length,
               dp + r * length,
-              length,
+              p_factors + r * length,
+              dp_factors + r * length,
               scale,
               log_sum.as<C>()[token * options.heads + head],
               row_dot(dcontext.as<T>() + at + r * hidden, context.as<T>() + at + r * hidden, head_dim)};
@@ -275,13 +303,13 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
         const Sheet<T> dq_block(dq + i * stride, stride, dq_beside, head_dim);
         q_rows.pack(q_block, queries, head_dim);
         do_rows.pack(do_block, queries, head_dim);
-        multiply(SmallProduct{queries, head_dim, length}, View<C>{dp, length, 1}, k_rows, dq_block.data,
-                 dq_block.stride, packed);
+        multiply<T>(SmallProduct{queries, head_dim, length}, View<Factor<T>>{dp_factors, length, 1}, k_rows,
+                    dq_block.data, dq_block.stride, packed);
         dq_block.finish(queries);
-        multiply(SmallProduct{length, head_dim, queries, add}, View<C>{dp, 1, length}, q_rows, dk.data, dk.stride,
-                 packed);
-        multiply(SmallProduct{length, head_dim, queries, add}, View<C>{p, 1, length}, do_rows, dv.data, dv.stride,
-                 packed);
+        multiply<T>(SmallProduct{length, head_dim, queries, add}, View<Factor<T>>{dp_factors, 1, length}, q_rows,
+                    dk.data, dk.stride, packed);
+        multiply<T>(SmallProduct{length, head_dim, queries, add}, View<Factor<T>>{p_factors, 1, length}, do_rows,
+                    dv.data, dv.stride, packed);
       }
       dk.finish(length);
       dv.finish(length);
@@ -292,8 +320,7 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
 std::size_t CpuBackend::attention_backward_workspace(const Tensor& qkv, const Attention& options) const {
   Dim bytes = 0;
   dispatch_real("attention_backward", qkv.dtype(), [&]<class T>() {
-    bytes = BackwardSizes<T>(qkv.shape()[1] / (3 * options.heads), options.longest).all * pool_.threads() *
-            static_cast<Dim>(sizeof(Compute<T>));
+    bytes = bytes_of<BackwardMemory<T>>(qkv.shape()[1] / (3 * options.heads), options.longest) * pool_.threads();
   });
   return static_cast<std::size_t>(bytes);
 }

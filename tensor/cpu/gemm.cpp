@@ -2,7 +2,6 @@
 #include "tensor/cpu/cpu_backend.h"
 #include "tensor/cpu/gemm_tile.h"
 #include "tensor/cpu/math.h"
-#include "tensor/cpu/pairs.h"
 
 namespace bertrand::cpu {
 namespace {
@@ -18,20 +17,22 @@ constexpr Dim kTurnedRows = 96, kTurnedDepth = 768;
 // Rows and columns of a product of half types that wait in f32 to be rounded: 4 MiB, and few enough operands packed
 // twice.
 constexpr Dim kSheet = 1024;
+// Rows of a sheet lie a little apart: 4 KiB from one to the next, all would share a few places of the caches.
+constexpr Dim kSheetGap = 16;
 
 /// The block of C that is one piece of work: columns whose panels fit the second-level cache, and enough pieces for
 /// all.
 struct Blocks {
   Dim rows, columns;
 
-  template <class T>
+  template <class P>
   static Blocks choose(Dim rows, Dim columns, int threads) {
-    Blocks blocks{round_up(1024, kTileRows), round_up(256, kTileColumns<T>)};
+    Blocks blocks{round_up(1024, kTileRows<P>), round_up(256, kTileColumns<P>)};
     const auto pieces = [&] { return ceiling(rows, blocks.rows) * ceiling(columns, blocks.columns); };
     const auto halve = [](Dim& n, Dim multiple) { n = round_up(n / 2, multiple); };
     const Dim enough = threads == 1 ? 1 : 6 * threads;
-    while (pieces() < enough && blocks.rows > 8 * kTileRows) halve(blocks.rows, kTileRows);
-    while (pieces() < enough && blocks.columns > 2 * kTileColumns<T>) halve(blocks.columns, kTileColumns<T>);
+    while (pieces() < enough && blocks.rows > 8 * kTileRows<P>) halve(blocks.rows, kTileRows<P>);
+    while (pieces() < enough && blocks.columns > 2 * kTileColumns<P>) halve(blocks.columns, kTileColumns<P>);
     return blocks;
   }
 };
@@ -41,34 +42,21 @@ bool is_alone(Dim rows, Dim columns, Dim depth) {
   return static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth) < 1e5;
 }
 
-// Products of T: what their panels are made of, who packs them, and how many steps they are for so much depth.
-template <class T>
-constexpr bool kInPairs = std::is_same_v<T, BFloat16>;
-template <class T>
-using PanelOf = std::conditional_t<kInPairs<T>, PairElement, Compute<T>>;
-template <int Width, class T>
-using PackingOf = std::conditional_t<kInPairs<T>, PairPacking<Width>, Packing<Width, T>>;
-template <class T>
-constexpr Dim steps_of(Dim depth) {
-  return kInPairs<T> ? steps_of_pairs(depth) : depth;
-}
-
 /// Elements that the operands take when packed: a super-block of each at a time, so much of the depth as is multiplied
 /// at once.
-template <class T>
+template <class P>
 struct PackedSizes {
-  using P = PanelOf<T>;
   Dim a, b;
 
   static PackedSizes of(Dim rows, Dim columns, Dim depth) {
-    const Dim most_steps = steps_of<T>(std::min(depth, kDepth));
-    return {ceiling(std::min(rows, kSuperBlock), kTileRows) * panel_size<kTileRows, P>(most_steps),
-            ceiling(std::min(columns, kSuperBlock), kTileColumns<P>) * panel_size<kTileColumns<P>, P>(most_steps)};
+    const Dim most = std::min(depth, kDepth);
+    return {ceiling(std::min(rows, kSuperBlock), kTileRows<P>) * panel_size<Side::left, P>(most),
+            ceiling(std::min(columns, kSuperBlock), kTileColumns<P>) * panel_size<Side::right, P>(most)};
   }
   /// Where the few rows alone are packed, and an edge of the other for each thread.
   static PackedSizes of_few_rows(Dim rows, Dim depth, int threads) {
-    return {ceiling(rows, kTileColumns<P>) * panel_size<kTileColumns<P>, P>(depth),
-            threads * panel_size<kTileRows, P>(kTurnedDepth)};
+    return {ceiling(rows, kTileColumns<P>) * panel_size<Side::right, P>(depth),
+            threads * panel_size<Side::left, P>(kTurnedDepth)};
   }
 
   std::size_t bytes() const { return static_cast<std::size_t>(a + b) * sizeof(P); }
@@ -92,28 +80,28 @@ struct CpuBackend::Product {
 /// lies.
 template <class T, class Finish>
 void CpuBackend::multiply_few_rows(const Product<T>& p, const Finish& finish) {
-  const Dim panel = panel_size<kTileColumns<T>, T>(p.depth), edge = panel_size<kTileRows, T>(kTurnedDepth);
+  const Dim panel = panel_size<Side::right, T>(p.depth), edge = panel_size<Side::left, T>(kTurnedDepth);
   const auto sizes = PackedSizes<T>::of_few_rows(p.rows, p.depth, pool_.threads());
   const Workspace workspace(*this, sizes.bytes());
   T *const packed = workspace.as<T>(), *const edges = packed + sizes.a;
-  const Packing<kTileColumns<T>, T> packing{p.a, p.rows, p.depth, packed};
+  const Packing<Side::right, T> packing{p.a, p.rows, p.depth, packed};
   pool_.run(packing.pieces(), [&](Dim piece, int) { packing.pack(piece); });
 
   const View<T> weights = p.b.transposed();
-  const Dim share = round_up(ceiling(p.columns, 6 * pool_.threads()), kTileRows);
-  const Dim most_rows = std::min(round_up(kTurnedRows, kTileRows), share);
+  const Dim share = round_up(ceiling(p.columns, 6 * pool_.threads()), kTileRows<T>);
+  const Dim most_rows = std::min(round_up(kTurnedRows, kTileRows<T>), share);
   pool_.run(ceiling(p.columns, most_rows), [&](Dim piece, int thread) {
     const Dim first = piece * most_rows, last = std::min(p.columns, first + most_rows);
     for (Dim k = 0; k < p.depth; k += kTurnedDepth) {
       const Dim depth = std::min(kTurnedDepth, p.depth - k);
       const Start start = k > 0 ? Start::value : p.start;
-      for (Dim j = first; j < last; j += kTileRows)
+      for (Dim j = first; j < last; j += kTileRows<T>)
         for (Dim i = 0; i < p.rows; i += kTileColumns<T>) {
-          const Dim rows = std::min<Dim>(kTileRows, last - j);
+          const Dim rows = std::min<Dim>(kTileRows<T>, last - j);
           View<T> a = weights.block(j, k);
-          if (rows < kTileRows) {
-            pack_panel<kTileRows>(a, rows, depth, edges + thread * edge);
-            a = {edges + thread * edge, 1, kTileRows};
+          if (rows < kTileRows<T>) {
+            pack_panel<kTileRows<T>>(a, rows, depth, edges + thread * edge);
+            a = {edges + thread * edge, 1, kTileRows<T>};
           }
           compute_turned_tile(depth, a, packed + i / kTileColumns<T> * panel + k * kTileColumns<T>,
                               p.c + i * p.stride + j, p.stride, rows, std::min<Dim>(kTileColumns<T>, p.rows - i), start,
@@ -140,30 +128,28 @@ void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
   const bool alone = is_alone(rows, columns, depth);
   if constexpr (std::is_same_v<T, C>)
     if (!alone && rows <= kFewRows && p.b.row_stride == 1) return multiply_few_rows(p, finish);
-  const auto sizes = PackedSizes<T>::of(rows, columns, depth);
+  const auto sizes = PackedSizes<P>::of(rows, columns, depth);
   const Workspace workspace(*this, sizes.bytes());
   P *const packed_a = workspace.as<P>(), *const packed_b = packed_a + sizes.a;
   ThreadPool* const pool = alone ? nullptr : &pool_;
 
   for (Dim k = 0; k < depth; k += kDepth) {
     const Dim block_depth = std::min(kDepth, depth - k);
-    const Dim steps = steps_of<T>(block_depth);
-    const Dim a_panel = panel_size<kTileRows, P>(steps), b_panel = panel_size<kTileColumns<P>, P>(steps);
+    const Dim a_panel = panel_size<Side::left, P>(block_depth), b_panel = panel_size<Side::right, P>(block_depth);
     const bool last = k + block_depth == depth;
     const Start start = k > 0 ? Start::value : p.start;
     for (Dim i0 = 0; i0 < rows; i0 += kSuperBlock) {
       const Dim block_rows = std::min(kSuperBlock, rows - i0);
       for (Dim j0 = 0; j0 < columns; j0 += kSuperBlock) {
         const Dim block_columns = std::min(kSuperBlock, columns - j0);
-        const PackingOf<kTileRows, T> a_packing{p.a.block(i0, k), block_rows, block_depth, packed_a};
-        const PackingOf<kTileColumns<P>, T> b_packing{p.b.block(k, j0).transposed(), block_columns, block_depth,
-                                                      packed_b};
+        const Packing<Side::left, T> a_packing{p.a.block(i0, k), block_rows, block_depth, packed_a};
+        const Packing<Side::right, T> b_packing{p.b.block(k, j0).transposed(), block_columns, block_depth, packed_b};
         const Dim a_pieces = j0 == 0 ? a_packing.pieces() : 0;  // a row of blocks shares its part of A
         share(pool, a_pieces + b_packing.pieces(), [&](Dim piece, int) {
           if (piece < a_pieces) a_packing.pack(piece);
           else b_packing.pack(piece - a_pieces);
         });
-        const Blocks blocks = Blocks::choose<C>(block_rows, block_columns, alone ? 1 : pool_.threads());
+        const Blocks blocks = Blocks::choose<P>(block_rows, block_columns, alone ? 1 : pool_.threads());
         const Dim across = ceiling(block_columns, blocks.columns);
         share(pool, ceiling(block_rows, blocks.rows) * across, [&](Dim piece, int) {
           const Dim i = piece / across * blocks.rows, j = piece % across * blocks.columns;
@@ -171,8 +157,8 @@ void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
           C* const to = p.c + (i0 + i) * p.stride + j0 + j;
           const C* const row = p.row ? p.row + j0 + j : nullptr;
           {
-            [[maybe_unused]] const Arithmetic<T> arithmetic;
-            multiply_packed(m, n, steps, packed_a + i / kTileRows * a_panel, a_panel,
+            [[maybe_unused]] const Arithmetic<P> arithmetic;
+            multiply_packed(m, n, block_depth, packed_a + i / kTileRows<P> * a_panel, a_panel,
                             packed_b + j / kTileColumns<P> * b_panel, b_panel, to, p.stride, start, row);
           }
           if (last) finish(i0 + i, j0 + j, m, n);
@@ -218,21 +204,22 @@ void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, cons
   } else {
     // The chains are kept in C, on a sheet that is a part of the result at a time, and rounded to T once, at their end.
     const Dim width = std::min(columns, kSheet), height = std::min(rows, kSheet);
-    const Workspace workspace(*this, static_cast<std::size_t>(width * (height + 1)) * sizeof(C));
-    C *const bias = workspace.as<C>(), *const sheet = bias + width;
+    const Dim stride = width + kSheetGap;
+    const Workspace workspace(*this, static_cast<std::size_t>(stride * (height + 1)) * sizeof(C));
+    C *const bias = workspace.as<C>(), *const sheet = bias + stride;
     for (Dim j0 = 0; j0 < columns; j0 += width)
       for (Dim i0 = 0; i0 < rows; i0 += height) {
         const Dim m0 = std::min(height, rows - i0), n0 = std::min(width, columns - j0), corner = i0 * columns + j0;
         if (options.bias) widen(options.bias.as<T>() + j0, n0, bias);
         if (options.accumulate)
           parallel(m0, row_block(n0), [&](Dim begin, Dim end) {
-            for (Dim i = begin; i < end; ++i) widen(y + corner + i * columns, n0, sheet + i * width);
+            for (Dim i = begin; i < end; ++i) widen(y + corner + i * columns, n0, sheet + i * stride);
           });
-        multiply_blocks(Product<T>{a.block(i0, 0), b.block(0, j0), m0, n0, depth, sheet, width, start, bias},
+        multiply_blocks(Product<T>{a.block(i0, 0), b.block(0, j0), m0, n0, depth, sheet, stride, start, bias},
                         [&](Dim i, Dim j, Dim m, Dim n) {
                           for (Dim r = i; r < i + m; ++r)
                             for_lanes<C>(n, [&](Dim k, Dim l) {
-                              const auto x = Lanes<C>::load(sheet + r * width + j + k, l);
+                              const auto x = Lanes<C>::load(sheet + r * stride + j + k, l);
                               const Dim at = corner + r * columns + j + k;
                               if (pre) x.store(pre + at, l);
                               apply(options.activation, x).store(y + at, l);
@@ -252,9 +239,9 @@ std::size_t CpuBackend::gemm_workspace(const Tensor& a, const Tensor& out, const
     if (!std::is_same_v<T, C>) {
       rows = std::min(rows, kSheet);
       columns = std::min(columns, kSheet);
-      bytes = columns * (rows + 1) * static_cast<Dim>(sizeof(C));
+      bytes = (columns + kSheetGap) * (rows + 1) * static_cast<Dim>(sizeof(C));
     }
-    using Sizes = PackedSizes<T>;
+    using Sizes = PackedSizes<PanelOf<T>>;
     const Sizes sizes = few_rows ? Sizes::of_few_rows(rows, depth, pool_.threads()) : Sizes::of(rows, columns, depth);
     bytes += static_cast<Dim>(sizes.bytes());
   });

@@ -3,28 +3,13 @@
 // Every element of C is one chain of fused multiply-adds over k, from a start value (zero, a bias, or what C holds)
 // onward. Cutting k into blocks keeps the chain, because a later block starts from what the earlier one stored. So the
 // bits of C depend on nothing but its row of A and its column of B: not on tile sizes, threads or neighbouring rows.
-//
-// Operands are packed first: A into panels of kTileRows rows, B into panels of kTileColumns columns, both with k as the
-// slow index, so that the inner loop reads memory in order. Packing absorbs transposes, and widens the half types:
-// panels and everything after them are of Compute<T>. Only products of bf16 are packed otherwise (pairs.h).
+// Products of bf16 are sums of chains, which bf16_panels.h defines; of them the same is true.
 #pragma once
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "tensor/cpu/lanes.h"
-#include "tensor/shape.h"
+#include "tensor/cpu/bf16_panels.h"
 
 namespace bertrand::cpu {
-
-inline constexpr int kTileRows = 6;
-#if defined(__AVX512F__)
-inline constexpr int kTileVectors = 4;  // 6 × 4 accumulators + 4 of B + 1 of A of 32 registers
-#else
-inline constexpr int kTileVectors = 1;  // 6 × 2 accumulators + 2 of B + 1 of A of 16 registers
-#endif
-template <class T>
-inline constexpr int kTileColumns = kTileVectors* Lanes<T>::kCount;
 
 /// Products are computed over at most this many k at a time: a panel of A then stays in the first-level cache, and the
 /// panels of B that it meets in the second.
@@ -32,119 +17,11 @@ inline constexpr Dim kDepth = kTileVectors > 1 ? 768 : 384;
 /// Steps of k that the inner loop is written out for.
 inline constexpr int kSteps = 2;
 
-/// A matrix in memory, one of whose strides is 1: element (i, j) is data[i · row_stride + j · column_stride].
-template <class T>
-struct View {
-  const T* data;
-  Dim row_stride, column_stride;
-
-  View block(Dim row, Dim column) const {
-    return {data + row * row_stride + column * column_stride, row_stride, column_stride};
-  }
-  View transposed() const { return {data, column_stride, row_stride}; }
-};
-
-/// n / d, rounded up.
-constexpr Dim ceiling(Dim n, Dim d) { return (n + d - 1) / d; }
-constexpr Dim round_up(Dim n, Dim multiple) { return ceiling(n, multiple) * multiple; }
-
-/// Elements that one packed panel takes; a store may reach one vector beyond depth · Width.
-template <int Width, class T>
-constexpr Dim panel_size(Dim depth) {
-  return (depth * Width + Lanes<T>::kCount + 15) / 16 * 16;
-}
-
-/// Copies neighbours, widening the half types.
-template <int Count, class T>
-void widen(const T* from, Compute<T>* to) {
-  if constexpr (std::is_same_v<T, Compute<T>>) std::memcpy(to, from, Count * sizeof(T));
-  else
-    for (int i = 0; i < Count; ++i) to[i] = Compute<T>(from[i]);
-}
-
-/// One panel, `width` ≤ Width rows of x by `depth` columns: panel[k · Width + i] = x(i, k), zeros beyond `width`.
-template <int Width, class T, class C = Compute<T>>
-[[gnu::flatten]] void pack_panel(const View<T>& x, Dim width, Dim depth, C* panel) {
-  using Packet = typename Lanes<C>::Packet;
-  constexpr int kSize = Lanes<C>::kPacketSize;
-  Dim k = 0;
-  if (width < Width) {
-    std::fill_n(panel, Width * depth, C(0));
-    for (Dim i = 0; i < width; ++i)
-      for (k = 0; k < depth; ++k) panel[k * Width + i] = C(x.data[i * x.row_stride + k * x.column_stride]);
-    return;
-  }
-  // Each row is contiguous in k: turn squares of kSize × kSize in registers.
-  using Half = typename Eigen::internal::unpacket_traits<Packet>::half;
-  constexpr int kHalf = static_cast<int>(sizeof(Half) / sizeof(C));
-  if constexpr (Width <= kHalf && kHalf < kSize && std::is_same_v<T, C>) {
-    if (x.column_stride == 1)
-      for (; k + kHalf <= depth; k += kHalf) {
-        Eigen::internal::PacketBlock<Half, kHalf> square;
-        for (int i = 0; i < kHalf; ++i)
-          square.packet[i] = Eigen::internal::ploadu<Half>(x.data + std::min(i, Width - 1) * x.row_stride + k);
-        Eigen::internal::ptranspose(square);  // what is stored beyond Width, the next k overwrites
-        for (int j = 0; j < kHalf; ++j) Eigen::internal::pstoreu(panel + (k + j) * Width, square.packet[j]);
-      }
-  } else if constexpr (Width <= kSize || Width % kSize == 0) {
-    if (x.column_stride == 1) {
-      const Dim squares = depth / kSize * kSize;
-      for (int first = 0; first < Width; first += kSize)
-        for (k = 0; k < squares; k += kSize) {
-          Eigen::internal::PacketBlock<Packet, kSize> square;
-          for (int i = 0; i < kSize; ++i) {
-            const Dim row = std::min(first + i, Width - 1);  // what is stored beyond Width, the next k overwrites
-            square.packet[i] = load_packet<Packet>(x.data + row * x.row_stride + k);
-          }
-          Eigen::internal::ptranspose(square);
-          for (int j = 0; j < kSize; ++j) Eigen::internal::pstoreu(panel + (k + j) * Width + first, square.packet[j]);
-        }
-    }
-  }
-  for (; k < depth; ++k)
-    for (Dim i = 0; i < Width; ++i) panel[k * Width + i] = C(x.data[i * x.row_stride + k * x.column_stride]);
-}
-
-/// An operand that is packed Width rows to a panel, in pieces that threads share.
-template <int Width, class T>
-struct Packing {
-  View<T> x;
-  Dim rows, depth;
-  Compute<T>* panels;
-
-  Dim panel() const { return panel_size<Width, Compute<T>>(depth); }  ///< elements from one panel to the next
-  Dim pieces() const { return along_depth() ? (depth + kSlice - 1) / kSlice : (rows + kGroup - 1) / kGroup; }
-
-  /// A piece reads runs of memory as long as there are: whole k where neighbours are rows, else whole rows.
-  void pack(Dim piece) const {
-    if (along_depth()) {
-      const Dim first = piece * kSlice, slice = std::min(kSlice, depth - first), whole = rows / Width;
-      for (Dim k = first; k < first + slice; ++k)
-        for (Dim p = 0; p < whole; ++p)
-          widen<Width>(x.data + k * x.column_stride + p * Width, panels + p * panel() + k * Width);
-      if (whole * Width < rows)
-        pack_panel<Width>(x.block(whole * Width, first), rows - whole * Width, slice,
-                          panels + whole * panel() + first * Width);
-    } else {
-      for (Dim i = piece * kGroup; i < std::min(rows, (piece + 1) * kGroup); i += Width)
-        pack_panel<Width>(x.block(i, 0), std::min<Dim>(Width, rows - i), depth, panels + i / Width * panel());
-    }
-  }
-
-  void pack() const {
-    for (Dim piece = 0; piece < pieces(); ++piece) pack(piece);
-  }
-
- private:
-  static constexpr Dim kGroup = 8 * Width, kSlice = 32;
-  bool along_depth() const { return x.row_stride == 1; }
-};
-
 /// What a chain starts from.
 enum class Start { zero, value, row };
 
-template <class T, int Vectors>
-using Tile = Lanes<T>[kTileRows][Vectors];
+template <class P, class T, int Vectors>
+using Tile = Lanes<T>[kTileRows<P>][Vectors];
 
 /// Calls f with the number of vectors that hold `columns` as a constant: an edge of C does not pay for a whole tile.
 template <class T, class F>
@@ -160,12 +37,12 @@ void for_vectors(Dim columns, F&& f) {
 
 /// One k of the inner loop.
 template <class P, class T, int Vectors>
-inline __attribute__((always_inline)) void multiply_step(View<P>& a, const P*& b, Tile<T, Vectors>& c) {
+inline __attribute__((always_inline)) void multiply_step(View<P>& a, const P*& b, Tile<P, T, Vectors>& c) {
   Lanes<P> column[Vectors];
 #pragma GCC unroll 4
   for (int j = 0; j < Vectors; ++j) column[j] = Lanes<P>::load(b + j * Lanes<P>::kCount);
 #pragma GCC unroll 16
-  for (int i = 0; i < kTileRows; ++i) {
+  for (int i = 0; i < kTileRows<P>; ++i) {
     const Lanes<P> row(a.data[i * a.row_stride]);
 #pragma GCC unroll 4
     for (int j = 0; j < Vectors; ++j) c[i][j] = fma(row, column[j], c[i][j]);
@@ -176,7 +53,7 @@ inline __attribute__((always_inline)) void multiply_step(View<P>& a, const P*& b
 
 /// The inner loop: accumulators += kTileRows rows of A · panel of B. A is a packed panel, or lies in memory as it is.
 template <class P, class T, int Vectors>
-inline __attribute__((always_inline)) void multiply_panels(Dim depth, View<P> a, const P* b, Tile<T, Vectors>& c) {
+inline __attribute__((always_inline)) void multiply_panels(Dim depth, View<P> a, const P* b, Tile<P, T, Vectors>& c) {
   Dim k = 0;
   for (; k + kSteps <= depth; k += kSteps)
 #pragma GCC unroll 8
@@ -184,39 +61,92 @@ inline __attribute__((always_inline)) void multiply_panels(Dim depth, View<P> a,
   for (; k < depth; ++k) multiply_step<P, T, Vectors>(a, b, c);
 }
 
-// Below, P is what panels are made of: T or, where the processor multiplies them, pairs of bf16.
+/// Every element of the tile becomes f(i, j).
+template <class P, class T, int Vectors, class F>
+inline __attribute__((always_inline)) void for_tile(F&& f) {
+#pragma GCC unroll 16
+  for (int i = 0; i < kTileRows<P>; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < Vectors; ++j) f(i, j);
+}
+
+/// tile += A · B of whole blocks of bf16, each two chains from zero (bf16_panels.h).
+template <class P, class T, int Vectors>
+inline __attribute__((always_inline)) void add_blocks(Dim steps, const P* a, const P* b, Tile<P, T, Vectors>& tile) {
+  constexpr int kChain = P::kBlockSteps / 2;
+  for (Dim step = 0; step < steps; step += 2 * kChain) {
+    Tile<P, T, Vectors> even, odd;
+    for_tile<P, T, Vectors>([&](int i, int j) { even[i][j] = Lanes<T>(T(0)); });
+    multiply_panels<P, T, Vectors>(kChain, View<P>{a, 1, kTileRows<P>}, b, even);
+    a += kChain * kTileRows<P>;
+    b += kChain * kTileColumns<P>;
+    for_tile<P, T, Vectors>([&](int i, int j) { odd[i][j] = Lanes<T>(T(0)); });
+    multiply_panels<P, T, Vectors>(kChain, View<P>{a, 1, kTileRows<P>}, b, odd);
+    a += kChain * kTileRows<P>;
+    b += kChain * kTileColumns<P>;
+    for_tile<P, T, Vectors>([&](int i, int j) { tile[i][j] += even[i][j] + odd[i][j]; });
+  }
+}
 
 /// One tile of C at `c` of whole vectors. `row` holds the start values of its columns where start is Start::row.
 template <int Vectors, class P, class T>
 void compute_tile(Dim depth, const P* a, const P* b, T* c, Dim c_stride, Start start, const T* row) {
   constexpr int kCount = Lanes<T>::kCount;
-  Tile<T, Vectors> tile;
+  Tile<P, T, Vectors> tile;
 #pragma GCC unroll 16
-  for (int i = 0; i < kTileRows; ++i)
+  for (int i = 0; i < kTileRows<P>; ++i)
 #pragma GCC unroll 4
     for (int j = 0; j < Vectors; ++j)
       tile[i][j] = start == Start::zero    ? Lanes<T>(T(0))
                    : start == Start::value ? Lanes<T>::load(c + i * c_stride + j * kCount)
                                            : Lanes<T>::load(row + j * kCount);
-  multiply_panels<P, T, Vectors>(depth, View<P>{a, 1, kTileRows}, b, tile);
+  if constexpr (std::is_same_v<P, T>) multiply_panels<P, T, Vectors>(depth, View<P>{a, 1, kTileRows<P>}, b, tile);
+  else add_blocks<P, T, Vectors>(steps_of<P>(depth), a, b, tile);
 #pragma GCC unroll 16
-  for (int i = 0; i < kTileRows; ++i)
+  for (int i = 0; i < kTileRows<P>; ++i)
 #pragma GCC unroll 4
     for (int j = 0; j < Vectors; ++j) tile[i][j].store(c + i * c_stride + j * kCount);
+}
+
+/// The same on the tile unit, 2 × 2 tiles: each that is loaded is used twice. B streams by, A is used again by the next
+/// columns of B.
+template <int>
+void compute_tile(Dim depth, const TilePair* a, const TilePair* b, float* c, Dim c_stride, Start start,
+                  const float* row) {
+  constexpr Dim kWords = tiles::kRows * tiles::kRowBytes / 4, kRows = tiles::kRows, kRow = tiles::kRowBytes;
+  const Dim steps = ceiling(depth, kBf16Block), stride = c_stride * static_cast<Dim>(sizeof(float));
+  const TilePair *const a2 = a + steps * kWords, *const b2 = b + steps * kWords;
+  float* const c2 = c + kRows * c_stride;
+  if (start == Start::zero) {
+    tiles::zero<0>(), tiles::zero<1>(), tiles::zero<2>(), tiles::zero<3>();
+  } else {
+    const bool same = start == Start::row;  // for every row of C
+    const float *const from = same ? row : c, *const from2 = same ? row : c2;
+    tiles::load<0>(from, same ? 0 : stride), tiles::load<1>(from + kRows, same ? 0 : stride);
+    tiles::load<2>(from2, same ? 0 : stride), tiles::load<3>(from2 + kRows, same ? 0 : stride);
+  }
+  for (Dim at = 0; at < steps * kWords; at += kWords) {
+    tiles::load_streamed<6>(b + at, kRow), tiles::load<4>(a + at, kRow), tiles::multiply<0, 4, 6>();
+    tiles::load_streamed<7>(b2 + at, kRow), tiles::multiply<1, 4, 7>();
+    tiles::load<5>(a2 + at, kRow), tiles::multiply<2, 5, 6>(), tiles::multiply<3, 5, 7>();
+  }
+  tiles::store<0>(c, stride), tiles::store<1>(c + kRows, stride);
+  tiles::store<2>(c2, stride), tiles::store<3>(c2 + kRows, stride);
 }
 
 /// A tile that overhangs the edge of C goes through a whole one on the side.
 template <class P, class T>
 void compute_edge_tile(Dim depth, const P* a, const P* b, T* c, Dim c_stride, Dim rows, Dim columns, Start start,
                        const T* row) {
-  alignas(64) T whole[kTileRows * kTileColumns<T>] = {};
-  alignas(64) T whole_row[kTileColumns<T>] = {};
+  constexpr int kColumns = kTileColumns<P>;
+  alignas(64) T whole[kTileRows<P> * kColumns] = {};
+  alignas(64) T whole_row[kColumns] = {};
   if (start == Start::value)
-    for (Dim i = 0; i < rows; ++i) std::copy_n(c + i * c_stride, columns, whole + i * kTileColumns<T>);
+    for (Dim i = 0; i < rows; ++i) std::copy_n(c + i * c_stride, columns, whole + i * kColumns);
   if (start == Start::row) std::copy_n(row, columns, whole_row);
-  for_vectors<T>(columns,
-                 [&]<int Vectors>() { compute_tile<Vectors>(depth, a, b, whole, kTileColumns<T>, start, whole_row); });
-  for (Dim i = 0; i < rows; ++i) std::copy_n(whole + i * kTileColumns<T>, columns, c + i * c_stride);
+  for_vectors<P>(columns,
+                 [&]<int Vectors>() { compute_tile<Vectors>(depth, a, b, whole, kColumns, start, whole_row); });
+  for (Dim i = 0; i < rows; ++i) std::copy_n(whole + i * kColumns, columns, c + i * c_stride);
 }
 
 /// C [rows, columns] from packed panels: `a` holds rows/kTileRows panels a_panel apart, `b` likewise of columns. Panels
@@ -224,13 +154,14 @@ void compute_edge_tile(Dim depth, const P* a, const P* b, T* c, Dim c_stride, Di
 template <class P, class T>
 void multiply_packed(Dim rows, Dim columns, Dim depth, const P* a, Dim a_panel, const P* b, Dim b_panel, T* c,
                      Dim c_stride, Start start, const std::type_identity_t<T>* row) {
-  for (Dim i = 0; i < rows; i += kTileRows, a += a_panel) {
+  constexpr Dim kWhole = std::is_same_v<P, TilePair> ? kTileColumns<P> : Lanes<T>::kCount;  // columns written at once
+  for (Dim i = 0; i < rows; i += kTileRows<P>, a += a_panel) {
     const P* panel = b;
-    for (Dim j = 0; j < columns; j += kTileColumns<T>, panel += b_panel) {
+    for (Dim j = 0; j < columns; j += kTileColumns<P>, panel += b_panel) {
       T* tile = c + i * c_stride + j;
       const T* start_row = start == Start::row ? row + j : nullptr;
-      const Dim m = std::min<Dim>(kTileRows, rows - i), n = std::min<Dim>(kTileColumns<T>, columns - j);
-      if (m == kTileRows && n % Lanes<T>::kCount == 0)
+      const Dim m = std::min<Dim>(kTileRows<P>, rows - i), n = std::min<Dim>(kTileColumns<P>, columns - j);
+      if (m == kTileRows<P> && n % kWhole == 0)
         for_vectors<T>(
             n, [&]<int Vectors>() { compute_tile<Vectors>(depth, a, panel, tile, c_stride, start, start_row); });
       else compute_edge_tile(depth, a, panel, tile, c_stride, m, n, start, start_row);
@@ -245,21 +176,21 @@ template <class T>
 void compute_turned_tile(Dim depth, const View<T>& a, const T* b, T* c, Dim c_stride, Dim rows, Dim columns,
                          Start start, const T* start_of_rows) {
   constexpr int kCount = Lanes<T>::kCount;
-  alignas(64) T turned[kTileRows * kTileColumns<T>] = {};
+  alignas(64) T turned[kTileRows<T> * kTileColumns<T>] = {};
   if (start == Start::value)
     for (Dim j = 0; j < columns; ++j)
       for (Dim i = 0; i < rows; ++i) turned[i * kTileColumns<T> + j] = c[j * c_stride + i];
   for_vectors<T>(columns, [&]<int Vectors>() {
-    Tile<T, Vectors> tile;
+    Tile<T, T, Vectors> tile;
 #pragma GCC unroll 16
-    for (int i = 0; i < kTileRows; ++i)
+    for (int i = 0; i < kTileRows<T>; ++i)
 #pragma GCC unroll 4
       for (int j = 0; j < Vectors; ++j)
         tile[i][j] = start == Start::row ? Lanes<T>(start_of_rows[std::min<Dim>(i, rows - 1)])
                                          : Lanes<T>::load(turned + i * kTileColumns<T> + j * kCount);
     multiply_panels<T, T, Vectors>(depth, a, b, tile);
 #pragma GCC unroll 16
-    for (int i = 0; i < kTileRows; ++i)
+    for (int i = 0; i < kTileRows<T>; ++i)
 #pragma GCC unroll 4
       for (int j = 0; j < Vectors; ++j) tile[i][j].store(turned + i * kTileColumns<T> + j * kCount);
   });

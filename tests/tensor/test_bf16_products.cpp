@@ -1,4 +1,4 @@
-// What a product of bf16 is, to the bit, on every processor: what vdpbf16ps makes of neighbours in pairs.
+// What a product of bf16 is, to the bit, on every processor: what the tile unit of AMX makes of blocks of 32.
 #include <doctest/doctest.h>
 
 #include <bit>
@@ -22,16 +22,16 @@ struct Pair {
   BFloat16 first, second;
 };
 
-/// c + a · b as Intel's manual has it: the second product is added first, each sum is rounded to the nearest, and what
-/// is subnormal, given or made, is 0.
+float flushed(float x) { return std::abs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x; }
+
+/// c + x · y, rounded once; what is subnormal, given or made, is 0.
+float multiply_add(BFloat16 x, BFloat16 y, float c) {
+  return flushed(std::fma(flushed(static_cast<float>(x)), flushed(static_cast<float>(y)), flushed(c)));
+}
+
+/// c + a · b of vdpbf16ps as Intel's manual has it: the second product is added first.
 float multiply_pair(Pair a, Pair b, float c) {
-  const auto flushed = [](float x) {
-    return std::abs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x;
-  };
-  const auto add = [&](float sum, BFloat16 x, BFloat16 y) {
-    return flushed(std::fma(flushed(static_cast<float>(x)), flushed(static_cast<float>(y)), sum));
-  };
-  return add(add(flushed(c), a.second, b.second), a.first, b.first);
+  return multiply_add(a.first, b.first, multiply_add(a.second, b.second, c));
 }
 
 /// [rows, columns] numbers of which sums show in which order they were added: in every other row such that vanish
@@ -62,18 +62,23 @@ struct Sizes {
   Dim rows, columns, depth;
 };
 
-/// start + A · Bᵀ, rows of A and of B being chains over their pairs.
-std::vector<float> in_pairs(const Sizes& size, const std::vector<BFloat16>& a, const std::vector<BFloat16>& b,
-                            float start) {
+/// start + A · Bᵀ as tdpbf16ps adds it up: of each 32 along the depth, filled up with zeros, a chain over the even ones
+/// and one over the odd ones, both from zero, and then the sum of both.
+std::vector<float> in_blocks(const Sizes& size, const std::vector<BFloat16>& a, const std::vector<BFloat16>& b,
+                             float start) {
   std::vector<float> c;
   for (Dim i = 0; i < size.rows; ++i)
     for (Dim j = 0; j < size.columns; ++j) {
-      const auto pair = [&](const std::vector<BFloat16>& x, Dim row, Dim k) {
-        const auto at = static_cast<std::size_t>(row * size.depth + k);
-        return Pair{x[at], k + 1 < size.depth ? x[at + 1] : BFloat16()};
-      };
       float sum = start;
-      for (Dim k = 0; k < size.depth; k += 2) sum = multiply_pair(pair(a, i, k), pair(b, j, k), sum);
+      for (Dim block = 0; block < size.depth; block += 32) {
+        float chains[2] = {};
+        for (Dim k = block; k < block + 32; ++k) {
+          const auto x = k < size.depth ? a[static_cast<std::size_t>(i * size.depth + k)] : BFloat16();
+          const auto y = k < size.depth ? b[static_cast<std::size_t>(j * size.depth + k)] : BFloat16();
+          chains[k % 2] = multiply_add(x, y, chains[k % 2]);
+        }
+        sum = flushed(flushed(sum) + flushed(chains[0] + chains[1]));
+      }
       c.push_back(static_cast<float>(BFloat16(sum)));
     }
   return c;
@@ -81,10 +86,11 @@ std::vector<float> in_pairs(const Sizes& size, const std::vector<BFloat16>& a, c
 
 }  // namespace
 
-TEST_CASE("a product of bf16 adds up its neighbours in pairs, the second first, and knows no subnormal numbers") {
-  for (const Sizes& size : std::vector<Sizes>{{1, 1, 1}, {2, 2, 2}, {5, 17, 3}, {29, 70, 33}, {9, 40, 801}}) {
+TEST_CASE("a product of bf16 adds up even and odd k of 32 apart, and knows no subnormal numbers") {
+  for (const Sizes& size :
+       std::vector<Sizes>{{1, 1, 1}, {2, 2, 2}, {5, 17, 3}, {29, 70, 33}, {64, 64, 64}, {32, 96, 32}, {9, 40, 801}}) {
     const auto a = telling(size.rows, size.depth, 1), b = telling(size.columns, size.depth, 2);
-    const auto product = in_pairs(size, a, b, 0), sum = in_pairs(size, a, b, 0.25f);
+    const auto product = in_blocks(size, a, b, 0), sum = in_blocks(size, a, b, 0.25f);
     for (const std::string& kernels : runnable_cpu_kernels()) {
       const auto backend = open_cpu({.threads = 2, .kernels = kernels});
       const Tensor bias = ops::full({size.columns}, 0.25, DType::bf16, *backend);

@@ -20,19 +20,39 @@ Tensor noise(const Shape& shape, DType dtype, Backend& backend, std::uint64_t ke
 
 Tensor wide(const Tensor& x) { return x ? ops::cast(x, DType::f32) : x; }
 
-/// The same for a factor of a product whose depth is `axis`, in the order in which it is multiplied: neighbours of bf16
-/// have changed places (test_bf16_products.cpp).
-Tensor wide_factor(const Tensor& x, int axis) {
-  if (x.dtype() != DType::bf16) return wide(x);
-  const Dim rows = x.shape()[0], columns = x.shape()[1], depth = x.shape()[axis];
-  const Shape shape = x.shape().with(axis, depth + depth % 2);
+/// The lines of x along `axis` from `begin` on, each `step`-th up to `end`, widened and filled up to 16 with zeros.
+Tensor chain_of(const Tensor& x, int axis, Dim begin, Dim end, Dim step) {
+  const Shape shape = x.shape().with(axis, 16);
   const auto from = ops::to_host<float>(x);
   std::vector<float> values(static_cast<std::size_t>(shape.elements()));
-  for (Dim i = 0; i < rows; ++i)
-    for (Dim j = 0; j < columns; ++j)
-      values[static_cast<std::size_t>(axis == 0 ? (i ^ 1) * columns + j : i * shape[1] + (j ^ 1))] =
-          from[static_cast<std::size_t>(i * columns + j)];
+  for (Dim k = begin; k < end; k += step)
+    for (Dim i = 0; i < x.shape()[1 - axis]; ++i) {
+      const Dim at = (k - begin) / step;
+      const auto index = [&](const Shape& s, Dim line) { return axis == 0 ? line * s[1] + i : i * s[1] + line; };
+      values[static_cast<std::size_t>(index(shape, at))] = from[static_cast<std::size_t>(index(x.shape(), k))];
+    }
   return ops::from_host(values, shape, x.backend());
+}
+
+/// start + a · b before it is rounded: of f16 the product in f32, of bf16 what test_bf16_products.cpp says.
+Tensor exact_product(const Tensor& a, const Tensor& b, const ops::MatmulOptions& transposes, const Tensor& start) {
+  const Tensor sum = ops::copy(start);
+  if (a.dtype() != DType::bf16) {
+    ops::matmul(wide(a), wide(b),
+                {.transpose_a = transposes.transpose_a, .transpose_b = transposes.transpose_b, .into = {sum, true}});
+    return sum;
+  }
+  const int a_axis = transposes.transpose_a ? 0 : 1, b_axis = transposes.transpose_b ? 1 : 0;
+  Tensor c = sum;
+  for (Dim block = 0; block < a.shape()[a_axis]; block += 32) {
+    const Dim end = std::min(block + 32, a.shape()[a_axis]);
+    const auto chain = [&](Dim parity) {
+      return ops::matmul(chain_of(a, a_axis, block + parity, end, 2), chain_of(b, b_axis, block + parity, end, 2),
+                         {.transpose_a = transposes.transpose_a, .transpose_b = transposes.transpose_b});
+    };
+    c = ops::binary(Binary::add, c, ops::binary(Binary::add, chain(0), chain(1)));
+  }
+  return c;
 }
 
 /// Whether the half tensor is the f32 one rounded, bit for bit.
@@ -74,6 +94,30 @@ void check_loads_and_stores(Backend& backend) {
   }
 }
 
+/// The largest difference, relative to the largest number.
+double difference(const Tensor& x, const Tensor& exact) {
+  const auto a = ops::to_host<float>(x), b = ops::to_host<float>(exact);
+  double most = 0, largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    most = std::max(most, std::abs(double{a[i]} - double{b[i]}));
+    largest = std::max(largest, std::abs(double{b[i]}));
+  }
+  return most / largest;
+}
+
+/// Sequences of 3, 247 and 51 tokens, two heads of 20.
+struct AttentionCase {
+  Attention options;
+  Tensor qkv, dcontext;
+
+  AttentionCase(DType dtype, Backend& backend)
+      : options{.offsets = ops::from_host(std::vector<std::int32_t>{0, 3, 250, 301}, {4}, backend),
+                .heads = 2,
+                .longest = 247},
+        qkv(noise({301, 120}, dtype, backend, 1)),
+        dcontext(noise({301, 40}, dtype, backend, 2)) {}
+};
+
 }  // namespace
 
 TEST_CASE("every number of the half types is widened exactly and rounded to the nearest, ties to even") {
@@ -84,7 +128,7 @@ TEST_CASE("every number of the half types is widened exactly and rounded to the 
   }
 }
 
-TEST_CASE("a product of half types is that of f32, rounded once at its end") {
+TEST_CASE("a product of half types is computed in f32 and rounded once, at its end") {
   const auto backend = open_cpu({.threads = 2});
   struct Sizes {
     Dim rows, columns, depth;
@@ -96,15 +140,14 @@ TEST_CASE("a product of half types is that of f32, rounded once at its end") {
         for (const bool transpose_b : {false, true}) {
           const Tensor a = noise(transpose_a ? Shape{depth, rows} : Shape{rows, depth}, half, *backend, 1);
           const Tensor b = noise(transpose_b ? Shape{columns, depth} : Shape{depth, columns}, half, *backend, 2);
-          const Tensor left = wide_factor(a, transpose_a ? 0 : 1), right = wide_factor(b, transpose_b ? 1 : 0);
-          const Tensor c = noise({rows, columns}, half, *backend, 3), exact = wide(c);
+          const Tensor c = noise({rows, columns}, half, *backend, 3), zero = ops::scale(wide(c), 0);
+          const ops::MatmulOptions transposes{.transpose_a = transpose_a, .transpose_b = transpose_b};
           INFO(fmt::format("{} {} x {} x {}, transposed {} {}", name_of(half), rows, columns, depth, transpose_a,
                            transpose_b));
-          CHECK(is_rounded(ops::matmul(a, b, {.transpose_a = transpose_a, .transpose_b = transpose_b}),
-                           ops::matmul(left, right, {.transpose_a = transpose_a, .transpose_b = transpose_b})));
+          CHECK(is_rounded(ops::matmul(a, b, transposes), exact_product(a, b, transposes, zero)));
+          const Tensor sum = exact_product(a, b, transposes, wide(c));
           ops::matmul(a, b, {.transpose_a = transpose_a, .transpose_b = transpose_b, .into = {c, true}});
-          ops::matmul(left, right, {.transpose_a = transpose_a, .transpose_b = transpose_b, .into = {exact, true}});
-          CHECK(is_rounded(c, exact));
+          CHECK(is_rounded(c, sum));
         }
 }
 
@@ -113,32 +156,47 @@ TEST_CASE("bias and activation are applied before a product is rounded, and what
   for (const DType half : {DType::bf16, DType::f16}) {
     const Tensor x = noise({70, 500}, half, *backend, 1), weight = noise({90, 500}, half, *backend, 2);
     const Tensor bias = noise({90}, half, *backend, 3);
+    const Tensor ones = ops::full({70, 1}, 1, DType::f32, *backend);
+    const Tensor biases = ops::matmul(ones, ops::from_host(ops::to_host<float>(bias), {1, 90}, *backend));
+    const Tensor exact = exact_product(x, weight, {.transpose_b = true}, biases);
     for (const Unary activation : {Unary::identity, Unary::gelu, Unary::gelu_tanh, Unary::tanh, Unary::relu})
       for (const bool keep : {false, true}) {
         const ops::Activated got = ops::linear_activation(x, weight, bias, activation, keep);
-        const ops::Activated exact =
-            ops::linear_activation(wide_factor(x, 1), wide_factor(weight, 1), wide(bias), activation, keep);
-        CHECK(is_rounded(got.y, exact.y));
-        if (keep && activation != Unary::identity) CHECK(is_rounded(got.pre_activation, exact.pre_activation));
+        CHECK(is_rounded(got.y, activation == Unary::identity ? exact : ops::unary(activation, exact)));
+        if (keep && activation != Unary::identity) CHECK(is_rounded(got.pre_activation, exact));
       }
   }
 }
 
-TEST_CASE("attention on half types is that on f32, rounded once, and keeps its sums in f32") {
+TEST_CASE("attention on f16 is that on f32, rounded once, and keeps its sums in f32") {
   const auto backend = open_cpu({.threads = 2});
-  constexpr Dim kTokens = 301, kHidden = 40;
-  const Attention options{
-      .offsets = ops::from_host(std::vector<std::int32_t>{0, 3, 250, 301}, {4}, *backend), .heads = 2, .longest = 247};
-  for (const DType half : {DType::bf16, DType::f16}) {
-    const Tensor qkv = noise({kTokens, 3 * kHidden}, half, *backend, 1),
-                 dy = noise({kTokens, kHidden}, half, *backend, 2);
+  const AttentionCase example(DType::f16, *backend);
+  const auto& [options, qkv, dy] = example;
+  const ops::Attended got = ops::attention(qkv, options), exact = ops::attention(wide(qkv), options);
+  CHECK(is_rounded(got.context, exact.context));
+  CHECK(got.log_sum.dtype() == DType::f32);
+  CHECK(ops::to_host<float>(got.log_sum) == ops::to_host<float>(exact.log_sum));
+  const ops::Attended same{wide(got.context), got.log_sum};
+  CHECK(is_rounded(ops::attention_backward(qkv, options, got, dy),
+                   ops::attention_backward(wide(qkv), options, same, wide(dy))));
+}
+
+TEST_CASE(
+    "attention on bf16 has the same bits on every kernel set, and differs from f32 by the rounding of its factors") {
+  std::vector<float> context, gradient;
+  for (const std::string& kernels : runnable_cpu_kernels()) {
+    INFO(kernels);
+    const auto backend = open_cpu({.threads = 2, .kernels = kernels});
+    const AttentionCase example(DType::bf16, *backend);
+    const auto& [options, qkv, dy] = example;
     const ops::Attended got = ops::attention(qkv, options), exact = ops::attention(wide(qkv), options);
-    CHECK(is_rounded(got.context, exact.context));
+    const Tensor back = ops::attention_backward(qkv, options, got, dy);
     CHECK(got.log_sum.dtype() == DType::f32);
-    CHECK(ops::to_host<float>(got.log_sum) == ops::to_host<float>(exact.log_sum));
-    const ops::Attended same{wide(got.context), got.log_sum};
-    CHECK(is_rounded(ops::attention_backward(qkv, options, got, dy),
-                     ops::attention_backward(wide(qkv), options, same, wide(dy))));
+    CHECK(difference(got.context, exact.context) < 0x1p-8);
+    CHECK(difference(back, ops::attention_backward(wide(qkv), options, exact, wide(dy))) < 0x1p-7);
+    if (context.empty()) context = ops::to_host<float>(got.context), gradient = ops::to_host<float>(back);
+    CHECK(ops::to_host<float>(got.context) == context);
+    CHECK(ops::to_host<float>(back) == gradient);
   }
 }
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # One table: the same work here and in the peers (PyTorch, ONNX Runtime), interleaved in one run, beside the machine's peak.
-# usage: bench/compare.sh PYTHON TORCH_STEP [ROUNDS] [THREADS] [MODEL_DIRECTORY MRPC_TRAIN_TSV]
+# usage: bench/compare.sh PYTHON TORCH_STEP [ROUNDS] [THREADS] [MODEL_DIRECTORY MRPC_TRAIN_TSV]  (RESULTS=FILE)
 #   PYTHON            an interpreter with torch, transformers and onnxruntime
 #   TORCH_STEP        the script that times the same training step in torch
 #   MODEL_DIRECTORY   a small pre-trained BERT (MiniLM) and MRPC's training file, for the rows on fine-tuning
 # Each round runs both sides of every workload once, one after the other; the ratio is the median over the rounds.
-# The peak is what the cores give right before and after our side: half a second's median of fused multiply-adds.
+#   RESULTS           a file that receives the table too, with the processor, the kernel set, the commit and the date
+# Steps of the peer in bf16 are those of autocast. The peak is what the cores give right before and after our side: half
+# a second's median of fused multiply-adds in f32. More than 100 % of it in f32 says that the measurement is wrong.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 usage="usage: bench/compare.sh PYTHON TORCH_STEP [ROUNDS] [THREADS] [MODEL_DIRECTORY MRPC_TRAIN_TSV]"
@@ -31,9 +33,13 @@ record() { echo "$*" >>"$log"; }
 for _ in $(seq "$rounds"); do
   peak=$(fma)
   for config in tiny minilm base; do
-    theirs=$("$python" "$torch_step" "$config" "$threads" --steps 5)
+    theirs=$("$python" "$torch_step" "${config/minilm/small}" "$threads" --steps 5)
     run_ours "$config" "$threads" train 0 8
     record "train-$config" "$(field median_s <<<"$theirs")" "$(field median_s <<<"$ours")" \
+      "$(field gflops <<<"$ours")" "$(field rss_MB <<<"$theirs")" "$(field rss_MB <<<"$ours")" "$peak"
+    theirs=$("$python" "$torch_step" "${config/minilm/small}" "$threads" --steps 5 --bf16)
+    run_ours "$config" "$threads" train 0 8 --precision bf16
+    record "train-$config-bf16" "$(field median_s <<<"$theirs")" "$(field median_s <<<"$ours")" \
       "$(field gflops <<<"$ours")" "$(field rss_MB <<<"$theirs")" "$(field rss_MB <<<"$ours")" "$peak"
   done
   theirs=$("$python" bench/peers/infer_onnxruntime.py "$threads" "$onnx" 2>/dev/null | tail -1)
@@ -50,12 +56,20 @@ for _ in $(seq "$rounds"); do
   fi
 done
 
-printf '%-13s %10s %10s %8s %14s %10s %10s %10s\n' workload 'peer s' 'ours s' ratio 'peak GFLOP/s' '% of peak' 'peer MB' 'ours MB'
-# shellcheck disable=SC2013  # a name of a workload has no blanks
-for workload in $(awk '!seen[$1]++ { print $1 }' "$log"); do
-  awk -v w="$workload" '
-    function median(a, n,   i, j, t) { for (i = 1; i < n; ++i) for (j = i + 1; j <= n; ++j) if (a[j] < a[i]) { t = a[i]; a[i] = a[j]; a[j] = t }; return a[int((n + 1) / 2)] }
-    $1 == w { ++n; t[n] = $2; o[n] = $3; r[n] = $2 / $3; s[n] = 100 * $4 / $7; tm = $5; om = $6; p[n] = $7 }
-    END { printf "%-13s %10.3f %10.3f %7.2fx %14.1f %9.1f%% %10d %10d\n", w, median(t, n), median(o, n), median(r, n), median(p, n), median(s, n), tm, om }' "$log"
-done
-echo "0: there is no such figure. infer-base is against ONNX Runtime, mrpc-* against PyTorch padding to 128 or to the longest of the batch."
+{
+  printf '%s, commit %s, %s, %s of %s, FMA peak %s GFLOP/s on %d threads\n\n' "$(date -u +%F)" "$(git describe --always --dirty)" \
+    "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(sed -n 's/^model\t*: /model /p' /proc/cpuinfo | head -1)" \
+    "$("$bin/bench_step" tiny 1 infer 1 0.1 | sed -n 's/.*"device":"cpu, \([^,]*\).*/\1/p')" "$(nproc) cores" "$(fma)" "$threads"
+  echo '| workload | peer s | ours s | ratio | FMA peak | % of it | peer MB | ours MB |'
+  echo '|---|---|---|---|---|---|---|---|'
+  # shellcheck disable=SC2013  # a name of a workload has no blanks
+  for workload in $(awk '!seen[$1]++ { print $1 }' "$log"); do
+    awk -v w="$workload" '
+      function median(a, n,   i, j, t) { for (i = 1; i < n; ++i) for (j = i + 1; j <= n; ++j) if (a[j] < a[i]) { t = a[i]; a[i] = a[j]; a[j] = t }; return a[int((n + 1) / 2)] }
+      $1 == w { ++n; t[n] = $2; o[n] = $3; r[n] = $2 / $3; s[n] = 100 * $4 / $7; tm = $5; om = $6; p[n] = $7 }
+      END { printf "| %s | %.3f | %.3f | %.2f | %.1f | %.1f | %d | %d |\n", w, median(t, n), median(o, n), median(r, n), median(p, n), median(s, n), tm, om }' "$log"
+  done
+  printf '\n%s\n' "0: there is no such figure. infer-base is against ONNX Runtime, mrpc-* against PyTorch padding to 128 or to the longest of the batch."
+} | tee ${RESULTS:+"$RESULTS"}
+# bf16 may be multiplied faster than f32.
+awk '$1 !~ /bf16/ && $4 > $7 { print "error: " $1 ": expected at most the peak of " $7 " GFLOP/s, found " $4 "; hint: is the machine busy?"; wrong = 1 } END { exit wrong }' "$log" >&2

@@ -6,7 +6,7 @@ bin=$1 out=$2
 completions=$(dirname "$0")/../apps/cli/completions
 mkdir -p "$out"/{man1,bash,zsh,fish}
 programs=()
-for program in prepare pretrain finetune predict extract evaluate export serve; do
+for program in prepare pretrain finetune predict extract evaluate export report serve; do
   [ ! -x "$bin/$program" ] || programs+=("$program")  # serve is built where Boost is
 done
 for program in "${programs[@]}"; do

@@ -96,6 +96,19 @@ std::string Profiler::table() const {
   return text;
 }
 
+std::string Profiler::totals() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<std::string, Total>> sorted(totals_.begin(), totals_.end());
+  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.second.time > b.second.time; });
+  std::string json = fmt::format("{{\"seconds\":{:.6f},\"ops\":[", seconds(Clock::now() - start_));
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    const auto& [name, total] = sorted[i];
+    json += fmt::format("{}\n{{\"name\":\"{}\",\"calls\":{},\"seconds\":{:.6f},\"flops\":{:.0f},\"bytes\":{:.0f}}}",
+                        i ? "," : "", name, total.calls, seconds(total.time), total.work.flops, total.work.bytes);
+  }
+  return json + "\n]}\n";
+}
+
 std::string Profiler::chrome_trace() const {
   const std::lock_guard lock(mutex_);
   std::string json = "{\"traceEvents\":[";

@@ -38,6 +38,9 @@ class Profiler {
   /// op, calls, total ms, share of the whole, GFLOP/s, GB/s, bytes; the longest first. Then, if there were
   /// collectives, of each the calls, total ms, those in which the replica did nothing else, and bytes.
   std::string table() const;
+  /// {"seconds", "ops": [{"name", "calls", "seconds", "flops", "bytes"}]}: the time since the beginning, and the totals
+  /// of table(), the longest first.
+  std::string totals() const;
   /// The Trace Event Format that chrome://tracing and Perfetto open.
   std::string chrome_trace() const;
 

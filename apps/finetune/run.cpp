@@ -8,6 +8,7 @@
 #include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
 #include "bert/objectives/finetuning.h"
+#include "bert/report/report.h"
 #include "distributed/replica_group.h"
 #include "io/crc32c.h"
 #include "io/error.h"
@@ -153,6 +154,7 @@ void apply(const Job& job, const training::RunReplica& replica) {
     training::write_results(io::Files::system(), settings.output, results);
     objective->write_evaluation(io::Files::system(), settings.output);
     fmt::print("{}", training::results_text(results));
+    report::write_report_of_run(settings.output);
   }
   predict_file(job, *objective, parameters, self, [&] { replica.directory->clear(); });
 }
@@ -177,7 +179,8 @@ training::TrainingResult run(Options& options) {
                 options.qrels},
       .read = read,
       .make_objective = [&](const distributed::Replica& self) { return make_objective(*job, self); },
-      .initialize = [&](nn::ParameterSet& parameters) { load_start(*job, parameters); }};
+      .initialize = [&](nn::ParameterSet& parameters) { load_start(*job, parameters); },
+      .report = [&] { report::write_report_of_run(options.settings.output); }};
   if (options.train.empty()) {
     on_replicas(run, [&](const training::RunReplica& replica) { apply(*job, replica); });
     return {};

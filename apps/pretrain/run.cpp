@@ -8,6 +8,7 @@
 #include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
 #include "bert/objectives/pretraining.h"
+#include "bert/report/report.h"
 #include "io/byte_progress.h"
 #include "io/crc32c.h"
 #include "io/file_arguments.h"
@@ -190,7 +191,8 @@ void run(Options& options) {
              if (options.init.empty()) return;
              load_start(options, parameters);
            },
-       .moments = options.keep_moments ? load_moments(options.init) : training::LoadMoments()});
+       .moments = options.keep_moments ? load_moments(options.init) : training::LoadMoments(),
+       .report = [&] { report::write_report_of_run(options.settings.output); }});
 }
 
 }  // namespace bertrand::pretrain

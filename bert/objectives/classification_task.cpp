@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "bert/tasks/class_report.h"
+#include "bert/tasks/evaluation_rows.h"
 #include "bert/tasks/predictions.h"
 #include "io/error.h"
 #include "io/file_replacer.h"
@@ -126,8 +127,11 @@ double ClassificationTask::score(const training::Metrics& evaluation) const {
 
 void ClassificationTask::write_evaluation(io::Files& files, const std::filesystem::path& directory,
                                           const tasks::Logits& outputs) const {
+  const tasks::Split& split = *data_.evaluation;
+  io::replace_file(files, directory / "eval_rows.jsonl",
+                   tasks::evaluation_rows(data_.task, data_.labels, split.dataset, split.encoded, outputs));
   if (data_.task.kind == tasks::Kind::regression) return;
-  const auto [predicted, truth] = tasks::decisions(data_.task.kind, outputs, data_.evaluation->dataset.examples);
+  const auto [predicted, truth] = tasks::decisions(data_.task.kind, outputs, split.dataset.examples);
   const auto report = data_.task.kind == tasks::Kind::classification ? tasks::class_report : tasks::multi_label_report;
   io::replace_file(files, directory / "eval_report.tsv", report(data_.labels, predicted, truth));
 }

@@ -22,12 +22,14 @@ class ClassificationTask : public FineTuningTask {
   bert::DirectoryFiles directory() const override;
   std::unique_ptr<bert::TaskModel> make_model() const override;
   const tasks::EncodedDataset* examples(File file) const override;
+  std::size_t other_bytes() const override { return data_.text_bytes(); }
   double divisor(std::span<const std::int64_t> numbers) const override;
   Variable loss(const Variable& outputs, const bert::PackedBatch& batch, std::span<const std::int64_t> numbers,
                 double divisor) const override;
   training::Metrics evaluate(const tasks::Logits& outputs) const override;
   double score(const training::Metrics& evaluation) const override;
-  /// eval_report.tsv: precision, recall, F1 and support of each class, and the confusion matrix; none for a number.
+  /// eval_rows.jsonl: each row with its text, and what is said of it. eval_report.tsv: precision, recall, F1 and
+  /// support of each class, and the confusion matrix; none for a number.
   void write_evaluation(io::Files& files, const std::filesystem::path& directory,
                         const tasks::Logits& outputs) const override;
   std::string write_predictions(io::Files& files, const std::filesystem::path& directory,

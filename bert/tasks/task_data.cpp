@@ -45,7 +45,7 @@ void check_same_texts(const TaskData& data) {
   }
 }
 
-/// Once encoded, texts are not looked at again; that there was a second one still is.
+/// Once encoded, texts to train on and to predict are not looked at again; that there was a second one still is.
 void drop_texts(Dataset& dataset) {
   for (Example& example : dataset.examples) {
     std::string().swap(example.text_a);
@@ -70,6 +70,14 @@ std::string remarks_of(const Split& split) {
 }
 
 }  // namespace
+
+std::size_t TaskData::text_bytes() const {
+  std::size_t bytes = 0;
+  if (evaluation)
+    for (const Example& example : evaluation->dataset.examples)
+      bytes += example.text_a.size() + example.text_b.value_or("").size();
+  return bytes;
+}
 
 std::string TaskData::warnings() const {
   std::string text;
@@ -107,7 +115,7 @@ TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOut
     if (!*split) continue;
     if (split != &data.prediction) assign_targets(data.task, data.labels, (*split)->dataset);
     (*split)->encoded = encode_dataset((*split)->dataset, tokenizer, max_length);
-    drop_texts((*split)->dataset);
+    if (split != &data.evaluation) drop_texts((*split)->dataset);
   }
   return data;
 }

@@ -19,8 +19,10 @@ struct Split {
 
 struct TaskData {
   Task task;
-  LabelSet labels;  ///< empty for regression
-  std::optional<Split> train, evaluation, prediction;
+  LabelSet labels;                                     ///< empty for regression
+  std::optional<Split> train, evaluation, prediction;  ///< evaluation alone keeps its texts
+
+  std::size_t text_bytes() const;  ///< of the texts that are kept
 
   /// Outputs of the classifier.
   std::int64_t outputs() const { return task.kind == Kind::regression ? 1 : static_cast<std::int64_t>(labels.size()); }

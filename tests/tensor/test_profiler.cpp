@@ -51,3 +51,16 @@ TEST_CASE("a trace shows what went on aside in a row of its own") {
   CHECK(trace.find("\"name\":\"gemm\",\"ph\":\"X\",\"pid\":0,\"tid\":0") != std::string::npos);
   CHECK(trace.find("\"name\":\"all_reduce_sum\",\"ph\":\"X\",\"pid\":0,\"tid\":1") != std::string::npos);
 }
+
+TEST_CASE("the totals of a profile are those of its ops, the longest first") {
+  Profiler profiler;
+  const Profiler::Clock::time_point t = Profiler::Clock::now();
+  profiler.add({"norm", t, t + 1ms, {.bytes = 8}});
+  profiler.add({"gemm", t, t + 10ms, {.flops = 1e9}});
+  profiler.add({"gemm", t, t + 10ms, {.flops = 1e9}});
+  profiler.add({"all_reduce_sum", t, t + 50ms, {.bytes = 8}, Profiler::Kind::collective, true});
+  const std::string totals = profiler.totals();
+  CHECK(totals.find("{\"name\":\"gemm\",\"calls\":2,\"seconds\":0.020000,\"flops\":2000000000,\"bytes\":0},\n"
+                    "{\"name\":\"norm\",\"calls\":1,\"seconds\":0.001000,\"flops\":0,\"bytes\":8}\n]}") !=
+        std::string::npos);
+}

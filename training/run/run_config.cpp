@@ -2,6 +2,7 @@
 #include "training/run/run_config.h"
 
 #include "distributed/replica_group.h"
+#include "io/host_name.h"
 #include "io/json.h"
 #include "io/version.h"
 
@@ -24,6 +25,11 @@ void write_run_config(io::Files& files, const RunConfig& config) {
                 {"version", version()},
                 {"command", settings.command},
                 {"directory", std::filesystem::current_path().string()},
+                {"machine",
+                 {{"host", io::host_name()},
+                  {"processor", io::processor_name()},
+                  {"memory_bytes", io::memory_bytes()},
+                  {"build", build_hash()}}},
                 {"device", config.self.backend().description()},
                 {"replicas", config.self.size()}};
   io::Json& all = json["settings"];

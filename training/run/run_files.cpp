@@ -16,11 +16,24 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 5> kModelFiles = {"config.json", "model.safetensors", "vocab.txt",
                                                          "tokenizer_config.json", "added_tokens.json"};
-constexpr std::array<std::string_view, 15> kResults = {
-    "metrics.jsonl",          "eval_results.txt",        "eval_results.json",           "eval_report.tsv",
-    "eval_illegal_tags.tsv",  "predictions.tsv",         "predictions.partial",         "predictions.json",
-    "nbest_predictions.json", "null_odds.json",          "eval_predictions.json",       "eval_nbest_predictions.json",
-    "eval_null_odds.json",    "msmarco_predictions.tsv", "eval_msmarco_predictions.tsv"};
+constexpr std::array<std::string_view, 18> kResults = {"metrics.jsonl",
+                                                       "eval_results.txt",
+                                                       "eval_results.json",
+                                                       "eval_report.tsv",
+                                                       "eval_illegal_tags.tsv",
+                                                       "predictions.tsv",
+                                                       "predictions.partial",
+                                                       "predictions.json",
+                                                       "nbest_predictions.json",
+                                                       "null_odds.json",
+                                                       "eval_predictions.json",
+                                                       "eval_nbest_predictions.json",
+                                                       "eval_null_odds.json",
+                                                       "msmarco_predictions.tsv",
+                                                       "eval_msmarco_predictions.tsv",
+                                                       "eval_rows.jsonl",
+                                                       "profile.json",
+                                                       "report.html"};
 constexpr std::string_view kRunConfig = "run_config.json", kCheckpoint = "checkpoint-", kTemporary = ".tmp-";
 
 /// The number that the whole of `text` is.

@@ -78,6 +78,7 @@ void run_profiled(Trainer& trainer, const Settings& settings, const distributed:
   const auto write = [&settings](const Profiler* of) {
     print(of->table());
     io::replace_file(io::Files::system(), settings.profile, of->chrome_trace());
+    io::replace_file(io::Files::system(), settings.output / "profile.json", of->totals());
   };
   try {
     trainer.run();
@@ -94,6 +95,16 @@ void run_profiled(Trainer& trainer, const Settings& settings, const distributed:
   write(profiler.get());
 }
 
+/// run.report, of which no run fails.
+void report_on(const TrainingRun& run, const distributed::Replica& self) {
+  if (!self.first() || !run.report) return;
+  try {
+    run.report();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "warning: no report: {}\n", error.what());
+  }
+}
+
 void train_replica(const TrainingRun& run, const RunReplica& replica, TrainingResult& result) {
   const auto& [self, directory, conditions] = replica;
   const Settings& settings = run.settings;
@@ -108,10 +119,16 @@ void train_replica(const TrainingRun& run, const RunReplica& replica, TrainingRe
                                .rate = [&](const std::string& name) { return rates.of(name); }});
   Trainer trainer({settings, plan, conditions, *objective, parameters, self, directory, run.program});
   trainer.begin(run.initialize, run.moments);
-  run_profiled(trainer, settings, self);
-  if (self.first()) result = {.evaluation = trainer.state().evaluation, .score = trainer.state().best.score};
-  if (run.afterwards)
-    trainer.with_standing(run.afterwards_name, [&, &self = self] { run.afterwards({*objective, parameters, self}); });
+  try {
+    run_profiled(trainer, settings, self);
+    if (self.first()) result = {.evaluation = trainer.state().evaluation, .score = trainer.state().best.score};
+    if (run.afterwards)
+      trainer.with_standing(run.afterwards_name, [&, &self = self] { run.afterwards({*objective, parameters, self}); });
+  } catch (...) {
+    report_on(run, self);
+    throw;
+  }
+  report_on(run, self);
 }
 
 /// Throws Error(Failure::usage) if the trace would replace a file that the run reads or writes.

@@ -1,0 +1,223 @@
+// Confusion, classes, lengths, calibration, and the rows that are worth a look.
+#include "bert/report/evaluation.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "bert/report/rows.h"
+
+namespace bertrand::report {
+namespace {
+
+using tasks::Kind;
+
+double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+/// At most `most` bytes of UTF-8, whole characters.
+std::string cut(const std::string& text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
+  return text.substr(0, most) + "…";
+}
+
+io::Json named(const Rows& all, const std::vector<std::int32_t>& flags) {
+  io::Json names = io::Json::array();
+  for (std::size_t j = 0; j < flags.size(); ++j)
+    if (flags[j] == 1) names.push_back(all.labels[j]);
+  return names;
+}
+
+/// A row as a list of the page shows it.
+io::Json row_json(const Rows& all, const Row& row) {
+  constexpr std::size_t kText = 1000;  // bytes
+  io::Json json{{"id", cut(row.id, 100)}, {"text", cut(row.text, kText)}, {"tokens", row.tokens}, {"loss", row.loss}};
+  if (row.has_pair) json["pair"] = cut(row.pair, kText);
+  if (all.kind == Kind::regression) {
+    json["label"] = row.target;
+    json["prediction"] = row.score;
+    return json;
+  }
+  json["label"] = named(all, row.truth);
+  json["prediction"] = named(all, row.predicted);
+  if (all.kind == Kind::classification) {
+    json["probability"] = row.probabilities[class_of(row.predicted)];
+    json["probability_of_label"] = row.probabilities[class_of(row.truth)];
+  }
+  return json;
+}
+
+/// The `most` rows for which `key` is largest, of those for which it is not negative.
+io::Json first_rows(const Rows& all, std::size_t most, const std::function<double(const Row&)>& key) {
+  std::vector<std::pair<double, const Row*>> keyed;
+  for (const Row& row : all.rows)
+    if (const double value = key(row); value >= 0) keyed.emplace_back(value, &row);
+  std::ranges::stable_sort(keyed, [](const auto& a, const auto& b) { return a.first > b.first; });
+  io::Json list = io::Json::array();
+  for (std::size_t i = 0; i < std::min(most, keyed.size()); ++i) list.push_back(row_json(all, *keyed[i].second));
+  return list;
+}
+
+/// 1 − the distance between the two likeliest classes, or of the label that is nearest to one half.
+double doubt(const Rows& all, const Row& row) {
+  std::vector<double> p = row.probabilities;
+  if (all.kind == Kind::multi_label) {
+    for (double& x : p) x = std::abs(2 * x - 1);
+    return 1 - *std::ranges::min_element(p);
+  }
+  if (p.size() < 2) return 0;
+  std::ranges::partial_sort(p, p.begin() + 2, std::greater<>());
+  return 1 - (p[0] - p[1]);
+}
+
+io::Json classes(const Rows& all) {
+  io::Json list = io::Json::array();
+  for (std::size_t k = 0; k < all.labels.size(); ++k) {
+    double right = 0, predicted = 0, support = 0;
+    for (const Row& row : all.rows) {
+      predicted += row.predicted[k];
+      support += row.truth[k];
+      right += row.predicted[k] * row.truth[k];
+    }
+    const double precision = share(right, predicted), recall = share(right, support);
+    list.push_back({{"name", all.labels[k]},
+                    {"precision", precision},
+                    {"recall", recall},
+                    {"f1", share(2 * right, predicted + support)},
+                    {"support", support},
+                    {"predicted", predicted}});
+  }
+  return list;
+}
+
+/// "confusion", a row for each true class, if there are not too many, and "confused": the most frequent mistakes.
+void add_confusion(const Rows& all, const Extent& extent, io::Json& json) {
+  const std::size_t size = all.labels.size();
+  std::vector<std::vector<std::int64_t>> matrix(size, std::vector<std::int64_t>(size, 0));
+  for (const Row& row : all.rows) ++matrix[class_of(row.truth)][class_of(row.predicted)];
+  if (size <= extent.classes) json["confusion"] = matrix;
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (std::size_t t = 0; t < size; ++t)
+    for (std::size_t p = 0; p < size; ++p)
+      if (t != p && matrix[t][p] > 0) pairs.emplace_back(t, p);
+  std::ranges::stable_sort(
+      pairs, [&](const auto& a, const auto& b) { return matrix[a.first][a.second] > matrix[b.first][b.second]; });
+  json["confused"] = io::Json::array();
+  for (std::size_t i = 0; i < std::min<std::size_t>(pairs.size(), 15); ++i) {
+    const auto [t, p] = pairs[i];
+    json["confused"].push_back({{"label", all.labels[t]}, {"prediction", all.labels[p]}, {"rows", matrix[t][p]}});
+  }
+}
+
+/// Rows by their tokens: up to 8, 16, 32, …
+io::Json lengths(const Rows& all) {
+  io::Json list = io::Json::array();
+  const auto most = std::ranges::max(all.rows, {}, &Row::tokens).tokens;
+  for (std::int64_t from = 0, to = 8; from < most; from = to, to *= 2) {
+    double rows = 0, right = 0, loss = 0, error = 0;
+    for (const Row& row : all.rows) {
+      if (row.tokens <= from || row.tokens > to) continue;
+      ++rows;
+      right += row.right;
+      loss += row.loss;
+      error += std::abs(row.score - row.target);
+    }
+    if (rows == 0) continue;
+    io::Json one{{"from", from + 1}, {"to", to}, {"rows", rows}, {"loss", loss / rows}};
+    if (all.kind == Kind::regression) one["error"] = error / rows;
+    else one["accuracy"] = right / rows;
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+/// Ten equal bins of what the model is how sure of, and the mean distance of that from what is true.
+io::Json calibration(const Rows& all) {
+  constexpr std::size_t kBins = 10;
+  struct Bin {
+    double count = 0, confidence = 0, right = 0;
+  };
+  std::vector<Bin> bins(kBins);
+  double count = 0, error = 0;
+  const auto add = [&](double p, bool right) {
+    Bin& bin = bins[std::min(kBins - 1, static_cast<std::size_t>(std::clamp(p, 0.0, 1.0) * kBins))];
+    ++bin.count;
+    bin.confidence += p;
+    bin.right += right;
+    ++count;
+  };
+  for (const Row& row : all.rows) {
+    if (all.kind == Kind::classification) add(row.probabilities[class_of(row.predicted)], row.right);
+    else
+      for (std::size_t j = 0; j < row.probabilities.size(); ++j) add(row.probabilities[j], row.truth[j] == 1);
+  }
+  io::Json list = io::Json::array();
+  for (const Bin& bin : bins) {
+    error += std::abs(bin.confidence - bin.right) / count;
+    list.push_back({{"count", bin.count},
+                    {"confidence", share(bin.confidence, bin.count)},
+                    {"accuracy", share(bin.right, bin.count)}});
+  }
+  return {{"bins", std::move(list)}, {"error", error}};
+}
+
+io::Json scatter(const Rows& all, std::size_t most) {
+  io::Json x = io::Json::array(), y = io::Json::array();
+  const std::size_t stride = std::max<std::size_t>(1, all.rows.size() / std::max<std::size_t>(most, 1));
+  for (std::size_t i = 0; i < all.rows.size(); i += stride) {
+    x.push_back(all.rows[i].target);
+    y.push_back(all.rows[i].score);
+  }
+  return {{"x", std::move(x)}, {"y", std::move(y)}};
+}
+
+}  // namespace
+
+io::Json evaluation_of(std::string_view lines, const Extent& extent) {
+  const Rows all = read_rows(lines);
+  io::Json json{{"kind", tasks::kind_name(all.kind)}, {"labels", all.labels}, {"rows", all.rows.size()}};
+  if (all.rows.empty()) return json;
+  json["intervals"] = intervals(all);
+  json["lengths"] = lengths(all);
+  if (all.kind == Kind::regression) {
+    json["scatter"] = scatter(all, extent.points);
+    json["wrong"] = first_rows(all, extent.rows, [](const Row& row) { return row.loss; });
+    return json;
+  }
+  json["classes"] = classes(all);
+  if (all.kind == Kind::classification) add_confusion(all, extent, json);
+  json["calibration"] = calibration(all);
+  json["wrong"] = first_rows(all, extent.rows, [](const Row& row) { return row.right ? -1 : row.loss; });
+  json["uncertain"] = first_rows(all, extent.rows, [&](const Row& row) { return doubt(all, row); });
+  return json;
+}
+
+io::Json classes_of(std::string_view table) {
+  io::Json list = io::Json::array();
+  for (bool header = true; !table.empty(); header = false) {
+    const std::size_t end = std::min(table.find('\n'), table.size());
+    std::string_view line = table.substr(0, end);
+    table.remove_prefix(std::min(end + 1, table.size()));
+    if (header) continue;
+    if (line.empty()) break;  // what follows is the confusion matrix
+    std::vector<std::string_view> cells;
+    for (std::size_t tab = 0; tab != std::string_view::npos; line.remove_prefix(std::min(tab + 1, line.size()))) {
+      tab = line.find('\t');
+      cells.push_back(line.substr(0, tab));
+    }
+    if (cells.size() != 5) return io::Json::array();
+    io::Json one{{"name", std::string(cells[0])}};
+    constexpr const char* kColumns[] = {"precision", "recall", "f1", "support"};
+    for (std::size_t j = 0; j < 4; ++j) {
+      double value = 0;
+      std::from_chars(cells[j + 1].data(), cells[j + 1].data() + cells[j + 1].size(), value);
+      one[kColumns[j]] = value;
+    }
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+}  // namespace bertrand::report

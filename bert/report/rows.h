@@ -1,0 +1,44 @@
+// The rows of an evaluation as they are read back.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bert/tasks/task.h"
+#include "io/json.h"
+
+namespace bertrand::report {
+
+/// One row. Of classes and several labels, `truth` and `predicted` are a 0 or 1 for each label.
+struct Row {
+  std::string id, text, pair;
+  bool has_pair = false;
+  std::int64_t tokens = 0;
+  double target = 0, score = 0;  ///< of regression: what is true, and what the model says
+  std::vector<std::int32_t> truth, predicted;
+  std::vector<double> probabilities;
+  double loss = 0;  ///< of this row alone
+  bool right = false;
+};
+
+struct Rows {
+  tasks::Kind kind = tasks::Kind::classification;
+  std::vector<std::string> labels, metrics;
+  std::int32_t positive = 1;
+  std::vector<Row> rows;
+};
+
+/// Throws Error(Failure::input) naming the line that is damaged.
+Rows read_rows(std::string_view lines);
+
+/// The class that a row of classes says or is: the first 1.
+std::size_t class_of(const std::vector<std::int32_t>& flags);
+
+/// Of each figure of `rows` that is known ("eval_loss", "eval_accuracy", …) [low, high], between which 95 % of its
+/// values lie if as many rows are drawn with replacement, again and again, and "resamples", how often they were drawn.
+/// The same rows give the same interval.
+io::Json intervals(const Rows& rows);
+
+}  // namespace bertrand::report

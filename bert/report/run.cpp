@@ -1,0 +1,121 @@
+// What the files of a run directory say.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bert/report/curves.h"
+#include "bert/report/evaluation.h"
+#include "bert/report/report.h"
+#include "training/run/flag_table.h"
+
+namespace bertrand::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A run directory, and what is to be said about files that are not as they should be.
+struct Source {
+  const fs::path& directory;
+  io::Json& notes;
+
+  /// The text of a file. `expected`: it is worth a note if it is not there.
+  std::optional<std::string> text(const char* name, bool expected) const {
+    std::error_code ignored;
+    if (fs::is_regular_file(directory / name, ignored)) return io::read_file(directory / name);
+    if (expected) notes.push_back(fmt::format("{}: not there", name));
+    return {};
+  }
+  /// A file that is an object in JSON; an empty one in place of any other.
+  io::Json object(const char* name, bool expected) const {
+    const std::optional<std::string> found = text(name, expected);
+    if (!found) return io::Json::object();
+    if (auto json = io::try_parse_json(*found); json && json->is_object()) return *std::move(json);
+    notes.push_back(fmt::format("{}: damaged, and left out", name));
+    return io::Json::object();
+  }
+};
+
+/// A word as a shell takes it.
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kPlain = "-_./=:,+@%";
+  const bool plain = !word.empty() && std::ranges::all_of(word, [&](unsigned char c) {
+    return std::isalnum(c) || c >= 0x80 || kPlain.find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::string shown(const io::Json& value) { return value.is_string() ? value.get<std::string>() : io::json_text(value); }
+
+/// What run_config.json says: [name, value, whether the command gives it] for each setting.
+io::Json configuration(const io::Json& config) {
+  io::Json numbers = io::Json::object();
+  std::vector<std::string> command;
+  if (const auto words = config.find("command"); words != config.end() && words->is_array())
+    for (const io::Json& word : *words) command.push_back(shown(word));
+  std::vector<std::string> words;
+  for (const std::string& word : command) words.push_back(quoted(word));
+  numbers["command"] = fmt::format("{}", fmt::join(words, " "));
+  const auto take = [&](const char* name, bool (io::Json::*is_kind)() const noexcept) {
+    if (const auto value = config.find(name); value != config.end() && (*value.*is_kind)()) numbers[name] = *value;
+  };
+  for (const char* name : {"program", "version", "directory", "device"}) take(name, &io::Json::is_string);
+  for (const char* name : {"replicas", "parameters"}) take(name, &io::Json::is_number);
+  take("machine", &io::Json::is_object);
+  take("inputs", &io::Json::is_array);
+  io::Json settings = io::Json::array();
+  if (const auto all = config.find("settings"); all != config.end() && all->is_object())
+    for (const auto& [name, value] : all->items())
+      settings.push_back({name, shown(value), training::is_given(fmt::format("--{}", name), command)});
+  numbers["settings"] = std::move(settings);
+  return numbers;
+}
+
+/// The figures of eval_results.json, each with its interval if the rows are there to draw one from.
+io::Json results(const io::Json& figures, const io::Json& evaluation) {
+  io::Json list = io::Json::array();
+  for (const auto& [name, value] : figures.items()) {
+    if (!value.is_number() && !value.is_null()) continue;
+    io::Json one{{"name", name}, {"value", value}};
+    if (evaluation.contains("intervals") && evaluation["intervals"].contains(name))
+      one["interval"] = evaluation["intervals"][name];
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+}  // namespace
+
+io::Json numbers_of_run(const fs::path& directory, const Extent& extent) {
+  io::Json notes = io::Json::array();
+  const Source source{directory, notes};
+  io::Json run = configuration(source.object("run_config.json", true));
+  const fs::path whole = fs::absolute(directory).lexically_normal();
+  run["name"] = (whole.has_filename() ? whole.filename() : whole.parent_path().filename()).string();
+  run["path"] = directory.string();
+  run["curves"] = io::Json::object();
+  if (const auto lines = source.text("metrics.jsonl", true)) {
+    std::size_t damaged = 0;
+    run["curves"] = curves_of(*lines, extent.points, damaged);
+    if (damaged > 0)
+      notes.push_back(fmt::format("metrics.jsonl: left out {} damaged line{}", damaged, damaged == 1 ? "" : "s"));
+  }
+  run["evaluation"] = io::Json::object();
+  if (const auto rows = source.text("eval_rows.jsonl", false)) {
+    try {
+      run["evaluation"] = evaluation_of(*rows, extent);
+    } catch (const Error& error) {
+      notes.push_back(error.what());
+    }
+  }
+  if (!run["evaluation"].contains("classes"))
+    if (const auto table = source.text("eval_report.tsv", false)) run["evaluation"]["classes"] = classes_of(*table);
+  run["results"] = results(source.object("eval_results.json", false), run["evaluation"]);
+  run["profile"] = source.object("profile.json", false);
+  run["notes"] = std::move(notes);
+  return run;
+}
+
+}  // namespace bertrand::report

@@ -1,0 +1,197 @@
+// The page of runs that are as they should be, and of such that are not.
+#include "bert/report/report.h"
+
+#include <doctest/doctest.h>
+
+#include "bert/report/curves.h"
+#include "bert/report/evaluation.h"
+#include "bert/tasks/evaluation_rows.h"
+#include "support/program.h"
+#include "support/refusal.h"
+
+namespace {
+
+using namespace bertrand;
+using report::Extent;
+
+/// The numbers of a page, as a program reads them out of it.
+io::Json numbers_in(const std::string& page) {
+  const std::string begin = "<script id=\"numbers\" type=\"application/json\">", end = "</script>";
+  const std::size_t from = page.find(begin) + begin.size();
+  return io::parse_json(page.substr(from, page.find(end, from) - from), {"page"});
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+/// Rows of two classes: `rights` right ones of 100, each with the probability 0.75.
+std::string rows_of(int rights) {
+  std::string lines =
+      "{\"task\":\"custom\",\"kind\":\"classification\",\"labels\":[\"no\",\"yes\"],\"positive\":1,\"metrics\":["
+      "\"accuracy\",\"f1\"]}\n";
+  for (int i = 0; i < 100; ++i) {
+    const int label = i % 2, prediction = i < rights ? label : 1 - label;
+    lines += fmt::format(
+        "{{\"id\":\"{}\",\"text\":\"text "
+        "{}\",\"tokens\":{},\"label\":{},\"prediction\":{},\"probabilities\":[{},{}]}}\n",
+        i, i, i < 50 ? 5 : 20, label, prediction, prediction == 0 ? 0.75 : 0.25, prediction == 1 ? 0.75 : 0.25);
+  }
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("a page of a run has its command, its settings, its curves and its figures as JSON") {
+  const support::TemporaryDirectory run;
+  support::write_text(run / "run_config.json",
+                      R"({"program":"finetune","command":["finetune","--task","it's","--epochs=2"],)"
+                      R"("settings":{"task":"it's","epochs":2.0,"seed":42}})");
+  support::write_text(run / "metrics.jsonl", "{\"step\":1,\"epoch\":0.5,\"loss\":2.5}\n{\"step\":2,\"loss\":1.25}\n");
+  support::write_text(run / "eval_results.json", R"({"eval_accuracy":0.8,"global_step":2})");
+  support::write_text(run / "eval_rows.jsonl", rows_of(80));
+  const std::string page = report::page_of_runs({run / "."});
+  const io::Json numbers = numbers_in(page)["runs"][0];
+  CHECK(numbers["command"] == "finetune --task 'it'\\''s' --epochs=2");
+  CHECK(numbers["settings"] ==
+        io::parse_json(R"([["task","it's",true],["epochs","2.0",true],["seed","42",false]])", {}));
+  CHECK(numbers["curves"]["loss"]["x"] == io::Json({1, 2}));
+  CHECK(numbers["curves"]["loss"]["y"] == io::Json({2.5, 1.25}));
+  CHECK_FALSE(numbers["curves"].contains("epoch"));
+  CHECK(numbers["results"][0]["name"] == "eval_accuracy");
+  CHECK(numbers["results"][0]["interval"] == numbers["evaluation"]["intervals"]["eval_accuracy"]);
+  CHECK(numbers["notes"].empty());
+}
+
+TEST_CASE("no text of a run can end the page's script or begin markup") {
+  const support::TemporaryDirectory run;
+  const std::string nasty = "</script><script>alert(1)</script><!--<b>";
+  support::write_text(run / "run_config.json", io::json_text({{"program", nasty}, {"settings", {{nasty, nasty}}}}));
+  support::write_text(run / "metrics.jsonl", io::json_text({{"step", 1}, {nasty, 1.5}}) + "\n");
+  const std::string page = report::page_of_runs({run / "."});
+  CHECK(count(page, "alert(1)") == 4);
+  CHECK(count(page, "<script>alert") == 0);
+  CHECK(count(page, "<!--") == 0);
+  CHECK(numbers_in(page)["runs"][0]["program"] == nasty);
+}
+
+TEST_CASE("files that are missing or damaged are named and left out") {
+  const support::TemporaryDirectory run;
+  support::write_text(run / "metrics.jsonl", "{\"step\":1,\"loss\":2}\nnot JSON\n[]\n{\"loss\":1}\n{\"step\":2,\"lo");
+  support::write_text(run / "eval_rows.jsonl", rows_of(80) + "{\"id\":\"x\"}\n");
+  support::write_text(run / "profile.json", "[1,");
+  support::write_text(run / "eval_results.json", R"({"eval_loss":"a word"})");
+  const io::Json numbers = report::numbers_of_run(run / ".", {});
+  CHECK(numbers["curves"]["loss"]["y"] == io::Json({2}));
+  REQUIRE(numbers["notes"].size() == 4);
+  CHECK(numbers["notes"][0] == "run_config.json: not there");
+  CHECK(numbers["notes"][1] == "metrics.jsonl: left out 4 damaged lines");
+  CHECK(numbers["notes"][2].get<std::string>().starts_with("eval_rows.jsonl:102: text: expected"));
+  CHECK(numbers["notes"][3] == "profile.json: damaged, and left out");
+  CHECK(numbers["results"].empty());
+}
+
+TEST_CASE("a long curve keeps its ends, its highest spike and what is not finite") {
+  std::string lines;
+  for (int step = 1; step <= 10'000; ++step)
+    lines += fmt::format("{{\"step\":{},\"loss\":{}}}\n", step,
+                         step == 7'003 ? "null" : fmt::format("{}", step == 5'001 ? 99.5 : 1.0 / step));
+  std::size_t damaged = 0;
+  const io::Json curve = report::curves_of(lines, 100, damaged)["loss"];
+  CHECK(damaged == 0);
+  CHECK(curve["points"] == 10'000);
+  CHECK(curve["x"].size() <= 103);
+  CHECK(curve["x"].size() == curve["y"].size());
+  CHECK(curve["x"].front() == 1);
+  CHECK(curve["x"].back() == 10'000);
+  CHECK(std::ranges::is_sorted(curve["x"]));
+  CHECK(std::ranges::count(curve["y"], io::Json(99.5)) == 1);
+  CHECK(std::ranges::count(curve["y"], io::Json()) == 1);
+}
+
+TEST_CASE("an evaluation has intervals about its figures, a confusion matrix, lengths and calibration") {
+  const io::Json json = report::evaluation_of(rows_of(80), {});
+  const io::Json interval = json["intervals"]["eval_accuracy"];
+  // The binomial distribution of 100 draws of 0.8: 95 % of it lie within 0.8 ± 0.08.
+  CHECK(interval[0].get<double>() == doctest::Approx(0.72).epsilon(0.02));
+  CHECK(interval[1].get<double>() == doctest::Approx(0.88).epsilon(0.02));
+  CHECK(json["confusion"] == io::Json({{40, 10}, {10, 40}}));
+  CHECK(json["classes"][1]["precision"] == 0.8);
+  CHECK(json["classes"][1]["support"] == 50);
+  REQUIRE(json["lengths"].size() == 2);
+  CHECK(json["lengths"][0]["accuracy"] == 1);
+  CHECK(json["lengths"][1]["accuracy"] == 0.6);
+  CHECK(json["lengths"][1]["to"] == 32);
+  CHECK(json["calibration"]["bins"][7]["count"] == 100);
+  CHECK(json["calibration"]["error"].get<double>() == doctest::Approx(0.05));
+  REQUIRE(json["wrong"].size() == 20);
+  CHECK(json["wrong"][0]["label"] == io::Json({"no"}));
+  CHECK(json["wrong"][0]["loss"].get<double>() == doctest::Approx(-std::log(0.25)));
+}
+
+TEST_CASE("the rows of an evaluation that a task writes are those that the page reads") {
+  tasks::Task task = tasks::custom_task({.kind = tasks::Kind::multi_label});
+  const tasks::LabelSet labels({"red", "שלום", "c"});
+  tasks::Dataset dataset{.file = "d.tsv", .labelled = true};
+  dataset.examples = {{.id = "7", .text_a = "first", .text_b = "second", .target = std::vector<float>{1, 0, 1}},
+                      {.id = "8", .text_a = "<b>", .text_b = "", .target = std::vector<float>{0, 0, 0}}};
+  const tasks::EncodedDataset encoded{.token_ids = {1, 2, 3, 4, 5}, .offsets = {0, 3, 5}, .first_lengths = {2, 1}};
+  const tasks::Logits logits{.outputs = 3, .values = {2, -2, -1, -3, 0.1F, -3}};
+  const std::string lines = tasks::evaluation_rows(task, labels, dataset, encoded, logits);
+  const io::Json json = report::evaluation_of(lines, {});
+  CHECK(json["kind"] == "multi-label");
+  CHECK(json["rows"] == 2);
+  CHECK(json["intervals"].contains("eval_micro_f1"));
+  REQUIRE(json["wrong"].size() == 2);
+  CHECK(json["wrong"][0]["label"] == io::Json({"red", "c"}));
+  CHECK(json["wrong"][0]["prediction"] == io::Json({"red"}));
+  CHECK(json["wrong"][0]["pair"] == "second");
+  CHECK(json["wrong"][1]["prediction"] == io::Json({"שלום"}));
+  CHECK(json["wrong"][1]["tokens"] == 2);
+}
+
+TEST_CASE("scores have a scatter and the widest misses") {
+  const io::Json json = report::evaluation_of(
+      "{\"kind\":\"regression\",\"labels\":[],\"metrics\":[\"pearson\",\"spearman\"]}\n"
+      "{\"id\":\"0\",\"text\":\"a\",\"tokens\":3,\"label\":1,\"prediction\":1.5}\n"
+      "{\"id\":\"1\",\"text\":\"b\",\"tokens\":4,\"label\":5,\"prediction\":2}\n",
+      {});
+  CHECK(json["scatter"]["y"] == io::Json({1.5, 2.0}));
+  CHECK(json["wrong"][0]["id"] == "1");
+  CHECK(json["wrong"][0]["loss"] == 9);
+  CHECK(json["lengths"][0]["error"] == 1.75);
+}
+
+TEST_CASE("a label that is none is refused with its line") {
+  const std::string lines = rows_of(100) + R"({"id":"q","text":"","label":2,"prediction":0,"probabilities":[0,1]})";
+  CHECK(support::refusal(Failure::input, [&] { report::evaluation_of(lines, {}); }) ==
+        "eval_rows.jsonl:102: label: expected the number of a label below 2, got 2");
+}
+
+TEST_CASE("a page of many long runs stays below two megabytes") {
+  const support::TemporaryDirectory root;
+  std::string lines;
+  for (int step = 1; step <= 3'000; ++step)
+    lines += fmt::format("{{\"step\":{},\"loss\":{},\"grad_norm\":{},\"tokens_per_second\":{}}}\n", step,
+                         1.0 / (step + 0.123), 1.0 / (step + 0.456), 1e5 / (step + 0.789));
+  std::vector<std::filesystem::path> runs;
+  for (int i = 0; i < 12; ++i) {
+    runs.push_back(root / fmt::format("run{}", i));
+    std::filesystem::create_directory(runs.back());
+    support::write_text(runs.back() / "metrics.jsonl", lines);
+  }
+  const std::string page = report::page_of_runs(runs);
+  CHECK(page.size() <= report::kMostBytes);
+  CHECK(numbers_in(page)["runs"].size() == 12);
+  CHECK(numbers_in(page)["runs"][11]["curves"]["loss"]["x"].size() > 100);
+}
+
+TEST_CASE("the table of a task without rows has its classes") {
+  const io::Json classes =
+      report::classes_of("label\tprecision\trecall\tf1\tsupport\nB-<x>\t0.5\t1\t0.66\t7\n\nother\n");
+  REQUIRE(classes.size() == 1);
+  CHECK(classes[0]["name"] == "B-<x>");
+  CHECK(classes[0]["support"] == 7);
+}

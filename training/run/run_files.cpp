@@ -48,6 +48,10 @@ std::optional<std::int64_t> number_of(std::string_view text) {
 
 bool is_result(std::string_view name) { return std::ranges::find(kResults, name) != kResults.end(); }
 
+bool is_account(std::string_view name) {
+  return name == "metrics.jsonl" || name == "profile.json" || name == "report.html";
+}
+
 std::optional<std::int64_t> checkpoint_step(std::string_view name) {
   if (!name.starts_with(kCheckpoint)) return {};
   return number_of(name.substr(kCheckpoint.size()));

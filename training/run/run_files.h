@@ -21,6 +21,8 @@ bool is_own_run_config(const std::filesystem::path& path);
 bool is_model_file(std::string_view name);
 /// Whether this is the name of a file of figures or predictions.
 bool is_result(std::string_view name);
+/// Whether it is one of those that tell of the training, whatever it came to; a run that begins anew writes it anew.
+bool is_account(std::string_view name);
 /// The process that was writing a file or directory of a run under this temporary name, as config.json.tmp-4711; none
 /// for other names.
 std::optional<std::int64_t> writer_of_leftover(std::string_view name);

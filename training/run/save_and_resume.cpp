@@ -17,7 +17,7 @@ namespace {
 void refuse_results(const std::filesystem::path& output) {
   for (const auto& entry : std::filesystem::directory_iterator(output)) {
     const std::string name = entry.path().filename().string();
-    if (name == "model.safetensors" || (is_result(name) && name != "metrics.jsonl"))
+    if (name == "model.safetensors" || (is_result(name) && !is_account(name)))
       fail(Failure::usage,
            "{}: --resume: expected a checkpoint to go on from, got none beside {}; hint: --overwrite removes that run, "
            "or name another --output",

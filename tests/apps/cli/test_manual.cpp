@@ -18,7 +18,8 @@ namespace {
 const std::string kScript = paths::source + "/scripts/manuals.sh";
 
 std::vector<std::string> programs() {
-  std::vector<std::string> all = {"prepare", "pretrain", "finetune", "predict", "extract", "evaluate", "export", "report"};
+  std::vector<std::string> all = {"prepare", "pretrain", "finetune", "predict",
+                                  "extract", "evaluate", "export",   "report"};
   if (std::filesystem::exists(paths::binary + "/serve")) all.push_back("serve");
   return all;
 }

@@ -58,10 +58,14 @@ TEST_CASE("a run ends with a page that has its texts, its curves and its time") 
 
 TEST_CASE("a run that diverged has a page too, and ends with its own error") {
   const Setting setting;
-  const auto outcome = setting.finetune("run", {"--learning-rate", "1e6", "--weight-decay", "1e6", "--epochs", "20"});
+  const std::vector<std::string> flags = {"--learning-rate", "1e6", "--weight-decay", "1e6", "--epochs", "20"};
+  const auto outcome = setting.finetune("run", flags);
   CHECK(outcome.code == 6);
   CHECK(outcome.error.find("report") == std::string::npos);
   CHECK(numbers_of(setting.directory / "run/report.html").at("runs").at(0).at("program") == "finetune");
+  // There is no checkpoint yet, and a page is no result that a new beginning would replace.
+  const auto again = run_program("finetune", {"--resume", "--output", setting.directory / "run"});
+  CHECK_MESSAGE(again.code == 6, again.error);
 }
 
 TEST_CASE("report lays several runs over each other, and refuses what is no run") {

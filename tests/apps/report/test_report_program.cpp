@@ -58,7 +58,8 @@ TEST_CASE("a run ends with a page that has its texts, its curves and its time") 
 
 TEST_CASE("a run that diverged has a page too, and ends with its own error") {
   const Setting setting;
-  const std::vector<std::string> flags = {"--learning-rate", "1e6", "--weight-decay", "1e6", "--epochs", "20"};
+  const std::vector<std::string> flags = {"--learning-rate", "1e6", "--weight-decay", "1e6",
+                                          "--epochs",        "20",  "--eval-every",   "1000"};
   const auto outcome = setting.finetune("run", flags);
   CHECK(outcome.code == 6);
   CHECK(outcome.error.find("report") == std::string::npos);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "bert/tasks/word_rows.h"
 #include "io/error.h"
 #include "io/file_replacer.h"
 
@@ -85,6 +86,7 @@ void TokenTask::write_evaluation(io::Files& files, const std::filesystem::path& 
   const tasks::TokenSplit& split = *data_.evaluation;
   const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common);
   const tasks::JudgedWords judged{split.file, data_.labels, split.labels, words.labels};
+  io::replace_file(files, directory / "eval_rows.jsonl", tasks::word_rows(data_.task, judged, words));
   io::replace_file(files, directory / "eval_report.tsv", tasks::token_report(data_.task, judged));
   if (data_.task == tasks::TokenTask::ner)
     io::replace_file(files, directory / "eval_illegal_tags.tsv", tasks::illegal_tags_report(judged));

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "bert/report/rows.h"
+#include "bert/report/words.h"
 
 namespace bertrand::report {
 namespace {
@@ -125,7 +126,8 @@ io::Json lengths(const Rows& all) {
       error += std::abs(row.score - row.target);
     }
     if (rows == 0) continue;
-    io::Json one{{"from", from + 1}, {"to", to}, {"rows", rows}, {"loss", loss / rows}};
+    io::Json one{{"from", from + 1}, {"to", to}, {"rows", rows}};
+    if (loss > 0) one["loss"] = loss / rows;  // words have none
     if (all.kind == Kind::regression) one["error"] = error / rows;
     else one["accuracy"] = right / rows;
     list.push_back(std::move(one));
@@ -173,22 +175,33 @@ io::Json scatter(const Rows& all, std::size_t most) {
   return {{"x", std::move(x)}, {"y", std::move(y)}};
 }
 
+bool is_of_words(std::string_view lines) {
+  const auto header = io::try_parse_json(lines.substr(0, lines.find('\n')));
+  return header && header->is_object() && header->contains("kind") && (*header)["kind"] == "words";
+}
+
 }  // namespace
 
+void add_class_figures(const Rows& all, const Extent& extent, io::Json& json) {
+  json["lengths"] = lengths(all);
+  json["classes"] = classes(all);
+  if (all.kind == Kind::classification) add_confusion(all, extent, json);
+  json["calibration"] = calibration(all);
+}
+
 io::Json evaluation_of(std::string_view lines, const Extent& extent) {
+  if (is_of_words(lines)) return words_of(lines, extent);
   const Rows all = read_rows(lines);
   io::Json json{{"kind", tasks::kind_name(all.kind)}, {"labels", all.labels}, {"rows", all.rows.size()}};
   if (all.rows.empty()) return json;
   json["intervals"] = intervals(all);
-  json["lengths"] = lengths(all);
   if (all.kind == Kind::regression) {
+    json["lengths"] = lengths(all);
     json["scatter"] = scatter(all, extent.points);
     json["wrong"] = first_rows(all, extent.rows, [](const Row& row) { return row.loss; });
     return json;
   }
-  json["classes"] = classes(all);
-  if (all.kind == Kind::classification) add_confusion(all, extent, json);
-  json["calibration"] = calibration(all);
+  add_class_figures(all, extent, json);
   json["wrong"] = first_rows(all, extent.rows, [](const Row& row) { return row.right ? -1 : row.loss; });
   json["uncertain"] = first_rows(all, extent.rows, [&](const Row& row) { return doubt(all, row); });
   return json;

@@ -110,8 +110,10 @@ io::Json numbers_of_run(const fs::path& directory, const Extent& extent) {
       notes.push_back(error.what());
     }
   }
-  if (!run["evaluation"].contains("classes"))
-    if (const auto table = source.text("eval_report.tsv", false)) run["evaluation"]["classes"] = classes_of(*table);
+  // Of words it may be types of entities that are judged, not their labels.
+  const bool rows = run["evaluation"].contains("classes") && run["evaluation"]["kind"] != "words";
+  if (const auto table = rows ? std::nullopt : source.text("eval_report.tsv", false))
+    run["evaluation"]["classes"] = classes_of(*table);
   run["results"] = results(source.object("eval_results.json", false), run["evaluation"]);
   run["profile"] = source.object("profile.json", false);
   run["notes"] = std::move(notes);

@@ -6,6 +6,7 @@
 #include "bert/report/curves.h"
 #include "bert/report/evaluation.h"
 #include "bert/tasks/evaluation_rows.h"
+#include "bert/tasks/word_rows.h"
 #include "support/program.h"
 #include "support/refusal.h"
 
@@ -162,6 +163,28 @@ TEST_CASE("scores have a scatter and the widest misses") {
   CHECK(json["wrong"][0]["id"] == "1");
   CHECK(json["wrong"][0]["loss"] == 9);
   CHECK(json["lengths"][0]["error"] == 1.75);
+}
+
+TEST_CASE("the sentences of a model that labels words have intervals, entities and their mistakes") {
+  const tasks::LabelSet names({"O", "B-X", "I-X"});
+  tasks::TokenFile file{.file = "f", .words = {"in", "New", "York", "שלום", "<b>"}, .offsets = {0, 3, 5}};
+  const std::vector<std::int32_t> truth = {0, 1, 2, 0, 0}, predicted = {0, 1, 0, 0, 1};
+  const tasks::WordPredictions words{.labels = predicted, .probabilities = {0.9F, 0.8F, 0.7F, 0.95F, 0.5F}};
+  const std::string lines = tasks::word_rows(tasks::TokenTask::ner, {file, names, truth, predicted}, words);
+  const io::Json json = report::evaluation_of(lines, {});
+  CHECK(json["kind"] == "words");
+  CHECK(json["rows"] == 2);
+  CHECK(json["confusion"] == io::Json({{2, 1, 0}, {0, 1, 0}, {1, 0, 0}}));
+  // Each of the two sentences is drawn twice in a quarter of all draws.
+  CHECK(json["intervals"]["eval_accuracy"][0] == 0.5);
+  CHECK(json["intervals"]["eval_accuracy"][1].get<double>() == doctest::Approx(2.0 / 3));
+  CHECK(json["intervals"]["eval_recall"][1] == 0);  // B-X O is another entity than B-X I-X
+  REQUIRE(json["sentences"].size() == 2);
+  CHECK(json["sentences"][0]["words"][2] == io::Json({"York", "I-X", "O"}));
+  CHECK(json["sentences"][1]["words"][0] == io::Json({"שלום", "O"}));
+  CHECK(support::refusal(Failure::input, [&] {
+          report::evaluation_of(lines + R"({"id":"2","words":["a"],"label":[3]})", {});
+        }) == "eval_rows.jsonl:4: label: expected 1 numbers of labels below 3, got [3]");
 }
 
 TEST_CASE("a label that is none is refused with its line") {

@@ -1,0 +1,18 @@
+// What the rows of an evaluation show of a model that labels words.
+#pragma once
+#include <string_view>
+
+#include "bert/report/report.h"
+#include "bert/report/rows.h"
+
+namespace bertrand::report {
+
+/// Of the lines of eval_rows.jsonl of words (bert/tasks/word_rows.h): "kind", "labels", "rows", "intervals" (of
+/// resampled sentences), "classes", "confusion", "confused", "lengths", "calibration" and "sentences", those with the
+/// most wrong words. Throws Error(Failure::input) naming the line that is damaged.
+io::Json words_of(std::string_view lines, const Extent& extent);
+
+/// "lengths", "classes", "confusion", "confused" and "calibration" of rows that have classes or labels.
+void add_class_figures(const Rows& all, const Extent& extent, io::Json& json);
+
+}  // namespace bertrand::report

@@ -1,0 +1,37 @@
+// eval_rows.jsonl, sentence by sentence.
+#include "bert/tasks/word_rows.h"
+
+#include "io/json.h"
+
+namespace bertrand::tasks {
+namespace {
+
+std::string name_of(TokenTask task) {
+  for (const std::string& name : token_task_names())
+    if (find_token_task(name) == task) return name;
+  return "";
+}
+
+}  // namespace
+
+std::string word_rows(TokenTask task, const JudgedWords& words, const WordPredictions& predictions) {
+  std::string text =
+      io::json_text({{"task", name_of(task)}, {"kind", "words"}, {"labels", words.names.names()}}) + "\n";
+  for (std::size_t s = 0; s < words.file.sentences(); ++s) {
+    const std::size_t begin = words.file.offsets[s], count = words.file.offsets[s + 1] - begin;
+    const auto part = [&](const auto& all) {
+      io::Json list = io::Json::array();
+      for (const auto& one : std::span(all).subspan(begin, count)) list.push_back(one);
+      return list;
+    };
+    text += io::json_text({{"id", std::to_string(s)},
+                           {"words", part(words.file.words)},
+                           {"label", part(words.truth)},
+                           {"prediction", part(words.predicted)},
+                           {"probabilities", part(predictions.probabilities)}}) +
+            "\n";
+  }
+  return text;
+}
+
+}  // namespace bertrand::tasks

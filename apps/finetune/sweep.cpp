@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "apps/finetune/run.h"
+#include "bert/report/report.h"
 #include "distributed/processes.h"
 #include "io/error.h"
 #include "io/files.h"
@@ -80,6 +81,14 @@ std::string table_of(const std::vector<Outcome>& outcomes) {
     text += fmt::format("\t{}\t{}\n", &one == best ? "best" : "", one.directory);
   }
   return text;
+}
+
+/// All runs over each other.
+void write_page(const std::vector<Outcome>& outcomes, const std::filesystem::path& file) {
+  std::vector<std::filesystem::path> directories;
+  for (const Outcome& one : outcomes) directories.emplace_back(one.directory);
+  report::write_report(io::Files::system(), directories, file);
+  fmt::print("report: {}\n", file.string());
 }
 
 /// The options of one run of the sweep.
@@ -209,6 +218,7 @@ void sweep(const Options& options) {
   }
   if (options.settings.plan_only) return;
   fmt::print("{}", table_of(outcomes));
+  write_page(outcomes, options.settings.output / "report.html");
   const Outcome* const best = best_of(outcomes);
   if (!best)
     fail(Failure::numerics, "--sweep: all {} runs failed, the last one: {}", outcomes.size(), outcomes.back().failure);

@@ -24,8 +24,8 @@ std::string name_of(const Trial& trial);
 std::vector<std::string> command_of(const std::vector<std::string>& command, const Trial& trial,
                                     const std::string& output);
 
-/// Runs all of them, writes sweep.tsv into --output after each, and names the best. A run whose numbers become infinite
-/// counts as failed, any other failure ends the sweep.
+/// Runs all of them, writes sweep.tsv into --output after each, then report.html of all, and names the best. A run
+/// whose numbers become infinite counts as failed, any other failure ends the sweep.
 void sweep(const Options& options);
 
 }  // namespace bertrand::finetune

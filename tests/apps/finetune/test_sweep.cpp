@@ -65,6 +65,9 @@ TEST_CASE("a sweep runs all combinations and names the best and each run can be 
   }
   CHECK(outcome.out.find("best of 4: --learning-rate 0.02 --epochs 1, score ") != std::string::npos);
 
+  const std::string page = read_text(setting.at("run/report.html"));
+  for (const std::string& name : names) CHECK(page.find("\"name\":\"" + name + "\"") != std::string::npos);
+
   const std::string model = read_text(setting.at("run/" + names.back() + "/model.safetensors"));
   REQUIRE(setting.run({"--output", setting.at("alone"), "--learning-rate", "0.02", "--epochs", "4"}).code == 0);
   CHECK(read_text(setting.at("alone/model.safetensors")) == model);

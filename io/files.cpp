@@ -73,6 +73,11 @@ void Files::remove_all(const fs::path& path) {
   fs::remove_all(path, error);
   if (error) refuse_call(path, "remove", error.value());
 }
+void Files::cut(const fs::path& file, std::uint64_t bytes) {
+  std::error_code error;
+  fs::resize_file(file, bytes, error);
+  if (error) refuse_call(file, "truncate", error.value());
+}
 Files& Files::system() {
   static Files files;
   return files;
@@ -118,6 +123,9 @@ MappedFile::MappedFile(const fs::path& file) {
   }
   ::close(descriptor);
   if (error != 0) refuse_call(file, "read", error);
+}
+void MappedFile::let_go() const {
+  if (size_ > 0) ::madvise(data_, size_, MADV_DONTNEED);
 }
 MappedFile::~MappedFile() {
   if (size_ > 0) ::munmap(data_, size_);

@@ -26,6 +26,7 @@ class Files {
   virtual void sync_directory(const std::filesystem::path& directory);
   virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to);
   virtual void remove_all(const std::filesystem::path& path);
+  virtual void cut(const std::filesystem::path& file, std::uint64_t bytes);  ///< truncates it to its first `bytes`
 
   static Files& system();
 };
@@ -78,6 +79,9 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
+  /// Gives back the memory of what was looked at; it is read again where it is looked at again. Others may read it
+  /// meanwhile. For a file that is looked at here and there.
+  void let_go() const;
 
  private:
   void* data_ = nullptr;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "apps/cli/flags.h"
+#include "apps/prepare/corpus.h"
 #include "apps/prepare/dump.h"
 #include "apps/prepare/records.h"
 #include "apps/prepare/squad.h"
@@ -67,6 +68,21 @@ void add_flags(CLI::App& app, RecordsOptions& options) {
   add_threads_flag(app, options.threads);
 }
 
+void add_flags(CLI::App& app, CorpusOptions& options) {
+  add_vocabulary_flags(app, options.vocab_file, options.cased);
+  app.add_option("--input", options.inputs,
+                 "text: a sentence a line, a blank line between documents; .jsonl: a {\"text\"} a line, its lines are "
+                 "sentences; either may be compressed by gzip")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("--output", options.output, "directory to write; it appears when it is whole")
+      ->type_name("DIR")
+      ->required();
+  number_flag(app, "--shards", options.shards, Range<int>{1, 99999},
+              "parts of about the same size, at most so many; a compressed input is not divided");
+  add_threads_flag(app, options.threads);
+}
+
 void add_flags(CLI::App& app, DumpOptions& options) {
   app.add_option("FILE", options.files, "TFRecord files, also compressed by gzip")->type_name("")->required();
   const Choices<io::OnCorrupt> choices{{"stop", io::OnCorrupt::stop}, {"skip", io::OnCorrupt::skip}};
@@ -119,6 +135,8 @@ void add_commands(CLI::App& app, std::function<void()>& chosen) {
   app.require_subcommand(1);
   add_command(app, "tokens", "a line of token ids for every line of text", write_tokens, chosen);
   add_command(app, "records", "pre-training records, as Google's create_pretraining_data.py", write_records, chosen);
+  add_command(app, "corpus", "a tokenised corpus, which pretrain maps and does not read; an interrupted one goes on",
+              write_corpus, chosen);
   add_command(app, "dump", "the records of TFRecord files as text", write_dump, chosen);
   add_command(app, "squad", "answer-span features of SQuAD's JSON, as Google's run_squad.py", write_squad, chosen);
   add_command(app, "vocab", "learns a WordPiece vocabulary from text: merges by frequency, as Hugging Face's trainer",

@@ -20,22 +20,34 @@ bool is_tfrecord(const std::filesystem::path& file) {
   return name.ends_with(".tfrecord") || name.ends_with(".tfrecord.gz") || io::is_tfrecord(file);
 }
 
-/// All files are text or all are TFRecord.
+InputKind kind_of(const std::filesystem::path& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) return InputKind::corpus;
+  return is_tfrecord(file) ? InputKind::records : InputKind::text;
+}
+
+/// All files are text, all are TFRecord, or all are corpora.
 void check_one_kind(const std::string& flag, const std::vector<std::filesystem::path>& files) {
-  const auto kind = [](bool records) { return records ? "TFRecord" : "text"; };
+  const auto name = [](InputKind kind) {
+    return kind == InputKind::text ? "text" : kind == InputKind::records ? "TFRecord" : "a directory";
+  };
   const std::filesystem::path* first = nullptr;
   for (const auto& file : files) {
     if (holds_nothing(file)) continue;
     if (!first) first = &file;
-    if (const bool records = is_tfrecord(file); records != is_tfrecord(*first))
+    if (const InputKind kind = kind_of(file), expected = kind_of(*first); kind != expected)
       fail(Failure::usage, "{}: expected files of one kind, got {} ({}) and {} ({})", flag, first->string(),
-           kind(!records), file.string(), kind(records));
+           name(expected), file.string(), name(kind));
   }
 }
 
 }  // namespace
 
-bool are_tfrecords(const std::vector<std::filesystem::path>& files) { return std::ranges::any_of(files, is_tfrecord); }
+InputKind kind_of(const std::vector<std::filesystem::path>& files) {
+  for (const auto& file : files)
+    if (const InputKind kind = kind_of(file); kind != InputKind::text) return kind;
+  return InputKind::text;
+}
 
 void add_own_flags(training::FlagTable& table, Options& options) {
   using enum training::Role;
@@ -52,8 +64,8 @@ void add_own_flags(training::FlagTable& table, Options& options) {
   table.heading("model and data");
   table
       .paths({"--input",
-              "files to train on: TFRecord, also compressed by gzip, or text with a sentence a line and a blank line "
-              "between documents"},
+              "what to train on: TFRecord files, corpora of prepare corpus, or text with a sentence a line and a blank "
+              "line between documents, or a {\"text\"} a line in .jsonl; files may be compressed by gzip"},
              options.inputs)
       .required = true;
   table.paths({"--eval-input", "held-out files to evaluate on, of either kind"}, options.evaluation_inputs);
@@ -124,7 +136,8 @@ std::string recipe_text(const Options& options, std::int64_t longest) {
   training::FlagTable table;
   add_flags(table, used);
   // Records have the length that they were made with.
-  if (are_tfrecords(options.inputs) && longest > used.settings.max_seq_length) used.settings.max_seq_length = longest;
+  if (kind_of(options.inputs) == InputKind::records && longest > used.settings.max_seq_length)
+    used.settings.max_seq_length = longest;
   return training::plan_text(recipe, table, options.settings.command);
 }
 

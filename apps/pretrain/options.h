@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "bert/data/pretraining_text.h"
+#include "bert/data/pretraining_text_masks.h"
 #include "io/tfrecord.h"
 #include "training/run/settings.h"
 
@@ -39,8 +39,9 @@ std::string recipe_text(const Options& options, std::int64_t longest);
 /// Error(Failure::usage).
 void complete(Options& options);
 
-/// Whether these files, which are of one kind, are TFRecords and not text: by what they begin with, or by the name
-/// .tfrecord or .tfrecord.gz where that is damaged. Empty ones are of either kind.
-bool are_tfrecords(const std::vector<std::filesystem::path>& files);
+enum class InputKind { text, records, corpus };
+/// What these files, which are of one kind, are: a directory is a corpus; TFRecords are known by what they begin with,
+/// or by the name .tfrecord or .tfrecord.gz where that is damaged. Empty files are of any kind.
+InputKind kind_of(const std::vector<std::filesystem::path>& files);
 
 }  // namespace bertrand::pretrain

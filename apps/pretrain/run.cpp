@@ -4,7 +4,10 @@
 
 #include <optional>
 
+#include "bert/data/mapped_corpus.h"
 #include "bert/data/pretraining_records.h"
+#include "bert/data/pretraining_text.h"
+#include "bert/data/pretraining_text_corpus.h"
 #include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
 #include "bert/objectives/pretraining.h"
@@ -67,36 +70,52 @@ std::unique_ptr<data::PretrainingExamples> read_records(const std::vector<std::f
 
 /// A process that is `alone` shows how far it is and ends at once when asked to; several end together, before their
 /// first step.
-std::unique_ptr<data::PretrainingExamples> read_text(const std::vector<std::filesystem::path>& files,
-                                                     const Source& source, const Options& options, bool alone) {
-  const training::Settings& settings = options.settings;
+std::shared_ptr<const data::CorpusView> read_text(const std::vector<std::filesystem::path>& files, const Source& source,
+                                                  const Options& options, bool alone) {
   io::ByteProgress progress("reading text", io::check_files(files, {}));
   double done = 0;
   const auto show = [&](std::size_t bytes) { progress.update(done += static_cast<double>(bytes)); };
-  auto text = std::make_unique<data::PretrainingText>(
-      files, source.tokenizer,
+  auto corpus = std::make_shared<data::HeldCorpus>(
+      data::read_corpus(
+          files, source.tokenizer,
+          {.threads = threads_of(options), .progress = alone ? show : std::function<void(std::size_t)>()}),
+      source.tokenizer.vocabulary().size());
+  if (progress.shown()) progress.finish();
+  for (const std::string& warning : corpus->warnings()) fmt::print(stderr, "warning: {}\n", warning);
+  return corpus;
+}
+
+std::unique_ptr<data::PretrainingExamples> draw_examples(std::shared_ptr<const data::CorpusView> corpus,
+                                                         const Source& source, const Options& options) {
+  const training::Settings& settings = options.settings;
+  return std::make_unique<data::PretrainingText>(
+      std::move(corpus), source.tokenizer.vocabulary(),
       data::PretrainingTextOptions{
           .pairs = {.max_seq_length = *settings.max_seq_length, .short_seq_prob = options.short_seq_prob},
           .masking = options.masking,
           .seed = settings.seed,
-          .threads = threads_of(options),
-          .progress = alone ? show : std::function<void(std::size_t)>()});
-  if (progress.shown()) progress.finish();
-  for (const std::string& warning : text->corpus().warnings) fmt::print(stderr, "warning: {}\n", warning);
-  return text;
+          .threads = threads_of(options)});
 }
 
 std::unique_ptr<data::PretrainingExamples> read_examples(const std::vector<std::filesystem::path>& files,
                                                          const Source& source, const Options& options, bool alone) {
   if (files.empty()) return nullptr;
-  return are_tfrecords(files) ? read_records(files, source, options) : read_text(files, source, options, alone);
+  switch (kind_of(files)) {
+    case InputKind::records: return read_records(files, source, options);
+    case InputKind::corpus:
+      return draw_examples(std::make_shared<data::MappedCorpus>(files, source.tokenizer), source, options);
+    case InputKind::text: break;
+  }
+  return draw_examples(read_text(files, source, options, alone), source, options);
 }
 
 training::RunIdentity identity_of(Options& options, const Source& source) {
   training::FlagTable table;
   add_own_flags(table, options);
-  training::RunIdentity identity{.settings = table.decisive(), .inputs = options.inputs, .other_files = {}};
-  identity.inputs.insert(identity.inputs.end(), options.evaluation_inputs.begin(), options.evaluation_inputs.end());
+  training::RunIdentity identity{.settings = table.decisive(), .inputs = {}, .other_files = {}};
+  for (const auto& files : {options.inputs, options.evaluation_inputs})
+    for (const auto& file : files)  // a corpus is known by its manifest, which holds the checksums of its files
+      identity.inputs.push_back(kind_of(files) == InputKind::corpus ? file / data::kCorpusManifest : file);
   identity.settings.emplace_back("--eval-input", fmt::format("{} files", options.evaluation_inputs.size()));
   identity.settings.emplace_back("--config",
                                  fmt::format("crc32c {:08x}", io::crc32c(bert::config_text(source.config))));
@@ -144,7 +163,7 @@ struct Job {
 /// Records have their length. Text gets the one that the model can take.
 void settle_length(Options& options, const bert::Config& config) {
   for (const auto& files : {options.inputs, options.evaluation_inputs})
-    if (!files.empty() && !are_tfrecords(files))
+    if (!files.empty() && kind_of(files) != InputKind::records)
       options.settings.max_seq_length = options.settings.sequence_length(config.max_position_embeddings);
 }
 

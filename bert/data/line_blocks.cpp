@@ -1,15 +1,9 @@
 // Blocks of whole lines.
 #include "bert/data/line_blocks.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "io/error.h"
-#include "io/input_files.h"
 
 namespace bertrand::data {
 namespace {
@@ -19,16 +13,23 @@ constexpr std::size_t kReadBytes = std::size_t{1} << 18;  // at a time: a pipe g
 }  // namespace
 
 LineBlocks::LineBlocks(const std::filesystem::path& file)
-    : name_(file.empty() ? "standard input" : file.string()), descriptor_(STDIN_FILENO) {
-  if (file.empty()) return;
-  io::refuse_directory(file, "text", Failure::input);
-  descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0)
-    fail(errno == ENOENT ? Failure::input : Failure::io, "{}: open: {}", name_, std::strerror(errno));
+    : name_(file.empty() ? "standard input" : file.string()), source_(file, "text") {}
+
+std::size_t LineBlocks::read(char* out, std::size_t size) {
+  const std::size_t count = source_.read_some(out, size);
+  if (!source_.damage().empty())
+    fail(Failure::input, "{}: gzip: expected whole data, got: {}; hint: is it cut short?", name_, source_.damage());
+  return count;
 }
 
-LineBlocks::~LineBlocks() {
-  if (descriptor_ != STDIN_FILENO) ::close(descriptor_);
+bool LineBlocks::skip(std::uint64_t bytes) {
+  std::string passed(kReadBytes, '\0');
+  while (bytes > 0) {
+    const std::size_t count = read(passed.data(), std::min<std::uint64_t>(bytes, passed.size()));
+    if (count == 0) return false;
+    bytes -= count;
+  }
+  return true;
 }
 
 bool LineBlocks::next(std::string& block, std::size_t bytes) {
@@ -39,11 +40,8 @@ bool LineBlocks::next(std::string& block, std::size_t bytes) {
   while (!ended_) {
     const std::size_t before = block.size();
     block.resize(before + std::clamp<std::size_t>(bytes, 1, kReadBytes));
-    const ssize_t count = ::read(descriptor_, block.data() + before, block.size() - before);
-    const int error = errno;
-    block.resize(before + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-    if (count < 0 && error == EINTR) continue;
-    if (count < 0) fail(Failure::io, "{}: read: {}", name_, std::strerror(error));
+    const std::size_t count = read(block.data() + before, block.size() - before);
+    block.resize(before + count);
     ended_ = count == 0;
     if (block.size() < bytes) continue;
     const std::size_t end = std::string_view(block).substr(searched).rfind('\n');

@@ -6,27 +6,33 @@
 #include <string_view>
 #include <vector>
 
+#include "io/byte_source.h"
+
 namespace bertrand::data {
 
-/// Reads a file, or standard input, in blocks that end where a line ends. Lines end at \n only.
+/// Reads a file, also compressed by gzip, or standard input, in blocks that end where a line ends. Lines end at \n
+/// only.
 class LineBlocks {
  public:
   /// Opens a file; an empty path is standard input. Throws Error(Failure::input) if it does not exist and
   /// Error(Failure::io) if it cannot be read.
   explicit LineBlocks(const std::filesystem::path& file);
-  ~LineBlocks();
-  LineBlocks(const LineBlocks&) = delete;
-  LineBlocks& operator=(const LineBlocks&) = delete;
 
-  /// The next block: about `bytes`, or one line if that is longer; false at the end. Throws Error(Failure::io).
+  /// The next block: about `bytes`, or one line if that is longer; false at the end. Throws Error(Failure::io), and
+  /// Error(Failure::input) for compressed data that is damaged.
   bool next(std::string& block, std::size_t bytes);
+
+  /// Passes over so many bytes, before the first block; false if there are fewer. Throws as next() does.
+  bool skip(std::uint64_t bytes);
 
   /// The file's name for messages.
   const std::string& name() const { return name_; }
 
  private:
   std::string name_;
-  int descriptor_;
+  std::size_t read(char* out, std::size_t size);
+
+  io::ByteSource source_;
   std::string rest_;  // the beginning of a line that the last block did not take
   bool ended_ = false;
 };

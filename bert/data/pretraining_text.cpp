@@ -2,7 +2,9 @@
 #include "bert/data/pretraining_text.h"
 
 #include <algorithm>
+#include <future>
 
+#include "io/error.h"
 #include "tensor/random.h"
 
 namespace bertrand::data {
@@ -38,50 +40,113 @@ MaskingVocabulary masking_vocabulary(const text::Vocabulary& words) {
 
 }  // namespace
 
-PretrainingText::PretrainingText(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer,
+PretrainingText::PretrainingText(std::shared_ptr<const CorpusView> corpus, const text::Vocabulary& vocabulary,
                                  const PretrainingTextOptions& options)
     : options_(options),
-      vocabulary_(masking_vocabulary(tokenizer.vocabulary())),
-      corpus_(read_corpus(files, tokenizer, {.threads = options.threads, .progress = options.progress})) {}
-
-std::shared_ptr<const PretrainingText::Pairs> PretrainingText::pairs(std::int64_t epoch) {
-  const std::lock_guard lock(mutex_);
-  Epoch& drawn = drawn_[static_cast<std::size_t>(epoch % 2)];
-  if (drawn.number == epoch) return drawn.pairs;
-  const std::uint64_t key = mix(mix(options_.seed, hash_name("sentence pairs")), static_cast<std::uint64_t>(epoch));
-  Pairs pairs;
-  for (std::size_t document = 0; document < corpus_.documents.count(); ++document) {
-    const auto of_document = draw_pairs(corpus_.documents, document, options_.pairs, mix(key, document));
-    pairs.insert(pairs.end(), of_document.begin(), of_document.end());
-  }
-  drawn = {epoch, std::make_shared<const Pairs>(std::move(pairs))};
-  return drawn.pairs;
+      vocabulary_(masking_vocabulary(vocabulary)),
+      corpus_(std::move(corpus)),
+      drawn_(std::size_t{1} << 13) {
+  const std::uint64_t documents = corpus_->documents();
+  if (documents < 2 || documents >= std::uint64_t{1} << 32)
+    fail(Failure::input, "corpus: documents: expected 2 to 4294967295, got {}; hint: {}", documents,
+         "random next sentences come from other documents");
 }
 
-std::int64_t PretrainingText::examples(std::int64_t epoch) { return static_cast<std::int64_t>(pairs(epoch)->size()); }
+DocumentPairs PretrainingText::pairs(std::int64_t epoch, std::uint64_t document) const {
+  const std::uint64_t key = mix(mix(options_.seed, hash_name("sentence pairs")), static_cast<std::uint64_t>(epoch));
+  return {*corpus_, document, options_.pairs, mix(key, document)};
+}
+
+/// Documents [first, last).
+PretrainingText::Counted PretrainingText::count(std::int64_t epoch, std::uint64_t first, std::uint64_t last) const {
+  constexpr std::uint64_t kOfMark = 1024, kLetGo = std::uint64_t{1} << 16;  // sentences
+  Counted counted;
+  std::uint64_t sentences = 0, of_mark = kOfMark, looked_at = 0;
+  for (std::uint64_t document = first; document < last; ++document) {
+    if (of_mark >= kOfMark) {
+      counted.marks.push_back({document, counted.examples});
+      of_mark = 0;
+    }
+    const DocumentPairs pairs = this->pairs(epoch, document);
+    counted.examples += pairs.count();
+    of_mark += pairs.sentences(), sentences += pairs.sentences();
+    if (sentences - looked_at < kLetGo) continue;
+    looked_at = sentences;
+    corpus_->let_go();
+  }
+  return counted;
+}
+
+std::shared_ptr<const PretrainingText::Counted> PretrainingText::counted(std::int64_t epoch) {
+  const std::lock_guard lock(mutex_);
+  Epoch& kept = counted_[static_cast<std::size_t>(epoch % 2)];
+  if (kept.number == epoch) return kept.counted;
+  const auto parts = static_cast<std::uint64_t>(std::max(1, options_.threads));
+  const std::uint64_t documents = corpus_->documents();
+  std::vector<std::future<Counted>> futures;
+  for (std::uint64_t part = 0; part < parts; ++part)
+    futures.push_back(std::async(std::launch::async, [=, this] {
+      return count(epoch, documents * part / parts, documents * (part + 1) / parts);
+    }));
+  Counted all;
+  for (std::future<Counted>& future : futures) {
+    const Counted part = future.get();
+    for (const Mark& mark : part.marks) all.marks.push_back({mark.document, all.examples + mark.example});
+    all.examples += part.examples;
+  }
+  corpus_->let_go();
+  kept = {epoch, std::make_shared<const Counted>(std::move(all))};
+  return kept.counted;
+}
+
+std::int64_t PretrainingText::examples(std::int64_t epoch) {
+  return static_cast<std::int64_t>(counted(epoch)->examples);
+}
+
+SegmentPair PretrainingText::pair(std::int64_t epoch, std::int64_t number) {
+  const std::shared_ptr<const Counted> counted = this->counted(epoch);
+  const auto wanted = static_cast<std::uint64_t>(number);
+  check(wanted < counted->examples, "corpus: example {} of {}", number, counted->examples);
+  Drawn& kept = drawn_[wanted % drawn_.size()];
+  if (const std::lock_guard lock(mutex_); kept.epoch == epoch && kept.number == number) return kept.pair;
+  auto [document, example] = *--std::ranges::upper_bound(counted->marks, wanted, {}, &Mark::example);
+  while (true) {
+    const DocumentPairs pairs = this->pairs(epoch, document);
+    const std::uint64_t count = pairs.count();
+    if (wanted - example >= count) {
+      example += count;
+      ++document;
+      continue;
+    }
+    const SegmentPair pair = pairs.pair(wanted - example);
+    corpus_->let_go();
+    const std::lock_guard lock(mutex_);
+    kept = {epoch, number, pair};
+    return pair;
+  }
+}
 
 std::int64_t PretrainingText::tokens(std::int64_t epoch, std::int64_t number) {
-  const SegmentPair pair = pairs(epoch)->at(static_cast<std::size_t>(number));
+  const SegmentPair pair = this->pair(epoch, number);
   return std::min(std::int64_t{pair.a_count} + pair.b_count + 3, options_.pairs.max_seq_length);
 }
 
 PretrainingExample PretrainingText::example(std::int64_t epoch, std::int64_t number) {
-  const SegmentPair pair = pairs(epoch)->at(static_cast<std::size_t>(number));
+  const SegmentPair pair = this->pair(epoch, number);
   const std::uint64_t key = mix(mix(options_.seed, hash_name("masking")), static_cast<std::uint64_t>(epoch));
   Random random(mix(key, static_cast<std::uint64_t>(number)));
   Segment a{pair.a_begin, pair.a_begin + pair.a_count}, b{pair.b_begin, pair.b_begin + pair.b_count};
   truncate(a, b, static_cast<std::uint64_t>(options_.pairs.max_seq_length - 3), random);
 
   PretrainingExample example;
-  const auto append = [&](std::int32_t id, std::int32_t type) {
-    example.token_ids.push_back(id);
-    example.token_types.push_back(type);
-  };
-  append(vocabulary_.cls, 0);
-  for (std::uint64_t i = a.begin; i < a.end; ++i) append(corpus_.ids[i], 0);
-  append(vocabulary_.sep, 0);
-  for (std::uint64_t i = b.begin; i < b.end; ++i) append(corpus_.ids[i], 1);
-  append(vocabulary_.sep, 1);
+  example.token_ids.push_back(vocabulary_.cls);
+  corpus_->append_ids(a.begin, a.count(), example.token_ids);
+  example.token_ids.push_back(vocabulary_.sep);
+  example.token_types.resize(example.token_ids.size(), 0);
+  corpus_->append_ids(b.begin, b.count(), example.token_ids);
+  example.token_ids.push_back(vocabulary_.sep);
+  example.token_types.resize(example.token_ids.size(), 1);
+  corpus_->let_go();
   mask_tokens(example, options_.masking, vocabulary_, random);
   example.next_sentence_label = pair.random_next ? 1 : 0;
   return example;
@@ -95,8 +160,8 @@ std::vector<ExampleSize> PretrainingText::largest(std::int64_t count) const {
 
 std::size_t PretrainingText::bytes() const {
   const std::lock_guard lock(mutex_);
-  std::size_t bytes = corpus_.bytes();
-  for (const Epoch& epoch : drawn_) bytes += epoch.pairs ? epoch.pairs->capacity() * sizeof(SegmentPair) : 0;
+  std::size_t bytes = corpus_->bytes() + drawn_.size() * sizeof(Drawn);
+  for (const Epoch& epoch : counted_) bytes += epoch.counted ? epoch.counted->marks.capacity() * sizeof(Mark) : 0;
   return bytes;
 }
 

@@ -1,25 +1,28 @@
-// A corpus tokenised and held in memory.
+// Text tokenised block by block, and a corpus held in memory.
 #include "bert/data/pretraining_text_corpus.h"
 
 #include <algorithm>
+#include <deque>
 #include <future>
+#include <memory>
 
 #include "bert/data/line_blocks.h"
 #include "io/error.h"
 #include "io/input_files.h"
+#include "io/json.h"
 
 namespace bertrand::data {
 
 namespace {
 
-constexpr std::size_t kBlockBytes = std::size_t{16} << 20;  // read at a time, so that the text is never all in memory
-constexpr std::uint32_t kDocumentEnd = 0;                   // among sentence lengths, which are positive
+constexpr std::uint32_t kDocumentEnd = 0;  // among sentence lengths, which are positive
 
 /// What one thread made of some lines.
 struct Piece {
   std::vector<std::int32_t> ids;
   std::vector<std::uint32_t> sentences;  // lengths, with kDocumentEnd between documents
-  std::uint64_t lines = 0;
+  std::vector<std::uint64_t> ends;       // of documents, in bytes
+  std::uint64_t lines = 0, bytes = 0;
   text::InvalidBytes invalid;  // its lines counted from 1 within the piece
 };
 
@@ -29,89 +32,167 @@ bool is_blank(std::string_view line) {
   return text::strip(text::drop_invalid_utf8(line, valid).count > 0 ? valid : line).empty();
 }
 
-Piece tokenise(std::string_view lines, const text::Tokenizer& tokenizer, bool as_google) {
-  Piece piece;
-  text::Encoder encoder(tokenizer);
-  std::string without_returns;
-  for_each_line(lines, [&](std::string_view line) {
-    ++piece.lines;
-    if (as_google && line.find('\r') != std::string_view::npos) {
-      without_returns = line;
-      std::erase(without_returns, '\r');
-      line = without_returns;
-    }
-    const std::span<const std::int32_t> ids = encoder.encode(line);
-    piece.invalid.add(encoder.dropped(), piece.lines);
-    piece.ids.insert(piece.ids.end(), ids.begin(), ids.end());
-    if (!ids.empty()) piece.sentences.push_back(static_cast<std::uint32_t>(ids.size()));
-    else if (is_blank(line)) piece.sentences.push_back(kDocumentEnd);
-  });
-  return piece;
+bool is_json_lines(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  return name.ends_with(".jsonl") || name.find(".jsonl.") != std::string::npos;
 }
 
-class CorpusReader {
+/// How the lines of a file are read.
+struct Form {
+  bool as_google = false, json_lines = false;
+};
+
+class Tokenising {
  public:
-  CorpusReader(const text::Tokenizer& tokenizer, const CorpusOptions& options)
-      : tokenizer_(tokenizer), options_(options) {
-    corpus_.ids = CompactIds(static_cast<std::size_t>(tokenizer.vocabulary().size()));
-    corpus_.documents = {.sentences = {0}, .documents = {0}};
-  }
+  Tokenising(const text::Tokenizer& tokenizer, Form form) : encoder_(tokenizer), form_(form) {}
 
-  // While the threads work on one block, the next is read.
-  void read(const std::filesystem::path& file) {
-    LineBlocks blocks(file);
-    text::InvalidBytes invalid;
-    std::uint64_t lines = 0;
-    std::string block, next_block;
-    bool has_block = blocks.next(block, kBlockBytes);
-    while (has_block) {
-      if (!options_.as_google) io::refuse_nul(block, blocks.name(), lines);
-      std::vector<std::future<Piece>> pieces = tokenise_block(block);
-      has_block = blocks.next(next_block, kBlockBytes);
-      for (auto& future : pieces) {
-        const Piece piece = future.get();
-        append(piece);
-        invalid.add(piece.invalid, lines);
-        lines += piece.lines;
-      }
-      if (options_.progress) options_.progress(block.size());
-      block.swap(next_block);
-    }
-    if (invalid.count > 0) corpus_.warnings.push_back(invalid.message(blocks.name()));
-    if (!options_.as_google) end_document();
-  }
-
-  Corpus take() {
-    end_document();
-    return std::move(corpus_);
+  /// `name` and `lines_before` are for messages.
+  Piece piece_of(std::string_view lines, const std::string& name, std::uint64_t lines_before) {
+    for_each_line(lines, [&](std::string_view line) {
+      ++piece_.lines;
+      piece_.bytes =
+          std::min<std::size_t>(static_cast<std::size_t>(line.data() - lines.data()) + line.size() + 1, lines.size());
+      if (form_.json_lines) add_document(line, name, lines_before + piece_.lines);
+      else add(line);
+    });
+    return std::move(piece_);
   }
 
  private:
-  std::vector<std::future<Piece>> tokenise_block(std::string_view block) const {
-    std::vector<std::future<Piece>> pieces;
-    for (const std::string_view part : split_lines(block, static_cast<std::size_t>(std::max(1, options_.threads))))
-      pieces.push_back(
-          std::async(std::launch::async, [this, part] { return tokenise(part, tokenizer_, options_.as_google); }));
-    return pieces;
+  void add(std::string_view line) {
+    if (form_.as_google && line.find('\r') != std::string_view::npos) {
+      without_returns_ = line;
+      std::erase(without_returns_, '\r');
+      line = without_returns_;
+    }
+    if (!add_sentence(line) && is_blank(line)) end_document();
   }
 
-  void append(const Piece& piece) {
-    corpus_.ids.append(piece.ids);
-    auto& sentences = corpus_.documents.sentences;
-    for (const std::uint32_t length : piece.sentences) {
-      if (length == kDocumentEnd) end_document();
-      else sentences.push_back(sentences.back() + length);
-    }
+  void add_document(std::string_view line, const std::string& name, std::uint64_t number) {
+    if (text::strip(line).empty()) return;
+    const std::string place = fmt::format("{}:{}", name, number);
+    const io::Json json = io::parse_json(line, {place, Failure::input});
+    const std::string text = io::JsonReader(json, {place, Failure::input}).text("text");
+    if (text.find('\0') != std::string::npos)
+      fail(Failure::input, "{}: text: expected text, got a NUL character", place);
+    for_each_line(text, [&](std::string_view sentence) { add_sentence(sentence); });
+    end_document();
   }
 
   void end_document() {
-    auto& [sentences, documents] = corpus_.documents;
-    if (sentences.size() - 1 > documents.back()) documents.push_back(sentences.size() - 1);
+    piece_.sentences.push_back(kDocumentEnd);
+    piece_.ends.push_back(piece_.bytes);
+  }
+
+  /// Whether the line has a token.
+  bool add_sentence(std::string_view line) {
+    const std::span<const std::int32_t> ids = encoder_.encode(line);
+    piece_.invalid.add(encoder_.dropped(), piece_.lines);
+    piece_.ids.insert(piece_.ids.end(), ids.begin(), ids.end());
+    if (!ids.empty()) piece_.sentences.push_back(static_cast<std::uint32_t>(ids.size()));
+    return !ids.empty();
+  }
+
+  text::Encoder encoder_;
+  const Form form_;
+  std::string without_returns_;
+  Piece piece_;
+};
+
+class FileTokeniser {
+ public:
+  FileTokeniser(const text::Tokenizer& tokenizer, const CorpusOptions& options, CorpusSink& sink,
+                std::size_t block_bytes)
+      : tokenizer_(tokenizer), options_(options), sink_(sink), block_bytes_(block_bytes) {}
+
+  /// While the threads work on one block, the one before it is taken and the next is read.
+  void read(const std::filesystem::path& file, const TextPlace& start) {
+    LineBlocks blocks(file);
+    form_ = {.as_google = options_.as_google, .json_lines = is_json_lines(file)};
+    place_ = start;
+    skip(blocks, start.bytes);
+    std::uint64_t lines_begun = start.lines;
+    std::deque<Begun> begun;
+    for (std::string block; blocks.next(block, block_bytes_);) {
+      if (!options_.as_google) io::refuse_nul(block, blocks.name(), lines_begun);
+      if (!begun.empty())
+        for (const std::future<Piece>& piece : begun.front().pieces) piece.wait();
+      begun.push_back(begin(std::move(block), blocks.name(), lines_begun));
+      if (begun.size() > 1) finish(begun);
+      block.clear();
+    }
+    while (!begun.empty()) finish(begun);
+    if (place_.invalid.count > 0) sink_.warn(place_.invalid.message(blocks.name()));
+    if (!options_.as_google) end_document();
+  }
+
+  void end_document() { sink_.take({place_.file, {}, {&kDocumentEnd, 1}, {&place_.bytes, 1}}); }
+
+ private:
+  /// A block on its way through the threads, which look at its text.
+  struct Begun {
+    std::unique_ptr<const std::string> text;
+    std::vector<std::future<Piece>> pieces;
+  };
+
+  /// What was done before is read, for compressed files know no other way, but not tokenised.
+  void skip(LineBlocks& blocks, std::uint64_t bytes) const {
+    if (bytes > 0 && !blocks.skip(bytes))
+      fail(Failure::input, "{}: text: expected {} bytes, of which a corpus was begun, got fewer", blocks.name(), bytes);
+  }
+
+  Begun begin(std::string block, const std::string& name, std::uint64_t& lines) const {
+    Begun begun{.text = std::make_unique<const std::string>(std::move(block)), .pieces = {}};
+    const auto threads = static_cast<std::size_t>(std::max(1, options_.threads));
+    for (const std::string_view part : split_lines(*begun.text, threads)) {
+      begun.pieces.push_back(std::async(std::launch::async, [this, part, &name, lines] {
+        return Tokenising(tokenizer_, form_).piece_of(part, name, lines);
+      }));
+      lines += static_cast<std::uint64_t>(std::ranges::count(part, '\n'));
+    }
+    return begun;
+  }
+
+  void finish(std::deque<Begun>& begun) {
+    Begun& first = begun.front();
+    for (std::future<Piece>& future : first.pieces) {
+      Piece piece = future.get();
+      for (std::uint64_t& end : piece.ends) end += place_.bytes;
+      sink_.take({place_.file, piece.ids, piece.sentences, piece.ends});
+      place_.invalid.add(piece.invalid, place_.lines);
+      place_.lines += piece.lines;
+      place_.bytes += piece.bytes;
+    }
+    if (options_.progress) options_.progress(first.text->size());
+    sink_.reached(place_);
+    begun.pop_front();
   }
 
   const text::Tokenizer& tokenizer_;
   const CorpusOptions& options_;
-  Corpus corpus_;
+  CorpusSink& sink_;
+  const std::size_t block_bytes_;
+  Form form_;
+  TextPlace place_;
+};
+
+/// Keeps all.
+class Collector : public CorpusSink {
+ public:
+  explicit Collector(Corpus& corpus) : corpus_(corpus) {}
+
+  void take(const TokenisedText& text) override {
+    corpus_.ids.append(text.ids);
+    auto& [sentences, documents] = corpus_.documents;
+    for (const std::uint32_t length : text.lengths) {
+      if (length != kDocumentEnd) sentences.push_back(sentences.back() + length);
+      else if (sentences.size() - 1 > documents.back()) documents.push_back(sentences.size() - 1);
+    }
+  }
+  void warn(const std::string& warning) override { corpus_.warnings.push_back(warning); }
+
+ private:
+  Corpus& corpus_;
 };
 
 }  // namespace
@@ -124,17 +205,34 @@ void CompactIds::append(std::span<const std::int32_t> ids) {
   }
 }
 
-Corpus read_corpus(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer,
-                   const CorpusOptions& options) {
-  CorpusReader reader(tokenizer, options);
-  for (const auto& file : files) reader.read(file);
-  Corpus corpus = reader.take();
+HeldCorpus::HeldCorpus(Corpus corpus, std::int32_t vocabulary_size)
+    : CorpusView(vocabulary_size), corpus_(std::move(corpus)) {
+  add({"text", corpus_.ids.span(), corpus_.documents.sentences, corpus_.documents.documents});
+}
+
+void tokenise_files(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer,
+                    const CorpusOptions& options, CorpusSink& sink, const TextPlace& start, std::size_t block_bytes) {
+  FileTokeniser tokeniser(tokenizer, options, sink, block_bytes);
+  for (std::size_t i = start.file; i < files.size(); ++i)
+    tokeniser.read(files[i], i == start.file ? start : TextPlace{.file = i});
+  tokeniser.end_document();
+}
+
+void check_documents(std::uint64_t documents, const std::vector<std::filesystem::path>& files, bool as_google) {
   const std::string names =
       files.size() == 1 ? files[0].string() : fmt::format("{} and {} more", files.at(0).string(), files.size() - 1);
-  if (corpus.documents.count() == 0) fail(Failure::input, "{}: text: expected sentences, a line each, got none", names);
-  if (const std::size_t least = options.as_google ? 1 : 2; corpus.documents.count() < least)
+  if (documents == 0) fail(Failure::input, "{}: text: expected sentences, a line each, got none", names);
+  if (const std::uint64_t least = as_google ? 1 : 2; documents < least)
     fail(Failure::input, "{}: documents: expected at least {}, got {}; hint: a blank line ends a document, and {}",
-         names, least, corpus.documents.count(), "random next sentences come from other documents");
+         names, least, documents, "random next sentences come from other documents");
+}
+
+Corpus read_corpus(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer,
+                   const CorpusOptions& options) {
+  Corpus corpus{.ids = CompactIds(static_cast<std::size_t>(tokenizer.vocabulary().size())), .documents = {}};
+  Collector collector(corpus);
+  tokenise_files(files, tokenizer, options, collector);
+  check_documents(corpus.documents.count(), files, options.as_google);
   return corpus;
 }
 

@@ -4,15 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "bert/data/corpus_view.h"
+
 namespace bertrand::data {
-
-/// Where sentences and documents begin in one long row of tokens. No sentence and no document is empty.
-struct Documents {
-  std::vector<std::uint64_t> sentences;  ///< [sentences + 1] first tokens
-  std::vector<std::uint64_t> documents;  ///< [documents + 1] first sentences
-
-  std::size_t count() const { return documents.empty() ? 0 : documents.size() - 1; }
-};
 
 /// Two runs of tokens, not yet cut to the length of an example.
 struct SegmentPair {
@@ -26,9 +20,37 @@ struct PairOptions {
   double short_seq_prob = 0.1;        ///< of a document to be cut into shorter pairs
 };
 
-/// The pairs of one document; `key` names seed, epoch and document. There are at least two documents.
+/// The pairs of one document; `key` names seed, epoch and document. There are at least two documents, and fewer than
+/// 2^32. They are walked through in order and none is kept, so a document takes no memory.
 /// Differs from Google's in one point: a random B is never from the same document, however few there are.
-std::vector<SegmentPair> draw_pairs(const Documents& documents, std::size_t document, const PairOptions& options,
-                                    std::uint64_t key);
+class DocumentPairs {
+ public:
+  /// All must outlive this. Throws Error(Failure::input) if what the corpus says of the document cannot be.
+  DocumentPairs(const CorpusView& corpus, std::uint64_t document, const PairOptions& options, std::uint64_t key);
+
+  std::uint64_t count() const;
+  /// Pair `number`, below count().
+  SegmentPair pair(std::uint64_t number) const;
+  std::vector<SegmentPair> all() const;
+  /// The sentences of the document.
+  std::uint64_t sentences() const { return sentences_.count(); }
+
+ private:
+  /// Sentences [first, middle) are A. B is [middle, last), or from elsewhere.
+  struct Cut {
+    std::size_t first, middle, last;
+    bool random_next;
+    std::int64_t target;
+  };
+  template <class Take>
+  void walk(Take take) const;
+  SegmentPair pair_of(const Cut& cut) const;
+
+  const CorpusView& corpus_;
+  std::uint64_t document_;
+  PairOptions options_;
+  std::uint64_t key_;
+  Sentences sentences_;
+};
 
 }  // namespace bertrand::data

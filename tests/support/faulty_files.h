@@ -62,6 +62,10 @@ class FailingFiles : public Files {
     count("remove", path);
     Files::remove_all(path);
   }
+  void cut(const fs::path& file, std::uint64_t bytes) override {
+    count("truncate", file);
+    Files::cut(file, bytes);
+  }
 
  private:
   void count(const char* call, const fs::path& path) {

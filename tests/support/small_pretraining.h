@@ -6,7 +6,7 @@
 
 #include "bert/directory/model_directory.h"
 #include "bert/network/heads.h"
-#include "training/run/data_order.h"
+#include "support/epoch_numbers.h"
 #include "training/run/plan.h"
 #include "training/step/step.h"
 
@@ -105,7 +105,7 @@ inline std::size_t peak_of_steps(const bertrand::training::Settings& settings, c
   training::Stepper stepper({objective, parameters, optimizer, self}, {.micro_batch_size = plan.micro_batch_size});
   for (std::int64_t step = 0; step < plan.total_steps; ++step) {
     const std::int64_t epoch = step / plan.steps_per_epoch, first = step % plan.steps_per_epoch * plan.batch_size;
-    const auto order = training::epoch_order(settings, epoch, plan.examples_per_epoch);
+    const auto order = epoch_numbers(settings, epoch, plan.examples_per_epoch);
     const auto begin = order.begin() + first;
     stepper.finish(stepper.start({.epoch = epoch, .numbers = {begin, begin + plan.batch_size}}, step + 1, 1e-4));
   }

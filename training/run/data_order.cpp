@@ -2,37 +2,32 @@
 #include "training/run/data_order.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "tensor/random.h"
 
 namespace bertrand::training {
 
-std::vector<std::int64_t> epoch_order(const Settings& settings, std::int64_t epoch, std::int64_t examples) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(examples));
-  std::iota(order.begin(), order.end(), 0);
-  if (settings.shuffle)
-    Random(mix(mix(settings.seed, hash_name("order of examples")), static_cast<std::uint64_t>(epoch))).shuffle(order);
-  return order;
-}
+EpochOrder::EpochOrder(const Settings& settings, std::int64_t epoch, std::int64_t examples)
+    : shuffled_(settings.shuffle),
+      permutation_(static_cast<std::uint64_t>(examples),
+                   mix(mix(settings.seed, hash_name("order of examples")), static_cast<std::uint64_t>(epoch))) {}
 
 /// An objective may have to draw the examples of an epoch to count them. So those of the epoch at hand are not counted
 /// again.
 std::int64_t DataOrder::examples(std::int64_t epoch) const {
-  return epoch == ordered_epoch_ ? static_cast<std::int64_t>(order_.size()) : objective_.examples(epoch);
+  return epoch == ordered_epoch_ ? count_ : objective_.examples(epoch);
 }
 
 StepExamples DataOrder::at(const Position& position) {
-  if (ordered_epoch_ != position.epoch) {
-    order_ = epoch_order(settings_, position.epoch, objective_.examples(position.epoch));
-    ordered_epoch_ = position.epoch;
-  }
-  const auto count = static_cast<std::int64_t>(order_.size()), first = position.step * settings_.batch_size;
-  const std::int64_t last = std::min(count, first + settings_.batch_size);
+  count_ = examples(position.epoch);
+  ordered_epoch_ = position.epoch;
+  const EpochOrder order(settings_, position.epoch, count_);
+  const std::int64_t first = position.step * settings_.batch_size;
+  const std::int64_t last = std::min(count_, first + settings_.batch_size);
   check(first < last, "training: step {} of epoch {} has no examples", position.step, position.epoch);
-  return {.epoch = position.epoch,
-          .numbers = {order_.begin() + first, order_.begin() + last},
-          .epochs_after = epochs(after(position))};
+  StepExamples step{.epoch = position.epoch, .numbers = {}, .epochs_after = epochs(after(position))};
+  for (std::int64_t i = first; i < last; ++i) step.numbers.push_back(order[i]);
+  return step;
 }
 
 Position DataOrder::after(const Position& position) const {

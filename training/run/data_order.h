@@ -1,8 +1,8 @@
 // The order of the data: which examples each step uses. It is a function of the seed and of the place in the data.
 #pragma once
 #include <cstdint>
-#include <vector>
 
+#include "tensor/permutation.h"
 #include "training/run/settings.h"
 #include "training/step/objective.h"
 
@@ -13,9 +13,22 @@ struct Position {
   std::int64_t epoch = 0, step = 0;
 };
 
-/// The numbers of an epoch's examples in the order they are used: a function of (seed, epoch) alone; file order without
-/// shuffling.
-std::vector<std::int64_t> epoch_order(const Settings& settings, std::int64_t epoch, std::int64_t examples);
+/// The order in which an epoch's examples are used: a function of (seed, epoch) alone; file order without shuffling. It
+/// is computed place by place, so that it takes no memory.
+class EpochOrder {
+ public:
+  EpochOrder(const Settings& settings, std::int64_t epoch, std::int64_t examples);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(permutation_.size()); }
+  /// The number of the example that is used at place `i`.
+  std::int64_t operator[](std::int64_t i) const {
+    return shuffled_ ? static_cast<std::int64_t>(permutation_[static_cast<std::uint64_t>(i)]) : i;
+  }
+
+ private:
+  bool shuffled_;
+  Permutation permutation_;
+};
 
 class DataOrder {
  public:
@@ -34,7 +47,7 @@ class DataOrder {
   const Settings& settings_;
   Objective& objective_;
   std::int64_t ordered_epoch_ = -1;
-  std::vector<std::int64_t> order_;  // of the examples of ordered_epoch_
+  std::int64_t count_ = 0;  // of the examples of ordered_epoch_
 };
 
 }  // namespace bertrand::training

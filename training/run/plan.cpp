@@ -197,6 +197,15 @@ std::string memory_text(const MemoryPlan& memory, int replicas) {
                      text(memory.data));
 }
 
+/// The mean of an example of the first epoch; of very many examples, that of some of them, evenly spaced.
+double mean_tokens(const Objective& objective, std::int64_t examples) {
+  constexpr std::int64_t kMost = 1'000;
+  const std::int64_t counted = std::min(examples, kMost);
+  std::int64_t tokens = 0;
+  for (std::int64_t i = 0; i < counted; ++i) tokens += objective.tokens(0, i * (examples / counted));
+  return static_cast<double>(tokens) / static_cast<double>(counted);
+}
+
 }  // namespace
 
 nn::PartRates rates_of(const Settings& settings, Objective& objective) { return {objective.parts(), settings.parts}; }
@@ -212,9 +221,7 @@ Plan make_plan(const Settings& settings, Objective& objective, const distributed
   plan.epochs = settings.steps ? static_cast<double>(plan.total_steps) / static_cast<double>(plan.steps_per_epoch)
                                : *settings.epochs;
 
-  std::int64_t tokens = 0;
-  for (std::int64_t i = 0; i < plan.examples_per_epoch; ++i) tokens += objective.tokens(0, i);
-  plan.tokens_per_example = static_cast<double>(tokens) / static_cast<double>(plan.examples_per_epoch);
+  plan.tokens_per_example = mean_tokens(objective, plan.examples_per_epoch);
 
   plan.schedule = settings.schedule;
   plan.schedule.total_steps = plan.total_steps;

@@ -79,3 +79,21 @@ TEST_CASE("the plan bounds the memory of a process whose steps have many example
   INFO(predicted << " and " << measured);
   CHECK(measured <= predicted);
 }
+
+TEST_CASE("the memory of training from a corpus does not grow with it") {
+  const PretrainSetting setting;
+  support::write_text(setting.directory / "large.txt", PretrainSetting::text(200'000));
+  double small = 0;
+  for (const std::string name : {"text", "large"}) {
+    const std::string corpus = setting.directory / (name + "_corpus");
+    const auto outcome =
+        support::run_program("prepare", {"corpus", "--vocab-file", setting.directory / "vocab.txt", "--input",
+                                         setting.directory / (name + ".txt"), "--output", corpus});
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+    const double peak =
+        peak_of(setting.flags(name + "_run", {"--config", "mini", "--steps", "5", "--threads", "2", "--input", corpus}),
+                setting.directory / "out");
+    if (small == 0) small = peak;
+    CHECK(peak < 1.05 * small);
+  }
+}

@@ -7,6 +7,7 @@
 #include <future>
 
 #include "bert/data/pretraining_text.h"
+#include "bert/data/pretraining_text_corpus.h"
 #include "io/error.h"
 
 using namespace bertrand;
@@ -53,10 +54,15 @@ bool equal(const PretrainingExample& a, const PretrainingExample& b) {
          a.masked_ids == b.masked_ids && a.next_sentence_label == b.next_sentence_label;
 }
 
+std::shared_ptr<const CorpusView> held(const std::vector<std::filesystem::path>& files,
+                                       const text::Tokenizer& tokenizer) {
+  return std::make_shared<HeldCorpus>(read_corpus(files, tokenizer, {}), tokenizer.vocabulary().size());
+}
+
 std::string refusal(const std::vector<std::filesystem::path>& files) {
   const text::Tokenizer tokenizer = tiny_tokenizer();
   try {
-    const PretrainingText text(files, tokenizer, {});
+    held(files, tokenizer);
   } catch (const Error& error) {
     return error.what();
   }
@@ -68,7 +74,8 @@ std::string refusal(const std::vector<std::filesystem::path>& files) {
 TEST_CASE("an example is [CLS] A [SEP] B [SEP] no longer than asked, with types, masks and a label") {
   const TextFile file("examples.txt", some_text(20, 12));
   const text::Tokenizer tokenizer = tiny_tokenizer();
-  PretrainingText text({file.path()}, tokenizer, {.pairs = {.max_seq_length = 24}, .seed = 3});
+  PretrainingText text(held({file.path()}, tokenizer), tokenizer.vocabulary(),
+                       {.pairs = {.max_seq_length = 24}, .seed = 3});
   REQUIRE(text.examples(0) > 20);
   for (std::int64_t i = 0; i < text.examples(0); ++i) {
     const PretrainingExample e = text.example(0, i);
@@ -86,9 +93,12 @@ TEST_CASE("an example is [CLS] A [SEP] B [SEP] no longer than asked, with types,
 TEST_CASE("an epoch's examples are the same whenever they are asked for, and other epochs and seeds have others") {
   const TextFile file("epochs.txt", some_text(20, 12));
   const text::Tokenizer tokenizer = tiny_tokenizer();
-  PretrainingText a({file.path()}, tokenizer, {.pairs = {.max_seq_length = 24}, .seed = 3});
-  PretrainingText b({file.path()}, tokenizer, {.pairs = {.max_seq_length = 24}, .seed = 3, .threads = 3});
-  PretrainingText other({file.path()}, tokenizer, {.pairs = {.max_seq_length = 24}, .seed = 4});
+  PretrainingText a(held({file.path()}, tokenizer), tokenizer.vocabulary(),
+                    {.pairs = {.max_seq_length = 24}, .seed = 3});
+  PretrainingText b(held({file.path()}, tokenizer), tokenizer.vocabulary(),
+                    {.pairs = {.max_seq_length = 24}, .seed = 3, .threads = 3});
+  PretrainingText other(held({file.path()}, tokenizer), tokenizer.vocabulary(),
+                        {.pairs = {.max_seq_length = 24}, .seed = 4});
   a.example(5, 0);  // another epoch first
   int same_in_next_epoch = 0, same_with_other_seed = 0;
   const std::int64_t count = b.examples(0);
@@ -105,7 +115,8 @@ TEST_CASE("an epoch's examples are the same whenever they are asked for, and oth
 TEST_CASE("threads that ask for two epochs at once get what each alone gets") {
   const TextFile file("threads.txt", some_text(20, 12));
   const text::Tokenizer tokenizer = tiny_tokenizer();
-  PretrainingText alone({file.path()}, tokenizer, {}), together({file.path()}, tokenizer, {});
+  PretrainingText alone(held({file.path()}, tokenizer), tokenizer.vocabulary(), {}),
+      together(held({file.path()}, tokenizer), tokenizer.vocabulary(), {});
   for (std::int64_t epoch = 0; epoch < 6; ++epoch) {
     auto next = std::async(std::launch::async, [&] { return together.example(epoch + 1, 3); });
     CHECK(equal(together.example(epoch, 3), alone.example(epoch, 3)));

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "bert/data/pretraining_text_corpus.h"
 #include "bert/data/pretraining_text_masks.h"
 #include "bert/data/pretraining_text_pairs.h"
 
@@ -20,6 +21,17 @@ Documents documents_of(const std::vector<std::vector<std::uint64_t>>& lengths) {
     documents.documents.push_back(documents.sentences.size() - 1);
   }
   return documents;
+}
+
+std::vector<SegmentPair> draw_pairs(const Documents& documents, std::uint64_t document, const PairOptions& options,
+                                    std::uint64_t key) {
+  CompactIds ids(100);
+  ids.append(std::vector<std::int32_t>(documents.sentences.back()));
+  const HeldCorpus corpus({.ids = ids, .documents = documents}, 100);
+  const DocumentPairs pairs(corpus, document, options, key);
+  const std::vector<SegmentPair> all = pairs.all();
+  CHECK(pairs.count() == all.size());
+  return all;
 }
 
 std::size_t document_of(const Documents& documents, std::uint64_t token) {

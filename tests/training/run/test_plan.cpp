@@ -10,6 +10,7 @@
 #include "cuda_emulated/emulated_gpu.h"
 #include "distributed/replica_group.h"
 #include "nn/layers.h"
+#include "support/epoch_numbers.h"
 #include "tensor/backends.h"
 #include "tensor/dry_run.h"
 #include "training/step/step.h"
@@ -95,15 +96,15 @@ TEST_CASE(
   settings.seed = 5;
   std::vector<std::int64_t> file_order(50);
   std::iota(file_order.begin(), file_order.end(), 0);
-  const auto order = epoch_order(settings, 0, 50);
+  const auto order = support::epoch_numbers(settings, 0, 50);
   CHECK(order != file_order);
-  CHECK(order == epoch_order(settings, 0, 50));
-  CHECK(order != epoch_order(settings, 1, 50));
+  CHECK(order == support::epoch_numbers(settings, 0, 50));
+  CHECK(order != support::epoch_numbers(settings, 1, 50));
   CHECK(std::is_permutation(order.begin(), order.end(), file_order.begin()));
   settings.seed = 6;
-  CHECK(order != epoch_order(settings, 0, 50));
+  CHECK(order != support::epoch_numbers(settings, 0, 50));
   settings.shuffle = false;
-  CHECK(epoch_order(settings, 3, 50) == file_order);
+  CHECK(support::epoch_numbers(settings, 3, 50) == file_order);
 }
 
 TEST_CASE("steps and epochs follow from each other, the last batch of an epoch being smaller") {
@@ -161,7 +162,7 @@ TEST_CASE("no later epoch takes more memory than the plan says") {
   Settings settings = settings_of(2, 2);
   settings.shuffle = true;
   const auto long_ones_meet = [&](std::int64_t epoch) {
-    const auto order = epoch_order(settings, epoch, 4);
+    const auto order = support::epoch_numbers(settings, epoch, 4);
     return (order[0] < 2) == (order[1] < 2);
   };
   while (long_ones_meet(0) || long_ones_meet(1) || long_ones_meet(2) || !long_ones_meet(3)) ++settings.seed;
@@ -173,7 +174,7 @@ TEST_CASE("no later epoch takes more memory than the plan says") {
   std::size_t before = 0;
   for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
     before = device.memory().peak;
-    const auto order = epoch_order(settings, epoch, 4);
+    const auto order = support::epoch_numbers(settings, epoch, 4);
     for (const std::ptrdiff_t first : {0, 2})
       stepper.start({.epoch = epoch, .numbers = {order.begin() + first, order.begin() + first + 2}},
                     2 * epoch + first / 2 + 1, 0);

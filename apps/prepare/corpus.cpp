@@ -1,0 +1,49 @@
+// prepare corpus: text to a tokenised corpus.
+#include "apps/prepare/corpus.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "bert/data/corpus_writer.h"
+#include "io/byte_progress.h"
+#include "io/error.h"
+#include "io/file_arguments.h"
+#include "io/signals.h"
+#include "io/units.h"
+
+namespace bertrand::prepare {
+
+void write_corpus(const CorpusOptions& options) {
+  io::catch_stop_signals();
+  const double input_bytes = io::check_files(options.inputs, {});
+  io::check_readable_twice(options.inputs);
+  const text::Tokenizer tokenizer(text::Vocabulary::load(options.vocab_file, {.failure = Failure::input}),
+                                  {.lower_case = !options.cased});
+  io::ByteProgress progress("tokenising", input_bytes);
+  const data::CorpusResult result = data::write_corpus(
+      {.inputs = options.inputs,
+       .output = options.output,
+       .threads = options.threads,
+       .shards = options.shards,
+       .progress =
+           [&](std::uint64_t bytes) {
+             if (io::stop_requested())
+               fail(Failure::interrupted, "interrupted after {} of text; hint: the same command goes on from there",
+                    io::bytes_text(static_cast<double>(bytes)));
+             progress.update(static_cast<double>(bytes));
+           },
+       .stop = io::stop_requested},
+      tokenizer);
+  progress.finish();
+  for (const std::string& warning : result.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  if (result.begun_bytes > 0)
+    fmt::print(stderr, "went on after {} of text, which an earlier command had done\n",
+               io::bytes_text(static_cast<double>(result.begun_bytes)));
+  const data::CorpusShard total = result.manifest.total();
+  fmt::print(stderr, "wrote {} documents, {} sentences, {} tokens in {} shard{}\n", total.documents.count,
+             total.sentences.count, total.ids.count, result.manifest.shards.size(),
+             result.manifest.shards.size() == 1 ? "" : "s");
+}
+
+}  // namespace bertrand::prepare

@@ -1,0 +1,91 @@
+#include "bert/data/corpus_manifest.h"
+
+#include "bert/data/pretraining_text_corpus.h"
+#include "io/sha256.h"
+
+namespace bertrand::data {
+namespace {
+
+constexpr int kFormatVersion = 1;
+constexpr const char* kFormat = "bertrand corpus";
+
+io::Json json_of(const CorpusArray& array, std::uint64_t ends) {
+  return {{"count", array.count - ends}, {"crc32c", array.crc32c}};
+}
+
+/// `ends`: numbers in the file beside those that are counted.
+CorpusArray parse_array(io::JsonReader& shard, std::string_view key, std::int64_t ends) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 48;  // so that no number of bytes overflows
+  io::JsonReader array = shard.object(key);
+  return {.count = static_cast<std::uint64_t>(array.whole("count", {0, kMost}) + ends),
+          .crc32c = static_cast<std::uint32_t>(array.whole("crc32c", {0, std::numeric_limits<std::uint32_t>::max()}))};
+}
+
+}  // namespace
+
+int CorpusManifest::id_bytes() const { return is_narrow(static_cast<std::size_t>(vocab_size)) ? 2 : 4; }
+
+CorpusShard CorpusManifest::total() const {
+  CorpusShard total;
+  for (const CorpusShard& shard : shards) {
+    total.ids.count += shard.ids.count;
+    total.sentences.count += shard.sentences.count - 1;
+    total.documents.count += shard.documents.count - 1;
+  }
+  return total;
+}
+
+io::Json CorpusManifest::to_json() const {
+  const CorpusShard sums = total();
+  io::Json json{{"format", kFormat},          {"format_version", kFormatVersion},  {"vocab_sha256", vocab_sha256},
+                {"vocab_size", vocab_size},   {"lower_case", lower_case},          {"id_bytes", id_bytes()},
+                {"tokens", sums.ids.count},   {"sentences", sums.sentences.count}, {"documents", sums.documents.count},
+                {"shards", io::Json::array()}};
+  for (const CorpusShard& shard : shards)
+    json["shards"].push_back({{"tokens", json_of(shard.ids, 0)},
+                              {"sentences", json_of(shard.sentences, 1)},
+                              {"documents", json_of(shard.documents, 1)}});
+  return json;
+}
+
+CorpusManifest manifest_for(const text::Tokenizer& tokenizer) {
+  return {.vocab_sha256 = io::sha256(tokenizer.vocabulary().text()),
+          .vocab_size = tokenizer.vocabulary().size(),
+          .lower_case = tokenizer.options().lower_case,
+          .shards = {}};
+}
+
+CorpusManifest parse_corpus_manifest(const io::Json& json, const std::string& file) {
+  const io::JsonSource source{file, Failure::input};
+  io::JsonReader reader(json, source);
+  reader.expect("format", kFormat);
+  if (const std::int64_t version = reader.whole("format_version", {}); version != kFormatVersion)
+    fail(Failure::input, "{}: format_version: expected {}, got {}", file, kFormatVersion, version);
+  CorpusManifest manifest{.vocab_sha256 = reader.text("vocab_sha256"),
+                          .vocab_size = reader.whole("vocab_size", {1, std::numeric_limits<std::int32_t>::max()}),
+                          .lower_case = reader.flag("lower_case"),
+                          .shards = {}};
+  for (const io::Json& entry : reader.list("shards")) {
+    io::JsonReader shard(entry, source, fmt::format("shards.{}.", manifest.shards.size()));
+    manifest.shards.push_back({.ids = parse_array(shard, "tokens", 0),
+                               .sentences = parse_array(shard, "sentences", 1),
+                               .documents = parse_array(shard, "documents", 1)});
+  }
+  const CorpusShard sums = manifest.total();
+  const auto whole = [&](const char* key, std::uint64_t sum) {
+    if (const std::int64_t got = reader.whole(key, {}); static_cast<std::uint64_t>(got) != sum)
+      fail(Failure::input, "{}: {}: expected {}, the sum of the shards, got {}", file, key, sum, got);
+  };
+  whole("id_bytes", static_cast<std::uint64_t>(manifest.id_bytes()));
+  whole("tokens", sums.ids.count);
+  whole("sentences", sums.sentences.count);
+  whole("documents", sums.documents.count);
+  return manifest;
+}
+
+ShardFiles shard_files(const std::filesystem::path& directory, std::size_t number) {
+  const std::string name = fmt::format("shard-{:05}", number);
+  return {directory / (name + ".ids"), directory / (name + ".sentences"), directory / (name + ".documents")};
+}
+
+}  // namespace bertrand::data

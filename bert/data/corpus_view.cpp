@@ -1,0 +1,60 @@
+#include "bert/data/corpus_view.h"
+
+#include <algorithm>
+
+#include "io/error.h"
+
+namespace bertrand::data {
+
+void CorpusView::add(const CorpusPart& part) {
+  if (part.documents.size() < 2) return;
+  parts_.push_back({part, documents_, tokens_});
+  documents_ += part.documents.size() - 1;
+  tokens_ += part.ids.size();
+}
+
+const CorpusView::Placed& CorpusView::part_of_document(std::uint64_t document) const {
+  check(document < documents_, "corpus: document {} of {}", document, documents_);
+  return *--std::ranges::upper_bound(parts_, document, {}, &Placed::first_document);
+}
+
+Sentences CorpusView::sentences(std::uint64_t document) const {
+  const Placed& placed = part_of_document(document);
+  const CorpusPart& part = placed.part;
+  const std::size_t number = document - placed.first_document;
+  const std::uint64_t begin = part.documents[number], end = part.documents[number + 1];
+  if (begin >= end || end >= part.sentences.size())
+    fail(Failure::input,
+         "{}: document {}: expected sentences in order among {}, got {} to {}; hint: make the corpus again", part.name,
+         number, part.sentences.empty() ? 0 : part.sentences.size() - 1, begin, end);
+  const Sentences sentences{placed.first_token, part.sentences.subspan(begin, end - begin + 1)};
+  for (std::size_t i = 0; i < sentences.count(); ++i) {
+    const std::uint64_t first = sentences.places[i], last = sentences.places[i + 1];
+    if (first >= last || last > part.ids.size() || last - first >= std::uint64_t{1} << 31)
+      fail(Failure::input,
+           "{}: document {}, sentence {}: expected tokens in order among {}, got {} to {}; hint: make the corpus again",
+           part.name, number, i, part.ids.size(), first, last);
+  }
+  return sentences;
+}
+
+void CorpusView::append_ids(std::uint64_t begin, std::uint64_t count, std::vector<std::int32_t>& out) const {
+  if (count == 0) return;
+  const auto after = std::ranges::upper_bound(parts_, begin, {}, &Placed::first_token);
+  check(after != parts_.begin(), "corpus: token {} of an empty corpus", begin);
+  const Placed& placed = *(after - 1);
+  const CorpusPart& part = placed.part;
+  const std::uint64_t first = begin - placed.first_token, size = part.ids.size();
+  if (first > size || count > size - first)
+    fail(Failure::input, "{}: tokens: expected places below {}, got {} to {}; hint: make the corpus again", part.name,
+         size, first, first + count);
+  for (std::uint64_t i = first; i < first + count; ++i) {
+    const std::int32_t id = part.ids[i];
+    if (id < 0 || id >= vocabulary_size_)
+      fail(Failure::input, "{}: token {}: expected an id below {}, the vocabulary's size, got {}; {}", part.name, i,
+           vocabulary_size_, id, "hint: make the corpus again");
+    out.push_back(id);
+  }
+}
+
+}  // namespace bertrand::data

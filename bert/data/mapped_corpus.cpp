@@ -1,0 +1,72 @@
+#include "bert/data/mapped_corpus.h"
+
+#include <bit>
+
+#include "io/error.h"
+
+namespace bertrand::data {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "the files of a corpus are little-endian, and so is every machine this runs on");
+
+/// A mapped file begins at a page, so that its numbers are aligned.
+template <class T>
+std::span<const T> as(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+}  // namespace
+
+MappedCorpus::MappedCorpus(const std::vector<std::filesystem::path>& directories, const text::Tokenizer& tokenizer)
+    : CorpusView(tokenizer.vocabulary().size()) {
+  const CorpusManifest expected = manifest_for(tokenizer);
+  for (const auto& directory : directories) open(directory, expected);
+}
+
+void MappedCorpus::let_go() const {
+  for (const auto& file : files_) file->let_go();
+}
+
+void MappedCorpus::open(const std::filesystem::path& directory, const CorpusManifest& expected) {
+  const std::filesystem::path file = directory / kCorpusManifest;
+  const std::string name = file.string();
+  if (!std::filesystem::exists(file))
+    fail(Failure::input, "{}: expected a corpus, which has a {}, got a directory without one; {}", directory.string(),
+         kCorpusManifest, "hint: prepare corpus makes it of text");
+  const io::MappedFile text(file);
+  const CorpusManifest manifest = parse_corpus_manifest(
+      io::parse_json({reinterpret_cast<const char*>(text.bytes().data()), text.bytes().size()}, {name, Failure::input}),
+      name);
+  if (manifest.vocab_sha256 != expected.vocab_sha256 || manifest.vocab_size != expected.vocab_size)
+    fail(Failure::input, "{}: vocab_sha256: expected that of the vocabulary given, {}, got {}; {}", name,
+         expected.vocab_sha256, manifest.vocab_sha256.substr(0, 64),
+         "hint: make the corpus with the same --vocab-file");
+  if (manifest.lower_case != expected.lower_case)
+    fail(Failure::input, "{}: lower_case: expected {}, as the model's text, got {}; hint: {}", name,
+         expected.lower_case, manifest.lower_case, "--cased must be given to both programs or to none");
+  for (std::size_t i = 0; i < manifest.shards.size(); ++i) {
+    const CorpusShard& shard = manifest.shards[i];
+    const ShardFiles files = shard_files(directory, i);
+    const auto ids = map(files.ids, shard.ids.count, static_cast<std::uint64_t>(manifest.id_bytes()));
+    CorpusPart part{.name = files.ids.string(),
+                    .ids = {},
+                    .sentences = as<std::uint64_t>(map(files.sentences, shard.sentences.count, sizeof(std::uint64_t))),
+                    .documents = as<std::uint64_t>(map(files.documents, shard.documents.count, sizeof(std::uint64_t)))};
+    if (manifest.id_bytes() == 2) part.ids.narrow = as<std::uint16_t>(ids);
+    else part.ids.wide = as<std::int32_t>(ids);
+    add(part);
+  }
+}
+
+std::span<const std::byte> MappedCorpus::map(const std::filesystem::path& file, std::uint64_t count,
+                                             std::uint64_t width) {
+  files_.push_back(std::make_unique<const io::MappedFile>(file));
+  const std::span<const std::byte> bytes = files_.back()->bytes();
+  if (bytes.size() != count * width)
+    fail(Failure::input, "{}: expected {} bytes, as {} says, got {}; hint: is it cut short?", file.string(),
+         count * width, kCorpusManifest, bytes.size());
+  return bytes;
+}
+
+}  // namespace bertrand::data

@@ -1,0 +1,72 @@
+// Training from a corpus that prepare corpus made, beside training from the text itself.
+#include <sys/stat.h>
+
+#include "pretrain_setting.h"
+
+using support::Flags;
+using support::PretrainSetting;
+using support::run_program;
+
+namespace {
+
+void prepare(const PretrainSetting& setting, const std::string& text, const std::string& corpus,
+             const Flags& more = {}) {
+  const auto outcome =
+      run_program("prepare", support::joined({"corpus", "--vocab-file", setting.directory / "vocab.txt", "--input",
+                                              setting.directory / text, "--output", setting.directory / corpus},
+                                             more));
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+}
+
+/// All that two runs leave but the files that name their inputs.
+void check_same_training(const PretrainSetting& setting, const std::string& run, const std::string& expected) {
+  for (const std::string name : {"/model.safetensors", "/eval_results.json"})
+    CHECK_MESSAGE(setting.file(run + name) == setting.file(expected + name), (run + name));
+  CHECK(!setting.metrics(expected).empty());
+  CHECK(setting.metrics(run) == setting.metrics(expected));
+}
+
+}  // namespace
+
+TEST_CASE("training from a corpus has the bits of training from its text, also resumed and with other shards") {
+  const PretrainSetting setting(60);
+  prepare(setting, "text.txt", "corpus", {"--shards", "3"});
+  prepare(setting, "held_out.txt", "held_out", {"--threads", "1"});
+  const Flags steps = {"--steps", "8", "--eval-every", "4"};
+  const Flags text = support::joined(steps, {"--eval-input", setting.directory / "held_out.txt"});
+  const Flags corpus =
+      support::joined(steps, {"--input", setting.directory / "corpus", "--eval-input", setting.directory / "held_out"});
+  REQUIRE(setting.run("text_run", text).code == 0);
+  REQUIRE(setting.run("corpus_run", corpus).code == 0);
+  check_same_training(setting, "corpus_run", "text_run");
+
+  Flags half = corpus;
+  half[1] = "4";
+  REQUIRE(setting.run("resumed", half).code == 0);
+  const auto resumed = setting.run("resumed", support::joined(corpus, {"--resume"}));
+  CHECK_MESSAGE(resumed.code == 0, resumed.error);
+  CHECK(setting.file("resumed/model.safetensors") != "");
+}
+
+TEST_CASE("a corpus of another vocabulary, one that is cut short, and one beside text are refused in one line") {
+  const PretrainSetting setting;
+  prepare(setting, "text.txt", "corpus");
+  const Flags input = {"--input", setting.directory / "corpus", "--steps", "1"};
+  support::write_text(setting.directory / "other.txt", setting.file("vocab.txt") + "more\n");
+  const auto other =
+      setting.run("run", support::joined(input, {"--vocab-file", setting.directory / "other.txt", "--config", "tiny"}));
+  CHECK(other.code == 3);
+  CHECK_MESSAGE(
+      other.error.find("manifest.json: vocab_sha256: expected that of the vocabulary given") != std::string::npos,
+      other.error);
+  const auto mixed = setting.run(
+      "run", support::joined(input, {"--input", setting.directory / "corpus", setting.directory / "text.txt"}));
+  CHECK(mixed.code == 2);
+  CHECK_MESSAGE(mixed.error.find("expected files of one kind") != std::string::npos, mixed.error);
+  const std::string ids = setting.directory / "corpus/shard-00000.ids";
+  std::filesystem::resize_file(ids, std::filesystem::file_size(ids) - 2);
+  const auto cut = setting.run("run", input);
+  CHECK(cut.code == 3);
+  CHECK_MESSAGE(cut.error.find("shard-00000.ids: expected ") != std::string::npos, cut.error);
+  CHECK(std::ranges::count(cut.error, '\n') == 1);
+}

@@ -1,4 +1,4 @@
-// Plain and gzip files behind one read().
+// Plain and compressed files behind one read().
 #include "io/byte_source.h"
 
 #include <fcntl.h>
@@ -34,7 +34,9 @@ ByteSource::ByteSource(const std::filesystem::path& file, std::string_view what,
     std::string beginning(kBeginning, '\0');
     beginning.resize(read(beginning.data(), beginning.size()));
     ::lseek(descriptor_, start, SEEK_SET);
-    if (beginning.starts_with("\x1F\x8B") && !(is_plain && is_plain(beginning))) open_gzip();
+    const bool plain = is_plain && is_plain(beginning);
+    if (beginning.starts_with("\x1F\x8B") && !plain) open_gzip();
+    else if (is_zstd(beginning) && !plain) zstd_ = std::make_unique<ZstdStream>(file_);
   } catch (...) {
     ::close(descriptor_);
     throw;
@@ -63,11 +65,12 @@ std::size_t ByteSource::read(char* out, std::size_t size) {
 }
 
 std::size_t ByteSource::read_some(char* out, std::size_t size) {
-  return gzip_ != nullptr ? read_gzip(out, size) : read_plain(out, size);
+  if (gzip_ != nullptr) return read_gzip(out, size);
+  return zstd_ != nullptr ? read_zstd(out, size) : read_plain(out, size);
 }
 
 bool ByteSource::wait(int milliseconds) const {
-  if (gzip_ != nullptr) return true;
+  if (is_compressed()) return true;
   pollfd input{.fd = descriptor_, .events = POLLIN, .revents = 0};
   return ::poll(&input, 1, milliseconds) > 0;
 }
@@ -91,6 +94,23 @@ std::size_t ByteSource::read_gzip(char* out, std::size_t size) {
     if (code != Z_OK && code != Z_STREAM_END) damage_ = gzip_reason(reason);
   }
   return static_cast<std::size_t>(std::max(count, 0));
+}
+
+std::size_t ByteSource::read_zstd(char* out, std::size_t size) {
+  constexpr std::size_t kPart = std::size_t{1} << 17;
+  while (damage_.empty()) {
+    if (const std::size_t count = zstd_->decompress(unread_, out, size); count > 0) return count;
+    damage_ = zstd_->damage();
+    if (damage_.empty() && !unread_.empty()) damage_ = "no end of it";
+    if (!damage_.empty()) break;
+    packed_.resize(kPart);
+    packed_.resize(read_plain(packed_.data(), kPart));
+    unread_ = packed_;
+    if (!packed_.empty()) continue;
+    if (!zstd_->is_whole()) damage_ = "unexpected end of file";
+    break;
+  }
+  return 0;
 }
 
 }  // namespace bertrand::io

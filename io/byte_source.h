@@ -1,12 +1,15 @@
-// The bytes of a file, a pipe or a terminal from front to end, decompressed if it is a gzip file.
+// The bytes of a file, a pipe or a terminal from front to end, decompressed if it is a file of gzip or Zstandard.
 #pragma once
 #include <zlib.h>
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
+
+#include "io/zstd.h"
 
 namespace bertrand::io {
 
@@ -20,8 +23,8 @@ class ByteSource {
   static constexpr std::size_t kBeginning = 12;
 
   /// Opens a file of `what`; an empty path is standard input. `is_plain` looks at its first kBeginning bytes (or
-  /// fewer): a file that only happens to begin as a gzip file does. What has no beginning to come back to (a pipe, a
-  /// terminal) is taken as it is. Throws Error(Failure::input) if there is none or a directory, Error(Failure::io) if
+  /// fewer): a file that only happens to begin as a compressed one does. What has no beginning to come back to (a pipe,
+  /// a terminal) is taken as it is. Throws Error(Failure::input) if there is none or a directory, Error(Failure::io) if
   /// it cannot be read.
   explicit ByteSource(const std::filesystem::path& file, std::string_view what,
                       const std::function<bool(std::string_view)>& is_plain = {});
@@ -29,7 +32,7 @@ class ByteSource {
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
 
-  bool is_compressed() const { return gzip_ != nullptr; }
+  bool is_compressed() const { return gzip_ != nullptr || zstd_ != nullptr; }
   /// Reads up to `size` bytes; fewer only at the end of the file. Throws Error(Failure::io).
   std::size_t read(char* out, std::size_t size);
   /// Reads what is there, at least one byte and up to `size`; 0 at the end. Throws Error(Failure::io).
@@ -43,10 +46,14 @@ class ByteSource {
   void open_gzip();
   std::size_t read_plain(char* out, std::size_t size);
   std::size_t read_gzip(char* out, std::size_t size);
+  std::size_t read_zstd(char* out, std::size_t size);
 
   std::string file_;
   int descriptor_ = -1;
   gzFile gzip_ = nullptr;
+  std::unique_ptr<ZstdStream> zstd_;
+  std::string packed_;       // read for zstd_
+  std::string_view unread_;  // of packed_
   std::string damage_;
 };
 

@@ -72,7 +72,7 @@ void add_flags(CLI::App& app, CorpusOptions& options) {
   add_vocabulary_flags(app, options.vocab_file, options.cased);
   app.add_option("--input", options.inputs,
                  "text: a sentence a line, a blank line between documents; .jsonl: a {\"text\"} a line, its lines are "
-                 "sentences; either may be compressed by gzip")
+                 "sentences; either may be compressed by gzip or Zstandard")
       ->type_name("FILE")
       ->required();
   app.add_option("--output", options.output, "directory to write; it appears when it is whole")

@@ -17,7 +17,8 @@ bool holds_nothing(const std::filesystem::path& file) {
 
 bool is_tfrecord(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
-  return name.ends_with(".tfrecord") || name.ends_with(".tfrecord.gz") || io::is_tfrecord(file);
+  return name.ends_with(".tfrecord") || name.ends_with(".tfrecord.gz") || name.ends_with(".tfrecord.zst") ||
+         io::is_tfrecord(file);
 }
 
 InputKind kind_of(const std::filesystem::path& file) {
@@ -65,7 +66,7 @@ void add_own_flags(training::FlagTable& table, Options& options) {
   table
       .paths({"--input",
               "what to train on: TFRecord files, corpora of prepare corpus, or text with a sentence a line and a blank "
-              "line between documents, or a {\"text\"} a line in .jsonl; files may be compressed by gzip"},
+              "line between documents, or a {\"text\"} a line in .jsonl; files may be compressed by gzip or Zstandard"},
              options.inputs)
       .required = true;
   table.paths({"--eval-input", "held-out files to evaluate on, of either kind"}, options.evaluation_inputs);

@@ -10,7 +10,7 @@
 
 namespace bertrand::data {
 
-/// Reads a file, also compressed by gzip, or standard input, in blocks that end where a line ends. Lines end at \n
+/// Reads a file, also compressed by gzip or Zstandard, or standard input, in blocks that end where a line ends. Lines end at \n
 /// only.
 class LineBlocks {
  public:

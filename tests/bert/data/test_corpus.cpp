@@ -86,6 +86,13 @@ Examples of_corpora(const std::vector<fs::path>& directories, const text::Tokeni
   return examples_of(std::make_shared<MappedCorpus>(directories, tokenizer), tokenizer, threads);
 }
 
+std::string from_hex(const std::string& digits) {
+  std::string bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2)
+    bytes.push_back(static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16)));
+  return bytes;
+}
+
 void write_gzip(const fs::path& file, const std::string& text) {
   const gzFile out = gzopen(file.c_str(), "wb");
   REQUIRE(out != nullptr);
@@ -125,7 +132,7 @@ TEST_CASE("corpora made apart and listed together are one") {
               of_text({directory / "a.txt", directory / "b.txt"}, tokenizer)));
 }
 
-TEST_CASE("lines of JSON and gzip files hold the documents that plain text would") {
+TEST_CASE("lines of JSON and compressed files hold the documents that plain text would") {
   const TemporaryDirectory directory;
   const text::Tokenizer tokenizer = tokenizer_of();
   write_text(directory / "plain.txt", "a b\nc d\n\ne f g\n\nh\n");
@@ -133,9 +140,13 @@ TEST_CASE("lines of JSON and gzip files hold the documents that plain text would
              "{\"text\": \"a b\\n\\nc d\"}\n\n{\"id\": 7, \"text\": \"e f g\"}\n{\"text\": \"h\"}");
   write_gzip(directory / "text.gz", read_text(directory / "plain.txt"));
   write_gzip(directory / "lines.jsonl.gz", read_text(directory / "lines.jsonl"));
+  // Of zstd 1.5: "a b\nc d\n\n" and "e f g\n\nh\n", a frame each.
+  const std::string first = "28b52ffd04584900006120620a6320640a0aec9e2af3",
+                    second = "28b52ffd045849000065206620670a0a680a21bf5076";
+  write_text(directory / "text.zst", from_hex(first + second));
   write_corpus({.inputs = {directory / "plain.txt"}, .output = directory / "plain"}, tokenizer);
   const auto expected = contents(directory / "plain");
-  for (const std::string name : {"lines.jsonl", "text.gz", "lines.jsonl.gz"}) {
+  for (const std::string name : {"lines.jsonl", "text.gz", "lines.jsonl.gz", "text.zst"}) {
     CAPTURE(name);
     write_corpus({.inputs = {directory / name}, .output = directory / "other"}, tokenizer);
     CHECK(contents(directory / "other") == expected);
@@ -149,7 +160,15 @@ TEST_CASE("lines of JSON and gzip files hold the documents that plain text would
   write_text(directory / "cut.gz", whole.substr(0, whole.size() - 9));
   CHECK(message_of([&] {
           write_corpus({.inputs = {directory / "cut.gz"}, .output = directory / "other"}, tokenizer);
-        }).find("cut.gz: gzip: expected whole data, got: ") != std::string::npos);
+        }).find("cut.gz: expected whole compressed data, got: ") != std::string::npos);
+  std::string damaged = from_hex(first + second);
+  damaged[first.size() / 2 + 12] ^= 4;
+  write_text(directory / "damaged.zst", damaged);
+  write_text(directory / "cut.zst", from_hex(first + second.substr(0, second.size() - 6)));
+  for (const std::string name : {"damaged.zst", "cut.zst"})
+    CHECK(message_of([&] {
+            write_corpus({.inputs = {directory / name}, .output = directory / "other"}, tokenizer);
+          }).find(name + ": expected whole compressed data, got: ") != std::string::npos);
   CHECK(!fs::exists(directory / "other"));
   CHECK(!fs::exists(directory / "other.partial"));
 }

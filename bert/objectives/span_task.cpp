@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "bert/tasks/answer_scores.h"
+#include "bert/tasks/answer_rows.h"
 #include "io/error.h"
 
 namespace bertrand::objectives {
@@ -103,18 +103,24 @@ training::Metrics SpanTask::evaluate(const tasks::Logits& outputs) const {
 }
 
 std::filesystem::path SpanTask::write_answers(io::Files& files, const tasks::AnswerFiles::Place& place,
-                                              const tasks::SquadData& data, const tasks::Logits& outputs) const {
+                                              const tasks::SquadData& data, const tasks::Logits& outputs,
+                                              tasks::Answers* kept) const {
   tasks::AnswerFiles out(files, place);
-  data.answer(outputs, options_.answers,
-              [&](const std::string& id, const tasks::Answer& answer) { out.add(id, answer); });
+  data.answer(outputs, options_.answers, [&](const std::string& id, const tasks::Answer& answer) {
+    out.add(id, answer);
+    if (kept) (*kept)[id] = answer.text;
+  });
   out.publish();
   return out.predictions();
 }
 
 void SpanTask::write_evaluation(io::Files& files, const std::filesystem::path& directory,
                                 const tasks::Logits& outputs) const {
+  tasks::Answers answers;
   write_answers(files, {.directory = directory, .prefix = "eval_", .version_2 = options_.answers.version_2},
-                *evaluation_, outputs);
+                *evaluation_, outputs, &answers);
+  io::replace_file(files, directory / "eval_rows.jsonl",
+                   tasks::answer_rows(options_.answers.version_2, evaluation_->paragraphs(), answers));
 }
 
 std::string SpanTask::write_predictions(io::Files& files, const std::filesystem::path& directory,

@@ -1,6 +1,7 @@
 // Answers to questions as spans of their contexts (SQuAD): an example is a window of a context with a question.
 #pragma once
 #include "bert/objectives/finetuning_task.h"
+#include "bert/tasks/answer_scores.h"
 #include "bert/tasks/squad_data.h"
 #include "bert/tasks/task_data.h"
 
@@ -28,7 +29,8 @@ class SpanTask : public FineTuningTask {
   /// and best_f1 are what another --null-score-diff-threshold would reach at most.
   training::Metrics evaluate(const tasks::Logits& outputs) const override;
   double score(const training::Metrics& evaluation) const override { return metric(evaluation, "eval_f1"); }
-  /// eval_predictions.json, eval_nbest_predictions.json and, of version 2, eval_null_odds.json.
+  /// eval_predictions.json, eval_nbest_predictions.json and, of version 2, eval_null_odds.json; eval_rows.jsonl: each
+  /// question with its answers.
   void write_evaluation(io::Files& files, const std::filesystem::path& directory,
                         const tasks::Logits& outputs) const override;
   /// The same without eval_.
@@ -39,7 +41,8 @@ class SpanTask : public FineTuningTask {
 
  private:
   std::filesystem::path write_answers(io::Files& files, const tasks::AnswerFiles::Place& place,
-                                      const tasks::SquadData& data, const tasks::Logits& outputs) const;
+                                      const tasks::SquadData& data, const tasks::Logits& outputs,
+                                      tasks::Answers* kept = nullptr) const;
   const tasks::SquadData* data(File file) const;
 
   const Options options_;

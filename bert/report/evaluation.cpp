@@ -7,6 +7,7 @@
 #include <functional>
 #include <numeric>
 
+#include "bert/report/answers.h"
 #include "bert/report/rows.h"
 #include "bert/report/words.h"
 
@@ -17,13 +18,6 @@ using tasks::Kind;
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-/// At most `most` bytes of UTF-8, whole characters.
-std::string cut(const std::string& text, std::size_t most) {
-  if (text.size() <= most) return text;
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
-  return text.substr(0, most) + "…";
-}
-
 io::Json named(const Rows& all, const std::vector<std::int32_t>& flags) {
   io::Json names = io::Json::array();
   for (std::size_t j = 0; j < flags.size(); ++j)
@@ -33,9 +27,8 @@ io::Json named(const Rows& all, const std::vector<std::int32_t>& flags) {
 
 /// A row as a list of the page shows it.
 io::Json row_json(const Rows& all, const Row& row) {
-  constexpr std::size_t kText = 1000;  // bytes
-  io::Json json{{"id", cut(row.id, 100)}, {"text", cut(row.text, kText)}, {"tokens", row.tokens}, {"loss", row.loss}};
-  if (row.has_pair) json["pair"] = cut(row.pair, kText);
+  io::Json json{{"id", cut(row.id, 100)}, {"text", cut(row.text)}, {"tokens", row.tokens}, {"loss", row.loss}};
+  if (row.has_pair) json["pair"] = cut(row.pair);
   if (all.kind == Kind::regression) {
     json["label"] = row.target;
     json["prediction"] = row.score;
@@ -175,9 +168,10 @@ io::Json scatter(const Rows& all, std::size_t most) {
   return {{"x", std::move(x)}, {"y", std::move(y)}};
 }
 
-bool is_of_words(std::string_view lines) {
+/// Whether the first line says that the rows are of this kind.
+bool is_of(std::string_view kind, std::string_view lines) {
   const auto header = io::try_parse_json(lines.substr(0, lines.find('\n')));
-  return header && header->is_object() && header->contains("kind") && (*header)["kind"] == "words";
+  return header && header->is_object() && header->contains("kind") && (*header)["kind"] == kind;
 }
 
 }  // namespace
@@ -190,7 +184,8 @@ void add_class_figures(const Rows& all, const Extent& extent, io::Json& json) {
 }
 
 io::Json evaluation_of(std::string_view lines, const Extent& extent) {
-  if (is_of_words(lines)) return words_of(lines, extent);
+  if (is_of("words", lines)) return words_of(lines, extent);
+  if (is_of("answers", lines)) return answers_of(lines, extent);
   const Rows all = read_rows(lines);
   io::Json json{{"kind", tasks::kind_name(all.kind)}, {"labels", all.labels}, {"rows", all.rows.size()}};
   if (all.rows.empty()) return json;

@@ -9,18 +9,16 @@
 namespace bertrand::report {
 namespace {
 
-/// The columns that figures are made of, of the rows that are drawn.
+/// The columns that figures are made of.
 struct Columns {
-  std::vector<std::int32_t> truth, predicted;
+  std::vector<std::int32_t> truth, predicted;  ///< a class, or a 0 or 1 for each label
   std::vector<double> target, score;
-  double loss = 0;
+  double loss = 0;  ///< the mean
 };
 
-Columns columns_of(const Rows& rows, const std::vector<std::size_t>& drawn) {
+Columns columns_of(const Rows& rows) {
   Columns columns;
-  for (const std::size_t i : drawn) {
-    const Row& row = rows.rows[i];
-    columns.loss += row.loss / static_cast<double>(drawn.size());
+  for (const Row& row : rows.rows) {
     if (rows.kind == tasks::Kind::regression) {
       columns.target.push_back(row.target);
       columns.score.push_back(row.score);
@@ -33,6 +31,25 @@ Columns columns_of(const Rows& rows, const std::vector<std::size_t>& drawn) {
     }
   }
   return columns;
+}
+
+/// As many rows, drawn with replacement.
+Columns drawn_of(const Rows& rows, const Columns& all, std::mt19937_64& random) {
+  Columns drawn;
+  const std::size_t count = rows.rows.size(), width = all.truth.size() / count;
+  const auto add = [](const auto& from, std::size_t i, std::size_t entries, auto& to) {
+    to.insert(to.end(), from.begin() + static_cast<std::ptrdiff_t>(i * entries),
+              from.begin() + static_cast<std::ptrdiff_t>((i + 1) * entries));
+  };
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::size_t i = random() % count;
+    drawn.loss += rows.rows[i].loss / static_cast<double>(count);
+    add(all.truth, i, width, drawn.truth);
+    add(all.predicted, i, width, drawn.predicted);
+    add(all.target, i, all.target.empty() ? 0 : 1, drawn.target);
+    add(all.score, i, all.score.empty() ? 0 : 1, drawn.score);
+  }
+  return drawn;
 }
 
 std::map<std::string, double> figures(const Rows& rows, const Columns& columns) {
@@ -57,18 +74,16 @@ std::map<std::string, double> figures(const Rows& rows, const Columns& columns) 
 }  // namespace
 
 io::Json intervals(const Rows& rows) {
-  constexpr std::size_t kRows = 4'000'000;  // that are drawn in all, so that it takes a second at most
+  constexpr std::size_t kRows = 4'000'000;  // that are drawn in all, so that it takes a second or two
   io::Json all = io::Json::object();
   const std::size_t count = rows.rows.size();
   if (count < 2) return all;
   const std::size_t resamples = std::clamp<std::size_t>(kRows / count, 200, 1000);
   std::mt19937_64 random(12345);
   std::map<std::string, std::vector<double>> values;
-  std::vector<std::size_t> drawn(count);
-  for (std::size_t k = 0; k < resamples; ++k) {
-    for (std::size_t& i : drawn) i = random() % count;
-    for (const auto& [name, value] : figures(rows, columns_of(rows, drawn))) values[name].push_back(value);
-  }
+  const Columns columns = columns_of(rows);
+  for (std::size_t k = 0; k < resamples; ++k)
+    for (const auto& [name, value] : figures(rows, drawn_of(rows, columns, random))) values[name].push_back(value);
   for (auto& [name, list] : values) {
     std::ranges::sort(list);
     const auto at = [&, &list = list](double share) {

@@ -67,6 +67,12 @@ std::vector<std::string> texts(const io::Json& list) {
 
 }  // namespace
 
+std::string cut(const std::string& text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
+  return text.substr(0, most) + "…";
+}
+
 std::size_t class_of(const std::vector<std::int32_t>& flags) {
   return static_cast<std::size_t>(std::ranges::find(flags, 1) - flags.begin());
 }

@@ -33,6 +33,9 @@ struct Rows {
 /// Throws Error(Failure::input) naming the line that is damaged.
 Rows read_rows(std::string_view lines);
 
+/// A text as the page shows it: at most `most` bytes of UTF-8, whole characters.
+std::string cut(const std::string& text, std::size_t most = 1000);
+
 /// The class that a row of classes says or is: the first 1.
 std::size_t class_of(const std::vector<std::int32_t>& flags);
 

@@ -5,6 +5,7 @@
 
 #include "bert/report/curves.h"
 #include "bert/report/evaluation.h"
+#include "bert/tasks/answer_rows.h"
 #include "bert/tasks/evaluation_rows.h"
 #include "bert/tasks/word_rows.h"
 #include "support/program.h"
@@ -185,6 +186,29 @@ TEST_CASE("the sentences of a model that labels words have intervals, entities a
   CHECK(support::refusal(Failure::input, [&] {
           report::evaluation_of(lines + R"({"id":"2","words":["a"],"label":[3]})", {});
         }) == "eval_rows.jsonl:4: label: expected 1 numbers of labels below 3, got [3]");
+}
+
+TEST_CASE("answers have intervals in percent and the questions that they miss") {
+  std::vector<tasks::SquadParagraph> data(1);
+  data[0].context = "the <b> context";
+  data[0].questions = {{.id = "q1", .question = "who?", .answers = {{"The cat"}, {"a dog"}}},
+                       {.id = "q2", .question = "מי?", .answers = {{"red fish"}, {"red fish"}}},
+                       {.id = "q3", .question = "none?", .answers = {}},
+                       {.id = "q4", .question = "lost?", .answers = {}}};
+  const tasks::Answers said = {{"q1", "cat"}, {"q2", "fish and bird"}, {"q3", "x"}};
+  const std::string lines = tasks::answer_rows(true, data, said);
+  const io::Json json = report::evaluation_of(lines, {});
+  CHECK(json["rows"] == 4);
+  CHECK(json["intervals"]["eval_exact_match"][1] == 100);
+  REQUIRE(json["wrong"].size() == 2);
+  CHECK(json["wrong"][0]["id"] == "q3");
+  CHECK(json["wrong"][0]["label"].empty());
+  CHECK(json["wrong"][1]["text"] == "מי?");
+  CHECK(json["wrong"][1]["label"] == io::Json({"red fish"}));
+  CHECK(json["wrong"][1]["f1"] == doctest::Approx(0.4));
+  CHECK(support::refusal(Failure::input, [&] {
+          report::evaluation_of(lines + R"({"text":"","prediction":"","exact":2})", {});
+        }).starts_with("eval_rows.jsonl:6: exact: expected"));
 }
 
 TEST_CASE("a label that is none is refused with its line") {

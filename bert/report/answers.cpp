@@ -1,0 +1,79 @@
+// Answers to questions: intervals, lengths of questions, and the answers that miss most.
+#include "bert/report/answers.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "bert/report/rows.h"
+
+namespace bertrand::report {
+namespace {
+
+struct Question {
+  io::Json row;  // as the page shows it
+  double exact = 0, f1 = 0;
+};
+
+Question read_question(io::JsonReader line) {
+  constexpr io::JsonReader::Real kShare{.least = 0, .most = 1};
+  const std::string said = line.text("prediction");
+  Question question{.exact = line.real("exact", kShare), .f1 = line.real("f1", kShare)};
+  io::Json& row = question.row;
+  row = {{"id", line.text("id", "")}, {"text", cut(line.text("text"))}, {"pair", cut(line.text("text_pair", ""))}};
+  row["label"] = io::Json::array();
+  for (const io::Json& one : line.list("label"))
+    if (one.is_string() && std::ranges::find(row["label"], one) == row["label"].end()) row["label"].push_back(one);
+  row["prediction"] = io::Json::array();
+  if (!said.empty()) row["prediction"].push_back(cut(said));
+  row["right"] = question.exact == 1;
+  row["f1"] = question.f1;
+  return question;
+}
+
+/// As in rows.h, in percent.
+io::Json intervals(const std::vector<Question>& questions) {
+  io::Json all = io::Json::object();
+  if (questions.size() < 2) return all;
+  constexpr std::size_t kResamples = 1000;
+  std::mt19937_64 random(12345);
+  std::map<std::string, std::vector<double>> values;
+  const double percent = 100 / static_cast<double>(questions.size());
+  for (std::size_t k = 0; k < kResamples; ++k) {
+    double exact = 0, f1 = 0;
+    for (std::size_t i = 0; i < questions.size(); ++i) {
+      const Question& one = questions[random() % questions.size()];
+      exact += one.exact, f1 += one.f1;
+    }
+    values["eval_exact_match"].push_back(percent * exact);
+    values["eval_f1"].push_back(percent * f1);
+  }
+  for (auto& [name, list] : values) {
+    std::ranges::sort(list);
+    all[name] = {list[kResamples / 40], list[kResamples - 1 - kResamples / 40]};
+  }
+  all["resamples"] = kResamples;
+  return all;
+}
+
+}  // namespace
+
+io::Json answers_of(std::string_view lines, const Extent& extent) {
+  std::vector<Question> questions;
+  for (std::int64_t number = 1; !lines.empty(); ++number) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    const io::JsonSource source{fmt::format("eval_rows.jsonl:{}", number), Failure::input};
+    const io::Json json = io::parse_json(lines.substr(0, end), source);
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+    if (number > 1) questions.push_back(read_question(io::JsonReader(json, source)));
+  }
+  io::Json json{{"kind", "answers"}, {"labels", io::Json::array()}, {"rows", questions.size()}};
+  json["intervals"] = intervals(questions);
+  std::ranges::stable_sort(questions, {}, &Question::f1);
+  json["wrong"] = io::Json::array();
+  for (std::size_t i = 0; i < std::min(extent.rows, questions.size()) && questions[i].exact < 1; ++i)
+    json["wrong"].push_back(questions[i].row);
+  return json;
+}
+
+}  // namespace bertrand::report

@@ -1,0 +1,13 @@
+// What the rows of an evaluation show of a model that finds answers.
+#pragma once
+#include <string_view>
+
+#include "bert/report/report.h"
+
+namespace bertrand::report {
+
+/// Of the lines of eval_rows.jsonl of answers (bert/tasks/answer_rows.h): "kind", "rows", "intervals" and "wrong", the
+/// questions whose answers have the lowest F1. Throws Error(Failure::input) naming the line that is damaged.
+io::Json answers_of(std::string_view lines, const Extent& extent);
+
+}  // namespace bertrand::report

@@ -27,7 +27,8 @@ TEST_CASE("every program says its version and what was built, and its help names
     const Outcome version = run_program(program, {"--version"});
     CHECK(version.code == 0);
     CHECK(version.out.starts_with(std::string(program) + " (bertrand) "));
-    CHECK(version.out.find("\nmodules built: cpu_emulated-pairs, cpu_emulated-tiles, cpu_x86-64-v3") != std::string::npos);
+    CHECK(version.out.find("\nmodules built: cpu_emulated-pairs, cpu_emulated-tiles, cpu_x86-64-v3") !=
+          std::string::npos);
     CHECK(version.out.find("\nCPU kernels that this processor runs: ") != std::string::npos);
     const Outcome help = run_program(program, {"--help"});
     CHECK(help.code == 0);

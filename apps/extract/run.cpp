@@ -29,11 +29,17 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
+const io::Choices<DType>& precisions() {
+  static const io::Choices<DType> choices = {
+      {"f32", DType::f32}, {"bf16", DType::bf16}, {"f16", DType::f16}, {"f64", DType::f64}};
+  return choices;
+}
+
 /// Parameters that are there without being asked for: the pooler and heads.
 std::unique_ptr<Model> load_model(const Options& options, const bert::Config& config, Backend& backend) {
   auto model =
       std::make_unique<Model>(config, options.pooled ? bert::Pooling::with_pooler : bert::Pooling::without_pooler);
-  nn::ParameterSet parameters(*model, backend, {.initialize = false, .gradients = false});
+  nn::ParameterSet parameters(*model, backend, {.dtype = options.precision, .initialize = false, .gradients = false});
   const nn::LoadReport report = bert::load_weights(options.model, parameters);
   if (options.strict) bert::require_exact(report, options.model);
   nn::require(report, options.model, [](const std::string&) { return false; });
@@ -62,6 +68,7 @@ void add_flags(CLI::App& app, Options& options) {
   app.add_option("--vocab-file", options.tokenizer.vocab_file, "vocab.txt, for a model directory without one")
       ->type_name("FILE");
   app.add_flag("--cased", options.tokenizer.cased, "with --vocab-file: keep case and accents");
+  cli::choice_flag(app, "--precision", options.precision, precisions(), "type of weights and activations");
   app.add_flag("--strict", options.strict, "refuse weights of which any is missing, unused or mis-shaped");
   number_flag(app, "--threads", options.threads, {1, 4096}, "cores used; does not change the result",
               "every core this process may use");

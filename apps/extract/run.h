@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bert/directory/model_directory.h"
+#include "tensor/dtype.h"
 
 namespace CLI {
 class App;
@@ -21,6 +22,7 @@ struct Options {
   bool pooled = false;
   int max_seq_length = 0;  ///< 0: 128, or the model's positions if these are fewer
   int batch_size = 32;     ///< lines at once; does not change the result
+  DType precision = DType::f32;
   int threads = 0;         ///< 0: every core
   std::string cpu_kernels = "auto";
 };

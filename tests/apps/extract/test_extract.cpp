@@ -82,6 +82,29 @@ TEST_CASE("the values are those of the layer, rounded to six decimals") {
   }
 }
 
+TEST_CASE("extract computes in the type that --precision names") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  write_text(directory / "lines.txt", "red fish ||| bird\n");
+  const auto first_values = [&](const std::vector<std::string>& flags) {
+    REQUIRE(extract(directory, flags).code == 0);
+    return support::read_json_lines(directory / "features.jsonl")
+        .at(0)
+        .at("features")[0]
+        .at("layers")[0]
+        .at("values")
+        .get<std::vector<double>>();
+  };
+  const std::vector<double> exact = first_values({}), rounded = first_values({"--precision", "bf16"});
+  CHECK(first_values({"--precision", "f64"}) == exact);  // to six decimals
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    CHECK(std::abs(rounded[i] - exact[i]) < 0.1);
+    const auto value = static_cast<float>(rounded[i]);  // a number of 8 binary digits, written with six decimals
+    CHECK(std::abs(static_cast<float>(BFloat16(value)) - value) < 1e-6f);
+  }
+  CHECK(extract(directory, {"--precision", "f8"}).code == 2);
+}
+
 TEST_CASE("without --layers the last two are written, or the only one") {
   const support::TemporaryDirectory directory;
   support::write_small_model(directory / "model");

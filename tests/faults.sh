@@ -140,7 +140,7 @@ disturb() {  # KIND: one trial; false where it came too late
   count[$kind]=$((${count[$kind]:-0} + 1))
   awk -v s="$seconds" -v t="$timeout" 'BEGIN { exit !(s <= t + 5) }' || wrong "the others took $seconds s"
   slowest=$(awk -v a="$slowest" -v b="$seconds" 'BEGIN { print (a > b ? a : b) }')
-  if [ "$kind" = term ]; then check_ended "$run" 75 '^error: stopped after step .*: state saved' "${survivors[@]}"
+  if [ "$kind" = term ]; then check_ended "$run" 75 '^stopped after step .*: state saved' "${survivors[@]}"
   elif [ "$kind" = early ]; then check_ended "$run" 8 '^error: ' "${survivors[@]}"
   else check_ended "$run" 8 '^error: \(step\|after the last step\).*last checkpoint: ' "${survivors[@]}"
   fi

@@ -8,6 +8,7 @@
 
 #include "distributed/gradient_sum.h"
 #include "io/units.h"
+#include "tensor/backends.h"
 #include "tensor/dry_run.h"
 #include "training/run/data_order.h"
 #include "training/run/devices.h"
@@ -235,6 +236,19 @@ Plan make_plan(const Settings& settings, Objective& objective, const distributed
   plan.precision = settings.precision;
   plan.memory = plan_memory(settings, plan, objective, self);
   return plan;
+}
+
+std::vector<std::string> doubts_of(const Settings& settings, const Plan& plan) {
+  std::vector<std::string> doubts;
+  if (plan.schedule.warmup_steps > 0 && plan.schedule.warmup_steps >= plan.total_steps)
+    doubts.push_back(fmt::format("--warmup-steps: {} of warm-up in a run of {}: the rate never falls",
+                                 plan.schedule.warmup_steps, plan.total_steps));
+  if (plan.batch_size > plan.examples_per_epoch)
+    doubts.push_back(fmt::format("--batch-size: a step has all {} examples that there are, not {}",
+                                 plan.examples_per_epoch, plan.batch_size));
+  if (const int cores = available_cores(); settings.threads.value_or(1) > cores)
+    doubts.push_back(fmt::format("--threads: {} on {} cores wait for each other", *settings.threads, cores));
+  return doubts;
 }
 
 std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Objective& objective,

@@ -52,6 +52,7 @@ Plan announce(const TrainingRun& run, Objective& objective, const distributed::R
   const Plan plan = make_plan(settings, objective, self);
   print(plan.text() + rates_of(settings, objective).text(objective.model()) + text_of_saves(settings) +
         text_of_patience(settings) + text_of_sharing(plan) + (run.plan_text ? run.plan_text() : ""));
+  for (const std::string& doubt : doubts_of(settings, plan)) fmt::print(stderr, "warning: {}\n", doubt);
   if (!settings.plan_only) check_memory(settings, plan, objective, self);
   return plan;
 }

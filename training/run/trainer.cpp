@@ -114,8 +114,10 @@ void Trainer::finish_step() {
   try {
     result = stepper_.finish(step);
   } catch (const Error& error) {
-    if (error.failure() != Failure::numerics || saves_.saved_step() == 0) throw;
-    fail(Failure::numerics, "{}; last checkpoint: {}", error.what(), saves_.last_checkpoint());
+    if (error.failure() != Failure::numerics) throw;
+    const std::string saved = saves_.saved_step() == 0 ? "" : "; last checkpoint: " + saves_.last_checkpoint();
+    fail(Failure::numerics, "{}{}; hint: a lower --learning-rate or more --warmup-steps usually help", error.what(),
+         saved);
   }
   log_.step(step, result, optimizer_.loss_scale().dynamic());
 }

@@ -246,7 +246,7 @@ TEST_CASE("processes that are asked to stop before their first step end with 75 
   running.wait();
   for (const int rank : {0, 1}) {
     CHECK(setting.code("run", rank) == 75);
-    CHECK(setting.of_rank("run", rank, "error") == "error: stopped before step 1; hint: --resume goes on\n");
+    CHECK(setting.of_rank("run", rank, "error") == "stopped before step 1; hint: --resume goes on\n");
   }
   CHECK(checkpoints(setting, "run") == 0);
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "io/error.h"
 
@@ -22,8 +23,8 @@ struct Range {
   }
 };
 
-/// All of `text` as a number in `range`. A whole number may be written 1e6 too. Throws Error(Failure::usage) naming the
-/// flag if it is not a number, a fraction where none is wanted, nan, or out of range.
+/// All of `text` as a number in `range`. A whole number may be written 1e6, 1000k or 1M too. Throws
+/// Error(Failure::usage) naming the flag if it is not a number, a fraction where none is wanted, nan, or out of range.
 template <class T>
 T parse_number(const std::string& flag, const std::string& text, const Range<T>& range) {
   const auto read = [&text](auto& value) {
@@ -36,7 +37,15 @@ T parse_number(const std::string& flag, const std::string& text, const Range<T>&
   if constexpr (std::is_integral_v<T>) {
     constexpr double kExact = 1LL << 53;  // up to here every whole number is a double
     double real = 0;
-    if (!ok && read(real) && real == std::floor(real) && 0 <= real && real <= kExact &&
+    bool is_number = !ok && read(real);
+    for (const auto& [unit, factor] : {std::pair{'k', 1e3}, {'M', 1e6}, {'G', 1e9}}) {
+      if (ok || is_number || text.size() < 2 || text.back() != unit) continue;
+      const char* const last = text.data() + text.size() - 1;
+      const auto [end, error] = std::from_chars(text.data(), last, real);
+      is_number = error == std::errc{} && end == last;
+      real *= factor;
+    }
+    if (is_number && real == std::floor(real) && 0 <= real && real <= kExact &&
         real <= static_cast<double>(std::numeric_limits<T>::max())) {
       value = static_cast<T>(real);
       ok = true;

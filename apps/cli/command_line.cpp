@@ -16,14 +16,38 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD: what JSON holds in place of other bytes
 
-/// One flag as it was given.
-struct Given {
-  const CLI::Option* option = nullptr;  ///< null if there is no such flag
-  std::string name;
-  std::vector<std::string> values;
-};
+bool takes_one_value(const CLI::Option& option) {
+  return option.get_items_expected_max() == 1 && option.get_type_size_max() > 0;
+}
 
-/// What comes before the first flag is left out.
+/// Flags of one command that say nothing of the run.
+bool is_of_command(const std::string& name) {
+  static const std::set<std::string> names = {"--resume", "--overwrite", "--plan",          "--profile",
+                                              "--output", "--settings",  "--print-settings"};
+  return names.contains(name);
+}
+
+/// A value of a command that was given in `directory`, as it is to be given here.
+std::string from_directory(const CLI::Option& option, const std::string& value, const fs::path& directory) {
+  const std::string type = option.get_type_name();
+  std::error_code ignored;
+  if (paths_of(option) == Paths::none || value.empty() || fs::path(value).is_absolute() || directory.empty() ||
+      fs::equivalent(directory, fs::current_path(), ignored))
+    return value;
+  // Of NAME|FILE a bare word is a name, whatever lies in the directory.
+  const bool is_name = type.find('|') != std::string::npos && value.find_first_of("./") == std::string::npos;
+  return is_name ? value : (directory / value).string();
+}
+
+}  // namespace
+
+std::string program_name(const CLI::App& app) {
+  constexpr std::string_view kInstalled = "bertrand-";
+  std::string name = app.get_name();
+  if (name.starts_with(kInstalled)) name.erase(0, kInstalled.size());
+  return name;
+}
+
 std::vector<Given> flags_of(const CLI::App& app, const std::vector<std::string>& arguments) {
   std::vector<Given> flags;
   for (const std::string& argument : arguments) {
@@ -40,60 +64,58 @@ std::vector<Given> flags_of(const CLI::App& app, const std::vector<std::string>&
   return flags;
 }
 
-bool takes_one_value(const CLI::Option& option) {
-  return option.get_items_expected_max() == 1 && option.get_type_size_max() > 0;
-}
-
 const Given* find(const std::vector<Given>& flags, const CLI::Option* option) {
   const auto found = std::ranges::find(flags, option, &Given::option);
   return option && found != flags.end() ? &*found : nullptr;
 }
 
-/// Flags of one command that say nothing of the run.
-bool is_of_command(const std::string& name) {
-  static const std::set<std::string> names = {"--resume", "--overwrite", "--plan", "--profile", "--output"};
-  return names.contains(name);
+std::vector<Given> unsettled(const CLI::App& app, const std::vector<std::string>& arguments,
+                             const std::vector<Given>& more) {
+  std::set<const CLI::Option*> settled;
+  for (const Given& flag : flags_of(app, arguments)) {
+    if (!flag.option) continue;
+    settled.insert(flag.option);
+    const auto excludes = flag.option->get_excludes();
+    settled.insert(excludes.begin(), excludes.end());
+  }
+  std::vector<Given> rest;
+  std::ranges::copy_if(more, std::back_inserter(rest),
+                       [&](const Given& flag) { return !settled.contains(flag.option); });
+  return rest;
 }
 
-/// A value of a command that was given in `directory`, as it is to be given here.
-std::string from_directory(const CLI::Option& option, const std::string& value, const fs::path& directory) {
-  const std::string type = option.get_type_name();
-  std::error_code ignored;
-  if (paths_of(option) == Paths::none || value.empty() || fs::path(value).is_absolute() || directory.empty() ||
-      fs::equivalent(directory, fs::current_path(), ignored))
-    return value;
-  // Of NAME|FILE a bare word is a name, whatever lies in the directory.
-  const bool is_name = type.find('|') != std::string::npos && value.find_first_of("./") == std::string::npos;
-  return is_name ? value : (directory / value).string();
+void append(std::vector<std::string>& arguments, const Given& flag) {
+  // In one word, as a switch wants it, and so that a value may begin with a hyphen.
+  arguments.push_back(flag.values.size() == 1 ? flag.name + "=" + flag.values.front() : flag.name);
+  if (flag.values.size() != 1) arguments.insert(arguments.end(), flag.values.begin(), flag.values.end());
 }
 
-struct Record {
-  std::vector<std::string> arguments;
-  fs::path directory;
-};
-
-/// The command in run_config.json, without the program's name.
-Record read_record(const fs::path& file, const std::string& program) {
+std::vector<Given> recorded_flags(const CLI::App& app, const std::string& flag, const fs::path& file) {
   const io::Json json = io::read_json(file);
   io::JsonReader reader(json, {file.string()});
-  if (const std::string began = reader.text("program"); began != program)
-    fail(Failure::usage, "--resume: expected a run of {}, got one of {} in {}", program, began, file.string());
-  Record record{.arguments = {}, .directory = reader.text("directory", "")};
+  if (const std::string began = reader.text("program"); began != program_name(app))
+    fail(Failure::usage, "{}: expected a run of {}, got one of {} in {}", flag, program_name(app), began,
+         file.string());
+  const fs::path directory = reader.text("directory", "");
+  std::vector<std::string> arguments;
   for (const io::Json& argument : reader.list("command")) {
     if (!argument.is_string()) reader.refuse("command", "texts", &argument);
-    record.arguments.push_back(argument.get<std::string>());
+    arguments.push_back(argument.get<std::string>());
   }
-  if (!record.arguments.empty()) record.arguments.erase(record.arguments.begin());
-  return record;
-}
+  if (!arguments.empty()) arguments.erase(arguments.begin());  // the program's name
 
-}  // namespace
-
-std::string program_name(const CLI::App& app) {
-  constexpr std::string_view kInstalled = "bertrand-";
-  std::string name = app.get_name();
-  if (name.starts_with(kInstalled)) name.erase(0, kInstalled.size());
-  return name;
+  std::vector<Given> flags;
+  for (Given& recorded : flags_of(app, arguments)) {
+    if (!recorded.option || is_of_command(recorded.name)) continue;
+    for (std::string& value : recorded.values) {
+      if (value.find(kReplacement) != std::string::npos)
+        fail(Failure::usage, "{}: expected on the command line, as {} has it in bytes that are not UTF-8",
+             recorded.name, file.string());
+      value = from_directory(*recorded.option, value, directory);
+    }
+    flags.push_back(std::move(recorded));
+  }
+  return flags;
 }
 
 void refuse_second_values(const CLI::App& app, const std::vector<std::string>& arguments) {
@@ -121,28 +143,8 @@ std::vector<std::string> with_recorded_flags(const CLI::App& app, const std::vec
     return arguments;
   }
 
-  const Record record = read_record(file, program_name(app));
-  std::set<const CLI::Option*> settled;
-  for (const Given& flag : given) {
-    if (!flag.option) continue;
-    settled.insert(flag.option);
-    const auto excludes = flag.option->get_excludes();
-    settled.insert(excludes.begin(), excludes.end());
-  }
   std::vector<std::string> all = arguments;
-  for (const Given& flag : flags_of(app, record.arguments)) {
-    if (!flag.option || settled.contains(flag.option) || is_of_command(flag.name)) continue;
-    std::vector<std::string> values;
-    for (const std::string& value : flag.values) {
-      if (value.find(kReplacement) != std::string::npos)
-        fail(Failure::usage, "{}: expected on the command line, as {} has it in bytes that are not UTF-8", flag.name,
-             file.string());
-      values.push_back(from_directory(*flag.option, value, record.directory));
-    }
-    // In one word, as a switch wants it, and so that a value may begin with a hyphen.
-    all.push_back(values.size() == 1 ? flag.name + "=" + values.front() : flag.name);
-    if (values.size() != 1) all.insert(all.end(), values.begin(), values.end());
-  }
+  for (const Given& flag : unsettled(app, arguments, recorded_flags(app, "--resume", file))) append(all, flag);
   return all;
 }
 

@@ -1,16 +1,43 @@
 // A command line as flags with their values, before any of them is parsed.
 #pragma once
+#include <filesystem>
 #include <string>
 #include <vector>
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace bertrand::cli {
 
 /// The name of the program as its records have it: without the "bertrand-" that it is installed with.
 std::string program_name(const CLI::App& app);
+
+/// One flag as it was given.
+struct Given {
+  const CLI::Option* option = nullptr;  ///< null if there is no such flag
+  std::string name;
+  std::vector<std::string> values;
+};
+
+/// The flags among the arguments. What comes before the first one is left out.
+std::vector<Given> flags_of(const CLI::App& app, const std::vector<std::string>& arguments);
+
+/// The flag of this option among those given; null if there is none.
+const Given* find(const std::vector<Given>& flags, const CLI::Option* option);
+
+/// Those of `more` that are neither among the arguments nor excluded by them.
+std::vector<Given> unsettled(const CLI::App& app, const std::vector<std::string>& arguments,
+                             const std::vector<Given>& more);
+
+/// Puts a flag behind the arguments.
+void append(std::vector<std::string>& arguments, const Given& flag);
+
+/// The flags of the command in a run_config.json, whose relative paths are made to hold here. Throws
+/// Error(Failure::usage), naming `flag`, if another program than `app` began the run, Error(Failure::model) if the file
+/// is damaged.
+std::vector<Given> recorded_flags(const CLI::App& app, const std::string& flag, const std::filesystem::path& file);
 
 /// Throws Error(Failure::usage) naming both values if a flag that takes one value is given twice.
 void refuse_second_values(const CLI::App& app, const std::vector<std::string>& arguments);

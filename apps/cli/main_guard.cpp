@@ -6,14 +6,17 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <ranges>
 #include <sstream>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "apps/cli/command_line.h"
+#include "apps/cli/examples.h"
+#include "apps/cli/foreign_flags.h"
 #include "apps/cli/manual.h"
+#include "apps/cli/settings_sources.h"
 #include "io/error.h"
 #include "io/nearest_name.h"
 #include "io/version.h"
@@ -37,6 +40,7 @@ const CLI::App& innermost(const CLI::App& app) {
     for (const std::string& flag : option->get_lnames()) known.push_back("--" + flag);
   if (!is_flag)
     for (const CLI::App* command : innermost(app).get_subcommands(nullptr)) known.push_back(command->get_name());
+  if (const auto hint = hint_for(name)) fail(Failure::usage, "unknown option {}; hint: {}", name, *hint);
   const auto nearest = io::nearest_name(name, known);
   fail(Failure::usage, "unknown {} {}; {}", is_flag ? "option" : "argument", name,
        nearest ? fmt::format("did you mean {}?", *nearest) : "hint: --help lists all");
@@ -98,9 +102,11 @@ std::vector<std::string> parse(CLI::App& app, int argc, char** argv) {
   app.allow_extras();
   for (CLI::App* sub : app.get_subcommands(nullptr)) sub->allow_extras();
   std::vector<std::string> all = arguments(argc, argv);
-  refuse_second_values(command_named(app, all), all);
-  all = with_recorded_flags(app, all);
+  const CLI::App& command = command_named(app, all);
+  all = with_own_names(command, all);
+  refuse_second_values(command, all);
   try {
+    all = with_recorded_flags(app, with_settings(command, all));
     app.parse(std::vector<std::string>(all.rbegin(), all.rend()));  // CLI11 takes them in reverse
   } catch (const CLI::Success&) {
     throw;  // --help or --version
@@ -120,7 +126,27 @@ std::string version_text(const std::string& program) {
                      fmt::join(runnable_cpu_kernels(), ", "));
 }
 
-/// As CLI11 does, but for the second name of a switch, which it calls --no-x{false}.
+constexpr std::size_t kHelpWidth = 100;
+constexpr char kNoBreak = '\x1f';  // between two words that stay on one line
+
+/// `text` in lines of at most `width`, divided between words.
+std::string wrapped(const std::string& text, std::size_t width) {
+  std::string lines;
+  std::size_t length = 0;
+  std::istringstream words(text);
+  for (std::string word; words >> word; length += word.size()) {
+    if (length > 0) {
+      const bool fits = length + 1 + word.size() <= width;
+      lines += fits ? ' ' : '\n';
+      length = fits ? length + 1 : 0;
+    }
+    lines += word;
+  }
+  std::ranges::replace(lines, kNoBreak, ' ');
+  return lines;
+}
+
+/// As CLI11 does, but in lines of 100, and without {false} behind the second name of a switch, --no-x.
 class Help : public CLI::Formatter {
  public:
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
@@ -128,6 +154,22 @@ class Help : public CLI::Formatter {
     std::string name = CLI::Formatter::make_option_name(option, is_positional);
     if (const std::size_t at = name.find(kFalse); at != std::string::npos) name.erase(at, kFalse.size());
     return name;
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return wrapped(CLI::Formatter::make_option_desc(option), kHelpWidth - get_column_width());
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    std::ostringstream text;
+    CLI::detail::format_help(text, command->get_display_name(),
+                             wrapped(command->get_description(), kHelpWidth - get_column_width()), get_column_width());
+    return text.str();
+  }
+  std::string make_description(const CLI::App* app) const override {
+    std::istringstream text(CLI::Formatter::make_description(app));
+    std::string lines;
+    for (std::string line; std::getline(text, line);)
+      lines += (line.starts_with(' ') ? line : wrapped(line, kHelpWidth)) + '\n';  // tables stay as they are
+    return lines;
   }
 };
 
@@ -139,22 +181,15 @@ void add_print(CLI::App& app) {
   app.add_option_function<std::string>("--print", print)->type_name("FORM")->group("");
 }
 
-/// "Exit codes: 0 done, 1 a bug, …": lines of --help.
-std::string exit_code_text() {
-  constexpr std::size_t kWidth = 110;
-  std::string text = "Exit codes:";
-  std::size_t width = text.size();
-  for (const ManualFact& code : exit_codes()) {
-    std::istringstream words(code.meaning + (&code == &exit_codes().back() ? "." : ","));
-    std::string before = code.name + " ";  // on the same line as what it means
-    for (std::string word; words >> word; width += word.size() + 1) {
-      word.insert(0, std::exchange(before, ""));
-      const bool fits = width + 1 + word.size() <= kWidth;
-      text += (fits ? " " : "\n") + word;
-      if (!fits) width = 0;
-    }
-  }
-  return text;
+/// What --help ends with: examples, and "Exit codes: 0 done, 1 a bug, …".
+std::string footer_text(const CLI::App& app) {
+  std::string text;
+  for (const Example& example : examples_of(program_name(app), app.get_name()))
+    text += fmt::format("{}# {}\n  {}\n", text.empty() ? "Examples:\n  " : "  ", example.what, example.command);
+  if (!text.empty()) text += '\n';
+  std::vector<std::string> codes;
+  for (const ManualFact& code : exit_codes()) codes.push_back(code.name + kNoBreak + code.meaning);
+  return text + wrapped(fmt::format("Exit codes: {}.", fmt::join(codes, ", ")), kHelpWidth);
 }
 
 /// Control characters, of which files' names and contents may have any, would end the line or steer the terminal.
@@ -170,7 +205,8 @@ std::string one_line(std::string text) {
 
 int report(const std::string& what, Failure failure) {
   std::fflush(stdout);
-  std::fputs(("error: " + one_line(what) + "\n").c_str(), stderr);
+  const char* const kind = failure == Failure::interrupted ? "" : "error: ";  // a stop that was asked for is none
+  std::fputs((kind + one_line(what) + "\n").c_str(), stderr);
   return static_cast<int>(failure);
 }
 
@@ -196,11 +232,13 @@ int run_main(const std::string& description, int argc, char** argv, const std::f
       "--version", [&app] { return version_text(app.get_name()); }, "print version and build, and exit");
   app.formatter(std::make_shared<Help>());
   add_print(app);
+  for (CLI::App* command : app.get_subcommands(nullptr)) add_settings_flags(*command);
+  if (app.get_subcommands(nullptr).empty()) add_settings_flags(app);
   std::vector<CLI::App*> all = app.get_subcommands(nullptr);
   all.push_back(&app);
   for (CLI::App* one : all) {
     one->get_help_ptr()->description("print this help, and exit");
-    one->footer(exit_code_text());
+    one->footer(footer_text(*one));
   }
   try {
     body(parse(app, argc, argv));

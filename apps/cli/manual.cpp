@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "apps/cli/command_line.h"
+#include "apps/cli/examples.h"
 #include "io/error.h"
 
 namespace bertrand::cli {
@@ -89,7 +90,8 @@ bool trains(const ManualCommand& program) {
 
 std::vector<ManualFact> environment_of(const ManualCommand& program) {
   std::vector<ManualFact> all{
-      {"BERTRAND_MODULES", "folder of the modules, the only one that is looked in if it is set"}};
+      {"BERTRAND_MODULES", "folder of the modules, the only one that is looked in if it is set"},
+      {"BERTRAND_FLAG", "value of --flag, if it is not given: BERTRAND_THREADS=2 is --threads 2"}};
   if (trains(program))
     all.push_back({"OMPI_COMM_WORLD_SIZE, PMI_SIZE, SLURM_STEP_NUM_TASKS",
                    "set by mpirun and srun: the number of processes that make one run"});
@@ -127,10 +129,12 @@ std::vector<ManualFlag> ManualCommand::flags() const {
 }
 
 Manual manual_of(CLI::App& app) {
-  Manual manual{.program = command_of(app), .exit_codes = exit_codes(), .environment = {}, .files = {}};
+  Manual manual{.program = command_of(app), .examples = {}, .exit_codes = exit_codes(), .environment = {}, .files = {}};
   manual.program.name = program_name(app);
   manual.environment = environment_of(manual.program);
   manual.files = files_of(manual.program);
+  for (const Example& example : examples_of(manual.program.name, "bertrand " + manual.program.name))
+    manual.examples.push_back({.name = example.command, .meaning = example.what});
   return manual;
 }
 

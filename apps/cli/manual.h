@@ -50,6 +50,7 @@ struct ManualFact {
 
 struct Manual {
   ManualCommand program;
+  std::vector<ManualFact> examples;  ///< a command, and what it does
   std::vector<ManualFact> exit_codes, environment, files;
 };
 

@@ -179,6 +179,9 @@ std::string man_page(const Manual& manual) {
     for (const ManualSection& section : own_sections(command))
       for (const ManualFlag& flag : section.flags) text += entry(flag);
   }
+  if (!manual.examples.empty()) text += ".SH EXAMPLES\n";
+  for (const ManualFact& example : manual.examples)
+    text += fmt::format(".PP\n{}:\n.PP\n.RS\n.nf\n{}\n.fi\n.RE\n", roff(capital(example.meaning)), roff(example.name));
   text += facts("EXIT STATUS", manual.exit_codes);
   text += facts("ENVIRONMENT", manual.environment);
   text += facts("FILES", manual.files);
@@ -187,6 +190,8 @@ std::string man_page(const Manual& manual) {
 
 std::string markdown(const Manual& manual) {
   std::string text = chapter("bertrand " + manual.program.name, manual.program, "##");
+  for (const ManualFact& example : manual.examples)
+    text += fmt::format("\n{}:\n\n```\n{}\n```\n", capital(example.meaning), example.name);
   text.pop_back();  // whoever prints it ends the last line
   return text;
 }

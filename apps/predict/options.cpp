@@ -10,19 +10,18 @@ using inference::Head;
 const char* const kDescription =
     "Predicts with a model: a line of text or a JSON object each becomes one line of JSON, in the same order.\n"
     "\n"
-    "  task       a line of text            or a JSON object          answer\n"
-    "  classify   text, or text ||| pair    {text, text_pair}         {label, score, scores}\n"
-    "  tokens     text                      {text} or {words: []}     {entities, words}\n"
-    "  answer     question ||| context      {question, context}       {answer, score, start, end, n_best}\n"
-    "  fill-mask  text with [MASK]          {text}                    {masks: [{position, start, end, predictions}]}\n"
-    "  embed      text                      {text}                    {embedding}\n"
+    "  task       a line of text          or a JSON object       answer\n"
+    "  classify   text, or text ||| pair  {text, text_pair}      {label, score, scores}\n"
+    "  tokens     text                    {text} or {words: []}  {entities, words}\n"
+    "  answer     question ||| context    {question, context}    {answer, score, start, end, n_best}\n"
+    "  fill-mask  text with [MASK]        {text}                 {masks: [{position, predictions, …}]}\n"
+    "  embed      text                    {text}                 {embedding}\n"
     "\n"
     "start and end count code points. Answers are written as they are ready; a line that comes alone is answered at "
     "once.\n"
     "All lines are of one form. They are JSON if the name of --input ends in .jsonl (or .jsonl.gz) or if the first "
     "line "
-    "begins\n"
-    "with {, and text otherwise: then a { has no meaning. --input-format says it outright.";
+    "begins with {, and text otherwise: then a { has no meaning. --input-format says it outright.";
 
 namespace {
 

@@ -243,7 +243,8 @@ std::vector<std::string> doubts_of(const Settings& settings, const Plan& plan) {
   if (plan.schedule.warmup_steps > 0 && plan.schedule.warmup_steps >= plan.total_steps)
     doubts.push_back(fmt::format("--warmup-steps: {} of warm-up in a run of {}: the rate never falls",
                                  plan.schedule.warmup_steps, plan.total_steps));
-  if (plan.batch_size > plan.examples_per_epoch)
+  constexpr std::int64_t kDefaultBatch = 32;  // which no one has set
+  if (plan.batch_size > std::max(plan.examples_per_epoch, kDefaultBatch))
     doubts.push_back(fmt::format("--batch-size: a step has all {} examples that there are, not {}",
                                  plan.examples_per_epoch, plan.batch_size));
   if (const int cores = available_cores(); settings.threads.value_or(1) > cores)

@@ -162,7 +162,7 @@ TEST_CASE("prepare records stopped by SIGTERM while it writes leaves nothing and
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 75);
   CHECK(setting.files() == std::vector<std::string>{"error", "t", "v"});
-  CHECK(read_text(setting / "error").find("error: interrupted while writing records: nothing was written") !=
+  CHECK(read_text(setting / "error").find("interrupted while writing records: nothing was written") !=
         std::string::npos);
 }
 

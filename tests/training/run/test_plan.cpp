@@ -209,12 +209,12 @@ TEST_CASE("settings that no one means are doubted") {
   settings.steps = 19;
   CHECK(doubts_of(settings, plan_of(settings)).empty());
   settings.schedule.warmup_steps = 19;
-  settings.batch_size = 11;
+  settings.batch_size = 40;
   settings.threads = 5000;
   const std::vector<std::string> doubts = doubts_of(settings, plan_of(settings));
   REQUIRE(doubts.size() == 3);
   CHECK(doubts[0] == "--warmup-steps: 19 of warm-up in a run of 19: the rate never falls");
-  CHECK(doubts[1] == "--batch-size: a step has all 10 examples that there are, not 11");
+  CHECK(doubts[1] == "--batch-size: a step has all 10 examples that there are, not 40");
   CHECK(doubts[2].starts_with("--threads: 5000 on "));
 }
 

@@ -1,0 +1,172 @@
+#include "apps/cli/foreign_flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <ranges>
+
+namespace bertrand::cli {
+namespace {
+
+struct ForeignFlag {
+  const char *name, *own;       ///< the same flag here
+  const char* value = nullptr;  ///< what it is here if there it is a switch
+};
+
+constexpr ForeignFlag kForeignFlags[] = {
+    // transformers.TrainingArguments and the example scripts
+    {"--model-name-or-path", "--model"},
+    {"--output-dir", "--output"},
+    {"--overwrite-output-dir", "--overwrite"},
+    {"--task-name", "--task"},
+    {"--train-file", "--train"},
+    {"--validation-file", "--eval"},
+    {"--test-file", "--predict"},
+    {"--per-device-train-batch-size", "--batch-size"},
+    {"--per-device-eval-batch-size", "--batch-size"},
+    {"--num-train-epochs", "--epochs"},
+    {"--max-steps", "--steps"},
+    {"--lr", "--learning-rate"},
+    {"--lr-scheduler-type", "--schedule"},
+    {"--max-grad-norm", "--clip-norm"},
+    {"--adam-eps", "--adam-epsilon"},
+    {"--optim", "--optimizer"},
+    {"--label-smoothing-factor", "--label-smoothing"},
+    {"--early-stopping-patience", "--patience"},
+    {"--logging-steps", "--log-every"},
+    {"--eval-steps", "--eval-every"},
+    {"--save-steps", "--save-every"},
+    {"--save-total-limit", "--keep"},
+    {"--resume-from-checkpoint", "--resume"},
+    {"--fp16", "--precision", "f16"},
+    {"--bf16", "--precision", "bf16"},
+    {"--tf32", "--precision", "tf32"},
+    {"--max-length", "--max-seq-length"},
+    {"--dry-run", "--plan"},
+    // google-research/bert and NVIDIA's DeepLearningExamples
+    {"--bert-config-file", "--config"},
+    {"--config-file", "--config"},
+    {"--input-file", "--input"},
+    {"--output-file", "--output"},
+    {"--init-checkpoint", "--init"},
+    {"--init-checkpoint", "--model"},
+    {"--train-batch-size", "--batch-size"},
+    {"--eval-batch-size", "--batch-size"},
+    {"--predict-batch-size", "--batch-size"},
+    {"--num-train-steps", "--steps"},
+    {"--num-warmup-steps", "--warmup-steps"},
+    {"--warmup-proportion", "--warmup-ratio"},
+    {"--save-checkpoints-steps", "--save-every"},
+    {"--optimizer-type", "--optimizer"},
+    {"--use-fp16", "--precision", "f16"},
+    {"--amp", "--precision", "f16"},
+    {"--train-csv", "--train"},
+    {"--predict-file", "--predict"},
+};
+
+struct Advice {
+  const char *name, *instead;
+};
+
+constexpr Advice kAdvice[] = {
+    {"--gradient-accumulation-steps",
+     "--batch-size is the examples of a whole step, and --micro-batch-size how many of them are computed at once"},
+    {"--gradient-checkpointing", "a smaller --micro-batch-size needs less memory"},
+    {"--do-train", "leave it out: what is given is done; --train trains"},
+    {"--do-eval", "leave it out: what is given is done; --eval evaluates"},
+    {"--do-predict", "leave it out: what is given is done; --predict predicts"},
+    {"--do-lower-case", "leave it out: the model's directory says it; with --vocab-file, --cased keeps case"},
+    {"--data-dir", "name the files: --train, --eval, --predict"},
+    {"--dataset-name", "nothing is downloaded; name files: --train, --eval"},
+    {"--report-to", "metrics.jsonl and TensorBoard's files are always written into --output"},
+    {"--logging-dir", "metrics.jsonl and TensorBoard's files are always written into --output"},
+    {"--evaluation-strategy", "--eval-every STEPS; without it the end of every epoch"},
+    {"--eval-strategy", "--eval-every STEPS; without it the end of every epoch"},
+    {"--save-strategy", "--save-every STEPS, --save-every-minutes MINUTES"},
+    {"--load-best-model-at-end", "leave it out: the model of the best evaluation is what is kept"},
+    {"--dataloader-num-workers", "leave it out: batches are made beside the training; --threads is for all of it"},
+    {"--num-workers", "leave it out: batches are made beside the training; --threads is for all of it"},
+    {"--local-rank", "start with mpirun; GPUs of a host are --device cuda:0,cuda:1"},
+    {"--ddp-backend", "start with mpirun; GPUs of a host are --device cuda:0,cuda:1"},
+    {"--fsdp", "each replica holds the whole model"},
+    {"--deepspeed", "each replica holds the whole model"},
+    {"--use-tpu", "--device cpu or cuda"},
+    {"--no-cuda", "leave it out: --device cpu is the default"},
+    {"--push-to-hub", "the model's directory is what transformers opens; upload it with its own tools"},
+    {"--dropout", "the model's config.json has hidden_dropout_prob and attention_probs_dropout_prob"},
+};
+
+const CLI::Option* option_of(const CLI::App& app, const std::string& name) { return app.get_option_no_throw(name); }
+
+/// The flag of `app` that a foreign one is.
+const ForeignFlag* own_flag(const CLI::App& app, const std::string& name) {
+  const auto* const found = std::ranges::find_if(
+      kForeignFlags, [&](const ForeignFlag& flag) { return name == flag.name && option_of(app, flag.own); });
+  return found == std::end(kForeignFlags) ? nullptr : found;
+}
+
+/// "--save-every 10min" is --save-every-minutes 10: units of time, in minutes.
+std::optional<std::string> in_minutes(const std::string& text) {
+  struct Unit {
+    const char* name;
+    double minutes;
+  };
+  for (const Unit& unit : {Unit{"min", 1}, Unit{"h", 60}, Unit{"s", 1.0 / 60}}) {
+    const std::string name = unit.name;
+    if (!text.ends_with(name)) continue;
+    const std::string number = text.substr(0, text.size() - name.size());
+    double value = 0;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+    if (error == std::errc() && end == number.data() + number.size()) return fmt::format("{}", value * unit.minutes);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> with_own_names(const CLI::App& app, const std::vector<std::string>& arguments) {
+  std::vector<std::string> own;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    std::string argument = arguments[i];
+    const std::size_t equals = std::min(argument.find('='), argument.size());
+    const std::string name = argument.substr(0, equals);
+    if (!name.starts_with("--")) {
+      own.push_back(std::move(argument));
+      continue;
+    }
+    if (name == "--save-every" && option_of(app, "--save-every-minutes")) {
+      const bool apart = equals == argument.size() && i + 1 < arguments.size();
+      const auto minutes =
+          in_minutes(apart ? arguments[i + 1] : argument.substr(std::min(equals + 1, argument.size())));
+      if (minutes) {
+        own.push_back("--save-every-minutes=" + *minutes);
+        i += apart;
+        continue;
+      }
+    }
+    const ForeignFlag* const flag = option_of(app, name) ? nullptr : own_flag(app, name);
+    if (!flag) {
+      own.push_back(std::move(argument));
+      continue;
+    }
+    const std::string here = flag->value ? fmt::format("{} {}", flag->own, flag->value) : flag->own;
+    fmt::print(stderr, "note: {} is called {} here\n", name, here);
+    own.push_back(flag->value ? fmt::format("{}={}", flag->own, flag->value) : flag->own + argument.substr(equals));
+    // A switch there may have been given a value, and a switch here takes none.
+    const bool takes_none = flag->value || option_of(app, flag->own)->get_type_size_max() == 0;
+    const bool says_yes = i + 1 < arguments.size() && (arguments[i + 1] == "True" || arguments[i + 1] == "true");
+    if (takes_none && says_yes) ++i;
+  }
+  return own;
+}
+
+std::optional<std::string> hint_for(const std::string& name) {
+  const auto* const found = std::ranges::find_if(kAdvice, [&](const Advice& advice) { return name == advice.name; });
+  if (found == std::end(kAdvice)) return std::nullopt;
+  return found->instead;
+}
+
+}  // namespace bertrand::cli

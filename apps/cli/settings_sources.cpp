@@ -1,0 +1,152 @@
+#include "apps/cli/settings_sources.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "apps/cli/command_line.h"
+#include "io/error.h"
+#include "io/files.h"
+#include "io/nearest_name.h"
+
+namespace bertrand::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// One flag with its values, and where it was found.
+struct FoundFlag {
+  std::string name;
+  std::vector<std::string> values;
+  std::string source;  ///< "command line", "BERTRAND_SEED", "settings.toml"
+};
+
+const char* const kSettings = "--settings";
+const char* const kPrintSettings = "--print-settings";
+
+/// BERTRAND_LEARNING_RATE of --learning-rate.
+std::string variable_of(const std::string& flag) {
+  std::string name = "BERTRAND_" + flag.substr(2);
+  for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
+/// Flags that say what this command is to do: no variable sets them.
+bool is_of_command(const CLI::Option& option) {
+  for (const char* name : {"help", "version", "print", "settings", "print-settings", "resume", "overwrite"})
+    if (option.check_lname(name)) return true;
+  return false;
+}
+
+std::vector<Given> flags_of_environment(const CLI::App& app) {
+  std::vector<Given> flags;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_lnames().empty() || is_of_command(*option)) continue;
+    const std::string name = "--" + option->get_lnames().front();
+    if (const char* value = std::getenv(variable_of(name).c_str()); value && *value)
+      flags.push_back({.option = option, .name = name, .values = {value}});
+  }
+  return flags;
+}
+
+/// A TOML file: flags without a section, or under that of this program; those of other programs are theirs.
+std::vector<Given> flags_of_toml(const CLI::App& app, const fs::path& file) {
+  std::istringstream text(io::read_file(file));
+  std::vector<CLI::ConfigItem> items;
+  try {
+    items = CLI::ConfigTOML().from_config(text);
+  } catch (const CLI::Error& error) {
+    fail(Failure::usage, "{}: expected TOML, lines of flag = value: {}", file.string(), error.what());
+  }
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) known.push_back(name);
+  std::vector<Given> flags;
+  for (const CLI::ConfigItem& item : items) {
+    if (item.name == "++" || item.name == "--") continue;  // where CLI11 begins and ends a section
+    if (!item.parents.empty() && item.parents.front() != program_name(app)) continue;
+    std::string name = item.name;
+    std::replace(name.begin(), name.end(), '_', '-');
+    const CLI::Option* const option = app.get_option_no_throw("--" + name);
+    if (!option || is_of_command(*option))
+      fail(Failure::usage, "{}: {}: expected a flag of {}{}", file.string(), item.name, program_name(app),
+           io::did_you_mean(name, known));
+    for (const Given& flag : flags)
+      if (flag.option == option) fail(Failure::usage, "{}: {}: expected once, got twice", file.string(), item.name);
+    flags.push_back({.option = option, .name = "--" + name, .values = item.inputs});
+  }
+  return flags;
+}
+
+/// "steps = 100", a line of TOML.
+std::string toml_line(const FoundFlag& flag) {
+  const auto quoted = [](const std::string& value) {
+    std::string text = "\"";
+    for (const char c : value) {
+      if (c == '"' || c == '\\') text += '\\';
+      text += c;
+    }
+    return text + '"';
+  };
+  const auto bare = [](const std::string& value) {
+    char* end = nullptr;
+    std::strtod(value.c_str(), &end);
+    return value == "true" || value == "false" || (!value.empty() && *end == '\0');
+  };
+  std::string text = flag.name.substr(2) + " = ";
+  if (flag.values.empty()) return text + "true";
+  if (flag.values.size() == 1) return text + (bare(flag.values[0]) ? flag.values[0] : quoted(flag.values[0]));
+  std::vector<std::string> all;
+  for (const std::string& value : flag.values) all.push_back(quoted(value));
+  return fmt::format("{}[{}]", text, fmt::join(all, ", "));
+}
+
+}  // namespace
+
+void add_settings_flags(CLI::App& app) {
+  // Their values are taken before the others are parsed.
+  app.add_option_function<std::string>(
+         kSettings, [](const std::string&) {},
+         "flags that are not given, from a TOML file or the run_config.json of another run")
+      ->type_name("FILE");
+  app.add_flag_function(
+      kPrintSettings, [](std::int64_t) {}, "print the flags that are set, and by what, as TOML, and exit");
+}
+
+std::vector<std::string> with_settings(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const std::vector<Given> given = flags_of(app, arguments);
+  std::vector<std::string> all = arguments;
+  std::vector<FoundFlag> found;
+  for (const Given& flag : given)
+    if (flag.option && !is_of_command(*flag.option)) found.push_back({flag.name, flag.values, "command line"});
+  const auto add = [&](const std::vector<Given>& more, const auto& source) {
+    for (const Given& flag : unsettled(app, all, more)) {
+      append(all, flag);
+      found.push_back({flag.name, flag.values, source(flag)});
+    }
+  };
+  add(flags_of_environment(app), [](const Given& flag) { return variable_of(flag.name); });
+  if (const Given* settings = find(given, app.get_option_no_throw(kSettings))) {
+    if (settings->values.empty()) fail(Failure::usage, "{}: expected FILE, got no value", kSettings);
+    const fs::path file = settings->values.front();
+    add(file.extension() == ".json" ? recorded_flags(app, kSettings, file) : flags_of_toml(app, file),
+        [&](const Given&) { return file.string(); });
+  }
+  if (find(given, app.get_option_no_throw(kPrintSettings))) {
+    std::string text, source;
+    for (const FoundFlag& flag : found) {
+      if (flag.source != source) text += fmt::format("# {}\n", source = flag.source);
+      text += toml_line(flag) + '\n';
+    }
+    if (!text.empty()) text.pop_back();
+    throw CLI::CallForVersion(text, 0);
+  }
+  return all;
+}
+
+}  // namespace bertrand::cli

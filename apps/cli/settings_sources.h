@@ -1,0 +1,22 @@
+// Flags that come from elsewhere than the command line: a file of settings, the environment, the record of a run.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace bertrand::cli {
+
+/// Adds --settings and --print-settings to a command.
+void add_settings_flags(CLI::App& app);
+
+/// The arguments, and behind them the flags of `app` that they lack: of the environment (BERTRAND_<FLAG>, in capitals
+/// with _ for -), then of the file that --settings names, a TOML file of `flag = value` or the run_config.json of an
+/// earlier run. In TOML, what stands under [PROGRAM] is for that program alone. Throws Error(Failure::usage) naming the
+/// file and the nearest flag if it sets what is no flag, Error(Failure::io) if it cannot be read, and
+/// CLI::CallForVersion with the settings and their sources, as TOML, if --print-settings is among the arguments.
+std::vector<std::string> with_settings(const CLI::App& app, const std::vector<std::string>& arguments);
+
+}  // namespace bertrand::cli

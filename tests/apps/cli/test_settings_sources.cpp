@@ -1,0 +1,119 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "support/program.h"
+
+using support::Outcome;
+using support::run_program;
+using support::write_text;
+
+namespace {
+
+/// A variable of the environment while it lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+Outcome settings_of(std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"--print-settings"});
+  return run_program("pretrain", arguments);
+}
+
+}  // namespace
+
+TEST_CASE("a flag is that of the command line, else of the environment, else of the file of settings") {
+  const support::TemporaryDirectory directory;
+  const std::string file = directory / "settings.toml";
+  write_text(file,
+             "seed = 1\nkeep = 2\nlog_every = 3\n[finetune]\nbatch-size = 9\n[pretrain]\ninput = [\"a b\", \"c\"]\n"
+             "shuffle = false\n");
+  const Variable keep("BERTRAND_KEEP", "5"), seed("BERTRAND_SEED", "6");
+  const Outcome found = settings_of({"--settings", file, "--seed=7"});
+  CHECK(found.code == 0);
+  CHECK(found.out == "# command line\nseed = 7\n# BERTRAND_KEEP\nkeep = 5\n# " + file +
+                         "\nlog-every = 3\ninput = [\"a b\", \"c\"]\nshuffle = false\n");
+  CHECK(found.error.empty());
+}
+
+TEST_CASE("what --print-settings writes sets the same flags") {
+  const support::TemporaryDirectory directory;
+  const std::string file = directory / "settings.toml";
+  const Outcome given =
+      settings_of({"--input", "a \"b\"", "c", "--seed", "7", "--no-shuffle", "--learning-rate", "1e-4"});
+  write_text(file, given.out);
+  const Outcome again = settings_of({"--settings", file});
+  CHECK(again.out.substr(again.out.find('\n')) == given.out.substr(given.out.find('\n')));
+}
+
+TEST_CASE("a file of settings that sets no flag of the program, or one twice, is refused") {
+  const support::TemporaryDirectory directory;
+  const std::string file = directory / "settings.toml";
+  const auto refusal = [&](const std::string& text) {
+    write_text(file, text);
+    const Outcome outcome = run_program("pretrain", {"--settings", file});
+    CHECK(outcome.code == 2);
+    return outcome.error;
+  };
+  CHECK(refusal("stepz = 3\n") == "error: " + file + ": stepz: expected a flag of pretrain; did you mean steps?\n");
+  CHECK(refusal("resume = true\n").find("resume: expected a flag of pretrain") != std::string::npos);
+  CHECK(refusal("seed = 1\n[pretrain]\nseed = 2\n") == "error: " + file + ": seed: expected once, got twice\n");
+  CHECK(run_program("pretrain", {"--settings", directory / "none.toml"}).code == 5);
+}
+
+TEST_CASE("whole numbers have units, and a time between checkpoints may be said in minutes") {
+  CHECK(settings_of({"--save-every", "10min"}).out.find("save-every-minutes = 10\n") != std::string::npos);
+  CHECK(settings_of({"--save-every=2h"}).out.find("save-every-minutes = 120\n") != std::string::npos);
+  const auto refusal = [](const std::string& steps) { return run_program("pretrain", {"--steps", steps}).error; };
+  CHECK(refusal("100k").find("--steps") == std::string::npos);  // what is missing is --input
+  CHECK(refusal("1.5M").find("--steps") == std::string::npos);
+  CHECK(refusal("10kk").find("--steps: expected a whole number") != std::string::npos);
+  CHECK(refusal("k").find("--steps: expected a whole number") != std::string::npos);
+  CHECK(refusal("10G").find("--steps: expected a whole number, 1 to 1000000000") != std::string::npos);
+}
+
+TEST_CASE("flags of Hugging Face's and Google's programs are understood, or answered with what to do") {
+  const Outcome renamed = settings_of({"--num_train_steps", "8", "--fp16", "True", "--output_dir=x"});
+  CHECK(renamed.out == "# command line\nsteps = 8\nprecision = \"f16\"\noutput = \"x\"\n");
+  CHECK(renamed.error ==
+        "note: --num-train-steps is called --steps here\nnote: --fp16 is called --precision f16 here\n"
+        "note: --output-dir is called --output here\n");
+  const Outcome refused = run_program("finetune", {"--gradient_accumulation_steps", "4"});
+  CHECK(refused.code == 2);
+  CHECK(refused.error.starts_with("error: unknown option --gradient-accumulation-steps; hint: --batch-size is"));
+}
+
+TEST_CASE("every example of --help uses flags that the program has, and no line is longer than 100") {
+  for (const char* program : {"prepare", "pretrain", "finetune", "predict", "evaluate", "extract", "export", "report"}) {
+    CAPTURE(program);
+    const std::string help = run_program(program, {"--help"}).out;
+    std::istringstream lines(help);
+    bool in_examples = false;
+    int examples = 0;
+    for (std::string line; std::getline(lines, line);) {
+      CAPTURE(line);
+      in_examples = line == "Examples:" || (in_examples && !line.empty());
+      const auto columns = std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; });
+      CHECK(columns <= 100);
+      if (!in_examples) continue;
+      if (line.starts_with("  #") || line == "Examples:") continue;
+      ++examples;
+      std::istringstream words(line);
+      std::string all = help;
+      for (std::string word, before; words >> word; before = word) {
+        if (before == program && !word.starts_with("--")) all += run_program(program, {word, "--help"}).out;
+        if (word.starts_with("--")) CHECK(all.find("\n  " + word + " ") != std::string::npos);
+      }
+    }
+    CHECK(examples > 0);
+  }
+}

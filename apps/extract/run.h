@@ -23,7 +23,7 @@ struct Options {
   int max_seq_length = 0;  ///< 0: 128, or the model's positions if these are fewer
   int batch_size = 32;     ///< lines at once; does not change the result
   DType precision = DType::f32;
-  int threads = 0;         ///< 0: every core
+  int threads = 0;  ///< 0: every core
   std::string cpu_kernels = "auto";
 };
 

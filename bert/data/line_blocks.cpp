@@ -18,7 +18,8 @@ LineBlocks::LineBlocks(const std::filesystem::path& file)
 std::size_t LineBlocks::read(char* out, std::size_t size) {
   const std::size_t count = source_.read_some(out, size);
   if (!source_.damage().empty())
-    fail(Failure::input, "{}: expected whole compressed data, got: {}; hint: is it cut short?", name_, source_.damage());
+    fail(Failure::input, "{}: expected whole compressed data, got: {}; hint: is it cut short?", name_,
+         source_.damage());
   return count;
 }
 

@@ -10,8 +10,8 @@
 
 namespace bertrand::data {
 
-/// Reads a file, also compressed by gzip or Zstandard, or standard input, in blocks that end where a line ends. Lines end at \n
-/// only.
+/// Reads a file, also compressed by gzip or Zstandard, or standard input, in blocks that end where a line ends. Lines
+/// end at \n only.
 class LineBlocks {
  public:
   /// Opens a file; an empty path is standard input. Throws Error(Failure::input) if it does not exist and

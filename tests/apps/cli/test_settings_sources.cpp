@@ -93,7 +93,8 @@ TEST_CASE("flags of Hugging Face's and Google's programs are understood, or answ
 }
 
 TEST_CASE("every example of --help uses flags that the program has, and no line is longer than 100") {
-  for (const char* program : {"prepare", "pretrain", "finetune", "predict", "evaluate", "extract", "export", "report"}) {
+  for (const char* program :
+       {"prepare", "pretrain", "finetune", "predict", "evaluate", "extract", "export", "report"}) {
     CAPTURE(program);
     const std::string help = run_program(program, {"--help"}).out;
     std::istringstream lines(help);

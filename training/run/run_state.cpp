@@ -13,7 +13,9 @@ namespace bertrand::training {
 
 namespace {
 
-constexpr int kFormatVersion = 2;
+// 3: the order of examples is a keyed permutation, and products of bf16 are those of tiles. A run of before would go on
+// with other examples and other bits.
+constexpr int kFormatVersion = 3;
 
 std::string value_of(const std::vector<std::pair<std::string, std::string>>& settings, const std::string& name) {
   for (const auto& [flag, value] : settings)
@@ -109,7 +111,10 @@ io::Json RunState::to_json(const Conditions& conditions) const {
 RunState parse_run_state(const io::Json& json, const std::string& file) {
   io::JsonReader reader(json, {file});
   if (const std::int64_t version = reader.whole("format_version", {}); version != kFormatVersion)
-    fail(Failure::model, "{}: format_version: expected {}, got {}", file, kFormatVersion, version);
+    fail(Failure::model,
+         "{}: format_version: expected {}, got {}; hint: the version of bertrand that began a run goes on with it; its "
+         "model may be loaded for a new one",
+         file, kFormatVersion, version);
   io::JsonReader scale = reader.object("loss_scale");
   constexpr io::JsonReader::Whole kCrc{0, std::numeric_limits<std::uint32_t>::max()};
   RunState state{.steps_done = reader.whole("step", {}),

@@ -22,3 +22,12 @@ TEST_CASE("a flag that an older version did not write is no difference unless it
   CHECK(support::refusal(Failure::usage, [&] { now.changes_since(old, "checkpoint-1"); }).find("--seed was 1, now 2") !=
         std::string::npos);
 }
+
+TEST_CASE("a run that an earlier version began with another order of examples is not gone on with") {
+  io::Json json = training::RunState().to_json(Conditions());
+  CHECK(training::parse_run_state(json, "state.json").steps_done == 0);
+  json["format_version"] = 2;
+  CHECK(support::refusal(Failure::model, [&] {
+          training::parse_run_state(json, "state.json");
+        }).starts_with("state.json: format_version: expected 3, got 2; hint: "));
+}

@@ -11,6 +11,19 @@ void RunLog::open(std::int64_t steps_done) {
   if (self_.first()) metrics_ = std::make_unique<MetricsLog>(settings_.output, steps_done);
 }
 
+void RunLog::Interval::add(const Metrics& losses) {
+  ++steps;
+  if (loss_sums.empty()) loss_sums = losses;
+  else
+    for (std::size_t i = 0; i < losses.size(); ++i) loss_sums[i].value += losses[i].value;
+}
+
+Metrics RunLog::Interval::mean_losses() const {
+  Metrics means = loss_sums;
+  for (Metric& mean : means) mean.value /= static_cast<double>(steps);
+  return means;
+}
+
 void RunLog::step(const StartedStep& step, const StepResult& result, bool losses_are_scaled) {
   if (!self_.first()) return;
   const auto now = Clock::now();
@@ -18,18 +31,21 @@ void RunLog::step(const StartedStep& step, const StepResult& result, bool losses
   interval_.examples += static_cast<std::int64_t>(step.examples.numbers.size());
   interval_.tokens += step.tokens;
   last_finish_ = now;
-  const ProgressFigures figures{.step = step.number,
-                                .total_steps = plan_.total_steps,
-                                .loss = result.losses[0].value,
-                                .learning_rate = step.learning_rate,
-                                .examples_per_second = interval_.per_second(interval_.examples),
-                                .tokens_per_second = interval_.per_second(interval_.tokens),
-                                .memory_bytes = self_.backend().memory().peak};
-  progress_.update(figures);
+  interval_.add(result.losses);
+  ProgressFigures figures{.step = step.number,
+                          .total_steps = plan_.total_steps,
+                          .loss = result.losses[0].value,
+                          .learning_rate = step.learning_rate,
+                          .examples_per_second = interval_.per_second(interval_.examples),
+                          .tokens_per_second = interval_.per_second(interval_.tokens),
+                          .memory_bytes = self_.backend().memory().peak};
+  if (!settings_.quiet) progress_.update(figures);
   if (step.number % settings_.log_every != 0 && step.number != plan_.total_steps) return;
-  progress_.log(figures);
+  const Metrics losses = interval_.mean_losses();
+  figures.loss = losses[0].value;
+  if (!settings_.quiet) progress_.log(figures);
   LogLine line{.step = step.number, .figures = {{"epoch", step.examples.epochs_after}}};
-  for (const Metric& loss : result.losses) line.figures.emplace_back(loss.name, loss.value);
+  for (const Metric& loss : losses) line.figures.emplace_back(loss.name, loss.value);
   line.figures.emplace_back("grad_norm", result.grad_norm);
   line.figures.emplace_back("learning_rate", step.learning_rate);
   if (losses_are_scaled) {
@@ -52,11 +68,11 @@ void RunLog::evaluation(std::int64_t step, double epochs, const Metrics& metrics
     text += fmt::format("  {} {:.4f}", metric.name, metric.value);
   }
   metrics_->write(line);
-  progress_.message(text);
+  message(text);
 }
 
 void RunLog::message(const std::string& text) {
-  if (self_.first()) progress_.message(text);
+  if (self_.first() && !settings_.quiet) progress_.message(text);
 }
 
 }  // namespace bertrand::training

@@ -29,11 +29,15 @@ class RunLog {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// Steps since the last line of metrics, for rates that leave out evaluating and saving.
+  /// Steps since the last line of metrics: its losses are their means, and its rates leave out evaluating and saving.
   struct Interval {
     double seconds = 0;
-    std::int64_t examples = 0, tokens = 0;
+    std::int64_t steps = 0, examples = 0, tokens = 0;
+    Metrics loss_sums;
 
+    void add(const Metrics& losses);
+    /// Of one step they are that step's, to the bit.
+    Metrics mean_losses() const;
     double per_second(std::int64_t count) const { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
   };
 

@@ -50,8 +50,9 @@ std::string text_of_sharing(const Plan& plan) {
 Plan announce(const TrainingRun& run, Objective& objective, const distributed::Replica& self) {
   const Settings& settings = run.settings;
   const Plan plan = make_plan(settings, objective, self);
-  print(plan.text() + rates_of(settings, objective).text(objective.model()) + text_of_saves(settings) +
-        text_of_patience(settings) + text_of_sharing(plan) + (run.plan_text ? run.plan_text() : ""));
+  if (!settings.quiet)
+    print(plan.text() + rates_of(settings, objective).text(objective.model()) + text_of_saves(settings) +
+          text_of_patience(settings) + text_of_sharing(plan) + (run.plan_text ? run.plan_text() : ""));
   for (const std::string& doubt : doubts_of(settings, plan)) fmt::print(stderr, "warning: {}\n", doubt);
   if (!settings.plan_only) check_memory(settings, plan, objective, self);
   return plan;

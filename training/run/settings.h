@@ -34,7 +34,7 @@ struct Settings {
 
   std::filesystem::path output;
   bool resume = false, overwrite = false;
-  bool plan_only = false;
+  bool plan_only = false, quiet = false;
   std::filesystem::path profile;  ///< Chrome trace, or empty
 
   std::string device = "cpu";

@@ -21,6 +21,7 @@ void add_run_flags(FlagTable& table, Settings& s) {
                s.resume);
   table.toggle({"--overwrite", "remove the run that --output holds", command}, s.overwrite);
   table.toggle({"--plan", "print the plan and the predicted memory, and exit", command}, s.plan_only);
+  table.toggle({"--quiet", "print no plan and no progress; files, warnings and results stay", command}, s.quiet);
   table.path({"--profile", "print a table per op, and write a Chrome trace to this file"}, s.profile);
   table.text({"--device", "cpu, cuda, or a list: cuda:0,cuda:1 (default cpu)", recorded, "", "NAMES", {"cpu", "cuda"}},
              s.device);
@@ -115,7 +116,8 @@ void add_data_flags(FlagTable& table, Settings& s) {
 
 void add_interval_flags(FlagTable& table, Settings& s) {
   table.heading("logs and checkpoints");
-  table.number({"--log-every", "steps between lines of metrics", recorded}, s.log_every, {1});
+  table.number({"--log-every", "steps between lines of metrics, whose losses are means over these steps", recorded},
+               s.log_every, {1});
   table.number({"--eval-every", "steps between evaluations", decisive, "the end of every epoch"}, s.eval_every, {1},
                "0");
   table.number(

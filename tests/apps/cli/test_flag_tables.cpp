@@ -62,7 +62,7 @@ TEST_CASE("the flags that no record and no other process needs are these") {
   local.insert({"--model", "--train", "--eval", "--predict", "--qrels", "--id-column", "--sweep"});
   CHECK(names(tables.finetune, Role::local) == local);
   for (const FlagTable* table : {&tables.pretrain, &tables.finetune})
-    CHECK(names(*table, Role::command) == std::set<std::string>{"--resume", "--overwrite", "--plan"});
+    CHECK(names(*table, Role::command) == std::set<std::string>{"--resume", "--overwrite", "--plan", "--quiet"});
 }
 
 TEST_CASE("run_config.json holds every flag that is recorded") {

@@ -72,6 +72,24 @@ TEST_CASE("pre-training on text learns, evaluates on held-out text and writes it
   CHECK(std::ranges::find(command, (setting.directory / "run").string()) != command.end());
 }
 
+TEST_CASE("the losses of a line are the means of the steps since the line before, and --quiet prints no line") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("each", {"--steps", "7"}).code == 0);
+  const Outcome quiet = setting.run("thirds", {"--steps", "7", "--log-every", "3", "--quiet"});
+  REQUIRE(quiet.code == 0);
+  CHECK(quiet.out == "report: " + (setting.directory / "thirds/report.html").string() + "\n");
+  const auto each = setting.metrics("each"), thirds = setting.metrics("thirds");
+  REQUIRE(each.size() == 7);
+  REQUIRE(thirds.size() == 3);  // of three steps, three and one
+  for (const char* key : {"loss", "masked_lm_loss", "next_sentence_loss"}) {
+    const auto of = [&](std::size_t step) { return each[step - 1].at(key).get<double>(); };
+    CHECK(thirds[0].at(key).get<double>() == doctest::Approx((of(1) + of(2) + of(3)) / 3).epsilon(1e-6));
+    CHECK(thirds[1].at(key).get<double>() == doctest::Approx((of(4) + of(5) + of(6)) / 3).epsilon(1e-6));
+    CHECK(thirds[2].at(key) == each[6].at(key));
+  }
+  CHECK(thirds[0].at("learning_rate") == each[2].at("learning_rate"));
+}
+
 TEST_CASE("--plan says what a run would do and does nothing") {
   const PretrainSetting setting;
   const Outcome outcome = setting.run("run", {"--epochs", "2", "--micro-batch-size", "4", "--plan"});

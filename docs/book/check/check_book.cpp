@@ -1,6 +1,6 @@
 // Whether a chapter of the book says what is so. usage: check_book CHAPTER.md FOLDER_OF_PROGRAMS
 //
-//   ```cpp      the last link of the paragraph before is a file: the block is a run of its lines
+//   ```cpp, sh  the last link of the paragraph before is a file (of sh: *.sh): the block is a run of its lines
 //   ```output   the paragraph before has "`build/bin/PROGRAM ARGUMENTS` prints": the block is a run of these lines
 //
 // Other blocks are formulas and commands for a reader. Every difference is a line, and the exit status is then 1.
@@ -72,8 +72,8 @@ std::string last_match(const std::string& line, const char* pattern) {
 std::string check(const std::string& language, const std::string& above, const Lines& block,
                   const std::filesystem::path& chapter, const std::filesystem::path& programs) {
   if (block.empty()) return "expected lines in the block, got none";
-  if (language == "cpp") {
-    const std::string link = last_match(above, R"(\]\(([^)]+)\))");
+  const std::string link = last_match(above, R"(\]\(([^)]+)\))");
+  if (language == "cpp" || (language == "sh" && link.ends_with(".sh"))) {
     std::ifstream file(chapter.parent_path() / link);
     if (link.empty() || !file) return "expected a link to the block's file in the paragraph above, got " + above;
     const std::string found = difference(block, lines_of(file));

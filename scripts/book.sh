@@ -6,7 +6,7 @@ command -v mkdocs >/dev/null || { echo 'book.sh: expected mkdocs, found none; hi
 pages=build/book/pages
 rm -rf build/book
 mkdir -p $pages
-cp -r docs/book/*.md docs/book/*.svg docs/book/code $pages/
+cp -r docs/book/*.md docs/book/*.svg docs/book/book.css docs/book/code $pages/
 # What lies outside the book comes along under files/, as text that a browser shows.
 grep -ohP '\]\(\K\.\./\.\./[^)#]+' docs/book/*.md | sort -u | while read -r link; do
   path=${link#../../}

@@ -1,7 +1,7 @@
 // Whether a chapter of the book says what is so. usage: check_book CHAPTER.md FOLDER_OF_PROGRAMS
 //
 //   ```cpp, sh  the last link of the paragraph before is a file (of sh: *.sh): the block is a run of its lines
-//   ```output   the paragraph before has "`build/bin/PROGRAM ARGUMENTS` prints": the block is a run of these lines
+//   ```output   the paragraph before has "`build-dev/bin/PROGRAM ARGUMENTS` prints": the block is a run of these lines
 //
 // Other blocks are formulas and commands for a reader. Every difference is a line, and the exit status is then 1.
 #include <fmt/core.h>
@@ -80,8 +80,8 @@ std::string check(const std::string& language, const std::string& above, const L
     return found.empty() ? "" : link + ": " + found;
   }
   if (language == "output") {
-    const std::string command = last_match(above, R"(`build/bin/([^`]+)` prints)");
-    if (command.empty()) return "expected \"`build/bin/PROGRAM` prints:\" in the paragraph above, got " + above;
+    const std::string command = last_match(above, R"(`build-dev/bin/([^`]+)` prints)");
+    if (command.empty()) return "expected \"`build-dev/bin/PROGRAM` prints:\" in the paragraph above, got " + above;
     const Printed& printed = printed_by(programs, command);
     if (printed.status != 0) return fmt::format("{}: exit status {}", command, printed.status);
     const std::string found = difference(block, printed.lines);

@@ -1,5 +1,6 @@
 // What the engine records, what it leaves behind, and what it refuses.
 #include <cstdio>
+#include <initializer_list>
 #include <vector>
 
 #include "autograd/operators.h"
@@ -32,6 +33,22 @@ void show_accumulation(Backend& backend) {
   w.zero_grad();
   backward(3 * w);
   print("after zero", w.grad());
+}
+
+/// Ten steps down the loss of chapter 0; the gradients of earlier steps are forgotten, or not.
+void show_descent(bool forget, Backend& backend) {
+  const Variable x(ops::from_host(std::vector<double>{1, 2, 3}, {3, 1}, backend));
+  const Variable y(ops::from_host(std::vector<double>{2, 3, 7}, {3, 1}, backend));
+  Variable w = leaf({1}, {1}, backend);
+  std::printf("%s", forget ? "with zero_grad   " : "without zero_grad");
+  for (int step = 0; step <= 10; ++step) {
+    if (forget) w.zero_grad();
+    const Variable error = x * w - y, loss = mean(error * error);
+    backward(loss);
+    if (step % 2 == 0) std::printf(" %7.3f", ops::item(loss.value()));
+    ops::add_into(ops::scale(w.grad(), -0.05), w.value());
+  }
+  std::printf("\n");
 }
 
 void show_broadcasting(Backend& backend) {
@@ -68,6 +85,7 @@ int main() {
   const auto backend = open_cpu({.threads = 1});
   show_two_uses(*backend);
   show_accumulation(*backend);
+  for (const bool forget : {true, false}) show_descent(forget, *backend);
   show_broadcasting(*backend);
   show_refusals(*backend);
 }

@@ -7,13 +7,13 @@ namespace bertrand::cpu {
 namespace {
 
 // Up to so many rows are few: the weights that they meet are not worth packing.
-constexpr Dim kFewRows = 192;
+constexpr Dim kFewRows = 256;
 // A super-block of this many rows or columns of C is packed at once: enough to be shared by all threads, bounded in
 // memory.
 constexpr Dim kSuperBlock = 4096;
-// Of a product with few rows: rows of the other operand that stay in the second-level cache while all panels pass by,
-// and the k that they pass at once.
-constexpr Dim kTurnedRows = 96, kTurnedDepth = 768;
+// Of a product with few rows: rows of the other operand that are one piece of work, whole tiles and whole lines of the
+// cache in C, and the k that are multiplied at once.
+constexpr Dim kTurnedRows = 48, kTurnedDepth = 768;
 // Rows and columns of a product of half types that wait in f32 to be rounded: 4 MiB, and few enough operands packed
 // twice.
 constexpr Dim kSheet = 1024;
@@ -53,10 +53,10 @@ struct PackedSizes {
     return {ceiling(std::min(rows, kSuperBlock), kTileRows<P>) * panel_size<Side::left, P>(most),
             ceiling(std::min(columns, kSuperBlock), kTileColumns<P>) * panel_size<Side::right, P>(most)};
   }
-  /// Where the few rows alone are packed, and an edge of the other for each thread.
+  /// Where the few rows alone are packed; for each thread an edge of the other, and a sheet of Cᵀ.
   static PackedSizes of_few_rows(Dim rows, Dim depth, int threads) {
     return {ceiling(rows, kTileColumns<P>) * panel_size<Side::right, P>(depth),
-            threads * panel_size<Side::left, P>(kTurnedDepth)};
+            threads * (panel_size<Side::left, P>(kTurnedDepth) + kTurnedRows * round_up(rows, kTileColumns<P>))};
   }
 
   std::size_t bytes() const { return static_cast<std::size_t>(a + b) * sizeof(P); }
@@ -77,38 +77,46 @@ struct CpuBackend::Product {
 
 /// A few rows times a matrix whose columns lie in runs of memory: activations times the weights of a linear layer. Each
 /// weight is used too few times to be worth packing, so Cᵀ = Bᵀ · Aᵀ is computed, whose left operand is read where it
-/// lies.
+/// lies. A piece of Cᵀ stays on a sheet in the cache until its chains end, and is turned into C then.
 template <class T, class Finish>
 void CpuBackend::multiply_few_rows(const Product<T>& p, const Finish& finish) {
-  const Dim panel = panel_size<Side::right, T>(p.depth), edge = panel_size<Side::left, T>(kTurnedDepth);
+  const Dim panel = panel_size<Side::right, T>(p.depth), edge_size = panel_size<Side::left, T>(kTurnedDepth);
+  const Dim stride = round_up(p.rows, kTileColumns<T>);
   const auto sizes = PackedSizes<T>::of_few_rows(p.rows, p.depth, pool_.threads());
   const Workspace workspace(*this, sizes.bytes());
-  T *const packed = workspace.as<T>(), *const edges = packed + sizes.a;
+  T *const packed = workspace.as<T>(), *const own = packed + sizes.a;
   const Packing<Side::right, T> packing{p.a, p.rows, p.depth, packed};
   pool_.run(packing.pieces(), [&](Dim piece, int) { packing.pack(piece); });
 
   const View<T> weights = p.b.transposed();
-  const Dim share = round_up(ceiling(p.columns, 6 * pool_.threads()), kTileRows<T>);
-  const Dim most_rows = std::min(round_up(kTurnedRows, kTileRows<T>), share);
-  pool_.run(ceiling(p.columns, most_rows), [&](Dim piece, int thread) {
-    const Dim first = piece * most_rows, last = std::min(p.columns, first + most_rows);
+  pool_.run(ceiling(p.columns, kTurnedRows), [&](Dim piece, int thread) {
+    const Dim first = piece * kTurnedRows, count = std::min(p.columns - first, kTurnedRows);
+    T *const sheet = own + thread * sizes.b / pool_.threads(), *const edge = sheet + kTurnedRows * stride;
+    T* const c = p.c + first;
+    if (p.start == Start::value) turn(c, p.stride, p.rows, count, sheet, stride);
     for (Dim k = 0; k < p.depth; k += kTurnedDepth) {
       const Dim depth = std::min(kTurnedDepth, p.depth - k);
-      const Start start = k > 0 ? Start::value : p.start;
-      for (Dim j = first; j < last; j += kTileRows<T>)
-        for (Dim i = 0; i < p.rows; i += kTileColumns<T>) {
-          const Dim rows = std::min<Dim>(kTileRows<T>, last - j);
-          View<T> a = weights.block(j, k);
-          if (rows < kTileRows<T>) {
-            pack_panel<kTileRows<T>>(a, rows, depth, edges + thread * edge);
-            a = {edges + thread * edge, 1, kTileRows<T>};
-          }
-          compute_turned_tile(depth, a, packed + i / kTileColumns<T> * panel + k * kTileColumns<T>,
-                              p.c + i * p.stride + j, p.stride, rows, std::min<Dim>(kTileColumns<T>, p.rows - i), start,
-                              p.row ? p.row + j : nullptr);
+      const Start start = k > 0 ? Start::value : p.start == Start::row ? Start::column : p.start;
+      for (Dim j = 0; j < count; j += kTileRows<T>) {
+        const Dim rows = std::min<Dim>(kTileRows<T>, count - j);
+        View<T> a = weights.block(first + j, k);
+        T starts[kTileRows<T>] = {};
+        if (start == Start::column) std::copy_n(p.row + first + j, rows, starts);
+        if (rows < kTileRows<T>) {
+          pack_panel<kTileRows<T>>(a, rows, depth, edge);
+          a = {edge, 1, kTileRows<T>};
         }
+        const T* const next =
+            first + j + 2 * kTileRows<T> <= p.columns ? weights.block(first + j + kTileRows<T>, k).data : nullptr;
+        for (Dim i = 0; i < p.rows; i += kTileColumns<T>)
+          for_vectors<T>(p.rows - i, [&]<int Vectors>() {
+            compute_tile<Vectors>(depth, a, packed + i / kTileColumns<T> * panel + k * kTileColumns<T>,
+                                  sheet + j * stride + i, stride, start, starts, i == 0 ? next : nullptr);
+          });
+      }
     }
-    finish(0, first, p.rows, last - first);
+    turn(sheet, stride, count, p.rows, c, p.stride);
+    finish(0, first, p.rows, count);
   });
 }
 
@@ -150,9 +158,9 @@ void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
           else b_packing.pack(piece - a_pieces);
         });
         const Blocks blocks = Blocks::choose<P>(block_rows, block_columns, alone ? 1 : pool_.threads());
-        const Dim across = ceiling(block_columns, blocks.columns);
-        share(pool, ceiling(block_rows, blocks.rows) * across, [&](Dim piece, int) {
-          const Dim i = piece / across * blocks.rows, j = piece % across * blocks.columns;
+        const Dim down = ceiling(block_rows, blocks.rows);
+        share(pool, down * ceiling(block_columns, blocks.columns), [&](Dim piece, int) {
+          const Dim i = piece % down * blocks.rows, j = piece / down * blocks.columns;
           const Dim m = std::min(blocks.rows, block_rows - i), n = std::min(blocks.columns, block_columns - j);
           C* const to = p.c + (i0 + i) * p.stride + j0 + j;
           const C* const row = p.row ? p.row + j0 + j : nullptr;

@@ -17,8 +17,8 @@ inline constexpr Dim kDepth = kTileVectors > 1 ? 768 : 384;
 /// Steps of k that the inner loop is written out for.
 inline constexpr int kSteps = 2;
 
-/// What a chain starts from.
-enum class Start { zero, value, row };
+/// What a chain starts from: zero, what C holds, or one value for each column (a row of them) or row of C.
+enum class Start { zero, value, row, column };
 
 template <class P, class T, int Vectors>
 using Tile = Lanes<T>[kTileRows<P>][Vectors];
@@ -52,12 +52,23 @@ inline __attribute__((always_inline)) void multiply_step(View<P>& a, const P*& b
 }
 
 /// The inner loop: accumulators += kTileRows rows of A · panel of B. A is a packed panel, or lies in memory as it is.
+/// `next`, if it is given, is where such rows of A lie that come next: they are fetched into the second-level cache, a
+/// line with each turn of the loop. The processor does not foresee that six runs of memory end and six others begin.
 template <class P, class T, int Vectors>
-inline __attribute__((always_inline)) void multiply_panels(Dim depth, View<P> a, const P* b, Tile<P, T, Vectors>& c) {
+inline __attribute__((always_inline)) void multiply_panels(Dim depth, View<P> a, const P* b, Tile<P, T, Vectors>& c,
+                                                           const P* next = nullptr) {
+  const Dim row_stride = a.row_stride;
   Dim k = 0;
-  for (; k + kSteps <= depth; k += kSteps)
+  const auto multiply_until = [&](Dim end, const P* line) __attribute__((always_inline)) {
+    for (; k + kSteps <= end; k += kSteps) {
+      if (line) __builtin_prefetch(line, 0, 2), line += 64 / sizeof(P);
 #pragma GCC unroll 8
-    for (int u = 0; u < kSteps; ++u) multiply_step<P, T, Vectors>(a, b, c);
+      for (int u = 0; u < kSteps; ++u) multiply_step<P, T, Vectors>(a, b, c);
+    }
+  };
+  if (next)
+    for (int i = 0; i < kTileRows<P>; ++i) multiply_until((i + 1) * depth / kTileRows<P>, next + i * row_stride);
+  multiply_until(depth, nullptr);
   for (; k < depth; ++k) multiply_step<P, T, Vectors>(a, b, c);
 }
 
@@ -88,9 +99,11 @@ inline __attribute__((always_inline)) void add_blocks(Dim steps, const P* a, con
   }
 }
 
-/// One tile of C at `c` of whole vectors. `row` holds the start values of its columns where start is Start::row.
+/// One tile of C at `c` of whole vectors; `starts` holds the values of Start::row or Start::column. A and `next` are as
+/// multiply_panels takes them.
 template <int Vectors, class P, class T>
-void compute_tile(Dim depth, const P* a, const P* b, T* c, Dim c_stride, Start start, const T* row) {
+void compute_tile(Dim depth, const View<P>& a, const P* b, T* c, Dim c_stride, Start start, const T* starts,
+                  const P* next = nullptr) {
   constexpr int kCount = Lanes<T>::kCount;
   Tile<P, T, Vectors> tile;
 #pragma GCC unroll 16
@@ -99,13 +112,18 @@ void compute_tile(Dim depth, const P* a, const P* b, T* c, Dim c_stride, Start s
     for (int j = 0; j < Vectors; ++j)
       tile[i][j] = start == Start::zero    ? Lanes<T>(T(0))
                    : start == Start::value ? Lanes<T>::load(c + i * c_stride + j * kCount)
-                                           : Lanes<T>::load(row + j * kCount);
-  if constexpr (std::is_same_v<P, T>) multiply_panels<P, T, Vectors>(depth, View<P>{a, 1, kTileRows<P>}, b, tile);
-  else add_blocks<P, T, Vectors>(steps_of<P>(depth), a, b, tile);
+                   : start == Start::row   ? Lanes<T>::load(starts + j * kCount)
+                                           : Lanes<T>(starts[i]);
+  if constexpr (std::is_same_v<P, T>) multiply_panels<P, T, Vectors>(depth, a, b, tile, next);
+  else add_blocks<P, T, Vectors>(steps_of<P>(depth), a.data, b, tile);
 #pragma GCC unroll 16
   for (int i = 0; i < kTileRows<P>; ++i)
 #pragma GCC unroll 4
     for (int j = 0; j < Vectors; ++j) tile[i][j].store(c + i * c_stride + j * kCount);
+}
+template <int Vectors, class P, class T>
+void compute_tile(Dim depth, const P* a, const P* b, T* c, Dim c_stride, Start start, const T* starts) {
+  compute_tile<Vectors>(depth, View<P>{a, 1, kTileRows<P>}, b, c, c_stride, start, starts);
 }
 
 /// The same on the tile unit, 2 × 2 tiles: each that is loaded is used twice. B streams by, A is used again by the next
@@ -167,35 +185,6 @@ void multiply_packed(Dim rows, Dim columns, Dim depth, const P* a, Dim a_panel, 
       else compute_edge_tile(depth, a, panel, tile, c_stride, m, n, start, start_row);
     }
   }
-}
-
-/// A tile of Cᵀ, `rows` ≤ kTileRows by `columns` ≤ kTileColumns, written to C turned: A lies in memory unpacked, with
-/// neighbours along k, and is read just as often as it would be for packing. `start_of_rows` is what the chains of a
-/// row of Cᵀ start from where start is Start::row.
-template <class T>
-void compute_turned_tile(Dim depth, const View<T>& a, const T* b, T* c, Dim c_stride, Dim rows, Dim columns,
-                         Start start, const T* start_of_rows) {
-  constexpr int kCount = Lanes<T>::kCount;
-  alignas(64) T turned[kTileRows<T> * kTileColumns<T>] = {};
-  if (start == Start::value)
-    for (Dim j = 0; j < columns; ++j)
-      for (Dim i = 0; i < rows; ++i) turned[i * kTileColumns<T> + j] = c[j * c_stride + i];
-  for_vectors<T>(columns, [&]<int Vectors>() {
-    Tile<T, T, Vectors> tile;
-#pragma GCC unroll 16
-    for (int i = 0; i < kTileRows<T>; ++i)
-#pragma GCC unroll 4
-      for (int j = 0; j < Vectors; ++j)
-        tile[i][j] = start == Start::row ? Lanes<T>(start_of_rows[std::min<Dim>(i, rows - 1)])
-                                         : Lanes<T>::load(turned + i * kTileColumns<T> + j * kCount);
-    multiply_panels<T, T, Vectors>(depth, a, b, tile);
-#pragma GCC unroll 16
-    for (int i = 0; i < kTileRows<T>; ++i)
-#pragma GCC unroll 4
-      for (int j = 0; j < Vectors; ++j) tile[i][j].store(turned + i * kTileColumns<T> + j * kCount);
-  });
-  for (Dim j = 0; j < columns; ++j)
-    for (Dim i = 0; i < rows; ++i) c[j * c_stride + i] = turned[i * kTileColumns<T> + j];
 }
 
 }  // namespace bertrand::cpu

@@ -109,6 +109,23 @@ template <int Width, class T, class C = Compute<T>>
     for (Dim i = 0; i < Width; ++i) panel[k * Width + i] = C(x.data[i * x.row_stride + k * x.column_stride]);
 }
 
+/// to(j, i) = from(i, j) for rows × columns elements whose neighbours lie along j, in squares that fit the registers.
+template <class T>
+[[gnu::flatten]] void turn(const T* from, Dim from_stride, Dim rows, Dim columns, T* to, Dim to_stride) {
+  using Packet = typename Lanes<T>::Packet;
+  constexpr int kSize = Lanes<T>::kPacketSize;
+  const Dim whole_rows = rows / kSize * kSize, whole_columns = columns / kSize * kSize;
+  for (Dim j = 0; j < whole_columns; j += kSize)
+    for (Dim i = 0; i < whole_rows; i += kSize) {
+      Eigen::internal::PacketBlock<Packet, kSize> square;
+      for (int r = 0; r < kSize; ++r) square.packet[r] = load_packet<Packet>(from + (i + r) * from_stride + j);
+      Eigen::internal::ptranspose(square);
+      for (int r = 0; r < kSize; ++r) Eigen::internal::pstoreu(to + (j + r) * to_stride + i, square.packet[r]);
+    }
+  for (Dim j = 0; j < columns; ++j)
+    for (Dim i = j < whole_columns ? whole_rows : 0; i < rows; ++i) to[j * to_stride + i] = from[i * from_stride + j];
+}
+
 /// An operand that is packed, in pieces that threads share. x has the lines of B, its columns, as rows.
 template <Side side, class T>
 struct Packing {

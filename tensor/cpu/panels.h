@@ -5,6 +5,7 @@
 #pragma once
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "tensor/cpu/lanes.h"
@@ -134,9 +135,9 @@ struct Packing {
   Compute<T>* panels;
 
   Dim panel() const { return panel_size<side, Compute<T>>(depth); }  ///< elements from one panel to the next
-  Dim pieces() const { return along_depth() ? ceiling(depth, kSlice) : ceiling(lines, kGroup); }
+  Dim pieces() const { return along_depth() ? ceiling(depth, kSlice) : ceiling(lines, kGroup) * runs(); }
 
-  /// A piece reads runs of memory as long as there are: whole k where neighbours are lines, else whole lines.
+  /// A piece reads long runs of memory: whole k where neighbours are lines, else lines or long parts of them.
   void pack(Dim piece) const {
     if (along_depth()) {
       const Dim first = piece * kSlice, slice = std::min(kSlice, depth - first), whole = lines / kWidth;
@@ -147,8 +148,10 @@ struct Packing {
         pack_panel<kWidth>(x.block(whole * kWidth, first), lines - whole * kWidth, slice,
                            panels + whole * panel() + first * kWidth);
     } else {
-      for (Dim i = piece * kGroup; i < std::min(lines, (piece + 1) * kGroup); i += kWidth)
-        pack_panel<kWidth>(x.block(i, 0), std::min<Dim>(kWidth, lines - i), depth, panels + i / kWidth * panel());
+      const Dim group = piece / runs() * kGroup, k = piece % runs() * kRun;
+      for (Dim i = group; i < std::min(lines, group + kGroup); i += kWidth)
+        pack_panel<kWidth>(x.block(i, k), std::min<Dim>(kWidth, lines - i), std::min(kRun, depth - k),
+                           panels + i / kWidth * panel() + k * kWidth);
     }
   }
 
@@ -158,7 +161,11 @@ struct Packing {
 
  private:
   static constexpr int kWidth = kPanelLines<side, Compute<T>>;
-  static constexpr Dim kGroup = 8 * kWidth, kSlice = 32;
+  // A panel of few lines is packed in one go: its stores reach into the next k.
+  static constexpr bool kWhole = side == Side::left;
+  static constexpr Dim kGroup = kWhole ? 8 * kWidth : kWidth, kRun = kWhole ? std::numeric_limits<Dim>::max() : 256;
+  static constexpr Dim kSlice = 32;
+  Dim runs() const { return ceiling(depth, std::min(kRun, depth)); }
   bool along_depth() const { return x.row_stride == 1; }
 };
 

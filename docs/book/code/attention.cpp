@@ -77,6 +77,17 @@ Row flat(const Matrix& m) {
   return all;
 }
 
+/// Two tokens with the scores 2 and 1, and a place that is only padding.
+void show_masks() {
+  const double a = std::exp(2), b = std::exp(1), none = std::exp(-INFINITY), zero = std::exp(0);
+  std::printf("score of the padding 0:     %.3f %.3f %.3f\n", a / (a + b + zero), b / (a + b + zero),
+              zero / (a + b + zero));
+  std::printf("made 0 after the softmax:   %.3f %.3f 0.000\n", a / (a + b + zero), b / (a + b + zero));
+  std::printf("score of the padding -inf:  %.3f %.3f %.3f\n", a / (a + b + none), b / (a + b + none),
+              none / (a + b + none));
+  std::printf("without the padding:        %.3f %.3f\n", a / (a + b), b / (a + b));
+}
+
 /// The greatest of 8 probabilities, on average over many random queries and keys with d features.
 void show_root_of_d(int d) {
   bertrand::Random random(1);
@@ -114,4 +125,5 @@ int main() {
             in[0], {.offsets = ops::from_host(offsets, {2}, in[0].value().backend()), .heads = 1, .longest = kTokens});
       });
   for (const int width : {4, 64, 256}) show_root_of_d(width);
+  show_masks();
 }

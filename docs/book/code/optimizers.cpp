@@ -80,6 +80,24 @@ void step_through_noise() {
   }
 }
 
+// ---- weight decay: y = w x + b, fitted to y = 2 x + 10
+
+void fit_line(const char* name, double decay_w, double decay_b) {
+  const std::vector<double> xs{-1, 0, 1};
+  double w = 0, b = 0;
+  for (int step = 0; step < 500; ++step) {
+    double dw = decay_w * w, db = decay_b * b;
+    for (const double x : xs) {
+      const double error = w * x + b - (2 * x + 10);
+      dw += error * x;
+      db += error;
+    }
+    w -= 0.1 * dw;
+    b -= 0.1 * db;
+  }
+  std::printf("%-20s y = %.2f x + %.2f\n", name, w, b);
+}
+
 // ---- LAMB: two layers whose weights differ a thousandfold in size
 
 struct Layers : nn::Module {
@@ -109,6 +127,9 @@ int main() {
   descend_valley();
   compare_with_library(*backend);
   step_through_noise();
+  fit_line("no decay:", 0, 0);
+  fit_line("w decays:", 0.3, 0);
+  fit_line("w and b decay:", 0.3, 0.3);
   compare_layers("AdamW", optim::Method::adamw, *backend);
   compare_layers("LAMB", optim::Method::lamb, *backend);
 }

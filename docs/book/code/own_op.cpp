@@ -42,7 +42,7 @@ Variable wrong(const Variable& x) {
 }
 
 /// Compares backward with differences, entry by entry.
-void check_gradient(const char* name, const Function& f, Backend& backend) {
+void compare_with_differences(const char* name, const Function& f, Backend& backend) {
   const std::vector<double> xs{-2, 0, 3};
   const Variable x(ops::from_host(xs, {3}, backend), /*requires_grad=*/true);
   backward(sum(f(x)));
@@ -75,9 +75,9 @@ void far_from_zero(const char* name, const Function& f, Backend& backend) {
 
 int main() {
   const auto backend = open_cpu({.threads = 1});
-  check_gradient("composed", composed, *backend);
-  check_gradient("swish", swish, *backend);
-  check_gradient("wrong", wrong, *backend);
+  compare_with_differences("composed", composed, *backend);
+  compare_with_differences("swish", swish, *backend);
+  compare_with_differences("wrong", wrong, *backend);
   far_from_zero("composed", composed, *backend);
   far_from_zero("swish", swish, *backend);
 }

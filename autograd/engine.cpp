@@ -5,15 +5,13 @@
 #include <unordered_set>
 
 #include "autograd/check_finite.h"
+#include "autograd/walk.h"
 #include "autograd/wanted.h"
 
 namespace bertrand {
-namespace {
 
 using Slot = std::shared_ptr<GradientSlot>;
 
-/// Every slot that `root` depends on, inputs before the results that use them. Post-order without recursion, so that
-/// the depth of a graph is bounded by memory and not by the stack.
 std::vector<Slot> topological_order(const Slot& root) {
   std::vector<Slot> order;
   std::unordered_set<const GradientSlot*> seen{root.get()};
@@ -31,6 +29,8 @@ std::vector<Slot> topological_order(const Slot& root) {
   }
   return order;
 }
+
+namespace {
 
 /// Adds to a slot what an op returned for it.
 void accumulate(GradientSlot& slot, const Tensor& gradient) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "nn/layers.h"
+#include "nn/leaf_names.h"
 #include "nn/parameter_set.h"
 #include "tensor/backends.h"
 #include "tensor/random.h"
@@ -103,4 +104,14 @@ TEST_CASE("the randomness of a selection of rows keeps their keys") {
   CHECK(some.key == 12);
   CHECK(ops::to_host<std::int64_t>(some.row_keys) == std::vector<std::int64_t>{1000, 4});
   CHECK_FALSE(nn::Randomness{}.rows(picked).training);
+}
+
+TEST_CASE("leaves of a graph have the names of parameters and stacked ones have all of theirs") {
+  const auto backend = open_cpu({.threads = 1});
+  nn::SelfAttention layer({}, {.hidden = 4, .heads = 2});
+  const nn::ParameterSet parameters(layer, *backend);
+  const LeafNames names = nn::leaf_names(layer);
+  REQUIRE(names.size() == 2);
+  CHECK(names[0].first == "query.weight+key.weight+value.weight");
+  CHECK(graph(sum(layer.bias), names).find("label=\"query.bias+key.bias+value.bias\\n[12]\"") != std::string::npos);
 }

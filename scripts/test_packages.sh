@@ -66,7 +66,7 @@ inside sh -ec 'cd /packages
 say "projects that use the library"
 install /packages/libbertrand-dev.deb
 mkdir "$system/packages/consumer"
-cp -r tests/consumer/. examples/tiny_bert.cpp "$system/packages/consumer"
+cp -r tests/consumer/. examples/tiny_bert.cpp examples/page_of_text.h "$system/packages/consumer"
 inside sh -ec 'cd /packages/consumer
   cmake -S . -B build -DCOMPONENTS="bert;optim" -DEXAMPLE=tiny_bert.cpp -DHEADERS= >/dev/null
   cmake --build build >/dev/null

@@ -5,6 +5,7 @@
 
 #include "bert/report/report.h"
 #include "io/error.h"
+#include "io/file_arguments.h"
 
 namespace bertrand::report {
 namespace {
@@ -25,17 +26,34 @@ void check_run(const fs::path& run) {
 }  // namespace
 
 void add_flags(CLI::App& app, Options& options) {
-  app.add_option("RUN", options.runs, "directories of runs, those of --output")->type_name("")->required();
-  app.add_option("--output", options.output, "the page (default report.html: in RUN if there is one, else here)")
+  app.add_option("RUN", options.runs, "directories of runs, those of --output")->type_name("");
+  app.add_option("--explain", options.texts,
+                 "a page of what the model does with these texts, one in each line: attention, words, map")
+      ->type_name("FILE");
+  app.add_option("--model", options.model, "with --explain: the model (default that of RUN)")->type_name("MODEL");
+  app.add_option("--output", options.output,
+                 "the page (default report.html, or explain.html: in RUN if there is one, else here)")
       ->type_name("FILE");
 }
 
 void run(const Options& options) {
+  const bool explains = !options.texts.empty();
+  if (!explains && !options.model.empty()) fail(Failure::usage, "--model: expected with --explain, got no --explain");
+  if (explains && options.runs.size() > 1)
+    fail(Failure::usage, "--explain: expected one RUN at most, got {}", options.runs.size());
+  if (options.runs.empty() && options.model.empty())
+    fail(Failure::usage, "RUN: expected the directory of a run{}, got none", explains ? " or --model" : "");
   for (const fs::path& run : options.runs) check_run(run);
+  const char* const name = explains ? "explain.html" : "report.html";
   const fs::path file = !options.output.empty()    ? options.output
-                        : options.runs.size() == 1 ? options.runs.front() / "report.html"
-                                                   : fs::path("report.html");
-  write_report(io::Files::system(), options.runs, file);
+                        : options.runs.size() == 1 ? options.runs.front() / name
+                                                   : fs::path(name);
+  if (explains) {
+    io::check_output("output", file, {options.texts});
+    io::replace_file(io::Files::system(), file, page_of_model(options));
+  } else {
+    write_report(io::Files::system(), options.runs, file);
+  }
   fmt::print("{}\n", file.string());
 }
 

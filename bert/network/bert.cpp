@@ -22,8 +22,13 @@ Embeddings::Embeddings(const nn::Scope& scope, const Config& config)
       dropout_(config.hidden_dropout_prob) {}
 
 Variable Embeddings::operator()(const PackedBatch& batch, const nn::Randomness& randomness) const {
-  const Variable x = add(add(word_embeddings(batch.token_ids), token_type_embeddings(batch.token_types)),
-                         position_embeddings(batch.positions));
+  return with_words(word_embeddings(batch.token_ids), batch, randomness);
+}
+
+Variable Embeddings::with_words(const Variable& words, const PackedBatch& batch,
+                                const nn::Randomness& randomness) const {
+  const Variable x =
+      add(add(words, token_type_embeddings(batch.token_types)), position_embeddings(batch.positions));
   return dropout(norm(x), randomness.dropout(dropout_, site()));
 }
 

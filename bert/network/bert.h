@@ -14,6 +14,8 @@ class Embeddings : public nn::Module {
  public:
   Embeddings(const nn::Scope& scope, const Config& config);
   Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness) const;  // [tokens, hidden]
+  /// The same with `words` in place of the words' vectors [tokens, hidden]: for whoever differentiates by these.
+  Variable with_words(const Variable& words, const PackedBatch& batch, const nn::Randomness& randomness) const;
 
   nn::Embedding word_embeddings;        // [vocab, hidden]
   nn::Embedding position_embeddings;    // [positions, hidden]

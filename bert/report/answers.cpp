@@ -60,13 +60,9 @@ io::Json intervals(const std::vector<Question>& questions) {
 
 io::Json answers_of(std::string_view lines, const Extent& extent) {
   std::vector<Question> questions;
-  for (std::int64_t number = 1; !lines.empty(); ++number) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    const io::JsonSource source{fmt::format("eval_rows.jsonl:{}", number), Failure::input};
-    const io::Json json = io::parse_json(lines.substr(0, end), source);
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-    if (number > 1) questions.push_back(read_question(io::JsonReader(json, source)));
-  }
+  read_lines(lines, [&](std::int64_t number, const io::JsonReader& line) {
+    if (number > 1) questions.push_back(read_question(line));
+  });
   io::Json json{{"kind", "answers"}, {"labels", io::Json::array()}, {"rows", questions.size()}};
   json["intervals"] = intervals(questions);
   std::ranges::stable_sort(questions, {}, &Question::f1);

@@ -37,12 +37,17 @@ std::string page_with(const std::string& numbers) {
 
 }  // namespace
 
+std::string page_of(io::Json numbers) {
+  numbers["written"] = time_text();
+  numbers["version"] = version();
+  return page_with(script_text(numbers));
+}
+
 std::string page_of_runs(const std::vector<std::filesystem::path>& directories) {
   for (Extent extent;; extent = {extent.points / 2, extent.rows / 2, extent.classes / 2}) {
     io::Json runs = io::Json::array();
     for (const auto& directory : directories) runs.push_back(numbers_of_run(directory, extent));
-    const std::string page =
-        page_with(script_text({{"written", time_text()}, {"version", version()}, {"runs", std::move(runs)}}));
+    const std::string page = page_of({{"runs", std::move(runs)}});
     if (page.size() <= kMostBytes || extent.points < 20) return page;
   }
 }

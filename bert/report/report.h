@@ -23,6 +23,9 @@ inline constexpr std::size_t kMostBytes = 2'000'000;
 /// "notes". Throws Error(Failure::io) if a file that is there cannot be read.
 io::Json numbers_of_run(const std::filesystem::path& directory, const Extent& extent);
 
+/// The page with these numbers, "runs" (a list, as numbers_of_run() has them) and "explain" (bert/explain).
+std::string page_of(io::Json numbers);
+
 /// The page of these runs. Its numbers are JSON in the element with the id "numbers".
 std::string page_of_runs(const std::vector<std::filesystem::path>& directories);
 

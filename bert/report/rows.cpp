@@ -37,7 +37,7 @@ double loss_of(tasks::Kind kind, const Row& row) {
   return kind == tasks::Kind::multi_label ? sum / static_cast<double>(row.probabilities.size()) : sum;
 }
 
-Row read_row(io::JsonReader line, const Rows& all) {
+Row read_row(io::JsonReader& line, const Rows& all) {
   Row row{.id = line.text("id", ""), .text = line.text("text"), .pair = line.text("text_pair", "")};
   row.has_pair = line.find("text_pair") != nullptr;
   row.tokens = line.whole("tokens", {}, 0);
@@ -58,13 +58,6 @@ Row read_row(io::JsonReader line, const Rows& all) {
   return row;
 }
 
-std::vector<std::string> texts(const io::Json& list) {
-  std::vector<std::string> all;
-  for (const io::Json& one : list)
-    if (one.is_string()) all.push_back(one.get<std::string>());
-  return all;
-}
-
 }  // namespace
 
 std::string cut(const std::string& text, std::size_t most) {
@@ -77,27 +70,49 @@ std::size_t class_of(const std::vector<std::int32_t>& flags) {
   return static_cast<std::size_t>(std::ranges::find(flags, 1) - flags.begin());
 }
 
-Rows read_rows(std::string_view lines) {
-  Rows all;
+void read_lines(std::string_view lines, const std::function<void(std::int64_t number, io::JsonReader& line)>& take) {
   for (std::int64_t number = 1; !lines.empty(); ++number) {
     const std::size_t end = std::min(lines.find('\n'), lines.size());
     const io::JsonSource source{fmt::format("eval_rows.jsonl:{}", number), Failure::input};
     const io::Json json = io::parse_json(lines.substr(0, end), source);
     lines.remove_prefix(std::min(end + 1, lines.size()));
     io::JsonReader line(json, source);
+    take(number, line);
+  }
+}
+
+std::vector<std::string> texts_of(const io::Json& list) {
+  std::vector<std::string> all;
+  for (const io::Json& one : list)
+    if (one.is_string()) all.push_back(one.get<std::string>());
+  return all;
+}
+
+bool has_texts(std::string_view lines) {
+  bool texts = false;
+  read_lines(lines.substr(0, lines.find('\n')), [&](std::int64_t, io::JsonReader& line) {
+    const std::string kind = line.text("kind", "");
+    texts = kind == "classification" || kind == "regression" || kind == "multi-label";
+  });
+  return texts;
+}
+
+Rows read_rows(std::string_view lines) {
+  Rows all;
+  read_lines(lines, [&](std::int64_t number, io::JsonReader& line) {
     if (number > 1) {
-      all.rows.push_back(read_row(std::move(line), all));
-      continue;
+      all.rows.push_back(read_row(line, all));
+      return;
     }
     const std::string kind = line.text("kind");
     if (kind != "classification" && kind != "regression" && kind != "multi-label")
       line.refuse("kind", "classification, regression or multi-label", line.find("kind"));
     all.kind = tasks::parse_kind(kind);
-    all.labels = texts(line.list("labels"));
-    all.metrics = texts(line.list("metrics"));
+    all.labels = texts_of(line.list("labels"));
+    all.metrics = texts_of(line.list("metrics"));
     all.positive = static_cast<std::int32_t>(line.whole("positive", {}, 1));
     if (all.kind != tasks::Kind::regression && all.labels.empty()) line.refuse("labels", "names", line.find("labels"));
-  }
+  });
   return all;
 }
 

@@ -1,6 +1,7 @@
 // The rows of an evaluation as they are read back.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -30,6 +31,14 @@ struct Rows {
   std::vector<Row> rows;
 };
 
+/// Reads the lines of eval_rows.jsonl: `take` gets the number of each, from 1, and its object. Throws
+/// Error(Failure::input) naming the line that is damaged.
+void read_lines(std::string_view lines, const std::function<void(std::int64_t number, io::JsonReader& line)>& take);
+/// The strings of a list.
+std::vector<std::string> texts_of(const io::Json& list);
+
+/// Whether these are rows of texts, which read_rows() reads, and not of words or answers.
+bool has_texts(std::string_view lines);
 /// Throws Error(Failure::input) naming the line that is damaged.
 Rows read_rows(std::string_view lines);
 

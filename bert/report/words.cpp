@@ -115,17 +115,11 @@ io::Json words_of(std::string_view lines, const Extent& extent) {
   Rows rows{.kind = tasks::Kind::classification};  // of words
   std::vector<Sentence> sentences;
   std::string task;
-  for (std::int64_t number = 1; !lines.empty(); ++number) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    const io::JsonSource source{fmt::format("eval_rows.jsonl:{}", number), Failure::input};
-    const io::Json json = io::parse_json(lines.substr(0, end), source);
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-    io::JsonReader line(json, source);
+  read_lines(lines, [&](std::int64_t number, io::JsonReader& line) {
     if (number == 1) {
       task = line.text("task");
-      for (const io::Json& label : line.list("labels"))
-        if (label.is_string()) rows.labels.push_back(label.get<std::string>());
-      continue;
+      rows.labels = texts_of(line.list("labels"));
+      return;
     }
     Sentence sentence{.id = line.text("id", "")};
     for (const io::Json& word : line.list("words"))
@@ -147,7 +141,7 @@ io::Json words_of(std::string_view lines, const Extent& extent) {
       rows.rows.push_back(std::move(row));
     }
     sentences.push_back(std::move(sentence));
-  }
+  });
   io::Json json{{"kind", "words"}, {"labels", rows.labels}, {"rows", sentences.size()}};
   if (rows.rows.empty()) return json;
   json["intervals"] = intervals(sentences, task == "ner" || task == "punct");

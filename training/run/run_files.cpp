@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 5> kModelFiles = {"config.json", "model.safetensors", "vocab.txt",
                                                          "tokenizer_config.json", "added_tokens.json"};
-constexpr std::array<std::string_view, 18> kResults = {"metrics.jsonl",
+constexpr std::array<std::string_view, 20> kResults = {"metrics.jsonl",
                                                        "eval_results.txt",
                                                        "eval_results.json",
                                                        "eval_report.tsv",
@@ -33,7 +33,9 @@ constexpr std::array<std::string_view, 18> kResults = {"metrics.jsonl",
                                                        "eval_msmarco_predictions.tsv",
                                                        "eval_rows.jsonl",
                                                        "profile.json",
-                                                       "report.html"};
+                                                       "report.html",
+                                                       "explain.html",
+                                                       "masked_examples.jsonl"};
 constexpr std::string_view kRunConfig = "run_config.json", kCheckpoint = "checkpoint-", kTemporary = ".tmp-";
 
 /// The number that the whole of `text` is.
@@ -49,7 +51,8 @@ std::optional<std::int64_t> number_of(std::string_view text) {
 bool is_result(std::string_view name) { return std::ranges::find(kResults, name) != kResults.end(); }
 
 bool is_account(std::string_view name) {
-  return name == "metrics.jsonl" || name == "profile.json" || name == "report.html";
+  return name == "metrics.jsonl" || name == "profile.json" || name == "report.html" ||
+         name == "masked_examples.jsonl";
 }
 
 std::optional<std::int64_t> checkpoint_step(std::string_view name) {

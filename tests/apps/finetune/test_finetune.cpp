@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "support/small_model.h"
+#include "support/small_finetuning.h"
 
 using support::Outcome;
 using support::read_text;
@@ -13,24 +13,13 @@ using support::write_text;
 namespace {
 
 /// A model and a file of 36 rows to learn; extra flags come last.
-struct Setting {
-  support::TemporaryDirectory directory;
-  Setting() {
-    support::write_small_model(directory / "model");
-    write_text(directory / "train.csv", support::animals(36));
-    write_text(directory / "dev.csv", support::animals(12));
-  }
+struct Setting : support::SmallFinetuning {
+  Setting() : SmallFinetuning(36) {}
   Outcome run(const std::string& output, const std::vector<std::string>& flags,
               const std::string& threads = "1") const {
-    return run_without_training(output, support::with_defaults({"--train", directory / "train.csv", "--batch-size", "6",
-                                                                "--learning-rate", "0.01", "--threads", threads},
-                                                               flags));
-  }
-  Outcome run_without_training(const std::string& output, const std::vector<std::string>& flags) const {
-    return run_program("finetune",
-                       support::with_defaults({"--task", "custom", "--label-column", "kind", "--max-seq-length", "16",
-                                               "--output", directory / output, "--model", directory / "model"},
-                                              flags));
+    return finetune(output, support::with_defaults({"--train", directory / "train.csv", "--batch-size", "6",
+                                                    "--learning-rate", "0.01", "--threads", threads},
+                                                   flags));
   }
 };
 
@@ -88,11 +77,11 @@ TEST_CASE("a fine-tuned model evaluates and predicts without training, with its 
   REQUIRE(setting.run("run", {"--eval", setting.directory / "dev.csv", "--epochs", "4"}).code == 0);
   write_text(setting.directory / "new.csv", "text\nred fish.\nblue bird.\n");
   const std::string model = setting.directory / "run", file = setting.directory / "new.csv";
-  const Outcome predicted = setting.run_without_training("predicted", {"--model", model, "--predict", file});
+  const Outcome predicted = setting.finetune("predicted", {"--model", model, "--predict", file});
   REQUIRE_MESSAGE(predicted.code == 0, predicted.error);
   CHECK(lines_of(setting.directory / "predicted/predictions.tsv").at(0) ==
         "id\tprediction\tprobability_bird\tprobability_fish");
-  REQUIRE(setting.run_without_training("evaluated", {"--model", model, "--eval", setting.directory / "dev.csv"}).code ==
+  REQUIRE(setting.finetune("evaluated", {"--model", model, "--eval", setting.directory / "dev.csv"}).code ==
           0);
   auto expected = nlohmann::json::parse(read_text(setting.directory / "run/eval_results.json"));
   expected.erase("global_step");
@@ -104,12 +93,12 @@ TEST_CASE("a head for other labels is replaced and the report says so, but not w
   REQUIRE(setting.run("first", {"--epochs", "1"}).code == 0);
   write_text(setting.directory / "three.tsv", "text\tkind\nred\tr\ngreen\tg\nblue\tb\n");
   const std::string model = setting.directory / "first", file = setting.directory / "three.tsv";
-  const Outcome outcome = setting.run_without_training("second", {"--model", model, "--train", file, "--epochs", "1"});
+  const Outcome outcome = setting.finetune("second", {"--model", model, "--train", file, "--epochs", "1"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   CHECK(outcome.out.find("classifier.weight: expected [3, 16]") != std::string::npos);
   CHECK(nlohmann::json::parse(read_text(setting.directory / "second/config.json")).at("id2label").size() == 3);
 
-  const Outcome refused = setting.run_without_training("third", {"--model", model, "--eval", file});
+  const Outcome refused = setting.finetune("third", {"--model", model, "--eval", file});
   CHECK(refused.code == 3);
   CHECK(refused.error == "error: " + file + ":2: label: expected one of {bird,fish}, got \"r\"\n");
   CHECK_FALSE(std::filesystem::exists(setting.directory / "third"));
@@ -143,7 +132,7 @@ TEST_CASE("a regression has one output and is judged by its correlations") {
   write_text(setting.directory / "scores.tsv", rows);
   const std::string file = setting.directory / "scores.tsv";
   const Outcome outcome =
-      setting.run_without_training("run", {"--kind", "regression", "--train", file, "--eval", file, "--predict", file,
+      setting.finetune("run", {"--kind", "regression", "--train", file, "--eval", file, "--predict", file,
                                            "--epochs", "20", "--batch-size", "8", "--learning-rate", "0.01"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   const auto config = nlohmann::json::parse(read_text(setting.directory / "run/config.json"));
@@ -167,7 +156,7 @@ TEST_CASE("several labels a row, from JSON lines") {
   write_text(setting.directory / "rows.jsonl", rows);
   const std::string file = setting.directory / "rows.jsonl";
   const Outcome outcome =
-      setting.run_without_training("run", {"--kind", "multi-label", "--train", file, "--eval", file, "--predict", file,
+      setting.finetune("run", {"--kind", "multi-label", "--train", file, "--eval", file, "--predict", file,
                                            "--epochs", "60", "--batch-size", "8", "--learning-rate", "0.01"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   const auto results = nlohmann::json::parse(read_text(setting.directory / "run/eval_results.json"));
@@ -213,12 +202,12 @@ TEST_CASE("bad input ends with one line and its exit code, and leaves no run beh
 TEST_CASE("a model without a classifier cannot predict") {
   const Setting setting;
   write_text(setting.directory / "new.csv", "text\nred fish.\n");
-  const Outcome nameless = setting.run_without_training("run", {"--predict", setting.directory / "new.csv"});
+  const Outcome nameless = setting.finetune("run", {"--predict", setting.directory / "new.csv"});
   CHECK(nameless.code == 4);
   CHECK(nameless.error ==
         "error: " + (setting.directory / "model").string() +
             ": id2label: expected the names of the classes in config.json or a file to --train, got none\n");
-  const Outcome headless = setting.run_without_training("run", {"--eval", setting.directory / "dev.csv"});
+  const Outcome headless = setting.finetune("run", {"--eval", setting.directory / "dev.csv"});
   CHECK(headless.code == 4);
   CHECK(headless.error.find("classifier.weight") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(setting.directory / "run"));
@@ -226,7 +215,7 @@ TEST_CASE("a model without a classifier cannot predict") {
 
 TEST_CASE("flags that do not fit together are refused") {
   const Setting setting;
-  CHECK(setting.run_without_training("run", {}).code == 2);
+  CHECK(setting.finetune("run", {}).code == 2);
   CHECK(setting.run("run", {"--cased"}).code == 2);
   CHECK(setting.run("run", {"--task", "mrpc"}).error ==
         "error: --label-column: expected with --task ner, pos, punct, tokens, custom, got --task mrpc\n");

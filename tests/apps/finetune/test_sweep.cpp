@@ -5,7 +5,7 @@
 
 #include "apps/finetune/sweep.h"
 #include "support/refusal.h"
-#include "support/small_model.h"
+#include "support/small_finetuning.h"
 
 using namespace bertrand;
 using support::Outcome;
@@ -17,28 +17,16 @@ namespace {
 
 using Flags = std::vector<std::string>;
 
-struct Setting {
-  support::TemporaryDirectory directory;
-  Setting() {
-    support::write_small_model(directory / "model");
-    write_text(directory / "train.csv", support::animals(30));
-    write_text(directory / "dev.csv", support::animals(12));
-  }
+struct Setting : support::SmallFinetuning {
+  Setting() : SmallFinetuning(30) {}
   std::string at(const std::string& name) const { return directory / name; }
   Outcome run(const Flags& more) const {
-    return run_program(
-        "finetune", support::with_defaults({"--task", "custom", "--label-column", "kind", "--model", at("model"),
-                                            "--train", at("train.csv"), "--eval", at("dev.csv"), "--output", at("run"),
-                                            "--max-seq-length", "16", "--threads", "1", "--epochs", "1"},
-                                           more));
+    return finetune("run", support::with_defaults(
+                               {"--train", at("train.csv"), "--eval", at("dev.csv"), "--epochs", "1"}, more));
   }
   double loss_of_first_step(const std::string& output, const Flags& more) const {
-    Flags flags = {"--output", at(output), "--log-every", "1", "--steps", "1"};
-    flags.insert(flags.end(), more.begin(), more.end());
-    const Outcome outcome = run_program(
-        "finetune", support::with_defaults({"--task", "custom", "--label-column", "kind", "--model", at("model"),
-                                            "--train", at("train.csv"), "--max-seq-length", "16", "--threads", "1"},
-                                           flags));
+    const Outcome outcome = finetune(
+        output, support::with_defaults({"--train", at("train.csv"), "--log-every", "1", "--steps", "1"}, more));
     REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
     return support::read_json_lines(at(output + "/metrics.jsonl")).front().at("loss");
   }

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "support/small_model.h"
+#include "support/small_finetuning.h"
 
 using support::read_text;
 using support::run_program;
@@ -8,26 +8,12 @@ using support::write_text;
 
 namespace {
 
-/// A model and a file to learn; `flags` come last.
-struct Setting {
-  support::TemporaryDirectory directory;
-  Setting() {
-    support::write_small_model(directory / "model");
-    write_text(directory / "train.csv", support::animals(24));
-  }
-  support::Outcome finetune(const std::string& output, const std::vector<std::string>& flags) const {
-    return run_program("finetune", support::with_defaults({"--task",           "custom",
-                                                           "--label-column",   "kind",
-                                                           "--max-seq-length", "16",
-                                                           "--model",          directory / "model",
-                                                           "--train",          directory / "train.csv",
-                                                           "--eval",           directory / "train.csv",
-                                                           "--epochs",         "2",
-                                                           "--threads",        "1",
-                                                           "--log-every",      "1",
-                                                           "--learning-rate",  "0.01",
-                                                           "--output",         directory / output},
-                                                          flags));
+struct Setting : support::SmallFinetuning {
+  Setting() : SmallFinetuning(24) {}
+  support::Outcome run(const std::string& output, const std::vector<std::string>& flags) const {
+    return finetune(output, support::with_defaults({"--train", directory / "train.csv", "--eval", directory / "train.csv",
+                                                    "--epochs", "2", "--log-every", "1", "--learning-rate", "0.01"},
+                                                   flags));
   }
 };
 
@@ -42,7 +28,7 @@ nlohmann::json numbers_of(const std::filesystem::path& page) {
 
 TEST_CASE("a run ends with a page that has its texts, its curves and its time") {
   const Setting setting;
-  const auto outcome = setting.finetune("run", {"--profile", setting.directory / "trace.json"});
+  const auto outcome = setting.run("run", {"--profile", setting.directory / "trace.json"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   CHECK(outcome.out.find("report: " + (setting.directory / "run/report.html").string()) != std::string::npos);
   const auto run = numbers_of(setting.directory / "run/report.html").at("runs").at(0);
@@ -60,7 +46,7 @@ TEST_CASE("a run that diverged has a page too, and ends with its own error") {
   const Setting setting;
   const std::vector<std::string> flags = {"--learning-rate", "1e6", "--weight-decay", "1e6",
                                           "--epochs",        "20",  "--eval-every",   "1000"};
-  const auto outcome = setting.finetune("run", flags);
+  const auto outcome = setting.run("run", flags);
   CHECK(outcome.code == 6);
   CHECK(outcome.error.find("report") == std::string::npos);
   CHECK(numbers_of(setting.directory / "run/report.html").at("runs").at(0).at("program") == "finetune");
@@ -71,8 +57,8 @@ TEST_CASE("a run that diverged has a page too, and ends with its own error") {
 
 TEST_CASE("report lays several runs over each other, and refuses what is no run") {
   const Setting setting;
-  REQUIRE(setting.finetune("a", {}).code == 0);
-  REQUIRE(setting.finetune("b", {"--seed", "7"}).code == 0);
+  REQUIRE(setting.run("a", {}).code == 0);
+  REQUIRE(setting.run("b", {"--seed", "7"}).code == 0);
   const std::string a = setting.directory / "a", b = setting.directory / "b", page = setting.directory / "page.html";
   const auto outcome = run_program("report", {a, b, "--output", page});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
@@ -85,4 +71,46 @@ TEST_CASE("report lays several runs over each other, and refuses what is no run"
   const auto model = run_program("report", {setting.directory / "model"});
   CHECK(model.code == 2);
   CHECK(model.error.find("expected run_config.json, metrics.jsonl or eval_results.json") != std::string::npos);
+}
+
+TEST_CASE("report explains a model with texts, and its rows with a map") {
+  const Setting setting;
+  REQUIRE(setting.run("run", {}).code == 0);
+  const std::string run = setting.directory / "run", texts = setting.directory / "texts.txt";
+  write_text(texts, "the red fishs .\n\none \xff<b>bird</b>\tgreen bird\n");
+  const auto outcome = run_program("report", {run, "--explain", texts});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(outcome.out == run + "/explain.html\n");
+  CHECK(std::filesystem::file_size(run + "/explain.html") < 2'000'000);
+  const auto explain = numbers_of(run + "/explain.html").at("explain");
+  CHECK(explain.at("texts").size() == 2);
+  CHECK(explain.at("texts").at(0).at("tokens") ==
+        nlohmann::json({"[CLS]", "the", "red", "fish", "##s", ".", "[SEP]"}));
+  CHECK(explain.at("texts").at(0).at("outputs").size() == 2);
+  CHECK(explain.at("map").at("label").size() == 24);
+  CHECK(explain.at("map").at("near").at(0).size() == 5);
+  // A model without a run: its own texts are the map, if there are enough of them.
+  write_text(texts, "red fish\ngreen bird\nblue bird\n");
+  const std::string page = setting.directory / "page.html";
+  const auto model = run_program("report", {"--model", setting.directory / "model", "--explain", texts, "--output", page});
+  REQUIRE_MESSAGE(model.code == 0, model.error);
+  CHECK(numbers_of(page).at("explain").at("texts").at(0).at("outputs").empty());
+  CHECK(numbers_of(page).at("explain").at("map").at("x").size() == 3);
+}
+
+TEST_CASE("report says what it lacks to explain a model") {
+  const Setting setting;
+  const std::string texts = setting.directory / "texts.txt", model = setting.directory / "model";
+  write_text(texts, "\n \n");
+  const auto refused = [](const std::vector<std::string>& arguments, int code, const std::string& why) {
+    const auto outcome = run_program("report", arguments);
+    CHECK(outcome.code == code);
+    CHECK_MESSAGE(outcome.error.find(why) != std::string::npos, outcome.error);
+  };
+  refused({}, 2, "RUN: expected the directory of a run, got none");
+  refused({"--explain", texts}, 2, "RUN: expected the directory of a run or --model, got none");
+  refused({"--model", model}, 2, "--model: expected with --explain, got no --explain");
+  refused({"--model", model, "--explain", texts, "--output", setting.directory / "page"}, 3,
+          "texts.txt: expected a text in each line, got none");
+  refused({"--model", model, "--explain", texts, "--output", texts}, 2, "texts.txt");
 }

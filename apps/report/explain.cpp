@@ -1,0 +1,88 @@
+// A model that explains itself: its texts, the rows of its run, and as much on the page as there is room for.
+#include <algorithm>
+
+#include "apps/report/run.h"
+#include "bert/explain/explanation.h"
+#include "bert/report/report.h"
+#include "bert/report/rows.h"
+#include "bert/text/utf8.h"
+#include "io/error.h"
+#include "io/file_arguments.h"
+#include "io/line_source.h"
+#include "tensor/backends.h"
+
+namespace bertrand::report {
+namespace {
+
+namespace fs = std::filesystem;
+using explain::Text;
+
+/// A text in each line, or a pair of texts with a tab between them. Blank lines are passed over.
+std::vector<Text> read_texts(const fs::path& file) {
+  io::LineSource lines(file, "text");
+  std::vector<Text> texts;
+  for (std::string_view line; lines.next(line);) {
+    std::string valid;
+    text::drop_invalid_utf8(line, valid);
+    const std::string whole = valid.empty() ? std::string(line) : valid;
+    const std::size_t tab = whole.find('\t');
+    Text one{.where = lines.where(), .text = whole.substr(0, tab)};
+    if (tab != std::string::npos) one.pair = whole.substr(tab + 1);
+    if (one.text.find_first_not_of(" \t") != std::string::npos) texts.push_back(std::move(one));
+  }
+  if (texts.empty()) fail(Failure::input, "{}: expected a text in each line, got none", file.string());
+  return texts;
+}
+
+std::string shown(const Rows& rows, const std::vector<std::int32_t>& flags, double number) {
+  if (rows.kind == tasks::Kind::regression) return fmt::format("{:.2f}", number);
+  if (rows.kind == tasks::Kind::classification) return rows.labels[class_of(flags)];
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < flags.size(); ++i)
+    if (flags[i] == 1) names.push_back(rows.labels[i]);
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// The rows of an evaluation of texts; none if the run has none, or others.
+std::vector<Text> rows_of(const fs::path& run) {
+  const fs::path file = run / "eval_rows.jsonl";
+  std::error_code ignored;
+  if (run.empty() || !fs::is_regular_file(file, ignored)) return {};
+  const std::string lines = io::read_file(file);
+  if (!has_texts(lines)) return {};
+  const Rows rows = read_rows(lines);
+  std::vector<Text> texts;
+  for (const Row& row : rows.rows) {
+    Text one{.where = fmt::format("{}: row {}", file.string(), row.id), .text = row.text};
+    if (row.has_pair) one.pair = row.pair;
+    one.label = shown(rows, row.truth, row.target);
+    one.prediction = shown(rows, row.predicted, row.score);
+    texts.push_back(std::move(one));
+  }
+  return texts;
+}
+
+}  // namespace
+
+std::string page_of_model(const Options& options) {
+  const fs::path run = options.runs.empty() ? fs::path() : options.runs.front();
+  const fs::path directory = options.model.empty() ? run : options.model;
+  const std::vector<Text> texts = read_texts(options.texts), rows = rows_of(run);
+  const auto backend = open_cpu();
+  const explain::Model model(directory, *backend);
+  const explain::Explanation explanation(model, texts, rows.empty() ? texts : rows);
+  const fs::path whole = fs::absolute(directory).lexically_normal();
+  std::string page;
+  for (const std::size_t tokens : {64, 56, 48, 40, 32, 24, 16, 12, 8}) {
+    io::Json numbers = explanation.json(tokens);
+    numbers["name"] = (whole.has_filename() ? whole.filename() : whole.parent_path().filename()).string();
+    numbers["model"] = directory.string();
+    numbers["file"] = options.texts.string();
+    numbers["rows_file"] = (rows.empty() ? options.texts : run / "eval_rows.jsonl").string();
+    page = page_of({{"runs", io::Json::array()}, {"explain", std::move(numbers)}});
+    if (page.size() <= kMostBytes) break;
+  }
+  return page;
+}
+
+}  // namespace bertrand::report

@@ -1,0 +1,160 @@
+// Passes of one text through the network, with what they leave on the way.
+#include "bert/explain/model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "autograd/engine.h"
+#include "autograd/ops.h"
+#include "bert/network/architecture.h"
+#include "bert/tasks/encode.h"
+#include "io/error.h"
+#include "nn/weights.h"
+
+namespace bertrand::explain {
+namespace {
+
+bool is_classifier(const bert::Config& config) {
+  return bert::architecture_of(config) == bert::Architecture::sequence_classification;
+}
+
+/// transformers leaves the labels out of config.json if they are the two that it gives a model by default.
+std::vector<std::string> labels_of(const bert::Config& config) {
+  if (!is_classifier(config)) return {};
+  return config.labels.empty() ? std::vector<std::string>{"LABEL_0", "LABEL_1"} : config.labels;
+}
+
+nn::ParameterSet load(nn::Module& network, const std::filesystem::path& directory, Backend& backend, DType dtype) {
+  nn::ParameterSet parameters(network, backend, {.dtype = dtype, .initialize = false, .gradients = false});
+  bert::load_whole(directory, parameters);
+  return parameters;
+}
+
+/// softmax(q · kᵀ / √depth) of the head whose columns begin at `from`; q and k are [n, width].
+std::vector<float> attention_of_head(const std::vector<double>& q, const std::vector<double>& k, std::size_t width,
+                                     std::size_t from, std::size_t depth) {
+  const std::size_t n = q.size() / width;
+  std::vector<float> all(n * n);
+  std::vector<double> row(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j)
+      row[j] = std::inner_product(&q[i * width + from], &q[i * width + from] + depth, &k[j * width + from], 0.0) /
+               std::sqrt(static_cast<double>(depth));
+    const double most = *std::ranges::max_element(row);
+    double sum = 0;
+    for (double& x : row) sum += x = std::exp(x - most);
+    for (std::size_t j = 0; j < n; ++j) all[i * n + j] = static_cast<float>(row[j] / sum);
+  }
+  return all;
+}
+
+std::vector<double> doubles(const Tensor& x) {
+  if (x.dtype() == DType::f64) return ops::to_host<double>(x);
+  const std::vector<float> values = ops::to_host<float>(x);
+  return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+Model::Model(const std::filesystem::path& directory, Backend& backend, DType dtype)
+    : config_(bert::read_config(directory)),
+      tokenizer_(bert::read_tokenizer(directory, {}, config_)),
+      labels_(labels_of(config_)),
+      backend_(backend),
+      classifier_(is_classifier(config_)
+                      ? std::make_unique<bert::ForSequenceClassification>(config_, static_cast<Dim>(labels_.size()))
+                      : nullptr),
+      encoder_(classifier_ ? nullptr : std::make_unique<bert::EncoderAlone>(config_, bert::Pooling::without_pooler)),
+      bert_(classifier_ ? classifier_->bert : encoder_->bert),
+      parameters_(load(classifier_ ? static_cast<nn::Module&>(*classifier_) : *encoder_, directory, backend, dtype)) {}
+
+Model::~Model() = default;
+
+bert::Sequence Model::encode(std::string_view text, const std::optional<std::string>& pair,
+                             const std::string& where) const {
+  std::vector<std::int32_t> first = tokenizer_.encode(text);
+  std::optional<std::vector<std::int32_t>> second;
+  if (pair && config_.type_vocab_size > 1) second = tokenizer_.encode(*pair);
+  if (first.empty()) fail(Failure::input, "{}: expected a text with at least one token, got none", where);
+  const int most = std::min(kMostTokens, static_cast<int>(config_.max_position_embeddings));
+  const text::Vocabulary& vocabulary = tokenizer_.vocabulary();
+  text::Sequence one = tasks::encode_pieces(std::move(first), std::move(second),
+                                            {.cls = vocabulary.cls_id(), .sep = vocabulary.sep_id()}, most);
+  return {.token_ids = std::move(one.token_ids), .token_types = std::move(one.token_types)};
+}
+
+/// x · weightᵀ + bias with the parameters of this name.
+Variable Model::dense(const std::string& name, const Variable& x) const {
+  const auto part = [&](const char* end) {
+    const nn::ParameterSet::Segment* const segment = parameters_.find(name + end);
+    check(segment != nullptr, "explain: expected a parameter {}{}, got none", name, end);
+    return Variable(parameters_.value(*segment));
+  };
+  return linear(x, part(".weight"), part(".bias"));
+}
+
+/// The kernel of attention keeps no probabilities. They are computed again from what goes into the layer.
+std::vector<std::vector<float>> Model::attention_of(std::size_t layer, const Variable& x) const {
+  const std::string name = fmt::format("bert.encoder.layer.{}.attention.self.", layer);
+  const std::vector<double> q = doubles(dense(name + "query", x).value()), k = doubles(dense(name + "key", x).value());
+  const auto width = static_cast<std::size_t>(config_.hidden_size);
+  const std::size_t depth = width / static_cast<std::size_t>(config_.num_attention_heads);
+  std::vector<std::vector<float>> heads;
+  for (std::size_t from = 0; from < width; from += depth)
+    heads.push_back(attention_of_head(q, k, width, from, depth));
+  return heads;
+}
+
+Variable Model::logits_from(const Variable& words, const bert::PackedBatch& batch) const {
+  const Variable x = bert_.embeddings.with_words(words, batch, {});
+  return classifier_->classifier((*bert_.pooler)(bert_.encoder(x, batch, {}, batch.first_rows, nullptr)));
+}
+
+Look Model::look(const bert::Sequence& sequence) const {
+  const bert::PackedBatch batch = bert::pack(std::span(&sequence, 1), backend_);
+  Look look;
+  for (const std::int32_t id : sequence.token_ids) look.tokens.emplace_back(tokenizer_.vocabulary().token(id));
+  {
+    const NoGrad no_graph;
+    std::vector<Variable> states;
+    bert_(batch, {}, {}, &states);
+    for (std::size_t layer = 0; layer + 1 < states.size(); ++layer)
+      std::ranges::move(attention_of(layer, states[layer]), std::back_inserter(look.attention));
+  }
+  if (!classifier_) return look;
+  const Tensor input = bert_.embeddings.word_embeddings(batch.token_ids).value();
+  const std::vector<double> values = doubles(input);
+  look.logits = doubles(logits_from(Variable(input), batch).value());
+  std::vector<std::size_t> outputs(look.logits.size());
+  std::iota(outputs.begin(), outputs.end(), std::size_t{0});
+  std::ranges::stable_sort(outputs, std::greater<>(), [&](std::size_t i) { return look.logits[i]; });
+  outputs.resize(std::min(outputs.size(), kOutputs));
+  for (const std::size_t output : outputs) {
+    const Variable words(input, true);
+    const auto column = static_cast<Dim>(output);
+    backward(slice(logits_from(words, batch), 1, column, column + 1));
+    const std::vector<double> gradient = doubles(words.grad());
+    Look::Attribution one{.output = output, .logit = look.logits[output]};
+    const std::size_t width = values.size() / sequence.token_ids.size();
+    for (std::size_t from = 0; from < values.size(); from += width)
+      one.tokens.push_back(std::inner_product(&values[from], &values[from] + width, &gradient[from], 0.0));
+    look.attributions.push_back(std::move(one));
+  }
+  return look;
+}
+
+std::vector<float> Model::first_rows(std::span<const bert::Sequence> sequences) const {
+  const NoGrad no_graph;
+  constexpr std::size_t kBatch = 32;
+  std::vector<float> all;
+  for (std::size_t from = 0; from < sequences.size(); from += kBatch) {
+    const auto some = sequences.subspan(from, std::min(kBatch, sequences.size() - from));
+    const bert::PackedBatch batch = bert::pack(some, backend_);
+    const std::vector<double> rows = doubles(bert_(batch, {}, batch.first_rows).value());
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  return all;
+}
+
+}  // namespace bertrand::explain

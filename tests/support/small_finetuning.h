@@ -1,0 +1,27 @@
+// finetune on a very small model whose texts name an animal.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "support/small_model.h"
+
+namespace support {
+
+/// A directory with model, train.csv and dev.csv.
+struct SmallFinetuning {
+  TemporaryDirectory directory;
+  explicit SmallFinetuning(int rows) {
+    write_small_model(directory / "model");
+    write_text(directory / "train.csv", animals(rows));
+    write_text(directory / "dev.csv", animals(12));
+  }
+  /// `flags` come last, --train or --predict among them.
+  Outcome finetune(const std::string& output, const std::vector<std::string>& flags) const {
+    return run_program("finetune",
+                       with_defaults({"--task", "custom", "--label-column", "kind", "--max-seq-length", "16",
+                                      "--threads", "1", "--output", directory / output, "--model", directory / "model"},
+                                     flags));
+  }
+};
+
+}  // namespace support

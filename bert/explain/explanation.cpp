@@ -82,8 +82,8 @@ io::Json Explanation::text_json(std::size_t i, std::size_t tokens) const {
                 {"shown", shown},
                 {"attention", std::move(attention)},
                 {"outputs", io::Json::array()}};
-  const bool one_of_them = problem_type_ != "regression" && problem_type_ != "multi_label_classification" &&
-                           look.logits.size() > 1;
+  const bool one_of_them =
+      problem_type_ != "regression" && problem_type_ != "multi_label_classification" && look.logits.size() > 1;
   const std::vector<float> logits(look.logits.begin(), look.logits.end());
   const std::vector<double> shares = one_of_them ? tasks::softmax(logits) : std::vector<double>();
   for (const Look::Attribution& one : look.attributions) {
@@ -137,8 +137,8 @@ io::Json Explanation::json(std::size_t tokens) const {
   for (std::size_t i = 0; i < looks_.size(); ++i) json["texts"].push_back(text_json(i, tokens));
   if (!looks_.empty()) json["entropy"] = entropy();
   if (rows_.size() >= 3) json["map"] = map();
-  json["bounds"] = {{"texts", texts_.size()},      {"texts_given", texts_given_}, {"rows", rows_.size()},
-                    {"rows_given", rows_given_},   {"tokens_shown", tokens},      {"tokens_read", Model::kMostTokens}};
+  json["bounds"] = {{"texts", texts_.size()},    {"texts_given", texts_given_}, {"rows", rows_.size()},
+                    {"rows_given", rows_given_}, {"tokens_shown", tokens},      {"tokens_read", Model::kMostTokens}};
   return json;
 }
 

@@ -23,8 +23,8 @@ inline constexpr std::size_t kTexts = 8, kRows = 1000;
 
 class Explanation {
  public:
-  /// Computes everything: attention and gradients of the first kTexts texts, and a map of kRows of `rows`, spread evenly
-  /// over them. Throws Error(Failure::input) for a text without a token.
+  /// Computes everything: attention and gradients of the first kTexts texts, and a map of kRows of `rows`, spread
+  /// evenly over them. Throws Error(Failure::input) for a text without a token.
   Explanation(const Model& model, const std::vector<Text>& texts, const std::vector<Text>& rows);
 
   /// "layers", "heads", "texts", "entropy" (in bits, a list of heads for each layer, the mean over all tokens of the

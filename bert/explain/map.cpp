@@ -54,7 +54,7 @@ Vector scatter_of(const Vector& rows, std::size_t width) {
 Vector direction(const Vector& scatter, std::size_t width, const Vector& before) {
   constexpr int kMost = 2000;
   constexpr double kStill = 1e-20;  // of the squares of what changed
-  Vector at(width);  // no symmetry of the points is likely to be at right angles to this
+  Vector at(width);                 // no symmetry of the points is likely to be at right angles to this
   for (std::size_t j = 0; j < width; ++j) at[j] = std::sin(1.0 + static_cast<double>(j) * 1.7);
   for (int k = 0; k < kMost; ++k) {
     Vector next(width);

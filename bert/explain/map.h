@@ -9,7 +9,7 @@ namespace bertrand::explain {
 
 /// Principal component analysis: the two directions in which the points differ most.
 struct Plane {
-  std::vector<double> x, y;         ///< of each point, from the mean of all
+  std::vector<double> x, y;        ///< of each point, from the mean of all
   std::array<double, 2> shares{};  ///< of the whole variance, from 0 to 1
 };
 /// `points` is [n, width]. The directions have the sign with which their largest number is positive.

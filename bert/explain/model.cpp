@@ -101,8 +101,7 @@ std::vector<std::vector<float>> Model::attention_of(std::size_t layer, const Var
   const auto width = static_cast<std::size_t>(config_.hidden_size);
   const std::size_t depth = width / static_cast<std::size_t>(config_.num_attention_heads);
   std::vector<std::vector<float>> heads;
-  for (std::size_t from = 0; from < width; from += depth)
-    heads.push_back(attention_of_head(q, k, width, from, depth));
+  for (std::size_t from = 0; from < width; from += depth) heads.push_back(attention_of_head(q, k, width, from, depth));
   return heads;
 }
 

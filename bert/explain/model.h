@@ -28,13 +28,13 @@ struct Look {
     double logit = 0;
     std::vector<double> tokens;  ///< [n]
   };
-  std::vector<double> logits;              ///< of a classifier; else empty
+  std::vector<double> logits;             ///< of a classifier; else empty
   std::vector<Attribution> attributions;  ///< of the outputs with the largest logits, the largest first
 };
 
 class Model {
  public:
-  static constexpr int kMostTokens = 128;   ///< that are read of a text: attention has their number squared
+  static constexpr int kMostTokens = 128;     ///< that are read of a text: attention has their number squared
   static constexpr std::size_t kOutputs = 4;  ///< that are differentiated
 
   /// Loads the encoder, and the classifier if the model is one. Throws Error(Failure::model).

@@ -27,8 +27,7 @@ Variable Embeddings::operator()(const PackedBatch& batch, const nn::Randomness& 
 
 Variable Embeddings::with_words(const Variable& words, const PackedBatch& batch,
                                 const nn::Randomness& randomness) const {
-  const Variable x =
-      add(add(words, token_type_embeddings(batch.token_types)), position_embeddings(batch.positions));
+  const Variable x = add(add(words, token_type_embeddings(batch.token_types)), position_embeddings(batch.positions));
   return dropout(norm(x), randomness.dropout(dropout_, site()));
 }
 

@@ -17,10 +17,10 @@ struct SmallFinetuning {
   }
   /// `flags` come last, --train or --predict among them.
   Outcome finetune(const std::string& output, const std::vector<std::string>& flags) const {
-    return run_program("finetune",
-                       with_defaults({"--task", "custom", "--label-column", "kind", "--max-seq-length", "16",
-                                      "--threads", "1", "--output", directory / output, "--model", directory / "model"},
-                                     flags));
+    return run_program(
+        "finetune", with_defaults({"--task", "custom", "--label-column", "kind", "--max-seq-length", "16", "--threads",
+                                   "1", "--output", directory / output, "--model", directory / "model"},
+                                  flags));
   }
 };
 

@@ -51,8 +51,7 @@ std::optional<std::int64_t> number_of(std::string_view text) {
 bool is_result(std::string_view name) { return std::ranges::find(kResults, name) != kResults.end(); }
 
 bool is_account(std::string_view name) {
-  return name == "metrics.jsonl" || name == "profile.json" || name == "report.html" ||
-         name == "masked_examples.jsonl";
+  return name == "metrics.jsonl" || name == "profile.json" || name == "report.html" || name == "masked_examples.jsonl";
 }
 
 std::optional<std::int64_t> checkpoint_step(std::string_view name) {

@@ -81,8 +81,7 @@ TEST_CASE("a fine-tuned model evaluates and predicts without training, with its 
   REQUIRE_MESSAGE(predicted.code == 0, predicted.error);
   CHECK(lines_of(setting.directory / "predicted/predictions.tsv").at(0) ==
         "id\tprediction\tprobability_bird\tprobability_fish");
-  REQUIRE(setting.finetune("evaluated", {"--model", model, "--eval", setting.directory / "dev.csv"}).code ==
-          0);
+  REQUIRE(setting.finetune("evaluated", {"--model", model, "--eval", setting.directory / "dev.csv"}).code == 0);
   auto expected = nlohmann::json::parse(read_text(setting.directory / "run/eval_results.json"));
   expected.erase("global_step");
   CHECK(nlohmann::json::parse(read_text(setting.directory / "evaluated/eval_results.json")) == expected);
@@ -132,8 +131,8 @@ TEST_CASE("a regression has one output and is judged by its correlations") {
   write_text(setting.directory / "scores.tsv", rows);
   const std::string file = setting.directory / "scores.tsv";
   const Outcome outcome =
-      setting.finetune("run", {"--kind", "regression", "--train", file, "--eval", file, "--predict", file,
-                                           "--epochs", "20", "--batch-size", "8", "--learning-rate", "0.01"});
+      setting.finetune("run", {"--kind", "regression", "--train", file, "--eval", file, "--predict", file, "--epochs",
+                               "20", "--batch-size", "8", "--learning-rate", "0.01"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   const auto config = nlohmann::json::parse(read_text(setting.directory / "run/config.json"));
   CHECK(config.at("problem_type") == "regression");
@@ -156,8 +155,8 @@ TEST_CASE("several labels a row, from JSON lines") {
   write_text(setting.directory / "rows.jsonl", rows);
   const std::string file = setting.directory / "rows.jsonl";
   const Outcome outcome =
-      setting.finetune("run", {"--kind", "multi-label", "--train", file, "--eval", file, "--predict", file,
-                                           "--epochs", "60", "--batch-size", "8", "--learning-rate", "0.01"});
+      setting.finetune("run", {"--kind", "multi-label", "--train", file, "--eval", file, "--predict", file, "--epochs",
+                               "60", "--batch-size", "8", "--learning-rate", "0.01"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   const auto results = nlohmann::json::parse(read_text(setting.directory / "run/eval_results.json"));
   CHECK(results.at("eval_accuracy") == 1.0);

@@ -21,8 +21,8 @@ struct Setting : support::SmallFinetuning {
   Setting() : SmallFinetuning(30) {}
   std::string at(const std::string& name) const { return directory / name; }
   Outcome run(const Flags& more) const {
-    return finetune("run", support::with_defaults(
-                               {"--train", at("train.csv"), "--eval", at("dev.csv"), "--epochs", "1"}, more));
+    return finetune(
+        "run", support::with_defaults({"--train", at("train.csv"), "--eval", at("dev.csv"), "--epochs", "1"}, more));
   }
   double loss_of_first_step(const std::string& output, const Flags& more) const {
     const Outcome outcome = finetune(

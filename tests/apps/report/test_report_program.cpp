@@ -11,9 +11,10 @@ namespace {
 struct Setting : support::SmallFinetuning {
   Setting() : SmallFinetuning(24) {}
   support::Outcome run(const std::string& output, const std::vector<std::string>& flags) const {
-    return finetune(output, support::with_defaults({"--train", directory / "train.csv", "--eval", directory / "train.csv",
-                                                    "--epochs", "2", "--log-every", "1", "--learning-rate", "0.01"},
-                                                   flags));
+    return finetune(output,
+                    support::with_defaults({"--train", directory / "train.csv", "--eval", directory / "train.csv",
+                                            "--epochs", "2", "--log-every", "1", "--learning-rate", "0.01"},
+                                           flags));
   }
 };
 
@@ -84,15 +85,15 @@ TEST_CASE("report explains a model with texts, and its rows with a map") {
   CHECK(std::filesystem::file_size(run + "/explain.html") < 2'000'000);
   const auto explain = numbers_of(run + "/explain.html").at("explain");
   CHECK(explain.at("texts").size() == 2);
-  CHECK(explain.at("texts").at(0).at("tokens") ==
-        nlohmann::json({"[CLS]", "the", "red", "fish", "##s", ".", "[SEP]"}));
+  CHECK(explain.at("texts").at(0).at("tokens") == nlohmann::json({"[CLS]", "the", "red", "fish", "##s", ".", "[SEP]"}));
   CHECK(explain.at("texts").at(0).at("outputs").size() == 2);
   CHECK(explain.at("map").at("label").size() == 24);
   CHECK(explain.at("map").at("near").at(0).size() == 5);
   // A model without a run: its own texts are the map, if there are enough of them.
   write_text(texts, "red fish\ngreen bird\nblue bird\n");
   const std::string page = setting.directory / "page.html";
-  const auto model = run_program("report", {"--model", setting.directory / "model", "--explain", texts, "--output", page});
+  const auto model =
+      run_program("report", {"--model", setting.directory / "model", "--explain", texts, "--output", page});
   REQUIRE_MESSAGE(model.code == 0, model.error);
   CHECK(numbers_of(page).at("explain").at("texts").at(0).at("outputs").empty());
   CHECK(numbers_of(page).at("explain").at("map").at("x").size() == 3);

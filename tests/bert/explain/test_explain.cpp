@@ -61,14 +61,14 @@ TEST_CASE("attention, gradient × input and rows of [CLS] are those of PyTorch")
   const bert::Sequence sequence = golden.sequences()[1];
   const explain::Look look = model.look(sequence);
   REQUIRE(look.attention.size() == 2 * 4);
-  CHECK(golden::greatest_difference(row(look, 0, 0), {0.064010552, 0.131595005, 0.379893492, 0.073975126, 0.06994287,
-                                                      0.052875481}) < 1e-7);
-  CHECK(golden::greatest_difference(row(look, 0, 3), {0.036899963, 0.215920551, 0.013995322, 0.159736076, 0.012355925,
-                                                      0.055840644}) < 1e-7);
-  CHECK(golden::greatest_difference(row(look, 7, 0), {0.106012465, 0.078450313, 0.241461414, 0.135222729, 0.145265015,
-                                                      0.057063756}) < 1e-7);
-  CHECK(golden::greatest_difference(row(look, 7, 3), {0.354569563, 0.031926047, 0.078457807, 0.081617594, 0.116157125,
-                                                      0.113447893}) < 1e-7);
+  CHECK(golden::greatest_difference(
+            row(look, 0, 0), {0.064010552, 0.131595005, 0.379893492, 0.073975126, 0.06994287, 0.052875481}) < 1e-7);
+  CHECK(golden::greatest_difference(
+            row(look, 0, 3), {0.036899963, 0.215920551, 0.013995322, 0.159736076, 0.012355925, 0.055840644}) < 1e-7);
+  CHECK(golden::greatest_difference(
+            row(look, 7, 0), {0.106012465, 0.078450313, 0.241461414, 0.135222729, 0.145265015, 0.057063756}) < 1e-7);
+  CHECK(golden::greatest_difference(
+            row(look, 7, 3), {0.354569563, 0.031926047, 0.078457807, 0.081617594, 0.116157125, 0.113447893}) < 1e-7);
   CHECK(golden::greatest_difference(look.logits, {-0.8218960550743304, -0.4811362232961736, -0.2597796171056479}) <
         1e-9);
   REQUIRE(look.attributions.size() == 3);
@@ -187,9 +187,12 @@ TEST_CASE("a plane is that of numpy") {
   for (int i = 0; i < 9; ++i)
     for (int j = 0; j < 6; ++j) points.push_back(static_cast<float>((i * 7 + j * 3) % 11 + i * j % 5));
   const explain::Plane plane = explain::principal_plane(points, 6);
-  CHECK(golden::greatest_difference(plane.x, {-2.874136204, 6.309298225, -6.237734302, 4.244247841, -1.246218832, -7.779805573, 8.711383710, -1.807444438, 0.680409574}) < 1e-6);
-  CHECK(golden::greatest_difference(plane.y, {-7.701034714, 4.513568389, 2.481954765, -5.592586408, 6.072299252, -0.329300125, 0.939076929, 5.750759022, -6.134737111}) < 1e-5);
-  CHECK(golden::greatest_difference({plane.shares.begin(), plane.shares.end()}, {0.353870886428, 0.323742807798}) < 1e-9);
+  CHECK(golden::greatest_difference(plane.x, {-2.874136204, 6.309298225, -6.237734302, 4.244247841, -1.246218832,
+                                              -7.779805573, 8.711383710, -1.807444438, 0.680409574}) < 1e-6);
+  CHECK(golden::greatest_difference(plane.y, {-7.701034714, 4.513568389, 2.481954765, -5.592586408, 6.072299252,
+                                              -0.329300125, 0.939076929, 5.750759022, -6.134737111}) < 1e-5);
+  CHECK(golden::greatest_difference({plane.shares.begin(), plane.shares.end()}, {0.353870886428, 0.323742807798}) <
+        1e-9);
 }
 
 TEST_CASE("points that do not differ have a plane of zeros, and neighbours by their angle") {

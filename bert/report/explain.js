@@ -8,7 +8,7 @@
   note.of = (shown, given, name) => given > shown ? ` ${whole(shown)} of ${whole(given)} ${name} are shown.` : '';
   const redraw = [];
   const state = { text: 0, layer: 0, head: 0, from: null };
-  const chooser = () => many_texts ? el('div', { class: 'tools' }, el('label', {}, 'Text', el('select', { onchange() { choose({ text: Number(this.value), from: null }); } },
+  const chooser = () => many_texts ? el('div', { class: 'tools' }, el('label', { class: 'fixed' }, 'Text', el('select', { onchange() { choose({ text: Number(this.value), from: null }); } },
     e.texts.map((_, t) => el('option', { value: t, dir: 'auto' }, `${t + 1}: ${title(t)}`))))) : null;
   function choose(change) {
     Object.assign(state, change);

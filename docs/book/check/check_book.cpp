@@ -55,10 +55,9 @@ std::string difference(const Lines& block, const Lines& lines) {
     if (equal > longest) longest = equal, where = first;
   }
   const std::size_t at = where + longest;
-  return fmt::format("line {} of the block is \"{}\", expected \"{}\"", longest + 1, block[longest],
-                     longest == 0        ? "a line that is there"
-                     : at < lines.size() ? lines[at]
-                                         : "no more lines");
+  const std::string line = fmt::format("line {} of the block is \"{}\"", longest + 1, block[longest]);
+  if (longest == 0) return line + ", which is not there";
+  return fmt::format("{}, expected \"{}\"", line, at < lines.size() ? lines[at] : "the end");
 }
 
 std::string last_match(const std::string& line, const char* pattern) {

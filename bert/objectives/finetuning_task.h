@@ -11,6 +11,7 @@
 #include "bert/directory/model_directory.h"
 #include "bert/network/heads.h"
 #include "bert/tasks/encode.h"
+#include "bert/tasks/figures.h"
 #include "bert/tasks/metrics.h"
 #include "training/step/objective.h"
 
@@ -66,8 +67,15 @@ class FineTuningTask {
 
   /// The figures of the evaluation file, names beginning with eval_.
   virtual training::Metrics evaluate(const tasks::Logits& outputs) const = 0;
-  /// What the best model is chosen by, higher is better.
-  virtual double score(const training::Metrics& evaluation) const = 0;
+  /// What these figures say, but for some that decide nothing, and which of them decide by themselves.
+  virtual std::vector<tasks::Figure> figures() const = 0;
+  /// The same after decide_by().
+  std::vector<tasks::Figure> judged_by() const;
+  /// From now on the figure of this name decides; "": those that decide by themselves. Throws Failure::usage, which
+  /// lists them, if there is none of this name.
+  void decide_by(const std::string& figure);
+  /// What the best model is chosen by, higher is better: the mean of the figures that decide.
+  double score(const training::Metrics& evaluation) const;
   /// Writes what there is to say about the evaluation beside its figures.
   virtual void write_evaluation(io::Files&, const std::filesystem::path& /*directory*/, const tasks::Logits&) const {}
   /// Writes the predictions for the file to predict. Returns a line for people.
@@ -77,6 +85,11 @@ class FineTuningTask {
   /// Lines for people about what was left out of the files or is wrong in them, and about what was cut.
   virtual std::string warnings() const = 0;
   virtual std::string remarks() const = 0;
+  /// What is wrong with rows of the files, a line each, if they were kept apart.
+  virtual std::vector<std::string> bad_rows() const { return {}; }
+
+ private:
+  std::string decisive_;
 };
 
 /// The value of a metric that must be there.

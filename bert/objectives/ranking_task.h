@@ -27,7 +27,7 @@ class RankingTask : public FineTuningTask {
                 double divisor) const override;
   /// eval_loss, eval_mrr_at_10, eval_mrr, eval_map, eval_ndcg, eval_rprec; the loss is the mean over the candidates.
   training::Metrics evaluate(const tasks::Logits& outputs) const override;
-  double score(const training::Metrics& evaluation) const override { return metric(evaluation, "eval_mrr_at_10"); }
+  std::vector<tasks::Figure> figures() const override { return tasks::ranking_figures(); }
   /// eval_msmarco_predictions.tsv: query id, passage id, rank from 1.
   void write_evaluation(io::Files& files, const std::filesystem::path& directory,
                         const tasks::Logits& outputs) const override;

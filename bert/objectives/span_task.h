@@ -28,7 +28,7 @@ class SpanTask : public FineTuningTask {
   /// The official script's figures, in percent. Those of version 2 are of the answers as they are written; best_exact
   /// and best_f1 are what another --null-score-diff-threshold would reach at most.
   training::Metrics evaluate(const tasks::Logits& outputs) const override;
-  double score(const training::Metrics& evaluation) const override { return metric(evaluation, "eval_f1"); }
+  std::vector<tasks::Figure> figures() const override { return tasks::answer_figures(options_.answers.version_2); }
   /// eval_predictions.json, eval_nbest_predictions.json and, of version 2, eval_null_odds.json; eval_rows.jsonl: each
   /// question with its answers.
   void write_evaluation(io::Files& files, const std::filesystem::path& directory,

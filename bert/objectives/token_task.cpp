@@ -76,11 +76,6 @@ training::Metrics TokenTask::evaluate(const tasks::Logits& outputs) const {
   return metrics;
 }
 
-double TokenTask::score(const training::Metrics& evaluation) const {
-  const bool by_f1 = data_.task == tasks::TokenTask::ner || data_.task == tasks::TokenTask::punct;
-  return metric(evaluation, by_f1 ? "eval_f1" : "eval_accuracy");
-}
-
 void TokenTask::write_evaluation(io::Files& files, const std::filesystem::path& directory,
                                  const tasks::Logits& outputs) const {
   const tasks::TokenSplit& split = *data_.evaluation;

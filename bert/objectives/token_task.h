@@ -21,7 +21,7 @@ class TokenTask : public FineTuningTask {
   Variable loss(const Variable& outputs, const bert::PackedBatch& batch, std::span<const std::int64_t> numbers,
                 double divisor) const override;
   training::Metrics evaluate(const tasks::Logits& outputs) const override;
-  double score(const training::Metrics& evaluation) const override;
+  std::vector<tasks::Figure> figures() const override { return tasks::figures_of(data_.task); }
   void write_evaluation(io::Files& files, const std::filesystem::path& directory,
                         const tasks::Logits& outputs) const override;
   std::string write_predictions(io::Files& files, const std::filesystem::path& directory,

@@ -226,10 +226,4 @@ std::map<std::string, double> evaluate(const Task& task, const Logits& logits, c
   return results;
 }
 
-double selection_score(const Task& task, const std::map<std::string, double>& results) {
-  double sum = 0;
-  for (const Metric metric : task.metrics) sum += results.at(fmt::format("eval_{}", metric_name(metric)));
-  return sum / static_cast<double>(task.metrics.size());
-}
-
 }  // namespace bertrand::tasks

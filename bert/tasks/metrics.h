@@ -66,7 +66,4 @@ double mean_loss(Kind kind, const Logits& logits, const std::vector<Example>& ex
 /// `eval_loss` and the task's metrics as `eval_<metric>`. Every example must have its target.
 std::map<std::string, double> evaluate(const Task& task, const Logits& logits, const std::vector<Example>& examples);
 
-/// One figure to choose the best model by: the mean of the task's metrics.
-double selection_score(const Task& task, const std::map<std::string, double>& results);
-
 }  // namespace bertrand::tasks

@@ -140,6 +140,10 @@ TokenData read_token_data(const TokenOptions& options, const TaskFiles& files, c
   if (data.labels.empty())
     fail(Failure::model, "{}: id2label: expected the names of the labels in config.json or a file to --train, got none",
          model.directory.string());
+  if (files.held_out.share > 0) {  // now that the labels of all sentences are known
+    data.evaluation.emplace();
+    data.evaluation->file = hold_out(data.train->file, files.held_out);
+  }
   for (std::optional<TokenSplit>* split : {&data.train, &data.evaluation, &data.prediction}) {
     if (!*split) continue;
     encode(**split, encoder);

@@ -166,4 +166,21 @@ TokenFile read_token_file(const std::string& path, const TokenColumns& columns, 
   return file;
 }
 
+TokenFile hold_out(TokenFile& file, const HeldOut& part) {
+  const std::vector<std::string_view> alike(file.sentences());
+  const std::vector<bool> marked = held_out(alike, part, file.file);
+  TokenFile kept{.file = file.file, .words = {}, .invalid = file.invalid}, taken{.file = file.file, .words = {}};
+  for (std::size_t s = 0; s < file.sentences(); ++s) {
+    TokenFile& to = marked[s] ? taken : kept;
+    for (std::size_t w = file.offsets[s]; w < file.offsets[s + 1]; ++w) {
+      to.words.push_back(std::move(file.words[w]));
+      to.labels.push_back(std::move(file.labels[w]));
+      to.lines.push_back(file.lines[w]);
+    }
+    to.offsets.push_back(to.words.size());
+  }
+  file = std::move(kept);
+  return taken;
+}
+
 }  // namespace bertrand::tasks

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bert/tasks/held_out.h"
 #include "bert/text/utf8.h"
 
 namespace bertrand::tasks {
@@ -48,5 +49,8 @@ struct TokenFile {
 /// space in it, and, in the layout of rows, for a blank line or another number of labels than of words; also for a file
 /// without words.
 TokenFile read_token_file(const std::string& path, const TokenColumns& columns, bool needs_label);
+
+/// Moves a part of the sentences into a file of their own.
+TokenFile hold_out(TokenFile& file, const HeldOut& part);
 
 }  // namespace bertrand::tasks

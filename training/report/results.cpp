@@ -19,6 +19,10 @@ std::string results_text(const Results& results) {
 void write_results(io::Files& files, const std::filesystem::path& directory, const Results& results) {
   nlohmann::json json(results.metrics);
   if (results.global_step) json["global_step"] = *results.global_step;
+  for (const auto& [key, text] : results.words) {
+    if (!key.starts_with("eval_")) json[key] = text;
+    else if (results.metrics.contains(key)) json["meaning"][key] = text;
+  }
   io::replace_file(files, directory / "eval_results.txt", results_text(results));
   io::replace_file(files, directory / "eval_results.json", json.dump(2) + "\n");
 }

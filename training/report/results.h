@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "io/files.h"
 
@@ -13,6 +15,8 @@ namespace bertrand::training {
 struct Results {
   std::map<std::string, double> metrics;
   std::optional<std::int64_t> global_step = {};  ///< of the model, if it was trained
+  /// What metrics mean, by their names, and best_model_by. For the JSON alone.
+  std::vector<std::pair<std::string, std::string>> words = {};
 };
 
 /// `key = value` lines, sorted; values read back to the same number.

@@ -67,6 +67,8 @@ class Objective {
   virtual Metrics evaluate() = 0;
   /// What the best model is chosen by, higher is better; none: the last model is the result.
   virtual std::optional<double> score(const Metrics& evaluation) const = 0;
+  /// Further (key, text) of eval_results.json: what the figures mean and which of them decide.
+  virtual std::vector<std::pair<std::string, std::string>> figures_in_words() const { return {}; }
   /// Writes files about the last evaluation beside the model that did best in it. Called on the first replica.
   virtual void write_evaluation(io::Files&, const std::filesystem::path& /*directory*/) const {}
 

@@ -71,7 +71,8 @@ TEST_CASE("a model of answer spans evaluates and predicts without training and i
       flags.insert(flags.end(), {"--null-odds", setting.at("used/null_odds.json"), "--null-threshold", "1e30"});
     const auto scores = nlohmann::json::parse(support::run_program("evaluate", flags).out);
     const auto results = setting.json("used/eval_results.json");
-    CHECK(results.size() == scores.size());
+    CHECK(results.size() == scores.size() + 1);  // and what they mean
+    CHECK(results.at("meaning").size() == (version_2 ? 8 : 2));
     CHECK(results.at("eval_f1") == scores.at("f1"));
     CHECK(results.at("eval_exact_match") == scores.at(version_2 ? "exact" : "exact_match"));
     if (!version_2) continue;

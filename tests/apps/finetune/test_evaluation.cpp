@@ -1,0 +1,91 @@
+#include <doctest/doctest.h>
+
+#include "support/small_model.h"
+
+using support::Outcome;
+using support::read_text;
+using support::run_program;
+using support::write_text;
+
+namespace {
+
+/// A model and a file of 36 rows of two labels.
+struct Setting {
+  support::TemporaryDirectory directory;
+  Setting() {
+    support::write_small_model(directory / "model");
+    write_text(directory / "train.csv", support::animals(36));
+  }
+  Outcome run(const std::vector<std::string>& flags) const {
+    return run_program(
+        "finetune",
+        support::with_defaults({"--task", "custom", "--label-column", "kind", "--max-seq-length", "16", "--output",
+                                directory / "run", "--model", directory / "model", "--train", directory / "train.csv",
+                                "--batch-size", "6", "--learning-rate", "0.01", "--threads", "1"},
+                               flags));
+  }
+  nlohmann::json results() const { return nlohmann::json::parse(read_text(directory / "run/eval_results.json")); }
+};
+
+}  // namespace
+
+TEST_CASE("--eval-split evaluates on a part of --train, which the plan names, and goes on with the same part") {
+  const Setting setting;
+  const Outcome whole = setting.run({"--eval-split", "0.25", "--epochs", "4"});
+  REQUIRE_MESSAGE(whole.code == 0, whole.error);
+  CHECK(whole.out.find("epoch       27 examples") != std::string::npos);
+  CHECK(whole.out.find("evaluation  9 examples of the 36 of " + (setting.directory / "train.csv").string() +
+                       ", held out by --seed 42\n  best model  by the mean of accuracy and f1\n") != std::string::npos);
+  const std::string rows = read_text(setting.directory / "run/eval_rows.jsonl");
+  CHECK(std::count(rows.begin(), rows.end(), '\n') == 1 + 9);  // the first line says what the others are
+
+  const Outcome half = setting.run({"--eval-split", "0.25", "--epochs", "2", "--output", setting.directory / "half"});
+  REQUIRE_MESSAGE(half.code == 0, half.error);
+  const Outcome rest =
+      run_program("finetune", {"--resume", "--output", setting.directory / "half", "--epochs", "4", "--threads", "1"});
+  REQUIRE_MESSAGE(rest.code == 0, rest.error);
+  CHECK(rest.out.find("9 examples of the 36") != std::string::npos);
+  const Outcome other = run_program("finetune", {"--resume", "--output", setting.directory / "half", "--epochs", "4",
+                                                 "--eval-split", "0.5", "--threads", "1"});
+  CHECK(other.code == 2);
+  CHECK(other.error.find("--eval-split was 0.25, now 0.5") != std::string::npos);
+}
+
+TEST_CASE("a part of --train to evaluate on and a file to evaluate on are not both taken") {
+  const Setting setting;
+  const Outcome outcome = setting.run({"--eval-split", "0.1", "--eval", setting.directory / "train.csv"});
+  CHECK(outcome.code == 2);
+  CHECK(outcome.error == "error: --eval-split: expected with --train and without --eval, got --eval too\n");
+}
+
+TEST_CASE("the metric that is named picks the best model, and the results say so and what each figure means") {
+  const Setting setting;
+  const Outcome outcome =
+      setting.run({"--eval-split", "0.25", "--epochs", "3", "--metric-for-best-model", "loss", "--log-every", "1"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(outcome.out.find("best model  by loss (the lowest)") != std::string::npos);
+  const auto results = setting.results();
+  CHECK(results.at("best_model_by") == "loss (the lowest)");
+  CHECK(results.at("meaning").at("eval_f1") == "F1 of the label fish");
+  double least = 1e9;
+  for (const auto& line : support::read_json_lines(setting.directory / "run/metrics.jsonl"))
+    least = std::min(least, line.value("eval_loss", 1e9));
+  CHECK(results.at("eval_loss") == least);
+
+  const Outcome wrong = setting.run({"--eval-split", "0.25", "--metric-for-best-model", "bleu", "--overwrite"});
+  CHECK(wrong.code == 2);
+  CHECK(wrong.error == "error: --metric-for-best-model: expected one of accuracy, f1, loss, got bleu\n");
+}
+
+TEST_CASE("words and their sentences are held out as a whole") {
+  const Setting setting;
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += i % 2 ? "red O\nfish B-X\n\n" : "blue O\nbird B-Y\n\n";
+  write_text(setting.directory / "words.conll", text);
+  const Outcome outcome = run_program("finetune", {"--task", "ner", "--model", setting.directory / "model", "--train",
+                                                   setting.directory / "words.conll", "--eval-split", "0.2", "--epochs",
+                                                   "1", "--threads", "1", "--output", setting.directory / "words"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(outcome.out.find("epoch       16 examples") != std::string::npos);
+  CHECK(outcome.out.find("evaluation  4 examples") != std::string::npos);
+}

@@ -72,6 +72,50 @@ std::vector<int> parse_layers(const std::string& list, Dim layers_of_model) {
   return layers;
 }
 
+std::vector<float> line_vectors(const Extractor& extractor, const std::vector<text::Sequence>& lines,
+                                const Request& request, std::int64_t first_index) {
+  const NoGrad no_grad;
+  const bert::PackedBatch batch = pack_lines(lines, first_index, extractor);
+  const Model& model = extractor.model;
+  std::vector<Variable> states;
+  const Variable last = model.bert(batch, {}, {}, &states);
+  const bool by_pooler = request.pooling == Pooling::pooler;
+  const int layer = by_pooler ? -1 : request.layers.front();
+  const Values rows = by_pooler ? values_of((*model.bert.pooler)(gather_rows(last, batch.first_rows)))
+                                : values_of(states[layer < 0 ? states.size() + static_cast<std::size_t>(layer)
+                                                             : static_cast<std::size_t>(layer) + 1]);
+  std::vector<float> vectors;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::size_t tokens = by_pooler ? 1 : lines[i].token_ids.size();
+    const std::size_t counted = request.pooling == Pooling::mean ? tokens : 1;
+    std::vector<double> sum(rows.width);
+    for (std::size_t t = 0; t < counted; ++t)
+      for (std::size_t j = 0; j < rows.width; ++j) sum[j] += rows.row(first + t)[j];
+    double squares = 0;
+    for (double& x : sum) {
+      x /= static_cast<double>(counted);
+      squares += x * x;
+    }
+    const double scale = request.normalize ? std::max(std::sqrt(squares), 1e-12) : 1;
+    for (const double x : sum) vectors.push_back(static_cast<float>(x / scale));
+    first += tokens;
+  }
+  for (const float x : vectors)
+    if (!std::isfinite(x)) fail(Failure::numerics, "extract: embedding: expected finite values, got {}", x);
+  return vectors;
+}
+
+std::string vectors_json(std::span<const float> vectors, std::size_t width, std::int64_t first_index) {
+  std::string text;
+  for (std::size_t i = 0; i < vectors.size() / width; ++i) {
+    text += fmt::format("{{\"linex_index\": {}, \"embedding\": ", first_index + static_cast<std::int64_t>(i));
+    append_values(text, vectors.subspan(i * width, width));
+    text += "}\n";
+  }
+  return text;
+}
+
 std::string features_json(const Extractor& extractor, const std::vector<text::Sequence>& lines, const Request& request,
                           std::int64_t first_index) {
   const NoGrad no_grad;

@@ -1,6 +1,7 @@
 // The features of a line of text: what some layers of the encoder say about each of its tokens, in the form of
 // google-research/bert's extract_features.py.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,9 +29,19 @@ text::Sequence encode_line(std::string_view line, const text::Tokenizer& tokeniz
 /// one that the model does not have.
 std::vector<int> parse_layers(const std::string& list, Dim layers_of_model);
 
+/// What of a line's tokens becomes one vector.
+enum class Pooling {
+  none,   ///< each token has its own
+  mean,   ///< the mean of all tokens, with [CLS] and [SEP]
+  cls,    ///< that of [CLS]
+  pooler  ///< the pooler's output, whatever the layers
+};
+
 struct Request {
-  std::vector<int> layers;
-  bool pooled = false;  ///< also the pooler's output
+  std::vector<int> layers;  ///< one if lines become vectors
+  bool pooled = false;      ///< also the pooler's output
+  Pooling pooling = Pooling::none;
+  bool normalize = false;  ///< vectors of length 1
 };
 
 /// What computes features.
@@ -43,5 +54,11 @@ struct Extractor {
 /// number of the first line. Throws Error(Failure::input) naming the number of a line that the model cannot take.
 std::string features_json(const Extractor& extractor, const std::vector<text::Sequence>& lines, const Request& request,
                           std::int64_t first_index);
+
+/// The vectors of the lines, [lines, hidden size], for any pooling but none. Throws as features_json() does.
+std::vector<float> line_vectors(const Extractor& extractor, const std::vector<text::Sequence>& lines,
+                                const Request& request, std::int64_t first_index);
+/// One JSON object per vector: {"linex_index": 0, "embedding": […]}, with 6 decimals.
+std::string vectors_json(std::span<const float> vectors, std::size_t width, std::int64_t first_index);
 
 }  // namespace bertrand::extract

@@ -2,6 +2,8 @@
 #include "apps/extract/run.h"
 
 #include <CLI/CLI.hpp>
+#include <array>
+#include <bit>
 
 #include "apps/cli/flags.h"
 #include "apps/extract/features.h"
@@ -10,6 +12,8 @@
 #include "io/file_arguments.h"
 #include "io/file_replacer.h"
 #include "io/input_files.h"
+#include "io/item_progress.h"
+#include "io/npy.h"
 #include "tensor/backends.h"
 
 namespace bertrand::extract {
@@ -37,13 +41,34 @@ const io::Choices<DType>& precisions() {
 
 /// Parameters that are there without being asked for: the pooler and heads.
 std::unique_ptr<Model> load_model(const Options& options, const bert::Config& config, Backend& backend) {
+  const bool needs_pooler = options.pooled || options.pooling == Pooling::pooler;
   auto model =
-      std::make_unique<Model>(config, options.pooled ? bert::Pooling::with_pooler : bert::Pooling::without_pooler);
+      std::make_unique<Model>(config, needs_pooler ? bert::Pooling::with_pooler : bert::Pooling::without_pooler);
   nn::ParameterSet parameters(*model, backend, {.dtype = options.precision, .initialize = false, .gradients = false});
   const nn::LoadReport report = bert::load_weights(options.model, parameters);
   if (options.strict) bert::require_exact(report, options.model);
   nn::require(report, options.model, [](const std::string&) { return false; });
   return model;
+}
+
+/// What of the command is asked for, one vector a line or one a token.
+Request request_of(const Options& options, const bert::Config& config) {
+  const bool pools = options.pooling != Pooling::none;
+  if (options.output.extension() == ".npy" && !pools)
+    fail(Failure::usage,
+         "--output: expected --pooling with a .npy file, got none; hint: lines have different numbers of tokens, so "
+         "only one vector a line makes a table: --pooling mean");
+  if (options.normalize && !pools) fail(Failure::usage, "--normalize: expected with --pooling, got none");
+  if (options.pooled && pools) fail(Failure::usage, "--pooled, --pooling: expected one of them, got both");
+  const std::string usual = config.num_hidden_layers > 1 && !pools ? "-1,-2" : "-1";
+  const Request request{
+      .layers = parse_layers(options.layers.empty() ? usual : options.layers, config.num_hidden_layers),
+      .pooled = options.pooled,
+      .pooling = options.pooling,
+      .normalize = options.normalize};
+  if (pools && request.layers.size() != 1)
+    fail(Failure::usage, "--layers: expected one with --pooling, got {}", options.layers);
+  return request;
 }
 
 }  // namespace
@@ -54,13 +79,23 @@ void add_flags(CLI::App& app, Options& options) {
   app.add_option("--input", options.input, "text: a line each, or two texts as: a ||| b")
       ->type_name("FILE")
       ->required();
-  app.add_option("--output", options.output, "file to write, a JSON object per line of text")
+  app.add_option(
+         "--output", options.output,
+         "file to write: a JSON object per line of text, whose number is linex_index as Google's program spells "
+         "it; or NAME.npy, with --pooling: NumPy's array of f32, a row per "
+         "line")
       ->type_name("FILE")
       ->required();
   app.add_option("--layers", options.layers,
                  "layers to write: from 0, or -1 for the last (default -1,-2, or -1 where there is one)")
       ->type_name("INTS");
   app.add_flag("--pooled", options.pooled, "also write the pooler's output for each line");
+  static const io::Choices<Pooling> poolings{
+      {"none", Pooling::none}, {"mean", Pooling::mean}, {"cls", Pooling::cls}, {"pooler", Pooling::pooler}};
+  cli::choice_flag(app, "--pooling", options.pooling, poolings,
+                   "write one vector a line in place of one a token: the mean of all tokens in the one of --layers "
+                   "(default the last), that of [CLS], or the pooler's output");
+  app.add_flag("--normalize", options.normalize, "with --pooling: vectors of length 1");
   number_flag(app, "--max-seq-length", options.max_seq_length, {5, 1 << 20}, "tokens of a line; longer ones are cut",
               "128, or the model's positions if these are fewer");
   number_flag(app, "--batch-size", options.batch_size, {1, 1 << 16},
@@ -88,8 +123,7 @@ void run(const Options& options) {
   const int max_length = options.max_seq_length > 0
                              ? options.max_seq_length
                              : static_cast<int>(std::min<Dim>(128, config.max_position_embeddings));
-  const std::string layers = !options.layers.empty() ? options.layers : config.num_hidden_layers > 1 ? "-1,-2" : "-1";
-  const Request request{.layers = parse_layers(layers, config.num_hidden_layers), .pooled = options.pooled};
+  const Request request = request_of(options, config);
   std::string text = io::read_file(options.input);
   io::refuse_nul(text, options.input.string());
   std::string valid;
@@ -100,12 +134,25 @@ void run(const Options& options) {
   const std::unique_ptr<Model> model = load_model(options, config, *backend);
 
   io::FileReplacer out(io::Files::system(), options.output);
+  const bool is_array = options.output.extension() == ".npy";
+  const auto width = static_cast<std::size_t>(config.hidden_size);
+  static_assert(std::endian::native == std::endian::little, "values are written as they lie in memory");
+  if (is_array) out.write(io::npy_header(std::array{lines.size(), width}));
+  io::ItemProgress progress("extracting", std::ssize(lines));
   std::vector<text::Sequence> batch;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     batch.push_back(encode_line(lines[i], tokenizer, max_length));
     if (static_cast<int>(batch.size()) < options.batch_size && i + 1 < lines.size()) continue;
     const auto first = static_cast<std::int64_t>(i + 1 - batch.size());
-    out.write(features_json({*model, tokenizer.vocabulary(), *backend}, batch, request, first));
+    const Extractor extractor{*model, tokenizer.vocabulary(), *backend};
+    if (request.pooling == Pooling::none) {
+      out.write(features_json(extractor, batch, request, first));
+    } else {
+      const std::vector<float> vectors = line_vectors(extractor, batch, request, first);
+      if (is_array) out.write({reinterpret_cast<const char*>(vectors.data()), vectors.size() * sizeof(float)});
+      else out.write(vectors_json(vectors, width, first));
+    }
+    progress.update(static_cast<std::int64_t>(i) + 1);
     batch.clear();
   }
   out.publish();

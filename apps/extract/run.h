@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include "apps/extract/features.h"
 #include "bert/directory/model_directory.h"
 #include "tensor/dtype.h"
 
@@ -17,9 +18,11 @@ struct Options {
   bert::TokenizerFlags tokenizer;
   bool strict = false;           ///< every tensor of the model must fit
   std::filesystem::path input;   ///< lines of text
-  std::filesystem::path output;  ///< JSON lines
-  std::string layers;            ///< empty: the last two, or the only one
+  std::filesystem::path output;  ///< JSON lines, or .npy
+  std::string layers;            ///< empty: the last two, or the only one; with pooling the last
   bool pooled = false;
+  Pooling pooling = Pooling::none;
+  bool normalize = false;
   int max_seq_length = 0;  ///< 0: 128, or the model's positions if these are fewer
   int batch_size = 32;     ///< lines at once; does not change the result
   DType precision = DType::f32;

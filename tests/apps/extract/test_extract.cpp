@@ -222,3 +222,51 @@ TEST_CASE("a line that the model cannot take is named by its number") {
   CHECK(outcome.code == 3);
   CHECK(outcome.error.starts_with("error: example 2: token type: expected 0 to 0 (type_vocab_size), got 1"));
 }
+
+TEST_CASE("one vector a line is the mean of its tokens, as JSON and as an array for NumPy") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  write_text(directory / "lines.txt", "red fish\nblue\ntwo green birds");
+  REQUIRE(extract(directory, {"--layers", "-1"}).code == 0);
+  const auto tokens = support::read_json_lines(directory / "features.jsonl");
+  REQUIRE(extract(directory, {"--pooling", "mean", "--batch-size", "2"}).code == 0);
+  const auto lines = support::read_json_lines(directory / "features.jsonl");
+  REQUIRE(lines.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 16; ++j) {
+      double mean = 0;
+      for (const auto& feature : tokens[i].at("features")) mean += feature["layers"][0]["values"][j].get<double>();
+      mean /= static_cast<double>(tokens[i].at("features").size());
+      CHECK(lines[i].at("embedding")[j].get<double>() == doctest::Approx(mean).epsilon(1e-4));
+    }
+
+  const auto array =
+      run_program("extract", {"--model", directory / "model", "--input", directory / "lines.txt", "--output",
+                              directory / "vectors.npy", "--pooling", "mean", "--normalize", "--threads", "1"});
+  REQUIRE_MESSAGE(array.code == 0, array.error);
+  const std::string bytes = support::read_text(directory / "vectors.npy");
+  REQUIRE(bytes.size() == 128 + 3 * 16 * sizeof(float));
+  CHECK(bytes.find("'shape': (3, 16)") != std::string::npos);
+  for (std::size_t i = 0; i < 3; ++i) {
+    std::vector<float> row(16);
+    std::memcpy(row.data(), bytes.data() + 128 + i * 64, 64);
+    double squares = 0, raw = 0;
+    for (std::size_t j = 0; j < 16; ++j) {
+      squares += row[j] * row[j];
+      raw += std::pow(lines[i].at("embedding")[j].get<double>(), 2);
+    }
+    CHECK(squares == doctest::Approx(1).epsilon(1e-5));
+    CHECK(row[0] == doctest::Approx(lines[i].at("embedding")[0].get<double>() / std::sqrt(raw)).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("an array of a vector a token is refused with what to do instead") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  write_text(directory / "lines.txt", "red fish");
+  const auto outcome = run_program("extract", {"--model", directory / "model", "--input", directory / "lines.txt",
+                                               "--output", directory / "vectors.npy"});
+  CHECK(outcome.code == 2);
+  CHECK(outcome.error.find("hint: lines have different numbers of tokens") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(directory / "vectors.npy"));
+}

@@ -28,8 +28,10 @@ void ItemProgress::update(std::int64_t done) {
   last_ = now;
   const double seconds = std::max(std::chrono::duration<double>(now - begin_).count(), 1e-3);
   const double rate = static_cast<double>(done - before_) / seconds;
-  const std::string text = fmt::format("{}: {} of {}, {}/s, {} left", what_, done, total_, count_text(rate),
-                                       duration_text(static_cast<double>(total_ - done) / rate));
+  const std::string text = total_ == 0
+                               ? fmt::format("{}: {}, {}/s", what_, done, count_text(rate))
+                               : fmt::format("{}: {} of {}, {}/s, {} left", what_, done, total_, count_text(rate),
+                                             duration_text(static_cast<double>(total_ - done) / rate));
   if (line_.is_terminal()) line_.draw(text);
   else line_.print(text);
 }

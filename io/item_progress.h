@@ -12,7 +12,7 @@ namespace bertrand::io {
 /// On a terminal a line that is redrawn; elsewhere a plain line every few seconds.
 class ItemProgress {
  public:
-  /// `what` is done to the items: "predicting".
+  /// `what` is done to the items: "predicting". `total` 0: it is not known how many there are.
   ItemProgress(std::string what, std::int64_t total, std::FILE* out = stderr);
 
   /// Work begins here; `done` items were done before.

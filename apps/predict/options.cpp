@@ -27,7 +27,7 @@ namespace {
 
 void add_files(CLI::App& app, Options& o) {
   app.add_option("--model", o.model, "model directory or TensorFlow checkpoint")->type_name("PATH")->required();
-  app.add_option("--input", o.input, "lines, also .gz (default standard input)")->type_name("FILE");
+  app.add_option("--input", o.input, "lines, also .gz; - or nothing: standard input")->type_name("FILE");
   app.add_option("--output", o.output, "file to write, replaced at the end (default standard output)")
       ->type_name("FILE");
   cli::choice_flag(app, "--input-format", o.form,
@@ -36,6 +36,7 @@ void add_files(CLI::App& app, Options& o) {
   cli::choice_flag(app, "--on-bad-line", o.report_bad_lines, io::Choices<bool>{{"fail", false}, {"report", true}},
                    "a line that cannot be answered ends the run after all answers before it, or becomes "
                    "{\"error\", \"line\"}");
+  app.add_flag("--with-text", o.with_text, "answers begin with the members of their line: text, text_pair, …");
   app.add_option("--vocab-file", o.tokenizer.vocab_file, "vocab.txt, for a model directory without one")
       ->type_name("FILE");
   app.add_flag("--cased", o.tokenizer.cased, "with --vocab-file: keep case and accents");

@@ -26,6 +26,7 @@ struct Options {
   std::optional<double> null_threshold;  ///< given: a question may have no answer
   Form form = Form::detect;
   bool report_bad_lines = false;
+  bool with_text = false;  ///< answers begin with what was asked
   std::int64_t max_batch_tokens = 4096;
   training::Settings machine;  ///< device, precision, threads and kernels
 

@@ -1,6 +1,8 @@
 // Lines are gathered as far as they come without waiting, computed in batches of like length, and answered in order.
 #include "apps/predict/run.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <exception>
@@ -11,6 +13,7 @@
 #include "io/error.h"
 #include "io/file_arguments.h"
 #include "io/input_files.h"
+#include "io/item_progress.h"
 #include "io/line_source.h"
 #include "io/signals.h"
 #include "training/run/devices.h"
@@ -70,11 +73,16 @@ class Stream {
   std::vector<std::string> answers_;  // of the lines gathered; "" is one that is not there yet
   std::size_t written_ = 0;           // of these
   std::vector<inference::Query> queries_;
+  std::vector<io::Json> requests_;   // of the queries, if answers begin with them
   std::int64_t tokens_ = 0;          // of all queries
   std::vector<std::size_t> places_;  // of each query among the answers
 
   text::InvalidBytes invalid_;
   std::uint64_t answered_ = 0, cut_ = 0, bad_ = 0;
+  io::ItemProgress progress_{"predicting", 0};
+  // Answers that go to the terminal show by themselves how far they are.
+  const bool shows_progress_ =
+      ::isatty(STDERR_FILENO) == 1 && (!options_.output.empty() || ::isatty(STDOUT_FILENO) == 0);
 };
 
 /// At least one line, unless the input ends; then as many as there are without waiting.
@@ -103,6 +111,7 @@ void Stream::take(std::string_view line) {
     const io::Json request =
         form_ == Form::jsonl ? io::parse_json(line, {where, Failure::input}) : read_text(line, where);
     queries_.push_back(predictor_.encode(request, where));
+    if (options_.with_text) requests_.push_back(request);
     cut_ += queries_.back().cut;
     for (const bert::Sequence& sequence : queries_.back().sequences) tokens_ += std::ssize(sequence.token_ids);
     places_.push_back(answers_.size());
@@ -126,7 +135,13 @@ io::Json Stream::read_text(std::string_view line, const std::string& where) {
 void Stream::compute() {
   inference::run_all(predictor_, queries_, options_.max_batch_tokens,
                      [&](std::size_t query, std::span<const inference::Outputs> outputs) {
-                       answers_[places_[query]] = io::json_text(inference::answer(queries_[query], outputs)) + "\n";
+                       io::Json answer = inference::answer(queries_[query], outputs);
+                       if (options_.with_text) {
+                         io::Json whole = requests_[query];
+                         whole.update(answer);
+                         answer = std::move(whole);
+                       }
+                       answers_[places_[query]] = io::json_text(answer) + "\n";
                        write_ready();
                        if (io::leave_requested())
                          fail(Failure::interrupted, "{}: interrupted; the answers to the first {} lines were written",
@@ -135,6 +150,7 @@ void Stream::compute() {
   write_ready();
   answers_.clear();
   queries_.clear();
+  requests_.clear();
   places_.clear();
   written_ = 0;
   tokens_ = 0;
@@ -145,6 +161,7 @@ void Stream::write_ready() {
   for (; written_ < answers_.size() && !answers_[written_].empty(); ++written_, ++answered_)
     lines += answers_[written_];
   if (!lines.empty()) out_.write(lines);
+  if (shows_progress_) progress_.update(static_cast<std::int64_t>(answered_));
 }
 
 inference::Options complete(const Options& options) {
@@ -165,7 +182,10 @@ void check_files(const Options& options) {
 
 }  // namespace
 
-void run(const Options& options) {
+void run(const Options& given) {
+  Options options = given;
+  if (options.input == "-") options.input.clear();
+  if (options.output == "-") options.output.clear();
   const bert::Config config = bert::read_config(options.model);
   const inference::Head head = options.head ? *options.head : inference::head_of(config, options.model);
   refuse_flags_of_others(options, head);

@@ -240,3 +240,16 @@ TEST_CASE("a GPU gives the answers of the CPU") {
     CHECK(emulated[i].at("score").get<double>() ==
           doctest::Approx(expected[i].at("score").get<double>()).epsilon(1e-5));
 }
+
+TEST_CASE("answers begin with their text if that is asked for, and - is standard input") {
+  const Setting setting;
+  const auto answers = setting.answers("lines.txt", "red fish\nblue bird\n", {"--with-text"});
+  REQUIRE(answers.size() == 2);
+  CHECK(answers[0].at("text") == "red fish");
+  CHECK(answers[1].at("text") == "blue bird");
+  CHECK(answers[0].contains("label"));
+  CHECK_FALSE(setting.answers("plain.txt", "red fish\n")[0].contains("text"));
+  Conversation conversation("predict", setting.flags({"--input", "-"}));
+  conversation.say("red fish\n");
+  CHECK(nlohmann::json::parse(conversation.line()).contains("label"));
+}

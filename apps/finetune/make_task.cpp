@@ -37,7 +37,13 @@ std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, co
                                         .qrels = options.qrels,
                                         .lengths = {.sequence = max_length, .query = options.max_query_length}},
         config, tokenizer);
-  const tasks::TaskFiles files{options.train, options.evaluation, options.prediction};
+  constexpr auto keep = tasks::OnBadRow::keep;
+  const tasks::TaskFiles files{.train = options.train,
+                               .evaluation = options.evaluation,
+                               .prediction = options.prediction,
+                               .held_out = {.share = options.eval_split, .seed = options.settings.seed},
+                               .on_bad = options.settings.validate_only ? keep : tasks::OnBadRow::fail,
+                               .on_bad_prediction = options.settings.validate_only ? keep : options.on_bad_row};
   if (options.finds_spans())
     return std::make_unique<objectives::SpanTask>(files, span_options(options, max_length), config, tokenizer);
   const tasks::ModelOutputs model{

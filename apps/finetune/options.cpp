@@ -31,6 +31,21 @@ void add_span_flags(training::FlagTable& table, Options& options) {
       options.null_score_diff_threshold, {-1e30, 1e30});
 }
 
+/// What is there to judge the model by while it is trained.
+void complete_evaluation(const Options& options) {
+  if (options.eval_split > 0 && (options.train.empty() || !options.evaluation.empty()))
+    fail(Failure::usage, "--eval-split: expected with --train and without --eval, got {}",
+         options.train.empty() ? "no --train" : "--eval too");
+  const auto need_both = [&](const char* flag) {
+    if (options.train.empty() || !options.evaluates())
+      fail(Failure::usage,
+           "{}: expected with --train and --eval, got {}; hint: --eval-split 0.1 takes a part of --train", flag,
+           options.train.empty() ? "no --train" : "no --eval");
+  };
+  if (options.settings.patience > 0) need_both("--patience");
+  if (!options.metric_for_best_model.empty()) need_both("--metric-for-best-model");
+}
+
 /// What only --task msmarco needs.
 void complete_ranking(const Options& options) {
   if (options.qrels.empty() != options.evaluation.empty())
@@ -53,6 +68,13 @@ void add_word_flags(training::FlagTable& table, Options& options) {
                 "to that of the next (default 128)",
                 decisive, "a quarter of a window"},
                options.doc_stride, io::Range<int>{0, 65536}, "a quarter of a window");
+}
+
+/// "accuracy (what it is), f1 (what it is)"
+std::string figures_text(const std::vector<tasks::Figure>& figures) {
+  std::vector<std::string> texts;
+  for (const tasks::Figure& figure : figures) texts.push_back(fmt::format("{} ({})", figure.name, figure.meaning));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 std::vector<std::string> known_tasks() {
@@ -89,6 +111,8 @@ std::vector<std::pair<std::string, std::vector<std::string>>> flags_of_tasks() {
           {"--label-all-pieces", words},
           {"--doc-stride", with(words, spans)},
           {"--qrels", ranking},
+          {"--eval-split", with(with(tasks::task_names(), words), custom)},
+          {"--on-bad-line", with(tasks::task_names(), custom)},
           {"--language", {"xnli"}},
           {"--max-query-length", with(spans, ranking)},
           {"--n-best-size", spans},
@@ -136,6 +160,16 @@ std::optional<tasks::TokenOptions> Options::token_options() const {
   return found;
 }
 
+std::vector<tasks::Figure> Options::figures() const {
+  std::vector<tasks::Figure> figures;
+  if (ranks()) figures = tasks::ranking_figures();
+  else if (finds_spans()) figures = tasks::answer_figures(task == "squad2");
+  else if (const auto words = token_options()) figures = tasks::figures_of(words->task);
+  else figures = tasks::figures_of(make_task());
+  tasks::decide_by(figures, metric_for_best_model);
+  return figures;
+}
+
 std::vector<double> Options::class_weight_numbers() const {
   std::vector<double> numbers;
   if (class_weights.empty() || class_weights == "balanced") return numbers;
@@ -162,7 +196,26 @@ void add_own_flags(training::FlagTable& table, Options& options) {
               "and squad2 .json"},
              options.train);
   table.path({"--eval", "labelled file to evaluate on; the model that does best on it is kept"}, options.evaluation);
+  table.number({"--eval-split",
+                "share of --train that is not trained on but evaluated on, in place of --eval; which rows follows from "
+                "--seed, about the same share of each label; 0 is none",
+                decisive},
+               options.eval_split, {0.0, 0.9});
+  table.text({"--metric-for-best-model",
+              "figure of the evaluation that the best model is chosen by, which is the one kept, and that --patience "
+              "looks at; of classes " +
+                  figures_text(tasks::figures_of(tasks::custom_task({}))) +
+                  "; another name lists those of the task. The default is the mean of all but the loss for texts, f1 "
+                  "for ner, punct, squad and squad2, accuracy for other labels of words, mrr_at_10 for msmarco",
+              decisive, "", "NAME"},
+             options.metric_for_best_model);
   table.path({"--predict", "file to write predictions for; labels are not needed"}, options.prediction);
+  static const io::Choices<tasks::OnBadRow> bad_rows{{"fail", tasks::OnBadRow::fail},
+                                                     {"report", tasks::OnBadRow::keep}};
+  table.choice({"--on-bad-line",
+                "a row of --predict that cannot be read, as one without text, ends the run, or stands in "
+                "predictions.tsv without a prediction"},
+               options.on_bad_row, bad_rows);
   table.path({"--vocab-file", "vocab.txt, for a model directory without one"}, options.vocab_file);
   table.toggle({"--cased", "with --vocab-file: keep case and accents", decisive}, options.cased);
 
@@ -185,15 +238,28 @@ void add_own_flags(training::FlagTable& table, Options& options) {
                options.label_smoothing, {0.0, 0.999});
 
   table.heading("for --task custom");
-  table.text({"--text-column", "name of the text's column, or its number from 0; for words a number (default 0)",
+  table.text(
+      {"--text-column",
+       "name of the text's column, or its number from 0 (default the first there is of text, question, sentence, "
+       "sentence1, text_a, question1, premise, or the only column beside the label's); for words a number "
+       "(default 0)",
+       decisive, "", "COLUMN"},
+      options.columns.text);
+  table.text(
+      {"--text-pair-column",
+       "name or number of the second text's column (default the usual partner of the first: text_pair, sentence2, "
+       "text_b, question2, hypothesis, passage)",
+       decisive, "", "COLUMN"},
+      options.columns.pair);
+  table.text({"--label-column",
+              "name or number of the label's column (default the first there is of label, labels, class, category, "
+              "intent, target, score, gold_label); for words a number (default the last)",
               decisive, "", "COLUMN"},
-             options.columns.text);
-  table.text({"--text-pair-column", "name or number of the second text's column", decisive, "", "COLUMN"},
-             options.columns.pair);
-  table.text({"--label-column", "name or number of the label's column; for words a number (default the last)", decisive,
-              "", "COLUMN"},
              options.columns.label);
-  table.text({"--id-column", "name or number of the column that predictions.tsv repeats", local, "", "COLUMN"},
+  table.text({"--id-column",
+              "name or number of the column that predictions.tsv repeats (default id, idx, index, or the row's number "
+              "from 0)",
+              local, "", "COLUMN"},
              options.columns.id);
   table
       .toggle({"--header", "the first row of a .tsv or .csv names the columns (default); --no-header: it is data",
@@ -227,13 +293,20 @@ void complete(Options& options) {
     fail(Failure::usage, "--train, --eval, --predict: expected at least one of them, got none");
   refuse_unknown_task(options.task);
   refuse_flags_of_other_tasks(options);
-  if (options.settings.patience > 0 && (options.train.empty() || options.evaluation.empty()))
-    fail(Failure::usage, "--patience: expected with --train and --eval, got {}",
-         options.train.empty() ? "no --train" : "no --eval");
+  complete_evaluation(options);
+  if (std::error_code absent; options.prediction == "-" || std::filesystem::is_fifo(options.prediction, absent))
+    fail(Failure::usage,
+         "--predict: expected a regular file, got {}; hint: predict --model {} reads a pipe or standard input and "
+         "answers line by line",
+         options.prediction == "-" ? "standard input" : options.prediction.string(),
+         options.train.empty() ? options.model.string() : options.settings.output.string());
   if (!options.columns.header && options.columns.text.empty())
     fail(Failure::usage, "--no-header: expected --text-column with a number from 0, got none");
-  if (options.settings.plan_only && options.train.empty())
-    fail(Failure::usage, "--plan: expected a file to --train on, got none");
+  if (options.settings.is_rehearsal() && !options.settings.validate_only && options.train.empty())
+    fail(Failure::usage, "{}: expected a file to --train on, got none",
+         options.settings.plan_only ? "--plan"
+         : options.settings.dry_run ? "--dry-run"
+                                    : "--overfit-batch");
   const bool is_kept = options.ranks() && !options.prediction.empty();  // what was predicted before a stop
   if (options.settings.resume && options.train.empty() && !is_kept)
     fail(Failure::usage, "--resume: expected a file to --train on, got none");
@@ -241,8 +314,7 @@ void complete(Options& options) {
   if (std::filesystem::equivalent(options.model, options.settings.output, absent))
     fail(Failure::usage, "--output: expected another directory than --model, got {}", options.settings.output.string());
   if (options.ranks()) complete_ranking(options);
-  else if (!options.finds_spans() && !options.token_options())
-    options.make_task();           // either refuses what it cannot read
+  options.figures();               // refuses what the task cannot read, and a figure that it has not
   options.class_weight_numbers();  // refuses what is no number
   training::complete(options.settings);
 }

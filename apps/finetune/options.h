@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "bert/tasks/dataset.h"
+#include "bert/tasks/figures.h"
 #include "bert/tasks/task.h"
 #include "bert/tasks/token_data.h"
 #include "training/run/settings.h"
@@ -18,6 +20,8 @@ struct Options {
   std::filesystem::path vocab_file;                     ///< for a model directory without one
   bool cased = false;                                   ///< goes with vocab_file
   std::filesystem::path train, evaluation, prediction;  ///< each may be empty, but not all
+  double eval_split = 0;                                ///< share of `train` to evaluate on; 0: none
+  std::string metric_for_best_model;                    ///< "": as the task has it
   tasks::CustomColumns columns;                         ///< of --task custom; text and label also for words
   std::string kind = "classification";                  ///< of --task custom
   std::string label_separator = ",";
@@ -25,6 +29,7 @@ struct Options {
   int max_query_length = 64;    ///< of --task msmarco, squad and squad2
   std::string class_weights;    ///< "balanced" or numbers between commas; empty: all classes weigh 1
   double label_smoothing = 0;
+  tasks::OnBadRow on_bad_row = tasks::OnBadRow::fail;     ///< of the file to predict
   std::vector<std::string> sweep;                         ///< FLAG=VALUE,VALUE…
   std::filesystem::path qrels;                            ///< of --task msmarco
   tasks::TokenLayout layout = tasks::TokenLayout::words;  ///< of the tasks that label words
@@ -37,6 +42,10 @@ struct Options {
   bool finds_spans() const { return task == "squad" || task == "squad2"; }
   /// --max-seq-length if it is not given and the model has so many positions.
   std::int64_t usual_length() const { return ranks() ? 512 : finds_spans() ? 384 : 128; }
+  /// Whether the model is judged while it is trained.
+  bool evaluates() const { return !evaluation.empty() || eval_split > 0; }
+  /// The figures of the task, with the one that is to decide. Throws Error(Failure::usage) if it has none of that name.
+  std::vector<tasks::Figure> figures() const;
   /// The task that classifies texts.
   tasks::Task make_task() const;
   /// What --task says of labelling words, if it is such a task.

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "apps/finetune/make_task.h"
@@ -9,9 +10,11 @@
 #include "bert/directory/model_directory.h"
 #include "bert/objectives/finetuning.h"
 #include "bert/report/report.h"
+#include "bert/tasks/labels.h"
 #include "distributed/replica_group.h"
 #include "io/crc32c.h"
 #include "io/error.h"
+#include "io/say.h"
 #include "io/signals.h"
 #include "training/report/results.h"
 #include "training/run/run_training.h"
@@ -29,12 +32,56 @@ struct Job {
 /// Fills in --max-seq-length if it was not given.
 Job read_job(Options& options) {
   const bert::Config config = bert::read_config(options.model);
+  bert::weights_file(options.model);  // weights of a form that is not read are refused before any data is
   options.settings.max_seq_length =
       options.settings.sequence_length(config.max_position_embeddings, options.usual_length());
   auto tokenizer = std::make_unique<const text::Tokenizer>(
       bert::read_tokenizer(options.model, {.vocab_file = options.vocab_file, .cased = options.cased}, config));
   auto task = make_task(options, config, *tokenizer);
+  task->decide_by(options.metric_for_best_model);
   return {options, std::move(tokenizer), std::move(task)};
+}
+
+/// --validate-only: what the files have. Throws Error(Failure::input) after a line for each of the first bad rows.
+void report_validity(const Job& job) {
+  constexpr std::size_t kShown = 20;
+  const Options& options = job.options;
+  const auto describe = [&](const std::filesystem::path& path, objectives::File file) {
+    const tasks::EncodedDataset* const examples = job.task->examples(file);
+    if (!examples) return;
+    std::int64_t least = examples->tokens(0), most = least;
+    for (std::int64_t i = 1; i < examples->size(); ++i) {
+      least = std::min(least, examples->tokens(i));
+      most = std::max(most, examples->tokens(i));
+    }
+    io::say(fmt::format("{}: {} example{} of {} to {} tokens\n", path.string(), examples->size(),
+                        examples->size() == 1 ? "" : "s", least, most));
+  };
+  describe(options.train, objectives::File::train);
+  describe(options.eval_split > 0 ? options.train : options.evaluation, objectives::File::evaluation);
+  describe(options.prediction, objectives::File::prediction);
+  const std::vector<std::string> labels = job.task->directory().config.labels;
+  if (!labels.empty()) io::say(fmt::format("labels: {}, {}\n", labels.size(), tasks::in_braces(labels)));
+  const std::vector<std::string> bad = job.task->bad_rows();
+  for (std::size_t i = 0; i < std::min(bad.size(), kShown); ++i) fmt::print(stderr, "{}\n", bad[i]);
+  if (!bad.empty())
+    fail(Failure::input, "data: expected rows as they should be, got {} bad one{}{}", bad.size(),
+         bad.size() == 1 ? "" : "s", bad.size() > kShown ? fmt::format(", the first {} of them above", kShown) : "");
+}
+
+/// Whoever counts columns may have a table without a row of names.
+bool names_columns_by_number(const Options& options) {
+  const std::string& text = options.columns.text;
+  return options.task == "custom" && options.columns.header && !text.empty() &&
+         text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// A word about rows of --predict that get no prediction.
+void warn_of_bad_rows(const objectives::FineTuningTask& task) {
+  const std::vector<std::string> bad = task.bad_rows();
+  if (!bad.empty())
+    fmt::print(stderr, "warning: {}; {} row{} of predictions.tsv without a prediction\n", bad.front(), bad.size(),
+               bad.size() == 1 ? "" : "s");
 }
 
 std::unique_ptr<objectives::FineTuningObjective> make_objective(const Job& job, const distributed::Replica& self) {
@@ -78,7 +125,7 @@ void predict_file(const Job& job, const objectives::FineTuningObjective& objecti
   const auto outputs = objective.predict(objectives::File::prediction, kept ? &*kept : nullptr);
   if (!outputs || !self.first()) return;
   make_room();
-  fmt::print("{}\n", job.task->write_predictions(io::Files::system(), settings.output, *outputs));
+  io::say(fmt::format("{}\n", job.task->write_predictions(io::Files::system(), settings.output, *outputs)));
   if (kept) kept->remove();
 }
 
@@ -100,6 +147,23 @@ training::RunIdentity identity_of(const Job& job) {
   return identity;
 }
 
+/// What the run is judged by.
+std::string plan_text(const Job& job) {
+  const Options& options = job.options;
+  if (!options.evaluates()) return "";
+  const auto count_of = [&](objectives::File file) {
+    if (const tasks::EncodedDataset* examples = job.task->examples(file)) return examples->size();
+    return job.task->streamed(file)->examples;
+  };
+  const std::int64_t evaluated = count_of(objectives::File::evaluation);
+  const std::string from = options.eval_split > 0 ? fmt::format("of the {} of {}, held out by --seed {}",
+                                                                evaluated + count_of(objectives::File::train),
+                                                                options.train.string(), options.settings.seed)
+                                                  : "of " + options.evaluation.string();
+  return fmt::format("  evaluation  {} example{} {}\n  best model  by {}\n", evaluated, evaluated == 1 ? "" : "s", from,
+                     tasks::deciding(job.task->judged_by()));
+}
+
 void load_start(const Job& job, nn::ParameterSet& parameters) {
   const auto is_head = [&](const std::string& parameter) { return parameter.starts_with(job.task->head()); };
   const nn::LoadReport report = bert::load_weights(job.options.model, parameters, is_head);
@@ -108,7 +172,7 @@ void load_start(const Job& job, nn::ParameterSet& parameters) {
   nn::require(report, job.options.model, [&](const std::string& parameter) {
     return is_head(parameter) || parameter.starts_with("bert.pooler.");
   });
-  fmt::print("{}\n", report.text());
+  io::say(fmt::format("{}\n", report.text()));
 }
 
 /// --predict after training: with the best model, which need not be the last.
@@ -144,16 +208,17 @@ void apply(const Job& job, const training::RunReplica& replica) {
     const nn::LoadReport report = bert::load_weights(job.options.model, parameters);
     if (job.options.strict) bert::require_exact(report, job.options.model);
     nn::require(report, job.options.model, [](const std::string&) { return false; });
-    fmt::print("{}\n", report.text());
+    io::say(fmt::format("{}\n", report.text()));
   }
   self.collective().broadcast(parameters.values(), 0);
-  training::Results results;
+  training::Results results{.metrics = {}, .words = objective->figures_in_words()};
+  std::erase_if(results.words, [](const auto& word) { return word.first == "best_model_by"; });  // there is but one
   for (const training::Metric& metric : objective->evaluate()) results.metrics[metric.name] = metric.value;
   if (self.first() && !results.metrics.empty()) {
     replica.directory->clear();  // now that there is something to put in its place
     training::write_results(io::Files::system(), settings.output, results);
     objective->write_evaluation(io::Files::system(), settings.output);
-    fmt::print("{}", training::results_text(results));
+    io::say(training::results_text(results));
     report::write_report_of_run(settings.output);
   }
   predict_file(job, *objective, parameters, self, [&] { replica.directory->clear(); });
@@ -168,7 +233,12 @@ training::TrainingResult run(Options& options) {
     job.emplace(read_job(options));
     if (!processes || processes->rank() == 0) {
       fmt::print(stderr, "{}", job->task->warnings());
-      fmt::print("{}", job->task->remarks());
+      io::say(job->task->remarks());
+      if (names_columns_by_number(options))
+        fmt::print(stderr,
+                   "note: the first row of a table is taken for the names of its columns; --no-header: it is data\n");
+      if (options.settings.validate_only) report_validity(*job);
+      else warn_of_bad_rows(*job->task);
     }
     return identity_of(*job);
   };
@@ -179,6 +249,7 @@ training::TrainingResult run(Options& options) {
                 options.qrels},
       .read = read,
       .make_objective = [&](const distributed::Replica& self) { return make_objective(*job, self); },
+      .plan_text = [&] { return plan_text(*job); },
       .initialize = [&](nn::ParameterSet& parameters) { load_start(*job, parameters); },
       .report = [&] { report::write_report_of_run(options.settings.output); }};
   if (options.train.empty()) {

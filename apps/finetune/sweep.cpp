@@ -12,6 +12,7 @@
 #include "distributed/processes.h"
 #include "io/error.h"
 #include "io/files.h"
+#include "io/say.h"
 
 namespace bertrand::finetune {
 namespace {
@@ -88,7 +89,7 @@ void write_page(const std::vector<Outcome>& outcomes, const std::filesystem::pat
   std::vector<std::filesystem::path> directories;
   for (const Outcome& one : outcomes) directories.emplace_back(one.directory);
   report::write_report(io::Files::system(), directories, file);
-  fmt::print("report: {}\n", file.string());
+  io::say(fmt::format("report: {}\n", file.string()));
 }
 
 /// The options of one run of the sweep.
@@ -108,6 +109,9 @@ Options options_of(const Options& options, const Trial& trial) {
 /// is there already.
 void check_before(const Options& options, const std::vector<Trial>& trials, const training::FlagTable& table) {
   const training::Settings& settings = options.settings;
+  if (settings.is_rehearsal() && !settings.plan_only)
+    fail(Failure::usage,
+         "--sweep: expected with --plan or with none of --validate-only, --dry-run, --overfit-batch, got one");
   if (settings.output.empty() && !settings.plan_only) fail(Failure::usage, "--output: expected a directory, got none");
   for (const auto& [flag, value] : trials.front())
     for (const training::Flag& other : table.flags())
@@ -196,8 +200,9 @@ std::vector<std::string> command_of(const std::vector<std::string>& command, con
 }
 
 void sweep(const Options& options) {
-  if (options.train.empty() || options.evaluation.empty())
-    fail(Failure::usage, "--sweep: expected with --train and --eval, got {}",
+  if (options.train.empty() || !options.evaluates())
+    fail(Failure::usage,
+         "--sweep: expected with --train and --eval, got {}; hint: --eval-split 0.1 takes a part of --train",
          options.train.empty() ? "no --train" : "no --eval");
   if (distributed::launched_processes() > 1)
     fail(Failure::usage, "--sweep: expected one process, got {}; hint: --replicas uses more devices or cores",
@@ -211,19 +216,19 @@ void sweep(const Options& options) {
   const std::filesystem::path file = options.settings.output / kTable;
   std::vector<Outcome> outcomes;
   for (const Trial& trial : trials) {
-    fmt::print("run {} of {}: {}\n", outcomes.size() + 1, trials.size(), words_of(trial));
+    io::say(fmt::format("run {} of {}: {}\n", outcomes.size() + 1, trials.size(), words_of(trial)));
     std::fflush(stdout);
     outcomes.push_back(run_trial(options, trial));
     if (!options.settings.plan_only) io::replace_file(io::Files::system(), file, table_of(outcomes));
   }
   if (options.settings.plan_only) return;
-  fmt::print("{}", table_of(outcomes));
+  io::say(table_of(outcomes));
   write_page(outcomes, options.settings.output / "report.html");
   const Outcome* const best = best_of(outcomes);
   if (!best)
     fail(Failure::numerics, "--sweep: all {} runs failed, the last one: {}", outcomes.size(), outcomes.back().failure);
-  fmt::print("best of {}: {}, score {:.4f}: {}\n", outcomes.size(), words_of(best->trial), *best->result.score,
-             best->directory);
+  io::say(fmt::format("best of {}: {}, score {:.4f}: {}\n", outcomes.size(), words_of(best->trial), *best->result.score,
+                      best->directory));
 }
 
 }  // namespace bertrand::finetune

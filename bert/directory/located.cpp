@@ -137,13 +137,23 @@ fs::path saved_model_of(const fs::path& model) {
   return model.parent_path().filename() == "variables" && is_saved_model(around) ? around : fs::path();
 }
 
+/// "owner/name", or a name alone, as on Hugging Face's hub.
+bool may_be_hub_name(const fs::path& model) {
+  std::error_code ignored;
+  const bool in_nothing = !model.has_parent_path() || !fs::exists(model.parent_path(), ignored);
+  return model.is_relative() && in_nothing && std::distance(model.begin(), model.end()) <= 2 && !model.has_extension();
+}
+
 bool is_there(const fs::path& model) { return fs::exists(model) || is_index(with_index(model)); }
 
 }  // namespace
 
 void require_model(const fs::path& model) {
   if (!is_there(model))
-    fail(Failure::model, "{}: expected a model directory or a checkpoint, got nothing there", model.string());
+    fail(Failure::model, "{}: expected a model directory or a checkpoint, got nothing there{}", model.string(),
+         may_be_hub_name(model) ? "; hint: nothing is downloaded: git clone or huggingface-cli download fetch a "
+                                  "directory of that name"
+                                : "");
 }
 
 fs::path directory_of(const fs::path& model) {

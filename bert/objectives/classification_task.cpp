@@ -119,12 +119,6 @@ training::Metrics ClassificationTask::evaluate(const tasks::Logits& outputs) con
   return metrics;
 }
 
-double ClassificationTask::score(const training::Metrics& evaluation) const {
-  std::map<std::string, double> results;
-  for (const training::Metric& metric : evaluation) results[metric.name] = metric.value;
-  return tasks::selection_score(data_.task, results);
-}
-
 void ClassificationTask::write_evaluation(io::Files& files, const std::filesystem::path& directory,
                                           const tasks::Logits& outputs) const {
   const tasks::Split& split = *data_.evaluation;

@@ -27,7 +27,7 @@ class ClassificationTask : public FineTuningTask {
   Variable loss(const Variable& outputs, const bert::PackedBatch& batch, std::span<const std::int64_t> numbers,
                 double divisor) const override;
   training::Metrics evaluate(const tasks::Logits& outputs) const override;
-  double score(const training::Metrics& evaluation) const override;
+  std::vector<tasks::Figure> figures() const override { return tasks::figures_of(data_.task, data_.labels); }
   /// eval_rows.jsonl: each row with its text, and what is said of it. eval_report.tsv: precision, recall, F1 and
   /// support of each class, and the confusion matrix; none for a number.
   void write_evaluation(io::Files& files, const std::filesystem::path& directory,
@@ -36,6 +36,7 @@ class ClassificationTask : public FineTuningTask {
                                 const tasks::Logits& outputs) const override;
   std::string warnings() const override { return data_.warnings(); }
   std::string remarks() const override;
+  std::vector<std::string> bad_rows() const override { return data_.bad_rows(); }
 
  private:
   const tasks::TaskData data_;

@@ -106,12 +106,6 @@ training::Metrics metrics_of(std::string_view bytes) {
 
 }  // namespace
 
-double metric(const training::Metrics& metrics, std::string_view name) {
-  const auto found = std::ranges::find(metrics, name, &training::Metric::name);
-  if (found == metrics.end()) fail(Failure::bug, "metric {}: expected among the figures, got none", name);
-  return found->value;
-}
-
 FineTuningObjective::FineTuningObjective(const FineTuningTask& task, std::int64_t prediction_batch,
                                          const distributed::Replica& self)
     : task_(task), prediction_batch_(prediction_batch), self_(self), model_(task.make_model()) {}
@@ -147,8 +141,8 @@ std::int64_t FineTuningObjective::first_row(const tasks::EncodedDataset& example
                                                             : examples.offsets[static_cast<std::size_t>(number)];
 }
 
-void FineTuningObjective::compute(const tasks::EncodedDataset& examples, const Range& range,
-                                  std::span<float> rows) const {
+void FineTuningObjective::compute(const tasks::EncodedDataset& examples, const Range& range, std::span<float> rows,
+                                  io::ItemProgress* progress) const {
   const auto begin_of = [&](std::int64_t number) { return first_row(examples, number) * model_->outputs(); };
   for (std::int64_t first = range.first; first < range.end && !io::leave_requested(); first += prediction_batch_) {
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(std::min(prediction_batch_, range.end - first)));
@@ -162,15 +156,18 @@ void FineTuningObjective::compute(const tasks::EncodedDataset& examples, const R
            range.number + first - range.first, task_.head().substr(0, task_.head().find('.')), *bad);
     }
     std::ranges::copy(values, rows.begin() + begin_of(first));
+    if (progress) progress->update(first - range.first + std::ssize(numbers));
   }
 }
 
-tasks::Logits FineTuningObjective::predict_held(const tasks::EncodedDataset& examples) const {
+tasks::Logits FineTuningObjective::predict_held(const tasks::EncodedDataset& examples, bool shows_progress) const {
   const auto begin_of = [&](std::int64_t number) { return first_row(examples, number) * model_->outputs(); };
   tasks::Logits logits{.outputs = static_cast<std::size_t>(model_->outputs())};
   logits.values.resize(static_cast<std::size_t>(begin_of(examples.size())));
   const distributed::Share mine = distributed::share_of(examples.size(), self_.rank(), self_.size());
-  compute(examples, {mine.first, mine.end(), mine.first}, logits.values);
+  io::ItemProgress progress("predicting", mine.count);  // of the first replica: the others are as far
+  compute(examples, {mine.first, mine.end(), mine.first}, logits.values,
+          shows_progress && self_.first() ? &progress : nullptr);
   // All replicas leave together, as a sum that some have begun waits for the others.
   if (distributed::any(self_, io::leave_requested()))
     fail(Failure::interrupted, "interrupted while predicting: nothing was written; hint: run the command again");
@@ -211,7 +208,8 @@ tasks::Logits FineTuningObjective::predict_streamed(const StreamedFile& file, Ke
 }
 
 std::optional<tasks::Logits> FineTuningObjective::predict(File file, KeptOutputs* kept) const {
-  if (const tasks::EncodedDataset* examples = task_.examples(file)) return predict_held(*examples);
+  if (const tasks::EncodedDataset* examples = task_.examples(file))
+    return predict_held(*examples, file == File::prediction);
   if (const auto streamed = task_.streamed(file)) return predict_streamed(*streamed, kept);
   return std::nullopt;
 }
@@ -230,6 +228,13 @@ training::Metrics FineTuningObjective::evaluate() {
 std::optional<double> FineTuningObjective::score(const training::Metrics& evaluation) const {
   if (evaluation.empty()) return std::nullopt;
   return task_.score(evaluation);
+}
+
+std::vector<std::pair<std::string, std::string>> FineTuningObjective::figures_in_words() const {
+  const std::vector<tasks::Figure> figures = task_.judged_by();
+  std::vector<std::pair<std::string, std::string>> words = {{"best_model_by", tasks::deciding(figures)}};
+  for (const tasks::Figure& figure : figures) words.emplace_back("eval_" + figure.name, figure.meaning);
+  return words;
 }
 
 void FineTuningObjective::write_evaluation(io::Files& files, const std::filesystem::path& directory) const {

@@ -5,6 +5,7 @@
 #include "bert/objectives/bert_objective.h"
 #include "bert/objectives/finetuning_task.h"
 #include "bert/objectives/kept_outputs.h"
+#include "io/item_progress.h"
 
 namespace bertrand::objectives {
 
@@ -29,6 +30,7 @@ class FineTuningObjective : public BertObjective {
 
   training::Metrics evaluate() override;
   std::optional<double> score(const training::Metrics& evaluation) const override;
+  std::vector<std::pair<std::string, std::string>> figures_in_words() const override;
   void write_evaluation(io::Files& files, const std::filesystem::path& directory) const override;
 
   std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t count) const override;
@@ -46,7 +48,7 @@ class FineTuningObjective : public BertObjective {
 
  private:
   bert::DirectoryFiles directory() const override { return task_.directory(); }
-  tasks::Logits predict_held(const tasks::EncodedDataset& examples) const;
+  tasks::Logits predict_held(const tasks::EncodedDataset& examples, bool shows_progress) const;
   tasks::Logits predict_streamed(const StreamedFile& file, KeptOutputs* kept) const;
   /// Computes the outputs of examples [first, end), each row into its place in `rows`. Stops early if the replica is
   /// asked to leave.
@@ -54,7 +56,8 @@ class FineTuningObjective : public BertObjective {
     std::int64_t first = 0, end = 0;
     std::int64_t number = 0;  ///< of the first one in its file, for messages
   };
-  void compute(const tasks::EncodedDataset& examples, const Range& range, std::span<float> rows) const;
+  void compute(const tasks::EncodedDataset& examples, const Range& range, std::span<float> rows,
+               io::ItemProgress* progress = nullptr) const;
   const tasks::EncodedDataset& training() const { return *task_.examples(File::train); }
   /// Where the outputs of an example of the file begin among all of them; for one past the last, where they end.
   std::int64_t first_row(const tasks::EncodedDataset& examples, std::int64_t number) const;

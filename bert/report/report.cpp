@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "bert/report/page.h"
+#include "io/say.h"
 #include "io/version.h"
 
 namespace bertrand::report {
@@ -60,7 +61,7 @@ void write_report(io::Files& files, const std::vector<std::filesystem::path>& di
 void write_report_of_run(const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / "report.html";
   write_report(io::Files::system(), {directory}, file);
-  fmt::print("report: {}\n", file.string());
+  io::say(fmt::format("report: {}\n", file.string()));
 }
 
 }  // namespace bertrand::report

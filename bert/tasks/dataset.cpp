@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
+#include <utility>
 
 #include "io/error.h"
 
@@ -36,9 +38,13 @@ std::string text_cell(const Table& table, const Row& row, int position, std::str
   return text;
 }
 
+std::string id_of(const Layout& layout, const Table& table, const Row& row, std::size_t number) {
+  return layout.id ? row.cell(place(*layout.id, table.width)) : std::to_string(number);
+}
+
 Example make_example(const Task& task, const Table& table, const Layout& layout, const Row& row, std::size_t number) {
   Example example{.line = row.line};
-  example.id = layout.id ? row.cell(place(*layout.id, table.width)) : std::to_string(number);
+  example.id = id_of(layout, table, row, number);
   // Some of QQP's questions are empty, and everybody trains on them.
   const bool may_be_empty = !task.layouts.empty() && layout.pair;
   example.text_a = text_cell(table, row, layout.text, "text", may_be_empty);
@@ -103,27 +109,68 @@ Target target_of(const Task& task, const LabelSet& labels, const std::string& la
 
 std::string Dataset::where(const Example& example) const { return fmt::format("{}:{}", file, example.line); }
 
-Dataset make_dataset(const Task& task, const Table& table, bool needs_label) {
+void Dataset::for_each_example(OnBadRow on_bad, const std::function<void(Example&)>& use) {
+  std::vector<bool> bad(examples.size());
+  const auto before = std::ssize(bad_rows);
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    try {
+      use(examples[i]);
+    } catch (const Error& error) {
+      if (error.failure() != Failure::input || on_bad == OnBadRow::fail) throw;
+      bad[i] = true;
+      bad_rows.push_back({.line = examples[i].line, .id = examples[i].id, .message = error.what()});
+    }
+  }
+  if (std::ssize(bad_rows) == before) return;
+  take_marked(examples, bad);
+  std::inplace_merge(bad_rows.begin(), bad_rows.begin() + before, bad_rows.end(),
+                     [](const BadRow& a, const BadRow& b) { return a.line < b.line; });
+  if (examples.empty()) fail(Failure::input, "{}", bad_rows.front().message);  // nothing is left to work with
+}
+
+Dataset make_dataset(const Task& task, const Table& table, bool needs_label, OnBadRow on_bad) {
   const Layout layout = find_layout(task, table, needs_label);
   Dataset dataset{.file = table.file,
                   .labelled = layout.label.has_value(),
                   .skipped_lines = table.skipped_lines,
                   .invalid = table.invalid};
+  const auto keep = [&](std::int64_t line, std::string id, std::string message) {
+    dataset.bad_rows.push_back({.line = line, .id = std::move(id), .message = std::move(message)});
+  };
+  const auto number = [&] { return dataset.examples.size() + dataset.bad_rows.size(); };
+  std::vector<std::int64_t> ragged;
+  if (on_bad == OnBadRow::keep && !task.skip_ragged_rows) ragged = std::exchange(dataset.skipped_lines, {});
+  auto next_ragged = ragged.begin();
+  const auto keep_ragged_before = [&](std::int64_t line) {
+    for (; next_ragged != ragged.end() && *next_ragged < line; ++next_ragged)
+      keep(*next_ragged, layout.id ? "" : std::to_string(number()),
+           fmt::format("{}:{}: columns: expected {} as in line 1, got another number", table.file, *next_ragged,
+                       table.width));
+  };
   for (std::size_t r = layout.header ? 1 : 0; r < table.rows.size(); ++r) {
     const Row& row = table.rows[r];
+    keep_ragged_before(row.line);
     if (layout.language && row.cell(place(*layout.language, table.width)) != task.language) continue;
-    dataset.examples.push_back(make_example(task, table, layout, row, dataset.examples.size()));
-    const Example& example = dataset.examples.back();
-    if (needs_label && !example.label)
-      fail(Failure::input, "{}: label: expected one, got an empty cell", table.where(row));
+    try {
+      Example example = make_example(task, table, layout, row, number());
+      if (needs_label && !example.label)
+        fail(Failure::input, "{}: label: expected one, got an empty cell", table.where(row));
+      dataset.examples.push_back(std::move(example));
+    } catch (const Error& error) {
+      if (error.failure() != Failure::input || on_bad == OnBadRow::fail) throw;
+      keep(row.line, id_of(layout, table, row, number()), error.what());
+    }
   }
+  keep_ragged_before(std::numeric_limits<std::int64_t>::max());
+  if (dataset.examples.empty() && !dataset.bad_rows.empty())
+    fail(Failure::input, "{}", dataset.bad_rows.front().message);
   if (dataset.examples.empty())
     fail(Failure::input, "{}:1: rows: expected at least one example{}, got none", table.file,
          layout.language ? fmt::format(" of language {}", task.language) : "");
   return dataset;
 }
 
-Dataset read_dataset(const Task& task, const std::string& path, bool needs_label) {
+Dataset read_dataset(const Task& task, const std::string& path, bool needs_label, OnBadRow on_bad) {
   const bool named = !task.layouts.empty();
   if (named && table_format(path) == TableFormat::jsonl)
     fail(Failure::usage, "{}: format: expected a table as task {} is distributed, got JSON lines; hint: --task custom",
@@ -131,9 +178,9 @@ Dataset read_dataset(const Task& task, const std::string& path, bool needs_label
   // A named task's first row is looked at before it is known to be a header.
   return make_dataset(task,
                       read_table(path, {.header = !named && task.columns.header,
-                                        .skip_ragged_rows = task.skip_ragged_rows,
+                                        .skip_ragged_rows = task.skip_ragged_rows || on_bad == OnBadRow::keep,
                                         .list_separator = task.label_separator}),
-                      needs_label);
+                      needs_label, on_bad);
 }
 
 LabelSet learn_labels(const Task& task, const Dataset& training) {
@@ -154,9 +201,18 @@ LabelSet learn_labels(const Task& task, const Dataset& training) {
   return labels;
 }
 
-void assign_targets(const Task& task, const LabelSet& labels, Dataset& dataset) {
-  for (Example& example : dataset.examples)
+void assign_targets(const Task& task, const LabelSet& labels, Dataset& dataset, OnBadRow on_bad) {
+  dataset.for_each_example(on_bad, [&](Example& example) {
     if (example.label) example.target = target_of(task, labels, *example.label, dataset.where(example));
+  });
+}
+
+Dataset hold_out(const Task& task, Dataset& dataset, const HeldOut& part) {
+  std::vector<std::string_view> groups;
+  for (const Example& example : dataset.examples)
+    groups.push_back(task.kind == Kind::classification && example.label ? std::string_view(*example.label) : "");
+  const std::vector<bool> marked = held_out(groups, part, dataset.file);
+  return {.file = dataset.file, .labelled = dataset.labelled, .examples = take_marked(dataset.examples, marked)};
 }
 
 }  // namespace bertrand::tasks

@@ -1,11 +1,13 @@
 // A task's examples: texts and labels of one file, each with the line it stands on.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "bert/tasks/held_out.h"
 #include "bert/tasks/labels.h"
 #include "bert/tasks/task.h"
 #include "bert/text/utf8.h"
@@ -24,24 +26,39 @@ struct Example {
   std::int64_t line = 0;
 };
 
+/// What becomes of a row that is not as it should be.
+enum class OnBadRow {
+  fail,  ///< the first one is an error
+  keep   ///< all stand in Dataset::bad_rows
+};
+
+struct BadRow {
+  std::int64_t line = 0;
+  std::string id;       ///< as Example has it
+  std::string message;  ///< with file and line
+};
+
 struct Dataset {
   std::string file;
   bool labelled = false;  ///< the file has a label column
   std::vector<Example> examples;
   std::vector<std::int64_t> skipped_lines;  ///< of broken rows that the task allows to be left out
   text::InvalidBytes invalid;               ///< that were dropped
+  std::vector<BadRow> bad_rows = {};        ///< in the order of their lines
 
   /// "file:line", for messages.
   std::string where(const Example& example) const;
+  /// Calls `use` for each example. Of one for which it throws Error(Failure::input), OnBadRow::keep makes a bad row.
+  void for_each_example(OnBadRow on_bad, const std::function<void(Example&)>& use);
 };
 
 /// Reads a file's examples. `needs_label`: for training and evaluation; a file to predict may have labels or not.
 /// Throws Failure::input with file and line for a bad row or an empty text, which only pairs of a named task may have,
 /// and for a file without examples.
-Dataset read_dataset(const Task& task, const std::string& path, bool needs_label);
+Dataset read_dataset(const Task& task, const std::string& path, bool needs_label, OnBadRow on_bad = OnBadRow::fail);
 
 /// The same of a table at hand.
-Dataset make_dataset(const Task& task, const Table& table, bool needs_label);
+Dataset make_dataset(const Task& task, const Table& table, bool needs_label, OnBadRow on_bad = OnBadRow::fail);
 
 /// The task's own labels, else those that occur in `training`, sorted. Empty for regression. Throws Failure::input if a
 /// classification has fewer than two.
@@ -49,6 +66,9 @@ LabelSet learn_labels(const Task& task, const Dataset& training);
 
 /// Fills in every target. Throws Failure::input with file and line for a label outside `labels` or a number that is
 /// none.
-void assign_targets(const Task& task, const LabelSet& labels, Dataset& dataset);
+void assign_targets(const Task& task, const LabelSet& labels, Dataset& dataset, OnBadRow on_bad = OnBadRow::fail);
+
+/// Moves a part of the examples into a dataset of their own, about the same share of each label.
+Dataset hold_out(const Task& task, Dataset& dataset, const HeldOut& part);
 
 }  // namespace bertrand::tasks

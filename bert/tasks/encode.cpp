@@ -44,11 +44,11 @@ std::size_t EncodedDataset::bytes() const {
          offsets.capacity() * sizeof(std::int64_t);
 }
 
-EncodedDataset encode_dataset(const Dataset& dataset, const text::Tokenizer& tokenizer, int max_length) {
+EncodedDataset encode_dataset(Dataset& dataset, const text::Tokenizer& tokenizer, int max_length, OnBadRow on_bad) {
   const SpecialTokens special{.cls = tokenizer.vocabulary().cls_id(), .sep = tokenizer.vocabulary().sep_id()};
   text::Encoder encoder(tokenizer);
   EncodedDataset encoded;
-  for (const Example& example : dataset.examples) {
+  dataset.for_each_example(on_bad, [&](const Example& example) {
     const std::string where = dataset.where(example);
     std::vector<std::int32_t> a = pieces_of(example.text_a, encoder, where);
     std::optional<std::vector<std::int32_t>> b;
@@ -60,7 +60,7 @@ EncodedDataset encode_dataset(const Dataset& dataset, const text::Tokenizer& tok
     encoded.token_ids.insert(encoded.token_ids.end(), one.token_ids.begin(), one.token_ids.end());
     encoded.offsets.push_back(static_cast<std::int64_t>(encoded.token_ids.size()));
     encoded.first_lengths.push_back(static_cast<std::int32_t>(std::ranges::count(one.token_types, 0)));
-  }
+  });
   return encoded;
 }
 

@@ -40,8 +40,9 @@ struct EncodedDataset {
   std::size_t bytes() const;
 };
 
-/// Tokenises and cuts every example. Throws Failure::input with file and line for a text that is not blank and yet has
-/// no token.
-EncodedDataset encode_dataset(const Dataset& dataset, const text::Tokenizer& tokenizer, int max_length);
+/// Tokenises and cuts every example. A text that is not blank and yet has no token makes its row a bad one: Throws
+/// Failure::input with file and line, unless such rows are kept apart.
+EncodedDataset encode_dataset(Dataset& dataset, const text::Tokenizer& tokenizer, int max_length,
+                              OnBadRow on_bad = OnBadRow::fail);
 
 }  // namespace bertrand::tasks

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "bert/tasks/cell.h"
 #include "io/error.h"
@@ -38,15 +40,29 @@ std::string predictions_tsv(const Task& task, const LabelSet& labels, const Data
         dataset.examples.size(), logits.rows());
   std::string text = "id\tprediction";
   for (const std::string& name : labels.names()) text += "\tprobability_" + cell(name);
-  text += dataset.labelled ? "\tlabel\n" : "\n";
+  if (dataset.labelled) text += "\tlabel";
+  const bool one_of_several = task.kind == Kind::classification, pairs = dataset.examples.front().text_b.has_value();
+  text += fmt::format("{}\ttext{}\n", one_of_several ? "\tprobability" : "", pairs ? "\ttext_pair" : "");
+  const auto columns = static_cast<std::size_t>(std::ranges::count(text, '\t'));
+  auto bad = dataset.bad_rows.begin();
+  const auto bad_rows_before = [&](std::int64_t line) {
+    for (; bad != dataset.bad_rows.end() && bad->line < line; ++bad)
+      text += cell(bad->id) + std::string(columns, '\t') + '\n';
+  };
   for (std::size_t i = 0; i < dataset.examples.size(); ++i) {
     const Example& example = dataset.examples[i];
-    text += cell(example.id) + '\t' + cell(answer(task, labels, logits.row(i)));
-    if (task.kind == Kind::classification) text += fmt::format("\t{}", fmt::join(probabilities(logits.row(i)), "\t"));
-    if (task.kind == Kind::multi_label) text += fmt::format("\t{}", fmt::join(sigmoid(logits.row(i)), "\t"));
+    const std::span<const float> row = logits.row(i);
+    bad_rows_before(example.line);
+    text += cell(example.id) + '\t' + cell(answer(task, labels, row));
+    if (one_of_several) text += fmt::format("\t{}", fmt::join(probabilities(row), "\t"));
+    if (task.kind == Kind::multi_label) text += fmt::format("\t{}", fmt::join(sigmoid(row), "\t"));
     if (dataset.labelled) text += '\t' + cell(example.label.value_or(""));
+    if (one_of_several) text += fmt::format("\t{}", std::ranges::max(probabilities(row)));
+    text += '\t' + cell(example.text_a);
+    if (pairs) text += '\t' + cell(example.text_b.value_or(""));
     text += '\n';
   }
+  bad_rows_before(std::numeric_limits<std::int64_t>::max());
   return text;
 }
 

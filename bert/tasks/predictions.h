@@ -8,7 +8,8 @@
 namespace bertrand::tasks {
 
 /// predictions.tsv: a header; then per example its id, the prediction (the label's name, a number, or the names of all
-/// labels with a probability of at least one half), a probability per label, and the file's label if it has one.
+/// labels with a probability of at least one half), a probability per label, the file's label if it has one, for
+/// classes the probability of the prediction, and the text or texts. Of a bad row the id stands alone.
 std::string predictions_tsv(const Task& task, const LabelSet& labels, const Dataset& dataset, const Logits& logits);
 
 }  // namespace bertrand::tasks

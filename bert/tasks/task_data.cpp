@@ -1,14 +1,18 @@
 // The files of a task read, labelled and encoded together.
 #include "bert/tasks/task_data.h"
 
+#include <algorithm>
+#include <cctype>
+#include <map>
+
 #include "io/error.h"
 
 namespace bertrand::tasks {
 namespace {
 
-std::optional<Split> read(const Task& task, const std::filesystem::path& path, bool needs_label) {
+std::optional<Split> read(const Task& task, const std::filesystem::path& path, bool needs_label, OnBadRow on_bad) {
   if (path.empty()) return std::nullopt;
-  return Split{.dataset = read_dataset(task, path.string(), needs_label), .encoded = {}};
+  return Split{.dataset = read_dataset(task, path.string(), needs_label, on_bad), .encoded = {}};
 }
 
 /// What the data alone says: the task's labels, or those of the training file; without one, of the file to evaluate if
@@ -45,7 +49,7 @@ void check_same_texts(const TaskData& data) {
   }
 }
 
-/// Once encoded, texts to train on and to predict are not looked at again; that there was a second one still is.
+/// Once encoded, texts to train on are not looked at again; that there was a second one still is.
 void drop_texts(Dataset& dataset) {
   for (Example& example : dataset.examples) {
     std::string().swap(example.text_a);
@@ -63,6 +67,27 @@ std::string warnings_of(const Split& split) {
   return text;
 }
 
+/// Labels that no one means.
+std::string doubts_about_labels(const TaskData& data) {
+  if (!data.train || data.task.kind != Kind::classification || !data.task.labels.empty()) return "";
+  const std::string& file = data.train->dataset.file;
+  const std::size_t rows = data.train->dataset.examples.size(), labels = data.labels.size();
+  std::string text;
+  if (labels > 2 && 2 * labels > rows)
+    text += fmt::format("warning: {}: {} labels in {} rows: is --label-column the right one?\n", file, labels, rows);
+  std::map<std::string, std::string> by_letters;
+  for (const std::string& name : data.labels.names()) {
+    std::string small = name;
+    std::ranges::transform(small, small.begin(), [](unsigned char c) { return std::tolower(c); });
+    const auto [other, is_new] = by_letters.emplace(small, name);
+    if (is_new) continue;
+    text += fmt::format("warning: {}: the labels \"{}\" and \"{}\" differ in case alone: they are two classes\n", file,
+                        other->second, name);
+    break;
+  }
+  return text;
+}
+
 std::string remarks_of(const Split& split) {
   if (split.encoded.cut == 0) return "";
   return fmt::format("{}: {} of {} examples cut to --max-seq-length\n", split.dataset.file, split.encoded.cut,
@@ -73,9 +98,10 @@ std::string remarks_of(const Split& split) {
 
 std::size_t TaskData::text_bytes() const {
   std::size_t bytes = 0;
-  if (evaluation)
-    for (const Example& example : evaluation->dataset.examples)
-      bytes += example.text_a.size() + example.text_b.value_or("").size();
+  for (const auto* split : {&evaluation, &prediction})
+    if (*split)
+      for (const Example& example : (*split)->dataset.examples)
+        bytes += example.text_a.size() + example.text_b.value_or("").size();
   return bytes;
 }
 
@@ -83,7 +109,7 @@ std::string TaskData::warnings() const {
   std::string text;
   for (const auto* split : {&train, &evaluation, &prediction})
     if (*split) text += warnings_of(**split);
-  return text;
+  return text + doubts_about_labels(*this);
 }
 
 std::string TaskData::remarks() const {
@@ -93,13 +119,21 @@ std::string TaskData::remarks() const {
   return text;
 }
 
+std::vector<std::string> TaskData::bad_rows() const {
+  std::vector<std::string> messages;
+  for (const auto* split : {&train, &evaluation, &prediction})
+    if (*split)
+      for (const BadRow& row : (*split)->dataset.bad_rows) messages.push_back(row.message);
+  return messages;
+}
+
 TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOutputs& model,
                         const text::Tokenizer& tokenizer, int max_length) {
   TaskData data{.task = task};
   if (files.train.empty()) check_kind(model, task);
-  data.train = read(data.task, files.train, true);
-  data.evaluation = read(data.task, files.evaluation, true);
-  data.prediction = read(data.task, files.prediction, false);
+  data.train = read(data.task, files.train, true, files.on_bad);
+  data.evaluation = read(data.task, files.evaluation, true, files.on_bad);
+  data.prediction = read(data.task, files.prediction, false, files.on_bad_prediction);
   check_same_texts(data);
   if (data.task.kind != Kind::regression) {
     const LabelSet own(model.labels);
@@ -111,11 +145,15 @@ TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOut
            "{}: id2label: expected the names of the classes in config.json or a file to --train, got none",
            model.directory.string());
   }
+  if (files.held_out.share > 0)  // now that the labels of all rows are known
+    data.evaluation = Split{.dataset = hold_out(data.task, data.train->dataset, files.held_out), .encoded = {}};
   for (std::optional<Split>* split : {&data.train, &data.evaluation, &data.prediction}) {
     if (!*split) continue;
-    if (split != &data.prediction) assign_targets(data.task, data.labels, (*split)->dataset);
-    (*split)->encoded = encode_dataset((*split)->dataset, tokenizer, max_length);
-    if (split != &data.evaluation) drop_texts((*split)->dataset);
+    const bool predicted = split == &data.prediction;
+    if (!predicted) assign_targets(data.task, data.labels, (*split)->dataset, files.on_bad);
+    (*split)->encoded =
+        encode_dataset((*split)->dataset, tokenizer, max_length, predicted ? files.on_bad_prediction : files.on_bad);
+    if (split == &data.train) drop_texts((*split)->dataset);
   }
   return data;
 }

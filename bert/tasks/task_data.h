@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bert/tasks/encode.h"
+#include "bert/tasks/held_out.h"
 #include "bert/tasks/labels.h"
 #include "bert/tasks/task.h"
 
@@ -20,7 +21,7 @@ struct Split {
 struct TaskData {
   Task task;
   LabelSet labels;                                     ///< empty for regression
-  std::optional<Split> train, evaluation, prediction;  ///< evaluation alone keeps its texts
+  std::optional<Split> train, evaluation, prediction;  ///< train does not keep its texts
 
   std::size_t text_bytes() const;  ///< of the texts that are kept
 
@@ -30,11 +31,16 @@ struct TaskData {
   std::string warnings() const;
   /// The same about texts that were cut.
   std::string remarks() const;
+  /// What is wrong with the rows that were kept apart, a line each.
+  std::vector<std::string> bad_rows() const;
 };
 
 /// The files of a run; each may be empty.
 struct TaskFiles {
   std::filesystem::path train, evaluation, prediction;
+  HeldOut held_out = {};                        ///< of train, in place of evaluation
+  OnBadRow on_bad = OnBadRow::fail;             ///< of train and evaluation
+  OnBadRow on_bad_prediction = OnBadRow::fail;  ///< of prediction
 };
 
 /// What the model says of its outputs.

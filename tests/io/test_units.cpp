@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "support/refusal.h"
+
 using namespace bertrand::io;
 
 TEST_CASE("numbers are shown with three digits and a unit") {
@@ -25,4 +27,15 @@ TEST_CASE("durations are shown as clocks show them") {
   CHECK(duration_text(725) == "12:05");
   CHECK(duration_text(8045) == "2:14:05");
   CHECK(duration_text(-1) == "?");
+}
+
+TEST_CASE("bytes are read with units of powers of ten and of two") {
+  CHECK(parse_bytes("--memory", "1000000") == 1'000'000);
+  CHECK(parse_bytes("--memory", "500MB") == 500'000'000);
+  CHECK(parse_bytes("--memory", "8GiB") == std::size_t{8} << 30);
+  CHECK(parse_bytes("--memory", "1.5 kB") == 1500);
+  for (const char* bad : {"", "GB", "8 XB", "-1GB", "0", "nan", "1e30TB"})
+    CHECK(support::refusal(bertrand::Failure::usage, [&] {
+            parse_bytes("--memory", bad);
+          }).starts_with("--memory: expected a number of bytes as 8GiB"));
 }

@@ -149,6 +149,10 @@ void CheckpointStore::remove_old(int keep) {
     if (++kept > std::max(1, keep)) discard(found.directory);
 }
 
+void CheckpointStore::remove_all() {
+  for (const Found& found : list()) discard(found.directory);
+}
+
 std::vector<CheckpointStore::Found> CheckpointStore::list() const {
   std::vector<Found> all;
   if (!fs::is_directory(directory_)) return all;

@@ -32,6 +32,8 @@ class CheckpointStore {
   /// Removes damaged checkpoints, and all but the newest `keep` of the others. A directory of that name that
   /// another program wrote stays.
   void remove_old(int keep);
+  /// Removes all of this program's checkpoints.
+  void remove_all();
 
   struct Found {
     std::int64_t step = 0;

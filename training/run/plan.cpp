@@ -148,6 +148,8 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objecti
                     .accumulation = 0,
                     .data = objective.data_bytes(),
                     .available = device.available_memory() / static_cast<std::size_t>(settings.replicas * processes)};
+  if (settings.most_memory)
+    memory.available = std::min(memory.available, *settings.most_memory / static_cast<std::size_t>(settings.replicas));
   const int replicas = replicas_of_process(settings);
   const std::int64_t of_replica = divide_up(plan.micro_batches, plan.replicas) * plan.micro_batch_size;
   const std::size_t of_steps =
@@ -252,6 +254,20 @@ std::vector<std::string> doubts_of(const Settings& settings, const Plan& plan) {
   return doubts;
 }
 
+namespace {
+
+/// What --memory bounds: on the host all of the process, on a GPU what its replicas take of it.
+std::size_t bounded_bytes(const Settings& settings, const MemoryPlan& memory, const distributed::Replica& self) {
+  const bool on_host = self.backend().device().kind == Device::Kind::cpu;
+  return on_host ? memory.process : memory.total() * static_cast<std::size_t>(settings.replicas);
+}
+
+bool is_within_bound(const Settings& settings, const MemoryPlan& memory, const distributed::Replica& self) {
+  return !settings.most_memory || bounded_bytes(settings, memory, self) <= *settings.most_memory;
+}
+
+}  // namespace
+
 std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Objective& objective,
                                  const distributed::Replica& self, std::size_t bytes) {
   std::int64_t fits = 0, too_much = plan.micro_batch_size;
@@ -259,7 +275,8 @@ std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Obj
     Plan smaller = plan;
     smaller.micro_batch_size = (fits + too_much) / 2;
     smaller.micro_batches = divide_up(std::min(plan.batch_size, plan.examples_per_epoch), smaller.micro_batch_size);
-    const bool enough = plan_memory(settings, smaller, objective, self).total() <= bytes;
+    const MemoryPlan memory = plan_memory(settings, smaller, objective, self);
+    const bool enough = memory.total() <= bytes && is_within_bound(settings, memory, self);
     (enough ? fits : too_much) = smaller.micro_batch_size;
   }
   return fits;
@@ -275,8 +292,12 @@ std::string fitting_hint(std::int64_t micro_batch_size) {
 void check_memory(const Settings& settings, const Plan& plan, Objective& objective, const distributed::Replica& self) {
   const bool on_gpu = self.backend().device().kind == Device::Kind::cuda;
   const std::size_t most = on_gpu ? plannable(plan.memory.available) : plan.memory.available;
-  if (plan.memory.total() <= most) return;
+  if (plan.memory.total() <= most && is_within_bound(settings, plan.memory, self)) return;
   const auto text = [](std::size_t bytes) { return io::bytes_text(static_cast<double>(bytes)); };
+  if (settings.most_memory)
+    fail(Failure::memory, "--memory: expected at least {}, which a micro-batch of {} takes at most, got {}; {}",
+         text(bounded_bytes(settings, plan.memory, self)), plan.micro_batch_size, settings.memory,
+         fitting_hint(fitting_micro_batch(settings, plan, objective, self, most)));
   fail(Failure::memory, "--micro-batch-size: expected one that fits {} of memory, got {}, which takes {}; {}",
        text(most), plan.micro_batch_size, text(plan.memory.total()),
        fitting_hint(fitting_micro_batch(settings, plan, objective, self, most)));

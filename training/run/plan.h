@@ -51,7 +51,8 @@ Plan make_plan(const Settings& settings, Objective& objective, const distributed
 /// Settings that no one means, one line each: what was set, and what follows from it.
 std::vector<std::string> doubts_of(const Settings& settings, const Plan& plan);
 
-/// The largest micro-batch, smaller than the plan's, whose step takes at most `bytes`; 0 if there is none.
+/// The largest micro-batch, smaller than the plan's, whose step takes at most `bytes` and stays within --memory; 0 if
+/// there is none.
 std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Objective& objective,
                                  const distributed::Replica& self, std::size_t bytes);
 /// 95 % of `bytes`: the rest is fragmentation and kernels.

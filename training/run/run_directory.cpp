@@ -146,7 +146,7 @@ void RunDirectory::let_go() {
 }
 
 std::unique_ptr<RunDirectory> claim_output(const Settings& settings, const std::vector<fs::path>& inputs) {
-  if (settings.plan_only) return nullptr;
+  if (settings.plan_only || (settings.is_rehearsal() && settings.output.empty())) return nullptr;
   auto directory = std::make_unique<RunDirectory>(settings.output, settings.resume      ? ExistingRun::resume
                                                                    : settings.overwrite ? ExistingRun::overwrite
                                                                                         : ExistingRun::refuse);

@@ -42,8 +42,8 @@ class RunDirectory {
   std::vector<std::filesystem::path> earlier_;  // what is to be overwritten
 };
 
-/// The directory of --output, as --resume and --overwrite say, for a run that reads `inputs`; none under --plan, which
-/// writes nothing.
+/// The directory of --output, as --resume and --overwrite say, for a run that reads `inputs`; none under --plan, and
+/// where another rehearsal has no --output.
 std::unique_ptr<RunDirectory> claim_output(const Settings& settings, const std::vector<std::filesystem::path>& inputs);
 
 }  // namespace bertrand::training

@@ -35,7 +35,7 @@ void require_agreement(distributed::Collective& processes, const Settings& setti
 Conditions agree_on_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity) {
   Conditions conditions{.settings = settings.decisive(), .inputs = {}, .command = settings.command};
   conditions.settings.insert(conditions.settings.end(), identity.settings.begin(), identity.settings.end());
-  if (processes || !settings.plan_only)
+  if (processes || !settings.is_rehearsal())
     for (const auto& input : identity.inputs) conditions.inputs.push_back(InputFile::of(input));
   if (processes) require_agreement(*processes, settings, conditions, identity.other_files);
   return conditions;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "io/say.h"
+
 namespace bertrand::training {
 
 void RunLog::open(std::int64_t steps_done) {
@@ -39,11 +41,12 @@ void RunLog::step(const StartedStep& step, const StepResult& result, bool losses
                           .examples_per_second = interval_.per_second(interval_.examples),
                           .tokens_per_second = interval_.per_second(interval_.tokens),
                           .memory_bytes = self_.backend().memory().peak};
-  if (!settings_.quiet) progress_.update(figures);
+  const bool for_people = !settings_.quiet && !settings_.json_lines;
+  if (for_people) progress_.update(figures);
   if (step.number % settings_.log_every != 0 && step.number != plan_.total_steps) return;
   const Metrics losses = interval_.mean_losses();
   figures.loss = losses[0].value;
-  if (!settings_.quiet) progress_.log(figures);
+  if (for_people) progress_.log(figures);
   LogLine line{.step = step.number, .figures = {{"epoch", step.examples.epochs_after}}};
   for (const Metric& loss : losses) line.figures.emplace_back(loss.name, loss.value);
   line.figures.emplace_back("grad_norm", result.grad_norm);
@@ -55,7 +58,7 @@ void RunLog::step(const StartedStep& step, const StepResult& result, bool losses
   line.figures.emplace_back("examples_per_second", figures.examples_per_second);
   line.figures.emplace_back("tokens_per_second", figures.tokens_per_second);
   line.figures.emplace_back("memory_bytes", static_cast<double>(figures.memory_bytes));
-  metrics_->write(line);
+  write(line, "step");
   interval_ = {};
 }
 
@@ -67,12 +70,22 @@ void RunLog::evaluation(std::int64_t step, double epochs, const Metrics& metrics
     line.figures.emplace_back(metric.name, metric.value);
     text += fmt::format("  {} {:.4f}", metric.name, metric.value);
   }
+  write(line, "evaluation");
+  if (!settings_.json_lines) message(text);
+}
+
+/// Into the files, and as JSON to whoever reads the output.
+void RunLog::write(const LogLine& line, const char* event) {
   metrics_->write(line);
-  message(text);
+  if (settings_.quiet) return;
+  const std::string object = json_line(line);
+  io::say_event(event, std::string_view(object).substr(1, object.size() - 2));
 }
 
 void RunLog::message(const std::string& text) {
-  if (self_.first() && !settings_.quiet) progress_.message(text);
+  if (!self_.first() || settings_.quiet) return;
+  if (settings_.json_lines) io::say(text);
+  else progress_.message(text);
 }
 
 }  // namespace bertrand::training

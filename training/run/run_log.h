@@ -41,6 +41,8 @@ class RunLog {
     double per_second(std::int64_t count) const { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
   };
 
+  void write(const LogLine& line, const char* event);
+
   const Settings& settings_;
   const Plan& plan_;
   const distributed::Replica& self_;

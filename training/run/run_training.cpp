@@ -11,20 +11,16 @@
 #include "distributed/exchange.h"
 #include "distributed/processes.h"
 #include "io/file_arguments.h"
+#include "io/say.h"
 #include "tensor/profiler.h"
 #include "training/run/checkpoint.h"
 #include "training/run/devices.h"
+#include "training/run/rehearsal.h"
 #include "training/run/run_files.h"
 #include "training/run/trainer.h"
 
 namespace bertrand::training {
 namespace {
-
-/// A pipe without a reader does not end a run. The program says so when it ends.
-void print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-}
 
 std::string text_of_saves(const Settings& settings) {
   std::string minutes;
@@ -46,13 +42,24 @@ std::string text_of_sharing(const Plan& plan) {
       plan.micro_batches, plan.micro_batches == 1 ? "" : "s");
 }
 
+/// The plan as one object for programs.
+void say_plan(const Plan& plan) {
+  io::say_event("plan", fmt::format("\"steps\":{},\"epochs\":{},\"examples_per_epoch\":{},\"batch_size\":{},"
+                                    "\"micro_batch_size\":{},\"replicas\":{},\"parameters\":{},\"memory_bytes\":{},"
+                                    "\"available_bytes\":{},\"process_bytes\":{}",
+                                    plan.total_steps, plan.epochs, plan.examples_per_epoch, plan.batch_size,
+                                    plan.micro_batch_size, plan.replicas, plan.parameters, plan.memory.total(),
+                                    plan.memory.available, plan.memory.process));
+}
+
 /// Makes the plan, prints it, and refuses one that does not fit.
 Plan announce(const TrainingRun& run, Objective& objective, const distributed::Replica& self) {
   const Settings& settings = run.settings;
   const Plan plan = make_plan(settings, objective, self);
-  if (!settings.quiet)
-    print(plan.text() + rates_of(settings, objective).text(objective.model()) + text_of_saves(settings) +
-          text_of_patience(settings) + text_of_sharing(plan) + (run.plan_text ? run.plan_text() : ""));
+  if (!settings.quiet) say_plan(plan);
+  if (!settings.quiet && io::line_format() == io::LineFormat::text)
+    io::say(plan.text() + rates_of(settings, objective).text(objective.model()) + text_of_saves(settings) +
+            text_of_patience(settings) + text_of_sharing(plan) + (run.plan_text ? run.plan_text() : ""));
   for (const std::string& doubt : doubts_of(settings, plan)) fmt::print(stderr, "warning: {}\n", doubt);
   if (!settings.plan_only) check_memory(settings, plan, objective, self);
   return plan;
@@ -78,7 +85,7 @@ void run_profiled(Trainer& trainer, const Settings& settings, const distributed:
   auto profiler = std::make_unique<Profiler>();
   self.backend().profiler = profiler.get();
   const auto write = [&settings](const Profiler* of) {
-    print(of->table());
+    io::say(of->table());
     io::replace_file(io::Files::system(), settings.profile, of->chrome_trace());
     io::replace_file(io::Files::system(), settings.output / "profile.json", of->totals());
   };
@@ -114,6 +121,8 @@ void train_replica(const TrainingRun& run, const RunReplica& replica, TrainingRe
   const nn::PartRates rates = rates_of(settings, *objective);
   const Plan plan = plan_together(run, *objective, self);
   if (settings.plan_only) return;
+  if (settings.dry_run) return dry_run({run, *objective, plan, replica});
+  if (settings.overfit_batch) return overfit_batch({run, *objective, plan, replica});
   nn::ParameterSet parameters(objective->model(), self.backend(),
                               {.dtype = settings.precision,
                                .seed = settings.seed,
@@ -161,6 +170,10 @@ void run_process(const TrainingRun& run, distributed::Collective* processes,
   distributed::ReplicaGroup group = open_replicas(settings, processes);
   const RunIdentity identity = run.read(processes);
   const Conditions conditions = agree_on_run(processes, settings, identity);
+  if (settings.validate_only) {
+    if (first) io::say("settings and data are as expected; nothing was trained and nothing is written\n");
+    return;
+  }
   if (first && settings.resume) check_resumable(settings.output, conditions);
   group.run([&](const distributed::Replica& self) {
     work({.self = self, .directory = self.first() ? directory.get() : nullptr, .conditions = conditions});

@@ -15,6 +15,18 @@ namespace {
 
 /// A run that is begun anew would replace what an earlier one came to.
 void refuse_results(const std::filesystem::path& output) {
+  const std::filesystem::path config = output / "run_config.json";
+  std::error_code absent;
+  if (std::filesystem::is_regular_file(config, absent)) {
+    const io::Json json = io::read_json(config);
+    const auto settings = json.find("settings");
+    if (settings != json.end() && settings->is_object() && settings->value("save-model-only", false))
+      fail(
+          Failure::usage,
+          "{}: --resume: expected a checkpoint to go on from, got none, as the run ended with --save-model-only; hint: "
+          "its model can begin another run: --model {} for finetune, --init for pretrain",
+          output.string(), output.string());
+  }
   for (const auto& entry : std::filesystem::directory_iterator(output)) {
     const std::string name = entry.path().filename().string();
     if (name == "model.safetensors" || (is_result(name) && !is_account(name)))
@@ -118,6 +130,11 @@ void SaveAndResume::write_checkpoint(RunState& state) {
 void SaveAndResume::publish_result(RunState& state) {
   if (state.best.score) published_.mend(state.best, last_checkpoint() + " holds the last one");
   else published_.publish(state.best);
+}
+
+void SaveAndResume::remove_checkpoints() {
+  store_.remove_all();
+  saved_step_ = 0;
 }
 
 std::string SaveAndResume::last_checkpoint() const {

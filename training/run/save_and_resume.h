@@ -45,6 +45,9 @@ class SaveAndResume {
   /// Sees to it that the run's directory holds the result: the final model, or the best one.
   void publish_result(RunState& state);
 
+  /// Removes all checkpoints: the run's directory holds the result, and nothing goes on from here.
+  void remove_checkpoints();
+
   std::int64_t saved_step() const { return saved_step_; }
   /// The newest checkpoint, or "none".
   std::string last_checkpoint() const;

@@ -1,8 +1,11 @@
 #include "training/run/settings.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "io/error.h"
+#include "io/units.h"
 
 namespace bertrand::training {
 
@@ -47,13 +50,41 @@ Settings finetuning_defaults() {
   return settings;
 }
 
+namespace {
+
+/// --plan and what else stands in place of a run.
+void complete_rehearsal(Settings& s) {
+  std::vector<std::string> given;
+  for (const auto& [flag, is_given] :
+       {std::pair("--plan", s.plan_only), std::pair("--validate-only", s.validate_only),
+        std::pair("--dry-run", s.dry_run), std::pair("--overfit-batch", s.overfit_batch)})
+    if (is_given) given.emplace_back(flag);
+  if (given.size() > 1) fail(Failure::usage, "{}: expected one of them, got {}", fmt::join(given, ", "), given.size());
+  if (s.resume && !given.empty() && !s.plan_only)
+    fail(Failure::usage, "{}: expected without --resume, got both; hint: it looks at a run that is to begin",
+         given.front());
+  constexpr std::int64_t kSteps = 100;
+  if (!s.steps && (s.overfit_batch || (s.validate_only && !s.epochs))) s.steps = kSteps;
+  if (!s.overfit_batch) return;
+  s.schedule.schedule = optim::Schedule::constant;
+  s.warmup_steps = 0;
+}
+
+}  // namespace
+
 void complete(Settings& s) {
-  if (s.output.empty() && !s.plan_only) fail(Failure::usage, "--output: expected a directory for the run, got none");
+  complete_rehearsal(s);
+  if (!s.memory.empty()) s.most_memory = io::parse_bytes("--memory", s.memory);
+  if (s.output.empty() && !s.is_rehearsal())
+    fail(Failure::usage, "--output: expected a directory for the run, got none");
   if (s.resume && s.overwrite) fail(Failure::usage, "--resume, --overwrite: expected one of them, got both");
   if (!s.steps && !s.epochs) fail(Failure::usage, "--steps, --epochs: expected one of them, got none");
   if (s.steps) s.epochs.reset();               // --steps replaces a default number of epochs
   if (s.warmup_steps) s.warmup_ratio.reset();  // and --warmup-steps a default share
   s.schedule.warmup_steps = s.warmup_steps.value_or(0);
+  if (s.micro_batch_size && *s.micro_batch_size > s.batch_size && is_given("--micro-batch-size", s.command))
+    fmt::print(stderr, "warning: --micro-batch-size: a step has {} examples, so {} are never computed at once\n",
+               s.batch_size, *s.micro_batch_size);
   s.micro_batch_size = std::min(s.micro_batch_size.value_or(32), s.batch_size);
   s.optimizer.epsilon = s.adam_epsilon.value_or(s.optimizer.method == optim::Method::adamw ? 1e-8 : 1e-6);
 }

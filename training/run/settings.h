@@ -35,7 +35,14 @@ struct Settings {
   std::filesystem::path output;
   bool resume = false, overwrite = false;
   bool plan_only = false, quiet = false;
-  std::filesystem::path profile;  ///< Chrome trace, or empty
+  bool validate_only = false;              ///< reads settings and data, and says what is wrong with them
+  bool dry_run = false;                    ///< makes the model and one step of the longest examples
+  bool overfit_batch = false;              ///< trains on the first batch alone
+  bool json_lines = false;                 ///< each line on stdout is a JSON object
+  std::string memory;                      ///< "8GiB": the most that the run may take of a device; "": what there is
+  std::optional<std::size_t> most_memory;  ///< the same in bytes; complete() fills it in
+  bool save_model_only = false;            ///< at the end the checkpoints are removed
+  std::filesystem::path profile;           ///< Chrome trace, or empty
 
   std::string device = "cpu";
   int replicas = 1;
@@ -68,6 +75,8 @@ struct Settings {
   std::int64_t keep = 3;
 
   std::string precision_name() const;  ///< as the flag has it
+  /// Whether the command trains no model and leaves nothing behind.
+  bool is_rehearsal() const { return plan_only || validate_only || dry_run || overfit_batch; }
 
   /// The flags of this role, as (flag, value).
   FlagValues values(Role role) const;

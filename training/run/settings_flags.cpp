@@ -10,7 +10,8 @@ using enum Role;
 void add_run_flags(FlagTable& table, Settings& s) {
   table.heading("run");
   table.path({.name = "--output",
-              .help = "run directory, needed but for --plan; refused if it holds a run, unless --resume or --overwrite",
+              .help = "run directory, needed but for what writes nothing, as --plan; refused if it holds a run, unless "
+                      "--resume or --overwrite",
               .role = recorded,
               .type = "DIR"},
              s.output);
@@ -21,10 +22,31 @@ void add_run_flags(FlagTable& table, Settings& s) {
                s.resume);
   table.toggle({"--overwrite", "remove the run that --output holds", command}, s.overwrite);
   table.toggle({"--plan", "print the plan and the predicted memory, and exit", command}, s.plan_only);
+  table.toggle(
+      {"--validate-only", "read settings and data, say what is wrong with them, row by row, and exit", command},
+      s.validate_only);
+  table.toggle({"--dry-run",
+                "make the model, a step of the longest examples and an evaluation, say what they took, write nothing, "
+                "and exit",
+                command},
+               s.dry_run);
+  table.toggle({"--overfit-batch",
+                "train on the first batch alone for --steps (default 100), say whether it is learnt, write nothing, "
+                "and exit; exit code 6 if its loss does not fall",
+                command},
+               s.overfit_batch);
   table.toggle({"--quiet", "print no plan and no progress; files, warnings and results stay", command}, s.quiet);
+  static const io::Choices<bool> formats{{"text", false}, {"jsonl", true}};
+  table.choice({"--log-format", "lines for people, or a JSON object a line, on standard output", recorded},
+               s.json_lines, formats);
   table.path({"--profile", "print a table per op, and write a Chrome trace to this file"}, s.profile);
   table.text({"--device", "cpu, cuda, or a list: cuda:0,cuda:1 (default cpu)", recorded, "", "NAMES", {"cpu", "cuda"}},
              s.device);
+  table.text({"--memory",
+              "most that the run may take of the device's memory, of the host's on cpu: 8GiB, 500MB; a plan that takes "
+              "more is refused with the micro-batch that fits (default what is there)",
+              recorded, "", "BYTES"},
+             s.memory);
   table.number({"--replicas", "replicas on the device, of each process", recorded}, s.replicas, {1, 1024});
   table.number({"--threads", "cores of each process; does not change the result", local,
                 "every core that this process may use, or its share of them"},
@@ -127,6 +149,11 @@ void add_interval_flags(FlagTable& table, Settings& s) {
   table.number({"--save-every-minutes", "most minutes between checkpoints; 0 is off", agreed}, s.save_every_minutes,
                {0.0, 1e6});
   table.number({"--keep", "checkpoints kept; older ones are removed", recorded}, s.keep, {1, 1 << 20});
+  table.toggle(
+      {"--save-model-only",
+       "when the run has ended remove its checkpoints, so that the model alone stays; it cannot be resumed then",
+       agreed},
+      s.save_model_only);
 }
 
 }  // namespace

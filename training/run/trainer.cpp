@@ -66,7 +66,9 @@ void Trainer::make_steps() {
     set_standing(next_step());
     if (state_.evaluation_due && !agree_on_requests().stop) evaluate();
     const Requests now = agree_on_requests();
-    const bool save_now = now.stop || now.save || due(state_.steps_done, settings_.save_every) || gave_up();
+    // At the end of a run that keeps its model alone there is nothing to go on with.
+    const bool save_now = now.stop || (!(over() && settings_.save_model_only) &&
+                                       (now.save || due(state_.steps_done, settings_.save_every) || gave_up()));
     if (save_now && state_.steps_done > saves_.saved_step()) save();
     if (now.stop) stop();
     if (over()) break;
@@ -153,10 +155,13 @@ void Trainer::finish() {
   saves_.publish_result(state_);
   const BestModel& best = state_.best;
   if (!state_.evaluation.empty()) {
-    Results results{.metrics = {}, .global_step = best.score ? best.step : state_.steps_done};
+    Results results{.metrics = {},
+                    .global_step = best.score ? best.step : state_.steps_done,
+                    .words = job_.objective.figures_in_words()};
     for (const Metric& metric : state_.evaluation) results.metrics[metric.name] = metric.value;
     write_results(io::Files::system(), settings_.output, results);
   }
+  if (settings_.save_model_only) saves_.remove_checkpoints();
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
   if (state_.steps_done < job_.plan.total_steps)
     log_.message(fmt::format("stopped early: {} evaluation{} without a better model (--patience)", settings_.patience,

@@ -66,9 +66,9 @@ TEST_CASE("a custom CSV is learnt, and labels, results and predictions carry the
 
   const auto predictions = lines_of(setting.directory / "run/predictions.tsv");
   REQUIRE(predictions.size() == 13);
-  CHECK(predictions[0] == "id\tprediction\tprobability_bird\tprobability_fish\tlabel");
+  CHECK(predictions[0] == "id\tprediction\tprobability_bird\tprobability_fish\tlabel\tprobability\ttext");
   CHECK(predictions[1].starts_with("0\tfish\t"));
-  CHECK(predictions[1].ends_with("\tfish"));
+  CHECK(predictions[1].ends_with("\tone, red fishs."));
   CHECK(predictions[2].starts_with("1\tbird\t"));
 }
 
@@ -80,10 +80,10 @@ TEST_CASE("a fine-tuned model evaluates and predicts without training, with its 
   const Outcome predicted = setting.finetune("predicted", {"--model", model, "--predict", file});
   REQUIRE_MESSAGE(predicted.code == 0, predicted.error);
   CHECK(lines_of(setting.directory / "predicted/predictions.tsv").at(0) ==
-        "id\tprediction\tprobability_bird\tprobability_fish");
+        "id\tprediction\tprobability_bird\tprobability_fish\tprobability\ttext");
   REQUIRE(setting.finetune("evaluated", {"--model", model, "--eval", setting.directory / "dev.csv"}).code == 0);
   auto expected = nlohmann::json::parse(read_text(setting.directory / "run/eval_results.json"));
-  expected.erase("global_step");
+  for (const char* of_training : {"global_step", "best_model_by"}) expected.erase(of_training);
   CHECK(nlohmann::json::parse(read_text(setting.directory / "evaluated/eval_results.json")) == expected);
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("a regression has one output and is judged by its correlations") {
   CHECK(config.at("id2label").size() == 1);
   const auto results = nlohmann::json::parse(read_text(setting.directory / "run/eval_results.json"));
   CHECK(results.at("eval_pearson") > 0.99);
-  CHECK(lines_of(setting.directory / "run/predictions.tsv").at(0) == "id\tprediction\tlabel");
+  CHECK(lines_of(setting.directory / "run/predictions.tsv").at(0) == "id\tprediction\tlabel\ttext");
 }
 
 TEST_CASE("several labels a row, from JSON lines") {
@@ -162,7 +162,7 @@ TEST_CASE("several labels a row, from JSON lines") {
   CHECK(results.at("eval_accuracy") == 1.0);
   CHECK(results.at("eval_micro_f1") == 1.0);
   const auto predictions = lines_of(setting.directory / "run/predictions.tsv");
-  CHECK(predictions.at(0) == "id\tprediction\tprobability_animal\tprobability_colour\tlabel");
+  CHECK(predictions.at(0) == "id\tprediction\tprobability_animal\tprobability_colour\tlabel\ttext");
   CHECK(predictions.at(1).starts_with("0\tanimal,colour\t"));
   CHECK(predictions.at(3).starts_with("2\t\t"));
 }

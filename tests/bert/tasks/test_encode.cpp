@@ -47,9 +47,9 @@ text::Tokenizer small_tokenizer() {
 }  // namespace
 
 TEST_CASE("a dataset is tokenised into one row of tokens, and what was cut is counted") {
-  const Dataset data{.file = "d.tsv",
-                     .examples = {{.text_a = "Red fishes", .text_b = "blue", .line = 2},
-                                  {.text_a = "red red red red red", .text_b = "fish", .line = 3}}};
+  Dataset data{.file = "d.tsv",
+               .examples = {{.text_a = "Red fishes", .text_b = "blue", .line = 2},
+                            {.text_a = "red red red red red", .text_b = "fish", .line = 3}}};
   const EncodedDataset encoded = encode_dataset(data, small_tokenizer(), 7);
   REQUIRE(encoded.size() == 2);
   const auto ids = [&](std::int64_t i) { return Ids(encoded.ids(i).begin(), encoded.ids(i).end()); };
@@ -61,13 +61,13 @@ TEST_CASE("a dataset is tokenised into one row of tokens, and what was cut is co
 }
 
 TEST_CASE("an empty text that a task lets pass has no tokens") {
-  const Dataset data{.file = "d.tsv", .examples = {{.text_a = "red", .text_b = "", .line = 5}}};
+  Dataset data{.file = "d.tsv", .examples = {{.text_a = "red", .text_b = "", .line = 5}}};
   const EncodedDataset encoded = encode_dataset(data, small_tokenizer(), 8);
   CHECK(Ids(encoded.ids(0).begin(), encoded.ids(0).end()) == Ids{2, 5, 3, 3});
 }
 
 TEST_CASE("a text without a single token names its line") {
-  const Dataset data{.file = "d.tsv", .examples = {{.text_a = "\xE2\x80\x8B", .line = 5}}};
+  Dataset data{.file = "d.tsv", .examples = {{.text_a = "\xE2\x80\x8B", .line = 5}}};
   CHECK_THROWS_WITH_AS(encode_dataset(data, small_tokenizer(), 8),
                        "d.tsv:5: text: expected at least one token, got none", Error);
 }

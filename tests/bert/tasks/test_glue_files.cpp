@@ -81,7 +81,7 @@ TEST_CASE("a set in CoLA's columns is read from gzip, with labels and without") 
 TEST_CASE("MRPC's dev file is encoded as google-research/bert's run_classifier.py does, token by token") {
   if (!have_data()) return;
   const text::Tokenizer tokenizer(text::Vocabulary::load(kData + "vocab/bert-base-uncased/vocab.txt"));
-  const Dataset dataset = labelled(named_task("mrpc"), "glue/MRPC/dev.tsv");
+  Dataset dataset = labelled(named_task("mrpc"), "glue/MRPC/dev.tsv");
   const EncodedDataset encoded = encode_dataset(dataset, tokenizer, 128);
 
   io::RecordReader records(kData + "golden_finetune/mrpc/eval.tf_record");

@@ -1,0 +1,41 @@
+#include "io/say.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <string>
+
+#include "io/json.h"
+
+namespace bertrand::io {
+namespace {
+
+std::atomic<LineFormat> chosen_format = LineFormat::text;
+
+void write(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+void set_line_format(LineFormat format) { chosen_format = format; }
+LineFormat line_format() { return chosen_format; }
+
+void say(std::string_view lines) {
+  if (line_format() == LineFormat::text) return write(std::string(lines));
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    if (end > 0) say_event("message", fmt::format("\"text\":{}", json_text(std::string(lines.substr(0, end)))));
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+}
+
+void say_event(std::string_view event, std::string_view members) {
+  if (line_format() == LineFormat::text) return;
+  write(fmt::format("{{\"event\":\"{}\",{}}}\n", event, members));
+}
+
+}  // namespace bertrand::io

@@ -1,0 +1,20 @@
+// What a training program says on standard output: lines for people, or, under --log-format jsonl, a JSON object a
+// line.
+#pragma once
+#include <string_view>
+
+namespace bertrand::io {
+
+enum class LineFormat { text, jsonl };
+
+/// Of the whole process from now on; text at first.
+void set_line_format(LineFormat format);
+LineFormat line_format();
+
+/// Whole lines; as JSON each that is not empty becomes {"event": "message", "text": …}. A pipe without a reader does
+/// not end a run: the program says so when it ends.
+void say(std::string_view lines);
+/// The members of an object, without its braces, as one line {"event": EVENT, …}. Nothing if lines are text.
+void say_event(std::string_view event, std::string_view members);
+
+}  // namespace bertrand::io

@@ -1,0 +1,202 @@
+// What stands in place of a run: --validate-only, --dry-run, --overfit-batch; and runs that keep less.
+#include <doctest/doctest.h>
+
+#include "support/small_model.h"
+
+using support::Outcome;
+using support::read_text;
+using support::run_program;
+using support::write_text;
+
+namespace {
+
+/// A model and a file of 36 rows of two labels.
+struct Setting {
+  support::TemporaryDirectory directory;
+  Setting() {
+    support::write_small_model(directory / "model");
+    write_text(directory / "train.csv", support::animals(36));
+  }
+  Outcome run(const std::vector<std::string>& flags) const {
+    return run_program(
+        "finetune",
+        support::with_defaults({"--task", "custom", "--label-column", "kind", "--max-seq-length", "16", "--model",
+                                directory / "model", "--batch-size", "6", "--learning-rate", "0.01", "--threads", "1"},
+                               flags));
+  }
+  std::string path(const std::string& name) const { return (directory / name).string(); }
+  Outcome train(std::vector<std::string> flags) const {
+    flags.insert(flags.begin(), {"--train", path("train.csv")});
+    return run(flags);
+  }
+};
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("--validate-only names every bad row with its line and trains nothing") {
+  const Setting setting;
+  write_text(setting.directory / "bad.csv",
+             "text,kind\nred fish,fish\n,bird\nblue bird,bird\none,two,three\ngreen fish,\nred bird,bird\n");
+  const Outcome outcome = setting.run({"--train", setting.path("bad.csv"), "--validate-only"});
+  CHECK(outcome.code == 3);
+  const std::string file = setting.path("bad.csv");
+  CHECK(outcome.error == file + ":3: text: expected some text, got none\n" + file +
+                             ":5: columns: expected 2 as in line 1, got another number\n" + file +
+                             ":6: label: expected one, got an empty cell\n" +
+                             "error: data: expected rows as they should be, got 3 bad ones\n");
+  CHECK(has(outcome.out, file + ": 3 examples of 4 to 4 tokens\n"));
+
+  const Outcome good = setting.train({"--eval", setting.path("train.csv"), "--validate-only"});
+  CHECK(good.code == 0);
+  CHECK(has(good.out, "labels: 2, {bird,fish}\n"));
+  CHECK(good.out.ends_with("settings and data are as expected; nothing was trained and nothing is written\n"));
+}
+
+TEST_CASE("of very many bad rows the first 20 are shown") {
+  const Setting setting;
+  std::string text = support::animals(4);
+  for (int i = 0; i < 30; ++i) text += ",fish\n";
+  write_text(setting.directory / "bad.csv", text);
+  const Outcome outcome = setting.run({"--train", setting.path("bad.csv"), "--validate-only"});
+  CHECK(outcome.code == 3);
+  CHECK(std::count(outcome.error.begin(), outcome.error.end(), '\n') == 21);
+  CHECK(has(outcome.error, "got 30 bad ones, the first 20 of them above\n"));
+}
+
+TEST_CASE("labels that no one means are doubted") {
+  const Setting setting;
+  std::string swapped = "text,kind\n";
+  for (int i = 0; i < 6; ++i) swapped += "red fish," + std::string(1, static_cast<char>('a' + i)) + "\n";
+  write_text(setting.directory / "swapped.csv", swapped);
+  const Outcome many = setting.run({"--train", setting.path("swapped.csv"), "--plan"});
+  CHECK(many.code == 0);
+  CHECK(has(many.error, "swapped.csv: 6 labels in 6 rows: is --label-column the right one?\n"));
+  write_text(setting.directory / "case.csv", "text,kind\nred fish,A\nblue bird,a\ntwo,A\nthe,a\n");
+  const Outcome cases = setting.run({"--train", setting.path("case.csv"), "--plan"});
+  CHECK(has(cases.error, "the labels \"A\" and \"a\" differ in case alone: they are two classes\n"));
+  CHECK(setting.train({"--plan"}).error.empty());
+}
+
+TEST_CASE("weights that are not read are refused before the data is") {
+  const Setting setting;
+  std::filesystem::remove(setting.directory / "model/model.safetensors");
+  write_text(setting.directory / "model/pytorch_model.bin", "x");
+  write_text(setting.directory / "bad.csv", "text,kind\n,x\n");
+  const Outcome outcome = setting.run({"--train", setting.path("bad.csv"), "--plan"});
+  CHECK(outcome.code == 4);
+  CHECK(has(outcome.error, "pytorch_model.bin: pickled weights can run code and are not read"));
+}
+
+TEST_CASE("a model by its name on a hub is answered with how to fetch it") {
+  const Setting setting;
+  const Outcome outcome = setting.train({"--model", "someone/bert-small", "--plan"});
+  CHECK(outcome.code == 4);
+  CHECK(has(outcome.error,
+            "someone/bert-small: expected a model directory or a checkpoint, got nothing there; hint: "
+            "nothing is downloaded"));
+}
+
+TEST_CASE("a dry run makes a step in the memory that was planned and leaves nothing behind") {
+  const Setting setting;
+  const Outcome outcome =
+      setting.train({"--eval-split", "0.25", "--dry-run", "--output", setting.path("run"), "--quiet"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(has(outcome.out, "dry run: a step of the longest examples took "));
+  CHECK_FALSE(std::filesystem::exists(setting.directory / "run"));
+  const std::size_t took = outcome.out.find("took ") + 5, planned = outcome.out.find("memory, ") + 8;
+  const double bytes = std::stod(outcome.out.substr(took)), plan = std::stod(outcome.out.substr(planned));
+  CHECK(bytes <= 1.01 * plan);
+  CHECK(bytes >= 0.5 * plan);
+}
+
+TEST_CASE("a batch that is learnt by heart is told from one that is not, and no model is written") {
+  const Setting setting;
+  const Outcome learnt = setting.train({"--overfit-batch", "--output", setting.path("run")});
+  REQUIRE_MESSAGE(learnt.code == 0, learnt.error);
+  CHECK(has(learnt.out, "learnt by heart: the loss of the first 6 examples went from 0."));
+  CHECK_FALSE(std::filesystem::exists(setting.directory / "run"));
+
+  const Outcome not_learnt = setting.train({"--overfit-batch", "--learning-rate", "1e-9", "--steps", "5"});
+  CHECK(not_learnt.code == 6);
+  CHECK(has(not_learnt.error, "error: --overfit-batch: not learnt: "));
+  CHECK(has(not_learnt.error, "hint: usually --learning-rate is far too low"));
+}
+
+TEST_CASE("only one thing stands in place of a run, and none of them goes on with one") {
+  const Setting setting;
+  const Outcome two = setting.train({"--plan", "--dry-run"});
+  CHECK(two.code == 2);
+  CHECK(two.error == "error: --plan, --dry-run: expected one of them, got 2\n");
+  const Outcome resumed = setting.train({"--overfit-batch", "--resume"});
+  CHECK(resumed.code == 2);
+  CHECK(has(resumed.error, "--overfit-batch: expected without --resume, got both"));
+}
+
+TEST_CASE("a bound of memory that a plan breaks is refused with the micro-batch that keeps it") {
+  const Setting setting;
+  std::string text = "text,kind\n";
+  for (int i = 0; i < 5000; ++i) text += support::animals(2).substr(10);
+  write_text(setting.directory / "many.csv", text);
+  const auto run = [&](const std::string& memory, const std::string& micro_batch) {
+    return setting.run({"--train", setting.path("many.csv"), "--batch-size", "10000", "--micro-batch-size", micro_batch,
+                        "--steps", "1", "--output", setting.path("run"), "--overwrite", "--memory", memory});
+  };
+  const Outcome plan = run("100GB", "10000");
+  const std::size_t at = plan.out.find("at most ", plan.out.find("process")) + 8;  // "at most 112 MB on the host"
+  const std::string bound = std::to_string(std::stoi(plan.out.substr(at)) - 20) + "MB";
+  const Outcome tight = run(bound, "10000");
+  CHECK(tight.code == 7);
+  CHECK(has(tight.error, "error: --memory: expected at least "));
+  const std::size_t hint = tight.error.find("hint: --micro-batch-size ");
+  REQUIRE_MESSAGE(hint != std::string::npos, tight.error);
+  const std::string fitting = std::to_string(std::stoi(tight.error.substr(hint + 25)));
+  const Outcome fits = run(bound, fitting);
+  CHECK_MESSAGE(fits.code == 0, fits.error);
+  const Outcome wrong = run("much", "4");
+  CHECK(wrong.code == 2);
+  CHECK(has(wrong.error, "--memory: expected a number of bytes as 8GiB, 500MB or 1000000, got \"much\""));
+}
+
+TEST_CASE("a run that keeps its model alone leaves no checkpoint and is not gone on with") {
+  const Setting setting;
+  const Outcome outcome =
+      setting.train({"--output", setting.path("run"), "--steps", "3", "--save-every", "1", "--save-model-only"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  for (const auto& entry : std::filesystem::directory_iterator(setting.directory / "run"))
+    CHECK_FALSE(entry.path().filename().string().starts_with("checkpoint-"));
+  CHECK(std::filesystem::exists(setting.directory / "run/model.safetensors"));
+  const Outcome resumed = run_program("finetune", {"--resume", "--output", setting.path("run"), "--steps", "5"});
+  CHECK(resumed.code == 2);
+  CHECK(has(resumed.error, "got none, as the run ended with --save-model-only; hint: its model can begin another run"));
+}
+
+TEST_CASE("a row without text is predicted as nothing if bad rows are reported, and ends the run if not") {
+  const Setting setting;
+  REQUIRE(setting.train({"--output", setting.path("run"), "--epochs", "10"}).code == 0);
+  write_text(setting.directory / "new.csv", "text\nred fish\n\"\"\nblue bird\n");
+  const auto predict = [&](const std::string& on_bad) {
+    return run_program("finetune",
+                       {"--task", "custom", "--model", setting.path("run"), "--predict", setting.path("new.csv"),
+                        "--output", setting.path("out"), "--overwrite", "--on-bad-line", on_bad, "--threads", "1"});
+  };
+  const Outcome fails = predict("fail");
+  CHECK(fails.code == 3);
+  const Outcome reports = predict("report");
+  REQUIRE_MESSAGE(reports.code == 0, reports.error);
+  CHECK(has(reports.error, "new.csv:3: text: expected some text, got none; 1 row of predictions.tsv without a "));
+  const std::string table = read_text(setting.directory / "out/predictions.tsv");
+  CHECK(table.starts_with("id\tprediction\tprobability_bird\tprobability_fish\tprobability\ttext\n0\tfish\t"));
+  CHECK(has(table, "\tred fish\n1\t\t\t\t\t\n2\tbird\t"));
+  CHECK(table.ends_with("\tblue bird\n"));
+}
+
+TEST_CASE("standard input is not predicted here, and the program that does it is named") {
+  const Setting setting;
+  const Outcome outcome = run_program(
+      "finetune", {"--task", "custom", "--model", setting.path("model"), "--predict", "-", "--output", "x"});
+  CHECK(outcome.code == 2);
+  CHECK(outcome.error == "error: --predict: expected a regular file, got standard input; hint: predict --model " +
+                             setting.path("model") + " reads a pipe or standard input and answers line by line\n");
+}

@@ -1,0 +1,131 @@
+#include "training/run/rehearsal.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "distributed/exchange.h"
+#include "io/error.h"
+#include "io/say.h"
+#include "io/signals.h"
+#include "io/units.h"
+#include "optim/schedule.h"
+#include "training/report/progress.h"
+#include "training/run/checkpoint.h"
+#include "training/run/data_order.h"
+#include "training/step/step.h"
+
+namespace bertrand::training {
+namespace {
+
+/// A model with its optimizer, as the run begins with them on all replicas.
+struct Beginning {
+  Beginning(const Rehearsal& rehearsal, Objective& objective)
+      : self(rehearsal.replica.self),
+        rates(rates_of(rehearsal.run.settings, objective)),
+        parameters(objective.model(), self.backend(),
+                   {.dtype = rehearsal.run.settings.precision,
+                    .seed = rehearsal.run.settings.seed,
+                    .initialize = self.first(),
+                    .rate = [this](const std::string& name) { return rates.of(name); }}),
+        optimizer(parameters, rehearsal.run.settings.optimizer),
+        stepper({objective, parameters, optimizer, self},
+                {.seed = rehearsal.run.settings.seed, .micro_batch_size = rehearsal.plan.micro_batch_size}),
+        training{objective, parameters, optimizer} {
+    if (self.first()) {
+      if (rehearsal.run.initialize) rehearsal.run.initialize(parameters);
+      if (rehearsal.run.moments) rehearsal.run.moments(moments_of(training));
+    }
+    self.collective().broadcast(parameters.masters(), 0);
+    parameters.round_masters();
+    if (!rehearsal.run.moments) return;
+    for (const Tensor& moments : {optimizer.first_moments(), optimizer.second_moments()})
+      self.collective().broadcast(moments, 0);
+  }
+
+  const distributed::Replica& self;
+  const nn::PartRates rates;
+  nn::ParameterSet parameters;
+  optim::Optimizer optimizer;
+  Stepper stepper;
+  const Training training;
+};
+
+void stop_if_asked(const distributed::Replica& self) {
+  if (distributed::any(self, io::stop_requested())) fail(Failure::interrupted, "interrupted: nothing was written");
+}
+
+}  // namespace
+
+void dry_run(const Rehearsal& rehearsal) {
+  const auto& [run, objective, plan, replica] = rehearsal;
+  const distributed::Replica& self = replica.self;
+  const auto begin = std::chrono::steady_clock::now();
+  const std::unique_ptr<Objective> largest = objective.largest(self, plan.micro_batch_size);
+  Beginning beginning(rehearsal, *largest);
+  if (replica.directory) check_space(run.settings.output, checkpoint_bytes(beginning.training));
+
+  StepExamples step;
+  const std::int64_t made_up = largest->examples(0);  // of one micro-batch
+  for (std::int64_t i = 0; i < plan.micro_batches * made_up; ++i) step.numbers.push_back(i % made_up);
+  beginning.stepper.finish(beginning.stepper.start(step, 1, optim::learning_rate(plan.schedule, 0)));
+  {
+    const NoGrad no_graph;
+    largest->evaluate();
+  }
+  stop_if_asked(self);
+  if (!self.first()) return;
+  const auto bytes = [](std::size_t count) { return io::bytes_text(static_cast<double>(count)); };
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+  io::say(fmt::format(
+      "dry run: a step of the longest examples took {} of memory, {} were planned, and {} with reading the model and "
+      "an evaluation; nothing is written\n",
+      bytes(self.backend().memory().peak), bytes(plan.memory.total()), io::duration_text(time.count())));
+}
+
+void overfit_batch(const Rehearsal& rehearsal) {
+  constexpr double kLearnt = 0.1, kFalling = 0.7;  // of the loss in the beginning
+  const auto& [run, objective, plan, replica] = rehearsal;
+  const distributed::Replica& self = replica.self;
+  const Settings& settings = run.settings;
+  Beginning beginning(rehearsal, objective);
+  const StepExamples batch = DataOrder(settings, objective).at({});
+  Progress progress;
+  double first = 0, loss = 0;
+  std::int64_t step = 0;
+  while (step < plan.total_steps && (step == 0 || loss > kLearnt * first)) {
+    stop_if_asked(self);
+    const StartedStep started = beginning.stepper.start(batch, ++step, settings.schedule.learning_rate);
+    loss = beginning.stepper.finish(started).losses[0].value;
+    if (step == 1) first = loss;
+    if (!self.first() || settings.quiet) continue;
+    io::say_event("step", fmt::format("\"step\":{},\"loss\":{}", step, loss));
+    if (settings.json_lines) continue;
+    const ProgressFigures figures{
+        .step = step, .total_steps = plan.total_steps, .loss = loss, .learning_rate = settings.schedule.learning_rate};
+    progress.update(figures);
+    if (step % settings.log_every == 0) progress.log(figures);
+  }
+  const std::string fell =
+      fmt::format("the loss of the first {} example{} went from {:.4f} to {:.4f} in {} step{}", batch.numbers.size(),
+                  batch.numbers.size() == 1 ? "" : "s", first, loss, step, step == 1 ? "" : "s");
+  if (loss > kFalling * first)
+    fail(Failure::numerics,
+         "--overfit-batch: not learnt: {}; hint: usually --learning-rate is far too low or too high, --freeze leaves "
+         "too little, or the labels do not follow from what the model sees: is it the right column, is the text cut?",
+         fell);
+  if (!self.first()) return;
+  const auto message = [&](const std::string& text) {
+    if (settings.json_lines) io::say(text);
+    else progress.message(text);
+  };
+  if (loss <= kLearnt * first)
+    message(fmt::format("learnt by heart: {}, so data, loss, model and rate fit together; nothing is written", fell));
+  else
+    message(
+        fmt::format("being learnt: {}; more --steps or a higher --learning-rate would show whether by heart; "
+                    "nothing is written",
+                    fell));
+}
+
+}  // namespace bertrand::training

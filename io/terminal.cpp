@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace bertrand::io {
@@ -25,9 +26,10 @@ TerminalLine::~TerminalLine() {
   std::fflush(out_);
 }
 
-/// Blanks instead of an escape sequence: every terminal knows them.
+/// Blanks instead of an escape sequence: every terminal knows them. A terminal that has become narrower gets no more of
+/// them than fit: others would go on in the next line.
 void TerminalLine::clear() {
-  if (drawn_ > 0) fmt::print(out_, "\r{}\r", std::string(drawn_, ' '));
+  if (drawn_ > 0) fmt::print(out_, "\r{}\r", std::string(std::min(drawn_, width_of(out_) - 1), ' '));
   drawn_ = 0;
 }
 

@@ -22,8 +22,9 @@ bool takes_one_value(const CLI::Option& option) {
 
 /// Flags of one command that say nothing of the run.
 bool is_of_command(const std::string& name) {
-  static const std::set<std::string> names = {"--resume",  "--overwrite", "--plan",     "--quiet",
-                                              "--profile", "--output",    "--settings", "--print-settings"};
+  static const std::set<std::string> names = {"--resume",  "--overwrite",     "--plan",         "--quiet",
+                                              "--profile", "--output",        "--settings",     "--print-settings",
+                                              "--dry-run", "--validate-only", "--overfit-batch"};
   return names.contains(name);
 }
 

@@ -67,6 +67,12 @@ void refuse_unknown(const CLI::App& app) {
   if (!unknown.empty()) refuse_unknown(app, flag == unknown.end() ? unknown.front() : *flag);
 }
 
+/// The first words of a flag's help.
+std::string what_it_is(const CLI::Option& option) {
+  const std::string help = option.get_description();
+  return help.substr(0, help.find_first_of(":;(\n"));
+}
+
 /// Says what CLI11 means in the form of every other error.
 [[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = innermost(app);
@@ -80,7 +86,8 @@ void refuse_unknown(const CLI::App& app) {
   for (const CLI::Option* option : command.get_options()) {
     const std::string name = option->get_name();
     if (option->get_required() && option->count() == 0)
-      fail(Failure::usage, "{}: expected {}, got none; hint: --help says what it is", name, option->get_type_name());
+      fail(Failure::usage, "{}: expected {}, got none; hint: {} is {}", name, option->get_type_name(), name,
+           what_it_is(*option));
     for (const CLI::Option* other : option->get_excludes())
       if (option->count() > 0 && other->count() > 0)
         fail(Failure::usage, "{}, {}: expected one of them, got both", name, other->get_name());

@@ -3,6 +3,7 @@
 
 #include "apps/cli/main_guard.h"
 #include "apps/cli/table_flags.h"
+#include "io/say.h"
 
 namespace bertrand::cli {
 
@@ -13,6 +14,7 @@ int run_training_main(const std::string& description, int argc, char** argv, con
       description, argc, argv, [&](CLI::App& app) { add_table(app, table); },
       [&](const std::vector<std::string>& command) {
         program.settings.command = command;
+        if (program.settings.json_lines) io::set_line_format(io::LineFormat::jsonl);
         program.body();
       });
 }

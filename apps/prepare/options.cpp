@@ -93,8 +93,8 @@ void add_flags(CLI::App& app, VocabOptions& options) {
   constexpr std::size_t kMost = 1 << 23;
   app.add_option("--input", options.inputs, "text")->type_name("FILE")->required();
   app.add_option("--output", options.output, "vocab.txt")->type_name("FILE")->required();
-  number_flag(app, "--size", options.trainer.size, Range<std::size_t>{6, kMost}, "tokens wanted, special ones included")
-      ->required();
+  number_flag(app, "--size", options.trainer.size, Range<std::size_t>{6, kMost},
+              "tokens wanted, special ones included");
   app.add_flag("--cased", options.cased, "keep case and accents (default: lower-case and strip accents)");
   number_flag(app, "--min-frequency", options.trainer.min_frequency,
               Range<std::uint64_t>{1, std::numeric_limits<std::uint32_t>::max()},

@@ -87,6 +87,8 @@ void write_vocab(const VocabOptions& options) {
   const std::vector<std::string> tokens = text::train_vocabulary(counts, trainer);
   std::string lines;
   for (const std::string& token : tokens) lines.append(token).push_back('\n');
+  if (std::error_code absent; std::filesystem::is_regular_file(options.output, absent))
+    fmt::print(stderr, "note: {} was there and is replaced\n", options.output.string());
   io::replace_file(io::Files::system(), options.output, lines);
   fmt::print(stderr, "wrote {} tokens learnt from {} different words{}\n", tokens.size(), counts.size(),
              tokens.size() < options.trainer.size ? "; the text has no more frequent pairs" : "");

@@ -15,6 +15,7 @@
 #include "io/byte_progress.h"
 #include "io/crc32c.h"
 #include "io/file_arguments.h"
+#include "io/say.h"
 #include "io/signals.h"
 #include "tensor/backends.h"
 #include "training/run/run_training.h"
@@ -58,13 +59,17 @@ int threads_of(const Options& options) { return options.settings.threads.value_o
 std::unique_ptr<data::PretrainingExamples> read_records(const std::vector<std::filesystem::path>& files,
                                                         const Source& source, const Options& options) {
   auto records = std::make_unique<data::PretrainingRecords>(
-      files, data::PretrainingRecordsOptions{.vocab_size = source.config.vocab_size,
-                                             .max_positions = source.config.max_position_embeddings,
-                                             .on_corrupt = options.on_corrupt,
-                                             .threads = threads_of(options)});
+      files, data::PretrainingRecordsOptions{
+                 .vocab_size = source.config.vocab_size,
+                 .max_positions = source.config.max_position_embeddings,
+                 .on_corrupt = options.settings.validate_only ? io::OnCorrupt::skip : options.on_corrupt,
+                 .threads = threads_of(options)});
   if (records->skipped() > 0)
     fmt::print(stderr, "warning: {}; skipped {} corrupt place{} in all\n", records->first_skipped(), records->skipped(),
                records->skipped() == 1 ? "" : "s");
+  if (records->skipped() > 0 && options.settings.validate_only && options.on_corrupt == io::OnCorrupt::stop)
+    fail(Failure::input, "data: expected records as they should be, got {} bad place{}", records->skipped(),
+         records->skipped() == 1 ? "" : "s");
   return records;
 }
 
@@ -134,7 +139,7 @@ void load_start(const Options& options, nn::ParameterSet& parameters) {
   if (options.keep_moments) std::erase_if(report.unused, bert::is_moment);
   if (options.strict) bert::require_exact(report, options.init);
   nn::require(report, options.init, is_head);
-  fmt::print("{}\n", report.text());
+  io::say(fmt::format("{}\n", report.text()));
 }
 
 /// Those of a TensorFlow checkpoint, or of a run or checkpoint of this program.
@@ -179,6 +184,15 @@ Job read_job(Options& options, bool alone) {
   return {std::move(source), std::move(examples), std::move(held_out)};
 }
 
+/// --validate-only: what the inputs have.
+void report_validity(const Job& job) {
+  io::say(fmt::format("--input: {} examples in the first epoch, of at most {} tokens\n", job.examples->examples(0),
+                      job.examples->longest()));
+  if (job.held_out)
+    io::say(fmt::format("--eval-input: {} examples, of at most {} tokens\n", job.held_out->examples(0),
+                        job.held_out->longest()));
+}
+
 }  // namespace
 
 void run(Options& options) {
@@ -191,6 +205,7 @@ void run(Options& options) {
        .read =
            [&](distributed::Collective* processes) {
              job = read_job(options, !processes);
+             if (options.settings.validate_only) report_validity(*job);
              return identity_of(options, job->source);
            },
        .make_objective =

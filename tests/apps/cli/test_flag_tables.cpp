@@ -59,10 +59,11 @@ TEST_CASE("the flags that no record and no other process needs are these") {
   local.insert({"--input", "--eval-input", "--config", "--init", "--recipe", "--list-recipes"});
   CHECK(names(tables.pretrain, Role::local) == local);
   local = common;
-  local.insert({"--model", "--train", "--eval", "--predict", "--qrels", "--id-column", "--sweep"});
+  local.insert({"--model", "--train", "--eval", "--predict", "--qrels", "--id-column", "--sweep", "--on-bad-line"});
   CHECK(names(tables.finetune, Role::local) == local);
   for (const FlagTable* table : {&tables.pretrain, &tables.finetune})
-    CHECK(names(*table, Role::command) == std::set<std::string>{"--resume", "--overwrite", "--plan", "--quiet"});
+    CHECK(names(*table, Role::command) == std::set<std::string>{"--resume", "--overwrite", "--plan", "--quiet",
+                                                                "--validate-only", "--dry-run", "--overfit-batch"});
 }
 
 TEST_CASE("run_config.json holds every flag that is recorded") {

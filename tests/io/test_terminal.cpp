@@ -1,0 +1,33 @@
+#include "io/terminal.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "support/terminal.h"
+
+namespace {
+
+/// The longest row of blanks in what was written.
+std::size_t longest_blank(const std::string& text) {
+  std::size_t longest = 0, length = 0;
+  for (const char c : text) longest = std::max(longest, length = c == ' ' ? length + 1 : 0);
+  return longest;
+}
+
+}  // namespace
+
+TEST_CASE("a terminal that becomes narrower while a line is drawn gets no more than fits") {
+  const std::string text = support::on_terminal(60, [](std::FILE* out) {
+    bertrand::io::TerminalLine line(out);
+    line.draw(std::string(50, 'a'));
+    const winsize narrow{.ws_row = 24, .ws_col = 20, .ws_xpixel = 0, .ws_ypixel = 0};
+    REQUIRE(::ioctl(::fileno(out), TIOCSWINSZ, &narrow) == 0);
+    line.draw(std::string(50, 'b'));
+    line.draw("c");
+  });
+  CHECK(text.find(std::string(50, 'a')) != std::string::npos);
+  CHECK(text.find(std::string(19, 'b')) != std::string::npos);
+  CHECK(text.find(std::string(20, 'b')) == std::string::npos);
+  CHECK(longest_blank(text) == 19);
+}

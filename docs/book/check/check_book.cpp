@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -92,7 +93,7 @@ std::string check(const std::string& language, const std::string& above, const L
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   if (argc != 3) return fmt::print(stderr, "usage: check_book CHAPTER.md FOLDER_OF_PROGRAMS\n"), 2;
   const std::filesystem::path chapter = argv[1];
   std::ifstream file(chapter);
@@ -118,4 +119,7 @@ int main(int argc, char** argv) {
   }
   fmt::print("{}: {} of {} blocks differ\n", chapter.filename().string(), wrong, blocks);
   return wrong == 0 && !lines.empty() ? 0 : 1;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "check_book: {}\n", error.what());
+  return 2;
 }

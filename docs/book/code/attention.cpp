@@ -113,7 +113,8 @@ void show_root_of_d(int d) {
 
 int main() {
   using namespace bertrand;
-  const Matrix q{{1, 0}, {0, 1}, {1, 1}}, k = q, v{{1, 2}, {3, 4}, {5, 6}}, dy{{1, 0}, {0, 1}, {0, 0}};
+  const Matrix q{{1, 0}, {0, 1}, {1, 1}}, k{{1, 0}, {0, 1}, {1, 1}}, v{{1, 2}, {3, 4}, {5, 6}},
+      dy{{1, 0}, {0, 1}, {0, 0}};
   const Matrix p = probabilities(q, k);
   for (const Row& row : p) book::print("P", row);
   const Gradients d = backward_by_hand(q, k, v, p, dy);

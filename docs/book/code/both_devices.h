@@ -3,8 +3,8 @@
 #pragma once
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
-#include <stdexcept>
 #include <vector>
 
 #include "autograd/operators.h"
@@ -32,8 +32,8 @@ struct Input {
   bertrand::Shape shape;
 };
 
-/// Prints `by_hand` and what each device makes of `op`, of which `dy` is the gradient. Throws unless all agree to 12
-/// digits.
+/// Prints `by_hand` and what each device makes of `op`, of which `dy` is the gradient. Ends the program unless all
+/// agree to 12 digits.
 inline void compare(const std::vector<const char*>& names, const Rows& by_hand, const std::vector<Input>& inputs,
                     const Row& dy,
                     const std::function<bertrand::Variable(const std::vector<bertrand::Variable>&)>& op) {
@@ -57,7 +57,10 @@ inline void compare(const std::vector<const char*>& names, const Rows& by_hand, 
     print("  CUDA", by_device[1][i]);
     for (const Rows& rows : by_device)
       for (std::size_t k = 0; k < by_hand[i].size(); ++k)
-        if (!(std::abs(rows[i][k] - by_hand[i][k]) < 1e-12)) throw std::runtime_error("the numbers differ");
+        if (!(std::abs(rows[i][k] - by_hand[i][k]) < 1e-12)) {
+          std::printf("the numbers differ\n");
+          std::exit(1);
+        }
   }
 }
 

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -103,7 +102,8 @@ Matrix numbers(int n, unsigned seed) {
   return x;
 }
 
-void time(const char* name, int n, const std::function<void()>& work) {
+template <class Work>
+void time(const char* name, int n, const Work& work) {
   double best = 1e9;
   for (int run = 0; run < 7; ++run) {
     const auto begin = std::chrono::steady_clock::now();

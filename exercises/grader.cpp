@@ -9,6 +9,7 @@ namespace grader {
 namespace {
 
 std::string shown(double value) {
+  if (std::isnan(value)) return "nan";  // printf has -nan too
   char text[40];
   std::snprintf(text, sizeof text, "%.9g", value);
   return text;

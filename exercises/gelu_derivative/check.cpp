@@ -6,7 +6,8 @@
 using namespace bertrand;
 
 const char* const kHint =
-    "y is a product, so its slope has two terms, and tanh u has an inner derivative; at x = 0 one term is left: ½";
+    "y is a product, so its slope has two terms, and tanh u has an inner derivative; at x = 0 one term is left: ½; "
+    "if only the second part differs, dy is missing";
 
 void check(grader::Grader& grader) {
   const auto backend = open_cpu({.threads = 1});

@@ -6,7 +6,7 @@
 namespace bertrand {
 namespace {
 
-thread_local bool recording = true;
+thread_local bool no_grad = false;
 
 }  // namespace
 
@@ -15,7 +15,7 @@ Variable record(const char* op, Tensor value, const std::vector<Variable>& input
   Variable out(std::move(value));
   bool wanted = false;
   for (const Variable& input : inputs) wanted |= input.requires_grad();
-  if (!recording || !wanted) return out;
+  if (no_grad || !wanted) return out;
   auto node = std::make_shared<Node>();
   node->op = op;
   node->backward = std::move(backward);
@@ -64,8 +64,8 @@ Node::~Node() {
   }
 }
 
-NoGrad::NoGrad() : previous_(std::exchange(recording, false)) {}
-NoGrad::~NoGrad() { recording = previous_; }
-bool NoGrad::active() { return !recording; }
+NoGrad::NoGrad(bool active) : previous_(std::exchange(no_grad, active)) {}
+NoGrad::~NoGrad() { no_grad = previous_; }
+bool NoGrad::active() { return no_grad; }
 
 }  // namespace bertrand

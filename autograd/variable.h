@@ -81,17 +81,26 @@ struct Node {
   ~Node();  // unlinks its ancestors in a loop, so that dropping a deep graph cannot overflow the stack
 };
 
-/// No graph is recorded on this thread while one of these lives.
+/// While one of these lives, no graph is recorded on this thread.
 class NoGrad {
  public:
-  NoGrad();
+  NoGrad() : NoGrad(true) {}
   ~NoGrad();
   NoGrad(const NoGrad&) = delete;
   NoGrad& operator=(const NoGrad&) = delete;
   static bool active();
 
+ protected:
+  explicit NoGrad(bool active);
+
  private:
   bool previous_;
+};
+
+/// Lifts an outer NoGrad: for a backward that computes a part of the graph again.
+class Recording : private NoGrad {
+ public:
+  Recording() : NoGrad(false) {}
 };
 
 }  // namespace bertrand

@@ -11,6 +11,11 @@ ops::Into Wanted::into(std::size_t input) {
   return place;
 }
 
+Tensor Wanted::gathered(std::size_t input) {
+  const GradientSlot& slot = *inputs_[input];
+  return given_[input] = slot.buffer ? slot.buffer : slot.gradient;
+}
+
 Tensor Wanted::fresh_buffer(std::size_t input) {
   if (!inputs_[input] || !inputs_[input]->buffer || std::exchange(inputs_[input]->written, true)) return {};
   return given_[input] = inputs_[input]->buffer;

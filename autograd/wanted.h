@@ -24,7 +24,11 @@ class Wanted {
   ops::Into into(std::size_t input);
   /// Case 1 if the buffer holds no gradient yet, else empty: for ops that overwrite and cannot add.
   Tensor fresh_buffer(std::size_t input);
-  /// The tensor that into() or fresh_buffer() gave for `input`, or empty: the engine need not add it up.
+  /// The gradient that lies in the slot itself, for an op whose backward is a backward() of its own and has left it
+  /// there.
+  Tensor gathered(std::size_t input);
+  std::size_t size() const { return inputs_.size(); }
+  /// The tensor that into(), fresh_buffer() or gathered() gave for `input`, or empty: the engine need not add it up.
   const Tensor& given(std::size_t input) const { return given_[input]; }
 
  private:

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <map>
 
+#include "autograd/recompute.h"
 #include "bert/network/heads.h"
 #include "optim/optimizer.h"
 #include "tensor/backends.h"
@@ -35,7 +36,7 @@ constexpr std::int32_t kFirstWord = 999;
 struct Arguments {
   std::string config, mode, device = "cpu", kernels = "auto", precision = "f32", lengths = "full", head = "pretrain",
                             profile;
-  int threads = 1, block = 1;
+  int threads = 1, block = 1, recompute = 0;
   Dim batch = 0, length = 128, vocabulary = 30522;
   double seconds = 10;
   bool measured = false;
@@ -118,7 +119,8 @@ Batch make_batch(const Arguments& a, Dim number, Backend& backend) {
 /// The model, its optimizer and the work of one step.
 class Work {
  public:
-  Work(const Arguments& a, const bert::Config& config, Backend& backend) : train_(a.mode == "train") {
+  Work(const Arguments& a, const bert::Config& config, Backend& backend)
+      : train_(a.mode == "train"), recompute_(a.recompute) {
     if (a.head == "classify") classifier_ = std::make_unique<bert::ForSequenceClassification>(config, 2);
     else pretraining_ = std::make_unique<bert::ForPretraining>(config);
     nn::Module& model = classifier_ ? static_cast<nn::Module&>(*classifier_) : *pretraining_;
@@ -137,7 +139,11 @@ class Work {
       return (*bert.pooler)(gather_rows(bert(batch.packed, {}), batch.packed.first_rows)).value();
     }
     parameters_->zero_gradients();
-    const Variable loss = this->loss(batch, number);
+    Variable loss;
+    {
+      const Recomputing guard(recompute_);
+      loss = this->loss(batch, number);
+    }
     backward(loss, optimizer_->loss_scale().gradient_of_loss());
     parameters_->complete_gradients();
     optimizer_->update(1e-4, parameters_->gradients());
@@ -155,6 +161,7 @@ class Work {
   }
 
   bool train_;
+  int recompute_;
   std::unique_ptr<bert::ForPretraining> pretraining_;
   std::unique_ptr<bert::ForSequenceClassification> classifier_;
   std::unique_ptr<nn::ParameterSet> parameters_;
@@ -271,6 +278,8 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"full", "wikipedia", "mrpc"}));
   app.add_option("--head", a.head, "pretrain or classify")->check(CLI::IsMember({"pretrain", "classify"}));
   app.add_option("--vocabulary", a.vocabulary, "rows of the word embeddings")->check(CLI::Range(30522, 32768));
+  app.add_option("--recompute-activations", a.recompute, "of every so many layers; 0: none")
+      ->check(CLI::Range(0, 1000));
   app.add_option("--block", a.block, "steps between two looks at the clock, which wait for the device")
       ->check(CLI::Range(1, 1000));
   app.add_flag("--measured-products", a.measured,

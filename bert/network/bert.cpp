@@ -1,6 +1,8 @@
 // The encoder: embeddings, layers, pooler.
 #include "bert/network/bert.h"
 
+#include "autograd/recompute.h"
+
 namespace bertrand::bert {
 namespace {
 
@@ -75,6 +77,15 @@ Variable Layer::operator()(const Variable& x, const PackedBatch& batch, const nn
   return output(intermediate(attended), attended, rows ? randomness.rows(rows) : randomness);
 }
 
+Variable Layer::recomputed(const Variable& x, const PackedBatch& batch, const nn::Randomness& randomness,
+                           const Tensor& rows) const {
+  std::vector<Variable> variables;
+  for (const auto& [path, parameter] : parameters()) variables.push_back(*parameter);
+  return bertrand::recomputed(x, variables, [this, batch, randomness, rows](const Variable& again) {
+    return (*this)(again, batch, randomness, rows);
+  });
+}
+
 Encoder::Encoder(const nn::Scope& scope, const Config& config) : Module(scope) {
   for (Dim i = 0; i < config.num_hidden_layers; ++i)
     layers_.push_back(std::make_unique<Layer>(in("layer." + std::to_string(i)), config));
@@ -84,7 +95,9 @@ Variable Encoder::operator()(Variable x, const PackedBatch& batch, const nn::Ran
                              std::vector<Variable>* hidden_states) const {
   if (hidden_states) hidden_states->push_back(x);
   for (const auto& layer : layers_) {
-    x = (*layer)(x, batch, randomness, layer == layers_.back() ? rows : Tensor());
+    const Tensor wanted = layer == layers_.back() ? rows : Tensor();
+    x = Recomputing::next_part() ? layer->recomputed(x, batch, randomness, wanted)
+                                 : (*layer)(x, batch, randomness, wanted);
     if (hidden_states) hidden_states->push_back(x);
   }
   return rows && layers_.empty() ? gather_rows(x, rows) : x;

@@ -67,6 +67,9 @@ class Layer : public nn::Module {
   /// comes after attention works on a row by itself.
   Variable operator()(const Variable& x, const PackedBatch& batch, const nn::Randomness& randomness,
                       const Tensor& rows) const;
+  /// The same, of which the graph keeps x alone (autograd/recompute.h).
+  Variable recomputed(const Variable& x, const PackedBatch& batch, const nn::Randomness& randomness,
+                      const Tensor& rows) const;
 
   AttentionBlock attention;
   Intermediate intermediate;

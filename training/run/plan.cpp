@@ -79,7 +79,8 @@ std::size_t peak_bytes(const Settings& settings, const Plan& plan, const Objecti
                                  return rates.of(name);
                                }});
   optim::Optimizer optimizer(parameters, settings.optimizer);
-  Stepper stepper({*largest, parameters, optimizer, self}, {.micro_batch_size = plan.micro_batch_size});
+  Stepper stepper({*largest, parameters, optimizer, self},
+                  {.micro_batch_size = plan.micro_batch_size, .recompute_activations = settings.recompute_activations});
   // All micro-batches are the same, so that a few show what a step of many takes.
   const std::int64_t micro_batches = std::min<std::int64_t>(plan.micro_batches, 64);
   StepExamples step;

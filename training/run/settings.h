@@ -55,6 +55,7 @@ struct Settings {
 
   std::int64_t batch_size = 32;
   std::optional<std::int64_t> micro_batch_size;  ///< complete() fills it in: at most batch_size
+  int recompute_activations = 0;                 ///< of every so many layers; 0: none
   std::optional<std::int64_t> steps;             ///< none: `epochs` says how long
   std::optional<double> epochs;                  ///< none: `steps` says how long
   optim::Options optimizer;                      ///< complete() fills in epsilon

@@ -82,6 +82,11 @@ void add_length_flags(FlagTable& table, Settings& s) {
                 "examples whose gradient is computed at once; with --batch-size it decides result and memory", decisive,
                 "the batch size, at most 32"},
                s.micro_batch_size, {1, 1 << 24}, "0");
+  table.number({"--recompute-activations",
+                "keep only the input of every N-th layer, and compute the layer again in backward: the same bits in "
+                "less memory and more time; 1 is every layer, 0 is off",
+                recorded},
+               s.recompute_activations, {0, 1 << 20});
   const std::string epochs = s.epochs ? fmt::format("{:g}", *s.epochs) : "none: --steps or --epochs is needed";
   table.number({"--steps", "length in optimizer steps", decisive, "as --epochs"}, s.steps, {1, 1'000'000'000}, "0")
       .excludes = "--epochs";

@@ -21,7 +21,9 @@ Trainer::Trainer(const Job& job)
       settings_(job.settings),
       optimizer_(job.parameters, settings_.optimizer),
       stepper_({job.objective, job.parameters, optimizer_, job.self},
-               {.seed = settings_.seed, .micro_batch_size = job.plan.micro_batch_size}),
+               {.seed = settings_.seed,
+                .micro_batch_size = job.plan.micro_batch_size,
+                .recompute_activations = settings_.recompute_activations}),
       order_(settings_, job.objective),
       log_(settings_, job.plan, job.self),
       saves_({settings_, job.conditions, {job.objective, job.parameters, optimizer_}, job.self, log_}) {}

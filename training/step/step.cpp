@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "autograd/check_finite.h"
+#include "autograd/recompute.h"
 #include "tensor/random.h"
 
 namespace bertrand::training {
@@ -24,7 +25,11 @@ std::int64_t Stepper::micro_batches(std::int64_t examples) const {
 
 Tensor Stepper::run_micro_batch(const distributed::Share& examples, std::uint64_t key) {
   const Tensor losses = ops::full({kMostLosses}, 0, DType::f64, parts_.self.backend());
-  std::vector<LossPart> loss_parts = parts_.objective.loss(examples.first, examples.count, key);
+  std::vector<LossPart> loss_parts;
+  {
+    const Recomputing guard(options_.recompute_activations);
+    loss_parts = parts_.objective.loss(examples.first, examples.count, key);
+  }
   check(loss_parts.size() <= kMostLosses, "step: expected a loss of at most {} parts, got {}", kMostLosses,
         loss_parts.size());
   loss_names_.clear();

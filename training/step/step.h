@@ -37,6 +37,7 @@ class Stepper {
   struct Options {
     std::uint64_t seed = 42;
     std::int64_t micro_batch_size = 32;
+    int recompute_activations = 0;  ///< of every so many parts of the model (autograd/recompute.h); 0: none
   };
   /// What this replica trains.
   struct Parts {

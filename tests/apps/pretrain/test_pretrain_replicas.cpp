@@ -43,6 +43,27 @@ TEST_CASE("any number of replicas and threads gives the bits of one replica: wei
   }
 }
 
+TEST_CASE(
+    "activations that are computed again change no bit, in any precision and on replicas, and may change on resuming") {
+  const PretrainSetting setting;
+  for (const char* precision : {"f32", "bf16", "f16"}) {
+    CAPTURE(precision);
+    const Flags flags = {"--steps", "4", "--micro-batch-size", "3", "--precision", precision, "--save-every", "2"};
+    const Outcome kept = setting.run("kept", joined(flags, {"--overwrite"}));
+    REQUIRE_MESSAGE(kept.code == 0, kept.error);
+    for (const Flags& how : {Flags{"1"}, Flags{"2"}, Flags{"1", "--replicas", "2"}}) {
+      const Outcome again =
+          setting.run("again", joined(flags, joined({"--recompute-activations"}, joined(how, {"--overwrite"}))));
+      REQUIRE_MESSAGE(again.code == 0, again.error);
+      setting.check_same("again", "kept", 4);
+    }
+    fs::remove_all(setting.directory / "again" / "checkpoint-4");
+    const Outcome resumed = setting.run("again", joined(flags, {"--resume"}));
+    REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
+    setting.check_same("again", "kept", 4);
+  }
+}
+
 TEST_CASE("a run stopped at any step and resumed with other replicas ends with the same bits") {
   const PretrainSetting setting;
   const Flags flags = {"--epochs",

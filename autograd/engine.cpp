@@ -83,24 +83,24 @@ void backward(const Variable& loss, const Tensor& gradient, const LeafDone& leaf
                 leaf_done);
 }
 
-void backward_from(const Variable& y, const Tensor& dy, const LeafDone& leaf_done) {
+void backward_from(const Variable& y, const Tensor& gradient, const LeafDone& leaf_done) {
   check(y.requires_grad(),
         "backward: expected a loss that depends on a value that wants a gradient, got none; hint: "
         "Variable(tensor, /*requires_grad=*/true), and no NoGrad while it is computed");
-  check(dy.shape() == y.shape() && dy.dtype() == y.value().dtype(),
+  check(gradient.shape() == y.shape() && gradient.dtype() == y.value().dtype(),
         "backward: expected a gradient of the loss of {} {}, as the loss is, got {} {}", name_of(y.value().dtype()),
-        y.shape(), name_of(dy.dtype()), dy.shape());
+        y.shape(), name_of(gradient.dtype()), gradient.shape());
   const NoGrad guard;
   std::vector<Slot> order = topological_order(y.slot());
-  accumulate(*y.slot(), dy);
+  accumulate(*y.slot(), gradient);
   for (; !order.empty(); order.pop_back()) {
     const Slot& slot = order.back();
     if (!slot->node && leaf_done) leaf_done(*slot);  // the ops that use it have all run
     if (!slot->node || !slot->gradient) continue;
     const std::shared_ptr<Node> node = std::move(slot->node);  // what its closure captured dies after its one use
     slot->spent = true;
-    const Tensor gradient = std::exchange(slot->gradient, {});
-    run_backward(*node, gradient);
+    const Tensor dy = std::exchange(slot->gradient, {});
+    run_backward(*node, dy);
   }
 }
 

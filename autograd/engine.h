@@ -17,7 +17,7 @@ using LeafDone = std::function<void(const GradientSlot& leaf)>;
 /// was written in place since, and if an op gives gradients of the wrong number or shape.
 void backward(const Variable& loss, const Tensor& gradient = {}, const LeafDone& leaf_done = {});
 
-/// The same from a result `y` of any shape, whose gradient `dy` is known.
-void backward_from(const Variable& y, const Tensor& dy, const LeafDone& leaf_done = {});
+/// The same from a result `y` of any shape, whose gradient is known.
+void backward_from(const Variable& y, const Tensor& gradient, const LeafDone& leaf_done = {});
 
 }  // namespace bertrand

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -115,7 +116,7 @@ void time(const char* name, int n, const Work& work) {
 
 }  // namespace
 
-int main(int argc, char**) {
+int main(int argc, char**) try {
   const bool timed = argc > 1;
   const int n = timed ? 768 : 192;  // a multiple of 6, 16 and 64
   const Matrix a = numbers(n, 1), b = numbers(n, 2);
@@ -137,4 +138,7 @@ int main(int argc, char**) {
     time("library", n, [&] { same.multiply(); });
   }
   time("its best", n, [&] { library.multiply(); });
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
 }

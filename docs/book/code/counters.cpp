@@ -11,6 +11,8 @@ using namespace bertrand;
 
 namespace {
 
+constexpr std::uint64_t kSeed = 42, kStep = 1000;
+
 struct Two : nn::Module {
   Two() : a(in("a"), {2, 2}), b(in("b"), {2, 2}) {}
   nn::Linear a, b;
@@ -23,7 +25,7 @@ struct Reversed : nn::Module {
 }  // namespace
 
 int main() {
-  const std::uint64_t key = mix(/*seed=*/42, /*step=*/1000);
+  const std::uint64_t key = mix(kSeed, kStep);
   for (const std::uint32_t row : {7u, 8u, 7u})
     std::printf("row %u: %08x\n", row, philox4x32({row, /*column=*/0, 0, 0}, key)[0]);
 

@@ -11,19 +11,21 @@ using namespace bertrand;
 
 namespace {
 
+constexpr std::uint64_t kSeed = 1, kStep = 7;
+
 /// Rows of ones, dropped out with probability 0.1; the rows have these keys.
 std::vector<double> dropped(const std::vector<std::int64_t>& row_keys, Dim columns, Backend& backend) {
   const auto rows = static_cast<Dim>(row_keys.size());
   const Tensor ones = ops::full({rows, columns}, 1, DType::f64, backend);
   const Dropout dropout{.threshold = 6554,  // 0.1 · 65536, rounded
-                        .key = mix(/*seed=*/1, /*step=*/7),
+                        .key = mix(kSeed, kStep),
                         .row_keys = ops::from_host(row_keys, {rows}, backend)};
   return ops::to_host<double>(ops::dropout(ones, dropout));
 }
 
 }  // namespace
 
-int main() {
+int main() {  // NOLINT(bugprone-exception-escape): an error may end it
   const auto backend = open_cpu({.threads = 2});
   std::vector<std::int64_t> keys(1000);
   std::iota(keys.begin(), keys.end(), 0);

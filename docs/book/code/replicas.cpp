@@ -14,11 +14,12 @@ using namespace bertrand;
 
 namespace {
 
+constexpr std::uint64_t kSeed = 7;
 constexpr Dim kParts = 5, kRows = 8, kWidth = 16;
 
 /// Micro-batch number `part`: a function of its number, so that any replica can make it.
 Tensor inputs(Dim part, Backend& backend) {
-  Random random(mix(/*seed=*/7, static_cast<std::uint64_t>(part)));
+  Random random(mix(kSeed, static_cast<std::uint64_t>(part)));
   std::vector<float> values(kRows * kWidth);
   for (float& v : values) v = static_cast<float>(random.normal());
   return ops::from_host(values, {kRows, kWidth}, backend);
@@ -47,6 +48,7 @@ std::vector<float> gradient_of_step(const distributed::Replica& replica) {
 
 std::vector<float> on_replicas(int count) {
   std::vector<std::unique_ptr<Backend>> backends;
+  backends.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) backends.push_back(open_cpu({.threads = 1}));
   std::vector<float> gradient;
   distributed::ReplicaGroup(std::move(backends)).run([&](const distributed::Replica& replica) {

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "bert/data/largest_examples.h"
+#include "bert/objectives/pretraining_samples.h"
 #include "distributed/exchange.h"
 
 namespace bertrand::objectives {
@@ -154,6 +155,23 @@ training::Metrics PretrainingObjective::evaluate() {
           {"eval_masked_lm_accuracy", masked_right / tokens},
           {"eval_next_sentence_loss", next_loss / sequences},
           {"eval_next_sentence_accuracy", next_right / sequences}};
+}
+
+/// No more than an evaluation takes at once, so that the plan's memory holds.
+std::optional<training::Samples> PretrainingObjective::samples() const {
+  if (!inputs_.evaluation) return {};
+  constexpr std::int64_t kSamples = 5;
+  const std::int64_t all = inputs_.evaluation->examples(0), some = std::min({kSamples, inputs_.evaluation_batch, all});
+  if (some == 0) return {};
+  Examples examples;
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 0; i < some; ++i) {
+    numbers.push_back(i * all / some);
+    examples.push_back(inputs_.evaluation->example(0, numbers.back()));
+  }
+  const Packed packed = pack(examples, numbers, config_, self_.backend());
+  const auto result = model_(packed.batch, packed.targets, nn::Randomness{}, bert::ForPretraining::Keep::logits);
+  return samples_of(examples, result.masked_lm_logits.value(), inputs_.vocabulary);
 }
 
 std::unique_ptr<training::Objective> PretrainingObjective::largest(const distributed::Replica& self,

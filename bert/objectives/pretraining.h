@@ -32,6 +32,8 @@ class PretrainingObjective : public BertObjective {
   std::int64_t begin_step(const training::StepExamples& step, const distributed::Share& mine) override;
   std::vector<training::LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) override;
   training::Metrics evaluate() override;
+  /// What stands at each mask of a few of the held-out examples, and what the model takes it for.
+  std::optional<training::Samples> samples() const override;
   std::optional<double> score(const training::Metrics&) const override { return std::nullopt; }
   std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t count) const override;
   std::size_t data_bytes() const override;

@@ -6,6 +6,7 @@
 #include "bert/report/curves.h"
 #include "bert/report/evaluation.h"
 #include "bert/report/report.h"
+#include "bert/report/samples.h"
 #include "training/run/flag_table.h"
 
 namespace bertrand::report {
@@ -109,6 +110,13 @@ io::Json numbers_of_run(const fs::path& directory, const Extent& extent) {
     } catch (const Error& error) {
       notes.push_back(error.what());
     }
+  }
+  run["samples"] = io::Json::object();
+  if (const auto lines = source.text("samples.jsonl", false)) {
+    std::size_t damaged = 0;
+    run["samples"] = samples_of(*lines, extent.points < 500 ? 2 : 6, damaged);
+    if (damaged > 0)
+      notes.push_back(fmt::format("samples.jsonl: left out {} damaged line{}", damaged, damaged == 1 ? "" : "s"));
   }
   // Of words it may be types of entities that are judged, not their labels.
   const bool rows = run["evaluation"].contains("classes") && run["evaluation"]["kind"] != "words";

@@ -10,6 +10,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kSamples = "samples.jsonl";
+
 std::string number_text(double value) {
   if (!std::isfinite(value)) return "null";
   if (value == std::trunc(value) && std::abs(value) < 1e15) return fmt::format("{}", static_cast<std::int64_t>(value));
@@ -35,9 +37,8 @@ std::string lines_until(const std::string& text, std::int64_t step) {
   return kept;
 }
 
-/// `directory`/metrics.jsonl, cut back to `step`.
-fs::path cut_back(const fs::path& directory, std::int64_t step, io::Files& files) {
-  const fs::path path = directory / "metrics.jsonl";
+/// The file, cut back to `step`.
+fs::path cut_back(const fs::path& path, std::int64_t step, io::Files& files) {
   if (fs::exists(path)) io::replace_file(files, path, lines_until(io::read_file(path), step));
   return path;
 }
@@ -51,8 +52,11 @@ std::string json_line(const LogLine& line) {
 }
 
 MetricsLog::MetricsLog(const fs::path& directory, std::int64_t resumed_step, io::Files& files)
-    : lines_(files, cut_back(directory, resumed_step, files), io::FileWriter::Opening::append),
+    : directory_(directory),
+      files_(files),
+      lines_(files, cut_back(directory / "metrics.jsonl", resumed_step, files), io::FileWriter::Opening::append),
       events_(directory, files) {
+  cut_back(directory / kSamples, resumed_step, files);
   if (resumed_step > 0) events_.resume(resumed_step + 1);
   if (const fs::path config = directory / "run_config.json"; fs::exists(config))
     events_.text("run_config", resumed_step, "```json\n" + io::read_file(config) + "```\n");
@@ -61,6 +65,12 @@ MetricsLog::MetricsLog(const fs::path& directory, std::int64_t resumed_step, io:
 void MetricsLog::write(const LogLine& line) {
   lines_.write(json_line(line) + "\n");
   for (const auto& [name, value] : line.figures) events_.scalar(tensorboard_tag(name), line.step, value);
+}
+
+void MetricsLog::write(std::int64_t step, const Samples& samples) {
+  if (!samples_) samples_.emplace(files_, directory_ / kSamples, io::FileWriter::Opening::append);
+  samples_->write(fmt::format("{{\"step\":{},\"examples\":{}}}\n", step, samples.json));
+  events_.text("samples", step, samples.markdown);
 }
 
 }  // namespace bertrand::training

@@ -2,12 +2,14 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "io/files.h"
 #include "training/report/tensorboard.h"
+#include "training/step/objective.h"
 
 namespace bertrand::training {
 
@@ -29,9 +31,16 @@ class MetricsLog {
 
   /// One write a line, so that a killed run leaves whole lines. Throws Error(Failure::io).
   void write(const LogLine& line);
+  /// A line of `directory`/samples.jsonl, {"step", "examples"}, and a text in TensorBoard. The file is made for the
+  /// first line, and is cut back as metrics.jsonl is.
+  void write(std::int64_t step, const Samples& samples);
+  EventWriter& events() { return events_; }
 
  private:
+  const std::filesystem::path directory_;
+  io::Files& files_;
   io::FileWriter lines_;
+  std::optional<io::FileWriter> samples_;
   EventWriter events_;
 };
 

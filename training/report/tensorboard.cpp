@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
 
 #include "io/host_name.h"
 #include "io/protobuf.h"
@@ -16,8 +19,8 @@ namespace fs = std::filesystem;
 using io::append_bytes;
 using io::append_number;
 
-constexpr std::uint64_t kString = 7;  // DataType.DT_STRING
-constexpr std::uint64_t kStart = 1;   // SessionLog.SessionStatus.START
+constexpr std::uint64_t kDouble = 2, kString = 7;  // DataType.DT_DOUBLE, DT_STRING
+constexpr std::uint64_t kStart = 1;                // SessionLog.SessionStatus.START
 
 /// Event { wall_time = 1 double } and what every event begins with.
 std::string begin_event() {
@@ -34,6 +37,28 @@ std::string summary_event(std::int64_t step, const std::string& summary_value) {
   append_number(event, 2, static_cast<std::uint64_t>(step));
   append_bytes(event, 5, summary);
   return event;
+}
+
+/// TensorShapeProto { dim = 2 { size = 1 } }
+std::string shape_of(std::initializer_list<std::uint64_t> sizes) {
+  std::string shape;
+  for (const std::uint64_t size : sizes) {
+    std::string dimension;
+    append_number(dimension, 1, size);
+    append_bytes(shape, 2, dimension);
+  }
+  return shape;
+}
+
+/// Summary.Value { tag = 1, tensor = 8, metadata = 9 SummaryMetadata { plugin_data = 1 { plugin_name = 1 } } }
+std::string tensor_value(const std::string& tag, std::string_view plugin_name, const std::string& tensor) {
+  std::string plugin, metadata, value;
+  append_bytes(plugin, 1, plugin_name);
+  append_bytes(metadata, 1, plugin);
+  append_bytes(value, 1, tag);
+  append_bytes(value, 8, tensor);
+  append_bytes(value, 9, metadata);
+  return value;
 }
 
 fs::path free_name(const fs::path& directory) {
@@ -62,21 +87,39 @@ void EventWriter::scalar(const std::string& tag, std::int64_t step, double value
 }
 
 void EventWriter::text(const std::string& tag, std::int64_t step, const std::string& markdown) {
-  std::string plugin, metadata;  // SummaryMetadata { plugin_data = 1 { plugin_name = 1 } }
-  append_bytes(plugin, 1, "text");
-  append_bytes(metadata, 1, plugin);
-  std::string dimension, shape;  // TensorShapeProto { dim = 2 { size = 1 } }
-  append_number(dimension, 1, 1);
-  append_bytes(shape, 2, dimension);
   std::string tensor;  // TensorProto { dtype = 1, tensor_shape = 2, string_val = 8 }
   append_number(tensor, 1, kString);
-  append_bytes(tensor, 2, shape);
+  append_bytes(tensor, 2, shape_of({1}));
   append_bytes(tensor, 8, markdown);
-  std::string summary_value;  // Summary.Value { tag = 1, tensor = 8, metadata = 9 }
-  append_bytes(summary_value, 1, tag);
-  append_bytes(summary_value, 8, tensor);
-  append_bytes(summary_value, 9, metadata);
-  record(summary_event(step, summary_value));
+  record(summary_event(step, tensor_value(tag, "text", tensor)));
+}
+
+void EventWriter::histogram(const std::string& tag, std::int64_t step, std::span<const double> values) {
+  constexpr std::size_t kBuckets = 30;
+  double least = 0, most = 0;
+  bool any = false;
+  for (const double x : values) {
+    if (!std::isfinite(x)) continue;
+    least = any ? std::min(least, x) : x;
+    most = any ? std::max(most, x) : x;
+    any = true;
+  }
+  const double width = (most - least) / kBuckets;
+  std::array<double, 3 * kBuckets> rows;  // [buckets, (left, right, count)]
+  for (std::size_t i = 0; i < kBuckets; ++i)
+    rows[3 * i] = least + static_cast<double>(i) * width, rows[3 * i + 1] = least + static_cast<double>(i + 1) * width,
+             rows[3 * i + 2] = 0;
+  rows[3 * kBuckets - 2] = most;
+  for (const double x : values) {  // values that are all alike are in the last bucket, as TensorBoard has it
+    if (!std::isfinite(x)) continue;
+    const auto bucket = width > 0 ? static_cast<std::size_t>((x - least) / width) : kBuckets;
+    ++rows[3 * std::min(bucket, kBuckets - 1) + 2];
+  }
+  std::string tensor;  // TensorProto { dtype = 1, tensor_shape = 2, tensor_content = 4 }
+  append_number(tensor, 1, kDouble);
+  append_bytes(tensor, 2, shape_of({kBuckets, 3}));
+  append_bytes(tensor, 4, {reinterpret_cast<const char*>(rows.data()), sizeof rows});
+  record(summary_event(step, tensor_value(tag, "histograms", tensor)));
 }
 
 void EventWriter::resume(std::int64_t step) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 
 #include "io/files.h"
@@ -16,6 +17,8 @@ class EventWriter {
   void scalar(const std::string& tag, std::int64_t step, double value);
   /// Markdown, for the tab "Text".
   void text(const std::string& tag, std::int64_t step, const std::string& markdown);
+  /// How the finite ones of the values are distributed: 30 buckets of equal width, for the tab "Histograms".
+  void histogram(const std::string& tag, std::int64_t step, std::span<const double> values);
   /// What earlier files of the directory say of `step` and later ones no longer counts.
   void resume(std::int64_t step);
 

@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, 20> kResults = {"metrics.jsonl",
                                                        "profile.json",
                                                        "report.html",
                                                        "explain.html",
-                                                       "masked_examples.jsonl"};
+                                                       "samples.jsonl"};
 constexpr std::string_view kRunConfig = "run_config.json", kCheckpoint = "checkpoint-", kTemporary = ".tmp-";
 
 /// The number that the whole of `text` is.
@@ -51,7 +51,7 @@ std::optional<std::int64_t> number_of(std::string_view text) {
 bool is_result(std::string_view name) { return std::ranges::find(kResults, name) != kResults.end(); }
 
 bool is_account(std::string_view name) {
-  return name == "metrics.jsonl" || name == "profile.json" || name == "report.html" || name == "masked_examples.jsonl";
+  return name == "metrics.jsonl" || name == "profile.json" || name == "report.html" || name == "samples.jsonl";
 }
 
 std::optional<std::int64_t> checkpoint_step(std::string_view name) {

@@ -82,6 +82,25 @@ void RunLog::write(const LogLine& line, const char* event) {
   io::say_event(event, std::string_view(object).substr(1, object.size() - 2));
 }
 
+void RunLog::samples(std::int64_t step, const Samples& samples) {
+  if (self_.first()) metrics_->write(step, samples);
+}
+
+void RunLog::histograms(std::int64_t step, const nn::ParameterSet& parameters, const Tensor& gradients) {
+  if (!self_.first()) return;
+  const auto values = [](const Tensor& part) {
+    if (part.dtype() == DType::f64) return ops::to_host<double>(part);
+    const std::vector<float> numbers = ops::to_host<float>(part);
+    return std::vector<double>(numbers.begin(), numbers.end());
+  };
+  for (const nn::ParameterSet::Segment& segment : parameters.segments()) {
+    metrics_->events().histogram("weights/" + segment.name, step, values(parameters.master(segment)));
+    if (segment.rate > 0)
+      metrics_->events().histogram("gradients/" + segment.name, step,
+                                   values(gradients.window(segment.begin, segment.shape)));
+  }
+}
+
 void RunLog::message(const std::string& text) {
   if (!self_.first() || settings_.quiet) return;
   if (settings_.json_lines) io::say(text);

@@ -23,6 +23,11 @@ class RunLog {
   /// A finished step. `losses_are_scaled`: the line carries the loss scale.
   void step(const StartedStep& step, const StepResult& result, bool losses_are_scaled);
   void evaluation(std::int64_t step, double epochs, const Metrics& metrics);
+  /// What the model says of a few examples: a line of samples.jsonl, and a text in TensorBoard.
+  void samples(std::int64_t step, const Samples& samples);
+  /// Of each named part of the parameters, and of its gradient if it is trained. `gradients` are flat, as the set has
+  /// them.
+  void histograms(std::int64_t step, const nn::ParameterSet& parameters, const Tensor& gradients);
   /// A line for people.
   void message(const std::string& text);
 

@@ -69,6 +69,7 @@ struct Settings {
   bool shuffle = true;
 
   std::int64_t log_every = 10;
+  std::int64_t histograms = 0;             ///< steps between histograms for TensorBoard; 0: none
   std::optional<std::int64_t> eval_every;  ///< none: at the end of every epoch
   std::int64_t patience = 0;  ///< evaluations in a row without a better model after which the run ends; 0: never
   std::int64_t save_every = 1000;

@@ -145,6 +145,9 @@ void add_interval_flags(FlagTable& table, Settings& s) {
   table.heading("logs and checkpoints");
   table.number({"--log-every", "steps between lines of metrics, whose losses are means over these steps", recorded},
                s.log_every, {1});
+  table.number(
+      {"--histograms", "steps between histograms of weights and gradients, which TensorBoard shows; 0 is off", agreed},
+      s.histograms, {0});
   table.number({"--eval-every", "steps between evaluations", decisive, "the end of every epoch"}, s.eval_every, {1},
                "0");
   table.number(

@@ -99,12 +99,13 @@ void Trainer::start_step() {
   const StepExamples examples = order_.at(state_.next);
   state_.next = order_.after(state_.next);
   if (state_.steps_done + 1 < job_.plan.total_steps) stepper_.read_ahead(order_.at(state_.next));
-  StartedStep next =
-      stepper_.start(examples, state_.steps_done + 1, optim::learning_rate(job_.plan.schedule, state_.steps_done));
+  const bool looked_at = settings_.histograms > 0 && due(state_.steps_done + 1, settings_.histograms);
+  StartedStep next = stepper_.start(examples, state_.steps_done + 1,
+                                    optim::learning_rate(job_.plan.schedule, state_.steps_done), looked_at);
   ++state_.steps_done;
   finish_step();
   under_way_ = std::move(next);
-  if (job_.self.backend().device().kind == Device::Kind::cpu) finish_step();
+  if (looked_at || job_.self.backend().device().kind == Device::Kind::cpu) finish_step();
   const bool epoch_ended = state_.next.step == 0;
   state_.evaluation_due = settings_.eval_every ? due(state_.steps_done, *settings_.eval_every)
                                                : epoch_ended || state_.steps_done == job_.plan.total_steps;
@@ -124,6 +125,7 @@ void Trainer::finish_step() {
          saved);
   }
   log_.step(step, result, optimizer_.loss_scale().dynamic());
+  if (step.gradients) log_.histograms(step.number, job_.parameters, step.gradients);
 }
 
 void Trainer::evaluate() {
@@ -133,6 +135,8 @@ void Trainer::evaluate() {
   state_.evaluation_due = false;
   if (metrics.empty()) return;
   log_.evaluation(state_.steps_done, order_.epochs(state_.next), metrics);
+  if (job_.self.first())
+    if (const auto samples = job_.objective.samples()) log_.samples(state_.steps_done, *samples);
   const std::optional<double> score = job_.objective.score(metrics);
   if (score && state_.best.score && !(*score > *state_.best.score)) {
     ++state_.evaluations_since_best;

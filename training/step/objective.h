@@ -32,6 +32,12 @@ struct LossPart {
   Variable value;
 };
 
+/// What a model says of a few fixed held-out examples.
+struct Samples {
+  std::string json;      ///< a list, for samples.jsonl
+  std::string markdown;  ///< the same for people
+};
+
 /// The examples of one optimizer step by their numbers, in the order they are used.
 struct StepExamples {
   std::int64_t epoch = 0;  ///< from 0
@@ -65,6 +71,9 @@ class Objective {
   /// Figures on held-out data, names beginning with eval_; empty if there is none. The same on every replica, each
   /// of which computes its share. Called under NoGrad.
   virtual Metrics evaluate() = 0;
+  /// What the model says now of some examples that are the same each time; none if there are no such. Called on the
+  /// first replica alone after evaluate(), under NoGrad, and draws nothing.
+  virtual std::optional<Samples> samples() const { return {}; }
   /// What the best model is chosen by, higher is better; none: the last model is the result.
   virtual std::optional<double> score(const Metrics& evaluation) const = 0;
   /// Further (key, text) of eval_results.json: what the figures mean and which of them decide.

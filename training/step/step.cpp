@@ -77,7 +77,7 @@ void Stepper::read_ahead(const StepExamples& examples) {
   parts_.objective.read_ahead(examples, my_examples(static_cast<std::int64_t>(examples.numbers.size())));
 }
 
-StartedStep Stepper::start(const StepExamples& examples, std::int64_t step, double learning_rate) {
+StartedStep Stepper::start(const StepExamples& examples, std::int64_t step, double learning_rate, bool keep_gradients) {
   const auto count = static_cast<std::int64_t>(examples.numbers.size());
   StartedStep started{.examples = examples,
                       .number = step,
@@ -89,6 +89,7 @@ StartedStep Stepper::start(const StepExamples& examples, std::int64_t step, doub
   const Tensor report = parts_.optimizer.update(learning_rate, sums.gradients, sums.losses);
   started.losses = parts_.self.backend().download_later(sums.losses);
   started.report = parts_.self.backend().download_later(report);
+  if (keep_gradients) started.gradients = sums.gradients;
   return started;
 }
 

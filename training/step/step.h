@@ -30,6 +30,7 @@ struct StartedStep {
   std::uint64_t key = 0;                          ///< of its dropout
   std::chrono::steady_clock::time_point begin;    ///< when the host began to ask for it
   std::function<void(void*host)> losses, report;  ///< wait for what is on its way from the device
+  Tensor gradients;                               ///< flat, the sum of all micro-batches, if it was to be kept
 };
 
 class Stepper {
@@ -51,8 +52,8 @@ class Stepper {
 
   /// Asks the device for update number `step` (from 1) with these examples, of which this replica computes its share.
   /// It does not wait for the device: the next step may be started before this one is finished, so that the device
-  /// never waits for the host.
-  StartedStep start(const StepExamples& examples, std::int64_t step, double learning_rate);
+  /// never waits for the host. `keep_gradients`: they are looked at before the next step is started.
+  StartedStep start(const StepExamples& examples, std::int64_t step, double learning_rate, bool keep_gradients = false);
   /// Waits for a step that was started; call it once for each, in their order. The result is the same on all
   /// replicas. Throws Error(Failure::numerics) with step, op and tensor if the loss or a gradient is not finite and
   /// no loss scale explains it. Then neither that step nor those started since have changed a parameter.

@@ -32,7 +32,46 @@ TEST_CASE("a run resumed at any step ends with the same bits as one that was nev
     REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
     CHECK(resumed.out.find("resumed from") != std::string::npos);
     setting.check_same("run", "whole", steps);
+    CHECK(setting.file("run/samples.jsonl") == setting.file("whole/samples.jsonl"));
   }
+}
+
+TEST_CASE("a run writes what it guesses of held-out examples, and histograms, and its bits stay the same") {
+  const PretrainSetting setting;
+  const std::vector<std::string> flags = {"--steps", "6", "--eval-every", "3", "--micro-batch-size", "5"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), flags.begin(), flags.end());
+    return more;
+  };
+  const Outcome plain = setting.run("plain", flags);
+  REQUIRE_MESSAGE(plain.code == 0, plain.error);
+  CHECK(!fs::exists(setting.directory / "plain/samples.jsonl"));
+  const Outcome watched =
+      setting.run("watched", with({"--histograms", "2", "--eval-input", setting.directory / "held_out.txt"}));
+  REQUIRE_MESSAGE(watched.code == 0, watched.error);
+  CHECK(setting.file("watched/model.safetensors") == setting.file("plain/model.safetensors"));
+  const auto lines = support::read_json_lines(setting.directory / "watched/samples.jsonl");
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].at("step") == 3);
+  CHECK(lines[1].at("step") == 6);
+  REQUIRE(lines[0].at("examples").size() == 5);
+  for (std::size_t i = 0; i < 5; ++i) {
+    const auto &before = lines[0].at("examples").at(i), &now = lines[1].at("examples").at(i);
+    CHECK(before.at("tokens") == now.at("tokens"));
+    REQUIRE(!now.at("masked").empty());
+    for (const auto& mask : now.at("masked")) {
+      CHECK(mask.at("position").get<std::size_t>() < now.at("tokens").size());
+      REQUIRE(mask.at("guesses").size() == 3);
+      CHECK(mask.at("guesses").at(0).at(1) >= mask.at("guesses").at(1).at(1));
+      CHECK(mask.at("guesses").at(0).at(1) >= mask.at("probability"));
+    }
+  }
+  std::string events;
+  for (const auto& file : fs::directory_iterator(setting.directory / "watched"))
+    if (file.path().filename().string().starts_with("events.")) events = support::read_text(file.path());
+  CHECK(events.find("weights/bert.embeddings.word_embeddings.weight") != std::string::npos);
+  CHECK(events.find("gradients/cls.predictions.bias") != std::string::npos);
+  CHECK(events.find("| example | place | is | taken for |") != std::string::npos);
 }
 
 TEST_CASE("a run killed at random moments and resumed ends with the same bits") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <limits>
 #include <map>
 #include <variant>
 
@@ -110,6 +111,41 @@ TEST_CASE("an event file holds its version, scalars, texts and the mark of a res
   CHECK(number(tensor, 1) == 7);  // DT_STRING
   CHECK(number(inner(inner(tensor, 2), 2), 1) == 1);
   CHECK(text(tensor, 8) == "**bold**");
+}
+
+TEST_CASE("a histogram is 30 rows of left, right and count, as TensorBoard's plugin reads them") {
+  const support::TemporaryDirectory directory;
+  EventWriter writer(directory / "");
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  writer.histogram("weights/w", 7, std::vector<double>{-1, 2, 0.55, nan, 0.45, 2});
+  writer.histogram("alike", 7, std::vector<double>{3, 3});
+  writer.histogram("nothing", 7, std::vector<double>{});
+  const std::vector<Message> events = events_of(writer.path());
+  REQUIRE(events.size() == 4);
+  const auto rows = [&](std::size_t event) {
+    const Message value = inner(inner(events[event], 5), 1), tensor = inner(value, 8);
+    CHECK(text(inner(inner(value, 9), 1), 1) == "histograms");
+    CHECK(number(tensor, 1) == 2);                      // DT_DOUBLE
+    CHECK(number(inner(inner(tensor, 2), 2), 1) == 3);  // the last dimension
+    const std::string bytes = text(tensor, 4);
+    REQUIRE(bytes.size() == 30 * 3 * sizeof(double));
+    std::vector<double> numbers(90);
+    std::memcpy(numbers.data(), bytes.data(), bytes.size());
+    return numbers;
+  };
+  const std::vector<double> some = rows(1);
+  CHECK(some[0] == -1);
+  CHECK(some[2] == 1);
+  CHECK(some[1] == doctest::Approx(-0.9));
+  CHECK(some[3 * 14 + 2] == 1);
+  CHECK(some[3 * 15 + 2] == 1);
+  CHECK(some[3 * 29 + 1] == 2);
+  CHECK(some[3 * 29 + 2] == 2);
+  const std::vector<double> alike = rows(2), nothing = rows(3);
+  CHECK(alike[3 * 29] == 3);
+  CHECK(alike[3 * 29 + 2] == 2);
+  CHECK(alike[2] == 0);
+  CHECK(nothing[3 * 29 + 2] == 0);
 }
 
 TEST_CASE("two event files of one process and second do not share a name") {

@@ -1,0 +1,91 @@
+#include "bert/objectives/pretraining_samples.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "bert/tasks/metrics.h"
+#include "io/json.h"
+#include "tensor/ops.h"
+
+namespace bertrand::objectives {
+namespace {
+
+constexpr std::size_t kGuesses = 3;
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.push_back(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+/// A table cell of Markdown, in which a token is only itself.
+std::string cell(std::string_view token) {
+  std::string text;
+  for (const char c : token)
+    if (c == '|' || c == '`' || c == '<' || c == '\\' || c == '*' || c == '_') text += fmt::format("&#{};", int{c});
+    else text += c;
+  return text;
+}
+
+std::vector<float> floats(const Tensor& x) {
+  if (x.dtype() != DType::f64) return ops::to_host<float>(x);
+  const std::vector<double> values = ops::to_host<double>(x);
+  return {values.begin(), values.end()};
+}
+
+double rounded(double probability) { return std::round(probability * 1e4) / 1e4; }
+
+}  // namespace
+
+training::Samples samples_of(std::span<const data::PretrainingExample> examples, const Tensor& logits,
+                             std::string_view vocabulary) {
+  const std::vector<std::string_view> words = lines_of(vocabulary);
+  const auto word = [&](std::int32_t id) {
+    const auto at = static_cast<std::size_t>(id);
+    return at < words.size() ? words[at] : std::string_view("[UNK]");
+  };
+  const std::vector<float> all = floats(logits);
+  const auto width = static_cast<std::size_t>(logits.shape()[1]);
+  io::Json list = io::Json::array();
+  std::string markdown = "| example | place | is | taken for |\n|---|---|---|---|\n";
+  std::size_t row = 0;
+  for (const data::PretrainingExample& example : examples) {
+    io::Json tokens = io::Json::array(), masked = io::Json::array();
+    for (const std::int32_t id : example.token_ids) tokens.push_back(word(id));
+    for (std::size_t m = 0; m < example.masked_ids.size(); ++m, ++row) {
+      const std::vector<double> shares = tasks::softmax(std::span(all).subspan(row * width, width));
+      std::vector<std::int32_t> best(std::min(width, words.size()));
+      std::iota(best.begin(), best.end(), 0);
+      const std::size_t most = std::min(kGuesses, best.size());
+      std::ranges::partial_sort(best, best.begin() + static_cast<std::ptrdiff_t>(most), std::greater<>(),
+                                [&](std::int32_t id) { return shares[static_cast<std::size_t>(id)]; });
+      io::Json guesses = io::Json::array();
+      std::string said;
+      for (std::size_t g = 0; g < most; ++g) {
+        const double share = shares[static_cast<std::size_t>(best[g])];
+        guesses.push_back({word(best[g]), rounded(share)});
+        said += fmt::format("{}{} {:.1f} %", g ? ", " : "", cell(word(best[g])), 100 * share);
+      }
+      const std::int32_t truth = example.masked_ids[m];
+      masked.push_back({{"position", example.masked_positions[m]},
+                        {"truth", word(truth)},
+                        {"probability", rounded(shares[static_cast<std::size_t>(truth)])},
+                        {"guesses", std::move(guesses)}});
+      markdown +=
+          fmt::format("| {} | {} | {} | {} |\n", list.size() + 1, example.masked_positions[m], cell(word(truth)), said);
+    }
+    list.push_back({{"tokens", std::move(tokens)}, {"masked", std::move(masked)}});
+  }
+  return {.json = io::json_text(list), .markdown = std::move(markdown)};
+}
+
+}  // namespace bertrand::objectives

@@ -71,6 +71,7 @@ std::string page_of_model(const Options& options) {
   const auto backend = open_cpu();
   const explain::Model model(directory, *backend);
   const explain::Explanation explanation(model, texts, rows.empty() ? texts : rows);
+  if (!options.projector.empty()) explanation.write_projector(io::Files::system(), options.projector);
   const fs::path whole = fs::absolute(directory).lexically_normal();
   std::string page;
   for (const std::size_t tokens : {64, 56, 48, 40, 32, 24, 16, 12, 8}) {

@@ -31,6 +31,9 @@ void add_flags(CLI::App& app, Options& options) {
                  "a page of what the model does with these texts, one in each line: attention, words, map")
       ->type_name("FILE");
   app.add_option("--model", options.model, "with --explain: the model (default that of RUN)")->type_name("MODEL");
+  app.add_option("--projector", options.projector,
+                 "with --explain: also write the rows of the map into this directory, for TensorBoard's projector")
+      ->type_name("DIR");
   app.add_option("--output", options.output,
                  "the page (default report.html, or explain.html: in RUN if there is one, else here)")
       ->type_name("FILE");
@@ -39,6 +42,8 @@ void add_flags(CLI::App& app, Options& options) {
 void run(const Options& options) {
   const bool explains = !options.texts.empty();
   if (!explains && !options.model.empty()) fail(Failure::usage, "--model: expected with --explain, got no --explain");
+  if (!explains && !options.projector.empty())
+    fail(Failure::usage, "--projector: expected with --explain, got no --explain");
   if (explains && options.runs.size() > 1)
     fail(Failure::usage, "--explain: expected one RUN at most, got {}", options.runs.size());
   if (options.runs.empty() && options.model.empty())

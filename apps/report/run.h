@@ -11,9 +11,10 @@ namespace bertrand::report {
 
 struct Options {
   std::vector<std::filesystem::path> runs;
-  std::filesystem::path texts;   ///< a text in each line, to explain a model with; empty: none is explained
-  std::filesystem::path model;   ///< to be explained; empty: that of the run
-  std::filesystem::path output;  ///< empty: report.html or explain.html, in the run if there is one
+  std::filesystem::path texts;      ///< a text in each line, to explain a model with; empty: none is explained
+  std::filesystem::path model;      ///< to be explained; empty: that of the run
+  std::filesystem::path projector;  ///< a directory for TensorBoard's projector; empty: none
+  std::filesystem::path output;     ///< empty: report.html or explain.html, in the run if there is one
 };
 
 void add_flags(CLI::App& app, Options& options);

@@ -62,10 +62,10 @@ Explanation::Explanation(const Model& model, const std::vector<Text>& texts, con
   if (rows_.size() < 3) return;
   std::vector<bert::Sequence> sequences;
   for (const Text& one : rows_) sequences.push_back(model.encode(one.text, one.pair, one.where));
-  const std::vector<float> points = model.first_rows(sequences);
-  const std::size_t width = points.size() / sequences.size();
-  plane_ = principal_plane(points, width);
-  near_ = nearest(points, width, kNeighbours);
+  points_ = model.first_rows(sequences);
+  const std::size_t width = points_.size() / sequences.size();
+  plane_ = principal_plane(points_, width);
+  near_ = nearest(points_, width, kNeighbours);
 }
 
 io::Json Explanation::text_json(std::size_t i, std::size_t tokens) const {
@@ -140,6 +140,27 @@ io::Json Explanation::json(std::size_t tokens) const {
   json["bounds"] = {{"texts", texts_.size()},    {"texts_given", texts_given_}, {"rows", rows_.size()},
                     {"rows_given", rows_given_}, {"tokens_shown", tokens},      {"tokens_read", Model::kMostTokens}};
   return json;
+}
+
+void Explanation::write_projector(io::Files& files, const std::filesystem::path& directory) const {
+  if (std::error_code ignored; !std::filesystem::is_directory(directory, ignored)) files.make_directory(directory);
+  const auto one_line = [](std::string text) {
+    std::ranges::replace_if(
+        text, [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
+    return text.empty() ? std::string("-") : text;
+  };
+  std::string vectors, metadata = "text\tlabel\tprediction\n";
+  const std::size_t width = rows_.empty() ? 0 : points_.size() / rows_.size();
+  for (std::size_t i = 0; i < points_.size(); ++i)
+    vectors += fmt::format("{}{}", points_[i], (i + 1) % width == 0 ? '\n' : '\t');
+  for (std::size_t i = 0; width > 0 && i < rows_.size(); ++i)
+    metadata += fmt::format("{}\t{}\t{}\n", one_line(report::cut(rows_[i].text, 240)), one_line(rows_[i].label),
+                            one_line(rows_[i].prediction));
+  io::replace_file(files, directory / "embeddings.tsv", vectors);
+  io::replace_file(files, directory / "metadata.tsv", metadata);
+  io::replace_file(files, directory / "projector_config.pbtxt",
+                   "embeddings {\n  tensor_name: \"[CLS]\"\n  tensor_path: \"embeddings.tsv\"\n"
+                   "  metadata_path: \"metadata.tsv\"\n}\n");
 }
 
 }  // namespace bertrand::explain

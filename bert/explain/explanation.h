@@ -6,6 +6,7 @@
 
 #include "bert/explain/map.h"
 #include "bert/explain/model.h"
+#include "io/files.h"
 #include "io/json.h"
 
 namespace bertrand::explain {
@@ -32,6 +33,10 @@ class Explanation {
   /// tokens of each text.
   io::Json json(std::size_t tokens) const;
 
+  /// The rows of the map for TensorBoard's projector, in a directory that is made if it is not there: embeddings.tsv,
+  /// metadata.tsv and projector_config.pbtxt. Throws Error(Failure::io).
+  void write_projector(io::Files& files, const std::filesystem::path& directory) const;
+
  private:
   io::Json text_json(std::size_t i, std::size_t tokens) const;
   io::Json entropy() const;
@@ -43,6 +48,7 @@ class Explanation {
   std::vector<Text> texts_, rows_;
   std::size_t texts_given_, rows_given_;
   std::vector<Look> looks_;
+  std::vector<float> points_;  // [rows, hidden]
   Plane plane_;
   std::vector<std::vector<Near>> near_;
 };

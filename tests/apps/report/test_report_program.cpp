@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "support/small_finetuning.h"
 
 using support::read_text;
@@ -89,6 +91,16 @@ TEST_CASE("report explains a model with texts, and its rows with a map") {
   CHECK(explain.at("texts").at(0).at("outputs").size() == 2);
   CHECK(explain.at("map").at("label").size() == 24);
   CHECK(explain.at("map").at("near").at(0).size() == 5);
+  const auto rows = run_program("report", {run, "--explain", texts, "--projector", setting.directory / "projector"});
+  REQUIRE_MESSAGE(rows.code == 0, rows.error);
+  CHECK(read_text(setting.directory / "projector/projector_config.pbtxt").find("\"embeddings.tsv\"") !=
+        std::string::npos);
+  const auto lines = [&](const std::string& name) {
+    const std::string text = read_text(setting.directory / ("projector/" + name));
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  CHECK(lines("embeddings.tsv") == 24);
+  CHECK(lines("metadata.tsv") == 25);  // with a line of names
   // A model without a run: its own texts are the map, if there are enough of them.
   write_text(texts, "red fish\ngreen bird\nblue bird\n");
   const std::string page = setting.directory / "page.html";

@@ -78,7 +78,7 @@ struct Advice {
 constexpr Advice kAdvice[] = {
     {"--gradient-accumulation-steps",
      "--batch-size is the examples of a whole step, and --micro-batch-size how many of them are computed at once"},
-    {"--gradient-checkpointing", "a smaller --micro-batch-size needs less memory"},
+    {"--gradient-checkpointing", "--recompute-activations 1 computes the layers again in backward"},
     {"--do-train", "leave it out: what is given is done; --train trains"},
     {"--do-eval", "leave it out: what is given is done; --eval evaluates"},
     {"--do-predict", "leave it out: what is given is done; --predict predicts"},

@@ -80,8 +80,7 @@ struct CpuBackend::Product {
 /// lies. A piece of Cᵀ stays on a sheet in the cache until its chains end, and is turned into C then.
 template <class T, class Finish>
 void CpuBackend::multiply_few_rows(const Product<T>& p, const Finish& finish) {
-  const Dim panel = panel_size<Side::right, T>(p.depth), edge_size = panel_size<Side::left, T>(kTurnedDepth);
-  const Dim stride = round_up(p.rows, kTileColumns<T>);
+  const Dim panel = panel_size<Side::right, T>(p.depth), stride = round_up(p.rows, kTileColumns<T>);
   const auto sizes = PackedSizes<T>::of_few_rows(p.rows, p.depth, pool_.threads());
   const Workspace workspace(*this, sizes.bytes());
   T *const packed = workspace.as<T>(), *const own = packed + sizes.a;

@@ -10,8 +10,9 @@ namespace {
 
 std::string line(int step, const std::string& guess, const std::string& truth = "b") {
   return fmt::format(
-      R"({{"step":{},"examples":[{{"tokens":["[CLS]","[MASK]"],"masked":[{{"position":1,"truth":"{}","probability":0.25,"guesses":[["{}",0.5]]}}]}}]}})",
-      step, truth, guess) + "\n";
+             R"({{"step":{},"examples":[{{"tokens":["[CLS]","[MASK]"],"masked":[{{"position":1,"truth":"{}","probability":0.25,"guesses":[["{}",0.5]]}}]}}]}})",
+             step, truth, guess) +
+         "\n";
 }
 
 }  // namespace
@@ -32,7 +33,8 @@ TEST_CASE("samples have the first and the last line, and others evenly between t
 
 TEST_CASE("lines that are damaged or of other examples are counted and left out") {
   std::size_t damaged = 0;
-  const std::string lines = "{\n" + line(1, "x") + "{\"step\":2}\n" + line(3, "x", "other") + line(4, "y") + "{\"step\":5,\"exa";
+  const std::string lines =
+      "{\n" + line(1, "x") + "{\"step\":2}\n" + line(3, "x", "other") + line(4, "y") + "{\"step\":5,\"exa";
   const io::Json samples = report::samples_of(lines, 6, damaged);
   CHECK(damaged == 4);
   CHECK(samples["steps"] == io::Json({1, 4}));

@@ -4,7 +4,7 @@ FROM debian:12-slim AS build
 COPY . /source
 WORKDIR /source
 RUN scripts/install-packages.sh
-RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DBERTRAND_CUDA=OFF -DBERTRAND_TESTS=OFF -DBERTRAND_EXAMPLES=OFF
+RUN cmake -C packaging/hardened.cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DBERTRAND_CUDA=OFF -DBERTRAND_TESTS=OFF -DBERTRAND_EXAMPLES=OFF
 RUN cmake --build /build
 RUN DESTDIR=/installed cmake --install /build --strip --component bertrand
 

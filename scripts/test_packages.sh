@@ -13,10 +13,12 @@ scripts/install-packages.sh lintian debootstrap
 say() { echo "== $*"; }
 
 say "packages"
-cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DBERTRAND_TESTS=OFF -DBERTRAND_EXAMPLES=OFF >/dev/null
+cmake -C packaging/hardened.cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DBERTRAND_TESTS=OFF -DBERTRAND_EXAMPLES=OFF >/dev/null
 cmake --build "$build" >/dev/null
 (cd "$build" && rm -rf packages && cpack >/dev/null)
 (cd "$build/packages" && du -h -- *.deb)
+# shellcheck disable=SC2046
+scripts/check_hardening.sh $(find "$build/bin" -type f -perm -u+x)
 lintian --fail-on error,warning "$build"/packages/*.deb
 
 system=$folder/system

@@ -285,9 +285,10 @@ std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Obj
 
 std::size_t plannable(std::size_t bytes) { return bytes - bytes / 20; }
 
-std::string fitting_hint(std::int64_t micro_batch_size) {
-  return micro_batch_size > 0 ? fmt::format("hint: --micro-batch-size {} would fit", micro_batch_size)
-                              : "hint: not even a --micro-batch-size of 1 would fit";
+std::string fitting_hint(const Settings& settings, std::int64_t micro_batch_size) {
+  return (micro_batch_size > 0 ? fmt::format("hint: --micro-batch-size {} would fit", micro_batch_size)
+                               : "hint: not even a --micro-batch-size of 1 would fit") +
+         (settings.recompute_activations == 0 ? "; or try --recompute-activations 1" : "");
 }
 
 void check_memory(const Settings& settings, const Plan& plan, Objective& objective, const distributed::Replica& self) {
@@ -298,10 +299,10 @@ void check_memory(const Settings& settings, const Plan& plan, Objective& objecti
   if (settings.most_memory)
     fail(Failure::memory, "--memory: expected at least {}, which a micro-batch of {} takes at most, got {}; {}",
          text(bounded_bytes(settings, plan.memory, self)), plan.micro_batch_size, settings.memory,
-         fitting_hint(fitting_micro_batch(settings, plan, objective, self, most)));
+         fitting_hint(settings, fitting_micro_batch(settings, plan, objective, self, most)));
   fail(Failure::memory, "--micro-batch-size: expected one that fits {} of memory, got {}, which takes {}; {}",
        text(most), plan.micro_batch_size, text(plan.memory.total()),
-       fitting_hint(fitting_micro_batch(settings, plan, objective, self, most)));
+       fitting_hint(settings, fitting_micro_batch(settings, plan, objective, self, most)));
 }
 
 std::string Plan::text() const {

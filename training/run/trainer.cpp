@@ -199,7 +199,7 @@ void Trainer::refuse_memory(const std::string& what) {
   const Backend& backend = job_.self.backend();
   const std::size_t all = backend.memory().in_use + backend.available_memory();
   const auto fitting = fitting_micro_batch(settings_, job_.plan, job_.objective, job_.self, plannable(all));
-  fail(Failure::memory, "{}: {}; {}", next_step(), what, fitting_hint(fitting));
+  fail(Failure::memory, "{}: {}; {}", next_step(), what, fitting_hint(settings_, fitting));
 }
 
 }  // namespace bertrand::training

@@ -44,11 +44,13 @@ TEST_CASE("a file is written in pieces, and appended to later") {
   CHECK(read_file(file) == "less");
 }
 
-TEST_CASE("an empty file is read as nothing") {
+TEST_CASE("a file of one byte is mapped, and an empty file is read as nothing") {
   const support::TemporaryDirectory directory;
   write_text(directory / "f", "");
   CHECK(read_file(directory / "f") == "");
   CHECK(MappedFile(directory / "f").bytes().empty());
+  write_text(directory / "one", "1");
+  CHECK(MappedFile(directory / "one").bytes().size() == 1);
 }
 
 TEST_CASE("what the system refuses names the path, the call and the reason") {

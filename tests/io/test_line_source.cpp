@@ -38,6 +38,7 @@ TEST_CASE("lines end at LF or CRLF and the last one needs no end") {
   using Lines = std::vector<std::string>;
   CHECK(lines_of(file_of("")) == Lines{});
   CHECK(lines_of(file_of("a")) == Lines{"a"});
+  CHECK(lines_of(file_of("\na")) == Lines{"", "a"});
   CHECK(lines_of(file_of("a\n\nb\r\n\r\nc\rd")) == Lines{"a", "", "b", "", "c\rd"});
 }
 

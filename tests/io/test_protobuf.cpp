@@ -52,7 +52,7 @@ TEST_CASE("a message is written as protobuf documents it, and read back") {
 
 TEST_CASE("values that nobody asks for are skipped, and repeated numbers are read packed and one by one") {
   std::string packed, message;
-  for (const std::uint64_t value : {1, 300}) append_varint(packed, value);
+  for (const std::uint64_t value : {1, 128, 300}) append_varint(packed, value);
   append_double(message, 9, 1);
   append_bytes(message, 1, packed);
   append_float(message, 9, 1);
@@ -61,14 +61,15 @@ TEST_CASE("values that nobody asks for are skipped, and repeated numbers are rea
   ProtoReader reader(message, "f", Failure::model);
   while (reader.next())
     if (reader.has_varints(1)) reader.each_varint([&](std::uint64_t value) { values.push_back(value); });
-  CHECK(values == std::vector<std::uint64_t>{1, 300, 7});
+  CHECK(values == std::vector<std::uint64_t>{1, 128, 300, 7});
 }
 
 TEST_CASE("a message that is not well formed names its place, what was expected and what was found") {
   CHECK(refusal("\x0A\x05"
                 "abc") == "f@7: protobuf: expected 5 bytes, got 3 to the end of the message");
   CHECK(refusal("\x08\x80") == "f@7: protobuf: expected a number, got the end of the message");
-  CHECK(refusal(std::string(11, '\xFF')) == "f@7: protobuf: expected a number of at most 10 bytes, got a longer one");
+  CHECK(refusal(std::string(10, '\xFF') + '\x01') ==
+        "f@7: protobuf: expected a number of at most 10 bytes, got a longer one");
   CHECK(refusal(std::string(1, '\0')) == "f@7: protobuf: expected a field number from 1 to 536870911, got 0");
   CHECK(refusal("\x0B") == "f@7: protobuf: expected a wire type 0, 1, 2 or 5, got 3");
 }

@@ -191,4 +191,10 @@ TEST_CASE("a handle outside the file is refused") {
   bytes[bytes.size() - 48 + 3] = '\x7f';  // the size of the index
   CHECK(refusal(bytes) ==
         fmt::format("f@{0}: table: expected a block within {0} bytes, got 127 bytes at 31", bytes.size() - 48));
+  const std::size_t end = bytes.size() - 48;
+  for (const std::size_t size : {end - 31 - 4, end - 31 + 2}) {  // too large with what ends a block, and without
+    bytes[end + 3] = static_cast<char>(size);
+    CHECK(refusal(bytes) ==
+          fmt::format("f@{0}: table: expected a block within {0} bytes, got {1} bytes at 31", end, size));
+  }
 }

@@ -31,6 +31,7 @@ TEST_CASE("durations are shown as clocks show them") {
 
 TEST_CASE("bytes are read with units of powers of ten and of two") {
   CHECK(parse_bytes("--memory", "1000000") == 1'000'000);
+  CHECK(parse_bytes("--memory", "1B") == 1);
   CHECK(parse_bytes("--memory", "500MB") == 500'000'000);
   CHECK(parse_bytes("--memory", "8GiB") == std::size_t{8} << 30);
   CHECK(parse_bytes("--memory", "1.5 kB") == 1500);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "autograd/engine.h"
+#include "autograd/gradient_check.h"
 #include "autograd/ops.h"
 #include "autograd/recompute.h"
 #include "tensor/backends.h"
@@ -50,6 +51,18 @@ TEST_CASE("a part that is computed again gives the bits of one that is kept") {
     CHECK(again.b == kept.b);
     CHECK(again.v == kept.v);
   }
+}
+
+TEST_CASE("the gradients of a part that is computed again are those of its differences") {
+  const auto backend = open_cpu({.threads = 1});
+  const Tensor keys = ops::from_host(std::vector<std::int64_t>{3, 1, 4}, {3}, *backend);
+  const auto f = [&](const std::vector<Variable>& inputs) {
+    return recomputed(inputs[0], {inputs[1], inputs[2]},
+                      [=](const Variable& x) { return part(x, inputs[1], inputs[2], keys); });
+  };
+  const std::vector<Tensor> inputs{drawn({3, 4}, 1, *backend).value(), drawn({4, 4}, 2, *backend).value(),
+                                   drawn({4}, 3, *backend).value()};
+  for (const WrongEntry& wrong : check_gradient(f, inputs)) FAIL_CHECK(wrong.text());
 }
 
 TEST_CASE("the graph keeps of a part that is computed again its input and its result alone") {

@@ -94,6 +94,8 @@ TEST_CASE("a run with frozen parts and layer-wise decay has the same bits on thr
       for (const std::string name : {"model.safetensors", "checkpoint-8/optimizer.safetensors", "eval_results.json"})
         CHECK_MESSAGE(runs.file("other/" + name) == runs.file("one/" + name), name);
     }
+    runs.run("other", support::joined(fresh, {"--recompute-activations", "1", "--replicas", "2"}));
+    CHECK(runs.file("other/model.safetensors") == runs.file("one/model.safetensors"));
     runs.run("resumed", support::joined(fresh, {"--save-every", "3"}));
     std::filesystem::remove_all(runs.directory / "resumed/checkpoint-8");
     const Outcome outcome = support::run_program("finetune", {"--output", runs.directory / "resumed", "--resume"});
@@ -114,7 +116,8 @@ TEST_CASE("a run with frozen parts in two processes has the bits of one") {
   const Flags parts = {"--freeze", "embeddings,0-1", "--layer-decay", "0.8", "--threads", "1"};
   runs.run("one", parts);
   std::string command = "mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 " + paths::binary + "/finetune";
-  for (const std::string& flag : runs.flags("two", parts)) command += " '" + flag + "'";
+  const Flags again = support::joined(parts, {"--recompute-activations", "2", "--profile", runs.directory / "profile"});
+  for (const std::string& flag : runs.flags("two", again)) command += " '" + flag + "'";
   REQUIRE(std::system((command + " >" + (runs.directory / "log").string() + " 2>&1").c_str()) == 0);
   for (const std::string name : {"model.safetensors", "checkpoint-8/optimizer.safetensors"})
     CHECK_MESSAGE(runs.file("two/" + name) == runs.file("one/" + name), name);

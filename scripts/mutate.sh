@@ -22,6 +22,7 @@ touch "$results"
 tests_of() {  # FILE: the test programs that should notice
   case $1 in
     tensor/*) echo test_tensor test_autograd ;;
+    nn/*) echo test_nn test_bert ;;
     bert/*) echo test_bert ;;
     apps/*) echo test_apps ;;
     *) echo "test_${1%%/*}" ;;

@@ -52,6 +52,16 @@ TEST_CASE("a wrong entry is named with its value and both slopes") {
   CHECK(wrong[0].text().starts_with("input 1, entry 2 (x = 2): backward says "));
 }
 
+TEST_CASE("a wrong entry is found wherever it is") {
+  const auto backend = open_cpu({.threads = 1});
+  const Tensor x = numbers({0.3, -1, 2, 0.5}, {2, 2}, *backend);
+  for (std::size_t entry = 0; entry < 4; ++entry) {
+    const auto wrong = check_gradient([&](const Inputs& in) { return square(in[0], 0.001, entry); }, {x});
+    REQUIRE(wrong.size() == 1);
+    CHECK(wrong[0].entry == static_cast<Dim>(entry));
+  }
+}
+
 TEST_CASE("a gradient that is not a number is wrong") {
   const auto backend = open_cpu({.threads = 1});
   const Tensor x = numbers({1, 2}, {2}, *backend);

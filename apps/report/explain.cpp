@@ -6,6 +6,7 @@
 #include "bert/report/report.h"
 #include "bert/report/rows.h"
 #include "bert/text/utf8.h"
+#include "bert/text/vocabulary.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
 #include "io/line_source.h"
@@ -17,18 +18,18 @@ namespace {
 namespace fs = std::filesystem;
 using explain::Text;
 
-/// A text in each line, or a pair of texts with a tab between them. Blank lines are passed over.
+/// A text in each line, or a pair of texts with a tab between them. Lines without a visible character are passed over.
 std::vector<Text> read_texts(const fs::path& file) {
   io::LineSource lines(file, "text");
   std::vector<Text> texts;
   for (std::string_view line; lines.next(line);) {
     std::string valid;
-    text::drop_invalid_utf8(line, valid);
-    const std::string whole = valid.empty() ? std::string(line) : valid;
+    const std::string whole = text::drop_invalid_utf8(line, valid).count > 0 ? valid : std::string(line);
+    if (text::strip(whole).empty()) continue;
     const std::size_t tab = whole.find('\t');
-    Text one{.where = lines.where(), .text = whole.substr(0, tab)};
+    Text one{.text = whole.substr(0, tab)};
     if (tab != std::string::npos) one.pair = whole.substr(tab + 1);
-    if (one.text.find_first_not_of(" \t") != std::string::npos) texts.push_back(std::move(one));
+    texts.push_back(std::move(one));
   }
   if (texts.empty()) fail(Failure::input, "{}: expected a text in each line, got none", file.string());
   return texts;
@@ -53,7 +54,7 @@ std::vector<Text> rows_of(const fs::path& run) {
   const Rows rows = read_rows(lines);
   std::vector<Text> texts;
   for (const Row& row : rows.rows) {
-    Text one{.where = fmt::format("{}: row {}", file.string(), row.id), .text = row.text};
+    Text one{.text = row.text};
     if (row.has_pair) one.pair = row.pair;
     one.label = shown(rows, row.truth, row.target);
     one.prediction = shown(rows, row.predicted, row.score);

@@ -58,10 +58,10 @@ Explanation::Explanation(const Model& model, const std::vector<Text>& texts, con
       rows_(spread(rows, kRows)),
       texts_given_(texts.size()),
       rows_given_(rows.size()) {
-  for (const Text& one : texts_) looks_.push_back(model.look(model.encode(one.text, one.pair, one.where)));
+  for (const Text& one : texts_) looks_.push_back(model.look(model.encode(one.text, one.pair)));
   if (rows_.size() < 3) return;
   std::vector<bert::Sequence> sequences;
-  for (const Text& one : rows_) sequences.push_back(model.encode(one.text, one.pair, one.where));
+  for (const Text& one : rows_) sequences.push_back(model.encode(one.text, one.pair));
   points_ = model.first_rows(sequences);
   const std::size_t width = points_.size() / sequences.size();
   plane_ = principal_plane(points_, width);

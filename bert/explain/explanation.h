@@ -13,7 +13,6 @@ namespace bertrand::explain {
 
 /// A text, or a pair of texts. `label` and `prediction` are names or numbers as a reader is to see them; "" is none.
 struct Text {
-  std::string where;  ///< begins messages: FILE:LINE
   std::string text;
   std::optional<std::string> pair = {};
   std::string label = {}, prediction = {};
@@ -25,7 +24,7 @@ inline constexpr std::size_t kTexts = 8, kRows = 1000;
 class Explanation {
  public:
   /// Computes everything: attention and gradients of the first kTexts texts, and a map of kRows of `rows`, spread
-  /// evenly over them. Throws Error(Failure::input) for a text without a token.
+  /// evenly over them.
   Explanation(const Model& model, const std::vector<Text>& texts, const std::vector<Text>& rows);
 
   /// "layers", "heads", "texts", "entropy" (in bits, a list of heads for each layer, the mean over all tokens of the

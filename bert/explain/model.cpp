@@ -71,12 +71,10 @@ Model::Model(const std::filesystem::path& directory, Backend& backend, DType dty
 
 Model::~Model() = default;
 
-bert::Sequence Model::encode(std::string_view text, const std::optional<std::string>& pair,
-                             const std::string& where) const {
+bert::Sequence Model::encode(std::string_view text, const std::optional<std::string>& pair) const {
   std::vector<std::int32_t> first = tokenizer_.encode(text);
   std::optional<std::vector<std::int32_t>> second;
   if (pair && config_.type_vocab_size > 1) second = tokenizer_.encode(*pair);
-  if (first.empty()) fail(Failure::input, "{}: expected a text with at least one token, got none", where);
   const int most = std::min(kMostTokens, static_cast<int>(config_.max_position_embeddings));
   const text::Vocabulary& vocabulary = tokenizer_.vocabulary();
   text::Sequence one = tasks::encode_pieces(std::move(first), std::move(second),

@@ -45,9 +45,8 @@ class Model {
   /// Of a classifier; else empty.
   const std::vector<std::string>& labels() const { return labels_; }
 
-  /// [CLS] a [SEP], or [CLS] a [SEP] b [SEP], cut to kMostTokens. Throws Error(Failure::input) beginning with `where`
-  /// for a text without a token.
-  bert::Sequence encode(std::string_view text, const std::optional<std::string>& pair, const std::string& where) const;
+  /// [CLS] a [SEP], or [CLS] a [SEP] b [SEP], cut to kMostTokens. A text may be empty, as a row of a table may.
+  bert::Sequence encode(std::string_view text, const std::optional<std::string>& pair = {}) const;
   Look look(const bert::Sequence& sequence) const;
   /// The last layer's rows of [CLS], [sequences, hidden], one after the other.
   std::vector<float> first_rows(std::span<const bert::Sequence> sequences) const;

@@ -85,6 +85,19 @@ Variable SpanTask::loss(const Variable& outputs, const bert::PackedBatch& batch,
   return bert::ForQuestionAnswering::loss(outputs, batch, spans);
 }
 
+std::vector<tasks::Figure> SpanTask::figures() const {
+  std::vector<tasks::Figure> all = tasks::answer_figures(options_.answers.version_2);
+  if (!evaluation_) return all;
+  bool some_answer = false, none = false;
+  for (const tasks::SquadParagraph& paragraph : evaluation_->paragraphs())
+    for (const tasks::SquadQuestion& question : paragraph.questions)
+      (question.answers.empty() ? none : some_answer) = true;
+  std::erase_if(all, [&](const tasks::Figure& figure) {
+    return (!some_answer && figure.name.starts_with("has_answer_")) || (!none && figure.name.starts_with("no_answer_"));
+  });
+  return all;
+}
+
 training::Metrics SpanTask::evaluate(const tasks::Logits& outputs) const {
   tasks::Answers answers;
   tasks::NullOdds odds;

@@ -28,7 +28,8 @@ class SpanTask : public FineTuningTask {
   /// The official script's figures, in percent. Those of version 2 are of the answers as they are written; best_exact
   /// and best_f1 are what another --null-score-diff-threshold would reach at most.
   training::Metrics evaluate(const tasks::Logits& outputs) const override;
-  std::vector<tasks::Figure> figures() const override { return tasks::answer_figures(options_.answers.version_2); }
+  /// Without those of questions that have an answer, or none, if the evaluation file has no such question.
+  std::vector<tasks::Figure> figures() const override;
   /// eval_predictions.json, eval_nbest_predictions.json and, of version 2, eval_null_odds.json; eval_rows.jsonl: each
   /// question with its answers.
   void write_evaluation(io::Files& files, const std::filesystem::path& directory,

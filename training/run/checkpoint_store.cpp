@@ -149,8 +149,10 @@ void CheckpointStore::remove_old(int keep) {
     if (++kept > std::max(1, keep)) discard(found.directory);
 }
 
+/// The newest goes last: a run that is killed meanwhile never resumes from an older state than it had.
 void CheckpointStore::remove_all() {
-  for (const Found& found : list()) discard(found.directory);
+  const std::vector<Found> found = list();
+  for (auto each = found.rbegin(); each != found.rend(); ++each) discard(each->directory);
 }
 
 std::vector<CheckpointStore::Found> CheckpointStore::list() const {

@@ -30,7 +30,9 @@ struct Beginning {
                     .rate = [this](const std::string& name) { return rates.of(name); }}),
         optimizer(parameters, rehearsal.run.settings.optimizer),
         stepper({objective, parameters, optimizer, self},
-                {.seed = rehearsal.run.settings.seed, .micro_batch_size = rehearsal.plan.micro_batch_size}),
+                {.seed = rehearsal.run.settings.seed,
+                 .micro_batch_size = rehearsal.plan.micro_batch_size,
+                 .recompute_activations = rehearsal.run.settings.recompute_activations}),
         training{objective, parameters, optimizer} {
     if (self.first()) {
       if (rehearsal.run.initialize) rehearsal.run.initialize(parameters);

@@ -164,3 +164,24 @@ TEST_CASE("a profile and a plan of answer spans name the loss") {
   CHECK(plan.out.find("examples") != std::string::npos);
   CHECK_FALSE(fs::exists(setting.at("planned")));
 }
+
+TEST_CASE("a figure of questions that the evaluation file does not have cannot pick the best model") {
+  const SpanSetting setting;
+  auto data = setting.json("dev.json");
+  for (auto& article : data.at("data"))
+    for (auto& paragraph : article.at("paragraphs")) {
+      auto& questions = paragraph.at("qas");
+      const auto none = [](const nlohmann::json& question) { return question.at("is_impossible").get<bool>(); };
+      questions.erase(std::remove_if(questions.begin(), questions.end(), none), questions.end());
+    }
+  support::write_text(setting.at("dev.json"), data.dump());
+  const auto by = [&](const std::string& figure) {
+    return setting.run("run", {"--eval", setting.at("dev.json"), "--steps", "2", "--metric-for-best-model", figure});
+  };
+  const Outcome refused = by("no_answer_f1");
+  CHECK(refused.code == 2);
+  CHECK(refused.error ==
+        "error: --metric-for-best-model: expected one of f1, exact_match, has_answer_f1, has_answer_exact, best_f1, "
+        "best_exact, got no_answer_f1; did you mean has_answer_f1?\n");
+  CHECK(by("has_answer_f1").code == 0);
+}

@@ -80,7 +80,7 @@ TEST_CASE("report explains a model with texts, and its rows with a map") {
   const Setting setting;
   REQUIRE(setting.run("run", {}).code == 0);
   const std::string run = setting.directory / "run", texts = setting.directory / "texts.txt";
-  write_text(texts, "the red fishs .\n\none \xff<b>bird</b>\tgreen bird\n");
+  write_text(texts, "the red fishs .\n\none \xff<b>bird</b>\tgreen bird\n\xff\xfe\n \t\n");
   const auto outcome = run_program("report", {run, "--explain", texts});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   CHECK(outcome.out == run + "/explain.html\n");

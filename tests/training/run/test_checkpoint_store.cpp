@@ -65,6 +65,23 @@ TEST_CASE("a saved checkpoint verifies, and the newest ones are kept by step, no
   CHECK(newest_step(directory / "") == 100);
 }
 
+TEST_CASE("checkpoints that are all removed go oldest first: a run never goes on from an older one meanwhile") {
+  for (int failing = 1, calls = 1000; failing <= calls; ++failing) {
+    CAPTURE(failing);
+    const support::TemporaryDirectory directory;
+    for (const int step : {8, 9, 10}) save(directory / "", step);
+    support::FailingFiles files(failing, "Input/output error");
+    CheckpointStore store(directory / "", files);
+    try {
+      store.remove_all();
+      calls = files.calls();
+    } catch (const Error&) {
+    }
+    const std::int64_t newest = newest_step(directory / "");
+    CHECK((newest == 10 || newest == 0));
+  }
+}
+
 TEST_CASE("a directory without checkpoints has no newest one") {
   const support::TemporaryDirectory directory;
   CHECK(newest_step(directory / "") == 0);

@@ -88,6 +88,15 @@ struct SlowPoints : Points {
   }
 };
 
+/// Evaluates after each step, with these scores.
+struct ScoredPoints : Points {
+  using Points::Points;
+  inline static std::vector<double> scores;
+  std::size_t evaluations = 0;
+  Metrics evaluate() override { return {{"eval_score", scores.at(evaluations++)}}; }
+  std::optional<double> score(const Metrics& metrics) const override { return metrics.front().value; }
+};
+
 struct PointsRun {
   support::TemporaryDirectory directory;
 
@@ -157,6 +166,24 @@ TEST_CASE("a classifier without BERT resumed from a checkpoint ends with the sam
     for (const std::string name : {"/model.safetensors", "/checkpoint-40/optimizer.safetensors"})
       CHECK(run.file("run" + name) == run.file("whole" + name));
   }
+}
+
+TEST_CASE("a score that is not a number is neither the best nor in the way of a better one") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.steps = 3;
+  settings.eval_every = 1;
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const auto best_step = [&](std::vector<double> scores) {
+    ScoredPoints::scores = std::move(scores);
+    settings.overwrite = true;
+    PointsRun::train<ScoredPoints>(settings);
+    return nlohmann::json::parse(run.file("run/eval_results.json")).at("global_step").get<int>();
+  };
+  CHECK(best_step({0.5, 0.7, 0.6}) == 2);
+  CHECK(best_step({kNone, 0.7, 0.6}) == 2);
+  CHECK(best_step({0.5, kNone, 0.4}) == 1);
+  CHECK(best_step({kNone, kNone, kNone}) == 3);  // the final model
 }
 
 TEST_CASE("a plan that takes longer than the collective timeout ends no run") {

@@ -42,6 +42,11 @@ bool is_alone(Dim rows, Dim columns, Dim depth) {
   return static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth) < 1e5;
 }
 
+/// A single column lies along the depth whether it is transposed or not, so it says nothing of how weights lie.
+bool has_few_rows(Dim rows, Dim columns, Dim depth) {
+  return rows <= kFewRows && columns > 1 && !is_alone(rows, columns, depth);
+}
+
 /// Elements that the operands take when packed: a super-block of each at a time, so much of the depth as is multiplied
 /// at once.
 template <class P>
@@ -134,7 +139,7 @@ void CpuBackend::multiply_blocks(const Product<T>& p, const Finish& finish) {
   const Dim rows = p.rows, columns = p.columns, depth = p.depth;
   const bool alone = is_alone(rows, columns, depth);
   if constexpr (std::is_same_v<T, C>)
-    if (!alone && rows <= kFewRows && p.b.row_stride == 1) return multiply_few_rows(p, finish);
+    if (has_few_rows(rows, columns, depth) && p.b.row_stride == 1) return multiply_few_rows(p, finish);
   const auto sizes = PackedSizes<P>::of(rows, columns, depth);
   const Workspace workspace(*this, sizes.bytes());
   P *const packed_a = workspace.as<P>(), *const packed_b = packed_a + sizes.a;
@@ -241,8 +246,7 @@ std::size_t CpuBackend::gemm_workspace(const Tensor& a, const Tensor& out, const
   const Dim depth = a.shape()[options.transpose_a ? 0 : 1];
   dispatch_real("gemm", out.dtype(), [&]<class T>() {
     using C = Compute<T>;
-    const bool few_rows =
-        std::is_same_v<T, C> && options.transpose_b && rows <= kFewRows && !is_alone(rows, columns, depth);
+    const bool few_rows = std::is_same_v<T, C> && options.transpose_b && has_few_rows(rows, columns, depth);
     if (!std::is_same_v<T, C>) {
       rows = std::min(rows, kSheet);
       columns = std::min(columns, kSheet);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tensor/backends.h"
+#include "tensor/dry_run.h"
 #include "tensor/ops.h"
 
 using namespace bertrand;
@@ -69,4 +70,30 @@ TEST_CASE("a product touches no memory beyond its operands, whatever is transpos
             check_product(size, dtype, transpose_a, transpose_b, *backend);
           }
   }
+}
+
+TEST_CASE("a product takes the memory that a dry run counts, however its operands lie") {
+  const auto peak = [](Backend& backend, DType dtype, const ops::MatmulOptions& options, Dim rows, Dim columns) {
+    constexpr Dim kDepth = 700;
+    const auto shape = [](bool transposed, Dim r, Dim c) { return transposed ? Shape{c, r} : Shape{r, c}; };
+    const Tensor a(shape(options.transpose_a, rows, kDepth), dtype, backend);
+    const Tensor b(shape(options.transpose_b, kDepth, columns), dtype, backend);
+    const std::size_t before = backend.memory().in_use;
+    ops::matmul(a, b, options);
+    return backend.memory().peak - before;
+  };
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16})
+    for (const Dim rows : {1, 200, 300})
+      for (const Dim columns : {1, 2, 600})
+        for (const bool transpose_a : {false, true})
+          for (const bool transpose_b : {false, true}) {
+            const auto backend = open_cpu({.threads = 2});
+            DryRun dry(*backend);
+            const ops::MatmulOptions options{.transpose_a = transpose_a, .transpose_b = transpose_b};
+            const std::size_t predicted = peak(dry, dtype, options, rows, columns);
+            const std::size_t taken = peak(*backend, dtype, options, rows, columns);
+            INFO(name_of(dtype) << " " << rows << " x " << columns << ", transposed: " << transpose_a << transpose_b);
+            CHECK(taken <= predicted + 128);  // each of two pieces is rounded up to 64 bytes
+            CHECK(predicted <= taken);
+          }
 }

@@ -172,11 +172,10 @@ void Trainer::finish() {
   if (state_.steps_done < job_.plan.total_steps)
     log_.message(fmt::format("stopped early: {} evaluation{} without a better model (--patience)", settings_.patience,
                              settings_.patience == 1 ? "" : "s"));
-  log_.message(fmt::format("finished after {} step{}, {}: the {} is in {}{}", state_.steps_done,
-                           state_.steps_done == 1 ? "" : "s", io::duration_text(time.count()),
-                           best.score ? fmt::format("best model (step {})", best.step) : "final model",
-                           settings_.output.string(),
-                           settings_.save_model_only ? ", without checkpoints (--save-model-only)" : ""));
+  log_.message(fmt::format(
+      "finished after {} step{}, {}: the {} is in {}{}", state_.steps_done, state_.steps_done == 1 ? "" : "s",
+      io::duration_text(time.count()), best.score ? fmt::format("best model (step {})", best.step) : "final model",
+      settings_.output.string(), settings_.save_model_only ? ", without checkpoints (--save-model-only)" : ""));
 }
 
 void Trainer::with_standing(const std::string& where, const std::function<void()>& work) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "bert/tasks/class_report.h"
 #include "bert/tasks/evaluation_rows.h"
 #include "bert/tasks/predictions.h"
@@ -128,6 +130,39 @@ void ClassificationTask::write_evaluation(io::Files& files, const std::filesyste
   const auto [predicted, truth] = tasks::decisions(data_.task.kind, outputs, split.dataset.examples);
   const auto report = data_.task.kind == tasks::Kind::classification ? tasks::class_report : tasks::multi_label_report;
   io::replace_file(files, directory / "eval_report.tsv", report(data_.labels, predicted, truth));
+}
+
+std::vector<FineTuningTask::Sample> ClassificationTask::samples(const tasks::Logits& outputs, std::size_t most) const {
+  const std::vector<tasks::Example>& examples = data_.evaluation->dataset.examples;
+  const tasks::Kind kind = data_.task.kind;
+  const tasks::Decisions all =
+      kind == tasks::Kind::regression ? tasks::Decisions{} : tasks::decisions(kind, outputs, examples);
+  const auto labels_of = [&](const std::vector<std::int32_t>& flags, std::size_t row) {
+    std::vector<std::string> names;
+    for (std::size_t k = 0; k < outputs.outputs; ++k)
+      if (flags[row * outputs.outputs + k] != 0) names.push_back(data_.labels.name(k));
+    return fmt::format("{}", fmt::join(names, ", "));
+  };
+  std::vector<Sample> samples;
+  most = std::min(most, examples.size());
+  for (std::size_t s = 0; s < most; ++s) {
+    const std::size_t i = s * examples.size() / most;
+    Sample& sample = samples.emplace_back();
+    sample.text = examples[i].text_a + (examples[i].text_b ? " | " + *examples[i].text_b : "");
+    if (kind == tasks::Kind::regression) {
+      sample.truth = fmt::format("{:.4g}", std::get<float>(*examples[i].target));
+      sample.prediction = fmt::format("{:.4g}", outputs.row(i)[0]);
+    } else if (kind == tasks::Kind::multi_label) {
+      sample.truth = labels_of(all.truth, i);
+      sample.prediction = labels_of(all.predicted, i);
+    } else {
+      const auto predicted = static_cast<std::size_t>(all.predicted[i]);
+      sample.truth = data_.labels.name(static_cast<std::size_t>(all.truth[i]));
+      sample.prediction =
+          fmt::format("{} {:.1f} %", data_.labels.name(predicted), 100 * tasks::softmax(outputs.row(i))[predicted]);
+    }
+  }
+  return samples;
 }
 
 std::string ClassificationTask::remarks() const {

@@ -32,6 +32,7 @@ class ClassificationTask : public FineTuningTask {
   /// support of each class, and the confusion matrix; none for a number.
   void write_evaluation(io::Files& files, const std::filesystem::path& directory,
                         const tasks::Logits& outputs) const override;
+  std::vector<Sample> samples(const tasks::Logits& outputs, std::size_t most) const override;
   std::string write_predictions(io::Files& files, const std::filesystem::path& directory,
                                 const tasks::Logits& outputs) const override;
   std::string warnings() const override { return data_.warnings(); }

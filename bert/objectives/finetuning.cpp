@@ -9,6 +9,7 @@
 #include "distributed/exchange.h"
 #include "io/error.h"
 #include "io/item_progress.h"
+#include "io/markdown.h"
 #include "io/signals.h"
 
 namespace bertrand::objectives {
@@ -239,6 +240,17 @@ std::vector<std::pair<std::string, std::string>> FineTuningObjective::figures_in
 
 void FineTuningObjective::write_evaluation(io::Files& files, const std::filesystem::path& directory) const {
   task_.write_evaluation(files, directory, evaluated_);
+}
+
+std::optional<training::Samples> FineTuningObjective::samples() const {
+  constexpr std::size_t kSamples = 10;
+  const std::vector<FineTuningTask::Sample> rows = task_.samples(evaluated_, kSamples);
+  if (rows.empty()) return {};
+  std::string table = "| text | is | taken for |\n|---|---|---|\n";
+  for (const auto& [text, truth, prediction] : rows)
+    table += fmt::format("| {} | {} | {} |\n", io::markdown_cell(text), io::markdown_cell(truth),
+                         io::markdown_cell(prediction));
+  return training::Samples{.json = "", .markdown = std::move(table)};
 }
 
 std::unique_ptr<training::Objective> FineTuningObjective::largest(const distributed::Replica& self,

@@ -32,6 +32,7 @@ class FineTuningObjective : public BertObjective {
   std::optional<double> score(const training::Metrics& evaluation) const override;
   std::vector<std::pair<std::string, std::string>> figures_in_words() const override;
   void write_evaluation(io::Files& files, const std::filesystem::path& directory) const override;
+  std::optional<training::Samples> samples() const override;
 
   std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t count) const override;
   std::size_t data_bytes() const override;

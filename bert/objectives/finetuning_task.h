@@ -78,6 +78,13 @@ class FineTuningTask {
   double score(const training::Metrics& evaluation) const;
   /// Writes what there is to say about the evaluation beside its figures.
   virtual void write_evaluation(io::Files&, const std::filesystem::path& /*directory*/, const tasks::Logits&) const {}
+  /// A row of the evaluation file in words.
+  struct Sample {
+    std::string text, truth, prediction;
+  };
+  /// What the model says of at most `most` rows, which are spread evenly over the file and always the same; none if
+  /// rows of the task are no single texts.
+  virtual std::vector<Sample> samples(const tasks::Logits&, std::size_t /*most*/) const { return {}; }
   /// Writes the predictions for the file to predict. Returns a line for people.
   virtual std::string write_predictions(io::Files& files, const std::filesystem::path& directory,
                                         const tasks::Logits& outputs) const = 0;

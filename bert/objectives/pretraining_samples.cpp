@@ -8,6 +8,7 @@
 
 #include "bert/tasks/metrics.h"
 #include "io/json.h"
+#include "io/markdown.h"
 #include "tensor/ops.h"
 
 namespace bertrand::objectives {
@@ -25,15 +26,6 @@ std::vector<std::string_view> lines_of(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
-}
-
-/// A table cell of Markdown, in which a token is only itself.
-std::string cell(std::string_view token) {
-  std::string text;
-  for (const char c : token)
-    if (c == '|' || c == '`' || c == '<' || c == '\\' || c == '*' || c == '_') text += fmt::format("&#{};", int{c});
-    else text += c;
-  return text;
 }
 
 std::vector<float> floats(const Tensor& x) {
@@ -73,15 +65,15 @@ training::Samples samples_of(std::span<const data::PretrainingExample> examples,
       for (std::size_t g = 0; g < most; ++g) {
         const double share = shares[static_cast<std::size_t>(best[g])];
         guesses.push_back({word(best[g]), rounded(share)});
-        said += fmt::format("{}{} {:.1f} %", g ? ", " : "", cell(word(best[g])), 100 * share);
+        said += fmt::format("{}{} {:.1f} %", g ? ", " : "", io::markdown_cell(word(best[g])), 100 * share);
       }
       const std::int32_t truth = example.masked_ids[m];
       masked.push_back({{"position", example.masked_positions[m]},
                         {"truth", word(truth)},
                         {"probability", rounded(shares[static_cast<std::size_t>(truth)])},
                         {"guesses", std::move(guesses)}});
-      markdown +=
-          fmt::format("| {} | {} | {} | {} |\n", list.size() + 1, example.masked_positions[m], cell(word(truth)), said);
+      markdown += fmt::format("| {} | {} | {} | {} |\n", list.size() + 1, example.masked_positions[m],
+                              io::markdown_cell(word(truth)), said);
     }
     list.push_back({{"tokens", std::move(tokens)}, {"masked", std::move(masked)}});
   }

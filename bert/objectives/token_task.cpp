@@ -87,6 +87,29 @@ void TokenTask::write_evaluation(io::Files& files, const std::filesystem::path& 
     io::replace_file(files, directory / "eval_illegal_tags.tsv", tasks::illegal_tags_report(judged));
 }
 
+std::vector<FineTuningTask::Sample> TokenTask::samples(const tasks::Logits& outputs, std::size_t most) const {
+  const tasks::TokenSplit& split = *data_.evaluation;
+  const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common);
+  const auto labelled = [&](std::size_t w, std::int32_t label) {
+    const std::string& name = data_.labels.name(static_cast<std::size_t>(label));
+    return name == "O" ? "" : fmt::format("{} {}, ", split.file.words[w], name);
+  };
+  std::vector<Sample> samples;
+  most = std::min(most, split.file.sentences());
+  for (std::size_t s = 0; s < most; ++s) {
+    const std::size_t sentence = s * split.file.sentences() / most;
+    Sample& sample = samples.emplace_back();
+    sample.text = fmt::format("{}", fmt::join(split.file.sentence(sentence), " "));
+    for (std::size_t w = split.file.offsets[sentence]; w < split.file.offsets[sentence + 1]; ++w) {
+      sample.truth += labelled(w, split.labels[w]);
+      sample.prediction += labelled(w, words.labels[w]);
+    }
+    for (std::string* list : {&sample.truth, &sample.prediction})
+      if (!list->empty()) list->resize(list->size() - 2);  // without the last comma
+  }
+  return samples;
+}
+
 std::string TokenTask::write_predictions(io::Files& files, const std::filesystem::path& directory,
                                          const tasks::Logits& outputs) const {
   const tasks::TokenSplit& split = *data_.prediction;

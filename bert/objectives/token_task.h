@@ -24,6 +24,7 @@ class TokenTask : public FineTuningTask {
   std::vector<tasks::Figure> figures() const override { return tasks::figures_of(data_.task); }
   void write_evaluation(io::Files& files, const std::filesystem::path& directory,
                         const tasks::Logits& outputs) const override;
+  std::vector<Sample> samples(const tasks::Logits& outputs, std::size_t most) const override;
   std::string write_predictions(io::Files& files, const std::filesystem::path& directory,
                                 const tasks::Logits& outputs) const override;
   std::string warnings() const override { return data_.warnings(); }

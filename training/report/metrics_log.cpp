@@ -68,8 +68,10 @@ void MetricsLog::write(const LogLine& line) {
 }
 
 void MetricsLog::write(std::int64_t step, const Samples& samples) {
-  if (!samples_) samples_.emplace(files_, directory_ / kSamples, io::FileWriter::Opening::append);
-  samples_->write(fmt::format("{{\"step\":{},\"examples\":{}}}\n", step, samples.json));
+  if (!samples.json.empty()) {
+    if (!samples_) samples_.emplace(files_, directory_ / kSamples, io::FileWriter::Opening::append);
+    samples_->write(fmt::format("{{\"step\":{},\"examples\":{}}}\n", step, samples.json));
+  }
   events_.text("samples", step, samples.markdown);
 }
 

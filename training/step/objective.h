@@ -34,7 +34,7 @@ struct LossPart {
 
 /// What a model says of a few fixed held-out examples.
 struct Samples {
-  std::string json;      ///< a list, for samples.jsonl
+  std::string json;      ///< a list, for samples.jsonl; "" if a file of the run has them
   std::string markdown;  ///< the same for people
 };
 

@@ -24,6 +24,13 @@ struct Setting {
                                 "--batch-size", "6", "--learning-rate", "0.01", "--threads", "1"},
                                flags));
   }
+  /// What TensorBoard reads of a run.
+  std::string events(const std::string& run = "run") const {
+    std::string all;
+    for (const auto& file : std::filesystem::directory_iterator(directory / run))
+      if (file.path().filename().string().starts_with("events.")) all += read_text(file.path());
+    return all;
+  }
   nlohmann::json results() const { return nlohmann::json::parse(read_text(directory / "run/eval_results.json")); }
 };
 
@@ -64,6 +71,7 @@ TEST_CASE("the metric that is named picks the best model, and the results say so
       setting.run({"--eval-split", "0.25", "--epochs", "3", "--metric-for-best-model", "loss", "--log-every", "1"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   CHECK(outcome.out.find("best model  by loss (the lowest)") != std::string::npos);
+  CHECK(setting.events().find("| text | is | taken for |\n|---|---|---|\n| ") != std::string::npos);
   const auto results = setting.results();
   CHECK(results.at("best_model_by") == "loss (the lowest)");
   CHECK(results.at("meaning").at("eval_f1") == "F1 of the label fish");
@@ -88,4 +96,5 @@ TEST_CASE("words and their sentences are held out as a whole") {
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   CHECK(outcome.out.find("epoch       16 examples") != std::string::npos);
   CHECK(outcome.out.find("evaluation  4 examples") != std::string::npos);
+  CHECK(setting.events("words").find("| red fish | fish B-X | ") != std::string::npos);
 }

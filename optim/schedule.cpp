@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace bertrand::optim {
 
@@ -19,6 +20,11 @@ double learning_rate(const ScheduleOptions& options, std::int64_t done) {
       const double progress = (s + 1) / total, share = options.warmup_share > 0 ? options.warmup_share : warmup / total;
       if (share > 0 && progress < share) return base * progress / share;
       return base * std::sqrt(std::max(0.0, 1 - progress));
+    }
+    case Schedule::cosine: {
+      if (warming) return base * s / warmup;
+      const double progress = std::min(1.0, (s - warmup) / std::max(1.0, total - warmup));
+      return base * (1 + std::cos(std::numbers::pi * progress)) / 2;
     }
     case Schedule::constant: return warming ? base * s / warmup : base;
   }

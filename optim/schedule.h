@@ -8,6 +8,7 @@ enum class Schedule {
   google,      ///< linear warm-up from 0, then linear decay from step 0's line: jumps down at the end of the warm-up
   linear,      ///< linear warm-up, then linear to 0: continuous (Hugging Face)
   polynomial,  ///< p = (done+1)/total, w = warm-up/total: rate·p/w, then rate·√(1−p) (NVIDIA's PyTorch trainer)
+  cosine,      ///< linear warm-up, then half a cosine to 0 (Loshchilov and Hutter 2017, without restarts; Hugging Face)
   constant     ///< linear warm-up, then constant
 };
 

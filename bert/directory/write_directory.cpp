@@ -88,11 +88,19 @@ io::TensorSource global_step(std::int64_t step) {
           }};
 }
 
+/// Without what other programs said of the model that training began with: where it came from, and what wrote it.
+Config without_origin(Config config) {
+  io::Json others = io::parse_json(config.others, {"the other keys of config.json"});
+  for (const char* key : {"_name_or_path", "transformers_version"}) others.erase(key);
+  config.others = io::json_text(others);
+  return config;
+}
+
 }  // namespace
 
 void write_configuration(io::Files& files, const fs::path& directory, const DirectoryFiles& contents,
                          const char* config_name) {
-  io::write_file(files, directory / config_name, config_text(contents.config));
+  io::write_file(files, directory / config_name, config_text(without_origin(contents.config)));
   io::write_file(files, directory / "vocab.txt", contents.vocabulary);
   if (!contents.tokenizer.added_tokens.empty())
     io::write_file(files, directory / "added_tokens.json", contents.tokenizer.added_tokens);

@@ -142,13 +142,21 @@ TEST_CASE("schedules follow their sources jumps included") {
   CHECK(rate(optim::Schedule::linear, 1, 10, 110, 10) == doctest::Approx(1));
   CHECK(rate(optim::Schedule::linear, 1, 10, 110, 60) == doctest::Approx(.5));
   CHECK(rate(optim::Schedule::linear, 1, 10, 110, 110) == 0);
+  // transformers 5.23, get_cosine_schedule_with_warmup(optimizer, 4, 20)
+  const std::pair<std::int64_t, double> cosine[] = {
+      {0, 0}, {3, .75}, {4, 1}, {5, .9903926402016152}, {12, .5}, {17, .08426519384872733}, {19, .009607359798384785},
+      {20, 0}};
+  for (const auto& [done, expected] : cosine)
+    CHECK(std::abs(rate(optim::Schedule::cosine, 1, 4, 20, done) - expected) <= 1e-15);
+  CHECK(rate(optim::Schedule::cosine, 1, 4, 20, 30) == 0);
   CHECK(rate(optim::Schedule::constant, 1, 4, 100, 2) == doctest::Approx(.5));
   CHECK(rate(optim::Schedule::constant, 1, 4, 100, 99) == 1);
 }
 
 TEST_CASE("no schedule goes below 0 or beyond its rate with a warm-up of any length") {
   using optim::Schedule;
-  for (const Schedule schedule : {Schedule::google, Schedule::linear, Schedule::polynomial, Schedule::constant})
+  for (const Schedule schedule :
+       {Schedule::google, Schedule::linear, Schedule::polynomial, Schedule::cosine, Schedule::constant})
     for (const std::int64_t warmup : {0, 1, 5, 9, 10, 11, 40})
       for (std::int64_t done = 0; done <= 12; ++done) {
         const double rate = optim::learning_rate({schedule, 2.0, warmup, 10}, done);

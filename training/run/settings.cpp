@@ -21,6 +21,7 @@ const io::Choices<optim::Schedule>& schedules() {
   static const io::Choices<optim::Schedule> choices{{"google", optim::Schedule::google},
                                                     {"linear", optim::Schedule::linear},
                                                     {"polynomial", optim::Schedule::polynomial},
+                                                    {"cosine", optim::Schedule::cosine},
                                                     {"constant", optim::Schedule::constant}};
   return choices;
 }

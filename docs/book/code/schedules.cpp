@@ -11,6 +11,7 @@ int main() {
   const std::vector<std::pair<const char*, Schedule>> schedules = {{"linear", Schedule::linear},
                                                                    {"google", Schedule::google},
                                                                    {"polynomial", Schedule::polynomial},
+                                                                   {"cosine", Schedule::cosine},
                                                                    {"constant", Schedule::constant}};
   const std::vector<int> steps{0, 1, 5, 9, 10, 11, 50, 99};
   std::printf("%-11s", "step");

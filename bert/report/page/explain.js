@@ -1,4 +1,4 @@
-// ---- A model that explains itself ----
+// A model that explains itself: attention, words, and a map of the rows.
 (() => {
   if (!explained) return;
   const e = explained, b = e.bounds, many_texts = e.texts.length > 1;

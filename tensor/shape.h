@@ -64,11 +64,9 @@ class Shape {
 
 }  // namespace bertrand
 
+/// "[2, 3]". Not a template: format_to() here would compile all of fmt again in each file that includes this.
 template <>
 struct fmt::formatter<bertrand::Shape> {
   constexpr auto parse(format_parse_context& context) { return context.begin(); }
-  template <class Context>
-  auto format(const bertrand::Shape& shape, Context& context) const {
-    return fmt::format_to(context.out(), "[{}]", fmt::join(shape.dims(), ", "));
-  }
+  format_context::iterator format(const bertrand::Shape& shape, format_context& context) const;
 };

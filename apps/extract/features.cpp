@@ -16,7 +16,7 @@ void append_values(std::string& text, std::span<const float> values) {
   text += '[';
   for (const float value : values) {
     if (!std::isfinite(value)) fail(Failure::numerics, "extract: layers: expected finite values, got {}", value);
-    fmt::format_to(std::back_inserter(text), "{:.6f}", value);
+    text += fmt::format("{:.6f}", value);
     while (text.ends_with('0') && text[text.size() - 2] != '.') text.pop_back();
     text += ',';
   }

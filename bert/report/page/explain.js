@@ -103,7 +103,7 @@
       const { outputs, words } = e.texts[state.text];
       place.replaceChildren(...outputs.map(output => {
         const values = words.map(([from, to]) => output.tokens.slice(from, to).reduce((p, q) => p + q, 0)), most = Math.max(...values.map(Math.abs), 1e-12);
-        return el('div', {}, el('h3', {}, text('bdi', output.label), ` · output ${show(output.logit)}${output.probability === undefined ? '' : `, probability ${percent(output.probability)}`}`),
+        return el('div', { class: 'explained' }, el('h3', {}, text('bdi', output.label), ` · output ${show(output.logit)}${output.probability === undefined ? '' : `, probability ${percent(output.probability)}`}`),
           el('p', { class: 'marked', dir: 'auto' }, words.map((word, k) => [text('span', wordOf(state.text, word), { class: values[k] < 0 ? 'down' : 'up', style: `--by:${(0.5 * Math.abs(values[k]) / most).toFixed(3)}`, title: show(values[k]) }), ' ']).flat()),
           el('details', {}, el('summary', {}, 'As numbers'), table('Words of the text', [{ name: 'place', of: r => r.k, number: true }, { name: 'word', of: r => r.word }, { name: 'gradient × input', of: r => r.value, show, number: true }], words.map((word, k) => ({ k: k + 1, word: wordOf(state.text, word), value: values[k] })), true, words.length > 12)));
       }));

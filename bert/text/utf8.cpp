@@ -94,8 +94,10 @@ void InvalidBytes::add(const InvalidBytes& part, std::uint64_t lines_before) {
 }
 
 std::string InvalidBytes::message(const std::string& file) const {
-  return fmt::format("{}:{}: text: dropped {} byte{} that {} not UTF-8, the first one in column {}", file, first_line,
-                     count, count == 1 ? "" : "s", count == 1 ? "is" : "are", first_column);
+  return fmt::format(
+      "{}:{}: text: dropped {} byte{} that {} not UTF-8, the first one in column {}; hint: iconv turns other encodings "
+      "into UTF-8",
+      file, first_line, count, count == 1 ? "" : "s", count == 1 ? "is" : "are", first_column);
 }
 
 }  // namespace bertrand::text

@@ -143,7 +143,8 @@ TEST_CASE("extract counts bytes that are not UTF-8, and refuses what is no text"
   const support::Outcome odd = extract(directory, {});
   CHECK(odd.code == 0);
   CHECK(odd.error.starts_with("warning: " + (directory / "lines.txt").string() +
-                              ":2: text: dropped 1 byte that is not UTF-8, the first one in column 9\n"));
+                              ":2: text: dropped 1 byte that is not UTF-8, the first one in column 9; hint: iconv "
+                              "turns other encodings into UTF-8\n"));
   CHECK(tokens_of(support::read_json_lines(directory / "features.jsonl").at(1)) ==
         Tokens{"[CLS]", "red", "fish", "[SEP]"});
   write_text(directory / "lines.txt", std::string("r\0e\0d\0", 6));

@@ -39,7 +39,8 @@ TEST_CASE("a byte order mark, CRLF and what is no UTF-8 are dropped, counted and
   const Outcome outcome = setting.run({"--train", setting.at("odd.tsv")});
   CHECK(outcome.code == 0);
   CHECK(outcome.error == "warning: " + setting.at("odd.tsv") +
-                             ":2: text: dropped 2 bytes that are not UTF-8, the first one in column 7\n");
+                             ":2: text: dropped 2 bytes that are not UTF-8, the first one in column 7; hint: iconv "
+                             "turns other encodings into UTF-8\n");
   const auto config = nlohmann::json::parse(read_text(setting.at("run/config.json")));
   CHECK(config.at("id2label") == nlohmann::json({{"0", "bird"}, {"1", "fish"}}));
 }

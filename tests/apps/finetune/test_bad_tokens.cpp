@@ -64,7 +64,8 @@ TEST_CASE("what is no UTF-8 in a file of words is dropped and reported with its 
   const Outcome outcome = setting.run({"--train", setting.at("odd.conll")});
   CHECK(outcome.code == 0);
   CHECK(outcome.error == "warning: " + setting.at("odd.conll") +
-                             ":2: text: dropped 2 bytes that are not UTF-8, the first one in column 3\n");
+                             ":2: text: dropped 2 bytes that are not UTF-8, the first one in column 3; hint: iconv "
+                             "turns other encodings into UTF-8\n");
 }
 
 TEST_CASE("flags of other tasks are refused by name") {

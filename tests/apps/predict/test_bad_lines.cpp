@@ -109,9 +109,11 @@ TEST_CASE("bytes that are not UTF-8 and texts that are cut are counted") {
   const Outcome outcome = setting.lines(text);
   CHECK(outcome.code == 0);
   const std::string file = setting / "lines";
-  CHECK(outcome.error ==
-        "warning: " + file + ":2: text: dropped 1 byte that is not UTF-8, the first one in column 3\n" +
-            "warning: " + file + ": 1 texts were longer than the model reads at once and lost their end\n");
+  CHECK(outcome.error == "warning: " + file +
+                             ":2: text: dropped 1 byte that is not UTF-8, the first one in column 3; hint: iconv turns "
+                             "other encodings into UTF-8\n" +
+                             "warning: " + file +
+                             ": 1 texts were longer than the model reads at once and lost their end\n");
 }
 
 TEST_CASE("files that are no lines are refused") {

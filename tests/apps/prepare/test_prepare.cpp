@@ -86,7 +86,8 @@ TEST_CASE("prepare tokens says where the first bytes are that are not UTF-8") {
   const Outcome outcome = run_program("prepare", {"tokens", "--vocab-file", setting / "v", setting / "lines"});
   CHECK(outcome.out == "5\n6 7\n5\n");
   CHECK(outcome.error == "warning: " + (setting / "lines") +
-                             ":2: text: dropped 5 bytes that are not UTF-8, the first one in column 3\n");
+                             ":2: text: dropped 5 bytes that are not UTF-8, the first one in column 3; hint: iconv "
+                             "turns other encodings into UTF-8\n");
 }
 
 TEST_CASE("prepare records and dump: files appear complete, and a dump shows sorted features") {
@@ -231,8 +232,9 @@ TEST_CASE("prepare vocab counts the bytes of a text that are not UTF-8 and names
     const Outcome outcome = run_program("prepare", {"vocab", "--input", setting / "odd", "--output", setting / "learnt",
                                                     "--size", "60", "--threads", threads});
     CHECK(outcome.code == 0);
-    const std::string warning =
-        "warning: " + (setting / "odd") + ":4: text: dropped 3 bytes that are not UTF-8, the first one in column 3\n";
+    const std::string warning = "warning: " + (setting / "odd") +
+                                ":4: text: dropped 3 bytes that are not UTF-8, the first one in column 3; hint: iconv "
+                                "turns other encodings into UTF-8\n";
     CHECK_MESSAGE(outcome.error.find(warning) != std::string::npos, outcome.error);
   }
 }

@@ -25,6 +25,10 @@ TEST_CASE("a NUL is refused with its line, and what a file looks like by its fir
                "a\0"sv) == "f:1: expected text in UTF-8, got a NUL byte; hint: it looks like UTF-16");
   CHECK(nul_in("\xFE\xFF\0a"sv) == "f:1: expected text in UTF-8, got a NUL byte; hint: it looks like UTF-16");
   CHECK(nul_in("\x1F\x8B\x08\0"sv) == "f:1: expected text in UTF-8, got a NUL byte; hint: it looks like gzip");
+  const std::string nul = "f:1: expected text in UTF-8, got a NUL byte; hint: it looks like ";
+  CHECK(nul_in("\xFD\x37zXZ\0"sv) == nul + "xz: unpack it first");
+  CHECK(nul_in("BZh9\0"sv) == nul + "bzip2: unpack it first");
+  CHECK(nul_in("PK\3\4\0"sv) == nul + "a zip file or a spreadsheet: save it as text or CSV");
   CHECK(nul_in("\xFF\xFE"
                "a\0"sv,
                1) == "f:2: expected text in UTF-8, got a NUL byte");

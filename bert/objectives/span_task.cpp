@@ -38,8 +38,10 @@ std::string metric_name(std::string figure) {
 SpanTask::SpanTask(const tasks::TaskFiles& files, Options options, bert::Config config,
                    const text::Tokenizer& tokenizer)
     : options_(std::move(options)), config_(config_of_task(std::move(config))), tokenizer_(tokenizer) {
+  std::vector<std::string>* const bad = files.on_bad == tasks::OnBadRow::keep ? &bad_rows_ : nullptr;
   const auto read = [&](const std::filesystem::path& file, tasks::SquadUse use) {
-    return file.empty() ? nullptr : std::make_unique<const tasks::SquadData>(file, use, tokenizer, options_.windows);
+    return file.empty() ? nullptr
+                        : std::make_unique<const tasks::SquadData>(file, use, tokenizer, options_.windows, bad);
   };
   train_ = read(files.train, tasks::SquadUse::training);
   evaluation_ = read(files.evaluation, tasks::SquadUse::evaluation);

@@ -39,6 +39,7 @@ class SpanTask : public FineTuningTask {
                                 const tasks::Logits& outputs) const override;
   std::string warnings() const override;
   std::string remarks() const override;
+  std::vector<std::string> bad_rows() const override { return bad_rows_; }
 
  private:
   std::filesystem::path write_answers(io::Files& files, const tasks::AnswerFiles::Place& place,
@@ -49,6 +50,7 @@ class SpanTask : public FineTuningTask {
   const Options options_;
   const bert::Config config_;
   const text::Tokenizer& tokenizer_;
+  std::vector<std::string> bad_rows_;
   std::unique_ptr<const tasks::SquadData> train_, evaluation_, prediction_;  // null: no such file
 };
 

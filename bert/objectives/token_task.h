@@ -29,6 +29,7 @@ class TokenTask : public FineTuningTask {
                                 const tasks::Logits& outputs) const override;
   std::string warnings() const override { return data_.warnings(); }
   std::string remarks() const override { return data_.remarks(); }
+  std::vector<std::string> bad_rows() const override { return data_.bad_rows; }
 
  private:
   /// Of one window of the training file, a label or −1 for each token.

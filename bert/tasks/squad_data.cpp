@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bert/tasks/attempt.h"
 #include "bert/tasks/in_order.h"
 #include "io/error.h"
 
@@ -22,15 +23,18 @@ SquadOptions options_of(SquadOptions options, const std::filesystem::path& file,
 }  // namespace
 
 SquadData::SquadData(const std::filesystem::path& file, SquadUse use, const text::Tokenizer& tokenizer,
-                     SquadOptions options)
+                     SquadOptions options, std::vector<std::string>* bad)
     : use_(use),
       tokenizer_(tokenizer),
       options_(options_of(std::move(options), file, use)),
       paragraphs_(read_squad(file)) {
-  if (use == SquadUse::evaluation) check_truths();
-  features_.emplace(paragraphs_, tokenizer, options_);
+  if (use == SquadUse::evaluation)
+    for (const SquadParagraph& paragraph : paragraphs_)
+      for (const SquadQuestion& question : paragraph.questions) attempt(bad, [&] { check_truth(question); });
+  features_.emplace(paragraphs_, tokenizer, options_, bad);
   questions_ = std::ssize(features_->examples());
   encode();
+  if (windows_.size() == 0 && bad && !bad->empty()) fail(Failure::input, "{}", bad->front());
   if (windows_.size() == 0)
     fail(Failure::input, "{}: data: expected at least one question about a text, got none", options_.file);
   warnings_ = make_warnings();
@@ -52,16 +56,13 @@ std::size_t SquadData::bytes() const {
 }
 
 /// What is missing here would only be found after the training.
-void SquadData::check_truths() const {
-  for (const SquadParagraph& paragraph : paragraphs_)
-    for (const SquadQuestion& question : paragraph.questions) {
-      if (options_.version_2 && !question.is_impossible)
-        fail(Failure::input, "{}: question {}: is_impossible: expected true or false, as in SQuAD 2.0, got none",
-             options_.file, question.id);
-      if (!options_.version_2 && question.answers.empty())
-        fail(Failure::input, "{}: question {}: answers: expected at least one, got none; hint: is it SQuAD 2.0?",
-             options_.file, question.id);
-    }
+void SquadData::check_truth(const SquadQuestion& question) const {
+  if (options_.version_2 && !question.is_impossible)
+    fail(Failure::input, "{}: question {}: is_impossible: expected true or false, as in SQuAD 2.0, got none",
+         options_.file, question.id);
+  if (!options_.version_2 && question.answers.empty())
+    fail(Failure::input, "{}: question {}: answers: expected at least one, got none; hint: is it SQuAD 2.0?",
+         options_.file, question.id);
 }
 
 void SquadData::encode() {

@@ -22,8 +22,10 @@ class SquadData {
  public:
   /// `options` without file and training, which follow from the others. Throws Error(Failure::usage) as
   /// SquadOptions::check, and Error(Failure::input) naming file, question and key: what read_squad and SquadFeatures
-  /// throw, no window, and to evaluate on, a question without what the version says of answers.
-  SquadData(const std::filesystem::path& file, SquadUse use, const text::Tokenizer& tokenizer, SquadOptions options);
+  /// throw, no window, and to evaluate on, a question without what the version says of answers. With `bad` what is
+  /// wrong with questions is kept there.
+  SquadData(const std::filesystem::path& file, SquadUse use, const text::Tokenizer& tokenizer, SquadOptions options,
+            std::vector<std::string>* bad = nullptr);
   SquadData(const SquadData&) = delete;
   SquadData& operator=(const SquadData&) = delete;
 
@@ -56,7 +58,7 @@ class SquadData {
     }
   };
 
-  void check_truths() const;
+  void check_truth(const SquadQuestion& question) const;
   void encode();
   std::string make_warnings() const;
   std::vector<ScoredWindow> scored(const SquadExample& example, const Logits& logits, std::int64_t first_token,

@@ -6,6 +6,7 @@
 #include <future>
 #include <optional>
 
+#include "bert/tasks/attempt.h"
 #include "bert/tasks/in_order.h"
 #include "bert/text/python_text.h"
 #include "bert/text/utf8.h"
@@ -112,7 +113,7 @@ void SquadOptions::check() const {
 }
 
 SquadFeatures::SquadFeatures(const std::vector<SquadParagraph>& paragraphs, const text::Tokenizer& tokenizer,
-                             const SquadOptions& options)
+                             const SquadOptions& options, std::vector<std::string>* bad)
     : paragraphs_(paragraphs), tokenizer_(tokenizer), options_(options), contexts_(paragraphs.size()) {
   options_.check();
   const std::size_t threads = static_cast<std::size_t>(std::max(options.threads, 1));
@@ -124,21 +125,20 @@ SquadFeatures::SquadFeatures(const std::vector<SquadParagraph>& paragraphs, cons
         contexts_[i] = cut_context(paragraphs_[i].context, encoder);
     }));
   for (std::future<void>& part : parts) part.get();
-  for (std::size_t i = 0; i < paragraphs_.size(); ++i) add_examples(i);
+  for (std::size_t i = 0; i < paragraphs_.size(); ++i)
+    for (const SquadQuestion& question : paragraphs_[i].questions) attempt(bad, [&] { add_example(question, i); });
 }
 
-void SquadFeatures::add_examples(std::size_t paragraph) {
-  for (const SquadQuestion& question : paragraphs_[paragraph].questions) {
-    SquadExample example{.question = &question, .paragraph = paragraph};
-    if (options_.training && options_.version_2) {
-      if (!question.is_impossible)
-        fail(Failure::input, "{}: question {}: is_impossible: expected true or false, as in SQuAD 2.0, got none",
-             options_.file, question.id);
-      example.is_impossible = *question.is_impossible;
-    }
-    if (options_.training && !example.is_impossible && !find_answer(question, paragraph, example)) continue;
-    examples_.push_back(example);
+void SquadFeatures::add_example(const SquadQuestion& question, std::size_t paragraph) {
+  SquadExample example{.question = &question, .paragraph = paragraph};
+  if (options_.training && options_.version_2) {
+    if (!question.is_impossible)
+      fail(Failure::input, "{}: question {}: is_impossible: expected true or false, as in SQuAD 2.0, got none",
+           options_.file, question.id);
+    example.is_impossible = *question.is_impossible;
   }
+  if (options_.training && !example.is_impossible && !find_answer(question, paragraph, example)) return;
+  examples_.push_back(example);
 }
 
 /// False, with a warning, if the answer is not where the file says.

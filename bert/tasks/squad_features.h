@@ -61,9 +61,10 @@ struct SquadExample {
 class SquadFeatures {
  public:
   /// Throws Error(Failure::input), naming file and question, when training: not exactly one answer, an answer that
-  /// begins or ends beyond its context, no is_impossible in version 2.
+  /// begins or ends beyond its context, no is_impossible in version 2. With `bad` such questions are kept there and
+  /// passed over.
   SquadFeatures(const std::vector<SquadParagraph>& paragraphs, const text::Tokenizer& tokenizer,
-                const SquadOptions& options);
+                const SquadOptions& options, std::vector<std::string>* bad = nullptr);
 
   const std::vector<SquadExample>& examples() const { return examples_; }
   std::size_t bytes() const;  ///< held in memory
@@ -78,7 +79,7 @@ class SquadFeatures {
   void for_windows(const std::function<void(const SquadExample&, std::span<const SquadWindow>)>& use) const;
 
  private:
-  void add_examples(std::size_t paragraph);
+  void add_example(const SquadQuestion& question, std::size_t paragraph);
   bool find_answer(const SquadQuestion& question, std::size_t paragraph, SquadExample& example);
   struct Pieces {
     std::int32_t first = 0, last = 0;

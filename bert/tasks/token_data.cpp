@@ -4,15 +4,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bert/tasks/attempt.h"
 #include "io/error.h"
 
 namespace bertrand::tasks {
 namespace {
 
-std::optional<TokenSplit> read(const TokenOptions& options, const std::filesystem::path& path, bool needs_label) {
+std::optional<TokenSplit> read(const TokenOptions& options, const std::filesystem::path& path, bool needs_label,
+                               std::vector<std::string>* bad) {
   if (path.empty()) return std::nullopt;
   std::optional<TokenSplit> split(std::in_place);
-  split->file = read_token_file(path.string(), options.columns, needs_label);
+  split->file = read_token_file(path.string(), options.columns, needs_label, bad);
   return split;
 }
 
@@ -31,15 +33,17 @@ LabelSet data_labels(const TokenData& data, const LabelSet& model) {
   return {};
 }
 
-std::vector<std::int32_t> numbered_labels(const TokenFile& file, const LabelSet& names) {
-  std::vector<std::int32_t> labels;
-  for (std::size_t w = 0; w < file.labels.size(); ++w) {
-    const auto label = names.find(file.labels[w]);
-    if (!label)
-      fail(Failure::input, "{}: label: expected one of {}, got \"{}\"", file.where(w), in_braces(names.names()),
-           file.labels[w]);
-    labels.push_back(*label);
-  }
+/// A bad label that is kept in `bad` counts as the first one.
+std::vector<std::int32_t> numbered_labels(const TokenFile& file, const LabelSet& names, std::vector<std::string>* bad) {
+  std::vector<std::int32_t> labels(file.labels.size());
+  for (std::size_t w = 0; w < file.labels.size(); ++w)
+    attempt(bad, [&] {
+      const auto label = names.find(file.labels[w]);
+      if (!label)
+        fail(Failure::input, "{}: label: expected one of {}, got \"{}\"", file.where(w), in_braces(names.names()),
+             file.labels[w]);
+      labels[w] = *label;
+    });
   return labels;
 }
 
@@ -132,9 +136,10 @@ TokenData read_token_data(const TokenOptions& options, const TaskFiles& files, c
                           const text::Tokenizer& tokenizer) {
   TokenData data{.task = options.task};
   SentenceEncoder encoder(tokenizer, options.windows);
-  data.train = read(options, files.train, true);
-  data.evaluation = read(options, files.evaluation, true);
-  data.prediction = read(options, files.prediction, false);
+  std::vector<std::string>* const bad = files.on_bad == OnBadRow::keep ? &data.bad_rows : nullptr;
+  data.train = read(options, files.train, true, bad);
+  data.evaluation = read(options, files.evaluation, true, bad);
+  data.prediction = read(options, files.prediction, false, bad);
   const LabelSet own(model.labels);
   data.labels = choose_labels(data_labels(data, own), own, data.train.has_value());
   if (data.labels.empty())
@@ -148,7 +153,7 @@ TokenData read_token_data(const TokenOptions& options, const TaskFiles& files, c
     if (!*split) continue;
     encode(**split, encoder);
     if (split == &data.prediction) continue;
-    (*split)->labels = numbered_labels((*split)->file, data.labels);
+    (*split)->labels = numbered_labels((*split)->file, data.labels, bad);
     (*split)->targets = targets_of(**split, data.labels, options.label_all_pieces);
   }
   if (data.train) {

@@ -37,6 +37,7 @@ struct TokenData {
   LabelSet labels;
   std::optional<CommonLabel> common;  ///< of the training file
   std::optional<TokenSplit> train, evaluation, prediction;
+  std::vector<std::string> bad_rows = {};  ///< what is wrong with lines of the files, if TaskFiles::on_bad keeps them
 
   std::size_t bytes() const;  ///< of all splits
   /// Lines for people about bytes that were no UTF-8; "" if there is nothing to say.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "bert/tasks/attempt.h"
 #include "io/error.h"
 #include "io/line_source.h"
 
@@ -87,10 +88,8 @@ class Parser {
       if (blank_line_ == 0) blank_line_ = line_;  // those at the end do not count
       return;
     }
-    if (blank_line_ != 0) {
-      line_ = blank_line_;
-      refuse("words: expected a sentence, got an empty line");
-    }
+    if (const std::int64_t blank = std::exchange(blank_line_, 0); blank != 0)
+      fail(Failure::input, "{}:{}: words: expected a sentence, got an empty line", out_.file, blank);
     const Cells cells = cut_at_tabs(line);
     check_width(cells.size());
     const Cells words = cut_at_spaces(cells[columns_.word]);
@@ -103,14 +102,13 @@ class Parser {
   }
 
   void add(std::string_view word, std::string_view label) {
-    out_.words.emplace_back(word);
-    out_.lines.push_back(line_);
-    if (!label_) return;
-    if (label.empty()) refuse("label: expected one in column {}, got none", *label_);
-    if (label.find(' ') != std::string_view::npos)
+    if (label_ && label.empty()) refuse("label: expected one in column {}, got none", *label_);
+    if (label_ && label.find(' ') != std::string_view::npos)
       refuse("label: expected one without spaces, got \"{}\"; hint: TAB alone separates the columns of a line with TAB",
              label);
-    out_.labels.emplace_back(label);
+    out_.words.emplace_back(word);
+    out_.lines.push_back(line_);
+    if (label_) out_.labels.emplace_back(label);
   }
 
   /// All lines have the columns of the first: with one less, the last would be another one.
@@ -150,7 +148,8 @@ class Parser {
 
 std::string TokenFile::where(std::size_t word) const { return fmt::format("{}:{}", file, lines[word]); }
 
-TokenFile read_token_file(const std::string& path, const TokenColumns& columns, bool needs_label) {
+TokenFile read_token_file(const std::string& path, const TokenColumns& columns, bool needs_label,
+                          std::vector<std::string>* bad) {
   TokenFile file{.file = path, .words = {}};
   Parser parser(file, columns, needs_label);
   io::LineSource lines(path, "words");
@@ -160,8 +159,9 @@ TokenFile read_token_file(const std::string& path, const TokenColumns& columns, 
     const text::DroppedBytes dropped = text::drop_invalid_utf8(line, valid);
     if (dropped.count > 0) line = valid;
     file.invalid.add(dropped, static_cast<std::uint64_t>(lines.number()));
-    parser.take(line);
+    attempt(bad, [&] { parser.take(line); });
   }
+  if (file.words.empty() && bad && !bad->empty()) fail(Failure::input, "{}", bad->front());
   parser.finish();
   return file;
 }

@@ -47,8 +47,9 @@ struct TokenFile {
 /// predict may have labels or not. Throws Failure::usage if word and label are one column. Throws Failure::input with
 /// file and line for a line with another number of columns than the first, an empty word, an empty label or one with a
 /// space in it, and, in the layout of rows, for a blank line or another number of labels than of words; also for a file
-/// without words.
-TokenFile read_token_file(const std::string& path, const TokenColumns& columns, bool needs_label);
+/// without words. With `bad` such lines are kept there and passed over; some words must be left.
+TokenFile read_token_file(const std::string& path, const TokenColumns& columns, bool needs_label,
+                          std::vector<std::string>* bad = nullptr);
 
 /// Moves a part of the sentences into a file of their own.
 TokenFile hold_out(TokenFile& file, const HeldOut& part);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "support/small_model.h"
+#include "support/small_squad.h"
 
 using support::Outcome;
 using support::read_text;
@@ -96,6 +97,46 @@ TEST_CASE("a model by its name on a hub is answered with how to fetch it") {
   CHECK(has(outcome.error,
             "someone/bert-small: expected a model directory or a checkpoint, got nothing there; hint: "
             "nothing is downloaded"));
+}
+
+TEST_CASE("--validate-only names every bad line of words and every bad question") {
+  const Setting setting;
+  const std::string words = setting.path("words.conll"), squad = setting.path("squad.json");
+  const auto validate = [&](const std::string& task, const std::string& file, const std::vector<std::string>& more) {
+    std::vector<std::string> flags = {"--task",    task, "--model",          setting.path("model"),
+                                      "--train",   file, "--max-seq-length", "16",
+                                      "--threads", "1",  "--validate-only"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return run_program("finetune", flags);
+  };
+  write_text(words, "red O\nfish B-X\n\nblue\nbird O\ngreen  O x\n\nthe O\n");
+  write_text(setting.directory / "eval.conll", "red O\nbird B-Y\nfish B-Z\n");
+  const Outcome lines = validate("ner", words, {"--eval", setting.path("eval.conll")});
+  CHECK(lines.code == 3);
+  CHECK(lines.error == words + ":4: columns: expected 2 as in line 1, got 1\n" + words +
+                           ":6: columns: expected 2 as in line 1, got 3\n" + setting.path("eval.conll") +
+                           ":2: label: expected one of {B-X,O}, got \"B-Y\"\n" + setting.path("eval.conll") +
+                           ":3: label: expected one of {B-X,O}, got \"B-Z\"\n" +
+                           "error: data: expected rows as they should be, got 4 bad ones\n");
+  CHECK(has(lines.out, words + ": 3 examples of 3 to 4 tokens\n"));
+  write_text(words, "fish\n");
+  CHECK(validate("ner", words, {}).error == "error: " + words + ":1: columns: expected a word and a label, got 1\n");
+  write_text(words, "red fish\tO B\n\n\tO\nblue bird\tO\nred\tB\n");
+  CHECK(validate("ner", words, {"--layout", "rows"}).error ==
+        words + ":2: words: expected a sentence, got an empty line\n" + words +
+            ":4: labels: expected 2, one for each word, got 1\n" +
+            "error: data: expected rows as they should be, got 2 bad ones\n");
+
+  auto data = support::small_squad(6, true);
+  auto& paragraphs = data.at("data").at(0).at("paragraphs");
+  paragraphs.at(0).at("qas").at(0).erase("is_impossible");
+  paragraphs.at(1).at("qas").at(0).at("answers").clear();
+  write_text(squad, data.dump());
+  const Outcome answers = validate("squad2", squad, {"--max-query-length", "4"});
+  CHECK(answers.code == 3);
+  CHECK(answers.error == squad + ": question q0: is_impossible: expected true or false, as in SQuAD 2.0, got none\n" +
+                             squad + ": question q1: answers: expected exactly one to train on, got 0\n" +
+                             "error: data: expected rows as they should be, got 2 bad ones\n");
 }
 
 TEST_CASE("a dry run makes a step in the memory that was planned and leaves nothing behind") {

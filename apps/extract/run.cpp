@@ -14,6 +14,7 @@
 #include "io/input_files.h"
 #include "io/item_progress.h"
 #include "io/npy.h"
+#include "io/signals.h"
 #include "tensor/backends.h"
 
 namespace bertrand::extract {
@@ -111,6 +112,7 @@ void add_flags(CLI::App& app, Options& options) {
 }
 
 void run(const Options& options) {
+  io::catch_stop_signals(io::OnStop::leave);
   const bert::Config config = bert::read_config(options.model);
   std::vector<std::filesystem::path> inputs = {options.input};
   if (!options.tokenizer.vocab_file.empty()) inputs.push_back(options.tokenizer.vocab_file);
@@ -153,6 +155,9 @@ void run(const Options& options) {
       else out.write(vectors_json(vectors, width, first));
     }
     progress.update(static_cast<std::int64_t>(i) + 1);
+    if (io::leave_requested())
+      fail(Failure::interrupted, "{}: interrupted after {} of {} lines: nothing was written", options.output.string(),
+           i + 1, lines.size());
     batch.clear();
   }
   out.publish();

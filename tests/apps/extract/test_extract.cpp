@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "bert/directory/config_file.h"
+#include "support/conversation.h"
 #include "support/small_model.h"
 
 using namespace bertrand;
@@ -54,6 +55,25 @@ TEST_CASE("lines of one or two texts become Google's features, whatever the batc
   const std::string together = support::read_text(directory / "features.jsonl");
   REQUIRE(extract(directory, {"--layers", "-1,0", "--pooled", "--batch-size", "1"}).code == 0);
   CHECK(support::read_text(directory / "features.jsonl") == together);
+}
+
+TEST_CASE("SIGTERM ends extract with its own exit code and leaves nothing behind") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  std::string text;
+  for (int i = 0; i < 200'000; ++i) text += "red fish ||| two birds.\n";
+  write_text(directory / "lines.txt", text);
+  support::Conversation work("extract", {"--model", directory / "model", "--input", directory / "lines.txt", "--output",
+                                         directory / "features.jsonl", "--batch-size", "1", "--threads", "1"});
+  const auto files = [&](std::string_view beginning) {
+    return std::ranges::count_if(std::filesystem::directory_iterator(directory / ""), [&](const auto& entry) {
+      return entry.path().filename().string().starts_with(beginning);
+    });
+  };
+  for (int i = 0; i < 6000 && files("features.jsonl.tmp-") == 0; ++i) usleep(10'000);
+  work.signal(SIGTERM);
+  CHECK(work.finish() == 75);
+  CHECK(files("features.jsonl") == 0);
 }
 
 TEST_CASE("the values are those of the layer, rounded to six decimals") {

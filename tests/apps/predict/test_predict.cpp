@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "apps/predict/conversation.h"
+#include "support/conversation.h"
 #include "support/small_heads.h"
 
 using namespace bertrand;

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "apps/predict/conversation.h"
+#include "support/conversation.h"
 #include "serving/check.h"
 #include "serving/client.h"
 #include "serving/service.h"

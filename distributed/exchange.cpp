@@ -1,5 +1,7 @@
 #include "distributed/exchange.h"
 
+#include <chrono>
+#include <future>
 #include <vector>
 
 namespace bertrand::distributed {
@@ -13,6 +15,19 @@ double sum(const Replica& self, double value) {
 }
 
 bool any(const Replica& self, bool yes) { return sum(self, yes ? 1 : 0) > 0; }
+
+void work_apart(Collective& collective, Backend& backend, const std::function<void()>& work) {
+  std::future<void> working = std::async(std::launch::async, work);
+  for (double at_work = 1; at_work > 0;) {
+    const bool ended =
+        !working.valid() || working.wait_for(std::chrono::milliseconds(250)) == std::future_status::ready;
+    if (ended && working.valid()) working.get();
+    const Tensor x = ops::full({1}, ended ? 0 : 1, DType::f64, backend);
+    const Addend mine{.first = collective.rank(), .count = 1, .values = x};
+    collective.all_reduce_sum({&mine, 1}, collective.size(), x);
+    at_work = ops::item(x);
+  }
+}
 
 std::string broadcast(Collective& collective, Backend& backend, const std::string& text, int root) {
   if (collective.size() == 1) return text;

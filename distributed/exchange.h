@@ -1,6 +1,7 @@
 // Values that the hosts of replicas exchange: a sum, a decision, a text, the results of shares.
 #pragma once
 #include <cstring>
+#include <functional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -15,6 +16,10 @@ double sum(const Replica& self, double value);
 
 /// Whether any replica says yes.
 bool any(const Replica& self, bool yes);
+
+/// Calls `work` on a thread of its own, as all others do theirs, and returns when all have ended. However long that
+/// takes, nobody waits longer than a moment in one call, so no time limit ends it. Throws what `work` throws.
+void work_apart(Collective& collective, Backend& backend, const std::function<void()>& work);
 
 /// Returns the text of rank `root` on all.
 std::string broadcast(Collective& collective, Backend& backend, const std::string& text, int root);

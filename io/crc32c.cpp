@@ -64,6 +64,16 @@ std::uint32_t update(std::uint32_t crc, const unsigned char* p, std::size_t n) {
   return update_by_table(crc, p, n);
 }
 
+/// The product of two polynomials modulo that of the checksum. Bit 31 is the coefficient of x^0.
+std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t product = 0;
+  for (; a != 0; a <<= 1) {
+    if (a >> 31) product ^= b;
+    b = (b >> 1) ^ ((b & 1) ? kPolynomial : 0);
+  }
+  return product;
+}
+
 }  // namespace
 
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t seed) {
@@ -76,6 +86,16 @@ std::uint32_t crc32c(std::string_view bytes, std::uint32_t seed) {
 
 std::uint32_t crc32c_by_table(std::string_view bytes, std::uint32_t seed) {
   return ~update_by_table(~seed, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+}
+
+/// The bytes of the second run move the first one up, each by x^8.
+std::uint32_t crc32c_joined(std::uint32_t first, std::uint32_t second, std::uint64_t second_bytes) {
+  std::uint32_t power = 1U << 23;  // x^8, squared for each bit of the length
+  for (; second_bytes != 0; second_bytes >>= 1) {
+    if (second_bytes & 1) first = multiply(first, power);
+    power = multiply(power, power);
+  }
+  return first ^ second;
 }
 
 std::uint32_t masked(std::uint32_t crc) { return ((crc >> 15) | (crc << 17)) + kMaskDelta; }

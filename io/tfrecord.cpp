@@ -90,6 +90,7 @@ struct RecordReader::State {
     out.clear();
     source.read(out, size);
     end += out.size();
+    crc32c = io::crc32c(out, crc32c);
     if (out.size() == size) return true;
     if (const std::string& damage = source.damage(); !damage.empty()) {
       problem = fmt::format("{}: expected {} bytes of gzip data, got {} and then: {}", what, size, out.size(), damage);
@@ -116,6 +117,7 @@ struct RecordReader::State {
   std::string problem;      // what is wrong with the record being read
   std::uint64_t begin = 0;  // of the last record
   std::uint64_t end = 0;    // of what was read
+  std::uint32_t crc32c = 0;
   bool ended = false;
   std::uint64_t skipped = 0;
   std::string first_skipped;
@@ -171,11 +173,13 @@ bool is_tfrecord(const std::filesystem::path& file) {
 
 std::uint64_t RecordReader::offset() const { return state_->begin; }
 std::string RecordReader::place() const { return fmt::format("{}@{}", state_->file.string(), state_->begin); }
+std::uint32_t RecordReader::crc32c() const { return state_->crc32c; }
 bool RecordReader::is_compressed() const { return state_->source.is_compressed(); }
 std::uint64_t RecordReader::skipped() const { return state_->skipped; }
 const std::string& RecordReader::first_skipped() const { return state_->first_skipped; }
 
-std::string read_record_at(const std::filesystem::path& file, std::uint64_t offset, std::size_t bytes) {
+std::string read_record_at(const std::filesystem::path& file, std::uint64_t offset, std::size_t bytes,
+                           std::uint32_t crc32c) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail(Failure::io, "{}: open: {}", file.string(), std::strerror(errno));
   std::string framed(kHeaderBytes + bytes + kFooterBytes, '\0');
@@ -194,7 +198,7 @@ std::string read_record_at(const std::filesystem::path& file, std::uint64_t offs
   const std::string_view record = std::string_view(framed).substr(kHeaderBytes, bytes);
   if (done < framed.size() || !is_good_header(std::string_view(framed).substr(0, kHeaderBytes)) ||
       load<std::uint64_t>(framed.data()) != bytes ||
-      load<std::uint32_t>(framed.data() + kHeaderBytes + bytes) != masked_crc(record)) {
+      load<std::uint32_t>(framed.data() + kHeaderBytes + bytes) != masked(crc32c) || io::crc32c(record) != crc32c) {
     fail(Failure::input, "{}@{}: record: expected {} bytes as they were when the file was first read, got others",
          file.string(), offset, bytes);
   }

@@ -40,6 +40,10 @@ class RecordReader {
   /// <file>@<offset> of that record, for messages about its contents.
   std::string place() const;
 
+  /// The CRC-32C of all bytes that were read so far: of the whole file, when next() has said false and none was
+  /// skipped.
+  std::uint32_t crc32c() const;
+
   /// Whether the file is a gzip file, whose records cannot be read one by one.
   bool is_compressed() const;
 
@@ -53,9 +57,11 @@ class RecordReader {
   std::unique_ptr<State> state_;
 };
 
-/// The one record of `bytes` bytes that begins at `offset` of an uncompressed file, where a RecordReader found it
-/// before. Throws Error(Failure::input) as <file>@<offset> if it is no longer there as it was, Error(Failure::io).
-std::string read_record_at(const std::filesystem::path& file, std::uint64_t offset, std::size_t bytes);
+/// The one record of `bytes` bytes with this CRC-32C that begins at `offset` of an uncompressed file, where a
+/// RecordReader found it before. Throws Error(Failure::input) as <file>@<offset> if it is no longer there as it was,
+/// Error(Failure::io).
+std::string read_record_at(const std::filesystem::path& file, std::uint64_t offset, std::size_t bytes,
+                           std::uint32_t crc32c);
 
 /// Appends one record with its length and checksums.
 void append_record(std::string& out, std::string_view record);

@@ -92,6 +92,12 @@ void add_own_flags(training::FlagTable& table, Options& options) {
   static const io::Choices<io::OnCorrupt> corrupt{{"stop", io::OnCorrupt::stop}, {"skip", io::OnCorrupt::skip}};
   table.choice({"--on-corrupt", "what to do about a TFRecord whose checksum is wrong", decisive}, options.on_corrupt,
                corrupt);
+  static const io::Choices<data::InputCheck> checks{
+      {"all", data::InputCheck::all}, {"index", data::InputCheck::index}, {"none", data::InputCheck::none}};
+  table.choice({"--check-inputs",
+                "what to compare of corpora and TFRecord files before the first step: every byte, as --validate-only "
+                "does too, their sizes and a sample of 64 KiB of each file, or their sizes alone"},
+               options.check_inputs, checks);
 
   table.heading("text input");
   table.number({"--masked-lm-prob", "share of tokens to predict", decisive}, options.masking.probability, {1e-6, 1.0});

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "bert/data/input_check.h"
 #include "bert/data/pretraining_text_masks.h"
 #include "io/tfrecord.h"
 #include "training/run/settings.h"
@@ -22,6 +23,7 @@ struct Options {
   std::filesystem::path vocabulary;  ///< vocab.txt; empty: the one in `init`
   bool cased = false;                ///< goes with `vocabulary`
   io::OnCorrupt on_corrupt = io::OnCorrupt::stop;
+  data::InputCheck check_inputs = data::InputCheck::index;
   data::MaskingOptions masking;
   double short_seq_prob = 0.1;
 };

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <optional>
+#include <variant>
 
 #include "bert/data/mapped_corpus.h"
 #include "bert/data/pretraining_records.h"
@@ -12,6 +13,8 @@
 #include "bert/directory/model_directory.h"
 #include "bert/objectives/pretraining.h"
 #include "bert/report/report.h"
+#include "distributed/agreement.h"
+#include "distributed/exchange.h"
 #include "io/byte_progress.h"
 #include "io/crc32c.h"
 #include "io/file_arguments.h"
@@ -56,14 +59,34 @@ Source existing_model(const Options& options) {
 
 int threads_of(const Options& options) { return options.settings.threads.value_or(available_cores()); }
 
-std::unique_ptr<data::PretrainingExamples> read_records(const std::vector<std::filesystem::path>& files,
-                                                        const Source& source, const Options& options) {
-  auto records = std::make_unique<data::PretrainingRecords>(
-      files, data::PretrainingRecordsOptions{
-                 .vocab_size = source.config.vocab_size,
-                 .max_positions = source.config.max_position_embeddings,
-                 .on_corrupt = options.settings.validate_only ? io::OnCorrupt::skip : options.on_corrupt,
-                 .threads = threads_of(options)});
+data::InputCheck check_of(const Options& options) {
+  return options.settings.validate_only ? data::InputCheck::all : options.check_inputs;
+}
+
+/// Of several processes each reads the files of its share through, and keeps their indexes.
+std::unique_ptr<data::PretrainingRecords> read_records(const std::vector<std::filesystem::path>& files,
+                                                       const Source& source, const Options& options,
+                                                       distributed::Collective* processes) {
+  data::PretrainingRecordsOptions reading{
+      .vocab_size = source.config.vocab_size,
+      .max_positions = source.config.max_position_embeddings,
+      .on_corrupt = options.settings.validate_only ? io::OnCorrupt::skip : options.on_corrupt,
+      .threads = threads_of(options),
+      .check = check_of(options),
+      .keep_index = !options.settings.is_rehearsal()};
+  if (processes && reading.keep_index) {
+    std::vector<std::filesystem::path> share;
+    for (auto i = static_cast<std::size_t>(processes->rank()); i < files.size();
+         i += static_cast<std::size_t>(processes->size()))
+      share.push_back(files[i]);
+    distributed::work_apart(*processes, *open_cpu({.threads = 1}),
+                            [&] { data::PretrainingRecords::make_indexes(share, reading); });
+    if (reading.check == data::InputCheck::all) reading.check = data::InputCheck::index;
+  }
+  auto records = std::make_unique<data::PretrainingRecords>(files, reading);
+  if (!records->not_kept().empty())
+    fmt::print(stderr, "warning: {}; without an index the records are read through at every start\n",
+               records->not_kept());
   if (records->skipped() > 0)
     fmt::print(stderr, "warning: {}; skipped {} corrupt place{} in all\n", records->first_skipped(), records->skipped(),
                records->skipped() == 1 ? "" : "s");
@@ -71,6 +94,19 @@ std::unique_ptr<data::PretrainingExamples> read_records(const std::vector<std::f
     fail(Failure::input, "data: expected records as they should be, got {} bad place{}", records->skipped(),
          records->skipped() == 1 ? "" : "s");
   return records;
+}
+
+std::shared_ptr<const data::CorpusView> open_corpus(const std::vector<std::filesystem::path>& directories,
+                                                    const Source& source, const Options& options,
+                                                    distributed::Collective* processes) {
+  data::CorpusCheck check{.extent = check_of(options), .threads = threads_of(options)};
+  if (!processes) return std::make_shared<data::MappedCorpus>(directories, source.tokenizer, check);
+  check.process = processes->rank();
+  check.processes = processes->size();
+  std::shared_ptr<const data::CorpusView> corpus;
+  distributed::work_apart(*processes, *open_cpu({.threads = 1}),
+                          [&] { corpus = std::make_shared<data::MappedCorpus>(directories, source.tokenizer, check); });
+  return corpus;
 }
 
 /// A process that is `alone` shows how far it is and ends at once when asked to; several end together, before their
@@ -102,31 +138,31 @@ std::unique_ptr<data::PretrainingExamples> draw_examples(std::shared_ptr<const d
           .threads = threads_of(options)});
 }
 
-std::unique_ptr<data::PretrainingExamples> read_examples(const std::vector<std::filesystem::path>& files,
-                                                         const Source& source, const Options& options, bool alone) {
-  if (files.empty()) return nullptr;
-  switch (kind_of(files)) {
-    case InputKind::records: return read_records(files, source, options);
-    case InputKind::corpus:
-      return draw_examples(std::make_shared<data::MappedCorpus>(files, source.tokenizer), source, options);
-    case InputKind::text: break;
-  }
-  return draw_examples(read_text(files, source, options, alone), source, options);
-}
+/// One of the two inputs: its examples, and what it is known by.
+struct Input {
+  std::unique_ptr<data::PretrainingExamples> examples;  // null without files
+  std::vector<std::variant<std::filesystem::path, training::InputFile>> identity;
+};
 
-training::RunIdentity identity_of(Options& options, const Source& source) {
-  training::FlagTable table;
-  add_own_flags(table, options);
-  training::RunIdentity identity{.settings = table.decisive(), .inputs = {}, .other_files = {}};
-  for (const auto& files : {options.inputs, options.evaluation_inputs})
-    for (const auto& file : files)  // a corpus is known by its manifest, which holds the checksums of its files
-      identity.inputs.push_back(kind_of(files) == InputKind::corpus ? file / data::kCorpusManifest : file);
-  identity.settings.emplace_back("--eval-input", fmt::format("{} files", options.evaluation_inputs.size()));
-  identity.settings.emplace_back("--config",
-                                 fmt::format("crc32c {:08x}", io::crc32c(bert::config_text(source.config))));
-  identity.settings.emplace_back("--vocab-file",
-                                 fmt::format("crc32c {:08x}", io::crc32c(source.tokenizer.vocabulary().text())));
-  return identity;
+Input read_input(const std::vector<std::filesystem::path>& files, const Source& source, const Options& options,
+                 distributed::Collective* processes) {
+  Input input{.examples = nullptr, .identity = {files.begin(), files.end()}};
+  if (files.empty()) return input;
+  const InputKind kind = kind_of(files);
+  if (kind == InputKind::text) {
+    input.examples = draw_examples(read_text(files, source, options, !processes), source, options);
+  } else if (kind == InputKind::corpus) {  // its manifest holds the checksums of its files
+    input.examples = draw_examples(open_corpus(files, source, options, processes), source, options);
+    for (std::size_t i = 0; i < files.size(); ++i) input.identity[i] = files[i] / data::kCorpusManifest;
+  } else {
+    auto records = read_records(files, source, options, processes);
+    for (std::size_t i = 0; i < files.size(); ++i)
+      if (const auto crc32c = records->crc32c_of_file(i))
+        input.identity[i] = training::InputFile{
+            .path = files[i].string(), .bytes = std::filesystem::file_size(files[i]), .crc32c = *crc32c};
+    input.examples = std::move(records);
+  }
+  return input;
 }
 
 /// Heads that a model trained for something else lacks.
@@ -162,8 +198,22 @@ std::vector<std::filesystem::path> files_of(const Options& options) {
 /// Everything of a run that is on the host.
 struct Job {
   Source source;
-  std::unique_ptr<data::PretrainingExamples> examples, held_out;
+  Input training, held_out;
 };
+
+training::RunIdentity identity_of(Options& options, const Job& job) {
+  training::FlagTable table;
+  add_own_flags(table, options);
+  training::RunIdentity identity{.settings = table.decisive(), .inputs = {}, .other_files = {}};
+  for (const Input* input : {&job.training, &job.held_out})
+    identity.inputs.insert(identity.inputs.end(), input->identity.begin(), input->identity.end());
+  identity.settings.emplace_back("--eval-input", fmt::format("{} files", options.evaluation_inputs.size()));
+  identity.settings.emplace_back("--config",
+                                 fmt::format("crc32c {:08x}", io::crc32c(bert::config_text(job.source.config))));
+  identity.settings.emplace_back("--vocab-file",
+                                 fmt::format("crc32c {:08x}", io::crc32c(job.source.tokenizer.vocabulary().text())));
+  return identity;
+}
 
 /// Records have their length. Text gets the one that the model can take.
 void settle_length(Options& options, const bert::Config& config) {
@@ -172,25 +222,39 @@ void settle_length(Options& options, const bert::Config& config) {
       options.settings.max_seq_length = options.settings.sequence_length(config.max_position_embeddings);
 }
 
-Job read_job(Options& options, bool alone) {
+/// Processes read inputs of one kind in the same way together, so that comes before everything else on which they
+/// agree.
+void agree_on_kinds(const Options& options, distributed::Collective& processes) {
+  distributed::Facts facts;
+  for (const auto& [flag, files] :
+       {std::pair("--input", &options.inputs), std::pair("--eval-input", &options.evaluation_inputs)})
+    facts.emplace_back(flag, fmt::format("{} {}", files->size(),
+                                         kind_of(*files) == InputKind::text      ? "files of text"
+                                         : kind_of(*files) == InputKind::records ? "TFRecord files"
+                                                                                 : "corpora"));
+  distributed::require_agreement(processes, *open_cpu({.threads = 1}), facts);
+}
+
+Job read_job(Options& options, distributed::Collective* processes) {
+  if (processes) agree_on_kinds(options, *processes);
   Source source = options.init.empty() ? new_model(options) : existing_model(options);
   if (source.config.type_vocab_size < 2)
     fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}",
          options.init.empty() ? options.config : options.init.string(), source.config.type_vocab_size);
   source.config.architectures = {"BertForPreTraining"};
   settle_length(options, source.config);
-  auto examples = read_examples(options.inputs, source, options, alone);
-  auto held_out = read_examples(options.evaluation_inputs, source, options, alone);
-  return {std::move(source), std::move(examples), std::move(held_out)};
+  Input training = read_input(options.inputs, source, options, processes);
+  Input held_out = read_input(options.evaluation_inputs, source, options, processes);
+  return {std::move(source), std::move(training), std::move(held_out)};
 }
 
 /// --validate-only: what the inputs have.
 void report_validity(const Job& job) {
-  io::say(fmt::format("--input: {} examples in the first epoch, of at most {} tokens\n", job.examples->examples(0),
-                      job.examples->longest()));
-  if (job.held_out)
-    io::say(fmt::format("--eval-input: {} examples, of at most {} tokens\n", job.held_out->examples(0),
-                        job.held_out->longest()));
+  io::say(fmt::format("--input: {} examples in the first epoch, of at most {} tokens\n",
+                      job.training.examples->examples(0), job.training.examples->longest()));
+  if (job.held_out.examples)
+    io::say(fmt::format("--eval-input: {} examples, of at most {} tokens\n", job.held_out.examples->examples(0),
+                        job.held_out.examples->longest()));
 }
 
 }  // namespace
@@ -204,22 +268,22 @@ void run(Options& options) {
        .files = files_of(options),
        .read =
            [&](distributed::Collective* processes) {
-             job = read_job(options, !processes);
+             job = read_job(options, processes);
              if (options.settings.validate_only) report_validity(*job);
-             return identity_of(options, job->source);
+             return identity_of(options, *job);
            },
        .make_objective =
            [&](const distributed::Replica& self) {
              return std::make_unique<objectives::PretrainingObjective>(
                  job->source.config,
-                 objectives::PretrainingObjective::Inputs{.training = *job->examples,
-                                                          .evaluation = job->held_out.get(),
+                 objectives::PretrainingObjective::Inputs{.training = *job->training.examples,
+                                                          .evaluation = job->held_out.examples.get(),
                                                           .evaluation_batch = *options.settings.micro_batch_size,
                                                           .vocabulary = job->source.tokenizer.vocabulary().text(),
                                                           .tokenizer = job->source.tokenizer.options()},
                  self);
            },
-       .plan_text = [&] { return recipe_text(options, job->examples->longest()); },
+       .plan_text = [&] { return recipe_text(options, job->training.examples->longest()); },
        .initialize =
            [&](nn::ParameterSet& parameters) {
              if (options.init.empty()) return;

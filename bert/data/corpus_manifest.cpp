@@ -6,19 +6,23 @@
 namespace bertrand::data {
 namespace {
 
-constexpr int kFormatVersion = 1;
+constexpr int kFormatVersion = 2;
 constexpr const char* kFormat = "bertrand corpus";
 
 io::Json json_of(const CorpusArray& array, std::uint64_t ends) {
-  return {{"count", array.count - ends}, {"crc32c", array.crc32c}};
+  return {{"count", array.count - ends}, {"crc32c", array.crc32c}, {"sample_crc32c", array.sample}};
 }
 
 /// `ends`: numbers in the file beside those that are counted.
 CorpusArray parse_array(io::JsonReader& shard, std::string_view key, std::int64_t ends) {
   constexpr std::int64_t kMost = std::int64_t{1} << 48;  // so that no number of bytes overflows
   io::JsonReader array = shard.object(key);
+  const auto checksum = [&](const char* name) {
+    return static_cast<std::uint32_t>(array.whole(name, {0, std::numeric_limits<std::uint32_t>::max()}));
+  };
   return {.count = static_cast<std::uint64_t>(array.whole("count", {0, kMost}) + ends),
-          .crc32c = static_cast<std::uint32_t>(array.whole("crc32c", {0, std::numeric_limits<std::uint32_t>::max()}))};
+          .crc32c = checksum("crc32c"),
+          .sample = checksum("sample_crc32c")};
 }
 
 }  // namespace
@@ -60,7 +64,8 @@ CorpusManifest parse_corpus_manifest(const io::Json& json, const std::string& fi
   io::JsonReader reader(json, source);
   reader.expect("format", kFormat);
   if (const std::int64_t version = reader.whole("format_version", {}); version != kFormatVersion)
-    fail(Failure::input, "{}: format_version: expected {}, got {}", file, kFormatVersion, version);
+    fail(Failure::input, "{}: format_version: expected {}, got {}; hint: make the corpus again with prepare corpus",
+         file, kFormatVersion, version);
   CorpusManifest manifest{.vocab_sha256 = reader.text("vocab_sha256"),
                           .vocab_size = reader.whole("vocab_size", {1, std::numeric_limits<std::int32_t>::max()}),
                           .lower_case = reader.flag("lower_case"),

@@ -16,6 +16,7 @@ inline constexpr const char* kCorpusManifest = "manifest.json";
 struct CorpusArray {
   std::uint64_t count = 0;   ///< numbers in it
   std::uint32_t crc32c = 0;  ///< of its bytes
+  std::uint32_t sample = 0;  ///< io::crc32c_of_sample(), when it is whole
 };
 
 /// Documents end to end: SHARD.ids holds token ids, SHARD.sentences first tokens and the end (8 bytes each),

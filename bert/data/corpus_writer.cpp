@@ -12,6 +12,7 @@
 #include "io/byte_source.h"
 #include "io/crc32c.h"
 #include "io/error.h"
+#include "io/file_checksum.h"
 
 namespace bertrand::data {
 namespace {
@@ -63,15 +64,19 @@ class ArrayWriter {
     array.crc32c = io::crc32c(bytes, array.crc32c);
   }
   void save() {
-    finish();
+    close();
     open();
   }
-  void finish() {
-    out_->finish();
-    out_.reset();
+  void finish(CorpusArray& array) {
+    close();
+    array.sample = io::crc32c_of_sample(file_);
   }
 
  private:
+  void close() {
+    out_->finish();
+    out_.reset();
+  }
   void open() { out_ = std::make_unique<io::FileWriter>(files_, file_, io::FileWriter::Opening::append); }
 
   io::Files& files_;
@@ -130,7 +135,7 @@ class ShardWriter {
   }
   void finish() {
     flush();
-    ids_.finish(), sentences_.finish(), documents_.finish();
+    ids_.finish(shard_.ids), sentences_.finish(shard_.sentences), documents_.finish(shard_.documents);
   }
 
  private:

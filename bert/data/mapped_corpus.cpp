@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "io/error.h"
+#include "io/file_checksum.h"
 
 namespace bertrand::data {
 namespace {
@@ -18,14 +19,16 @@ std::span<const T> as(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-MappedCorpus::MappedCorpus(const std::vector<std::filesystem::path>& directories, const text::Tokenizer& tokenizer)
+MappedCorpus::MappedCorpus(const std::vector<std::filesystem::path>& directories, const text::Tokenizer& tokenizer,
+                           const CorpusCheck& check)
     : CorpusView(tokenizer.vocabulary().size()) {
   const CorpusManifest expected = manifest_for(tokenizer);
   for (const auto& directory : directories) open(directory, expected);
+  compare(check);
 }
 
 void MappedCorpus::let_go() const {
-  for (const auto& file : files_) file->let_go();
+  for (const File& file : files_) file.mapped->let_go();
 }
 
 void MappedCorpus::open(const std::filesystem::path& directory, const CorpusManifest& expected) {
@@ -48,25 +51,46 @@ void MappedCorpus::open(const std::filesystem::path& directory, const CorpusMani
   for (std::size_t i = 0; i < manifest.shards.size(); ++i) {
     const CorpusShard& shard = manifest.shards[i];
     const ShardFiles files = shard_files(directory, i);
-    const auto ids = map(files.ids, shard.ids.count, static_cast<std::uint64_t>(manifest.id_bytes()));
+    const auto ids = map(files.ids, shard.ids, static_cast<std::uint64_t>(manifest.id_bytes()));
     CorpusPart part{.name = files.ids.string(),
                     .ids = {},
-                    .sentences = as<std::uint64_t>(map(files.sentences, shard.sentences.count, sizeof(std::uint64_t))),
-                    .documents = as<std::uint64_t>(map(files.documents, shard.documents.count, sizeof(std::uint64_t)))};
+                    .sentences = as<std::uint64_t>(map(files.sentences, shard.sentences, sizeof(std::uint64_t))),
+                    .documents = as<std::uint64_t>(map(files.documents, shard.documents, sizeof(std::uint64_t)))};
     if (manifest.id_bytes() == 2) part.ids.narrow = as<std::uint16_t>(ids);
     else part.ids.wide = as<std::int32_t>(ids);
     add(part);
   }
 }
 
-std::span<const std::byte> MappedCorpus::map(const std::filesystem::path& file, std::uint64_t count,
+std::span<const std::byte> MappedCorpus::map(const std::filesystem::path& file, const CorpusArray& expected,
                                              std::uint64_t width) {
-  files_.push_back(std::make_unique<const io::MappedFile>(file));
-  const std::span<const std::byte> bytes = files_.back()->bytes();
-  if (bytes.size() != count * width)
+  files_.push_back({.path = file, .expected = expected, .mapped = std::make_unique<const io::MappedFile>(file)});
+  const std::span<const std::byte> bytes = files_.back().mapped->bytes();
+  if (bytes.size() != expected.count * width)
     fail(Failure::input, "{}: expected {} bytes, as {} says, got {}; hint: is it cut short?", file.string(),
-         count * width, kCorpusManifest, bytes.size());
+         expected.count * width, kCorpusManifest, bytes.size());
   return bytes;
+}
+
+void MappedCorpus::compare(const CorpusCheck& check) const {
+  const auto compare = [](const File& file, const char* what, std::uint32_t expected, std::uint32_t got) {
+    if (got != expected)
+      fail(Failure::input, "{}: expected {} {:#010x}, as {} says, got {:#010x}; {}", file.path.string(), what, expected,
+           kCorpusManifest, got, "hint: it is damaged; copy it again, or make the corpus again");
+  };
+  if (check.extent == InputCheck::index)
+    for (const File& file : files_)
+      compare(file, "a sample with CRC-32C", file.expected.sample, io::crc32c_of_sample(file.path));
+  if (check.extent != InputCheck::all) return;
+  std::vector<const File*> share;
+  std::vector<std::filesystem::path> paths;
+  for (auto i = static_cast<std::size_t>(check.process); i < files_.size();
+       i += static_cast<std::size_t>(check.processes)) {
+    share.push_back(&files_[i]);
+    paths.push_back(files_[i].path);
+  }
+  const std::vector<std::uint32_t> sums = io::crc32c_of_files(paths, check.threads);
+  for (std::size_t i = 0; i < share.size(); ++i) compare(*share[i], "CRC-32C", share[i]->expected.crc32c, sums[i]);
 }
 
 }  // namespace bertrand::data

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "bert/data/tf_example.h"
+#include "io/crc32c.h"
 #include "io/error.h"
 
 namespace bertrand::data {
@@ -105,91 +106,140 @@ PretrainingExample parse_pretraining_record(std::string_view record, std::string
   return example;
 }
 
-/// What is known of one file after it was read through.
-struct PretrainingRecords::Checked {
-  File file;
-  std::vector<Place> places;
-  std::int64_t longest = 0;
-  std::uint64_t skipped = 0;
-  std::string first_skipped;
-};
-
 PretrainingRecords::PretrainingRecords(const std::vector<std::filesystem::path>& files,
                                        const PretrainingRecordsOptions& options)
     : options_(options) {
-  const auto at_a_time = static_cast<std::size_t>(std::max(options.threads, 1));
-  for (std::size_t begin = 0; begin < files.size(); begin += at_a_time) {
-    std::vector<std::future<Checked>> checked;
-    for (std::size_t i = begin; i < std::min(begin + at_a_time, files.size()); ++i)
-      checked.push_back(std::async(std::launch::async, [this, &files, i] { return check_file(files[i]); }));
-    for (auto& file : checked) add(file.get());
-  }
-  if (places_.empty())
+  open_all(files);
+  if (examples(0) == 0)
     fail(Failure::input, "{}: records: expected at least one, got none{}", files.at(0).string(),
          skipped_ > 0 ? "; skipped " + first_skipped_ : "");
 }
 
-PretrainingRecords::Checked PretrainingRecords::check_file(const std::filesystem::path& path) const {
+void PretrainingRecords::make_indexes(std::vector<std::filesystem::path> files,
+                                      const PretrainingRecordsOptions& options) {
+  std::erase_if(files, [](const auto& file) { return io::RecordReader(file).is_compressed(); });
+  PretrainingRecords(options).open_all(files);
+}
+
+void PretrainingRecords::open_all(const std::vector<std::filesystem::path>& files) {
+  const auto at_a_time = static_cast<std::size_t>(std::max(options_.threads, 1));
+  for (std::size_t begin = 0; begin < files.size(); begin += at_a_time) {
+    std::vector<std::future<File>> opened;
+    for (std::size_t i = begin; i < std::min(begin + at_a_time, files.size()); ++i)
+      opened.push_back(std::async(std::launch::async, [this, &files, i] { return open(files[i]); }));
+    for (auto& file : opened) add(file.get());
+  }
+}
+
+/// An index of records that this model cannot take is no help: to read the file names the first of them.
+PretrainingRecords::File PretrainingRecords::open(const std::filesystem::path& path) const {
+  if (options_.check != InputCheck::all) {
+    auto index = RecordIndex::open(path, options_.check);
+    if (index && index->sums().largest_id < options_.vocab_size && index->sums().longest <= options_.max_positions) {
+      File file{.path = path, .sums = index->sums()};
+      file.index = std::move(index);
+      return file;
+    }
+  }
+  File file = read_through(path);
+  if (!file.is_indexable() || !options_.keep_index) return file;
+  try {
+    RecordIndex::write(io::Files::system(), path, file.held, file.sums);
+    file.index = RecordIndex::open(path, InputCheck::none);
+  } catch (const Error& error) {
+    file.not_kept = error.what();
+  }
+  if (file.index) file.held = std::vector<RecordPlace>();  // {} would keep its memory
+  return file;
+}
+
+PretrainingRecords::File PretrainingRecords::read_through(const std::filesystem::path& path) const {
   io::RecordReader reader(path, options_.on_corrupt);
-  Checked checked{.file = {.path = path, .is_compressed = reader.is_compressed(), .unpacked = {}},
-                  .places = {},
-                  .first_skipped = {}};
+  File file{.path = path, .is_compressed = reader.is_compressed()};
   for (std::string record; reader.next(record);) {
     const PretrainingExample example = parse_pretraining_record(record, reader.place(), options_);
     if (record.size() > std::numeric_limits<std::uint32_t>::max())
       fail(Failure::input, "{}: record: expected at most 4 GiB, got {} bytes", reader.place(), record.size());
-    checked.places.push_back({.offset = checked.file.is_compressed ? checked.file.unpacked.size() : reader.offset(),
-                              .bytes = static_cast<std::uint32_t>(record.size()),
-                              .tokens = static_cast<std::uint32_t>(example.token_ids.size()),
-                              .masked = static_cast<std::uint32_t>(example.masked_ids.size())});
-    if (checked.file.is_compressed) {
-      checked.file.unpacked += record;
-      io::check_decompressed(path, checked.file.unpacked.size(), options_.most_decompressed);
+    file.held.push_back({.offset = file.is_compressed ? file.unpacked.size() : reader.offset(),
+                         .bytes = static_cast<std::uint32_t>(record.size()),
+                         .tokens = static_cast<std::uint32_t>(example.token_ids.size()),
+                         .masked = static_cast<std::uint32_t>(example.masked_ids.size()),
+                         .crc32c = io::crc32c(record)});
+    if (file.is_compressed) {
+      file.unpacked += record;
+      io::check_decompressed(path, file.unpacked.size(), options_.most_decompressed);
     }
-    checked.longest = std::max(checked.longest, static_cast<std::int64_t>(example.token_ids.size()));
+    file.sums.longest = std::max(file.sums.longest, file.held.back().tokens);
+    file.sums.most_masked = std::max(file.sums.most_masked, file.held.back().masked);
+    for (const auto* ids : {&example.token_ids, &example.masked_ids})
+      for (const std::int32_t id : *ids) file.sums.largest_id = std::max(file.sums.largest_id, id);
   }
-  checked.skipped = reader.skipped();
-  checked.first_skipped = reader.first_skipped();
-  return checked;
+  file.skipped = reader.skipped();
+  file.first_skipped = reader.first_skipped();
+  file.sums.file_bytes = std::filesystem::file_size(path);
+  file.sums.file_crc32c = reader.crc32c();
+  return file;
 }
 
-void PretrainingRecords::add(Checked checked) {
-  places_.insert(places_.end(), checked.places.begin(), checked.places.end());
-  files_.push_back(std::move(checked.file));
-  files_.back().end = places_.size();
-  longest_ = std::max(longest_, checked.longest);
-  if (skipped_ == 0) first_skipped_ = std::move(checked.first_skipped);
-  skipped_ += checked.skipped;
+void PretrainingRecords::add(File file) {
+  file.begin = files_.empty() ? 0 : files_.back().end;
+  file.end = file.begin + file.places().size();
+  longest_ = std::max(longest_, std::int64_t{file.sums.longest});
+  if (skipped_ == 0) first_skipped_ = std::move(file.first_skipped);
+  skipped_ += file.skipped;
+  if (not_kept_.empty()) not_kept_ = std::move(file.not_kept);
+  files_.push_back(std::move(file));
+}
+
+std::optional<std::uint32_t> PretrainingRecords::crc32c_of_file(std::size_t file) const {
+  return files_[file].is_indexable() ? std::optional(files_[file].sums.file_crc32c) : std::nullopt;
+}
+
+const PretrainingRecords::File& PretrainingRecords::file_of(std::int64_t number) const {
+  return *std::ranges::upper_bound(files_, static_cast<std::size_t>(number), {}, &File::end);
+}
+
+const RecordPlace& PretrainingRecords::place(std::int64_t number) const {
+  const File& file = file_of(number);
+  return file.places()[static_cast<std::size_t>(number) - file.begin];
 }
 
 PretrainingExample PretrainingRecords::example(std::int64_t, std::int64_t number) {
-  const auto file = std::ranges::upper_bound(files_, static_cast<std::size_t>(number), {}, &File::end);
-  const Place& where = place(number);
-  const std::string name = fmt::format("{}@{}", file->path.string(), where.offset);
-  if (file->is_compressed)
-    return parse_pretraining_record(std::string_view(file->unpacked).substr(where.offset, where.bytes), name, options_);
-  return parse_pretraining_record(io::read_record_at(file->path, where.offset, where.bytes), name, options_);
+  const File& file = file_of(number);
+  const RecordPlace where = place(number);
+  if (file.index) file.index->let_go();
+  const std::string name = fmt::format("{}@{}", file.path.string(), where.offset);
+  if (file.is_compressed)
+    return parse_pretraining_record(std::string_view(file.unpacked).substr(where.offset, where.bytes), name, options_);
+  return parse_pretraining_record(io::read_record_at(file.path, where.offset, where.bytes, where.crc32c), name,
+                                  options_);
 }
 
 /// The example with most tokens need not be the one with most masked ones.
 std::vector<ExampleSize> PretrainingRecords::largest(std::int64_t count) const {
-  std::vector<std::uint32_t> tokens, masked;
-  for (const Place& place : places_) {
-    tokens.push_back(place.tokens);
-    masked.push_back(place.masked);
+  const auto most = static_cast<std::size_t>(std::min(count, static_cast<std::int64_t>(files_.back().end)));
+  if (most == 0) return {};
+  std::vector<std::uint32_t> tokens, masked;  // heaps whose first is the smallest
+  const auto keep = [most](std::vector<std::uint32_t>& heap, std::uint32_t value) {
+    if (heap.size() == most && value <= heap.front()) return;
+    if (heap.size() == most) std::ranges::pop_heap(heap, std::greater()), heap.pop_back();
+    heap.push_back(value);
+    std::ranges::push_heap(heap, std::greater());
+  };
+  for (const File& file : files_) {
+    for (const RecordPlace& place : file.places()) keep(tokens, place.tokens), keep(masked, place.masked);
+    if (file.index) file.index->let_go();
   }
-  const auto taken = std::min<std::ptrdiff_t>(count, std::ssize(places_));
-  std::ranges::partial_sort(tokens, tokens.begin() + taken, std::greater());
-  std::ranges::partial_sort(masked, masked.begin() + taken, std::greater());
+  std::ranges::sort_heap(tokens, std::greater());
+  std::ranges::sort_heap(masked, std::greater());
   std::vector<ExampleSize> sizes;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(taken); ++i)
-    sizes.push_back({.tokens = tokens[i], .masked = masked[i]});
+  for (std::size_t i = 0; i < most; ++i) sizes.push_back({.tokens = tokens[i], .masked = masked[i]});
   return sizes;
 }
 
 std::size_t PretrainingRecords::bytes() const {
-  std::size_t bytes = places_.capacity() * sizeof(Place);
-  for (const File& file : files_) bytes += file.unpacked.capacity();
+  std::size_t bytes = 0;
+  for (const File& file : files_) bytes += file.held.capacity() * sizeof(RecordPlace) + file.unpacked.capacity();
   return bytes;
 }
 

@@ -3,10 +3,12 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bert/data/pretraining_examples.h"
+#include "bert/data/record_index.h"
 #include "io/byte_source.h"
 #include "io/tfrecord.h"
 
@@ -16,21 +18,27 @@ struct PretrainingRecordsOptions {
   std::int64_t vocab_size = 0;       ///< ids must be below it
   std::int64_t max_positions = 512;  ///< tokens that the model takes at most
   io::OnCorrupt on_corrupt = io::OnCorrupt::stop;
-  int threads = 1;                                          ///< files checked at a time
+  int threads = 1;                                          ///< files read at a time
+  InputCheck check = InputCheck::index;                     ///< which indexes beside the files are believed
+  bool keep_index = true;                                   ///< beside each file that was read through
   std::uint64_t most_decompressed = io::kMostDecompressed;  ///< bytes of records in one gzip file
 };
 
-/// Every epoch has the same examples: all records, in the order of the files. The files are read twice: when they are
-/// opened every record is checked and its place noted, so that a bad one is known before training begins; later each is
-/// read where it is wanted. Memory: 24 bytes a record, and the contents of compressed files, which cannot be read at
-/// any place.
+/// Every epoch has the same examples: all records, in the order of the files. A file that has no index beside it
+/// (record_index.h), or one that is not of this file, is read through: every record is checked and its place noted, so
+/// that a bad one is known before training begins, and the places are kept as its index. InputCheck::all reads every
+/// file through. No index is kept of a file with corrupt places, and of a compressed one, whose records cannot be read
+/// at any place. Memory: that of compressed files, unpacked, and 24 bytes for each record of a file without an index.
 class PretrainingRecords : public PretrainingExamples {
  public:
-  /// Checks all files. Throws Error(Failure::input) as file@offset for a record that is corrupt, lacks a feature, or
-  /// holds values that cannot be, and if there is no record at all.
+  /// Throws Error(Failure::input) as file@offset for a record that is corrupt, lacks a feature, or holds values that
+  /// cannot be, and if there is no record at all in the files, of which there is at least one.
   PretrainingRecords(const std::vector<std::filesystem::path>& files, const PretrainingRecordsOptions& options);
 
-  std::int64_t examples(std::int64_t) override { return static_cast<std::int64_t>(places_.size()); }
+  /// Does what opening would for these files, which may be none, and keeps nothing but the indexes beside them.
+  static void make_indexes(std::vector<std::filesystem::path> files, const PretrainingRecordsOptions& options);
+
+  std::int64_t examples(std::int64_t) override { return static_cast<std::int64_t>(files_.back().end); }
   PretrainingExample example(std::int64_t epoch, std::int64_t number) override;
   std::int64_t tokens(std::int64_t, std::int64_t number) override { return place(number).tokens; }
   std::int64_t masked(std::int64_t, std::int64_t number) override { return place(number).masked; }
@@ -40,30 +48,39 @@ class PretrainingRecords : public PretrainingExamples {
 
   std::uint64_t skipped() const { return skipped_; }                   ///< corrupt places left out
   const std::string& first_skipped() const { return first_skipped_; }  ///< the first of them, as an error would say it
+  const std::string& not_kept() const { return not_kept_; }            ///< why the first index could not be kept, or ""
+  /// The CRC-32C of all bytes of a file; none of a compressed one, and of one with corrupt places.
+  std::optional<std::uint32_t> crc32c_of_file(std::size_t file) const;
 
  private:
-  struct Place {
-    std::uint64_t offset;  // in the file, or in `unpacked`
-    std::uint32_t bytes, tokens, masked;
-  };
   struct File {
     std::filesystem::path path;
-    std::size_t end = 0;  // the number of the record after its last one
+    std::size_t begin = 0, end = 0;  // the numbers of its records
+    std::optional<RecordIndex> index;
+    std::vector<RecordPlace> held;  // without an index; offsets are in `unpacked` if the file is compressed
     bool is_compressed = false;
     std::string unpacked;  // the records of a compressed file, end to end
-  };
-  struct Checked;
+    RecordSums sums;
+    std::uint64_t skipped = 0;
+    std::string first_skipped, not_kept;
 
-  Checked check_file(const std::filesystem::path& path) const;
-  void add(Checked checked);
-  const Place& place(std::int64_t number) const { return places_[static_cast<std::size_t>(number)]; }
+    bool is_indexable() const { return !is_compressed && skipped == 0; }
+    std::span<const RecordPlace> places() const { return index ? index->places() : held; }
+  };
+
+  explicit PretrainingRecords(const PretrainingRecordsOptions& options) : options_(options) {}
+  void open_all(const std::vector<std::filesystem::path>& files);
+  File open(const std::filesystem::path& path) const;
+  File read_through(const std::filesystem::path& path) const;
+  void add(File file);
+  const File& file_of(std::int64_t number) const;
+  const RecordPlace& place(std::int64_t number) const;
 
   PretrainingRecordsOptions options_;
   std::vector<File> files_;
-  std::vector<Place> places_;
   std::int64_t longest_ = 0;
   std::uint64_t skipped_ = 0;
-  std::string first_skipped_;
+  std::string first_skipped_, not_kept_;
 };
 
 /// One record as an example; `place` begins every message.

@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <limits>
+#include <thread>
 
 #include "distributed/exchange.h"
 #include "distributed/parts.h"
@@ -120,6 +122,28 @@ TEST_CASE("numbers, decisions, texts and shares reach every replica") {
       }
     });
     CHECK_MESSAGE(wrong == 0, replicas, " replicas");
+  }
+}
+
+TEST_CASE("replicas that work apart wait for each other, and what one throws ends all") {
+  for (int replicas = 1; replicas <= 3; ++replicas) {
+    ReplicaGroup group = group_of(replicas);
+    std::atomic<int> ended{0}, wrong{0};
+    group.run([&](const Replica& self) {
+      work_apart(self.collective(), self.backend(), [&] {
+        if (self.first()) std::this_thread::sleep_for(std::chrono::milliseconds(600));
+        ++ended;
+      });
+      wrong += ended != replicas;
+    });
+    CHECK(wrong == 0);
+    const Failures failures = failures_of(group, [&](const Replica& self) {
+      work_apart(self.collective(), self.backend(), [&] {
+        if (self.rank() == self.size() - 1) fail(Failure::input, "a bad file");
+      });
+    });
+    CHECK(failures.reported == "a bad file");
+    for (const std::string& thrown : failures.thrown) CHECK(thrown != "");
   }
 }
 

@@ -28,6 +28,16 @@ TEST_CASE("the processor's instruction and the tables give the same CRC, from an
   }
 }
 
+TEST_CASE("the CRC of two runs of bytes is that of both end to end") {
+  std::string bytes;
+  for (int i = 0; i < 70000; ++i) bytes.push_back(static_cast<char>(i * 37 + i / 7));
+  for (const std::size_t place : {0, 1, 2, 255, 4096, 65537, 69999, 70000}) {
+    const std::string_view first = std::string_view(bytes).substr(0, place),
+                           second = std::string_view(bytes).substr(place);
+    CHECK(crc32c_joined(crc32c(first), crc32c(second), second.size()) == crc32c(bytes));
+  }
+}
+
 TEST_CASE("masking can be undone") {
   CHECK(unmasked(masked(0x12345678)) == 0x12345678);
   CHECK(masked(0) == 0xA282EAD8);

@@ -36,7 +36,10 @@ Conditions agree_on_run(distributed::Collective* processes, const Settings& sett
   Conditions conditions{.settings = settings.decisive(), .inputs = {}, .command = settings.command};
   conditions.settings.insert(conditions.settings.end(), identity.settings.begin(), identity.settings.end());
   if (processes || !settings.is_rehearsal())
-    for (const auto& input : identity.inputs) conditions.inputs.push_back(InputFile::of(input));
+    for (const auto& input : identity.inputs) {
+      const InputFile* known = std::get_if<InputFile>(&input);
+      conditions.inputs.push_back(known ? *known : InputFile::of(std::get<std::filesystem::path>(input)));
+    }
   if (processes) require_agreement(*processes, settings, conditions, identity.other_files);
   return conditions;
 }

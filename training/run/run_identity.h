@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "training/run/run_state.h"
@@ -18,8 +19,9 @@ namespace bertrand::training {
 struct RunIdentity {
   /// Further (flag, value) that decide the result.
   std::vector<std::pair<std::string, std::string>> settings;
-  /// Files that decide the result: a run is not resumed when one of them has changed.
-  std::vector<std::filesystem::path> inputs;
+  /// Files that decide the result: a run is not resumed when one of them has changed. One whose checksum is known is
+  /// not read for it.
+  std::vector<std::variant<std::filesystem::path, InputFile>> inputs;
   /// Files that all processes must have alike, but that may be others when it is resumed.
   std::vector<std::filesystem::path> other_files;
 };

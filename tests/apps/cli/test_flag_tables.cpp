@@ -56,7 +56,7 @@ TEST_CASE("the flags that no record and no other process needs are these") {
   const Tables tables;
   std::set<std::string> common = {"--profile", "--strict", "--threads", "--vocab-file"};
   std::set<std::string> local = common;
-  local.insert({"--input", "--eval-input", "--config", "--init", "--recipe", "--list-recipes"});
+  local.insert({"--input", "--eval-input", "--config", "--init", "--recipe", "--list-recipes", "--check-inputs"});
   CHECK(names(tables.pretrain, Role::local) == local);
   local = common;
   local.insert({"--model", "--train", "--eval", "--predict", "--qrels", "--id-column", "--sweep", "--on-bad-line"});

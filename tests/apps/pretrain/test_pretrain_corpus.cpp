@@ -70,3 +70,59 @@ TEST_CASE("a corpus of another vocabulary, one that is cut short, and one beside
   CHECK_MESSAGE(cut.error.find("shard-00000.ids: expected ") != std::string::npos, cut.error);
   CHECK(std::ranges::count(cut.error, '\n') == 1);
 }
+
+TEST_CASE("a changed byte of a corpus is found by --check-inputs all and by --validate-only, and none looks past it") {
+  const PretrainSetting setting(60);
+  prepare(setting, "text.txt", "corpus");
+  const std::string sentences = setting.directory / "corpus/shard-00000.sentences";
+  const std::string whole = support::read_text(sentences);
+  std::string changed = whole;
+  changed[8 * 3] = static_cast<char>(changed[8 * 3] ^ 1);  // still in order
+  support::write_text(sentences, changed);
+  const Flags input = {"--input", setting.directory / "corpus", "--steps", "2"};
+  for (const Flags& check : {Flags{"--check-inputs", "all"}, Flags{"--check-inputs", "index"}, Flags{},
+                             Flags{"--check-inputs", "none", "--validate-only"}}) {
+    const auto refused = setting.run("run", support::joined(input, check));
+    CHECK(refused.code == 3);
+    CHECK_MESSAGE(refused.error.find("shard-00000.sentences: expected ") != std::string::npos, refused.error);
+    CHECK(refused.error.find(" as manifest.json says, got 0x") != std::string::npos);
+    CHECK(std::ranges::count(refused.error, '\n') == 1);
+  }
+  const auto unseen = setting.run("unseen", support::joined(input, {"--check-inputs", "none"}));
+  CHECK_MESSAGE(unseen.code == 0, unseen.error);
+}
+
+TEST_CASE("records train to the same bits with an index as without, resume with it, and notice another file") {
+  const PretrainSetting setting(60);
+  const Flags records = {"records",
+                         "--vocab-file",
+                         setting.directory / "vocab.txt",
+                         "--input",
+                         setting.directory / "text.txt",
+                         "--output",
+                         setting.directory / "r.tfrecord",
+                         "--max-seq-length",
+                         "24",
+                         "--seed"};
+  REQUIRE(run_program("prepare", support::joined(records, {"1"})).code == 0);
+  const Flags input = {"--input", setting.directory / "r.tfrecord", "--steps", "4"};
+  const std::string index = setting.directory / "r.tfrecord.bertrand.idx";
+  REQUIRE(setting.run("plan", support::joined(input, {"--plan"})).code == 0);
+  CHECK(!std::filesystem::exists(index));
+  REQUIRE(setting.run("first", input).code == 0);
+  CHECK(std::filesystem::exists(index));
+  const std::string good = support::read_text(index);
+  for (const std::string check : {"all", "index", "none"}) {
+    REQUIRE(setting.run(check, support::joined(input, {"--check-inputs", check})).code == 0);
+    check_same_training(setting, check, "first");
+    CHECK(support::read_text(index) == good);
+  }
+  Flags more = input;
+  more[3] = "6";
+  REQUIRE(setting.run("first", support::joined(more, {"--resume"})).code == 0);
+  REQUIRE(run_program("prepare", support::joined(records, {"2"})).code == 0);
+  more[3] = "8";
+  const auto other = setting.run("first", support::joined(more, {"--resume"}));
+  CHECK(other.code == 2);
+  CHECK_MESSAGE(other.error.find("r.tfrecord") != std::string::npos, other.error);
+}

@@ -83,7 +83,8 @@ Examples of_text(const std::vector<fs::path>& files, const text::Tokenizer& toke
 }
 
 Examples of_corpora(const std::vector<fs::path>& directories, const text::Tokenizer& tokenizer, int threads = 1) {
-  return examples_of(std::make_shared<MappedCorpus>(directories, tokenizer), tokenizer, threads);
+  return examples_of(std::make_shared<MappedCorpus>(directories, tokenizer, CorpusCheck{.extent = InputCheck::none}),
+                     tokenizer, threads);
 }
 
 std::string from_hex(const std::string& digits) {
@@ -303,4 +304,39 @@ TEST_CASE("a corpus whose files are not as they must be is refused in one line t
         std::string::npos);
   CHECK(message_of([&] { of_corpora({directory / "."}, tokenizer); }).find("expected a corpus, which has a") !=
         std::string::npos);
+}
+
+TEST_CASE("damage is found where it is looked for: anywhere, in the sample of each file, or nowhere") {
+  const TemporaryDirectory directory;
+  const text::Tokenizer tokenizer = tokenizer_of();
+  write_text(directory / "t", some_text(12000));
+  const fs::path corpus = directory / "c";
+  write_corpus({.inputs = {directory / "t"}, .output = corpus, .shards = 2}, tokenizer);
+  const auto refusal = [&](const CorpusCheck& check) {
+    return message_of([&] { MappedCorpus({corpus}, tokenizer, check); });
+  };
+  using enum InputCheck;
+  for (const InputCheck extent : {all, index, none}) CHECK(refusal({.extent = extent}) == "");
+  const fs::path file = corpus / "shard-00001.ids";
+  const std::string whole = read_text(file);
+  const auto flip = [&](std::size_t byte) {
+    std::string bytes = whole;
+    bytes[byte] = static_cast<char>(bytes[byte] ^ 1);
+    write_text(file, bytes);
+  };
+  REQUIRE(whole.size() > 80000);
+  for (const std::size_t sampled : {std::size_t{0}, std::size_t{4095}, whole.size() - 1}) {
+    flip(sampled);
+    CHECK(refusal({.extent = all}).starts_with(file.string() + ": expected CRC-32C 0x"));
+    CHECK(refusal({.extent = index}).starts_with(file.string() + ": expected a sample with CRC-32C 0x"));
+    CHECK(refusal({.extent = none}) == "");
+  }
+  flip(4097);
+  CHECK(refusal({.extent = index}) == "");
+  const std::string message = refusal({.extent = all, .threads = 3});
+  CHECK(message.find(", as manifest.json says, got 0x") != std::string::npos);
+  CHECK(message.find('\n') == std::string::npos);
+  // Of two processes, that finds it whose share has the file: 0 to 2 are those of the first shard.
+  CHECK(refusal({.extent = all, .process = 0, .processes = 2}) == "");
+  CHECK(refusal({.extent = all, .process = 1, .processes = 2}) == message);
 }

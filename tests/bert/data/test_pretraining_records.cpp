@@ -1,9 +1,11 @@
 #include "bert/data/pretraining_records.h"
 
 #include <doctest/doctest.h>
+#include <fmt/ranges.h>
 #include <zlib.h>
 
 #include "bert/data/tf_example.h"
+#include "io/crc32c.h"
 #include "io/error.h"
 #include "support/program.h"
 
@@ -83,10 +85,12 @@ TEST_CASE("records of many files are numbered in the order of the files and read
   }
 }
 
-TEST_CASE("the memory of records is their places, and the contents of compressed files alone") {
+TEST_CASE("the memory of records is their places where no index is kept, and the contents of compressed files alone") {
   const ThreeFiles three;
-  const PretrainingRecords plain({three.files()[0]}, {.vocab_size = 200});
+  const PretrainingRecords plain({three.files()[0]}, {.vocab_size = 200, .keep_index = false});
+  CHECK(plain.bytes() >= kRecordsPerFile * 24);
   CHECK(plain.bytes() <= 2 * kRecordsPerFile * 24);
+  CHECK(PretrainingRecords({three.files()[0]}, {.vocab_size = 200}).bytes() < 24);  // places are in the index
   const PretrainingRecords compressed({three.files()[1]}, {.vocab_size = 200});
   CHECK(compressed.bytes() > kRecordsPerFile * record(41).size());
 }
@@ -145,4 +149,110 @@ TEST_CASE("files without any record are refused") {
   write_text(directory / "empty", "");
   CHECK_THROWS_WITH_AS(PretrainingRecords({directory / "empty"}, {.vocab_size = 9}),
                        doctest::Contains("records: expected at least one, got none"), Error);
+}
+
+namespace {
+
+/// All examples, their sizes and the sums, as one text.
+std::string all_of(PretrainingRecords& records) {
+  std::string text = fmt::format("{} {}", records.examples(0), records.longest());
+  for (const ExampleSize& size : records.largest(5)) text += fmt::format(" {}/{}", size.tokens, size.masked);
+  for (std::int64_t i = 0; i < records.examples(0); ++i)
+    text += fmt::format("\n{} {} {}", fmt::join(records.example(0, i).token_ids, " "), records.tokens(0, i),
+                        records.masked(0, i));
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("an index gives what reading the records through gives, and is of all files that are not compressed") {
+  const ThreeFiles three;
+  PretrainingRecords first = three.open();
+  CHECK(fs::exists(RecordIndex::file_of(three.files()[0])));
+  CHECK(!fs::exists(RecordIndex::file_of(three.files()[1])));
+  CHECK(fs::file_size(RecordIndex::file_of(three.files()[2])) == 64 + 24 * kRecordsPerFile);
+  PretrainingRecords second = three.open();
+  PretrainingRecords without(three.files(), {.vocab_size = 200, .check = InputCheck::all, .keep_index = false});
+  CHECK(all_of(first) == all_of(without));
+  CHECK(all_of(second) == all_of(without));
+  for (std::size_t file = 0; file < 3; ++file) CHECK(second.crc32c_of_file(file) == without.crc32c_of_file(file));
+  CHECK(second.crc32c_of_file(0) == bertrand::io::crc32c(read_text(three.files()[0])));
+  CHECK(!second.crc32c_of_file(1));
+}
+
+TEST_CASE("an index that is damaged anywhere, cut, empty or of another file is made again") {
+  const ThreeFiles three;
+  const fs::path file = three.files()[0], index = RecordIndex::file_of(file);
+  PretrainingRecords records = three.open();
+  const std::string expected = all_of(records), good = read_text(index);
+  const auto check_made_again = [&](const std::string& bytes) {
+    write_text(index, bytes);
+    CHECK(!RecordIndex::open(file, InputCheck::index));
+    PretrainingRecords again = three.open();
+    CHECK(all_of(again) == expected);
+    CHECK(read_text(index) == good);
+  };
+  for (std::size_t byte = 0; byte < good.size(); byte += byte < 64 ? 1 : 29) {
+    std::string bytes = good;
+    bytes[byte] = static_cast<char>(bytes[byte] ^ 4);
+    check_made_again(bytes);
+  }
+  for (const std::size_t size : {std::size_t{0}, std::size_t{63}, std::size_t{64}, good.size() - 24, good.size() - 1})
+    check_made_again(good.substr(0, size));
+  check_made_again(good + std::string(24, '\0'));
+  CHECK(read_text(RecordIndex::file_of(three.files()[2])) != good);
+  check_made_again(read_text(RecordIndex::file_of(three.files()[2])));
+}
+
+TEST_CASE("an index of a file that has changed since is not believed, and all reads every record though there is one") {
+  const ThreeFiles three;
+  three.open();
+  three.flip(0, 20);  // a small file is its own sample
+  CHECK_THROWS_WITH_AS(three.open(), doctest::Contains("0@0: record data crc: expected 0x"), Error);
+  const PretrainingRecordsOptions none{.vocab_size = 200, .check = InputCheck::none};
+  PretrainingRecords unseen(three.files(), none);
+  CHECK_THROWS_WITH_AS(unseen.example(0, 0), doctest::Contains("0@0: record: expected"), Error);
+  CHECK_THROWS_WITH_AS(
+      PretrainingRecords(three.files(), {.vocab_size = 200, .check = InputCheck::all, .keep_index = false}),
+      doctest::Contains("0@0: record data crc"), Error);
+  std::string framed;  // another record of that size with good checksums
+  for (std::int64_t i = 0; i < 40; ++i) bertrand::io::append_record(framed, record(i == 0 ? 5 : i));
+  three.flip(0, 20);
+  REQUIRE(framed.size() == read_text(three.files()[0]).size());
+  write_text(three.files()[0], framed);
+  CHECK_THROWS_WITH_AS(unseen.example(0, 0), doctest::Contains("0@0: record: expected"), Error);
+  PretrainingRecords again = three.open();
+  CHECK(again.example(0, 0).token_ids.front() == 5);
+}
+
+TEST_CASE("an index of records that a smaller model cannot take leads to the first of them") {
+  const ThreeFiles three;
+  three.open();
+  CHECK_THROWS_WITH_AS(PretrainingRecords({three.files()[0]}, {.vocab_size = 20}),
+                       doctest::Contains("input_ids: expected 0 to 19, got 20"), Error);
+  CHECK_THROWS_WITH_AS(PretrainingRecords({three.files()[0]}, {.vocab_size = 200, .max_positions = 5}),
+                       doctest::Contains("expected at most 5 tokens"), Error);
+}
+
+TEST_CASE("where no index can be kept the records are held, and it is said why, and corrupt files have none") {
+  const ThreeFiles three;
+  fs::create_directory(RecordIndex::file_of(three.files()[0]));
+  PretrainingRecords records = three.open();
+  CHECK(records.not_kept().find("0.bertrand.idx") != std::string::npos);
+  CHECK(records.example(0, 7).token_ids.front() == 7);
+  CHECK(three.open(bertrand::io::OnCorrupt::skip).not_kept() != "");
+  fs::remove(RecordIndex::file_of(three.files()[2]));
+  three.flip(2, 20);
+  CHECK(three.open(bertrand::io::OnCorrupt::skip).skipped() == 1);
+  CHECK(!fs::exists(RecordIndex::file_of(three.files()[2])));
+}
+
+TEST_CASE("the indexes of some files can be made without reading the others, and a rehearsal keeps none") {
+  const ThreeFiles three;
+  PretrainingRecords(three.files(), {.vocab_size = 200, .keep_index = false});
+  for (const fs::path& file : three.files()) CHECK(!fs::exists(RecordIndex::file_of(file)));
+  PretrainingRecords::make_indexes({}, {.vocab_size = 200});
+  PretrainingRecords::make_indexes({three.files()[1], three.files()[2]}, {.vocab_size = 200});
+  CHECK(!fs::exists(RecordIndex::file_of(three.files()[0])));
+  CHECK(fs::exists(RecordIndex::file_of(three.files()[2])));
 }

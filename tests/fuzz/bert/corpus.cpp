@@ -40,7 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   directory.write(data::kCorpusManifest, manifest);
   fuzz::read_or_refuse([&] {
     const auto corpus =
-        std::make_shared<data::MappedCorpus>(std::vector<std::filesystem::path>{directory.path()}, tokenizer());
+        std::make_shared<data::MappedCorpus>(std::vector<std::filesystem::path>{directory.path()}, tokenizer(),
+                                             data::CorpusCheck{.extent = data::InputCheck::none});
     data::PretrainingText examples(corpus, tokenizer().vocabulary(), {.pairs = {.max_seq_length = 16}});
     for (std::int64_t i = 0; i < examples.examples(0); ++i) {
       const data::PretrainingExample example = examples.example(0, i);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fuzz/io/tables.h"
+#include "io/crc32c.h"
 
 using namespace bertrand;
 
@@ -15,7 +16,8 @@ static std::vector<std::string> read(const std::filesystem::path& path, io::OnCo
     std::string record;
     while (reader.next(record)) {
       if (!reader.is_compressed() && on_corrupt == io::OnCorrupt::stop)
-        fuzz::require(io::read_record_at(path, reader.offset(), record.size()) == record, "the record at its place");
+        fuzz::require(io::read_record_at(path, reader.offset(), record.size(), io::crc32c(record)) == record,
+                      "the record at its place");
       records.push_back(record);
     }
   });

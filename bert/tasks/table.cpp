@@ -162,7 +162,8 @@ std::string cell_of(const io::Json& value, const std::string& separator, const s
   for (const auto& item : value) {
     const std::string text = cell_of(item, separator, where);
     if (text.find(separator) != std::string::npos)
-      fail(Failure::input, "{}: expected items without the label separator \"{}\", got \"{}\"", where, separator, text);
+      fail(Failure::input, "{}: expected items without the label separator \"{}\", got {}", where, separator,
+           io::json_text(text));
     if (!joined.empty()) joined += separator;
     joined += text;
   }
@@ -240,8 +241,9 @@ std::optional<std::size_t> Table::find_column(std::string_view name_or_number) c
   const auto named = std::find(columns.begin(), columns.end(), name_or_number);
   if (named != columns.end()) {
     if (std::find(named + 1, columns.end(), name_or_number) != columns.end())
-      fail(Failure::input, "{}:1: columns: expected one of the name \"{}\", got two; hint: a number names one of them",
-           file, name_or_number);
+      fail(Failure::input, "{}:1: columns: expected one of the name {}, got two; hint: a number names one of them",
+           file,
+           io::json_text(name_or_number));  // a quoted name may have several lines
     return static_cast<std::size_t>(named - columns.begin());
   }
   std::size_t number = 0;

@@ -1,5 +1,5 @@
-// A compressed file as it stands; or '>' and bytes that gzip packs first, which must come back. However much is read at once,
-// the bytes are the same, up to where the first way of reading noticed damage.
+// A compressed file as it stands; or '>' and bytes that gzip packs first, which must come back. However much is read at
+// once, the bytes are the same, up to where the first way of reading noticed damage.
 #include <zlib.h>
 
 #include "fuzz/io/tables.h"

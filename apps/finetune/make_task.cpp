@@ -29,13 +29,16 @@ objectives::SpanTask::Options span_options(const Options& options, int max_lengt
 std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, const bert::Config& config,
                                                       const text::Tokenizer& tokenizer) {
   const int max_length = static_cast<int>(*options.settings.max_seq_length);
+  std::filesystem::path directory;  // a rehearsal leaves nothing on the disk, not even for a while
+  if (!options.settings.is_rehearsal()) directory = options.settings.output;
   if (options.ranks())
     return std::make_unique<objectives::RankingTask>(
         objectives::RankingTask::Inputs{.train = options.train,
                                         .evaluation = options.evaluation,
                                         .prediction = options.prediction,
                                         .qrels = options.qrels,
-                                        .lengths = {.sequence = max_length, .query = options.max_query_length}},
+                                        .lengths = {.sequence = max_length, .query = options.max_query_length},
+                                        .spill = {.directory = std::move(directory)}},
         config, tokenizer);
   constexpr auto keep = tasks::OnBadRow::keep;
   const tasks::TaskFiles files{.train = options.train,

@@ -1,7 +1,6 @@
 // Instances written to a temporary file and read back in another order.
 #include "bert/data/instance_spill.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -26,25 +25,7 @@ struct Header {
 }  // namespace
 
 InstanceSpill::InstanceSpill(io::Files& files, const std::filesystem::path& file, std::size_t most_masked)
-    : files_(files),
-      file_(file),
-      most_masked_(most_masked),
-      bytes_(sizeof(Header) + most_masked * sizeof(MaskedToken)),
-      write_descriptor_(files.create(file)) {
-  read_descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  const int error = errno;
-  std::error_code ignored;
-  std::filesystem::remove(file, ignored);
-  if (read_descriptor_ < 0) {
-    ::close(write_descriptor_);
-    fail(Failure::io, "{}: open: {}", file.string(), std::strerror(error));
-  }
-}
-
-InstanceSpill::~InstanceSpill() {
-  ::close(write_descriptor_);
-  ::close(read_descriptor_);
-}
+    : file_(files, file), most_masked_(most_masked), bytes_(sizeof(Header) + most_masked * sizeof(MaskedToken)) {}
 
 void InstanceSpill::append(const Instance& instance) {
   check(instance.masked.size() <= most_masked_, "spill: expected at most {} masked tokens, got {}", most_masked_,
@@ -65,7 +46,7 @@ void InstanceSpill::append(const Instance& instance) {
 void InstanceSpill::finish() { flush(); }
 
 void InstanceSpill::flush() {
-  files_.write(write_descriptor_, std::as_bytes(std::span(buffer_)), file_);
+  file_.append(std::as_bytes(std::span(buffer_)));
   buffer_.clear();
 }
 
@@ -74,10 +55,10 @@ void InstanceSpill::read(std::uint64_t number, Instance& instance) const {
   bytes.resize(bytes_);
   for (std::size_t done = 0; done < bytes_;) {
     const auto offset = static_cast<off_t>(number * bytes_ + done);
-    const ssize_t count = ::pread(read_descriptor_, bytes.data() + done, bytes_ - done, offset);
+    const ssize_t count = ::pread(file_.descriptor(), bytes.data() + done, bytes_ - done, offset);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
-      fail(Failure::io, "{}@{}: read: {}", file_.string(), offset,
+      fail(Failure::io, "{}@{}: read: {}", file_.path().string(), offset,
            count == 0 ? "unexpected end of the file" : std::strerror(errno));
     }
     done += static_cast<std::size_t>(count);

@@ -5,19 +5,16 @@
 #include <string>
 
 #include "bert/data/google_instances.h"
-#include "io/files.h"
+#include "io/unnamed_file.h"
 
 namespace bertrand::data {
 
 /// A file of instances, all of one size, without a name: it is gone when the program ends, however it ends.
 class InstanceSpill {
  public:
-  /// Makes the file as `file` and removes its name. `most_masked` bounds the masked tokens of every instance. Every
-  /// call throws Error(Failure::io).
+  /// Makes the file as `file`, which must not be there, and removes its name. `most_masked` bounds the masked tokens of
+  /// every instance. Every call throws Error(Failure::io).
   InstanceSpill(io::Files& files, const std::filesystem::path& file, std::size_t most_masked);
-  ~InstanceSpill();
-  InstanceSpill(const InstanceSpill&) = delete;
-  InstanceSpill& operator=(const InstanceSpill&) = delete;
 
   void append(const Instance& instance);
   /// After the last append: what is still in memory goes to the disk.
@@ -28,12 +25,9 @@ class InstanceSpill {
  private:
   void flush();
 
-  io::Files& files_;
-  std::filesystem::path file_;
+  io::UnnamedFile file_;
   std::size_t most_masked_;
   std::size_t bytes_;  // of one instance
-  int write_descriptor_ = -1;
-  int read_descriptor_ = -1;
   std::string buffer_;
 };
 

@@ -17,12 +17,16 @@ namespace {
 
 /// The `count` longest examples, or all if there are fewer, the longest first.
 std::vector<std::int64_t> longest(const tasks::EncodedDataset& examples, std::int64_t count) {
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(examples.size()));
-  std::iota(numbers.begin(), numbers.end(), 0);
-  const auto end = numbers.begin() + std::min(count, examples.size());
-  std::partial_sort(numbers.begin(), end, numbers.end(),
-                    [&](std::int64_t a, std::int64_t b) { return examples.tokens(a) > examples.tokens(b); });
-  numbers.erase(end, numbers.end());
+  std::vector<std::int64_t> numbers;  // a heap whose first is the shortest
+  const auto longer = [&](std::int64_t a, std::int64_t b) { return examples.tokens(a) > examples.tokens(b); };
+  for (std::int64_t i = 0; i < examples.size() && count > 0; ++i) {
+    if (std::ssize(numbers) == count && !longer(i, numbers.front())) continue;
+    if (std::ssize(numbers) == count) std::ranges::pop_heap(numbers, longer), numbers.pop_back();
+    numbers.push_back(i);
+    std::ranges::push_heap(numbers, longer);
+  }
+  std::ranges::sort_heap(numbers, longer);
+  examples.let_go();
   return numbers;
 }
 
@@ -72,7 +76,7 @@ bert::Sequence sequence_of(const tasks::EncodedDataset& examples, std::int64_t n
   const std::span<const std::int32_t> ids = examples.ids(number);
   bert::Sequence sequence{.token_ids = {ids.begin(), ids.end()}, .key = static_cast<std::uint64_t>(number)};
   sequence.token_types.assign(ids.size(), 1);
-  std::fill_n(sequence.token_types.begin(), examples.first_lengths[static_cast<std::size_t>(number)], 0);
+  std::fill_n(sequence.token_types.begin(), examples.first_length(number), 0);
   return sequence;
 }
 
@@ -81,6 +85,7 @@ bert::PackedBatch pack_examples(const tasks::EncodedDataset& examples, std::span
                                 Backend& backend) {
   std::vector<bert::Sequence> sequences;
   for (const std::int64_t number : numbers) sequences.push_back(sequence_of(examples, number));
+  examples.let_go();
   return bert::pack(sequences, backend);
 }
 
@@ -138,8 +143,7 @@ Tensor FineTuningObjective::outputs_of(const tasks::EncodedDataset& examples,
 }
 
 std::int64_t FineTuningObjective::first_row(const tasks::EncodedDataset& examples, std::int64_t number) const {
-  return model_->rows() == bert::TaskModel::Rows::sequences ? number
-                                                            : examples.offsets[static_cast<std::size_t>(number)];
+  return model_->rows() == bert::TaskModel::Rows::sequences ? number : examples.begin(number);
 }
 
 void FineTuningObjective::compute(const tasks::EncodedDataset& examples, const Range& range, std::span<float> rows,

@@ -117,7 +117,7 @@ void write_scores(io::Files& files, const std::filesystem::path& file, const tas
 RankingTask::RankingTask(const Inputs& inputs, bert::Config config, const text::Tokenizer& tokenizer)
     : inputs_(inputs), config_(config_of_task(std::move(config), !inputs.train.empty())), tokenizer_(tokenizer) {
   tasks::RankingEncoder encoder(tokenizer, inputs.lengths);
-  if (!inputs.train.empty()) train_ = tasks::read_triples(inputs.train, encoder);
+  if (!inputs.train.empty()) train_ = tasks::read_triples(inputs.train, encoder, inputs.spill);
   if (!inputs.evaluation.empty()) evaluation_.emplace(inputs.evaluation);
   if (!inputs.prediction.empty()) prediction_.emplace(inputs.prediction);
   if (!inputs.qrels.empty()) qrels_ = tasks::read_qrels(inputs.qrels);

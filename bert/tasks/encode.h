@@ -1,12 +1,14 @@
 // One example as the encoder's input: [CLS] a [SEP], or [CLS] a [SEP] b [SEP].
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "bert/tasks/dataset.h"
+#include "bert/tasks/spilled_rows.h"
 #include "bert/text/sequence.h"
 #include "bert/text/tokenizer.h"
 
@@ -29,15 +31,27 @@ struct EncodedDataset {
   std::vector<std::int64_t> offsets = {0};  ///< [examples + 1]: example i owns tokens offsets[i] .. offsets[i + 1]
   std::vector<std::int32_t> first_lengths;  ///< [examples]: how many of its tokens have type 0
   std::int64_t cut = 0;                     ///< examples that were longer than allowed
+  std::shared_ptr<const SpilledRows> spilled =
+      {};  ///< if it is there, the examples are in it, and the vectors are empty
 
-  std::int64_t size() const { return static_cast<std::int64_t>(first_lengths.size()); }
-  std::int64_t tokens(std::int64_t i) const {
-    return offsets[static_cast<std::size_t>(i) + 1] - offsets[static_cast<std::size_t>(i)];
+  std::int64_t size() const { return std::ssize(spilled ? spilled->first_lengths() : std::span(first_lengths)); }
+  /// The number of the first token of example i, or of all tokens if i is size().
+  std::int64_t begin(std::int64_t i) const {
+    return (spilled ? spilled->offsets() : std::span(offsets))[static_cast<std::size_t>(i)];
   }
+  std::int64_t tokens(std::int64_t i) const { return begin(i + 1) - begin(i); }
   std::span<const std::int32_t> ids(std::int64_t i) const {
-    return {token_ids.data() + offsets[static_cast<std::size_t>(i)], static_cast<std::size_t>(tokens(i))};
+    return (spilled ? spilled->token_ids() : std::span(token_ids))
+        .subspan(static_cast<std::size_t>(begin(i)), static_cast<std::size_t>(tokens(i)));
   }
-  std::size_t bytes() const;
+  std::int32_t first_length(std::int64_t i) const {
+    return (spilled ? spilled->first_lengths() : std::span(first_lengths))[static_cast<std::size_t>(i)];
+  }
+  std::size_t bytes() const;  ///< in memory
+  /// Gives back the memory of examples that were looked at, where they can be looked at again.
+  void let_go() const {
+    if (spilled) spilled->let_go();
+  }
 };
 
 /// Tokenises and cuts every example. A text that is not blank and yet has no token makes its row a bad one: Throws

@@ -64,8 +64,10 @@ void RankingEncoder::append(std::string_view query, std::string_view passage, En
   to.first_lengths.push_back(static_cast<std::int32_t>(query_ids_.size()));
 }
 
-Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder) {
+Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder, const TripleSpill& spill) {
   Triples triples;
+  std::shared_ptr<SpilledRows> spilled;
+  std::error_code ignored;
   io::LineSource lines(file, "triples");
   for (std::string_view line; lines.next(line);) {
     std::array<std::string_view, 3> columns;
@@ -73,6 +75,15 @@ Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder)
     add_invalid(line, lines.number(), triples.invalid);
     encoder.append(columns[0], columns[1], triples.encoded);
     encoder.append(columns[0], columns[2], triples.encoded);
+    if (triples.encoded.token_ids.size() < spill.held_tokens) continue;
+    if (!spilled && std::filesystem::is_directory(spill.directory, ignored))
+      spilled = std::make_shared<SpilledRows>(io::Files::system(), spill.directory);
+    if (spilled) spilled->append(triples.encoded);
+  }
+  if (spilled) {
+    spilled->append(triples.encoded);
+    spilled->finish();
+    triples.encoded = {.spilled = std::move(spilled)};
   }
   if (triples.encoded.size() == 0) fail(Failure::input, "{}: expected at least one triple, got none", file.string());
   return triples;

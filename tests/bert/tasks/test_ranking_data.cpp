@@ -86,3 +86,29 @@ TEST_CASE("candidates keep their queries in order and are ranked by score and th
   CHECK(setting.refusal("7\tp1\ta\tb\n7\t\ta\tb\n").find("file.tsv:2: column 2: expected") != std::string::npos);
   CHECK(setting.refusal("").ends_with("file.tsv: expected at least one candidate, got none"));
 }
+
+TEST_CASE("triples that are more than memory may hold lie on the disk, the same, and leave no name there") {
+  const Setting setting;
+  std::string lines;
+  for (int i = 0; i < 50; ++i)
+    lines += std::string(1, static_cast<char>('a' + i % 4)) + "\ta b c d\t" + (i % 3 == 0 ? "d d" : "c") + "\n";
+  const std::filesystem::path file = setting.file(lines), directory = setting.directory / "run";
+  std::filesystem::create_directory(directory);
+  RankingEncoder encoder(setting.tokenizer, {});
+  const EncodedDataset held = read_triples(file, encoder).encoded;
+  for (const std::size_t most : {std::size_t{1}, std::size_t{37}, held.token_ids.size() - 1}) {
+    const EncodedDataset spilled = read_triples(file, encoder, {.directory = directory, .held_tokens = most}).encoded;
+    REQUIRE(spilled.spilled);
+    CHECK(std::filesystem::is_empty(directory));
+    CHECK(spilled.bytes() < 100);
+    REQUIRE(spilled.size() == held.size());
+    for (std::int64_t i = 0; i < held.size(); ++i) {
+      CHECK(ids_of(spilled, i) == ids_of(held, i));
+      CHECK(spilled.first_length(i) == held.first_length(i));
+      spilled.let_go();
+    }
+    CHECK(spilled.begin(held.size()) == std::ssize(held.token_ids));
+  }
+  CHECK(!read_triples(file, encoder, {.directory = directory}).encoded.spilled);  // few enough
+  CHECK(!read_triples(file, encoder, {.directory = setting.directory / "none", .held_tokens = 1}).encoded.spilled);
+}

@@ -37,6 +37,12 @@ template <class... Args>
   throw Error(failure, fmt::format(message, std::forward<Args>(args)...));
 }
 
+/// Throws the error again with what to do about it, unless it says that already.
+[[noreturn]] inline void fail_with_hint(const Error& error, const char* hint) {
+  const std::string message = error.what();
+  throw Error(error.failure(), message.find("; hint: ") == std::string::npos ? message + "; hint: " + hint : message);
+}
+
 /// Throws Error(Failure::bug) with a formatted message unless `ok`: for what only a mistake in the program can break.
 template <class... Args>
 void check(bool ok, fmt::format_string<Args...> message, Args&&... args) {

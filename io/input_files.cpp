@@ -10,7 +10,8 @@ std::string_view other_than_text(std::string_view beginning) {
   if (beginning.starts_with("\x1F\x8B")) return "; hint: it looks like gzip";
   if (beginning.starts_with("\xFD\x37zXZ")) return "; hint: it looks like xz: unpack it first";
   if (beginning.starts_with("BZh")) return "; hint: it looks like bzip2: unpack it first";
-  if (beginning.starts_with("PK\3\4")) return "; hint: it looks like a zip file or a spreadsheet: save it as text or CSV";
+  if (beginning.starts_with("PK\3\4"))
+    return "; hint: it looks like a zip file or a spreadsheet: save it as text or CSV";
   return "";
 }
 

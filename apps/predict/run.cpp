@@ -117,7 +117,8 @@ void Stream::take(std::string_view line) {
     places_.push_back(answers_.size());
     answers_.emplace_back();
   } catch (const Error& error) {
-    if (error.failure() != Failure::input || !options_.report_bad_lines) throw;
+    if (error.failure() != Failure::input) throw;
+    if (!options_.report_bad_lines) fail_with_hint(error, "--on-bad-line report goes on after it");
     ++bad_;
     answers_.push_back(io::json_text({{"error", error.what()}, {"line", lines_.number()}}) + "\n");
   }

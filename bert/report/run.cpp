@@ -50,6 +50,15 @@ std::string quoted(const std::string& word) {
 
 std::string shown(const io::Json& value) { return value.is_string() ? value.get<std::string>() : io::json_text(value); }
 
+/// The value that the command gives a flag; "" if it gives none.
+std::string typed(const std::string& flag, const std::vector<std::string>& command) {
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    if (command[i].starts_with(flag + "=")) return command[i].substr(flag.size() + 1);
+    if (command[i] == flag && i + 1 < command.size()) return command[i + 1];
+  }
+  return "";
+}
+
 /// What run_config.json says: [name, value, whether the command gives it] for each setting.
 io::Json configuration(const io::Json& config) {
   io::Json numbers = io::Json::object();
@@ -68,8 +77,13 @@ io::Json configuration(const io::Json& config) {
   take("inputs", &io::Json::is_array);
   io::Json settings = io::Json::array();
   if (const auto all = config.find("settings"); all != config.end() && all->is_object())
-    for (const auto& [name, value] : all->items())
-      settings.push_back({name, shown(value), training::is_given(fmt::format("--{}", name), command)});
+    for (const auto& [name, value] : all->items()) {
+      const std::string flag = fmt::format("--{}", name), text = shown(value), file = typed(flag, command);
+      // Of files a checksum is recorded, or that there is one.
+      const bool is_file = !file.empty() && (text.starts_with("crc32c ") || text == "given");
+      settings.push_back(
+          {name, is_file ? fmt::format("{} ({})", file, text) : text, training::is_given(flag, command)});
+    }
   numbers["settings"] = std::move(settings);
   return numbers;
 }

@@ -157,7 +157,10 @@ Dataset make_dataset(const Task& task, const Table& table, bool needs_label, OnB
         fail(Failure::input, "{}: label: expected one, got an empty cell", table.where(row));
       dataset.examples.push_back(std::move(example));
     } catch (const Error& error) {
-      if (error.failure() != Failure::input || on_bad == OnBadRow::fail) throw;
+      if (error.failure() != Failure::input) throw;
+      if (on_bad == OnBadRow::fail && !needs_label)
+        fail_with_hint(error, "--on-bad-line report keeps the row without a prediction");
+      if (on_bad == OnBadRow::fail) throw;
       keep(row.line, id_of(layout, table, row, number()), error.what());
     }
   }

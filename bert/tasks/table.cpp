@@ -225,7 +225,8 @@ TableFormat table_format(const std::string& path) {
   if (has_extension(name, ".csv")) return TableFormat::csv;
   if (has_extension(name, ".jsonl")) return TableFormat::jsonl;
   fail(Failure::usage,
-       "{}: format: expected a name that ends in .tsv, .txt, .csv or .jsonl (or one of these and .gz), got another",
+       "{}: format: expected a name that ends in .tsv, .txt, .csv or .jsonl (or one of these and .gz), got another; "
+       "hint: files of words are for --task ner, pos, punct or tokens",
        path);
 }
 

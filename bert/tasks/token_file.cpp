@@ -130,7 +130,7 @@ class Parser {
       refuse("columns: expected at least {} for --label-column {}, got {}", label + 1, label, width_);
     else if (needs_label_ && width_ > 1)
       refuse("columns: expected the label in the last, got the word there, in column {}; hint: --label-column", label);
-    else if (needs_label_) refuse("columns: expected a word and a label, got {}", width_);
+    else if (needs_label_) refuse("columns: expected a word and a label, got {} column", width_);
   }
 
   TokenFile& out_;

@@ -4,6 +4,8 @@
   const e = explained, b = e.bounds, many_texts = e.texts.length > 1;
   const title = t => e.texts[t].tokens.slice(1, -1).join(' ').replaceAll(' ##', '').slice(0, 90);
   const wordOf = (t, [from, to]) => e.texts[t].tokens.slice(from, to).map((p, k) => k && p.startsWith('##') ? p.slice(2) : p).join('');
+  // [CLS] and [SEP] are set apart, so that the direction of the line is that of the first letter of the text itself.
+  const wordSpan = (t, word, attributes) => el(/^\[[A-Z]+\]$/.test(wordOf(t, word)) ? 'bdi' : 'span', attributes, wordOf(t, word));
   const note = content => el('p', { class: 'soft' }, content);
   note.of = (shown, given, name) => given > shown ? ` ${whole(shown)} of ${whole(given)} ${name} are shown.` : '';
   const redraw = [];
@@ -70,7 +72,7 @@
         choose({ from: state.from === null ? (by > 0 ? 0 : shown - 1) : Math.min(shown - 1, Math.max(0, state.from + by)) });
         one.querySelector('svg').focus();
       } }, lines, names);
-      one.replaceChildren(el('h3', {}, `Layer ${state.layer + 1}, head ${state.head + 1}`), note('Lines go from the token that attends, left, to those that it attends to, right. A token that is chosen shows its shares alone.'), picture);
+      one.replaceChildren(el('h3', {}, `Layer ${state.layer + 1}, head ${state.head + 1}`), text('p', `${state.text + 1}: ${title(state.text)}`, { class: 'printed' }), note('Lines go from the token that attends, left, to those that it attends to, right. A token that is chosen shows its shares alone.'), picture);
       const best = state.from === null ? [] : tokens.slice(0, shown).map((token, j) => [token, shares[state.from * shown + j]]).sort((p, q) => q[1] - p[1]).slice(0, 3);
       spoken.textContent = `layer ${state.layer + 1}, head ${state.head + 1}` + (best.length ? `: ${tokens[state.from]} attends to ${best.map(([token, share]) => `${token} ${percent(share / 1000)}`).join(', ')}` : '');
     }
@@ -101,10 +103,10 @@
     const draw = change => {
       if (!('text' in change)) return;
       const { outputs, words } = e.texts[state.text];
-      place.replaceChildren(...outputs.map(output => {
+      place.replaceChildren(text('p', `${state.text + 1}: ${title(state.text)}`, { class: 'printed' }), ...outputs.map(output => {
         const values = words.map(([from, to]) => output.tokens.slice(from, to).reduce((p, q) => p + q, 0)), most = Math.max(...values.map(Math.abs), 1e-12);
         return el('div', { class: 'explained' }, el('h3', {}, text('bdi', output.label), ` · output ${show(output.logit)}${output.probability === undefined ? '' : `, probability ${percent(output.probability)}`}`),
-          el('p', { class: 'marked', dir: 'auto' }, words.map((word, k) => [text('span', wordOf(state.text, word), { class: values[k] < 0 ? 'down' : 'up', style: `--by:${(0.5 * Math.abs(values[k]) / most).toFixed(3)}`, title: show(values[k]) }), ' ']).flat()),
+          el('p', { class: 'marked', dir: 'auto' }, words.map((word, k) => [wordSpan(state.text, word, { class: values[k] < 0 ? 'down' : 'up', style: `--by:${(0.5 * Math.abs(values[k]) / most).toFixed(3)}`, title: show(values[k]) }), ' ']).flat()),
           el('details', {}, el('summary', {}, 'As numbers'), table('Words of the text', [{ name: 'place', of: r => r.k, number: true }, { name: 'word', of: r => r.word }, { name: 'gradient × input', of: r => r.value, show, number: true }], words.map((word, k) => ({ k: k + 1, word: wordOf(state.text, word), value: values[k] })), true, words.length > 12)));
       }));
     };

@@ -40,7 +40,7 @@ struct Setting {
 TEST_CASE("broken files of words end the run with the line and what was expected") {
   const Setting setting;
   CHECK(setting.refusal(3, "one O\nred\n") == ":2: columns: expected 2 as in line 1, got 1\n");
-  CHECK(setting.refusal(3, "O\n") == ":1: columns: expected a word and a label, got 1\n");
+  CHECK(setting.refusal(3, "O\n") == ":1: columns: expected a word and a label, got 1 column\n");
   CHECK(setting.refusal(3, "one\tO\n\tO\n") == ":2: word: expected one in column 0, got none\n");
   CHECK(setting.refusal(3, "\n\n") == ":1: words: expected at least one, got none\n");
   CHECK(setting.refusal(3, "") == ":1: words: expected at least one, got none\n");

@@ -52,7 +52,7 @@ TEST_CASE("--validate-only names every bad row with its line and trains nothing"
   const Outcome good = setting.train({"--eval", setting.path("train.csv"), "--validate-only"});
   CHECK(good.code == 0);
   CHECK(has(good.out, "labels: 2, {bird,fish}\n"));
-  CHECK(good.out.ends_with("settings and data are as expected; nothing was trained and nothing is written\n"));
+  CHECK(good.out.ends_with("settings and data can be used; nothing was trained and nothing is written\n"));
 }
 
 TEST_CASE("of very many bad rows the first 20 are shown") {
@@ -120,7 +120,7 @@ TEST_CASE("--validate-only names every bad line of words and every bad question"
                            "error: data: expected rows as they should be, got 4 bad ones\n");
   CHECK(has(lines.out, words + ": 3 examples of 3 to 4 tokens\n"));
   write_text(words, "fish\n");
-  CHECK(validate("ner", words, {}).error == "error: " + words + ":1: columns: expected a word and a label, got 1\n");
+  CHECK(validate("ner", words, {}).error == "error: " + words + ":1: columns: expected a word and a label, got 1 column\n");
   write_text(words, "red fish\tO B\n\n\tO\nblue bird\tO\nred\tB\n");
   CHECK(validate("ner", words, {"--layout", "rows"}).error ==
         words + ":2: words: expected a sentence, got an empty line\n" + words +

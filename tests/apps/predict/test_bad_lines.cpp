@@ -32,7 +32,11 @@ class Setting {
     const std::string before = "error: " + *this / "lines";
     CHECK(outcome.error.starts_with(before));
     CHECK(std::ranges::count(outcome.error, '\n') == 1);
-    return outcome.error.substr(std::min(before.size(), outcome.error.size()));
+    std::string said = outcome.error.substr(std::min(before.size(), outcome.error.size()));
+    const std::string hint = "; hint: --on-bad-line report goes on after it\n";
+    if (said.ends_with(hint)) said.replace(said.size() - hint.size(), hint.size(), "\n");
+    else CHECK(said.find("; hint: ") != std::string::npos);  // one of its own
+    return said;
   }
 
  private:

@@ -88,7 +88,7 @@ TEST_CASE("broken lines are refused with file and line and what was expected") {
   CHECK(refusal("a\tO\nb\n") == "words.txt:2: columns: expected 2 as in line 1, got 1");
   CHECK(refusal("a\tO\nb\tO\tX\n") == "words.txt:2: columns: expected 2 as in line 1, got 3");
   CHECK(refusal("a N O\nb O\n") == "words.txt:2: columns: expected 3 as in line 1, got 2");
-  CHECK(refusal("\nO\n") == "words.txt:2: columns: expected a word and a label, got 1");
+  CHECK(refusal("\nO\n") == "words.txt:2: columns: expected a word and a label, got 1 column");
   CHECK(refusal("a\tO\n\tO\n") == "words.txt:2: word: expected one in column 0, got none");
   CHECK(refusal("a\tO\nb\t\n") == "words.txt:2: label: expected one in column 1, got none");
   CHECK(refusal("a\tB-X O\n") ==
@@ -107,7 +107,7 @@ TEST_CASE("broken rows are refused with file and line and what was expected") {
   CHECK(refusal("a b\tO O\nc d\tO\n", kRows) == "words.txt:2: labels: expected 2, one for each word, got 1");
   CHECK(refusal("a\tO\n\nb\tO\n", kRows) == "words.txt:2: words: expected a sentence, got an empty line");
   CHECK(refusal("a\tO\n \tO\n", kRows) == "words.txt:2: words: expected at least one in column 0, got none");
-  CHECK(refusal("a O\n", kRows) == "words.txt:1: columns: expected a word and a label, got 1");
+  CHECK(refusal("a O\n", kRows) == "words.txt:1: columns: expected a word and a label, got 1 column");
 }
 
 TEST_CASE("real files of words have the sentences and words that grep counts") {

@@ -120,7 +120,8 @@ TEST_CASE("--validate-only names every bad line of words and every bad question"
                            "error: data: expected rows as they should be, got 4 bad ones\n");
   CHECK(has(lines.out, words + ": 3 examples of 3 to 4 tokens\n"));
   write_text(words, "fish\n");
-  CHECK(validate("ner", words, {}).error == "error: " + words + ":1: columns: expected a word and a label, got 1 column\n");
+  CHECK(validate("ner", words, {}).error ==
+        "error: " + words + ":1: columns: expected a word and a label, got 1 column\n");
   write_text(words, "red fish\tO B\n\n\tO\nblue bird\tO\nred\tB\n");
   CHECK(validate("ner", words, {"--layout", "rows"}).error ==
         words + ":2: words: expected a sentence, got an empty line\n" + words +

@@ -4,10 +4,10 @@
 
 #include <thread>
 
-#include "support/conversation.h"
 #include "serving/check.h"
 #include "serving/client.h"
 #include "serving/service.h"
+#include "support/conversation.h"
 #include "support/small_heads.h"
 
 using namespace bertrand;

@@ -4,6 +4,7 @@
 
 #include <ctime>
 
+#include "bert/directory/model_directory.h"
 #include "io/error.h"
 #include "support/program.h"
 
@@ -167,4 +168,12 @@ TEST_CASE("a model type of null is written as bert") {
 
 TEST_CASE("a key that a configuration has twice is refused") {
   CHECK(refusal(R"({"hidden_size": 8, "hidden_size": 16})") == "c.json: \"hidden_size\": expected once, got it twice");
+}
+
+TEST_CASE("a written configuration does not say where another program had its model from") {
+  const support::TemporaryDirectory directory;
+  const Config config = parse(R"({"_name_or_path": "someone/model", "transformers_version": "4.8.2", "_kept": 1})");
+  write_configuration(io::Files::system(), directory / "",
+                      {.config = config, .vocabulary = "[PAD]\n", .tokenizer = {}});
+  CHECK(read_config_file(directory / "config.json", UnknownKeys::refuse).others == R"({"pad_token_id":0,"_kept":1})");
 }

@@ -150,16 +150,6 @@ TEST_CASE("a directory that was written is read back to the same bits, and so is
   CHECK(read_lower_case(saved.directory / "") == true);
 }
 
-TEST_CASE("a written configuration does not say where another program had its model from") {
-  const Saved saved;
-  const fs::path directory = saved.directory / "again";
-  fs::create_directory(directory);
-  Config config = kConfig;
-  config.others = R"({"_name_or_path": "someone/model", "transformers_version": "4.8.2", "_kept": 1})";
-  write_configuration(io::Files::system(), directory, {.config = config, .vocabulary = "[PAD]\n", .tokenizer = {}});
-  CHECK(read_config_file(directory / "config.json", UnknownKeys::refuse).others == R"({"pad_token_id":0,"_kept":1})");
-}
-
 TEST_CASE("gamma and beta, dense_act, an encoder without \"bert.\" and the decoder's names are understood") {
   for (const std::vector<std::pair<std::string, std::string>>& names :
        std::vector<std::vector<std::pair<std::string, std::string>>>{

@@ -8,8 +8,6 @@
 namespace bertrand::io {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr SafetensorsType kTypes[] = {
     {"U64", 64},        {"I64", 64},    {"F64", 64},    {"C64", 64},    {"F32", 32}, {"U32", 32},
     {"I32", 32},        {"BF16", 16},   {"F16", 16},    {"U16", 16},    {"I16", 16}, {"F8_E5M2FNUZ", 8},
@@ -21,7 +19,7 @@ constexpr std::uint64_t kLargestDim = std::uint64_t{1} << 48;
 
 /// What the parser calls for each piece of JSON. A header nests no deeper than a tensor's shape, so the place is one
 /// name.
-class HeaderReader : public nlohmann::json_sax<Json> {
+class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit HeaderReader(const std::string& file) : file_(file) {}
   std::vector<SafetensorsHeaderEntry> take() { return std::move(entries_); }
@@ -108,8 +106,8 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   bool boolean(bool value) override { return unexpected(value ? "true" : "false"); }
   bool number_integer(std::int64_t value) override { return unexpected(fmt::format("{}", value)); }
   bool number_float(double, const std::string& text) override { return unexpected(text.substr(0, 40)); }
-  bool binary(Json::binary_t&) override { return unexpected("binary"); }
-  bool parse_error(std::size_t position, const std::string&, const Json::exception&) override {
+  bool binary(nlohmann::json::binary_t&) override { return unexpected("binary"); }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception&) override {
     fail(Failure::model, "{}@{}: header: expected JSON, got a syntax error or invalid UTF-8", file_, 7 + position);
   }
 
@@ -177,7 +175,7 @@ std::vector<SafetensorsHeaderEntry> parse_safetensors_header(std::string_view te
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
     fail(Failure::model, "{}@{}: header: expected JSON, got a NUL", file, 8 + nul);
   HeaderReader reader(file);
-  Json::sax_parse(text, &reader);
+  nlohmann::json::sax_parse(text, &reader);
   return reader.take();
 }
 

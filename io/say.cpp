@@ -14,7 +14,7 @@ namespace {
 
 std::atomic<LineFormat> chosen_format = LineFormat::text;
 
-void write(const std::string& text) {
+void print(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }
@@ -25,7 +25,7 @@ void set_line_format(LineFormat format) { chosen_format = format; }
 LineFormat line_format() { return chosen_format; }
 
 void say(std::string_view lines) {
-  if (line_format() == LineFormat::text) return write(std::string(lines));
+  if (line_format() == LineFormat::text) return print(std::string(lines));
   while (!lines.empty()) {
     const std::size_t end = std::min(lines.find('\n'), lines.size());
     if (end > 0) say_event("message", fmt::format("\"text\":{}", json_text(std::string(lines.substr(0, end)))));
@@ -35,7 +35,7 @@ void say(std::string_view lines) {
 
 void say_event(std::string_view event, std::string_view members) {
   if (line_format() == LineFormat::text) return;
-  write(fmt::format("{{\"event\":\"{}\",{}}}\n", event, members));
+  print(fmt::format("{{\"event\":\"{}\",{}}}\n", event, members));
 }
 
 }  // namespace bertrand::io

@@ -44,7 +44,7 @@ void let_go(std::span<const std::byte> bytes) {
   ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
-constexpr Dim kChunk = Dim{1} << 20;  // elements that are staged at once
+constexpr Dim kStaged = Dim{1} << 20;  // elements that are staged at once
 
 /// Some rows of a matrix whose columns are the rows of `from`.
 struct Columns {
@@ -90,7 +90,7 @@ void upload(const std::byte* numbers, DType dtype, const Tensor& out) {
 void load_transposed(std::span<const std::byte> bytes, DType dtype, const Tensor& out) {
   const Dim height = out.shape()[0], width = out.shape()[1];
   std::vector<std::byte> rows;
-  const Dim most = std::max<Dim>(1, kChunk / std::max<Dim>(1, width));
+  const Dim most = std::max<Dim>(1, kStaged / std::max<Dim>(1, width));
   for (Dim first = 0; first < height; first += most) {
     const Columns columns{bytes, height, width, first, std::min(most, height - first)};
     rows.resize(static_cast<std::size_t>(columns.count * width) * size_of(dtype));
@@ -165,8 +165,8 @@ void load_numbers(const StoredNumbers& numbers, const Tensor& out) {
   const DType dtype = loadable_dtype(numbers);
   const std::span<const std::byte> bytes = numbers.bytes();
   if (numbers.transposed) return load_transposed(bytes, dtype, out);
-  for (Dim first = 0; first < out.elements(); first += kChunk) {
-    const Shape part{std::min(kChunk, out.elements() - first)};
+  for (Dim first = 0; first < out.elements(); first += kStaged) {
+    const Shape part{std::min(kStaged, out.elements() - first)};
     const auto read = bytes.subspan(static_cast<std::size_t>(first) * size_of(dtype),
                                     static_cast<std::size_t>(part.elements()) * size_of(dtype));
     upload(read.data(), dtype, out.window(first, part));

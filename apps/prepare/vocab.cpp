@@ -23,7 +23,7 @@ constexpr std::size_t kBlockBytes = std::size_t{4}
                                     << 20;  // counted by one thread; part of the result if words are forgotten
 
 /// What one thread made of a block.
-struct Part {
+struct CountedBlock {
   text::WordCounts counts;
   text::InvalidBytes invalid;
 };
@@ -34,9 +34,9 @@ text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
   double done = 0;
   std::vector<std::string> warnings;
   const auto count_block = [&options](const std::string& block) {
-    Part part;
-    part.invalid = part.counts.add_lines(block, !options.cased);
-    return part;
+    CountedBlock counted;
+    counted.invalid = counted.counts.add_lines(block, !options.cased);
+    return counted;
   };
   for (const std::filesystem::path& file : options.inputs) {
     data::LineBlocks input(file);
@@ -45,7 +45,7 @@ text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
     for (bool at_end = false; !at_end;) {
       std::vector<std::string> blocks(static_cast<std::size_t>(options.threads));
       std::vector<std::uint64_t> lines_before;
-      std::vector<std::future<Part>> parts;
+      std::vector<std::future<CountedBlock>> parts;
       for (std::string& block : blocks) {
         at_end = !input.next(block, kBlockBytes);
         if (at_end) break;
@@ -56,9 +56,9 @@ text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
         parts.push_back(std::async(std::launch::async, count_block, std::cref(block)));
       }
       for (std::size_t i = 0; i < parts.size(); ++i) {
-        const Part part = parts[i].get();
-        counts.merge(part.counts);
-        invalid.add(part.invalid, lines_before[i]);
+        const CountedBlock counted = parts[i].get();
+        counts.merge(counted.counts);
+        invalid.add(counted.invalid, lines_before[i]);
       }
       progress.update(done);
     }

@@ -21,7 +21,7 @@ bool is_tfrecord(const std::filesystem::path& file) {
          io::is_tfrecord(file);
 }
 
-InputKind kind_of(const std::filesystem::path& file) {
+InputKind kind_of_file(const std::filesystem::path& file) {
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) return InputKind::corpus;
   return is_tfrecord(file) ? InputKind::records : InputKind::text;
@@ -36,7 +36,7 @@ void check_one_kind(const std::string& flag, const std::vector<std::filesystem::
   for (const auto& file : files) {
     if (holds_nothing(file)) continue;
     if (!first) first = &file;
-    if (const InputKind kind = kind_of(file), expected = kind_of(*first); kind != expected)
+    if (const InputKind kind = kind_of_file(file), expected = kind_of_file(*first); kind != expected)
       fail(Failure::usage, "{}: expected files of one kind, got {} ({}) and {} ({})", flag, first->string(),
            name(expected), file.string(), name(kind));
   }
@@ -46,7 +46,7 @@ void check_one_kind(const std::string& flag, const std::vector<std::filesystem::
 
 InputKind kind_of(const std::vector<std::filesystem::path>& files) {
   for (const auto& file : files)
-    if (const InputKind kind = kind_of(file); kind != InputKind::text) return kind;
+    if (const InputKind kind = kind_of_file(file); kind != InputKind::text) return kind;
   return InputKind::text;
 }
 

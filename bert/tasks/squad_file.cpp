@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 constexpr std::size_t kDeepest = 64;
 constexpr std::int64_t kLongestContext = std::int64_t{1} << 40;
-constexpr std::size_t kShown = 10;  // levels of a place in a message
+constexpr std::size_t kShownLevels = 10;  // levels of a place in a message
 
 /// What an object or list of the file is for.
 enum class Level {
@@ -201,7 +201,7 @@ class Reader : public nlohmann::json_sax<Json> {
   /// data[3].paragraphs[0].qas[1].id
   std::string place() const {
     std::string text;
-    for (std::size_t i = 0; i < std::min(frames_.size(), kShown); ++i) {
+    for (std::size_t i = 0; i < std::min(frames_.size(), kShownLevels); ++i) {
       const Frame& frame = frames_[i];
       if (frame.is_list) text += frame.items >= 0 ? fmt::format("[{}]", frame.items) : "";
       else if (!frame.key.empty()) text += (text.empty() ? "" : ".") + frame.key;

@@ -17,7 +17,11 @@ class Options {
  public:
   explicit Options(const std::string& body)
       : request_(parse_body(body, 422)), reader_(request_, {"Input validation error", Failure::input}) {
-    if (const Json* inputs = reader_.find("inputs"); !inputs) reader_.refuse("inputs", "a text or a list", inputs);
+    if (reader_.find("inputs")) return;
+    std::vector<std::string> keys;
+    for (const auto& item : request_.items()) keys.push_back(io::shown(item.key()));
+    refuse(422, "Input validation error: inputs: expected a text or a list, got none; the request has {}",
+           keys.empty() ? "no keys" : fmt::format("{}", fmt::join(keys, ", ")));
   }
   const Json& inputs() const { return request_.at("inputs"); }
   bool flag(const char* key, bool fallback) { return reader_.flag(key, fallback); }

@@ -121,12 +121,17 @@ std::vector<Given> recorded_flags(const CLI::App& app, const std::string& flag, 
 
 void refuse_second_values(const CLI::App& app, const std::vector<std::string>& arguments) {
   const std::vector<Given> flags = flags_of(app, arguments);
-  for (std::size_t i = 0; i < flags.size(); ++i)
+  const bool takes_words = std::ranges::any_of(app.get_options(), &CLI::Option::get_positional);
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    const Given& flag = flags[i];
+    if (!takes_words && flag.option && takes_one_value(*flag.option) && flag.values.size() > 1)
+      fail(Failure::usage, "{}: expected one value, got {}", flag.name, fmt::join(flag.values, " and "));
     for (std::size_t j = 0; j < i; ++j)
       if (flags[i].option && flags[i].option == flags[j].option && takes_one_value(*flags[i].option) &&
           !flags[i].values.empty() && !flags[j].values.empty())
         fail(Failure::usage, "{}: expected one value, got {} and {}", flags[i].name, flags[j].values.front(),
              flags[i].values.front());
+  }
 }
 
 std::vector<std::string> with_recorded_flags(const CLI::App& app, const std::vector<std::string>& arguments) {

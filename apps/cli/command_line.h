@@ -39,7 +39,7 @@ void append(std::vector<std::string>& arguments, const Given& flag);
 /// is damaged.
 std::vector<Given> recorded_flags(const CLI::App& app, const std::string& flag, const std::filesystem::path& file);
 
-/// Throws Error(Failure::usage) naming both values if a flag that takes one value is given twice.
+/// Throws Error(Failure::usage) naming the values if a flag that takes one value has several, or is given twice.
 void refuse_second_values(const CLI::App& app, const std::vector<std::string>& arguments);
 
 /// If --resume is among the arguments: the arguments, and all flags of the command that began the run in --output, but

@@ -46,6 +46,10 @@ void run(const Options& options) {
     fail(Failure::usage, "--projector: expected with --explain, got no --explain");
   if (explains && options.runs.size() > 1)
     fail(Failure::usage, "--explain: expected one RUN at most, got {}", options.runs.size());
+  const std::string kind = options.texts.extension().string();
+  if (kind == ".csv" || kind == ".json" || kind == ".jsonl")
+    fail(Failure::usage, "--explain: {}: expected plain text, a text in each line, got {}; hint: cut out the column",
+         options.texts.string(), kind);
   if (options.runs.empty() && options.model.empty())
     fail(Failure::usage, "RUN: expected the directory of a run{}, got none", explains ? " or --model" : "");
   for (const fs::path& run : options.runs) check_run(run);

@@ -63,7 +63,10 @@ TEST_CASE("predict of text-embeddings-inference takes a text or a pair or a batc
   for (int i = 0; i < 30; ++i) longer += " red";
   CHECK(refusal("\"" + longer + "\"").starts_with(before + "inputs: `inputs` must have less than 25 tokens"));
   CHECK(setting("POST", "/predict", R"({"truncate": true, "inputs": ")" + longer + "\"}").status == 200);
-  CHECK(setting.error("/predict", "{}") == before + "inputs: expected a text or a list, got none");
+  CHECK(setting.error("/predict", "{}") ==
+        before + "inputs: expected a text or a list, got none; the request has no keys");
+  CHECK(setting.error("/predict", R"({"text": "a", "n": 1})") ==
+        before + R"(inputs: expected a text or a list, got none; the request has "text", "n")");
   CHECK(setting.error("/predict", "x").starts_with("422: JSON Parse error: "));
   CHECK(nlohmann::json::parse(setting("POST", "/predict", "{}").body).at("error_type") == "Validation");
 }

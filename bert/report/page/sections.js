@@ -53,6 +53,13 @@ else {
 (() => {
   const keys = [...new Set(runs.flatMap(r => Object.keys(r.curves)))];
   if (!keys.length) return;
+  const readable = key => key.replaceAll('_', ' ');
+  if (!many && keys.every(k => runs[0].curves[k].x.length < 2)) {  // a point is no curve
+    const at = k => runs[0].curves[k], value = k => k === 'memory_bytes' ? bytes(at(k).y[0]) : show(at(k).y[0]);
+    const columns = [{ name: 'figure', of: k => k === 'memory_bytes' ? 'memory' : readable(k) }, { name: 'value', of: value, number: true }, { name: 'step', of: k => at(k).x[0], show: whole, number: true }];
+    section('curves', 'Figures').append(table('Each was written once', columns, keys.filter(k => at(k).x.length), false));
+    return;
+  }
   const node = section('curves', 'Curves');
   const redraw = () => view.charts.forEach(draw => draw());
   const amount = el('output', {}, 'off');
@@ -64,7 +71,6 @@ else {
   const grid = el('div', { class: 'grid' });
   node.append(grid);
   const used = new Set();
-  const readable = key => key.replaceAll('_', ' ');
   const add = (title, wanted, format) => {
     const present = wanted.filter(k => keys.includes(k) && !used.has(k));
     present.forEach(k => used.add(k));

@@ -64,7 +64,8 @@ TEST_CASE("what is missing, comes twice or does not go together is said in one l
         "--config, --init: expected one of them, got none");
 }
 
-TEST_CASE("a flag that takes one value and is given twice is refused with both values") {
+TEST_CASE("a flag that takes one value and has two is refused with both values") {
+  CHECK(refusal("finetune", {"--eval-split", "0.1", "0.2"}) == "--eval-split: expected one value, got 0.1 and 0.2");
   CHECK(refusal("pretrain", {"--batch-size", "8", "--batch-size", "many"}) ==
         "--batch-size: expected one value, got 8 and many");
   CHECK(refusal("finetune", {"--train=a.csv", "--train", "b.csv"}) ==

@@ -5,6 +5,8 @@
 #include <csignal>
 #include <initializer_list>
 
+#include "io/error.h"
+
 namespace bertrand::io {
 namespace {
 
@@ -34,5 +36,10 @@ void catch_stop_signals(OnStop on_stop) {
 bool stop_requested() { return stop != 0; }
 
 bool leave_requested() { return leave && stop_requested(); }
+
+void leave_if_requested(std::string_view doing) {
+  if (leave_requested())
+    fail(Failure::interrupted, "interrupted while {}: nothing was written; hint: run the command again", doing);
+}
 
 }  // namespace bertrand::io

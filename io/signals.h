@@ -1,5 +1,6 @@
 // SIGTERM, SIGINT, SIGHUP and SIGUSR1 ask a run to save and stop. A second one stops it at once.
 #pragma once
+#include <string_view>
 
 namespace bertrand::io {
 
@@ -14,5 +15,7 @@ void catch_stop_signals(OnStop on_stop = OnStop::save);
 bool stop_requested();
 /// Whether one has come and OnStop is `leave`. Long work asks now and then.
 bool leave_requested();
+/// Throws Error(Failure::interrupted) "interrupted while <doing>: nothing was written" if leave_requested().
+void leave_if_requested(std::string_view doing);
 
 }  // namespace bertrand::io

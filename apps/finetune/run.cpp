@@ -227,7 +227,7 @@ void apply(const Job& job, const training::RunReplica& replica) {
 }  // namespace
 
 training::TrainingResult run(Options& options) {
-  io::catch_stop_signals(options.train.empty() ? io::OnStop::leave : io::OnStop::save);
+  io::catch_stop_signals(io::OnStop::leave);  // until there is something to save
   std::optional<Job> job;
   const auto read = [&](distributed::Collective* processes) {
     job.emplace(read_job(options));

@@ -260,7 +260,7 @@ void report_validity(const Job& job) {
 }  // namespace
 
 void run(Options& options) {
-  io::catch_stop_signals();
+  io::catch_stop_signals(io::OnStop::leave);  // until there is something to save
   std::optional<Job> job;
   training::run_training(
       {.settings = options.settings,

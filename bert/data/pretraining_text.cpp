@@ -5,6 +5,7 @@
 #include <future>
 
 #include "io/error.h"
+#include "io/signals.h"
 #include "tensor/random.h"
 
 namespace bertrand::data {
@@ -72,6 +73,7 @@ PretrainingText::Counted PretrainingText::count(std::int64_t epoch, std::uint64_
     of_mark += pairs.sentences(), sentences += pairs.sentences();
     if (sentences - looked_at < kLetGo) continue;
     looked_at = sentences;
+    io::leave_if_requested("counting an epoch's examples");
     corpus_->let_go();
   }
   return counted;

@@ -6,6 +6,9 @@
 #include <initializer_list>
 
 #include <csignal>
+#include <string>
+
+#include "io/error.h"
 
 using namespace bertrand::io;
 
@@ -41,4 +44,20 @@ TEST_CASE("the second signal ends the process at once, saying which it was") {
             std::raise(second);
             return 1;
           }) == 128 + second);
+}
+
+TEST_CASE("work that nothing was saved of ends at the first signal, and training does not") {
+  const auto work = [](OnStop on_stop) {
+    catch_stop_signals(on_stop);
+    leave_if_requested("planning");
+    std::raise(SIGTERM);
+    try {
+      leave_if_requested("planning");
+    } catch (const bertrand::Error& error) {
+      return std::string(error.what()).starts_with("interrupted while planning: nothing was written") ? 75 : 1;
+    }
+    return 2;
+  };
+  CHECK(exit_code([&] { return work(OnStop::leave); }) == 75);
+  CHECK(exit_code([&] { return work(OnStop::save); }) == 2);
 }

@@ -12,6 +12,7 @@
 #include "distributed/processes.h"
 #include "io/file_arguments.h"
 #include "io/say.h"
+#include "io/signals.h"
 #include "tensor/profiler.h"
 #include "training/run/checkpoint.h"
 #include "training/run/devices.h"
@@ -123,6 +124,7 @@ void train_replica(const TrainingRun& run, const RunReplica& replica, TrainingRe
   if (settings.plan_only) return;
   if (settings.dry_run) return dry_run({run, *objective, plan, replica});
   if (settings.overfit_batch) return overfit_batch({run, *objective, plan, replica});
+  io::catch_stop_signals(io::OnStop::save);  // so far nothing was trained
   nn::ParameterSet parameters(objective->model(), self.backend(),
                               {.dtype = settings.precision,
                                .seed = settings.seed,

@@ -162,7 +162,7 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objecti
   const bool on_host = device.device().kind == Device::Kind::cpu;
   // Beside its tensors the CPU keeps a sixteenth of their peak.
   const std::size_t held = on_host ? memory.total() + memory.total() / 16 : 0;
-  memory.process = resident_bytes() + kWorkOfProcess + of_steps +
+  memory.process = plan.resident + kWorkOfProcess + of_steps +
                    static_cast<std::size_t>(settings.replicas) * (held + objective.bytes_of_outputs());
   return memory;
 }
@@ -216,6 +216,7 @@ nn::PartRates rates_of(const Settings& settings, Objective& objective) { return 
 
 Plan make_plan(const Settings& settings, Objective& objective, const distributed::Replica& self) {
   Plan plan{.batch_size = settings.batch_size, .micro_batch_size = *settings.micro_batch_size, .replicas = self.size()};
+  plan.resident = resident_bytes();  // before planning, which leaves more behind for one micro-batch than for another
   plan.examples_per_epoch = objective.examples(0);
   if (plan.examples_per_epoch == 0) fail(Failure::input, "training data: expected at least one example, got none");
   plan.steps_per_epoch = divide_up(plan.examples_per_epoch, plan.batch_size);
@@ -263,21 +264,23 @@ std::size_t bounded_bytes(const Settings& settings, const MemoryPlan& memory, co
   return on_host ? memory.process : memory.total() * static_cast<std::size_t>(settings.replicas);
 }
 
-bool is_within_bound(const Settings& settings, const MemoryPlan& memory, const distributed::Replica& self) {
-  return !settings.most_memory || bounded_bytes(settings, memory, self) <= *settings.most_memory;
+bool is_within_bound(const Settings& settings, const MemoryPlan& memory, const distributed::Replica& self,
+                     std::size_t spare = 0) {
+  return !settings.most_memory || bounded_bytes(settings, memory, self) + spare <= *settings.most_memory;
 }
 
 }  // namespace
 
 std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Objective& objective,
                                  const distributed::Replica& self, std::size_t bytes) {
+  constexpr std::size_t kSpare = std::size_t{1} << 20;  // by which a process differs from start to start
   std::int64_t fits = 0, too_much = plan.micro_batch_size;
   while (too_much - fits > 1) {
     Plan smaller = plan;
     smaller.micro_batch_size = (fits + too_much) / 2;
     smaller.micro_batches = divide_up(std::min(plan.batch_size, plan.examples_per_epoch), smaller.micro_batch_size);
     const MemoryPlan memory = plan_memory(settings, smaller, objective, self);
-    const bool enough = memory.total() <= bytes && is_within_bound(settings, memory, self);
+    const bool enough = memory.total() <= bytes && is_within_bound(settings, memory, self, kSpare);
     (enough ? fits : too_much) = smaller.micro_batch_size;
   }
   return fits;

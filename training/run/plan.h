@@ -34,6 +34,7 @@ struct Plan {
   std::int64_t parameters = 0, trained_parameters = 0;
   DType precision = DType::f32;
   optim::ScheduleOptions schedule;
+  std::size_t resident = 0;  ///< bytes of the process before it plans
   MemoryPlan memory;
 
   /// Several lines for people.

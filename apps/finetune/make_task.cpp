@@ -29,8 +29,8 @@ objectives::SpanTask::Options span_options(const Options& options, int max_lengt
 std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, const bert::Config& config,
                                                       const text::Tokenizer& tokenizer) {
   const int max_length = static_cast<int>(*options.settings.max_seq_length);
-  std::filesystem::path directory;  // a rehearsal leaves nothing on the disk, not even for a while
-  if (!options.settings.is_rehearsal()) directory = options.settings.output;
+  tasks::SpillPlace spill;  // a rehearsal leaves nothing on the disk, not even for a while
+  if (!options.settings.is_rehearsal()) spill.directory = options.settings.output;
   if (options.ranks())
     return std::make_unique<objectives::RankingTask>(
         objectives::RankingTask::Inputs{.train = options.train,
@@ -38,7 +38,7 @@ std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, co
                                         .prediction = options.prediction,
                                         .qrels = options.qrels,
                                         .lengths = {.sequence = max_length, .query = options.max_query_length},
-                                        .spill = {.directory = std::move(directory)}},
+                                        .spill = spill},
         config, tokenizer);
   constexpr auto keep = tasks::OnBadRow::keep;
   const tasks::TaskFiles files{.train = options.train,
@@ -46,7 +46,8 @@ std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, co
                                .prediction = options.prediction,
                                .held_out = {.share = options.eval_split, .seed = options.settings.seed},
                                .on_bad = options.settings.validate_only ? keep : tasks::OnBadRow::fail,
-                               .on_bad_prediction = options.settings.validate_only ? keep : options.on_bad_row};
+                               .on_bad_prediction = options.settings.validate_only ? keep : options.on_bad_row,
+                               .spill = spill};
   if (options.finds_spans())
     return std::make_unique<objectives::SpanTask>(files, span_options(options, max_length), config, tokenizer);
   const tasks::ModelOutputs model{

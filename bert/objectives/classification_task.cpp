@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "bert/tasks/class_report.h"
 #include "bert/tasks/evaluation_rows.h"
@@ -14,9 +15,7 @@
 namespace bertrand::objectives {
 namespace {
 
-bool has_pairs(const std::optional<tasks::Split>& split) {
-  return split && split->dataset.examples.front().text_b.has_value();
-}
+bool has_pairs(const std::optional<tasks::Split>& split) { return split && split->dataset.pairs; }
 
 /// The config as it is to be written.
 bert::Config config_of_task(bert::Config config, const tasks::TaskData& data) {
@@ -30,12 +29,10 @@ bert::Config config_of_task(bert::Config config, const tasks::TaskData& data) {
   return config;
 }
 
-const tasks::Target& target_of(const tasks::Dataset& dataset, std::int64_t number) {
-  return *dataset.examples[static_cast<std::size_t>(number)].target;
-}
-
-std::int32_t label_of(const tasks::Dataset& dataset, std::int64_t number) {
-  return std::get<std::int32_t>(target_of(dataset, number));
+/// What is to be learnt of an example: as many numbers as TrainingRows says, the same for each.
+std::span<const std::int32_t> targets_of(const tasks::EncodedDataset& examples, std::int64_t number) {
+  const std::int64_t each = examples.targets.size() / examples.size();
+  return examples.targets_at(number * each, each);
 }
 
 LossWeights weights_of_task(const ClassificationTask::Options& options, const tasks::TaskData& data) {
@@ -48,9 +45,8 @@ LossWeights weights_of_task(const ClassificationTask::Options& options, const ta
     fail(Failure::usage, "--class-weights: expected {}, a number for each of {}, got {} of them", data.labels.size(),
          tasks::in_braces(data.labels.names()), weights.classes.size());
   if (options.balanced && data.train) {
-    std::vector<std::int32_t> labels;
-    for (std::int64_t i = 0; i < data.train->encoded.size(); ++i) labels.push_back(label_of(data.train->dataset, i));
-    weights.classes = balanced_weights(labels, data.labels.size());
+    weights.classes = balanced_weights(data.train->encoded.targets.all(), data.labels.size());
+    data.train->encoded.let_go();
   }
   return weights;
 }
@@ -88,26 +84,25 @@ const tasks::EncodedDataset* ClassificationTask::examples(File file) const {
 double ClassificationTask::divisor(std::span<const std::int64_t> numbers) const {
   if (weights_.classes.empty()) return static_cast<double>(numbers.size());
   double sum = 0;
-  for (const std::int64_t number : numbers) sum += weights_.weight(label_of(data_.train->dataset, number));
+  for (const std::int64_t number : numbers) sum += weights_.weight(targets_of(data_.train->encoded, number)[0]);
   return sum;
 }
 
 Variable ClassificationTask::loss(const Variable& logits, const bert::PackedBatch&,
                                   std::span<const std::int64_t> numbers, double divisor) const {
-  const tasks::Dataset& dataset = data_.train->dataset;
+  const tasks::EncodedDataset& examples = data_.train->encoded;
   Backend& backend = logits.value().backend();
   if (data_.task.kind == tasks::Kind::classification) {
     std::vector<std::int32_t> labels;
-    for (const std::int64_t number : numbers) labels.push_back(label_of(dataset, number));
+    for (const std::int64_t number : numbers) labels.push_back(targets_of(examples, number)[0]);
     if (!weights_.plain()) return weighted_cross_entropy(in_f32(logits), labels, weights_, divisor);
     return softmax_cross_entropy(logits, ops::from_host(labels, {std::ssize(labels)}, backend), divisor);
   }
   std::vector<float> targets;
-  for (const std::int64_t number : numbers) {
-    if (data_.task.kind == tasks::Kind::regression) targets.push_back(std::get<float>(target_of(dataset, number)));
-    else
-      for (const float flag : std::get<std::vector<float>>(target_of(dataset, number))) targets.push_back(flag);
-  }
+  for (const std::int64_t number : numbers)
+    for (const std::int32_t target : targets_of(examples, number))
+      targets.push_back(data_.task.kind == tasks::Kind::regression ? std::bit_cast<float>(target)
+                                                                   : static_cast<float>(target));
   const Variable outputs = in_f32(logits);
   const Tensor wanted = ops::cast(ops::from_host(targets, outputs.shape(), backend), outputs.value().dtype());
   if (data_.task.kind == tasks::Kind::regression) return mse(outputs, wanted, divisor);

@@ -33,10 +33,9 @@ std::vector<std::int64_t> longest(const tasks::EncodedDataset& examples, std::in
 /// `count` examples of the most tokens that the file may have.
 tasks::EncodedDataset made_up(std::int64_t count, const StreamedFile& file) {
   tasks::EncodedDataset examples;
-  examples.token_ids.resize(static_cast<std::size_t>(count * file.most_tokens));
   for (std::int64_t i = 0; i < count; ++i) {
-    examples.offsets.push_back((i + 1) * file.most_tokens);
-    examples.first_lengths.push_back(static_cast<std::int32_t>(file.most_tokens));
+    examples.token_ids.append(std::vector<std::int32_t>(static_cast<std::size_t>(file.most_tokens)));
+    examples.end_example(static_cast<std::int32_t>(file.most_tokens));
   }
   return examples;
 }

@@ -47,7 +47,7 @@ const tasks::EncodedDataset* TokenTask::examples(File file) const {
 
 std::span<const std::int32_t> TokenTask::targets(std::int64_t number) const {
   const tasks::EncodedDataset& windows = data_.train->encoded.windows;
-  const std::int64_t begin = windows.offsets[static_cast<std::size_t>(number)];
+  const std::int64_t begin = windows.begin(number);
   return std::span(data_.train->targets)
       .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(windows.tokens(number)));
 }

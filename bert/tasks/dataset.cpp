@@ -73,13 +73,21 @@ std::vector<std::string> split_labels(const std::string& cell, const std::string
   return names;
 }
 
-std::int32_t class_of(const std::string& name, const LabelSet& labels, const std::string& where) {
+/// Of an example, for messages.
+struct Place {
+  const Dataset& dataset;
+  const Example& example;
+  std::string where() const { return dataset.where(example); }
+};
+
+std::int32_t class_of(const std::string& name, const LabelSet& labels, const Place& place) {
   const auto index = labels.find(name);
-  if (!index) fail(Failure::input, "{}: label: expected one of {}, got \"{}\"", where, in_braces(labels.names()), name);
+  if (!index)
+    fail(Failure::input, "{}: label: expected one of {}, got \"{}\"", place.where(), in_braces(labels.names()), name);
   return *index;
 }
 
-float number_of(const std::string& text, const std::string& where) {
+float number_of(const std::string& text, const Place& place) {
   float value = 0;
   const char *begin = text.data(), *end = begin + text.size();
   if (text.starts_with('+') && !text.starts_with("+-")) ++begin;
@@ -89,55 +97,74 @@ float number_of(const std::string& text, const std::string& where) {
     error = std::errc();
   }
   if (error != std::errc() || stop != end || !std::isfinite(value))
-    fail(Failure::input, "{}: label: expected a finite number, got \"{}\"", where, text);
+    fail(Failure::input, "{}: label: expected a finite number, got \"{}\"", place.where(), text);
   return value;
-}
-
-Target target_of(const Task& task, const LabelSet& labels, const std::string& label, const std::string& where) {
-  switch (task.kind) {
-    case Kind::classification: return class_of(label, labels, where);
-    case Kind::regression: return number_of(label, where);
-    case Kind::multi_label: break;
-  }
-  std::vector<float> flags(labels.size());
-  for (const std::string& name : split_labels(label, task.label_separator))
-    flags[static_cast<std::size_t>(class_of(name, labels, where))] = 1;
-  return flags;
 }
 
 }  // namespace
 
+Target target_of(const Task& task, const LabelSet& labels, const Dataset& dataset, const Example& example) {
+  const Place place{dataset, example};
+  switch (task.kind) {
+    case Kind::classification: return class_of(*example.label, labels, place);
+    case Kind::regression: return number_of(*example.label, place);
+    case Kind::multi_label: break;
+  }
+  std::vector<float> flags(labels.size());
+  for (const std::string& name : split_labels(*example.label, task.label_separator))
+    flags[static_cast<std::size_t>(class_of(name, labels, place))] = 1;
+  return flags;
+}
+
 std::string Dataset::where(const Example& example) const { return fmt::format("{}:{}", file, example.line); }
 
 void Dataset::for_each_example(OnBadRow on_bad, const std::function<void(Example&)>& use) {
-  std::vector<bool> bad(examples.size());
   const auto before = std::ssize(bad_rows);
-  for (std::size_t i = 0; i < examples.size(); ++i) {
-    try {
-      use(examples[i]);
-    } catch (const Error& error) {
-      if (error.failure() != Failure::input || on_bad == OnBadRow::fail) throw;
-      bad[i] = true;
-      bad_rows.push_back({.line = examples[i].line, .id = examples[i].id, .message = error.what()});
-    }
+  auto kept = examples.begin();
+  for (Example& example : examples)
+    if (attempt(on_bad, example, [&] { use(example); })) std::swap(*kept++, example);
+  examples.erase(kept, examples.end());
+  sort_bad_rows(before, examples.empty());
+}
+
+bool Dataset::attempt(OnBadRow on_bad, const Example& example, const std::function<void()>& use) {
+  try {
+    use();
+    return true;
+  } catch (const Error& error) {
+    if (error.failure() != Failure::input || on_bad == OnBadRow::fail) throw;
+    bad_rows.push_back({.line = example.line, .id = example.id, .message = error.what()});
+    return false;
   }
-  if (std::ssize(bad_rows) == before) return;
-  take_marked(examples, bad);
-  std::inplace_merge(bad_rows.begin(), bad_rows.begin() + before, bad_rows.end(),
+}
+
+void Dataset::sort_bad_rows(std::ptrdiff_t sorted, bool nothing_else) {
+  std::inplace_merge(bad_rows.begin(), bad_rows.begin() + sorted, bad_rows.end(),
                      [](const BadRow& a, const BadRow& b) { return a.line < b.line; });
-  if (examples.empty()) fail(Failure::input, "{}", bad_rows.front().message);  // nothing is left to work with
+  if (nothing_else && !bad_rows.empty()) fail(Failure::input, "{}", bad_rows.front().message);
 }
 
 Dataset make_dataset(const Task& task, const Table& table, bool needs_label, OnBadRow on_bad) {
+  std::vector<Example> examples;
+  Dataset dataset = walk_examples(task, table, needs_label, on_bad,
+                                  [&](Example&& example) { examples.push_back(std::move(example)); });
+  dataset.examples = std::move(examples);
+  return dataset;
+}
+
+Dataset walk_examples(const Task& task, const Table& table, bool needs_label, OnBadRow on_bad,
+                      const std::function<void(Example&&)>& use) {
   const Layout layout = find_layout(task, table, needs_label);
   Dataset dataset{.file = table.file,
                   .labelled = layout.label.has_value(),
+                  .pairs = layout.pair.has_value(),
                   .skipped_lines = table.skipped_lines,
                   .invalid = table.invalid};
   const auto keep = [&](std::int64_t line, std::string id, std::string message) {
     dataset.bad_rows.push_back({.line = line, .id = std::move(id), .message = std::move(message)});
   };
-  const auto number = [&] { return dataset.examples.size() + dataset.bad_rows.size(); };
+  std::size_t examples = 0;
+  const auto number = [&] { return examples + dataset.bad_rows.size(); };
   std::vector<std::int64_t> ragged;
   if (on_bad == OnBadRow::keep && !task.skip_ragged_rows) ragged = std::exchange(dataset.skipped_lines, {});
   auto next_ragged = ragged.begin();
@@ -147,75 +174,79 @@ Dataset make_dataset(const Task& task, const Table& table, bool needs_label, OnB
            fmt::format("{}:{}: columns: expected {} as in line 1, got another number", table.file, *next_ragged,
                        table.width));
   };
-  for (std::size_t r = layout.header ? 1 : 0; r < table.rows.size(); ++r) {
-    const Row& row = table.rows[r];
+  bool is_header = layout.header;
+  table.rows.for_each([&](const Row& row) {
+    if (std::exchange(is_header, false)) return;
     keep_ragged_before(row.line);
-    if (layout.language && row.cell(place(*layout.language, table.width)) != task.language) continue;
+    if (layout.language && row.cell(place(*layout.language, table.width)) != task.language) return;
+    std::optional<Example> example;
     try {
-      Example example = make_example(task, table, layout, row, number());
-      if (needs_label && !example.label)
+      example = make_example(task, table, layout, row, number());
+      if (needs_label && !example->label)
         fail(Failure::input, "{}: label: expected one, got an empty cell", table.where(row));
-      dataset.examples.push_back(std::move(example));
     } catch (const Error& error) {
       if (error.failure() != Failure::input) throw;
       if (on_bad == OnBadRow::fail && !needs_label)
         fail_with_hint(error, "--on-bad-line report keeps the row without a prediction");
       if (on_bad == OnBadRow::fail) throw;
       keep(row.line, id_of(layout, table, row, number()), error.what());
+      return;
     }
-  }
+    ++examples;
+    use(*std::move(example));
+  });
   keep_ragged_before(std::numeric_limits<std::int64_t>::max());
-  if (dataset.examples.empty() && !dataset.bad_rows.empty())
-    fail(Failure::input, "{}", dataset.bad_rows.front().message);
-  if (dataset.examples.empty())
+  if (examples == 0 && !dataset.bad_rows.empty()) fail(Failure::input, "{}", dataset.bad_rows.front().message);
+  if (examples == 0)
     fail(Failure::input, "{}:1: rows: expected at least one example{}, got none", table.file,
          layout.language ? fmt::format(" of language {}", task.language) : "");
   return dataset;
 }
 
 Dataset read_dataset(const Task& task, const std::string& path, bool needs_label, OnBadRow on_bad) {
+  return make_dataset(task, read_rows(task, path, on_bad), needs_label, on_bad);
+}
+
+Table read_rows(const Task& task, const std::string& path, OnBadRow on_bad, const SpillPlace& spill) {
   const bool named = !task.layouts.empty();
   if (named && table_format(path) == TableFormat::jsonl)
     fail(Failure::usage, "{}: format: expected a table as task {} is distributed, got JSON lines; hint: --task custom",
          path, task.name);
   // A named task's first row is looked at before it is known to be a header.
-  return make_dataset(task,
-                      read_table(path, {.header = !named && task.columns.header,
-                                        .skip_ragged_rows = task.skip_ragged_rows || on_bad == OnBadRow::keep,
-                                        .list_separator = task.label_separator}),
-                      needs_label, on_bad);
+  return read_table(path, {.header = !named && task.columns.header,
+                           .skip_ragged_rows = task.skip_ragged_rows || on_bad == OnBadRow::keep,
+                           .list_separator = task.label_separator,
+                           .spill = spill});
+}
+
+void add_labels(const Task& task, const Example& example, LabelNames& names) {
+  if (task.kind == Kind::regression || !example.label) return;
+  if (task.kind == Kind::multi_label) {
+    for (std::string& name : split_labels(*example.label, task.label_separator)) names.insert(std::move(name));
+  } else if (!names.contains(*example.label)) names.insert(*example.label);
 }
 
 LabelSet learn_labels(const Task& task, const Dataset& training) {
+  LabelNames names;
+  for (const Example& example : training.examples) add_labels(task, example, names);
+  return learn_labels(task, names, training.file);
+}
+
+LabelSet learn_labels(const Task& task, const LabelNames& names, const std::string& file) {
   if (task.kind == Kind::regression) return {};
   if (!task.labels.empty()) return LabelSet(task.labels);
-  std::vector<std::string> names;
-  for (const Example& example : training.examples) {
-    if (!example.label) continue;
-    if (task.kind == Kind::classification) names.push_back(*example.label);
-    else
-      for (std::string& name : split_labels(*example.label, task.label_separator)) names.push_back(std::move(name));
-  }
-  LabelSet labels = LabelSet::sorted(std::move(names));
+  LabelSet labels = LabelSet::sorted({names.begin(), names.end()});
   const std::size_t least = task.kind == Kind::classification ? 2 : 1;
   if (labels.size() < least)
-    fail(Failure::input, "{}:1: label: expected at least {} different ones in the file, got {}", training.file, least,
+    fail(Failure::input, "{}:1: label: expected at least {} different ones in the file, got {}", file, least,
          in_braces(labels.names()));
   return labels;
 }
 
 void assign_targets(const Task& task, const LabelSet& labels, Dataset& dataset, OnBadRow on_bad) {
   dataset.for_each_example(on_bad, [&](Example& example) {
-    if (example.label) example.target = target_of(task, labels, *example.label, dataset.where(example));
+    if (example.label) example.target = target_of(task, labels, dataset, example);
   });
-}
-
-Dataset hold_out(const Task& task, Dataset& dataset, const HeldOut& part) {
-  std::vector<std::string_view> groups;
-  for (const Example& example : dataset.examples)
-    groups.push_back(task.kind == Kind::classification && example.label ? std::string_view(*example.label) : "");
-  const std::vector<bool> marked = held_out(groups, part, dataset.file);
-  return {.file = dataset.file, .labelled = dataset.labelled, .examples = take_marked(dataset.examples, marked)};
 }
 
 }  // namespace bertrand::tasks

@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "bert/tasks/held_out.h"
 #include "bert/tasks/labels.h"
 #include "bert/tasks/task.h"
 #include "bert/text/utf8.h"
@@ -41,6 +41,7 @@ struct BadRow {
 struct Dataset {
   std::string file;
   bool labelled = false;  ///< the file has a label column
+  bool pairs = false;     ///< each example has two texts
   std::vector<Example> examples;
   std::vector<std::int64_t> skipped_lines;  ///< of broken rows that the task allows to be left out
   text::InvalidBytes invalid;               ///< that were dropped
@@ -50,6 +51,11 @@ struct Dataset {
   std::string where(const Example& example) const;
   /// Calls `use` for each example. Of one for which it throws Error(Failure::input), OnBadRow::keep makes a bad row.
   void for_each_example(OnBadRow on_bad, const std::function<void(Example&)>& use);
+  /// The same for one example, which need not be among them: whether nothing was wrong. Bad rows stand at the end.
+  bool attempt(OnBadRow on_bad, const Example& example, const std::function<void()>& use);
+  /// Puts the bad rows in order of which the first `sorted` ones are. Throws the first one's message if that is all
+  /// there is.
+  void sort_bad_rows(std::ptrdiff_t sorted, bool nothing_else);
 };
 
 /// Reads a file's examples. `needs_label`: for training and evaluation; a file to predict may have labels or not.
@@ -60,15 +66,26 @@ Dataset read_dataset(const Task& task, const std::string& path, bool needs_label
 /// The same of a table at hand.
 Dataset make_dataset(const Task& task, const Table& table, bool needs_label, OnBadRow on_bad = OnBadRow::fail);
 
-/// The task's own labels, else those that occur in `training`, sorted. Empty for regression. Throws Failure::input if a
+/// The table of such a file.
+Table read_rows(const Task& task, const std::string& path, OnBadRow on_bad, const SpillPlace& spill = {});
+/// The same as make_dataset, but `use` gets the examples, and the dataset has none.
+Dataset walk_examples(const Task& task, const Table& table, bool needs_label, OnBadRow on_bad,
+                      const std::function<void(Example&&)>& use);
+
+/// The labels that occur in examples.
+using LabelNames = std::set<std::string, std::less<>>;
+/// Adds those of one example: none of a regression.
+void add_labels(const Task& task, const Example& example, LabelNames& names);
+/// The task's own labels, else `names`, sorted. Empty for regression. Throws Failure::input, naming `file`, if a
 /// classification has fewer than two.
+LabelSet learn_labels(const Task& task, const LabelNames& names, const std::string& file);
+/// The same of a whole file.
 LabelSet learn_labels(const Task& task, const Dataset& training);
 
+/// What is to be learnt of an example that has a label. Throws as assign_targets.
+Target target_of(const Task& task, const LabelSet& labels, const Dataset& dataset, const Example& example);
 /// Fills in every target. Throws Failure::input with file and line for a label outside `labels` or a number that is
 /// none.
 void assign_targets(const Task& task, const LabelSet& labels, Dataset& dataset, OnBadRow on_bad = OnBadRow::fail);
-
-/// Moves a part of the examples into a dataset of their own, about the same share of each label.
-Dataset hold_out(const Task& task, Dataset& dataset, const HeldOut& part);
 
 }  // namespace bertrand::tasks

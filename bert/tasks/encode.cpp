@@ -6,17 +6,6 @@
 #include "io/error.h"
 
 namespace bertrand::tasks {
-namespace {
-
-std::vector<std::int32_t> pieces_of(const std::string& text, text::Encoder& encoder, const std::string& where) {
-  const std::span<const std::int32_t> ids = encoder.encode(text);
-  if (ids.empty() && text.find_first_not_of(" \t\r\n") != std::string::npos)
-    fail(Failure::input, "{}: text: expected at least one token, got none", where);
-  return {ids.begin(), ids.end()};
-}
-
-}  // namespace
-
 text::Sequence encode_pieces(std::vector<std::int32_t> a, std::optional<std::vector<std::int32_t>> b,
                              SpecialTokens special, int max_length) {
   const int least = b ? 5 : 3;
@@ -39,28 +28,65 @@ text::Sequence encode_pieces(std::vector<std::int32_t> a, std::optional<std::vec
   return encoded;
 }
 
-std::size_t EncodedDataset::bytes() const {
-  return (token_ids.capacity() + first_lengths.capacity()) * sizeof(std::int32_t) +
-         offsets.capacity() * sizeof(std::int64_t);
+void EncodedDataset::end_example(std::int32_t first_length) {
+  offsets_.push_back(token_ids.size());
+  first_lengths_.push_back(first_length);
+  if (!token_ids.is_due(place_) && !targets.is_due(place_)) return;
+  token_ids.spill(place_);
+  targets.spill(place_);
+  offsets_.spill(place_);
+  first_lengths_.spill(place_);
 }
 
-EncodedDataset encode_dataset(Dataset& dataset, const text::Tokenizer& tokenizer, int max_length, OnBadRow on_bad) {
-  const SpecialTokens special{.cls = tokenizer.vocabulary().cls_id(), .sep = tokenizer.vocabulary().sep_id()};
-  text::Encoder encoder(tokenizer);
-  EncodedDataset encoded;
-  dataset.for_each_example(on_bad, [&](const Example& example) {
-    const std::string where = dataset.where(example);
-    std::vector<std::int32_t> a = pieces_of(example.text_a, encoder, where);
-    std::optional<std::vector<std::int32_t>> b;
-    if (example.text_b) b = pieces_of(*example.text_b, encoder, where);
-    const std::size_t whole = a.size() + (b ? b->size() + 3 : 2);
+void EncodedDataset::finish() {
+  token_ids.finish(place_);
+  targets.finish(place_);
+  offsets_.finish(place_);
+  first_lengths_.finish(place_);
+}
 
-    const text::Sequence one = encode_pieces(std::move(a), std::move(b), special, max_length);
-    encoded.cut += one.token_ids.size() < whole;
-    encoded.token_ids.insert(encoded.token_ids.end(), one.token_ids.begin(), one.token_ids.end());
-    encoded.offsets.push_back(static_cast<std::int64_t>(encoded.token_ids.size()));
-    encoded.first_lengths.push_back(static_cast<std::int32_t>(std::ranges::count(one.token_types, 0)));
-  });
+std::size_t EncodedDataset::bytes() const {
+  return token_ids.held_bytes() + targets.held_bytes() + offsets_.held_bytes() + first_lengths_.held_bytes();
+}
+
+void EncodedDataset::let_go() const {
+  token_ids.let_go();
+  targets.let_go();
+  offsets_.let_go();
+  first_lengths_.let_go();
+}
+
+ExampleEncoder::ExampleEncoder(const text::Tokenizer& tokenizer, int max_length)
+    : special_{.cls = tokenizer.vocabulary().cls_id(), .sep = tokenizer.vocabulary().sep_id()},
+      max_length_(max_length),
+      encoder_(tokenizer) {}
+
+std::vector<std::int32_t> ExampleEncoder::pieces_of(const std::string& text, const Dataset& dataset,
+                                                    const Example& example) {
+  const std::span<const std::int32_t> ids = encoder_.encode(text);
+  if (ids.empty() && text.find_first_not_of(" \t\r\n") != std::string::npos)
+    fail(Failure::input, "{}: text: expected at least one token, got none", dataset.where(example));
+  return {ids.begin(), ids.end()};
+}
+
+void ExampleEncoder::append(const Dataset& dataset, const Example& example, EncodedDataset& to) {
+  std::vector<std::int32_t> a = pieces_of(example.text_a, dataset, example);
+  std::optional<std::vector<std::int32_t>> b;
+  if (example.text_b) b = pieces_of(*example.text_b, dataset, example);
+  const std::size_t whole = a.size() + (b ? b->size() + 3 : 2);
+
+  const text::Sequence one = encode_pieces(std::move(a), std::move(b), special_, max_length_);
+  to.cut += one.token_ids.size() < whole;
+  to.token_ids.append(one.token_ids);
+  to.end_example(static_cast<std::int32_t>(std::ranges::count(one.token_types, 0)));
+}
+
+EncodedDataset encode_dataset(Dataset& dataset, const text::Tokenizer& tokenizer, int max_length, OnBadRow on_bad,
+                              const SpillPlace& spill) {
+  ExampleEncoder encoder(tokenizer, max_length);
+  EncodedDataset encoded(spill);
+  dataset.for_each_example(on_bad, [&](const Example& example) { encoder.append(dataset, example, encoded); });
+  encoded.finish();
   return encoded;
 }
 

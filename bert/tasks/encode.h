@@ -1,14 +1,13 @@
 // One example as the encoder's input: [CLS] a [SEP], or [CLS] a [SEP] b [SEP].
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "bert/tasks/dataset.h"
-#include "bert/tasks/spilled_rows.h"
+#include "bert/tasks/spillable.h"
 #include "bert/text/sequence.h"
 #include "bert/text/tokenizer.h"
 
@@ -25,38 +24,65 @@ struct SpecialTokens {
 text::Sequence encode_pieces(std::vector<std::int32_t> a, std::optional<std::vector<std::int32_t>> b,
                              SpecialTokens special, int max_length);
 
-/// The examples of a dataset, one after the other in one row of tokens.
-struct EncodedDataset {
-  std::vector<std::int32_t> token_ids;
-  std::vector<std::int64_t> offsets = {0};  ///< [examples + 1]: example i owns tokens offsets[i] .. offsets[i + 1]
-  std::vector<std::int32_t> first_lengths;  ///< [examples]: how many of its tokens have type 0
-  std::int64_t cut = 0;                     ///< examples that were longer than allowed
-  std::shared_ptr<const SpilledRows> spilled =
-      {};  ///< if it is there, the examples are in it, and the vectors are empty
+/// The examples of a file, one after the other in one row of tokens.
+class EncodedDataset {
+ public:
+  EncodedDataset() : EncodedDataset(SpillPlace()) {}
+  /// What is more than `place` says goes to the disk.
+  explicit EncodedDataset(SpillPlace place) : place_(std::move(place)) { offsets_.push_back(0); }
 
-  std::int64_t size() const { return std::ssize(spilled ? spilled->first_lengths() : std::span(first_lengths)); }
+  Spillable<std::int32_t> token_ids;
+  Spillable<std::int32_t> targets;  ///< to train on: as many numbers for each example, or each token, as the task says
+  std::int64_t cut = 0;             ///< examples that were longer than allowed
+
+  /// The tokens since the last example are one; the first `first_length` of them have type 0. Throws Failure::io if the
+  /// disk is full.
+  void end_example(std::int32_t first_length);
+  /// After the last example. What follows may be called by threads together.
+  void finish();
+
+  std::int64_t size() const { return first_lengths_.size(); }
   /// The number of the first token of example i, or of all tokens if i is size().
-  std::int64_t begin(std::int64_t i) const {
-    return (spilled ? spilled->offsets() : std::span(offsets))[static_cast<std::size_t>(i)];
-  }
+  std::int64_t begin(std::int64_t i) const { return offsets_.all()[static_cast<std::size_t>(i)]; }
   std::int64_t tokens(std::int64_t i) const { return begin(i + 1) - begin(i); }
-  std::span<const std::int32_t> ids(std::int64_t i) const {
-    return (spilled ? spilled->token_ids() : std::span(token_ids))
-        .subspan(static_cast<std::size_t>(begin(i)), static_cast<std::size_t>(tokens(i)));
-  }
-  std::int32_t first_length(std::int64_t i) const {
-    return (spilled ? spilled->first_lengths() : std::span(first_lengths))[static_cast<std::size_t>(i)];
+  std::span<const std::int32_t> ids(std::int64_t i) const { return part(token_ids, begin(i), tokens(i)); }
+  std::int32_t first_length(std::int64_t i) const { return first_lengths_.all()[static_cast<std::size_t>(i)]; }
+  /// The targets [begin, begin + count).
+  std::span<const std::int32_t> targets_at(std::int64_t begin, std::int64_t count) const {
+    return part(targets, begin, count);
   }
   std::size_t bytes() const;  ///< in memory
   /// Gives back the memory of examples that were looked at, where they can be looked at again.
-  void let_go() const {
-    if (spilled) spilled->let_go();
+  void let_go() const;
+
+ private:
+  static std::span<const std::int32_t> part(const Spillable<std::int32_t>& of, std::int64_t begin, std::int64_t count) {
+    return of.all().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count));
   }
+
+  SpillPlace place_;
+  Spillable<std::int64_t> offsets_;        // [examples + 1]: example i owns tokens offsets[i] .. offsets[i + 1]
+  Spillable<std::int32_t> first_lengths_;  // [examples]: how many of its tokens have type 0
 };
 
 /// Tokenises and cuts every example. A text that is not blank and yet has no token makes its row a bad one: Throws
 /// Failure::input with file and line, unless such rows are kept apart.
 EncodedDataset encode_dataset(Dataset& dataset, const text::Tokenizer& tokenizer, int max_length,
-                              OnBadRow on_bad = OnBadRow::fail);
+                              OnBadRow on_bad = OnBadRow::fail, const SpillPlace& spill = {});
+
+/// The same example by example. Has buffers: one for each thread. The tokenizer must outlive it.
+class ExampleEncoder {
+ public:
+  ExampleEncoder(const text::Tokenizer& tokenizer, int max_length);
+  /// `dataset` is for messages.
+  void append(const Dataset& dataset, const Example& example, EncodedDataset& to);
+
+ private:
+  std::vector<std::int32_t> pieces_of(const std::string& text, const Dataset& dataset, const Example& example);
+
+  SpecialTokens special_;
+  int max_length_;
+  text::Encoder encoder_;
+};
 
 }  // namespace bertrand::tasks

@@ -8,7 +8,7 @@
 
 namespace bertrand::tasks {
 
-std::vector<bool> held_out(std::span<const std::string_view> groups, const HeldOut& part, const std::string& file) {
+std::vector<bool> held_out(std::span<const std::int32_t> groups, const HeldOut& part, const std::string& file) {
   const std::uint64_t key = mix(part.seed, hash_name("eval-split"));
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

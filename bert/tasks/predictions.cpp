@@ -41,7 +41,7 @@ std::string predictions_tsv(const Task& task, const LabelSet& labels, const Data
   std::string text = "id\tprediction";
   for (const std::string& name : labels.names()) text += "\tprobability_" + cell(name);
   if (dataset.labelled) text += "\tlabel";
-  const bool one_of_several = task.kind == Kind::classification, pairs = dataset.examples.front().text_b.has_value();
+  const bool one_of_several = task.kind == Kind::classification, pairs = dataset.pairs;
   text += fmt::format("{}\ttext{}\n", one_of_several ? "\tprobability" : "", pairs ? "\ttext_pair" : "");
   const auto columns = static_cast<std::size_t>(std::ranges::count(text, '\t'));
   auto bad = dataset.bad_rows.begin();

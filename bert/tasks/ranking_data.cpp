@@ -31,10 +31,10 @@ void add_invalid(std::string_view line, std::int64_t number, text::InvalidBytes&
   invalid.add(text::drop_invalid_utf8(line, valid), static_cast<std::uint64_t>(number));
 }
 
-/// At most `most` pieces of a text.
-void append_pieces(std::string_view text, std::size_t most, text::Encoder& encoder, std::vector<std::int32_t>& to) {
+/// At most `most` pieces of a text, valid until the encoder's next call.
+std::span<const std::int32_t> pieces_of(std::string_view text, std::size_t most, text::Encoder& encoder) {
   const std::span<const std::int32_t> ids = encoder.encode(text);
-  to.insert(to.end(), ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(std::min(most, ids.size())));
+  return ids.first(std::min(most, ids.size()));
 }
 
 }  // namespace
@@ -53,21 +53,19 @@ void RankingEncoder::append(std::string_view query, std::string_view passage, En
   if (query_ids_.empty() || query != query_) {
     query_ = query;
     query_ids_ = {special_.cls};
-    append_pieces(query, static_cast<std::size_t>(lengths_.query - 2), encoder_, query_ids_);
+    const auto pieces = pieces_of(query, static_cast<std::size_t>(lengths_.query - 2), encoder_);
+    query_ids_.insert(query_ids_.end(), pieces.begin(), pieces.end());
     query_ids_.push_back(special_.sep);
   }
-  to.token_ids.insert(to.token_ids.end(), query_ids_.begin(), query_ids_.end());
-  const std::size_t room = static_cast<std::size_t>(lengths_.sequence) - query_ids_.size() - 1;
-  append_pieces(passage, room, encoder_, to.token_ids);
+  to.token_ids.append(query_ids_);
+  to.token_ids.append(
+      pieces_of(passage, static_cast<std::size_t>(lengths_.sequence) - query_ids_.size() - 1, encoder_));
   to.token_ids.push_back(special_.sep);
-  to.offsets.push_back(std::ssize(to.token_ids));
-  to.first_lengths.push_back(static_cast<std::int32_t>(query_ids_.size()));
+  to.end_example(static_cast<std::int32_t>(query_ids_.size()));
 }
 
-Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder, const TripleSpill& spill) {
-  Triples triples;
-  std::shared_ptr<SpilledRows> spilled;
-  std::error_code ignored;
+Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder, const SpillPlace& spill) {
+  Triples triples{.encoded = EncodedDataset(spill), .invalid = {}};
   io::LineSource lines(file, "triples");
   for (std::string_view line; lines.next(line);) {
     std::array<std::string_view, 3> columns;
@@ -75,16 +73,8 @@ Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder,
     add_invalid(line, lines.number(), triples.invalid);
     encoder.append(columns[0], columns[1], triples.encoded);
     encoder.append(columns[0], columns[2], triples.encoded);
-    if (triples.encoded.token_ids.size() < spill.held_tokens) continue;
-    if (!spilled && std::filesystem::is_directory(spill.directory, ignored))
-      spilled = std::make_shared<SpilledRows>(io::Files::system(), spill.directory);
-    if (spilled) spilled->append(triples.encoded);
   }
-  if (spilled) {
-    spilled->append(triples.encoded);
-    spilled->finish();
-    triples.encoded = {.spilled = std::move(spilled)};
-  }
+  triples.encoded.finish();
   if (triples.encoded.size() == 0) fail(Failure::input, "{}: expected at least one triple, got none", file.string());
   return triples;
 }

@@ -41,15 +41,9 @@ struct Triples {
   EncodedDataset encoded;
   text::InvalidBytes invalid;  ///< that were dropped
 };
-/// Where triples go that are more than `held_tokens` tokens: into files without a name in a directory that exists; if
-/// it is empty or none, they are held in memory.
-struct TripleSpill {
-  std::filesystem::path directory = {};
-  std::size_t held_tokens = std::size_t{1} << 24;
-};
 /// Throws Failure::input with file and line for other columns and for an empty text, and for a file without triples;
 /// Failure::io if the disk is full.
-Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder, const TripleSpill& spill = {});
+Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder, const SpillPlace& spill = {});
 
 /// Lines `query id TAB passage id TAB query TAB passage`, one by one.
 class CandidateReader {

@@ -71,11 +71,10 @@ void SquadData::encode() {
     if (windows.empty()) without_text_.add(question.id);
     else if (windows.front().context_begin == 2) without_question_.add(question.id);  // [CLS] [SEP]
     if (question.is_impossible.value_or(false)) impossible_.add(question.id);
-    first_tokens_.push_back(windows_.offsets.back());
+    first_tokens_.push_back(windows_.token_ids.size());
     for (const SquadWindow& window : windows) {
-      windows_.token_ids.insert(windows_.token_ids.end(), window.token_ids.begin(), window.token_ids.end());
-      windows_.offsets.push_back(std::ssize(windows_.token_ids));
-      windows_.first_lengths.push_back(window.context_begin);
+      windows_.token_ids.append(window.token_ids);
+      windows_.end_example(window.context_begin);
       windows_.cut += window.cut_question && window.number == 0;
       if (use_ != SquadUse::training) continue;
       starts_.push_back(window.start);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bert/tasks/row_list.h"
 #include "bert/text/utf8.h"
 #include "io/byte_source.h"
 
@@ -20,28 +21,20 @@ enum class TableFormat {
 /// From the extension: .tsv and .txt, .csv, .jsonl; each may end in .gz. Throws Failure::usage for any other.
 TableFormat table_format(const std::string& path);
 
-struct Row {
-  std::vector<std::string> cells;
-  std::vector<std::size_t> columns = {};  ///< of the cells, ascending; empty: 0, 1, 2, …
-  std::int64_t line = 0;                  ///< in the file, from 1; of a CSV row over several lines the first
-  std::vector<std::size_t> lists = {};    ///< the columns whose value in JSON was a list
-
-  /// The cell of a column; an empty one if the row has none there.
-  const std::string& cell(std::size_t column) const;
-};
-
 struct TableOptions {
   bool header = true;                ///< the first row names the columns (always so in JSON lines)
   bool skip_ragged_rows = false;     ///< leave out rows with another number of cells instead of failing
   std::string list_separator = ",";  ///< what joins the items if a JSON value is a list
   std::uint64_t most_decompressed = io::kMostDecompressed;  ///< bytes that a gzip file may become
+  SpillPlace spill = {};                                    ///< where rows go that are more than memory should hold
+  std::size_t part = std::size_t{1} << 20;                  ///< bytes that are read at once
 };
 
 struct Table {
   std::string file;                  ///< as the messages name it
   std::vector<std::string> columns;  ///< their names; empty without a header
   std::size_t width = 0;             ///< columns
-  std::vector<Row> rows;
+  RowList rows;
   std::vector<std::int64_t> skipped_lines;  ///< of the rows left out
   text::InvalidBytes invalid;               ///< that were dropped
 
@@ -52,11 +45,11 @@ struct Table {
   std::string where(const Row& row) const;
 };
 
-/// Reads a whole table; gzip is seen by its first bytes. A row of JSON lines takes memory for its own keys alone. A
-/// byte order mark and what is no UTF-8 are dropped, and CRLF ends a line as LF does; empty lines at the end do not
-/// count. Throws Failure::io if the file cannot be read, Failure::input if it is not there, a directory, or gzip of too
-/// much, and with file and line for a row with another number of cells than
-/// the first, a NUL, an open quote, or JSON that is not a flat object whose keys differ.
+/// Reads a table part by part; gzip is seen by its first bytes. A row of JSON lines takes memory for its own keys
+/// alone. A byte order mark and what is no UTF-8 are dropped, and CRLF ends a line as LF does; empty lines at the end
+/// do not count. Throws Failure::io if the file cannot be read, Failure::input if it is not there, a directory, or gzip
+/// of too much, and with file and line for a row with another number of cells than the first, a NUL, an open quote, or
+/// JSON that is not a flat object whose keys differ.
 Table read_table(const std::string& path, const TableOptions& options = {});
 
 /// The same of bytes at hand; `name` stands for the file in messages.

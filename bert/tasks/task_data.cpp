@@ -5,6 +5,7 @@
 #include <cctype>
 #include <map>
 
+#include "bert/tasks/training_rows.h"
 #include "io/error.h"
 
 namespace bertrand::tasks {
@@ -17,8 +18,8 @@ std::optional<Split> read(const Task& task, const std::filesystem::path& path, b
 
 /// What the data alone says: the task's labels, or those of the training file; without one, of the file to evaluate if
 /// the model has no names of its own.
-LabelSet data_labels(const TaskData& data, const LabelSet& model) {
-  if (data.train) return learn_labels(data.task, data.train->dataset);
+LabelSet data_labels(const TaskData& data, const std::optional<TrainingRows>& training, const LabelSet& model) {
+  if (training) return training->labels();
   if (!data.task.labels.empty()) return LabelSet(data.task.labels);
   if (data.evaluation && model.placeholders()) return learn_labels(data.task, data.evaluation->dataset);
   return {};
@@ -35,25 +36,16 @@ void check_kind(const ModelOutputs& model, const Task& task) {
 }
 
 /// A second text may be read by the name of its column alone, so a file without it would go unnoticed.
-void check_same_texts(const TaskData& data) {
-  const auto kind_of = [](const Split& split) {
-    return split.dataset.examples.front().text_b ? "pairs of texts" : "single texts";
-  };
-  const Split* first = nullptr;
-  for (const auto* split : {&data.train, &data.evaluation, &data.prediction}) {
+void check_same_texts(const TaskData& data, const std::optional<TrainingRows>& training) {
+  const auto kind_of = [](const Dataset& dataset) { return dataset.pairs ? "pairs of texts" : "single texts"; };
+  const Dataset* first = training ? &training->dataset() : nullptr;
+  for (const auto* split : {&data.evaluation, &data.prediction}) {
     if (!*split) continue;
-    if (!first) first = &**split;
-    if ((*split)->dataset.examples.front().text_b.has_value() != first->dataset.examples.front().text_b.has_value())
+    const Dataset& dataset = (*split)->dataset;
+    if (!first) first = &dataset;
+    if (dataset.pairs != first->pairs)
       fail(Failure::input, "{}:1: columns: expected {} as in {}, got {}; hint: --text-column, --text-pair-column",
-           (*split)->dataset.file, kind_of(*first), first->dataset.file, kind_of(**split));
-  }
-}
-
-/// Once encoded, texts to train on are not looked at again; that there was a second one still is.
-void drop_texts(Dataset& dataset) {
-  for (Example& example : dataset.examples) {
-    std::string().swap(example.text_a);
-    if (example.text_b) std::string().swap(*example.text_b);
+           dataset.file, kind_of(*first), first->file, kind_of(dataset));
   }
 }
 
@@ -71,7 +63,7 @@ std::string warnings_of(const Split& split) {
 std::string doubts_about_labels(const TaskData& data) {
   if (!data.train || data.task.kind != Kind::classification || !data.task.labels.empty()) return "";
   const std::string& file = data.train->dataset.file;
-  const std::size_t rows = data.train->dataset.examples.size(), labels = data.labels.size();
+  const std::size_t rows = static_cast<std::size_t>(data.train->encoded.size()), labels = data.labels.size();
   std::string text;
   if (labels > 2 && 2 * labels > rows)
     text += fmt::format("warning: {}: {} labels in {} rows: is --label-column the right one?\n", file, labels, rows);
@@ -131,13 +123,14 @@ TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOut
                         const text::Tokenizer& tokenizer, int max_length) {
   TaskData data{.task = task};
   if (files.train.empty()) check_kind(model, task);
-  data.train = read(data.task, files.train, true, files.on_bad);
+  std::optional<TrainingRows> training;
+  if (!files.train.empty()) training.emplace(task, files);
   data.evaluation = read(data.task, files.evaluation, true, files.on_bad);
   data.prediction = read(data.task, files.prediction, false, files.on_bad_prediction);
-  check_same_texts(data);
+  check_same_texts(data, training);
   if (data.task.kind != Kind::regression) {
     const LabelSet own(model.labels);
-    data.labels = choose_labels(data_labels(data, own), own, data.train.has_value());
+    data.labels = choose_labels(data_labels(data, training, own), own, training.has_value());
     // F1 is of the second label, whatever its number is in the model.
     if (task.labels.size() == 2) data.task.positive = data.labels.find(task.labels[1]).value_or(1);
     if (data.labels.empty())
@@ -145,15 +138,13 @@ TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOut
            "{}: id2label: expected the names of the classes in config.json or a file to --train, got none",
            model.directory.string());
   }
-  if (files.held_out.share > 0)  // now that the labels of all rows are known
-    data.evaluation = Split{.dataset = hold_out(data.task, data.train->dataset, files.held_out), .encoded = {}};
-  for (std::optional<Split>* split : {&data.train, &data.evaluation, &data.prediction}) {
+  if (training) data.train = training->encode(data.labels, tokenizer, max_length, data.evaluation);
+  training.reset();  // its rows
+  for (std::optional<Split>* split : {&data.evaluation, &data.prediction}) {
     if (!*split) continue;
-    const bool predicted = split == &data.prediction;
-    if (!predicted) assign_targets(data.task, data.labels, (*split)->dataset, files.on_bad);
-    (*split)->encoded =
-        encode_dataset((*split)->dataset, tokenizer, max_length, predicted ? files.on_bad_prediction : files.on_bad);
-    if (split == &data.train) drop_texts((*split)->dataset);
+    const OnBadRow on_bad = split == &data.prediction ? files.on_bad_prediction : files.on_bad;
+    if (split == &data.evaluation) assign_targets(data.task, data.labels, (*split)->dataset, on_bad);
+    (*split)->encoded = encode_dataset((*split)->dataset, tokenizer, max_length, on_bad, files.spill);
   }
   return data;
 }

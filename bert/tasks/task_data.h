@@ -14,14 +14,14 @@ namespace bertrand::tasks {
 
 /// One file.
 struct Split {
-  Dataset dataset;
+  Dataset dataset;  ///< of the file to train on without examples: its targets are in `encoded`
   EncodedDataset encoded;
 };
 
 struct TaskData {
   Task task;
-  LabelSet labels;                                     ///< empty for regression
-  std::optional<Split> train, evaluation, prediction;  ///< train does not keep its texts
+  LabelSet labels;  ///< empty for regression
+  std::optional<Split> train, evaluation, prediction;
 
   std::size_t text_bytes() const;  ///< of the texts that are kept
 
@@ -41,6 +41,7 @@ struct TaskFiles {
   HeldOut held_out = {};                        ///< of train, in place of evaluation
   OnBadRow on_bad = OnBadRow::fail;             ///< of train and evaluation
   OnBadRow on_bad_prediction = OnBadRow::fail;  ///< of prediction
+  SpillPlace spill = {};                        ///< for what is more than memory should hold of a file to train on
 };
 
 /// What the model says of its outputs.

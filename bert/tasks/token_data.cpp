@@ -55,7 +55,7 @@ std::int32_t continued(std::int32_t label, const LabelSet& names) {
 }
 
 std::vector<std::int32_t> targets_of(const TokenSplit& split, const LabelSet& names, bool label_all_pieces) {
-  std::vector<std::int32_t> targets(split.encoded.windows.token_ids.size(), -1);
+  std::vector<std::int32_t> targets(static_cast<std::size_t>(split.encoded.windows.token_ids.size()), -1);
   for (std::size_t w = 0; w < split.labels.size(); ++w) {
     std::int32_t label = split.labels[w];
     for (const std::int64_t token : split.encoded.tokens(w)) {

@@ -167,7 +167,7 @@ TokenFile read_token_file(const std::string& path, const TokenColumns& columns, 
 }
 
 TokenFile hold_out(TokenFile& file, const HeldOut& part) {
-  const std::vector<std::string_view> alike(file.sentences());
+  const std::vector<std::int32_t> alike(file.sentences());
   const std::vector<bool> marked = held_out(alike, part, file.file);
   TokenFile kept{.file = file.file, .words = {}, .invalid = file.invalid}, taken{.file = file.file, .words = {}};
   for (std::size_t s = 0; s < file.sentences(); ++s) {

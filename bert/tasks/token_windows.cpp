@@ -46,7 +46,7 @@ void SentenceEncoder::append_windows(EncodedSentences& to) {
   const std::size_t before = to.piece_tokens.size();
   to.piece_tokens.resize(before + pieces_.size());
   std::vector<std::int64_t> contexts(pieces_.size(), -1);  // of each piece, in the best window so far
-  std::vector<std::int32_t>& ids = to.windows.token_ids;
+  Spillable<std::int32_t>& ids = to.windows.token_ids;
   for (std::int64_t begin = 0, end = 0; end < pieces; begin += step_) {
     end = std::min(begin + room_, pieces);
     ids.push_back(special_.cls);
@@ -56,13 +56,12 @@ void SentenceEncoder::append_windows(EncodedSentences& to) {
       const std::int64_t context = 100 * std::min(piece - begin, end - 1 - piece) + (end - begin);
       if (context > contexts[at]) {
         contexts[at] = context;
-        to.piece_tokens[before + at] = std::ssize(ids);
+        to.piece_tokens[before + at] = ids.size();
       }
       ids.push_back(pieces_[at]);
     }
     ids.push_back(special_.sep);
-    to.windows.offsets.push_back(std::ssize(ids));
-    to.windows.first_lengths.push_back(static_cast<std::int32_t>(end - begin + 2));
+    to.windows.end_example(static_cast<std::int32_t>(end - begin + 2));
   }
   to.cut += pieces > room_;
 }

@@ -139,7 +139,11 @@ TEST_CASE("the rows of an evaluation that a task writes are those that the page 
   tasks::Dataset dataset{.file = "d.tsv", .labelled = true};
   dataset.examples = {{.id = "7", .text_a = "first", .text_b = "second", .target = std::vector<float>{1, 0, 1}},
                       {.id = "8", .text_a = "<b>", .text_b = "", .target = std::vector<float>{0, 0, 0}}};
-  const tasks::EncodedDataset encoded{.token_ids = {1, 2, 3, 4, 5}, .offsets = {0, 3, 5}, .first_lengths = {2, 1}};
+  tasks::EncodedDataset encoded;
+  encoded.token_ids.append(std::vector<std::int32_t>{1, 2, 3});
+  encoded.end_example(2);
+  encoded.token_ids.append(std::vector<std::int32_t>{4, 5});
+  encoded.end_example(1);
   const tasks::Logits logits{.outputs = 3, .values = {2, -2, -1, -3, 0.1F, -3}};
   const std::string lines = tasks::evaluation_rows(task, labels, dataset, encoded, logits);
   const io::Json json = report::evaluation_of(lines, {});

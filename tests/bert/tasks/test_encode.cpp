@@ -2,6 +2,7 @@
 
 #include "bert/tasks/encode.h"
 #include "io/error.h"
+#include "support/program.h"
 
 using namespace bertrand;
 using namespace bertrand::tasks;
@@ -55,7 +56,8 @@ TEST_CASE("a dataset is tokenised into one row of tokens, and what was cut is co
   const auto ids = [&](std::int64_t i) { return Ids(encoded.ids(i).begin(), encoded.ids(i).end()); };
   CHECK(ids(0) == Ids{2, 5, 6, 7, 3, 8, 3});
   CHECK(ids(1) == Ids{2, 5, 5, 5, 3, 6, 3});
-  CHECK(encoded.first_lengths == Ids{5, 5});
+  CHECK(encoded.first_length(0) == 5);
+  CHECK(encoded.first_length(1) == 5);
   CHECK(encoded.tokens(1) == 7);
   CHECK(encoded.cut == 1);
 }
@@ -70,4 +72,21 @@ TEST_CASE("a text without a single token names its line") {
   Dataset data{.file = "d.tsv", .examples = {{.text_a = "\xE2\x80\x8B", .line = 5}}};
   CHECK_THROWS_WITH_AS(encode_dataset(data, small_tokenizer(), 8),
                        "d.tsv:5: text: expected at least one token, got none", Error);
+}
+
+TEST_CASE("examples go to the disk as they come, with all that belongs to them") {
+  const support::TemporaryDirectory directory;
+  EncodedDataset encoded({.directory = std::filesystem::path(directory / "."), .held_bytes = 100});
+  for (int i = 0; i < 1000; ++i) {
+    encoded.token_ids.append(Ids{2, i, 3});
+    encoded.targets.append(Ids(static_cast<std::size_t>(i % 20), i));
+    encoded.end_example(i);
+    CHECK(encoded.bytes() < 1000);
+  }
+  encoded.finish();
+  REQUIRE(encoded.size() == 1000);
+  CHECK(encoded.begin(1000) == 3000);
+  CHECK(encoded.targets_at(9499, 1)[0] == 999);
+  CHECK(encoded.first_length(999) == 999);
+  CHECK(encoded.ids(999)[1] == 999);
 }

@@ -94,7 +94,7 @@ TEST_CASE("MRPC's dev file is encoded as google-research/bert's run_classifier.p
     REQUIRE(i < encoded.size());
     const auto ids = encoded.ids(i);
     std::vector<std::int64_t> padded(ids.begin(), ids.end()), mask(ids.size(), 1), types(ids.size(), 1);
-    std::fill_n(types.begin(), encoded.first_lengths[static_cast<std::size_t>(i)], 0);
+    std::fill_n(types.begin(), encoded.first_length(i), 0);
     for (auto* feature : {&padded, &mask, &types}) feature->resize(128);
     REQUIRE(padded == list("input_ids"));
     REQUIRE(mask == list("input_mask"));

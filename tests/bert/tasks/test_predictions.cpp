@@ -7,6 +7,7 @@ using namespace bertrand::tasks;
 TEST_CASE("predictions of a classification: id, label name, a probability per label, the file's label, and the text") {
   const Task task = named_task("rte");
   Dataset data{.labelled = true,
+               .pairs = true,
                .examples = {{.id = "4", .text_a = "x", .text_b = "y", .label = "entailment"},
                             {.id = "5", .text_a = "u\tv", .text_b = "w", .label = "not_entailment"}}};
   const Logits logits{.outputs = 2, .values = {0, 0, -1, 1}};

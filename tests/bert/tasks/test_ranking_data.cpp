@@ -45,7 +45,9 @@ TEST_CASE("a query keeps its first pieces and the passage what is left of the le
   CHECK(ids_of(examples, 0) == Ids{2, 5, 6, 3, 8, 7, 6, 3});
   CHECK(ids_of(examples, 1) == Ids{2, 5, 6, 3, 8, 3});
   CHECK(ids_of(examples, 2) == Ids{2, 5, 3, 8, 7, 6, 5, 3});
-  CHECK(examples.first_lengths == Ids{4, 4, 3});
+  CHECK(examples.first_length(0) == 4);
+  CHECK(examples.first_length(1) == 4);
+  CHECK(examples.first_length(2) == 3);
   CHECK(support::refusal(Failure::usage, [&] { RankingEncoder(setting.tokenizer, {.sequence = 65, .query = 64}); }) ==
         "--max-seq-length: expected at least --max-query-length + 2 = 66, got 65");
 }
@@ -96,19 +98,23 @@ TEST_CASE("triples that are more than memory may hold lie on the disk, the same,
   std::filesystem::create_directory(directory);
   RankingEncoder encoder(setting.tokenizer, {});
   const EncodedDataset held = read_triples(file, encoder).encoded;
-  for (const std::size_t most : {std::size_t{1}, std::size_t{37}, held.token_ids.size() - 1}) {
-    const EncodedDataset spilled = read_triples(file, encoder, {.directory = directory, .held_tokens = most}).encoded;
-    REQUIRE(spilled.spilled);
+  const std::size_t bytes = static_cast<std::size_t>(held.token_ids.size()) * sizeof(std::int32_t);
+  for (const std::size_t most : {std::size_t{1}, std::size_t{150}, bytes - 1}) {
+    const EncodedDataset spilled = read_triples(file, encoder, {.directory = directory, .held_bytes = most}).encoded;
+    REQUIRE(spilled.token_ids.is_spilled());
     CHECK(std::filesystem::is_empty(directory));
-    CHECK(spilled.bytes() < 100);
+    CHECK(spilled.bytes() == 0);
     REQUIRE(spilled.size() == held.size());
     for (std::int64_t i = 0; i < held.size(); ++i) {
       CHECK(ids_of(spilled, i) == ids_of(held, i));
       CHECK(spilled.first_length(i) == held.first_length(i));
       spilled.let_go();
     }
-    CHECK(spilled.begin(held.size()) == std::ssize(held.token_ids));
+    CHECK(spilled.begin(held.size()) == held.token_ids.size());
   }
-  CHECK(!read_triples(file, encoder, {.directory = directory}).encoded.spilled);  // few enough
-  CHECK(!read_triples(file, encoder, {.directory = setting.directory / "none", .held_tokens = 1}).encoded.spilled);
+  const auto is_spilled = [&](const SpillPlace& place) {
+    return read_triples(file, encoder, place).encoded.token_ids.is_spilled();
+  };
+  CHECK_FALSE(is_spilled({.directory = directory}));  // few enough
+  CHECK_FALSE(is_spilled({.directory = setting.directory / "none", .held_bytes = 1}));
 }

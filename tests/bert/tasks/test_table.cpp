@@ -23,14 +23,21 @@ std::string message_of(std::string_view bytes, TableFormat format, const TableOp
   return "no error";
 }
 
+std::vector<Row> rows_of(const Table& table) {
+  std::vector<Row> rows;
+  table.rows.for_each([&](const Row& row) { rows.push_back(row); });
+  return rows;
+}
+
 }  // namespace
 
 TEST_CASE("a quote in TSV is an ordinary character") {
   const Table table = parse_table("a\tb\n\"x\t\"y\"\" z\"\n", "t", TableFormat::tsv);
   CHECK(table.columns == Cells{"a", "b"});
   REQUIRE(table.rows.size() == 1);
-  CHECK(table.rows[0].cells == Cells{"\"x", "\"y\"\" z\""});
-  CHECK(table.rows[0].line == 2);
+  const std::vector<Row> rows = rows_of(table);
+  CHECK(rows[0].cells == Cells{"\"x", "\"y\"\" z\""});
+  CHECK(rows[0].line == 2);
 }
 
 TEST_CASE("a byte order mark is dropped, CRLF ends a line, and empty lines at the end do not count") {
@@ -43,8 +50,9 @@ TEST_CASE("a byte order mark is dropped, CRLF ends a line, and empty lines at th
         "t", format);
     CHECK(table.columns == Cells{"a", "b"});
     REQUIRE(table.rows.size() == 2);
-    CHECK(table.rows[0].cells == Cells{"1", "2"});
-    CHECK(table.rows[1].cells == Cells{"3", ""});
+    const std::vector<Row> rows = rows_of(table);
+    CHECK(rows[0].cells == Cells{"1", "2"});
+    CHECK(rows[1].cells == Cells{"3", ""});
   }
 }
 
@@ -52,11 +60,12 @@ TEST_CASE("CSV cells in quotes hold commas, doubled quotes and line ends") {
   const Table table = parse_table("id,text,label\n1,\"a, \"\"b\"\"\nc\r\nd\",x\n2,no \"quote\" here,\"\"\n3,last,y",
                                   "t", TableFormat::csv);
   REQUIRE(table.rows.size() == 3);
-  CHECK(table.rows[0].cells == Cells{"1", "a, \"b\"\nc\r\nd", "x"});
-  CHECK(table.rows[0].line == 2);
-  CHECK(table.rows[1].cells == Cells{"2", "no \"quote\" here", ""});
-  CHECK(table.rows[1].line == 5);
-  CHECK(table.rows[2].cells == Cells{"3", "last", "y"});
+  const std::vector<Row> rows = rows_of(table);
+  CHECK(rows[0].cells == Cells{"1", "a, \"b\"\nc\r\nd", "x"});
+  CHECK(rows[0].line == 2);
+  CHECK(rows[1].cells == Cells{"2", "no \"quote\" here", ""});
+  CHECK(rows[1].line == 5);
+  CHECK(rows[2].cells == Cells{"3", "last", "y"});
 }
 
 TEST_CASE("JSON lines are objects whose keys are the columns") {
@@ -65,10 +74,11 @@ TEST_CASE("JSON lines are objects whose keys are the columns") {
                   "t", TableFormat::jsonl, {.list_separator = ";"});
   CHECK(table.columns == Cells{"text", "label", "more"});
   REQUIRE(table.rows.size() == 2);
+  const std::vector<Row> rows = rows_of(table);
   const auto cells_of = [](const Row& row) { return Cells{row.cell(0), row.cell(1), row.cell(2)}; };
-  CHECK(cells_of(table.rows[0]) == Cells{"caf\xC3\xA9", "3", ""});
-  CHECK(cells_of(table.rows[1]) == Cells{"", "true", "a;2"});
-  CHECK(table.rows[1].line == 2);
+  CHECK(cells_of(rows[0]) == Cells{"caf\xC3\xA9", "3", ""});
+  CHECK(cells_of(rows[1]) == Cells{"", "true", "a;2"});
+  CHECK(rows[1].line == 2);
 }
 
 TEST_CASE("a bad row names file and line, what was expected and what was found") {
@@ -142,6 +152,72 @@ TEST_CASE("a table that is a directory or damaged gzip is named once") {
       Error);
 }
 
+TEST_CASE("a table is the same whatever parts its bytes come in, held or on the disk") {
+  const support::TemporaryDirectory directory;
+  struct Case {
+    std::string bytes;
+    TableFormat format;
+  };
+  const std::vector<Case> cases = {
+      {"\xEF\xBB\xBFone\ttwo\r\nx\xFF\ty\xC3\xA9\r\n\ta\n1\t2\n\n\r\n", TableFormat::tsv},
+      {"a,b\n\"1\n\n,\"\"2\",\"\r\n\"\n\xC3\xA9,\"\xFFq\"\r\nlast,\"\"\n\n", TableFormat::csv},
+      {"{\"a\": \"b\"}\r\n{\"c\": [1, \"\xE2\x82\xAC\"], \"a\": \"\"}\n{\"a\": \"\\n\"}\n\n", TableFormat::jsonl}};
+  for (const auto& [bytes, format] : cases) {
+    const Table whole = parse_table(bytes, "t", format);
+    CHECK_FALSE(whole.rows.is_spilled());
+    const std::vector<Row> expected = rows_of(whole);
+    CHECK(expected.size() == 3);
+    for (std::size_t part = 1; part <= bytes.size(); ++part) {
+      const SpillPlace place{.directory = std::filesystem::path(directory / "."), .held_bytes = 3 * part};
+      const Table parts = parse_table(bytes, "t", format, {.spill = place, .part = part});
+      CAPTURE(part);
+      CHECK(parts.columns == whole.columns);
+      CHECK(parts.width == whole.width);
+      CHECK(parts.invalid.count == whole.invalid.count);
+      CHECK(parts.invalid.first_line == whole.invalid.first_line);
+      CHECK(parts.invalid.first_column == whole.invalid.first_column);
+      const std::vector<Row> rows = rows_of(parts);
+      REQUIRE(rows.size() == expected.size());
+      CHECK(parts.rows.front().cells == expected.front().cells);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        CHECK(rows[i].cells == expected[i].cells);
+        CHECK(rows[i].columns == expected[i].columns);
+        CHECK(rows[i].lists == expected[i].lists);
+        CHECK(rows[i].line == expected[i].line);
+      }
+      if (part == 1) CHECK(parts.rows.is_spilled());
+    }
+  }
+  CHECK(std::filesystem::is_empty(std::filesystem::path(directory / ".")));
+}
+
+TEST_CASE("a bad row of a table that comes in parts has the line and the words that it has in one") {
+  using namespace std::string_view_literals;
+  const std::vector<std::pair<std::string_view, TableFormat>> cases = {
+      {"a\tb\n1\t2\n3\t4\n1\n5\t6\n"sv, TableFormat::tsv},
+      {"a,b\n\"1\n2\",3\n1,2,3\n"sv, TableFormat::csv},
+      {"a,b\n1,2\n3,\"4\n5\n6,7\n"sv, TableFormat::csv},
+      {"a,b\n1,\"2\n\"x\n3,4\n"sv, TableFormat::csv},
+      {"{\"a\": 1}\n\n{\"a\": {}}\n"sv, TableFormat::jsonl},
+      {"a\tb\n1\t2\n1\t\0x\n3\t4\n"sv, TableFormat::tsv},
+      {"a\tb\n\n1\t2\n"sv, TableFormat::tsv},
+      {"{\"a\": 1}\n{\"a\": 2}\n{\"a\""sv, TableFormat::jsonl},
+      {"\xFF\xFEt\0\n\0x\0\n\0"sv, TableFormat::tsv}};
+  for (const auto& [bytes, format] : cases) {
+    const std::string expected = message_of(bytes, format);
+    CHECK(expected != "no error");
+    for (std::size_t part = 1; part < bytes.size(); ++part)
+      CHECK(message_of(bytes, format, {.part = part}) == expected);
+  }
+}
+
+TEST_CASE("a cell that comes in many parts is not read again for each of them") {
+  std::string bytes = "a,b\n\"";
+  for (int i = 0; i < 100'000; ++i) bytes += "some words here\n";
+  const Table table = parse_table(bytes + "\",x\n", "t", TableFormat::csv, {.part = 16});  // else it takes minutes
+  CHECK(table.rows.front().cells[0].size() == 1'600'000);
+}
+
 TEST_CASE("ragged rows can be left out and are counted") {
   const Table table =
       parse_table("1\t2\n3\n4\t5\n6\t7\t8\n", "t", TableFormat::tsv, {.header = false, .skip_ragged_rows = true});
@@ -178,11 +254,12 @@ TEST_CASE("JSON lines whose keys all differ take memory for their own keys alone
   for (int i = 0; i < 20'000; ++i) lines += fmt::format("{{\"k{}\": \"{}\"}}\n", i, i);
   const Table table = parse_table(lines, "t", TableFormat::jsonl);
   REQUIRE(table.rows.size() == 20'000);
+  const std::vector<Row> rows = rows_of(table);
   CHECK(table.width == 20'000);
-  CHECK(table.rows[7].cell(7) == "7");
-  CHECK(table.rows[7].cell(8) == "");
+  CHECK(rows[7].cell(7) == "7");
+  CHECK(rows[7].cell(8) == "");
   std::size_t cells = 0;
-  for (const Row& row : table.rows) cells += row.cells.size();
+  for (const Row& row : rows) cells += row.cells.size();
   CHECK(cells == 20'000);
 }
 

@@ -43,7 +43,7 @@ TEST_CASE("the pieces of words follow each other and a word may have none") {
   CHECK(sentence.tokens(1).size() == 3);
   CHECK_FALSE(sentence.token(2).has_value());
   CHECK(sentence.token(3) == 5);
-  CHECK(sentence.windows.first_lengths == Ids{10});
+  CHECK(sentence.windows.first_length(0) == 10);
   CHECK(sentence.cut == 0);
 }
 
@@ -58,7 +58,7 @@ TEST_CASE("the tokens of a sentence come behind those of the sentences before it
   CHECK(sentences.token(1) == 2);
   CHECK_FALSE(sentences.token(2).has_value());
   CHECK(sentences.token(3) == 6);
-  CHECK(sentences.windows.token_ids[6] == 6);
+  CHECK(sentences.windows.token_ids.all()[6] == 6);
 }
 
 TEST_CASE("a long sentence has windows that overlap and each piece counts where it has most context") {
@@ -104,7 +104,7 @@ TEST_CASE("no word of a sentence of 10000 words is lost whatever the window and 
   for (const auto& [length, overlap] : std::vector<std::pair<int, int>>{{3, 0}, {16, 0}, {16, 13}, {128, 31}}) {
     CAPTURE(length);
     const EncodedSentences sentence = encoded(words, {.max_length = length, .overlap = overlap});
-    const auto& ids = sentence.windows.token_ids;
+    const auto ids = sentence.windows.token_ids.all();
     for (std::size_t w = 0; w < words.size(); ++w) {
       REQUIRE(sentence.token(w).has_value());
       REQUIRE(ids[*sentence.token(w)] == words[w][0] - 'a' + 4);

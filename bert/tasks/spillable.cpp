@@ -1,0 +1,23 @@
+#include "bert/tasks/spillable.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "io/host_name.h"
+
+namespace bertrand::tasks {
+
+bool SpillPlace::is_due(std::size_t bytes, bool has_file) const {
+  constexpr std::size_t kPart = std::size_t{1} << 20;  // once there is a file, no more than this is held
+  if (directory.empty() || bytes < (has_file ? std::min(held_bytes, kPart) : held_bytes)) return false;
+  std::error_code ignored;
+  return has_file || std::filesystem::is_directory(directory, ignored);
+}
+
+// The name is there for a moment only, but processes of other hosts may make theirs at the same one.
+SpillFile::SpillFile(const SpillPlace& place)
+    : file_(*place.files, place.directory / fmt::format("rows.tmp-{}-{}", io::host_name(), ::getpid())) {}
+
+}  // namespace bertrand::tasks

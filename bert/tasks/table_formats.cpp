@@ -1,0 +1,238 @@
+// The three formats, row by row.
+#include "bert/tasks/table_formats.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "io/error.h"
+#include "io/json.h"
+
+namespace bertrand::tasks {
+namespace {
+
+/// Takes the next line off `rest`, without its LF or CRLF.
+std::string_view take_line(std::string_view& rest) {
+  const std::size_t end = std::min(rest.find('\n'), rest.size());
+  std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+
+/// A row and the checks that every format shares: each has as many cells as the first.
+class Collector {
+ public:
+  Collector(Table& table, const TableOptions& options) : table_(table), options_(options) {}
+
+  void add(const Row& row) {
+    if (table_.width == 0) {
+      table_.width = row.cells.size();
+      if (options_.header) {
+        table_.columns = row.cells;
+        return;
+      }
+    }
+    if (row.cells.size() != table_.width) {
+      if (!options_.skip_ragged_rows)
+        fail(Failure::input, "{}: columns: expected {} as in line 1, got {}", table_.where(row), table_.width,
+             row.cells.size());
+      table_.skipped_lines.push_back(row.line);
+      return;
+    }
+    table_.rows.add(row);
+  }
+  const std::string& file() const { return table_.file; }
+
+ private:
+  Table& table_;
+  const TableOptions& options_;
+};
+
+class TsvParser : public RowParser {
+ public:
+  explicit TsvParser(Collector rows) : rows_(rows) {}
+
+  std::size_t take(std::string_view text, bool) override {
+    for (std::string_view rest = text; !rest.empty();) {
+      std::string_view line = take_line(rest);
+      ++row_.line;
+      row_.cells.resize(static_cast<std::size_t>(std::ranges::count(line, '\t')) + 1);
+      for (std::string& cell : row_.cells) {
+        cell = line.substr(0, line.find('\t'));
+        line.remove_prefix(std::min(cell.size() + 1, line.size()));
+      }
+      rows_.add(row_);
+    }
+    return text.size();
+  }
+
+ private:
+  Collector rows_;
+  Row row_;
+};
+
+/// RFC 4180. A quote that is not a cell's first character is an ordinary one, as spreadsheets and Python read it.
+class CsvParser : public RowParser {
+ public:
+  explicit CsvParser(Collector rows) : rows_(rows) {}
+
+  std::size_t take(std::string_view text, bool last) override {
+    bytes_ = text;
+    at_ = 0;
+    while (at_ < bytes_.size()) {
+      const std::size_t begin = at_;
+      Row row{.cells = {}, .line = line_};
+      std::optional<std::string> cell;
+      do {
+        cell = peek() == '"' ? quoted_cell(last) : plain_cell();
+        if (!cell) {
+          line_ = row.line;
+          return begin;
+        }
+        row.cells.push_back(*std::move(cell));
+      } while (take_comma());
+      rows_.add(row);
+    }
+    return text.size();
+  }
+
+ private:
+  char peek() const { return at_ < bytes_.size() ? bytes_[at_] : '\n'; }
+
+  /// After a cell: true if another follows in this row; takes the row's end if not.
+  bool take_comma() {
+    if (at_ >= bytes_.size()) return false;
+    if (bytes_[at_] == ',') return ++at_, true;
+    if (bytes_[at_] == '\r') ++at_;
+    ++at_;  // the LF
+    ++line_;
+    return false;
+  }
+
+  bool at_row_end() const { return at_ >= bytes_.size() || bytes_[at_] == '\n' || bytes_.substr(at_, 2) == "\r\n"; }
+
+  std::string plain_cell() {
+    const std::size_t begin = at_;
+    while (!at_row_end() && bytes_[at_] != ',') ++at_;
+    return std::string(bytes_.substr(begin, at_ - begin));
+  }
+
+  /// Nothing if the cell goes on after the text.
+  std::optional<std::string> quoted_cell(bool last) {
+    const std::int64_t opened = line_;
+    std::string cell;
+    ++at_;
+    while (at_ < bytes_.size()) {
+      const char c = bytes_[at_++];
+      if (c == '"') {
+        if (peek() != '"') return check_cell_end(), cell;
+        ++at_;
+      }
+      if (c == '\n') ++line_;
+      cell += c;
+    }
+    if (!last) return std::nullopt;
+    fail(Failure::input, "{}:{}: quoted cell: expected a closing quote, got the end of the file", rows_.file(), opened);
+  }
+
+  void check_cell_end() const {
+    if (at_row_end() || bytes_[at_] == ',') return;
+    fail(Failure::input, "{}:{}: quoted cell: expected a comma or the row's end after its closing quote, got \"{}\"",
+         rows_.file(), line_, bytes_[at_]);
+  }
+
+  Collector rows_;
+  std::string_view bytes_;
+  std::size_t at_ = 0;
+  std::int64_t line_ = 1;
+};
+
+/// A JSON value as a cell.
+std::string cell_of(const io::Json& value, const std::string& separator, const std::string& where) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_null()) return "";
+  if (!value.is_array()) return io::json_text(value);
+  std::string joined;
+  for (const auto& item : value) {
+    const std::string text = cell_of(item, separator, where);
+    if (text.find(separator) != std::string::npos)
+      fail(Failure::input, "{}: expected items without the label separator \"{}\", got {}", where, separator,
+           io::json_text(text));
+    if (!joined.empty()) joined += separator;
+    joined += text;
+  }
+  return joined;
+}
+
+/// A line as an object whose values are strings, numbers, or lists of them.
+io::Json parse_object(std::string_view line, const std::string& where) {
+  if (is_blank(line)) fail(Failure::input, "{}: expected a JSON object, got an empty line", where);
+  io::Json object = io::parse_json(line, {where, Failure::input});
+  const io::JsonReader reader(object, {where, Failure::input});
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_object()) reader.refuse(key, "a string, a number or a list of them", &value);
+    if (!value.is_array()) continue;
+    for (const io::Json& item : value)
+      if (item.is_structured()) reader.refuse(key, "a list of strings or numbers", &value);
+  }
+  return object;
+}
+
+[[noreturn]] void refuse_nul(const std::string& where) {
+  fail(Failure::input, "{}: expected text without \\u0000, got one", where);
+}
+
+/// The columns are all keys that occur; a key that an object lacks is an empty cell.
+class JsonParser : public RowParser {
+ public:
+  JsonParser(Table& table, const TableOptions& options) : table_(table), options_(options) {}
+
+  std::size_t take(std::string_view text, bool) override {
+    for (std::string_view rest = text; !rest.empty();) add(take_line(rest));
+    table_.width = table_.columns.size();
+    return text.size();
+  }
+
+ private:
+  void add(std::string_view line) {
+    Row row{.cells = {}, .line = ++number_};
+    const std::string where = table_.where(row);
+    const io::Json object = parse_object(line, where);
+    std::vector<std::pair<std::size_t, const io::Json*>> values;  // in the order of the columns
+    for (const auto& [key, value] : object.items()) {
+      const auto [column, is_new] = columns_.emplace(key, columns_.size());
+      if (is_new) table_.columns.push_back(key);
+      if (key.find('\0') != std::string::npos) refuse_nul(where);
+      values.emplace_back(column->second, &value);
+    }
+    std::ranges::sort(values);
+    for (const auto& [column, value] : values) {
+      row.columns.push_back(column);
+      row.cells.push_back(cell_of(*value, options_.list_separator, where + ": " + table_.columns[column]));
+      if (row.cells.back().find('\0') != std::string::npos) refuse_nul(where);
+      if (value->is_array()) row.lists.push_back(column);
+    }
+    table_.rows.add(row);
+  }
+
+  Table& table_;
+  const TableOptions& options_;
+  std::unordered_map<std::string, std::size_t> columns_;
+  std::int64_t number_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<RowParser> make_row_parser(TableFormat format, Table& table, const TableOptions& options) {
+  const Collector rows(table, options);
+  switch (format) {
+    case TableFormat::tsv: return std::make_unique<TsvParser>(rows);
+    case TableFormat::csv: return std::make_unique<CsvParser>(rows);
+    case TableFormat::jsonl: return std::make_unique<JsonParser>(table, options);
+  }
+  fail(Failure::bug, "table: no such format");
+}
+
+}  // namespace bertrand::tasks

@@ -1,0 +1,147 @@
+// A file to train on, held in memory and on the disk.
+#include "bert/tasks/training_rows.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "support/program.h"
+#include "support/refusal.h"
+
+using namespace bertrand;
+using namespace bertrand::tasks;
+
+namespace {
+
+const text::Tokenizer& tokenizer() {
+  static const text::Tokenizer one(
+      text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n##d\n", "vocab"));
+  return one;
+}
+
+class Setting {
+ public:
+  support::TemporaryDirectory directory;
+
+  Setting() { std::filesystem::create_directory(place()); }
+  std::filesystem::path place() const { return directory / "run"; }
+  TaskData read(const Task& task, const std::string& text, TaskFiles files = {}) const {
+    files.train = directory / "train.tsv";
+    support::write_text(files.train, text);
+    return read_task_data(task, files, {}, tokenizer(), 6);
+  }
+  /// A file for each of these places: all in memory, all on the disk, and some.
+  std::vector<TaskFiles> places() const {
+    return {
+        {}, {.spill = {.directory = place(), .held_bytes = 1}}, {.spill = {.directory = place(), .held_bytes = 90}}};
+  }
+};
+
+struct Examples {
+  std::vector<std::vector<std::int32_t>> ids, targets;
+  std::vector<std::int32_t> first_lengths;
+  bool operator==(const Examples&) const = default;
+};
+
+Examples examples_of(const TaskData& data) {
+  const EncodedDataset& encoded = data.train->encoded;
+  const std::int64_t each = encoded.targets.size() / encoded.size();
+  Examples all;
+  for (std::int64_t i = 0; i < encoded.size(); ++i) {
+    const auto ids = encoded.ids(i), targets = encoded.targets_at(i * each, each);
+    all.ids.emplace_back(ids.begin(), ids.end());
+    all.targets.emplace_back(targets.begin(), targets.end());
+    all.first_lengths.push_back(encoded.first_length(i));
+    encoded.let_go();
+  }
+  return all;
+}
+
+std::string many_rows() {
+  std::string text = "text\ttext_pair\tlabel\n";
+  for (int i = 0; i < 40; ++i)
+    text += std::string(1, "abc"[i % 3]) + " bd\ta c b\t" + (i % 4 == 0 ? "pear" : i % 5 == 0 ? "fig" : "apple") + "\n";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a table to train on gives the same examples from memory and from the disk, and holds none of its texts") {
+  const Setting setting;
+  const Examples held = examples_of(setting.read(custom_task({}), many_rows()));
+  REQUIRE(held.ids.size() == 40);
+  CHECK(held.ids[1] == std::vector<std::int32_t>{2, 6, 6, 3, 5, 3});  // b b, and a c b without its last two
+  CHECK(held.targets[0] == std::vector<std::int32_t>{2});
+  CHECK(held.targets[1] == std::vector<std::int32_t>{0});
+  CHECK(held.targets[5] == std::vector<std::int32_t>{1});
+  for (const TaskFiles& files : setting.places()) {
+    const TaskData data = setting.read(custom_task({}), many_rows(), files);
+    CHECK(examples_of(data) == held);
+    CHECK(data.train->encoded.token_ids.is_spilled() == !files.spill.directory.empty());
+    CHECK(data.train->encoded.cut == 40);
+    CHECK(data.train->dataset.examples.empty());
+    CHECK(data.labels.names() == std::vector<std::string>{"apple", "fig", "pear"});
+  }
+  CHECK(std::filesystem::is_empty(setting.place()));
+}
+
+TEST_CASE("scores and several labels a row are learnt as they are written") {
+  const Setting setting;
+  for (const TaskFiles& files : setting.places()) {
+    const Examples scores =
+        examples_of(setting.read(custom_task({.kind = Kind::regression}), "text\tlabel\na\t1.5\nb\t-0.25\n", files));
+    CHECK(std::bit_cast<float>(scores.targets[0][0]) == 1.5f);
+    CHECK(std::bit_cast<float>(scores.targets[1][0]) == -0.25f);
+    const Examples several =
+        examples_of(setting.read(custom_task({.kind = Kind::multi_label}), "text\tlabel\na\ty,x\nb\t\nc\ty\n", files));
+    CHECK(several.targets == std::vector<std::vector<std::int32_t>>{{1, 1}, {0, 0}, {0, 1}});
+  }
+}
+
+TEST_CASE("held-out rows keep texts, labels and lines and are gone from those to train on") {
+  const Setting setting;
+  for (TaskFiles files : setting.places()) {
+    files.held_out = {.share = 0.2, .seed = 7};
+    const TaskData data = setting.read(custom_task({}), many_rows(), files);
+    const std::vector<Example>& taken = data.evaluation->dataset.examples;
+    REQUIRE(taken.size() == 8);
+    CHECK(data.train->encoded.size() == 32);
+    CHECK(data.evaluation->encoded.size() == 8);
+    std::vector<std::int64_t> lines;
+    for (const Example& example : taken) lines.push_back(example.line);
+    CHECK(lines == std::vector<std::int64_t>{6, 9, 11, 25, 29, 37, 38, 41});  // which rows these are must never change
+    for (const Example& example : taken) {
+      const auto i = static_cast<int>(example.line) - 2;
+      CHECK(example.id == std::to_string(i));
+      CHECK(example.text_a == std::string(1, "abc"[i % 3]) + " bd");
+      CHECK(data.labels.name(static_cast<std::size_t>(std::get<std::int32_t>(*example.target))) == example.label);
+    }
+  }
+}
+
+TEST_CASE("a bad row to train on is named by its line, and all of them are if they are kept apart") {
+  const Setting setting;
+  const std::string file = (setting.directory / "train.tsv");
+  const auto refusal = [&](const std::string& text, const TaskFiles& files) {
+    return support::refusal(Failure::input, [&] { setting.read(named_task("sst2"), text, files); });
+  };
+  for (TaskFiles files : setting.places()) {
+    CHECK(refusal("sentence\tlabel\na\t1\nb\t2\n", files) == file + ":3: label: expected one of {0,1}, got \"2\"");
+    CHECK(refusal("sentence\tlabel\na\t1\nb\n", files) == file + ":3: columns: expected 2 as in line 1, got 1");
+    CHECK(refusal("sentence\tlabel\na\t1\n \t1\n", files) == file + ":3: text: expected some text, got none");
+    CHECK(refusal("sentence\tlabel\na\t1\n\xE2\x80\x8B\t1\n", files) ==
+          file + ":3: text: expected at least one token, got none");
+    files.on_bad = OnBadRow::keep;
+    const TaskData data = setting.read(
+        named_task("sst2"), "sentence\tlabel\n\xE2\x80\x8B\t1\nb\t2\n \t1\na\n\xE2\x80\x8B\t3\na\t1\nc\t0\n", files);
+    CHECK(data.bad_rows() == std::vector<std::string>{file + ":2: text: expected at least one token, got none",
+                                                      file + ":3: label: expected one of {0,1}, got \"2\"",
+                                                      file + ":4: text: expected some text, got none",
+                                                      file + ":5: columns: expected 2 as in line 1, got another number",
+                                                      file + ":6: label: expected one of {0,1}, got \"3\""});
+    CHECK(examples_of(data).targets == std::vector<std::vector<std::int32_t>>{{1}, {0}});
+    CHECK(refusal("sentence\tlabel\n\xE2\x80\x8B\t1\nb\t2\n", files) ==
+          file + ":2: text: expected at least one token, got none");
+  }
+}

@@ -53,6 +53,8 @@ class Collective {
   virtual int processes_on_this_host() const { return 1; }
   /// How many of them may use the same cores, because the launcher did not bind them to cores of their own.
   virtual int processes_on_these_cores() const { return 1; }
+  /// Bytes of the host that a sum of `dtype` takes at most for each addend of another process.
+  virtual std::size_t bytes_of_addend(DType) const { return 0; }
   /// The beginning and the end of the line with which a watchdog ends the process.
   virtual void set_standing(const std::string& before, const std::string& after) {
     static_cast<void>(before), static_cast<void>(after);

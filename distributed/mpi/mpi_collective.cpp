@@ -295,6 +295,10 @@ void MpiCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t pa
   wait(sums);
 }
 
+std::size_t MpiCollective::bytes_of_addend(DType dtype) const {
+  return kAhead * static_cast<std::size_t>(kSlice + kVectorElements) * size_of(dtype);
+}
+
 std::vector<Tensor> MpiCollective::copies(const Tensor& out) const {
   std::vector<Tensor> copies;
   for (int rank = 0; rank < size_; ++rank)

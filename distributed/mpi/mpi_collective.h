@@ -33,6 +33,7 @@ class MpiCollective : public Collective {
   std::string failure_of_others() override;
   int processes_on_this_host() const override { return peers_.visible() + 1; }
   int processes_on_these_cores() const override { return peers_.on_own_cores() + 1; }
+  std::size_t bytes_of_addend(DType dtype) const override;
   void set_standing(const std::string& before, const std::string& after) override {
     watchdog_.set_standing(before, after);
   }

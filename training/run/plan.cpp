@@ -54,17 +54,44 @@ int waiting_sums(const Plan& plan, const distributed::Share& share, std::int64_t
   return distributed::GradientSum::buffers(share, micro_batches) + (copied ? 1 : 0);
 }
 
-/// The most that any replica needs in any step. A smaller step, as the last of an epoch may be, can need more if
-/// several replicas share it, because the places where the tree is cut are others.
-int most_waiting_sums(const Plan& plan) {
+/// The most that any step needs of what `needs(micro-batches)` says of one. A smaller step, as the last of an epoch may
+/// be, can need more if several replicas share it, because the places where the tree is cut are others.
+template <class Needs>
+auto most_of_steps(const Plan& plan, const Needs& needs) {
   constexpr std::int64_t kMostTried = 512;  // the time grows with the square
-  int most = 0;
-  for (std::int64_t count = plan.replicas == 1 ? plan.micro_batches : 1; count <= plan.micro_batches; ++count) {
-    if (count > kMostTried) count = plan.micro_batches;
-    for (int rank = 0; rank < plan.replicas; ++rank)
-      most = std::max(most, waiting_sums(plan, distributed::share_of(count, rank, plan.replicas), count));
-  }
+  auto most = needs(plan.micro_batches);
+  for (std::int64_t count = 1; plan.replicas > 1 && count < std::min(plan.micro_batches, kMostTried); ++count)
+    most = std::max(most, needs(count));
   return most;
+}
+
+/// The most that any replica needs in any step.
+int most_waiting_sums(const Plan& plan) {
+  return most_of_steps(plan, [&](std::int64_t micro_batches) {
+    int most = 0;
+    for (int rank = 0; rank < plan.replicas; ++rank)
+      most =
+          std::max(most, waiting_sums(plan, distributed::share_of(micro_batches, rank, plan.replicas), micro_batches));
+    return most;
+  });
+}
+
+/// What sums with other processes take on the host: room for a piece of each addend of theirs.
+std::size_t bytes_of_sums(const Settings& settings, const Plan& plan, const distributed::Collective& collective) {
+  const std::size_t of_addend = collective.bytes_of_addend(compute_type(settings.precision));
+  const int here = replicas_of_process(settings);
+  if (of_addend == 0) return 0;
+  return of_addend * most_of_steps(plan, [&](std::int64_t micro_batches) {
+           std::size_t addends = 0;
+           for (int first = here; first < plan.replicas; first += here) {
+             const std::int64_t begin = distributed::share_of(micro_batches, first, plan.replicas).first;
+             const std::int64_t end = distributed::share_of(micro_batches, first + here - 1, plan.replicas).end();
+             std::vector<distributed::Addend> parts;
+             for (std::int64_t part = begin; part < end; ++part) parts.push_back({.first = part, .values = {}});
+             addends += distributed::add_siblings(parts, micro_batches, [](const Tensor&, const Tensor&) {}).size();
+           }
+           return addends;
+         });
 }
 
 /// The most memory in use while a replica makes a step of the largest micro-batches and evaluates the largest batch,
@@ -162,7 +189,7 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objecti
   const bool on_host = device.device().kind == Device::Kind::cpu;
   // Beside its tensors the CPU keeps a sixteenth of their peak.
   const std::size_t held = on_host ? memory.total() + memory.total() / 16 : 0;
-  memory.process = plan.resident + kWorkOfProcess + of_steps +
+  memory.process = plan.resident + kWorkOfProcess + of_steps + bytes_of_sums(settings, plan, self.collective()) +
                    static_cast<std::size_t>(settings.replicas) * (held + objective.bytes_of_outputs());
   return memory;
 }

@@ -274,6 +274,26 @@ TEST_CASE("on a GPU a twentieth of the memory stays free for what no plan counts
                        Error);
 }
 
+TEST_CASE("the plan of several processes has room for each addend that comes from another one") {
+  constexpr std::size_t kOfAddend = std::size_t{1} << 40;  // nothing else of the plan comes near
+  struct Processes : distributed::SoloCollective {
+    Processes(Backend& backend, int count) : SoloCollective(backend), count(count) {}
+    int size() const override { return count; }
+    std::size_t bytes_of_addend(DType) const override { return kOfAddend; }
+    int count;
+  };
+  Counted objective;
+  const auto backend = open_cpu({.threads = 1});
+  const auto addends = [&](int processes) {
+    const distributed::Replica self(*backend, std::make_unique<Processes>(*backend, processes));
+    return make_plan(settings_of(8, 1), objective, self).memory.process / kOfAddend;
+  };
+  CHECK(addends(1) == 0);
+  CHECK(addends(2) == 2);  // of 8 one, but of a step of 7 the second process has 4, (5 + 6): (4 + 5) is not its sum
+  CHECK(addends(3) == 4);  // of 7: 3 and 4, 5 and 6
+  CHECK(addends(8) == 7);
+}
+
 TEST_CASE("the plan is said in a few lines with their units") {
   Plan plan = plan_of(settings_of(4, 3));
   plan.memory.activations = 19'000;

@@ -35,7 +35,7 @@ fresh() {  # FOLDER: a Debian 12 with nothing but apt
 clean=(env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes)
 inside() { chroot "$system" "${clean[@]}" "$@"; }
 install() { inside apt-get install -o Dpkg::Use-Pty=0 -y -qq --no-install-recommends "$@" >/dev/null; }
-files() { inside find / -xdev -not -path '/proc/*' -not -path '/var/*' -not -path '/tmp/*' -not -path '/etc/ld.so.cache' | LC_ALL=C sort; }
+files() { inside find / -xdev -not -path '/proc/*' -not -path '/var/cache/*' -not -path '/var/log/*' -not -path '/var/lib/apt/*' -not -path '/var/lib/dpkg/*' -not -path '/tmp/*' -not -path '/etc/ld.so.cache' | LC_ALL=C sort; }
 
 say "a fresh Debian 12"
 fresh "$system"
@@ -44,9 +44,7 @@ for package in "$build"/packages/*.deb; do
   name=${package##*/}
   cp "$package" "$system/packages/${name%%_*}.deb"
 done
-install libfmt9 libutf8proc2 zlib1g libopenmpi3 libstdc++6 g++ cmake make pkg-config libfmt-dev nlohmann-json3-dev zlib1g-dev libutf8proc-dev
-files >"$folder/before"
-install /packages/bertrand.deb
+install /packages/bertrand.deb  # and what it depends on, by itself
 for program in "$system"/usr/bin/bertrand-*; do inside "/usr/bin/$(basename "$program")" --help >/dev/null; done
 inside bertrand --help
 inside bertrand-pretrain --version
@@ -65,8 +63,11 @@ inside sh -ec 'cd /packages
   bertrand serve --check http://127.0.0.1:8599
   kill -TERM $server; wait $server' 2>&1 | tail -n 4
 
+cp -r "$system/packages/tuned" "$folder/"
+
 say "projects that use the library"
 install /packages/libbertrand-dev.deb
+install g++ cmake make pkg-config  # of these it depends on none
 mkdir "$system/packages/consumer"
 cp -r tests/consumer/. examples/tiny_bert.cpp examples/page_of_text.h "$system/packages/consumer"
 inside sh -ec 'cd /packages/consumer
@@ -81,10 +82,20 @@ if [ -e "$system/packages/bertrand-cuda.deb" ]; then
 fi
 
 say "purged"
-rm -rf "${system:?}/packages"
-inside apt-get purge -o Dpkg::Use-Pty=0 -y -qq 'bertrand*' 'libbertrand*' >/dev/null
+purge() { inside apt-get purge -o Dpkg::Use-Pty=0 -y -qq 'bertrand*' 'libbertrand*' >/dev/null; }
+inside sh -c 'dpkg-query -L bertrand libbertrand-dev' | LC_ALL=C sort -u >"$folder/owned"
+files >"$folder/before"
+purge
 files >"$folder/after"
-diff <(grep -v '^/packages' "$folder/before") "$folder/after" && echo "nothing is left"
+# Folders that others own too, as /usr/bin, stay.
+comm -12 "$folder/owned" "$folder/after" | while IFS= read -r path; do
+  inside sh -c 'test -d "$1" && dpkg-query -S "$1" >/dev/null 2>&1' sh "$path" || echo "left: $path"
+done >"$folder/left"
+comm -13 "$folder/before" "$folder/after" | sed 's/^/new: /' >>"$folder/left"
+grep -iE 'bertrand' "$folder/after" | grep -v '^/packages' | sed 's/^/named so: /' >>"$folder/left" || true
+cat "$folder/left"
+[ ! -s "$folder/left" ] && echo "nothing is left"
+rm -rf "${system:?}/packages"
 
 if [ "${DOCKERFILE:-1}" != 0 ]; then
   say "what the Dockerfile runs"
@@ -110,5 +121,12 @@ if [ "${DOCKERFILE:-1}" != 0 ]; then
   code=0
   chroot --userspec 10001 "$folder/image2" bertrand-serve --check http://127.0.0.1:1 2>/dev/null || code=$?
   [ $code -eq 5 ] && echo "the health check of no server exits with 5"
+  cp -r "$folder/tuned" "$folder/image2/model"
+  chroot --userspec 10001 "$folder/image2" bertrand-serve --model /model --port 8598 >/dev/null 2>&1 &
+  server=$!
+  for _ in $(seq 100); do ! chroot --userspec 10001 "$folder/image2" bertrand-serve --check http://127.0.0.1:8598 2>/dev/null || break; sleep 0.1; done
+  chroot --userspec 10001 "$folder/image2" bertrand-serve --check http://127.0.0.1:8598 && echo "that of a server with 0"
+  kill -TERM $server
+  wait $server
 fi
 echo "all packages passed"

@@ -39,17 +39,14 @@ std::unique_ptr<bert::TaskModel> TokenTask::make_model() const {
 }
 
 const tasks::EncodedDataset* TokenTask::examples(File file) const {
-  const auto& split = file == File::train        ? data_.train
-                      : file == File::evaluation ? data_.evaluation
-                                                 : data_.prediction;
+  if (file == File::train) return data_.train ? &data_.train->windows : nullptr;
+  const auto& split = file == File::evaluation ? data_.evaluation : data_.prediction;
   return split ? &split->encoded.windows : nullptr;
 }
 
 std::span<const std::int32_t> TokenTask::targets(std::int64_t number) const {
-  const tasks::EncodedDataset& windows = data_.train->encoded.windows;
-  const std::int64_t begin = windows.begin(number);
-  return std::span(data_.train->targets)
-      .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(windows.tokens(number)));
+  const tasks::EncodedDataset& windows = data_.train->windows;
+  return windows.targets_at(windows.begin(number), windows.tokens(number));
 }
 
 double TokenTask::divisor(std::span<const std::int64_t> numbers) const {
@@ -62,13 +59,13 @@ double TokenTask::divisor(std::span<const std::int64_t> numbers) const {
 Variable TokenTask::loss(const Variable& logits, const bert::PackedBatch&, std::span<const std::int64_t> numbers,
                          double divisor) const {
   std::vector<std::int32_t> labels;
-  for (const std::int64_t number : numbers) labels.insert(labels.end(), targets(number).begin(), targets(number).end());
+  for (const std::int64_t number : numbers) std::ranges::copy(targets(number), std::back_inserter(labels));
   return softmax_cross_entropy(logits, ops::from_host(labels, {std::ssize(labels)}, logits.value().backend()), divisor);
 }
 
 training::Metrics TokenTask::evaluate(const tasks::Logits& outputs) const {
   const tasks::TokenSplit& split = *data_.evaluation;
-  const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common);
+  const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common());
   training::Metrics metrics = {{"eval_loss", tasks::mean_token_loss(split, outputs)}};
   for (const auto& [name, value] :
        tasks::token_figures(data_.task, {split.file, data_.labels, split.labels, words.labels}))
@@ -79,7 +76,7 @@ training::Metrics TokenTask::evaluate(const tasks::Logits& outputs) const {
 void TokenTask::write_evaluation(io::Files& files, const std::filesystem::path& directory,
                                  const tasks::Logits& outputs) const {
   const tasks::TokenSplit& split = *data_.evaluation;
-  const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common);
+  const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common());
   const tasks::JudgedWords judged{split.file, data_.labels, split.labels, words.labels};
   io::replace_file(files, directory / "eval_rows.jsonl", tasks::word_rows(data_.task, judged, words));
   io::replace_file(files, directory / "eval_report.tsv", tasks::token_report(data_.task, judged));
@@ -89,7 +86,7 @@ void TokenTask::write_evaluation(io::Files& files, const std::filesystem::path& 
 
 std::vector<FineTuningTask::Sample> TokenTask::samples(const tasks::Logits& outputs, std::size_t most) const {
   const tasks::TokenSplit& split = *data_.evaluation;
-  const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common);
+  const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common());
   const auto labelled = [&](std::size_t w, std::int32_t label) {
     const std::string& name = data_.labels.name(static_cast<std::size_t>(label));
     return name == "O" ? "" : fmt::format("{} {}, ", split.file.words[w], name);
@@ -114,7 +111,7 @@ std::string TokenTask::write_predictions(io::Files& files, const std::filesystem
                                          const tasks::Logits& outputs) const {
   const tasks::TokenSplit& split = *data_.prediction;
   const std::filesystem::path file = directory / "predictions.tsv";
-  const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common);
+  const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common());
   io::replace_file(files, file, tasks::token_predictions_tsv(split.file, data_.labels, words));
   return fmt::format("{}: predictions of {} words in {} sentences", file.string(), words.labels.size(),
                      split.file.sentences());

@@ -31,7 +31,7 @@ text::Sequence encode_pieces(std::vector<std::int32_t> a, std::optional<std::vec
 void EncodedDataset::end_example(std::int32_t first_length) {
   offsets_.push_back(token_ids.size());
   first_lengths_.push_back(first_length);
-  if (!token_ids.is_due(place_) && !targets.is_due(place_)) return;
+  if (!place_.is_due(token_ids.unspilled_bytes() + targets.unspilled_bytes(), token_ids.is_spilled())) return;
   token_ids.spill(place_);
   targets.spill(place_);
   offsets_.spill(place_);

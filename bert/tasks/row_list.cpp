@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "io/protobuf.h"
+#include "io/signals.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -64,7 +65,7 @@ void RowList::add(const Row& row) {
   }
   bytes_.append(row_);
   ++size_;
-  if (bytes_.is_due(place_)) bytes_.spill(place_);
+  if (place_.is_due(bytes_.unspilled_bytes(), bytes_.is_spilled())) bytes_.spill(place_);
 }
 
 void RowList::for_each(const std::function<void(const Row&)>& use) const {
@@ -75,6 +76,7 @@ void RowList::for_each(const std::function<void(const Row&)>& use) const {
     take_row(at, row);
     use(row);
     if (static_cast<std::size_t>(at - let_go) < kLetGo) continue;
+    io::leave_if_requested("reading a table");
     bytes_.let_go();
     let_go = at;
   }

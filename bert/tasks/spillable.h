@@ -15,10 +15,10 @@ namespace bertrand::tasks {
 /// Where arrays go that are more than memory should hold.
 struct SpillPlace {
   std::filesystem::path directory = {};            ///< if it is empty or not there, everything is held in memory
-  std::size_t held_bytes = std::size_t{64} << 20;  ///< of an array, until it goes there
+  std::size_t held_bytes = std::size_t{64} << 20;  ///< of arrays that go there together
   io::Files* files = &io::Files::system();
 
-  /// Whether an array of so many bytes in memory is to go to the disk, where a part of it may be already.
+  /// Whether arrays of so many bytes in memory are to go to the disk, where a part of them may be already.
   bool is_due(std::size_t bytes, bool has_file) const;
 };
 
@@ -50,9 +50,9 @@ class Spillable {
     held_.insert(held_.end(), std::begin(values), std::end(values));
   }
   std::int64_t size() const { return in_file_ + std::ssize(held_); }
-  std::size_t held_bytes() const { return held_.capacity() * sizeof(T); }
+  std::size_t held_bytes() const { return held_.capacity() * sizeof(T); }  ///< in memory
   bool is_spilled() const { return file_ != nullptr; }
-  bool is_due(const SpillPlace& place) const { return place.is_due(held_.size() * sizeof(T), is_spilled()); }
+  std::size_t unspilled_bytes() const { return held_.size() * sizeof(T); }
 
   /// Takes what is in memory to the disk. Throws Error(Failure::io).
   void spill(const SpillPlace& place) {

@@ -10,6 +10,7 @@
 #include "io/error.h"
 #include "io/input_files.h"
 #include "io/json.h"
+#include "io/signals.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -43,6 +44,7 @@ class TableReader {
  private:
   /// Takes whole lines that were not looked at yet.
   void take_lines() {
+    io::leave_if_requested("reading a table");
     io::refuse_nul(line_, table_.file, lines_);
     std::string valid;
     const text::InvalidBytes invalid = text::drop_invalid_lines(line_, valid);

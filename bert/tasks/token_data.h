@@ -19,26 +19,35 @@ struct TokenOptions {
   WindowOptions windows;
 };
 
-/// One file.
+/// A file to evaluate on or to predict.
 struct TokenSplit {
-  TokenFile file;  ///< of the training file only the name and the sentences' bounds are kept
-  EncodedSentences encoded;
-  std::vector<std::int32_t> labels;   ///< [words]; empty for a file to predict
-  std::vector<std::int32_t> targets;  ///< [tokens of the windows]: the label that counts there, or −1; empty as labels
+  TokenFile file;
+  EncodedSentences encoded;          ///< has targets: none for a file to predict
+  std::vector<std::int32_t> labels;  ///< [words]; empty for a file to predict
 
-  /// Words of which the tokenizer leaves nothing.
-  std::size_t without_pieces() const;
   /// On the host, beside the windows.
   std::size_t bytes() const;
+};
+
+/// A file to train on.
+struct TrainedWords {
+  std::string file;
+  EncodedDataset windows;  ///< with a target for each token: the label that counts there, or −1
+  std::size_t sentences = 0, words = 0, without_pieces = 0;
+  std::int64_t cut = 0;     ///< sentences of more than one window
+  CommonLabel common = {};  ///< of its words
+  text::InvalidBytes invalid = {};
 };
 
 struct TokenData {
   TokenTask task = TokenTask::tokens;
   LabelSet labels;
-  std::optional<CommonLabel> common;  ///< of the training file
-  std::optional<TokenSplit> train, evaluation, prediction;
+  std::optional<TrainedWords> train;
+  std::optional<TokenSplit> evaluation, prediction;
   std::vector<std::string> bad_rows = {};  ///< what is wrong with lines of the files, if TaskFiles::on_bad keeps them
 
+  /// Of the training file.
+  std::optional<CommonLabel> common() const { return train ? std::optional(train->common) : std::nullopt; }
   std::size_t bytes() const;  ///< of all splits
   /// Lines for people about bytes that were no UTF-8; "" if there is nothing to say.
   std::string warnings() const;
@@ -51,6 +60,17 @@ struct TokenData {
 /// label that is none of them, and for a file of which the tokenizer leaves nothing.
 TokenData read_token_data(const TokenOptions& options, const TaskFiles& files, const ModelOutputs& model,
                           const text::Tokenizer& tokenizer);
+
+/// The labels of a file to train on. Throws Failure::input, beginning with `where`, if there are fewer than two.
+LabelSet learn_token_labels(const LabelNames& names, const std::string& where);
+/// The labels of a file's words. A bad one that is kept in `bad` counts as the first; else it throws Failure::input
+/// with file and line.
+std::vector<std::int32_t> numbered_labels(const TokenFile& file, const LabelSet& names, std::vector<std::string>* bad);
+/// Gives the tokens of `encoded` that have no target yet theirs: `labels` are those of its last words.
+void append_targets(std::span<const std::int32_t> labels, const LabelSet& names, bool label_all_pieces,
+                    EncodedSentences& encoded);
+/// Throws Failure::input, beginning with `where`, if the tokenizer has left nothing.
+void refuse_no_window(const EncodedSentences& encoded, const std::string& where);
 
 /// The mean cross-entropy of the outputs, [tokens of the windows], where there is a target.
 double mean_token_loss(const TokenSplit& split, const Logits& logits);

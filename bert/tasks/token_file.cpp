@@ -6,6 +6,7 @@
 #include "bert/tasks/attempt.h"
 #include "io/error.h"
 #include "io/line_source.h"
+#include "io/signals.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -41,8 +42,9 @@ Cells cut_at_tabs(std::string_view line) {
 
 class Parser {
  public:
-  Parser(TokenFile& out, const TokenColumns& columns, bool needs_label)
-      : out_(out), columns_(columns), needs_label_(needs_label) {
+  using Use = std::function<void(const TokenFile& sentence)>;
+  Parser(const std::string& file, const TokenColumns& columns, bool needs_label, const Use& use)
+      : sentence_{.file = file, .words = {}}, columns_(columns), needs_label_(needs_label), use_(use) {
     if (columns.label == columns.word)
       fail(Failure::usage, "--label-column: expected another column than --text-column, got {} for both", columns.word);
   }
@@ -55,20 +57,27 @@ class Parser {
   }
   void finish() {
     end_sentence();
-    if (out_.words.empty()) fail(Failure::input, "{}:1: words: expected at least one, got none", out_.file);
+    if (empty()) fail(Failure::input, "{}:1: words: expected at least one, got none", sentence_.file);
   }
+  /// Whether no word has come.
+  bool empty() const { return !some_; }
 
  private:
   static bool is_blank(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
 
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> message, Args&&... args) const {
-    fail(Failure::input, "{}:{}: {}", out_.file, line_, fmt::format(message, std::forward<Args>(args)...));
+    fail(Failure::input, "{}:{}: {}", sentence_.file, line_, fmt::format(message, std::forward<Args>(args)...));
   }
 
   void end_sentence() {
-    if (out_.offsets.back() < out_.words.size()) out_.offsets.push_back(out_.words.size());
     between_sentences_ = true;
+    if (sentence_.words.empty()) return;
+    sentence_.offsets = {0, sentence_.words.size()};
+    use_(sentence_);
+    sentence_.words.clear();
+    sentence_.labels.clear();
+    sentence_.lines.clear();
   }
 
   void add_word(std::string_view line) {
@@ -89,7 +98,7 @@ class Parser {
       return;
     }
     if (const std::int64_t blank = std::exchange(blank_line_, 0); blank != 0)
-      fail(Failure::input, "{}:{}: words: expected a sentence, got an empty line", out_.file, blank);
+      fail(Failure::input, "{}:{}: words: expected a sentence, got an empty line", sentence_.file, blank);
     const Cells cells = cut_at_tabs(line);
     check_width(cells.size());
     const Cells words = cut_at_spaces(cells[columns_.word]);
@@ -106,9 +115,10 @@ class Parser {
     if (label_ && label.find(' ') != std::string_view::npos)
       refuse("label: expected one without spaces, got \"{}\"; hint: TAB alone separates the columns of a line with TAB",
              label);
-    out_.words.emplace_back(word);
-    out_.lines.push_back(line_);
-    if (label_) out_.labels.emplace_back(label);
+    sentence_.words.emplace_back(word);
+    sentence_.lines.push_back(line_);
+    if (label_) sentence_.labels.emplace_back(label);
+    some_ = true;
   }
 
   /// All lines have the columns of the first: with one less, the last would be another one.
@@ -133,9 +143,11 @@ class Parser {
     else if (needs_label_) refuse("columns: expected a word and a label, got {} column", width_);
   }
 
-  TokenFile& out_;
+  TokenFile sentence_;  // that is being read
   const TokenColumns columns_;
   const bool needs_label_;
+  const Use& use_;
+  bool some_ = false;                 // words have come
   std::optional<std::size_t> label_;  // its column
   std::size_t width_ = 0;             // columns; 0 before the first line with any
   std::int64_t first_line_ = 0;       // that had them
@@ -150,37 +162,39 @@ std::string TokenFile::where(std::size_t word) const { return fmt::format("{}:{}
 
 TokenFile read_token_file(const std::string& path, const TokenColumns& columns, bool needs_label,
                           std::vector<std::string>* bad) {
+  TokenFile all{.words = {}};
+  TokenFile file = walk_sentences(path, columns, needs_label, bad,
+                                  [&](const TokenFile& sentence) { append_sentences(sentence, all); });
+  all.file = std::move(file.file);
+  all.invalid = file.invalid;
+  return all;
+}
+
+TokenFile walk_sentences(const std::string& path, const TokenColumns& columns, bool needs_label,
+                         std::vector<std::string>* bad, const std::function<void(const TokenFile& sentence)>& use) {
   TokenFile file{.file = path, .words = {}};
-  Parser parser(file, columns, needs_label);
+  const std::size_t bad_before = bad ? bad->size() : 0;
+  Parser parser(path, columns, needs_label, use);
   io::LineSource lines(path, "words");
   std::string valid;
   for (std::string_view line; lines.next(line);) {
+    io::leave_if_requested("reading words");
     if (lines.number() == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
     const text::DroppedBytes dropped = text::drop_invalid_utf8(line, valid);
     if (dropped.count > 0) line = valid;
     file.invalid.add(dropped, static_cast<std::uint64_t>(lines.number()));
     attempt(bad, [&] { parser.take(line); });
   }
-  if (file.words.empty() && bad && !bad->empty()) fail(Failure::input, "{}", bad->front());
+  if (parser.empty() && bad && bad->size() > bad_before) fail(Failure::input, "{}", (*bad)[bad_before]);
   parser.finish();
   return file;
 }
 
-TokenFile hold_out(TokenFile& file, const HeldOut& part) {
-  const std::vector<std::int32_t> alike(file.sentences());
-  const std::vector<bool> marked = held_out(alike, part, file.file);
-  TokenFile kept{.file = file.file, .words = {}, .invalid = file.invalid}, taken{.file = file.file, .words = {}};
-  for (std::size_t s = 0; s < file.sentences(); ++s) {
-    TokenFile& to = marked[s] ? taken : kept;
-    for (std::size_t w = file.offsets[s]; w < file.offsets[s + 1]; ++w) {
-      to.words.push_back(std::move(file.words[w]));
-      to.labels.push_back(std::move(file.labels[w]));
-      to.lines.push_back(file.lines[w]);
-    }
-    to.offsets.push_back(to.words.size());
-  }
-  file = std::move(kept);
-  return taken;
+void append_sentences(const TokenFile& from, TokenFile& to) {
+  for (std::size_t s = 0; s < from.sentences(); ++s) to.offsets.push_back(to.words.size() + from.offsets[s + 1]);
+  to.words.insert(to.words.end(), from.words.begin(), from.words.end());
+  to.labels.insert(to.labels.end(), from.labels.begin(), from.labels.end());
+  to.lines.insert(to.lines.end(), from.lines.begin(), from.lines.end());
 }
 
 }  // namespace bertrand::tasks

@@ -1,12 +1,12 @@
 // Files of words with a label each: CoNLL, IOB2 and CoNLL-U have a word a line, another layout has a sentence a line.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "bert/tasks/held_out.h"
 #include "bert/text/utf8.h"
 
 namespace bertrand::tasks {
@@ -51,7 +51,12 @@ struct TokenFile {
 TokenFile read_token_file(const std::string& path, const TokenColumns& columns, bool needs_label,
                           std::vector<std::string>* bad = nullptr);
 
-/// Moves a part of the sentences into a file of their own.
-TokenFile hold_out(TokenFile& file, const HeldOut& part);
+/// The same sentence by sentence, in order: `use` gets a file that has one. Returns the file without words. At least
+/// one sentence comes.
+TokenFile walk_sentences(const std::string& path, const TokenColumns& columns, bool needs_label,
+                         std::vector<std::string>* bad, const std::function<void(const TokenFile& sentence)>& use);
+
+/// Adds the sentences of `from`.
+void append_sentences(const TokenFile& from, TokenFile& to);
 
 }  // namespace bertrand::tasks

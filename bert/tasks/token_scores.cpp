@@ -98,11 +98,17 @@ std::vector<std::string> token_task_names() {
 }
 
 CommonLabel most_common(std::span<const std::int32_t> labels) {
-  check(!labels.empty(), "most_common: expected a label, got none");
   std::map<std::int32_t, std::int64_t> counts;
   for (const std::int32_t label : labels) ++counts[label];
+  return most_common(counts);
+}
+
+CommonLabel most_common(const std::map<std::int32_t, std::int64_t>& counts) {
+  check(!counts.empty(), "most_common: expected a label, got none");
+  std::int64_t sum = 0;
+  for (const auto& [label, count] : counts) sum += count;
   const auto most = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
-  return {most->first, static_cast<float>(most->second) / static_cast<float>(labels.size())};
+  return {most->first, static_cast<float>(most->second) / static_cast<float>(sum)};
 }
 
 WordPredictions predict_words(const EncodedSentences& sentences, const Logits& logits,

@@ -33,6 +33,8 @@ struct CommonLabel {
 };
 /// The most frequent one, the first of equals. Throws Failure::bug if there is none.
 CommonLabel most_common(std::span<const std::int32_t> labels);
+/// The same of how often each label occurs.
+CommonLabel most_common(const std::map<std::int32_t, std::int64_t>& counts);
 
 /// What a model says of each word.
 struct WordPredictions {

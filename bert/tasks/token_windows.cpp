@@ -24,6 +24,17 @@ std::int64_t step_of(const WindowOptions& options) {
 
 }  // namespace
 
+std::size_t EncodedSentences::without_pieces() const {
+  std::size_t count = 0;
+  for (std::size_t w = 0; w < words(); ++w) count += tokens(w).empty();
+  return count;
+}
+
+void EncodedSentences::forget_words() {
+  piece_tokens.clear();
+  first_pieces.assign(1, 0);
+}
+
 SentenceEncoder::SentenceEncoder(const text::Tokenizer& tokenizer, const WindowOptions& options)
     : encoder_(tokenizer),
       special_{.cls = tokenizer.vocabulary().cls_id(), .sep = tokenizer.vocabulary().sep_id()},

@@ -26,6 +26,10 @@ struct EncodedSentences {
   std::int64_t cut = 0;  ///< sentences of more than one window
 
   std::size_t words() const { return first_pieces.size() - 1; }
+  /// Words of which the tokenizer leaves nothing.
+  std::size_t without_pieces() const;
+  /// Keeps the windows alone. The next words begin at 0.
+  void forget_words();
   /// Where the pieces of a word count. None if the tokenizer leaves nothing of the word.
   std::span<const std::int64_t> tokens(std::size_t word) const {
     const auto begin = static_cast<std::size_t>(first_pieces[word]);

@@ -17,7 +17,7 @@ TEST_CASE("an array that is spilled part by part is the one that is held, and it
   for (std::int64_t i = 0; i < 1000; ++i) {
     held.push_back(i * i);
     spilled.push_back(i * i);
-    if (spilled.is_due(place)) spilled.spill(place);
+    if (place.is_due(spilled.unspilled_bytes(), spilled.is_spilled())) spilled.spill(place);
     CHECK(spilled.size() == i + 1);
     CHECK(spilled.held_bytes() < 128);
   }

@@ -33,19 +33,24 @@ struct Setting {
 
 constexpr const char* kTrain = "a B-X\nbss B-X\nc O\n\nd I-X\n\xE2\x80\x8B O\n";
 
+Labels targets_of(const TokenData& data) {
+  const auto targets = data.train->windows.targets.all();
+  return {targets.begin(), targets.end()};
+}
+
 }  // namespace
 
 TEST_CASE("the first piece of a word has its label and the labels are those of the training file in order") {
   const Setting setting;
   const TokenData data = setting.read({.train = setting.file("train", kTrain)});
   CHECK(data.labels.names() == std::vector<std::string>{"B-X", "I-X", "O"});
-  CHECK(data.train->labels == Labels{0, 0, 2, 1, 2});
+  CHECK(data.train->common.share == 0.4F);
   // [CLS] a b ##s ##s [SEP], [CLS] ##s ##s c [SEP], [CLS] d [SEP]
-  CHECK(data.train->targets == Labels{-1, 0, 0, -1, -1, -1, -1, -1, -1, 2, -1, -1, 1, -1});
-  CHECK(data.common->label == 0);
-  CHECK(data.train->without_pieces() == 1);
-  CHECK(data.train->file.words.capacity() == 0);
-  CHECK(data.train->file.sentences() == 2);
+  CHECK(targets_of(data) == Labels{-1, 0, 0, -1, -1, -1, -1, -1, -1, 2, -1, -1, 1, -1});
+  CHECK(data.common()->label == 0);
+  CHECK(data.train->without_pieces == 1);
+  CHECK(data.train->words == 5);
+  CHECK(data.train->sentences == 2);
   CHECK(data.remarks().find("1 of 2 sentences are longer than --max-seq-length and were cut into windows") !=
         std::string::npos);
   CHECK(data.remarks().find("1 of 5 words have no token: nothing is learnt of them") != std::string::npos);
@@ -56,9 +61,9 @@ TEST_CASE("all pieces of a word may have its label where no second entity begins
   setting.options.label_all_pieces = true;
   const TokenData data = setting.read({.train = setting.file("train", kTrain)});
   // Each piece has it once, in the window where it has most context.
-  CHECK(data.train->targets == Labels{-1, 0, 0, 1, -1, -1, -1, -1, 1, 2, -1, -1, 1, -1});
+  CHECK(targets_of(data) == Labels{-1, 0, 0, 1, -1, -1, -1, -1, 1, 2, -1, -1, 1, -1});
   const TokenData other = setting.read({.train = setting.file("other", "as B-Y\nb B-X\n")});
-  CHECK(other.train->targets == Labels{-1, 1, 1, 0, -1});  // there is no I-Y
+  CHECK(targets_of(other) == Labels{-1, 1, 1, 0, -1});  // there is no I-Y
 }
 
 TEST_CASE("the labels of a model stay and a label that is none of them is refused") {

@@ -40,8 +40,9 @@ SpanTask::SpanTask(const tasks::TaskFiles& files, Options options, bert::Config 
     : options_(std::move(options)), config_(config_of_task(std::move(config))), tokenizer_(tokenizer) {
   std::vector<std::string>* const bad = files.on_bad == tasks::OnBadRow::keep ? &bad_rows_ : nullptr;
   const auto read = [&](const std::filesystem::path& file, tasks::SquadUse use) {
-    return file.empty() ? nullptr
-                        : std::make_unique<const tasks::SquadData>(file, use, tokenizer, options_.windows, bad);
+    return file.empty()
+               ? nullptr
+               : std::make_unique<const tasks::SquadData>(file, use, tokenizer, options_.windows, bad, files.spill);
   };
   train_ = read(files.train, tasks::SquadUse::training);
   evaluation_ = read(files.evaluation, tasks::SquadUse::evaluation);
@@ -81,8 +82,9 @@ Variable SpanTask::loss(const Variable& outputs, const bert::PackedBatch& batch,
                         double divisor) const {
   bert::ForQuestionAnswering::Spans spans{.count = divisor};
   for (const std::int64_t number : numbers) {
-    spans.starts.push_back(train_->starts()[static_cast<std::size_t>(number)]);
-    spans.ends.push_back(train_->ends()[static_cast<std::size_t>(number)]);
+    const std::span<const std::int32_t> targets = train_->windows().targets_at(2 * number, 2);
+    spans.starts.push_back(targets[0]);
+    spans.ends.push_back(targets[1]);
   }
   return bert::ForQuestionAnswering::loss(outputs, batch, spans);
 }

@@ -23,28 +23,45 @@ SquadOptions options_of(SquadOptions options, const std::filesystem::path& file,
 }  // namespace
 
 SquadData::SquadData(const std::filesystem::path& file, SquadUse use, const text::Tokenizer& tokenizer,
-                     SquadOptions options, std::vector<std::string>* bad)
-    : use_(use),
-      tokenizer_(tokenizer),
-      options_(options_of(std::move(options), file, use)),
-      paragraphs_(read_squad(file)) {
-  if (use == SquadUse::evaluation)
-    for (const SquadParagraph& paragraph : paragraphs_)
-      for (const SquadQuestion& question : paragraph.questions) attempt(bad, [&] { check_truth(question); });
-  features_.emplace(paragraphs_, tokenizer, options_, bad);
-  questions_ = std::ssize(features_->examples());
-  encode();
+                     SquadOptions options, std::vector<std::string>* bad, const SpillPlace& spill)
+    : use_(use), tokenizer_(tokenizer), options_(options_of(std::move(options), file, use)), windows_(spill) {
+  if (use == SquadUse::training) {
+    read_to_train(file, bad);
+  } else {
+    paragraphs_ = read_squad(file);
+    if (use == SquadUse::evaluation)
+      for (const SquadParagraph& paragraph : paragraphs_)
+        for (const SquadQuestion& question : paragraph.questions) attempt(bad, [&] { check_truth(question); });
+    features_.emplace(paragraphs_, tokenizer, options_, bad);
+    encode(*features_);
+  }
+  windows_.finish();
   if (windows_.size() == 0 && bad && !bad->empty()) fail(Failure::input, "{}", bad->front());
   if (windows_.size() == 0)
     fail(Failure::input, "{}: data: expected at least one question about a text, got none", options_.file);
   warnings_ = make_warnings();
-  if (use != SquadUse::training) return;
-  features_.reset();
-  std::vector<SquadParagraph>().swap(paragraphs_);
+}
+
+/// Many paragraphs at a time, so that all threads have work.
+void SquadData::read_to_train(const std::filesystem::path& file, std::vector<std::string>* bad) {
+  constexpr std::size_t kBytes = std::size_t{1} << 22;
+  std::vector<SquadParagraph> some;
+  std::size_t bytes = 0;
+  const auto encode_some = [&] {
+    encode(SquadFeatures(some, tokenizer_, options_, bad));
+    some.clear();
+    bytes = 0;
+  };
+  walk_squad(file, [&](SquadParagraph&& paragraph) {
+    bytes += text_bytes(paragraph);
+    some.push_back(std::move(paragraph));
+    if (bytes >= kBytes) encode_some();
+  });
+  encode_some();
 }
 
 std::size_t SquadData::bytes() const {
-  std::size_t bytes = (starts_.capacity() + ends_.capacity()) * sizeof(std::int32_t);
+  std::size_t bytes = 0;
   for (const SquadParagraph& paragraph : paragraphs_) {
     bytes += paragraph.context.capacity();
     for (const SquadQuestion& question : paragraph.questions) {
@@ -65,20 +82,24 @@ void SquadData::check_truth(const SquadQuestion& question) const {
          options_.file, question.id);
 }
 
-void SquadData::encode() {
-  features_->for_windows([&](const SquadExample& example, std::span<const SquadWindow> windows) {
+void SquadData::encode(const SquadFeatures& features) {
+  questions_ += std::ssize(features.examples());
+  left_out_count_ += features.warnings().size();
+  for (const std::string& warning : features.warnings())
+    if (left_out_.size() < kShown) left_out_.push_back(warning);
+  features.for_windows([&](const SquadExample& example, std::span<const SquadWindow> windows) {
     const SquadQuestion& question = *example.question;
     if (windows.empty()) without_text_.add(question.id);
     else if (windows.front().context_begin == 2) without_question_.add(question.id);  // [CLS] [SEP]
     if (question.is_impossible.value_or(false)) impossible_.add(question.id);
-    first_tokens_.push_back(windows_.token_ids.size());
+    if (use_ != SquadUse::training) first_tokens_.push_back(windows_.token_ids.size());
     for (const SquadWindow& window : windows) {
       windows_.token_ids.append(window.token_ids);
       windows_.end_example(window.context_begin);
       windows_.cut += window.cut_question && window.number == 0;
       if (use_ != SquadUse::training) continue;
-      starts_.push_back(window.start);
-      ends_.push_back(window.end);
+      windows_.targets.push_back(window.start);
+      windows_.targets.push_back(window.end);
     }
   });
 }
@@ -121,11 +142,10 @@ void SquadData::answer(const Logits& logits, const AnswerOptions& options,
 std::string SquadData::make_warnings() const {
   std::string text;
   const auto warn = [&](const std::string& line) { text += fmt::format("warning: {}: {}\n", options_.file, line); };
-  const std::vector<std::string>& left_out = features_->warnings();
-  for (std::size_t i = 0; i < std::min(left_out.size(), kShown); ++i) warn(left_out[i]);
-  if (!left_out.empty())
-    warn(fmt::format("left out {} of {} questions, whose answers are not where answer_start says", left_out.size(),
-                     left_out.size() + features_->examples().size()));
+  for (const std::string& question : left_out_) warn(question);
+  if (left_out_count_ > 0)
+    warn(fmt::format("left out {} of {} questions, whose answers are not where answer_start says", left_out_count_,
+                     left_out_count_ + static_cast<std::size_t>(questions_)));
   const auto warn_of = [&](const Count& count, const char* what) {
     if (count.count > 0) warn(fmt::format("questions {}: {}, the first {}", what, count.count, count.first));
   };

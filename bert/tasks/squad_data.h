@@ -16,8 +16,8 @@ enum class SquadUse {
   prediction   ///< answers are not looked at
 };
 
-/// Holds the ids of all windows; to answer, also the texts and their pieces, once. Windows are made again when answers
-/// are made. The tokenizer must outlive it.
+/// Has the ids of all windows, on the disk if they are many; to answer, also the texts and their pieces, once, in
+/// memory. Windows are made again when answers are made. The tokenizer must outlive it.
 class SquadData {
  public:
   /// `options` without file and training, which follow from the others. Throws Error(Failure::usage) as
@@ -25,16 +25,14 @@ class SquadData {
   /// throw, no window, and to evaluate on, a question without what the version says of answers. With `bad` what is
   /// wrong with questions is kept there.
   SquadData(const std::filesystem::path& file, SquadUse use, const text::Tokenizer& tokenizer, SquadOptions options,
-            std::vector<std::string>* bad = nullptr);
+            std::vector<std::string>* bad = nullptr, const SpillPlace& spill = {});
   SquadData(const SquadData&) = delete;
   SquadData& operator=(const SquadData&) = delete;
 
+  /// To train on, two targets each: where the answer begins and ends in the window.
   const EncodedDataset& windows() const { return windows_; }
-  /// Positions of the answers in their windows, [windows]; to train on.
-  const std::vector<std::int32_t>& starts() const { return starts_; }
-  const std::vector<std::int32_t>& ends() const { return ends_; }
 
-  /// On the host, beside the windows: texts, their pieces, positions.
+  /// On the host, beside the windows: texts and their pieces.
   std::size_t bytes() const;
 
   const std::vector<SquadParagraph>& paragraphs() const { return paragraphs_; }
@@ -59,7 +57,8 @@ class SquadData {
   };
 
   void check_truth(const SquadQuestion& question) const;
-  void encode();
+  void read_to_train(const std::filesystem::path& file, std::vector<std::string>* bad);
+  void encode(const SquadFeatures& features);
   std::string make_warnings() const;
   std::vector<ScoredWindow> scored(const SquadExample& example, const Logits& logits, std::int64_t first_token,
                                    text::Encoder& encoder) const;
@@ -70,10 +69,11 @@ class SquadData {
   std::vector<SquadParagraph> paragraphs_;
   std::optional<SquadFeatures> features_;  // refers to the paragraphs
   EncodedDataset windows_;
-  std::vector<std::int32_t> starts_, ends_;
-  std::vector<std::int64_t> first_tokens_;  // [questions]: where the windows of each begin
+  std::vector<std::int64_t> first_tokens_;  // [questions]: where the windows of each begin; to answer
   std::int64_t questions_ = 0;
   Count without_question_, without_text_, impossible_;
+  std::vector<std::string> left_out_;  // what is said of the first questions that are
+  std::size_t left_out_count_ = 0;
   std::string warnings_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_set>
@@ -9,6 +10,7 @@
 #include "io/error.h"
 #include "io/files.h"
 #include "io/input_files.h"
+#include "io/signals.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -68,14 +70,23 @@ std::vector<std::string> required(Level level) {
 /// What the parser calls for each piece of JSON.
 class Reader : public nlohmann::json_sax<Json> {
  public:
-  explicit Reader(const std::string& file) : file_(file) {}
-  std::vector<SquadParagraph> take() { return std::move(paragraphs_); }
+  using Use = std::function<void(SquadParagraph&&)>;
+  /// With `watched`, an id whose hash is there is refused when it comes again.
+  Reader(const std::string& file, Use use, std::unordered_set<std::size_t> watched = {})
+      : file_(file), use_(std::move(use)), watched_(std::move(watched)) {}
+  std::unordered_set<std::size_t> hashes_that_come_twice() {
+    std::ranges::sort(hashes_);
+    std::unordered_set<std::size_t> twice;
+    for (std::size_t i = 1; i < hashes_.size(); ++i)
+      if (hashes_[i] == hashes_[i - 1]) twice.insert(hashes_[i]);
+    return twice;
+  }
 
   bool start_object(std::size_t) override {
     const Level level = open(false);
-    if (level == Level::paragraph) paragraphs_.emplace_back();
-    if (level == Level::question) paragraphs_.back().questions.emplace_back();
-    if (level == Level::answer) paragraphs_.back().questions.back().answers.emplace_back();
+    if (level == Level::paragraph) paragraph_ = {};
+    if (level == Level::question) paragraph_.questions.emplace_back();
+    if (level == Level::answer) paragraph_.questions.back().answers.emplace_back();
     return true;
   }
   bool start_array(std::size_t) override {
@@ -91,6 +102,7 @@ class Reader : public nlohmann::json_sax<Json> {
   bool end_object() override {
     for (const std::string& name : required(frames_.back().level))
       if (!frames_.back().keys.contains(name)) refuse("expected the key \"{}\", got none", name);
+    if (level() == Level::paragraph) use_(std::move(paragraph_));
     frames_.pop_back();
     return true;
   }
@@ -103,13 +115,16 @@ class Reader : public nlohmann::json_sax<Json> {
     std::string* const wanted = wanted_string();
     if (!wanted) return passed_over("a text");
     *wanted = std::move(value);
-    const bool is_id = level() == Level::question && frames_.back().key == "id";
-    if (is_id && !ids_.insert(*wanted).second) refuse("expected an id of its own, got \"{}\" again", *wanted);
+    if (level() != Level::question || frames_.back().key != "id") return true;
+    const std::size_t hash = std::hash<std::string>{}(*wanted);
+    if (watched_.empty()) hashes_.push_back(hash);
+    else if (watched_.contains(hash) && !ids_.insert(*wanted).second)
+      refuse("expected an id of its own, got \"{}\" again", *wanted);
     return true;
   }
   bool boolean(bool value) override {
     if (level() != Level::question || frames_.back().key != "is_impossible") return passed_over("true or false");
-    paragraphs_.back().questions.back().is_impossible = value;
+    paragraph_.questions.back().is_impossible = value;
     return true;
   }
   bool number_integer(std::int64_t value) override { return number(value); }
@@ -169,10 +184,10 @@ class Reader : public nlohmann::json_sax<Json> {
   std::string* wanted_string() {
     if (frames_.empty() || frames_.back().is_list) return nullptr;
     const std::string& key = frames_.back().key;
-    if (level() == Level::paragraph && key == "context") return &paragraphs_.back().context;
-    if (level() == Level::question && key == "id") return &paragraphs_.back().questions.back().id;
-    if (level() == Level::question && key == "question") return &paragraphs_.back().questions.back().question;
-    if (level() == Level::answer && key == "text") return &paragraphs_.back().questions.back().answers.back().text;
+    if (level() == Level::paragraph && key == "context") return &paragraph_.context;
+    if (level() == Level::question && key == "id") return &paragraph_.questions.back().id;
+    if (level() == Level::question && key == "question") return &paragraph_.questions.back().question;
+    if (level() == Level::answer && key == "text") return &paragraph_.questions.back().answers.back().text;
     return nullptr;
   }
   bool wants_number() const { return level() == Level::answer && frames_.back().key == "answer_start"; }
@@ -180,7 +195,7 @@ class Reader : public nlohmann::json_sax<Json> {
   bool number(std::int64_t value) {
     if (!wants_number()) return passed_over("a number");
     if (value < 0 || value > kLongestContext) refuse("expected a place in the context, got {}", value);
-    paragraphs_.back().questions.back().answers.back().start = value;
+    paragraph_.questions.back().answers.back().start = value;
     return true;
   }
 
@@ -216,25 +231,68 @@ class Reader : public nlohmann::json_sax<Json> {
 
   const std::string& file_;
   std::vector<Frame> frames_;
-  std::vector<SquadParagraph> paragraphs_;
-  std::unordered_set<std::string> ids_;
+  const Use use_;
+  SquadParagraph paragraph_;  // that is being read
+  std::vector<std::size_t> hashes_;
+  const std::unordered_set<std::size_t> watched_;
+  std::unordered_set<std::string> ids_;  // that are watched
 };
+
+/// `let_go` is called now and then, when what came before in the text is not needed any more.
+void walk(std::string_view text, const std::string& name, const Reader::Use& use, const std::function<void()>& let_go) {
+  constexpr std::size_t kPart = std::size_t{1} << 24;
+  for (std::size_t begin = 0; begin < text.size(); begin += kPart) {
+    // The parser would take a NUL for the end of its input.
+    if (const std::size_t nul = text.substr(begin, kPart).find('\0'); nul != std::string_view::npos)
+      fail(Failure::input, "{}@{}: expected JSON, got a NUL", name, begin + nul);
+    let_go();
+  }
+  std::size_t bytes = 0;
+  Reader reader(name, [&](SquadParagraph&& paragraph) {
+    bytes += text_bytes(paragraph);
+    use(std::move(paragraph));
+    if (bytes < kPart) return;
+    io::leave_if_requested("reading questions");
+    let_go();
+    bytes = 0;
+  });
+  Json::sax_parse(text, &reader);
+  const std::unordered_set<std::size_t> again = reader.hashes_that_come_twice();
+  if (again.empty()) return;
+  Reader ids(
+      name, [](SquadParagraph&&) {}, again);  // says where one comes twice, if it was no accident
+  Json::sax_parse(text, &ids);
+}
 
 }  // namespace
 
+std::size_t text_bytes(const SquadParagraph& paragraph) {
+  std::size_t bytes = paragraph.context.size();
+  for (const SquadQuestion& question : paragraph.questions) {
+    bytes += question.id.size() + question.question.size();
+    for (const SquadAnswer& answer : question.answers) bytes += answer.text.size();
+  }
+  return bytes;
+}
+
 std::vector<SquadParagraph> parse_squad(std::string_view text, const std::string& name) {
-  // The parser would take a NUL for the end of its input.
-  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
-    fail(Failure::input, "{}@{}: expected JSON, got a NUL", name, nul);
-  Reader reader(name);
-  Json::sax_parse(text, &reader);
-  return reader.take();
+  std::vector<SquadParagraph> all;
+  walk(
+      text, name, [&](SquadParagraph&& paragraph) { all.push_back(std::move(paragraph)); }, [] {});
+  return all;
+}
+
+void walk_squad(const std::filesystem::path& file, const std::function<void(SquadParagraph&&)>& use) {
+  io::refuse_directory(file, "questions", Failure::input);
+  const io::MappedFile mapped(file);
+  walk({reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()}, file.string(), use,
+       [&] { mapped.let_go(); });
 }
 
 std::vector<SquadParagraph> read_squad(const std::filesystem::path& file) {
-  io::refuse_directory(file, "questions", Failure::input);
-  const io::MappedFile mapped(file);
-  return parse_squad({reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()}, file.string());
+  std::vector<SquadParagraph> all;
+  walk_squad(file, [&](SquadParagraph&& paragraph) { all.push_back(std::move(paragraph)); });
+  return all;
 }
 
 }  // namespace bertrand::tasks

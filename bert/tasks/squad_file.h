@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ struct SquadParagraph {
   std::vector<SquadQuestion> questions;
 };
 
+/// Of all its texts.
+std::size_t text_bytes(const SquadParagraph& paragraph);
+
 /// Reads a file as it streams by, so that memory is little more than the texts. Keys that SQuAD does not have, and
 /// plausible_answers, are passed over. Throws Error(Failure::io) if the file cannot be read, and Error(Failure::input)
 /// naming file, place (data[3].paragraphs[0].qas[1].id), expected and got: no JSON, a value of another kind, a key that
@@ -32,5 +36,8 @@ struct SquadParagraph {
 std::vector<SquadParagraph> read_squad(const std::filesystem::path& file);
 /// The same of text at hand; `name` stands for the file in messages.
 std::vector<SquadParagraph> parse_squad(std::string_view text, const std::string& name);
+/// The same paragraph by paragraph, in order, none of which is held. That an id comes twice is only known at the end: 8
+/// bytes of each are kept.
+void walk_squad(const std::filesystem::path& file, const std::function<void(SquadParagraph&& paragraph)>& use);
 
 }  // namespace bertrand::tasks

@@ -1,0 +1,122 @@
+// A file of questions to train on, held in memory and on the disk.
+#include "bert/tasks/squad_data.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/program.h"
+#include "support/refusal.h"
+
+using namespace bertrand;
+using namespace bertrand::tasks;
+
+namespace {
+
+using Json = nlohmann::json;
+
+struct Setting {
+  support::TemporaryDirectory directory;
+  text::Tokenizer tokenizer{text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n", "vocab.txt")};
+  SquadOptions options{.max_seq_length = 40, .doc_stride = 16, .max_query_length = 3, .threads = 2};
+
+  std::filesystem::path file(const Json& paragraphs) const {
+    const std::filesystem::path file = directory / "questions.json";
+    support::write_text(file, Json{{"data", {{{"paragraphs", paragraphs}}}}}.dump());
+    return file;
+  }
+};
+
+Json question(const std::string& id, const std::string& answer, int start) {
+  return {{"id", id}, {"question", "b c"}, {"answers", {{{"text", answer}, {"answer_start", start}}}}};
+}
+
+/// So many texts of 200 words "a", one of them "b", which is asked for.
+Json paragraphs(int count) {
+  Json all = Json::array();
+  for (int i = 0; i < count; ++i) {
+    std::string text;
+    for (int word = 0; word < 200; ++word) text += word == i % 150 ? "b " : "a ";
+    all.push_back({{"context", text}, {"qas", {question(std::to_string(i), "b", 2 * (i % 150))}}});
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("questions to train on give the same windows and answers from memory and from the disk") {
+  const Setting setting;
+  const std::filesystem::path place = setting.directory / "run", file = setting.file(paragraphs(12'000));
+  std::filesystem::create_directory(place);
+  const SquadData held(file, SquadUse::training, setting.tokenizer, setting.options);
+  // 4.8 MB are read in two parts, the same file to predict in one.
+  const SquadData whole(file, SquadUse::prediction, setting.tokenizer, setting.options);
+  CHECK(held.questions() == 12'000);
+  CHECK(held.remarks() == whole.remarks());
+  CHECK(held.bytes() == 0);
+  CHECK(whole.bytes() > 4'800'000);
+  REQUIRE(held.windows().targets.size() == 2 * held.windows().size());
+  for (const std::size_t most : {std::size_t{1'000}, std::size_t{1} << 20}) {
+    const SquadData spilled(file, SquadUse::training, setting.tokenizer, setting.options, nullptr,
+                            {.directory = place, .held_bytes = most});
+    const EncodedDataset &a = held.windows(), &b = spilled.windows();
+    CHECK(b.token_ids.is_spilled());
+    CHECK(b.bytes() == 0);
+    REQUIRE(a.size() == b.size());
+    REQUIRE(a.size() == whole.windows().size());
+    bool same = true;
+    std::int64_t answers = 0;
+    for (std::int64_t i = 0; i < a.size(); ++i) {
+      same = same && std::ranges::equal(a.ids(i), b.ids(i)) && a.first_length(i) == b.first_length(i) &&
+             std::ranges::equal(a.targets_at(2 * i, 2), b.targets_at(2 * i, 2)) &&
+             std::ranges::equal(a.ids(i), whole.windows().ids(i));
+      const auto answer = b.targets_at(2 * i, 2);
+      if (answer[0] == 0) continue;
+      ++answers;
+      same = same && answer[0] == answer[1] && b.ids(i)[static_cast<std::size_t>(answer[0])] == 6;  // b
+    }
+    CHECK(same);
+    CHECK(answers >= 12'000);
+  }
+  CHECK(std::filesystem::is_empty(place));
+}
+
+TEST_CASE("an id that comes twice, far apart, is named where it comes again") {
+  const Setting setting;
+  Json all = paragraphs(12'000);
+  all[11'999]["qas"][0]["id"] = "3";
+  const std::filesystem::path file = setting.file(all);
+  CHECK(support::refusal(Failure::input, [&] {
+          SquadData(file, SquadUse::training, setting.tokenizer, setting.options);
+        }) == file.string() + ": data[0].paragraphs[11999].qas[0].id: expected an id of its own, got \"3\" again");
+}
+
+TEST_CASE("questions that are left out are counted over the whole file, and the first ten are shown") {
+  const Setting setting;
+  Json all = paragraphs(12'000);
+  for (int i = 0; i < 12; ++i) all[static_cast<std::size_t>(i) * 1'000]["qas"][0]["answers"][0]["text"] = "c";
+  const SquadData data(setting.file(all), SquadUse::training, setting.tokenizer, setting.options);
+  const std::string warnings = data.warnings();
+  CHECK(data.questions() == 11'988);
+  CHECK(warnings.find("question 9000: Could not find answer") != std::string::npos);
+  CHECK(warnings.find("question 10000:") == std::string::npos);
+  CHECK(warnings.find("left out 12 of 12000 questions") != std::string::npos);
+}
+
+TEST_CASE("a question to train on without one answer is named, and all of them if they are kept apart") {
+  const Setting setting;
+  Json all = paragraphs(4);
+  all[1]["qas"][0]["answers"] = Json::array();
+  all[3]["qas"][0]["answers"][0]["answer_start"] = 1'000;
+  const std::filesystem::path file = setting.file(all);
+  const std::string first = file.string() + ": question 1: answers: expected exactly one to train on, got 0";
+  CHECK(support::refusal(Failure::input,
+                         [&] { SquadData(file, SquadUse::training, setting.tokenizer, setting.options); }) == first);
+  std::vector<std::string> bad;
+  const SquadData data(file, SquadUse::training, setting.tokenizer, setting.options, &bad);
+  REQUIRE(bad.size() == 2);
+  CHECK(bad[0] == first);
+  CHECK(bad[1].find("question 3: answer_start: expected an answer within the context's 400 characters") !=
+        std::string::npos);
+  CHECK(data.questions() == 2);
+}

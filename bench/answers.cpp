@@ -17,7 +17,7 @@ namespace {
 io::Json table(const std::string& bytes, tasks::TableFormat format) {
   const tasks::Table read = tasks::parse_table(bytes, "t", format, {.header = false, .skip_ragged_rows = true});
   io::Json rows = io::Json::array();
-  for (const tasks::Row& row : read.rows) rows.push_back(row.cells);
+  read.rows.for_each([&](const tasks::Row& row) { rows.push_back(row.cells); });
   return {{"rows", rows}, {"skipped", read.skipped_lines.size()}};
 }
 

@@ -39,9 +39,8 @@ DType loadable_dtype(const StoredNumbers& numbers) {
 /// trained. They could be read again.
 void let_go(std::span<const std::byte> bytes) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(bytes.data()) / page * page;
-  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size();
-  ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  const std::uintptr_t before = reinterpret_cast<std::uintptr_t>(bytes.data()) % page;  // on its first page
+  ::madvise(const_cast<std::byte*>(bytes.data()) - before, before + bytes.size(), MADV_DONTNEED);
 }
 
 constexpr Dim kStaged = Dim{1} << 20;  // elements that are staged at once

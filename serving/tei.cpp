@@ -40,7 +40,8 @@ void check(const Json& inputs, const Limits& limits) {
 
 inference::Query encode(const ServedModel& model, const Json& request, const std::string& where, bool truncate) {
   for (const char* key : {"text", "text_pair"})
-    if (const auto text = request.find(key); text != request.end() && *text == "")
+    if (const auto text = request.find(key);
+        text != request.end() && text->is_string() && text->get_ref<const std::string&>().empty())
       refuse(400, "Input validation error: {}: `inputs` cannot be empty", where);
   inference::Query query = model.predictor().encode(request, where);
   if (query.cut && !truncate)

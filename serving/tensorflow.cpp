@@ -202,7 +202,7 @@ Question predict(const ModelPointer& model, const std::string& body, std::size_t
     if (!name->is_string())
       refuse(400, "JSON Value: {} not formatted correctly. 'signature_name' key must be a string value.",
              io::shown(request));
-    if (*name != "" && *name != "serving_default")
+    if (const auto& given = name->get_ref<const std::string&>(); !given.empty() && given != "serving_default")
       refuse(400, "Serving signature name: {} not found in signature def", io::json_text(*name));
   }
   const auto rows = request.find("instances"), columns = request.find("inputs");

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <thread>
@@ -105,7 +106,7 @@ int available_cores() {
   std::string quota;
   double period = 0;
   if (quota_file >> quota >> period && quota != "max" && period > 0)
-    cores = std::min(cores, std::max(1, static_cast<int>(std::stod(quota) / period + 0.5)));
+    cores = std::min(cores, std::max(1, static_cast<int>(std::lround(std::stod(quota) / period))));
   return cores;
 }
 

@@ -69,7 +69,7 @@ void refuse_unknown(const CLI::App& app) {
 
 /// The first words of a flag's help.
 std::string what_it_is(const CLI::Option& option) {
-  const std::string help = option.get_description();
+  const std::string& help = option.get_description();
   return help.substr(0, help.find_first_of(":;(\n"));
 }
 

@@ -148,8 +148,9 @@ Value Builder::self_attention(const Value& x, const Value& mask, const std::stri
   const Value key = split_heads(dense(x, at + ".key"), {0, 2, 3, 1});  // turned over for the product
   const Value value = split_heads(dense(x, at + ".value"), {0, 2, 1, 3});
   graph_.enter(at);
-  const auto width = static_cast<float>(config_.hidden_size / config_.num_attention_heads);
-  const Value scores = graph_.node("Div", {graph_.node("MatMul", {query, key}), graph_.number(std::sqrt(width))});
+  const Dim width = config_.hidden_size / config_.num_attention_heads;
+  const Value scores =
+      graph_.node("Div", {graph_.node("MatMul", {query, key}), graph_.number(std::sqrt(static_cast<float>(width)))});
   const Value shares = graph_.node("Softmax", {add(scores, mask)}, {{"axis", std::int64_t{-1}}});
   const Value context = graph_.node("MatMul", {shares, value});
   const Value turned = graph_.node("Transpose", {context}, {{"perm", std::vector<std::int64_t>{0, 2, 1, 3}}});

@@ -155,10 +155,11 @@ class Bert {
   }
 
   Output self_attention(const Scope& in, const Output& x, const Output& low) const {
-    const double width = static_cast<double>(config_.hidden_size / config_.num_attention_heads);
+    const Dim width = config_.hidden_size / config_.num_attention_heads;
     const Output query = heads(in / "query", x), key = heads(in / "key", x), value = heads(in / "value", x);
     const Output scores = in.f32("BatchMatMulV2", {query, key}, {{"adj_y", attribute::flag(true)}});
-    const Output shares = in.f32("Softmax", {add(in, multiply(in, scores, 1 / std::sqrt(width)), low)});
+    const Output shares =
+        in.f32("Softmax", {add(in, multiply(in, scores, 1 / std::sqrt(static_cast<double>(width))), low)});
     return rows(in, transpose(in, in.f32("BatchMatMulV2", {shares, value}), {0, 2, 1, 3}));
   }
 

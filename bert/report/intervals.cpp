@@ -1,5 +1,6 @@
 // Intervals of confidence by the bootstrap: the figure of rows that are drawn again and again.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <random>
 
@@ -87,7 +88,7 @@ io::Json intervals(const Rows& rows) {
   for (auto& [name, list] : values) {
     std::ranges::sort(list);
     const auto at = [&, &list = list](double share) {
-      return list[static_cast<std::size_t>(share * static_cast<double>(list.size() - 1) + 0.5)];
+      return list[static_cast<std::size_t>(std::lround(share * static_cast<double>(list.size() - 1)))];
     };
     all[name] = {at(0.025), at(0.975)};
   }

@@ -31,7 +31,7 @@ std::string utf8(char32_t c) {
 /// Two neighbouring pieces.
 struct Pair {
   Piece left, right;
-  auto operator<=>(const Pair&) const = default;
+  auto operator<=>(const Pair&) const = default;  // NOLINT(modernize-use-nullptr): its zero is no pointer
 };
 
 struct PairHash {

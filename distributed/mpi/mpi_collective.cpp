@@ -49,9 +49,8 @@ Share slice_of(Dim begin, Dim end, int rank, int size) {
   return {.first = begin + share.first, .count = share.count};
 }
 
-void copy_text(char* to, std::size_t size, const std::string& text) {
-  std::memcpy(to, text.data(), std::min(text.size(), size - 1));
-}
+/// Into zeros, the last of which stays.
+void copy_text(char* to, std::size_t size, const std::string& text) { text.copy(to, size - 1); }
 
 }  // namespace
 

@@ -37,12 +37,12 @@ std::byte* from_system(std::size_t bytes) {
   void* raw = mmap(nullptr, asked, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (raw == MAP_FAILED) return nullptr;
   const auto begin = reinterpret_cast<std::uintptr_t>(raw);
-  const std::uintptr_t aligned = round_up(begin, kHugePage);
-  if (aligned > begin) munmap(raw, aligned - begin);
-  if (const std::size_t over = begin + asked - (aligned + bytes); over > 0)
-    munmap(reinterpret_cast<void*>(aligned + bytes), over);
-  madvise(reinterpret_cast<void*>(aligned), bytes, MADV_HUGEPAGE);
-  return reinterpret_cast<std::byte*>(aligned);
+  const std::size_t before = round_up(begin, kHugePage) - begin;
+  std::byte* const aligned = static_cast<std::byte*>(raw) + before;
+  if (before > 0) munmap(raw, before);
+  if (const std::size_t over = asked - before - bytes; over > 0) munmap(aligned + bytes, over);
+  madvise(aligned, bytes, MADV_HUGEPAGE);
+  return aligned;
 }
 
 void free_small(std::byte* data, std::size_t bytes) {

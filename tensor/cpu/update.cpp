@@ -153,7 +153,8 @@ void CpuBackend::update(const UpdateTensors& tensors, const Update& update, std:
   const bool finite = std::isfinite(update.gradient_norm.as<double>()[0]);
   if (finite)
     dispatch_real("update", tensors.values.dtype(), [&]<class V>() {
-      if (tensors.gradients.dtype() == tensors.values.dtype()) update_typed<V, V>(tensors, update, segments);
+      if (tensors.gradients.dtype() == tensors.values.dtype())  // NOLINT(bugprone-branch-clone): not of half types
+        update_typed<V, V>(tensors, update, segments);
       else update_typed<V, Compute<V>>(tensors, update, segments);
     });
   advance(update.loss_scale, finite);

@@ -40,13 +40,13 @@ void encode(TokenSplit& split, SentenceEncoder& encoder) {
 }
 
 /// What is counted of a file.
-struct Counts {
+struct FileCounts {
   const std::string& file;
   std::size_t sentences, words, without_pieces;
   std::int64_t cut;
 };
 
-std::string remarks_of(const Counts& counts, std::string_view of_words_without_pieces) {
+std::string remarks_of(const FileCounts& counts, std::string_view of_words_without_pieces) {
   std::string text;
   if (counts.cut > 0)
     text += fmt::format("{}: {} of {} sentences are longer than --max-seq-length and were cut into windows\n",

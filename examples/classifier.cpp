@@ -30,7 +30,7 @@ struct Classifier : nn::Module {
 
 }  // namespace
 
-int main() {  // NOLINT(bugprone-exception-escape): an error may end it
+int main() {
   const auto backend = open_cpu({.threads = 1});
   Random random(7);
   std::vector<float> points;

@@ -23,7 +23,7 @@ constexpr Dim kRows = 16, kWidth = 8;
 
 /// Rows that follow from the number of the micro-batch, so that any replica can make them.
 Variable inputs(std::int64_t number, Backend& backend) {
-  Random random(mix(/*seed=*/7, static_cast<std::uint64_t>(number)));
+  Random random(mix(7, static_cast<std::uint64_t>(number)));
   std::vector<float> values(kRows * kWidth);
   for (float& v : values) v = static_cast<float>(random.normal());
   return Variable(ops::from_host(values, {kRows, kWidth}, backend));

@@ -25,7 +25,7 @@ std::vector<double> dropped(const std::vector<std::int64_t>& row_keys, Dim colum
 
 }  // namespace
 
-int main() {  // NOLINT(bugprone-exception-escape): an error may end it
+int main() {
   const auto backend = open_cpu({.threads = 2});
   std::vector<std::int64_t> keys(1000);
   std::iota(keys.begin(), keys.end(), 0);

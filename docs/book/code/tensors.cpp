@@ -70,7 +70,7 @@ void show_devices() {
 
 }  // namespace
 
-int main() {  // NOLINT(bugprone-exception-escape): an error may end it
+int main() {
   const auto backend = open_cpu({.threads = 1});
   show_handles(*backend);
   show_checks(*backend);

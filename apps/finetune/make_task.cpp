@@ -38,7 +38,8 @@ std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, co
                                         .prediction = options.prediction,
                                         .qrels = options.qrels,
                                         .lengths = {.sequence = max_length, .query = options.max_query_length},
-                                        .spill = spill},
+                                        .spill = spill,
+                                        .keep_bad_rows = options.settings.validate_only},
         config, tokenizer);
   constexpr auto keep = tasks::OnBadRow::keep;
   const tasks::TaskFiles files{.train = options.train,

@@ -117,9 +117,10 @@ void write_scores(io::Files& files, const std::filesystem::path& file, const tas
 RankingTask::RankingTask(const Inputs& inputs, bert::Config config, const text::Tokenizer& tokenizer)
     : inputs_(inputs), config_(config_of_task(std::move(config), !inputs.train.empty())), tokenizer_(tokenizer) {
   tasks::RankingEncoder encoder(tokenizer, inputs.lengths);
-  if (!inputs.train.empty()) train_ = tasks::read_triples(inputs.train, encoder, inputs.spill);
-  if (!inputs.evaluation.empty()) evaluation_.emplace(inputs.evaluation);
-  if (!inputs.prediction.empty()) prediction_.emplace(inputs.prediction);
+  std::vector<std::string>* const bad = inputs.keep_bad_rows ? &bad_rows_ : nullptr;
+  if (!inputs.train.empty()) train_ = tasks::read_triples(inputs.train, encoder, inputs.spill, bad);
+  if (!inputs.evaluation.empty()) evaluation_.emplace(inputs.evaluation, bad);
+  if (!inputs.prediction.empty()) prediction_.emplace(inputs.prediction, bad);
   if (!inputs.qrels.empty()) qrels_ = tasks::read_qrels(inputs.qrels);
 }
 

@@ -14,6 +14,7 @@ class RankingTask : public FineTuningTask {
     std::filesystem::path qrels;                          ///< of the queries that are evaluated
     tasks::RankingLengths lengths = {};
     tasks::SpillPlace spill = {};
+    bool keep_bad_rows = false;  ///< in bad_rows(), and go on
   };
   /// Reads all files once; candidates are read again part by part. `config` is the start model's. The tokenizer must
   /// outlive the task. Throws Failure::input for bad lines, Failure::model if the model knows one segment only.
@@ -37,6 +38,7 @@ class RankingTask : public FineTuningTask {
                                 const tasks::Logits& outputs) const override;
   std::string warnings() const override;
   std::string remarks() const override { return ""; }
+  std::vector<std::string> bad_rows() const override { return bad_rows_; }
 
  private:
   const std::optional<tasks::CandidateList>& candidates(File file) const {
@@ -45,6 +47,7 @@ class RankingTask : public FineTuningTask {
   const Inputs inputs_;
   const bert::Config config_;
   const text::Tokenizer& tokenizer_;
+  std::vector<std::string> bad_rows_;
   std::optional<tasks::Triples> train_;
   std::optional<tasks::CandidateList> evaluation_, prediction_;
   tasks::Qrels qrels_;

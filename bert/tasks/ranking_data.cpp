@@ -6,6 +6,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "bert/tasks/attempt.h"
 #include "io/error.h"
 
 namespace bertrand::tasks {
@@ -29,6 +30,13 @@ void cut_columns(std::string_view line, std::span<std::string_view> columns, con
 void add_invalid(std::string_view line, std::int64_t number, text::InvalidBytes& invalid) {
   std::string valid;
   invalid.add(text::drop_invalid_utf8(line, valid), static_cast<std::uint64_t>(number));
+}
+
+/// Of a file whose lines are all bad, or that has none.
+[[noreturn]] void refuse_nothing(const std::filesystem::path& file, std::string_view what,
+                                 const std::vector<std::string>* bad) {
+  if (bad && !bad->empty()) fail(Failure::input, "{}; no line of the file is a {}", bad->front(), what);
+  fail(Failure::input, "{}: expected at least one {}, got none", file.string(), what);
 }
 
 /// At most `most` pieces of a text, valid until the encoder's next call.
@@ -64,18 +72,20 @@ void RankingEncoder::append(std::string_view query, std::string_view passage, En
   to.end_example(static_cast<std::int32_t>(query_ids_.size()));
 }
 
-Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder, const SpillPlace& spill) {
+Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder, const SpillPlace& spill,
+                     std::vector<std::string>* bad) {
   Triples triples{.encoded = EncodedDataset(spill), .invalid = {}};
   io::LineSource lines(file, "triples");
   for (std::string_view line; lines.next(line);) {
     std::array<std::string_view, 3> columns;
-    cut_columns(line, columns, lines, "query, relevant passage and other passage");
+    if (!attempt(bad, [&] { cut_columns(line, columns, lines, "query, relevant passage and other passage"); }))
+      continue;
     add_invalid(line, lines.number(), triples.invalid);
     encoder.append(columns[0], columns[1], triples.encoded);
     encoder.append(columns[0], columns[2], triples.encoded);
   }
   triples.encoded.finish();
-  if (triples.encoded.size() == 0) fail(Failure::input, "{}: expected at least one triple, got none", file.string());
+  if (triples.encoded.size() == 0) refuse_nothing(file, "triple", bad);
   return triples;
 }
 
@@ -87,10 +97,13 @@ std::optional<CandidateReader::Candidate> CandidateReader::next() {
   return Candidate{columns[0], columns[1], columns[2], columns[3]};
 }
 
-CandidateList::CandidateList(const std::filesystem::path& file) : file_(file) {
+CandidateList::CandidateList(const std::filesystem::path& file, std::vector<std::string>* bad) : file_(file) {
   CandidateReader reader(file);
   std::unordered_map<std::string, std::int32_t> places;
-  while (const auto candidate = reader.next()) {
+  while (true) {
+    std::optional<CandidateReader::Candidate> candidate;
+    if (!attempt(bad, [&] { candidate = reader.next(); })) continue;
+    if (!candidate) break;
     const auto [query, is_new] =
         places.try_emplace(std::string(candidate->query_id), static_cast<std::int32_t>(queries_.size()));
     if (is_new) queries_.push_back(query->first);
@@ -100,7 +113,7 @@ CandidateList::CandidateList(const std::filesystem::path& file) : file_(file) {
     add_invalid(candidate->query, reader.lines().number(), invalid_);
     add_invalid(candidate->passage, reader.lines().number(), invalid_);
   }
-  if (query_of_.empty()) fail(Failure::input, "{}: expected at least one candidate, got none", file.string());
+  if (query_of_.empty()) refuse_nothing(file, "candidate", bad);
 }
 
 std::string_view CandidateList::passage(std::int64_t i) const {

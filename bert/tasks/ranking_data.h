@@ -41,9 +41,10 @@ struct Triples {
   EncodedDataset encoded;
   text::InvalidBytes invalid;  ///< that were dropped
 };
-/// Throws Failure::input with file and line for other columns and for an empty text, and for a file without triples;
-/// Failure::io if the disk is full.
-Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder, const SpillPlace& spill = {});
+/// Throws Failure::input with file and line for other columns and for an empty text, or adds what it would say to
+/// `bad`; Failure::input for a file without triples; Failure::io if the disk is full.
+Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder, const SpillPlace& spill = {},
+                     std::vector<std::string>* bad = nullptr);
 
 /// Lines `query id TAB passage id TAB query TAB passage`, one by one.
 class CandidateReader {
@@ -65,8 +66,8 @@ class CandidateReader {
 class CandidateList {
  public:
   /// Reads the file once, so that whatever is wrong in it is known before anything is computed. Throws as
-  /// CandidateReader does, and for a file without lines.
-  explicit CandidateList(const std::filesystem::path& file);
+  /// CandidateReader does, or adds what it would say to `bad`; throws for a file without candidates.
+  explicit CandidateList(const std::filesystem::path& file, std::vector<std::string>* bad = nullptr);
 
   std::int64_t size() const { return std::ssize(query_of_); }
   /// The queries' ids, in the order in which they come first.

@@ -156,7 +156,7 @@ TEST_CASE("man shows every page without a warning") {
   support::write_text(manuals.file("odd.1"), cli::man_page(odd_manual()));
   const std::string odd = shell("LC_ALL=C.UTF-8 MANWIDTH=200 man -l --warnings=all '" + manuals.file("odd.1") + "'");
   CHECK_MESSAGE(odd.find(" .a \\n 'b' \"c\" |d| [e] <f> g-h: `i` ~ $HOME *\n") != std::string::npos, odd);
-  for (std::string program : programs()) {
+  for (const std::string& program : programs()) {
     for (const std::string locale : {"C", "C.UTF-8"}) {
       const std::string page = manuals.file("man1/bertrand-" + program + ".1");
       CHECK(shell("LC_ALL=" + locale + " man -l --warnings=all '" + page + "' 2>&1 >/dev/null") == "");

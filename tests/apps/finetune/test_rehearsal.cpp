@@ -99,7 +99,7 @@ TEST_CASE("a model by its name on a hub is answered with how to fetch it") {
             "nothing is downloaded"));
 }
 
-TEST_CASE("--validate-only names every bad line of words and every bad question") {
+TEST_CASE("--validate-only names every bad line of words, triples and candidates and every bad question") {
   const Setting setting;
   const std::string words = setting.path("words.conll"), squad = setting.path("squad.json");
   const auto validate = [&](const std::string& task, const std::string& file, const std::vector<std::string>& more) {
@@ -127,6 +127,21 @@ TEST_CASE("--validate-only names every bad line of words and every bad question"
         words + ":2: words: expected a sentence, got an empty line\n" + words +
             ":4: labels: expected 2, one for each word, got 1\n" +
             "error: data: expected rows as they should be, got 2 bad ones\n");
+
+  const std::string triples = setting.path("triples.tsv"), candidates = setting.path("candidates.tsv");
+  write_text(triples, "red\tfish\tbird\nred\t\tbird\nred\tfish\nblue\tbird\tfish\n");
+  write_text(candidates, "1\t7\tred\tfish\n1\t8\tred\n");
+  const std::vector<std::string> ranking = {"--max-query-length", "4", "--predict", candidates};
+  const std::string of_triples = "query, relevant passage and other passage";
+  CHECK(validate("msmarco", triples, ranking).error ==
+        triples + ":2: column 2: expected " + of_triples + " with a text each, got an empty one\n" + triples +
+            ":3: columns: expected " + of_triples + " between tabs, got 2 of them\n" + candidates +
+            ":2: columns: expected query id, passage id, query and passage between tabs, got 3 of them\n" +
+            "error: data: expected rows as they should be, got 3 bad ones\n");
+  write_text(triples, "red\n");
+  CHECK(validate("msmarco", triples, ranking).error ==
+        "error: " + triples + ":1: columns: expected " + of_triples +
+            " between tabs, got 1 of them; no line of the file is a triple\n");
 
   auto data = support::small_squad(6, true);
   auto& paragraphs = data.at("data").at(0).at("paragraphs");

@@ -246,7 +246,7 @@ TEST_CASE("labels of a file to predict are copied, whatever they are") {
   const Setting setting;
   write_text(setting.at("test.csv"), "text,kind\nred fish,?\ntwo birds,-1\n");
   REQUIRE(setting.run({"--predict", setting.at("test.csv")}).code == 0);
-  CHECK(read_text(setting.at("run/predictions.tsv")).find("?") != std::string::npos);
+  CHECK(read_text(setting.at("run/predictions.tsv")).find('?') != std::string::npos);
 }
 
 TEST_CASE("outputs that are not finite end evaluation and prediction with 6") {

@@ -149,8 +149,8 @@ TEST_CASE("a run is resumed with its own parts only") {
 
 TEST_CASE("the predicted memory of a model with frozen parts is within a twentieth of the measured peak") {
   const support::PretrainSetting setting;
-  for (const auto& [freeze, precision] :
-       {std::pair{"embeddings,0", "f32"}, {"1,pooler", "f32"}, {"embeddings", "bf16"}}) {
+  for (const auto& parts : {std::pair{"embeddings,0", "f32"}, {"1,pooler", "f32"}, {"embeddings", "bf16"}}) {
+    const std::string freeze = parts.first, precision = parts.second;
     CAPTURE(freeze);
     Flags flags = setting.flags("run", {"--steps", "4", "--micro-batch-size", "3", "--precision", precision, "--freeze",
                                         freeze, "--overwrite"});

@@ -12,7 +12,7 @@ using namespace bertrand;
 
 namespace {
 
-constexpr std::size_t kFileBytes = 1000, kHeader = 64, kPlace = 24;
+constexpr std::size_t kFileBytes = 1000, kHeader = 64, kPlace = 24, kFrame = 16;
 
 struct Records {
   fuzz::Directory directory;
@@ -52,7 +52,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!index) continue;
     fuzz::require(index->sums().file_bytes == kFileBytes, "the index of this file");
     for (const data::RecordPlace& place : index->places()) {
-      fuzz::require(place.offset <= kFileBytes && place.bytes <= kFileBytes - place.offset, "records within the file");
+      fuzz::require(place.offset <= kFileBytes && place.bytes + kFrame <= kFileBytes - place.offset,
+                    "records within the file");
       fuzz::require(place.tokens <= index->sums().longest && place.masked <= index->sums().most_masked,
                     "no record beyond the longest");
     }

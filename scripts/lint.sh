@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks sources with clang-format and clang-tidy (.clang-format, .clang-tidy). usage: scripts/lint.sh [format|tidy] [all|FILE…]
-# By default both check the files that differ from the main branch of the remote. `all` means every source file; clang-tidy
-# takes half an hour of two cores for them. BUILD names a configured build directory for clang-tidy (default: build-dev, made if it is missing).
+# By default both check the files that differ from the main branch of the remote. `all` means every source file, to
+# clang-tidy without the tests: it takes ten minutes of two cores for them. BUILD names a configured build directory for
+# clang-tidy (default: build-dev, made if it is missing).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools='format tidy' build=${BUILD:-build-dev}
@@ -27,7 +28,9 @@ if [[ $tools == *tidy* ]]; then
     cmake -S . -B $build -G Ninja -DCMAKE_UNITY_BUILD=ON -DBERTRAND_CUDA=OFF >/dev/null
     sed -i 's/-fno-gnu-unique//' $build/compile_commands.json  # g++ alone knows it
     flags=(--checks=-bugprone-suspicious-include "--header-filter=$PWD/(apps|autograd|bench|bert|distributed|io|nn|optim|serving|tensor|training)/")
-    mapfile -t files < <(grep -oP '"file": "\K[^"]*' $build/compile_commands.json | grep -vE 'build_hash|/exercises/.*wrong' | sort -u)
+    # clang 14 can read neither the emulated GPU (std::source_location) nor tests that CAPTURE a structured binding.
+    mapfile -t files < <(grep -oP '"file": "\K[^"]*' $build/compile_commands.json |
+      grep -vE '\.cu$|emulation|build_hash|/tests/|/exercises/.*wrong' | sort -u)
   else
     [ -f "$build/compile_commands.json" ] || cmake --preset dev -B "$build" >/dev/null
   fi

@@ -7,6 +7,8 @@
 //
 //   dx = (g − x̂ · (Σ g ∘ x̂) / n) / r   with g = dy ∘ γ,      dγ = Σ over the rows of dy ∘ x̂
 //
+// In the code normed is x̂, scale is γ, and above and x_hat are one row of dy and of x̂.
+//
 // The grader compares every entry with differences. Which gradients are wrong, with which inputs are they right, and
 // what do those inputs have in common?
 //

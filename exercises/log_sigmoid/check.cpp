@@ -5,7 +5,8 @@
 using namespace bertrand;
 
 const char* const kHint =
-    "log σ(x) = −log(1 + e⁻ˣ) overflows for x < −709; for negative x multiply numerator and denominator of σ by eˣ";
+    "log σ(x) = −log(1 + e⁻ˣ) overflows for x < −709; for negative x multiply numerator and denominator of σ by eˣ. "
+    "From x = 20 on e⁻ˣ loses its digits in 1 + e⁻ˣ: std::log1p";
 
 void check(grader::Grader& grader) {
   const auto backend = open_cpu({.threads = 1});

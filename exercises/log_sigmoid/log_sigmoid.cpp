@@ -5,7 +5,7 @@
 //
 // Its derivative is written already. The value is one line, but a computer's e¹⁰⁰⁰ is infinite, and 1 + 1e-20 is 1:
 // choose a form of log σ(x) that is right for x = −1000, for x = 1000 and for x = 40, where log σ(x) = −4.2e-18.
-// std::exp, std::log, std::log1p (log(1 + x) for small x too), std::abs, std::min are there.
+// std::exp, std::log, std::log1p (log(1 + x), which is right for very small x too), std::abs, std::min are there.
 //
 //   scripts/grade.sh log_sigmoid
 #include "log_sigmoid/log_sigmoid.h"

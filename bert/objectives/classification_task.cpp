@@ -29,7 +29,7 @@ bert::Config config_of_task(bert::Config config, const tasks::TaskData& data) {
   return config;
 }
 
-/// What is to be learnt of an example: as many numbers as TrainingRows says, the same for each.
+/// What is to be learnt of an example: as many numbers as tasks::targets_of says, the same for each.
 std::span<const std::int32_t> targets_of(const tasks::EncodedDataset& examples, std::int64_t number) {
   const std::int64_t each = examples.targets.size() / examples.size();
   return examples.targets_at(number * each, each);
@@ -49,6 +49,13 @@ LossWeights weights_of_task(const ClassificationTask::Options& options, const ta
     data.train->encoded.let_go();
   }
   return weights;
+}
+
+/// A file of the parts that `fill` gives to what it gets.
+void write_file(io::Files& files, const std::filesystem::path& file, const auto& fill) {
+  io::FileReplacer out(files, file);
+  fill([&](std::string_view part) { out.write(part); });
+  out.publish();
 }
 
 /// Half precision would round the targets, so losses on them are computed in f32 at least.
@@ -111,7 +118,7 @@ Variable ClassificationTask::loss(const Variable& logits, const bert::PackedBatc
 
 training::Metrics ClassificationTask::evaluate(const tasks::Logits& outputs) const {
   training::Metrics metrics;
-  for (const auto& [name, value] : tasks::evaluate(data_.task, outputs, data_.evaluation->dataset.examples))
+  for (const auto& [name, value] : tasks::evaluate(data_.task, outputs, data_.evaluation->encoded.targets.all()))
     metrics.push_back({name, value});
   return metrics;
 }
@@ -119,19 +126,21 @@ training::Metrics ClassificationTask::evaluate(const tasks::Logits& outputs) con
 void ClassificationTask::write_evaluation(io::Files& files, const std::filesystem::path& directory,
                                           const tasks::Logits& outputs) const {
   const tasks::Split& split = *data_.evaluation;
-  io::replace_file(files, directory / "eval_rows.jsonl",
-                   tasks::evaluation_rows(data_.task, data_.labels, split.dataset, split.encoded, outputs));
+  write_file(files, directory / "eval_rows.jsonl", [&](const auto& write) {
+    tasks::write_evaluation_rows(data_.task, data_.labels, split.dataset, split.encoded, outputs, write);
+  });
   if (data_.task.kind == tasks::Kind::regression) return;
-  const auto [predicted, truth] = tasks::decisions(data_.task.kind, outputs, split.dataset.examples);
+  const auto [predicted, truth] = tasks::decisions(data_.task.kind, outputs, split.encoded.targets.all());
   const auto report = data_.task.kind == tasks::Kind::classification ? tasks::class_report : tasks::multi_label_report;
   io::replace_file(files, directory / "eval_report.tsv", report(data_.labels, predicted, truth));
 }
 
 std::vector<FineTuningTask::Sample> ClassificationTask::samples(const tasks::Logits& outputs, std::size_t most) const {
-  const std::vector<tasks::Example>& examples = data_.evaluation->dataset.examples;
+  const tasks::ExampleList& examples = data_.evaluation->dataset.examples;
+  const std::span<const std::int32_t> targets = data_.evaluation->encoded.targets.all();
   const tasks::Kind kind = data_.task.kind;
   const tasks::Decisions all =
-      kind == tasks::Kind::regression ? tasks::Decisions{} : tasks::decisions(kind, outputs, examples);
+      kind == tasks::Kind::regression ? tasks::Decisions{} : tasks::decisions(kind, outputs, targets);
   const auto labels_of = [&](const std::vector<std::int32_t>& flags, std::size_t row) {
     std::vector<std::string> names;
     for (std::size_t k = 0; k < outputs.outputs; ++k)
@@ -140,12 +149,12 @@ std::vector<FineTuningTask::Sample> ClassificationTask::samples(const tasks::Log
   };
   std::vector<Sample> samples;
   most = std::min(most, examples.size());
-  for (std::size_t s = 0; s < most; ++s) {
-    const std::size_t i = s * examples.size() / most;
+  examples.for_each([&](std::size_t i, const tasks::Example& example) {
+    if (samples.size() == most || i != samples.size() * examples.size() / most) return;
     Sample& sample = samples.emplace_back();
-    sample.text = examples[i].text_a + (examples[i].text_b ? " | " + *examples[i].text_b : "");
+    sample.text = example.text_a + (example.text_b ? " | " + *example.text_b : "");
     if (kind == tasks::Kind::regression) {
-      sample.truth = fmt::format("{:.4g}", std::get<float>(*examples[i].target));
+      sample.truth = fmt::format("{:.4g}", std::bit_cast<float>(targets[i]));
       sample.prediction = fmt::format("{:.4g}", outputs.row(i)[0]);
     } else if (kind == tasks::Kind::multi_label) {
       sample.truth = labels_of(all.truth, i);
@@ -156,7 +165,7 @@ std::vector<FineTuningTask::Sample> ClassificationTask::samples(const tasks::Log
       sample.prediction =
           fmt::format("{} {:.1f} %", data_.labels.name(predicted), 100 * tasks::softmax(outputs.row(i))[predicted]);
     }
-  }
+  });
   return samples;
 }
 
@@ -172,7 +181,9 @@ std::string ClassificationTask::write_predictions(io::Files& files, const std::f
                                                   const tasks::Logits& outputs) const {
   const tasks::Split& split = *data_.prediction;
   const std::filesystem::path file = directory / "predictions.tsv";
-  io::replace_file(files, file, tasks::predictions_tsv(data_.task, data_.labels, split.dataset, outputs));
+  write_file(files, file, [&](const auto& write) {
+    tasks::write_predictions_tsv(data_.task, data_.labels, split.dataset, outputs, write);
+  });
   return fmt::format("{}: {} predictions", file.string(), split.encoded.size());
 }
 

@@ -188,6 +188,7 @@ io::Json evaluation_of(std::string_view lines, const Extent& extent) {
   if (is_of("answers", lines)) return answers_of(lines, extent);
   const Rows all = read_rows(lines);
   io::Json json{{"kind", tasks::kind_name(all.kind)}, {"labels", all.labels}, {"rows", all.rows.size()}};
+  if (all.given > std::ssize(all.rows)) json["given"] = all.given;
   if (all.rows.empty()) return json;
   json["intervals"] = intervals(all);
   if (all.kind == Kind::regression) {

@@ -111,6 +111,7 @@ Rows read_rows(std::string_view lines) {
     all.labels = texts_of(line.list("labels"));
     all.metrics = texts_of(line.list("metrics"));
     all.positive = static_cast<std::int32_t>(line.whole("positive", {}, 1));
+    all.given = line.whole("given", {}, 0);
     if (all.kind != tasks::Kind::regression && all.labels.empty()) line.refuse("labels", "names", line.find("labels"));
   });
   return all;

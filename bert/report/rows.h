@@ -29,6 +29,7 @@ struct Rows {
   std::vector<std::string> labels, metrics;
   std::int32_t positive = 1;
   std::vector<Row> rows;
+  std::int64_t given = 0;  ///< rows of the evaluation, of which these are some; 0: it is not known
 };
 
 /// Reads the lines of eval_rows.jsonl: `take` gets the number of each, from 1, and its object. Throws

@@ -2,6 +2,7 @@
 #include "bert/tasks/dataset.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -103,29 +104,21 @@ float number_of(const std::string& text, const Place& place) {
 
 }  // namespace
 
-Target target_of(const Task& task, const LabelSet& labels, const Dataset& dataset, const Example& example) {
+std::vector<std::int32_t> targets_of(const Task& task, const LabelSet& labels, const Dataset& dataset,
+                                     const Example& example) {
   const Place place{dataset, example};
   switch (task.kind) {
-    case Kind::classification: return class_of(*example.label, labels, place);
-    case Kind::regression: return number_of(*example.label, place);
+    case Kind::classification: return {class_of(*example.label, labels, place)};
+    case Kind::regression: return {std::bit_cast<std::int32_t>(number_of(*example.label, place))};
     case Kind::multi_label: break;
   }
-  std::vector<float> flags(labels.size());
+  std::vector<std::int32_t> flags(labels.size());
   for (const std::string& name : split_labels(*example.label, task.label_separator))
     flags[static_cast<std::size_t>(class_of(name, labels, place))] = 1;
   return flags;
 }
 
 std::string Dataset::where(const Example& example) const { return fmt::format("{}:{}", file, example.line); }
-
-void Dataset::for_each_example(OnBadRow on_bad, const std::function<void(Example&)>& use) {
-  const auto before = std::ssize(bad_rows);
-  auto kept = examples.begin();
-  for (Example& example : examples)
-    if (attempt(on_bad, example, [&] { use(example); })) std::swap(*kept++, example);
-  examples.erase(kept, examples.end());
-  sort_bad_rows(before, examples.empty());
-}
 
 bool Dataset::attempt(OnBadRow on_bad, const Example& example, const std::function<void()>& use) {
   try {
@@ -144,16 +137,8 @@ void Dataset::sort_bad_rows(std::ptrdiff_t sorted, bool nothing_else) {
   if (nothing_else && !bad_rows.empty()) fail(Failure::input, "{}", bad_rows.front().message);
 }
 
-Dataset make_dataset(const Task& task, const Table& table, bool needs_label, OnBadRow on_bad) {
-  std::vector<Example> examples;
-  Dataset dataset = walk_examples(task, table, needs_label, on_bad,
-                                  [&](Example&& example) { examples.push_back(std::move(example)); });
-  dataset.examples = std::move(examples);
-  return dataset;
-}
-
 Dataset walk_examples(const Task& task, const Table& table, bool needs_label, OnBadRow on_bad,
-                      const std::function<void(Example&&)>& use) {
+                      const std::function<void(const Example&)>& use) {
   const Layout layout = find_layout(task, table, needs_label);
   Dataset dataset{.file = table.file,
                   .labelled = layout.label.has_value(),
@@ -193,7 +178,7 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
       return;
     }
     ++examples;
-    use(*std::move(example));
+    use(*example);
   });
   keep_ragged_before(std::numeric_limits<std::int64_t>::max());
   if (examples == 0 && !dataset.bad_rows.empty()) fail(Failure::input, "{}", dataset.bad_rows.front().message);
@@ -201,10 +186,6 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
     fail(Failure::input, "{}:1: rows: expected at least one example{}, got none", table.file,
          layout.language ? fmt::format(" of language {}", task.language) : "");
   return dataset;
-}
-
-Dataset read_dataset(const Task& task, const std::string& path, bool needs_label, OnBadRow on_bad) {
-  return make_dataset(task, read_rows(task, path, on_bad), needs_label, on_bad);
 }
 
 Table read_rows(const Task& task, const std::string& path, OnBadRow on_bad, const SpillPlace& spill) {
@@ -226,12 +207,6 @@ void add_labels(const Task& task, const Example& example, LabelNames& names) {
   } else if (!names.contains(*example.label)) names.insert(*example.label);
 }
 
-LabelSet learn_labels(const Task& task, const Dataset& training) {
-  LabelNames names;
-  for (const Example& example : training.examples) add_labels(task, example, names);
-  return learn_labels(task, names, training.file);
-}
-
 LabelSet learn_labels(const Task& task, const LabelNames& names, const std::string& file) {
   if (task.kind == Kind::regression) return {};
   if (!task.labels.empty()) return LabelSet(task.labels);
@@ -241,12 +216,6 @@ LabelSet learn_labels(const Task& task, const LabelNames& names, const std::stri
     fail(Failure::input, "{}:1: label: expected at least {} different ones in the file, got {}", file, least,
          in_braces(labels.names()));
   return labels;
-}
-
-void assign_targets(const Task& task, const LabelSet& labels, Dataset& dataset, OnBadRow on_bad) {
-  dataset.for_each_example(on_bad, [&](Example& example) {
-    if (example.label) example.target = target_of(task, labels, dataset, example);
-  });
 }
 
 }  // namespace bertrand::tasks

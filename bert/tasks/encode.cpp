@@ -81,13 +81,4 @@ void ExampleEncoder::append(const Dataset& dataset, const Example& example, Enco
   to.end_example(static_cast<std::int32_t>(std::ranges::count(one.token_types, 0)));
 }
 
-EncodedDataset encode_dataset(Dataset& dataset, const text::Tokenizer& tokenizer, int max_length, OnBadRow on_bad,
-                              const SpillPlace& spill) {
-  ExampleEncoder encoder(tokenizer, max_length);
-  EncodedDataset encoded(spill);
-  dataset.for_each_example(on_bad, [&](const Example& example) { encoder.append(dataset, example, encoded); });
-  encoded.finish();
-  return encoded;
-}
-
 }  // namespace bertrand::tasks

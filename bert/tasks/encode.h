@@ -32,7 +32,7 @@ class EncodedDataset {
   explicit EncodedDataset(SpillPlace place) : place_(std::move(place)) { offsets_.push_back(0); }
 
   Spillable<std::int32_t> token_ids;
-  Spillable<std::int32_t> targets;  ///< to train on: as many numbers for each example, or each token, as the task says
+  Spillable<std::int32_t> targets;  ///< to learn: as many numbers for each example, or each token, as the task says
   std::int64_t cut = 0;             ///< examples that were longer than allowed
 
   /// The tokens since the last example are one; the first `first_length` of them have type 0. Throws Failure::io if the
@@ -65,16 +65,12 @@ class EncodedDataset {
   Spillable<std::int32_t> first_lengths_;  // [examples]: how many of its tokens have type 0
 };
 
-/// Tokenises and cuts every example. A text that is not blank and yet has no token makes its row a bad one: Throws
-/// Failure::input with file and line, unless such rows are kept apart.
-EncodedDataset encode_dataset(Dataset& dataset, const text::Tokenizer& tokenizer, int max_length,
-                              OnBadRow on_bad = OnBadRow::fail, const SpillPlace& spill = {});
-
-/// The same example by example. Has buffers: one for each thread. The tokenizer must outlive it.
+/// Tokenises and cuts examples. Has buffers: one for each thread. The tokenizer must outlive it.
 class ExampleEncoder {
  public:
   ExampleEncoder(const text::Tokenizer& tokenizer, int max_length);
-  /// `dataset` is for messages.
+  /// `dataset` is for messages. Throws Failure::input with file and line for a text that is not blank and yet has no
+  /// token.
   void append(const Dataset& dataset, const Example& example, EncodedDataset& to);
 
  private:

@@ -1,6 +1,8 @@
 // eval_rows.jsonl, row by row.
 #include "bert/tasks/evaluation_rows.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "io/json.h"
@@ -26,33 +28,34 @@ io::Json numbers_of(std::span<const std::int32_t> flags) {
   return numbers;
 }
 
-io::Json header(const Task& task, const LabelSet& labels) {
+io::Json header(const Task& task, const LabelSet& labels, std::size_t given) {
   io::Json metrics = io::Json::array();
   for (const Metric metric : task.metrics) metrics.push_back(metric_name(metric));
-  return {{"task", task.name},
-          {"kind", kind_name(task.kind)},
-          {"labels", labels.names()},
-          {"positive", task.positive},
-          {"metrics", metrics}};
+  return {{"task", task.name},         {"kind", kind_name(task.kind)}, {"labels", labels.names()},
+          {"positive", task.positive}, {"metrics", metrics},           {"given", given}};
 }
 
 }  // namespace
 
-std::string evaluation_rows(const Task& task, const LabelSet& labels, const Dataset& dataset,
-                            const EncodedDataset& encoded, const Logits& logits) {
-  check(logits.rows() == dataset.examples.size(), "evaluation rows: expected {} rows of outputs, got {}",
-        dataset.examples.size(), logits.rows());
+void write_evaluation_rows(const Task& task, const LabelSet& labels, const Dataset& dataset,
+                           const EncodedDataset& encoded, const Logits& logits,
+                           const std::function<void(std::string_view line)>& write, std::size_t most) {
+  const std::size_t rows = dataset.examples.size();
+  check(logits.rows() == rows, "evaluation rows: expected {} rows of outputs, got {}", rows, logits.rows());
   const bool regression = task.kind == Kind::regression;
-  const Decisions all = regression ? Decisions{} : decisions(task.kind, logits, dataset.examples);
-  const std::size_t width = task.kind == Kind::multi_label ? logits.outputs : 1;
-  std::string text = io::json_text(header(task, labels)) + "\n";
-  for (std::size_t i = 0; i < dataset.examples.size(); ++i) {
-    const Example& example = dataset.examples[i];
+  const std::span<const std::int32_t> targets = encoded.targets.all();
+  const Decisions all = regression ? Decisions{} : decisions(task.kind, logits, targets);
+  const std::size_t width = task.kind == Kind::multi_label ? logits.outputs : 1, shown = std::min(most, rows);
+  write(io::json_text(header(task, labels, rows)) + "\n");
+  std::size_t written = 0;
+  dataset.examples.for_each([&](std::size_t i, const Example& example) {
+    if (written == shown || i != written * rows / shown) return;
+    ++written;
     io::Json row{{"id", example.id}, {"text", example.text_a}};
     if (example.text_b) row["text_pair"] = *example.text_b;
     row["tokens"] = encoded.tokens(static_cast<std::int64_t>(i));
     if (regression) {
-      row["label"] = std::get<float>(*example.target);
+      row["label"] = std::bit_cast<float>(targets[i]);
       row["prediction"] = logits.row(i)[0];
     } else {
       const auto truth = std::span(all.truth).subspan(i * width, width);
@@ -61,9 +64,8 @@ std::string evaluation_rows(const Task& task, const LabelSet& labels, const Data
       row["prediction"] = task.kind == Kind::multi_label ? numbers_of(predicted) : io::Json(predicted[0]);
       row["probabilities"] = probabilities(task.kind, logits.row(i));
     }
-    text += io::json_text(row) + "\n";
-  }
-  return text;
+    write(io::json_text(row) + "\n");
+  });
 }
 
 }  // namespace bertrand::tasks

@@ -2,6 +2,7 @@
 #include "bert/tasks/metrics.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -45,44 +46,39 @@ double log_sum_exp(std::span<const float> row) {
   return largest + std::log(sum);
 }
 
-double loss_of(Kind kind, std::span<const float> row, const Target& target) {
-  if (kind == Kind::classification) return cross_entropy(row, std::get<std::int32_t>(target));
-  if (kind == Kind::regression) return std::pow(static_cast<double>(row[0]) - std::get<float>(target), 2);
-  const auto& flags = std::get<std::vector<float>>(target);
+/// How many targets an example has.
+std::size_t width_of(Kind kind, const Logits& logits) { return kind == Kind::multi_label ? logits.outputs : 1; }
+
+double loss_of(Kind kind, std::span<const float> row, Targets targets) {
+  if (kind == Kind::classification) return cross_entropy(row, targets[0]);
+  if (kind == Kind::regression) return std::pow(static_cast<double>(row[0]) - std::bit_cast<float>(targets[0]), 2);
   double sum = 0;
   for (std::size_t j = 0; j < row.size(); ++j) {
     const double x = row[j];
-    sum += std::max(x, 0.0) - x * flags[j] + std::log1p(std::exp(-std::abs(x)));
+    sum += std::max(x, 0.0) - x * targets[j] + std::log1p(std::exp(-std::abs(x)));
   }
   return sum / static_cast<double>(row.size());
 }
 
-const Target& target_of(const Example& example) {
-  check(example.target.has_value(), "evaluate: expected a target for every example, got none for id {}", example.id);
-  return *example.target;
-}
-
 using Scores = std::map<Metric, double>;
 
-Scores classification_scores(const Task& task, const Logits& logits, const std::vector<Example>& examples) {
-  const auto [predicted, truth] = decisions(task.kind, logits, examples);
+Scores classification_scores(const Task& task, const Logits& logits, Targets targets) {
+  const auto [predicted, truth] = decisions(task.kind, logits, targets);
   return {{Metric::accuracy, accuracy(predicted, truth)},
           {Metric::f1, logits.outputs == 2 ? f1(predicted, truth, task.positive) : macro_f1(predicted, truth)},
           {Metric::macro_f1, macro_f1(predicted, truth)},
           {Metric::matthews, matthews(predicted, truth)}};
 }
 
-Scores regression_scores(const Logits& logits, const std::vector<Example>& examples) {
-  std::vector<double> predicted, truth;
-  for (std::size_t i = 0; i < examples.size(); ++i) {
-    predicted.push_back(logits.row(i)[0]);
-    truth.push_back(std::get<float>(target_of(examples[i])));
-  }
+Scores regression_scores(const Logits& logits, Targets targets) {
+  const std::vector<double> predicted(logits.values.begin(), logits.values.end());
+  std::vector<double> truth;
+  for (const std::int32_t target : targets) truth.push_back(std::bit_cast<float>(target));
   return {{Metric::pearson, pearson(predicted, truth)}, {Metric::spearman, spearman(predicted, truth)}};
 }
 
-Scores multi_label_task_scores(const Task& task, const Logits& logits, const std::vector<Example>& examples) {
-  const auto [predicted, truth] = decisions(task.kind, logits, examples);
+Scores multi_label_task_scores(const Task& task, const Logits& logits, Targets targets) {
+  const auto [predicted, truth] = decisions(task.kind, logits, targets);
   const MultiLabelScores scores = multi_label_scores(predicted, truth, logits.outputs);
   return {
       {Metric::accuracy, scores.accuracy}, {Metric::micro_f1, scores.micro_f1}, {Metric::macro_f1, scores.macro_f1}};
@@ -192,35 +188,31 @@ double cross_entropy(std::span<const float> row, std::int32_t label) {
   return log_sum_exp(row) - row[static_cast<std::size_t>(label)];
 }
 
-Decisions decisions(Kind kind, const Logits& logits, const std::vector<Example>& examples) {
-  Decisions made;
-  for (std::size_t i = 0; i < examples.size(); ++i) {
-    const Target& target = target_of(examples[i]);
-    if (kind == Kind::classification) {
-      made.predicted.push_back(arg_max(logits.row(i)));
-      made.truth.push_back(std::get<std::int32_t>(target));
-      continue;
-    }
-    for (const float x : logits.row(i)) made.predicted.push_back(x >= 0);  // a probability of at least one half
-    for (const float flag : std::get<std::vector<float>>(target)) made.truth.push_back(flag != 0);
-  }
+Decisions decisions(Kind kind, const Logits& logits, Targets targets) {
+  Decisions made{.predicted = {}, .truth = {targets.begin(), targets.end()}};
+  if (kind == Kind::classification)
+    for (std::size_t i = 0; i < logits.rows(); ++i) made.predicted.push_back(arg_max(logits.row(i)));
+  else
+    for (const float x : logits.values) made.predicted.push_back(x >= 0);  // a probability of at least one half
+  check_lengths(made.predicted.size(), made.truth.size(), "decisions");
   return made;
 }
 
-double mean_loss(Kind kind, const Logits& logits, const std::vector<Example>& examples) {
-  check_lengths(logits.rows(), examples.size(), "mean_loss");
+double mean_loss(Kind kind, const Logits& logits, Targets targets) {
+  const std::size_t width = width_of(kind, logits), rows = logits.rows();
+  check_lengths(rows * width, targets.size(), "mean_loss");
   double sum = 0;
-  for (std::size_t i = 0; i < examples.size(); ++i) sum += loss_of(kind, logits.row(i), target_of(examples[i]));
-  return sum / static_cast<double>(examples.size());
+  for (std::size_t i = 0; i < rows; ++i) sum += loss_of(kind, logits.row(i), targets.subspan(i * width, width));
+  return sum / static_cast<double>(rows);
 }
 
-std::map<std::string, double> evaluate(const Task& task, const Logits& logits, const std::vector<Example>& examples) {
-  std::map<std::string, double> results = {{"eval_loss", mean_loss(task.kind, logits, examples)}};
+std::map<std::string, double> evaluate(const Task& task, const Logits& logits, Targets targets) {
+  std::map<std::string, double> results = {{"eval_loss", mean_loss(task.kind, logits, targets)}};
   Scores scores;
   switch (task.kind) {
-    case Kind::classification: scores = classification_scores(task, logits, examples); break;
-    case Kind::regression: scores = regression_scores(logits, examples); break;
-    case Kind::multi_label: scores = multi_label_task_scores(task, logits, examples); break;
+    case Kind::classification: scores = classification_scores(task, logits, targets); break;
+    case Kind::regression: scores = regression_scores(logits, targets); break;
+    case Kind::multi_label: scores = multi_label_task_scores(task, logits, targets); break;
   }
   for (const Metric metric : task.metrics) results[fmt::format("eval_{}", metric_name(metric))] = scores.at(metric);
   return results;

@@ -53,17 +53,20 @@ std::vector<double> softmax(std::span<const float> row);
 /// −log softmax(row)[label], in double.
 double cross_entropy(std::span<const float> row, std::int32_t label);
 
+/// What is to be learnt of examples, one after the other, as targets_of has it.
+using Targets = std::span<const std::int32_t>;
+
 /// What a classifier decides and what is true: the class of each example, or for several labels a 0 or 1 for each
 /// example and label.
 struct Decisions {
   std::vector<std::int32_t> predicted, truth;
 };
-Decisions decisions(Kind kind, const Logits& logits, const std::vector<Example>& examples);
+Decisions decisions(Kind kind, const Logits& logits, Targets targets);
 
 /// The mean loss of these outputs, in double: cross-entropy, squared error, or binary cross-entropy over all entries.
-double mean_loss(Kind kind, const Logits& logits, const std::vector<Example>& examples);
+double mean_loss(Kind kind, const Logits& logits, Targets targets);
 
-/// `eval_loss` and the task's metrics as `eval_<metric>`. Every example must have its target.
-std::map<std::string, double> evaluate(const Task& task, const Logits& logits, const std::vector<Example>& examples);
+/// `eval_loss` and the task's metrics as `eval_<metric>`.
+std::map<std::string, double> evaluate(const Task& task, const Logits& logits, Targets targets);
 
 }  // namespace bertrand::tasks

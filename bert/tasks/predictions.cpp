@@ -35,9 +35,11 @@ std::string answer(const Task& task, const LabelSet& labels, std::span<const flo
 
 }  // namespace
 
-std::string predictions_tsv(const Task& task, const LabelSet& labels, const Dataset& dataset, const Logits& logits) {
+void write_predictions_tsv(const Task& task, const LabelSet& labels, const Dataset& dataset, const Logits& logits,
+                           const std::function<void(std::string_view part)>& write) {
   check(logits.rows() == dataset.examples.size(), "predictions: expected {} rows of outputs, got {}",
         dataset.examples.size(), logits.rows());
+  constexpr std::size_t kPart = std::size_t{1} << 20;  // bytes
   std::string text = "id\tprediction";
   for (const std::string& name : labels.names()) text += "\tprobability_" + cell(name);
   if (dataset.labelled) text += "\tlabel";
@@ -49,9 +51,8 @@ std::string predictions_tsv(const Task& task, const LabelSet& labels, const Data
     for (; bad != dataset.bad_rows.end() && bad->line < line; ++bad)
       text += cell(bad->id) + std::string(columns, '\t') + '\n';
   };
-  for (std::size_t i = 0; i < dataset.examples.size(); ++i) {
-    const Example& example = dataset.examples[i];
-    const std::span<const float> row = logits.row(i);
+  dataset.examples.for_each([&](std::size_t number, const Example& example) {
+    const std::span<const float> row = logits.row(number);
     bad_rows_before(example.line);
     text += cell(example.id) + '\t' + cell(answer(task, labels, row));
     if (one_of_several) text += fmt::format("\t{}", fmt::join(probabilities(row), "\t"));
@@ -61,9 +62,12 @@ std::string predictions_tsv(const Task& task, const LabelSet& labels, const Data
     text += '\t' + cell(example.text_a);
     if (pairs) text += '\t' + cell(example.text_b.value_or(""));
     text += '\n';
-  }
+    if (text.size() < kPart) return;
+    write(text);
+    text.clear();
+  });
   bad_rows_before(std::numeric_limits<std::int64_t>::max());
-  return text;
+  write(text);
 }
 
 }  // namespace bertrand::tasks

@@ -33,6 +33,7 @@ class RowList {
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   bool is_spilled() const { return bytes_.is_spilled(); }
+  std::size_t held_bytes() const { return bytes_.held_bytes(); }  ///< in memory
   /// Calls `use` for each row, in order; the row is valid until it returns.
   void for_each(const std::function<void(const Row&)>& use) const;
   Row front() const;

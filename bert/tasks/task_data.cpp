@@ -5,23 +5,23 @@
 #include <cctype>
 #include <map>
 
-#include "bert/tasks/training_rows.h"
+#include "bert/tasks/table_rows.h"
 #include "io/error.h"
 
 namespace bertrand::tasks {
 namespace {
 
-std::optional<Split> read(const Task& task, const std::filesystem::path& path, bool needs_label, OnBadRow on_bad) {
-  if (path.empty()) return std::nullopt;
-  return Split{.dataset = read_dataset(task, path.string(), needs_label, on_bad), .encoded = {}};
-}
+/// The files of a run as they are read.
+struct Tables {
+  std::optional<TableRows> train, evaluation, prediction;
+};
 
 /// What the data alone says: the task's labels, or those of the training file; without one, of the file to evaluate if
 /// the model has no names of its own.
-LabelSet data_labels(const TaskData& data, const std::optional<TrainingRows>& training, const LabelSet& model) {
-  if (training) return training->labels();
-  if (!data.task.labels.empty()) return LabelSet(data.task.labels);
-  if (data.evaluation && model.placeholders()) return learn_labels(data.task, data.evaluation->dataset);
+LabelSet data_labels(const Task& task, const Tables& tables, const LabelSet& model) {
+  if (tables.train) return tables.train->labels();
+  if (!task.labels.empty()) return LabelSet(task.labels);
+  if (tables.evaluation && model.placeholders()) return tables.evaluation->labels();
   return {};
 }
 
@@ -36,12 +36,12 @@ void check_kind(const ModelOutputs& model, const Task& task) {
 }
 
 /// A second text may be read by the name of its column alone, so a file without it would go unnoticed.
-void check_same_texts(const TaskData& data, const std::optional<TrainingRows>& training) {
+void check_same_texts(const Tables& tables) {
   const auto kind_of = [](const Dataset& dataset) { return dataset.pairs ? "pairs of texts" : "single texts"; };
-  const Dataset* first = training ? &training->dataset() : nullptr;
-  for (const auto* split : {&data.evaluation, &data.prediction}) {
-    if (!*split) continue;
-    const Dataset& dataset = (*split)->dataset;
+  const Dataset* first = nullptr;
+  for (const auto* table : {&tables.train, &tables.evaluation, &tables.prediction}) {
+    if (!*table) continue;
+    const Dataset& dataset = (*table)->dataset();
     if (!first) first = &dataset;
     if (dataset.pairs != first->pairs)
       fail(Failure::input, "{}:1: columns: expected {} as in {}, got {}; hint: --text-column, --text-pair-column",
@@ -91,9 +91,7 @@ std::string remarks_of(const Split& split) {
 std::size_t TaskData::text_bytes() const {
   std::size_t bytes = 0;
   for (const auto* split : {&evaluation, &prediction})
-    if (*split)
-      for (const Example& example : (*split)->dataset.examples)
-        bytes += example.text_a.size() + example.text_b.value_or("").size();
+    if (*split) bytes += (*split)->dataset.examples.held_bytes();
   return bytes;
 }
 
@@ -123,14 +121,20 @@ TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOut
                         const text::Tokenizer& tokenizer, int max_length) {
   TaskData data{.task = task};
   if (files.train.empty()) check_kind(model, task);
-  std::optional<TrainingRows> training;
-  if (!files.train.empty()) training.emplace(task, files);
-  data.evaluation = read(data.task, files.evaluation, true, files.on_bad);
-  data.prediction = read(data.task, files.prediction, false, files.on_bad_prediction);
-  check_same_texts(data, training);
+  Tables tables;
+  const auto read = [&](const std::filesystem::path& file, TableRows::Use use, std::optional<TableRows>& to) {
+    const OnBadRow on_bad = use == TableRows::Use::predict ? files.on_bad_prediction : files.on_bad;
+    if (!file.empty())
+      to.emplace(data.task,
+                 TableRows::Source{.file = file.string(), .use = use, .on_bad = on_bad, .spill = files.spill});
+  };
+  read(files.train, TableRows::Use::train, tables.train);
+  read(files.evaluation, TableRows::Use::evaluate, tables.evaluation);
+  read(files.prediction, TableRows::Use::predict, tables.prediction);
+  check_same_texts(tables);
   if (data.task.kind != Kind::regression) {
     const LabelSet own(model.labels);
-    data.labels = choose_labels(data_labels(data, training, own), own, training.has_value());
+    data.labels = choose_labels(data_labels(data.task, tables, own), own, tables.train.has_value());
     // F1 is of the second label, whatever its number is in the model.
     if (task.labels.size() == 2) data.task.positive = data.labels.find(task.labels[1]).value_or(1);
     if (data.labels.empty())
@@ -138,14 +142,16 @@ TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOut
            "{}: id2label: expected the names of the classes in config.json or a file to --train, got none",
            model.directory.string());
   }
-  if (training) data.train = training->encode(data.labels, tokenizer, max_length, data.evaluation);
-  training.reset();  // its rows
-  for (std::optional<Split>* split : {&data.evaluation, &data.prediction}) {
-    if (!*split) continue;
-    const OnBadRow on_bad = split == &data.prediction ? files.on_bad_prediction : files.on_bad;
-    if (split == &data.evaluation) assign_targets(data.task, data.labels, (*split)->dataset, on_bad);
-    (*split)->encoded = encode_dataset((*split)->dataset, tokenizer, max_length, on_bad, files.spill);
+  const TableRows::Encoding encoding{.labels = data.labels, .tokenizer = tokenizer, .max_length = max_length};
+  if (tables.train) {
+    TableRows::Splits splits = tables.train->encode(encoding, files.held_out);
+    data.train = std::move(splits.rows);
+    data.evaluation = std::move(splits.held_out);
+    tables.train.reset();  // its rows
   }
+  if (tables.evaluation) data.evaluation = tables.evaluation->encode(encoding).rows;
+  tables.evaluation.reset();
+  if (tables.prediction) data.prediction = tables.prediction->encode(encoding).rows;
   return data;
 }
 

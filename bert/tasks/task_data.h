@@ -14,7 +14,7 @@ namespace bertrand::tasks {
 
 /// One file.
 struct Split {
-  Dataset dataset;  ///< of the file to train on without examples: its targets are in `encoded`
+  Dataset dataset;  ///< of the file to train on without examples
   EncodedDataset encoded;
 };
 
@@ -23,7 +23,7 @@ struct TaskData {
   LabelSet labels;  ///< empty for regression
   std::optional<Split> train, evaluation, prediction;
 
-  std::size_t text_bytes() const;  ///< of the texts that are kept
+  std::size_t text_bytes() const;  ///< in memory, of the texts that are kept
 
   /// Outputs of the classifier.
   std::int64_t outputs() const { return task.kind == Kind::regression ? 1 : static_cast<std::int64_t>(labels.size()); }
@@ -41,7 +41,7 @@ struct TaskFiles {
   HeldOut held_out = {};                        ///< of train, in place of evaluation
   OnBadRow on_bad = OnBadRow::fail;             ///< of train and evaluation
   OnBadRow on_bad_prediction = OnBadRow::fail;  ///< of prediction
-  SpillPlace spill = {};                        ///< for what is more than memory should hold of a file to train on
+  SpillPlace spill = {};                        ///< for what is more than memory should hold of a file
 };
 
 /// What the model says of its outputs.

@@ -35,6 +35,7 @@ function whiskers(name, list) {
 
 function details(e) {
   const list = [];
+  if (e.given) list.push(el('p', { class: 'soft' }, `What follows, and the intervals, are of ${whole(e.rows)} rows, evenly spread over the ${whole(e.given)} of the file.`));
   if (e.confusion && e.confusion.length) list.push(el('h3', {}, 'Confusion'), el('p', { class: 'soft' }, e.labels.length <= 20 ? 'Rows: the true class. Columns: the predicted one. The stronger the colour, the larger the share of the row.' : 'Rows: the true class. Columns: the predicted one, in the same order.'), matrix(e));
   if (e.confused?.length && e.labels.length > 6) list.push(table('What is most often taken for what', [{ name: 'true', of: c => c.label }, { name: 'predicted', of: c => c.prediction }, { name: e.kind === 'words' ? 'words' : 'rows', of: c => c.rows, show: whole, number: true }], e.confused));
   if (e.scatter) list.push(el('h3', {}, 'True and predicted'), scatter(e.scatter));

@@ -137,15 +137,16 @@ TEST_CASE("the rows of an evaluation that a task writes are those that the page 
   tasks::Task task = tasks::custom_task({.kind = tasks::Kind::multi_label});
   const tasks::LabelSet labels({"red", "שלום", "c"});
   tasks::Dataset dataset{.file = "d.tsv", .labelled = true};
-  dataset.examples = {{.id = "7", .text_a = "first", .text_b = "second", .target = std::vector<float>{1, 0, 1}},
-                      {.id = "8", .text_a = "<b>", .text_b = "", .target = std::vector<float>{0, 0, 0}}};
+  dataset.examples = {{.id = "7", .text_a = "first", .text_b = "second"}, {.id = "8", .text_a = "<b>", .text_b = ""}};
   tasks::EncodedDataset encoded;
   encoded.token_ids.append(std::vector<std::int32_t>{1, 2, 3});
   encoded.end_example(2);
   encoded.token_ids.append(std::vector<std::int32_t>{4, 5});
   encoded.end_example(1);
+  encoded.targets.append(std::vector<std::int32_t>{1, 0, 1, 0, 0, 0});
   const tasks::Logits logits{.outputs = 3, .values = {2, -2, -1, -3, 0.1F, -3}};
-  const std::string lines = tasks::evaluation_rows(task, labels, dataset, encoded, logits);
+  std::string lines;
+  tasks::write_evaluation_rows(task, labels, dataset, encoded, logits, [&](auto line) { lines += line; });
   const io::Json json = report::evaluation_of(lines, {});
   CHECK(json["kind"] == "multi-label");
   CHECK(json["rows"] == 2);
@@ -156,6 +157,26 @@ TEST_CASE("the rows of an evaluation that a task writes are those that the page 
   CHECK(json["wrong"][0]["pair"] == "second");
   CHECK(json["wrong"][1]["prediction"] == io::Json({"שלום"}));
   CHECK(json["wrong"][1]["tokens"] == 2);
+  CHECK_FALSE(json.contains("given"));
+}
+
+TEST_CASE("of more rows than a page can use those are written that are evenly spread, and it says of how many") {
+  tasks::Dataset dataset{.file = "d.tsv", .labelled = true};
+  tasks::EncodedDataset encoded;
+  tasks::Logits logits{.outputs = 1};
+  for (int i = 0; i < 6; ++i) {
+    dataset.examples.push_back({.id = std::to_string(i), .text_a = "a"});
+    encoded.end_example(0);
+    encoded.targets.push_back(0);
+    logits.values.push_back(static_cast<float>(i));
+  }
+  std::string lines;
+  tasks::write_evaluation_rows(
+      tasks::named_task("stsb"), {}, dataset, encoded, logits, [&](auto line) { lines += line; }, 3);
+  const io::Json json = report::evaluation_of(lines, {});
+  CHECK(json["rows"] == 3);
+  CHECK(json["given"] == 6);
+  CHECK(json["scatter"]["y"] == io::Json({0, 2, 4}));
 }
 
 TEST_CASE("scores have a scatter and the widest misses") {

@@ -1,7 +1,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "bert/tasks/dataset.h"
+#include <bit>
+
+#include "bert/tasks/walked_table.h"
 #include "io/error.h"
 
 using namespace bertrand;
@@ -10,12 +12,13 @@ using namespace bertrand::tasks;
 namespace {
 
 using Names = std::vector<std::string>;
+using Numbers = std::vector<std::int32_t>;
 
-Dataset dataset_of(const Task& task, std::string_view bytes, bool needs_label = true,
-                   TableFormat format = TableFormat::tsv) {
+WalkedTable dataset_of(const Task& task, std::string_view bytes, bool needs_label = true,
+                       TableFormat format = TableFormat::tsv) {
   const TableOptions options{.header = task.layouts.empty() && task.columns.header,
                              .skip_ragged_rows = task.skip_ragged_rows};
-  return make_dataset(task, parse_table(bytes, "data", format, options), needs_label);
+  return walk_table(task, parse_table(bytes, "data", format, options), needs_label);
 }
 
 template <class Body>
@@ -40,14 +43,14 @@ void check_example(const Example& example, const std::string& id, const std::str
 
 TEST_CASE("CoLA's training file has no header, its test file has one and no labels") {
   const Task task = named_task("cola");
-  const Dataset train = dataset_of(task, "gj04\t1\t\tFirst.\ngj04\t0\t*\tSecond.\n");
+  const WalkedTable train = dataset_of(task, "gj04\t1\t\tFirst.\ngj04\t0\t*\tSecond.\n");
   REQUIRE(train.examples.size() == 2);
   check_example(train.examples[1], "1", "Second.", "", "0");
-  CHECK(train.labelled);
-  const Dataset test = dataset_of(task, "index\tsentence\n0\tFirst.\n7\tSecond.\n", false);
+  CHECK(train.dataset.labelled);
+  const WalkedTable test = dataset_of(task, "index\tsentence\n0\tFirst.\n7\tSecond.\n", false);
   REQUIRE(test.examples.size() == 2);
   check_example(test.examples[1], "7", "Second.", "", "");
-  CHECK_FALSE(test.labelled);
+  CHECK_FALSE(test.dataset.labelled);
 }
 
 TEST_CASE("the columns of each GLUE task, with labels and in its test form") {
@@ -76,11 +79,11 @@ TEST_CASE("the columns of each GLUE task, with labels and in its test form") {
   for (const Case& c : cases) {
     CAPTURE(c.task);
     const Task task = named_task(c.task);
-    const Dataset labelled = dataset_of(task, c.labelled);
+    const WalkedTable labelled = dataset_of(task, c.labelled);
     REQUIRE(labelled.examples.size() == 1);
     check_example(labelled.examples[0], c.id, c.a, c.b, c.label);
     CHECK(labelled.examples[0].line == 2);
-    const Dataset unlabelled = dataset_of(task, c.unlabelled, false);
+    const WalkedTable unlabelled = dataset_of(task, c.unlabelled, false);
     REQUIRE(unlabelled.examples.size() == 1);
     check_example(unlabelled.examples[0], c.id, c.a, c.b, "");
     CHECK(message_of([&] { dataset_of(task, c.unlabelled); }) ==
@@ -90,9 +93,9 @@ TEST_CASE("the columns of each GLUE task, with labels and in its test form") {
 
 TEST_CASE("XNLI trains on three columns and evaluates on the rows of one language") {
   const Task task = named_task("xnli");
-  const Dataset train = dataset_of(task, "premise\thypo\tlabel\nA\tB\tcontradictory\n");
+  const WalkedTable train = dataset_of(task, "premise\thypo\tlabel\nA\tB\tcontradictory\n");
   check_example(train.examples.at(0), "0", "A", "B", "contradiction");
-  const Dataset dev =
+  const WalkedTable dev =
       dataset_of(task,
                  "language\tgold_label\t-\t-\t-\t-\tsentence1\tsentence2\tx\nfr\tneutral\t-\t-\t-\t-\tX\tY\tx\n"
                  "zh\tentailment\t-\t-\t-\t-\tA\tB\tx\n");
@@ -101,14 +104,14 @@ TEST_CASE("XNLI trains on three columns and evaluates on the rows of one languag
 }
 
 TEST_CASE("QQP's broken rows are left out and counted") {
-  const Dataset train =
+  const WalkedTable train =
       dataset_of(named_task("qqp"), "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n1\t2\t3\n4\t8\t9\tA\tB\t0\n");
   CHECK(train.examples.size() == 1);
-  CHECK(train.skipped_lines == std::vector<std::int64_t>{2});
+  CHECK(train.dataset.skipped_lines == std::vector<std::int64_t>{2});
 }
 
 TEST_CASE("an empty question of QQP is one, as everywhere") {
-  const Dataset train = dataset_of(
+  const WalkedTable train = dataset_of(
       named_task("qqp"), "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n1\t2\t3\tA\t\t0\n4\t8\t9\tA\tB\t0\n");
   REQUIRE(train.examples.size() == 2);
   check_example(train.examples[0], "1", "A", "", "0");
@@ -121,10 +124,10 @@ TEST_CASE("a table of another width says which widths the task knows") {
 
 TEST_CASE("a label outside the set names file, line and the set") {
   const Task task = named_task("sst2");
-  Dataset data = dataset_of(task, "sentence\tlabel\nA\t1\nB\t2\n");
-  CHECK(message_of([&] { assign_targets(task, LabelSet(task.labels), data); }) ==
-        "data:3: label: expected one of {0,1}, got \"2\"");
-  CHECK(std::get<std::int32_t>(*data.examples[0].target) == 1);
+  const WalkedTable data = dataset_of(task, "sentence\tlabel\nA\t1\nB\t2\n");
+  const LabelSet labels(task.labels);
+  CHECK(message_of([&] { data.targets(task, labels, 1); }) == "data:3: label: expected one of {0,1}, got \"2\"");
+  CHECK(data.targets(task, labels, 0) == Numbers{1});
 }
 
 TEST_CASE("an empty text, an empty label and a file without rows are refused") {
@@ -139,26 +142,24 @@ TEST_CASE("an empty text, an empty label and a file without rows are refused") {
 }
 
 TEST_CASE("bytes that are no UTF-8 are dropped from texts and labels, counted, and the first is named") {
-  const Dataset data = dataset_of(custom_task({}), "text\tlabel\nA\tone\ncaf\xE9\t\xFFtwo\n");
+  const WalkedTable data = dataset_of(custom_task({}), "text\tlabel\nA\tone\ncaf\xE9\t\xFFtwo\n");
   check_example(data.examples.at(1), "1", "caf", "", "two");
-  CHECK(data.invalid.count == 2);
-  CHECK(data.invalid.first_line == 3);
+  CHECK(data.dataset.invalid.count == 2);
+  CHECK(data.dataset.invalid.first_line == 3);
 }
 
 TEST_CASE("a score must be a finite number") {
   const Task task = named_task("stsb");
   const std::string row = "i\tg\tf\ty\to\ts\ts\ta\tb\tscore\n0\t-\t-\t-\t-\t-\t-\tA\tB\t";
-  Dataset good = dataset_of(task, row + "4.750\n");
-  assign_targets(task, {}, good);
-  CHECK(std::get<float>(*good.examples[0].target) == 4.75f);
-  for (const auto& [text, value] : {std::pair("1e-50", 0.0f), std::pair("+1.5", 1.5f), std::pair("-1e-400", 0.0f)}) {
-    Dataset data = dataset_of(task, row + text + "\n");
-    assign_targets(task, {}, data);
-    CHECK(std::get<float>(*data.examples[0].target) == value);
+  for (const auto& [text, value] :
+       {std::pair("4.750", 4.75f), std::pair("1e-50", 0.0f), std::pair("+1.5", 1.5f), std::pair("-1e-400", 0.0f)}) {
+    const Numbers targets = dataset_of(task, row + text + "\n").targets(task, {}, 0);
+    REQUIRE(targets.size() == 1);
+    CHECK(std::bit_cast<float>(targets[0]) == value);
   }
   for (const char* bad : {"nan", "inf", "4,5", "high", "1e50", "+-1", "++1", "1e-50x"}) {
-    Dataset data = dataset_of(task, row + bad + "\n");
-    CHECK(message_of([&] { assign_targets(task, {}, data); }) ==
+    const WalkedTable data = dataset_of(task, row + bad + "\n");
+    CHECK(message_of([&] { data.targets(task, {}, 0); }) ==
           fmt::format("data:2: label: expected a finite number, got \"{}\"", bad));
   }
 }
@@ -181,7 +182,7 @@ TEST_CASE("a custom table is read by the usual names, by given names, and by num
 
 TEST_CASE("a custom file to predict needs no label column, one to train on does") {
   const Task task = custom_task({});
-  CHECK_FALSE(dataset_of(task, "text\nA\n", false).labelled);
+  CHECK_FALSE(dataset_of(task, "text\nA\n", false).dataset.labelled);
   CHECK(message_of([&] { dataset_of(task, "text\tfoo\nA\tB\n"); }) ==
         "data:1: --label-column: expected a column named label or the flag, got {text,foo}");
   CHECK(message_of([&] { dataset_of(custom_task({.columns = {.text = "txt"}}), "text\tlabel\nA\tB\n"); }) ==
@@ -230,23 +231,21 @@ TEST_CASE("a list of JSON is several labels, and neither one nor a text") {
 
 TEST_CASE("labels are learnt from the training file in order, integers by value") {
   const Task task = custom_task({});
-  CHECK(learn_labels(task, dataset_of(task, "text\tlabel\nA\tpear\nB\tapple\nC\tpear\n")).names() ==
-        Names{"apple", "pear"});
-  CHECK(learn_labels(task, dataset_of(task, "text\tlabel\nA\t10\nB\t9\nC\t1\n")).names() == Names{"1", "9", "10"});
-  CHECK(message_of([&] { learn_labels(task, dataset_of(task, "text\tlabel\nA\tx\nB\tx\n")); }) ==
+  CHECK(dataset_of(task, "text\tlabel\nA\tpear\nB\tapple\nC\tpear\n").labels(task).names() == Names{"apple", "pear"});
+  CHECK(dataset_of(task, "text\tlabel\nA\t10\nB\t9\nC\t1\n").labels(task).names() == Names{"1", "9", "10"});
+  CHECK(message_of([&] { dataset_of(task, "text\tlabel\nA\tx\nB\tx\n").labels(task); }) ==
         "data:1: label: expected at least 2 different ones in the file, got {x}");
-  CHECK(learn_labels(named_task("rte"), {}).names() == Names{"entailment", "not_entailment"});
-  CHECK(learn_labels(named_task("stsb"), {}).empty());
+  CHECK(learn_labels(named_task("rte"), {}, "data").names() == Names{"entailment", "not_entailment"});
+  CHECK(learn_labels(named_task("stsb"), {}, "data").empty());
 }
 
 TEST_CASE("several labels a row, none among them") {
   const Task task = custom_task({.kind = Kind::multi_label, .label_separator = ";"});
-  Dataset data = dataset_of(task, "text\tlabels\nA\tb; a\nB\t\nC\tc\n");
-  const LabelSet labels = learn_labels(task, data);
+  const WalkedTable data = dataset_of(task, "text\tlabels\nA\tb; a\nB\t\nC\tc\n");
+  const LabelSet labels = data.labels(task);
   CHECK(labels.names() == Names{"a", "b", "c"});
-  assign_targets(task, labels, data);
-  CHECK(std::get<std::vector<float>>(*data.examples[0].target) == std::vector<float>{1, 1, 0});
-  CHECK(std::get<std::vector<float>>(*data.examples[1].target) == std::vector<float>{0, 0, 0});
+  CHECK(data.targets(task, labels, 0) == Numbers{1, 1, 0});
+  CHECK(data.targets(task, labels, 1) == Numbers{0, 0, 0});
 }
 
 TEST_CASE("a label set finds names, knows placeholders, and is shortened in messages") {

@@ -45,13 +45,21 @@ text::Tokenizer small_tokenizer() {
       text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\nfish\n##es\nblue\n", "vocab"));
 }
 
+EncodedDataset encode(const std::vector<Example>& examples, int max_length) {
+  const text::Tokenizer tokenizer = small_tokenizer();
+  ExampleEncoder encoder(tokenizer, max_length);
+  EncodedDataset encoded;
+  const Dataset dataset{.file = "d.tsv"};
+  for (const Example& example : examples) encoder.append(dataset, example, encoded);
+  return encoded;
+}
+
 }  // namespace
 
-TEST_CASE("a dataset is tokenised into one row of tokens, and what was cut is counted") {
-  Dataset data{.file = "d.tsv",
-               .examples = {{.text_a = "Red fishes", .text_b = "blue", .line = 2},
-                            {.text_a = "red red red red red", .text_b = "fish", .line = 3}}};
-  const EncodedDataset encoded = encode_dataset(data, small_tokenizer(), 7);
+TEST_CASE("examples are tokenised into one row of tokens, and what was cut is counted") {
+  const EncodedDataset encoded = encode({{.text_a = "Red fishes", .text_b = "blue", .line = 2},
+                                         {.text_a = "red red red red red", .text_b = "fish", .line = 3}},
+                                        7);
   REQUIRE(encoded.size() == 2);
   const auto ids = [&](std::int64_t i) { return Ids(encoded.ids(i).begin(), encoded.ids(i).end()); };
   CHECK(ids(0) == Ids{2, 5, 6, 7, 3, 8, 3});
@@ -63,14 +71,12 @@ TEST_CASE("a dataset is tokenised into one row of tokens, and what was cut is co
 }
 
 TEST_CASE("an empty text that a task lets pass has no tokens") {
-  Dataset data{.file = "d.tsv", .examples = {{.text_a = "red", .text_b = "", .line = 5}}};
-  const EncodedDataset encoded = encode_dataset(data, small_tokenizer(), 8);
+  const EncodedDataset encoded = encode({{.text_a = "red", .text_b = "", .line = 5}}, 8);
   CHECK(Ids(encoded.ids(0).begin(), encoded.ids(0).end()) == Ids{2, 5, 3, 3});
 }
 
 TEST_CASE("a text without a single token names its line") {
-  Dataset data{.file = "d.tsv", .examples = {{.text_a = "\xE2\x80\x8B", .line = 5}}};
-  CHECK_THROWS_WITH_AS(encode_dataset(data, small_tokenizer(), 8),
+  CHECK_THROWS_WITH_AS(encode({{.text_a = "\xE2\x80\x8B", .line = 5}}, 8),
                        "d.tsv:5: text: expected at least one token, got none", Error);
 }
 

@@ -5,6 +5,7 @@
 
 #include "bert/data/tf_example.h"
 #include "bert/tasks/encode.h"
+#include "bert/tasks/walked_table.h"
 #include "io/tfrecord.h"
 #include "support/paths.h"
 
@@ -21,10 +22,8 @@ bool have_data() {
   return false;
 }
 
-Dataset labelled(const Task& task, const std::string& path) {
-  Dataset data = read_dataset(task, kData + path, true);
-  assign_targets(task, learn_labels(task, data), data);
-  return data;
+WalkedTable labelled(const Task& task, const std::string& path, bool needs_label = true) {
+  return walk_table(task, read_rows(task, kData + path, OnBadRow::fail), needs_label);
 }
 
 }  // namespace
@@ -44,45 +43,54 @@ TEST_CASE("the GLUE files have the rows that Python's csv.reader sees, and label
   };
   for (const Case& c : cases) {
     CAPTURE(c.file);
-    CHECK(labelled(named_task(c.task), std::string("glue/") + c.file).examples.size() == c.rows);
+    const Task task = named_task(c.task);
+    const WalkedTable table = labelled(task, std::string("glue/") + c.file);
+    CHECK(table.examples.size() == c.rows);
+    const LabelSet labels = table.labels(task);
+    for (std::size_t i = 0; i < table.examples.size(); ++i) REQUIRE(table.targets(task, labels, i).size() == 1);
   }
 }
 
 TEST_CASE("the first example of MRPC is read with its quotes") {
   if (!have_data()) return;
-  const Dataset data = labelled(named_task("mrpc"), "glue/MRPC/train.tsv");
+  const Task task = named_task("mrpc");
+  const WalkedTable data = labelled(task, "glue/MRPC/train.tsv");
   const Example& first = data.examples.front();
   CHECK(first.text_a ==
         "Amrozi accused his brother , whom he called \" the witness \" , of deliberately distorting his evidence .");
   CHECK(first.text_b ==
         "Referring to him as only \" the witness \" , Amrozi accused his brother of deliberately distorting his "
         "evidence .");
-  CHECK(std::get<std::int32_t>(*first.target) == 1);
+  CHECK(data.targets(task, data.labels(task), 0) == std::vector<std::int32_t>{1});
   CHECK(first.line == 2);
 }
 
 TEST_CASE("banking77 is a custom CSV with 77 labels") {
   if (!have_data()) return;
   const Task task = custom_task({});
-  const Dataset data = read_dataset(task, kData + "intents/banking77/train.csv", true);
+  const WalkedTable data = labelled(task, "intents/banking77/train.csv");
   CHECK(data.examples.size() == 10003);
-  CHECK(learn_labels(task, data).size() == 77);
+  CHECK(data.labels(task).size() == 77);
 }
 
 TEST_CASE("a set in CoLA's columns is read from gzip, with labels and without") {
   if (!have_data()) return;
   const Task task = named_task("cola");
   CHECK(labelled(task, "paper_classification/train.tsv.gz").examples.size() > 100);
-  const Dataset test = read_dataset(task, kData + "paper_classification/test.tsv.gz", false);
-  CHECK_FALSE(test.labelled);
+  const WalkedTable test = labelled(task, "paper_classification/test.tsv.gz", false);
+  CHECK_FALSE(test.dataset.labelled);
   CHECK(test.examples.front().id == "26399369");
 }
 
 TEST_CASE("MRPC's dev file is encoded as google-research/bert's run_classifier.py does, token by token") {
   if (!have_data()) return;
   const text::Tokenizer tokenizer(text::Vocabulary::load(kData + "vocab/bert-base-uncased/vocab.txt"));
-  Dataset dataset = labelled(named_task("mrpc"), "glue/MRPC/dev.tsv");
-  const EncodedDataset encoded = encode_dataset(dataset, tokenizer, 128);
+  const Task task = named_task("mrpc");
+  const WalkedTable table = labelled(task, "glue/MRPC/dev.tsv");
+  const LabelSet labels = table.labels(task);
+  ExampleEncoder encoder(tokenizer, 128);
+  EncodedDataset encoded;
+  for (const Example& example : table.examples) encoder.append(table.dataset, example, encoded);
 
   io::RecordReader records(kData + "golden_finetune/mrpc/eval.tf_record");
   std::int64_t i = 0;
@@ -99,7 +107,7 @@ TEST_CASE("MRPC's dev file is encoded as google-research/bert's run_classifier.p
     REQUIRE(padded == list("input_ids"));
     REQUIRE(mask == list("input_mask"));
     REQUIRE(types == list("segment_ids"));
-    REQUIRE(std::get<std::int32_t>(*dataset.examples[static_cast<std::size_t>(i)].target) == list("label_ids").at(0));
+    REQUIRE(table.targets(task, labels, static_cast<std::size_t>(i)).at(0) == list("label_ids").at(0));
   }
   CHECK(i == encoded.size());
 }

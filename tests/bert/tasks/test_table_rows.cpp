@@ -1,5 +1,5 @@
-// A file to train on, held in memory and on the disk.
-#include "bert/tasks/training_rows.h"
+// Tables, held in memory and on the disk.
+#include "bert/tasks/table_rows.h"
 
 #include <doctest/doctest.h>
 
@@ -80,7 +80,7 @@ TEST_CASE("a table to train on gives the same examples from memory and from the 
     CHECK(examples_of(data) == held);
     CHECK(data.train->encoded.token_ids.is_spilled() == !files.spill.directory.empty());
     CHECK(data.train->encoded.cut == 40);
-    CHECK(data.train->dataset.examples.empty());
+    CHECK(data.train->dataset.examples.size() == 0);
     CHECK(data.labels.names() == std::vector<std::string>{"apple", "fig", "pear"});
   }
   CHECK(std::filesystem::is_empty(setting.place()));
@@ -104,20 +104,62 @@ TEST_CASE("held-out rows keep texts, labels and lines and are gone from those to
   for (TaskFiles files : setting.places()) {
     files.held_out = {.share = 0.2, .seed = 7};
     const TaskData data = setting.read(custom_task({}), many_rows(), files);
-    const std::vector<Example>& taken = data.evaluation->dataset.examples;
+    const ExampleList& taken = data.evaluation->dataset.examples;
+    const auto targets = data.evaluation->encoded.targets.all();
     REQUIRE(taken.size() == 8);
     CHECK(data.train->encoded.size() == 32);
     CHECK(data.evaluation->encoded.size() == 8);
     std::vector<std::int64_t> lines;
-    for (const Example& example : taken) lines.push_back(example.line);
+    taken.for_each([&](std::size_t, const Example& example) { lines.push_back(example.line); });
     CHECK(lines == std::vector<std::int64_t>{6, 9, 11, 25, 29, 37, 38, 41});  // which rows these are must never change
-    for (const Example& example : taken) {
+    taken.for_each([&](std::size_t number, const Example& example) {
       const auto i = static_cast<int>(example.line) - 2;
       CHECK(example.id == std::to_string(i));
       CHECK(example.text_a == std::string(1, "abc"[i % 3]) + " bd");
-      CHECK(data.labels.name(static_cast<std::size_t>(std::get<std::int32_t>(*example.target))) == example.label);
-    }
+      CHECK(data.labels.name(static_cast<std::size_t>(targets[number])) == example.label);
+    });
   }
+}
+
+TEST_CASE("a table to evaluate or to predict is spilled with its texts, and they are the same") {
+  const Setting setting;
+  struct Seen {
+    std::vector<std::string> cells;
+    std::vector<std::int32_t> ids, targets;
+    bool operator==(const Seen&) const = default;
+  };
+  const auto see = [](const Split& split) {
+    Seen seen;
+    split.dataset.examples.for_each([&](std::size_t number, const Example& e) {
+      CHECK(number * 4 == seen.cells.size());
+      for (const std::string& cell : {e.id, e.text_a, e.text_b.value_or("none"), e.label.value_or("none")})
+        seen.cells.push_back(cell);
+    });
+    for (const std::int32_t id : split.encoded.token_ids.all()) seen.ids.push_back(id);
+    for (const std::int32_t target : split.encoded.targets.all()) seen.targets.push_back(target);
+    return seen;
+  };
+  support::write_text(setting.directory / "dev.tsv", many_rows());
+  support::write_text(setting.directory / "test.tsv", "text\ttext_pair\na\tb\n\"c\ta b\n");
+  std::vector<Seen> evaluated, predicted;
+  for (TaskFiles files : setting.places()) {
+    files.evaluation = setting.directory / "dev.tsv";
+    files.prediction = setting.directory / "test.tsv";
+    const TaskData data = setting.read(custom_task({}), many_rows(), files);
+    evaluated.push_back(see(*data.evaluation));
+    predicted.push_back(see(*data.prediction));
+    CHECK(evaluated.back() == evaluated.front());
+    CHECK(predicted.back() == predicted.front());
+    CHECK((data.text_bytes() == 0) == (files.spill.held_bytes == 1));
+  }
+  REQUIRE(evaluated[0].cells.size() == 160);
+  CHECK(evaluated[0].cells[4] == "1");
+  CHECK(evaluated[0].cells[5] == "b bd");
+  CHECK(evaluated[0].cells[7] == "apple");
+  CHECK(evaluated[0].targets.size() == 40);
+  CHECK(evaluated[0].targets[5] == 1);
+  CHECK(predicted[0].cells == std::vector<std::string>{"0", "a", "b", "none", "1", "\"c", "a b", "none"});
+  CHECK(predicted[0].targets.empty());
 }
 
 TEST_CASE("a bad row to train on is named by its line, and all of them are if they are kept apart") {

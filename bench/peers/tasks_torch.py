@@ -1,21 +1,25 @@
 #!/usr/bin/env python3
 """The peer of `finetune --task ner|squad|squad2|msmarco`: PyTorch and transformers with the settings of finetune's
 defaults: AdamW (no decay on biases and LayerNorm), linear warm-up over a tenth of the steps, clip 1, dropout of the model.
-usage: tasks_torch.py TASK MODEL_DIRECTORY TRAIN EVAL OUTPUT SEED EPOCHS THREADS longest|grouped|LENGTH [STEPS]
+usage: tasks_torch.py TASK MODEL_DIRECTORY TRAIN EVAL OUTPUT SEED EPOCHS THREADS longest|grouped|LENGTH [STEPS [LOSSES]]
 A batch is padded to its longest example or to LENGTH. With "grouped" it is cut into four parts of like lengths, whose
 gradients are added: the same step in half the time, to compare what is learned, not how fast.
 Writes OUTPUT in the form that `evaluate` scores: word, tag, prediction; predictions.json; query, passage, rank. With STEPS
-it stops after so many and writes nothing. Prints one JSON line: examples per second (median over the steps)."""
+it stops after so many and writes nothing. With LOSSES that is the whole run, its examples are in the order of the file,
+padding is no place for an answer (as in finetune; in transformers it is), and the loss of each step is a line of this file.
+Prints one JSON line: examples per second (median over the steps)."""
 import json
 import sys
 import time
 
 import torch
+from torch.nn.functional import cross_entropy
 from transformers import (AutoTokenizer, BertForQuestionAnswering, BertForSequenceClassification,
                           BertForTokenClassification, get_linear_schedule_with_warmup)
 
 task, directory, train_file, eval_file, output, seed, epochs, threads, padding = sys.argv[1:10]
 most_steps = int(sys.argv[10]) if len(sys.argv) > 10 else None
+losses_file = open(sys.argv[11], "w") if len(sys.argv) > 11 else None
 BATCH = 32
 LENGTH = {"ner": 128, "msmarco": 512}.get(task, 384)
 torch.set_num_threads(int(threads))
@@ -78,6 +82,22 @@ def read_questions(file):
             for p in article["paragraphs"] for q in p["qas"]]
 
 
+def span_of(answer, context, offsets, pieces):
+    """The pieces of an answer by Google's rule: all of the words, split at white space, that it touches; or as few of these
+    pieces as are those of the answer. None if a piece of it lies outside."""
+    first, last = answer["answer_start"], answer["answer_start"] + len(answer["text"])
+    while first > 0 and not context[first - 1].isspace():
+        first -= 1
+    while last < len(context) and not context[last].isspace():
+        last += 1
+    inside = [t for t, o in enumerate(offsets) if o and first <= o[0] < last]
+    if not inside or context[first:offsets[inside[0]][0]].strip() or context[offsets[inside[-1]][1]:last].strip():
+        return None
+    begin, end, wanted = inside[0], inside[-1], tokenizer.tokenize(answer["text"])
+    return next(((s, e) for s in range(begin, end + 1) for e in range(end, s - 1, -1) if pieces[s:e + 1] == wanted),
+                (begin, end))
+
+
 def encode_question(context, question, training):
     room = LENGTH - 3 - len(tokenizer(question["question"], add_special_tokens=False)["input_ids"])
     encoding = tokenizer(question["question"], context, truncation="only_second", max_length=LENGTH,
@@ -90,13 +110,8 @@ def encode_question(context, question, training):
                   "attention_mask": encoding["attention_mask"][i], "_id": question["id"], "_context": context,
                   "_offsets": [offset if owner == 1 else None for offset, owner in zip(offsets, owners)]}
         if training:
-            start = end = 0
-            if answers:
-                first = answers[0]["answer_start"]
-                last = first + len(answers[0]["text"])
-                inside = [t for t, o in enumerate(window["_offsets"]) if o and o[0] < last and o[1] > first]
-                whole = inside and offsets[inside[0]][0] <= first and offsets[inside[-1]][1] >= last
-                start, end = (inside[0], inside[-1]) if whole else (0, 0)
+            span = span_of(answers[0], context, window["_offsets"], encoding.tokens(i)) if answers else None
+            start, end = span or (0, 0)
             window.update(start_positions=start, end_positions=end)
         windows.append(window)
     return windows
@@ -128,6 +143,15 @@ def encode_passage(query, passage, label):
     return {"input_ids": ids, "token_type_ids": types, "attention_mask": [1] * len(ids), "labels": label}
 
 
+def loss_of(tensors):
+    outputs = model(**tensors)
+    if losses_file is None or task not in ("squad", "squad2"):
+        return outputs.loss
+    low = (1 - tensors["attention_mask"]) * -1e9
+    return (cross_entropy(outputs.start_logits + low, tensors["start_positions"]) +
+            cross_entropy(outputs.end_logits + low, tensors["end_positions"])) / 2
+
+
 if task == "ner":
     train, held_out = read_words(train_file), read_words(eval_file)
     names = sorted({tag for sentence in train for _, tag in sentence})
@@ -145,12 +169,12 @@ decayed = [p for n, p in model.named_parameters() if not (n.endswith("bias") or 
 others = [p for n, p in model.named_parameters() if n.endswith("bias") or "LayerNorm" in n]
 optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}],
                               lr=5e-5)
-steps = -(-len(examples) // BATCH) * int(epochs)
+steps = most_steps if losses_file else -(-len(examples) // BATCH) * int(epochs)
 schedule = get_linear_schedule_with_warmup(optimizer, round(0.1 * steps), steps)
 model.train()
 times, step = [], 0
 for epoch in range(int(epochs)):
-    order = torch.randperm(len(examples)).tolist()
+    order = list(range(len(examples))) if losses_file else torch.randperm(len(examples)).tolist()
     for begin in range(0, len(order), BATCH):
         if most_steps is not None and step >= most_steps:
             break
@@ -158,8 +182,13 @@ for epoch in range(int(epochs)):
         parts = [(pad(part), weight(part) / weight(batch)) for part in groups_of(batch)]
         clock = time.perf_counter()
         optimizer.zero_grad()
+        loss = 0
         for tensors, share in parts:
-            (model(**tensors).loss * share).backward()
+            part_loss = loss_of(tensors) * share
+            part_loss.backward()
+            loss += part_loss.item()
+        if losses_file:
+            print(loss, file=losses_file)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         schedule.step()

@@ -11,7 +11,7 @@ namespace bertrand {
 /// An entry of a gradient that differs from (L(x + h) − L(x − h)) / 2h.
 struct WrongEntry {
   std::size_t input = 0;  ///< which input of the function
-  Dim entry = 0;          ///< of that input, counted flat
+  Dim entry = 0;          ///< place in that input, counted flat
   double x = 0;           ///< its value
   double backward = 0, differences = 0;
 

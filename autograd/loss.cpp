@@ -10,7 +10,7 @@ Variable softmax_cross_entropy(const Variable& logits, const Tensor& labels, dou
       "softmax_cross_entropy", saved.loss, {logits},
       [logits = logits.value(), labels, denominator, log_sum = saved.log_sum](const Tensor& dy, Wanted&) mutable {
         // dlogits = (softmax(logits) − one-hot(label)) · dy / denominator; 0 in ignored rows. The closure runs
-        // once, so that the op may overwrite the logits if nobody else holds them.
+        // once, so that the op may overwrite the logits if nothing else holds them.
         return Grads{ops::cross_entropy_backward(std::move(logits), labels, denominator, log_sum, dy)};
       });
 }

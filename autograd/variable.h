@@ -73,7 +73,7 @@ struct Node {
   const char* op = "";
   std::vector<std::shared_ptr<GradientSlot>> inputs;  ///< null if no gradient is wanted
   Backward backward;
-  std::vector<MemoryWatch> values;  ///< of the inputs, then of the result, as they were when the op ran
+  std::vector<MemoryWatch> values;  ///< watch the inputs, then the result, as they were when the op ran
 
   Node() = default;
   Node(const Node&) = delete;

@@ -1,4 +1,4 @@
-// The order in which a graph is walked. For the engine, and for whoever looks at a graph (autograd/graph.h).
+// The order in which a graph is walked. The engine uses it, and what shows a graph (autograd/graph.h).
 #pragma once
 #include <memory>
 #include <vector>

@@ -95,7 +95,7 @@ void ReplicaGroup::run_threads(const std::function<void(const Replica&)>& body) 
     std::vector<std::jthread> others;
     try {
       for (int thread = 1; thread < size(); ++thread) others.emplace_back(run_one, thread);
-    } catch (const std::system_error& error) {  // no more threads are to be had: those there are must not wait for them
+    } catch (const std::system_error& error) {  // no thread can be started: the others must not wait for it
       failure.keep();
       meeting.abort(error.what());
       if (options_.processes) options_.processes->abort(error.what());

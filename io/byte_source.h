@@ -13,9 +13,9 @@
 
 namespace bertrand::io {
 
-/// What a gzip file may become if all of it is held in memory: 10 kB may be 10 MB of zeros.
+/// What a compressed file may become if all of it is held in memory: 10 kB may be 10 MB of zeros.
 constexpr std::uint64_t kMostDecompressed = std::uint64_t{4} << 30;
-/// Throws Error(Failure::input) if `bytes` of a gzip file are more than `most`.
+/// Throws Error(Failure::input) if `bytes` out of a compressed file are more than `most`.
 void check_decompressed(const std::filesystem::path& file, std::uint64_t bytes, std::uint64_t most);
 
 class ByteSource {

@@ -15,8 +15,8 @@ class Files {
  public:
   virtual ~Files() = default;
   virtual int create(const std::filesystem::path& file);  ///< truncates; returns a descriptor
-  /// Of a file that must not be there yet: what another user put under that name, a link to a file of ours, say, is
-  /// not followed.
+  /// Creates a file that must not be there yet. A link that another user put there, to a file of ours say, is not
+  /// followed.
   virtual int create_new(const std::filesystem::path& file);
   virtual int append(const std::filesystem::path& file);  ///< creates if needed; every write goes to the end
   virtual void write(int descriptor, std::span<const std::byte> bytes, const std::filesystem::path& file);
@@ -79,7 +79,7 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
-  /// Gives back the memory of what was looked at; it is read again where it is looked at again. Others may read it
+  /// Gives back the memory of what was looked at; it is read again when it is next looked at. Others may read it
   /// meanwhile. For a file that is looked at here and there.
   void let_go() const;
 

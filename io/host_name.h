@@ -9,7 +9,7 @@ namespace bertrand::io {
 std::string host_name();
 /// "Intel(R) Xeon(R) …", as /proc/cpuinfo tells it; "" if it tells none.
 std::string processor_name();
-/// Of the whole machine.
+/// The memory of the whole machine.
 std::uint64_t memory_bytes();
 
 }  // namespace bertrand::io

@@ -24,13 +24,13 @@ struct JsonSource {
   Failure failure = Failure::model;
 };
 
-/// Parses one value, in time linear in the text (but for sorting the keys of each object). Throws Error naming source,
-/// line and byte: a syntax error, invalid UTF-8, a NUL, more than 64 levels of values in each other, a key that an
-/// object has twice (parsers disagree on which counts), a number that no double holds.
+/// Parses one value, in time linear in the text. Throws Error naming source, line and byte: a syntax error, invalid
+/// UTF-8, a NUL, more than 64 levels of values in each other, a key that an object has twice (parsers disagree on which
+/// counts), a number that no double holds.
 Json parse_json(std::string_view text, const JsonSource& source);
 /// The same; nothing if `text` is not such a value.
 std::optional<Json> try_parse_json(std::string_view text);
-/// parse_json() of a whole file. Throws Error(Failure::io) if it cannot be read.
+/// parse_json() of a whole file, read by read_small_file() (io/input_files.h).
 Json read_json(const std::filesystem::path& file);
 
 /// Adds a key that `object` does not have yet, in constant time.

@@ -1,4 +1,4 @@
-// The lines of a text, one after the other: of a file, which may be a gzip file, of a pipe, or of a terminal.
+// The lines of a text, one after the other: of a file, which may be compressed, of a pipe, or of a terminal.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -19,8 +19,8 @@ class LineSource {
 
   /// The next line without its LF or CRLF, valid until the next call; false at the end. A last line without an end
   /// counts, an empty one after the last end does not. Throws Error(Failure::input) for a NUL, a line that is too long
-  /// and a gzip file that is cut, Error(Failure::io) if the file cannot be read, and Error(Failure::interrupted) if a
-  /// signal asks to leave while it waits.
+  /// and compressed data that is cut, Error(Failure::io) if the file cannot be read, and Error(Failure::interrupted) if
+  /// a signal asks to leave while it waits.
   bool next(std::string_view& line);
   /// The same, whatever is in the line.
   bool next_raw(std::string_view& line);

@@ -24,7 +24,7 @@ struct Range {
 };
 
 /// All of `text` as a number in `range`. A whole number may be written 1e6, 1000k or 1M too. Throws
-/// Error(Failure::usage) naming the flag if it is not a number, a fraction where none is wanted, nan, or out of range.
+/// Error(Failure::usage) naming the flag if it is not a number, a fraction if none is wanted, nan, or out of range.
 template <class T>
 T parse_number(const std::string& flag, const std::string& text, const Range<T>& range) {
   const auto read = [&text](auto& value) {

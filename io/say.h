@@ -7,7 +7,7 @@ namespace bertrand::io {
 
 enum class LineFormat { text, jsonl };
 
-/// Of the whole process from now on; text at first.
+/// Sets the format of the whole process from now on; it is text at first.
 void set_line_format(LineFormat format);
 LineFormat line_format();
 

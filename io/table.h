@@ -17,7 +17,7 @@ std::string table_bytes(const std::vector<TableEntry>& entries, std::size_t bloc
 
 /// The entries of a table, blocks compressed by Snappy included. `file` begins every message. Trusts nothing: throws
 /// Error(Failure::model) for a wrong magic number, a block outside the file, a wrong CRC, a length or restart outside
-/// its block, keys that are not sorted or longer than 4 KiB.
+/// its block, keys that are not sorted or longer than 4 KiB, and a block or entries that take more than 16 MiB.
 std::vector<TableEntry> parse_table(std::string_view bytes, const std::string& file);
 
 /// A key for a message: what is not printable ASCII as \\xNN, and no more than its first 80 bytes.

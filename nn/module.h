@@ -66,7 +66,7 @@ class Module {
 /// What one forward pass draws from. Default: nothing is random (evaluation).
 struct Randomness {
   bool training = false;
-  std::uint64_t key = 0;  ///< of seed and step
+  std::uint64_t key = 0;  ///< made of seed and step
   Tensor row_keys = {};   ///< i64 [rows of the tensors that pass through]
 
   /// The dropout of `probability` at `site`; off if nothing is random or the probability is 0.

@@ -48,7 +48,7 @@ class ParameterSet {
   const Segment* find(std::string_view name) const;
   Tensor value(const Segment& segment) const { return values_.window(segment.begin, segment.shape); }
   Tensor master(const Segment& segment) const { return masters_.window(segment.begin, segment.shape); }
-  /// Of a segment that is trained.
+  /// The gradient of a segment that is trained.
   Tensor gradient(const Segment& segment) const { return gradients().window(segment.begin, segment.shape); }
 
   Backend& backend() const { return values_.backend(); }
@@ -60,7 +60,7 @@ class ParameterSet {
   Tensor trained(const Tensor& flat) const { return flat.window(0, {trained_elements_}); }
 
   /// The flat gradients of what is trained, the same places, of the values' type. They are whole: a parameter that no
-  /// backward pass has reached since zero_gradients() has gradient 0, so that nobody reads the gradient of an earlier
+  /// backward pass has reached since zero_gradients() has gradient 0, so that no code reads the gradient of an earlier
   /// step. Throws Error(Failure::bug) if the set was made without gradients.
   const Tensor& gradients() const;
   /// Before a backward pass: forgets the gradients without touching memory; the first writer overwrites them.
@@ -83,7 +83,7 @@ class ParameterSet {
   std::vector<Dim> lay_out(const Module& model, const Options& options);
 
   std::vector<Segment> segments_;
-  std::vector<const Initial*> initials_;  // of each segment
+  std::vector<const Initial*> initials_;  // one for each segment
   std::vector<Parameter*> parameters_;
   Tensor values_, gradients_, masters_;
   Dim trainable_ = 0, trained_elements_ = 0;

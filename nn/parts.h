@@ -11,7 +11,7 @@ namespace bertrand::nn {
 /// A part of a model that has a name for people. Parameters of no part are the head.
 struct Part {
   std::string name;    ///< embeddings, 0, 1, …
-  std::string prefix;  ///< of the names of its parameters
+  std::string prefix;  ///< begins the names of its parameters
   int below = 0;       ///< how many steps it is below the head: 1 for the last layer, 0 for what lies beside the head
 };
 
@@ -42,7 +42,7 @@ class PartRates {
   std::size_t find(std::string_view name, std::string_view item) const;
 
   std::vector<Part> parts_;
-  std::vector<double> rates_;  // of each part
+  std::vector<double> rates_;  // one for each part
 };
 
 }  // namespace bertrand::nn

@@ -8,7 +8,7 @@
 namespace bertrand::optim {
 
 /// The rule of NVIDIA's trainers and PyTorch's GradScaler: begin at 2^16; halve after a step whose gradient is not
-/// finite, which is skipped; double after 2,000 good steps in a row. The device applies it (tensor/backend.h), so that
+/// finite, which is skipped; double after 2,000 good steps in a row. The device applies it (tensor/update.h), so that
 /// the host need not wait. If the scale falls below 2^-10 training has ended: the model's numbers are to blame and not
 /// their scale, and no later step changes anything. Types other than f16 have the scale 1, and training ends with the
 /// first gradient that is not finite.

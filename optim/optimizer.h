@@ -29,7 +29,7 @@ struct Options {
   Method method = Method::adamw_google;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6;
   double weight_decay = 0.01;  ///< λ; 0 for variables whose name contains "bias" or "LayerNorm"
-  double clip_norm = 1.0;      ///< of all gradients together; 0 is off
+  double clip_norm = 1.0;      ///< the largest norm that all gradients together may have; 0 is off
 };
 
 /// Owns the moments m and v: flat tensors of the places of the parameters that are trained, of the masters' type. A

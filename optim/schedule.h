@@ -17,7 +17,7 @@ struct ScheduleOptions {
   double learning_rate = 1e-4;
   std::int64_t warmup_steps = 0;
   std::int64_t total_steps = 1;
-  double warmup_share = 0;  ///< of polynomial: w, if it is no whole number of steps; 0: warmup_steps / total_steps
+  double warmup_share = 0;  ///< w of polynomial, if it is no whole number of steps; 0: warmup_steps / total_steps
 };
 
 /// Never below 0. A warm-up longer than the whole run is warm-up to its end, as in Google's and Hugging Face's

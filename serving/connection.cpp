@@ -179,7 +179,7 @@ void Connection::reply(const std::function<Response()>& make) {
   }
 }
 
-/// Of what cannot be read further nothing more is taken for a request.
+/// Refuses a request that cannot be read further; no later bytes are read as a request.
 void Connection::refuse(int status, const std::string& message) {
   body_share_.reset();
   server_.on_refusal(status);

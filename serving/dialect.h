@@ -37,7 +37,7 @@ struct GivenIds {
 /// Without what the mask leaves out. Throws Refusal{400} beginning with `where` for unequal lengths and other masks.
 bert::Sequence without_padding(GivenIds given, const std::string& where);
 
-/// Of /a/b?c: /a/b.
+/// The path of a target: /a/b of /a/b?c.
 std::string_view path_of(std::string_view target);
 /// %41 becomes A. Throws Refusal{400} if a % is not followed by two digits.
 std::string percent_decoded(std::string_view text);

@@ -69,7 +69,7 @@ using ModelPointer = std::shared_ptr<const ServedModel>;
 /// For one thread.
 class Models {
  public:
-  /// In the place of the one of the same name, or behind all others.
+  /// In the place of the one of the same name, or after all others.
   void put(ModelPointer model);
   const std::vector<ModelPointer>& all() const { return models_; }
   /// The one of this name; null if there is none.

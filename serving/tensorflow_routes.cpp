@@ -18,7 +18,7 @@ struct Path {
   refuse(400, "Malformed request: {} {}", request.method, request.target);
 }
 
-/// Takes `beginning` and the segment behind it off `rest`; "" if it does not begin so.
+/// Takes `beginning` and the segment after it off `rest`; "" if it does not begin so.
 std::string take_segment(std::string_view& rest, std::string_view beginning) {
   if (!starts_with_any_case(rest, beginning)) return "";
   const std::string_view behind = rest.substr(beginning.size());

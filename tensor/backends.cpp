@@ -31,7 +31,7 @@ Registers cpuid(unsigned leaf, unsigned subleaf = 0) {
   return r;
 }
 
-/// Of which not every compiler's __builtin_cpu_supports() knows.
+/// Not every compiler's __builtin_cpu_supports() knows F16C.
 bool has_f16c() { return (cpuid(1).c & bit_F16C) != 0; }
 
 /// AVX512_BF16 multiplies bf16 at twice the rate of fused multiply-adds on AMD's processors, at half of it on Intel's.

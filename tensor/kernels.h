@@ -78,7 +78,7 @@ class Kernels {
   virtual void cast(const Tensor& x, const Tensor& out) = 0;  ///< any dtype to any dtype; a copy between equal ones
   virtual void unary(Unary op, const Tensor& x, const Tensor& out) = 0;
   virtual void unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx) = 0;  ///< dx may be dy
-  /// b repeats over a's leading axes; out may be a. Where a and out are f32, b may be of any half type.
+  /// b repeats over a's leading axes; out may be a. If a and out are f32, b may be of any half type.
   virtual void binary(Binary op, const Tensor& a, const Tensor& b, const Tensor& out) = 0;
   virtual void scale(const Tensor& x, double factor, const Tensor& out) = 0;
   virtual void expand(const Tensor& scalar, double factor,
@@ -102,7 +102,7 @@ class Kernels {
   /// Compute: mean and 1/σ of sum as it is stored.
   virtual void layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options, const Tensor& sum,
                           const Tensor& y, const Tensor& statistics) = 0;
-  /// dsum is the gradient of `sum`, which is also that of the residual; dx its masked copy (empty where there is no
+  /// dsum is the gradient of `sum`, which is also that of the residual; dx its masked copy (empty if there is no
   /// dropout).
   virtual void layer_norm_backward(const Tensor& sum, const Tensor& statistics, const LayerNorm& options,
                                    const Tensor& dy, const Tensor& dsum, const Tensor& dx, const Tensor& dgamma,

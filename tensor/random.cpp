@@ -25,7 +25,7 @@ double Random::uniform() {
 }
 
 std::uint32_t Random::below(std::uint32_t bound) {
-  // Lemire 2019, "Fast Random Integer Generation in an Interval": re-draw where the low half falls into the uneven
+  // Lemire 2019, "Fast Random Integer Generation in an Interval": re-draw if the low half falls into the uneven
   // rest.
   std::uint64_t product = std::uint64_t{next()} * bound;
   const std::uint32_t rest = (0u - bound) % bound;

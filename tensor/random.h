@@ -36,7 +36,7 @@ class Random {
   explicit Random(std::uint64_t key) : key_(key) {}
 
   std::uint32_t next();                      ///< 32 uniform bits
-  double uniform();                          ///< in [0, 1), 53 bits
+  double uniform();                          ///< lies in [0, 1), 53 bits
   std::uint32_t below(std::uint32_t bound);  ///< uniform in [0, bound) without bias
   double normal();                           ///< standard normal (Box and Muller 1958); every second one is left over
   /// Normal re-drawn beyond two standard deviations, as TensorFlow's truncated_normal.

@@ -30,8 +30,8 @@ struct LossScaling {
 /// The flat tensors of an optimizer step, all with the same places.
 struct UpdateTensors {
   Tensor masters;    ///< w, Compute
-  Tensor values;     ///< of the model's type: receives w, rounded; the masters themselves if both types are the same
-  Tensor gradients;  ///< of either type
+  Tensor values;     ///< receives w, rounded to the model's type; the masters themselves if both types are the same
+  Tensor gradients;  ///< in either type
   Tensor m, v;       ///< Compute
 };
 

@@ -232,7 +232,7 @@ std::string fish_completion(const Manual& manual) {
       text += fish_flags(command, program.name, condition);
     }
   }
-  text.pop_back();  // whoever prints it ends the last line
+  text.pop_back();  // the caller ends the last line
   return text;
 }
 

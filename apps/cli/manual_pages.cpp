@@ -192,7 +192,7 @@ std::string markdown(const Manual& manual) {
   std::string text = chapter("bertrand " + manual.program.name, manual.program, "##");
   for (const ManualFact& example : manual.examples)
     text += fmt::format("\n{}:\n\n```\n{}\n```\n", capital(example.meaning), example.name);
-  text.pop_back();  // whoever prints it ends the last line
+  text.pop_back();  // the caller ends the last line
   return text;
 }
 

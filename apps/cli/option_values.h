@@ -9,8 +9,8 @@ class Option;
 
 namespace bertrand::cli {
 
-/// Keeps the names that a value of this option may have. They are told, not enforced: whoever reads the value refuses
-/// others. Returns the option.
+/// Keeps the names that a value of this option may have. They are shown, not enforced: the code that reads the value
+/// refuses others. Returns the option.
 CLI::Option* set_words(CLI::Option* option, const std::vector<std::string>& words);
 
 /// What set_words() kept; empty for other options.

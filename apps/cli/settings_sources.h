@@ -12,7 +12,7 @@ namespace bertrand::cli {
 /// Adds --settings and --print-settings to a command.
 void add_settings_flags(CLI::App& app);
 
-/// The arguments, and behind them the flags of `app` that they lack: of the environment (BERTRAND_<FLAG>, in capitals
+/// The arguments, and after them the flags of `app` that they lack: of the environment (BERTRAND_<FLAG>, in capitals
 /// with _ for -), then of the file that --settings names, a TOML file of `flag = value` or the run_config.json of an
 /// earlier run. In TOML, what stands under [PROGRAM] is for that program alone. Throws Error(Failure::usage) naming the
 /// file and the nearest flag if it sets what is no flag, Error(Failure::io) if it cannot be read, and

@@ -9,7 +9,7 @@ struct Place {
   std::filesystem::path directory;
   std::filesystem::path inside = {};  ///< empty: `directory` itself
 
-  /// Of the directory, whatever it is called for now.
+  /// Where the files go in the directory `whole`, whatever its name is for now.
   std::filesystem::path files_in(const std::filesystem::path& whole) const {
     return inside.empty() ? whole : whole / inside;
   }

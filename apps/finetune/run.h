@@ -5,7 +5,7 @@
 
 namespace bertrand::finetune {
 
-/// Trains on --train where given, evaluates on --eval, predicts --predict, as far as each is asked for.
+/// Trains on --train, evaluates on --eval, predicts --predict, as far as each is asked for.
 /// Fills in the flags whose defaults depend on the model.
 /// Returns what training came to.
 training::TrainingResult run(Options& options);

@@ -12,8 +12,8 @@ struct DumpOptions {
   io::OnCorrupt on_corrupt = io::OnCorrupt::stop;
 };
 
-/// Of every record its features sorted by name, a line `name:v v v` each, every value as an integer (floats without
-/// their fraction, strings byte by byte), to standard output. Throws Error.
+/// Prints the features of every record, sorted by name, a line `name:v v v` each. Every value is an integer (floats
+/// without their fraction, strings byte by byte). Throws Error.
 void write_dump(const DumpOptions& options);
 
 }  // namespace bertrand::prepare

@@ -38,7 +38,7 @@ struct CorpusManifest {
   io::Json to_json() const;
 };
 
-/// Of a corpus that this tokenizer makes, without shards.
+/// The manifest of a corpus that this tokenizer makes, without shards.
 CorpusManifest manifest_for(const text::Tokenizer& tokenizer);
 
 /// Throws Error(Failure::input) naming `file` for what cannot be; what it says of other files is not looked at.

@@ -33,7 +33,7 @@ struct Sentences {
   std::uint64_t operator[](std::size_t i) const { return base + places[i]; }
 };
 
-/// Parts, one behind the other. Numbers of documents and tokens go through all of them. What a part says of itself is
+/// Parts, one after the other. Numbers of documents and tokens go through all of them. What a part says of itself is
 /// not trusted: every place and id is checked when it is used. Threads may read one together.
 class CorpusView {
  public:
@@ -52,7 +52,7 @@ class CorpusView {
 
   /// The memory that it takes however little of it is looked at.
   virtual std::size_t bytes() const = 0;
-  /// Gives back the memory of what was looked at, where it can be read again.
+  /// Gives back the memory of what was looked at if it can be read again.
   virtual void let_go() const {}
 
  protected:

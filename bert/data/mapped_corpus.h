@@ -17,7 +17,7 @@ struct CorpusCheck {
   int process = 0, processes = 1;  ///< of several processes each reads the files of its share through
 };
 
-/// The documents of all directories, one behind the other. Opening reads the manifests, and of the other files what the
+/// The documents of all directories, one after the other. Opening reads the manifests, and of the other files what the
 /// check asks for.
 class MappedCorpus : public CorpusView {
  public:

@@ -71,7 +71,7 @@ constexpr Row kHeads[] = {
 
 constexpr std::string_view kOurLayer = "bert.encoder.layer.", kGoogleLayer = "bert/encoder/layer_";
 
-/// A name that begins with a number and `separator`: the number, and what comes behind.
+/// A name that begins with a number and `separator`: the number, and what comes after it.
 struct Numbered {
   int number;
   std::string_view rest;

@@ -26,7 +26,7 @@ std::vector<nn::NamedTensor> tensors_of(const nn::ParameterSet& parameters) {
 }
 
 /// Groups of at most `most` bytes in their order, as huggingface_hub makes them; a larger tensor is one by itself, and
-/// what comes behind it goes on with the group before.
+/// what comes after it continues the group before.
 std::vector<std::vector<nn::NamedTensor>> in_shards(const std::vector<nn::NamedTensor>& tensors, std::uint64_t most) {
   std::vector<std::vector<nn::NamedTensor>> shards;
   std::vector<nn::NamedTensor> open;

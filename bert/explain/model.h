@@ -42,7 +42,7 @@ class Model {
   ~Model();
 
   const bert::Config& config() const { return config_; }
-  /// Of a classifier; else empty.
+  /// The classes of a classifier; else empty.
   const std::vector<std::string>& labels() const { return labels_; }
 
   /// [CLS] a [SEP], or [CLS] a [SEP] b [SEP], cut to kMostTokens. A text may be empty, as a row of a table may.

@@ -12,7 +12,7 @@ namespace bertrand::exporting::onnx {
 
 struct FileOptions {
   bool external_data = false;  ///< weights in a file of their own, whatever the size
-  /// Of a model without such a file. A reader of protocol buffers takes no more than 2^31 - 1.
+  /// The most bytes of a model without such a file. A reader of protocol buffers takes no more than 2^31 - 1.
   std::uint64_t most_bytes = 1'800'000'000;
 };
 

@@ -55,7 +55,7 @@ Output layer_norm(const Scope& in, const Output& x, double epsilon) {
   return add(in, multiply(in, normal, in.variable("gamma")), in.variable("beta"));
 }
 
-/// The formulas are those of Unary in tensor/backend.h.
+/// The formulas are those of Unary in tensor/kernels.h.
 Output activate(const Scope& in, Activation activation, const Output& x) {
   if (activation == Activation::relu) return in.f32("Relu", {x});
   const Output half = multiply(in, x, 0.5);

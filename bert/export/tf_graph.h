@@ -36,7 +36,7 @@ using Attributes = std::map<std::string, std::string>;
 /// An output of a node as another node's input names it: "node", or "node:1" for its second one.
 using Output = std::string;
 
-/// The nodes of a graph, each behind those that it reads.
+/// The nodes of a graph, each after those that it reads.
 class Graph {
  public:
   /// `variables`: the shape of each by its name, all f32.

@@ -14,7 +14,7 @@ class Embeddings : public nn::Module {
  public:
   Embeddings(const nn::Scope& scope, const Config& config);
   Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness) const;  // [tokens, hidden]
-  /// The same with `words` in place of the words' vectors [tokens, hidden]: for whoever differentiates by these.
+  /// The same with `words` in place of the words' vectors [tokens, hidden]: to differentiate by these.
   Variable with_words(const Variable& words, const PackedBatch& batch, const nn::Randomness& randomness) const;
 
   nn::Embedding word_embeddings;        // [vocab, hidden]
@@ -102,7 +102,7 @@ enum class Pooling { with_pooler, without_pooler };
 class Bert : public nn::Module {
  public:
   Bert(const nn::Scope& scope, const Config& config, Pooling pooling = Pooling::with_pooler);
-  /// [rows, hidden]: these rows of the batch (i32), or all. Who reads a few saves most of the last layer's work.
+  /// [rows, hidden]: these rows of the batch (i32), or all. To read few rows saves most of the last layer's work.
   Variable operator()(const PackedBatch& batch, const nn::Randomness& randomness, const Tensor& rows = {},
                       std::vector<Variable>* hidden_states = nullptr) const;
 

@@ -20,10 +20,10 @@ Tensor joined(const Tensor& a, const Tensor& b) {
 /// The tokens of each sequence as a row of one length.
 struct SequenceRows {
   std::vector<std::int32_t> rows;  // [sequences, longest]: of the packed batch
-  std::vector<float> low;          // [sequences, longest, 2]: 0, and far below every logit behind a sequence's end
+  std::vector<float> low;          // [sequences, longest, 2]: 0, and far below every logit after a sequence's end
 };
 
-/// Behind its end a sequence begins again. There the softmax is exactly 0, and so is the gradient.
+/// After its end a sequence begins again. There the softmax is exactly 0, and so is the gradient.
 SequenceRows rows_of_sequences(const PackedBatch& batch, Dim longest) {
   constexpr float kLow = -3e4F;  // f16 has it, too
   SequenceRows padded;

@@ -6,8 +6,9 @@
 
 namespace bertrand::report {
 
-/// Of the lines of eval_rows.jsonl of answers (bert/tasks/answer_rows.h): "kind", "rows", "intervals" and "wrong", the
-/// questions whose answers have the lowest F1. Throws Error(Failure::input) naming the line that is damaged.
+/// What the page shows of the lines of eval_rows.jsonl of answers (bert/tasks/answer_rows.h): "kind", "rows",
+/// "intervals" and "wrong", the questions whose answers have the lowest F1. Throws Error(Failure::input) naming the
+/// line that is damaged.
 io::Json answers_of(std::string_view lines, const Extent& extent);
 
 }  // namespace bertrand::report

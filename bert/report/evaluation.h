@@ -6,10 +6,10 @@
 
 namespace bertrand::report {
 
-/// Of the lines of eval_rows.jsonl (bert/tasks/evaluation_rows.h): "kind", "labels", "rows", "given" (if these are some
-/// of so many), "intervals" (of 95 %, from resampled rows), "lengths", "wrong", and as the kind has them "classes",
-/// "confusion", "confused", "calibration", "uncertain", "scatter". Throws Error(Failure::input) naming the line that is
-/// damaged.
+/// What the page shows of the lines of eval_rows.jsonl (bert/tasks/evaluation_rows.h): "kind", "labels", "rows",
+/// "given" (if these are some of so many), "intervals" (of 95 %, from resampled rows), "lengths", "wrong", and as the
+/// kind has them "classes", "confusion", "confused", "calibration", "uncertain", "scatter". Throws
+/// Error(Failure::input) naming the line that is damaged.
 io::Json evaluation_of(std::string_view lines, const Extent& extent);
 
 /// "classes" out of eval_report.tsv, for tasks without rows; empty if there are none in it.

@@ -49,8 +49,8 @@ std::string cut(const std::string& text, std::size_t most = 1000);
 /// The class that a row of classes says or is: the first 1.
 std::size_t class_of(const std::vector<std::int32_t>& flags);
 
-/// Of each figure of `rows` that is known ("eval_loss", "eval_accuracy", …) [low, high], between which 95 % of its
-/// values lie if as many rows are drawn with replacement, again and again, and "resamples", how often they were drawn.
+/// An interval [low, high] for each known figure of `rows` ("eval_loss", "eval_accuracy", …): 95 % of its values lie in
+/// it if as many rows are drawn with replacement, again and again. "resamples" is how often they were drawn.
 /// The same rows give the same interval.
 io::Json intervals(const Rows& rows);
 

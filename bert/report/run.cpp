@@ -79,7 +79,7 @@ io::Json configuration(const io::Json& config) {
   if (const auto all = config.find("settings"); all != config.end() && all->is_object())
     for (const auto& [name, value] : all->items()) {
       const std::string flag = fmt::format("--{}", name), text = shown(value), file = typed(flag, command);
-      // Of files a checksum is recorded, or that there is one.
+      // The record of a file is its checksum, or that there is one.
       const bool is_file = !file.empty() && (text.starts_with("crc32c ") || text == "given");
       settings.push_back(
           {name, is_file ? fmt::format("{} ({})", file, text) : text, training::is_given(flag, command)});
@@ -132,7 +132,7 @@ io::Json numbers_of_run(const fs::path& directory, const Extent& extent) {
     if (damaged > 0)
       notes.push_back(fmt::format("samples.jsonl: left out {} damaged line{}", damaged, damaged == 1 ? "" : "s"));
   }
-  // Of words it may be types of entities that are judged, not their labels.
+  // If words are labelled, types of entities may be judged and not the labels.
   const bool rows = run["evaluation"].contains("classes") && run["evaluation"]["kind"] != "words";
   if (const auto table = rows ? std::nullopt : source.text("eval_report.tsv", false))
     run["evaluation"]["classes"] = classes_of(*table);

@@ -6,7 +6,7 @@
 
 namespace bertrand::report {
 
-/// Of the lines of samples.jsonl at most `most`, the first and the last among them: {"steps": [...], "examples":
+/// At most `most` of the lines of samples.jsonl, the first and the last among them: {"steps": [...], "examples":
 /// [{"tokens", "masked": [{"position", "truth", "probabilities", "guesses"}]}]}, the last two with an entry for each
 /// step. An empty object if there are none. `damaged` becomes the number of lines that are not as those before them.
 io::Json samples_of(std::string_view lines, std::size_t most, std::size_t& damaged);

@@ -7,9 +7,9 @@
 
 namespace bertrand::report {
 
-/// Of the lines of eval_rows.jsonl of words (bert/tasks/word_rows.h): "kind", "labels", "rows", "intervals" (of
-/// resampled sentences), "classes", "confusion", "confused", "lengths", "calibration" and "sentences", those with the
-/// most wrong words. Throws Error(Failure::input) naming the line that is damaged.
+/// What the page shows of the lines of eval_rows.jsonl of words (bert/tasks/word_rows.h): "kind", "labels", "rows",
+/// "intervals" (of resampled sentences), "classes", "confusion", "confused", "lengths", "calibration" and "sentences",
+/// those with the most wrong words. Throws Error(Failure::input) naming the line that is damaged.
 io::Json words_of(std::string_view lines, const Extent& extent);
 
 /// "lengths", "classes", "confusion", "confused" and "calibration" of rows that have classes or labels.

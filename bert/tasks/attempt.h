@@ -1,4 +1,4 @@
-// A reader of rows that goes on after a bad one, for whoever wants to know of all of them.
+// A reader of rows that goes on after a bad one, to name all of them.
 #pragma once
 #include <string>
 #include <vector>

@@ -74,7 +74,7 @@ std::vector<std::string> split_labels(const std::string& cell, const std::string
   return names;
 }
 
-/// Of an example, for messages.
+/// The place of an example, for messages.
 struct Place {
   const Dataset& dataset;
   const Example& example;

@@ -52,7 +52,7 @@ class EncodedDataset {
     return part(targets, begin, count);
   }
   std::size_t bytes() const;  ///< in memory
-  /// Gives back the memory of examples that were looked at, where they can be looked at again.
+  /// Gives back the memory of examples that were looked at if they can be looked at again.
   void let_go() const;
 
  private:

@@ -6,7 +6,7 @@
 namespace bertrand::tasks {
 namespace {
 
-/// Of the row that an example becomes.
+/// The columns of the row that an example becomes.
 struct ExampleColumn {
   static constexpr std::size_t id = 0, text_a = 1, text_b = 2, label = 3;
 };

@@ -17,13 +17,13 @@ struct Figure {
   bool lower_is_better = false;  ///< as a loss is
 };
 
-/// Of classes, labels or a number. `labels` make the words exact; empty: they are not known yet.
+/// Those of classes, labels or a number. `labels` make the words exact; empty: they are not known yet.
 std::vector<Figure> figures_of(const Task& task, const LabelSet& labels = {});
-/// Of labels of words.
+/// Those of labels of words.
 std::vector<Figure> figures_of(TokenTask task);
-/// Of answers in texts; `version_2`: some questions have none.
+/// Those of answers in texts; `version_2`: some questions have none.
 std::vector<Figure> answer_figures(bool version_2);
-/// Of passages that are ranked.
+/// Those of passages that are ranked.
 std::vector<Figure> ranking_figures();
 
 /// Makes the figure `name`, with or without eval_, the one that decides; "" changes nothing. Throws Failure::usage,

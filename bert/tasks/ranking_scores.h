@@ -10,7 +10,7 @@
 
 namespace bertrand::tasks {
 
-/// Of one query. All are 0 for a query without a relevant passage.
+/// The figures of one query. All are 0 for a query without a relevant passage.
 struct RankingScores {
   double map = 0;    ///< average precision: Σ over relevant ranks r of (relevant ones up to r) / r, / relevant ones
   double rprec = 0;  ///< share of the relevant ones among as many first ranks

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kLetGo = std::size_t{1} << 24;  // bytes that are looked at before memory is given back
 
-/// Of bytes that add() wrote.
+/// The next number in bytes that add() wrote.
 std::uint64_t take_number(const char*& at) {
   std::uint64_t number = 0;
   for (int shift = 0;; shift += 7) {

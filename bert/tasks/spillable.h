@@ -73,7 +73,7 @@ class Spillable {
     const std::span<const std::byte> bytes = file_->bytes();
     return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
   }
-  /// Gives back the memory of what was looked at, where it can be looked at again.
+  /// Gives back the memory of what was looked at if it can be looked at again.
   void let_go() const {
     if (file_) file_->let_go();
   }

@@ -16,8 +16,8 @@
 namespace bertrand::tasks {
 namespace {
 
-/// Bytes of words that may be read for each answer that is wanted. A candidate costs its words; where a text has no
-/// blanks all of it is one word, and many candidates may come to the same answer.
+/// Bytes of words that may be read for each answer that is wanted. A candidate costs its words; if a text has no
+/// blanks, all of it is one word, and many candidates may come to the same answer.
 constexpr std::size_t kMostRead = std::size_t{1} << 18;
 
 /// A pair of positions of a window.

@@ -26,7 +26,7 @@ struct SquadParagraph {
   std::vector<SquadQuestion> questions;
 };
 
-/// Of all its texts.
+/// The bytes of all its texts.
 std::size_t text_bytes(const SquadParagraph& paragraph);
 
 /// Reads a file as it streams by, so that memory is little more than the texts. Keys that SQuAD does not have, and

@@ -55,7 +55,7 @@ TableRows::TableRows(const Task& task, Source source)
         if (source_.use != Use::predict) add_labels(task_, example, names_);
       })) {}
 
-/// Of the examples in order, which are held out.
+/// Whether each example is held out, in order.
 std::vector<bool> TableRows::marked(const HeldOut& part) const {
   std::map<std::string, std::int32_t> numbers;  // of labels; rows with several, or a score, are all alike
   if (task_.kind == Kind::classification)

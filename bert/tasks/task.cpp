@@ -26,7 +26,7 @@ std::vector<Layout> pair_layouts() {
           {.min_columns = 3, .max_columns = 3, .id = 0, .text = 1, .pair = 2}};
 }
 
-// Where a test file differs from the training file it comes first if only its first cell tells them apart.
+// A test file comes before the training file if only its first cell tells them apart.
 std::vector<Task> make_named_tasks() {
   return {
       {.name = "cola",

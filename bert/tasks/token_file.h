@@ -42,12 +42,13 @@ struct TokenFile {
 
 /// Reads a file, which may be gzip. Columns are cut at TAB in a line that has one, else at runs of spaces; spaces
 /// around a cell do not belong to it. In the layout of words a line that begins with "-DOCSTART-" ends a sentence as a
-/// blank line does, and a line that begins with "# " is a comment at the beginning of a sentence. A byte order mark and
-/// what is no UTF-8 are dropped, and CRLF ends a line as LF does. `needs_label`: for training and evaluation; a file to
-/// predict may have labels or not. Throws Failure::usage if word and label are one column. Throws Failure::input with
-/// file and line for a line with another number of columns than the first, an empty word, an empty label or one with a
-/// space in it, and, in the layout of rows, for a blank line or another number of labels than of words; also for a file
-/// without words. With `bad` such lines are kept there and passed over; some words must be left.
+/// blank line does, and a line that begins with "# " is a comment at the beginning of a sentence. If the words are not
+/// in the first column, lines of CoNLL-U for several words together (1-2) and for empty nodes (2.1) are passed over. A
+/// byte order mark and what is no UTF-8 are dropped, and CRLF ends a line as LF does. `needs_label`: for training and
+/// evaluation; a file to predict may have labels or not. Throws Failure::usage if word and label are one column. Throws
+/// Failure::input with file and line for a line with another number of columns than the first, an empty word, an empty
+/// label or one with a space in it, and, in the layout of rows, for a blank line or another number of labels than of
+/// words; also for a file without words. With `bad` such lines are kept there and passed over; some words must be left.
 TokenFile read_token_file(const std::string& path, const TokenColumns& columns, bool needs_label,
                           std::vector<std::string>* bad = nullptr);
 

@@ -27,7 +27,7 @@ struct InvalidBytes {
   std::string message(const std::string& file) const;
 };
 
-/// Of valid UTF-8.
+/// `text` is valid UTF-8.
 std::int64_t count_code_points(std::string_view text);
 
 /// Whether every byte is below 128.
@@ -61,7 +61,7 @@ inline char* encode_utf8(char32_t c, char* out) {
 }
 
 /// Finds what is not UTF-8 in the sense of CPython's decoder (no overlong forms, no surrogates, nothing above U+10FFFF;
-/// an invalid sequence is its longest well-formed beginning, or one byte). Where there is any, `valid` becomes the text
+/// an invalid sequence is its longest well-formed beginning, or one byte). If there is any, `valid` becomes the text
 /// without it and the return value counts it; otherwise `valid` is left alone.
 DroppedBytes drop_invalid_utf8(std::string_view text, std::string& valid);
 /// The same of a text of many lines.

@@ -38,8 +38,8 @@ DroppedBytes WordSplitter::split(std::string_view text, Words& words) {
     dropped = drop_invalid_utf8(text, valid_);
     if (dropped.count > 0) text = valid_;
   }
-  // ASCII white space separates whatever stands around it, so what lies between can be treated alone; and where that is
-  // all ASCII, every byte can be treated alone.
+  // ASCII white space always separates, so the text between two such characters can be treated alone; if all of it is
+  // ASCII, every byte can be treated alone.
   const char* p = text.data();
   const char* const end = p + text.size();
   if (all_ascii) {

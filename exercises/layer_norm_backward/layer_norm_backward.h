@@ -7,6 +7,6 @@ struct LayerNormGradients {
   std::vector<double> dgamma, dbeta;  ///< [n]
 };
 
-/// Of y = (x − mean) / √(variance + epsilon) ∘ gamma + beta, row by row; x and dy [rows, n], gamma [n].
+/// The gradients of y = (x − mean) / √(variance + epsilon) ∘ gamma + beta, row by row; x and dy [rows, n], gamma [n].
 LayerNormGradients layer_norm_backward(const std::vector<double>& x, const std::vector<double>& gamma, double epsilon,
                                        const std::vector<double>& dy);

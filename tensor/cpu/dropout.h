@@ -1,4 +1,4 @@
-// The multipliers of a dropout, made anew wherever they are needed: nothing is stored between forward and backward.
+// The multipliers of a dropout, computed again at each use: nothing is stored between forward and backward.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -163,8 +163,8 @@ template <std::size_t P, std::size_t Q>
   return odd_rational(min(max(x, Lanes<float>(-4.0f)), Lanes<float>(4.0f)), kP, kQ);
 }
 
-/// tanh to 3e-7: the rational approximation that XLA and Eigen publish. It is ±1 from where it is cut off, which with
-/// fused multiply-adds is at ±7.9988: GELU's slope multiplies what is missing to 1 by x³.
+/// tanh to 3e-7: the rational approximation that XLA and Eigen publish. It is ±1 beyond ±7.9988, the cut-off that fits
+/// fused multiply-adds: in the slope of GELU an error of tanh near 1 is multiplied by x³.
 [[gnu::always_inline]] inline Lanes<float> tanh(const Lanes<float>& x) {
   static constexpr float kP[] = {-2.76076847742355e-16f, 2.00018790482477e-13f, -8.60467152213735e-11f,
                                  5.12229709037114e-08f,  1.48572235717979e-05f, 6.37261928875436e-04f,

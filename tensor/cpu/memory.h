@@ -9,7 +9,7 @@
 namespace bertrand::cpu {
 
 /// Fresh memory costs a page fault per 4 KiB, which for a training step is a tenth of a second. What is in use and what
-/// is kept are together at most a sixteenth more than the most that was in use, but for rounding. Only
+/// is kept are together at most most_held() (tensor/held_memory.h), but for rounding. Only
 /// available() may be called while another thread uses it.
 class CachingMemory {
  public:

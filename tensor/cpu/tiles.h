@@ -63,7 +63,7 @@ inline constexpr int kDepth = 32;  ///< k of one product: rows of A hold as many
 #if !defined(BERTRAND_EMULATED_TILES)
 
 /// While it lives, this thread may use the tiles. Configuring costs less than a tile's product, so a thread does it for
-/// each piece of work and keeps nothing that the system would have to save when the thread waits.
+/// each panel of rows and keeps nothing that the system would have to save when the thread waits.
 class Unit {
  public:
   Unit() {
@@ -116,7 +116,7 @@ class Unit {
   Unit() { configured = true; }
   ~Unit() {
     configured = false;
-    std::memset(tile, 0xff, sizeof tile);  // NaN, for whoever reads them later
+    std::memset(tile, 0xff, sizeof tile);  // NaN, which shows if they are read later
   }
   Unit(const Unit&) = delete;
   Unit& operator=(const Unit&) = delete;

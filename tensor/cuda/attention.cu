@@ -1,6 +1,7 @@
-// Attention within each sequence, head by head. A warp owns one query (going back, one query or one key) and meets the
-// others 32 at a time, one to a lane; what a block's warps read together lies in shared memory. Probabilities are never
-// stored: forward keeps a running maximum and sum, backward makes them again from the saved log sum (Dao et al. 2022).
+// Attention within each sequence, head by head. A warp owns one query (in backward one query or one key) and meets the
+// others 32 at a time, one in each lane; what all warps of a block read is in shared memory. Probabilities are never
+// stored: forward keeps a running maximum and sum, backward computes them again from the saved log sum (Dao et al.
+// 2022).
 #include "tensor/cuda/attention.h"
 #include "tensor/cuda/dropout.h"
 
@@ -12,7 +13,7 @@ constexpr int kTile = 32;      // rows that it meets at a time, a lane each
 constexpr int kMostHeadDim = 256;
 constexpr int kLaneColumns = kMostHeadDim / 32;  // of a row's head_dim, at most
 
-/// Rows of head_dim numbers in shared memory, one column apart from what would make all lanes meet in one bank.
+/// Rows of head_dim numbers in shared memory, padded by one column, so that the lanes use different banks.
 template <class C>
 struct Tile {
   SharedSpan<C> values;
@@ -46,7 +47,7 @@ __device__ C dot(const Tile<C>& a, int row, const Tile<C>& b, int other, int hea
   return total;
 }
 
-/// This lane's columns of a row: lane, lane + 32, ….
+/// The columns of a row that this lane holds: lane, lane + 32, ….
 template <class C>
 struct LaneColumns {
   C values[kLaneColumns] = {};
@@ -114,7 +115,7 @@ __global__ void attention_kernel(AttentionInputs<T> in, T* context, Compute<T>* 
   if (lane == 0) log_sum[token * in.heads + place.head] = most + std::log(total);
 }
 
-// With P = softmax(q kᵀ / √d) made again from the saved log sum, M the dropout's multipliers and O = (P∘M) v:
+// With P = softmax(q kᵀ / √d) computed again from the saved log sum, M the dropout's multipliers and O = (P∘M) v:
 //   dv = (P∘M)ᵀ dO      dP = (dO vᵀ) ∘ M      dS = P ∘ (dP − rowsum(dO ∘ O)) / √d      dq = dS k      dk = dSᵀ q
 template <class T>
 __global__ void attention_dots_kernel(AttentionInputs<T> in, AttentionSaved<T> saved, Dim tokens) {

@@ -18,7 +18,7 @@ struct AttentionInputs {
 /// Blocks that own `rows` rows each and cover the longest sequence.
 constexpr unsigned parts(int longest, int rows) { return static_cast<unsigned>((longest + rows - 1) / rows); }
 
-/// Where a block stands: `rows` rows of one head of one sequence.
+/// The part of a block: `rows` rows of one head of one sequence.
 struct AttentionPlace {
   Dim first, length;  ///< the sequence's tokens
   int head;
@@ -33,7 +33,7 @@ struct AttentionPlace {
       return in.check.good(
           offset_range(i, in.offsets[i], i == 0 ? 0 : in.offsets[i - 1], in.sequences, in.tokens, in.longest));
     };
-    const bool begins = sequence > 0 || good(0);  // a later one begins with the end of another block's sequence
+    const bool begins = sequence > 0 || good(0);  // the end of the sequence before is checked by its block
     if (!begins || !good(sequence + 1) || first < 0) first = length = 0;  // the block leaves
     head = static_cast<int>(blockIdx.x / of_head % heads);
     row = static_cast<Dim>(blockIdx.x % of_head) * rows;
@@ -55,7 +55,7 @@ struct AttentionSaved {
   T* dqkv;
 };
 
-/// Where row i of the sequence has its gradient of query, key or value.
+/// The gradient of the query, key or value of row i of the sequence.
 template <class T>
 __device__ T* gradient_of(const AttentionInputs<T>& in, const AttentionSaved<T>& saved, const AttentionPlace& place,
                           int which, Dim i) {
@@ -68,7 +68,7 @@ inline dim3 attention_grid(const Attention& options, int rows) {
   return blocks((options.offsets.elements() - 1) * options.heads * parts(static_cast<int>(options.longest), rows), 1);
 }
 
-/// Launches with as much dynamic shared memory as it takes; above 48 KiB a kernel must say so first.
+/// Launches a kernel with this much dynamic shared memory; more than 48 KiB must be asked for first.
 template <class... Parameters, class... Arguments>
 void launch_with_tiles(void (*kernel)(Parameters...), dim3 grid, int threads, std::size_t bytes, cudaStream_t stream,
                        Arguments&&... arguments) {

@@ -1,6 +1,7 @@
 // Attention in bf16 and f16 on the tensor cores: the mathematics of attention.cu, whose kernels are easier to read
-// first. A block of four warps owns 64 rows, 16 to a warp, and meets the others 64 at a time. The products of a warp
-// are 16 × 64; their results stay in its registers and become the left operand of the next product (mma.h says how).
+// first. A block of four warps owns 64 rows, 16 for each warp, and meets the others 64 at a time. The products of a
+// warp are 16 × 64; their results stay in its registers and become the left operand of the next product (mma.h says
+// how).
 #include "tensor/cuda/attention.h"
 #include "tensor/cuda/dropout.h"
 #include "tensor/cuda/mma.h"
@@ -144,7 +145,7 @@ __device__ void drop(PieceD (&values)[kTilePieces], const AttentionInputs<T>& in
       const int of_piece = c / 2, of_pair = c % 2;
       const auto words = dropout_words(in.dropout, row_key, static_cast<std::uint32_t>(place.head), first / 128,
                                        8 * of_piece + 2 * lane.t + of_pair);
-      // Of a group of 128 columns this tile is one half or the other: chosen, since what is indexed by a variable lies
+      // This tile is one half of a group of 128 columns. It is chosen by a branch: what is indexed by a variable lies
       // in memory.
       const bool later = first % 128 != 0;
       const std::array<std::uint32_t, 4> own = {later ? words[2] : words[0], later ? words[3] : words[1]};
@@ -259,7 +260,7 @@ __global__ void __launch_bounds__(kBlockThreads) dq_kernel(AttentionInputs<T> in
                          static_cast<float>(in.scale), lane);
 }
 
-/// What belongs to the 64 queries of a tile: their log sums and dots, and which of the block's keys they keep.
+/// The log sums and dots of the 64 queries of a tile, and which keys of the block they keep.
 struct QueryTile {
   SharedSpan<float> log_sum, dots;
   SharedSpan<Pair> kept;  ///< [64 queries, 16]: bit h of (query, c) is key 128 · group + 16 h + c
@@ -340,7 +341,7 @@ __global__ void __launch_bounds__(kBlockThreads) dkv_kernel(AttentionInputs<T> i
   }
 }
 
-/// Whether rows can be read 16 bytes at a time: their lengths are multiples of that for each head_dim there is.
+/// Whether rows can be read 16 bytes at a time. For every head_dim here a row has a multiple of 16 bytes.
 bool in_wide_pieces(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; }
 
 template <class Body>

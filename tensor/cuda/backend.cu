@@ -36,7 +36,7 @@ int use_device(int index) {
   return current = index;
 }
 
-/// Refuses a GPU that this build cannot work with: before anything is made on it, which may fail there with no word of
+/// Refuses a GPU that this build cannot work with, before anything is made on it: that may fail without a word of
 /// why.
 std::string describe(const Device& device) {
   cudaDeviceProp properties{};

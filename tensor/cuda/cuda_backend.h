@@ -1,5 +1,6 @@
-// The Backend of tensor/backend.h on a GPU. One file per family of kernels implements its members, under the name that
-// the family has in tensor/cpu; each is a template over f32, f64, bf16 and f16 behind a line that picks the type.
+// Backend and Kernels (tensor/backend.h, kernels.h) on a GPU. One file per family of kernels implements its members,
+// under the name that the family has in tensor/cpu; each is a template over f32, f64, bf16 and f16, and one line picks
+// the type.
 #pragma once
 #include <memory>
 #include <string>
@@ -125,7 +126,7 @@ class CudaBackend final : public Backend, public Kernels {
   std::unique_ptr<UpdatePlan> update_plan_;
 };
 
-/// What is kept beside elements of T in the type they are computed in: sums, statistics, losses.
+/// The type of sums, statistics and losses of elements of T: what they are computed in.
 template <class T>
 Compute<T>* in_compute(const Tensor& x) {
   check(x.dtype() == dtype_of<Compute<T>>(), "cuda: sums and statistics of {} are {}, expected a tensor of it, got {}",

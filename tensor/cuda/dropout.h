@@ -1,4 +1,4 @@
-// The multipliers of a dropout, made anew wherever they are needed: the same bits of Philox as tensor/cpu/dropout.h.
+// The multipliers of a dropout, computed again at each use: the same bits of Philox as tensor/cpu/dropout.h.
 #pragma once
 #include "tensor/cuda/cuda_backend.h"
 #include "tensor/cuda/reduce.h"

@@ -53,7 +53,7 @@ __device__ void load_blocks(std::uint32_t (&out)[4], const SharedSpan<std::uint3
                  : "memory");
 }
 
-/// exp to some 20 bits, in two instructions: enough for what is rounded to a half type.
+/// exp to some 20 bits, in two instructions: enough for a result that is rounded to a half type.
 __device__ inline float quick_exp(float x) { return __expf(x); }
 
 // One instruction each; tensor/dtype.h has the same roundings in whole numbers.

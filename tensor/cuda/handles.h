@@ -1,4 +1,4 @@
-// What CUDA hands out and wants back.
+// Owners of what CUDA creates and must destroy.
 #pragma once
 #include <utility>
 
@@ -30,7 +30,7 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   void record(cudaStream_t stream) const { check_cuda(cudaEventRecord(event_, stream), "event"); }
-  /// Keeps `stream` until what was recorded is done.
+  /// `stream` waits until what was recorded is done.
   void hold(cudaStream_t stream) const { check_cuda(cudaStreamWaitEvent(stream, event_, 0), "event"); }
   bool is_done() const {
     const cudaError_t state = cudaEventQuery(event_);
@@ -38,7 +38,7 @@ class Event {
     else cudaGetLastError();  // which is no error that a later call should find
     return state == cudaSuccess;
   }
-  /// Until what was recorded is done; not at all if nothing was.
+  /// Waits until what was recorded is done; returns at once if nothing was.
   void wait() const { check_cuda(cudaEventSynchronize(event_), "event"); }
   /// Between two timed marks; waits for this one.
   float milliseconds_since(const Event& begin) const {

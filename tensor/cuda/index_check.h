@@ -1,4 +1,4 @@
-// How kernels report a number that is out of range: the first thread that finds one writes it down, the kernel leaves
+// How kernels report a number that is out of range: the first thread that finds one records it, the kernel leaves
 // out what it would choose, and the next download of this device's numbers throws.
 #pragma once
 #include "tensor/cuda/platform.h"

@@ -1,4 +1,4 @@
-// The one way to start a kernel, and what becomes of an error of the vendor's libraries.
+// The one way to start a kernel, and what an error of CUDA's libraries becomes.
 #pragma once
 #include <string_view>
 #include <utility>
@@ -9,7 +9,7 @@
 namespace bertrand::cuda {
 
 /// Throws Error naming `what` unless the call went well: Failure::memory if the GPU or its driver has none left,
-/// else Failure::distributed, since its cause is a lost GPU, or an earlier kernel that went astray.
+/// else Failure::distributed: its cause is a lost GPU, or an error of an earlier kernel.
 inline void check_cuda(cudaError_t error, std::string_view what) {
   if (error == cudaErrorMemoryAllocation) fail(Failure::memory, "out of memory: cuda: {}", what);
   if (error != cudaSuccess) fail(Failure::distributed, "cuda: {}: {}", what, cudaGetErrorString(error));
@@ -20,7 +20,7 @@ inline unsigned blocks(std::int64_t count, std::int64_t block) {
   return static_cast<unsigned>((count + block - 1) / block);
 }
 
-/// kernel<<<grid, block, shared_bytes, stream>>>(arguments...), checked; nothing where the grid is empty.
+/// kernel<<<grid, block, shared_bytes, stream>>>(arguments...), checked; nothing if the grid is empty.
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
             Arguments&&... arguments) {

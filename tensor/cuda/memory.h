@@ -1,4 +1,4 @@
-// Memory of the GPU, in the order of one stream, and the way there from the host.
+// Memory of the GPU, in the order of one stream, and copies to it from the host.
 #pragma once
 #include <array>
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace bertrand::cuda {
 
-/// Memory from the driver's stream-ordered pool, which keeps what it got: freed memory is there for the next that asks.
+/// Memory from the driver's stream-ordered pool, which keeps what it has: the next request gets freed memory.
 class DeviceMemory {
  public:
   DeviceMemory(int device, cudaStream_t stream);
@@ -41,7 +41,7 @@ class Staging {
   std::size_t next_ = 0;
 };
 
-/// Copies of a few numbers to the host, each of which is waited for by itself.
+/// Copies of a few numbers to the host; the host waits for each by itself.
 class Landing {
  public:
   std::function<void(void* host)> download(const std::byte* device, std::size_t bytes, cudaStream_t stream);

@@ -5,8 +5,8 @@
 //      pair 2: row g,  columns 2t + 8, 2t + 9  pair 3: row g + 8, the same columns
 //   B  pair 0: rows 2t, 2t + 1, column g       pair 1: rows 2t + 8, 2t + 9
 //   D  values 0, 1: row g, columns 2t, 2t + 1  values 2, 3: row g + 8
-// So what a lane holds of D over two neighbouring tiles of 8 columns is what it must hold of an A: a product's result
-// can be the next product's left operand without leaving the registers.
+// A lane holds of two neighbouring tiles of D what it must hold of an A, so the result of a product
+// can be the left operand of the next product without leaving the registers.
 #pragma once
 #include "tensor/cuda/numbers.h"
 

@@ -26,7 +26,7 @@ __device__ void store(T* to, Compute<T> value) {
 inline constexpr int kPack = 8;           // neighbouring elements that one thread holds
 inline constexpr int kWarpColumns = 256;  // columns that the packs of a warp cover
 
-/// Neighbouring elements of T, being computed with.
+/// Neighbouring elements of T, in the type that is computed in.
 template <class T>
 struct Pack {
   Compute<T> values[kPack];
@@ -46,7 +46,7 @@ __device__ bool moves_wide(const T* x, Dim left) {
   return left >= kPack && reinterpret_cast<std::uintptr_t>(x) % 16 == 0;
 }
 
-/// The next kPack elements, `missing` where fewer than that are left.
+/// The next kPack elements, `missing` in place of those after the end.
 template <class T>
 __device__ Pack<T> load_pack(const T* x, Dim left, Compute<T> missing = 0) {
   Pack<T> pack;

@@ -1,4 +1,4 @@
-// What the sources of tensor/cuda are compiled against: CUDA's own headers where the compiler is nvcc, else the
+// What the sources of tensor/cuda are compiled against: CUDA's own headers if the compiler is nvcc, else the
 // emulation that runs the same kernels on the processor. This is the one place that asks which.
 #pragma once
 #ifdef __CUDACC__

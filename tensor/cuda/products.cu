@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostWorkspace = std::size_t{32} << 20;  // bytes; what NVIDIA advises for Hopper
 constexpr std::size_t kMostPlans = 4096;                       // batches of real text hardly repeat a number of tokens
-constexpr int kCandidates = 8;                                 // of the library's advice, that are measured
+constexpr int kCandidates = 8;                                 // pieces of advice of the library that are measured
 constexpr int kTimedRuns = 3;
 
 cudaDataType_t data_type(DType dtype) {
@@ -61,7 +61,7 @@ void check_blas(cublasStatus_t status, const char* what) {
 }
 
 Product Product::rough() const {
-  Product p = *this;  // a size that is the length of some operand's rows decides what fits, and stays
+  Product p = *this;  // the length of the rows of an operand decides what fits, so it stays
   if (!transpose_a) p.rows = rounded(rows);
   if (transpose_a && !transpose_b) p.depth = rounded(depth);
   return p;
@@ -74,7 +74,7 @@ Plan::Plan(const Product& p) : product_(p) {
   set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE, in_library(p.epilogue));
   if (p.epilogue == Epilogue::bias_gelu_kept)
     set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, static_cast<std::int64_t>(p.columns));
-  // Until a product runs, the library only looks at how these pointers are aligned.
+  // Until a product runs, the library only reads the alignment of these pointers.
   point_to(reinterpret_cast<void*>(std::uintptr_t{p.alignment}), reinterpret_cast<void*>(std::uintptr_t{p.alignment}));
 
   // A row-major [rows, columns] matrix in memory is a column-major columns × rows one.
@@ -176,8 +176,8 @@ Plan& Products::plan(const Product& product, const Operands& operands, cudaStrea
   return plan;
 }
 
-/// For all products that are roughly this one, from now on, be it that there is no memory to measure in; nothing where
-/// the library has no advice.
+/// The algorithm of all products that are roughly this one. It stays, also if there was no memory to measure in. None
+/// if the library has no advice.
 std::optional<Algorithm> Products::choose(const Product& product, const Operands& operands, cudaStream_t stream) {
   const std::vector<Algorithm> candidates = Plan(product.rough()).candidates(handle_, measured_ ? kCandidates : 1);
   if (candidates.size() > 1)
@@ -185,7 +185,7 @@ std::optional<Algorithm> Products::choose(const Product& product, const Operands
   return candidates.empty() ? std::nullopt : std::optional(candidates.front());
 }
 
-/// Nothing where none of them runs, or there is no memory to measure in.
+/// None if no candidate runs, or if there is no memory to measure in.
 std::optional<Algorithm> Products::fastest(std::span<const Algorithm> candidates, const Product& product,
                                            Operands operands, cudaStream_t stream) {
   try {
@@ -193,7 +193,7 @@ std::optional<Algorithm> Products::fastest(std::span<const Algorithm> candidates
     const Dim out_bytes = product.rows * product.columns * static_cast<Dim>(size_of(product.dtype));
     const Workspace workspace(backend_, static_cast<Dim>(kMostWorkspace)),
         scratch(backend_, product.accumulate ? out_bytes : 0);
-    if (product.accumulate) operands.out = scratch.as<void>();  // what is added to must be added to once
+    if (product.accumulate) operands.out = scratch.as<void>();  // the sum must be added to only once
     float least = std::numeric_limits<float>::infinity();
     std::optional<Algorithm> fastest;
     for (const Algorithm& candidate : candidates) {
@@ -211,7 +211,7 @@ std::optional<Algorithm> Products::fastest(std::span<const Algorithm> candidates
   }
 }
 
-/// What one run takes on the GPU; infinite for an algorithm that will not run.
+/// The time of one run on the GPU; infinite for an algorithm that does not run.
 float Products::milliseconds(Plan& plan, const Operands& operands, void* workspace, cudaStream_t stream) {
   const auto run = [&] { return plan.run(handle_, operands, workspace, stream) == CUBLAS_STATUS_SUCCESS; };
   if (!run()) return std::numeric_limits<float>::infinity();

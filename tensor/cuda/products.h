@@ -1,6 +1,6 @@
 // Matrix products by cuBLASLt. How a shape is multiplied is decided once: a plan for each shape, and for all shapes
-// that are alike one algorithm, which is the library's first advice or, where the backend may measure, the fastest of
-// its first few.
+// that are alike one algorithm. It is the first that the library advises or, if the backend may measure, the fastest of
+// the first few.
 #pragma once
 #include <map>
 #include <optional>
@@ -17,8 +17,8 @@ class CudaBackend;
 
 void check_blas(cublasStatus_t status, const char* what);
 
-/// What the library does besides, while the numbers are in its registers. The GELU is the tanh form; row_sums are those
-/// of op(a) over the depth, the gradient of a bias.
+/// What the library does with a product while the numbers are in registers. The GELU is the tanh form; row_sums are
+/// those of op(a) over the depth, the gradient of a bias.
 enum class Epilogue { none, bias, bias_gelu, bias_gelu_kept, row_sums };
 
 /// What a plan depends on, in the words of row-major matrices: out [rows, columns] = op(a) · op(b) (+ out).
@@ -28,7 +28,7 @@ struct Product {
   Epilogue epilogue;
   DType dtype;
   bool tf32;           ///< f32 operands may be rounded to 11 bits
-  unsigned alignment;  ///< of the worst placed operand, in bytes, at most 256
+  unsigned alignment;  ///< in bytes, at most 256: what the start of every operand is a multiple of
   auto key() const {
     return std::tie(rows, columns, depth, transpose_a, transpose_b, accumulate, epilogue, dtype, tf32, alignment);
   }
@@ -45,7 +45,7 @@ struct Operands {
   void* pre_activation = nullptr;  ///< [rows, columns], of bias_gelu_kept
 };
 
-/// The library's word for one, and what it takes; a type with a name, which nvcc's front end asks of what containers
+/// An algorithm of the library, and its workspace. It has a name because nvcc's front end needs one for what containers
 /// hold.
 struct Algorithm {
   cublasLtMatmulAlgo_t value{};
@@ -60,11 +60,11 @@ class Plan {
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  /// The library's advice, best first and at most so many; empty if it cannot do this.
+  /// The algorithms that the library advises, best first, at most so many; empty if it cannot do this.
   std::vector<Algorithm> candidates(cublasLtHandle_t handle, int most) const;
-  /// From now on by this one of its candidates.
+  /// Uses this one of its candidates from now on.
   void take(const Algorithm& algorithm);
-  /// The same with what was found for a product like this; false if it does not fit.
+  /// The same with the algorithm of a product like this; false if it does not fit.
   bool take_if_it_fits(cublasLtHandle_t handle, const Algorithm& of_another);
 
   bool possible() const { return possible_; }  ///< whether it has an algorithm
@@ -90,7 +90,7 @@ class Products {
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
 
-  /// False where the library has no algorithm.
+  /// False if the library has no algorithm.
   bool run(const Product& product, const Operands& operands, cudaStream_t stream);
 
  private:
@@ -104,7 +104,7 @@ class Products {
   bool measured_;
   cublasLtHandle_t handle_ = nullptr;
   std::map<Product, Plan> plans_;
-  std::map<Product, std::optional<Algorithm>> choices_;  // for rough products; they outlive plans, so as not to change
+  std::map<Product, std::optional<Algorithm>> choices_;  // of rough products; never dropped, so that they do not change
 };
 
 }  // namespace bertrand::cuda

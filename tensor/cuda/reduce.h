@@ -1,4 +1,4 @@
-// How a block comes to one number: lanes of a warp by shuffles, warps through shared memory, always in one order.
+// Reductions of a block: the lanes of a warp by shuffles, the warps through shared memory, always in one order.
 #pragma once
 #include <limits>
 

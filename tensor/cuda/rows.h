@@ -18,7 +18,7 @@ struct Exponentials {
   R most, total;  ///< the greatest element, Σ exp(x − most)
 };
 
-/// Both in one pass over the row (Milakov and Gimelshein 2018): a sum so far is scaled down when something greater
+/// Both in one pass over the row (Milakov and Gimelshein 2018): the sum so far is scaled down when a greater element
 /// comes.
 template <class T>
 __device__ Exponentials<Compute<T>> exponentials(const T* row, Dim columns) {

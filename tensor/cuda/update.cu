@@ -1,5 +1,5 @@
-// The optimizer step: everything that happens to a weight in one launch over the flat parameters (two for LAMB, which
-// needs norms). The host need not know how it goes: clipping, the finite check and the loss scale are numbers on the
+// The optimizer step: one launch over the flat parameters does all that a weight needs (two for LAMB, which needs
+// norms). The host does not wait for it: the factor of clipping, the finite check and the loss scale are numbers on the
 // GPU.
 #include "tensor/cuda/reduce.h"
 #include "tensor/cuda/update_plan.h"
@@ -7,21 +7,21 @@
 namespace bertrand::cuda {
 namespace {
 
-constexpr Dim kChunk = 16384;  // elements of one block; also a leaf of LAMB's norms
+constexpr Dim kChunk = 16384;  // elements of one block; also a block of LAMB's norms
 
-/// What of tensor/backend.h's formulas is one number for the whole step.
+/// The numbers in the formulas of tensor/update.h that are the same for the whole step.
 struct Numbers {
   double gradient_factor, bias1, bias2;
   bool moves;  ///< whether anything does
 };
 
-/// The part of an Update that kernels see.
+/// The part of an Update that kernels use.
 struct Rule {
   double learning_rate, beta1, beta2, epsilon, clip_norm, step, growth_interval, largest, least;
   bool bias_correction;
 };
 
-/// By one thread, before the others need them; also updates the loss scale. state is null if there is none.
+/// Computed by one thread, before the others need them; also updates the loss scale. state is null if there is none.
 __global__ void numbers_kernel(Rule rule, const double* gradient_norm, double* state, Numbers* out) {
   const double scale = state ? state[0] : 1, norm = *gradient_norm / scale, t = rule.step - (state ? state[2] : 0);
   const bool finite = std::isfinite(*gradient_norm), ended = scale < rule.least;
@@ -64,7 +64,7 @@ struct Factors {
 template <class V, class G>
 struct Flat {
   Compute<V>* masters;
-  V* values;  ///< the masters' own memory where the types are one
+  V* values;  ///< the memory of the masters if both types are the same
   const G* gradients;
   Compute<V>*m, *v;
 

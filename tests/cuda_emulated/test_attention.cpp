@@ -1,4 +1,4 @@
-// Attention in half types: on the tensor cores where they have a kernel for the head's width, else as in f32.
+// Attention in half types: on the tensor cores if they have a kernel for the width of the head, else as in f32.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -8,14 +8,14 @@ using namespace bertrand::testing;
 
 namespace {
 
-/// Masters, values and moments after three steps over segments of many chunks, one behind the other.
+/// Masters, values and moments after three steps over segments of many chunks, one after the other.
 std::vector<double> three_steps(DType dtype, bool trust_ratio, bool overflow, Backend& b) {
   constexpr Dim kCount = 40000;
   const DType wide = compute_type(dtype);
   const Tensor masters = noise({kCount}, wide, b, 1), m = ops::full({kCount}, 0, wide, b),
                v = ops::full({kCount}, 0, wide, b);
   const Shape segment{5000};
-  const Dim without_weights = 30000, without_gradient = 35000;  // where there are no norms to divide
+  const Dim without_weights = 30000, without_gradient = 35000;  // if there are no norms to divide
   ops::fill(masters.window(without_weights, segment), 0);
   const Tensor values = wide == dtype ? masters : ops::cast(masters, dtype);
   const std::vector<UpdateSegment> segments{

@@ -10,7 +10,7 @@
 
 namespace bertrand::testing {
 
-/// Null where there is no gpu, unless BERTRAND_NEEDS_GPU is set: then a module that cannot be loaded is an error.
+/// Null if there is no GPU, unless BERTRAND_NEEDS_GPU is set: then a module that cannot be loaded is an error.
 inline std::unique_ptr<Backend> gpu_or_skip(const CudaOptions& options = {}) {
   try {
     return open_cuda(options);
@@ -21,8 +21,8 @@ inline std::unique_ptr<Backend> gpu_or_skip(const CudaOptions& options = {}) {
   }
 }
 
-/// Whether golden data is there. Where BERTRAND_NEEDS_GPU is set absent data is an error: a GPU is rare, and nobody
-/// shall take a skipped test for a passed one.
+/// Whether golden data is there. If BERTRAND_NEEDS_GPU is set, absent data is an error: a GPU is rare, and a skipped
+/// test must not look like a passed one.
 inline bool present_or_skip(const std::filesystem::path& data) {
   if (std::filesystem::exists(data)) return true;
   REQUIRE_MESSAGE(!std::getenv("BERTRAND_NEEDS_GPU"), data.string() << " is not there");

@@ -1,4 +1,4 @@
-// The op table and whole models on a real GPU. Where there is none every test says so and passes.
+// The op table and whole models on a real GPU. If there is none, every test says so and passes.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Memory of a GPU: how much steps take, and what happens where there is none left.
+// Memory of a GPU: how much steps take, and what happens if there is none left.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -65,7 +65,7 @@ TEST_CASE("memory that runs out at one place of a step after another is an error
   const auto gpu = gpu_or_skip();
   if (!gpu) return;
   const support::TrainingSizes sizes{.lengths = {128, 100}, .preset = "tiny"};
-  // This step loads the kernels too, which takes memory that nobody asks the pool for.
+  // This step loads the kernels too, which takes memory that the pool is not asked for.
   const double expected = ops::item(SmallTraining(DType::bf16, *gpu, sizes).step(0));
   SmallTraining training(DType::bf16, *gpu, sizes);
   const std::size_t before = gpu->memory().in_use;

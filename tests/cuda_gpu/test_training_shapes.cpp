@@ -1,5 +1,5 @@
-// Ops in the shapes that BERT-base and -large train with, in half types: where the library picks other algorithms than
-// for the op table's small rows, and rows take more than a block.
+// Ops in the shapes that BERT-base and -large train with, in half types: for which the library picks other algorithms
+// than for the op table's small rows, and rows take more than a block.
 #include <doctest/doctest.h>
 
 #include "cuda_gpu/gpu_or_skip.h"

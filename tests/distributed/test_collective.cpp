@@ -23,7 +23,7 @@ ReplicaGroup group_of(int replicas) {
   return ReplicaGroup(std::move(backends));
 }
 
-/// The failure of a run and what each replica threw; empty where it threw nothing.
+/// The failure of a run and what each replica threw; empty if it threw nothing.
 struct Failures {
   std::string reported;
   std::vector<std::string> thrown;

@@ -13,7 +13,7 @@
 
 #include "io/error.h"
 
-// Each target is one function of this name. Where several are in one program, each file gets a name of its own for it.
+// Each target is one function of this name. If several are in one program, each file gets a name of its own for it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace fuzz {
@@ -41,7 +41,7 @@ void read_or_refuse(const Read& read) {
   }
 }
 
-/// A directory in memory where there is one, for readers of files; it goes away with the process.
+/// A directory, in memory if possible, for readers of files; it goes away with the process.
 class Directory {
  public:
   Directory() {

@@ -30,7 +30,7 @@ namespace {
 constexpr double kTimeout = 0.5;
 
 struct Outcome {
-  std::vector<std::string> thrown;  ///< by each replica; "" where it ended well
+  std::vector<std::string> thrown;  ///< by each replica; "" if it ended well
   double seconds = 0;
 };
 

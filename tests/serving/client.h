@@ -24,7 +24,7 @@ struct Answer {
 
 class Client {
  public:
-  /// Of http://127.0.0.1:PORT.
+  /// `url` is http://127.0.0.1:PORT.
   explicit Client(const std::string& url) {
     sockaddr_in to{};
     to.sin_family = AF_INET;

@@ -53,7 +53,7 @@ struct Setting {
 TEST_CASE("all that waits is computed together up to so many tokens") {
   Setting setting;
   Batcher batcher({.max_tokens = 12}, setting.metrics);
-  // Of 4, 4, 4 and 3 tokens: the first three fill a batch.
+  // They have 4, 4, 4 and 3 tokens: the first three fill a batch.
   for (const char* name : {"a", "b", "c"}) CHECK(batcher.put(setting.work(name, {"red fish"})));
   CHECK(batcher.put(setting.work("d", {"red"})));
   CHECK(batcher.waiting() == 4);

@@ -43,7 +43,7 @@ class FailingFiles : public Files {
     Files::sync(descriptor, file);
   }
   void close(int descriptor, const fs::path& file) override {
-    Files::close(descriptor, file);  // the system lets go of it even where it reports an error
+    Files::close(descriptor, file);  // the system closes it even if it reports an error
     count("close", file);
   }
   void make_directory(const fs::path& directory) override {

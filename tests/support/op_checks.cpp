@@ -268,7 +268,7 @@ void check_same_bits_twice(const OpCase& c, DType dtype, Backend& backend) {
 namespace {
 
 /// Any subset of the inputs may want gradients: those that do get the bits they get when all do. Of large inputs, which
-/// are there for sums over many leaves, none and each alone.
+/// are there for sums over many blocks, none and each alone.
 void check_partly_wanted(const OpCase& c, const Arrays& all, Backend& backend) {
   Dim elements = 0;
   for (const Shape& shape : c.inputs) elements += shape.elements();

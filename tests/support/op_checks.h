@@ -33,7 +33,7 @@ void check_same_bits_twice(const OpCase& c, DType dtype, Backend& backend);
 
 /// The op as a citizen of a graph, in f64: it leaves its inputs as they were; it records nothing under NoGrad; it gives
 /// the same gradients when only some are wanted; it writes into buffers and adds to what is there; its inputs may be
-/// values that nobody else holds.
+/// values that are held nowhere else.
 void check_in_graph(const OpCase& c, Backend& backend);
 
 /// The result, then the gradient of every input of Σ result ∘ fixed random weights.

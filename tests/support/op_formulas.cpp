@@ -1,3 +1,4 @@
+// The formulas that take more than a line: products, cuts, functions of rows, attention.
 #include "support/op_formulas.h"
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 
 namespace support {
 
-/// The line of the Error that `body` throws, which must be of this kind; "" where it throws none.
+/// The line of the Error that `body` throws, which must be of this kind; "" if it throws none.
 template <class Body>
 std::string refusal(bertrand::Failure failure, const Body& body) {
   try {

@@ -13,7 +13,7 @@ using namespace bertrand;
 
 namespace {
 
-/// A tensor that ends where a page begins which nobody may touch while this lives.
+/// A tensor that ends where a page begins that may not be touched while this lives.
 class Guarded {
  public:
   Guarded(const Shape& shape, DType dtype, Backend& backend) {

@@ -46,7 +46,7 @@ struct Flag {
   std::string negative = {};            ///< of a switch: the name that turns it off
   std::string excludes = {};            ///< a flag that cannot be given beside this one
   std::vector<std::string> words = {};  ///< values that have names: all of a choice, some of another flag
-  /// Of a switch that prints a page and ends the program: the page.
+  /// The page of a switch that prints one and ends the program.
   std::function<std::string()> page = {};
   /// The part of the value that decides the result, if that is not all of it.
   std::function<std::string()> decides = {};

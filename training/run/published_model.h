@@ -10,7 +10,8 @@
 
 namespace bertrand::training {
 
-/// Of the first replica, which writes it. What this process published it trusts; what it found there it looks at.
+/// The best model, as the first replica publishes it. It checks a file that it found there, but not one that this
+/// process published.
 class PublishedModel {
  public:
   PublishedModel(const std::filesystem::path& output, const Objective& objective, nn::ParameterSet& parameters)
@@ -22,7 +23,7 @@ class PublishedModel {
   std::string fault(const BestModel& best) const;
   /// Whether the checkpoint of that step is there and verifies.
   bool is_in_checkpoint(const BestModel& best) const;
-  /// Where something is wrong, publishes `best` again from its checkpoint, whose weights the parameters then have.
+  /// If something is wrong, publishes `best` again from its checkpoint, whose weights the parameters then have.
   /// Throws Error(Failure::model), with `hint`, if there is no such checkpoint.
   void mend(BestModel& best, const std::string& hint);
 

@@ -26,7 +26,7 @@ struct RunIdentity {
   std::vector<std::filesystem::path> other_files;
 };
 
-/// Reads the inputs, and returns what the run must be given again to be resumed. Where `processes` is not null: throws
+/// Reads the inputs, and returns what the run must be given again to be resumed. If `processes` is not null, throws
 /// Error(Failure::usage) unless all of them have the same version, kernels, flags and files.
 Conditions agree_on_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity);
 

@@ -74,7 +74,7 @@ void RunLog::evaluation(std::int64_t step, double epochs, const Metrics& metrics
   if (!settings_.json_lines) message(text);
 }
 
-/// Into the files, and as JSON to whoever reads the output.
+/// Into the files, and as JSON to standard output.
 void RunLog::write(const LogLine& line, const char* event) {
   metrics_->write(line);
   if (settings_.quiet) return;

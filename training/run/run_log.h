@@ -25,8 +25,8 @@ class RunLog {
   void evaluation(std::int64_t step, double epochs, const Metrics& metrics);
   /// What the model says of a few examples: a line of samples.jsonl, and a text in TensorBoard.
   void samples(std::int64_t step, const Samples& samples);
-  /// Of each named part of the parameters, and of its gradient if it is trained. `gradients` are flat, as the set has
-  /// them.
+  /// The histogram of each named part of the parameters, and of its gradient if it is trained. `gradients` are flat, as
+  /// in the set.
   void histograms(std::int64_t step, const nn::ParameterSet& parameters, const Tensor& gradients);
   /// A line for people.
   void message(const std::string& text);
@@ -41,7 +41,7 @@ class RunLog {
     Metrics loss_sums;
 
     void add(const Metrics& losses);
-    /// Of one step they are that step's, to the bit.
+    /// If there is one step, they are its losses to the bit.
     Metrics mean_losses() const;
     double per_second(std::int64_t count) const { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
   };

@@ -48,7 +48,7 @@ struct RunState {
   optim::LossScale::State loss_scale;  ///< moves in f16 alone
   Position next;                       ///< where in the data step steps_done + 1 begins
   bool evaluation_due = false;         ///< the evaluation that belongs to steps_done has not been made yet
-  Metrics evaluation;                  ///< the last one, or the best model's where the objective scores
+  Metrics evaluation;                  ///< the last one, or that of the best model if the objective scores
   BestModel best;
   std::int64_t evaluations_since_best = 0;
 

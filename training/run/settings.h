@@ -18,7 +18,7 @@ namespace bertrand::training {
 /// What a model computes in.
 struct Precision {
   DType dtype = DType::f32;
-  bool tf32 = false;  ///< f32, but products may round their operands to 11 bits where the device gains by it
+  bool tf32 = false;  ///< f32, but products may round their operands to 11 bits if the device gains by it
 
   operator DType() const { return dtype; }  // NOLINT: wherever a type is asked for
   bool operator==(const Precision&) const = default;

@@ -1,3 +1,4 @@
+// A step from its micro-batches to the update: first what one replica computes, then what all of them sum and decide.
 #include "training/step/step.h"
 
 #include <algorithm>

@@ -68,7 +68,7 @@ class Stepper {
     Tensor losses;     ///< the parts of the loss, f64 [kMostLosses]
   };
   Sums forward_and_backward(std::int64_t examples, std::uint64_t key);
-  /// Leaves the gradients of one micro-batch in the parameters' own. Returns the parts of its loss, f64
+  /// Makes the gradients of the parameters those of one micro-batch. Returns the parts of its loss, f64
   /// [kMostLosses].
   Tensor run_micro_batch(const distributed::Share& examples, std::uint64_t key);
   std::int64_t micro_batches(std::int64_t examples) const;

@@ -1,4 +1,4 @@
-// What the engine records, what it leaves behind, and what it refuses.
+// What the engine records, what it keeps, and what it refuses.
 #include <cstdio>
 #include <initializer_list>
 #include <vector>

@@ -1,4 +1,4 @@
-// BERT on packed tokens: what a batch is, that company changes nothing, and that rows that nobody reads are not
+// BERT on packed tokens: what a batch is, that company changes nothing, and that rows that are not read are not
 // computed.
 #include <cstdio>
 #include <vector>
@@ -51,7 +51,7 @@ int main() {
   print("first_rows", batch.first_rows);
 
   const std::vector<float> by_itself = run(model, small), all = run(model, batch);
-  const std::size_t begin = 3 * 32;  // the first sequence lies behind the three tokens of the second
+  const std::size_t begin = 3 * 32;  // the first sequence lies after the three tokens of the second
   std::printf("the same bits alone and in company: %s\n",
               yes(std::vector<float>(all.begin() + begin, all.end()) == by_itself));
 

@@ -13,7 +13,7 @@ struct dim3 {
   constexpr dim3(unsigned in_x = 1, unsigned in_y = 1, unsigned in_z = 1) : x(in_x), y(in_y), z(in_z) {}
 };
 
-// Where the running thread is. A kernel reads them as on a GPU; a debugger may print them.
+// The place of the running thread. A kernel reads these numbers as on a GPU; a debugger may print them.
 inline dim3 threadIdx(0, 0, 0), blockIdx(0, 0, 0), blockDim, gridDim;
 
 namespace bertrand::cuda::emulation {
@@ -23,11 +23,11 @@ using Where = std::source_location;
 /// What a kernel may ask of the block it runs in.
 struct Grid {
   dim3 grid, block;
-  std::size_t shared_bytes = 0;  ///< of dynamic shared memory
+  std::size_t shared_bytes = 0;  ///< size of the dynamic shared memory
 };
 
 /// Runs `body` once for each thread of the grid, block after block. Throws Error(Failure::bug) naming kernel, block and
-/// thread where the kernel did what CUDA leaves undefined.
+/// thread if the kernel did what CUDA leaves undefined.
 void run(const std::string& kernel, const Grid& grid, const std::function<void()>& body);
 
 /// Runs blocks, and threads between two barriers, in another order for each seed; 0 is the natural one. A result that
@@ -36,7 +36,7 @@ void shuffle(std::uint64_t seed);
 
 void block_barrier(const Where& where);
 
-/// One value of each lane of a warp, handed round: the meeting point behind shuffles, votes and matrix products. Only
+/// One value of each lane of a warp, given to all lanes: the meeting point of shuffles, votes and matrix products. Only
 /// whole warps meet; a mask that names fewer lanes stops the kernel.
 struct Exchange {
   alignas(16) std::byte values[32][64];
@@ -52,7 +52,7 @@ unsigned lane();
 /// Stops the kernel with a message that names the place of the running thread.
 [[noreturn]] void stop(const std::string& message);
 
-/// Who touched a cell of shared memory since the last barrier.
+/// The threads that touched a cell of shared memory since the last barrier.
 struct Shadow {
   std::uint64_t block = 0;  ///< the block that wrote it last: each begins with memory that is not written yet
   std::uint64_t write_interval = 0, read_interval = 0;            ///< between two block barriers

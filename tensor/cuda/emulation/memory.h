@@ -1,4 +1,4 @@
-// The memory of the emulated GPU: whoever reads or writes beside an allocation is found out.
+// The memory of the emulated GPU: a read or write outside an allocation is found.
 #pragma once
 #include <sys/mman.h>
 #include <unistd.h>
@@ -27,11 +27,11 @@ inline std::size_t pages(std::size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
-/// Pages for device memory, and one behind them that nobody may touch. Those given back are kept, untouchable too,
+/// Pages for device memory, and one after them that no code may touch. Freed pages are kept, untouchable too,
 /// since fresh ones cost more than what small kernels do.
 class Pages {
  public:
-  /// Null where the processor's own memory has run out.
+  /// Null if the host has no memory left.
   std::byte* take(std::size_t bytes) {
     void* begin = nullptr;
     if (const auto found = free_.find(bytes); found != free_.end()) {
@@ -53,9 +53,9 @@ class Pages {
   std::multimap<std::size_t, std::byte*> free_;
 };
 
-/// One allocation of device memory. It ends where its pages do, but for what the alignment asks for, so that whoever
-/// reads or writes behind those bytes is stopped at once; these and the bytes before it are looked at when it goes.
-/// AddressSanitizer stops whoever reads or writes any of them.
+/// One allocation of device memory. It ends where its pages end, but for the padding of its alignment, so that a
+/// read or write after the padding stops at once. The padding and the bytes before are checked when it is freed.
+/// AddressSanitizer stops a read or write of any of them.
 class Block {
  public:
   Block(std::size_t bytes, Pages& from) : bytes_(bytes), size_(pages(bytes + kAlign)), begin_(from.take(size_)) {
@@ -71,7 +71,7 @@ class Block {
   }
   std::byte* data() const { return data_; }  ///< or null
   std::size_t bytes() const { return bytes_; }
-  /// False where somebody wrote beside it.
+  /// False if something was written beside it.
   bool release(Pages& to) const {
     if (__asan_unpoison_memory_region) __asan_unpoison_memory_region(begin_, size_);
     const auto untouched = [](const std::byte* from, const std::byte* end) {
@@ -113,7 +113,7 @@ class Memory {
     return cudaSuccess;
   }
 
-  /// As a GPU does: what went wrong is told by every later call.
+  /// As on a GPU, every later call reports an error.
   cudaError_t state() const {
     return broken_ ? cudaErrorIllegalAddress : lost_ ? cudaErrorECCUncorrectable : cudaSuccess;
   }

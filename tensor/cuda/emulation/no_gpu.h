@@ -38,7 +38,7 @@ void load_blocks(std::uint32_t (&out)[4], const SharedSpan<std::uint32_t>& span,
   }
 }
 
-/// Every lane hands round what it holds of A and B, and looks up the rows and columns of its own four results.
+/// Every lane shows the others what it holds of A and B, and looks up the rows and columns of its own four results.
 template <class T>
 void mma_16x8x16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
                  const emulation::Where& where = emulation::Where::current()) {

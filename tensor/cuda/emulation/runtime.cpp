@@ -154,7 +154,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   return event->done() ? memory().state() : cudaErrorNotReady;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  // A copy that is still under way stands behind all that was asked for before it.
+  // A copy that is still under way comes after all that was asked for before it.
   if (event->stream && event->stream->copied < event->copies) ++stream_waits;
   if (event->stream) event->stream->flush();
   while (!event->done()) std::this_thread::sleep_for(std::chrono::microseconds(20));

@@ -118,7 +118,7 @@ void set_capability(int major, int minor);
 void build_for(int major);    ///< the least capability that the emulated module has kernels for
 void lose_gpu(int launches);  ///< after so many more launches every call fails; below 0: never
 
-/// What happened since the program began.
+/// Counts since the program began.
 struct Counts {
   int launches = 0, allocations = 0;
   std::size_t bytes_in_use = 0;  ///< now

@@ -98,7 +98,7 @@ std::string offered(const Manuals& manuals, const std::string& function, const s
                "'\\n'\ntrue");
 }
 
-/// Of a program whose texts have every character that some form gives a meaning.
+/// The manual of a program whose texts have every character that some form gives a meaning.
 cli::Manual odd_manual() {
   CLI::App app("Does it. More: .", "bertrand-try");
   bool odd = false;

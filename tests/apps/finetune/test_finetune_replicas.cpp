@@ -33,7 +33,7 @@ struct FinetuneRuns {
     const Outcome outcome = support::run_program("finetune", with_common(name, model, flags));
     REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   }
-  /// The same in so many processes, each of which reads another file where `predicted` is given: file.0, file.1…
+  /// The same in so many processes, each of which reads another file if `predicted` is given: file.0, file.1…
   void run_processes(const std::string& name, const std::string& model, const Flags& flags, int processes,
                      const std::string& predicted = "") const {
     Flags all = flags;

@@ -61,7 +61,7 @@ struct PretrainSetting {
     return run_program("pretrain", flags(output, more));
   }
 
-  /// Starts the program, waits until `ready` returns, sends it `signal`, and returns its exit code (128 + signal where
+  /// Starts the program, waits until `ready` returns, sends it `signal`, and returns its exit code (128 + signal if
   /// it was killed).
   int run_and_signal(const std::vector<std::string>& arguments, int signal, const std::function<void()>& ready) const {
     const pid_t child = fork();

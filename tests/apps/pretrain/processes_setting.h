@@ -67,7 +67,7 @@ struct ProcessesSetting : PretrainSetting {
       if (!line.starts_with("[")) lines.push_back(line);
     return lines;
   }
-  /// -1 where it was killed with its script.
+  /// -1 if it was killed with its script.
   int code(const std::string& output, int rank) const {
     const std::string text = of_rank(output, rank, "code");
     return text.empty() ? -1 : std::stoi(text);

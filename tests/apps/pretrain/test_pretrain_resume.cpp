@@ -80,7 +80,7 @@ TEST_CASE("a run killed at random moments and resumed ends with the same bits") 
                                           "--save-every", "4",   "--eval-every", "30"};
   REQUIRE(setting.run("whole", flags).code == 0);
   std::vector<std::string> all = setting.flags("run", flags);
-  all.push_back("--resume");  // from the beginning where there is no checkpoint yet
+  all.push_back("--resume");  // from the beginning if there is no checkpoint yet
   int kills = 0, code = 137;
   for (unsigned draw = 12345; code == 137 && kills < 200; draw = draw * 1103515245u + 12345u) {
     const auto threads = std::to_string(1 + kills % 3);

@@ -34,7 +34,7 @@ std::string refusal(const Json& json) {
   return support::refusal(Failure::model, [&] { parse(json); });
 }
 
-/// What is said where the value at `pointer` is another.
+/// What is said if the value at `pointer` is another.
 std::string refusal(const char* pointer, const Json& value) {
   Json json = tokenizer();
   json[Json::json_pointer(pointer)] = value;

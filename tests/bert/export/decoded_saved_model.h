@@ -34,7 +34,7 @@ struct DecodedSavedModel {
   std::vector<std::string> tags, saver;  ///< saver: filename, save, restore
   std::vector<DecodedNode> nodes;
   std::map<std::string, DecodedSignature> signatures;
-  /// Of each the variables, and of a variable the texts of its VariableDef.
+  /// The variables of each collection; a variable is the texts of its VariableDef.
   std::map<std::string, std::vector<std::vector<std::string>>> collections;
 
   const DecodedNode* find(const std::string& name) const {

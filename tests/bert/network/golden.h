@@ -44,7 +44,7 @@ inline bool present(const std::string& folder) {
   return false;
 }
 
-/// The greatest |a − b|; infinite where one is not a number.
+/// The greatest |a − b|; infinite if one is not a number.
 inline double greatest_difference(const std::vector<double>& a, const std::vector<double>& b) {
   REQUIRE(a.size() == b.size());
   double worst = 0;

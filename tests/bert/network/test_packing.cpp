@@ -8,7 +8,7 @@ using namespace bertrand;
 
 namespace {
 
-/// The rows of x that belong to sequence s of a batch: its tokens, or its one row where x has a row a sequence.
+/// The rows of x that belong to sequence s of a batch: its tokens, or its one row if x has a row for each sequence.
 std::vector<float> rows_of(const Tensor& x, const bert::PackedBatch& batch, std::size_t s) {
   if (x.shape()[0] == batch.sequences) return ops::to_host<float>(x.rows(static_cast<Dim>(s), static_cast<Dim>(s) + 1));
   return ops::to_host<float>(x.rows(batch.offsets[s], batch.offsets[s + 1]));

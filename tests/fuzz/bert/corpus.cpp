@@ -1,5 +1,5 @@
 // A corpus: a byte for each of the sizes of ids, sentences and documents, those files, and the manifest. Its counts,
-// and the hash of the vocabulary, are those of the files where the manifest begins with '='.
+// and the hash of the vocabulary, are those of the files if the manifest begins with '='.
 #include "bert/data/mapped_corpus.h"
 
 #include "bert/data/pretraining_text.h"

@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto path = directory.write("f", text);
   fuzz::read_or_refuse([&] {
     const Read at_once = read(path, 1 << 16), in_parts = read(path, 61);
-    // The words for damage are the library's, which takes another way where all fits at once.
+    // The library names the damage, and it takes another way if everything fits at once.
     fuzz::require(at_once.damage.empty() == in_parts.damage.empty(), "damage in parts where there is some at once");
     const bool both = at_once.damage.empty()
                           ? at_once.bytes == in_parts.bytes

@@ -53,8 +53,10 @@ class Collective {
   virtual int processes_on_this_host() const { return 1; }
   /// How many of them may use the same cores, because the launcher did not bind them to cores of their own.
   virtual int processes_on_these_cores() const { return 1; }
-  /// Bytes of the host that a sum of `dtype` takes at most for each addend of another process.
-  virtual std::size_t bytes_of_addend(DType) const { return 0; }
+  /// Bytes of the host that a sum of `dtype` takes at most, with so many addends of other processes.
+  virtual std::size_t bytes_of_sums(DType, std::size_t /*addends_of_others*/) const { return 0; }
+  /// How processes add up, for the plan; "" if there is one process only.
+  virtual std::string way_of_sums() const { return ""; }
   /// The beginning and the end of the line with which a watchdog ends the process.
   virtual void set_standing(const std::string& before, const std::string& after) {
     static_cast<void>(before), static_cast<void>(after);

@@ -50,6 +50,12 @@ std::string Peers::name(int rank) const {
   return fmt::format("process {} (host {}, pid {})", rank, peer.host, peer.pid);
 }
 
+bool Peers::on_one_host() const {
+  const char* const own = facts_[static_cast<std::size_t>(self_)].host;
+  return visible_.size() + 1 == facts_.size() &&
+         std::ranges::all_of(facts_, [&](const PeerFacts& peer) { return std::strcmp(peer.host, own) == 0; });
+}
+
 int Peers::on_own_cores() const {
   const cpu_set_t& own = facts_[static_cast<std::size_t>(self_)].cores;
   return static_cast<int>(std::ranges::count_if(

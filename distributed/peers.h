@@ -30,6 +30,8 @@ class Peers {
   int first_dead() const;
   /// How many other processes are visible from here.
   int visible() const { return static_cast<int>(visible_.size()); }
+  /// Whether all processes are, by name and number, on the host of this one.
+  bool on_one_host() const;
   /// How many of them may use the same cores as this process and no others.
   int on_own_cores() const;
 

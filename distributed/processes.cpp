@@ -4,15 +4,15 @@
 #include <cstdlib>
 #include <memory>
 #include <string_view>
+#include <utility>
 
-#include "io/host_name.h"
 #include "tensor/module.h"
 
 namespace bertrand::distributed {
 namespace {
 
 std::unique_ptr<Collective> join_processes(const ProcessOptions& options) {
-  const int count = launched_processes();
+  const int count = launched().processes;
   if (count == 1) return nullptr;
   const Module mpi = Module::open("mpi", {.failure = Failure::usage,
                                           .needed_for = fmt::format("mpi: {} processes were started together", count),
@@ -29,18 +29,28 @@ std::unique_ptr<Collective> join_processes(const ProcessOptions& options) {
   return processes;
 }
 
+/// The number in a variable of the environment, or `otherwise`.
+int number_of(const char* variable, int otherwise) {
+  const std::string_view text = std::getenv(variable) ? std::getenv(variable) : "";
+  std::from_chars(text.data(), text.data() + text.size(), otherwise);
+  return otherwise;
+}
+
 }  // namespace
 
 /// mpirun and srun tell those they start through the environment. mpirun's word comes first: within Slurm it starts its
 /// own helpers with srun.
-int launched_processes() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
-    if (const char* text = std::getenv(name)) {
-      int count = 1;
-      std::from_chars(text, text + std::string_view(text).size(), count);
-      return count;
-    }
-  return 1;
+Launched launched() {
+  constexpr std::pair<const char*, const char*> kVariables[] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+                                                                {"PMI_SIZE", "PMI_RANK"},
+                                                                {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"}};
+  for (const auto& [processes, rank] : kVariables)
+    if (std::getenv(processes)) return {.processes = number_of(processes, 1), .rank = number_of(rank, 0)};
+  return {};
+}
+
+void warn(const std::string& text) {
+  if (launched().rank == 0) fmt::print(stderr, "warning: {}\n", text);
 }
 
 void with_processes(const ProcessOptions& options, const std::function<void(Collective* processes)>& body) {
@@ -48,12 +58,8 @@ void with_processes(const ProcessOptions& options, const std::function<void(Coll
   try {
     body(processes.get());
   } catch (const Error& error) {
-    if (!processes || error.failure() == Failure::interrupted) throw;  // all processes stop together
-    processes->abort(error.what());
-    // The launcher mixes the lines of all processes. Those of a failure of another one name it anyway.
-    if (processes->rank() == 0 || error.failure() == Failure::distributed) throw;
-    throw Error(error.failure(),
-                fmt::format("process {} (host {}): {}", processes->rank(), io::host_name(), error.what()));
+    if (processes && error.failure() != Failure::interrupted) processes->abort(error.what());  // all stop together
+    throw;
   } catch (const std::exception& error) {
     if (processes) processes->abort(error.what());
     throw;

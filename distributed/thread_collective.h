@@ -85,9 +85,10 @@ class ThreadCollective : public Collective {
   using Collective::abort;
   void abort(const std::string& reason, double waited) override;
   int processes_on_this_host() const override { return processes_ ? processes_->processes_on_this_host() : 1; }
-  std::size_t bytes_of_addend(DType dtype) const override {
-    return processes_ ? processes_->bytes_of_addend(dtype) : 0;
+  std::size_t bytes_of_sums(DType dtype, std::size_t addends_of_others) const override {
+    return processes_ ? processes_->bytes_of_sums(dtype, addends_of_others) : 0;
   }
+  std::string way_of_sums() const override { return processes_ ? processes_->way_of_sums() : ""; }
   void set_standing(const std::string& before, const std::string& after) override {
     if (processes_ && thread_ == 0) processes_->set_standing(before, after);
   }

@@ -3,34 +3,42 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
-#include <cstring>
-#include <deque>
+#include <cstdlib>
+#include <string_view>
 #include <thread>
 #include <utility>
 
+#include "distributed/mpi/mpi_call.h"
 #include "distributed/running_time.h"
 #include "tensor/backends.h"
-#include "tensor/run.h"
 
 namespace bertrand::distributed {
 namespace {
 
-constexpr int kHeaderTag = 1, kAddendTag = 2, kSumTag = 3, kBroadcastTag = 4, kFarewellTag = 5;
-// Elements that a process adds up at a time: few enough for a cache. kAhead times as many travel meanwhile: so many
-// that a network never waits until MPI has agreed on the next message.
-constexpr Dim kSlice = Dim{1} << 16;
-constexpr std::size_t kAhead = 8;
-// Elements of a broadcast that travel at a time. Two such pieces are under way at once: 2 MB, as of a sum. Each arrival
-// shows that a slow network moves. If a piece takes longer than the timeout, the network counts as cut.
-constexpr Dim kBroadcast = Dim{1} << 18;
+// "no" in this variable of the environment: add as over hosts. For tests, and to compare.
+constexpr const char* kSwitch = "BERTRAND_SHARED_MEMORY";
+constexpr int kHeaderTag = 1, kFarewellTag = 5;  // those between are in mpi_sum.cpp
 // Seconds.
 constexpr double kSpin = 50e-6;  // a message within a host takes less
 constexpr double kLook = 0.1;    // between looks at the clock and the other processes
-constexpr double kTelling = 2;   // beyond the timeout, to tell the others of a failure
 constexpr double kPatience = 1;  // beyond the timeout if several are absent: one of them may know which has failed
 
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+/// Why `attempt` failed, or "".
+std::string failure_of(const std::function<void()>& attempt) {
+  try {
+    attempt();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// Into zeros, the last of which stays.
+void copy_text(char* to, std::size_t size, const std::string& text) { text.copy(to, size - 1); }
+
+}  // namespace
 
 std::string text_of(int code) {
   char text[MPI_MAX_ERROR_STRING] = {};
@@ -42,17 +50,6 @@ std::string text_of(int code) {
 void check_mpi(int code, const char* call) {
   if (code != MPI_SUCCESS) fail(Failure::distributed, "{}: {}", call, text_of(code));
 }
-
-/// The slice of block [begin, end) that process `rank` adds up.
-Share slice_of(Dim begin, Dim end, int rank, int size) {
-  const Share share = share_of_elements(end - begin, rank, size);
-  return {.first = begin + share.first, .count = share.count};
-}
-
-/// Into zeros, the last of which stays.
-void copy_text(char* to, std::size_t size, const std::string& text) { text.copy(to, size - 1); }
-
-}  // namespace
 
 MpiCollective::MpiCollective(double timeout) : timeout_(timeout), backend_(open_cpu({.threads = 1})) {
   std::signal(SIGPIPE, SIG_IGN);  // raised by writing to a process of another host that is gone
@@ -70,6 +67,7 @@ MpiCollective::MpiCollective(double timeout) : timeout_(timeout), backend_(open_
             "MPI_Allgather");
   peers_ = Peers(std::move(facts), rank_);
   watchdog_.set_peers(peers_);
+  share_memory();
   watchdog_.rest();
   theirs_.resize(static_cast<std::size_t>(size_));
   farewells_.resize(theirs_.size());
@@ -85,6 +83,35 @@ MpiCollective::MpiCollective(double timeout) : timeout_(timeout), backend_(open_
          "hint: "
          "use an MPI that is built with threads",
          static_cast<int>(MPI_THREAD_SERIALIZED), provided);
+}
+
+void MpiCollective::share_memory() {
+  // What a process tells the others; the first reason of any counts for all, so that all add in the same way.
+  struct Answer {
+    char reason[400] = {};
+    SharedMemory::Place place;
+  };
+  std::unique_ptr<SharedMemory> memory;
+  const auto agree = [&](const std::string& reason) {
+    Answer mine;
+    copy_text(mine.reason, sizeof mine.reason, reason);
+    if (memory) mine.place = memory->place();
+    std::vector<Answer> all(static_cast<std::size_t>(size_));
+    check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, communicator_),
+              "MPI_Allgather");
+    for (const Answer& answer : all)
+      if (why_messages_.empty()) why_messages_ = answer.reason;
+    return all[0].place;
+  };
+  const char* const wanted = std::getenv(kSwitch);
+  const SharedMemory::Place place =
+      agree(!peers_.on_one_host()                        ? "they do not see each other as on one host"
+            : wanted && std::string_view(wanted) == "no" ? fmt::format("{}={}", kSwitch, wanted)
+            : rank_ > 0                                  ? ""
+                        : failure_of([&] { memory = std::make_unique<SharedMemory>(HostSum::bytes(size_)); }));
+  if (!why_messages_.empty()) return;
+  agree(rank_ == 0 ? "" : failure_of([&] { memory = std::make_unique<SharedMemory>(place); }));
+  if (why_messages_.empty()) host_sum_ = std::make_unique<HostSum>(std::move(memory), rank_, size_, *backend_);
 }
 
 MpiCollective::~MpiCollective() {
@@ -190,48 +217,68 @@ std::vector<int> MpiCollective::Messages::open_ranks() const {
   return open;
 }
 
-MpiCollective::Trouble MpiCollective::trouble(double waited, const Messages& messages) {
+MpiCollective::Trouble MpiCollective::trouble(double waited, const std::vector<int>& open) {
   if (aborted_) {
     const std::lock_guard lock(mutex_);
     return {reason_, {}};
   }
   if (std::string farewell = farewell_of_others(); !farewell.empty()) return {std::move(farewell), {}};
   if (const int dead = peers_.first_dead(); dead >= 0) return {peers_.name(dead) + " has died", {dead}};
-  const std::vector<int> absent = messages.open_ranks();
-  if (waited < timeout_ + (absent.size() > 1 ? kPatience : 0)) return {};
+  if (waited < timeout_ + (open.size() > 1 ? kPatience : 0)) return {};
   std::string names;
-  for (const int rank : absent) names += (names.empty() ? "" : ", ") + peers_.name(rank);
-  return {fmt::format("{} did not come within {} seconds", names, timeout_), absent};
+  for (const int rank : open) names += (names.empty() ? "" : ", ") + peers_.name(rank);
+  return {fmt::format("{} did not come within {} seconds", names, timeout_), open};
 }
 
-void MpiCollective::wait(Messages& messages) {
+void MpiCollective::wait(const std::function<Look()>& look, const std::function<std::vector<int>()>& open) {
   RunningTime since_moved;
   double looked = 0;      // for how many seconds nothing had moved at the last look
   bool troubled = false;  // whether that look found trouble
-  std::vector<int> indices(messages.requests.size());
   watchdog_.expect(timeout_ + kTelling);
   while (true) {
-    int done = 0;  // those that are become MPI_REQUEST_NULL
-    const int code = MPI_Testsome(static_cast<int>(messages.requests.size()), messages.requests.data(), &done,
-                                  indices.data(), MPI_STATUSES_IGNORE);
-    if (code != MPI_SUCCESS) give_up({text_of(code), {}}, since_moved.seconds());
-    if (done == MPI_UNDEFINED) break;
-    if (done > 0) {
+    const auto [moved, error] = look();
+    if (!error.empty()) give_up({error, {}}, since_moved.seconds());
+    if (moved == Moved::all) break;
+    if (moved == Moved::something) {
       since_moved.restart();
       looked = 0;
       troubled = false;
     }
     const double waited = since_moved.seconds();
-    if (waited < kSpin) continue;
+    if (waited < kSpin) {
+      std::this_thread::yield();  // the other may wait for this core
+      continue;
+    }
     sleep_for(waited < 100 * kSpin ? kSpin / 2 : 10 * kSpin);
     if (waited - looked < kLook) continue;
     looked = waited;
     watchdog_.expect(std::max(kTelling, timeout_ + kTelling - waited));
     // The first look does not count: what a process sent before it went may still be on its way.
-    const Trouble found = trouble(waited, messages);
+    const Trouble found = trouble(waited, open());
     if (troubled && !found.reason.empty()) give_up(found, waited);
     troubled = !found.reason.empty();
   }
+}
+
+void MpiCollective::wait(Messages& messages) {
+  std::vector<int> indices(messages.requests.size());
+  const auto look = [&] {
+    int done = 0;  // those that are become MPI_REQUEST_NULL
+    const int code = MPI_Testsome(static_cast<int>(messages.requests.size()), messages.requests.data(), &done,
+                                  indices.data(), MPI_STATUSES_IGNORE);
+    if (code != MPI_SUCCESS) return Look{.error = text_of(code)};
+    return Look{done == MPI_UNDEFINED ? Moved::all : done > 0 ? Moved::something : Moved::nothing};
+  };
+  wait(look, [&] { return messages.open_ranks(); });
+}
+
+void MpiCollective::wait_for_behind(const HostSum::Behind& behind) {
+  std::vector<int> ranks = behind();
+  const auto look = [&] {
+    const std::size_t before = std::exchange(ranks, behind()).size();
+    return Look{ranks.empty() ? Moved::all : ranks.size() < before ? Moved::something : Moved::nothing};
+  };
+  wait(look, [&] { return ranks; });
 }
 
 void MpiCollective::meet(const Header& mine) {
@@ -263,125 +310,6 @@ void MpiCollective::check_equal_calls() const {
     check(text(theirs_[static_cast<std::size_t>(rank)]) == text(mine_),
           "mpi: expected the same call in all processes, but {} came with {} and {} with {}", peers_.name(rank),
           text(theirs_[static_cast<std::size_t>(rank)]), peers_.name(rank_), text(mine_));
-}
-
-void MpiCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t parts, const Tensor& out) {
-  const std::vector<Addend> nodes =
-      add_siblings(mine, parts, [&](const Tensor& left, const Tensor& right) { add_to_right(*backend_, left, right); });
-  Header header = this->header("all_reduce_sum", out, parts);
-  check(nodes.size() <= kMostNodes, "all_reduce_sum: expected at most {} addends of one process, got {}", kMostNodes,
-        nodes.size());
-  header.nodes = static_cast<std::int32_t>(nodes.size());
-  for (std::size_t i = 0; i < nodes.size(); ++i) header.node[i] = {nodes[i].first, nodes[i].count};
-  const Watchdog::Watch watch(watchdog_, timeout_ + kTelling);
-  meet(header);
-  // While one block is added up, the addends of the blocks after it and the sums of those before it travel.
-  std::vector<std::vector<Tensor>> room;
-  std::deque<Block> under_way;
-  Messages sums;
-  for (Dim next = 0; next < out.elements() || !under_way.empty();) {
-    for (; next < out.elements() && under_way.size() < kAhead; next = under_way.back().end) {
-      if (room.size() < kAhead) room.push_back(copies(out));
-      under_way.push_back(
-          exchange_addends(nodes, out, next, room[static_cast<std::size_t>(next / (kSlice * size_)) % kAhead]));
-    }
-    Block block = std::move(under_way.front());
-    under_way.pop_front();
-    wait(block.messages);
-    add_up(block, out);
-    exchange_sums(block, out, sums);
-  }
-  wait(sums);
-}
-
-std::size_t MpiCollective::bytes_of_addend(DType dtype) const {
-  return kAhead * static_cast<std::size_t>(kSlice + kVectorElements) * size_of(dtype);
-}
-
-std::vector<Tensor> MpiCollective::copies(const Tensor& out) const {
-  std::vector<Tensor> copies;
-  for (int rank = 0; rank < size_; ++rank)
-    for (std::int32_t i = 0; rank != rank_ && i < theirs_[static_cast<std::size_t>(rank)].nodes; ++i)
-      copies.emplace_back(Shape{std::min(kSlice, out.elements()) + kVectorElements}, out.dtype(), *backend_);
-  return copies;
-}
-
-MpiCollective::Block MpiCollective::exchange_addends(std::span<const Addend> mine, const Tensor& out, Dim begin,
-                                                     std::span<const Tensor> copies) {
-  Block block{.begin = begin, .end = std::min(out.elements(), begin + kSlice * size_), .all = {}, .messages = {}};
-  const Share slice = slice_of(block.begin, block.end, rank_, size_);
-  std::size_t copied = 0;
-  for (int rank = 0; rank < size_; ++rank) {
-    const Header& theirs = theirs_[static_cast<std::size_t>(rank)];
-    for (std::int32_t i = 0; i < theirs.nodes; ++i) {
-      Addend addend{.first = theirs.node[i].first, .count = theirs.node[i].count, .values = {}};
-      if (rank == rank_) {
-        addend.values = mine[static_cast<std::size_t>(i)].values.window(slice.first, {slice.count});
-      } else {
-        addend.values = copies[copied++].window(0, {slice.count});
-        receive(addend.values, rank, kAddendTag, block.messages);
-      }
-      block.all.push_back(std::move(addend));
-    }
-    if (rank == rank_) continue;
-    const Share other = slice_of(block.begin, block.end, rank, size_);
-    for (const Addend& addend : mine)
-      send(addend.values.window(other.first, {other.count}), rank, kAddendTag, block.messages);
-  }
-  return block;
-}
-
-void MpiCollective::add_up(const Block& block, const Tensor& out) {
-  const auto sum = add_siblings(block.all, mine_.parts,
-                                [&](const Tensor& left, const Tensor& right) { add_to_right(*backend_, left, right); });
-  check(sum.size() == 1 && sum[0].count == mine_.parts, "all_reduce_sum: the addends do not cover {} parts",
-        mine_.parts);
-  const Share slice = slice_of(block.begin, block.end, rank_, size_);
-  const Tensor own = out.window(slice.first, {slice.count});
-  if (!own.same_memory(sum[0].values)) run(*backend_, [&](Kernels& k) { k.cast(sum[0].values, own); });
-}
-
-void MpiCollective::exchange_sums(const Block& block, const Tensor& out, Messages& messages) {
-  const auto part = [&](int rank) {
-    const Share slice = slice_of(block.begin, block.end, rank, size_);
-    return out.window(slice.first, {slice.count});
-  };
-  for (int rank = 0; rank < size_; ++rank) {
-    if (rank == rank_) continue;
-    receive(part(rank), rank, kSumTag, messages);
-    send(part(rank_), rank, kSumTag, messages);
-  }
-}
-
-void MpiCollective::receive(const Tensor& x, int from, int tag, Messages& messages) {
-  check_mpi(MPI_Irecv(x.data(), static_cast<int>(x.bytes()), MPI_BYTE, from, tag, communicator_, messages.add(from)),
-            "MPI_Irecv");
-}
-
-void MpiCollective::send(const Tensor& x, int to, int tag, Messages& messages) {
-  check_mpi(MPI_Isend(x.data(), static_cast<int>(x.bytes()), MPI_BYTE, to, tag, communicator_, messages.add(to)),
-            "MPI_Isend");
-}
-
-void MpiCollective::share(const Tensor& x, int root, Messages& messages) {
-  if (rank_ != root) return receive(x, root, kBroadcastTag, messages);
-  for (int rank = 0; rank < size_; ++rank)
-    if (rank != root) send(x, rank, kBroadcastTag, messages);
-}
-
-/// The root itself sends to each of the others, so that it knows which one does not receive. That is slow for many
-/// processes, but a run broadcasts weights only once.
-void MpiCollective::broadcast(const Tensor& x, int root) {
-  const Watchdog::Watch watch(watchdog_, timeout_ + kTelling);
-  meet(header("broadcast", x));
-  Messages before;  // while one piece travels the next is offered
-  for (Dim begin = 0; begin < x.elements(); begin += kBroadcast) {
-    Messages piece;
-    share(x.window(begin, {std::min(kBroadcast, x.elements() - begin)}), root, piece);
-    wait(before);
-    before = std::move(piece);
-  }
-  wait(before);
 }
 
 void MpiCollective::barrier() {

@@ -1,16 +1,19 @@
 // The collective of processes, over MPI. No call blocks: every wait looks at the clock, at the other processes and at
 // their messages, so that no failure of another process leaves this one waiting for ever. If MPI itself does not
-// return, also while it starts or ends, a watchdog ends the process.
+// return, also while it starts or ends, a watchdog ends the process. Processes of one host add in memory that they
+// share.
 #pragma once
 #include <mpi.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "distributed/collective.h"
+#include "distributed/host_sum.h"
 #include "distributed/peers.h"
 #include "distributed/watchdog.h"
 
@@ -33,13 +36,15 @@ class MpiCollective : public Collective {
   std::string failure_of_others() override;
   int processes_on_this_host() const override { return peers_.visible() + 1; }
   int processes_on_these_cores() const override { return peers_.on_own_cores() + 1; }
-  std::size_t bytes_of_addend(DType dtype) const override;
+  std::size_t bytes_of_sums(DType dtype, std::size_t addends_of_others) const override;
+  std::string way_of_sums() const override;
   void set_standing(const std::string& before, const std::string& after) override {
     watchdog_.set_standing(before, after);
   }
 
  private:
   static constexpr std::size_t kMostNodes = 64;
+  static constexpr double kTelling = 2;  // seconds beyond the timeout, to tell the others of a failure
 
   /// At the beginning of a call every process sends this to all others.
   struct Header {
@@ -69,14 +74,24 @@ class MpiCollective : public Collective {
     /// The processes of the messages that have not arrived yet.
     std::vector<int> open_ranks() const;
   };
-  /// Returns when all messages have arrived. Throws if none does for as long as the timeout.
+  enum class Moved { nothing, something, all };
+  struct Look {
+    Moved moved = Moved::nothing;  ///< since the look before
+    std::string error = {};        ///< of MPI, or ""
+  };
+  /// Returns when `look` says that all has come. Throws if it finds an error, or if nothing moves for as long as the
+  /// timeout; `open` says for which processes it waits.
+  void wait(const std::function<Look()>& look, const std::function<std::vector<int>()>& open);
+  /// Returns when all messages have arrived.
   void wait(Messages& messages);
+  /// Returns when no process is behind.
+  void wait_for_behind(const HostSum::Behind& behind);
   /// Why a wait must end early, and which processes are to blame.
   struct Trouble {
     std::string reason;  ///< "" if there is none
     std::vector<int> absent;
   };
-  Trouble trouble(double waited, const Messages& messages);
+  Trouble trouble(double waited, const std::vector<int>& open);
   /// Whether the farewell of another process has come.
   bool has_left(int rank);
   /// The reason of a process that has left, with its name, or "".
@@ -87,6 +102,12 @@ class MpiCollective : public Collective {
   /// are.
   void tell_failure(const std::string& reason, const std::vector<int>& absent, double waited);
 
+  /// Makes host_sum_ if all processes share the memory of one host and all can reach it; else says why not.
+  void share_memory();
+  /// The addends of all processes by rank; only those of this one have values.
+  std::vector<std::vector<Addend>> addends_of_all(std::span<const Addend> mine) const;
+  /// In messages, each process its slice of each block.
+  void sum_by_messages(std::span<const Addend> mine, const Tensor& out);
   /// The elements [begin, end), of which each process adds up a slice.
   struct Block {
     Dim begin = 0, end = 0;
@@ -110,6 +131,8 @@ class MpiCollective : public Collective {
   const std::unique_ptr<Backend> backend_;  // its own: sums are made while replicas compute on theirs
   MPI_Comm communicator_ = MPI_COMM_NULL;
   Peers peers_;
+  std::unique_ptr<HostSum> host_sum_;
+  std::string why_messages_;  // if it is null
   Watchdog watchdog_{"MPI"};
   Header mine_;
   std::vector<Header> theirs_;           // by rank

@@ -183,10 +183,10 @@ bool NcclCollective::is_done(Call& call) {
   return true;
 }
 
-void NcclCollective::finish_calls(bool aside) {
+void NcclCollective::finish_calls(bool overlapped) {
   for (auto& call : under_way_) {
     wait([&] { return is_done(*call); });
-    call->event.aside = aside;
+    call->event.overlapped = overlapped;
     if (backend_.profiler) backend_.profiler->add(call->event);
     finished_.push_back(std::move(call));
   }

@@ -52,7 +52,7 @@ class NcclCollective : public Collective {
   /// Puts `call` into NCCL's stream, after everything that the backend was asked for so far.
   void enqueue(const char* name, const Tensor& x, const std::function<ncclResult_t()>& call);
   /// Returns when all calls are done.
-  void finish_calls(bool aside);
+  void finish_calls(bool overlapped);
   bool is_done(Call& call);
   /// Returns when NCCL has accepted the last call.
   void settle();

@@ -10,6 +10,7 @@
 #include "io/units.h"
 #include "tensor/backends.h"
 #include "tensor/dry_run.h"
+#include "tensor/held_memory.h"
 #include "training/run/data_order.h"
 #include "training/run/devices.h"
 #include "training/step/step.h"
@@ -76,22 +77,23 @@ int most_waiting_sums(const Plan& plan) {
   });
 }
 
-/// What sums with other processes take on the host: room for a piece of each addend of theirs.
+/// What sums with other processes take on the host.
 std::size_t bytes_of_sums(const Settings& settings, const Plan& plan, const distributed::Collective& collective) {
-  const std::size_t of_addend = collective.bytes_of_addend(compute_type(settings.precision));
+  const DType dtype = compute_type(settings.precision);
   const int here = replicas_of_process(settings);
-  if (of_addend == 0) return 0;
-  return of_addend * most_of_steps(plan, [&](std::int64_t micro_batches) {
-           std::size_t addends = 0;
-           for (int first = here; first < plan.replicas; first += here) {
-             const std::int64_t begin = distributed::share_of(micro_batches, first, plan.replicas).first;
-             const std::int64_t end = distributed::share_of(micro_batches, first + here - 1, plan.replicas).end();
-             std::vector<distributed::Addend> parts;
-             for (std::int64_t part = begin; part < end; ++part) parts.push_back({.first = part, .values = {}});
-             addends += distributed::add_siblings(parts, micro_batches, [](const Tensor&, const Tensor&) {}).size();
-           }
-           return addends;
-         });
+  if (collective.bytes_of_sums(dtype, 1) == 0) return 0;
+  const std::size_t most = most_of_steps(plan, [&](std::int64_t micro_batches) {
+    std::size_t addends = 0;
+    for (int first = here; first < plan.replicas; first += here) {
+      const std::int64_t begin = distributed::share_of(micro_batches, first, plan.replicas).first;
+      const std::int64_t end = distributed::share_of(micro_batches, first + here - 1, plan.replicas).end();
+      std::vector<distributed::Addend> parts;
+      for (std::int64_t part = begin; part < end; ++part) parts.push_back({.first = part, .values = {}});
+      addends += distributed::add_siblings(parts, micro_batches, [](const Tensor&, const Tensor&) {}).size();
+    }
+    return addends;
+  });
+  return collective.bytes_of_sums(dtype, most);
 }
 
 /// The most memory in use while a replica makes a step of the largest micro-batches and evaluates the largest batch,
@@ -187,8 +189,7 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objecti
   memory.activations = peak - std::min(peak, memory.total());
   memory.accumulation = wide * trained * static_cast<std::size_t>(most_waiting_sums(plan));
   const bool on_host = device.device().kind == Device::Kind::cpu;
-  // Beside its tensors the CPU keeps a sixteenth of their peak.
-  const std::size_t held = on_host ? memory.total() + memory.total() / 16 : 0;
+  const std::size_t held = on_host ? most_held(memory.total()) : 0;
   memory.process = plan.resident + kWorkOfProcess + of_steps + bytes_of_sums(settings, plan, self.collective()) +
                    static_cast<std::size_t>(settings.replicas) * (held + objective.bytes_of_outputs());
   return memory;
@@ -243,7 +244,7 @@ nn::PartRates rates_of(const Settings& settings, Objective& objective) { return 
 
 Plan make_plan(const Settings& settings, Objective& objective, const distributed::Replica& self) {
   Plan plan{.batch_size = settings.batch_size, .micro_batch_size = *settings.micro_batch_size, .replicas = self.size()};
-  plan.resident = resident_bytes();  // before planning, which leaves more behind for one micro-batch than for another
+  plan.resident = resident_bytes();  // before planning, which leaves more in use for one micro-batch than for another
   plan.examples_per_epoch = objective.examples(0);
   if (plan.examples_per_epoch == 0) fail(Failure::input, "training data: expected at least one example, got none");
   plan.steps_per_epoch = divide_up(plan.examples_per_epoch, plan.batch_size);

@@ -42,16 +42,16 @@ float by_shares(const Numbers& x, std::size_t threads) {
   return in_order(shares.data(), threads);
 }
 
-/// Leaves of a fixed size, whoever sums them, then a tree of pairs.
+/// Blocks of a fixed size, each summed by any thread, then a tree of pairs.
 float by_tree(const Numbers& x, std::size_t threads) {
-  constexpr std::size_t kLeaf = 64;
-  Numbers leaves((x.size() + kLeaf - 1) / kLeaf);
-  on_threads(leaves.size(), threads, [&](std::size_t leaf) {
-    leaves[leaf] = in_order(&x[leaf * kLeaf], std::min(kLeaf, x.size() - leaf * kLeaf));
+  constexpr std::size_t kBlock = 64;
+  Numbers sums((x.size() + kBlock - 1) / kBlock);
+  on_threads(sums.size(), threads, [&](std::size_t block) {
+    sums[block] = in_order(&x[block * kBlock], std::min(kBlock, x.size() - block * kBlock));
   });
-  for (std::size_t step = 1; step < leaves.size(); step *= 2)
-    for (std::size_t i = 0; i + step < leaves.size(); i += 2 * step) leaves[i] += leaves[i + step];
-  return leaves[0];
+  for (std::size_t step = 1; step < sums.size(); step *= 2)
+    for (std::size_t i = 0; i + step < sums.size(); i += 2 * step) sums[i] += sums[i + step];
+  return sums[0];
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class TwoHosts : public ProcessesSetting {
   ~TwoHosts() {
     for (const std::string& host : {a_, b_}) shell("ip netns del " + host);
   }
-  /// Prints why, where there can be no such hosts.
+  /// Prints why if there can be no such hosts.
   bool skipped() const {
     const std::string why = missing().empty() ? "network namespaces are not permitted here" : missing();
     if (!up_ || !missing().empty()) MESSAGE("SKIPPED: " << why);
@@ -64,6 +64,9 @@ TEST_CASE("two hosts give the bits of one replica, and a cut link ends both with
   };
   setting.run_processes("run", 2, flags);
   check_same("run");
+  CHECK(setting.of_rank("run", 0, "out")
+            .find("  sums        of 2 processes in messages: they do not see each other as on one host\n") !=
+        std::string::npos);
 
   double seconds = 0;
   setting.disturb("cut", 2, flags, [&] {

@@ -67,17 +67,28 @@ TEST_CASE("processes and threads in any mixture give the bits of one replica") {
   }
 }
 
-TEST_CASE("gradients of more blocks than travel at a time are summed as one replica does") {
+TEST_CASE(
+    "gradients of more blocks than lie or travel at a time are summed as one replica does, in memory or messages") {
   if (skipped()) return;
-  const ProcessesSetting setting;
+  ProcessesSetting setting;
   support::write_text(setting.directory / "config.json",  // 2 million parameters
                       R"({"vocab_size": 57, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2,
                           "intermediate_size": 8000, "max_position_embeddings": 32, "type_vocab_size": 2})");
   const Flags flags = {"--steps", "2", "--micro-batch-size", "2", "--threads", "2"};
   REQUIRE(setting.run("one", flags).code == 0);
-  setting.run_processes("run", 3, flags);
-  for (const int rank : {0, 1, 2}) CHECK_MESSAGE(setting.code("run", rank) == 0, setting.of_rank("run", rank, "error"));
-  setting.check_same("run", "one", 2);
+  const auto check_as_one = [&](const std::string& run, int processes, const std::string& sums) {
+    CAPTURE(run);
+    setting.run_processes(run, processes, flags);
+    for (int rank = 0; rank < processes; ++rank)
+      CHECK_MESSAGE(setting.code(run, rank) == 0, setting.of_rank(run, rank, "error"));
+    CHECK_MESSAGE(setting.of_rank(run, 0, "out").find("  sums        of " + sums + "\n") != std::string::npos,
+                  setting.of_rank(run, 0, "out"));
+    setting.check_same(run, "one", 2);
+  };
+  check_as_one("three", 3, "3 processes in 6.29 MB of memory that they share");
+  check_as_one("five", 5, "5 processes in 10.5 MB of memory that they share");
+  setting.mpirun = "BERTRAND_SHARED_MEMORY=no " + setting.mpirun;
+  check_as_one("messages", 3, "3 processes in messages: BERTRAND_SHARED_MEMORY=no");
 }
 
 TEST_CASE(
@@ -176,6 +187,16 @@ TEST_CASE("an error of one process at its start names the process and its host")
                  1);
   CHECK(setting.code("one", 0) == 8);
   CHECK(setting.of_rank("other", 1, "error").starts_with("error: process 1 (host "));
+}
+
+TEST_CASE("a warning of several processes is printed by the first of them alone") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  const std::string file = setting.directory / "text.txt";
+  support::write_text(file, setting.file("text.txt") + "\xFF\n");
+  setting.run_processes("run", 2, {"--steps", "1", "--micro-batch-size", "5"});
+  CHECK(setting.of_rank("run", 0, "error").find("warning: " + file + ":") != std::string::npos);
+  CHECK(setting.own_lines("run", 1, "error") == std::vector<std::string>{});
 }
 
 TEST_CASE("a failure after the last step is told to the others, which name the last checkpoint") {

@@ -152,7 +152,7 @@ TEST_CASE("of many examples not all epochs are counted") {
 
 TEST_CASE("no later epoch takes more memory than the plan says") {
   const auto cpu = open_cpu({.threads = 1});
-  DryRun device(*cpu);  // where kernels take nothing for themselves
+  DryRun device(*cpu);  // if kernels take no scratch memory
   const distributed::Replica self(device);
   Counted objective;
   objective.backend = &device;
@@ -279,7 +279,7 @@ TEST_CASE("the plan of several processes has room for each addend that comes fro
   struct Processes : distributed::SoloCollective {
     Processes(Backend& backend, int count) : SoloCollective(backend), count(count) {}
     int size() const override { return count; }
-    std::size_t bytes_of_addend(DType) const override { return kOfAddend; }
+    std::size_t bytes_of_sums(DType, std::size_t addends) const override { return addends * kOfAddend; }
     int count;
   };
   Counted objective;

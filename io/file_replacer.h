@@ -1,6 +1,9 @@
 // A file that is there whole or not at all.
 #pragma once
+#include <optional>
+
 #include "io/files.h"
+#include "io/temporary_name.h"
 
 namespace bertrand::io {
 
@@ -9,7 +12,8 @@ namespace bertrand::io {
 bool is_replaceable(const std::filesystem::path& file);
 
 /// A file that appears under its name only when it is whole: written beside it, made durable, renamed. Without
-/// publish() nothing is left of it. What is no regular file (a pipe, a link, /dev/stdout) is written as it is.
+/// publish() nothing is left of it, unless the process is killed: then the next one that writes the file removes it.
+/// What is no regular file (a pipe, a link, /dev/stdout) is written as it is.
 class FileReplacer {
  public:
   FileReplacer(Files& files, const std::filesystem::path& file);
@@ -17,7 +21,7 @@ class FileReplacer {
   FileReplacer(const FileReplacer&) = delete;
   FileReplacer& operator=(const FileReplacer&) = delete;
 
-  void write(std::string_view text) { writer_.write(text); }
+  void write(std::string_view text) { writer_->write(text); }
   /// Makes everything written durable, still under its other name.
   void finish();
   /// finish() if it was not called, then the rename.
@@ -25,8 +29,9 @@ class FileReplacer {
 
  private:
   Files& files_;
-  std::filesystem::path file_, staged_;
-  FileWriter writer_;
+  std::filesystem::path file_;
+  std::optional<FileWriter> writer_;
+  std::optional<TemporaryName> staged_;  // none if it is written as it is
   bool finished_ = false, in_place_ = false;
 };
 

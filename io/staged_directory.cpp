@@ -1,7 +1,7 @@
 // A directory filled under another name.
 #include "io/staged_directory.h"
 
-#include <unistd.h>
+#include <cerrno>
 
 #include "io/error.h"
 
@@ -18,26 +18,26 @@ fs::path parent_of(const fs::path& path) { return path.has_parent_path() ? path.
 }  // namespace
 
 StagedDirectory::StagedDirectory(Files& files, const fs::path& directory, const std::string& flag)
-    : files_(files),
-      directory_(without_slash(directory)),
-      staged_(fmt::format("{}.tmp-{}", directory_.string(), ::getpid())) {
+    : files_(files), directory_(without_slash(directory)) {
   if (fs::exists(fs::symlink_status(directory_)))
     fail(Failure::usage, "--{}: {}: expected a name that is free, got {}; hint: remove it or name another", flag,
          directory_.string(), fs::is_directory(directory_) ? "a directory" : "a file");
   if (!fs::is_directory(parent_of(directory_)))
     fail(Failure::usage, "--{}: {}: expected a directory that exists, got none", flag, parent_of(directory_).string());
-  files_.remove_all(staged_);  // what a process of our number left when it died
-  files_.make_directory(staged_);
+  staged_.emplace(directory_, [&](const fs::path& staged) {
+    if (fs::exists(fs::symlink_status(staged))) refuse_call(staged, "mkdir", EEXIST);  // with somebody's files in it
+    files_.make_directory(staged);
+  });
 }
 
 StagedDirectory::~StagedDirectory() {
   std::error_code ignored;
-  if (!published_) fs::remove_all(staged_, ignored);
+  if (!published_ && staged_) fs::remove_all(path(), ignored);
 }
 
 void StagedDirectory::publish() {
-  files_.sync_directory(staged_);
-  files_.rename(staged_, directory_);
+  files_.sync_directory(path());
+  files_.rename(path(), directory_);
   published_ = true;
   files_.sync_directory(parent_of(directory_));
 }

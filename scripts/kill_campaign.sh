@@ -56,7 +56,9 @@ difference() {  # PROGRAM OUTPUT
   case $1 in
     corpus)
       diff -rq -x progress.json "$2" whole.corpus | tr '\n' ' ' ;;
-    predict) cmp "$2" whole.predict 2>&1 ;;
+    predict)
+      cmp "$2" whole.predict 2>&1
+      compgen -G "$2.tmp-*" ;;  # what killed ones left goes with the next one
     *)
       for file in model.safetensors config.json vocab.txt tokenizer_config.json \
         checkpoint-{20,24}/{model,optimizer}.safetensors $([ "$1" = pretrain ] || echo predictions.tsv eval_results.json eval_results.txt); do
@@ -82,7 +84,7 @@ torn() {  # PROGRAM OUTPUT
   local file
   case $1 in
     corpus) [ ! -e "$2" ] || difference corpus "$2" ;;
-    predict) [ ! -e "$2" ] || cmp -s "$2" old || difference predict "$2" ;;
+    predict) [ ! -e "$2" ] || cmp -s "$2" old || cmp "$2" whole.predict 2>&1 ;;
     *)
       for file in "$2"/{,checkpoint-*[0-9]/}{config.json,vocab.txt,tokenizer_config.json}; do
         [[ $file == *.tmp-* ]] || [ ! -e "$file" ] || cmp "$file" "whole.$1/${file##*/}" 2>&1

@@ -140,7 +140,7 @@ TEST_CASE("a file is replaced in one step: whichever call fails, it is the old o
 TEST_CASE("a link that stands where a temporary file is to be written is not followed") {
   const support::TemporaryDirectory directory;
   write_text(directory / "precious", "ours");
-  const fs::path staged = (directory / "out").string() + ".tmp-" + std::to_string(::getpid());
+  const fs::path staged = temporary_name(directory / "out");
   fs::create_symlink(directory / "precious", staged);
   CHECK_THROWS_AS(FileWriter(Files::system(), staged, FileWriter::Opening::create_new), Error);
   replace_file(Files::system(), directory / "out", "new");

@@ -1,0 +1,114 @@
+#include "io/temporary_name.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "io/files.h"
+#include "io/host_name.h"
+
+namespace bertrand::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What stands before the number of the process.
+std::string beginning(const fs::path& file) { return fmt::format("{}.tmp-{}-", file.string(), host_name()); }
+
+constexpr int kTurns = 100;  // beyond any number of processes that look for leftovers at the same moment
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// A descriptor of a file or directory, to lock it; -1 if there is none. A link is not followed.
+int descriptor_of(const fs::path& path) {
+  constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  const int descriptor = ::open(path.c_str(), O_RDWR | kFlags);  // NFS locks no file that is only read
+  return descriptor < 0 && errno == EISDIR ? ::open(path.c_str(), O_RDONLY | O_DIRECTORY | kFlags) : descriptor;
+}
+
+/// Whether `path` still names what is locked: another process may have found it before it was.
+bool is_named(int descriptor, const fs::path& path) {
+  struct stat locked {
+  }, named{};
+  return ::fstat(descriptor, &locked) == 0 && ::lstat(path.c_str(), &named) == 0 && locked.st_ino == named.st_ino &&
+         locked.st_dev == named.st_dev;
+}
+
+void remove_leftovers(const fs::path& file) {
+  const fs::path own = temporary_name(file);
+  const std::string first = fs::path(beginning(file)).filename().string();
+  const fs::path parent = own.has_parent_path() ? own.parent_path() : fs::path(".");
+  std::error_code error;  // what cannot be listed is left
+  std::vector<fs::path> found;
+  for (fs::directory_iterator entry(parent, error), end; !error && entry != end; entry.increment(error))
+    if (const std::string name = entry->path().filename().string();
+        name.starts_with(first) && is_number(std::string_view(name).substr(first.size())))
+      found.push_back(own.parent_path() / name);
+  for (const fs::path& path : found) {
+    if (fs::is_symlink(fs::symlink_status(path, error))) {  // nobody writes so: in our way, or somebody's own
+      if (path == own) fs::remove(path, error);
+      continue;
+    }
+    const int descriptor = descriptor_of(path);
+    if (descriptor < 0 && (path != own || errno != EACCES)) continue;
+    const int refused = descriptor < 0 ? errno : ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+    // It stays locked until it is gone: its writer may be about to lock it, and then begins anew. Without locks, what
+    // has our own number is left all the same.
+    if (refused == 0 ? is_named(descriptor, path) : path == own && refused != EWOULDBLOCK) fs::remove_all(path, error);
+    if (descriptor >= 0) ::close(descriptor);
+  }
+}
+
+}  // namespace
+
+bool is_being_written(const fs::path& path) {
+  const int descriptor = descriptor_of(path);
+  if (descriptor < 0) return false;
+  const bool locked = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(descriptor);
+  return locked;
+}
+
+fs::path temporary_name(const fs::path& file) { return fmt::format("{}{}", beginning(file), ::getpid()); }
+
+TemporaryName::TemporaryName(const fs::path& file, const std::function<void(const fs::path&)>& create)
+    : path_(temporary_name(file)) {
+  std::error_code ignored;
+  for (int turn = 1; turn <= kTurns; ++turn) {
+    remove_leftovers(file);
+    create(path_);
+    lock_ = descriptor_of(path_);
+    const int error = lock_ < 0 ? errno : 0;
+    if (error == EMFILE || error == ENFILE) {
+      fs::remove(path_, ignored);
+      refuse_call(path_, "open", error);
+    }
+    if (error == ENOENT) continue;
+    if (lock_ < 0) return;
+    while (::flock(lock_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+    if (is_named(lock_, path_)) return;
+    ::close(std::exchange(lock_, -1));
+    // What is still there, though it has another number, lies in a file system that numbers a name and an open file
+    // differently. After the last turn it is written without a lock.
+    if (turn < kTurns) fs::remove(path_, ignored);
+  }
+}
+
+TemporaryName::~TemporaryName() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+}  // namespace bertrand::io

@@ -1,0 +1,34 @@
+// The name under which something is written until it is whole.
+#pragma once
+#include <filesystem>
+#include <functional>
+
+namespace bertrand::io {
+
+/// FILE.tmp-HOST-PID, of this process. Two of a process for the same file exclude each other.
+std::filesystem::path temporary_name(const std::filesystem::path& file);
+
+/// Whether a living process holds this temporary name, as far as the file system tells.
+bool is_being_written(const std::filesystem::path& path);
+
+/// A file or directory under its temporary name. As long as this lives, it is locked (flock): the system gives the lock
+/// back however the process ends. So what is not locked was left by a process that died, whoever has its number now,
+/// and the next one that writes the same file removes it. Names of other hosts are left alone, since not every shared
+/// file system tells of the locks of others: what a container left that had another host name stays, and somebody may
+/// remove it. NFS locks no directory: there only what has this process's own name is taken for left.
+class TemporaryName {
+ public:
+  /// Removes what dead processes left, then calls create(name), which must make it or throw.
+  TemporaryName(const std::filesystem::path& file, const std::function<void(const std::filesystem::path&)>& create);
+  ~TemporaryName();
+  TemporaryName(const TemporaryName&) = delete;
+  TemporaryName& operator=(const TemporaryName&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  int lock_ = -1;  // a descriptor; -1 if there are no locks
+};
+
+}  // namespace bertrand::io

@@ -1,0 +1,180 @@
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <set>
+
+#include "io/error.h"
+#include "io/file_replacer.h"
+#include "io/host_name.h"
+#include "io/staged_directory.h"
+#include "support/program.h"
+
+using namespace bertrand::io;
+namespace fs = std::filesystem;
+using support::read_text;
+using support::write_text;
+
+namespace {
+
+/// A process that does `body`, which says when it is ready, and then waits until it is killed or told to go on.
+class Other {
+ public:
+  template <class Body>
+  explicit Other(const Body& body) {
+    REQUIRE(::pipe(ready_) == 0);
+    REQUIRE(::pipe(go_on_) == 0);
+    process_ = ::fork();
+    if (process_ == 0) {
+      char byte = 0;
+      ::close(go_on_[1]);
+      body([&] { (void)!::write(ready_[1], "r", 1), (void)!::read(go_on_[0], &byte, 1); });
+      ::_exit(0);
+    }
+    ::close(go_on_[0]);
+    ::close(ready_[1]);
+    char byte = 0;
+    REQUIRE(::read(ready_[0], &byte, 1) == 1);
+  }
+  ~Other() { end(); }
+  pid_t process() const { return process_; }
+  void kill() {
+    ::kill(process_, SIGKILL);
+    end();
+  }
+  void end() {
+    if (process_ <= 0) return;
+    ::close(go_on_[1]);
+    ::close(ready_[0]);
+    ::waitpid(process_, nullptr, 0);
+    process_ = 0;
+  }
+
+ private:
+  int ready_[2], go_on_[2];
+  pid_t process_ = 0;
+};
+
+std::set<std::string> names_in(const fs::path& directory) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(directory)) names.insert(entry.path().filename());
+  return names;
+}
+
+constexpr int kNobody = 4194305;  // above the highest number that Linux gives to a process
+
+bool numbers_differ = false;  // whether a file has another inode number by its name than when it is open
+
+}  // namespace
+
+/// In place of the system's.
+extern "C" int lstat(const char* path, struct stat* out) noexcept {
+  const int result = ::fstatat(AT_FDCWD, path, out, AT_SYMLINK_NOFOLLOW);
+  if (numbers_differ) ++out->st_ino;
+  return result;
+}
+
+TEST_CASE("what a killed process left is removed by the next one that writes the same file or directory") {
+  const support::TemporaryDirectory directory;
+  for (const bool file : {true, false}) {
+    CAPTURE(file);
+    Other killed([&](const auto& wait) {
+      if (file) {
+        FileReplacer out(Files::system(), directory / "out");
+        out.write("half");
+        wait();
+      } else {
+        StagedDirectory out(Files::system(), directory / "out", "output");
+        write_text(out.path() / "part", "half");
+        wait();
+      }
+    });
+    const std::string left = fmt::format("out.tmp-{}-{}", host_name(), killed.process());
+    killed.kill();
+    CHECK(names_in(directory / "") == std::set<std::string>{left});
+    if (file) replace_file(Files::system(), directory / "out", "whole");
+    else StagedDirectory(Files::system(), directory / "out", "output").publish();
+    CHECK(names_in(directory / "") == std::set<std::string>{"out"});
+    fs::remove_all(directory / "out");
+  }
+}
+
+TEST_CASE("what a living process writes stays, even under the number of a dead one, and appears when it is whole") {
+  const support::TemporaryDirectory directory;
+  fs::path staged, renamed = (directory / "out").string() + fmt::format(".tmp-{}-{}", host_name(), kNobody);
+  Other living([&](const auto& wait) {
+    FileReplacer out(Files::system(), directory / "out");
+    out.write("later");
+    out.finish();
+    wait();
+    out.publish();
+  });
+  staged = (directory / "out").string() + fmt::format(".tmp-{}-{}", host_name(), living.process());
+  fs::rename(staged, renamed);
+  replace_file(Files::system(), directory / "out", "sooner");
+  CHECK(names_in(directory / "") == std::set<std::string>{"out", renamed.filename()});
+  fs::rename(renamed, staged);
+  replace_file(Files::system(), directory / "out", "sooner");
+  CHECK(names_in(directory / "") == std::set<std::string>{"out", staged.filename()});
+  living.end();
+  CHECK(names_in(directory / "") == std::set<std::string>{"out"});
+  CHECK(read_text(directory / "out") == "later");
+}
+
+TEST_CASE("a file system that numbers a name and an open file differently is written to without locks") {
+  const support::TemporaryDirectory directory;
+  numbers_differ = true;
+  replace_file(Files::system(), directory / "out", "whole");
+  StagedDirectory(Files::system(), directory / "folder", "output").publish();
+  numbers_differ = false;
+  CHECK(names_in(directory / "") == std::set<std::string>{"folder", "out"});
+  CHECK(read_text(directory / "out") == "whole");
+}
+
+TEST_CASE("a process that has no descriptor left to lock what it made leaves nothing of it") {
+  const support::TemporaryDirectory directory;
+  const pid_t process = ::fork();
+  if (process == 0) {
+    const int next = ::open("/dev/null", O_RDONLY);
+    ::close(next);
+    const rlimit limit{static_cast<rlim_t>(next) + 1, static_cast<rlim_t>(next) + 1};  // one more, for the file itself
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    try {
+      const FileReplacer out(Files::system(), directory / "out");
+    } catch (const bertrand::Error& error) {
+      ::_exit(std::string(error.what()).ends_with(": open: Too many open files") ? 0 : 1);
+    }
+    ::_exit(2);
+  }
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  CHECK(status == 0);
+  CHECK(names_in(directory / "").empty());
+}
+
+TEST_CASE("what a dead process left is removed even if another process has its number, and nothing else is") {
+  const support::TemporaryDirectory directory;
+  const std::string host = host_name();
+  write_text(directory / ("out.tmp-" + host + "-1"), "left");
+  write_text(directory / fmt::format("out.tmp-{}-{}", host, ::getpid()), "left");
+  const std::set<std::string> others = {"out.tmp-another" + host + "-4194305",
+                                        "out.tmp-" + host + "-x-4194305",
+                                        "out.tmp-" + host + "-4194305-notes",
+                                        "out.tmp-" + host + "-",
+                                        "out.tmp-4194305",
+                                        "out2.tmp-" + host + "-4194305",
+                                        "my.out.tmp-" + host + "-4194305"};
+  for (const std::string& name : others) write_text(directory / name, "of another");
+  write_text(directory / "precious", "ours");
+  fs::create_symlink(directory / "precious", directory / ("out.tmp-" + host + "-4194306"));
+  replace_file(Files::system(), directory / "out", "new");
+  std::set<std::string> expected = others;
+  expected.insert({"out", "precious", "out.tmp-" + host + "-4194306"});
+  CHECK(names_in(directory / "") == expected);
+  CHECK(read_text(directory / "precious") == "ours");
+}

@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include <nlohmann/json.hpp>
+#include "io/json.h"
 
 namespace bertrand::training {
 
@@ -17,14 +17,16 @@ std::string results_text(const Results& results) {
 }
 
 void write_results(io::Files& files, const std::filesystem::path& directory, const Results& results) {
-  nlohmann::json json(results.metrics);
-  if (results.global_step) json["global_step"] = *results.global_step;
+  std::map<std::string, io::Json> all(results.metrics.begin(), results.metrics.end());
+  std::map<std::string, std::string> meaning;
+  if (results.global_step) all["global_step"] = *results.global_step;
   for (const auto& [key, text] : results.words) {
-    if (!key.starts_with("eval_")) json[key] = text;
-    else if (results.metrics.contains(key)) json["meaning"][key] = text;
+    if (!key.starts_with("eval_")) all[key] = text;
+    else if (results.metrics.contains(key)) meaning[key] = text;
   }
+  if (!meaning.empty()) all["meaning"] = meaning;
   io::replace_file(files, directory / "eval_results.txt", results_text(results));
-  io::replace_file(files, directory / "eval_results.json", json.dump(2) + "\n");
+  io::replace_file(files, directory / "eval_results.json", io::json_text(all, 2) + "\n");
 }
 
 }  // namespace bertrand::training

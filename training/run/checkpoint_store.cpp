@@ -1,11 +1,8 @@
 #include "training/run/checkpoint_store.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <limits>
 
 #include "io/crc32c.h"
 #include "io/error.h"
@@ -21,12 +18,6 @@ namespace fs = std::filesystem;
 using io::Json;
 constexpr int kFormatVersion = 1;
 constexpr const char *kOwnChecksum = ",\n \"crc32c\": ", *kEnd = "\n}\n";  // how a manifest ends
-
-/// Whether no process has this number any more. One of another user answers EPERM: it lives.
-bool is_dead(std::int64_t pid) {
-  if (pid > std::numeric_limits<pid_t>::max() || pid == ::getpid()) return true;
-  return ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
-}
 
 /// In blocks: a mapped file would count as memory of the process.
 std::uint32_t checksum(const fs::path& file) { return InputFile::of(file).crc32c; }
@@ -123,7 +114,7 @@ void CheckpointStore::stage_and_rename(const fs::path& final_path, std::int64_t 
     io::write_file(files_, staged / kManifest, facts);
     files_.sync_directory(staged);
     // One of this step is there only if it is damaged: the run was resumed from an older one and came here again.
-    if (fs::exists(final_path)) discard(final_path);
+    if (fs::exists(final_path)) discard_checkpoint(files_, final_path);
     files_.rename(staged, final_path);
     files_.sync_directory(directory_);
   } catch (...) {
@@ -134,25 +125,18 @@ void CheckpointStore::stage_and_rename(const fs::path& final_path, std::int64_t 
   damaged_.erase(final_path);
 }
 
-/// Under another name first: a checkpoint that is half removed must not look like one.
-void CheckpointStore::discard(const fs::path& checkpoint) {
-  const fs::path discarded = fmt::format("{}.old.tmp-{}", checkpoint.string(), ::getpid());
-  files_.rename(checkpoint, discarded);
-  files_.remove_all(discarded);
-}
-
 /// Damaged ones go first: they must not count among those that are kept.
 void CheckpointStore::remove_old(int keep) {
-  for (const fs::path& path : std::exchange(damaged_, {})) discard(path);
+  for (const fs::path& path : std::exchange(damaged_, {})) discard_checkpoint(files_, path);
   int kept = 0;
   for (const Found& found : list())
-    if (++kept > std::max(1, keep)) discard(found.directory);
+    if (++kept > std::max(1, keep)) discard_checkpoint(files_, found.directory);
 }
 
 /// The newest goes last: a run that is killed meanwhile never resumes from an older state than it had.
 void CheckpointStore::remove_all() {
   const std::vector<Found> found = list();
-  for (auto each = found.rbegin(); each != found.rend(); ++each) discard(each->directory);
+  for (auto each = found.rbegin(); each != found.rend(); ++each) discard_checkpoint(files_, each->directory);
 }
 
 std::vector<CheckpointStore::Found> CheckpointStore::list() const {
@@ -173,15 +157,6 @@ std::optional<CheckpointStore::Found> CheckpointStore::newest(std::vector<std::s
     damaged_.insert(found.directory);
   }
   return {};
-}
-
-void CheckpointStore::remove_leftovers() {
-  if (!fs::is_directory(directory_)) return;
-  std::vector<fs::path> dead;
-  for (const auto& entry : fs::directory_iterator(directory_))
-    if (const auto pid = writer_of_leftover(entry.path().filename().string()); pid && is_dead(*pid))
-      dead.push_back(entry.path());
-  for (const fs::path& path : dead) files_.remove_all(path);
 }
 
 std::string verify_checkpoint(const fs::path& checkpoint) {

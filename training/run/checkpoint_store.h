@@ -45,13 +45,9 @@ class CheckpointStore {
   /// remove_old(). Throws as verify_checkpoint() does.
   std::optional<Found> newest(std::vector<std::string>& skipped);
 
-  /// Removes what killed processes left half-written.
-  void remove_leftovers();
-
  private:
   void stage_and_rename(const std::filesystem::path& final_path, std::int64_t step,
                         const std::function<TensorChecksums(const std::filesystem::path&)>& fill);
-  void discard(const std::filesystem::path& checkpoint);
 
   std::filesystem::path directory_;
   io::Files& files_;

@@ -7,22 +7,11 @@
 #include <vector>
 
 #include "distributed/share.h"
+#include "io/comma_list.h"
 #include "tensor/backends.h"
 
 namespace bertrand::training {
-
 namespace {
-
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> names;
-  std::size_t begin = 0;
-  while (true) {
-    const std::size_t comma = list.find(',', begin);
-    names.push_back(list.substr(begin, comma - begin));
-    if (comma == std::string::npos) return names;
-    begin = comma + 1;
-  }
-}
 
 /// The GPU that cuda, cuda:N, or the same after "emulated-", names; nothing if the name is none of them.
 std::optional<CudaOptions> cuda_options(std::string_view name) {
@@ -69,11 +58,11 @@ void check_devices(const Settings& settings, const std::vector<std::string>& nam
 }  // namespace
 
 int replicas_of_process(const Settings& settings) {
-  return settings.replicas * static_cast<int>(split(settings.device).size());
+  return settings.replicas * static_cast<int>(io::comma_list(settings.device).size());
 }
 
 distributed::ReplicaGroup open_replicas(const Settings& settings, distributed::Collective* processes) {
-  const std::vector<std::string> names = split(settings.device);
+  const std::vector<std::string> names = io::comma_list(settings.device);
   check_devices(settings, names, processes != nullptr);
   const int sharers = processes ? processes->processes_on_these_cores() : 1;
   const int cores = settings.threads.value_or(std::max(1, available_cores() / sharers));

@@ -6,13 +6,9 @@
 
 #include "io/error.h"
 #include "training/run/checkpoint.h"
+#include "training/run/run_files.h"
 
 namespace bertrand::training {
-namespace {
-
-constexpr const char* kWeights = "model.safetensors";
-
-}  // namespace
 
 void PublishedModel::publish(BestModel& best) {
   publish_model(io::Files::system(), output_, objective_, parameters_);

@@ -34,7 +34,9 @@ void apply(const Recipe& recipe, const FlagTable& table, const std::vector<std::
 
 std::string plan_text(const Recipe& recipe, const FlagTable& table, const std::vector<std::string>& command) {
   std::string differences;
-  for (const auto& [name, value] : recipe.settings) {
+  FlagValues published = recipe.settings;
+  published.insert(published.end(), recipe.with.begin(), recipe.with.end());
+  for (const auto& [name, value] : published) {
     const Flag& own = table.flag(name);
     const Flag* const given = flag_given(own, table, command);
     const Flag& used = given ? *given : own;

@@ -11,6 +11,8 @@ struct Recipe {
   std::string name;
   std::string source;   ///< who published it, and what of it the flags cannot say
   FlagValues settings;  ///< each value as its flag prints it
+  /// Flags that it was published with and does not set, as they need another one that is the user's to give.
+  FlagValues with = {};
 };
 
 /// The recipe of this name. Throws Error(Failure::usage) with the nearest name if there is none.
@@ -20,8 +22,8 @@ const Recipe& find_recipe(const std::vector<Recipe>& recipes, const std::string&
 /// command also stands for one that it excludes: --epochs for --steps.
 void apply(const Recipe& recipe, const FlagTable& table, const std::vector<std::string>& command);
 
-/// Lines of a plan: the recipe's name, and each flag whose value is not the recipe's, with both values. `table` has the
-/// settings as they are used.
+/// Lines of a plan: the recipe's name, and each flag of it whose value is another one, with both values. `table` has
+/// the settings as they are used.
 std::string plan_text(const Recipe& recipe, const FlagTable& table, const std::vector<std::string>& command);
 
 /// All recipes with their flags, for people.

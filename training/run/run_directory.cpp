@@ -12,7 +12,7 @@
 
 #include "io/error.h"
 #include "io/host_name.h"
-#include "training/run/run_files.h"
+#include "io/json.h"
 
 namespace bertrand::training {
 namespace {
@@ -65,8 +65,8 @@ int lock_file(const fs::path& file, const fs::path& directory) {
 
 }  // namespace
 
-RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing, io::Files& files)
-    : path_(path.has_filename() ? path : path.parent_path()), files_(files) {
+RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing, ProgramFiles names, io::Files& files)
+    : path_(path.has_filename() ? path : path.parent_path()), names_(std::move(names)), files_(files) {
   if (path.empty()) fail(Failure::usage, "--output: expected a directory, got none");
   if (fs::exists(path_) && !fs::is_directory(path_))
     fail(Failure::usage, "--output: expected a directory, got the file {}", path_.string());
@@ -101,10 +101,10 @@ void RunDirectory::find_earlier_run(ExistingRun existing) {
   for (const auto& entry : fs::directory_iterator(path_)) {
     const fs::path& path = entry.path();
     const std::string name = path.filename().string();
-    if (belongs_to_run(path)) found.push_back(path);
+    if (belongs_to_run(path, names_)) found.push_back(path);
     const bool of_run = is_own_run_config(path) || is_own_checkpoint(path);
     ran = ran || of_run;
-    if (!of_run && (is_model_file(name) || checkpoint_step(name) || name == "run_config.json"))
+    if (!of_run && (is_published(name, names_) || checkpoint_step(name) || name == "run_config.json"))
       foreign = std::max(foreign, name);
   }
   if (!ran && !foreign.empty())
@@ -117,7 +117,11 @@ void RunDirectory::find_earlier_run(ExistingRun existing) {
   if (existing == ExistingRun::refuse)
     fail(Failure::usage, "{}: expected no run there, got {}; hint: --resume goes on with it, --overwrite removes it",
          path_.string(), found.front().filename().string());
-  if (existing == ExistingRun::overwrite) earlier_ = std::move(found);
+  if (existing != ExistingRun::overwrite) return;
+  // What shows that this is a run goes last, so that a removal that was interrupted can be begun again.
+  std::stable_partition(found.begin(), found.end(),
+                        [](const fs::path& path) { return !is_own_checkpoint(path) && !is_own_run_config(path); });
+  earlier_ = std::move(found);
 }
 
 void RunDirectory::require_kept(const std::vector<fs::path>& inputs) const {
@@ -130,7 +134,41 @@ void RunDirectory::require_kept(const std::vector<fs::path>& inputs) const {
 }
 
 void RunDirectory::clear() {
-  for (const fs::path& entry : std::exchange(earlier_, {})) files_.remove_all(entry);
+  for (const fs::path& entry : std::exchange(earlier_, {})) {
+    if (checkpoint_step(entry.filename().string())) discard_checkpoint(files_, entry);
+    else files_.remove_all(entry);
+  }
+}
+
+void RunDirectory::remove_leftovers() {
+  std::vector<fs::path> left;
+  for (const auto& entry : fs::directory_iterator(path_))
+    if (is_leftover(entry.path(), names_)) left.push_back(entry.path());
+  for (const fs::path& path : left) files_.remove_all(path);
+}
+
+void RunDirectory::refuse_results() const {
+  const fs::path config = path_ / "run_config.json";
+  std::error_code absent;
+  if (fs::is_regular_file(config, absent)) {
+    const io::Json json = io::read_json(config);
+    const auto settings = json.find("settings");
+    if (settings != json.end() && settings->is_object() && settings->contains("save-model-only") &&
+        settings->at("save-model-only") == true)
+      fail(
+          Failure::usage,
+          "{}: --resume: expected a checkpoint to go on from, got none, as the run ended with --save-model-only; hint: "
+          "its model can begin another run: --model {} for finetune, --init for pretrain",
+          path_.string(), path_.string());
+  }
+  for (const auto& entry : fs::directory_iterator(path_)) {
+    const std::string name = entry.path().filename().string();
+    if (name == "model.safetensors" || is_result(name, names_))
+      fail(Failure::usage,
+           "{}: --resume: expected a checkpoint to go on from, got none beside {}; hint: --overwrite removes that run, "
+           "or name another --output",
+           path_.string(), name);
+  }
 }
 
 void RunDirectory::let_go() {
@@ -145,11 +183,14 @@ void RunDirectory::let_go() {
   }
 }
 
-std::unique_ptr<RunDirectory> claim_output(const Settings& settings, const std::vector<fs::path>& inputs) {
+std::unique_ptr<RunDirectory> claim_output(const Settings& settings, const std::vector<fs::path>& inputs,
+                                           const ProgramFiles& names) {
   if (settings.plan_only || (settings.is_rehearsal() && settings.output.empty())) return nullptr;
-  auto directory = std::make_unique<RunDirectory>(settings.output, settings.resume      ? ExistingRun::resume
-                                                                   : settings.overwrite ? ExistingRun::overwrite
-                                                                                        : ExistingRun::refuse);
+  auto directory = std::make_unique<RunDirectory>(settings.output,
+                                                  settings.resume      ? ExistingRun::resume
+                                                  : settings.overwrite ? ExistingRun::overwrite
+                                                                       : ExistingRun::refuse,
+                                                  names);
   directory->require_kept(inputs);
   return directory;
 }

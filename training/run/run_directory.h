@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "io/files.h"
+#include "training/run/run_files.h"
 #include "training/run/settings.h"
 
 namespace bertrand::training {
@@ -17,7 +18,8 @@ class RunDirectory {
   /// Creates the directory if it is not there, durably. Throws Error(Failure::usage) if it holds a run and that is not
   /// asked for, if it holds a model or checkpoint but nothing that a run of this program wrote (such a directory is
   /// never written to), or if another live process writes to it.
-  RunDirectory(const std::filesystem::path& path, ExistingRun existing, io::Files& files = io::Files::system());
+  RunDirectory(const std::filesystem::path& path, ExistingRun existing, ProgramFiles names = {},
+               io::Files& files = io::Files::system());
   /// Directories that were created for it and are still empty go away again.
   ~RunDirectory();
   RunDirectory(const RunDirectory&) = delete;
@@ -27,6 +29,11 @@ class RunDirectory {
   void require_kept(const std::vector<std::filesystem::path>& inputs) const;
   /// Removes the run that is to be overwritten, and nothing else: called when there is something to put in its place.
   void clear();
+  /// Removes what killed runs left half-written, on whichever host: while this process has the lock, nobody else writes
+  /// here for a run. A page that another program is writing stays.
+  void remove_leftovers();
+  /// Throws Error(Failure::usage) if a run came to something here: one that begins anew would replace it.
+  void refuse_results() const;
 
   const std::filesystem::path& path() const { return path_; }
 
@@ -36,14 +43,16 @@ class RunDirectory {
   void let_go();
 
   std::filesystem::path path_;
+  const ProgramFiles names_;
   io::Files& files_;
   int lock_ = -1;
   std::vector<std::filesystem::path> created_;  // outermost first
   std::vector<std::filesystem::path> earlier_;  // what is to be overwritten
 };
 
-/// The directory of --output, as --resume and --overwrite say, for a run that reads `inputs`; none under --plan, and
-/// where another rehearsal has no --output.
-std::unique_ptr<RunDirectory> claim_output(const Settings& settings, const std::vector<std::filesystem::path>& inputs);
+/// The directory of --output, as --resume and --overwrite say, for a run that reads `inputs` and writes files of these
+/// names; none under --plan, nor for another rehearsal without --output.
+std::unique_ptr<RunDirectory> claim_output(const Settings& settings, const std::vector<std::filesystem::path>& inputs,
+                                           const ProgramFiles& names);
 
 }  // namespace bertrand::training

@@ -1,62 +1,57 @@
 #include "training/run/run_files.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string>
 
-#include "io/error.h"
-#include "io/files.h"
 #include "io/json.h"
+#include "io/temporary_name.h"
+#include "io/whole_number.h"
 
 namespace bertrand::training {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 5> kModelFiles = {"config.json", "model.safetensors", "vocab.txt",
-                                                         "tokenizer_config.json", "added_tokens.json"};
-constexpr std::array<std::string_view, 20> kResults = {"metrics.jsonl",
-                                                       "eval_results.txt",
-                                                       "eval_results.json",
-                                                       "eval_report.tsv",
-                                                       "eval_illegal_tags.tsv",
-                                                       "predictions.tsv",
-                                                       "predictions.partial",
-                                                       "predictions.json",
-                                                       "nbest_predictions.json",
-                                                       "null_odds.json",
-                                                       "eval_predictions.json",
-                                                       "eval_nbest_predictions.json",
-                                                       "eval_null_odds.json",
-                                                       "msmarco_predictions.tsv",
-                                                       "eval_msmarco_predictions.tsv",
-                                                       "eval_rows.jsonl",
-                                                       "profile.json",
-                                                       "report.html",
-                                                       "explain.html",
-                                                       "samples.jsonl"};
-constexpr std::string_view kRunConfig = "run_config.json", kCheckpoint = "checkpoint-", kTemporary = ".tmp-";
+constexpr std::array<std::string_view, 2> kResults = {"eval_results.txt", "eval_results.json"};
+constexpr std::array<std::string_view, 3> kAccounts = {"metrics.jsonl", "profile.json", "samples.jsonl"};
+constexpr std::string_view kRunConfig = "run_config.json", kCheckpoint = "checkpoint-", kTemporary = ".tmp-",
+                           kDiscarded = ".old";
 
-/// The number that the whole of `text` is.
-std::optional<std::int64_t> number_of(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 0) return {};
-  return value;
+bool contains(const auto& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
+
+/// Whether a run writes something under this name until it is whole, as config.json.tmp-HOST-4711 or model.tmp-4711.
+bool is_temporary_name(std::string_view name, const ProgramFiles& files) {
+  const std::size_t at = name.rfind(kTemporary);
+  if (at == std::string_view::npos) return false;
+  const std::string_view writer = name.substr(at + kTemporary.size());  // HOST-PID or PID
+  if (!io::whole_number(writer.substr(writer.rfind('-') + 1))) return false;
+  name = name.substr(0, at);
+  const bool discarded = name.ends_with(kDiscarded) && checkpoint_step(name.substr(0, name.size() - kDiscarded.size()));
+  return discarded || name == "model" || name == kRunConfig || checkpoint_step(name) || is_published(name, files) ||
+         is_result(name, files) || is_account(name, files);
 }
 
 }  // namespace
 
-bool is_result(std::string_view name) { return std::ranges::find(kResults, name) != kResults.end(); }
+bool is_published(std::string_view name, const ProgramFiles& files) {
+  return name == kWeights || contains(files.model, name);
+}
 
-bool is_account(std::string_view name) {
-  return name == "metrics.jsonl" || name == "profile.json" || name == "report.html" || name == "samples.jsonl";
+bool is_result(std::string_view name, const ProgramFiles& files) {
+  return contains(kResults, name) || contains(files.results, name);
+}
+
+bool is_account(std::string_view name, const ProgramFiles& files) {
+  return contains(kAccounts, name) || contains(files.pages, name);
 }
 
 std::optional<std::int64_t> checkpoint_step(std::string_view name) {
   if (!name.starts_with(kCheckpoint)) return {};
-  return number_of(name.substr(kCheckpoint.size()));
+  return io::whole_number(name.substr(kCheckpoint.size()));
 }
 
 bool is_own_checkpoint(const fs::path& path) {
@@ -72,24 +67,21 @@ bool is_own_run_config(const fs::path& path) {
   return json && json->is_object() && json->contains("program") && json->contains("settings");
 }
 
-bool is_model_file(std::string_view name) { return std::ranges::find(kModelFiles, name) != kModelFiles.end(); }
-
-std::optional<std::int64_t> writer_of_leftover(std::string_view name) {
-  const std::size_t at = name.rfind(kTemporary);
-  if (at == std::string_view::npos) return {};
-  const std::optional<std::int64_t> process = number_of(name.substr(at + kTemporary.size()));
-  name = name.substr(0, at);
-  // A checkpoint that is to be removed is first called so.
-  if (name.ends_with(".old") && checkpoint_step(name.substr(0, name.size() - 4))) return process;
-  const bool own =
-      name == "model" || name == kRunConfig || checkpoint_step(name) || is_model_file(name) || is_result(name);
-  return own ? process : std::nullopt;
+void discard_checkpoint(io::Files& files, const fs::path& checkpoint) {
+  const fs::path discarded = fmt::format("{}{}{}{}", checkpoint.string(), kDiscarded, kTemporary, ::getpid());
+  files.rename(checkpoint, discarded);
+  files.remove_all(discarded);
 }
 
-bool belongs_to_run(const fs::path& path) {
+bool is_leftover(const fs::path& path, const ProgramFiles& files) {
+  return is_temporary_name(path.filename().string(), files) && !io::is_being_written(path);
+}
+
+bool belongs_to_run(const fs::path& path, const ProgramFiles& files) {
   const std::string name = path.filename().string();
-  return is_model_file(name) || is_result(name) || name.starts_with("events.out.tfevents.") ||
-         writer_of_leftover(name) || is_own_checkpoint(path) || is_own_run_config(path);
+  return is_published(name, files) || is_result(name, files) || is_account(name, files) ||
+         name.starts_with("events.out.tfevents.") || is_temporary_name(name, files) || is_own_checkpoint(path) ||
+         is_own_run_config(path);
 }
 
 }  // namespace bertrand::training

@@ -4,11 +4,16 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <vector>
+
+#include "io/files.h"
 
 namespace bertrand::training {
 
 /// The files that a checkpoint of this program has and others have not.
 inline constexpr const char *kManifest = "MANIFEST.json", *kStateFile = "resume.json";
+/// The weights, of a checkpoint and of a model.
+inline constexpr const char* kWeights = "model.safetensors";
 
 /// 1200 of checkpoint-1200; none if `name` is not of that form.
 std::optional<std::int64_t> checkpoint_step(std::string_view name);
@@ -17,16 +22,27 @@ std::optional<std::int64_t> checkpoint_step(std::string_view name);
 bool is_own_checkpoint(const std::filesystem::path& path);
 /// Whether this is a run_config.json that a run of this program wrote.
 bool is_own_run_config(const std::filesystem::path& path);
+/// Removes a checkpoint. It has another name before the first of its files goes: half a checkpoint belongs to no run,
+/// and would be in the way of the next one that has its name.
+void discard_checkpoint(io::Files& files, const std::filesystem::path& checkpoint);
+
+/// The names that a program gives to what it writes into the directory of a run, beside those of the trainer itself.
+/// Programs that may overwrite each other's runs have the same.
+struct ProgramFiles {
+  std::vector<std::string_view> model;    ///< what Objective::save() writes beside model.safetensors
+  std::vector<std::string_view> results;  ///< what the model came to: figures and predictions
+  std::vector<std::string_view> pages;    ///< for people, made from the other files
+};
 /// Whether a run writes a file of this name as a part of its model.
-bool is_model_file(std::string_view name);
+bool is_published(std::string_view name, const ProgramFiles& files);
 /// Whether this is the name of a file of figures or predictions.
-bool is_result(std::string_view name);
-/// Whether it is one of those that tell of the training, whatever it came to; a run that begins anew writes it anew.
-bool is_account(std::string_view name);
-/// The process that was writing a file or directory of a run under this temporary name, as config.json.tmp-4711; none
-/// for other names.
-std::optional<std::int64_t> writer_of_leftover(std::string_view name);
+bool is_result(std::string_view name, const ProgramFiles& files);
+/// Whether it is the name of one that tells of the training, whatever it came to; a run that begins anew writes it
+/// anew.
+bool is_account(std::string_view name, const ProgramFiles& files);
+/// Whether a run was writing this under a temporary name when it was killed. The caller holds the run's lock.
+bool is_leftover(const std::filesystem::path& path, const ProgramFiles& files);
 /// Whether a run may have written this file or directory.
-bool belongs_to_run(const std::filesystem::path& path);
+bool belongs_to_run(const std::filesystem::path& path, const ProgramFiles& files);
 
 }  // namespace bertrand::training

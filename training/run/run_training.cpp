@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdio>
-#include <future>
 #include <optional>
 
 #include "distributed/exchange.h"
@@ -17,7 +15,6 @@
 #include "training/run/checkpoint.h"
 #include "training/run/devices.h"
 #include "training/run/rehearsal.h"
-#include "training/run/run_files.h"
 #include "training/run/trainer.h"
 
 namespace bertrand::training {
@@ -43,6 +40,11 @@ std::string text_of_sharing(const Plan& plan) {
       plan.micro_batches, plan.micro_batches == 1 ? "" : "s");
 }
 
+std::string text_of_sums(const distributed::Collective& collective) {
+  const std::string way = collective.way_of_sums();
+  return way.empty() ? "" : fmt::format("  sums        {}\n", way);
+}
+
 /// The plan as one object for programs.
 void say_plan(const Plan& plan) {
   io::say_event("plan", fmt::format("\"steps\":{},\"epochs\":{},\"examples_per_epoch\":{},\"batch_size\":{},"
@@ -60,24 +62,21 @@ Plan announce(const TrainingRun& run, Objective& objective, const distributed::R
   if (!settings.quiet) say_plan(plan);
   if (!settings.quiet && io::line_format() == io::LineFormat::text)
     io::say(plan.text() + rates_of(settings, objective).text(objective.model()) + text_of_saves(settings) +
-            text_of_patience(settings) + text_of_sharing(plan) + (run.plan_text ? run.plan_text() : ""));
+            text_of_patience(settings) + text_of_sharing(plan) + text_of_sums(self.collective()) +
+            (run.plan_text ? run.plan_text() : ""));
   for (const std::string& doubt : doubts_of(settings, plan)) fmt::print(stderr, "warning: {}\n", doubt);
   if (!settings.plan_only) check_memory(settings, plan, objective, self);
   return plan;
 }
 
 /// The plan that the first replica makes, on all of them. To count the epochs of much text may take longer than
-/// --collective-timeout. So the first replica tells the others several times a second that it is still at it.
+/// --collective-timeout.
 Plan plan_together(const TrainingRun& run, Objective& objective, const distributed::Replica& self) {
-  std::future<Plan> planning;
-  if (self.first()) planning = std::async(std::launch::async, [&] { return announce(run, objective, self); });
-  std::optional<Plan> plan;
-  while (!plan) {
-    if (self.first() && planning.wait_for(std::chrono::milliseconds(250)) == std::future_status::ready)
-      plan = planning.get();
-    plan = distributed::broadcast_value(self, plan);
-  }
-  return *plan;
+  Plan plan;
+  distributed::work_apart(self.collective(), self.backend(), [&] {
+    if (self.first()) plan = announce(run, objective, self);
+  });
+  return distributed::broadcast_value(self, plan);
 }
 
 /// trainer.run(), with the times of all ops if --profile asks for them.
@@ -145,21 +144,18 @@ void train_replica(const TrainingRun& run, const RunReplica& replica, TrainingRe
 }
 
 /// Throws Error(Failure::usage) if the trace would replace a file that the run reads or writes.
-void check_profile(const Settings& settings, const std::vector<std::filesystem::path>& inputs) {
+void check_profile(const TrainingRun& run) {
   namespace fs = std::filesystem;
-  io::check_output("profile", settings.profile, inputs);
+  const fs::path& profile = run.settings.profile;
+  io::check_output("profile", profile, run.files);
+  const fs::path parent = profile.has_parent_path() ? profile.parent_path() : fs::path(".");
   std::error_code ignored;
-  std::vector<fs::path> directories = {settings.output};
-  for (const fs::path& input : inputs)
-    if (fs::is_directory(input, ignored)) directories.push_back(input);
-  const fs::path parent = settings.profile.has_parent_path() ? settings.profile.parent_path() : fs::path(".");
-  const std::string name = settings.profile.filename().string();
-  for (const fs::path& directory : directories)
-    if (fs::equivalent(parent, directory, ignored) &&
-        (belongs_to_run(settings.profile) || is_model_file(name) || name.ends_with(".safetensors") ||
-         name.ends_with("tokens.json") || name.ends_with("index.json")))
-      fail(Failure::usage, "--profile: expected a file that is neither the model's nor the run's, got {}",
-           settings.profile.string());
+  for (const fs::path& input : run.files)
+    if (fs::is_directory(input, ignored) && fs::equivalent(parent, input, ignored))
+      fail(Failure::usage, "--profile: expected a file beside what the run reads, got {} in {}", profile.string(),
+           input.string());
+  if (fs::equivalent(parent, run.settings.output, ignored) && belongs_to_run(profile, run.program_files))
+    fail(Failure::usage, "--profile: expected a file that is not the run's, got {}", profile.string());
 }
 
 void run_process(const TrainingRun& run, distributed::Collective* processes,
@@ -167,8 +163,8 @@ void run_process(const TrainingRun& run, distributed::Collective* processes,
   const Settings& settings = run.settings;
   const bool first = !processes || processes->rank() == 0;
   io::check_readable_twice(run.files);
-  const auto directory = first ? claim_output(settings, run.files) : nullptr;
-  if (first && !settings.profile.empty()) check_profile(settings, run.files);
+  const auto directory = first ? claim_output(settings, run.files, run.program_files) : nullptr;
+  if (first && !settings.profile.empty()) check_profile(run);
   distributed::ReplicaGroup group = open_replicas(settings, processes);
   const RunIdentity identity = run.read(processes);
   const Conditions conditions = agree_on_run(processes, settings, identity);

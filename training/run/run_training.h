@@ -34,6 +34,7 @@ struct TrainingRun {
   const Settings& settings;                       ///< completed
   std::string program;                            ///< for run_config.json
   std::vector<std::filesystem::path> files = {};  ///< every file and directory that is read; empty names are none
+  ProgramFiles program_files = {};                ///< the names of what is written beside the trainer's own files
   /// Reads what the objectives need and says what identifies the run. Called once, when the output directory is
   /// claimed. `processes`: all processes of the run; null if this is the only one.
   std::function<RunIdentity(distributed::Collective* processes)> read;

@@ -7,37 +7,8 @@
 
 #include "distributed/exchange.h"
 #include "io/error.h"
-#include "training/run/run_files.h"
 
 namespace bertrand::training {
-
-namespace {
-
-/// A run that is begun anew would replace what an earlier one came to.
-void refuse_results(const std::filesystem::path& output) {
-  const std::filesystem::path config = output / "run_config.json";
-  std::error_code absent;
-  if (std::filesystem::is_regular_file(config, absent)) {
-    const io::Json json = io::read_json(config);
-    const auto settings = json.find("settings");
-    if (settings != json.end() && settings->is_object() && settings->value("save-model-only", false))
-      fail(
-          Failure::usage,
-          "{}: --resume: expected a checkpoint to go on from, got none, as the run ended with --save-model-only; hint: "
-          "its model can begin another run: --model {} for finetune, --init for pretrain",
-          output.string(), output.string());
-  }
-  for (const auto& entry : std::filesystem::directory_iterator(output)) {
-    const std::string name = entry.path().filename().string();
-    if (name == "model.safetensors" || (is_result(name) && !is_account(name)))
-      fail(Failure::usage,
-           "{}: --resume: expected a checkpoint to go on from, got none beside {}; hint: --overwrite removes that run, "
-           "or name another --output",
-           output.string(), name);
-  }
-}
-
-}  // namespace
 
 SaveAndResume::SaveAndResume(const Parts& parts)
     : parts_(parts),
@@ -46,17 +17,12 @@ SaveAndResume::SaveAndResume(const Parts& parts)
 
 std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
   const std::string output = parts_.settings.output.string();
-  store_.remove_leftovers();
   std::vector<std::string> skipped;
   const auto found = store_.newest(skipped);
   for (const std::string& reason : skipped) fmt::print(stderr, "warning: {}; skipped\n", reason);
   if (!found && !skipped.empty())
     fail(Failure::model, "{}: checkpoints: expected one that verifies, got none of {}", output, skipped.size());
-  if (!found) {
-    refuse_results(parts_.settings.output);
-    parts_.log.message(fmt::format("no checkpoint in {}: beginning with step 1", output));
-    return {};
-  }
+  if (!found) return {};
   auto [state, changes] = restore_checkpoint(found->directory, parts_.training, parts_.conditions);
   saved_step_ = found->step;
   if (const std::string fault = published_.fault(state.best); !fault.empty()) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "distributed/processes.h"
 #include "io/error.h"
 #include "io/units.h"
 
@@ -84,8 +85,8 @@ void complete(Settings& s) {
   if (s.warmup_steps) s.warmup_ratio.reset();  // and --warmup-steps a default share
   s.schedule.warmup_steps = s.warmup_steps.value_or(0);
   if (s.micro_batch_size && *s.micro_batch_size > s.batch_size && is_given("--micro-batch-size", s.command))
-    fmt::print(stderr, "warning: --micro-batch-size: a step has {} examples, so {} are never computed at once\n",
-               s.batch_size, *s.micro_batch_size);
+    distributed::warn(fmt::format("--micro-batch-size: a step has {} examples, so {} are never computed at once",
+                                  s.batch_size, *s.micro_batch_size));
   s.micro_batch_size = std::min(s.micro_batch_size.value_or(32), s.batch_size);
   s.optimizer.epsilon = s.adam_epsilon.value_or(s.optimizer.method == optim::Method::adamw ? 1e-8 : 1e-6);
 }

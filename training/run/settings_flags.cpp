@@ -40,6 +40,9 @@ void add_run_flags(FlagTable& table, Settings& s) {
   table.choice({"--log-format", "lines for people, or a JSON object a line, on standard output", recorded},
                s.json_lines, formats);
   table.path({"--profile", "print a table per op, and write a Chrome trace to this file"}, s.profile);
+}
+
+void add_device_flags(FlagTable& table, Settings& s) {
   table.text({"--device", "cpu, cuda, or a list: cuda:0,cuda:1 (default cpu)", recorded, "", "NAMES", {"cpu", "cuda"}},
              s.device);
   table.text({"--memory",
@@ -169,6 +172,7 @@ void add_interval_flags(FlagTable& table, Settings& s) {
 /// The order is that of the settings in resume.json.
 void add_flags(FlagTable& table, Settings& settings) {
   add_run_flags(table, settings);
+  add_device_flags(table, settings);
   add_length_flags(table, settings);
   add_optimizer_flags(table, settings);
   add_data_flags(table, settings);

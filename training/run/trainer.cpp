@@ -30,6 +30,7 @@ Trainer::Trainer(const Job& job)
 
 void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, const LoadMoments& moments) {
   if (job_.self.first()) {
+    if (settings_.resume) job_.directory->remove_leftovers();
     const auto resumed = settings_.resume ? saves_.newest_state(job_.plan.total_steps) : std::nullopt;
     if (resumed) {
       state_ = *resumed;
@@ -37,6 +38,10 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, co
         log_.message(
             fmt::format("  rate goes on at {:g}", optim::learning_rate(job_.plan.schedule, state_.steps_done)));
     } else {
+      if (settings_.resume) {
+        job_.directory->refuse_results();
+        log_.message(fmt::format("no checkpoint in {}: beginning with step 1", settings_.output.string()));
+      }
       if (initialize) initialize(job_.parameters);
       if (moments) saves_.begin_with_moments(moments);
     }

@@ -12,6 +12,17 @@ TEST_CASE("results are sorted lines and one JSON object") {
         "{\n  \"eval_accuracy\": 0.5,\n  \"eval_loss\": 0.1\n}\n");
 }
 
+TEST_CASE("the words of results stand in their JSON by key, those of figures together") {
+  const support::TemporaryDirectory directory;
+  bertrand::training::write_results(
+      bertrand::io::Files::system(), directory / "",
+      {.metrics = {{"eval_f1", 1}, {"eval_b", 2}},
+       .words = {{"eval_f1", "one"}, {"best_model_by", "eval_f1"}, {"eval_b", "two"}, {"eval_none", "three"}}});
+  CHECK(support::read_text(directory / "eval_results.json") ==
+        "{\n  \"best_model_by\": \"eval_f1\",\n  \"eval_b\": 2.0,\n  \"eval_f1\": 1.0,\n  \"meaning\": {\n"
+        "    \"eval_b\": \"two\",\n    \"eval_f1\": \"one\"\n  }\n}\n");
+}
+
 TEST_CASE("the step of a model is a whole number among its results") {
   const support::TemporaryDirectory directory;
   bertrand::training::write_results(bertrand::io::Files::system(), directory / "",

@@ -5,9 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <set>
+
+#include "io/temporary_name.h"
 #include "support/faulty_files.h"
 #include "support/program.h"
 #include "support/refusal.h"
+#include "training/run/run_files.h"
 
 using namespace bertrand;
 using namespace bertrand::training;
@@ -16,8 +20,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
+const ProgramFiles kFiles = {
+    .model = {"config.json", "vocab.txt"}, .results = {"predictions.tsv"}, .pages = {"report.html"}};
+
 std::string refusal(const fs::path& path, ExistingRun existing) {
-  return support::refusal(Failure::usage, [&] { const RunDirectory directory(path, existing); });
+  return support::refusal(Failure::usage, [&] { const RunDirectory directory(path, existing, kFiles); });
 }
 
 void write_run(const fs::path& path) {
@@ -55,7 +62,7 @@ TEST_CASE("a run that ends before it wrote anything leaves no directory that was
 TEST_CASE("a new run directory is durable before anything is saved in it") {
   const support::TemporaryDirectory parent;
   support::RecordingFiles files(parent / "");
-  const RunDirectory directory(parent / "a/run", ExistingRun::refuse, files);
+  const RunDirectory directory(parent / "a/run", ExistingRun::refuse, kFiles, files);
   const support::TemporaryDirectory disk;
   files.restore(files.calls(), support::Lost::everything, disk / "");
   CHECK(fs::is_directory(disk / "a/run"));
@@ -76,7 +83,7 @@ TEST_CASE("a directory that holds a run is refused, resumed or overwritten as as
 
   CHECK(refusal(path, ExistingRun::overwrite) == "");
   CHECK(fs::exists(path / "checkpoint-10"));  // it goes when there is something to put in its place
-  RunDirectory(path, ExistingRun::overwrite).clear();
+  RunDirectory(path, ExistingRun::overwrite, kFiles).clear();
   CHECK_FALSE(fs::exists(path / "checkpoint-10"));
   CHECK_FALSE(fs::exists(path / "model.safetensors"));
   CHECK(support::read_text(path / "notes.txt") == "mine");
@@ -92,7 +99,7 @@ TEST_CASE("only what a run wrote is removed with it, and never what the next one
   for (const char* left : {"checkpoint-20.tmp-17", "checkpoint-5.old.tmp-17", "model.tmp-17", "predictions.tsv.tmp-17"})
     write_text(path / left, "left");
   {
-    RunDirectory directory(path, ExistingRun::overwrite);
+    RunDirectory directory(path, ExistingRun::overwrite, kFiles);
     fs::create_symlink(path / "checkpoint-10", parent / "link");
     for (const fs::path& input : {path / "checkpoint-10", path / "checkpoint-10/vocab.txt", path / "model.safetensors",
                                   path / "../run/metrics.jsonl", parent / "link"})
@@ -108,6 +115,91 @@ TEST_CASE("only what a run wrote is removed with it, and never what the next one
   std::sort(kept.begin(), kept.end());
   CHECK(kept == std::vector<std::string>{"checkpoint-5.old", "checkpoint-notes.md", "config.json.old", "model",
                                          "notes.tmp-17", "x.tmp-data"});
+}
+
+TEST_CASE("leftovers of killed runs are removed from whichever host they are, and no page that is being written") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  write_run(path);
+  for (const std::string& writer : {std::string("1"), std::string("99999999999"), std::to_string(::getpid())})
+    fs::create_directory(path / ("checkpoint-20.tmp-" + writer));
+  fs::create_directory(path / "checkpoint-20.tmp-12x");
+  for (const char* left : {"predictions.tsv.tmp-ahost-1", "config.json.tmp-another-host-1", "model.tmp-1"})
+    write_text(path / left, "left");
+  write_text(path / "notes.txt.tmp-1", "mine");
+  const io::TemporaryName page(path / "report.html", [](const fs::path& name) { write_text(name, "half"); });
+  RunDirectory(path, ExistingRun::resume, kFiles).remove_leftovers();
+  std::set<std::string> kept;
+  for (const auto& entry : fs::directory_iterator(path)) kept.insert(entry.path().filename());
+  CHECK(kept == std::set<std::string>{"checkpoint-10", "checkpoint-20.tmp-12x", "events.out.tfevents.1.h.2",
+                                      "metrics.jsonl", "model.safetensors", "notes.txt.tmp-1",
+                                      page.path().filename().string(), "run_config.json"});
+}
+
+TEST_CASE("a run that came to something without a checkpoint is not begun anew") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  fs::create_directory(path);
+  const auto refused = [&] {
+    const RunDirectory directory(path, ExistingRun::resume, kFiles);
+    return support::refusal(Failure::usage, [&] { directory.refuse_results(); });
+  };
+  for (const char* name : {"run_config.json", "metrics.jsonl", "report.html"})
+    write_text(path / name, R"({"program": "pretrain", "settings": {"save-model-only": "?"}})");
+  CHECK(refused() == "");
+  for (const char* name : {"predictions.tsv", "eval_results.txt", "model.safetensors"}) {
+    write_text(path / name, "x");
+    CHECK(refused() == path.string() + ": --resume: expected a checkpoint to go on from, got none beside " + name +
+                           "; hint: --overwrite removes that run, or name another --output");
+    fs::remove(path / name);
+  }
+}
+
+TEST_CASE("a removal of a run that is interrupted anywhere can be begun again") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  for (int failing = 1; failing <= 6; ++failing) {
+    write_run(path);
+    write_text(path / "vocab.txt", "x");
+    {
+      support::FailingFiles files(failing, "No space left on device");
+      RunDirectory directory(path, ExistingRun::overwrite, kFiles, files);
+      CHECK_THROWS_AS(directory.clear(), Error);
+    }
+    CAPTURE(failing);
+    CHECK(refusal(path, ExistingRun::overwrite) == "");
+  }
+  RunDirectory(path, ExistingRun::overwrite, kFiles).clear();
+  CHECK(fs::is_empty(path));
+}
+
+namespace {
+
+/// Is killed when it has removed the first files of a directory.
+class HalfRemoving : public io::Files {
+ public:
+  void remove_all(const fs::path& path) override {
+    if (!fs::is_directory(path)) return Files::remove_all(path);
+    for (const char* file : {kManifest, kStateFile}) fs::remove(path / file);
+    fail(Failure::io, "killed");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a checkpoint of which a removal left a half is not in the way of the next run") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  write_run(path);
+  write_text(path / "checkpoint-10/model.safetensors", "x");
+  {
+    HalfRemoving files;
+    RunDirectory directory(path, ExistingRun::overwrite, kFiles, files);
+    CHECK_THROWS_AS(directory.clear(), Error);
+  }
+  CHECK(refusal(path, ExistingRun::overwrite) == "");
+  RunDirectory(path, ExistingRun::overwrite, kFiles).clear();
+  CHECK(fs::is_empty(path));
 }
 
 TEST_CASE("a model that no run wrote is never overwritten") {
@@ -149,7 +241,7 @@ TEST_CASE("a checkpoint of another program beside a run stays if the run is over
   write_run(path);
   fs::create_directories(path / "checkpoint-500");
   write_text(path / "checkpoint-500/model.safetensors", "precious");
-  RunDirectory(path, ExistingRun::overwrite).clear();
+  RunDirectory(path, ExistingRun::overwrite, kFiles).clear();
   CHECK_FALSE(fs::exists(path / "checkpoint-10"));
   CHECK(support::read_text(path / "checkpoint-500/model.safetensors") == "precious");
 }

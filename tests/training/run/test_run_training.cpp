@@ -11,6 +11,7 @@
 #include "distributed/replica_group.h"
 #include "nn/layers.h"
 #include "support/program.h"
+#include "support/refusal.h"
 #include "tensor/backends.h"
 #include "tensor/random.h"
 #include "training/run/data_order.h"
@@ -113,10 +114,13 @@ struct PointsRun {
 
   /// Trains as these settings say. `afterwards` runs on every replica.
   template <class Problem = Points>
-  static void train(Settings settings, const std::function<void(const TrainedReplica&)>& afterwards = {}) {
+  static void train(Settings settings, const std::function<void(const TrainedReplica&)>& afterwards = {},
+                    const std::vector<fs::path>& files = {}) {
     complete(settings);
     run_training({.settings = settings,
                   .program = "points",
+                  .files = files,
+                  .program_files = {.model = {"points.txt"}, .results = {}, .pages = {}},
                   .read = [](distributed::Collective*) { return RunIdentity{}; },
                   .make_objective = [](const distributed::Replica& self) { return std::make_unique<Problem>(self); },
                   .afterwards_name = "afterwards",
@@ -145,6 +149,24 @@ TEST_CASE("a classifier without BERT is trained by run_training and its files ar
   for (const char* name : {"run/model.safetensors", "run/checkpoint-40/MANIFEST.json"})
     CHECK(fs::exists(run.directory / name));
   CHECK_FALSE(fs::exists(run.directory / "run/.lock"));
+}
+
+TEST_CASE("a profile lies beside what a run reads and replaces no file of the run") {
+  const PointsRun run;
+  fs::create_directories(run.directory / "data");
+  Settings settings = run.settings("run");
+  const auto refusal = [&](const std::string& profile) {
+    settings.profile = run.directory / profile;
+    return support::refusal(Failure::usage, [&] { PointsRun::train(settings, {}, {run.directory / "data"}); });
+  };
+  const std::string data = run.directory / "data";
+  CHECK(refusal("data/trace.json") ==
+        "--profile: expected a file beside what the run reads, got " + data + "/trace.json in " + data);
+  for (const std::string name : {"run/metrics.jsonl", "run/points.txt", "run/run_config.json.tmp-17"})
+    CHECK(refusal(name) == "--profile: expected a file that is not the run's, got " + (run.directory / name).string());
+  CHECK_FALSE(fs::exists(run.directory / "run"));
+  CHECK(refusal("run/trace.json") == "");
+  CHECK(fs::exists(run.directory / "run/trace.json"));
 }
 
 TEST_CASE("a classifier without BERT resumed from a checkpoint ends with the same bits on any replicas") {

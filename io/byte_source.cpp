@@ -17,8 +17,8 @@ namespace bertrand::io {
 
 void check_decompressed(const std::filesystem::path& file, std::uint64_t bytes, std::uint64_t most) {
   if (bytes > most)
-    fail(Failure::input, "{}: gzip: expected at most {} after decompression, got more; hint: gunzip it first",
-         file.string(), bytes_text(static_cast<double>(most)));
+    fail(Failure::input, "{}: expected at most {} after decompression, got more; hint: unpack it first", file.string(),
+         bytes_text(static_cast<double>(most)));
 }
 
 ByteSource::ByteSource(const std::filesystem::path& file, std::string_view what,

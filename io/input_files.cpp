@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "io/files.h"
+#include "io/units.h"
+
 namespace bertrand::io {
 namespace {
 
@@ -21,6 +24,15 @@ void refuse_directory(const std::filesystem::path& file, std::string_view what, 
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored))
     fail(failure, "{}: {}: expected a file, got a directory", file.string(), what);
+}
+
+std::string read_small_file(const std::filesystem::path& file, std::string_view what) {
+  refuse_directory(file, what, Failure::model);
+  std::error_code none;  // what has no size is refused when it is read
+  if (const std::uintmax_t bytes = std::filesystem::file_size(file, none); !none && bytes > kMostSmallFile)
+    fail(Failure::model, "{}: {}: expected at most {}, got {} bytes", file.string(), what,
+         bytes_text(static_cast<double>(kMostSmallFile)), bytes);
+  return read_file(file);
 }
 
 void refuse_nul(std::string_view bytes, const std::string& file, std::uint64_t lines_before) {

@@ -13,6 +13,12 @@ namespace bertrand::io {
 /// what it should hold.
 void refuse_directory(const std::filesystem::path& file, std::string_view what, Failure failure);
 
+/// Bytes of a file of a model directory that is read whole, weights apart. JSON of so many bytes takes up to 0.7 GB.
+constexpr std::uint64_t kMostSmallFile = std::uint64_t{1} << 25;
+/// A whole file of `what`. Throws Error(Failure::model) for a directory and for more than kMostSmallFile bytes,
+/// Error(Failure::io) if it cannot be read.
+std::string read_small_file(const std::filesystem::path& file, std::string_view what);
+
 /// Throws Error(Failure::input) as <file>:<line> at the first NUL of what should be text in UTF-8. The bytes come after
 /// `lines_before` lines of the file; if there are none, they tell what else it looks like.
 void refuse_nul(std::string_view bytes, const std::string& file, std::uint64_t lines_before = 0);

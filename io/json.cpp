@@ -1,28 +1,19 @@
-// The JSON parser's guards and the typed reader.
+// The value of a JSON text, its text, and the typed reader.
 #include "io/json.h"
 
 #include <algorithm>
 
 #include "io/files.h"
 #include "io/input_files.h"
+#include "io/json_stream.h"
 
 namespace bertrand::io {
 namespace {
 
-constexpr std::size_t kDeepest = 64;  // whatever walks through a value recursively then has enough stack
-
-/// What nlohmann's parser says, without its number, its place and what it read or hoped for.
-std::string reason_of(std::string_view text) {
-  const std::size_t place_end = text.find(" - ");
-  text.remove_prefix(place_end != std::string_view::npos ? place_end + 3 : text.find("] ") + 2);
-  return fmt::format("{:.100}", text.substr(0, text.find(';')));
-}
-
-/// Builds the value that the parser reads piece by piece. nlohmann's own builder searches an object for each new key;
-/// this one looks once for keys that came twice, at the object's end.
-class Builder : public nlohmann::json_sax<Json> {
+/// Builds the value that the parser reads piece by piece. nlohmann's own builder searches an object for each new key.
+class Builder : public JsonStream {
  public:
-  Builder(std::string_view text, const JsonSource& source) : text_(text), source_(source) {}
+  using JsonStream::JsonStream;
   Json take() { return std::move(root_); }
 
   bool null() override { return put(nullptr); }
@@ -31,37 +22,13 @@ class Builder : public nlohmann::json_sax<Json> {
   bool number_unsigned(std::uint64_t value) override { return put(value); }
   bool number_float(double value, const std::string&) override { return put(value); }
   bool string(std::string& value) override { return put(std::move(value)); }
-  bool binary(Json::binary_t&) override { return false; }
-  bool start_object(std::size_t) override { return open(Json::object()); }
-  bool start_array(std::size_t) override { return open(Json::array()); }
-  bool key(std::string& name) override {
-    key_ = std::move(name);
-    return true;
-  }
-  bool end_object() override {
-    refuse_double_keys(open_.back()->get_ref<const Json::object_t&>());
-    open_.pop_back();
-    return true;
-  }
-  bool end_array() override {
-    open_.pop_back();
-    return true;
-  }
-  bool parse_error(std::size_t position, const std::string&, const Json::exception& error) override {
-    constexpr int kOutOfRange = 406;
-    if (error.id == kOutOfRange)
-      fail(source_.failure, "{}: expected JSON, got a number that no double can hold", place(position));
-    fail(source_.failure, "{}: expected JSON, got a syntax error at byte {}: {}", place(position), position,
-         reason_of(error.what()));
-  }
 
  private:
-  /// The line is left out of a text that is one line: then the source says which.
-  std::string place(std::size_t position) const {
-    if (text_.find('\n') == std::string_view::npos) return source_.name;
-    const std::string_view before = text_.substr(0, std::min(position, text_.size()));
-    return fmt::format("{}:{}", source_.name, 1 + std::ranges::count(before, '\n'));
-  }
+  void open_object() override { open_.push_back(&add(Json::object())); }
+  void open_list() override { open_.push_back(&add(Json::array())); }
+  void close_object() override { open_.pop_back(); }
+  void close_list() override { open_.pop_back(); }
+  void name(std::string& key) override { key_ = std::move(key); }
 
   template <class T>
   bool put(T&& value) {
@@ -77,24 +44,7 @@ class Builder : public nlohmann::json_sax<Json> {
     append(*open_.back(), std::move(key_), std::move(value));
     return open_.back()->get_ref<Json::object_t&>().back().second;
   }
-  bool open(Json value) {
-    if (open_.size() == kDeepest)
-      fail(source_.failure, "{}: expected at most {} levels of values in each other, got more", source_.name, kDeepest);
-    open_.push_back(&add(std::move(value)));
-    return true;
-  }
 
-  void refuse_double_keys(const Json::object_t& object) const {
-    std::vector<std::string_view> keys;
-    keys.reserve(object.size());
-    for (const auto& [name, value] : object) keys.push_back(name);
-    std::ranges::sort(keys);
-    if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end())
-      fail(source_.failure, "{}: {}: expected once, got it twice", source_.name, shown(std::string(*twice)));
-  }
-
-  std::string_view text_;
-  const JsonSource& source_;
   Json root_;
   std::string key_;
   std::vector<Json*> open_;  // the objects and lists around the value that comes next
@@ -103,11 +53,8 @@ class Builder : public nlohmann::json_sax<Json> {
 }  // namespace
 
 Json parse_json(std::string_view text, const JsonSource& source) {
-  // The parser would take a NUL for the end of its input.
-  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
-    fail(source.failure, "{}: expected JSON, got a NUL at byte {}", source.name, nul + 1);
-  Builder builder(text, source);
-  Json::sax_parse(text, &builder);
+  Builder builder(source);
+  builder.read(text);
   return builder.take();
 }
 
@@ -120,8 +67,7 @@ std::optional<Json> try_parse_json(std::string_view text) {
 }
 
 Json read_json(const std::filesystem::path& file) {
-  refuse_directory(file, "JSON", Failure::model);
-  return parse_json(read_file(file), {.name = file.string()});
+  return parse_json(read_small_file(file, "JSON"), {.name = file.string()});
 }
 
 void append(Json& object, std::string key, Json value) {
@@ -135,7 +81,7 @@ std::string json_text(const Json& json, int indent) {
 
 std::string shown(const Json& json) {
   constexpr std::size_t kMost = 40;
-  // Of a large value, only the beginning is needed.
+  // A large value is not shown: its size says enough.
   std::string text = json.is_structured() && json.size() > 1000
                          ? fmt::format("{} of {} values", json.is_array() ? "a list" : "an object", json.size())
                          : json.dump(-1, ' ', true, Json::error_handler_t::replace);

@@ -49,7 +49,7 @@ bool LineSource::next_raw(std::string_view& line) {
   }
   // Whole lines before the damage are good.
   if (!has_line() && !source_.damage().empty())
-    fail(Failure::input, "{}: gzip: expected a whole stream, got {} after line {}", name_, source_.damage(), number_);
+    fail(Failure::input, "{}: expected whole compressed data, got {} after line {}", name_, source_.damage(), number_);
   if (begin_ == buffer_.size()) return false;
   line = std::string_view(buffer_).substr(begin_, searched_ - begin_);
   begin_ = searched_ = std::min(searched_ + 1, buffer_.size());

@@ -19,8 +19,10 @@ constexpr std::uint64_t kMagic = 0xdb4775248b80fb57;
 constexpr std::size_t kFooter = 48, kMagicSize = 8;
 constexpr std::size_t kTrailer = 5;  // of a block: a byte for its compression, four for its CRC
 constexpr std::size_t kLongestKey = 4096;
-constexpr std::size_t kMostOfBlock = std::size_t{1} << 28;  // unpacked; a bundle's own has 256 kB
-constexpr int kRestartInterval = 16;                        // of data blocks; 1 in the index
+// Of a block that is unpacked, and of all entries: keys share their beginnings, so a few bytes can become many.
+// Far more than a checkpoint of BERT has.
+constexpr std::size_t kMostBytes = std::size_t{1} << 24;
+constexpr int kRestartInterval = 16;  // of data blocks; 1 in the index
 enum Compression : std::uint8_t { kNone = 0, kSnappy = 1 };
 
 template <class T>
@@ -153,7 +155,7 @@ class Reader {
  public:
   Reader(std::string_view bytes, const std::string& file) : bytes_(bytes), file_(file) {}
 
-  std::vector<TableEntry> entries() const {
+  std::vector<TableEntry> entries() {
     if (bytes_.size() < kFooter)
       fail(Failure::model, "{}: table: expected at least {} bytes, got {}; hint: is it cut short?", file_, kFooter,
            bytes_.size());
@@ -223,13 +225,13 @@ class Reader {
            computed);
     const auto compression = byte_of(checked.back());
     const std::string_view packed = checked.substr(0, handle.size);
-    if (compression == kSnappy) return decompress_snappy(packed, kMostOfBlock, here, Failure::model);
+    if (compression == kSnappy) return decompress_snappy(packed, kMostBytes, here, Failure::model);
     if (compression != kNone)
       fail(Failure::model, "{}: table: block: expected compression 0 (none) or 1 (Snappy), got {}", here, compression);
     return std::string(packed);
   }
 
-  void append_entries(const Handle& handle, const std::string& named_at, std::vector<TableEntry>& entries) const {
+  void append_entries(const Handle& handle, const std::string& named_at, std::vector<TableEntry>& entries) {
     const std::string bytes = block(handle, named_at);
     const std::string place = fmt::format("{}@{}", file_, handle.offset);
     const std::size_t end = end_of_entries(bytes, place);
@@ -248,6 +250,9 @@ class Reader {
       if (shared + unshared > kLongestKey)
         fail(Failure::model, "{}: table: expected a key of at most {} bytes, got {}", place, kLongestKey,
              shared + unshared);
+      held_ += sizeof(TableEntry) + shared + unshared + size;
+      if (held_ > kMostBytes)
+        fail(Failure::model, "{}: table: expected at most {} bytes of entries, got more", place, kMostBytes);
       std::string next = key.substr(0, shared) + std::string(rest.substr(0, unshared));
       if (entries.size() > first && next <= key) refuse_order(place, next, key);
       key = std::move(next);
@@ -256,7 +261,7 @@ class Reader {
     }
   }
 
-  /// Behind the entries come the places of the restarts, then their number.
+  /// After the entries come the places of the restarts, then their number.
   static std::size_t end_of_entries(std::string_view block, const std::string& place) {
     if (block.size() < 4)
       fail(Failure::model, "{}: table: expected a block of at least 4 bytes, got {}", place, block.size());
@@ -272,6 +277,7 @@ class Reader {
 
   std::string_view bytes_;
   const std::string& file_;
+  std::size_t held_ = 0;  // bytes of entries
 };
 
 }  // namespace

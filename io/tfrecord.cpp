@@ -131,9 +131,9 @@ RecordReader::State::Outcome RecordReader::State::read_one(std::string& record) 
   const auto length_crc = load<std::uint32_t>(header.data() + 8);
   if (!crc_is(length_crc, std::string_view(header).substr(0, 8), "record length crc")) return Outcome::damaged_file;
   const auto length = load<std::uint64_t>(header.data());
-  if (source.is_compressed() && length > kMostCompressedRecord) {
-    problem = fmt::format("record data: expected at most {} in a gzip file, got {} bytes",
-                          bytes_text(static_cast<double>(kMostCompressedRecord)), length);
+  if (length > kMostRecord) {
+    problem = fmt::format("record data: expected at most {}, got {} bytes",
+                          bytes_text(static_cast<double>(kMostRecord)), length);
     return Outcome::damaged_file;
   }
   if (!read(record, length, "record data")) return Outcome::damaged_file;

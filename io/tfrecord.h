@@ -1,5 +1,5 @@
 // TFRecord, TensorFlow's file of byte strings: u64 length, its masked CRC-32C, the bytes, their masked CRC-32C, all
-// little-endian (tensorflow/core/lib/io/record_writer.h). Files compressed by gzip are read as well.
+// little-endian (tensorflow/core/lib/io/record_writer.h). Files compressed by gzip or Zstandard are read as well.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -15,11 +15,12 @@ enum class OnCorrupt {
   skip   ///< leave it out; if its length cannot be trusted, leave out the rest of the file
 };
 
-/// What one record of a gzip file may be: some bytes on disk could become any length in memory.
-constexpr std::uint64_t kMostCompressedRecord = std::uint64_t{1} << 28;
+/// Bytes of one record: a file as large as the memory is could be one record, and some bytes of a compressed file could
+/// become any length.
+constexpr std::uint64_t kMostRecord = std::uint64_t{1} << 28;
 
-/// Whether a file, which may be gzip, begins as every TFRecord file with a record does: with a length and its checksum.
-/// False for what is no regular file. Throws Error(Failure::io) if it cannot be read.
+/// Whether a file, which may be compressed, begins as every TFRecord file with a record does: with a length and its
+/// checksum. False for what is no regular file. Throws Error(Failure::io) if it cannot be read.
 bool is_tfrecord(const std::filesystem::path& file);
 
 /// Reads the records of one file in order. Every error is one line that begins with <file>@<offset of the record>; in a
@@ -30,9 +31,9 @@ class RecordReader {
   explicit RecordReader(const std::filesystem::path& file, OnCorrupt on_corrupt = OnCorrupt::stop);
   ~RecordReader();
 
-  /// The next record; false at the end of the file. With OnCorrupt::stop throws Error(Failure::input) for a wrong CRC
-  /// and for a file that ends within a record. Takes no more memory than the file has bytes left, whatever it claims,
-  /// and of a gzip file no more than kMostCompressedRecord.
+  /// The next record; false at the end of the file. With OnCorrupt::stop throws Error(Failure::input) for a wrong
+  /// CRC, a file that ends within a record, and a record of more than kMostRecord bytes. Takes no more memory than the
+  /// file has bytes left, whatever it claims.
   bool next(std::string& record);
 
   /// Where the record that next() gave last begins.
@@ -44,7 +45,7 @@ class RecordReader {
   /// skipped.
   std::uint32_t crc32c() const;
 
-  /// Whether the file is a gzip file, whose records cannot be read one by one.
+  /// Whether the file is compressed, so that its records cannot be read one by one.
   bool is_compressed() const;
 
   /// How many corrupt places were skipped, and what the first one was, as stop would have said it, and whether it took

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <unordered_set>
 
-#include "io/files.h"
+#include "io/input_files.h"
 #include "io/json.h"
 #include "io/nearest_name.h"
 
@@ -150,7 +150,7 @@ void read_rates(io::JsonReader& reader, Config& c) {
 Config read_config_file(const std::filesystem::path& file, UnknownKeys unknown) {
   if (!std::filesystem::is_regular_file(file))
     fail(Failure::model, "{}: expected a model configuration, got no file", file.string());
-  return parse_config(io::read_file(file), file.string(), unknown);
+  return parse_config(io::read_small_file(file, "configuration"), file.string(), unknown);
 }
 
 Config parse_config(std::string_view text, const std::string& file, UnknownKeys unknown) {

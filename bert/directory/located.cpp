@@ -11,7 +11,7 @@
 
 #include "bert/directory/model_directory.h"
 #include "io/error.h"
-#include "io/files.h"
+#include "io/input_files.h"
 #include "io/json.h"
 
 namespace bertrand::bert {
@@ -86,18 +86,17 @@ std::vector<fs::path> files_in(const fs::path& directory) {
 /// The checkpoint that the text file `checkpoint` names as the newest: model_checkpoint_path: "model.ckpt-343".
 fs::path newest_checkpoint(const fs::path& file) {
   constexpr std::string_view kKey = "model_checkpoint_path:";
-  const std::string text = io::read_file(file);
+  const std::string text = io::read_small_file(file, "checkpoint");
   const std::size_t key = text.starts_with(kKey) ? 0 : text.find(fmt::format("\n{}", kKey));
   const std::size_t open = key == std::string::npos ? key : text.find('"', key);
   const std::size_t close = open == std::string::npos ? open : text.find('"', open + 1);
   if (close == std::string::npos) fail(Failure::model, "{}: expected {} \"<name>\", got none", file.string(), kKey);
   const fs::path named = text.substr(open + 1, close - open - 1);
-  const fs::path there = file.parent_path() / named;  // named itself if that is absolute
-  if (is_index(with_index(there))) return there;
-  const fs::path moved = file.parent_path() / named.filename();
-  if (is_index(with_index(moved))) return moved;
+  // A directory that was moved still names the old place; and no file of a model names one outside its directory.
+  const fs::path beside = file.parent_path() / named.filename();
+  if (is_index(with_index(beside))) return beside;
   fail(Failure::model, "{}: expected the checkpoint that it names, {}, got no such file", file.string(),
-       with_index(there).string());
+       with_index(beside).string());
 }
 
 /// Empty if there is none.

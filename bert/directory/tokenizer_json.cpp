@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "io/error.h"
-#include "io/files.h"
 #include "io/input_files.h"
 #include "io/json.h"
 
@@ -87,14 +86,13 @@ TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& fil
 AddedTokens read_added_tokens(const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / "added_tokens.json";
   if (!std::filesystem::exists(file)) return {};
-  const std::string text = io::read_file(file);
+  const std::string text = io::read_small_file(file, "added tokens");
   const Json json = io::parse_json(text, {file.string()});
   return {.count = static_cast<Dim>(io::JsonReader(json, {file.string()}).json().size()), .text = text};
 }
 
 TokenizerJson read_tokenizer_json(const std::filesystem::path& file) {
-  io::refuse_directory(file, "tokenizer", Failure::model);
-  return parse_tokenizer_json(io::read_file(file), file.string());
+  return parse_tokenizer_json(io::read_small_file(file, "tokenizer"), file.string());
 }
 
 }  // namespace bertrand::bert

@@ -26,7 +26,8 @@ SquadData::SquadData(const std::filesystem::path& file, SquadUse use, const text
                      SquadOptions options, std::vector<std::string>* bad, const SpillPlace& spill)
     : use_(use), tokenizer_(tokenizer), options_(options_of(std::move(options), file, use)), windows_(spill) {
   if (use == SquadUse::training) {
-    read_to_train(file, bad);
+    walk_features(
+        file, tokenizer, options_, [&](const SquadFeatures& features) { encode(features); }, bad);
   } else {
     paragraphs_ = read_squad(file);
     if (use == SquadUse::evaluation)
@@ -40,24 +41,6 @@ SquadData::SquadData(const std::filesystem::path& file, SquadUse use, const text
   if (windows_.size() == 0)
     fail(Failure::input, "{}: data: expected at least one question about a text, got none", options_.file);
   warnings_ = make_warnings();
-}
-
-/// Many paragraphs at a time, so that all threads have work.
-void SquadData::read_to_train(const std::filesystem::path& file, std::vector<std::string>* bad) {
-  constexpr std::size_t kBytes = std::size_t{1} << 22;
-  std::vector<SquadParagraph> some;
-  std::size_t bytes = 0;
-  const auto encode_some = [&] {
-    encode(SquadFeatures(some, tokenizer_, options_, bad));
-    some.clear();
-    bytes = 0;
-  };
-  walk_squad(file, [&](SquadParagraph&& paragraph) {
-    bytes += text_bytes(paragraph);
-    some.push_back(std::move(paragraph));
-    if (bytes >= kBytes) encode_some();
-  });
-  encode_some();
 }
 
 std::size_t SquadData::bytes() const {

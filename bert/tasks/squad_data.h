@@ -57,7 +57,6 @@ class SquadData {
   };
 
   void check_truth(const SquadQuestion& question) const;
-  void read_to_train(const std::filesystem::path& file, std::vector<std::string>* bad);
   void encode(const SquadFeatures& features);
   std::string make_warnings() const;
   std::vector<ScoredWindow> scored(const SquadExample& example, const Logits& logits, std::int64_t first_token,

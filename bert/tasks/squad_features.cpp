@@ -247,4 +247,22 @@ void SquadFeatures::for_windows(
   });
 }
 
+void walk_features(const std::filesystem::path& file, const text::Tokenizer& tokenizer, const SquadOptions& options,
+                   const std::function<void(const SquadFeatures&)>& use, std::vector<std::string>* bad) {
+  constexpr std::size_t kBytes = std::size_t{1} << 22;
+  std::vector<SquadParagraph> some;
+  std::size_t bytes = 0;
+  const auto use_some = [&] {
+    use(SquadFeatures(some, tokenizer, options, bad));
+    some.clear();
+    bytes = 0;
+  };
+  walk_squad(file, [&](SquadParagraph&& paragraph) {
+    bytes += text_bytes(paragraph);
+    some.push_back(std::move(paragraph));
+    if (bytes >= kBytes) use_some();
+  });
+  use_some();
+}
+
 }  // namespace bertrand::tasks

@@ -1,7 +1,8 @@
-// Questions and contexts as the encoder's input, in windows where a context is too long: the features of
+// Questions and contexts as the encoder's input, in windows if a context is too long: the features of
 // google-research/bert's run_squad.py, record by record (read_squad_examples, convert_examples_to_features).
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
@@ -93,5 +94,10 @@ class SquadFeatures {
   std::vector<SquadExample> examples_;
   std::vector<std::string> warnings_;
 };
+
+/// The features of a file in parts of a few megabytes, in order, none of which is held: so many paragraphs that all
+/// threads have work. Throws as walk_squad and SquadFeatures.
+void walk_features(const std::filesystem::path& file, const text::Tokenizer& tokenizer, const SquadOptions& options,
+                   const std::function<void(const SquadFeatures&)>& use, std::vector<std::string>* bad = nullptr);
 
 }  // namespace bertrand::tasks

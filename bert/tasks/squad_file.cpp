@@ -3,20 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <set>
 #include <unordered_set>
 
 #include "io/error.h"
 #include "io/files.h"
 #include "io/input_files.h"
+#include "io/json_stream.h"
 #include "io/signals.h"
+#include "io/table.h"
 
 namespace bertrand::tasks {
 namespace {
 
-using Json = nlohmann::json;
-constexpr std::size_t kDeepest = 64;
 constexpr std::int64_t kLongestContext = std::int64_t{1} << 40;
 constexpr std::size_t kShownLevels = 10;  // levels of a place in a message
 
@@ -68,47 +66,18 @@ std::vector<std::string> required(Level level) {
 }
 
 /// What the parser calls for each piece of JSON.
-class Reader : public nlohmann::json_sax<Json> {
+class Reader : public io::JsonStream {
  public:
   using Use = std::function<void(SquadParagraph&&)>;
   /// With `watched`, an id whose hash is there is refused when it comes again.
   Reader(const std::string& file, Use use, std::unordered_set<std::size_t> watched = {})
-      : file_(file), use_(std::move(use)), watched_(std::move(watched)) {}
+      : JsonStream({.name = file, .failure = Failure::input}), use_(std::move(use)), watched_(std::move(watched)) {}
   std::unordered_set<std::size_t> hashes_that_come_twice() {
     std::ranges::sort(hashes_);
     std::unordered_set<std::size_t> twice;
     for (std::size_t i = 1; i < hashes_.size(); ++i)
       if (hashes_[i] == hashes_[i - 1]) twice.insert(hashes_[i]);
     return twice;
-  }
-
-  bool start_object(std::size_t) override {
-    const Level level = open(false);
-    if (level == Level::paragraph) paragraph_ = {};
-    if (level == Level::question) paragraph_.questions.emplace_back();
-    if (level == Level::answer) paragraph_.questions.back().answers.emplace_back();
-    return true;
-  }
-  bool start_array(std::size_t) override {
-    open(true);
-    return true;
-  }
-  bool key(std::string& name) override {
-    Frame& frame = frames_.back();
-    if (frame.level != Level::other && !frame.keys.insert(name).second) refuse("the key \"{}\" comes twice", name);
-    frame.key = name;
-    return true;
-  }
-  bool end_object() override {
-    for (const std::string& name : required(frames_.back().level))
-      if (!frames_.back().keys.contains(name)) refuse("expected the key \"{}\", got none", name);
-    if (level() == Level::paragraph) use_(std::move(paragraph_));
-    frames_.pop_back();
-    return true;
-  }
-  bool end_array() override {
-    frames_.pop_back();
-    return true;
   }
 
   bool string(std::string& value) override {
@@ -119,7 +88,7 @@ class Reader : public nlohmann::json_sax<Json> {
     const std::size_t hash = std::hash<std::string>{}(*wanted);
     if (watched_.empty()) hashes_.push_back(hash);
     else if (watched_.contains(hash) && !ids_.insert(*wanted).second)
-      refuse("expected an id of its own, got \"{}\" again", *wanted);
+      refuse("expected an id of its own, got {} again", io::shown(*wanted));
     return true;
   }
   bool boolean(bool value) override {
@@ -134,22 +103,30 @@ class Reader : public nlohmann::json_sax<Json> {
   }
   bool number_float(double, const std::string&) override { return passed_over("a fraction"); }
   bool null() override { return passed_over("null"); }
-  bool binary(Json::binary_t&) override { return false; }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
-    const std::string_view what = error.what();  // [json.exception.parse_error.101] parse error at line 1, column 7: …
-    const std::size_t colon = what.find(": ");
-    fail(Failure::input, "{}@{}: expected JSON, got {}; hint: is it cut short?", file_, position,
-         colon == std::string_view::npos ? what : what.substr(colon + 2));
-  }
 
  private:
   struct Frame {
     Level level = Level::other;
     bool is_list = false;
-    std::string key;             // of the value that is being read
-    std::int64_t items = -1;     // of a list: the number of the one that is being read
-    std::set<std::string> keys;  // of an object
+    std::string key;          // of the value that is being read
+    std::int64_t items = -1;  // of a list: the number of the one that is being read
   };
+
+  void open_object() override {
+    const Level level = open(false);
+    if (level == Level::paragraph) paragraph_ = {};
+    if (level == Level::question) paragraph_.questions.emplace_back();
+    if (level == Level::answer) paragraph_.questions.back().answers.emplace_back();
+  }
+  void open_list() override { open(true); }
+  void name(std::string& key) override { frames_.back().key = std::move(key); }
+  void close_object() override {
+    for (const std::string& name : required(level()))
+      if (!keys().contains(name)) refuse("expected the key \"{}\", got none", name);
+    if (level() == Level::paragraph) use_(std::move(paragraph_));
+    frames_.pop_back();
+  }
+  void close_list() override { frames_.pop_back(); }
 
   Level level() const { return frames_.empty() ? Level::outside : frames_.back().level; }
 
@@ -160,7 +137,6 @@ class Reader : public nlohmann::json_sax<Json> {
 
   Level open(bool is_list) {
     count_item();
-    if (frames_.size() == kDeepest) refuse("expected at most {} levels of values in each other, got more", kDeepest);
     Level next = Level::other;
     if (frames_.empty()) next = is_list ? Level::other : Level::file;
     else next = frames_.back().is_list ? items_of(level()) : below(level(), frames_.back().key);
@@ -213,23 +189,22 @@ class Reader : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  /// data[3].paragraphs[0].qas[1].id
-  std::string place() const {
+  /// FILE: data[3].paragraphs[0].qas[1].id
+  std::string place() const override {
     std::string text;
     for (std::size_t i = 0; i < std::min(frames_.size(), kShownLevels); ++i) {
       const Frame& frame = frames_[i];
       if (frame.is_list) text += frame.items >= 0 ? fmt::format("[{}]", frame.items) : "";
-      else if (!frame.key.empty()) text += (text.empty() ? "" : ".") + frame.key;
+      else if (!frame.key.empty()) text += (text.empty() ? "" : ".") + io::printable(frame.key);
     }
-    return text.empty() ? "file" : text;
+    return fmt::format("{}: {}", source().name, text.empty() ? "file" : text);
   }
 
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> message, Args&&... args) const {
-    fail(Failure::input, "{}: {}: {}", file_, place(), fmt::format(message, std::forward<Args>(args)...));
+    fail(Failure::input, "{}: {}", place(), fmt::format(message, std::forward<Args>(args)...));
   }
 
-  const std::string& file_;
   std::vector<Frame> frames_;
   const Use use_;
   SquadParagraph paragraph_;  // that is being read
@@ -241,12 +216,6 @@ class Reader : public nlohmann::json_sax<Json> {
 /// `let_go` is called now and then, when what came before in the text is not needed any more.
 void walk(std::string_view text, const std::string& name, const Reader::Use& use, const std::function<void()>& let_go) {
   constexpr std::size_t kPart = std::size_t{1} << 24;
-  for (std::size_t begin = 0; begin < text.size(); begin += kPart) {
-    // The parser would take a NUL for the end of its input.
-    if (const std::size_t nul = text.substr(begin, kPart).find('\0'); nul != std::string_view::npos)
-      fail(Failure::input, "{}@{}: expected JSON, got a NUL", name, begin + nul);
-    let_go();
-  }
   std::size_t bytes = 0;
   Reader reader(name, [&](SquadParagraph&& paragraph) {
     bytes += text_bytes(paragraph);
@@ -256,12 +225,13 @@ void walk(std::string_view text, const std::string& name, const Reader::Use& use
     let_go();
     bytes = 0;
   });
-  Json::sax_parse(text, &reader);
+  reader.read(text, let_go);
   const std::unordered_set<std::size_t> again = reader.hashes_that_come_twice();
   if (again.empty()) return;
   Reader ids(
-      name, [](SquadParagraph&&) {}, again);  // says where one comes twice, if it was no accident
-  Json::sax_parse(text, &ids);
+      name, [](SquadParagraph&&) {},
+      again);  // reports an id that comes twice, if the hashes were not equal by accident
+  ids.read(text, let_go);
 }
 
 }  // namespace

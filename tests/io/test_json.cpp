@@ -4,6 +4,8 @@
 
 #include <ctime>
 
+#include "io/input_files.h"
+#include "support/program.h"
 #include "support/refusal.h"
 
 using namespace bertrand;
@@ -93,4 +95,14 @@ TEST_CASE("typed values name file, key, what was expected and what was found") {
           CHECK(r.text("none", "x") == "x");
           CHECK(r.asked_for() == std::vector<std::string>{"k", "k", "none"});
         }) == "");
+}
+
+TEST_CASE("a file of JSON that no model needs to be so large is refused before it is read") {
+  const support::TemporaryDirectory directory;
+  const std::filesystem::path file = directory / "config.json";
+  support::write_text(file, "{}");
+  CHECK(read_json(file) == Json::object());
+  std::filesystem::resize_file(file, kMostSmallFile + 1);  // zeros that take no room on the disk
+  CHECK(support::refusal(Failure::model, [&] { read_json(file); }) ==
+        file.string() + ": JSON: expected at most 33.6 MB, got 33554433 bytes");
 }

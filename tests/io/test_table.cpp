@@ -103,6 +103,16 @@ TEST_CASE("a large entry has a block of its own") {
   CHECK(bytes.substr(0, 13) == std::string("\0\1\1a1", 5) + u32(0) + u32(1));
 }
 
+TEST_CASE("a small table whose entries would take much memory is refused") {
+  std::vector<TableEntry> entries;
+  for (int i = 0; i < 4200; ++i) entries.push_back({std::string(4000, 'k') + fmt::format("{:04}", i), ""});
+  const std::string bytes = table_bytes(entries);
+  CHECK(bytes.size() < 2'000'000);
+  CHECK(refusal(bytes).ends_with(": table: expected at most 16777216 bytes of entries, got more"));
+  entries.resize(4000);
+  CHECK(parse_table(table_bytes(entries), "f").size() == 4000);
+}
+
 TEST_CASE("an empty table has an empty index") { CHECK(parse_table(table_bytes({}), "f").empty()); }
 
 TEST_CASE("a table that another tool compressed is read") {

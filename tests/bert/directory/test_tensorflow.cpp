@@ -157,11 +157,17 @@ TEST_CASE("the text file of checkpoints names the newest one") {
   Model target(1);
   const auto newest = [&](const std::string& text) {
     write_text(saved.directory / "checkpoint", text);
-    return weights_file(saved.directory / "").filename();
+    const fs::path file = weights_file(saved.directory / "");
+    CHECK(file.parent_path() / "" == saved.directory / "");
+    return file.filename();
   };
   CHECK(newest("model_checkpoint_path: \"model.ckpt-9\"\nall_model_checkpoint_paths: \"model.ckpt-3\"\n") ==
         "model.ckpt-9.index");
   CHECK(newest("model_checkpoint_path: \"/elsewhere/bert_model.ckpt\"\n") == "bert_model.ckpt.index");
+  const support::TemporaryDirectory outside;  // where it may not lead, though there is one
+  fs::copy_file(saved.directory / "bert_model.ckpt.index", outside / "bert_model.ckpt.index");
+  CHECK(newest("model_checkpoint_path: \"" + (outside / "bert_model.ckpt").string() + "\"\n") ==
+        "bert_model.ckpt.index");
   write_text(saved.directory / "checkpoint", "model_checkpoint_path: \"model.ckpt-5\"\n");
   CHECK(saved.refusal() == "checkpoint: expected the checkpoint that it names, model.ckpt-5.index, got no such file");
   write_text(saved.directory / "checkpoint", "nothing");

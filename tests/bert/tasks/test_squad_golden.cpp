@@ -37,12 +37,8 @@ struct Model {
   std::vector<ScoredWindow> scored(std::vector<SquadWindow> windows) const {
     const NoGrad no_graph;
     std::vector<bert::Sequence> sequences;
-    for (const SquadWindow& window : windows) {
-      bert::Sequence sequence{.token_ids = window.token_ids};
-      sequence.token_types.assign(window.token_ids.size(), 1);
-      std::fill_n(sequence.token_types.begin(), window.context_begin, 0);
-      sequences.push_back(std::move(sequence));
-    }
+    for (const SquadWindow& window : windows)
+      sequences.push_back(bert::sequence_of(window.token_ids, window.context_begin));
     const std::vector<double> logits = ops::to_host<double>(network(bert::pack(sequences, *backend), {}).value());
     std::vector<ScoredWindow> all;
     std::size_t row = 0;

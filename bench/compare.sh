@@ -6,7 +6,8 @@
 #   MODEL_DIRECTORY   a small pre-trained BERT (MiniLM) and MRPC's training file, for the rows on fine-tuning
 # Each round runs both sides of every workload once, one after the other; the ratio is the median over the rounds.
 #   RESULTS           a file that receives the table too, with the processor, the kernel set, the commit and the date
-# Steps of the peer in bf16 are those of autocast. The peak is what the cores give right before and after our side: half
+#   PEER_FLAGS        what the peer's steps are told besides: --sdpa (its fused attention), --compile, or both
+# What the peer does in bf16 is autocast. The peak is what the cores give right before and after our side: half
 # a second's median of fused multiply-adds in f32. More than 100 % of it in f32 says that the measurement is wrong.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -33,11 +34,11 @@ record() { echo "$*" >>"$log"; }
 for _ in $(seq "$rounds"); do
   peak=$(fma)
   for config in tiny minilm base; do
-    theirs=$("$python" "$torch_step" "${config/minilm/small}" "$threads" --steps 5)
+    theirs=$("$python" "$torch_step" "${config/minilm/small}" "$threads" --steps 5 ${PEER_FLAGS:-})
     run_ours "$config" "$threads" train 0 8
     record "train-$config" "$(field median_s <<<"$theirs")" "$(field median_s <<<"$ours")" \
       "$(field gflops <<<"$ours")" "$(field rss_MB <<<"$theirs")" "$(field rss_MB <<<"$ours")" "$peak"
-    theirs=$("$python" "$torch_step" "${config/minilm/small}" "$threads" --steps 5 --bf16)
+    theirs=$("$python" "$torch_step" "${config/minilm/small}" "$threads" --steps 5 --bf16 ${PEER_FLAGS:-})
     run_ours "$config" "$threads" train 0 8 --precision bf16
     record "train-$config-bf16" "$(field median_s <<<"$theirs")" "$(field median_s <<<"$ours")" \
       "$(field gflops <<<"$ours")" "$(field rss_MB <<<"$theirs")" "$(field rss_MB <<<"$ours")" "$peak"
@@ -45,13 +46,20 @@ for _ in $(seq "$rounds"); do
   theirs=$("$python" bench/peers/infer_onnxruntime.py "$threads" "$onnx" 2>/dev/null | tail -1)
   run_ours base "$threads" infer 1 5
   record infer-base "$(field median_s <<<"$theirs")" "$(field median_s <<<"$ours")" "$(field gflops <<<"$ours")" 0 0 "$peak"
+  for batch in 1 32; do
+    theirs=$("$python" "$torch_step" base "$threads" --mode infer --batch "$batch" --bf16 ${PEER_FLAGS:-})
+    run_ours base "$threads" infer "$batch" 5 --precision bf16
+    record "infer-base-bf16-$batch" "$(field median_s <<<"$theirs")" "$(field median_s <<<"$ours")" "$(field gflops <<<"$ours")" 0 0 "$peak"
+  done
   if [[ -n $model ]]; then
     for padding in longest 128; do
-      theirs=$("$python" bench/peers/finetune_torch.py "$model" "$mrpc" "$threads" "$padding" 2>/dev/null | field rows_per_second)
-      "$bin/finetune" --task mrpc --model "$model" --train "$mrpc" --steps 14 --log-every 1 --no-shuffle --threads "$threads" \
-        --output "$work/run" --overwrite >/dev/null
-      ours=$(field examples_per_second <"$work/run/metrics.jsonl" | sort -n | sed -n 7p)
-      record "mrpc-$padding" "$(awk "BEGIN { print 32 / $theirs }")" "$(awk "BEGIN { print 32 / $ours }")" 0 0 0 "$peak"
+      for precision in f32 bf16; do
+        theirs=$("$python" bench/peers/finetune_torch.py "$model" "$mrpc" "$threads" "$padding" 12 "$precision" 2>/dev/null | field rows_per_second)
+        "$bin/finetune" --task mrpc --model "$model" --train "$mrpc" --steps 14 --log-every 1 --no-shuffle --threads "$threads" \
+          --precision "$precision" --output "$work/run" --overwrite >/dev/null
+        ours=$(field examples_per_second <"$work/run/metrics.jsonl" | sort -n | sed -n 7p)
+        record "mrpc-$padding-$precision" "$(awk "BEGIN { print 32 / $theirs }")" "$(awk "BEGIN { print 32 / $ours }")" 0 0 0 "$peak"
+      done
     done
   fi
 done
@@ -69,7 +77,7 @@ done
       $1 == w { ++n; t[n] = $2; o[n] = $3; r[n] = $2 / $3; s[n] = 100 * $4 / $7; tm = $5; om = $6; p[n] = $7 }
       END { printf "| %s | %.3f | %.3f | %.2f | %.1f | %.1f | %d | %d |\n", w, median(t, n), median(o, n), median(r, n), median(p, n), median(s, n), tm, om }' "$log"
   done
-  printf '\n%s\n' "0: there is no such figure. infer-base is against ONNX Runtime, mrpc-* against PyTorch padding to 128 or to the longest of the batch."
+  printf '\n%s\n' "0: there is no such figure. infer-base is against ONNX Runtime, the rest against PyTorch, which in mrpc-* pads to 128 or to the longest of the batch."
 } | tee ${RESULTS:+"$RESULTS"}
 # bf16 may be multiplied faster than f32.
 awk '$1 !~ /bf16/ && $4 > $7 { print "error: " $1 ": expected at most the peak of " $7 " GFLOP/s, found " $4 "; hint: is the machine busy?"; wrong = 1 } END { exit wrong }' "$log" >&2

@@ -190,6 +190,36 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+/// Seconds of a step over each block, and what the host took to ask for the first of them.
+struct Times {
+  std::vector<double> steps, host;
+  double warm_up = 0;
+};
+
+void print(const Arguments& a, const Backend& backend, Times times, double flops, double tokens, double loss) {
+  std::sort(times.steps.begin(), times.steps.end());
+  std::sort(times.host.begin(), times.host.end());
+  const std::vector<double>& steps = times.steps;
+  const double median = steps[steps.size() / 2];
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  fmt::print(
+      "{{\"config\":\"{}\",\"mode\":\"{}\",\"device\":\"{}\",\"precision\":\"{}\",\"threads\":{},\"batch\":{},"
+      "\"length\":{},\"n\":{},",
+      a.config, a.mode, backend.description(), a.precision, a.threads, a.batch, a.length, steps.size());
+  fmt::print(
+      "\"median_s\":{:.6f},\"min_s\":{:.6f},\"ms\":{:.4f},\"ms_p10\":{:.4f},\"ms_p90\":{:.4f},\"host_ms\":{:.4f},"
+      "\"sequences_per_s\":{:.1f},\"real_tokens_per_s\":{:.0f},",
+      median, steps.front(), median * 1e3, steps[steps.size() / 10] * 1e3,
+      steps[steps.size() - 1 - steps.size() / 10] * 1e3, times.host[times.host.size() / 2] * 1e3,
+      static_cast<double>(a.batch) / median, tokens / median);
+  fmt::print(
+      "\"gflops\":{:.1f},\"best_gflops\":{:.1f},\"gflop_per_step\":{:.2f},\"warm_up_s\":{:.2f},\"rss_MB\":{},\"tensors_"
+      "MB\":{},\"peak_memory_gib\":{:.3f},\"loss\":{:.4f}}}\n",
+      flops / median / 1e9, flops / steps.front() / 1e9, flops / 1e9, times.warm_up, usage.ru_maxrss / 1024,
+      backend.memory().peak >> 20, static_cast<double>(backend.memory().peak) / (1 << 30), loss);
+}
+
 void measure(Arguments a) {
   const Shape5* shape =
       std::find_if(std::begin(kShapes), std::end(kShapes), [&](const Shape5& s) { return s.name == a.config; });
@@ -222,39 +252,20 @@ void measure(Arguments a) {
   };
   const double begin = seconds_now();
   steps(std::max(2, a.block));
-  const double warm_up = seconds_now() - begin;
+  Times times;
+  times.warm_up = seconds_now() - begin;
   Profiler profiler;
   if (!a.profile.empty()) backend->profiler = &profiler;
-  std::vector<double> times, host_times;  // of a step, over each block; of the host, for its first step
   const double start = seconds_now();
-  while (times.size() < 4 || (seconds_now() - start < a.seconds && times.size() < 400)) {
+  while (times.steps.size() < 4 || (seconds_now() - start < a.seconds && times.steps.size() < 400)) {
     const double block = seconds_now();
-    host_times.push_back(steps(a.block));
-    times.push_back((seconds_now() - block) / a.block);
+    times.host.push_back(steps(a.block));
+    times.steps.push_back((seconds_now() - block) / a.block);
   }
-  std::sort(times.begin(), times.end());
-  std::sort(host_times.begin(), host_times.end());
-  const double median = times[times.size() / 2], flops = flops_of_step(a, config, batches);
   double tokens = 0;
   for (const Batch& b : batches) tokens += static_cast<double>(b.packed.tokens) / static_cast<double>(batches.size());
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  fmt::print(
-      "{{\"config\":\"{}\",\"mode\":\"{}\",\"device\":\"{}\",\"precision\":\"{}\",\"threads\":{},\"batch\":{},"
-      "\"length\":{},\"n\":{},",
-      a.config, a.mode, backend->description(), a.precision, a.threads, a.batch, a.length, times.size());
-  fmt::print(
-      "\"median_s\":{:.6f},\"min_s\":{:.6f},\"ms\":{:.4f},\"ms_p10\":{:.4f},\"ms_p90\":{:.4f},\"host_ms\":{:.4f},"
-      "\"sequences_per_s\":{:.1f},\"real_tokens_per_s\":{:.0f},",
-      median, times.front(), median * 1e3, times[times.size() / 10] * 1e3,
-      times[times.size() - 1 - times.size() / 10] * 1e3, host_times[host_times.size() / 2] * 1e3,
-      static_cast<double>(a.batch) / median, tokens / median);
-  fmt::print(
-      "\"gflops\":{:.1f},\"best_gflops\":{:.1f},\"gflop_per_step\":{:.2f},\"warm_up_s\":{:.2f},\"rss_MB\":{},\"tensors_"
-      "MB\":{},\"peak_memory_gib\":{:.3f},\"loss\":{:.4f}}}\n",
-      flops / median / 1e9, flops / times.front() / 1e9, flops / 1e9, warm_up, usage.ru_maxrss / 1024,
-      backend->memory().peak >> 20, static_cast<double>(backend->memory().peak) / (1 << 30),
-      a.mode == "train" ? ops::item(last) : 0.0);
+  print(a, *backend, std::move(times), flops_of_step(a, config, batches), tokens,
+        a.mode == "train" ? ops::item(last) : 0.0);
   if (!a.profile.empty()) std::fputs(profiler.table().c_str(), stderr);
 }
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tensor/backend.h"
+#include "tensor/kernels.h"
 
 namespace bertrand::bert {
 

@@ -7,6 +7,13 @@
 
 namespace bertrand::bert {
 
+Sequence sequence_of(std::span<const std::int32_t> token_ids, std::int64_t first_length, std::uint64_t key) {
+  Sequence sequence{.token_ids = {token_ids.begin(), token_ids.end()}, .key = key};
+  sequence.token_types.assign(token_ids.size(), 1);
+  std::fill_n(sequence.token_types.begin(), first_length, 0);
+  return sequence;
+}
+
 PackedBatch pack(std::span<const Sequence> sequences, Backend& backend) {
   std::vector<std::int32_t> ids, types, positions, first_rows, offsets{0};
   std::vector<std::int64_t> keys;

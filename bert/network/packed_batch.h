@@ -16,6 +16,9 @@ struct Sequence {
   std::uint64_t key = 0;                  ///< the example's number: keys its random draws, in whatever company it is
 };
 
+/// Its first `first_length` tokens are of type 0, the others of type 1.
+Sequence sequence_of(std::span<const std::int32_t> token_ids, std::int64_t first_length, std::uint64_t key = 0);
+
 /// `tokens` rows; sequence s owns rows offsets[s] .. offsets[s + 1].
 struct PackedBatch {
   Tensor token_ids, token_types, positions;  // i32 [tokens]

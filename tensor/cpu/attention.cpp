@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tensor/cpu/cpu_backend.h"
+#include "tensor/cpu/cutter.h"
 #include "tensor/cpu/dropout.h"
 #include "tensor/cpu/gemm_tile.h"
 #include "tensor/cpu/rows.h"
@@ -28,7 +29,7 @@ class PackedRight {
 
   void pack(const View<T>& b, Dim depth, Dim columns) {
     panel_ = panel_size<Side::right, P>(depth);
-    Packing<Side::right, T>{b.transposed(), columns, depth, panels_}.pack();
+    RightPacking<T>{b.transposed(), columns, depth, panels_}.pack();
   }
   const P* data() const { return panels_; }
   Dim panel() const { return panel_; }
@@ -49,15 +50,17 @@ struct SmallProduct {
   bool add = false;
 };
 
-/// c (+)= a · b, packing a into `memory` on the way.
+/// c (+)= a · b; `memory` is for what of a is packed.
 template <class T, class A>
 void multiply(const SmallProduct& size, const View<A>& a, const PackedRight<T>& b, Compute<T>* c, Dim c_stride,
               PanelOf<T>* memory) {
   using P = PanelOf<T>;
-  Packing<Side::left, A>{a, size.rows, size.depth, memory}.pack();
-  [[maybe_unused]] const Arithmetic<P> arithmetic;
-  multiply_packed(size.rows, size.columns, size.depth, memory, panel_size<Side::left, P>(size.depth), b.data(),
-                  b.panel(), c, c_stride, size.add ? Start::value : Start::zero, nullptr);
+  const LeftPacking<A> left{a, size.rows, size.depth, memory};
+  for (Dim piece = 0; piece < left.pieces(); ++piece) left.pack(piece);
+  const auto nothing = [](Dim, Dim, Compute<T>*) {};
+  multiply_prepared<P, Compute<T>>({size.rows, size.columns, size.depth, left.panels(), b.data(), b.panel(), c,
+                                    c_stride, kTileRows<P> * c_stride, size.add ? Start::value : Start::zero},
+                                   nothing, nothing);
 }
 
 /// Rows of a tensor that a product fills: in their place where T is computed in, else on a sheet beside, to be rounded.
@@ -92,23 +95,6 @@ class Sheet {
  private:
   T* place_;
   Dim place_stride_, columns_;
-};
-
-/// Cuts one thread's memory into named parts, each from a line of the cache on; without memory it only counts.
-class Cutter {
- public:
-  explicit Cutter(std::byte* memory = nullptr) : memory_(memory) {}
-  template <class E>
-  E* take(Dim count) {
-    auto* const part = memory_ ? reinterpret_cast<E*>(memory_ + used_) : nullptr;
-    used_ += round_up(count * static_cast<Dim>(sizeof(E)), 64);
-    return part;
-  }
-  Dim used() const { return used_; }
-
- private:
-  std::byte* memory_;
-  Dim used_ = 0;
 };
 
 /// What the numbers of `computed` are rounded to before they are factors: the same place if they need not be.
@@ -201,6 +187,37 @@ struct ProbabilityRow {
   }
 };
 
+/// One head of one sequence on the way back.
+template <class T, class C = Compute<T>>
+struct HeadGradient {
+  const Attention& options;
+  Task task;
+  const T *context, *dcontext;  ///< of the first token and this head
+  Dim hidden;                   ///< from one token to the next
+  const C* log_sum;
+  C scale;
+
+  /// Rows of scores p and of dp of `queries` queries from row i on become their factors.
+  void differentiate(Dim i, Dim queries, const BackwardMemory<T>& memory) const {
+    const auto* keys = options.dropout ? options.dropout.row_keys.as<std::int64_t>() : nullptr;
+    for (Dim r = 0; r < queries; ++r) {
+      const Dim token = task.first + i + r, at = (i + r) * hidden, row = r * task.length;
+      const ProbabilityRow<T> scores{memory.p + row,
+                                     memory.dp + row,
+                                     memory.p_factors + row,
+                                     memory.dp_factors + row,
+                                     scale,
+                                     log_sum[token * options.heads + task.head],
+                                     row_dot(dcontext + at, context + at, hidden / options.heads)};
+      scores.differentiate([&](const auto& step) {
+        if (keys)
+          for_dropout_row<C>(options.dropout, keys[token], static_cast<std::uint32_t>(task.head), task.length, step);
+        else for_lanes<C>(task.length, [&](Dim c, Dim n) { step(c, n, Lanes<C>(C(1))); });
+      });
+    }
+  }
+};
+
 }  // namespace
 
 void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Tensor& context, const Tensor& log_sum) {
@@ -264,41 +281,28 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
     const C scale = static_cast<C>(1 / std::sqrt(static_cast<double>(head_dim)));
     const Dim per_thread = bytes_of<BackwardMemory<T>>(head_dim, longest);
     const Workspace workspace(*this, static_cast<std::size_t>(per_thread * pool_.threads()));
-    const auto* keys = options.dropout ? options.dropout.row_keys.as<std::int64_t>() : nullptr;
-
     pool_.run((options.offsets.elements() - 1) * options.heads, [&](Dim index, int thread) {
-      const auto [first, length, head] = task_of(options, index);
+      const Task task = task_of(options, index);
+      const auto [first, length, head] = task;
+      const Dim start = first * hidden + head * head_dim;
       const T* const q = qkv.as<T>() + first * stride + head * head_dim;
       T* const dq = dqkv.as<T>() + first * stride + head * head_dim;
       Cutter memory(workspace.as<std::byte>() + thread * per_thread);
-      auto [k_columns, v_columns, k_rows, q_rows, do_rows, packed, p, dp, p_factors, dp_factors, dq_beside, dk_beside,
-            dv_beside] = BackwardMemory<T>(memory, head_dim, longest);
+      BackwardMemory<T> own(memory, head_dim, longest);
+      auto& [k_columns, v_columns, k_rows, q_rows, do_rows, packed, p, dp, p_factors, dp_factors, dq_beside, dk_beside,
+             dv_beside] = own;
+      const HeadGradient<T> gradient{options,         task, context.as<T>() + start, dcontext.as<T>() + start, hidden,
+                                     log_sum.as<C>(), scale};
       const Sheet<T> dk(dq + hidden, stride, dk_beside, head_dim), dv(dq + 2 * hidden, stride, dv_beside, head_dim);
       k_columns.pack(View<T>{q + hidden, 1, stride}, head_dim, length);
       v_columns.pack(View<T>{q + 2 * hidden, 1, stride}, head_dim, length);
       k_rows.pack(View<T>{q + hidden, stride, 1}, length, head_dim);
       for (Dim i = 0; i < length; i += kQueries<T>) {
         const Dim queries = std::min(kQueries<T>, length - i);
-        const View<T> q_block{q + i * stride, stride, 1};
-        const Dim at = (first + i) * hidden + head * head_dim;
-        const View<T> do_block{dcontext.as<T>() + at, hidden, 1};
+        const View<T> q_block{q + i * stride, stride, 1}, do_block{gradient.dcontext + i * hidden, hidden, 1};
         multiply<T>(SmallProduct{queries, length, head_dim}, q_block, k_columns, p, length, packed);
         multiply<T>(SmallProduct{queries, length, head_dim}, do_block, v_columns, dp, length, packed);
-        for (Dim r = 0; r < queries; ++r) {
-          const Dim token = first + i + r;
-          const ProbabilityRow<T> row{
-              p + r * length,
-              dp + r * length,
-              p_factors + r * length,
-              dp_factors + r * length,
-              scale,
-              log_sum.as<C>()[token * options.heads + head],
-              row_dot(dcontext.as<T>() + at + r * hidden, context.as<T>() + at + r * hidden, head_dim)};
-          row.differentiate([&, head = head, length = length](const auto& step) {
-            if (keys) for_dropout_row<C>(options.dropout, keys[token], static_cast<std::uint32_t>(head), length, step);
-            else for_lanes<C>(length, [&](Dim c, Dim n) { step(c, n, Lanes<C>(C(1))); });
-          });
-        }
+        gradient.differentiate(i, queries, own);
         const bool add = i > 0;
         const Sheet<T> dq_block(dq + i * stride, stride, dq_beside, head_dim);
         q_rows.pack(q_block, queries, head_dim);

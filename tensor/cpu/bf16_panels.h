@@ -5,12 +5,18 @@
 // where both sums are chains of fused multiply-adds from zero in ascending k, every step is rounded to the nearest f32,
 // numbers below 2^-126 are 0, given or made, and the depth is filled up with zeros. This is what the tile unit of AMX
 // does in one instruction (tiles.h). Others do the same in other instructions, so that a product of bf16 has the same
-// bits on every processor. Each has panels of its own, made of words of two bf16, one word of a line in each step:
+// bits on every processor. Each reads words of two bf16, one word of a line in each step:
 //
 //   WideStep    the word is one k as a float, for fused multiply-adds: the even k of a block, then its odd ones
 //   PairStep    two k that are neighbours of the same chain, for vdpbf16ps, which adds the product of the upper first
 //   TilePair    k and k + 1, for the tile unit
+//
+// A is packed into rows of words; the words of TilePair are how bf16 lies in memory, so it is read there. B is packed
+// into panels (panels.h). Those for tiles are two columns of tiles beside each other, in the order in which they are
+// loaded.
 #pragma once
+#include <utility>
+
 #include "tensor/cpu/panels.h"
 #include "tensor/cpu/tiles.h"
 
@@ -50,6 +56,9 @@ using Bf16Panel = PairStep;
 using Bf16Panel = WideStep;
 #endif
 
+/// Half as many columns as others: then both chains of each element of C stay in registers.
+template <>
+inline constexpr int kTileColumns<PairStep> = std::min(kTileVectors, 2) * 16;
 /// Two tiles by two of C are computed at once: of eight tiles, four hold C, two A, two B.
 template <>
 inline constexpr int kTileRows<TilePair> = 2 * tiles::kRows;
@@ -68,24 +77,14 @@ using PanelOf = std::conditional_t<std::is_same_v<T, BFloat16>, Bf16Panel, Compu
 template <class T>
 using Factor = std::conditional_t<std::is_same_v<T, BFloat16>, BFloat16, Compute<T>>;
 
-/// turned[step · Width + i] = lines[i][step]: Width lines of `Steps` words.
-template <int Width, int Steps>
-[[gnu::flatten]] void turn(const std::uint32_t (&lines)[Width][Steps], std::uint32_t* turned) {
-  using Packet = Lanes<float>::Packet;  // only moved: a float that is loaded and stored keeps its bits
-  constexpr int kSize = Lanes<float>::kPacketSize;
-  if constexpr (Width % kSize == 0 && Steps % kSize == 0) {
-    for (int step = 0; step < Steps; step += kSize)
-      for (int line = 0; line < Width; line += kSize) {
-        Eigen::internal::PacketBlock<Packet, kSize> square;
-        for (int i = 0; i < kSize; ++i) std::memcpy(&square.packet[i], &lines[line + i][step], sizeof(Packet));
-        Eigen::internal::ptranspose(square);
-        for (int j = 0; j < kSize; ++j)
-          std::memcpy(turned + (step + j) * Width + line, &square.packet[j], sizeof(Packet));
-      }
-  } else {
-    for (int step = 0; step < Steps; ++step)
-      for (int i = 0; i < Width; ++i) turned[step * Width + i] = lines[i][step];
-  }
+/// The halves of a block in the order in which P has them.
+template <class P, std::size_t... I>
+[[gnu::always_inline]] inline void shuffle(const BFloat16* line, std::uint32_t* words, std::index_sequence<I...>) {
+  typedef std::uint16_t Halves __attribute__((vector_size(2 * kBf16Block)));
+  Halves x;
+  std::memcpy(&x, line, sizeof x);
+  x = __builtin_shufflevector(x, x, (I % 2 == 0 ? P::order(I / 2).low : P::order(I / 2).high)...);
+  std::memcpy(words, &x, sizeof x);
 }
 
 /// The words of one line of a block.
@@ -99,8 +98,7 @@ void arrange(const BFloat16* line, std::uint32_t* words) {
     for (int i = 0; i < kBf16Block / 2; ++i) words[i] = pairs[i] << 16;
     for (int i = 0; i < kBf16Block / 2; ++i) words[kBf16Block / 2 + i] = pairs[i] & 0xffff0000u;
   } else {
-    for (int step = 0; step < P::kBlockSteps; ++step)
-      words[step] = line[P::order(step).low].bits | std::uint32_t{line[P::order(step).high].bits} << 16;
+    shuffle<P>(line, words, std::make_index_sequence<kBf16Block>());
   }
 }
 
@@ -115,22 +113,101 @@ void interleave(const BFloat16* block, Dim stride, int step, std::uint32_t* word
     for (int i = 0; i < Count; ++i) words[i] = block[order.low * stride + i].bits | std::uint32_t{high[i].bits} << 16;
 }
 
-/// An operand of bf16 that is packed (panels.h), zeros beyond lines and depth. A panel for tiles is two columns of
-/// tiles beside each other, in the order in which they are loaded: of A a tile's rows are lines, of B they are steps.
-template <Side side>
-struct Packing<side, BFloat16> {
+/// A whole block of `Width` lines from (line, first) on: x itself, or `filled` with what there is of it and zeros. Its
+/// neighbours are neighbours in x.
+template <int Width>
+View<BFloat16> whole_block(const View<BFloat16>& x, Dim lines, Dim depth, BFloat16 (&filled)[Width * kBf16Block]) {
+  const Dim width = std::clamp<Dim>(lines, 0, Width), slice = std::min<Dim>(kBf16Block, depth);
+  if (width == Width && slice == kBf16Block) return x;
+  const View<BFloat16> whole =
+      x.column_stride == 1 ? View<BFloat16>{filled, kBf16Block, 1} : View<BFloat16>{filled, 1, Width};
+  std::fill_n(filled, Width * kBf16Block, BFloat16());
+  for (Dim i = 0; i < width; ++i)
+    for (Dim k = 0; k < slice; ++k)
+      filled[i * whole.row_stride + k * whole.column_stride] = x.data[i * x.row_stride + k * x.column_stride];
+  return whole;
+}
+
+/// A of bf16, or the rows of words that it is packed into, zeros beyond lines and depth.
+template <>
+struct LeftPacking<BFloat16> {
   using P = Bf16Panel;
   View<BFloat16> x;
   Dim lines, depth;
-  P* panels;
+  P* memory;
 
-  Dim pieces() const { return along_depth() ? ceiling(depth, kBf16Block) : ceiling(lines, kGroup); }
+  static bool in_place(const View<BFloat16>& x, Dim depth) {
+    return std::is_same_v<P, TilePair> && x.column_stride == 1 && x.row_stride % 2 == 0 && depth % kBf16Block == 0;
+  }
+  static Dim size(const View<BFloat16>& x, Dim depth, Dim lines, Dim most) {
+    return (in_place(x, depth) ? 1 : ceiling(lines, kWidth)) * panel_size<Side::left, P>(most);
+  }
+
+  Dim pieces() const {
+    if (in_place(x, depth)) return lines % kWidth != 0;
+    return along_depth() ? ceiling(depth, kBf16Block) : ceiling(lines, kGroup);
+  }
+  void pack(Dim piece) const {
+    const Dim end = round_up(lines, kWidth);
+    if (in_place(x, depth)) {
+      pack_rows<1>(lines / kWidth * kWidth, end, 0, depth, memory);
+    } else if (along_depth()) {
+      pack_rows<kSquare>(0, end, piece * kBf16Block, std::min(depth, (piece + 1) * kBf16Block), memory);
+    } else {
+      const Dim first = piece * kGroup;
+      pack_rows<1>(first, std::min(end, first + kGroup), 0, depth, memory + first * stride());
+    }
+  }
+  LeftPanels<P> panels() const {
+    const View<P> packed{memory, stride(), 1};
+    if (in_place(x, depth)) {
+      const View<P> words{reinterpret_cast<const P*>(x.data), x.row_stride / 2, 1};
+      return {words, kWidth * words.row_stride, packed};
+    }
+    return {packed, kWidth * stride(), packed.block(lines / kWidth * kWidth, 0)};
+  }
+
+ private:
+  static constexpr Dim kWidth = kTileRows<P>, kGroup = 8 * kWidth;
+  static constexpr int kSteps = P::kBlockSteps, kSquare = 16;  // lines that are neighbours in memory
+  Dim stride() const { return steps_of<P>(depth); }
+  bool along_depth() const { return x.column_stride != 1; }
+
+  /// Blocks of the rows [begin, end), so many rows at a time, to the first of them at `to`.
+  template <int Rows>
+  void pack_rows(Dim begin, Dim end, Dim k_begin, Dim k_end, P* to) const {
+    BFloat16 filled[Rows * kBf16Block];
+    for (Dim i = begin; i < end; i += Rows)
+      for (Dim k = k_begin; k < k_end; k += kBf16Block) {
+        const View<BFloat16> from = whole_block<Rows>(x.block(i, k), lines - i, depth - k, filled);
+        auto* const words = reinterpret_cast<std::uint32_t*>(to + (i - begin) * stride() + k / kBf16Block * kSteps);
+        if constexpr (Rows == 1) {
+          arrange<P>(from.data, words);
+        } else {
+          std::uint32_t steps[kSteps][Rows];
+          for (int step = 0; step < kSteps; ++step)
+            interleave<P, Rows>(from.data, from.column_stride, step, steps[step]);
+          turn(steps[0], Rows, kSteps, std::min<Dim>(Rows, end - i), words, stride());
+        }
+      }
+  }
+};
+
+/// B of bf16, whose columns are the rows of x, packed in pieces that threads share, zeros beyond lines and depth.
+template <>
+struct RightPacking<BFloat16> {
+  using P = Bf16Panel;
+  View<BFloat16> x;
+  Dim lines, depth;
+  P* memory;
+
+  Dim pieces() const { return along_depth() ? ceiling(depth, kBf16Block) : ceiling(lines, kPanel); }
   void pack(Dim piece) const {
     const Dim end = round_up(lines, kPanel), blocks = ceiling(depth, kBf16Block);
     if (along_depth())
       for (Dim line = 0; line < end; line += kWidth) pack_block(line, piece);
     else
-      for (Dim line = piece * kGroup; line < std::min(end, (piece + 1) * kGroup); line += kWidth)
+      for (Dim line = piece * kPanel; line < (piece + 1) * kPanel; line += kWidth)
         for (Dim block = 0; block < blocks; ++block) pack_block(line, block);
   }
   void pack() const {
@@ -138,36 +215,20 @@ struct Packing<side, BFloat16> {
   }
 
  private:
-  static constexpr bool kTiles = std::is_same_v<P, TilePair>, kRowsAreLines = kTiles && side == Side::left;
-  static constexpr int kPanel = kPanelLines<side, P>, kWidth = kTiles ? tiles::kRows : kPanel, kSteps = P::kBlockSteps;
-  static constexpr Dim kGroup = 8 * kPanel;
+  static constexpr int kPanel = kTileColumns<P>, kWidth = std::is_same_v<P, TilePair> ? tiles::kRows : kPanel;
+  static constexpr int kSteps = P::kBlockSteps;
   bool along_depth() const { return x.row_stride == 1; }
 
   void pack_block(Dim line, Dim block) const {
-    const Dim first = block * kBf16Block;
-    const Dim width = std::clamp<Dim>(lines - line, 0, kWidth), slice = std::min<Dim>(kBf16Block, depth - first);
-    P* const panel = panels + line / kPanel * panel_size<side, P>(depth) + line % kPanel * steps_of<P>(depth);
+    BFloat16 filled[kWidth * kBf16Block];
+    const Dim k = block * kBf16Block;
+    const View<BFloat16> from = whole_block<kWidth>(x.block(line, k), lines - line, depth - k, filled);
+    P* const panel = memory + line / kPanel * panel_size<Side::right, P>(depth) + line % kPanel * steps_of<P>(depth);
     auto* const words = reinterpret_cast<std::uint32_t*>(panel + block * kSteps * kWidth);
-    if (width == kWidth && slice == kBf16Block) return pack_whole(x.block(line, first), words);
-    BFloat16 square[kWidth][kBf16Block] = {};
-    for (Dim i = 0; i < width; ++i)
-      for (Dim k = 0; k < slice; ++k) square[i][k] = x.data[(line + i) * x.row_stride + (first + k) * x.column_stride];
-    pack_whole({square[0], kBf16Block, 1}, words);
-  }
-
-  static void pack_whole(const View<BFloat16>& from, std::uint32_t* words) {
     if (from.column_stride == 1) {
-      if constexpr (kRowsAreLines) {
-        for (int i = 0; i < kWidth; ++i) arrange<P>(from.data + i * from.row_stride, words + i * kSteps);
-      } else {
-        std::uint32_t arranged[kWidth][kSteps];
-        for (int i = 0; i < kWidth; ++i) arrange<P>(from.data + i * from.row_stride, arranged[i]);
-        turn(arranged, words);
-      }
-    } else if constexpr (kRowsAreLines) {
-      std::uint32_t steps[kSteps][kWidth];
-      for (int step = 0; step < kSteps; ++step) interleave<P, kWidth>(from.data, from.column_stride, step, steps[step]);
-      turn(steps, words);
+      std::uint32_t rows[kWidth][kSteps];
+      for (int i = 0; i < kWidth; ++i) arrange<P>(from.data + i * from.row_stride, rows[i]);
+      turn(rows[0], kSteps, kWidth, kSteps, words, kWidth);
     } else {
       for (int step = 0; step < kSteps; ++step)
         interleave<P, kWidth>(from.data, from.column_stride, step, words + step * kWidth);

@@ -1,5 +1,6 @@
-// The Backend of tensor/backend.h on the processor. One file per family of kernels implements its members; each is a
-// template over the types that memory holds, T, behind a line that picks it; what it computes in is Compute<T>.
+// Backend and Kernels (tensor/backend.h, kernels.h) on the processor. One file per family of kernels implements its
+// members; each is a template over T, the type in memory, and one line picks it; Compute<T> is the type that it
+// computes in.
 #pragma once
 #include <string>
 #include <vector>
@@ -99,10 +100,10 @@ class CpuBackend final : public Backend, public Kernels {
   void update_typed(const UpdateTensors& tensors, const Update& update, std::span<const UpdateSegment> segments);
   template <class T>
   struct Product;
-  template <class T, class Finish>
-  void multiply_few_rows(const Product<T>& product, const Finish& finish);
-  template <class T, class Finish>
-  void multiply_blocks(const Product<T>& product, const Finish& finish);
+  template <class T>
+  void multiply_few_rows(const Product<T>& product);
+  template <class T>
+  void multiply_blocks(const Product<T>& product);
   template <class T>
   void gemm_typed(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options);
 

@@ -5,20 +5,23 @@
 // bits of C depend on nothing but its row of A and its column of B: not on tile sizes, threads or neighbouring rows.
 // Products of bf16 are sums of chains, which bf16_panels.h defines; of them the same is true.
 #pragma once
-#include <utility>
-
 #include "tensor/cpu/bf16_panels.h"
 
 namespace bertrand::cpu {
 
 /// Products are computed over at most this many k at a time: a panel of A then stays in the first-level cache, and the
 /// panels of B that it meets in the second.
+template <class P>
 inline constexpr Dim kDepth = kTileVectors > 1 ? 768 : 384;
+template <>
+inline constexpr Dim kDepth<PairStep> = 1536;  // of half the size
+template <>
+inline constexpr Dim kDepth<TilePair> = 1024;  // its panel of A has more rows
 /// Steps of k that the inner loop is written out for.
 inline constexpr int kSteps = 2;
 
-/// What a chain starts from: zero, what C holds, or one value for each column (a row of them) or row of C.
-enum class Start { zero, value, row, column };
+/// What a chain starts from: zero, what C holds, or one value for each column.
+enum class Start { zero, value, row };
 
 template <class P, class T, int Vectors>
 using Tile = Lanes<T>[kTileRows<P>][Vectors];
@@ -81,59 +84,56 @@ inline __attribute__((always_inline)) void for_tile(F&& f) {
     for (int j = 0; j < Vectors; ++j) f(i, j);
 }
 
-/// tile += A · B of whole blocks of bf16, each two chains from zero (bf16_panels.h).
+/// tile += A · B of whole blocks of bf16, each two chains from zero (bf16_panels.h): in turn if both fit the registers,
+/// else one after the other.
 template <class P, class T, int Vectors>
-inline __attribute__((always_inline)) void add_blocks(Dim steps, const P* a, const P* b, Tile<P, T, Vectors>& tile) {
+inline __attribute__((always_inline)) void add_blocks(Dim steps, View<P> a, const P* b, Tile<P, T, Vectors>& tile) {
   constexpr int kChain = P::kBlockSteps / 2;
-  for (Dim step = 0; step < steps; step += 2 * kChain) {
+  constexpr bool kInTurn = kTileVectors > 1 && 2 * kTileRows<P> * Vectors <= 24;
+  for (Dim step = 0; step < steps; step += 2 * kChain, a = a.block(0, 2 * kChain), b += 2 * kChain * kTileColumns<P>) {
     Tile<P, T, Vectors> even, odd;
+    View<P> a_even = a, a_odd = a.block(0, kChain);
+    const P *b_even = b, *b_odd = b + kChain * kTileColumns<P>;
     for_tile<P, T, Vectors>([&](int i, int j) { even[i][j] = Lanes<T>(T(0)); });
-    multiply_panels<P, T, Vectors>(kChain, View<P>{a, 1, kTileRows<P>}, b, even);
-    a += kChain * kTileRows<P>;
-    b += kChain * kTileColumns<P>;
+    if constexpr (!kInTurn) multiply_panels<P, T, Vectors>(kChain, a_even, b_even, even);
     for_tile<P, T, Vectors>([&](int i, int j) { odd[i][j] = Lanes<T>(T(0)); });
-    multiply_panels<P, T, Vectors>(kChain, View<P>{a, 1, kTileRows<P>}, b, odd);
-    a += kChain * kTileRows<P>;
-    b += kChain * kTileColumns<P>;
+    if constexpr (!kInTurn) multiply_panels<P, T, Vectors>(kChain, a_odd, b_odd, odd);
+#pragma GCC unroll 8
+    for (int k = 0; kInTurn && k < kChain; ++k) {
+      multiply_step<P, T, Vectors>(a_even, b_even, even);
+      multiply_step<P, T, Vectors>(a_odd, b_odd, odd);
+    }
     for_tile<P, T, Vectors>([&](int i, int j) { tile[i][j] += even[i][j] + odd[i][j]; });
   }
 }
 
-/// One tile of C at `c` of whole vectors; `starts` holds the values of Start::row or Start::column. A and `next` are as
-/// multiply_panels takes them.
+/// One tile of C at `c` of whole vectors; `row` holds the values of Start::row. A and `next` are as multiply_panels
+/// takes them; products of bf16 fetch nothing ahead.
 template <int Vectors, class P, class T>
-void compute_tile(Dim depth, const View<P>& a, const P* b, T* c, Dim c_stride, Start start, const T* starts,
+void compute_tile(Dim depth, const View<P>& a, const P* b, T* c, Dim c_stride, Start start, const T* row,
                   const P* next = nullptr) {
   constexpr int kCount = Lanes<T>::kCount;
   Tile<P, T, Vectors> tile;
-#pragma GCC unroll 16
-  for (int i = 0; i < kTileRows<P>; ++i)
-#pragma GCC unroll 4
-    for (int j = 0; j < Vectors; ++j)
-      tile[i][j] = start == Start::zero    ? Lanes<T>(T(0))
-                   : start == Start::value ? Lanes<T>::load(c + i * c_stride + j * kCount)
-                   : start == Start::row   ? Lanes<T>::load(starts + j * kCount)
-                                           : Lanes<T>(starts[i]);
+  for_tile<P, T, Vectors>([&](int i, int j) {
+    tile[i][j] = start == Start::zero    ? Lanes<T>(T(0))
+                 : start == Start::value ? Lanes<T>::load(c + i * c_stride + j * kCount)
+                                         : Lanes<T>::load(row + j * kCount);
+  });
   if constexpr (std::is_same_v<P, T>) multiply_panels<P, T, Vectors>(depth, a, b, tile, next);
-  else add_blocks<P, T, Vectors>(steps_of<P>(depth), a.data, b, tile);
-#pragma GCC unroll 16
-  for (int i = 0; i < kTileRows<P>; ++i)
-#pragma GCC unroll 4
-    for (int j = 0; j < Vectors; ++j) tile[i][j].store(c + i * c_stride + j * kCount);
-}
-template <int Vectors, class P, class T>
-void compute_tile(Dim depth, const P* a, const P* b, T* c, Dim c_stride, Start start, const T* starts) {
-  compute_tile<Vectors>(depth, View<P>{a, 1, kTileRows<P>}, b, c, c_stride, start, starts);
+  else add_blocks<P, T, Vectors>(steps_of<P>(depth), View<P>{a.data, a.row_stride, 1}, b, tile);
+  for_tile<P, T, Vectors>([&](int i, int j) { tile[i][j].store(c + i * c_stride + j * kCount); });
 }
 
 /// The same on the tile unit, 2 × 2 tiles: each that is loaded is used twice. B streams by, A is used again by the next
 /// columns of B.
 template <int>
-void compute_tile(Dim depth, const TilePair* a, const TilePair* b, float* c, Dim c_stride, Start start,
-                  const float* row) {
-  constexpr Dim kWords = tiles::kRows * tiles::kRowBytes / 4, kRows = tiles::kRows, kRow = tiles::kRowBytes;
-  const Dim steps = ceiling(depth, kBf16Block), stride = c_stride * static_cast<Dim>(sizeof(float));
-  const TilePair *const a2 = a + steps * kWords, *const b2 = b + steps * kWords;
+void compute_tile(Dim depth, const View<TilePair>& a, const TilePair* b, float* c, Dim c_stride, Start start,
+                  const float* row, const TilePair* /*next*/ = nullptr) {
+  constexpr Dim kRows = tiles::kRows, kRowBytes = tiles::kRowBytes, kRowWords = kRowBytes / 4,
+                kWords = kRows * kRowWords;
+  const Dim steps = ceiling(depth, kBf16Block), stride = c_stride * static_cast<Dim>(sizeof(float)),
+            a_stride = a.row_stride * static_cast<Dim>(sizeof(TilePair));
+  const TilePair *a1 = a.data, *a2 = a.data + kRows * a.row_stride, *b2 = b + steps * kWords;
   float* const c2 = c + kRows * c_stride;
   if (start == Start::zero) {
     tiles::zero<0>(), tiles::zero<1>(), tiles::zero<2>(), tiles::zero<3>();
@@ -143,10 +143,10 @@ void compute_tile(Dim depth, const TilePair* a, const TilePair* b, float* c, Dim
     tiles::load<0>(from, same ? 0 : stride), tiles::load<1>(from + kRows, same ? 0 : stride);
     tiles::load<2>(from2, same ? 0 : stride), tiles::load<3>(from2 + kRows, same ? 0 : stride);
   }
-  for (Dim at = 0; at < steps * kWords; at += kWords) {
-    tiles::load_streamed<6>(b + at, kRow), tiles::load<4>(a + at, kRow), tiles::multiply<0, 4, 6>();
-    tiles::load_streamed<7>(b2 + at, kRow), tiles::multiply<1, 4, 7>();
-    tiles::load<5>(a2 + at, kRow), tiles::multiply<2, 5, 6>(), tiles::multiply<3, 5, 7>();
+  for (Dim step = 0; step < steps; ++step, a1 += kRowWords, a2 += kRowWords, b += kWords, b2 += kWords) {
+    tiles::load_streamed<6>(b, kRowBytes), tiles::load<4>(a1, a_stride), tiles::multiply<0, 4, 6>();
+    tiles::load_streamed<7>(b2, kRowBytes), tiles::multiply<1, 4, 7>();
+    tiles::load<5>(a2, a_stride), tiles::multiply<2, 5, 6>(), tiles::multiply<3, 5, 7>();
   }
   tiles::store<0>(c, stride), tiles::store<1>(c + kRows, stride);
   tiles::store<2>(c2, stride), tiles::store<3>(c2 + kRows, stride);
@@ -154,7 +154,7 @@ void compute_tile(Dim depth, const TilePair* a, const TilePair* b, float* c, Dim
 
 /// A tile that overhangs the edge of C goes through a whole one on the side.
 template <class P, class T>
-void compute_edge_tile(Dim depth, const P* a, const P* b, T* c, Dim c_stride, Dim rows, Dim columns, Start start,
+void compute_edge_tile(Dim depth, const View<P>& a, const P* b, T* c, Dim c_stride, Dim rows, Dim columns, Start start,
                        const T* row) {
   constexpr int kColumns = kTileColumns<P>;
   alignas(64) T whole[kTileRows<P> * kColumns] = {};
@@ -167,23 +167,43 @@ void compute_edge_tile(Dim depth, const P* a, const P* b, T* c, Dim c_stride, Di
   for (Dim i = 0; i < rows; ++i) std::copy_n(whole + i * kColumns, columns, c + i * c_stride);
 }
 
-/// C [rows, columns] from packed panels: `a` holds rows/kTileRows panels a_panel apart, `b` likewise of columns. Panels
-/// of A are the outer loop: one stays in the first-level cache while all of B, in the second, passes by.
+/// A product of prepared operands: C (+)= A · B.
 template <class P, class T>
-void multiply_packed(Dim rows, Dim columns, Dim depth, const P* a, Dim a_panel, const P* b, Dim b_panel, T* c,
-                     Dim c_stride, Start start, const std::type_identity_t<T>* row) {
+struct PreparedProduct {
+  Dim rows, columns, depth;
+  LeftPanels<P> a;
+  const P* b;  ///< columns/kTileColumns panels, b_panel elements apart
+  Dim b_panel;
+  T* c;
+  Dim c_stride;
+  Dim c_panel;  ///< from the rows of one panel of A to the next, kTileRows · c_stride; 0: all come to the same place
+  Start start;
+  const T* row = nullptr;  ///< of Start::row
+};
+
+/// Panels of A are the outer loop: one stays in the first-level cache while all of B, in the second, passes by. Calls
+/// begin(i, m, c) before and finish(i, m, c) after the m rows from i on, which are computed at c.
+template <class P, class T, class Begin, class Finish>
+void multiply_prepared(const PreparedProduct<P, T>& p, const Begin& begin, const Finish& finish) {
   constexpr Dim kWhole = std::is_same_v<P, TilePair> ? kTileColumns<P> : Lanes<T>::kCount;  // columns written at once
-  for (Dim i = 0; i < rows; i += kTileRows<P>, a += a_panel) {
-    const P* panel = b;
-    for (Dim j = 0; j < columns; j += kTileColumns<P>, panel += b_panel) {
-      T* tile = c + i * c_stride + j;
-      const T* start_row = start == Start::row ? row + j : nullptr;
-      const Dim m = std::min<Dim>(kTileRows<P>, rows - i), n = std::min<Dim>(kTileColumns<P>, columns - j);
-      if (m == kTileRows<P> && n % kWhole == 0)
-        for_vectors<T>(
-            n, [&]<int Vectors>() { compute_tile<Vectors>(depth, a, panel, tile, c_stride, start, start_row); });
-      else compute_edge_tile(depth, a, panel, tile, c_stride, m, n, start, start_row);
+  T* c = p.c;
+  for (Dim i = 0; i < p.rows; i += kTileRows<P>, c += p.c_panel) {
+    const Dim m = std::min<Dim>(kTileRows<P>, p.rows - i);
+    const View<P> a = p.a.panel(i, m);
+    const P* b = p.b;
+    begin(i, m, c);
+    {
+      [[maybe_unused]] const Arithmetic<P> arithmetic;
+      for (Dim j = 0; j < p.columns; j += kTileColumns<P>, b += p.b_panel) {
+        const T* row = p.start == Start::row ? p.row + j : nullptr;
+        const Dim n = std::min<Dim>(kTileColumns<P>, p.columns - j);
+        if (m == kTileRows<P> && n % kWhole == 0)
+          for_vectors<T>(n,
+                         [&]<int Vectors>() { compute_tile<Vectors>(p.depth, a, b, c + j, p.c_stride, p.start, row); });
+        else compute_edge_tile(p.depth, a, b, c + j, p.c_stride, m, n, p.start, row);
+      }
     }
+    finish(i, m, c);
   }
 }
 

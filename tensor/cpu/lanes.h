@@ -27,26 +27,34 @@ struct Lanes {
   }
 
   template <class Stored>
-  static Lanes load(const Stored* from) {
+  [[gnu::always_inline]] static Lanes load(const Stored* from) {
     Lanes x;
     for (int i = 0; i < kPackets; ++i) x.packets[i] = load_packet<Packet>(from + i * kPacketSize);
     return x;
   }
   template <class Stored>
-  void store(Stored* to) const {
+  [[gnu::always_inline]] void store(Stored* to) const {
     for (int i = 0; i < kPackets; ++i) store_packet(packets[i], to + i * kPacketSize);
   }
   /// The first n lanes from memory, `padding` in the others: tails go the same way as whole vectors.
   template <class Stored>
-  static Lanes load(const Stored* from, std::int64_t n, T padding = T(0)) {
-    if (n >= kCount) return load(from);
+  [[gnu::always_inline]] static Lanes load(const Stored* from, std::int64_t n, T padding = T(0)) {
+    return n >= kCount ? load(from) : load_tail(from, n, padding);
+  }
+  template <class Stored>
+  [[gnu::always_inline]] void store(Stored* to, std::int64_t n) const {
+    n >= kCount ? store(to) : store_tail(to, n);
+  }
+
+  // Out of line: a loop of whole vectors must not make room for them.
+  template <class Stored>
+  [[gnu::noinline]] static Lanes load_tail(const Stored* from, std::int64_t n, T padding) {
     alignas(64) T buffer[kCount];
     for (int i = 0; i < kCount; ++i) buffer[i] = i < n ? static_cast<T>(from[i]) : padding;
     return load(buffer);
   }
   template <class Stored>
-  void store(Stored* to, std::int64_t n) const {
-    if (n >= kCount) return store(to);
+  [[gnu::noinline]] void store_tail(Stored* to, std::int64_t n) const {
     alignas(64) Stored buffer[kCount];
     store(buffer);
     std::memcpy(static_cast<void*>(to), buffer, static_cast<std::size_t>(n) * sizeof(Stored));

@@ -12,22 +12,24 @@
 #include <sstream>
 #include <string>
 
+#include "tensor/held_memory.h"
+
 namespace bertrand::cpu {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-constexpr std::size_t kLarge = std::size_t{1} << 20;
-constexpr std::size_t kSmallest = 64, kPiece = std::size_t{64} << 10;
+constexpr std::size_t kLarge = std::size_t{32} << 10;
+constexpr std::size_t kSmallest = 64, kPiece = std::size_t{4} << 10;
 constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / 2;  // no limit
 
 std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-/// Large blocks are cut from ranges, which multiples of 64 KiB keep from being cut into slivers.
+/// Large blocks are cut from ranges, which multiples of 4 KiB keep from being cut into slivers.
 std::size_t rounded(std::size_t bytes) {
   return round_up(std::max<std::size_t>(bytes, 1), bytes < kLarge ? kSmallest : kPiece);
 }
 
-/// What a tensor counts for: not what rounding adds, which is never touched.
+/// The bytes that a tensor counts for: without the rounding, which no code touches.
 std::size_t counted(std::size_t bytes) { return round_up(std::max<std::size_t>(bytes, 1), kSmallest); }
 
 std::byte* from_system(std::size_t bytes) {
@@ -73,7 +75,7 @@ std::size_t machine_left() {
   return kibibytes == kMost ? kMost : kibibytes << 10;
 }
 
-/// Of the control group, which counts files in the cache that it would give up.
+/// What the control group has left. It counts cached files as used, although it would give them up.
 std::size_t group_left() {
   const std::size_t used = number_in("/sys/fs/cgroup/memory.current", "", 0);
   const std::size_t files = number_in("/sys/fs/cgroup/memory.stat", "inactive_file ", 0);
@@ -87,9 +89,6 @@ std::size_t address_space_left() {
   return left(limit.rlim_cur, number_in("/proc/self/statm", "", 0) * page);
 }
 
-/// A sixteenth more than was in use lets blocks of other sizes find room between those in use.
-std::size_t most_held(std::size_t peak) { return peak + peak / 16; }
-
 }  // namespace
 
 CachingMemory::~CachingMemory() { release_cached(0); }
@@ -98,12 +97,21 @@ std::byte* CachingMemory::allocate(std::size_t bytes, const char* op) {
   const std::size_t size = rounded(bytes);
   std::byte* data = size < kLarge ? take_small(size) : take_range(size);
   if (!data) {
-    // Nothing that is kept fits. What would then be held too much goes back.
-    release_cached(most_held(use_.peak) - std::min(most_held(use_.peak), use_.in_use + size));
-    data = from_system(size);
+    // No free block fits, so the system is asked, for whole huge pages if it has them. First so much of the free memory
+    // goes back to it that, with the new block, no more than most_held() is held.
+    std::size_t chunk = size < kLarge ? size : round_up(size, kHugePage);
+    release_cached(most_held(use_.peak) - std::min(most_held(use_.peak), use_.in_use + chunk));
+    data = from_system(chunk);
     if (!data) {
       release_cached(0);
-      data = from_system(size);
+      chunk = size;
+      data = from_system(chunk);
+    }
+    if (data && size >= kLarge) {
+      ASAN_POISON_MEMORY_REGION(data, chunk);
+      cached_ += chunk;
+      give_range(data, chunk);
+      data = take_range(size);
     }
     if (!data)
       fail(Failure::memory, "out of memory: {}: needed {} bytes, in use {} bytes of {}", op, bytes, use_.in_use,

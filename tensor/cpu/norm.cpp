@@ -69,17 +69,17 @@ void CpuBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistics
                                      const Tensor& dbeta) {
   dispatch_real("layer_norm_backward", sum.dtype(), [&]<class T>() {
     using C = Compute<T>;
-    const Dim rows = sum.shape().rows(), columns = sum.shape().columns(), leaves = (rows + kLeafRows - 1) / kLeafRows;
+    const Dim rows = sum.shape().rows(), columns = sum.shape().columns(), blocks = (rows + kBlockRows - 1) / kBlockRows;
     const auto* keys = dx ? options.dropout.row_keys.as<std::int64_t>() : nullptr;
     const T* const gamma = options.gamma.as<T>();
-    // Each leaf of rows sums its own share of dγ and dβ, side by side.
-    const Workspace workspace(*this, static_cast<std::size_t>(std::max<Dim>(1, leaves) * 2 * columns) * sizeof(C));
+    // Each block of rows sums its own share of dγ and dβ, side by side.
+    const Workspace workspace(*this, static_cast<std::size_t>(std::max<Dim>(1, blocks) * 2 * columns) * sizeof(C));
     C* const partial = workspace.as<C>();
-    if (leaves == 0) std::fill_n(partial, 2 * columns, C(0));
-    pool_.run(leaves, [&](Dim leaf, int) {
-      C *const leaf_gamma = partial + leaf * 2 * columns, *const leaf_beta = leaf_gamma + columns;
-      std::fill_n(leaf_gamma, 2 * columns, C(0));
-      for (Dim r = leaf * kLeafRows; r < std::min(rows, (leaf + 1) * kLeafRows); ++r) {
+    if (blocks == 0) std::fill_n(partial, 2 * columns, C(0));
+    pool_.run(blocks, [&](Dim block, int) {
+      C *const block_gamma = partial + block * 2 * columns, *const block_beta = block_gamma + columns;
+      std::fill_n(block_gamma, 2 * columns, C(0));
+      for (Dim r = block * kBlockRows; r < std::min(rows, (block + 1) * kBlockRows); ++r) {
         const T *const s = sum.as<T>() + r * columns, *const g = dy.as<T>() + r * columns;
         T* const ds = dsum.as<T>() + r * columns;
         const Lanes<C> mean(statistics.as<C>()[2 * r]), inverse(statistics.as<C>()[2 * r + 1]);
@@ -90,8 +90,8 @@ void CpuBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistics
           const auto slope = d * Lanes<C>::load(gamma + c, n);  // 0 in the padding
           slope_sum += slope;
           product_sum = fma(slope, normalized, product_sum);
-          fma(d, normalized, Lanes<C>::load(leaf_gamma + c, n)).store(leaf_gamma + c, n);
-          (d + Lanes<C>::load(leaf_beta + c, n)).store(leaf_beta + c, n);
+          fma(d, normalized, Lanes<C>::load(block_gamma + c, n)).store(block_gamma + c, n);
+          (d + Lanes<C>::load(block_beta + c, n)).store(block_beta + c, n);
         });
         // ds = (dŷ − mean(dŷ) − x̂ · mean(dŷ x̂)) / σ   with dŷ = dy γ
         const Lanes<C> mean_slope(cpu::sum(slope_sum) / static_cast<C>(columns)),
@@ -107,7 +107,7 @@ void CpuBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistics
           });
       }
     });
-    parallel(2 * columns, 256, [&](Dim begin, Dim end) { tree_sum_rows(partial, leaves, 2 * columns, begin, end); });
+    parallel(2 * columns, 256, [&](Dim begin, Dim end) { tree_sum_rows(partial, blocks, 2 * columns, begin, end); });
     for_lanes<C>(columns, [&](Dim c, Dim n) {
       Lanes<C>::load(partial + c, n).store(dgamma.as<T>() + c, n);
       Lanes<C>::load(partial + columns + c, n).store(dbeta.as<T>() + c, n);

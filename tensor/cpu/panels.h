@@ -1,11 +1,11 @@
-// How the operands of a product are packed: A into panels of kTileRows rows, B into panels of kTileColumns columns,
-// both with the depth as the slow index, so that the inner loop reads memory in order. Packing absorbs transposes, and
-// widens f16: its panels and everything after them are of Compute<T>. Panels of bf16 are another matter
-// (bf16_panels.h).
+// How the operands of a product are packed. B: into panels of kTileColumns columns with the depth as the slow index, so
+// that the inner loop reads memory in order. A: not at all if its rows are runs of memory in the type that is computed
+// in, because the inner loop takes one number of a row at a time; else into rows, or, if neighbours in memory are
+// lines, into panels of kTileRows rows with the depth as the slow index. Packing absorbs transposes, and widens f16:
+// its panels and everything after them are of Compute<T>. Panels of bf16 are another matter (bf16_panels.h).
 #pragma once
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <type_traits>
 
 #include "tensor/cpu/lanes.h"
@@ -29,7 +29,7 @@ struct View {
 constexpr Dim ceiling(Dim n, Dim d) { return (n + d - 1) / d; }
 constexpr Dim round_up(Dim n, Dim multiple) { return ceiling(n, multiple) * multiple; }
 
-/// The operands of a product, each packed so that its lines (rows of A, columns of B) lie side by side.
+/// The operands of a product. Lines are rows of A and columns of B.
 enum class Side { left, right };
 
 // Below, P is what a panel is made of: T where it is computed in, float for f16, and for bf16 one of bf16_panels.h.
@@ -53,10 +53,10 @@ constexpr Dim steps_of(Dim depth) {
   return depth;
 }
 
-/// Elements that one packed panel takes; a store may reach one vector beyond its end.
+/// Elements that one packed panel takes.
 template <Side side, class P>
 constexpr Dim panel_size(Dim depth) {
-  return round_up(steps_of<P>(depth) * kPanelLines<side, P> + Dim{64 / sizeof(P)}, 16);
+  return round_up(steps_of<P>(depth) * kPanelLines<side, P>, 16);
 }
 
 /// Copies neighbours, widening the half types.
@@ -80,27 +80,14 @@ template <int Width, class T, class C = Compute<T>>
     return;
   }
   // Each row is contiguous in k: turn squares of kSize × kSize in registers.
-  using Half = typename Eigen::internal::unpacket_traits<Packet>::half;
-  constexpr int kHalf = static_cast<int>(sizeof(Half) / sizeof(C));
-  if constexpr (Width <= kHalf && kHalf < kSize && std::is_same_v<T, C>) {
-    if (x.column_stride == 1)
-      for (; k + kHalf <= depth; k += kHalf) {
-        Eigen::internal::PacketBlock<Half, kHalf> square;
-        for (int i = 0; i < kHalf; ++i)
-          square.packet[i] = Eigen::internal::ploadu<Half>(x.data + std::min(i, Width - 1) * x.row_stride + k);
-        Eigen::internal::ptranspose(square);  // what is stored beyond Width, the next k overwrites
-        for (int j = 0; j < kHalf; ++j) Eigen::internal::pstoreu(panel + (k + j) * Width, square.packet[j]);
-      }
-  } else if constexpr (Width <= kSize || Width % kSize == 0) {
+  if constexpr (Width % kSize == 0) {
     if (x.column_stride == 1) {
       const Dim squares = depth / kSize * kSize;
       for (int first = 0; first < Width; first += kSize)
         for (k = 0; k < squares; k += kSize) {
           Eigen::internal::PacketBlock<Packet, kSize> square;
-          for (int i = 0; i < kSize; ++i) {
-            const Dim row = std::min(first + i, Width - 1);  // what is stored beyond Width, the next k overwrites
-            square.packet[i] = load_packet<Packet>(x.data + row * x.row_stride + k);
-          }
+          for (int i = 0; i < kSize; ++i)
+            square.packet[i] = load_packet<Packet>(x.data + (first + i) * x.row_stride + k);
           Eigen::internal::ptranspose(square);
           for (int j = 0; j < kSize; ++j) Eigen::internal::pstoreu(panel + (k + j) * Width + first, square.packet[j]);
         }
@@ -111,61 +98,126 @@ template <int Width, class T, class C = Compute<T>>
 }
 
 /// to(j, i) = from(i, j) for rows × columns elements whose neighbours lie along j, in squares that fit the registers.
+/// They are only moved: whatever has the size of a float or a double keeps its bits.
 template <class T>
 [[gnu::flatten]] void turn(const T* from, Dim from_stride, Dim rows, Dim columns, T* to, Dim to_stride) {
-  using Packet = typename Lanes<T>::Packet;
-  constexpr int kSize = Lanes<T>::kPacketSize;
+  using Number = Lanes<std::conditional_t<sizeof(T) == sizeof(float), float, double>>;
+  using Packet = typename Number::Packet;
+  constexpr int kSize = Number::kPacketSize;
   const Dim whole_rows = rows / kSize * kSize, whole_columns = columns / kSize * kSize;
   for (Dim j = 0; j < whole_columns; j += kSize)
     for (Dim i = 0; i < whole_rows; i += kSize) {
       Eigen::internal::PacketBlock<Packet, kSize> square;
-      for (int r = 0; r < kSize; ++r) square.packet[r] = load_packet<Packet>(from + (i + r) * from_stride + j);
+      for (int r = 0; r < kSize; ++r) std::memcpy(&square.packet[r], from + (i + r) * from_stride + j, sizeof(Packet));
       Eigen::internal::ptranspose(square);
-      for (int r = 0; r < kSize; ++r) Eigen::internal::pstoreu(to + (j + r) * to_stride + i, square.packet[r]);
+      for (int r = 0; r < kSize; ++r) std::memcpy(to + (j + r) * to_stride + i, &square.packet[r], sizeof(Packet));
     }
   for (Dim j = 0; j < columns; ++j)
     for (Dim i = j < whole_columns ? whole_rows : 0; i < rows; ++i) to[j * to_stride + i] = from[i * from_stride + j];
 }
 
-/// An operand that is packed, in pieces that threads share. x has the lines of B, its columns, as rows.
-template <Side side, class T>
-struct Packing {
+/// k of lines that are neighbours in memory which are packed as one piece of work.
+inline constexpr Dim kSlice = 32;
+/// Slice `index` of the depth of all lines, into panels that lie `panel` elements apart.
+template <int Width, class T>
+void pack_slice(const View<T>& x, Dim lines, Dim depth, Dim index, Compute<T>* to, Dim panel) {
+  const Dim first = index * kSlice, count = std::min(kSlice, depth - first), whole = lines / Width;
+  for (Dim k = first; k < first + count; ++k)
+    for (Dim p = 0; p < whole; ++p) widen<Width>(x.data + k * x.column_stride + p * Width, to + p * panel + k * Width);
+  if (whole * Width < lines)
+    pack_panel<Width>(x.block(whole * Width, first), lines - whole * Width, count, to + whole * panel + first * Width);
+}
+
+/// How the inner loop reads A: in panels of kTileRows rows.
+template <class P>
+struct LeftPanels {
+  View<P> first;
+  Dim next;      ///< elements from one panel to the next
+  View<P> edge;  ///< the last panel, if the rows do not fill it
+
+  /// `rows` of the rows from row i on, which begins a panel, are left.
+  View<P> panel(Dim i, Dim rows) const {
+    if (rows < kTileRows<P>) return edge;
+    return {first.data + i / kTileRows<P> * next, first.row_stride, first.column_stride};
+  }
+  LeftPanels from(Dim i) const { return {panel(i, kTileRows<P>), next, edge}; }
+};
+
+/// A, or the part of it that `memory` holds packed, in pieces that threads share.
+template <class T>
+struct LeftPacking {
+  using P = Compute<T>;
   View<T> x;
   Dim lines, depth;
-  Compute<T>* panels;
+  P* memory;
 
-  Dim panel() const { return panel_size<side, Compute<T>>(depth); }  ///< elements from one panel to the next
-  Dim pieces() const { return along_depth() ? ceiling(depth, kSlice) : ceiling(lines, kGroup) * runs(); }
-
-  /// A piece reads long runs of memory: whole k where neighbours are lines, else lines or long parts of them.
-  void pack(Dim piece) const {
-    if (along_depth()) {
-      const Dim first = piece * kSlice, slice = std::min(kSlice, depth - first), whole = lines / kWidth;
-      for (Dim k = first; k < first + slice; ++k)
-        for (Dim p = 0; p < whole; ++p)
-          widen<kWidth>(x.data + k * x.column_stride + p * kWidth, panels + p * panel() + k * kWidth);
-      if (whole * kWidth < lines)
-        pack_panel<kWidth>(x.block(whole * kWidth, first), lines - whole * kWidth, slice,
-                           panels + whole * panel() + first * kWidth);
-    } else {
-      const Dim group = piece / runs() * kGroup, k = piece % runs() * kRun;
-      for (Dim i = group; i < std::min(lines, group + kGroup); i += kWidth)
-        pack_panel<kWidth>(x.block(i, k), std::min<Dim>(kWidth, lines - i), std::min(kRun, depth - k),
-                           panels + i / kWidth * panel() + k * kWidth);
-    }
+  /// Nothing is packed but an edge of fewer rows than a panel: others would be read beyond the end of x.
+  static bool in_place(const View<T>& x, Dim /*depth*/) { return std::is_same_v<T, P> && x.column_stride == 1; }
+  /// Elements of memory that parts of x take, which is `depth` deep: so many lines, at most so much of the depth.
+  static Dim size(const View<T>& x, Dim depth, Dim lines, Dim most) {
+    return (in_place(x, depth) ? 1 : ceiling(lines, kWidth)) * panel_size<Side::left, P>(most);
   }
 
+  Dim pieces() const {
+    return in_place(x, depth) ? lines % kWidth != 0
+                              : ceiling(along_depth() ? depth : lines, along_depth() ? kSlice : kGroup);
+  }
+  void pack(Dim piece) const {
+    if (in_place(x, depth)) pack_rows(lines / kWidth * kWidth, lines, memory);
+    else if (along_depth()) pack_slice<kWidth>(x, lines, depth, piece, memory, panel());
+    else
+      for (Dim i = piece * kGroup; i < std::min(lines, (piece + 1) * kGroup); i += kWidth)
+        pack_rows(i, std::min(i + kWidth, lines), memory + i / kWidth * panel());
+  }
+  LeftPanels<P> panels() const {
+    const View<P> packed = along_depth() ? View<P>{memory, 1, kWidth} : View<P>{memory, depth, 1};
+    if constexpr (std::is_same_v<T, P>)
+      if (in_place(x, depth)) return {x, kWidth * x.row_stride, packed};
+    return {packed, panel(), {memory + lines / kWidth * panel(), packed.row_stride, packed.column_stride}};
+  }
+
+ private:
+  static constexpr int kWidth = kTileRows<P>;
+  static constexpr Dim kGroup = 8 * kWidth;
+  Dim panel() const { return panel_size<Side::left, P>(depth); }
+  bool along_depth() const { return x.column_stride != 1; }
+
+  /// One panel of rows, zeros where there are none.
+  void pack_rows(Dim begin, Dim end, P* to) const {
+    for (Dim i = begin; i < end; ++i, to += depth)
+      for_lanes<P>(depth, [&](Dim k, Dim n) { Lanes<P>::load(x.data + i * x.row_stride + k, n).store(to + k, n); });
+    std::fill_n(to, (begin + kWidth - end) * depth, P(0));
+  }
+};
+
+/// B, whose columns are the rows of x, packed in pieces that threads share.
+template <class T>
+struct RightPacking {
+  View<T> x;
+  Dim lines, depth;
+  Compute<T>* memory;
+
+  Dim pieces() const { return along_depth() ? ceiling(depth, kSlice) : ceiling(lines, kWidth) * runs(); }
+
+  /// A piece reads long runs of memory: whole k where neighbours are lines, else long parts of lines.
+  void pack(Dim piece) const {
+    if (along_depth()) {
+      pack_slice<kWidth>(x, lines, depth, piece, memory, panel());
+    } else {
+      const Dim line = piece / runs() * kWidth, k = piece % runs() * kRun;
+      pack_panel<kWidth>(x.block(line, k), std::min<Dim>(kWidth, lines - line), std::min(kRun, depth - k),
+                         memory + line / kWidth * panel() + k * kWidth);
+    }
+  }
   void pack() const {
     for (Dim piece = 0; piece < pieces(); ++piece) pack(piece);
   }
 
  private:
-  static constexpr int kWidth = kPanelLines<side, Compute<T>>;
-  // A panel of few lines is packed in one go: its stores reach into the next k.
-  static constexpr bool kWhole = side == Side::left;
-  static constexpr Dim kGroup = kWhole ? 8 * kWidth : kWidth, kRun = kWhole ? std::numeric_limits<Dim>::max() : 256;
-  static constexpr Dim kSlice = 32;
-  Dim runs() const { return ceiling(depth, std::min(kRun, depth)); }
+  static constexpr int kWidth = kTileColumns<Compute<T>>;
+  static constexpr Dim kRun = 256;
+  Dim panel() const { return panel_size<Side::right, Compute<T>>(depth); }
+  Dim runs() const { return ceiling(depth, kRun); }
   bool along_depth() const { return x.row_stride == 1; }
 };
 

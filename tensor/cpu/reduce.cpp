@@ -9,13 +9,17 @@
 namespace bertrand::cpu {
 namespace {
 
-constexpr Dim kLeaf = 4096;  // elements
+constexpr Dim kBlockElements = 4096;  // elements
 
-/// leaf(begin, end) of every block of [0, count), then their pairwise sum.
-template <class Parallel, class Leaf>
-double sum_leaves(Dim count, double* leaves, const Parallel& parallel, const Leaf& leaf) {
-  parallel(count, kLeaf, [&](Dim begin, Dim end) { leaves[begin / kLeaf] = leaf(begin, end); });
-  return tree_sum(leaves, (count + kLeaf - 1) / kLeaf);
+/// sum_of(begin, end) of every block of [0, count), then the pairwise sum of these.
+template <class Parallel, class SumOf>
+double sum_blocks(Dim count, double* sums, const Parallel& parallel, const SumOf& sum_of) {
+  // A block is summed sooner than it is handed out: a piece is some of them.
+  parallel(count, 16 * kBlockElements, [&](Dim begin, Dim end) {
+    for (Dim at = begin; at < end; at += kBlockElements)
+      sums[at / kBlockElements] = sum_of(at, std::min(end, at + kBlockElements));
+  });
+  return tree_sum(sums, (count + kBlockElements - 1) / kBlockElements);
 }
 
 /// to[c] += Σ rows[r][c], one row after the other; four share a pass over `to`.
@@ -44,9 +48,9 @@ bool is_finite(T value) {
 void CpuBackend::sum(const Tensor& x, double factor, const Tensor& out) {
   dispatch_real("sum", x.dtype(), [&]<class T>() {
     using C = Compute<T>;
-    const Workspace leaves(*this, static_cast<std::size_t>(x.elements() / kLeaf + 1) * sizeof(double));
-    const auto share = [&](Dim count, Dim block, const auto& body) { parallel(count, block, body); };
-    const double total = sum_leaves(x.elements(), leaves.as<double>(), share, [&](Dim begin, Dim end) {
+    const Workspace sums(*this, static_cast<std::size_t>(x.elements() / kBlockElements + 1) * sizeof(double));
+    const auto share = [&](Dim count, Dim piece, const auto& body) { parallel(count, piece, body); };
+    const double total = sum_blocks(x.elements(), sums.as<double>(), share, [&](Dim begin, Dim end) {
       Lanes<C> partial(C(0));
       for_lanes<C>(end - begin, [&](Dim i, Dim n) { partial += Lanes<C>::load(x.as<T>() + begin + i, n); });
       return static_cast<double>(cpu::sum(partial));
@@ -58,9 +62,9 @@ void CpuBackend::sum(const Tensor& x, double factor, const Tensor& out) {
 void CpuBackend::norm(const Tensor& x, const Tensor& out) {
   dispatch_real("norm", x.dtype(), [&]<class T>() {
     using C = Compute<T>;
-    const Workspace leaves(*this, static_cast<std::size_t>(x.elements() / kLeaf + 1) * sizeof(double));
-    const auto share = [&](Dim count, Dim block, const auto& body) { parallel(count, block, body); };
-    const double total = sum_leaves(x.elements(), leaves.as<double>(), share, [&](Dim begin, Dim end) {
+    const Workspace sums(*this, static_cast<std::size_t>(x.elements() / kBlockElements + 1) * sizeof(double));
+    const auto share = [&](Dim count, Dim piece, const auto& body) { parallel(count, piece, body); };
+    const double total = sum_blocks(x.elements(), sums.as<double>(), share, [&](Dim begin, Dim end) {
       Lanes<C> partial(C(0));
       for_lanes<C>(end - begin, [&](Dim i, Dim n) {
         const auto v = Lanes<C>::load(x.as<T>() + begin + i, n);
@@ -77,23 +81,23 @@ void CpuBackend::sum_rows(const Tensor& x, const Tensor& out) {
     using C = Compute<T>;
     const Dim columns = out.elements();
     if (columns == 0) return;
-    const Dim rows = x.elements() / columns, leaves = (rows + kLeafRows - 1) / kLeafRows;
-    const Workspace workspace(*this, static_cast<std::size_t>(std::max<Dim>(1, leaves) * columns) * sizeof(C));
+    const Dim rows = x.elements() / columns, blocks = (rows + kBlockRows - 1) / kBlockRows;
+    const Workspace workspace(*this, static_cast<std::size_t>(std::max<Dim>(1, blocks) * columns) * sizeof(C));
     C* partial = workspace.as<C>();
     constexpr Dim kStrip =
         1024;  // columns a piece takes: the sums stay in the first-level cache, the rows are read in runs
     const Dim strips = (columns + kStrip - 1) / kStrip;
-    pool_.run(leaves * strips, [&](Dim piece, int) {
-      const Dim leaf = piece / strips, first = piece % strips * kStrip, width = std::min(kStrip, columns - first);
-      C* to = partial + leaf * columns + first;
+    pool_.run(blocks * strips, [&](Dim piece, int) {
+      const Dim block = piece / strips, first = piece % strips * kStrip, width = std::min(kStrip, columns - first);
+      C* to = partial + block * columns + first;
       std::fill_n(to, width, C(0));
-      add_rows(x.as<T>() + leaf * kLeafRows * columns + first, columns, std::min(kLeafRows, rows - leaf * kLeafRows),
-               width, to);
+      add_rows(x.as<T>() + block * kBlockRows * columns + first, columns,
+               std::min(kBlockRows, rows - block * kBlockRows), width, to);
     });
     pool_.run(strips, [&](Dim strip, int) {
-      tree_sum_rows(partial, leaves, columns, strip * kStrip, std::min(columns, (strip + 1) * kStrip));
+      tree_sum_rows(partial, blocks, columns, strip * kStrip, std::min(columns, (strip + 1) * kStrip));
     });
-    if (leaves == 0) fill(out, 0);
+    if (blocks == 0) fill(out, 0);
     else for_lanes<C>(columns, [&](Dim c, Dim n) { Lanes<C>::load(partial + c, n).store(out.as<T>() + c, n); });
   });
 }
@@ -102,7 +106,7 @@ Dim CpuBackend::first_non_finite(const Tensor& x) {
   std::atomic<Dim> first = x.elements();
   dispatch(x.dtype(), [&]<class T>() {
     if constexpr (!std::is_integral_v<T>)
-      parallel(x.elements(), 16 * kLeaf, [&](Dim begin, Dim end) {
+      parallel(x.elements(), 16 * kBlockElements, [&](Dim begin, Dim end) {
         const T *const data = x.as<T>(), *const last = data + end;
         const Dim at = std::find_if_not(data + begin, last, is_finite<T>) - data;
         Dim least = first;

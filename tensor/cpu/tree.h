@@ -1,12 +1,12 @@
-// Sums in a fixed order: leaves of a fixed size, then a pairwise tree, so that no number of threads changes a bit.
+// Sums in a fixed order: blocks of a fixed size, then a pairwise tree, so that no number of threads changes a bit.
 #pragma once
 #include "tensor/cpu/lanes.h"
 #include "tensor/shape.h"
 
 namespace bertrand::cpu {
 
-/// Rows that one leaf of a sum over rows takes.
-inline constexpr Dim kLeafRows = 64;
+/// Rows that one block of a sum over rows takes.
+inline constexpr Dim kBlockRows = 64;
 
 /// Σ of `count` numbers, pairwise; overwrites them.
 template <class T>

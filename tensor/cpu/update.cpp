@@ -8,9 +8,9 @@
 namespace bertrand::cpu {
 namespace {
 
-constexpr Dim kChunk = 16384;  // elements a piece of work; also a leaf of LAMB's norms
+constexpr Dim kChunk = 16384;  // elements a piece of work; also a block of LAMB's norms
 
-/// What of tensor/backend.h's formulas is one number for the whole step, in double.
+/// What of tensor/update.h's formulas is one number for the whole step, in double.
 struct Numbers {
   double gradient_factor, bias1 = 1, bias2 = 1;
 
@@ -92,6 +92,34 @@ std::vector<double> trusted_rates(const std::vector<Chunk>& chunks, std::vector<
   return rates;
 }
 
+/// The flat tensors as a kernel meets them.
+template <class V>
+struct Flat {
+  using T = Compute<V>;
+  T *w, *m, *v;
+  V* values;
+
+  explicit Flat(const UpdateTensors& tensors)
+      : w(tensors.masters.as<T>()), m(tensors.m.as<T>()), v(tensors.v.as<T>()), values(tensors.values.as<V>()) {}
+
+  void store_weight(const Lanes<T>& weight, Dim i, Dim n) const {
+    weight.store(w + i, n);
+    if constexpr (!std::is_same_v<V, T>) weight.store(values + i, n);
+  }
+};
+
+/// LAMB's step of one chunk, from the moments that the first pass has stored.
+template <class V, class T = Compute<V>>
+void trusted_step(const Flat<V>& flat, const Factors<T>& f, const Chunk& chunk, double rate) {
+  const Lanes<T> decay(static_cast<T>(chunk.segment->weight_decay)), step(static_cast<T>(-rate));
+  for_lanes<T>(chunk.end - chunk.begin, [&](Dim i, Dim n) {
+    i += chunk.begin;
+    const auto weight = Lanes<T>::load(flat.w + i, n);
+    const auto u = f.direction(Lanes<T>::load(flat.m + i, n), Lanes<T>::load(flat.v + i, n), weight, decay);
+    flat.store_weight(fma(step, u, weight), i, n);
+  });
+}
+
 }  // namespace
 
 template <class V, class G>
@@ -99,52 +127,40 @@ void CpuBackend::update_typed(const UpdateTensors& tensors, const Update& update
                               std::span<const UpdateSegment> segments) {
   using T = Compute<V>;
   const Factors<T> f(update, Numbers::of(update));
-  T *const w = tensors.masters.as<T>(), *const m = tensors.m.as<T>(), *const v = tensors.v.as<T>();
+  const Flat<V> flat(tensors);
   const G* const g = tensors.gradients.as<G>();
-  const auto store = [w, values = tensors.values.as<V>()](const Lanes<T>& weight, Dim i, Dim n) {
-    weight.store(w + i, n);
-    if constexpr (!std::is_same_v<V, T>) weight.store(values + i, n);
-  };
   const std::vector<Chunk> chunks = cut(segments);
   std::vector<double> w_squares(chunks.size()), u_squares(chunks.size());
 
-  pool_.run(static_cast<Dim>(chunks.size()), [&](Dim index, int) {
-    const Chunk& chunk = chunks[static_cast<std::size_t>(index)];
+  pool_.run(std::ssize(chunks), [&](Dim piece, int) {
+    const auto index = static_cast<std::size_t>(piece);
+    const Chunk& chunk = chunks[index];
     const Lanes<T> decay(static_cast<T>(chunk.segment->weight_decay)),
         step(static_cast<T>(-update.learning_rate * chunk.segment->rate));
     Lanes<T> w_sum(T(0)), u_sum(T(0));
     for_lanes<T>(chunk.end - chunk.begin, [&](Dim i, Dim n) {
       i += chunk.begin;
-      const auto weight = Lanes<T>::load(w + i, n), gradient = Lanes<T>::load(g + i, n) * f.gradient;
-      const auto first = f.first_moment(Lanes<T>::load(m + i, n), gradient);
-      const auto second = f.second_moment(Lanes<T>::load(v + i, n), gradient);
+      const auto weight = Lanes<T>::load(flat.w + i, n), gradient = Lanes<T>::load(g + i, n) * f.gradient;
+      const auto first = f.first_moment(Lanes<T>::load(flat.m + i, n), gradient);
+      const auto second = f.second_moment(Lanes<T>::load(flat.v + i, n), gradient);
       const auto u = f.direction(first, second, weight, decay);
-      first.store(m + i, n);
-      second.store(v + i, n);
+      first.store(flat.m + i, n);
+      second.store(flat.v + i, n);
       if (chunk.segment->trust_ratio) {
         w_sum = fma(weight, weight, w_sum);
         u_sum = fma(u, u, u_sum);  // 0 in the padding: 0 / (0 + ε)
       } else {
-        store(fma(step, u, weight), i, n);
+        flat.store_weight(fma(step, u, weight), i, n);
       }
     });
-    w_squares[static_cast<std::size_t>(index)] = static_cast<double>(cpu::sum(w_sum));
-    u_squares[static_cast<std::size_t>(index)] = static_cast<double>(cpu::sum(u_sum));
+    w_squares[index] = static_cast<double>(cpu::sum(w_sum));
+    u_squares[index] = static_cast<double>(cpu::sum(u_sum));
   });
 
-  // LAMB's step, from the moments just stored.
-  const std::vector<double> rates =
-      trusted_rates(chunks, std::move(w_squares), std::move(u_squares), update.learning_rate);
-  pool_.run(static_cast<Dim>(chunks.size()), [&](Dim index, int) {
-    const Chunk& chunk = chunks[static_cast<std::size_t>(index)];
-    if (!chunk.segment->trust_ratio) return;
-    const Lanes<T> decay(static_cast<T>(chunk.segment->weight_decay)),
-        step(static_cast<T>(-rates[static_cast<std::size_t>(index)]));
-    for_lanes<T>(chunk.end - chunk.begin, [&](Dim i, Dim n) {
-      i += chunk.begin;
-      const auto weight = Lanes<T>::load(w + i, n);
-      store(fma(step, f.direction(Lanes<T>::load(m + i, n), Lanes<T>::load(v + i, n), weight, decay), weight), i, n);
-    });
+  const auto rates = trusted_rates(chunks, std::move(w_squares), std::move(u_squares), update.learning_rate);
+  pool_.run(std::ssize(chunks), [&](Dim piece, int) {
+    const auto index = static_cast<std::size_t>(piece);
+    if (chunks[index].segment->trust_ratio) trusted_step(flat, f, chunks[index], rates[index]);
   });
 }
 

@@ -1,6 +1,7 @@
 // What a product of bf16 is, to the bit, on every processor: what the tile unit of AMX makes of blocks of 32.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -46,7 +47,7 @@ std::vector<BFloat16> telling(Dim rows, Dim columns, std::uint64_t key) {
   return values;
 }
 
-/// The matrix or, where it is `transposed`, its transpose.
+/// The matrix or, if `transposed`, its transpose.
 Tensor matrix(const std::vector<BFloat16>& values, Dim rows, Dim columns, bool transposed, Backend& backend) {
   std::vector<BFloat16> turned(values.size());
   for (Dim i = 0; i < rows; ++i)
@@ -62,14 +63,38 @@ struct Sizes {
   Dim rows, columns, depth;
 };
 
-/// start + A · Bᵀ as tdpbf16ps adds it up: of each 32 along the depth, filled up with zeros, a chain over the even ones
-/// and one over the odd ones, both from zero, and then the sum of both.
-std::vector<float> in_blocks(const Sizes& size, const std::vector<BFloat16>& a, const std::vector<BFloat16>& b,
-                             float start) {
-  std::vector<float> c;
+/// [rows, columns] numbers in [-2, 2), and of `seldom` numbers one that is infinite, NaN, or nearly too large.
+std::vector<BFloat16> overflowing(Dim rows, Dim columns, Dim seldom, std::uint64_t key) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kSpecial[] = {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), 0, 3e38f, -3e38f,
+                                1e38f,     -1e38f};
+  Random random(key);
+  std::vector<BFloat16> values;
+  for (Dim i = 0; i < rows * columns; ++i) {
+    const bool special = random.below(static_cast<std::uint32_t>(seldom)) == 0;
+    values.emplace_back(special ? kSpecial[random.below(8)] : static_cast<float>(4 * random.uniform() - 2));
+  }
+  return values;
+}
+
+/// A · Bᵀ, and kStart + A · Bᵀ.
+struct InBlocks {
+  static constexpr float kStart = 0.25f;
+  std::vector<float> product, sum;
+
+  void push_back(float from_zero, float from_start) {
+    product.push_back(static_cast<float>(BFloat16(from_zero)));
+    sum.push_back(static_cast<float>(BFloat16(from_start)));
+  }
+};
+
+/// As tdpbf16ps adds it up: of each 32 along the depth, filled up with zeros, a chain over the even ones and one over
+/// the odd ones, both from zero, and then the sum of both.
+InBlocks in_blocks(const Sizes& size, const std::vector<BFloat16>& a, const std::vector<BFloat16>& b) {
+  InBlocks c;
   for (Dim i = 0; i < size.rows; ++i)
     for (Dim j = 0; j < size.columns; ++j) {
-      float sum = start;
+      float product = 0, sum = InBlocks::kStart;
       for (Dim block = 0; block < size.depth; block += 32) {
         float chains[2] = {};
         for (Dim k = block; k < block + 32; ++k) {
@@ -77,42 +102,71 @@ std::vector<float> in_blocks(const Sizes& size, const std::vector<BFloat16>& a, 
           const auto y = k < size.depth ? b[static_cast<std::size_t>(j * size.depth + k)] : BFloat16();
           chains[k % 2] = multiply_add(x, y, chains[k % 2]);
         }
-        sum = flushed(flushed(sum) + flushed(chains[0] + chains[1]));
+        const float both = flushed(chains[0] + chains[1]);
+        product = flushed(flushed(product) + both);
+        sum = flushed(flushed(sum) + both);
       }
-      c.push_back(static_cast<float>(BFloat16(sum)));
+      c.push_back(product, sum);
     }
   return c;
+}
+
+/// Equal numbers, and NaN at the same places.
+bool same(const Tensor& got, const std::vector<float>& expected) {
+  return std::ranges::equal(ops::to_host<float>(got), expected,
+                            [](float x, float y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+}
+
+/// Every kernel set computes A · Bᵀ as in_blocks() does, however the operands lie, and adds it to a bias or to C.
+void check_product(const Sizes& size, const std::vector<BFloat16>& a, const std::vector<BFloat16>& b) {
+  const InBlocks expected = in_blocks(size, a, b);
+  for (const std::string& kernels : runnable_cpu_kernels()) {
+    const auto backend = open_cpu({.threads = 2, .kernels = kernels});
+    const Tensor bias = ops::full({size.columns}, InBlocks::kStart, DType::bf16, *backend);
+    for (const bool transpose_a : {false, true})
+      for (const bool transpose_b : {false, true}) {
+        INFO(fmt::format("{} x {} x {}, transposed {} {}, {}", size.rows, size.columns, size.depth, transpose_a,
+                         transpose_b, kernels));
+        const Tensor left = matrix(a, size.rows, size.depth, transpose_a, *backend);
+        const Tensor right = matrix(b, size.columns, size.depth, !transpose_b, *backend);
+        Gemm options{.transpose_a = transpose_a, .transpose_b = transpose_b};
+        const Tensor c({size.rows, size.columns}, DType::bf16, *backend);
+        backend->kernels()->gemm(left, right, c, options);
+        CHECK(same(c, expected.product));
+        options.bias = bias;
+        backend->kernels()->gemm(left, right, c, options);
+        CHECK(same(c, expected.sum));
+        ops::fill(c, InBlocks::kStart);
+        backend->kernels()->gemm(left, right, c,
+                                 {.transpose_a = transpose_a, .transpose_b = transpose_b, .accumulate = true});
+        CHECK(same(c, expected.sum));
+      }
+  }
 }
 
 }  // namespace
 
 TEST_CASE("a product of bf16 adds up even and odd k of 32 apart, and knows no subnormal numbers") {
-  for (const Sizes& size :
-       std::vector<Sizes>{{1, 1, 1}, {2, 2, 2}, {5, 17, 3}, {29, 70, 33}, {64, 64, 64}, {32, 96, 32}, {9, 40, 801}}) {
-    const auto a = telling(size.rows, size.depth, 1), b = telling(size.columns, size.depth, 2);
-    const auto product = in_blocks(size, a, b, 0), sum = in_blocks(size, a, b, 0.25f);
-    for (const std::string& kernels : runnable_cpu_kernels()) {
-      const auto backend = open_cpu({.threads = 2, .kernels = kernels});
-      const Tensor bias = ops::full({size.columns}, 0.25, DType::bf16, *backend);
-      for (const bool transpose_a : {false, true})
-        for (const bool transpose_b : {false, true}) {
-          INFO(fmt::format("{} x {} x {}, transposed {} {}, {}", size.rows, size.columns, size.depth, transpose_a,
-                           transpose_b, kernels));
-          const Tensor left = matrix(a, size.rows, size.depth, transpose_a, *backend);
-          const Tensor right = matrix(b, size.columns, size.depth, !transpose_b, *backend);
-          Gemm options{.transpose_a = transpose_a, .transpose_b = transpose_b};
-          const Tensor c({size.rows, size.columns}, DType::bf16, *backend);
-          backend->kernels()->gemm(left, right, c, options);
-          CHECK(ops::to_host<float>(c) == product);
-          options.bias = bias;
-          backend->kernels()->gemm(left, right, c, options);
-          CHECK(ops::to_host<float>(c) == sum);
-          ops::fill(c, 0.25);
-          backend->kernels()->gemm(left, right, c,
-                                   {.transpose_a = transpose_a, .transpose_b = transpose_b, .accumulate = true});
-          CHECK(ops::to_host<float>(c) == sum);
-        }
-    }
+  for (const Sizes& size : std::vector<Sizes>{{1, 1, 1},
+                                              {2, 2, 2},
+                                              {5, 17, 3},
+                                              {29, 70, 33},
+                                              {64, 64, 64},
+                                              {32, 96, 32},
+                                              {9, 40, 801},
+                                              {40, 150, 1633},
+                                              {300, 70, 1600},
+                                              {300, 33, 1601},
+                                              {1030, 5, 1601},
+                                              {5, 1030, 1601}})
+    check_product(size, telling(size.rows, size.depth, 1), telling(size.columns, size.depth, 2));
+}
+
+TEST_CASE("a product of bf16 has infinities and NaN exactly where its sums have them") {
+  for (const Sizes& size : std::vector<Sizes>{{1, 1, 1}, {5, 17, 3}, {29, 70, 33}, {300, 40, 65}, {9, 40, 1633}}) {
+    const Dim seldom = 2 * size.depth;
+    check_product(size, overflowing(size.rows, size.depth, seldom, 1),
+                  overflowing(size.columns, size.depth, seldom, 2));
   }
 }
 

@@ -20,16 +20,17 @@ Tensor noise(const Shape& shape, DType dtype, Backend& backend, std::uint64_t ke
 
 Tensor wide(const Tensor& x) { return x ? ops::cast(x, DType::f32) : x; }
 
-/// The lines of x along `axis` from `begin` on, each `step`-th up to `end`, widened and filled up to 16 with zeros.
-Tensor chain_of(const Tensor& x, int axis, Dim begin, Dim end, Dim step) {
+/// The lines of x, which holds `from`, along `axis` from `begin` on, each `step`-th up to `end`, filled up to 16 with
+/// zeros.
+Tensor chain_of(const Tensor& x, const std::vector<float>& from, int axis, Dim begin, Dim end, Dim step) {
   const Shape shape = x.shape().with(axis, 16);
-  const auto from = ops::to_host<float>(x);
+  const Dim columns = x.shape()[1];
   std::vector<float> values(static_cast<std::size_t>(shape.elements()));
   for (Dim k = begin; k < end; k += step)
     for (Dim i = 0; i < x.shape()[1 - axis]; ++i) {
       const Dim at = (k - begin) / step;
-      const auto index = [&](const Shape& s, Dim line) { return axis == 0 ? line * s[1] + i : i * s[1] + line; };
-      values[static_cast<std::size_t>(index(shape, at))] = from[static_cast<std::size_t>(index(x.shape(), k))];
+      const auto index = [&](Dim width, Dim line) { return axis == 0 ? line * width + i : i * width + line; };
+      values[static_cast<std::size_t>(index(shape[1], at))] = from[static_cast<std::size_t>(index(columns, k))];
     }
   return ops::from_host(values, shape, x.backend());
 }
@@ -43,11 +44,13 @@ Tensor exact_product(const Tensor& a, const Tensor& b, const ops::MatmulOptions&
     return sum;
   }
   const int a_axis = transposes.transpose_a ? 0 : 1, b_axis = transposes.transpose_b ? 1 : 0;
+  const auto of_a = ops::to_host<float>(a), of_b = ops::to_host<float>(b);
   Tensor c = sum;
   for (Dim block = 0; block < a.shape()[a_axis]; block += 32) {
     const Dim end = std::min(block + 32, a.shape()[a_axis]);
     const auto chain = [&](Dim parity) {
-      return ops::matmul(chain_of(a, a_axis, block + parity, end, 2), chain_of(b, b_axis, block + parity, end, 2),
+      return ops::matmul(chain_of(a, of_a, a_axis, block + parity, end, 2),
+                         chain_of(b, of_b, b_axis, block + parity, end, 2),
                          {.transpose_a = transposes.transpose_a, .transpose_b = transposes.transpose_b});
     };
     c = ops::binary(Binary::add, c, ops::binary(Binary::add, chain(0), chain(1)));
@@ -133,22 +136,26 @@ TEST_CASE("a product of half types is computed in f32 and rounded once, at its e
   struct Sizes {
     Dim rows, columns, depth;
   };
-  for (const auto& [rows, columns, depth] :
-       std::vector<Sizes>{{1, 1, 1}, {7, 33, 385}, {200, 53, 801}, {5, 4099, 3}, {2100, 1025, 2}})
-    for (const DType half : {DType::bf16, DType::f16})
+  for (const auto& [rows, columns, depth] : std::vector<Sizes>{
+           {1, 1, 1}, {7, 33, 385}, {200, 53, 801}, {5, 4099, 3}, {2100, 1025, 2}, {1030, 33, 1601}, {33, 1030, 1601}})
+    for (const DType half : {DType::bf16, DType::f16}) {
+      const Tensor of_a = noise({rows * depth}, half, *backend, 1), of_b = noise({columns * depth}, half, *backend, 2);
       for (const bool transpose_a : {false, true})
         for (const bool transpose_b : {false, true}) {
-          const Tensor a = noise(transpose_a ? Shape{depth, rows} : Shape{rows, depth}, half, *backend, 1);
-          const Tensor b = noise(transpose_b ? Shape{columns, depth} : Shape{depth, columns}, half, *backend, 2);
+          const Tensor a = of_a.reshape(transpose_a ? Shape{depth, rows} : Shape{rows, depth});
+          const Tensor b = of_b.reshape(transpose_b ? Shape{columns, depth} : Shape{depth, columns});
           const Tensor c = noise({rows, columns}, half, *backend, 3), zero = ops::scale(wide(c), 0);
           const ops::MatmulOptions transposes{.transpose_a = transpose_a, .transpose_b = transpose_b};
-          INFO(fmt::format("{} {} x {} x {}, transposed {} {}", name_of(half), rows, columns, depth, transpose_a,
-                           transpose_b));
+          const std::string what =  // clang 14: INFO captures no structured binding
+              fmt::format("{} {} x {} x {}, transposed {} {}", name_of(half), rows, columns, depth, transpose_a,
+                          transpose_b);
+          INFO(what);
           CHECK(is_rounded(ops::matmul(a, b, transposes), exact_product(a, b, transposes, zero)));
           const Tensor sum = exact_product(a, b, transposes, wide(c));
           ops::matmul(a, b, {.transpose_a = transpose_a, .transpose_b = transpose_b, .into = {c, true}});
           CHECK(is_rounded(c, sum));
         }
+    }
 }
 
 TEST_CASE("bias and activation are applied before a product is rounded, and what the activation saw is kept") {

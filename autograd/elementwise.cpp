@@ -1,6 +1,7 @@
 // Ops that look at one element at a time: the page to begin with. Each computes, then says how its gradient flows.
 #include "autograd/ops.h"
 #include "autograd/wanted.h"
+#include "tensor/op_checks.h"
 
 namespace bertrand {
 
@@ -52,22 +53,23 @@ Variable scale(const Variable& x, double factor) {
 }
 
 namespace {
-/// y = f(x), dx = dy ∘ f′(x). For a new f add its name to Unary in tensor/backend.h; then the compiler asks for apply()
-/// and slope(), which are f and f′, in tensor/cpu/math.h and tensor/cuda/elementwise.cu.
-Variable unary(const char* name, Unary f, const Variable& x) {
-  return record(name, ops::unary(f, x.value()), {x},
+/// y = f(x), dx = dy ∘ f′(x). For a new f add its name to Unary in tensor/kernels.h; then the compiler asks for
+/// name_of() in tensor/op_checks.h, and for apply() and slope(), which are f and f′, in tensor/cpu/math.h and
+/// tensor/cuda/elementwise.cu.
+Variable unary(Unary f, const Variable& x) {
+  return record(ops::name_of(f), ops::unary(f, x.value()), {x},
                 [f, x = x.value()](const Tensor& dy, Wanted&) { return Grads{ops::unary_backward(f, x, dy)}; });
 }
 }  // namespace
 
-Variable neg(const Variable& x) { return unary("neg", Unary::neg, x); }
-Variable exp(const Variable& x) { return unary("exp", Unary::exp, x); }
-Variable log(const Variable& x) { return unary("log", Unary::log, x); }
-Variable sqrt(const Variable& x) { return unary("sqrt", Unary::sqrt, x); }
-Variable tanh(const Variable& x) { return unary("tanh", Unary::tanh, x); }
-Variable relu(const Variable& x) { return unary("relu", Unary::relu, x); }
-Variable gelu(const Variable& x) { return unary("gelu", Unary::gelu, x); }
-Variable gelu_tanh(const Variable& x) { return unary("gelu_tanh", Unary::gelu_tanh, x); }
+Variable neg(const Variable& x) { return unary(Unary::neg, x); }
+Variable exp(const Variable& x) { return unary(Unary::exp, x); }
+Variable log(const Variable& x) { return unary(Unary::log, x); }
+Variable sqrt(const Variable& x) { return unary(Unary::sqrt, x); }
+Variable tanh(const Variable& x) { return unary(Unary::tanh, x); }
+Variable relu(const Variable& x) { return unary(Unary::relu, x); }
+Variable gelu(const Variable& x) { return unary(Unary::gelu, x); }
+Variable gelu_tanh(const Variable& x) { return unary(Unary::gelu_tanh, x); }
 
 Variable cast(const Variable& x, DType dtype) {
   return record("cast", ops::cast(x.value(), dtype), {x}, [from = x.value().dtype()](const Tensor& dy, Wanted&) {

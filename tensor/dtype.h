@@ -134,14 +134,15 @@ void dispatch_real(const char* op, DType dtype, Body&& body) {
   }
 }
 
-/// The same for an operand that is of type T or, where T is f32, of a half type.
+/// The same for an operand that is of type T or, if T is f32, of a half type.
 template <class T, class Body>
 void dispatch_operand(DType dtype, Body&& body) {
   if constexpr (std::is_same_v<T, float>) {
     if (dtype == DType::f16) return body.template operator()<Float16>();
     if (dtype == DType::bf16) return body.template operator()<BFloat16>();
   }
-  check(dtype == dtype_of<T>(), "operands of {} and {}", name_of(dtype_of<T>()), name_of(dtype));
+  check(dtype == dtype_of<T>(), "expected operands of one type, or of f32 and a half type, got {} and {}",
+        name_of(dtype_of<T>()), name_of(dtype));
   body.template operator()<T>();
 }
 

@@ -5,15 +5,21 @@
 
 namespace bertrand::ops {
 
-/// Memory for what `op` computes. If there is none left, the error names `op`.
-inline Tensor result(const char* op, const Shape& shape, DType dtype, Backend& backend) {
-  backend.current_op = op;
-  return Tensor(shape, dtype, backend);
+inline void check_given(const char* op, const char* name, const Tensor& x) {
+  if (!x) Tensor::fail_without_value(fmt::format("{}: {}", op, name));
 }
-inline Tensor like(const char* op, const Tensor& x) { return result(op, x.shape(), x.dtype(), x.backend()); }
+
+/// Memory for what `op` computes, on the device of its input. If there is none left, or the input is empty, the error
+/// names `op`.
+inline Tensor result(const char* op, const Shape& shape, DType dtype, const Tensor& input) {
+  check_given(op, "its input", input);
+  input.backend().current_op = op;
+  return Tensor(shape, dtype, input.backend());
+}
+inline Tensor like(const char* op, const Tensor& x) { return result(op, x.shape(), x.dtype(), x); }
 /// Statistics and losses of x, in the type that kernels compute in.
 inline Tensor computed(const char* op, const Shape& shape, const Tensor& x) {
-  return result(op, shape, compute_type(x.dtype()), x.backend());
+  return result(op, shape, compute_type(x.dtype()), x);
 }
 inline double bytes(const Tensor& x) { return x ? static_cast<double>(x.bytes()) : 0.0; }
 
@@ -21,15 +27,6 @@ inline double bytes(const Tensor& x) { return x ? static_cast<double>(x.bytes())
 template <class... Tensors>
 Work moves(const Tensors&... tensors) {
   return {0, (bytes(tensors) + ...)};
-}
-
-/// An op's inputs have values. An empty Tensor comes from a gradient that nothing has reached, or from a layer whose
-/// parameters have no memory yet.
-inline void check_given(const char* op, const char* name, const Tensor& x) {
-  check(static_cast<bool>(x),
-        "{}: {} has no value; hint: a layer has parameters after a ParameterSet of it was made, and a Variable has a "
-        "gradient after backward reached it",
-        op, name);
 }
 
 inline void check_trailing(const char* op, const Tensor& a, const Tensor& b) {
@@ -40,6 +37,20 @@ inline void check_trailing(const char* op, const Tensor& a, const Tensor& b) {
   for (int i = 0; fits && i < b.shape().rank(); ++i) fits = a.shape()[lead + i] == b.shape()[i];
   check(fits, "{}: b must have a's shape or its trailing dimensions, a is {} {} and b is {} {}", op, name_of(a.dtype()),
         a.shape(), name_of(b.dtype()), b.shape());
+}
+inline const char* name_of(Unary op) {
+  switch (op) {
+    case Unary::identity: return "identity";
+    case Unary::relu: return "relu";
+    case Unary::tanh: return "tanh";
+    case Unary::gelu: return "gelu";
+    case Unary::gelu_tanh: return "gelu_tanh";
+    case Unary::exp: return "exp";
+    case Unary::log: return "log";
+    case Unary::sqrt: return "sqrt";
+    case Unary::neg: return "neg";
+  }
+  __builtin_unreachable();
 }
 inline const char* name_of(Binary op) {
   switch (op) {
@@ -68,11 +79,11 @@ inline void check_dropout(const char* op, const Tensor& x, const Dropout& dropou
 
 /// The tensor to write to: the one given, which must fit, or a new one.
 inline Tensor destination(const char* op, const Into& into, const Shape& shape, const Tensor& like_this) {
-  if (!into.out) return result(op, shape, like_this.dtype(), like_this.backend());
+  if (!into.out) return result(op, shape, like_this.dtype(), like_this);
   like_this.backend().current_op = op;
   check(into.out.shape() == shape && into.out.dtype() == like_this.dtype(),
-        "{}: the result is {} {} but goes into {} {}", op, name_of(like_this.dtype()), shape, name_of(into.out.dtype()),
-        into.out.shape());
+        "{}: the result is {} {} but goes into {} {}: shapes and types must be equal", op, name_of(like_this.dtype()),
+        shape, name_of(into.out.dtype()), into.out.shape());
   return into.out;
 }
 

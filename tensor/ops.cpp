@@ -6,7 +6,8 @@
 namespace bertrand::ops {
 
 Tensor full(const Shape& shape, double value, DType dtype, Backend& backend) {
-  Tensor out = result("full", shape, dtype, backend);
+  backend.current_op = "full";
+  Tensor out(shape, dtype, backend);
   fill(out, value);
   return out;
 }
@@ -37,7 +38,7 @@ double item(const Tensor& x) {
 Tensor cast(const Tensor& x, DType dtype) {
   check_given("cast", "x", x);
   if (x.dtype() == dtype) return x;
-  Tensor out = result("cast", x.shape(), dtype, x.backend());
+  Tensor out = result("cast", x.shape(), dtype, x);
   copy_into(x, out);
   return out;
 }
@@ -47,14 +48,14 @@ Tensor copy(const Tensor& x) {
   return out;
 }
 void copy_into(const Tensor& x, const Tensor& out) {
+  check_given("copy", "out", out);
   check(x.elements() == out.elements(), "copy: expected as many elements in both, got x {} with {} and out {} with {}",
         x.shape(), x.elements(), out.shape(), out.elements());
   run(x.backend(), "cast", moves(x, out), [&](Kernels& k) { k.cast(x, out); });
   out.count_write();
 }
 Tensor unary(Unary op, const Tensor& x) {
-  check_given("unary", "x", x);
-  Tensor out = like("unary", x);
+  Tensor out = like(name_of(op), x);
   run(x.backend(), "unary", moves(x, out), [&](Kernels& k) { k.unary(op, x, out); });
   return out;
 }
@@ -66,7 +67,7 @@ Tensor unary_backward(Unary op, const Tensor& x, const Tensor& dy) {
 }
 Tensor binary(Binary op, const Tensor& a, const Tensor& b) {
   check_trailing(name_of(op), a, b);
-  Tensor out = like("binary", a);
+  Tensor out = like(name_of(op), a);
   run(a.backend(), "binary", moves(a, b, out), [&](Kernels& k) { k.binary(op, a, b, out); });
   return out;
 }
@@ -85,18 +86,19 @@ Tensor scale(const Tensor& x, double factor) {
 }
 Tensor expand(const Tensor& one, double factor, const Shape& shape, DType dtype) {
   check(one.elements() == 1, "expand: expected one element, got {}", one.shape());
-  Tensor out = result("expand", shape, dtype, one.backend());
+  Tensor out = result("expand", shape, dtype, one);
   run(one.backend(), "expand", moves(out), [&](Kernels& k) { k.expand(one, factor, out); });
   return out;
 }
 
 Tensor slice(const Tensor& x, int axis, Dim begin, Dim end) {
+  check_given("slice", "x", x);
   axis = x.shape().resolve(axis);
   const Shape& shape = x.shape();
   check(0 <= begin && begin <= end && end <= shape[axis],
         "slice: expected 0 <= begin <= end <= {}, the extent of axis {} of {}, got [{}, {})", shape[axis], axis, shape,
         begin, end);
-  Tensor out = result("slice", shape.with(axis, end - begin), x.dtype(), x.backend());
+  Tensor out = result("slice", shape.with(axis, end - begin), x.dtype(), x);
   if (out.elements() == 0) return out;
   const Dim inner = shape.product(axis + 1, shape.rank()), outer = shape.product(0, axis);
   const Dim stride = shape[axis] * inner, first = begin * inner;
@@ -108,7 +110,8 @@ Tensor slice(const Tensor& x, int axis, Dim begin, Dim end) {
 }
 Tensor slice_backward(const Tensor& dy, const Shape& shape, int axis, Dim begin) {
   axis = shape.resolve(axis);
-  Tensor dx = full(shape, 0, dy.dtype(), dy.backend());
+  Tensor dx = result("slice_backward", shape, dy.dtype(), dy);
+  fill(dx, 0);
   if (dy.elements() == 0) return dx;
   const Dim inner = shape.product(axis + 1, shape.rank()), outer = shape.product(0, axis);
   const Dim stride = shape[axis] * inner, width = dy.shape()[axis] * inner, first = begin * inner;
@@ -130,6 +133,7 @@ Tensor sum(const Tensor& x, double factor) {
   return out;
 }
 Tensor sum_to(const Tensor& x, const Shape& trailing, const Tensor& out) {
+  check_given("sum_to", "x", x);
   if (trailing.elements() == x.elements() && !out) return x.reshape(trailing);
   const Dim columns = trailing.elements();
   check(columns > 0 && x.elements() % columns == 0,
@@ -144,7 +148,7 @@ Dim first_non_finite(const Tensor& x) {
   return at;
 }
 Tensor norm(const Tensor& x) {
-  Tensor out = result("norm", {1}, DType::f64, x.backend());
+  Tensor out = result("norm", {1}, DType::f64, x);
   run(x.backend(), "norm", moves(x), [&](Kernels& k) { k.norm(x, out); });
   return out;
 }

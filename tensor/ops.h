@@ -18,7 +18,8 @@ void fill(const Tensor& out, double value);
 /// Copies host values (row-major) to the device.
 template <class T>
 Tensor from_host(std::span<const T> values, const Shape& shape, Backend& backend) {
-  check(static_cast<Dim>(values.size()) == shape.elements(), "from_host: {} values for {}", values.size(), shape);
+  check(static_cast<Dim>(values.size()) == shape.elements(), "from_host: expected {} values for {}, got {}",
+        shape.elements(), shape, values.size());
   Tensor out(shape, dtype_of<T>(), backend);
   backend.upload(values.data(), out);
   return out;

@@ -51,18 +51,18 @@ Activated linear_activation(const Tensor& x, const Tensor& weight, const Tensor&
         "linear: x is {} {} but the weight is {} {} [out, in]: the last axes and the types must be equal",
         name_of(x.dtype()), x.shape(), name_of(weight.dtype()), weight.shape());
   check(!bias || (bias.shape() == Shape{weight.shape()[0]} && bias.dtype() == weight.dtype()),
-        "linear: the weight is {} {} [out, in] but the bias is {} {}", name_of(weight.dtype()), weight.shape(),
-        name_of(bias ? bias.dtype() : weight.dtype()), bias ? bias.shape() : Shape{});
+        "linear: the weight is {} {} [out, in] but the bias is {} {}: expected [out] of the same type",
+        name_of(weight.dtype()), weight.shape(), name_of(bias ? bias.dtype() : weight.dtype()),
+        bias ? bias.shape() : Shape{});
   check(weight.shape()[1] > 0, "linear: the weight is {} [out, in]: expected at least one column", weight.shape());
   const Shape matrix{x.shape().rows(), weight.shape()[0]}, shape = x.shape().with(-1, weight.shape()[0]);
-  Tensor y = result("linear", matrix, x.dtype(), x.backend());
-  Tensor pre = keep_pre_activation ? result("linear", matrix, x.dtype(), x.backend()) : Tensor{};
+  Tensor y = result("linear", matrix, x.dtype(), x);
+  Tensor pre = keep_pre_activation ? result("linear", matrix, x.dtype(), x) : Tensor{};
   const Tensor rows = x.reshape({matrix[0], x.shape()[-1]});
   gemm(rows, weight, y, {.transpose_b = true, .bias = bias, .activation = activation, .pre_activation = pre});
   return {y.reshape(shape), pre ? pre.reshape(shape) : pre};
 }
 Tensor softmax(const Tensor& x) {
-  check_given("softmax", "x", x);
   Tensor y = like("softmax", x);
   run(x.backend(), "softmax", moves(x, y), [&](Kernels& k) { k.softmax(x, y); });
   return y;
@@ -79,7 +79,9 @@ Normalized layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& 
   check_given("layer_norm", "beta", options.beta);
   const Shape row{x.shape().columns()};
   const auto fits = [&](const Tensor& t) { return t.shape() == row && t.dtype() == x.dtype(); };
-  check(fits(options.gamma) && fits(options.beta), "layer_norm: x is {} {} but gamma is {} {} and beta is {} {}",
+  check(fits(options.gamma) && fits(options.beta),
+        "layer_norm: x is {} {} but gamma is {} {} and beta is {} {}: both must be as long as x's last axis, and of "
+        "x's type",
         name_of(x.dtype()), x.shape(), name_of(options.gamma.dtype()), options.gamma.shape(),
         name_of(options.beta.dtype()), options.beta.shape());
   if (residual) check_same("layer_norm", x, residual);
@@ -110,7 +112,7 @@ Tensor gather(const Tensor& table, const Tensor& rows) {
   check(table.shape().rank() >= 1 && rows.shape().rank() == 1,
         "gather: expected a table [rows, ...] and row numbers [n], got a table {} and row numbers {}", table.shape(),
         rows.shape());
-  Tensor out = result("gather", table.shape().with(0, rows.elements()), table.dtype(), table.backend());
+  Tensor out = result("gather", table.shape().with(0, rows.elements()), table.dtype(), table);
   run(table.backend(), "gather", moves(out, out), [&](Kernels& k) { k.gather(table, rows, out); });
   return out;
 }
@@ -150,7 +152,7 @@ Work attention_work(const Tensor& qkv, const Attention& options, int products) {
 Attended attention(const Tensor& qkv, const Attention& options) {
   check_attention(qkv, options);
   const Dim tokens = qkv.shape()[0];
-  Attended out{result("attention", {tokens, qkv.shape()[1] / 3}, qkv.dtype(), qkv.backend()),
+  Attended out{result("attention", {tokens, qkv.shape()[1] / 3}, qkv.dtype(), qkv),
                computed("attention", {tokens, options.heads}, qkv)};
   run(qkv.backend(), "attention", attention_work(qkv, options, 2),
       [&](Kernels& k) { k.attention(qkv, options, out.context, out.log_sum); });
@@ -202,7 +204,7 @@ Tensor point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target
   return dx;
 }
 Tensor argmax(const Tensor& x) {
-  Tensor out({x.shape().rows()}, DType::i32, x.backend());
+  Tensor out = result("argmax", {x.shape().rows()}, DType::i32, x);
   run(x.backend(), "argmax", moves(x), [&](Kernels& k) { k.argmax(x, out); });
   return out;
 }

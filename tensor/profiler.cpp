@@ -14,7 +14,7 @@ double seconds(Profiler::Clock::duration d) { return std::chrono::duration<doubl
 
 /// Seconds in which the replica did nothing else: of a collective that ran meanwhile, those in which it waited.
 double not_hidden(const Event& event, std::span<const Event> waits) {
-  if (!event.aside) return seconds(event.end - event.begin);
+  if (!event.overlapped) return seconds(event.end - event.begin);
   Profiler::Clock::duration waited{};
   for (const Event& e : waits)
     waited += std::max(Profiler::Clock::duration{}, std::min(e.end, event.end) - std::max(e.begin, event.begin));
@@ -25,7 +25,7 @@ double not_hidden(const Event& event, std::span<const Event> waits) {
 
 void Profiler::add(const Event& event) {
   const std::lock_guard lock(mutex_);
-  if (!event.aside) {
+  if (!event.overlapped) {
     Total& total = totals_[event.name];
     ++total.calls;
     total.time += event.end - event.begin;
@@ -117,7 +117,7 @@ std::string Profiler::chrome_trace() const {
     json += fmt::format(
         "{}\n{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},\"args\":{{\"flops\":{:."
         "0f},\"bytes\":{:.0f}}}}}",
-        i ? "," : "", e.name, e.aside ? 1 : 0, 1e6 * seconds(e.begin - start_), 1e6 * seconds(e.end - e.begin),
+        i ? "," : "", e.name, e.overlapped ? 1 : 0, 1e6 * seconds(e.begin - start_), 1e6 * seconds(e.end - e.begin),
         e.work.flops, e.work.bytes);
   }
   return json + "\n],\"displayTimeUnit\":\"ms\"}\n";

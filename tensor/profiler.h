@@ -23,11 +23,11 @@ class Profiler {
   using Clock = std::chrono::steady_clock;
   enum class Kind : std::uint8_t { op, collective, wait };  ///< wait: for collectives that run meanwhile
   struct Event {
-    const char* name;  ///< of static life
+    const char* name;  ///< must outlive the profiler
     Clock::time_point begin, end;
     Work work;
     Kind kind = Kind::op;
-    bool aside = false;  ///< while the replica computed
+    bool overlapped = false;  ///< the replica computed meanwhile
   };
 
   /// Keeps at most so many events for the trace, about 64 bytes each. The table counts all ops.
@@ -54,7 +54,7 @@ class Profiler {
 
   std::size_t most_events_;
   std::size_t dropped_ = 0;              // events beyond most_events_, which the trace lacks
-  std::map<std::string, Total> totals_;  // of all events that hid behind no other, by name
+  std::map<std::string, Total> totals_;  // by name, without what overlapped
   std::vector<Event> events_;
   mutable std::mutex mutex_;
   Clock::time_point start_ = Clock::now();
@@ -64,9 +64,9 @@ class Profiler {
 class Span {
  public:
   Span(Backend& backend, const char* name, const Work& work = {}, Profiler::Kind kind = Profiler::Kind::op,
-       bool aside = false)
+       bool overlapped = false)
       : backend_(backend) {
-    if (backend.profiler) event_ = {name, Profiler::Clock::now(), {}, work, kind, aside};
+    if (backend.profiler) event_ = {name, Profiler::Clock::now(), {}, work, kind, overlapped};
   }
   ~Span() {
     if (!backend_.profiler) return;

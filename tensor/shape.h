@@ -22,9 +22,9 @@ class Shape {
   Shape() = default;
   Shape(std::initializer_list<Dim> dims) : Shape(std::span<const Dim>(dims.begin(), dims.size())) {}
   explicit Shape(std::span<const Dim> dims) {
-    check(dims.size() <= kMaxRank, "shape: at most {} dimensions, got {}", kMaxRank, dims.size());
+    check(dims.size() <= kMaxRank, "shape: expected at most {} dimensions, got {}", kMaxRank, dims.size());
     for (const Dim d : dims) {
-      check(d >= 0, "shape: a dimension is {}", d);
+      check(d >= 0, "shape: expected dimensions of 0 or more, got {}", d);
       dims_[static_cast<std::size_t>(rank_++)] = d;
     }
   }
@@ -53,7 +53,8 @@ class Shape {
   /// The axis counted from the front; throws if there is no such axis.
   int resolve(int axis) const {
     const int i = axis < 0 ? axis + rank_ : axis;
-    check(i >= 0 && i < rank_, "shape: axis {} of a tensor of rank {}", axis, rank_);
+    check(i >= 0 && i < rank_, "shape: expected an axis from {} to {} of {} dimensions, got {}", -rank_, rank_ - 1,
+          rank_, axis);
     return i;
   }
 

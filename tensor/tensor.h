@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "tensor/device.h"
 #include "tensor/dtype.h"
@@ -48,7 +49,11 @@ class Tensor {
   DType dtype() const { return dtype_; }
   Dim elements() const { return shape_.elements(); }
   std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_of(dtype_); }
-  Backend& backend() const { return storage_->backend(); }
+  /// What made its memory. Throws Error(Failure::bug) if it is empty.
+  Backend& backend() const {
+    if (!storage_) fail_without_value("tensor: x");
+    return storage_->backend();
+  }
   /// First byte on the device; only kernels of that device may follow it.
   std::byte* data() const { return storage_->data() + offset_ * size_of(dtype_); }
 
@@ -91,6 +96,9 @@ class Tensor {
     return view;
   }
 
+  /// Throws Error(Failure::bug), which says that `what` ("linear: the weight") is empty and what would give it a value.
+  [[noreturn]] static void fail_without_value(const std::string& what);
+
   /// Call it after a write to memory that was filled before, so that a MemoryWatch notices it.
   void count_write() const { storage_->count_write(); }
   /// Whether no other Tensor holds this memory, so that it may be overwritten unseen.
@@ -113,7 +121,7 @@ class Tensor {
 class MemoryWatch {
  public:
   explicit MemoryWatch(const Tensor& tensor) : storage_(tensor.storage_), writes_(tensor.storage_->writes()) {}
-  /// False if the memory is gone: then nobody can read it.
+  /// False if the memory is gone: then nothing can read it.
   bool written() const {
     const auto storage = storage_.lock();
     return storage && storage->writes() != writes_;

@@ -11,8 +11,10 @@ __device__ Dim pack_begin() { return (static_cast<Dim>(blockIdx.x) * blockDim.x 
 
 unsigned pack_blocks(Dim count) { return blocks(count, kThreads * kPack); }
 
+// nvcc does not report a missing case of a switch. The compiler of the host does, in functions that are instantiated
+// for the host too.
 template <class R>
-__device__ R apply(Unary op, R x) {
+__host__ __device__ R apply(Unary op, R x) {
   switch (op) {
     case Unary::relu: return x > 0 ? x : x < 0 ? R(0) : x;  // NaN stays NaN
     case Unary::tanh: return std::tanh(x);
@@ -29,7 +31,7 @@ __device__ R apply(Unary op, R x) {
 }
 
 template <class R>
-__device__ R slope(Unary op, R x) {
+__host__ __device__ R slope(Unary op, R x) {
   switch (op) {
     case Unary::relu: return x > 0 ? R(1) : R(0);
     case Unary::tanh: {
@@ -55,7 +57,7 @@ __device__ R slope(Unary op, R x) {
 }
 
 template <class R>
-__device__ R combine(Binary op, R a, R b) {
+__host__ __device__ R combine(Binary op, R a, R b) {
   switch (op) {
     case Binary::add: return a + b;
     case Binary::sub: return a - b;
@@ -65,7 +67,11 @@ __device__ R combine(Binary op, R a, R b) {
   __builtin_unreachable();
 }
 
-/// The i-th of a thread's elements where neighbouring threads take neighbouring ones: for types of any size.
+template __host__ __device__ float apply(Unary, float);
+template __host__ __device__ float slope(Unary, float);
+template __host__ __device__ float combine(Binary, float, float);
+
+/// The i-th element of a thread if neighbouring threads take neighbouring elements: for types of any size.
 __device__ Dim strided(int i) { return (static_cast<Dim>(blockIdx.x) * kPack + i) * blockDim.x + threadIdx.x; }
 
 template <class T>

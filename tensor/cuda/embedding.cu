@@ -6,7 +6,7 @@
 namespace bertrand::cuda {
 namespace {
 
-constexpr Dim kLeaf = 32;  // sorted rows that one thread adds up
+constexpr Dim kBlockRows = 32;  // sorted rows that one block of threads adds up, a thread for each column
 
 /// A warp copies a row of `words` words.
 template <class Word>
@@ -22,33 +22,34 @@ __global__ void gather_kernel(const Word* table, const std::int32_t* rows, Dim c
 template <class T>
 struct Sorted {
   const T* dy;
-  const std::int32_t *keys, *order;  ///< of the i-th in sorted order: the table's row, dy's row
+  const std::int32_t *keys, *order;  ///< the table's row and dy's row of the i-th in sorted order
   Dim count, columns, table_rows;
   IndexCheck check;
   /// Whether the i-th goes to a row that the table has.
   __device__ bool goes_somewhere(Dim i) const { return check.good({order[i], keys[i], 0, table_rows - 1}); }
   __device__ bool begins(Dim i) const { return i == 0 || keys[i - 1] != keys[i]; }
   __device__ bool ends(Dim i) const { return i + 1 == count || keys[i + 1] != keys[i]; }
-  /// How many leaves, the first at `from`, begin with the key that is there: by halving, since a run may be half of all
+  /// How many blocks from `from` on begin with the key that is there. It is found by halving: a run may be half of all
   /// rows.
-  __device__ Dim leaves_of_run(Dim from) const {
+  __device__ Dim blocks_of_run(Dim from) const {
     const std::int32_t key = keys[from];
-    Dim some = 1, too_many = (count - from + kLeaf - 1) / kLeaf + 1;
+    Dim some = 1, too_many = (count - from + kBlockRows - 1) / kBlockRows + 1;
     while (too_many - some > 1) {
       const Dim middle = (some + too_many) / 2;
-      (keys[from + (middle - 1) * kLeaf] == key ? some : too_many) = middle;
+      (keys[from + (middle - 1) * kBlockRows] == key ? some : too_many) = middle;
     }
     return some;
   }
 };
 
-/// Adds up a leaf of sorted rows, a thread for each column. A run that lies within the leaf goes to the table; a part
-/// of a longer one waits in heads[leaf] (its run began before) or in tails[leaf] (it goes on after it).
+/// Adds up a block of sorted rows. A run that lies within the block goes to the table; a part of a longer one waits in
+/// heads[block] (its run began before) or in tails[block] (it goes on after it).
 template <class T>
 __global__ void sum_runs_kernel(Sorted<T> sorted, Compute<T>* heads, Compute<T>* tails, T* dtable) {
   const Dim column = static_cast<Dim>(blockIdx.y) * blockDim.x + threadIdx.x;
   if (column >= sorted.columns) return;
-  const Dim begin = blockIdx.x * kLeaf, end = begin + kLeaf < sorted.count ? begin + kLeaf : sorted.count;
+  const Dim begin = blockIdx.x * kBlockRows,
+            end = begin + kBlockRows < sorted.count ? begin + kBlockRows : sorted.count;
   bool began = sorted.begins(begin);
   Compute<T> total = 0;
   for (Dim i = begin; i < end; ++i) {
@@ -64,19 +65,20 @@ __global__ void sum_runs_kernel(Sorted<T> sorted, Compute<T>* heads, Compute<T>*
   }
 }
 
-/// Puts together the runs that cross leaves: the leaf in which one begins adds up its parts, in order.
+/// Puts together the runs that cross blocks: the block in which one begins adds up its parts, in order.
 template <class T>
 __global__ void join_runs_kernel(Sorted<T> sorted, const Compute<T>* heads, const Compute<T>* tails, T* dtable) {
   const Dim column = static_cast<Dim>(blockIdx.y) * blockDim.x + threadIdx.x;
-  const Dim end = (static_cast<Dim>(blockIdx.x) + 1) * kLeaf;
+  const Dim end = (static_cast<Dim>(blockIdx.x) + 1) * kBlockRows;
   if (column >= sorted.columns || end >= sorted.count || sorted.ends(end - 1)) return;
   Dim begin = end - 1;
-  while (begin > end - kLeaf && !sorted.begins(begin)) --begin;
+  while (begin > end - kBlockRows && !sorted.begins(begin)) --begin;
   if (!sorted.begins(begin) || !sorted.goes_somewhere(begin)) return;
   const std::int32_t key = sorted.keys[begin];
-  const Dim leaves = sorted.leaves_of_run(end);
+  const Dim others = sorted.blocks_of_run(end);
   Compute<T> total = tails[blockIdx.x * sorted.columns + column];
-  for (Dim leaf = blockIdx.x + 1; leaf <= blockIdx.x + leaves; ++leaf) total += heads[leaf * sorted.columns + column];
+  for (Dim block = blockIdx.x + 1; block <= blockIdx.x + others; ++block)
+    total += heads[block * sorted.columns + column];
   T* const to = dtable + key * sorted.columns + column;
   store(to, load(to) + total);
 }
@@ -104,16 +106,16 @@ void CudaBackend::scatter_add(const Tensor& dy, const Tensor& rows, const Tensor
   if (dy.elements() == 0) return;
   dispatch_real("scatter_add", dy.dtype(), [&]<class T>() {
     const Dim count = rows.elements(), columns = dtable.shape().product(1, dtable.shape().rank()),
-              leaves = (count + kLeaf - 1) / kLeaf;
+              row_blocks = (count + kBlockRows - 1) / kBlockRows;
     const Workspace keys(*this, count * 4), order(*this, count * 4),
         memory(*this, static_cast<Dim>(sort_memory(count)));
     sort_rows(rows.as<std::int32_t>(), count, {memory.as<void>(), sort_memory(count)}, keys.as<std::int32_t>(),
               order.as<std::int32_t>(), stream());
-    const Workspace parts(*this, 2 * leaves * columns * static_cast<Dim>(sizeof(Compute<T>)));
-    auto *const heads = parts.as<Compute<T>>(), *const tails = heads + leaves * columns;
+    const Workspace parts(*this, 2 * row_blocks * columns * static_cast<Dim>(sizeof(Compute<T>)));
+    auto *const heads = parts.as<Compute<T>>(), *const tails = heads + row_blocks * columns;
     const Sorted<T> sorted{dy.as<T>(), keys.as<std::int32_t>(), order.as<std::int32_t>(), count,
                            columns,    dtable.shape()[0],       reports(kScatterRows)};
-    const dim3 grid(static_cast<unsigned>(leaves), blocks(columns, kThreads));
+    const dim3 grid(static_cast<unsigned>(row_blocks), blocks(columns, kThreads));
     launch(sum_runs_kernel<T>, grid, kThreads, 0, stream(), sorted, heads, tails, dtable.as<T>());
     launch(join_runs_kernel<T>, grid, kThreads, 0, stream(), sorted, heads, tails, dtable.as<T>());
   });

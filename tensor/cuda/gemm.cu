@@ -1,4 +1,4 @@
-// Matrix products: what cuBLASLt can do on the way goes into its epilogue, the rest into kernels of this project.
+// Matrix products: what cuBLASLt can do after a product goes into its epilogue, the rest into kernels of this project.
 #include <bit>
 
 #include "tensor/cuda/cuda_backend.h"
@@ -7,7 +7,7 @@
 namespace bertrand::cuda {
 namespace {
 
-/// The largest power of two, at most 256, that divides where all the operands begin.
+/// The largest power of two, at most 256, that divides the addresses of all operands.
 unsigned common_alignment(const Operands& o) {
   std::uintptr_t bits = 256;
   for (const void* place :
@@ -16,8 +16,8 @@ unsigned common_alignment(const Operands& o) {
   return 1u << std::countr_zero(bits);
 }
 
-/// Whether the epilogue's GELU can take it: it is the tanh form, as exact as a half type can tell, and asks for whole
-/// packs of what it keeps.
+/// Whether the GELU of the epilogue can be used: it is the tanh form, exact enough for a half type, and needs whole
+/// packs in what it keeps.
 bool gelu_fits(const Gemm& options, const Product& product) {
   const bool half = compute_type(product.dtype) != product.dtype;
   return half && options.activation == Unary::gelu_tanh && options.bias && product.columns % 8 == 0 &&
@@ -67,8 +67,10 @@ void CudaBackend::gemm(const Tensor& a, const Tensor& b, const Tensor& out, cons
       product.accumulate = true;
     }
     if (!run(Epilogue::none))
-      fail(Failure::usage, "matmul: cuBLAS has no algorithm for {} [{}, {}] of depth {}", name_of(out.dtype()), rows,
-           columns, depth);
+      fail(Failure::usage,
+           "matmul: expected an algorithm of cuBLAS for {} [{}, {}] of depth {}, found none; hint: try another "
+           "--precision",
+           name_of(out.dtype()), rows, columns, depth);
   }
   if (activated) unary(options.activation, linear, out);
 }

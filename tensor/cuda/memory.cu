@@ -62,7 +62,7 @@ void Staging::upload(const void* host, std::byte* device, std::size_t bytes, cud
 }
 
 std::function<void(void* host)> Landing::download(const std::byte* device, std::size_t bytes, cudaStream_t stream) {
-  check(bytes <= kBytes, "download: {} bytes where {} are the most", bytes, kBytes);
+  check(bytes <= kBytes, "download: expected at most {} bytes, got {}", kBytes, bytes);
   const auto free =
       std::find_if(buffers_.begin(), buffers_.end(), [](const auto& buffer) { return buffer.use_count() == 1; });
   const std::shared_ptr<Buffer> buffer =

@@ -1,13 +1,13 @@
 // Layer normalisation with what usually surrounds it: y = norm(dropout(x) + residual) · γ + β. A warp takes a row and
 // keeps it, so that each tensor passes through the GPU once: in registers up to 1,024 columns (backward in f64: 512),
-// for which loops over packs are unrolled, since what is indexed by a variable lies in memory, as longer rows do.
+// for which the loops over packs are unrolled. Longer rows lie in memory, as everything that a variable indexes.
 #include "tensor/cuda/columns.h"
 #include "tensor/cuda/dropout.h"
 
 namespace bertrand::cuda {
 namespace {
 
-constexpr Dim kLeafRows = 16;  // rows whose share of dγ and dβ one block sums: 4,096 tokens give every SM a block
+constexpr Dim kBlockRows = 16;  // rows of which one block sums dγ and dβ: 4,096 tokens give every SM a block
 
 template <int kPacks>
 constexpr int kUnrolled = kPacks <= 4 ? kPacks : 1;  // longer kernels take minutes to compile
@@ -19,7 +19,7 @@ __device__ Compute<T> rounded(Compute<T> x) {
 
 /// One of kPacks packs of this lane's share of a row.
 struct Place {
-  Dim first, column, left;  ///< of the warp's 256 columns; of this lane's eight; columns from there on
+  Dim first, column, left;  ///< the warp's first column, the lane's first, and the columns from there on
   __device__ Place(int pack, Dim columns)
       : first(pack * kWarpColumns), column(first + threadIdx.x % 32 * kPack), left(columns - column) {}
 };
@@ -79,7 +79,7 @@ struct Backward {
   const T *sum, *gamma, *dy;
   const Compute<T>* statistics;
   T *dsum, *dx;
-  Compute<T>*dgamma, *dbeta;  ///< [leaves, columns]: each leaf's share
+  Compute<T>*dgamma, *dbeta;  ///< [row blocks, columns]: each block's share
   Dim rows, columns;
   DropoutArguments dropout;
 };
@@ -87,7 +87,7 @@ struct Backward {
 template <class T, int kPacks>
 __global__ void layer_norm_backward_kernel(Backward<T> a) {
   Pack<T> dgamma[kPacks] = {}, dbeta[kPacks] = {};
-  const Dim begin = blockIdx.x * kLeafRows, end = begin + kLeafRows < a.rows ? begin + kLeafRows : a.rows;
+  const Dim begin = blockIdx.x * kBlockRows, end = begin + kBlockRows < a.rows ? begin + kBlockRows : a.rows;
   for (Dim row = begin + threadIdx.x / 32; row < end; row += kWarps) {
     const Dim at = row * a.columns;
     const Compute<T> mean = a.statistics[2 * row], inverse = a.statistics[2 * row + 1];
@@ -124,8 +124,8 @@ __global__ void layer_norm_backward_kernel(Backward<T> a) {
   }
 #pragma unroll kUnrolled < kPacks>
   for (int p = 0; p < kPacks; ++p) {
-    store_leaf(dgamma[p], p * kWarpColumns, a.columns, a.dgamma + blockIdx.x * a.columns);
-    store_leaf(dbeta[p], p * kWarpColumns, a.columns, a.dbeta + blockIdx.x * a.columns);
+    store_block(dgamma[p], p * kWarpColumns, a.columns, a.dgamma + blockIdx.x * a.columns);
+    store_block(dbeta[p], p * kWarpColumns, a.columns, a.dbeta + blockIdx.x * a.columns);
   }
 }
 
@@ -159,9 +159,10 @@ void CudaBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistic
                                       const Tensor& dy, const Tensor& dsum, const Tensor& dx, const Tensor& dgamma,
                                       const Tensor& dbeta) {
   dispatch_real("layer_norm_backward", sum.dtype(), [&]<class T>() {
-    const Dim rows = sum.shape().rows(), columns = sum.shape().columns(), leaves = (rows + kLeafRows - 1) / kLeafRows;
-    const Workspace shares(*this, 2 * leaves * columns * static_cast<Dim>(sizeof(Compute<T>)));
-    auto *const gamma_shares = shares.as<Compute<T>>(), *const beta_shares = gamma_shares + leaves * columns;
+    const Dim rows = sum.shape().rows(), columns = sum.shape().columns(),
+              row_blocks = (rows + kBlockRows - 1) / kBlockRows;
+    const Workspace shares(*this, 2 * row_blocks * columns * static_cast<Dim>(sizeof(Compute<T>)));
+    auto *const gamma_shares = shares.as<Compute<T>>(), *const beta_shares = gamma_shares + row_blocks * columns;
     const Backward<T> a{sum.as<T>(),
                         options.gamma.as<T>(),
                         dy.as<T>(),
@@ -174,9 +175,9 @@ void CudaBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistic
                         columns,
                         arguments(options.dropout)};
     dispatch_packs(columns, [&]<int kPacks>() {
-      launch(layer_norm_backward_kernel<T, kPacks>, static_cast<unsigned>(leaves), kThreads, 0, stream(), a);
+      launch(layer_norm_backward_kernel<T, kPacks>, static_cast<unsigned>(row_blocks), kThreads, 0, stream(), a);
     });
-    join_leaves(gamma_shares, leaves, columns, dgamma.as<T>(), stream(), dbeta.as<T>());
+    join_blocks(gamma_shares, row_blocks, columns, dgamma.as<T>(), stream(), dbeta.as<T>());
   });
 }
 

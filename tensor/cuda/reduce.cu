@@ -1,5 +1,5 @@
-// Sums over elements and over rows: leaves of a fixed size, then one block for what they leave. No atomics on numbers
-// that round, so that the bits do not depend on which block was first.
+// Sums over elements and over rows: first blocks of a fixed size, then one block of threads adds up their sums. No
+// atomics on numbers that are rounded, so that the bits do not depend on which block was first.
 #include "tensor/cuda/columns.h"
 #include "tensor/cuda/cuda_backend.h"
 #include "tensor/cuda/reduce.h"
@@ -7,21 +7,21 @@
 namespace bertrand::cuda {
 namespace {
 
-constexpr Dim kLeaf = 4 * kPack * kThreads;  // elements that one block sums
-constexpr Dim kLeafRows = 256;               // of 256 columns, that one block sums
+constexpr Dim kBlockElements = 4 * kPack * kThreads;  // elements that one block of threads sums
+constexpr Dim kBlockRows = 256;                       // the same for rows, in 256 columns
 constexpr int kFinishThreads = 1024;
 
-/// leaves[block] = Σ x, or Σ x², of the block's elements.
+/// sums[block] = Σ x, or Σ x², of the block's elements.
 template <class T, bool kSquares>
-__global__ void leaf_sum_kernel(const T* x, Dim count, double* leaves) {
+__global__ void sum_block_kernel(const T* x, Dim count, double* sums) {
   Compute<T> total = 0;
   for (int part = 0; part < 4; ++part) {
-    const Dim begin = blockIdx.x * kLeaf + (part * kThreads + static_cast<Dim>(threadIdx.x)) * kPack;
+    const Dim begin = blockIdx.x * kBlockElements + (part * kThreads + static_cast<Dim>(threadIdx.x)) * kPack;
     const Pack<T> pack = load_pack(x + begin, count - begin);
     for (int i = 0; i < kPack; ++i) total += kSquares ? pack[i] * pack[i] : pack[i];
   }
   const double sum = block_sum(static_cast<double>(total));
-  if (threadIdx.x == 0) leaves[blockIdx.x] = sum;
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
 template <class T>
@@ -33,18 +33,18 @@ __global__ void __launch_bounds__(kFinishThreads)
   if (threadIdx.x == 0) *out = static_cast<T>(root ? std::sqrt(total) : total);
 }
 
-/// leaves[blockIdx.y] [columns] = Σ of the leaf's rows: a warp takes every eighth row, a lane eight of the block's
+/// sums[blockIdx.y] [columns] = Σ of the block's rows: a warp takes every eighth row, a lane eight of the block's
 /// columns.
 template <class T>
-__global__ void sum_leaf_kernel(const T* x, Dim rows, Dim columns, Compute<T>* leaves) {
+__global__ void sum_rows_kernel(const T* x, Dim rows, Dim columns, Compute<T>* sums) {
   const Dim first = static_cast<Dim>(blockIdx.x) * kWarpColumns, column = first + threadIdx.x % 32 * kPack;
-  const Dim begin = blockIdx.y * kLeafRows, end = begin + kLeafRows < rows ? begin + kLeafRows : rows;
+  const Dim begin = blockIdx.y * kBlockRows, end = begin + kBlockRows < rows ? begin + kBlockRows : rows;
   Pack<T> total = {};
   for (Dim row = begin + threadIdx.x / 32; row < end; row += kWarps) {
     const Pack<T> pack = load_pack(x + row * columns + column, columns - column);
     for (int i = 0; i < kPack; ++i) total[i] += pack[i];
   }
-  store_leaf<T>(total, first, columns, leaves + blockIdx.y * columns);
+  store_block<T>(total, first, columns, sums + blockIdx.y * columns);
 }
 
 template <class T>
@@ -64,19 +64,19 @@ template void CudaBackend::finish_sum(const double*, Dim, double, bool, double*)
 
 void CudaBackend::sum(const Tensor& x, double factor, const Tensor& out) {
   dispatch_real("sum", x.dtype(), [&]<class T>() {
-    const unsigned leaves = blocks(x.elements(), kLeaf);
-    const Workspace workspace(*this, leaves * static_cast<Dim>(sizeof(double)));
-    launch(leaf_sum_kernel<T, false>, leaves, kThreads, 0, stream(), x.as<T>(), x.elements(), workspace.as<double>());
-    finish_sum(workspace.as<double>(), leaves, factor, false, in_compute<T>(out));
+    const unsigned count = blocks(x.elements(), kBlockElements);
+    const Workspace workspace(*this, count * static_cast<Dim>(sizeof(double)));
+    launch(sum_block_kernel<T, false>, count, kThreads, 0, stream(), x.as<T>(), x.elements(), workspace.as<double>());
+    finish_sum(workspace.as<double>(), count, factor, false, in_compute<T>(out));
   });
 }
 
 void CudaBackend::norm(const Tensor& x, const Tensor& out) {
   dispatch_real("norm", x.dtype(), [&]<class T>() {
-    const unsigned leaves = blocks(x.elements(), kLeaf);
-    const Workspace workspace(*this, leaves * static_cast<Dim>(sizeof(double)));
-    launch(leaf_sum_kernel<T, true>, leaves, kThreads, 0, stream(), x.as<T>(), x.elements(), workspace.as<double>());
-    finish_sum(workspace.as<double>(), leaves, 1.0, true, out.as<double>());
+    const unsigned count = blocks(x.elements(), kBlockElements);
+    const Workspace workspace(*this, count * static_cast<Dim>(sizeof(double)));
+    launch(sum_block_kernel<T, true>, count, kThreads, 0, stream(), x.as<T>(), x.elements(), workspace.as<double>());
+    finish_sum(workspace.as<double>(), count, 1.0, true, out.as<double>());
   });
 }
 
@@ -84,12 +84,12 @@ void CudaBackend::sum_rows(const Tensor& x, const Tensor& out) {
   dispatch_real("sum_rows", x.dtype(), [&]<class T>() {
     const Dim columns = out.elements();
     if (columns == 0) return;
-    const Dim rows = x.elements() / columns, leaves = (rows + kLeafRows - 1) / kLeafRows;
-    if (leaves <= 1) return join_leaves(x.as<T>(), rows, columns, out.as<T>(), stream());
-    const Workspace workspace(*this, leaves * columns * static_cast<Dim>(sizeof(Compute<T>)));
-    launch(sum_leaf_kernel<T>, dim3(blocks(columns, kWarpColumns), static_cast<unsigned>(leaves)), kThreads, 0,
+    const Dim rows = x.elements() / columns, row_blocks = (rows + kBlockRows - 1) / kBlockRows;
+    if (row_blocks <= 1) return join_blocks(x.as<T>(), rows, columns, out.as<T>(), stream());
+    const Workspace workspace(*this, row_blocks * columns * static_cast<Dim>(sizeof(Compute<T>)));
+    launch(sum_rows_kernel<T>, dim3(blocks(columns, kWarpColumns), static_cast<unsigned>(row_blocks)), kThreads, 0,
            stream(), x.as<T>(), rows, columns, workspace.as<Compute<T>>());
-    join_leaves(workspace.as<Compute<T>>(), leaves, columns, out.as<T>(), stream());
+    join_blocks(workspace.as<Compute<T>>(), row_blocks, columns, out.as<T>(), stream());
   });
 }
 

@@ -1,4 +1,6 @@
 // Which GPUs are refused, and what becomes of errors, of memory and of copies.
+#include <cstdlib>
+
 #include "cuda_emulated/against_cpu.h"
 #include "tensor/backends.h"
 
@@ -10,6 +12,18 @@ TEST_CASE("the emulated GPU calls itself cuda:0 and says what it is") {
   CHECK(gpu->device().name() == "cuda:0");
   CHECK(gpu->description() == "cuda:0, emulated on the processor, 17 GB");
   CHECK_THROWS_WITH_AS(emulated_gpu({.index = 4}), "--device cuda:4: there are 4 GPUs, numbered from 0", Error);
+}
+
+TEST_CASE("the kernels of a GPU are loaded at once unless the environment says otherwise") {
+  unsetenv("CUDA_MODULE_LOADING");
+  emulated_gpu();
+  const char* set = getenv("CUDA_MODULE_LOADING");
+  REQUIRE(set);
+  CHECK(std::string(set) == "EAGER");
+  setenv("CUDA_MODULE_LOADING", "LAZY", 1);
+  emulated_gpu();
+  CHECK(std::string(getenv("CUDA_MODULE_LOADING")) == "LAZY");
+  unsetenv("CUDA_MODULE_LOADING");
 }
 
 TEST_CASE("a GPU that is too old is refused by name") {

@@ -210,7 +210,7 @@ TEST_CASE("an index one past the end of shared memory is found") {
 }
 
 TEST_CASE("a write one past the end of device memory is found") {
-  // Behind the memory lies a page that ends the program; what lies before is found broken.
+  // After the memory lies a page that ends the program; what lies before is found broken.
   for (const Dim count : {100, 99}) {
     CHECK(runs_well(write_at_kernel, count, count - 1));
     CHECK_FALSE(runs_well(write_at_kernel, count, count));
@@ -244,7 +244,7 @@ TEST_CASE("a barrier that not all threads reach is found") {
                  "not all threads come to a barrier"));
 }
 
-TEST_CASE("shared memory that nobody wrote is not read") {
+TEST_CASE("a read of shared memory that was never written is found") {
   std::vector<float> out(kCount);
   CHECK(contains(message_of([&] { launch(nobody_wrote_kernel, 1, kCount, 0, nullptr, out.data()); }),
                  "reads shared element 0, which this block has not written"));

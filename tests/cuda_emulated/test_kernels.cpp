@@ -13,7 +13,7 @@ TEST_CASE("a cast between any two types equals the CPU's, bit for bit") {
                                    1e-7, 5.96e-8, 2.98e-8, 1.00390625, 1.01171875, -7.3, 1e30,  INFINITY};
   for (const DType from : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64, DType::u8})
     for (const DType to : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64, DType::u8}) {
-      if (!is_floating(to) && is_floating(from)) continue;  // what does not fit is nobody's promise
+      if (!is_floating(to) && is_floating(from)) continue;  // what does not fit is not defined
       const std::vector<double> fitting(values.begin(), is_floating(from) ? values.end() : values.begin() + 6);
       const std::vector<double> used = from == DType::u8 ? std::vector<double>{0, 1, 2, 100, 255} : fitting;
       const auto through = [&](Backend& b) {
@@ -59,7 +59,7 @@ TEST_CASE("functions of one element and of two equal the CPU's, at the ends of t
   }
 }
 
-TEST_CASE("sums over many leaves equal the CPU's, in every type") {
+TEST_CASE("sums over many blocks equal the CPU's, in every type") {
   for (const DType dtype : kFloating) {
     CAPTURE(name_of(dtype));
     check_same(tolerance(dtype), [&](Backend& b) { return ops::sum(noise({20011}, dtype, b, 1)); });

@@ -45,7 +45,7 @@ TEST_CASE("the sums of a bias's gradient come with the product of its weight's, 
     }
 }
 
-TEST_CASE("GELU in the product's epilogue equals the CPU's, where it fits and where it does not") {
+TEST_CASE("GELU equals the CPU's whether the product's epilogue can compute it or not") {
   for (const DType dtype : kFloating)
     for (const Dim columns : {8, 11, 64})
       for (const bool keep : {false, true})

@@ -5,7 +5,7 @@
 using namespace bertrand;
 using namespace bertrand::testing;
 
-TEST_CASE("the gradient of a table equals the CPU's for short runs, long runs, and runs that end where a leaf ends") {
+TEST_CASE("the gradient of a table equals the CPU's for short runs, long runs, and runs that end where a block ends") {
   for (const DType dtype : {DType::f64, DType::f32, DType::bf16})
     for (const std::vector<Dim>& runs : std::vector<std::vector<Dim>>{
              {1}, {32}, {33}, {31, 1, 32, 64, 3}, {200}, {5, 90, 1, 1, 100, 27}, {32, 32, 32}})

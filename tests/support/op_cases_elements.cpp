@@ -29,7 +29,7 @@ struct Operator {
   std::string op;
   Variable (*run)(const Variable&, const Variable&);
   double (*formula)(double, double);
-  double keep_away = 0;  ///< of the inputs from 0
+  double keep_away = 0;  ///< the least |input|
 };
 
 std::vector<OpCase> binary_cases() {
@@ -74,8 +74,8 @@ struct Function {
   Variable (*run)(const Variable&);
   double (*formula)(double);
   double least = -3, most = 3;
-  double lowest = -200, highest = 200;  ///< of the wide row: as far as results fit into f16
-  double keep_away = 0;                 ///< of the inputs from 0: for a corner or a pole
+  double lowest = -200, highest = 200;  ///< inputs of the wide row: as far as results fit into f16
+  double keep_away = 0;                 ///< the least |input|: for a corner or a pole at 0
   std::function<Variable(I, B)> meaning = {};
 };
 
@@ -141,15 +141,18 @@ std::vector<OpCase> dropout_cases() {
   return cases;
 }
 
-std::vector<OpCase> shape_cases() {
+std::vector<OpCase> reshape_cases() {
+  return {{.op = "reshape",
+           .inputs = {{6, 10}},
+           .run =
+               [](I x, B) {
+                 return reshape(x[0], {4, 15});
+               },
+           .formula = [](A x) { return x[0]; }}};
+}
+
+std::vector<OpCase> slice_cases() {
   return {
-      {.op = "reshape",
-       .inputs = {{6, 10}},
-       .run =
-           [](I x, B) {
-             return reshape(x[0], {4, 15});
-           },
-       .formula = [](A x) { return x[0]; }},
       {.op = "slice",
        .what = "of the first axis",
        .inputs = {{9, 5, 3}},
@@ -182,6 +185,11 @@ std::vector<OpCase> shape_cases() {
            [](A x) {
              return cut(x[0], {4001, 15, 1, 3, 14});
            }},
+  };
+}
+
+std::vector<OpCase> sum_cases() {
+  return {
       {.op = "sum",
        .inputs = {{33, 300}},
        .run = [](I x, B) { return sum(x[0]); },
@@ -207,7 +215,7 @@ std::vector<OpCase> shape_cases() {
 
 std::vector<OpCase> element_cases() {
   std::vector<OpCase> all;
-  for (const auto& family : {binary_cases, function_cases, dropout_cases, shape_cases})
+  for (const auto& family : {binary_cases, function_cases, dropout_cases, reshape_cases, slice_cases, sum_cases})
     for (OpCase& c : family()) all.push_back(std::move(c));
   return all;
 }

@@ -45,6 +45,6 @@ TEST_CASE("a shape counts axes from both ends and names a missing one") {
   CHECK(shape.elements() == 24);
   CHECK(shape.rows() == 6);
   CHECK(fmt::format("{}", shape) == "[2, 3, 4]");
-  CHECK_THROWS_WITH_AS(shape[3], "shape: axis 3 of a tensor of rank 3", Error);
+  CHECK_THROWS_WITH_AS(shape[3], "shape: expected an axis from -3 to 2 of 3 dimensions, got 3", Error);
   CHECK_THROWS_AS((Shape{1, 2, 3, 4, 5, 6, 7}), Error);
 }

@@ -7,6 +7,7 @@
 
 #include "io/version.h"
 #include "support/paths.h"
+#include "support/program.h"
 #include "tensor/backends.h"
 #include "tensor/module.h"
 
@@ -53,13 +54,11 @@ TEST_CASE("a module that is missing or no module is an error with what to do") {
   CHECK_THROWS_WITH_AS(
       Module::open("nothing", {.failure = Failure::usage, .needed_for = "test", .hint_missing = "build it"}),
       doctest::Contains("; hint: build it"), Error);
-  const auto folder = std::filesystem::temp_directory_path() / "bertrand_broken_modules";
-  std::filesystem::create_directories(folder);
+  const support::TemporaryDirectory folder;
   std::ofstream(folder / "libbertrand_broken.so") << "no module";
-  const Modules modules(folder.string());
+  const Modules modules((folder / "").string());
   CHECK_THROWS_WITH_AS(Module::open("broken", {.needed_for = "test", .hint_broken = "mend it"}),
                        doctest::Contains("; hint: mend it"), Error);
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a function that a module lacks is an error that names both") {

@@ -8,7 +8,7 @@
 using namespace bertrand;
 using namespace std::chrono_literals;
 
-TEST_CASE("what went on aside is hidden but for the time that the replica waited for it") {
+TEST_CASE("a collective that overlaps with computing is hidden but for the time that the replica waited for it") {
   Profiler profiler;
   const Profiler::Clock::time_point t = Profiler::Clock::now();
   profiler.add({"gemm", t, t + 10ms, {.flops = 1e9}});
@@ -32,24 +32,38 @@ TEST_CASE("what went on aside is hidden but for the time that the replica waited
   // calls, ms, ms not hidden, bytes
   CHECK(is(row("all_reduce_sum", collectives), "all_reduce_sum", "2 15.000 8.000 1500"));
   CHECK(is(row("broadcast", collectives), "broadcast", "1 3.000 3.000 8"));
-  // Of the replica's own time: 10 of computing, 8 of waiting, 3 for the broadcast.
+  // The replica's own time: 10 of computing, 8 of waiting, 3 for the broadcast.
   CHECK(row("all ops", 0).find("3       21.000") != std::string::npos);
   CHECK(table.find("all_reduce_sum") > collectives);
 }
 
-TEST_CASE("a trace shows what went on aside in a row of its own") {
+TEST_CASE("a trace shows what overlaps with computing in a row of its own") {
   Profiler profiler;
   const auto backend = open_cpu({.threads = 1});
   backend->profiler = &profiler;
   {
     const Span op(*backend, "gemm");
     std::thread([&] {
-      const Span aside(*backend, "all_reduce_sum", {.bytes = 7}, Profiler::Kind::collective, true);
+      const Span overlapping(*backend, "all_reduce_sum", {.bytes = 7}, Profiler::Kind::collective, true);
     }).join();
   }
   const std::string trace = profiler.chrome_trace();
   CHECK(trace.find("\"name\":\"gemm\",\"ph\":\"X\",\"pid\":0,\"tid\":0") != std::string::npos);
   CHECK(trace.find("\"name\":\"all_reduce_sum\",\"ph\":\"X\",\"pid\":0,\"tid\":1") != std::string::npos);
+}
+
+TEST_CASE("a trace has so many events as asked for, and the table counts all and says so") {
+  Profiler profiler(2);
+  const Profiler::Clock::time_point t = Profiler::Clock::now();
+  for (const char* name : {"gemm", "norm", "sum"}) profiler.add({name, t, t + 1ms});
+  const std::string trace = profiler.chrome_trace(), table = profiler.table();
+  CHECK(trace.find("\"gemm\"") != std::string::npos);
+  CHECK(trace.find("\"norm\"") != std::string::npos);
+  CHECK(trace.find("\"sum\"") == std::string::npos);
+  CHECK(table.find("\nsum ") != std::string::npos);
+  CHECK(table.find("3        3.000  100.0%") != std::string::npos);
+  CHECK(table.find("the trace has the first 2 events; 1 later ones are in the rows of ops alone\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("the totals of a profile are those of its ops, the longest first") {

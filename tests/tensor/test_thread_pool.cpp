@@ -29,7 +29,7 @@ TEST_CASE("every piece of a job is computed once, by a thread of the pool") {
   }
 }
 
-TEST_CASE("a pool for which there are not enough threads says so, and leaves none behind") {
+TEST_CASE("a pool for which there are not enough threads says so, and ends those that it has") {
   const pid_t child = ::fork();
   if (child == 0) {
     // A user who has no other thread may have eight; a limit on memory would end AddressSanitizer, not the pool.

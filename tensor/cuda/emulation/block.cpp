@@ -169,11 +169,13 @@ Machine& machine() {
 void Machine::run(const std::string& kernel, const Grid& grid, const std::function<void()>& body) {
   const std::lock_guard lock(mutex_);
   const unsigned count = grid.block.x * grid.block.y * grid.block.z;
-  check(count >= 1 && count <= 1024 && grid.block.z <= 64, "{}: a block of {} x {} x {} threads", kernel, grid.block.x,
+  check(count >= 1 && count <= 1024 && grid.block.z <= 64,
+        "{}: expected a block of 1 to 1024 threads, of which z has at most 64, got {} x {} x {}", kernel, grid.block.x,
         grid.block.y, grid.block.z);
   check(grid.grid.x >= 1 && grid.grid.y >= 1 && grid.grid.z >= 1 && grid.grid.x < 1u << 31 && grid.grid.y < 65536 &&
             grid.grid.z < 65536,
-        "{}: a grid of {} x {} x {} blocks", kernel, grid.grid.x, grid.grid.y, grid.grid.z);
+        "{}: expected a grid of 1 to 2147483647 x 65535 x 65535 blocks, got {} x {} x {}", kernel, grid.grid.x,
+        grid.grid.y, grid.grid.z);
   body_ = &body;
   while (threads.size() < count) threads.push_back(std::make_unique<Thread>(body_));
   warps.resize((count + 31) / 32);

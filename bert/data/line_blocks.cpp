@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "io/error.h"
+#include "io/line_source.h"
 
 namespace bertrand::data {
 namespace {
@@ -18,8 +19,7 @@ LineBlocks::LineBlocks(const std::filesystem::path& file)
 std::size_t LineBlocks::read(char* out, std::size_t size) {
   const std::size_t count = source_.read_some(out, size);
   if (!source_.damage().empty())
-    fail(Failure::input, "{}: expected whole compressed data, got: {}; hint: is it cut short?", name_,
-         source_.damage());
+    fail(Failure::input, "{}: expected whole compressed data, got {}; hint: is it cut short?", name_, source_.damage());
   return count;
 }
 
@@ -29,10 +29,16 @@ bool LineBlocks::skip(std::uint64_t bytes) {
     const std::size_t count = read(passed.data(), std::min<std::uint64_t>(bytes, passed.size()));
     if (count == 0) return false;
     bytes -= count;
+    count_lines(std::string_view(passed).substr(0, count));
   }
   return true;
 }
 
+void LineBlocks::count_lines(std::string_view bytes) {
+  lines_ += static_cast<std::uint64_t>(std::ranges::count(bytes, '\n'));
+}
+
+/// Only the first line can be longer than a block, so no other is looked at.
 bool LineBlocks::next(std::string& block, std::size_t bytes) {
   block.swap(rest_);
   rest_.clear();
@@ -45,14 +51,19 @@ bool LineBlocks::next(std::string& block, std::size_t bytes) {
     block.resize(before + count);
     ended_ = count == 0;
     if (block.size() < bytes) continue;
-    const std::size_t end = std::string_view(block).substr(searched).rfind('\n');
+    const std::string_view unsearched = std::string_view(block).substr(searched);
+    if (searched + std::min(unsearched.find('\n'), unsearched.size()) > io::LineSource::kLongest)
+      fail(Failure::input, "{}:{}: expected a line of at most {} bytes, got more", name_, lines_ + 1,
+           io::LineSource::kLongest);
+    const std::size_t end = unsearched.rfind('\n');
     if (end != std::string_view::npos) {
       rest_ = block.substr(searched + end + 1);
       block.resize(searched + end + 1);
-      return true;
+      break;
     }
     searched = block.size();
   }
+  count_lines(block);
   return !block.empty();
 }
 

@@ -18,8 +18,9 @@ class LineBlocks {
   /// Error(Failure::io) if it cannot be read.
   explicit LineBlocks(const std::filesystem::path& file);
 
-  /// The next block: about `bytes`, or one line if that is longer; false at the end. Throws Error(Failure::io), and
-  /// Error(Failure::input) for compressed data that is damaged.
+  /// The next block: about `bytes`, at most io::LineSource::kLongest, or one line if that is longer; false at the end.
+  /// Throws Error(Failure::io), and Error(Failure::input) for compressed data that is damaged and, as file:line, for a
+  /// line of more than io::LineSource::kLongest bytes.
   bool next(std::string& block, std::size_t bytes);
 
   /// Passes over so many bytes, before the first block; false if there are fewer. Throws as next() does.
@@ -29,11 +30,13 @@ class LineBlocks {
   const std::string& name() const { return name_; }
 
  private:
-  std::string name_;
   std::size_t read(char* out, std::size_t size);
+  void count_lines(std::string_view bytes);
 
+  std::string name_;
   io::ByteSource source_;
-  std::string rest_;  // the beginning of a line that the last block did not take
+  std::uint64_t lines_ = 0;  // that were given or passed over
+  std::string rest_;         // the beginning of a line that the last block did not take
   bool ended_ = false;
 };
 

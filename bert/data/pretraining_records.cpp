@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <future>
-#include <limits>
 
 #include "bert/data/tf_example.h"
 #include "io/crc32c.h"
@@ -122,6 +121,7 @@ void PretrainingRecords::make_indexes(std::vector<std::filesystem::path> files,
 }
 
 void PretrainingRecords::open_all(const std::vector<std::filesystem::path>& files) {
+  held_of_each_ = options_.most_held / std::max<std::size_t>(files.size(), 1);
   const auto at_a_time = static_cast<std::size_t>(std::max(options_.threads, 1));
   for (std::size_t begin = 0; begin < files.size(); begin += at_a_time) {
     std::vector<std::future<File>> opened;
@@ -132,41 +132,61 @@ void PretrainingRecords::open_all(const std::vector<std::filesystem::path>& file
 }
 
 /// An index of records that this model cannot take is no help: to read the file names the first of them.
+std::optional<RecordIndex> PretrainingRecords::fitting_index(const std::filesystem::path& path) const {
+  for (const auto& directory : {std::filesystem::path(), options_.run_directory})
+    if (auto index = RecordIndex::open(path, options_.check, directory);
+        index && index->sums().largest_id < options_.vocab_size && index->sums().longest <= options_.max_positions)
+      return index;
+  return {};
+}
+
 PretrainingRecords::File PretrainingRecords::open(const std::filesystem::path& path) const {
-  if (options_.check != InputCheck::all) {
-    auto index = RecordIndex::open(path, options_.check);
-    if (index && index->sums().largest_id < options_.vocab_size && index->sums().longest <= options_.max_positions) {
+  if (options_.check != InputCheck::all)
+    if (auto index = fitting_index(path)) {
       File file{.path = path, .sums = index->sums()};
       file.index = std::move(index);
       return file;
     }
-  }
   File file = read_through(path);
-  if (!file.is_indexable() || !options_.keep_index) return file;
-  try {
-    RecordIndex::write(io::Files::system(), path, file.held, file.sums);
-    file.index = RecordIndex::open(path, InputCheck::none);
-  } catch (const Error& error) {
-    file.not_kept = error.what();
-  }
-  if (file.index) file.held = std::vector<RecordPlace>();  // {} would keep its memory
+  if (file.is_indexable() && options_.keep_index) keep_index(file);
   return file;
+}
+
+/// Data may lie where nobody may write: then the run keeps its index.
+void PretrainingRecords::keep_index(File& file) const {
+  const auto keep = [&file](const std::filesystem::path& directory) {
+    try {
+      RecordIndex::write(io::Files::system(), file.path, file.held, file.sums, directory);
+      file.index = RecordIndex::open(file.path, InputCheck::none, directory);
+    } catch (const Error& error) {
+      file.not_kept = error.what();
+    }
+  };
+  keep({});
+  if (!file.index && !options_.run_directory.empty()) keep(options_.run_directory);
+  if (!file.index) return;
+  file.not_kept.clear();
+  file.held = std::vector<RecordPlace>();  // {} would keep its memory
 }
 
 PretrainingRecords::File PretrainingRecords::read_through(const std::filesystem::path& path) const {
   io::RecordReader reader(path, options_.on_corrupt);
-  File file{.path = path, .is_compressed = reader.is_compressed()};
+  std::error_code ignored;
+  const bool can_spill = std::filesystem::is_directory(options_.run_directory, ignored);
+  File file{
+      .path = path,
+      .is_compressed = reader.is_compressed(),
+      .unpacked = UnpackedRecords(
+          can_spill ? RecordIndex::file_of(path, options_.run_directory) : std::filesystem::path(), held_of_each_)};
   for (std::string record; reader.next(record);) {
     const PretrainingExample example = parse_pretraining_record(record, reader.place(), options_);
-    if (record.size() > std::numeric_limits<std::uint32_t>::max())
-      fail(Failure::input, "{}: record: expected at most 4 GiB, got {} bytes", reader.place(), record.size());
     file.held.push_back({.offset = file.is_compressed ? file.unpacked.size() : reader.offset(),
                          .bytes = static_cast<std::uint32_t>(record.size()),
                          .tokens = static_cast<std::uint32_t>(example.token_ids.size()),
                          .masked = static_cast<std::uint32_t>(example.masked_ids.size()),
                          .crc32c = io::crc32c(record)});
     if (file.is_compressed) {
-      file.unpacked += record;
+      file.unpacked.append(record);
       io::check_decompressed(path, file.unpacked.size(), options_.most_decompressed);
     }
     file.sums.longest = std::max(file.sums.longest, file.held.back().tokens);
@@ -174,6 +194,7 @@ PretrainingRecords::File PretrainingRecords::read_through(const std::filesystem:
     for (const auto* ids : {&example.token_ids, &example.masked_ids})
       for (const std::int32_t id : *ids) file.sums.largest_id = std::max(file.sums.largest_id, id);
   }
+  file.unpacked.finish();
   file.skipped = reader.skipped();
   file.first_skipped = reader.first_skipped();
   file.sums.file_bytes = std::filesystem::file_size(path);
@@ -209,8 +230,10 @@ PretrainingExample PretrainingRecords::example(std::int64_t, std::int64_t number
   const RecordPlace where = place(number);
   if (file.index) file.index->let_go();
   const std::string name = fmt::format("{}@{}", file.path.string(), where.offset);
-  if (file.is_compressed)
-    return parse_pretraining_record(std::string_view(file.unpacked).substr(where.offset, where.bytes), name, options_);
+  if (file.is_compressed) {
+    file.unpacked.let_go();
+    return parse_pretraining_record(file.unpacked.at(where.offset, where.bytes), name, options_);
+  }
   return parse_pretraining_record(io::read_record_at(file.path, where.offset, where.bytes, where.crc32c), name,
                                   options_);
 }
@@ -239,7 +262,7 @@ std::vector<ExampleSize> PretrainingRecords::largest(std::int64_t count) const {
 
 std::size_t PretrainingRecords::bytes() const {
   std::size_t bytes = 0;
-  for (const File& file : files_) bytes += file.held.capacity() * sizeof(RecordPlace) + file.unpacked.capacity();
+  for (const File& file : files_) bytes += file.held.capacity() * sizeof(RecordPlace) + file.unpacked.held_bytes();
   return bytes;
 }
 

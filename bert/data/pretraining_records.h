@@ -9,6 +9,7 @@
 
 #include "bert/data/pretraining_examples.h"
 #include "bert/data/record_index.h"
+#include "bert/data/unpacked_records.h"
 #include "io/byte_source.h"
 #include "io/tfrecord.h"
 
@@ -20,22 +21,26 @@ struct PretrainingRecordsOptions {
   io::OnCorrupt on_corrupt = io::OnCorrupt::stop;
   int threads = 1;                                          ///< files read at a time
   InputCheck check = InputCheck::index;                     ///< which indexes beside the files are believed
-  bool keep_index = true;                                   ///< beside each file that was read through
-  std::uint64_t most_decompressed = io::kMostDecompressed;  ///< bytes of records in one gzip file
+  bool keep_index = true;                                   ///< of each file that was read through
+  std::filesystem::path run_directory = {};                 ///< for what cannot be beside a file; may be empty
+  std::uint64_t most_decompressed = io::kMostDecompressed;  ///< bytes of records in one compressed file
+  std::size_t most_held = std::size_t{64} << 20;            ///< of these in memory, over all files
 };
 
-/// Every epoch has the same examples: all records, in the order of the files. A file that has no index beside it
-/// (record_index.h), or one that is not of this file, is read through: every record is checked and its place noted, so
-/// that a bad one is known before training begins, and the places are kept as its index. InputCheck::all reads every
-/// file through. No index is kept of a file with corrupt places, and of a compressed one, whose records cannot be read
-/// at any place. Memory: that of compressed files, unpacked, and 24 bytes for each record of a file without an index.
+/// Every epoch has the same examples: all records, in the order of the files. A file that has no index beside it or in
+/// the run directory (record_index.h), or one that is not of this file, is read through: every record is checked and
+/// its place noted, so that a bad one is known before training begins, and the places are kept as its index.
+/// InputCheck::all reads every file through. No index is kept of a file with corrupt places, and of a compressed one,
+/// whose records cannot be read at any place. Memory: 24 bytes for each record of a file without an index, and the
+/// contents of compressed files, of which a file without a name in the run directory, if that is there, takes what is
+/// more than `most_held`.
 class PretrainingRecords : public PretrainingExamples {
  public:
   /// Throws Error(Failure::input) as file@offset for a record that is corrupt, lacks a feature, or holds values that
   /// cannot be, and if there is no record at all in the files, of which there is at least one.
   PretrainingRecords(const std::vector<std::filesystem::path>& files, const PretrainingRecordsOptions& options);
 
-  /// Does what opening would for these files, which may be none, and keeps nothing but the indexes beside them.
+  /// Does what opening would for these files, which may be none, and keeps nothing but their indexes.
   static void make_indexes(std::vector<std::filesystem::path> files, const PretrainingRecordsOptions& options);
 
   std::int64_t examples(std::int64_t) override { return static_cast<std::int64_t>(files_.back().end); }
@@ -59,7 +64,7 @@ class PretrainingRecords : public PretrainingExamples {
     std::optional<RecordIndex> index;
     std::vector<RecordPlace> held;  // without an index; offsets are in `unpacked` if the file is compressed
     bool is_compressed = false;
-    std::string unpacked;  // the records of a compressed file, end to end
+    UnpackedRecords unpacked;  // of a compressed file
     RecordSums sums;
     std::uint64_t skipped = 0;
     std::string first_skipped, not_kept;
@@ -71,12 +76,15 @@ class PretrainingRecords : public PretrainingExamples {
   explicit PretrainingRecords(const PretrainingRecordsOptions& options) : options_(options) {}
   void open_all(const std::vector<std::filesystem::path>& files);
   File open(const std::filesystem::path& path) const;
+  std::optional<RecordIndex> fitting_index(const std::filesystem::path& path) const;
+  void keep_index(File& file) const;
   File read_through(const std::filesystem::path& path) const;
   void add(File file);
   const File& file_of(std::int64_t number) const;
   const RecordPlace& place(std::int64_t number) const;
 
   PretrainingRecordsOptions options_;
+  std::size_t held_of_each_ = 0;  // most_held for each file
   std::vector<File> files_;
   std::int64_t longest_ = 0;
   std::uint64_t skipped_ = 0;

@@ -43,10 +43,15 @@ bool fits(const RecordPlace& place, const Header& header) {
 
 }  // namespace
 
-fs::path RecordIndex::file_of(const fs::path& records) { return records.string() + ".bertrand.idx"; }
+fs::path RecordIndex::file_of(const fs::path& records, const fs::path& directory) {
+  if (directory.empty()) return records.string() + ".bertrand.idx";
+  const std::string place = fs::absolute(records).lexically_normal().string();  // files of many folders share names
+  return directory / fmt::format("{}-{:08x}.bertrand.idx", records.filename().string(),
+                                 io::crc32c(std::as_bytes(std::span(place))));
+}
 
-std::optional<RecordIndex> RecordIndex::open(const fs::path& records, InputCheck check) {
-  const fs::path file = file_of(records);
+std::optional<RecordIndex> RecordIndex::open(const fs::path& records, InputCheck check, const fs::path& directory) {
+  const fs::path file = file_of(records, directory);
   std::error_code ignored;
   if (!fs::is_regular_file(file, ignored)) return std::nullopt;
   try {
@@ -77,7 +82,7 @@ std::optional<RecordIndex> RecordIndex::open(const fs::path& records, InputCheck
 }
 
 void RecordIndex::write(io::Files& files, const fs::path& records, std::span<const RecordPlace> places,
-                        const RecordSums& sums) {
+                        const RecordSums& sums, const fs::path& directory) {
   Header header;
   header.file_crc32c = sums.file_crc32c;
   header.file_bytes = sums.file_bytes;
@@ -88,7 +93,7 @@ void RecordIndex::write(io::Files& files, const fs::path& records, std::span<con
   header.most_masked = sums.most_masked;
   header.largest_id = sums.largest_id;
   header.header_crc32c = crc32c_of(header);
-  io::FileReplacer out(files, file_of(records));
+  io::FileReplacer out(files, file_of(records, directory));
   const auto write = [&](std::span<const std::byte> bytes) {
     out.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   };

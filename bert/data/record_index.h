@@ -29,14 +29,17 @@ struct RecordSums {
 /// FILE.bertrand.idx, mapped: a header of 64 bytes, then 24 for each record, all little-endian.
 class RecordIndex {
  public:
-  static std::filesystem::path file_of(const std::filesystem::path& records);
+  /// Beside the file; or in a directory, under a name of the file and its place.
+  static std::filesystem::path file_of(const std::filesystem::path& records,
+                                       const std::filesystem::path& directory = {});
 
   /// The index of a file, if there is one that is whole and made of this file: of its size, and unless `check` is
   /// InputCheck::none with the checksum of its sample (io/file_checksum.h).
-  static std::optional<RecordIndex> open(const std::filesystem::path& records, InputCheck check);
+  static std::optional<RecordIndex> open(const std::filesystem::path& records, InputCheck check,
+                                         const std::filesystem::path& directory = {});
   /// Puts it there in one step. Throws Error(Failure::io).
   static void write(io::Files& files, const std::filesystem::path& records, std::span<const RecordPlace> places,
-                    const RecordSums& sums);
+                    const RecordSums& sums, const std::filesystem::path& directory = {});
 
   const RecordSums& sums() const { return sums_; }
   std::span<const RecordPlace> places() const;

@@ -141,7 +141,7 @@ TEST_CASE("lines of JSON and compressed files hold the documents that plain text
              "{\"text\": \"a b\\n\\nc d\"}\n\n{\"id\": 7, \"text\": \"e f g\"}\n{\"text\": \"h\"}");
   write_gzip(directory / "text.gz", read_text(directory / "plain.txt"));
   write_gzip(directory / "lines.jsonl.gz", read_text(directory / "lines.jsonl"));
-  // Of zstd 1.5: "a b\nc d\n\n" and "e f g\n\nh\n", a frame each.
+  // What zstd 1.5 makes of "a b\nc d\n\n" and "e f g\n\nh\n", a frame each.
   const std::string first = "28b52ffd04584900006120620a6320640a0aec9e2af3",
                     second = "28b52ffd045849000065206620670a0a680a21bf5076";
   write_text(directory / "text.zst", from_hex(first + second));
@@ -161,7 +161,7 @@ TEST_CASE("lines of JSON and compressed files hold the documents that plain text
   write_text(directory / "cut.gz", whole.substr(0, whole.size() - 9));
   CHECK(message_of([&] {
           write_corpus({.inputs = {directory / "cut.gz"}, .output = directory / "other"}, tokenizer);
-        }).find("cut.gz: expected whole compressed data, got: ") != std::string::npos);
+        }).find("cut.gz: expected whole compressed data, got ") != std::string::npos);
   std::string damaged = from_hex(first + second);
   damaged[first.size() / 2 + 12] ^= 4;
   write_text(directory / "damaged.zst", damaged);
@@ -169,7 +169,7 @@ TEST_CASE("lines of JSON and compressed files hold the documents that plain text
   for (const std::string name : {"damaged.zst", "cut.zst"})
     CHECK(message_of([&] {
             write_corpus({.inputs = {directory / name}, .output = directory / "other"}, tokenizer);
-          }).find(name + ": expected whole compressed data, got: ") != std::string::npos);
+          }).find(name + ": expected whole compressed data, got ") != std::string::npos);
   CHECK(!fs::exists(directory / "other"));
   CHECK(!fs::exists(directory / "other.partial"));
 }
@@ -336,7 +336,7 @@ TEST_CASE("damage is found where it is looked for: anywhere, in the sample of ea
   const std::string message = refusal({.extent = all, .threads = 3});
   CHECK(message.find(", as manifest.json says, got 0x") != std::string::npos);
   CHECK(message.find('\n') == std::string::npos);
-  // Of two processes, that finds it whose share has the file: 0 to 2 are those of the first shard.
+  // One of two processes finds it, the one whose share has the file: 0 to 2 are those of the first shard.
   CHECK(refusal({.extent = all, .process = 0, .processes = 2}) == "");
   CHECK(refusal({.extent = all, .process = 1, .processes = 2}) == message);
 }

@@ -2,10 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include "io/error.h"
+#include "io/line_source.h"
 #include "support/program.h"
+#include "support/refusal.h"
 
 using namespace bertrand::data;
+using bertrand::io::LineSource;
 
 TEST_CASE("blocks end where lines end, whatever their size, and together are the file") {
   const support::TemporaryDirectory directory;
@@ -20,6 +22,23 @@ TEST_CASE("blocks end where lines end, whatever their size, and together are the
     }
     REQUIRE(all == text);
   }
+}
+
+TEST_CASE("a line that no memory should hold is refused with its number, whatever was passed over before it") {
+  const support::TemporaryDirectory directory;
+  const auto blocks_of = [&](std::size_t longest, std::uint64_t skipped) {
+    support::write_text(directory / "t", "one\ntwo\n");
+    std::filesystem::resize_file(directory / "t", 8 + longest);  // zeros that take no room on the disk
+    LineBlocks blocks(directory / "t");
+    CHECK(blocks.skip(skipped));
+    std::size_t count = 0;
+    for (std::string block; blocks.next(block, std::size_t{1} << 20);) ++count;
+    return count;
+  };
+  CHECK(blocks_of(LineSource::kLongest, 0) == 2);
+  for (const std::uint64_t skipped : {0, 6})
+    CHECK(support::refusal(bertrand::Failure::input, [&] { blocks_of(LineSource::kLongest + 1, skipped); }) ==
+          (directory / "t").string() + ":3: expected a line of at most 67108864 bytes, got more");
 }
 
 TEST_CASE("lines are split into parts at line ends") {

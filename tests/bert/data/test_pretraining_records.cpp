@@ -247,6 +247,50 @@ TEST_CASE("where no index can be kept the records are held, and it is said why, 
   CHECK(!fs::exists(RecordIndex::file_of(three.files()[2])));
 }
 
+TEST_CASE("where no index can be beside a file the run directory has it, and the next start reads it") {
+  const ThreeFiles three;
+  fs::create_directory(RecordIndex::file_of(three.files()[0]));  // root may write where it is not allowed
+  const support::TemporaryDirectory run, again;
+  const PretrainingRecordsOptions options{.vocab_size = 200, .run_directory = run / ""};
+  fs::create_directory(again / "0");
+  fs::rename(three.files()[2], again / "0" / "0");  // the same name in another folder
+  fs::create_directory(RecordIndex::file_of(again / "0" / "0"));
+  const std::vector<fs::path> files{three.files()[0], again / "0" / "0"};
+  PretrainingRecords first(files, options);
+  CHECK(first.not_kept() == "");
+  CHECK(std::distance(fs::directory_iterator(run / ""), {}) == 2);
+  CHECK(first.bytes() < 2 * 24);  // places are in the indexes
+  const fs::path index = RecordIndex::file_of(files[0], run / "");
+  const auto written = fs::last_write_time(index);
+  PretrainingRecords second(files, options);
+  CHECK(all_of(second) == all_of(first));
+  CHECK(fs::last_write_time(index) == written);
+  three.flip(0, 20);
+  CHECK_THROWS_WITH_AS(PretrainingRecords(files, options), doctest::Contains("0@0: record data crc: expected 0x"),
+                       Error);
+}
+
+TEST_CASE("a compressed file that becomes much is held on the disk, and one that becomes too much is refused") {
+  const ThreeFiles three;
+  const std::vector<fs::path> file{three.files()[1]};
+  PretrainingRecords held(file, {.vocab_size = 200});
+  const support::TemporaryDirectory run;
+  const std::size_t all = kRecordsPerFile * record(41).size(), places = 24 * 2 * kRecordsPerFile;
+  CHECK(held.bytes() >= all);
+  for (const std::size_t most_held : {std::size_t{0}, all / 3}) {
+    PretrainingRecords spilled(file, {.vocab_size = 200, .run_directory = run / "", .most_held = most_held});
+    CHECK(all_of(spilled) == all_of(held));
+    CHECK(spilled.bytes() <= places);
+    CHECK(fs::is_empty(run / ""));
+  }
+  CHECK(PretrainingRecords(file, {.vocab_size = 200, .run_directory = run / "none", .most_held = 0}).bytes() >= all);
+  CHECK(PretrainingRecords(file, {.vocab_size = 200, .most_decompressed = 10'000}).examples(0) == kRecordsPerFile);
+  CHECK_THROWS_WITH_AS(
+      PretrainingRecords(file, {.vocab_size = 200, .most_decompressed = 5'000}),
+      (file[0].string() + ": expected at most 5 kB after decompression, got more; hint: unpack it first").c_str(),
+      Error);
+}
+
 TEST_CASE("the indexes of some files can be made without reading the others, and a rehearsal keeps none") {
   const ThreeFiles three;
   PretrainingRecords(three.files(), {.vocab_size = 200, .keep_index = false});

@@ -9,10 +9,13 @@
 
 namespace bertrand::tasks {
 
+/// The most classes of which a confusion matrix is written: it grows with their square.
+constexpr std::size_t kMostOfMatrix = 1000;
+
 /// Tab-separated text: for each class precision, recall, F1 and support (how often it is true), then their means over
 /// the classes that are true or predicted somewhere (macro) and over the examples (weighted), as scikit-learn's
-/// classification_report; a blank line; the
-/// confusion matrix, a row for each true class and a column for each predicted one. What is undefined counts as 0.
+/// classification_report. What is undefined counts as 0. If there are at most kMostOfMatrix classes, a blank line
+/// follows and the confusion matrix, a row for each true class and a column for each predicted one.
 std::string class_report(const LabelSet& labels, std::span<const std::int32_t> predicted,
                          std::span<const std::int32_t> truth);
 

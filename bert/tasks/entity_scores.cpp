@@ -1,5 +1,7 @@
 #include "bert/tasks/entity_scores.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 
@@ -42,7 +44,12 @@ bool begins_at(const Tag& before, const Tag& tag) {
   return tag.prefix != 'O' && tag.prefix != '.' && before.type != tag.type;
 }
 
-double ratio(double part, double whole) { return whole == 0 ? 0 : part / whole; }
+/// With F1 as seqeval computes it, to the last digit.
+ClassFigures figures_of(const ClassCounts& counts) {
+  ClassFigures of = counts.figures();
+  of.f1 = ratio(2 * of.precision * of.recall, of.precision + of.recall);
+  return of;
+}
 
 }  // namespace
 
@@ -66,6 +73,29 @@ bool is_illegal(const std::string& before, const std::string& tag) {
   return !(left.prefix == 'B' || left.prefix == 'I') || left.type != own.type;
 }
 
+std::optional<std::size_t> IllegalPairs::add(std::span<const std::string> tags) {
+  std::optional<std::size_t> first;
+  for (std::size_t i = 0; i < tags.size(); ++i) {
+    const std::string before = i > 0 ? tags[i - 1] : "O";
+    if (!is_illegal(before, tags[i])) continue;
+    ++counts_[{before, tags[i]}];
+    if (!first) first = i;
+  }
+  return first;
+}
+
+std::int64_t IllegalPairs::sum() const {
+  std::int64_t sum = 0;
+  for (const auto& [pair, count] : counts_) sum += count;
+  return sum;
+}
+
+std::string IllegalPairs::most_frequent() const {
+  check(!counts_.empty(), "illegal pairs: expected some, got none");
+  const auto& [pair, count] = *std::ranges::max_element(counts_, {}, [](const auto& entry) { return entry.second; });
+  return fmt::format("{} before {} ({})", pair.first, pair.second, count);
+}
+
 void EntityCounter::add(std::span<const std::string> truth, std::span<const std::string> predicted) {
   check(truth.size() == predicted.size(), "entities: expected as many predicted tags as true ones, {}, got {}",
         truth.size(), predicted.size());
@@ -74,37 +104,29 @@ void EntityCounter::add(std::span<const std::string> truth, std::span<const std:
   std::ranges::sort(wanted);
   for (const Entity& entity : wanted) ++types_[entity.type].truth;
   for (const Entity& entity : got) {
-    Counts& counts = types_[entity.type];
+    ClassCounts& counts = types_[entity.type];
     ++counts.predicted;
     if (std::ranges::binary_search(wanted, entity)) ++counts.both;
   }
   for (std::size_t i = 0; i < truth.size(); ++i) {
     ++words_;
     if (truth[i] == predicted[i]) ++right_;
-    if (is_illegal(i > 0 ? predicted[i - 1] : "O", predicted[i])) ++illegal_;
   }
-}
-
-EntityFigures EntityCounter::figures(const Counts& counts) {
-  const auto truth = static_cast<double>(counts.truth), predicted = static_cast<double>(counts.predicted),
-             both = static_cast<double>(counts.both);
-  EntityFigures of{.precision = ratio(both, predicted), .recall = ratio(both, truth), .f1 = 0, .support = counts.truth};
-  of.f1 = ratio(2 * of.precision * of.recall, of.precision + of.recall);
-  return of;
+  illegal_.add(predicted);
 }
 
 EntityScores EntityCounter::scores() const {
   EntityScores scores{.micro = {}, .macro = {}, .weighted = {}, .types = {}, .words = words_, .illegal = illegal_};
   scores.accuracy = ratio(static_cast<double>(right_), static_cast<double>(words_));
-  Counts all;
+  ClassCounts all;
   std::vector<double> precision, recall, f1, support;
   for (const auto& [type, counts] : types_) {
-    const EntityFigures& of = scores.types[type] = figures(counts);
-    all = {all.truth + counts.truth, all.predicted + counts.predicted, all.both + counts.both};
+    const ClassFigures& of = scores.types[type] = figures_of(counts);
+    all += counts;
     precision.push_back(of.precision), recall.push_back(of.recall), f1.push_back(of.f1);
     support.push_back(static_cast<double>(of.support));
   }
-  scores.micro = figures(all);
+  scores.micro = figures_of(all);
   scores.macro = scores.weighted = {.support = all.truth};
   if (types_.empty()) return scores;
   const auto mean = [](std::span<const double> x) { return numpy_sum(x) / static_cast<double>(x.size()); };

@@ -3,9 +3,13 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "bert/tasks/class_figures.h"
 
 namespace bertrand::tasks {
 
@@ -24,18 +28,27 @@ std::vector<Entity> entities(std::span<const std::string> tags);
 /// tag before the first one is "O".
 bool is_illegal(const std::string& before, const std::string& tag);
 
-struct EntityFigures {
-  double precision = 0, recall = 0, f1 = 0;
-  std::int64_t support = 0;  ///< true entities
+/// The pairs of neighbouring tags that is_illegal() names, and how often each comes.
+class IllegalPairs {
+ public:
+  /// Counts those of a sentence. Returns the place of the first tag that may not stand there, if any.
+  std::optional<std::size_t> add(std::span<const std::string> tags);
+  const std::map<std::pair<std::string, std::string>, std::int64_t>& counts() const { return counts_; }
+  std::int64_t sum() const;
+  /// "O before I-PER (12)", the first of equals. Throws Error(Failure::bug) if there are none.
+  std::string most_frequent() const;
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::int64_t> counts_;
 };
 
-/// Of many sentences. What is undefined (no entity at all) is 0.
+/// The figures of many sentences. What is undefined (no entity at all) is 0.
 struct EntityScores {
-  EntityFigures micro, macro, weighted;  ///< over all; the mean of the types; that mean by their support
-  std::map<std::string, EntityFigures> types;
-  double accuracy = 0;       ///< of the tags
-  std::int64_t words = 0;    ///< tags in all
-  std::int64_t illegal = 0;  ///< predicted tags that is_illegal() names
+  ClassFigures micro, macro, weighted;  ///< over all; the mean of the types; that mean by their support
+  std::map<std::string, ClassFigures> types;
+  double accuracy = 0;     ///< of the tags
+  std::int64_t words = 0;  ///< tags in all
+  IllegalPairs illegal;    ///< of predicted tags
 };
 
 /// Counts sentence after sentence, so that a file of any length can be scored in little memory.
@@ -46,13 +59,9 @@ class EntityCounter {
   EntityScores scores() const;
 
  private:
-  struct Counts {
-    std::int64_t truth = 0, predicted = 0, both = 0;
-  };
-  static EntityFigures figures(const Counts& counts);
-
-  std::map<std::string, Counts> types_;
-  std::int64_t words_ = 0, right_ = 0, illegal_ = 0;
+  std::map<std::string, ClassCounts> types_;
+  std::int64_t words_ = 0, right_ = 0;
+  IllegalPairs illegal_;
 };
 
 }  // namespace bertrand::tasks

@@ -4,17 +4,16 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
 #include <numeric>
-#include <set>
 
+#include "bert/tasks/class_figures.h"
 #include "io/error.h"
 
 namespace bertrand::tasks {
 namespace {
 
 using Classes = std::span<const std::int32_t>;
-
-double ratio(double part, double whole) { return whole == 0 ? 0 : part / whole; }
 
 void check_lengths(std::size_t a, std::size_t b, const char* what) {
   check(a == b && a > 0, "{}: expected two columns of equal length above 0, got {} and {}", what, a, b);
@@ -104,10 +103,14 @@ double f1(Classes predicted, Classes truth, std::int32_t positive) {
 }
 
 double macro_f1(Classes predicted, Classes truth) {
-  std::set<std::int32_t> classes(truth.begin(), truth.end());
-  classes.insert(predicted.begin(), predicted.end());
+  check_lengths(predicted.size(), truth.size(), "macro_f1");
+  std::map<std::int32_t, ClassCounts> classes;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    classes[truth[i]] += {.truth = 1, .both = predicted[i] == truth[i]};
+    classes[predicted[i]] += {.predicted = 1};
+  }
   double sum = 0;
-  for (const std::int32_t one : classes) sum += f1(predicted, truth, one);
+  for (const auto& [one, counts] : classes) sum += counts.figures().f1;
   return sum / static_cast<double>(classes.size());
 }
 

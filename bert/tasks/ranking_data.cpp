@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 #include <unordered_map>
 
 #include "bert/tasks/attempt.h"
@@ -12,27 +11,14 @@
 namespace bertrand::tasks {
 namespace {
 
-/// Fills `columns` with the columns of a line. Throws Failure::input unless there are just as many, none of them blank.
-void cut_columns(std::string_view line, std::span<std::string_view> columns, const io::LineSource& lines,
-                 std::string_view names) {
-  const auto found = static_cast<std::size_t>(std::ranges::count(line, '\t')) + 1;
-  if (found != columns.size())
-    fail(Failure::input, "{}: columns: expected {} between tabs, got {} of them", lines.where(), names, found);
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    columns[i] = line.substr(0, line.find('\t'));
-    line.remove_prefix(std::min(columns[i].size() + 1, line.size()));
-    if (columns[i].find_first_not_of(" \r") == std::string_view::npos)
-      fail(Failure::input, "{}: column {}: expected {} with a text each, got an empty one", lines.where(), i + 1,
-           names);
-  }
-}
+bool has_no_text(std::string_view text) { return text.find_first_not_of(" \t\r") == std::string_view::npos; }
 
 void add_invalid(std::string_view line, std::int64_t number, text::InvalidBytes& invalid) {
   std::string valid;
   invalid.add(text::drop_invalid_utf8(line, valid), static_cast<std::uint64_t>(number));
 }
 
-/// Of a file whose lines are all bad, or that has none.
+/// Refuses a file whose lines are all bad, or that has none.
 [[noreturn]] void refuse_nothing(const std::filesystem::path& file, std::string_view what,
                                  const std::vector<std::string>* bad) {
   if (bad && !bad->empty()) fail(Failure::input, "{}; no line of the file is a {}", bad->front(), what);
@@ -46,6 +32,38 @@ std::span<const std::int32_t> pieces_of(std::string_view text, std::size_t most,
 }
 
 }  // namespace
+
+bool ColumnReader::next(std::span<std::string_view> columns) {
+  std::int64_t blank = 0;  // the first line of those before this one
+  while (lines_.next(text_)) {
+    if (has_no_text(text_)) {
+      if (blank == 0) blank = lines_.number();
+      continue;
+    }
+    if (blank != 0)
+      attempt(bad_, [&] {
+        fail(Failure::input, "{}:{}: columns: expected {}, got an empty line", lines_.name(), blank, names_);
+      });
+    blank = 0;
+    if (attempt(bad_, [&] { cut(columns); })) return true;
+  }
+  return false;
+}
+
+/// Throws Failure::input unless the line has just as many columns, none of them blank.
+void ColumnReader::cut(std::span<std::string_view> columns) const {
+  std::string_view rest = text_;
+  const auto found = static_cast<std::size_t>(std::ranges::count(rest, '\t')) + 1;
+  if (found != columns.size())
+    fail(Failure::input, "{}: columns: expected {} between tabs, got {} of them", lines_.where(), names_, found);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    columns[i] = rest.substr(0, rest.find('\t'));
+    rest.remove_prefix(std::min(columns[i].size() + 1, rest.size()));
+    if (has_no_text(columns[i]))
+      fail(Failure::input, "{}: column {}: expected {} with a text each, got an empty one", lines_.where(), i + 1,
+           names_);
+  }
+}
 
 RankingEncoder::RankingEncoder(const text::Tokenizer& tokenizer, const RankingLengths& lengths)
     : lengths_(lengths),
@@ -75,12 +93,9 @@ void RankingEncoder::append(std::string_view query, std::string_view passage, En
 Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder, const SpillPlace& spill,
                      std::vector<std::string>* bad) {
   Triples triples{.encoded = EncodedDataset(spill), .invalid = {}};
-  io::LineSource lines(file, "triples");
-  for (std::string_view line; lines.next(line);) {
-    std::array<std::string_view, 3> columns;
-    if (!attempt(bad, [&] { cut_columns(line, columns, lines, "query, relevant passage and other passage"); }))
-      continue;
-    add_invalid(line, lines.number(), triples.invalid);
+  ColumnReader lines(file, "triples", "query, relevant passage and other passage", bad);
+  for (std::array<std::string_view, 3> columns; lines.next(columns);) {
+    add_invalid(lines.text(), lines.number(), triples.invalid);
     encoder.append(columns[0], columns[1], triples.encoded);
     encoder.append(columns[0], columns[2], triples.encoded);
   }
@@ -90,28 +105,23 @@ Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder,
 }
 
 std::optional<CandidateReader::Candidate> CandidateReader::next() {
-  std::string_view line;
-  if (!lines_.next(line)) return std::nullopt;
   std::array<std::string_view, 4> columns;
-  cut_columns(line, columns, lines_, "query id, passage id, query and passage");
+  if (!reader_.next(columns)) return std::nullopt;
   return Candidate{columns[0], columns[1], columns[2], columns[3]};
 }
 
 CandidateList::CandidateList(const std::filesystem::path& file, std::vector<std::string>* bad) : file_(file) {
-  CandidateReader reader(file);
+  CandidateReader reader(file, bad);
   std::unordered_map<std::string, std::int32_t> places;
-  while (true) {
-    std::optional<CandidateReader::Candidate> candidate;
-    if (!attempt(bad, [&] { candidate = reader.next(); })) continue;
-    if (!candidate) break;
+  while (const auto candidate = reader.next()) {
     const auto [query, is_new] =
         places.try_emplace(std::string(candidate->query_id), static_cast<std::int32_t>(queries_.size()));
     if (is_new) queries_.push_back(query->first);
     query_of_.push_back(query->second);
     passages_ += candidate->passage_id;
     passage_begins_.push_back(passages_.size());
-    add_invalid(candidate->query, reader.lines().number(), invalid_);
-    add_invalid(candidate->passage, reader.lines().number(), invalid_);
+    add_invalid(candidate->query, reader.line(), invalid_);
+    add_invalid(candidate->passage, reader.line(), invalid_);
   }
   if (query_of_.empty()) refuse_nothing(file, "candidate", bad);
 }

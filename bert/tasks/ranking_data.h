@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,10 +42,34 @@ struct Triples {
   EncodedDataset encoded;
   text::InvalidBytes invalid;  ///< that were dropped
 };
-/// Throws Failure::input with file and line for other columns and for an empty text, or adds what it would say to
-/// `bad`; Failure::input for a file without triples; Failure::io if the disk is full.
+/// Throws Failure::input with file and line for other columns, for an empty text and for a blank line that is not at
+/// the end, or adds what it would say to `bad`; Failure::input for a file without triples; Failure::io if the disk is
+/// full.
 Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder, const SpillPlace& spill = {},
                      std::vector<std::string>* bad = nullptr);
+
+/// A file of lines whose columns are separated by tabs.
+class ColumnReader {
+ public:
+  /// A file of `what`, with columns of these names, for messages.
+  ColumnReader(const std::filesystem::path& file, std::string_view what, std::string_view names,
+               std::vector<std::string>* bad)
+      : lines_(file, what), names_(names), bad_(bad) {}
+  /// Fills `columns` from the next line, valid until the next call; false at the end, where blank lines are passed
+  /// over. Throws Failure::input with file and line for another number of columns, a blank one and a blank line between
+  /// others; with `bad` such lines are kept there and passed over.
+  bool next(std::span<std::string_view> columns);
+  std::string_view text() const { return text_; }  ///< of the line
+  std::int64_t number() const { return lines_.number(); }
+
+ private:
+  void cut(std::span<std::string_view> columns) const;
+
+  io::LineSource lines_;
+  const std::string_view names_;
+  std::vector<std::string>* const bad_;
+  std::string_view text_;
+};
 
 /// Lines `query id TAB passage id TAB query TAB passage`, one by one.
 class CandidateReader {
@@ -52,14 +77,14 @@ class CandidateReader {
   struct Candidate {
     std::string_view query_id, passage_id, query, passage;
   };
-  explicit CandidateReader(const std::filesystem::path& file) : lines_(file, "candidates") {}
-  /// The next one, valid until the next call; none at the end. Throws Failure::input with file and line for other
-  /// columns and for an empty one.
+  explicit CandidateReader(const std::filesystem::path& file, std::vector<std::string>* bad = nullptr)
+      : reader_(file, "candidates", "query id, passage id, query and passage", bad) {}
+  /// The next one, valid until the next call; none at the end. Throws as ColumnReader.
   std::optional<Candidate> next();
-  const io::LineSource& lines() const { return lines_; }
+  std::int64_t line() const { return reader_.number(); }
 
  private:
-  io::LineSource lines_;
+  ColumnReader reader_;
 };
 
 /// Which passages a file of candidates has for which query: all that is held of it. About 30 bytes a line.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <unordered_set>
 
 #include "bert/tasks/entity_scores.h"
@@ -11,6 +10,7 @@
 #include "io/error.h"
 #include "io/files.h"
 #include "io/input_files.h"
+#include "io/json_stream.h"
 #include "io/line_source.h"
 
 namespace bertrand::tasks {
@@ -21,23 +21,15 @@ namespace fs = std::filesystem;
 // ---- JSON: one flat object
 
 /// Hands over each pair of an object whose values are all texts or all numbers, as it streams by.
-class FlatObject : public nlohmann::json_sax<nlohmann::json> {
+class FlatObject : public io::JsonStream {
  public:
   using OnText = std::function<void(const std::string& key, std::string& value)>;
   using OnNumber = std::function<void(const std::string& key, double value)>;
-  FlatObject(std::string file, OnText on_text, OnNumber on_number)
-      : file_(std::move(file)), on_text_(std::move(on_text)), on_number_(std::move(on_number)) {}
+  FlatObject(const fs::path& file, OnText on_text, OnNumber on_number)
+      : JsonStream({.name = file.string(), .failure = Failure::input}),
+        on_text_(std::move(on_text)),
+        on_number_(std::move(on_number)) {}
 
-  bool start_object(std::size_t) override {
-    if (inside_) refuse("an object");
-    return inside_ = true;
-  }
-  bool end_object() override { return true; }
-  bool key(std::string& name) override {
-    if (!keys_.insert(name).second) fail(Failure::input, "{}: the key \"{}\" comes twice", file_, name);
-    key_ = name;
-    return true;
-  }
   bool string(std::string& value) override {
     if (!inside_ || !on_text_) refuse("a text");
     on_text_(key_, value);
@@ -46,43 +38,40 @@ class FlatObject : public nlohmann::json_sax<nlohmann::json> {
   bool number_integer(std::int64_t value) override { return number(static_cast<double>(value)); }
   bool number_unsigned(std::uint64_t value) override { return number(static_cast<double>(value)); }
   bool number_float(double value, const std::string&) override { return number(value); }
-  bool start_array(std::size_t) override { refuse("a list"); }
-  bool end_array() override { return true; }
   bool null() override { refuse("null"); }
   bool boolean(bool) override { refuse("true or false"); }
-  bool binary(nlohmann::json::binary_t&) override { return false; }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
-    fail(Failure::input, "{}@{}: expected JSON, got {}", file_, position, error.what());
-  }
 
  private:
+  void open_object() override {
+    if (inside_) refuse("an object");
+    inside_ = true;
+  }
+  void open_list() override { refuse("a list"); }
+  void name(std::string& key) override { key_ = std::move(key); }
+  void close_object() override {}
+  void close_list() override {}
+
   bool number(double value) {
     if (!inside_ || !on_number_) refuse("a number");
     on_number_(key_, value);
     return true;
   }
   [[noreturn]] void refuse(const char* what) const {
-    if (!inside_) fail(Failure::input, "{}: expected an object, got {}", file_, what);
-    fail(Failure::input, "{}: {}: expected {}, got {}", file_, key_, on_text_ ? "a text" : "a number", what);
+    if (!inside_) fail(Failure::input, "{}: expected an object, got {}", source().name, what);
+    fail(Failure::input, "{}: {}: expected {}, got {}", source().name, key_, on_text_ ? "a text" : "a number", what);
   }
 
-  const std::string file_;
   const OnText on_text_;
   const OnNumber on_number_;
   bool inside_ = false;
   std::string key_;
-  std::unordered_set<std::string> keys_;
 };
 
 void read_flat_object(const fs::path& file, FlatObject::OnText on_text, FlatObject::OnNumber on_number) {
   io::refuse_directory(file, "predictions", Failure::input);
   const io::MappedFile mapped(file);
-  const std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
-  // The parser would take a NUL for the end of its input.
-  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
-    fail(Failure::input, "{}@{}: expected JSON, got a NUL", file.string(), nul);
-  FlatObject reader(file.string(), std::move(on_text), std::move(on_number));
-  nlohmann::json::sax_parse(text, &reader);
+  FlatObject(file, std::move(on_text), std::move(on_number))
+      .read({reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()});
 }
 
 // ---- lines of columns
@@ -127,7 +116,7 @@ std::int64_t whole_number(const std::string& text, const Lines& lines, const cha
   return value;
 }
 
-void add(std::map<std::string, double>& figures, const std::string& prefix, const EntityFigures& of) {
+void add(std::map<std::string, double>& figures, const std::string& prefix, const ClassFigures& of) {
   figures[prefix + "precision"] = of.precision;
   figures[prefix + "recall"] = of.recall;
   figures[prefix + "f1"] = of.f1;
@@ -223,9 +212,11 @@ FileScores score_tokens_file(const fs::path& file) {
   add(result.figures, "macro_", scores.macro);
   add(result.figures, "weighted_", scores.weighted);
   for (const auto& [type, figures] : scores.types) add(result.figures, type + "_", figures);
-  result.figures["illegal_tags"] = static_cast<double>(scores.illegal);
-  if (scores.illegal > 0)
-    result.warnings.push_back(fmt::format("{} predicted tags continue no entity of their type", scores.illegal));
+  const std::int64_t illegal = scores.illegal.sum();
+  result.figures["illegal_tags"] = static_cast<double>(illegal);
+  if (illegal > 0)
+    result.warnings.push_back(fmt::format("{} predicted tags continue no entity of their type, most often {}", illegal,
+                                          scores.illegal.most_frequent()));
   return result;
 }
 

@@ -23,11 +23,14 @@ bool has_extension(std::string_view path, std::string_view extension) {
 class TableReader {
  public:
   TableReader(const std::string& name, TableFormat format, const TableOptions& options)
-      : table_{.file = name, .rows = RowList(options.spill)}, parser_(make_row_parser(format, table_, options)) {}
+      : table_{.file = name, .rows = RowList(options.spill)},
+        parser_(make_row_parser(format, table_, options)),
+        longest_(options.longest_row) {}
   TableReader(const TableReader&) = delete;
   TableReader& operator=(const TableReader&) = delete;
 
   void add(std::string_view bytes) {
+    if (line_.size() + std::min(bytes.find('\n'), bytes.size()) > longest_) refuse("a row", lines_ + 1);
     const std::size_t end = bytes.rfind('\n') + 1;  // 0 if there is none
     line_.append(bytes.substr(0, end));
     if (end > 0) take_lines();
@@ -59,17 +62,27 @@ class TableReader {
 
   /// Empty lines are kept back, as those at the end do not count.
   void take_rows() {
-    if (text_.size() < 2 * unfinished_) return;  // a long row is not read again for each part of it
+    // A long row is not read again for each part of it.
+    if (text_.size() < 2 * unfinished_ && text_.size() <= longest_) return;
     const std::size_t some = text_.find_last_not_of("\r\n");
+    if (text_.size() - (some + 1) > longest_) refuse("empty lines", lines_);
     if (some == std::string::npos) return;
     const std::size_t whole = text_.rfind('\n', some) + 1;
     const std::size_t taken = parser_->take(std::string_view(text_).substr(0, whole), false);
     text_.erase(0, taken);
     unfinished_ = taken > 0 ? 0 : text_.size();
+    // What is left of it is a row that goes on.
+    if (whole - taken > longest_)
+      refuse("a row", lines_ - static_cast<std::uint64_t>(std::ranges::count(text_, '\n')) + 1);
+  }
+
+  [[noreturn]] void refuse(const char* what, std::uint64_t line) const {
+    fail(Failure::input, "{}:{}: expected {} of at most {} bytes, got more", table_.file, line, what, longest_);
   }
 
   Table table_;
   std::unique_ptr<RowParser> parser_;  // writes into the table
+  const std::size_t longest_;          // bytes of a row
   std::string line_;                   // as it came
   std::string text_;                   // valid lines that are in no row yet
   std::uint64_t lines_ = 0;            // that came before
@@ -80,13 +93,14 @@ class TableReader {
 
 TableFormat table_format(const std::string& path) {
   std::string_view name = path;
-  if (has_extension(name, ".gz")) name.remove_suffix(3);
+  for (const std::string_view packed : {".gz", ".zst"})
+    if (has_extension(path, packed)) name.remove_suffix(packed.size());
   if (has_extension(name, ".tsv") || has_extension(name, ".txt")) return TableFormat::tsv;
   if (has_extension(name, ".csv")) return TableFormat::csv;
   if (has_extension(name, ".jsonl")) return TableFormat::jsonl;
   fail(Failure::usage,
-       "{}: format: expected a name that ends in .tsv, .txt, .csv or .jsonl (or one of these and .gz), got another; "
-       "hint: files of words are for --task ner, pos, punct or tokens",
+       "{}: format: expected a name that ends in .tsv, .txt, .csv or .jsonl (or one of these and .gz or .zst), got "
+       "another; hint: files of words are for --task ner, pos, punct or tokens",
        path);
 }
 
@@ -128,7 +142,7 @@ Table read_table(const std::string& path, const TableOptions& options) {
     reader.add(std::string_view(bytes).substr(0, got));
   }
   if (!source.damage().empty())
-    fail(Failure::input, "{}@{}: gzip: expected a whole stream, got {}", path, sum, source.damage());
+    fail(Failure::input, "{}@{}: expected whole compressed data, got {}", path, sum, source.damage());
   return reader.finish();
 }
 

@@ -8,7 +8,7 @@
 
 #include "bert/tasks/row_list.h"
 #include "bert/text/utf8.h"
-#include "io/byte_source.h"
+#include "io/line_source.h"
 
 namespace bertrand::tasks {
 
@@ -18,14 +18,15 @@ enum class TableFormat {
   jsonl  ///< an object a line; its keys are the columns
 };
 
-/// From the extension: .tsv and .txt, .csv, .jsonl; each may end in .gz. Throws Failure::usage for any other.
+/// From the extension: .tsv and .txt, .csv, .jsonl; each may end in .gz or .zst. Throws Failure::usage for any other.
 TableFormat table_format(const std::string& path);
 
 struct TableOptions {
   bool header = true;                ///< the first row names the columns (always so in JSON lines)
   bool skip_ragged_rows = false;     ///< leave out rows with another number of cells instead of failing
   std::string list_separator = ",";  ///< what joins the items if a JSON value is a list
-  std::uint64_t most_decompressed = io::kMostDecompressed;  ///< bytes that a gzip file may become
+  std::uint64_t most_decompressed = io::kMostDecompressed;  ///< bytes that a compressed file may become
+  std::size_t longest_row = io::LineSource::kLongest;       ///< bytes of a line, and of a quoted row of many lines
   SpillPlace spill = {};                                    ///< where rows go that are more than memory should hold
   std::size_t part = std::size_t{1} << 20;                  ///< bytes that are read at once
 };
@@ -45,11 +46,11 @@ struct Table {
   std::string where(const Row& row) const;
 };
 
-/// Reads a table part by part; gzip is seen by its first bytes. A row of JSON lines takes memory for its own keys
-/// alone. A byte order mark and what is no UTF-8 are dropped, and CRLF ends a line as LF does; empty lines at the end
-/// do not count. Throws Failure::io if the file cannot be read, Failure::input if it is not there, a directory, or gzip
-/// of too much, and with file and line for a row with another number of cells than the first, a NUL, an open quote, or
-/// JSON that is not a flat object whose keys differ.
+/// Reads a table part by part; gzip and Zstandard are seen by their first bytes. A row of JSON lines takes memory for
+/// its own keys alone. A byte order mark and what is no UTF-8 are dropped, and CRLF ends a line as LF does; empty lines
+/// at the end do not count. Throws Failure::io if the file cannot be read, Failure::input if it is not there, a
+/// directory, or unpacks to too much, and with file and line for a row that is too long or has another number of cells
+/// than the first, a NUL, an open quote, or JSON that is not a flat object whose keys differ.
 Table read_table(const std::string& path, const TableOptions& options = {});
 
 /// The same of bytes at hand; `name` stands for the file in messages.

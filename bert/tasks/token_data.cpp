@@ -59,6 +59,22 @@ std::string remarks_of(const FileCounts& counts, std::string_view of_words_witho
 
 }  // namespace
 
+void IllegalLabels::add(const TokenFile& sentences) {
+  for (std::size_t s = 0; s < sentences.sentences(); ++s) {
+    const std::size_t begin = sentences.offsets[s], end = sentences.offsets[s + 1];
+    const auto first = pairs.add(std::span(sentences.labels).subspan(begin, end - begin));
+    if (first && first_line == 0) first_line = sentences.lines[begin + *first];
+  }
+}
+
+std::string IllegalLabels::remark(const std::string& file) const {
+  if (first_line == 0) return "";
+  return fmt::format(
+      "{}:{}: labels: {} of the file continue no entity of their type, the first here, most often {}; each counts as "
+      "the beginning of one\n",
+      file, first_line, pairs.sum(), pairs.most_frequent());
+}
+
 LabelSet learn_token_labels(const LabelNames& names, const std::string& where) {
   LabelSet labels = LabelSet::sorted({names.begin(), names.end()});
   if (labels.size() < 2)
@@ -133,13 +149,15 @@ std::string TokenData::remarks() const {
   std::string text;
   if (train)
     text += remarks_of({train->file, train->sentences, train->words, train->without_pieces, train->cut},
-                       "nothing is learnt of them");
+                       "nothing is learnt of them") +
+            train->illegal.remark(train->file);
   for (const auto* split : {&evaluation, &prediction}) {
     if (!*split) continue;
     const EncodedSentences& encoded = (*split)->encoded;
     const TokenFile& file = (*split)->file;
     text += remarks_of({file.file, file.sentences(), encoded.words(), encoded.without_pieces(), encoded.cut},
-                       "they are predicted as the most frequent label");
+                       "they are predicted as the most frequent label") +
+            (*split)->illegal.remark(file.file);
   }
   return text;
 }
@@ -152,6 +170,7 @@ TokenData read_token_data(const TokenOptions& options, const TaskFiles& files, c
   std::optional<TrainingWords> training;
   if (!files.train.empty()) training.emplace(options, files, bad);
   data.evaluation = read(options, files.evaluation, true, bad);
+  if (data.evaluation && options.task == TokenTask::ner) data.evaluation->illegal.add(data.evaluation->file);
   data.prediction = read(options, files.prediction, false, bad);
   const LabelSet own(model.labels);
   data.labels = choose_labels(data_labels(training, data, own), own, training.has_value());

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "bert/tasks/entity_scores.h"
 #include "bert/tasks/labels.h"
 #include "bert/tasks/task_data.h"
 #include "bert/tasks/token_file.h"
@@ -19,11 +20,22 @@ struct TokenOptions {
   WindowOptions windows;
 };
 
+/// Labels that continue no entity of their type, of a file with entities. Each counts as the beginning of one.
+struct IllegalLabels {
+  IllegalPairs pairs;
+  std::int64_t first_line = 0;
+
+  void add(const TokenFile& sentences);
+  /// A line for people; "" if there are none.
+  std::string remark(const std::string& file) const;
+};
+
 /// A file to evaluate on or to predict.
 struct TokenSplit {
   TokenFile file;
   EncodedSentences encoded;          ///< has targets: none for a file to predict
   std::vector<std::int32_t> labels;  ///< [words]; empty for a file to predict
+  IllegalLabels illegal = {};        ///< of a file to evaluate on
 
   /// On the host, beside the windows.
   std::size_t bytes() const;
@@ -36,6 +48,7 @@ struct TrainedWords {
   std::size_t sentences = 0, words = 0, without_pieces = 0;
   std::int64_t cut = 0;     ///< sentences of more than one window
   CommonLabel common = {};  ///< of its words
+  IllegalLabels illegal = {};
   text::InvalidBytes invalid = {};
 };
 
@@ -46,12 +59,12 @@ struct TokenData {
   std::optional<TokenSplit> evaluation, prediction;
   std::vector<std::string> bad_rows = {};  ///< what is wrong with lines of the files, if TaskFiles::on_bad keeps them
 
-  /// Of the training file.
+  /// The most frequent label of the training file.
   std::optional<CommonLabel> common() const { return train ? std::optional(train->common) : std::nullopt; }
   std::size_t bytes() const;  ///< of all splits
   /// Lines for people about bytes that were no UTF-8; "" if there is nothing to say.
   std::string warnings() const;
-  /// The same about windows and about words without pieces.
+  /// The same about windows, words without pieces and labels that continue nothing.
   std::string remarks() const;
 };
 
@@ -72,7 +85,7 @@ void append_targets(std::span<const std::int32_t> labels, const LabelSet& names,
 /// Throws Failure::input, beginning with `where`, if the tokenizer has left nothing.
 void refuse_no_window(const EncodedSentences& encoded, const std::string& where);
 
-/// The mean cross-entropy of the outputs, [tokens of the windows], where there is a target.
+/// The mean cross-entropy of the outputs, [tokens of the windows], over the tokens that have a target.
 double mean_token_loss(const TokenSplit& split, const Logits& logits);
 
 }  // namespace bertrand::tasks

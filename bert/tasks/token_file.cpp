@@ -40,6 +40,19 @@ Cells cut_at_tabs(std::string_view line) {
   return cells;
 }
 
+/// CoNLL-U has ten columns, of which the first is the word's number. There are also lines for several words together
+/// (1-2) and for words that the text lacks (2.1).
+bool names_no_word(const Cells& cells) {
+  constexpr std::size_t kColumns = 10;
+  const std::string_view number = cells[0];
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  const std::size_t mark = number.find_first_of("-.");
+  return cells.size() == kColumns && mark != std::string_view::npos && is_number(number.substr(0, mark)) &&
+         is_number(number.substr(mark + 1));
+}
+
 class Parser {
  public:
   using Use = std::function<void(const TokenFile& sentence)>;
@@ -85,6 +98,7 @@ class Parser {
     if (between_sentences_ && line.starts_with("# ")) return;
     const Cells cells = line.find('\t') != std::string_view::npos ? cut_at_tabs(line) : cut_at_spaces(line);
     if (cells[0] == "-DOCSTART-") return end_sentence();
+    if (columns_.word != 0 && names_no_word(cells)) return;
     between_sentences_ = false;
     check_width(cells.size());
     const std::string_view word = cells[columns_.word];

@@ -18,8 +18,6 @@ namespace {
 constexpr std::array<std::pair<std::string_view, TokenTask>, 4> kTasks{
     {{"ner", TokenTask::ner}, {"pos", TokenTask::pos}, {"punct", TokenTask::punct}, {"tokens", TokenTask::tokens}}};
 
-double ratio(double part, double whole) { return whole == 0 ? 0 : part / whole; }
-
 /// softmax(row)[label], where the label's entry is the largest.
 float probability_of(std::span<const float> row, std::int32_t label) {
   double sum = 0;
@@ -47,39 +45,16 @@ EntityScores entity_scores(const JudgedWords& words) {
   return counter.scores();
 }
 
-/// How often each label is true, predicted, or both.
-struct Counts {
-  std::int64_t truth = 0, predicted = 0, both = 0;
-
-  EntityFigures figures() const {
-    EntityFigures of{.precision = ratio(static_cast<double>(both), static_cast<double>(predicted)),
-                     .recall = ratio(static_cast<double>(both), static_cast<double>(truth)),
-                     .f1 = ratio(2 * static_cast<double>(both), static_cast<double>(truth + predicted)),
-                     .support = truth};
-    return of;
-  }
-};
-
-std::vector<Counts> counts_of(const JudgedWords& words) {
-  std::vector<Counts> counts(words.names.size());
-  for (std::size_t w = 0; w < words.truth.size(); ++w) {
-    const auto truth = static_cast<std::size_t>(words.truth[w]),
-               predicted = static_cast<std::size_t>(words.predicted[w]);
-    ++counts[truth].truth;
-    ++counts[predicted].predicted;
-    if (truth == predicted) ++counts[truth].both;
-  }
-  return counts;
+std::vector<ClassCounts> counts_of(const JudgedWords& words) {
+  return class_counts(words.predicted, words.truth, words.names.size());
 }
 
 /// Over all labels other than O.
-EntityFigures micro_figures(const JudgedWords& words) {
-  const std::vector<Counts> counts = counts_of(words);
-  Counts sum;
-  for (std::size_t label = 0; label < counts.size(); ++label) {
-    if (words.names.name(label) == "O") continue;
-    sum = {sum.truth + counts[label].truth, sum.predicted + counts[label].predicted, sum.both + counts[label].both};
-  }
+ClassFigures micro_figures(const JudgedWords& words) {
+  const std::vector<ClassCounts> counts = counts_of(words);
+  ClassCounts sum;
+  for (std::size_t label = 0; label < counts.size(); ++label)
+    if (words.names.name(label) != "O") sum += counts[label];
   return sum.figures();
 }
 
@@ -131,7 +106,7 @@ WordPredictions predict_words(const EncodedSentences& sentences, const Logits& l
 
 std::map<std::string, double> token_figures(TokenTask task, const JudgedWords& words) {
   std::map<std::string, double> figures;
-  const auto add = [&](const EntityFigures& of) {
+  const auto add = [&](const ClassFigures& of) {
     figures["eval_precision"] = of.precision, figures["eval_recall"] = of.recall, figures["eval_f1"] = of.f1;
   };
   figures["eval_accuracy"] = accuracy(words.predicted, words.truth);
@@ -141,35 +116,30 @@ std::map<std::string, double> token_figures(TokenTask task, const JudgedWords& w
   if (task == TokenTask::ner) {
     const EntityScores scores = entity_scores(words);
     add(scores.micro);
-    figures["eval_illegal_tags"] = static_cast<double>(scores.illegal);
+    figures["eval_illegal_tags"] = static_cast<double>(scores.illegal.sum());
   }
   return figures;
 }
 
 std::string token_report(TokenTask task, const JudgedWords& words) {
   std::string text = fmt::format("{}\tprecision\trecall\tf1\tsupport\n", task == TokenTask::ner ? "entity" : "label");
-  const auto add = [&](const std::string& name, const EntityFigures& of) {
+  const auto add = [&](const std::string& name, const ClassFigures& of) {
     text += fmt::format("{}\t{}\t{}\t{}\t{}\n", cell(name), of.precision, of.recall, of.f1, of.support);
   };
   if (task == TokenTask::ner) {
     for (const auto& [type, figures] : entity_scores(words).types) add(type, figures);
     return text;
   }
-  const std::vector<Counts> counts = counts_of(words);
+  const std::vector<ClassCounts> counts = counts_of(words);
   for (std::size_t label = 0; label < counts.size(); ++label) add(words.names.name(label), counts[label].figures());
   return text;
 }
 
 std::string illegal_tags_report(const JudgedWords& words) {
-  std::map<std::pair<std::string, std::string>, std::int64_t> pairs;
-  for_each_sentence(words, [&](const auto&, const std::vector<std::string>& predicted) {
-    for (std::size_t i = 0; i < predicted.size(); ++i) {
-      const std::string before = i > 0 ? predicted[i - 1] : "O";
-      if (is_illegal(before, predicted[i])) ++pairs[{before, predicted[i]}];
-    }
-  });
+  IllegalPairs pairs;
+  for_each_sentence(words, [&](const auto&, const std::vector<std::string>& predicted) { pairs.add(predicted); });
   std::string text = "before\ttag\tcount\n";
-  for (const auto& [pair, count] : pairs)
+  for (const auto& [pair, count] : pairs.counts())
     text += fmt::format("{}\t{}\t{}\n", cell(pair.first), cell(pair.second), count);
   return text;
 }

@@ -28,6 +28,7 @@ class TrainingWords {
   std::vector<std::string>* bad_;
   LabelNames names_;
   std::int64_t sentences_ = 0, first_line_ = 0;  // the line of the first word
+  IllegalLabels illegal_;
   text::InvalidBytes invalid_;
 };
 

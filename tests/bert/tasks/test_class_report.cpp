@@ -1,7 +1,11 @@
 // eval_report.tsv against scikit-learn's classification_report and confusion_matrix.
 #include <doctest/doctest.h>
 
+#include <ctime>
+#include <numeric>
+
 #include "bert/tasks/class_report.h"
+#include "bert/tasks/metrics.h"
 
 using namespace bertrand::tasks;
 
@@ -22,6 +26,19 @@ TEST_CASE("the report has the figures of scikit-learn and a class that never com
         "b\t0\t2\t0\t0\n"
         "c\t1\t0\t2\t0\n"
         "d e\t0\t0\t0\t0\n");
+}
+
+TEST_CASE("the report and the mean F1 of very many classes take what grows with their number and not with its square") {
+  constexpr std::size_t kClasses = 200'000;
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < kClasses; ++k) names.push_back(std::to_string(k));
+  std::vector<std::int32_t> truth(kClasses);
+  std::iota(truth.begin(), truth.end(), 0);
+  const std::string report = class_report(LabelSet(names), truth, truth);
+  CHECK(report.ends_with("weighted avg\t1.0000\t1.0000\t1.0000\t200000\n"));  // no matrix
+  const std::clock_t begin = std::clock();
+  CHECK(macro_f1(truth, truth) == 1);
+  CHECK(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC < 5);
 }
 
 TEST_CASE("the report of several labels counts each label by itself") {

@@ -17,7 +17,7 @@ namespace {
 using Tags = std::vector<std::string>;
 
 /// The figures of seqeval 1.2.2's classification_report, to the last digit.
-void check_figures(const EntityFigures& got, const EntityFigures& expected) {
+void check_figures(const ClassFigures& got, const ClassFigures& expected) {
   CHECK(got.precision == expected.precision);
   CHECK(got.recall == expected.recall);
   CHECK(got.f1 == expected.f1);
@@ -37,6 +37,16 @@ TEST_CASE("a tag that cannot stand where it stands begins an entity of its own")
 
 TEST_CASE("a type may hold hyphens") {
   CHECK(entities(Tags{"B-creative-work", "I-creative-work"}) == std::vector<Entity>{{"creative-work", 0, 1}});
+}
+
+TEST_CASE("pairs of tags that may not follow each other are counted and the most frequent one is named") {
+  IllegalPairs pairs;
+  CHECK(pairs.sum() == 0);
+  pairs.add(std::vector<std::string>{"I-PER", "O", "I-LOC", "I-LOC"});
+  pairs.add(std::vector<std::string>{"B-LOC", "I-PER"});  // what ended the sentence before does not count
+  pairs.add(std::vector<std::string>{"I-LOC"});
+  CHECK(pairs.sum() == 4);
+  CHECK(pairs.most_frequent() == "O before I-LOC (2)");
 }
 
 TEST_CASE("an inside tag is illegal unless it continues its own type") {
@@ -109,7 +119,7 @@ TEST_CASE("predictions for WNUT-17 have the figures that seqeval gave them") {
   std::ifstream expected_file(folder + "tokens.json");
   const auto expected = nlohmann::json::parse(expected_file);
   CHECK(scores.accuracy == expected.at("accuracy").get<double>());
-  const auto check_against = [](const EntityFigures& got, const nlohmann::json& of) {
+  const auto check_against = [](const ClassFigures& got, const nlohmann::json& of) {
     check_figures(got, {of.at("precision"), of.at("recall"), of.at("f1-score"),
                         static_cast<std::int64_t>(of.at("support").get<double>())});
   };

@@ -89,6 +89,24 @@ TEST_CASE("candidates keep their queries in order and are ranked by score and th
   CHECK(setting.refusal("").ends_with("file.tsv: expected at least one candidate, got none"));
 }
 
+TEST_CASE("blank lines at the end of triples and candidates do not count and those between others are refused") {
+  const Setting setting;
+  RankingEncoder encoder(setting.tokenizer, {});
+  CHECK(read_triples(setting.file("a\tb\tc\n\n \t\r\n\n"), encoder).encoded.size() == 2);
+  CHECK(CandidateList(setting.file("7\tp1\ta\tb\n\n\n")).size() == 1);
+  CHECK(setting.triples_refusal("a\tb\tc\n\n\na\tb\tc\n")
+            .ends_with("file.tsv:2: columns: expected query, relevant passage and other passage, got an empty line"));
+  CHECK(setting.refusal("\n7\tp1\ta\tb\n")
+            .ends_with("file.tsv:1: columns: expected query id, passage id, query and passage, got an empty line"));
+  CHECK(setting.refusal("\n\n").ends_with("file.tsv: expected at least one candidate, got none"));
+  std::vector<std::string> bad;  // the lines around an empty one are read
+  CHECK(CandidateList(setting.file("7\tp1\ta\tb\n\n7\tp2\ta\n\n7\tp3\ta\tb\n\n"), &bad).size() == 2);
+  REQUIRE(bad.size() == 3);
+  CHECK(bad[0].find("file.tsv:2: columns: ") != std::string::npos);
+  CHECK(bad[1].find("file.tsv:3: columns: ") != std::string::npos);
+  CHECK(bad[2].find("file.tsv:4: columns: ") != std::string::npos);
+}
+
 TEST_CASE("triples that are more than memory may hold lie on the disk, the same, and leave no name there") {
   const Setting setting;
   std::string lines;

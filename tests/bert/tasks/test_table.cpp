@@ -148,7 +148,7 @@ TEST_CASE("a table that is a directory or damaged gzip is named once") {
   support::write_text(directory / "t.tsv.gz", std::string("\x1F\x8B\x08\0\0\0\0\0\0\3ab", 12));
   CHECK_THROWS_WITH_AS(
       read_table(directory / "t.tsv.gz"),
-      ((directory / "t.tsv.gz").string() + "@0: gzip: expected a whole stream, got unexpected end of file").c_str(),
+      ((directory / "t.tsv.gz").string() + "@0: expected whole compressed data, got unexpected end of file").c_str(),
       Error);
 }
 
@@ -241,8 +241,9 @@ TEST_CASE("the format follows from the extension") {
   CHECK(table_format("b.txt.gz") == TableFormat::tsv);
   CHECK(table_format("b.csv") == TableFormat::csv);
   CHECK(table_format("b.jsonl.gz") == TableFormat::jsonl);
-  CHECK_THROWS_AS(table_format("b.json"), Error);
-  CHECK_THROWS_AS(table_format("tsv"), Error);
+  CHECK(table_format("b.csv.zst") == TableFormat::csv);
+  for (const std::string name : {"b.json", "tsv", "b.zst", "b.tsv.gz.zst", "b.tsv.xz"})
+    CHECK_THROWS_AS(table_format(name), Error);
 }
 
 TEST_CASE("a file that is not there is named with the system's reason") {
@@ -263,6 +264,40 @@ TEST_CASE("JSON lines whose keys all differ take memory for their own keys alone
   CHECK(cells == 20'000);
 }
 
+TEST_CASE("a table of Zstandard is read as the plain one, and refused if it is cut or becomes too much") {
+  const support::TemporaryDirectory directory;
+  const std::string file = directory / "t.tsv.zst";
+  const std::string packed("(\xB5/\xFD\x04XA\0\0a\tb\n1\t2\n\xA6\xBEGw", 21);  // as zstd 1.5 writes it
+  support::write_text(file, packed);
+  const Table table = read_table(file);
+  CHECK(table.columns == Cells{"a", "b"});
+  CHECK(table.rows.front().cells == Cells{"1", "2"});
+  CHECK(support::refusal(Failure::input, [&] { read_table(file, {.most_decompressed = 7}); }) ==
+        file + ": expected at most 7 B after decompression, got more; hint: unpack it first");
+  support::write_text(file, packed.substr(0, 18));
+  CHECK(support::refusal(Failure::input, [&] { read_table(file); }) ==
+        file + "@8: expected whole compressed data, got unexpected end of file");
+}
+
+TEST_CASE("a row that no memory should hold is refused with its line, whatever parts it comes in") {
+  for (std::size_t part = 1; part < 10; ++part) {
+    const TableOptions options{.longest_row = 9, .part = part};
+    const auto refused = [&](std::string_view bytes, TableFormat format) {
+      return message_of(bytes, format, options).ends_with(":3: expected a row of at most 9 bytes, got more");
+    };
+    CHECK(message_of("a\n123456789\nb\n", TableFormat::tsv, options) == "no error");
+    CHECK(message_of("a\n\"12\n45\n7\"\nb\n", TableFormat::csv, options) == "no error");
+    for (const TableFormat format : {TableFormat::tsv, TableFormat::csv}) {
+      CHECK(refused("a\nb\n1234567890\nc\n", format));
+      CHECK(refused("a\nb\n1234567890", format));
+    }
+    CHECK(refused("{}\n{}\n{\"a\": \"12345", TableFormat::jsonl));
+    CHECK(refused("a\nb\n\"1\n2\n3\n4\n5\n6\n7\n8\n", TableFormat::csv));
+    CHECK(message_of("a\n" + std::string(20, '\n') + "b\n", TableFormat::tsv, options)
+              .ends_with(": expected empty lines of at most 9 bytes, got more"));
+  }
+}
+
 TEST_CASE("a gzip file that becomes more than it may is refused with what to do") {
   const support::TemporaryDirectory directory;
   const std::string file = directory / "t.tsv.gz";
@@ -272,5 +307,5 @@ TEST_CASE("a gzip file that becomes more than it may is refused with what to do"
   gzclose(out);
   CHECK(read_table(file, {.most_decompressed = 100'000}).rows.empty());
   CHECK(support::refusal(bertrand::Failure::input, [&] { read_table(file, {.most_decompressed = 99'999}); }) ==
-        file + ": gzip: expected at most 100 kB after decompression, got more; hint: gunzip it first");
+        file + ": expected at most 100 kB after decompression, got more; hint: unpack it first");
 }

@@ -187,3 +187,16 @@ TEST_CASE("a bad row to train on is named by its line, and all of them are if th
           file + ":2: text: expected at least one token, got none");
   }
 }
+
+TEST_CASE("F1 is of the task's second label whatever its number is in the model") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "dev.tsv",
+                      "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t0\t0\ta\tb\n0\t0\t0\tb\tc\n");
+  const auto read = [&](const std::vector<std::string>& labels) {
+    return read_task_data(named_task("mrpc"), {.evaluation = directory / "dev.tsv"},
+                          {.directory = "model", .problem_type = "", .labels = labels}, tokenizer(), 8);
+  };
+  CHECK(read({"1", "0"}).task.positive == 0);
+  CHECK(read({"0", "1"}).task.positive == 1);
+  CHECK(read({"1", "0"}).evaluation->encoded.targets_at(0, 2)[0] == 0);  // the row whose Quality is 1
+}

@@ -56,6 +56,23 @@ TEST_CASE("the first piece of a word has its label and the labels are those of t
   CHECK(data.remarks().find("1 of 5 words have no token: nothing is learnt of them") != std::string::npos);
 }
 
+TEST_CASE("labels of entities that continue nothing are counted with the first line and the most frequent pair") {
+  Setting setting;
+  const std::filesystem::path train = setting.file("train", "a I-X\nb I-X\nc O\n\nd B-X\ne I-Y\n\na O\nb I-X\n"),
+                              dev = setting.file("dev", "a B-X\nb I-Y\n");
+  const std::string of_train = train.string() +
+                               ":1: labels: 3 of the file continue no entity of their type, the first here, most often "
+                               "O before I-X (2); each counts as the beginning of one\n";
+  CHECK(setting.read({.train = train, .evaluation = dev}).remarks() ==
+        of_train + dev.string() +
+            ":2: labels: 1 of the file continue no entity of their type, the first here, most often B-X before I-Y "
+            "(1); each counts as the beginning of one\n");
+  CHECK(setting.read({.train = train, .held_out = {.share = 0.4}}).remarks() == of_train);  // of both parts, once
+  CHECK(setting.read({.train = setting.file("legal", "a B-X\nb I-X\nc O\n")}).remarks() == "");
+  setting.options.task = TokenTask::pos;
+  CHECK(setting.read({.train = train, .evaluation = dev}).remarks() == "");
+}
+
 TEST_CASE("all pieces of a word may have its label where no second entity begins") {
   Setting setting;
   setting.options.label_all_pieces = true;

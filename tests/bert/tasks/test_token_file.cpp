@@ -59,6 +59,23 @@ TEST_CASE("comments stand before the words of a sentence and a number sign withi
   CHECK(file.sentences() == 2);
 }
 
+TEST_CASE("lines of CoNLL-U for several words together and for empty nodes are no words") {
+  const auto line = [](const std::string& id, const std::string& word, const std::string& label) {
+    return id + '\t' + word + '\t' + word + '\t' + label + "\t_\t_\t_\t_\t_\t_\n";
+  };
+  const std::string text = "# text = du fish\n" + line("1-2", "du", "_") + line("1", "de", "ADP") +
+                           line("2", "le", "DET") + line("2.1", "some", "PRON") + line("3", "fish", "NOUN");
+  const TokenFile file = read(text, {.word = 1, .label = 3});
+  CHECK(file.words == Texts{"de", "le", "fish"});
+  CHECK(file.labels == Texts{"ADP", "DET", "NOUN"});
+  CHECK(file.lines == std::vector<std::int64_t>{3, 4, 6});
+  // Nothing of the kind is in other files.
+  CHECK(read(text, {.word = 0, .label = 3}).words == Texts{"1-2", "1", "2", "2.1", "3"});
+  CHECK(read("3-2\ta\tO\n1.5\tb\tO\n", {.word = 1}).words == Texts{"a", "b"});
+  CHECK(read(line("1-", "a", "O") + line("-2", "b", "O") + line("1-2-3", "c", "O"), {.word = 1, .label = 3}).words ==
+        Texts{"a", "b", "c"});
+}
+
 TEST_CASE("CRLF and a byte order mark are dropped and what is no UTF-8 is counted") {
   const TokenFile file = read(
       "\xEF\xBB\xBF"

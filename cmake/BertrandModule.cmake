@@ -2,9 +2,9 @@
 #
 # One static library per folder: bertrand_module(tensor ...) makes bertrand::tensor, and bertrand_module(bert/text ...)
 # makes bertrand::bert_text. Its headers are included as "<folder>/file.h" through a link to the folder in the build
-# tree, so that only what links the library, itself or through another one, sees them. Folders of ours that a file
-# includes without the library being named in DEPENDS are an error of configuration: dependencies run one way, and the
-# CMake file of a folder lists them all.
+# tree, so that only what links the library, itself or through another one, sees them. A folder of ours that a file
+# includes without its library being named in DEPENDS is an error of configuration, and so is a library of ours in
+# DEPENDS that no file includes: dependencies run one way, and the CMake file of a folder lists them, all and no other.
 #
 # An installed library is bertrand::tensor too, with its headers under include/bertrand; those of the programs are not installed.
 function(bertrand_module folder)
@@ -52,20 +52,31 @@ function(bertrand_install_beside component)
   install(TARGETS ${ARGN} RUNTIME DESTINATION ${BERTRAND_INSTALL_DIR} COMPONENT ${component} LIBRARY DESTINATION ${BERTRAND_INSTALL_DIR} COMPONENT ${component})
 endfunction()
 
-# Every folder that the sources of `folder` include is `folder` itself or one whose library is in `depends`.
+# The folders that the sources of `folder` include are `folder` itself and those whose libraries are in `depends`: no
+# other, and each of these.
 function(bertrand_check_includes folder depends)
   get_property(folders GLOBAL PROPERTY bertrand_folders)
+  set(used "")
   file(GLOB_RECURSE files *.h *.cpp)
   foreach(file IN LISTS files)
     file(STRINGS ${file} includes REGEX "^#include \"")
     foreach(include IN LISTS includes)
       foreach(other IN LISTS folders)
+        if(NOT include MATCHES "\"${other}/[a-z_0-9/]*\\.h\"" OR other STREQUAL folder)
+          continue()
+        endif()
         string(REPLACE "/" "_" library ${other})
-        if(include MATCHES "\"${other}/[a-z_0-9/]*\\.h\"" AND NOT other STREQUAL folder AND NOT "bertrand::${library}" IN_LIST depends)
+        list(APPEND used bertrand::${library})
+        if(NOT "bertrand::${library}" IN_LIST depends)
           message(FATAL_ERROR "${file}: ${include}: expected a folder whose library is in DEPENDS of ${folder}, got ${other}")
         endif()
       endforeach()
     endforeach()
+  endforeach()
+  foreach(library IN LISTS depends)
+    if(library MATCHES "^bertrand::" AND NOT library IN_LIST used)
+      message(FATAL_ERROR "${CMAKE_CURRENT_LIST_FILE}: DEPENDS: expected libraries that a file of ${folder} includes, got ${library}; hint: leave it out")
+    endif()
   endforeach()
 endfunction()
 

@@ -16,6 +16,10 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD: what JSON holds in place of other bytes
 
+bool needs_value(const CLI::Option& option) {
+  return option.get_items_expected_min() > 0 && option.get_type_size_max() > 0;
+}
+
 bool takes_one_value(const CLI::Option& option) {
   return option.get_items_expected_max() == 1 && option.get_type_size_max() > 0;
 }
@@ -35,7 +39,7 @@ std::string from_directory(const CLI::Option& option, const std::string& value, 
   if (paths_of(option) == Paths::none || value.empty() || fs::path(value).is_absolute() || directory.empty() ||
       fs::equivalent(directory, fs::current_path(), ignored))
     return value;
-  // Of NAME|FILE a bare word is a name, whatever lies in the directory.
+  // A bare word for NAME|FILE is a name, whatever is in the directory.
   const bool is_name = type.find('|') != std::string::npos && value.find_first_of("./") == std::string::npos;
   return is_name ? value : (directory / value).string();
 }
@@ -119,11 +123,15 @@ std::vector<Given> recorded_flags(const CLI::App& app, const std::string& flag, 
   return flags;
 }
 
-void refuse_second_values(const CLI::App& app, const std::vector<std::string>& arguments) {
+void refuse_numbers_of_values(const CLI::App& app, const std::vector<std::string>& arguments) {
   const std::vector<Given> flags = flags_of(app, arguments);
   const bool takes_words = std::ranges::any_of(app.get_options(), &CLI::Option::get_positional);
   for (std::size_t i = 0; i < flags.size(); ++i) {
     const Given& flag = flags[i];
+    if (flag.option && needs_value(*flag.option) && flag.values.empty())
+      fail(Failure::usage, "{}: expected {}, got {}", flag.name, flag.option->get_type_name(),
+           i + 1 < flags.size() ? "the flag " + flags[i + 1].name + "; hint: is a variable of the shell empty?"
+                                : "no value");
     if (!takes_words && flag.option && takes_one_value(*flag.option) && flag.values.size() > 1)
       fail(Failure::usage, "{}: expected one value, got {}", flag.name, fmt::join(flag.values, " and "));
     for (std::size_t j = 0; j < i; ++j)
@@ -141,7 +149,7 @@ std::vector<std::string> with_recorded_flags(const CLI::App& app, const std::vec
   const fs::path file = fs::path(output->values.front()) / "run_config.json";
   std::error_code ignored;
   if (!fs::is_regular_file(file, ignored)) {
-    // Whoever gives all flags again needs no record.
+    // A command with all flags needs no record.
     for (const CLI::Option* option : app.get_options())
       if (option->get_required() && !find(given, option))
         fail(Failure::usage, "--resume: expected a run in {}, got no run_config.json there; hint: is --output right?",

@@ -31,7 +31,7 @@ const Given* find(const std::vector<Given>& flags, const CLI::Option* option);
 std::vector<Given> unsettled(const CLI::App& app, const std::vector<std::string>& arguments,
                              const std::vector<Given>& more);
 
-/// Puts a flag behind the arguments.
+/// Adds a flag after the arguments.
 void append(std::vector<std::string>& arguments, const Given& flag);
 
 /// The flags of the command in a run_config.json, whose relative paths are made to hold here. Throws
@@ -39,8 +39,9 @@ void append(std::vector<std::string>& arguments, const Given& flag);
 /// is damaged.
 std::vector<Given> recorded_flags(const CLI::App& app, const std::string& flag, const std::filesystem::path& file);
 
-/// Throws Error(Failure::usage) naming the values if a flag that takes one value has several, or is given twice.
-void refuse_second_values(const CLI::App& app, const std::vector<std::string>& arguments);
+/// Throws Error(Failure::usage) if a flag that takes one value has several or is given twice, or if one lacks its
+/// value.
+void refuse_numbers_of_values(const CLI::App& app, const std::vector<std::string>& arguments);
 
 /// If --resume is among the arguments: the arguments, and all flags of the command that began the run in --output, but
 /// for those given again and those that they exclude. Its relative paths are made to hold here. Throws

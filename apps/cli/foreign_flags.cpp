@@ -26,7 +26,6 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"--validation-file", "--eval"},
     {"--test-file", "--predict"},
     {"--per-device-train-batch-size", "--batch-size"},
-    {"--per-device-eval-batch-size", "--batch-size"},
     {"--num-train-epochs", "--epochs"},
     {"--max-steps", "--steps"},
     {"--lr", "--learning-rate"},
@@ -58,8 +57,9 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"--init-checkpoint", "--init"},
     {"--init-checkpoint", "--model"},
     {"--train-batch-size", "--batch-size"},
-    {"--eval-batch-size", "--batch-size"},
-    {"--predict-batch-size", "--batch-size"},
+    {"--random-seed", "--seed"},
+    {"--log-freq", "--log-every"},
+    {"--rest-api-port", "--port"},
     {"--num-train-steps", "--steps"},
     {"--num-warmup-steps", "--warmup-steps"},
     {"--warmup-proportion", "--warmup-ratio"},
@@ -74,6 +74,10 @@ constexpr ForeignFlag kForeignFlags[] = {
 struct Advice {
   const char *name, *instead;
 };
+
+constexpr const char* kGpus = "--device cuda, or cuda:0,cuda:1 for several GPUs of a host";
+constexpr const char* kEvaluationBatch =
+    "--micro-batch-size is how many examples are computed at once, in evaluation too";
 
 constexpr Advice kAdvice[] = {
     {"--gradient-accumulation-steps",
@@ -102,6 +106,19 @@ constexpr Advice kAdvice[] = {
     {"--deepspeed", "each replica holds the whole model"},
     {"--use-tpu", "--device cpu or cuda"},
     {"--no-cuda", "leave it out: --device cpu is the default"},
+    {"--eval-batch-size", kEvaluationBatch},
+    {"--predict-batch-size", kEvaluationBatch},
+    {"--per-device-eval-batch-size", kEvaluationBatch},
+    {"--use-gpu", kGpus},
+    {"--num-gpu", kGpus},
+    {"--num-gpu-cores", kGpus},
+    {"--multi-gpu", kGpus},
+    {"--horovod", "start with mpirun; GPUs of a host are --device cuda:0,cuda:1"},
+    {"--use-xla", "leave it out: no graph is compiled; kernels are fused by hand"},
+    {"--version-2-with-negative", "--task squad2"},
+    {"--save-for-serving", "export --model DIR --format saved-model makes a SavedModel of the result"},
+    {"--enable-batching", "leave it out: what waits is always computed together"},
+    {"--phase2", "--recipe nvidia-phase2 --init PHASE1 --keep-moments"},
     {"--push-to-hub", "the model's directory is what transformers opens; upload it with its own tools"},
     {"--dropout", "the model's config.json has hidden_dropout_prob and attention_probs_dropout_prob"},
 };

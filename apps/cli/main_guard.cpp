@@ -17,7 +17,9 @@
 #include "apps/cli/foreign_flags.h"
 #include "apps/cli/manual.h"
 #include "apps/cli/settings_sources.h"
+#include "distributed/processes.h"
 #include "io/error.h"
+#include "io/host_name.h"
 #include "io/nearest_name.h"
 #include "io/version.h"
 #include "tensor/backends.h"
@@ -111,7 +113,7 @@ std::vector<std::string> parse(CLI::App& app, int argc, char** argv) {
   std::vector<std::string> all = arguments(argc, argv);
   const CLI::App& command = command_named(app, all);
   all = with_own_names(command, all);
-  refuse_second_values(command, all);
+  refuse_numbers_of_values(command, all);
   try {
     all = with_recorded_flags(app, with_settings(command, all));
     app.parse(std::vector<std::string>(all.rbegin(), all.rend()));  // CLI11 takes them in reverse
@@ -153,7 +155,7 @@ std::string wrapped(const std::string& text, std::size_t width) {
   return lines;
 }
 
-/// As CLI11 does, but in lines of 100, and without {false} behind the second name of a switch, --no-x.
+/// As CLI11 does, but in lines of 100, and without {false} after the second name of a switch, --no-x.
 class Help : public CLI::Formatter {
  public:
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
@@ -199,7 +201,7 @@ std::string footer_text(const CLI::App& app) {
   return text + wrapped(fmt::format("Exit codes: {}.", fmt::join(codes, ", ")), kHelpWidth);
 }
 
-/// Control characters, of which files' names and contents may have any, would end the line or steer the terminal.
+/// Control characters would end the line or steer the terminal. Names and contents of files may have any of them.
 std::string one_line(std::string text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const unsigned char c = text[i], next = i + 1 < text.size() ? text[i + 1] : 0;
@@ -210,10 +212,18 @@ std::string one_line(std::string text) {
   return text;
 }
 
+/// "process 1 (host b): " in another process than the first of a run, since the launcher mixes the lines of all. A
+/// failure of another process names that one.
+std::string name_of_process(Failure failure) {
+  const int rank = distributed::launched().rank;
+  if (rank == 0 || failure == Failure::distributed) return "";
+  return fmt::format("process {} (host {}): ", rank, io::host_name());
+}
+
 int report(const std::string& what, Failure failure) {
   std::fflush(stdout);
-  const char* const kind = failure == Failure::interrupted ? "" : "error: ";  // a stop that was asked for is none
-  std::fputs((kind + one_line(what) + "\n").c_str(), stderr);
+  const bool asked_for = failure == Failure::interrupted;  // which is no error, and all processes stop together
+  std::fputs(((asked_for ? "" : "error: " + name_of_process(failure)) + one_line(what) + "\n").c_str(), stderr);
   return static_cast<int>(failure);
 }
 
@@ -233,7 +243,13 @@ int run_main(const std::string& description, int argc, char** argv, const std::f
 
 int run_main(const std::string& description, int argc, char** argv, const std::function<void(CLI::App&)>& add_flags,
              const std::function<void(const std::vector<std::string>&)>& body) {
-  CLI::App app(description, std::filesystem::path(argv[0]).filename().string());
+  return Program(description, std::filesystem::path(argv[0]).filename().string(), add_flags).run(argc, argv, body);
+}
+
+Program::Program(const std::string& description, const std::string& name,
+                 const std::function<void(CLI::App&)>& add_flags)
+    : app_(std::make_unique<CLI::App>(description, name)) {
+  CLI::App& app = *app_;
   add_flags(app);
   app.set_version_flag(
       "--version", [&app] { return version_text(app.get_name()); }, "print version and build, and exit");
@@ -247,11 +263,15 @@ int run_main(const std::string& description, int argc, char** argv, const std::f
     one->get_help_ptr()->description("print this help, and exit");
     one->footer(footer_text(*one));
   }
+}
+Program::~Program() = default;
+
+int Program::run(int argc, char** argv, const std::function<void(const std::vector<std::string>&)>& body) {
   try {
-    body(parse(app, argc, argv));
+    body(parse(*app_, argc, argv));
     return flushed(0);
   } catch (const CLI::Success& help) {
-    return flushed(app.exit(help));
+    return flushed(app_->exit(help));
   } catch (const Error& e) {
     return report(e.what(), e.failure());
   } catch (const std::filesystem::filesystem_error& e) {

@@ -1,6 +1,7 @@
 // What every main does: parse flags, run, and turn what is thrown into one line and an exit code.
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,21 @@ class App;
 }
 
 namespace bertrand::cli {
+
+/// A program, whose flags are declared once; it may run several times.
+class Program {
+ public:
+  /// `description` is a sentence for --help. `add_flags` declares the flags.
+  Program(const std::string& description, const std::string& name, const std::function<void(CLI::App&)>& add_flags);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  /// As run_main() does.
+  int run(int argc, char** argv, const std::function<void(const std::vector<std::string>& command)>& body);
+
+ private:
+  std::unique_ptr<CLI::App> app_;
+};
 
 /// Parses argv as the flags that `add_flags` declares (`_` is accepted for `-`; an unknown flag names the nearest one),
 /// then calls `body`. `description` is a sentence for --help. Returns the exit code; prints "error: …" as one line on

@@ -49,7 +49,7 @@ ManualFlag flag_of(const CLI::Option& option) {
   }
   for (const std::string& name : option.get_snames()) flag.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) flag.names.push_back("--" + name);
-  // Behind a colon CLI11 says what it checks.
+  // CLI11 says after a colon what it checks.
   if (option.get_type_size() > 0) flag.value = CLI::detail::split(option.get_type_name(), ':').front();
   return flag;
 }
@@ -92,9 +92,12 @@ std::vector<ManualFact> environment_of(const ManualCommand& program) {
   std::vector<ManualFact> all{
       {"BERTRAND_MODULES", "folder of the modules, the only one that is looked in if it is set"},
       {"BERTRAND_FLAG", "value of --flag, if it is not given: BERTRAND_THREADS=2 is --threads 2"}};
-  if (trains(program))
+  if (trains(program)) {
     all.push_back({"OMPI_COMM_WORLD_SIZE, PMI_SIZE, SLURM_STEP_NUM_TASKS",
                    "set by mpirun and srun: the number of processes that make one run"});
+    all.push_back({"OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID",
+                   "set by mpirun and srun: which of them this is, as errors say"});
+  }
   return all;
 }
 

@@ -132,7 +132,6 @@ std::vector<std::string> with_settings(const CLI::App& app, const std::vector<st
   };
   add(flags_of_environment(app), [](const Given& flag) { return variable_of(flag.name); });
   if (const Given* settings = find(given, app.get_option_no_throw(kSettings))) {
-    if (settings->values.empty()) fail(Failure::usage, "{}: expected FILE, got no value", kSettings);
     const fs::path file = settings->values.front();
     add(file.extension() == ".json" ? recorded_flags(app, kSettings, file) : flags_of_toml(app, file),
         [&](const Given&) { return file.string(); });

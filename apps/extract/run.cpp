@@ -6,8 +6,8 @@
 #include <bit>
 
 #include "apps/cli/flags.h"
-#include "apps/extract/features.h"
 #include "bert/directory/model_directory.h"
+#include "bert/features/features.h"
 #include "bert/text/utf8.h"
 #include "io/file_arguments.h"
 #include "io/file_replacer.h"
@@ -18,6 +18,9 @@
 #include "tensor/backends.h"
 
 namespace bertrand::extract {
+
+using features::Pooling;
+
 namespace {
 
 /// The lines of a text without white space at their ends; a last line may lack its LF.
@@ -41,10 +44,10 @@ const io::Choices<DType>& precisions() {
 }
 
 /// Parameters that are there without being asked for: the pooler and heads.
-std::unique_ptr<Model> load_model(const Options& options, const bert::Config& config, Backend& backend) {
+std::unique_ptr<features::Model> load_model(const Options& options, const bert::Config& config, Backend& backend) {
   const bool needs_pooler = options.pooled || options.pooling == Pooling::pooler;
-  auto model =
-      std::make_unique<Model>(config, needs_pooler ? bert::Pooling::with_pooler : bert::Pooling::without_pooler);
+  auto model = std::make_unique<features::Model>(
+      config, needs_pooler ? bert::Pooling::with_pooler : bert::Pooling::without_pooler);
   nn::ParameterSet parameters(*model, backend, {.dtype = options.precision, .initialize = false, .gradients = false});
   const nn::LoadReport report = bert::load_weights(options.model, parameters);
   if (options.strict) bert::require_exact(report, options.model);
@@ -53,7 +56,7 @@ std::unique_ptr<Model> load_model(const Options& options, const bert::Config& co
 }
 
 /// What of the command is asked for, one vector a line or one a token.
-Request request_of(const Options& options, const bert::Config& config) {
+features::Request request_of(const Options& options, const bert::Config& config) {
   const bool pools = options.pooling != Pooling::none;
   if (options.output.extension() == ".npy" && !pools)
     fail(Failure::usage,
@@ -62,14 +65,48 @@ Request request_of(const Options& options, const bert::Config& config) {
   if (options.normalize && !pools) fail(Failure::usage, "--normalize: expected with --pooling, got none");
   if (options.pooled && pools) fail(Failure::usage, "--pooled, --pooling: expected one of them, got both");
   const std::string usual = config.num_hidden_layers > 1 && !pools ? "-1,-2" : "-1";
-  const Request request{
-      .layers = parse_layers(options.layers.empty() ? usual : options.layers, config.num_hidden_layers),
+  const features::Request request{
+      .layers = features::parse_layers(options.layers.empty() ? usual : options.layers, config.num_hidden_layers),
       .pooled = options.pooled,
       .pooling = options.pooling,
       .normalize = options.normalize};
   if (pools && request.layers.size() != 1)
     fail(Failure::usage, "--layers: expected one with --pooling, got {}", options.layers);
   return request;
+}
+
+/// Writes the features of all lines; the file appears when it is complete.
+void write(const std::vector<std::string_view>& lines, const text::Tokenizer& tokenizer,
+           const features::Extractor& extractor, const features::Request& request, const Options& options) {
+  const bert::Config& config = extractor.model.config;
+  const int max_length = options.max_seq_length > 0
+                             ? options.max_seq_length
+                             : static_cast<int>(std::min<Dim>(128, config.max_position_embeddings));
+  io::FileReplacer out(io::Files::system(), options.output);
+  const bool is_array = options.output.extension() == ".npy";
+  const auto width = static_cast<std::size_t>(config.hidden_size);
+  static_assert(std::endian::native == std::endian::little, "values are written as they lie in memory");
+  if (is_array) out.write(io::npy_header(std::array{lines.size(), width}));
+  io::ItemProgress progress("extracting", std::ssize(lines));
+  std::vector<text::Sequence> batch;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    batch.push_back(features::encode_line(lines[i], tokenizer, max_length));
+    if (static_cast<int>(batch.size()) < options.batch_size && i + 1 < lines.size()) continue;
+    const auto first = static_cast<std::int64_t>(i + 1 - batch.size());
+    if (request.pooling == Pooling::none) {
+      out.write(features::features_json(extractor, batch, request, first));
+    } else {
+      const std::vector<float> vectors = features::line_vectors(extractor, batch, request, first);
+      if (is_array) out.write({reinterpret_cast<const char*>(vectors.data()), vectors.size() * sizeof(float)});
+      else out.write(features::vectors_json(vectors, width, first));
+    }
+    progress.update(static_cast<std::int64_t>(i) + 1);
+    if (io::leave_requested())
+      fail(Failure::interrupted, "{}: interrupted after {} of {} lines: nothing was written", options.output.string(),
+           i + 1, lines.size());
+    batch.clear();
+  }
+  out.publish();
 }
 
 }  // namespace
@@ -122,10 +159,7 @@ void run(const Options& options) {
   if (options.max_seq_length > config.max_position_embeddings)
     fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",
          config.max_position_embeddings, options.max_seq_length);
-  const int max_length = options.max_seq_length > 0
-                             ? options.max_seq_length
-                             : static_cast<int>(std::min<Dim>(128, config.max_position_embeddings));
-  const Request request = request_of(options, config);
+  const features::Request request = request_of(options, config);
   std::string text = io::read_file(options.input);
   io::refuse_nul(text, options.input.string());
   std::string valid;
@@ -133,34 +167,9 @@ void run(const Options& options) {
   if (invalid.count > 0) text = std::move(valid);
   const std::vector<std::string_view> lines = lines_of(text);
   const auto backend = open_cpu({.threads = options.threads, .kernels = options.cpu_kernels});
-  const std::unique_ptr<Model> model = load_model(options, config, *backend);
+  const std::unique_ptr<features::Model> model = load_model(options, config, *backend);
 
-  io::FileReplacer out(io::Files::system(), options.output);
-  const bool is_array = options.output.extension() == ".npy";
-  const auto width = static_cast<std::size_t>(config.hidden_size);
-  static_assert(std::endian::native == std::endian::little, "values are written as they lie in memory");
-  if (is_array) out.write(io::npy_header(std::array{lines.size(), width}));
-  io::ItemProgress progress("extracting", std::ssize(lines));
-  std::vector<text::Sequence> batch;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    batch.push_back(encode_line(lines[i], tokenizer, max_length));
-    if (static_cast<int>(batch.size()) < options.batch_size && i + 1 < lines.size()) continue;
-    const auto first = static_cast<std::int64_t>(i + 1 - batch.size());
-    const Extractor extractor{*model, tokenizer.vocabulary(), *backend};
-    if (request.pooling == Pooling::none) {
-      out.write(features_json(extractor, batch, request, first));
-    } else {
-      const std::vector<float> vectors = line_vectors(extractor, batch, request, first);
-      if (is_array) out.write({reinterpret_cast<const char*>(vectors.data()), vectors.size() * sizeof(float)});
-      else out.write(vectors_json(vectors, width, first));
-    }
-    progress.update(static_cast<std::int64_t>(i) + 1);
-    if (io::leave_requested())
-      fail(Failure::interrupted, "{}: interrupted after {} of {} lines: nothing was written", options.output.string(),
-           i + 1, lines.size());
-    batch.clear();
-  }
-  out.publish();
+  write(lines, tokenizer, {*model, tokenizer.vocabulary(), *backend}, request, options);
   if (invalid.count > 0) fmt::print(stderr, "warning: {}\n", invalid.message(options.input.string()));
   fmt::print(stderr, "{}: {} lines\n", options.output.string(), lines.size());
 }

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <string>
 
-#include "apps/extract/features.h"
 #include "bert/directory/model_directory.h"
+#include "bert/features/features.h"
 #include "tensor/dtype.h"
 
 namespace CLI {
@@ -21,7 +21,7 @@ struct Options {
   std::filesystem::path output;  ///< JSON lines, or .npy
   std::string layers;            ///< empty: the last two, or the only one; with pooling the last
   bool pooled = false;
-  Pooling pooling = Pooling::none;
+  features::Pooling pooling = features::Pooling::none;
   bool normalize = false;
   int max_seq_length = 0;  ///< 0: 128, or the model's positions if these are fewer
   int batch_size = 32;     ///< lines at once; does not change the result

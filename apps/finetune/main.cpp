@@ -1,6 +1,6 @@
-#include "apps/cli/training_main.h"
 #include "apps/finetune/run.h"
 #include "apps/finetune/sweep.h"
+#include "apps/training_cli/training_main.h"
 
 int main(int argc, char** argv) {
   using namespace bertrand;

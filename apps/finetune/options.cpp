@@ -1,8 +1,8 @@
 #include "apps/finetune/options.h"
 
 #include <algorithm>
-#include <sstream>
 
+#include "io/comma_list.h"
 #include "io/error.h"
 #include "io/nearest_name.h"
 
@@ -82,6 +82,109 @@ std::vector<std::string> known_tasks() {
   for (const std::string& name : tasks::token_task_names()) names.push_back(name);
   names.insert(names.end(), {"squad", "squad2", "msmarco", "custom"});
   return names;
+}
+
+void add_model_and_data_flags(training::FlagTable& table, Options& options) {
+  using enum training::Role;
+  table.heading("model and data");
+  table
+      .text({.name = "--task",
+             .help = fmt::format("{}", fmt::join(known_tasks(), ", ")),
+             .role = decisive,
+             .words = known_tasks()},
+            options.task)
+      .required = true;
+  table.path({"--model", "model directory or TensorFlow checkpoint", local, "", "PATH"}, options.model).required = true;
+  table.toggle({"--strict", "refuse weights of which any is missing, unused or mis-shaped"}, options.strict);
+  table.path(
+      {"--train",
+       "labelled file to train on: .tsv, .txt, .csv or .jsonl, also .gz or .zst; for words any of columns, for squad "
+       "and squad2 .json"},
+      options.train);
+  table.path({"--eval", "labelled file to evaluate on; the model that does best on it is kept"}, options.evaluation);
+  table.number({"--eval-split",
+                "share of --train that is not trained on but evaluated on, in place of --eval; which rows follows from "
+                "--seed, about the same share of each label; 0 is none",
+                decisive},
+               options.eval_split, {0.0, 0.9});
+  table.text({"--metric-for-best-model",
+              "figure of the evaluation that the best model is chosen by, which is the one kept, and that --patience "
+              "looks at; of classes " +
+                  figures_text(tasks::figures_of(tasks::custom_task({}))) +
+                  "; another name lists those of the task. The default is the mean of all but the loss for texts, f1 "
+                  "for ner, punct, squad and squad2, accuracy for other labels of words, mrr_at_10 for msmarco",
+              decisive, "", "NAME"},
+             options.metric_for_best_model);
+  table.path({"--predict", "file to write predictions for; labels are not needed"}, options.prediction);
+  static const io::Choices<tasks::OnBadRow> bad_rows{{"fail", tasks::OnBadRow::fail},
+                                                     {"report", tasks::OnBadRow::keep}};
+  table.choice({"--on-bad-line",
+                "a row of --predict that cannot be read, as one without text, ends the run, or stands in "
+                "predictions.tsv without a prediction"},
+               options.on_bad_row, bad_rows);
+  table.path({"--vocab-file", "vocab.txt, for a model directory without one"}, options.vocab_file);
+  table.toggle({"--cased", "with --vocab-file: keep case and accents", decisive}, options.cased);
+
+  table.texts({"--sweep",
+               "run once for each combination of the values of these flags, into directories of their own under "
+               "--output; sweep.tsv compares them: learning-rate=2e-5,3e-5 seed=1,2",
+               local, "", "FLAG=LIST"},
+              options.sweep);
+}
+
+void add_loss_flags(training::FlagTable& table, Options& options) {
+  using enum training::Role;
+  table.heading("loss of texts' classes");
+  table.text({"--class-weights",
+              "weights of the classes in the loss, in the order of their labels, between commas; or balanced: the "
+              "rarer a class is in --train, the more it weighs (default: all weigh the same)",
+              decisive,
+              "",
+              "balanced|LIST",
+              {"balanced"}},
+             options.class_weights);
+  table.number({"--label-smoothing", "share of the target that is spread over all classes", decisive},
+               options.label_smoothing, {0.0, 0.999});
+}
+
+void add_custom_flags(training::FlagTable& table, Options& options) {
+  using enum training::Role;
+  table.heading("for --task custom");
+  table.text(
+      {"--text-column",
+       "name of the text's column, or its number from 0 (default the first there is of text, question, sentence, "
+       "sentence1, text_a, question1, premise, or the only column beside the label's); for words a number "
+       "(default 0)",
+       decisive, "", "COLUMN"},
+      options.columns.text);
+  table.text(
+      {"--text-pair-column",
+       "name or number of the second text's column (default the usual partner of the first: text_pair, sentence2, "
+       "text_b, question2, hypothesis, passage)",
+       decisive, "", "COLUMN"},
+      options.columns.pair);
+  table.text({"--label-column",
+              "name or number of the label's column (default the first there is of label, labels, class, category, "
+              "intent, target, score, gold_label); for words a number (default the last)",
+              decisive, "", "COLUMN"},
+             options.columns.label);
+  table.text({"--id-column",
+              "name or number of the column that predictions.tsv repeats (default id, idx, index, or the row's number "
+              "from 0)",
+              local, "", "COLUMN"},
+             options.columns.id);
+  table
+      .toggle({"--header", "the first row of a .tsv or .csv names the columns (default); --no-header: it is data",
+               decisive},
+              options.columns.header)
+      .negative = "--no-header";
+  table.text({.name = "--kind",
+              .help = "classification, regression or multi-label (default classification)",
+              .role = decisive,
+              .words = {"classification", "regression", "multi-label"}},
+             options.kind);
+  table.text({"--label-separator", "between the labels of one row, for multi-label (default ,)", decisive, "", "TEXT"},
+             options.label_separator);
 }
 
 void refuse_unknown_task(const std::string& name) {
@@ -173,107 +276,16 @@ std::vector<tasks::Figure> Options::figures() const {
 std::vector<double> Options::class_weight_numbers() const {
   std::vector<double> numbers;
   if (class_weights.empty() || class_weights == "balanced") return numbers;
-  std::istringstream list(class_weights);
-  for (std::string number; std::getline(list, number, ',');)
+  for (const std::string& number : io::comma_list(class_weights))
     numbers.push_back(io::parse_number<double>("--class-weights", number, {1e-6, 1e6}));
   return numbers;
 }
 
 void add_own_flags(training::FlagTable& table, Options& options) {
   using enum training::Role;
-  table.heading("model and data");
-  table
-      .text({.name = "--task",
-             .help = fmt::format("{}", fmt::join(known_tasks(), ", ")),
-             .role = decisive,
-             .words = known_tasks()},
-            options.task)
-      .required = true;
-  table.path({"--model", "model directory or TensorFlow checkpoint", local, "", "PATH"}, options.model).required = true;
-  table.toggle({"--strict", "refuse weights of which any is missing, unused or mis-shaped"}, options.strict);
-  table.path({"--train",
-              "labelled file to train on: .tsv, .txt, .csv or .jsonl, also .gz; for words any of columns, for squad "
-              "and squad2 .json"},
-             options.train);
-  table.path({"--eval", "labelled file to evaluate on; the model that does best on it is kept"}, options.evaluation);
-  table.number({"--eval-split",
-                "share of --train that is not trained on but evaluated on, in place of --eval; which rows follows from "
-                "--seed, about the same share of each label; 0 is none",
-                decisive},
-               options.eval_split, {0.0, 0.9});
-  table.text({"--metric-for-best-model",
-              "figure of the evaluation that the best model is chosen by, which is the one kept, and that --patience "
-              "looks at; of classes " +
-                  figures_text(tasks::figures_of(tasks::custom_task({}))) +
-                  "; another name lists those of the task. The default is the mean of all but the loss for texts, f1 "
-                  "for ner, punct, squad and squad2, accuracy for other labels of words, mrr_at_10 for msmarco",
-              decisive, "", "NAME"},
-             options.metric_for_best_model);
-  table.path({"--predict", "file to write predictions for; labels are not needed"}, options.prediction);
-  static const io::Choices<tasks::OnBadRow> bad_rows{{"fail", tasks::OnBadRow::fail},
-                                                     {"report", tasks::OnBadRow::keep}};
-  table.choice({"--on-bad-line",
-                "a row of --predict that cannot be read, as one without text, ends the run, or stands in "
-                "predictions.tsv without a prediction"},
-               options.on_bad_row, bad_rows);
-  table.path({"--vocab-file", "vocab.txt, for a model directory without one"}, options.vocab_file);
-  table.toggle({"--cased", "with --vocab-file: keep case and accents", decisive}, options.cased);
-
-  table.texts({"--sweep",
-               "run once for each combination of the values of these flags, into directories of their own under "
-               "--output; sweep.tsv compares them: learning-rate=2e-5,3e-5 seed=1,2",
-               local, "", "FLAG=LIST"},
-              options.sweep);
-
-  table.heading("loss of texts' classes");
-  table.text({"--class-weights",
-              "weights of the classes in the loss, in the order of their labels, between commas; or balanced: the "
-              "rarer a class is in --train, the more it weighs (default: all weigh the same)",
-              decisive,
-              "",
-              "balanced|LIST",
-              {"balanced"}},
-             options.class_weights);
-  table.number({"--label-smoothing", "share of the target that is spread over all classes", decisive},
-               options.label_smoothing, {0.0, 0.999});
-
-  table.heading("for --task custom");
-  table.text(
-      {"--text-column",
-       "name of the text's column, or its number from 0 (default the first there is of text, question, sentence, "
-       "sentence1, text_a, question1, premise, or the only column beside the label's); for words a number "
-       "(default 0)",
-       decisive, "", "COLUMN"},
-      options.columns.text);
-  table.text(
-      {"--text-pair-column",
-       "name or number of the second text's column (default the usual partner of the first: text_pair, sentence2, "
-       "text_b, question2, hypothesis, passage)",
-       decisive, "", "COLUMN"},
-      options.columns.pair);
-  table.text({"--label-column",
-              "name or number of the label's column (default the first there is of label, labels, class, category, "
-              "intent, target, score, gold_label); for words a number (default the last)",
-              decisive, "", "COLUMN"},
-             options.columns.label);
-  table.text({"--id-column",
-              "name or number of the column that predictions.tsv repeats (default id, idx, index, or the row's number "
-              "from 0)",
-              local, "", "COLUMN"},
-             options.columns.id);
-  table
-      .toggle({"--header", "the first row of a .tsv or .csv names the columns (default); --no-header: it is data",
-               decisive},
-              options.columns.header)
-      .negative = "--no-header";
-  table.text({.name = "--kind",
-              .help = "classification, regression or multi-label (default classification)",
-              .role = decisive,
-              .words = {"classification", "regression", "multi-label"}},
-             options.kind);
-  table.text({"--label-separator", "between the labels of one row, for multi-label (default ,)", decisive, "", "TEXT"},
-             options.label_separator);
-
+  add_model_and_data_flags(table, options);
+  add_loss_flags(table, options);
+  add_custom_flags(table, options);
   table.heading("model and data");
   table.text(
       {"--language", "for --task xnli: the rows of --eval and --predict to read (default zh)", decisive, "", "CODE"},

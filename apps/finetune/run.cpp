@@ -9,6 +9,7 @@
 #include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
 #include "bert/objectives/finetuning.h"
+#include "bert/objectives/program_files.h"
 #include "bert/report/report.h"
 #include "bert/tasks/labels.h"
 #include "distributed/replica_group.h"
@@ -69,7 +70,7 @@ void report_validity(const Job& job) {
          bad.size() == 1 ? "" : "s", bad.size() > kShown ? fmt::format(", the first {} of them above", kShown) : "");
 }
 
-/// Whoever counts columns may have a table without a row of names.
+/// A user who counts columns may have a table without a row of names.
 bool names_columns_by_number(const Options& options) {
   const std::string& text = options.columns.text;
   return options.task == "custom" && options.columns.header && !text.empty() &&
@@ -113,15 +114,17 @@ std::string identity_of_outputs(const Job& job, const nn::ParameterSet& paramete
 /// are computed, so that --resume goes on with them. `make_room` is called before anything is written.
 void predict_file(const Job& job, const objectives::FineTuningObjective& objective, const nn::ParameterSet& parameters,
                   const distributed::Replica& self, const std::function<void()>& make_room) {
+  using Earlier = objectives::KeptOutputs::Earlier;
   const training::Settings& settings = job.options.settings;
+  // A run that trained on may have left outputs of the model before.
+  const Earlier earlier = job.options.train.empty() ? Earlier::resume : Earlier::resume_known;
   std::optional<objectives::KeptOutputs> kept;
   if (self.first() && job.task->streamed(objectives::File::prediction))
     kept.emplace(objectives::KeptOutputs::Where{.file = settings.output / kKeptOutputs,
                                                 .identity = identity_of_outputs(job, parameters),
                                                 .width = objective.outputs(),
                                                 .before_writing = make_room},
-                 settings.resume ? objectives::KeptOutputs::Earlier::resume : objectives::KeptOutputs::Earlier::ignore,
-                 io::Files::system());
+                 settings.resume ? earlier : Earlier::ignore, io::Files::system());
   const auto outputs = objective.predict(objectives::File::prediction, kept ? &*kept : nullptr);
   if (!outputs || !self.first()) return;
   make_room();
@@ -247,6 +250,7 @@ training::TrainingResult run(Options& options) {
       .program = "finetune",
       .files = {options.model, options.vocab_file, options.train, options.evaluation, options.prediction,
                 options.qrels},
+      .program_files = objectives::program_files(),
       .read = read,
       .make_objective = [&](const distributed::Replica& self) { return make_objective(*job, self); },
       .plan_text = [&] { return plan_text(*job); },

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <set>
-#include <sstream>
 
 #include "apps/finetune/run.h"
 #include "bert/report/report.h"
 #include "distributed/processes.h"
+#include "io/comma_list.h"
 #include "io/error.h"
 #include "io/files.h"
 #include "io/say.h"
@@ -24,14 +24,6 @@ struct Outcome {
   training::TrainingResult result;
   std::string directory, failure;  ///< why it failed, or ""
 };
-
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> values;
-  std::istringstream in(list);
-  for (std::string value; std::getline(in, value, ',');)
-    if (!value.empty()) values.push_back(value);
-  return values;
-}
 
 /// "--learning-rate" of "learning_rate", as on the command line.
 std::string flag_name(std::string name) {
@@ -158,9 +150,9 @@ std::vector<Trial> trials_of(const std::vector<std::string>& sweep, const traini
   for (const std::string& one : sweep) {
     const std::size_t equals = std::min(one.find('='), one.size());
     const std::string name = flag_name(one.substr(0, equals));
-    const std::vector<std::string> values = split(one.substr(std::min(equals + 1, one.size())));
+    const std::vector<std::string> values = io::comma_list(one.substr(std::min(equals + 1, one.size())));
     swept_flag(name, table);
-    if (values.empty()) fail(Failure::usage, "--sweep: expected FLAG=VALUE,VALUE…, got {}", one);
+    if (std::ranges::count(values, "") > 0) fail(Failure::usage, "--sweep: expected FLAG=VALUE,VALUE…, got {}", one);
     if (std::ranges::any_of(trials.front(), [&](const auto& value) { return value.first == name; }))
       fail(Failure::usage, "--sweep: expected each flag once, got {} twice", name);
     std::vector<Trial> longer;
@@ -204,9 +196,9 @@ void sweep(const Options& options) {
     fail(Failure::usage,
          "--sweep: expected with --train and --eval, got {}; hint: --eval-split 0.1 takes a part of --train",
          options.train.empty() ? "no --train" : "no --eval");
-  if (distributed::launched_processes() > 1)
+  if (distributed::launched().processes > 1)
     fail(Failure::usage, "--sweep: expected one process, got {}; hint: --replicas uses more devices or cores",
-         distributed::launched_processes());
+         distributed::launched().processes);
   Options copy = options;
   training::FlagTable table;
   add_flags(table, copy);

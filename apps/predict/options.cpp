@@ -27,7 +27,7 @@ namespace {
 
 void add_files(CLI::App& app, Options& o) {
   app.add_option("--model", o.model, "model directory or TensorFlow checkpoint")->type_name("PATH")->required();
-  app.add_option("--input", o.input, "lines, also .gz; - or nothing: standard input")->type_name("FILE");
+  app.add_option("--input", o.input, "lines, also .gz or .zst; - or nothing: standard input")->type_name("FILE");
   app.add_option("--output", o.output, "file to write, replaced at the end (default standard output)")
       ->type_name("FILE");
   cli::choice_flag(app, "--input-format", o.form,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <exception>
+#include <map>
 
 #include "apps/predict/answers.h"
 #include "bert/directory/model_directory.h"
@@ -60,6 +61,7 @@ class Stream {
   void take(std::string_view line);
   io::Json read_text(std::string_view line, const std::string& where);
   void compute();
+  void take_outputs(std::size_t query, std::span<const inference::Outputs> outputs);
   void write_ready();
 
   const Options& options_;
@@ -73,9 +75,10 @@ class Stream {
   std::vector<std::string> answers_;  // of the lines gathered; "" is one that is not there yet
   std::size_t written_ = 0;           // of these
   std::vector<inference::Query> queries_;
-  std::vector<io::Json> requests_;   // of the queries, if answers begin with them
-  std::int64_t tokens_ = 0;          // of all queries
-  std::vector<std::size_t> places_;  // of each query among the answers
+  std::vector<io::Json> requests_;                    // of the queries, if answers begin with them
+  std::int64_t tokens_ = 0;                           // of all queries
+  std::vector<std::size_t> places_;                   // of each query among the answers
+  std::map<std::size_t, std::exception_ptr> failed_;  // by the place of the query: its outputs are not finite
 
   text::InvalidBytes invalid_;
   std::uint64_t answered_ = 0, cut_ = 0, bad_ = 0;
@@ -136,25 +139,36 @@ io::Json Stream::read_text(std::string_view line, const std::string& where) {
 void Stream::compute() {
   inference::run_all(predictor_, queries_, options_.max_batch_tokens,
                      [&](std::size_t query, std::span<const inference::Outputs> outputs) {
-                       io::Json answer = inference::answer(queries_[query], outputs);
-                       if (options_.with_text) {
-                         io::Json whole = requests_[query];
-                         whole.update(answer);
-                         answer = std::move(whole);
-                       }
-                       answers_[places_[query]] = io::json_text(answer) + "\n";
+                       take_outputs(query, outputs);
                        write_ready();
                        if (io::leave_requested())
                          fail(Failure::interrupted, "{}: interrupted; the answers to the first {} lines were written",
                               lines_.name(), answered_);
                      });
   write_ready();
+  if (!failed_.empty()) std::rethrow_exception(failed_.begin()->second);
   answers_.clear();
   queries_.clear();
   requests_.clear();
   places_.clear();
   written_ = 0;
   tokens_ = 0;
+}
+
+/// A query without finite outputs ends the run as soon as all lines before it are answered.
+void Stream::take_outputs(std::size_t query, std::span<const inference::Outputs> outputs) {
+  try {
+    io::Json answer = inference::answer(queries_[query], outputs);
+    if (options_.with_text) {
+      io::Json whole = requests_[query];
+      whole.update(answer);
+      answer = std::move(whole);
+    }
+    answers_[places_[query]] = io::json_text(answer) + "\n";
+  } catch (const Error& error) {
+    if (error.failure() != Failure::numerics) throw;
+    failed_[places_[query]] = std::current_exception();
+  }
 }
 
 void Stream::write_ready() {

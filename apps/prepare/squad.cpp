@@ -64,27 +64,30 @@ void write_squad(const SquadRecordsOptions& options) {
   const text::Tokenizer tokenizer(text::Vocabulary::load(options.vocab_file, {.failure = Failure::input}),
                                   {.lower_case = !options.cased});
   options.features.check();
-  const auto paragraphs = tasks::read_squad(options.input);
   tasks::SquadOptions named = options.features;
   named.file = options.input.string();
-  const tasks::SquadFeatures features(paragraphs, tokenizer, named);
-  for (const std::string& warning : features.warnings()) fmt::print(stderr, "warning: {}: {}\n", named.file, warning);
 
   io::FileReplacer out(io::Files::system(), options.output);
   WindowWriter writer(options.features);
   std::int64_t id = kFirstId;
+  std::size_t questions = 0, left_out = 0;
   std::string records;
-  features.for_windows([&](const tasks::SquadExample& example, std::span<const tasks::SquadWindow> windows) {
+  const auto write_windows = [&](const tasks::SquadExample& example, std::span<const tasks::SquadWindow> windows) {
     if (io::stop_requested()) fail(Failure::interrupted, "interrupted while writing features: nothing was written");
     for (const tasks::SquadWindow& window : windows) writer.append(window, id++, example.is_impossible, records);
     if (records.size() < kBlock) return;
     out.write(records);
     records.clear();
+  };
+  tasks::walk_features(options.input, tokenizer, named, [&](const tasks::SquadFeatures& features) {
+    for (const std::string& warning : features.warnings()) fmt::print(stderr, "warning: {}: {}\n", named.file, warning);
+    features.for_windows(write_windows);
+    questions += features.examples().size();
+    left_out += features.warnings().size();
   });
   out.write(records);
   out.publish();
-  fmt::print(stderr, "wrote {} features of {} questions, {} left out\n", id - kFirstId, features.examples().size(),
-             features.warnings().size());
+  fmt::print(stderr, "wrote {} features of {} questions, {} left out\n", id - kFirstId, questions, left_out);
 }
 
 }  // namespace bertrand::prepare

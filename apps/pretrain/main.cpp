@@ -1,5 +1,5 @@
-#include "apps/cli/training_main.h"
 #include "apps/pretrain/run.h"
+#include "apps/training_cli/training_main.h"
 
 int main(int argc, char** argv) {
   using namespace bertrand;

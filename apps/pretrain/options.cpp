@@ -42,6 +42,17 @@ void check_one_kind(const std::string& flag, const std::vector<std::filesystem::
   }
 }
 
+void add_text_flags(training::FlagTable& table, Options& options) {
+  using enum training::Role;
+  table.heading("text input");
+  table.number({"--masked-lm-prob", "share of tokens to predict", decisive}, options.masking.probability, {1e-6, 1.0});
+  table.number({"--max-predictions-per-seq", "most tokens to predict in an example", decisive},
+               options.masking.max_predictions, {1, 1 << 20});
+  table.number({"--short-seq-prob", "share of documents cut into shorter examples", decisive}, options.short_seq_prob,
+               {0.0, 1.0});
+  table.toggle({"--whole-word-mask", "mask all pieces of a word or none", decisive}, options.masking.whole_words);
+}
+
 }  // namespace
 
 InputKind kind_of(const std::vector<std::filesystem::path>& files) {
@@ -98,14 +109,7 @@ void add_own_flags(training::FlagTable& table, Options& options) {
                 "what to compare of corpora and TFRecord files before the first step: every byte, as --validate-only "
                 "does too, their sizes and a sample of 64 KiB of each file, or their sizes alone"},
                options.check_inputs, checks);
-
-  table.heading("text input");
-  table.number({"--masked-lm-prob", "share of tokens to predict", decisive}, options.masking.probability, {1e-6, 1.0});
-  table.number({"--max-predictions-per-seq", "most tokens to predict in an example", decisive},
-               options.masking.max_predictions, {1, 1 << 20});
-  table.number({"--short-seq-prob", "share of documents cut into shorter examples", decisive}, options.short_seq_prob,
-               {0.0, 1.0});
-  table.toggle({"--whole-word-mask", "mask all pieces of a word or none", decisive}, options.masking.whole_words);
+  add_text_flags(table, options);
 }
 
 void add_flags(training::FlagTable& table, Options& options) {

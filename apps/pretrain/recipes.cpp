@@ -54,7 +54,7 @@ std::vector<Recipe> google() {
 
 /// NVIDIA/DeepLearningExamples, PyTorch/LanguageModeling/BERT, run_pretraining.sh (8 GPUs with 8,192 and 4,096
 /// examples a step), run_pretraining.py (weight decay), schedulers.py (polynomial of power 0.5), apex's FusedLAMB
-/// (betas, epsilon, largest norm 1, trust ratio where weights decay).
+/// (betas, epsilon, largest norm 1, trust ratio for weights that decay).
 std::vector<Recipe> nvidia() {
   Phase phase{.optimizer = "lamb-decayed",
               .learning_rate = "0.006",
@@ -71,8 +71,10 @@ std::vector<Recipe> nvidia() {
   phase.steps = "1563";
   phase.is_long = true;
   return {std::move(first),
-          {"nvidia-phase2", source + "phase 2; --init the first phase, with --keep-moments as the script does.",
-           settings(phase)}};
+          {"nvidia-phase2",
+           source + "phase 2; --init the first phase, with --keep-moments as the script does.",
+           settings(phase),
+           {{"--keep-moments", "true"}}}};
 }
 
 /// HabanaAI/Model-References, TensorFlow/nlp/bert: bert_pretraining_bookswiki_common.sh (65,536 and 32,768

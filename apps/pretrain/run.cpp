@@ -12,9 +12,11 @@
 #include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
 #include "bert/objectives/pretraining.h"
+#include "bert/objectives/program_files.h"
 #include "bert/report/report.h"
 #include "distributed/agreement.h"
 #include "distributed/exchange.h"
+#include "distributed/processes.h"
 #include "io/byte_progress.h"
 #include "io/crc32c.h"
 #include "io/file_arguments.h"
@@ -63,7 +65,7 @@ data::InputCheck check_of(const Options& options) {
   return options.settings.validate_only ? data::InputCheck::all : options.check_inputs;
 }
 
-/// Of several processes each reads the files of its share through, and keeps their indexes.
+/// Each of several processes reads all of the files of its share, and keeps their indexes.
 std::unique_ptr<data::PretrainingRecords> read_records(const std::vector<std::filesystem::path>& files,
                                                        const Source& source, const Options& options,
                                                        distributed::Collective* processes) {
@@ -73,7 +75,8 @@ std::unique_ptr<data::PretrainingRecords> read_records(const std::vector<std::fi
       .on_corrupt = options.settings.validate_only ? io::OnCorrupt::skip : options.on_corrupt,
       .threads = threads_of(options),
       .check = check_of(options),
-      .keep_index = !options.settings.is_rehearsal()};
+      .keep_index = !options.settings.is_rehearsal(),
+      .run_directory = options.settings.output};
   if (processes && reading.keep_index) {
     std::vector<std::filesystem::path> share;
     for (auto i = static_cast<std::size_t>(processes->rank()); i < files.size();
@@ -85,11 +88,10 @@ std::unique_ptr<data::PretrainingRecords> read_records(const std::vector<std::fi
   }
   auto records = std::make_unique<data::PretrainingRecords>(files, reading);
   if (!records->not_kept().empty())
-    fmt::print(stderr, "warning: {}; without an index the records are read through at every start\n",
-               records->not_kept());
+    distributed::warn(records->not_kept() + "; without an index the records are read through at every start");
   if (records->skipped() > 0)
-    fmt::print(stderr, "warning: {}; skipped {} corrupt place{} in all\n", records->first_skipped(), records->skipped(),
-               records->skipped() == 1 ? "" : "s");
+    distributed::warn(fmt::format("{}; skipped {} corrupt place{} in all", records->first_skipped(), records->skipped(),
+                                  records->skipped() == 1 ? "" : "s"));
   if (records->skipped() > 0 && options.settings.validate_only && options.on_corrupt == io::OnCorrupt::stop)
     fail(Failure::input, "data: expected records as they should be, got {} bad place{}", records->skipped(),
          records->skipped() == 1 ? "" : "s");
@@ -122,7 +124,7 @@ std::shared_ptr<const data::CorpusView> read_text(const std::vector<std::filesys
           {.threads = threads_of(options), .progress = alone ? show : std::function<void(std::size_t)>()}),
       source.tokenizer.vocabulary().size());
   if (progress.shown()) progress.finish();
-  for (const std::string& warning : corpus->warnings()) fmt::print(stderr, "warning: {}\n", warning);
+  for (const std::string& warning : corpus->warnings()) distributed::warn(warning);
   return corpus;
 }
 
@@ -266,6 +268,7 @@ void run(Options& options) {
       {.settings = options.settings,
        .program = "pretrain",
        .files = files_of(options),
+       .program_files = objectives::program_files(),
        .read =
            [&](distributed::Collective* processes) {
              job = read_job(options, processes);

@@ -26,13 +26,6 @@ struct Question {
   std::vector<tasks::SquadWindow> windows;
 };
 
-bert::Sequence sequence_of(const tasks::SquadWindow& window) {
-  bert::Sequence sequence{.token_ids = window.token_ids};
-  sequence.token_types.assign(window.token_ids.size(), 1);
-  std::fill_n(sequence.token_types.begin(), window.context_begin, 0);
-  return sequence;
-}
-
 class Answerer : public Predictor {
  public:
   Answerer(Model model, const Options& options)
@@ -62,7 +55,8 @@ class Answerer : public Predictor {
     Query query{.where = where,
                 .cut = pieces > static_cast<std::size_t>(windows_.max_query_length),
                 .make_answer = [this, read](std::span<const Outputs> outputs) { return answered(*read, outputs); }};
-    for (const tasks::SquadWindow& window : read->windows) query.sequences.push_back(sequence_of(window));
+    for (const tasks::SquadWindow& window : read->windows)
+      query.sequences.push_back(bert::sequence_of(window.token_ids, window.context_begin));
     return query;
   }
 

@@ -100,8 +100,7 @@ class TokenLabeller : public Predictor {
                 }};
     for (std::int64_t i = 0; i < encoded.windows.size(); ++i) {
       const std::span<const std::int32_t> ids = encoded.windows.ids(i);
-      query.sequences.push_back({.token_ids = {ids.begin(), ids.end()}, .token_types = {}});
-      query.sequences.back().token_types.assign(ids.size(), 0);
+      query.sequences.push_back(bert::sequence_of(ids, std::ssize(ids)));
     }
     return query;
   }

@@ -71,19 +71,13 @@ class LargestFineTuning : public FineTuningObjective {
   const std::vector<std::int64_t> longest_;
 };
 
-bert::Sequence sequence_of(const tasks::EncodedDataset& examples, std::int64_t number) {
-  const std::span<const std::int32_t> ids = examples.ids(number);
-  bert::Sequence sequence{.token_ids = {ids.begin(), ids.end()}, .key = static_cast<std::uint64_t>(number)};
-  sequence.token_types.assign(ids.size(), 1);
-  std::fill_n(sequence.token_types.begin(), examples.first_length(number), 0);
-  return sequence;
-}
-
 /// The numbers of the examples key their random draws.
 bert::PackedBatch pack_examples(const tasks::EncodedDataset& examples, std::span<const std::int64_t> numbers,
                                 Backend& backend) {
   std::vector<bert::Sequence> sequences;
-  for (const std::int64_t number : numbers) sequences.push_back(sequence_of(examples, number));
+  for (const std::int64_t number : numbers)
+    sequences.push_back(
+        bert::sequence_of(examples.ids(number), examples.first_length(number), static_cast<std::uint64_t>(number)));
   examples.let_go();
   return bert::pack(sequences, backend);
 }

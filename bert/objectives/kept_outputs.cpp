@@ -25,10 +25,11 @@ KeptOutputs::KeptOutputs(Where where, Earlier earlier, io::Files& files) : where
   io::RecordReader reader(where_.file, io::OnCorrupt::skip);
   std::string record;
   if (!reader.next(record)) return;  // stopped before the first part
+  if (record != where_.identity && earlier == Earlier::resume_known) return;
   if (record != where_.identity)
     fail(Failure::usage,
          "{}: --resume: expected outputs of this model, file and these lengths, got those of another prediction; hint: "
-         "--overwrite removes them",
+         "remove that file, or name another --output",
          where_.file.string());
   while (reader.skipped() == 0 && reader.next(record)) {
     if (reader.skipped() > 0) break;  // what follows a gap belongs to other examples

@@ -20,12 +20,17 @@ class KeptOutputs {
     /// Called before anything is written: makes room. May be empty.
     std::function<void()> before_writing = {};
   };
-  enum class Earlier { ignore, resume };
-  /// With Earlier::resume, takes what the file holds, as far as it is whole. Throws Error(Failure::usage) if that is of
+  /// What becomes of a file that is there.
+  enum class Earlier {
+    ignore,        ///< it is not looked at
+    resume_known,  ///< its outputs are taken if they are of this identity
+    resume         ///< they are taken; of another identity they are an error
+  };
+  /// Takes what the file holds as far as it is whole, if `earlier` says so. Throws Error(Failure::usage) for outputs of
   /// another identity. Nothing is written yet.
   KeptOutputs(Where where, Earlier earlier, io::Files& files);
 
-  /// Of the first examples, whole rows.
+  /// The outputs of the first examples, in whole rows.
   const std::vector<float>& values() const { return values_; }
   std::int64_t rows() const { return std::ssize(values_) / static_cast<std::int64_t>(where_.width); }
 

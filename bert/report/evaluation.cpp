@@ -5,7 +5,9 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "bert/report/answers.h"
 #include "bert/report/rows.h"
@@ -89,19 +91,22 @@ io::Json classes(const Rows& all) {
 /// "confusion", a row for each true class, if there are not too many, and "confused": the most frequent mistakes.
 void add_confusion(const Rows& all, const Extent& extent, io::Json& json) {
   const std::size_t size = all.labels.size();
-  std::vector<std::vector<std::int64_t>> matrix(size, std::vector<std::int64_t>(size, 0));
-  for (const Row& row : all.rows) ++matrix[class_of(row.truth)][class_of(row.predicted)];
-  if (size <= extent.classes) json["confusion"] = matrix;
-  std::vector<std::pair<std::size_t, std::size_t>> pairs;
-  for (std::size_t t = 0; t < size; ++t)
-    for (std::size_t p = 0; p < size; ++p)
-      if (t != p && matrix[t][p] > 0) pairs.emplace_back(t, p);
-  std::ranges::stable_sort(
-      pairs, [&](const auto& a, const auto& b) { return matrix[a.first][a.second] > matrix[b.first][b.second]; });
+  using Pair = std::pair<std::size_t, std::size_t>;  // a true class and a predicted one
+  std::map<Pair, std::int64_t> counts;
+  for (const Row& row : all.rows) ++counts[{class_of(row.truth), class_of(row.predicted)}];
+  if (size <= extent.classes) {
+    std::vector<std::vector<std::int64_t>> matrix(size, std::vector<std::int64_t>(size, 0));
+    for (const auto& [pair, count] : counts) matrix[pair.first][pair.second] = count;
+    json["confusion"] = matrix;
+  }
+  std::erase_if(counts, [](const auto& entry) { return entry.first.first == entry.first.second; });
+  std::vector<std::pair<Pair, std::int64_t>> mistakes(counts.begin(), counts.end());
+  std::ranges::stable_sort(mistakes, [](const auto& a, const auto& b) { return a.second > b.second; });
   json["confused"] = io::Json::array();
-  for (std::size_t i = 0; i < std::min<std::size_t>(pairs.size(), 15); ++i) {
-    const auto [t, p] = pairs[i];
-    json["confused"].push_back({{"label", all.labels[t]}, {"prediction", all.labels[p]}, {"rows", matrix[t][p]}});
+  for (std::size_t i = 0; i < std::min<std::size_t>(mistakes.size(), 15); ++i) {
+    const auto& [pair, count] = mistakes[i];
+    json["confused"].push_back(
+        {{"label", all.labels[pair.first]}, {"prediction", all.labels[pair.second]}, {"rows", count}});
   }
 }
 

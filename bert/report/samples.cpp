@@ -7,13 +7,19 @@
 namespace bertrand::report {
 namespace {
 
+/// What has a fraction, or is larger than a whole number may be, cannot be converted.
+std::int64_t whole_number(const io::Json& number) {
+  if (!number.is_number_integer()) throw std::bad_optional_access();
+  return number.get<std::int64_t>();
+}
+
 /// The examples without what the model says: the same in every line.
 io::Json questions_of(const io::Json& examples) {
   io::Json questions = io::Json::array();
   for (const io::Json& example : examples) {
     io::Json masked = io::Json::array();
     for (const io::Json& mask : example.at("masked"))
-      masked.push_back({{"position", mask.at("position").get<std::int64_t>()},
+      masked.push_back({{"position", whole_number(mask.at("position"))},
                         {"truth", mask.at("truth").get<std::string>()},
                         {"probabilities", io::Json::array()},
                         {"guesses", io::Json::array()}});
@@ -50,7 +56,7 @@ io::Json samples_of(std::string_view lines, std::size_t most, std::size_t& damag
       io::Json trial = questions_of(line.value().at("examples"));
       if (!whole.empty() && trial != questions) throw std::bad_optional_access();
       add_answers(line->at("examples"), trial);
-      line->at("step").get<std::int64_t>();
+      whole_number(line->at("step"));
       if (whole.empty()) questions = questions_of(line->at("examples"));
       whole.push_back(*line);
     } catch (const std::exception&) {

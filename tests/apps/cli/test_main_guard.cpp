@@ -1,8 +1,10 @@
 // The command line as every program reads it, tried on the programs themselves.
 #include <doctest/doctest.h>
 
+#include "io/host_name.h"
 #include "support/program.h"
 
+using namespace bertrand;
 using support::Outcome;
 using support::run_program;
 
@@ -27,7 +29,7 @@ TEST_CASE("every program says its version and what was built, and its help names
     const Outcome version = run_program(program, {"--version"});
     CHECK(version.code == 0);
     CHECK(version.out.starts_with(std::string(program) + " (bertrand) "));
-    CHECK(version.out.find("\nmodules built: cpu_emulated-pairs, cpu_emulated-tiles, cpu_x86-64-v3") !=
+    CHECK(version.out.find("\nmodules built: cpu_emulated-pairs, cpu_emulated-tiles, cpu_x86-64-v") !=
           std::string::npos);
     CHECK(version.out.find("\nCPU kernels that this processor runs: ") != std::string::npos);
     const Outcome help = run_program(program, {"--help"});
@@ -45,6 +47,27 @@ TEST_CASE("an unknown flag names the nearest one, before anything that is missin
   CHECK(refusal("finetune", {"--zzzzzzzzz"}) == "unknown option --zzzzzzzzz; hint: --help lists all");
   CHECK(refusal("extract", {"stray"}) == "unknown argument stray; hint: --help lists all");
   CHECK(refusal("prepare", {"tokns"}) == "unknown argument tokns; did you mean tokens?");
+}
+
+TEST_CASE("a flag without its value names what stands in its place") {
+  CHECK(refusal("finetune", {"--model", "--steps", "10"}) ==
+        "--model: expected PATH, got the flag --steps; hint: is a variable of the shell empty?");
+  CHECK(refusal("finetune", {"--task", "mrpc", "--model"}) == "--model: expected PATH, got no value");
+}
+
+TEST_CASE("an error of another process than the first of several begins with process and host") {
+  // Open MPI's names, and Slurm's.
+  for (const auto& [processes, rank] :
+       {std::pair("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"), std::pair("SLURM_STEP_NUM_TASKS", "SLURM_PROCID")}) {
+    setenv(processes, "2", 1);
+    const std::string own = "unknown option --outptu; did you mean --output?";
+    setenv(rank, "0", 1);
+    CHECK(refusal("pretrain", {"--outptu=x"}) == own);
+    setenv(rank, "1", 1);
+    CHECK(refusal("pretrain", {"--outptu=x"}) == "process 1 (host " + io::host_name() + "): " + own);
+    unsetenv(processes);
+    unsetenv(rank);
+  }
 }
 
 TEST_CASE("no control character reaches the terminal") {

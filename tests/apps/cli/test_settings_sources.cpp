@@ -92,6 +92,14 @@ TEST_CASE("flags of Hugging Face's and Google's programs are understood, or answ
   CHECK(refused.error.starts_with("error: unknown option --gradient-accumulation-steps; hint: --batch-size is"));
 }
 
+TEST_CASE("flags for GPUs, evaluation and a second phase that other programs have are answered with ours") {
+  for (const auto& [flag, hint] :
+       {std::pair("--num_gpu_cores", "--device cuda, or cuda:0,cuda:1 for several GPUs"),
+        std::pair("--eval_batch_size", "--micro-batch-size is how many"),
+        std::pair("--version_2_with_negative", "--task squad2"), std::pair("--phase2", "--recipe nvidia-phase2")})
+    CHECK(run_program("finetune", {flag, "4"}).error.find(std::string("; hint: ") + hint) != std::string::npos);
+}
+
 TEST_CASE("every example of --help uses flags that the program has, and no line is longer than 100") {
   for (const char* program :
        {"prepare", "pretrain", "finetune", "predict", "evaluate", "extract", "export", "report"}) {

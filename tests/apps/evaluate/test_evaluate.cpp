@@ -64,7 +64,8 @@ TEST_CASE("tagged words have seqeval's figures with 17 digits") {
   CHECK(outcome.out.starts_with("LOC_f1 = 0\n"));
   CHECK(outcome.out.find("\naccuracy = 0.66666666666666663\n") != std::string::npos);
   CHECK(outcome.out.find("\nf1 = 0.66666666666666663\nillegal_tags = 1\n") != std::string::npos);
-  CHECK(outcome.error == "warning: 1 predicted tags continue no entity of their type\n");
+  CHECK(outcome.error ==
+        "warning: 1 predicted tags continue no entity of their type, most often B-PER before I-LOC (1)\n");
 }
 
 TEST_CASE("answers have the official scores and missing ones are counted") {
@@ -87,7 +88,11 @@ TEST_CASE("files that evaluate cannot score are refused in a line with their pla
     return refusal({"squad", "--data", data, "--predictions", bad});
   };
   CHECK(squad(R"({"1": ["x"]})") == "error: " + bad + ": 1: expected a text, got a list\n");
-  CHECK(squad(R"({"1": "x", "1": "y"})") == "error: " + bad + ": the key \"1\" comes twice\n");
+  CHECK(squad(R"({"1": "x", "1": "y"})") == "error: " + bad + ": \"1\": expected once, got it twice\n");
+  CHECK(squad(R"({"1": "x")") ==
+        "error: " + bad + ": expected JSON, got a syntax error at byte 10: unexpected end of input\n");
+  CHECK(squad(std::string("{}\0", 3)) == "error: " + bad + ": expected JSON, got a NUL at byte 3\n");
+  CHECK(squad(R"({"1": )" + std::string(100'000, '{')) == "error: " + bad + ": 1: expected a text, got an object\n");
   CHECK(squad("[]") == "error: " + bad + ": expected an object, got a list\n");
   CHECK(squad(R"({"2": "x"})") ==
         "error: question 2: answers: expected at least one, got none; hint: is it SQuAD 2.0?\n");

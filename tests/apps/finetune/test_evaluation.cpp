@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "support/small_model.h"
+#include "support/small_finetuning.h"
 
 using support::Outcome;
 using support::read_text;
@@ -9,20 +9,13 @@ using support::write_text;
 
 namespace {
 
-/// A model and a file of 36 rows of two labels.
-struct Setting {
-  support::TemporaryDirectory directory;
-  Setting() {
-    support::write_small_model(directory / "model");
-    write_text(directory / "train.csv", support::animals(36));
-  }
+/// A file of 36 rows of two labels to train on.
+struct Setting : support::SmallFinetuning {
+  Setting() : SmallFinetuning(36) {}
   Outcome run(const std::vector<std::string>& flags) const {
-    return run_program(
-        "finetune",
-        support::with_defaults({"--task", "custom", "--label-column", "kind", "--max-seq-length", "16", "--output",
-                                directory / "run", "--model", directory / "model", "--train", directory / "train.csv",
-                                "--batch-size", "6", "--learning-rate", "0.01", "--threads", "1"},
-                               flags));
+    return finetune("run",
+                    support::with_defaults(
+                        {"--train", directory / "train.csv", "--batch-size", "6", "--learning-rate", "0.01"}, flags));
   }
   /// What TensorBoard reads of a run.
   std::string events(const std::string& run = "run") const {

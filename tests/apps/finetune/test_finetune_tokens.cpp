@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "support/small_model.h"
+#include "support/small_words.h"
 
 using support::Outcome;
 using support::read_text;
@@ -15,31 +16,13 @@ namespace {
 
 using Flags = std::vector<std::string>;
 
-/// Sentences of "one red fish ." whose animals are entities of their colour; with their labels or without.
-std::string sentences(int count, bool labelled = true) {
-  const char *colours[] = {"red", "green", "blue"}, *animals[] = {"fish", "birds"};
-  std::string text;
-  const auto word = [&](const std::string& name, const std::string& label) {
-    text += labelled ? name + '\t' + label + '\n' : name + '\n';
-  };
-  for (int i = 0; i < count; ++i) {
-    word(i % 2 ? "the" : "one", "O");
-    word(colours[i % 3], "B-A");
-    word(animals[i / 3 % 2], "I-A");
-    if (i % 5 == 0) word("birds", "B-B");
-    word(".", "O");
-    text += '\n';
-  }
-  return text;
-}
-
 struct Setting {
   support::TemporaryDirectory directory;
   Setting() {
     support::write_small_model(at("model"));
-    write_text(at("train.conll"), sentences(30));
-    write_text(at("dev.conll"), sentences(13));
-    write_text(at("new.conll"), sentences(7, false));
+    write_text(at("train.conll"), support::small_sentences(30));
+    write_text(at("dev.conll"), support::small_sentences(13));
+    write_text(at("new.conll"), support::small_sentences(7, false));
   }
   std::string at(const std::string& name) const { return directory / name; }
   std::string file(const std::string& name) const { return read_text(directory / name); }
@@ -211,7 +194,7 @@ TEST_CASE("a word of which the tokenizer leaves nothing has the most frequent la
 TEST_CASE("a file with a sentence a line gives the model of the same file with a word a line") {
   const Setting setting;
   std::string rows, words, labels;
-  for (const std::string& line : lines_of(sentences(30))) {
+  for (const std::string& line : lines_of(support::small_sentences(30))) {
     if (line.empty()) {
       rows += words.substr(1) + '\t' + labels.substr(1) + '\n';
       words.clear(), labels.clear();
@@ -232,7 +215,7 @@ TEST_CASE("columns have numbers and a gzip file gives the model of the plain one
   const Setting setting;
   std::string numbered = "# text = one\n";
   int i = 0;
-  for (const std::string& line : lines_of(sentences(30)))
+  for (const std::string& line : lines_of(support::small_sentences(30)))
     numbered += line.empty() ? "\n# a comment\n" : std::to_string(++i) + '\t' + line + "\t-\n";
   gzFile zipped = gzopen(setting.at("train.iob2.gz").c_str(), "wb");
   gzwrite(zipped, numbered.data(), static_cast<unsigned>(numbered.size()));

@@ -6,6 +6,7 @@
 
 #include "io/tfrecord.h"
 #include "support/small_model.h"
+#include "support/small_ranking.h"
 
 using support::Outcome;
 using support::read_text;
@@ -16,25 +17,13 @@ namespace {
 
 using Flags = std::vector<std::string>;
 
-/// A passage is relevant if it is red.
 struct Setting {
   support::TemporaryDirectory directory;
   Setting() {
     support::write_small_model(directory / "model");
-    const std::string colours[] = {"blue", "green", "red"}, animals[] = {"fish", "bird"};
-    std::string triples, candidates, qrels;
-    for (int i = 0; i < 24; ++i)
-      triples += "the " + animals[i % 2] + "\tred " + animals[i / 2 % 2] + "\t" + colours[i % 2] + " " +
-                 animals[i / 4 % 2] + "\n";
-    for (int line = 0; line < 30; ++line) {  // the candidates of a query do not stand together
-      const int query = line % 10, passage = line / 10;
-      candidates += std::to_string(query) + "\tp" + std::to_string(passage) + "\ttwo " + animals[query % 2] + "\t" +
-                    colours[passage] + " " + animals[line % 2] + "\n";
-    }
-    for (int query = 0; query < 9; ++query) qrels += std::to_string(query) + "\t0\tp2\t1\n";
-    write_text(at("triples.tsv"), triples);
-    write_text(at("candidates.tsv"), candidates);
-    write_text(at("qrels.tsv"), qrels + "77\t0\tp2\t1\n");
+    write_text(at("triples.tsv"), support::small_triples());
+    write_text(at("candidates.tsv"), support::small_candidates());
+    write_text(at("qrels.tsv"), support::small_judgements() + "77\t0\tp2\t1\n");
   }
   std::string at(const std::string& name) const { return directory / name; }
   std::string file(const std::string& name) const { return read_text(at(name)); }
@@ -45,26 +34,48 @@ struct Setting {
                                               more));
   }
   Outcome train(const Flags& more) const {
-    Flags flags = {"--train",
-                   at("triples.tsv"),
-                   "--eval",
-                   at("candidates.tsv"),
-                   "--qrels",
-                   at("qrels.tsv"),
-                   "--predict",
-                   at("candidates.tsv"),
-                   "--epochs",
-                   "5",
-                   "--learning-rate",
-                   "0.01",
-                   "--batch-size",
-                   "8",
-                   "--micro-batch-size",
-                   "2"};
-    flags.insert(flags.end(), more.begin(), more.end());
-    return run(flags);
+    return run(support::with_defaults({"--train", at("triples.tsv"), "--eval", at("candidates.tsv"), "--qrels",
+                                       at("qrels.tsv"), "--predict", at("candidates.tsv"), "--epochs", "5",
+                                       "--learning-rate", "0.01", "--batch-size", "8", "--micro-batch-size", "2"},
+                                      more));
+  }
+  /// Predicts with the model that was trained, in parts of 16 and 14.
+  Outcome apply(const std::string& output, const Flags& more) const {
+    return run(support::with_defaults(
+        {"--model", at("run"), "--predict", at("candidates.tsv"), "--micro-batch-size", "1", "--output", at(output)},
+        more));
+  }
+  /// What a run leaves that is killed after its first part of 16 examples and while it writes the second one. The first
+  /// score is not the model's, so that the result shows that the part was taken and not computed. `failing` is what is
+  /// left of a run that could not write its results.
+  std::string stopped_in_second_part(const std::string& failing) const {
+    bertrand::io::RecordReader reader(at(failing + "/predictions.partial"));
+    std::string identity, first, second, kept;
+    REQUIRE(reader.next(identity));
+    REQUIRE(reader.next(first));
+    REQUIRE(reader.next(second));
+    CHECK(first.size() == 16 * 2 * sizeof(float));
+    CHECK(second.size() == 14 * 2 * sizeof(float));
+    first[2] = static_cast<char>(first[2] ^ 0x20);
+    bertrand::io::append_record(kept, identity);
+    bertrand::io::append_record(kept, first);
+    return kept + "torn";
+  }
+  /// Makes `output` what a run leaves that predicts and is killed in its second part.
+  void stop(const std::string& output) const {
+    std::filesystem::create_directories(at("failing/predictions.tsv/x"));
+    write_text(at("failing/predictions.partial"), "");  // stopped before the first part was done
+    CHECK(apply("failing", {"--resume"}).code == 5);
+    std::filesystem::create_directories(at(output));
+    write_text(at(output + "/predictions.partial"), stopped_in_second_part("failing"));
   }
 };
+
+/// All but the second line.
+std::string other_lines(const std::string& text) {
+  const std::size_t first = text.find('\n');
+  return text.substr(0, first) + text.substr(text.find('\n', first + 1));
+}
 
 }  // namespace
 
@@ -120,73 +131,70 @@ TEST_CASE("ranking on several replicas leaves the files of one byte for byte") {
 TEST_CASE("a prediction that was stopped goes on where it was and leaves the files of one that was not") {
   const Setting setting;
   REQUIRE(setting.train({}).code == 0);
-  const Flags predict = {"--model", setting.at("run"), "--predict", setting.at("candidates.tsv"), "--micro-batch-size",
-                         "1"};
-  const auto apply = [&](const std::string& output, const Flags& more) {
-    Flags flags = predict;
-    flags.insert(flags.end(), {"--output", setting.at(output)});
-    flags.insert(flags.end(), more.begin(), more.end());
-    return setting.run(flags);
-  };
-  REQUIRE(apply("whole", {}).code == 0);
-  CHECK(setting.file("whole/predictions.tsv") == setting.file("run/predictions.tsv"));
-
-  // What a run leaves that is killed after a first part of 16 examples, and while it writes a second one.
-  std::filesystem::create_directories(setting.at("stopped"));
-  Flags flags = {"--output", setting.at("stopped"), "--resume"};
-  std::string kept;
-  {
-    // The identity that the program writes is read from a run that fails when it writes its results.
-    std::filesystem::create_directories(setting.at("failing/predictions.tsv/x"));
-    write_text(setting.at("failing/predictions.partial"), "");  // stopped before the first part was done
-    CHECK(apply("failing", {"--resume"}).code == 5);
-    bertrand::io::RecordReader reader(setting.at("failing/predictions.partial"));
-    std::string identity, first, second;
-    REQUIRE(reader.next(identity));
-    REQUIRE(reader.next(first));
-    REQUIRE(reader.next(second));
-    CHECK(first.size() == 16 * 2 * sizeof(float));
-    CHECK(second.size() == 14 * 2 * sizeof(float));
-    bertrand::io::append_record(kept, identity);
-    first[2] = static_cast<char>(first[2] ^ 0x20);  // so that the result shows that the part was taken, not computed
-    bertrand::io::append_record(kept, first);
-    kept += "torn";
-  }
-  write_text(setting.at("stopped/predictions.partial"), kept);
-  const Outcome resumed = setting.run(support::with_defaults(
-      {"--model", setting.at("run"), "--predict", setting.at("candidates.tsv"), "--micro-batch-size", "1"}, flags));
+  REQUIRE(setting.apply("whole", {}).code == 0);
+  const std::string whole = setting.file("whole/predictions.tsv");
+  CHECK(whole == setting.file("run/predictions.tsv"));
+  setting.stop("stopped");
+  const Outcome resumed = setting.apply("stopped", {"--resume"});
   REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
-  const std::string whole = setting.file("whole/predictions.tsv"), result = setting.file("stopped/predictions.tsv");
-  const auto second_line = [](const std::string& text) { return text.find('\n', text.find('\n') + 1); };
+  const std::string result = setting.file("stopped/predictions.tsv");
   CHECK(result != whole);
-  CHECK(result.substr(second_line(result)) == whole.substr(second_line(whole)));
+  CHECK(other_lines(result) == other_lines(whole));
   CHECK_FALSE(std::filesystem::exists(setting.at("stopped/predictions.partial")));
 
-  const Outcome finished = setting.run(support::with_defaults(
-      {"--model", setting.at("run"), "--predict", setting.at("candidates.tsv"), "--micro-batch-size", "1"}, flags));
+  const Outcome finished = setting.apply("stopped", {"--resume"});
   CHECK(finished.code == 2);
   CHECK(finished.error.find("--resume: expected a prediction that was stopped, got predictions.tsv") !=
         std::string::npos);
   CHECK(setting.file("stopped/predictions.tsv") == result);
+}
 
-  std::filesystem::remove(setting.at("stopped/predictions.tsv"));
-  write_text(setting.at("stopped/predictions.partial"), kept);
+TEST_CASE("a prediction that was stopped does not go on with another vocabulary or another file") {
+  const Setting setting;
+  REQUIRE(setting.train({}).code == 0);
+  setting.stop("stopped");
+  const auto refusal = [&](const Flags& more) {
+    const Outcome outcome = setting.apply("stopped", more);
+    CHECK(outcome.code == 2);
+    return outcome.error;
+  };
+  const std::string refused = "error: " + setting.at("stopped/predictions.partial") +
+                              ": --resume: expected outputs of this model, file and these lengths, got those of "
+                              "another prediction; hint: remove that file, or name another --output\n";
   std::string other_words = support::kSmallVocabulary;
   other_words.replace(other_words.find("one\ntwo"), 7, "two\none");
   write_text(setting.at("vocab.txt"), other_words);
-  const Outcome other_vocabulary =
-      setting.run(support::with_defaults({"--model", setting.at("run"), "--predict", setting.at("candidates.tsv"),
-                                          "--micro-batch-size", "1", "--vocab-file", setting.at("vocab.txt")},
-                                         flags));
-  CHECK(other_vocabulary.code == 2);
-  CHECK(other_vocabulary.error.find("expected outputs of this model, file and these lengths") != std::string::npos);
-
+  CHECK(refusal({"--resume", "--vocab-file", setting.at("vocab.txt")}) == refused);
   write_text(setting.at("candidates.tsv"), setting.file("candidates.tsv") + "5\tp9\ttwo bird\tone bird\n");
-  const Outcome other = setting.run(support::with_defaults(
-      {"--model", setting.at("run"), "--predict", setting.at("candidates.tsv"), "--micro-batch-size", "1"}, flags));
-  CHECK(other.code == 2);
-  CHECK(other.error.find("predictions.partial: --resume: expected outputs of this model, file and these lengths") !=
-        std::string::npos);
+  CHECK(refusal({"--resume"}) == refused);
+}
+
+TEST_CASE("a prediction after training that was stopped goes on with the run and is made anew after more training") {
+  const Setting setting;
+  const Flags flags = {"--train", setting.at("triples.tsv"), "--predict", setting.at("candidates.tsv"), "--batch-size",
+                       "8",       "--micro-batch-size",      "1"};
+  const auto train = [&](const Flags& more) { return setting.run(support::with_defaults(flags, more)); };
+  REQUIRE(train({"--steps", "3"}).code == 0);
+  const std::string whole = setting.file("run/predictions.tsv"), model = setting.file("run/model.safetensors");
+  std::filesystem::remove(setting.at("run/predictions.tsv"));
+  std::filesystem::create_directories(setting.at("run/predictions.tsv/x"));
+  CHECK(train({"--steps", "3", "--resume"}).code == 5);
+  const std::string kept = setting.stopped_in_second_part("run");
+  std::filesystem::remove_all(setting.at("run/predictions.tsv"));
+
+  write_text(setting.at("run/predictions.partial"), kept);
+  const Outcome resumed = train({"--steps", "3", "--resume"});
+  REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
+  CHECK(setting.file("run/predictions.tsv") != whole);
+  CHECK(other_lines(setting.file("run/predictions.tsv")) == other_lines(whole));
+
+  write_text(setting.at("run/predictions.partial"), kept);
+  const Outcome longer = train({"--steps", "5", "--resume"});
+  REQUIRE_MESSAGE(longer.code == 0, longer.error);
+  CHECK(setting.file("run/model.safetensors") != model);
+  REQUIRE(setting.apply("applied", {}).code == 0);
+  CHECK(setting.file("run/predictions.tsv") == setting.file("applied/predictions.tsv"));
+  CHECK_FALSE(std::filesystem::exists(setting.at("run/predictions.partial")));
 }
 
 TEST_CASE("a candidate whose outputs are not finite is named by its place in the file") {
@@ -219,6 +227,23 @@ TEST_CASE("a ranker names its outputs itself whatever the model before it was fo
   CHECK(outcome.code == 4);
   CHECK(outcome.error.find("problem_type: expected single_label_classification for --task msmarco") !=
         std::string::npos);
+}
+
+TEST_CASE("ranking is learnt in half types and takes the memory that the plan says") {
+  const Setting setting;
+  for (const std::string precision : {"f32", "bf16", "f16"}) {
+    CAPTURE(precision);
+    const Outcome outcome =
+        setting.train({"--precision", precision, "--log-every", "1", "--eval-every", "6", "--overwrite"});
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+    CHECK(nlohmann::json::parse(setting.file("run/eval_results.json")).at("eval_mrr_at_10") == 0.9);
+    const double planned = std::stod(outcome.out.substr(outcome.out.find("memory      ") + 12)) * 1e3;
+    double most = 0;
+    for (const auto& line : support::read_json_lines(setting.at("run/metrics.jsonl")))
+      most = std::max(most, line.value("memory_bytes", 0.0));
+    CHECK(most > 0.5 * planned);
+    CHECK(most <= 1.01 * planned);
+  }
 }
 
 TEST_CASE("flags of ranking that do not fit are refused") {

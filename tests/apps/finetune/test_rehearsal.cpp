@@ -1,6 +1,7 @@
 // What stands in place of a run: --validate-only, --dry-run, --overfit-batch; and runs that keep less.
 #include <doctest/doctest.h>
 
+#include "io/units.h"
 #include "support/small_model.h"
 #include "support/small_squad.h"
 
@@ -29,6 +30,13 @@ struct Setting {
   Outcome train(std::vector<std::string> flags) const {
     flags.insert(flags.begin(), {"--train", path("train.csv")});
     return run(flags);
+  }
+  /// Of a task without columns of its own.
+  Outcome validate(const std::string& task, const std::string& file, const std::vector<std::string>& more) const {
+    std::vector<std::string> flags = {"--task",           task, "--model",   path("model"), "--train",        file,
+                                      "--max-seq-length", "16", "--threads", "1",           "--validate-only"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return run_program("finetune", flags);
   }
 };
 
@@ -99,56 +107,56 @@ TEST_CASE("a model by its name on a hub is answered with how to fetch it") {
             "nothing is downloaded"));
 }
 
-TEST_CASE("--validate-only names every bad line of words, triples and candidates and every bad question") {
+TEST_CASE("--validate-only names every bad line of words") {
   const Setting setting;
-  const std::string words = setting.path("words.conll"), squad = setting.path("squad.json");
-  const auto validate = [&](const std::string& task, const std::string& file, const std::vector<std::string>& more) {
-    std::vector<std::string> flags = {"--task",    task, "--model",          setting.path("model"),
-                                      "--train",   file, "--max-seq-length", "16",
-                                      "--threads", "1",  "--validate-only"};
-    flags.insert(flags.end(), more.begin(), more.end());
-    return run_program("finetune", flags);
-  };
+  const std::string words = setting.path("words.conll"), other = setting.path("eval.conll");
   write_text(words, "red O\nfish B-X\n\nblue\nbird O\ngreen  O x\n\nthe O\n");
-  write_text(setting.directory / "eval.conll", "red O\nbird B-Y\nfish B-Z\n");
-  const Outcome lines = validate("ner", words, {"--eval", setting.path("eval.conll")});
+  write_text(other, "red O\nbird B-Y\nfish B-Z\n");
+  const Outcome lines = setting.validate("ner", words, {"--eval", other});
   CHECK(lines.code == 3);
   CHECK(lines.error == words + ":4: columns: expected 2 as in line 1, got 1\n" + words +
-                           ":6: columns: expected 2 as in line 1, got 3\n" + setting.path("eval.conll") +
-                           ":2: label: expected one of {B-X,O}, got \"B-Y\"\n" + setting.path("eval.conll") +
+                           ":6: columns: expected 2 as in line 1, got 3\n" + other +
+                           ":2: label: expected one of {B-X,O}, got \"B-Y\"\n" + other +
                            ":3: label: expected one of {B-X,O}, got \"B-Z\"\n" +
                            "error: data: expected rows as they should be, got 4 bad ones\n");
   CHECK(has(lines.out, words + ": 3 examples of 3 to 4 tokens\n"));
   write_text(words, "fish\n");
-  CHECK(validate("ner", words, {}).error ==
+  CHECK(setting.validate("ner", words, {}).error ==
         "error: " + words + ":1: columns: expected a word and a label, got 1 column\n");
   write_text(words, "red fish\tO B\n\n\tO\nblue bird\tO\nred\tB\n");
-  CHECK(validate("ner", words, {"--layout", "rows"}).error ==
+  CHECK(setting.validate("ner", words, {"--layout", "rows"}).error ==
         words + ":2: words: expected a sentence, got an empty line\n" + words +
             ":4: labels: expected 2, one for each word, got 1\n" +
             "error: data: expected rows as they should be, got 2 bad ones\n");
+}
 
+TEST_CASE("--validate-only names every bad line of triples and candidates") {
+  const Setting setting;
   const std::string triples = setting.path("triples.tsv"), candidates = setting.path("candidates.tsv");
   write_text(triples, "red\tfish\tbird\nred\t\tbird\nred\tfish\nblue\tbird\tfish\n");
   write_text(candidates, "1\t7\tred\tfish\n1\t8\tred\n");
   const std::vector<std::string> ranking = {"--max-query-length", "4", "--predict", candidates};
   const std::string of_triples = "query, relevant passage and other passage";
-  CHECK(validate("msmarco", triples, ranking).error ==
+  CHECK(setting.validate("msmarco", triples, ranking).error ==
         triples + ":2: column 2: expected " + of_triples + " with a text each, got an empty one\n" + triples +
             ":3: columns: expected " + of_triples + " between tabs, got 2 of them\n" + candidates +
             ":2: columns: expected query id, passage id, query and passage between tabs, got 3 of them\n" +
             "error: data: expected rows as they should be, got 3 bad ones\n");
   write_text(triples, "red\n");
-  CHECK(validate("msmarco", triples, ranking).error ==
+  CHECK(setting.validate("msmarco", triples, ranking).error ==
         "error: " + triples + ":1: columns: expected " + of_triples +
             " between tabs, got 1 of them; no line of the file is a triple\n");
+}
 
+TEST_CASE("--validate-only names every bad question") {
+  const Setting setting;
+  const std::string squad = setting.path("squad.json");
   auto data = support::small_squad(6, true);
   auto& paragraphs = data.at("data").at(0).at("paragraphs");
   paragraphs.at(0).at("qas").at(0).erase("is_impossible");
   paragraphs.at(1).at("qas").at(0).at("answers").clear();
   write_text(squad, data.dump());
-  const Outcome answers = validate("squad2", squad, {"--max-query-length", "4"});
+  const Outcome answers = setting.validate("squad2", squad, {"--max-query-length", "4"});
   CHECK(answers.code == 3);
   CHECK(answers.error == squad + ": question q0: is_impossible: expected true or false, as in SQuAD 2.0, got none\n" +
                              squad + ": question q1: answers: expected exactly one to train on, got 0\n" +
@@ -166,8 +174,12 @@ TEST_CASE("a dry run makes a step in the memory that was planned and leaves noth
     REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
     CHECK(has(outcome.out, "dry run: a step of the longest examples took "));
     CHECK_FALSE(std::filesystem::exists(setting.directory / "run"));
-    const std::size_t took = outcome.out.find("took ") + 5, planned = outcome.out.find("memory, ") + 8;
-    const double bytes = std::stod(outcome.out.substr(took)), plan = std::stod(outcome.out.substr(planned));
+    const auto bytes_between = [&](const std::string& before, const std::string& after) {
+      const std::size_t begin = outcome.out.find(before) + before.size();
+      return static_cast<double>(
+          bertrand::io::parse_bytes("memory", outcome.out.substr(begin, outcome.out.find(after, begin) - begin)));
+    };
+    const double bytes = bytes_between("took ", " of memory"), plan = bytes_between("memory, ", " were planned");
     CHECK(bytes <= 1.01 * plan);
     CHECK(bytes >= 0.5 * plan);
     taken.push_back(bytes);

@@ -62,9 +62,41 @@ TEST_CASE("questions that cannot be trained or evaluated on are refused before t
                    question(file, 1)["answers"].push_back({{"text", "the"}, {"answer_start", 0}});
                  },
                  "question q1: answers: expected exactly one to train on, got 2"});
-  check_refused(version_1, "--train",
-                {"beyond the text", [](Json& file) { question(file, 1)["answers"][0]["answer_start"] = 57; },
-                 "question q1: answer_start: expected an answer within the context's 56 characters, got 57 to 62"});
+}
+
+TEST_CASE("an answer beyond its context and one about an empty context are refused before the first step") {
+  const Change beyond = {
+      "beyond the text", [](Json& file) { question(file, 1)["answers"][0]["answer_start"] = 57; },
+      "question q1: answer_start: expected an answer within the context's 56 characters, got 57 to 62"};
+  const Change empty = {
+      "an empty context", [](Json& file) { file["data"][0]["paragraphs"][1]["context"] = ""; },
+      "question q1: answer_start: expected an answer within the context's 0 characters, got 23 to 28"};
+  for (const bool version_2 : {false, true}) {
+    const SpanSetting setting(version_2);
+    for (const Change& change : {beyond, empty}) check_refused(setting, "--train", change);
+  }
+}
+
+TEST_CASE("places of answers are not looked at to evaluate and empty contexts without an answer train no one") {
+  for (const bool version_2 : {false, true}) {
+    CAPTURE(version_2);
+    const SpanSetting setting(version_2);
+    Json file = setting.json("dev.json");
+    question(file, 1)["answers"][0]["answer_start"] = 1'000'000;
+    support::write_text(setting.at("beyond.json"), file.dump());
+    REQUIRE(setting.run("run", {"--steps", "2", "--eval", setting.at("dev.json")}).code == 0);
+    const Outcome beyond = setting.run("beyond", {"--steps", "2", "--eval", setting.at("beyond.json")});
+    REQUIRE_MESSAGE(beyond.code == 0, beyond.error);
+    CHECK(setting.file("beyond/eval_results.json") == setting.file("run/eval_results.json"));
+  }
+  const SpanSetting setting(true);
+  Json file = setting.json("train.json");
+  file["data"][0]["paragraphs"][3]["context"] = "";  // of an impossible question
+  support::write_text(setting.at("empty.json"), file.dump());
+  const Outcome empty = setting.run("empty", {"--steps", "2", "--train", setting.at("empty.json")});
+  CHECK(empty.code == 0);
+  CHECK(empty.error ==
+        "warning: " + setting.at("empty.json") + ": questions about a context without a word: 1, the first q3\n");
 }
 
 TEST_CASE("a file of questions that is cut or nested 100000 deep or a directory is refused with its name") {

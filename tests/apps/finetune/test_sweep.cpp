@@ -64,6 +64,14 @@ TEST_CASE("a sweep runs all combinations and names the best and each run can be 
   CHECK(resumed.out.find("finished after 4 steps") != std::string::npos);
 }
 
+TEST_CASE("lists of two sweep flags are combined as those of one") {
+  const Setting setting;
+  const Outcome outcome = setting.run({"--sweep", "seed=1,2", "--sweep", "epochs=1,2"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  for (const std::string name : {"seed=1,epochs=1", "seed=1,epochs=2", "seed=2,epochs=1", "seed=2,epochs=2"})
+    CHECK(std::filesystem::exists(setting.at("run/" + name + "/model.safetensors")));
+}
+
 TEST_CASE("a sweep that was stopped goes on with the runs that are missing") {
   const Setting setting;
   const Flags sweep = {"--sweep", "seed=1,2"};
@@ -90,7 +98,8 @@ TEST_CASE("what cannot be swept is refused before the first run") {
         "error: --sweep: expected a flag with a value that decides the result, got --lerning-rate; did you mean "
         "--learning-rate?\n");
   CHECK(refusal("threads=1,2").starts_with("error: --sweep: expected a flag with a value that decides the result"));
-  CHECK(refusal("seed=") == "error: --sweep: expected FLAG=VALUE,VALUE…, got seed=\n");
+  for (const char* const sweep : {"seed=", "seed=1,,2"})
+    CHECK(refusal(sweep) == fmt::format("error: --sweep: expected FLAG=VALUE,VALUE…, got {}\n", sweep));
   CHECK(refusal("seed=1,two") == "error: --seed: expected a whole number, at least 0, got \"two\"\n");
 }
 

@@ -67,6 +67,24 @@ TEST_CASE("a bad line ends the run with its place after all answers before it") 
         ":3: expected at most 64 levels of values in each other, got more\n");
 }
 
+TEST_CASE("a line whose outputs are not finite ends the run with its place after all answers before it") {
+  const Setting setting;
+  const Outcome good = setting.lines("fish\nblue bird\nbird\none fish\n");
+  support::spoil_embedding(setting / "model/model.safetensors", 5);  // of red
+  // The longest lines are computed first.
+  const std::string text = "fish\nblue bird\nbird\none fish\nred\nfish\nred fish bird fish\n";
+  for (const std::string tokens : {"1", "4096"}) {
+    const Outcome outcome = setting.lines(text, {"--max-batch-tokens", tokens});
+    CHECK(outcome.code == 6);
+    CHECK(outcome.out == good.out);
+    CHECK(outcome.error == "error: " + setting / "lines" +
+                               ":5: outputs: expected finite numbers, got nan; hint: --precision f32, or damaged "
+                               "weights\n");
+  }
+  CHECK(setting.lines(text, {"--output", setting / "answers"}).code == 6);
+  CHECK(support::read_text(setting / "answers") == good.out);
+}
+
 TEST_CASE("a bad line may become an object with its number") {
   const Setting setting;
   const Outcome outcome = setting.lines(kTwo + "\nred\n" + std::string("\0\n", 2) + "birds\n",
@@ -130,7 +148,7 @@ TEST_CASE("files that are no lines are refused") {
   CHECK(setting.predict({"--model", setting / "absent", "--input", setting / "lines"}).code == 4);
   const Outcome damaged = setting.lines(std::string("\x1F\x8B\x08\0\0\0\0\0\0\x03\x01\x02\x03", 13));
   CHECK(damaged.code == 3);
-  CHECK(damaged.error.find("lines: gzip: expected a whole stream, got ") != std::string::npos);
+  CHECK(damaged.error.find("lines: expected whole compressed data, got ") != std::string::npos);
   const Outcome longest = setting.lines("red\n" + std::string((std::size_t{1} << 26) + 2, 'x'));
   CHECK(longest.code == 3);
   CHECK(longest.error == "error: " + setting / "lines" + ":2: expected a line of at most 67108864 bytes, got more\n");

@@ -1,6 +1,8 @@
 // predict as a user runs it: lines in, answers out.
 #include <doctest/doctest.h>
+#include <pty.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <zlib.h>
 
 #include "support/conversation.h"
@@ -122,6 +124,41 @@ TEST_CASE("a line that comes alone is answered before the next one comes") {
   CHECK(talk.finish() == 0);
 }
 
+TEST_CASE("a line that is typed at a terminal is answered there at once") {
+  const Setting setting;
+  const auto expected = setting.answers("lines", "red fish\n");
+  int master = -1, slave = -1;
+  REQUIRE(::openpty(&master, &slave, nullptr, nullptr, nullptr) == 0);
+  termios plain{};
+  ::tcgetattr(slave, &plain);
+  plain.c_lflag &= ~static_cast<tcflag_t>(ECHO);  // what is read back is the program's alone
+  ::tcsetattr(slave, TCSANOW, &plain);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(slave, stream);
+    close(master);
+    const std::string program = paths::binary + "/predict";
+    std::vector<std::string> flags = setting.flags();
+    std::vector<char*> argv{const_cast<char*>(program.c_str())};
+    for (std::string& flag : flags) argv.push_back(flag.data());
+    argv.push_back(nullptr);
+    execv(program.c_str(), argv.data());
+    _exit(127);
+  }
+  close(slave);
+  REQUIRE(::write(master, "red fish\n", 9) == 9);  // and no end of the input
+  std::string line;
+  pollfd input{.fd = master, .events = POLLIN, .revents = 0};
+  for (char c = 0; ::poll(&input, 1, 20'000) > 0 && ::read(master, &c, 1) == 1 && c != '\n';) line += c;
+  CHECK(nlohmann::json::parse(line) == expected[0]);
+  REQUIRE(::write(master, "\4", 1) == 1);  // Ctrl-D
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  close(master);
+}
+
 TEST_CASE("SIGTERM ends the program while it waits for a line and all answers are kept") {
   const Setting setting;
   Conversation talk("predict", setting.flags());
@@ -141,6 +178,25 @@ TEST_CASE("SIGTERM ends the program while it waits for a line and all answers ar
   file.signal(SIGTERM);
   CHECK(file.finish() == 75);
   CHECK(support::read_json_lines(setting / "answers").size() == 1);
+}
+
+TEST_CASE("what a killed program leaves of its output is gone when the next one has written the same output") {
+  const Setting setting;
+  const auto names = [&] {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(setting / ""))
+      if (const std::string name = entry.path().filename(); name.starts_with("answers")) found.push_back(name);
+    return found;
+  };
+  Conversation killed("predict", setting.flags({"--output", setting / "answers"}));
+  for (int i = 0; i < 200 && names().empty(); ++i) usleep(100'000);
+  killed.signal(SIGKILL);
+  killed.finish();
+  REQUIRE(names().size() == 1);
+  CHECK(names()[0].starts_with("answers.tmp-"));
+  support::write_text(setting / "lines", "red fish\n");
+  CHECK(setting.predict({"--input", setting / "lines", "--output", setting / "answers"}).code == 0);
+  CHECK(names() == std::vector<std::string>{"answers"});
 }
 
 TEST_CASE("who stops reading ends the program without a word") {
@@ -197,6 +253,20 @@ TEST_CASE("the words of a text are labelled and a long text in windows") {
   const auto word = setting.answers("lines", "{\"words\": [\"red fish\", \"birds\"]}", flags)[0].at("words")[0];
   CHECK(word.at("word") == "red fish");
   CHECK(word.at("end") == 8);
+}
+
+TEST_CASE("ten thousand words of one line are labelled one by one") {
+  const Setting setting;
+  support::write_small_labeller(setting / "tokens", {"O", "B-A", "I-A"});
+  std::string text;
+  for (int i = 0; i < 10'000; ++i) text += i % 2 ? "fish " : "red ";
+  const auto answers = setting.answers("lines", text + "\nred fish\n", {"--model", setting / "tokens"});
+  REQUIRE(answers.size() == 2);
+  const auto& words = answers[0].at("words");
+  REQUIRE(words.size() == 10'000);
+  CHECK(words[9'999].at("word") == "fish");
+  CHECK(words[9'999].at("end") == text.size() - 1);
+  CHECK(answers[1].at("words").size() == 2);
 }
 
 TEST_CASE("a question may have no answer if its threshold is given") {

@@ -220,7 +220,7 @@ TEST_CASE("prepare vocab learns the same vocabulary with any number of threads, 
   write_text(setting / "packed", std::string("\x1f\x8b\b\0\0\n\0", 7));
   check_refused(
       run_program("prepare", {"vocab", "--input", setting / "packed", "--output", setting / "w", "--size", "60"}), 3,
-      (setting / "packed") + ": expected whole compressed data, got: ");
+      (setting / "packed") + ": expected whole compressed data, got unexpected end of file");
 }
 
 TEST_CASE("prepare vocab counts the bytes of a text that are not UTF-8 and names the first") {

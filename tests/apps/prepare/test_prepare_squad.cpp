@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <fstream>
+
 #include "io/sha256.h"
 #include "support/program.h"
 
@@ -51,4 +53,29 @@ TEST_CASE("a failed prepare squad leaves no output") {
         "error: " + (directory / "data").string() +
             ": question 1: answer_start: expected an answer within the context's 5 characters, got 3 to 8\n");
   CHECK_FALSE(std::filesystem::exists(directory / "out"));
+}
+
+TEST_CASE("the memory of prepare squad does not grow with the file") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "vocab", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nalpha\n");
+  std::string context = "alpha";
+  while (context.size() < std::size_t{1} << 20) context += ' ' + std::string(500, 'x');  // few pieces of many bytes
+  const auto peak = [&](int paragraphs) {
+    {  // never whole in this process, whose memory is the first that is counted of a new one
+      std::ofstream data(directory / "data");
+      data << R"({"data": [{"paragraphs": [)";
+      for (int i = 0; i < paragraphs; ++i)
+        data << (i > 0 ? "," : "") << R"({"qas": [{"id": ")" << i
+             << R"(", "question": "alpha", "answers": []}], "context": ")" << context << "\"}";
+      data << "]}]}";
+    }
+    const support::Outcome outcome = run_program("prepare", {"squad", "--input", directory / "data", "--output",
+                                                             directory / "out", "--vocab-file", directory / "vocab"});
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+    const std::string questions = " features of " + std::to_string(paragraphs) + " questions, 0 left out\n";
+    CHECK(outcome.error.ends_with(questions));
+    return outcome.peak_bytes;
+  };
+  const std::size_t small = peak(12), large = peak(60);
+  CHECK(large < small + (std::size_t{12} << 20));
 }

@@ -120,6 +120,21 @@ TEST_CASE("records train to the same bits with an index as without, resume with 
   Flags more = input;
   more[3] = "6";
   REQUIRE(setting.run("first", support::joined(more, {"--resume"})).code == 0);
+
+  std::filesystem::remove(index);
+  std::filesystem::create_directory(index);  // even root cannot write the index there
+  const auto apart = setting.run("apart", input);
+  CHECK_MESSAGE(apart.error.find("index") == std::string::npos, apart.error);
+  check_same_training(setting, "apart", "all");
+  std::vector<std::filesystem::path> kept;
+  for (const auto& entry : std::filesystem::directory_iterator(setting.directory / "apart"))
+    if (entry.path().extension() == ".idx") kept.push_back(entry.path());
+  REQUIRE(kept.size() == 1);
+  CHECK(support::read_text(kept[0]) == good);
+  const auto written = std::filesystem::last_write_time(kept[0]);
+  REQUIRE(setting.run("apart", support::joined(more, {"--resume"})).code == 0);
+  CHECK(std::filesystem::last_write_time(kept[0]) == written);
+
   REQUIRE(run_program("prepare", support::joined(records, {"2"})).code == 0);
   more[3] = "8";
   const auto other = setting.run("first", support::joined(more, {"--resume"}));

@@ -6,9 +6,9 @@
 
 #include <cmath>
 
-#include "apps/cli/training_main.h"
 #include "apps/pretrain/pretrain_setting.h"
 #include "apps/pretrain/run.h"
+#include "apps/training_cli/training_main.h"
 
 using namespace support;
 
@@ -21,7 +21,7 @@ std::vector<double> losses(const PretrainSetting& setting, const std::string& ou
   return all;
 }
 
-/// What the emulation offers to tests, where `pretrain` will find the same module loaded.
+/// What the emulation offers to tests; `pretrain` finds the same module loaded.
 struct Emulation {
   void (*lose_gpu)(int launches);
   int (*launches)();

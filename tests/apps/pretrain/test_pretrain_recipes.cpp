@@ -35,32 +35,60 @@ TEST_CASE("every recipe sets flags that exist to values that they print themselv
     training::FlagTable table;
     pretrain::add_flags(table, options);
     for (const auto& [flag, value] : recipe.settings) CHECK_MESSAGE(table.flag(flag).target.value() == value, flag);
+    for (const auto& [flag, value] : recipe.with) table.flag(flag).target.set({value});
     CHECK(pretrain::recipe_text(options, 128) == "  recipe      " + recipe.name + ", as published\n");
   }
 }
 
 TEST_CASE("the recipes are what was published") {
-  const pretrain::Options google = parse({"--recipe", "google-128"}), nvidia = parse({"--recipe", "nvidia-phase2"}),
-                          habana = parse({"--recipe", "habana-phase1"});
-  CHECK(google.settings.optimizer.method == optim::Method::adamw_google);
-  CHECK(google.settings.steps == 900'000);
-  CHECK(google.settings.batch_size == 256);
-  CHECK(google.settings.schedule.warmup_steps == 10'000);
-  CHECK(nvidia.settings.optimizer.method == optim::Method::lamb_decayed);
-  CHECK(nvidia.settings.schedule.schedule == optim::Schedule::polynomial);
-  CHECK(nvidia.settings.schedule.learning_rate == 4e-3);
-  CHECK(nvidia.settings.warmup_ratio == 0.128);
-  CHECK(nvidia.settings.batch_size == 32768);
-  CHECK(nvidia.settings.steps == 1563);
-  CHECK(nvidia.settings.max_seq_length == 512);
-  CHECK(nvidia.masking.max_predictions == 80);
-  CHECK(habana.settings.optimizer.method == optim::Method::lamb);
-  CHECK(habana.settings.schedule.learning_rate == 6e-3);
-  CHECK(habana.settings.schedule.warmup_steps == 2000);
-  CHECK(habana.settings.batch_size == 65536);
-  CHECK(habana.settings.optimizer.epsilon == 1e-6);
-  CHECK(habana.settings.optimizer.weight_decay == 0.01);
-  CHECK(habana.settings.optimizer.clip_norm == 1);
+  using optim::Method, optim::Schedule;
+  struct Published {
+    std::string name;
+    Method method;
+    Schedule schedule;
+    double rate;
+    std::int64_t warmup_steps;  // or a part of all steps
+    std::optional<double> warmup_ratio;
+    std::int64_t batch_size, steps;
+    int length, predictions;
+  };
+  const Published rows[] = {
+      // Devlin et al. 2018, A.2, and optimization.py of google-research/bert
+      {"google-128", Method::adamw_google, Schedule::google, 1e-4, 10'000, {}, 256, 900'000, 128, 20},
+      {"google-512", Method::adamw_google, Schedule::google, 1e-4, 10'000, {}, 256, 100'000, 512, 80},
+      // run_pretraining.sh of NVIDIA's PyTorch examples
+      {"nvidia-phase1", Method::lamb_decayed, Schedule::polynomial, 6e-3, 0, 0.2843, 65'536, 7038, 128, 20},
+      {"nvidia-phase2", Method::lamb_decayed, Schedule::polynomial, 4e-3, 0, 0.128, 32'768, 1563, 512, 80},
+      // run_pretraining_lamb_phase1.sh and _phase2.sh of Habana's TensorFlow model
+      {"habana-phase1", Method::lamb, Schedule::polynomial, 6e-3, 2000, {}, 65'536, 7038, 128, 20},
+      {"habana-phase2", Method::lamb, Schedule::polynomial, 4e-3, 200, {}, 32'768, 1564, 512, 80},
+  };
+  CHECK(pretrain::recipes().size() == std::size(rows));
+  for (const Published& row : rows) {
+    CAPTURE(row.name);
+    const pretrain::Options recipe = parse({"--recipe", row.name});
+    const training::Settings& settings = recipe.settings;
+    CHECK(settings.optimizer.method == row.method);
+    CHECK(settings.schedule.schedule == row.schedule);
+    CHECK(settings.schedule.learning_rate == row.rate);
+    CHECK(settings.warmup_ratio == row.warmup_ratio);
+    if (!row.warmup_ratio) CHECK(settings.schedule.warmup_steps == row.warmup_steps);
+    CHECK(settings.batch_size == row.batch_size);
+    CHECK(settings.steps == row.steps);
+    CHECK(settings.max_seq_length == row.length);
+    CHECK(recipe.masking.max_predictions == row.predictions);
+    CHECK(settings.optimizer.beta1 == 0.9);
+    CHECK(settings.optimizer.beta2 == 0.999);
+    CHECK(settings.optimizer.epsilon == 1e-6);
+    CHECK(settings.optimizer.weight_decay == 0.01);
+    CHECK(settings.optimizer.clip_norm == 1);
+  }
+}
+
+TEST_CASE("a second phase that begins without the moments is not called as published if it was published with them") {
+  CHECK(pretrain::recipe_text(parse({"--recipe", "nvidia-phase2"}), 512) ==
+        "  recipe      nvidia-phase2, but for\n"
+        "              --keep-moments true in the recipe, false here\n");
 }
 
 TEST_CASE("a flag wins over the recipe and the plan names both values") {

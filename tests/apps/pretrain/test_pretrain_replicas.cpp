@@ -3,7 +3,10 @@
 #include <filesystem>
 
 #include "apps/pretrain/pretrain_setting.h"
+#include "bert/data/tf_example.h"
+#include "io/tfrecord.h"
 
+using namespace bertrand;
 using support::Flags;
 using support::joined;
 using support::Outcome;
@@ -158,4 +161,38 @@ TEST_CASE("a run of one micro-batch a step is resumed on two replicas as the ref
   CHECK(
       support::run_program("pretrain", {"--resume", "--output", setting.directory / "run", "--replicas", "11"}).error ==
       "error: --replicas: expected at most 10, the examples of a step, got 11; hint: --replicas 2\n");
+}
+
+TEST_CASE(
+    "a step of 65536 examples in 256 micro-batches has the bits of one replica on two, in the memory of the plan") {
+  const PretrainSetting setting;
+  support::write_text(setting.directory / "shape.json",
+                      R"({"vocab_size": 57, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+                          "intermediate_size": 32, "max_position_embeddings": 8, "type_vocab_size": 2})");
+  std::string records, all;
+  for (std::int64_t word = 0; word < 16; ++word)
+    io::append_record(records,
+                      data::serialize_example({{"input_ids", std::vector<std::int64_t>{2, 5 + word, 4, 3}},
+                                               {"input_mask", std::vector<std::int64_t>(4, 1)},
+                                               {"segment_ids", std::vector<std::int64_t>{0, 0, 0, 1}},
+                                               {"masked_lm_positions", std::vector<std::int64_t>{2}},
+                                               {"masked_lm_ids", std::vector<std::int64_t>{20 + word}},
+                                               {"masked_lm_weights", std::vector<float>{1}},
+                                               {"next_sentence_labels", std::vector<std::int64_t>{word % 2}}}));
+  for (int i = 0; i < 65536 / 16; ++i) all += records;
+  support::write_text(setting.directory / "many.tfrecord", all);
+  for (const std::string replicas : {"1", "2"}) {
+    const Outcome outcome = setting.run(
+        "run" + replicas, {"--config", setting.directory / "shape.json", "--input", setting.directory / "many.tfrecord",
+                           "--max-seq-length", "8", "--batch-size", "65536", "--micro-batch-size", "256", "--steps",
+                           "1", "--replicas", replicas, "--threads", "2"});
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+    CHECK(outcome.out.find("256 micro-batches") != std::string::npos);
+    const double planned = std::stod(outcome.out.substr(outcome.out.find("memory      ") + 12)) * 1e6;
+    const double measured =
+        support::read_json_lines(setting.directory / ("run" + replicas + "/metrics.jsonl")).back().at("memory_bytes");
+    INFO(planned << " and " << measured);
+    CHECK(measured <= 1.01 * planned);
+  }
+  setting.check_same("run2", "run1", 1);
 }

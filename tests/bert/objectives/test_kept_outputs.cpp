@@ -17,8 +17,9 @@ using Values = std::vector<float>;
 /// Rows of two outputs.
 struct Setting {
   support::TemporaryDirectory directory;
-  KeptOutputs open(KeptOutputs::Earlier earlier = KeptOutputs::Earlier::resume) const {
-    return {{.file = directory / "kept", .identity = "model", .width = 2}, earlier, io::Files::system()};
+  KeptOutputs open(KeptOutputs::Earlier earlier = KeptOutputs::Earlier::resume,
+                   const std::string& identity = "model") const {
+    return {{.file = directory / "kept", .identity = identity, .width = 2}, earlier, io::Files::system()};
   }
   Values kept() const { return open().values(); }
 };
@@ -55,6 +56,21 @@ TEST_CASE("a run that does not resume takes nothing of the file of an earlier on
   CHECK(anew.rows() == 0);
   anew.append(Values{3, 4});
   CHECK(setting.kept() == Values{3, 4});
+}
+
+TEST_CASE("outputs of another model are refused or written anew as the run wants it") {
+  const Setting setting;
+  setting.open().append(Values{1, 2});
+  using Earlier = KeptOutputs::Earlier;
+  CHECK(support::refusal(Failure::usage, [&] { setting.open(Earlier::resume, "other"); }) ==
+        (setting.directory / "kept").string() +
+            ": --resume: expected outputs of this model, file and these lengths, got those of another prediction; "
+            "hint: remove that file, or name another --output");
+  CHECK(setting.open(Earlier::resume_known).values() == Values{1, 2});
+  KeptOutputs other = setting.open(Earlier::resume_known, "other");
+  CHECK(other.rows() == 0);
+  other.append(Values{3, 4});
+  CHECK(setting.open(Earlier::resume, "other").values() == Values{3, 4});
 }
 
 TEST_CASE("rows behind a damaged part are not kept and neither is half a row") {

@@ -46,6 +46,21 @@ std::string rows_of(int rights) {
 
 }  // namespace
 
+TEST_CASE("the confused classes of very many are found without a matrix of all of them") {
+  io::Json labels = io::Json::array(), probabilities = io::Json::array();
+  for (int k = 0; k < 100'000; ++k) {
+    labels.push_back(std::to_string(k));
+    probabilities.push_back(0);
+  }
+  const io::Json head{
+      {"task", "custom"}, {"kind", "classification"}, {"labels", labels}, {"positive", 1}, {"metrics", {"accuracy"}}};
+  const io::Json row{{"id", "0"},  {"text", "a"},          {"tokens", 3},
+                     {"label", 7}, {"prediction", 99'999}, {"probabilities", probabilities}};
+  const io::Json json = report::evaluation_of(head.dump() + "\n" + row.dump() + "\n", {});
+  CHECK_FALSE(json.contains("confusion"));
+  CHECK(json["confused"] == io::Json::array({{{"label", "7"}, {"prediction", "99999"}, {"rows", 1}}}));
+}
+
 TEST_CASE("a page of a run has its command, its settings, its curves and its figures as JSON") {
   const support::TemporaryDirectory run;
   support::write_text(run / "run_config.json",

@@ -1,5 +1,5 @@
 // The JSON of features, line by line.
-#include "apps/extract/features.h"
+#include "bert/features/features.h"
 
 #include <charconv>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "io/error.h"
 #include "io/json.h"
 
-namespace bertrand::extract {
+namespace bertrand::features {
 namespace {
 
 /// "[0.25,-1.5]", each value with at most 6 decimals.
@@ -154,4 +154,4 @@ std::string features_json(const Extractor& extractor, const std::vector<text::Se
   return text;
 }
 
-}  // namespace bertrand::extract
+}  // namespace bertrand::features

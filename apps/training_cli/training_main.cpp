@@ -1,8 +1,8 @@
 // A table's flags on a command line.
-#include "apps/cli/training_main.h"
+#include "apps/training_cli/training_main.h"
 
 #include "apps/cli/main_guard.h"
-#include "apps/cli/table_flags.h"
+#include "apps/training_cli/table_flags.h"
 #include "io/say.h"
 
 namespace bertrand::cli {

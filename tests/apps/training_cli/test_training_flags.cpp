@@ -1,4 +1,4 @@
-#include "apps/cli/table_flags.h"
+#include "apps/training_cli/table_flags.h"
 
 #include <doctest/doctest.h>
 

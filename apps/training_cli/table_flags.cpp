@@ -1,5 +1,5 @@
 // The flags of a table as options of CLI11.
-#include "apps/cli/table_flags.h"
+#include "apps/training_cli/table_flags.h"
 
 #include <CLI/CLI.hpp>
 

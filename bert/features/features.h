@@ -10,7 +10,7 @@
 #include "bert/tasks/encode.h"
 #include "bert/text/tokenizer.h"
 
-namespace bertrand::extract {
+namespace bertrand::features {
 
 /// The encoder under the name that it has on disk.
 class Model : public nn::Module {
@@ -61,4 +61,4 @@ std::vector<float> line_vectors(const Extractor& extractor, const std::vector<te
 /// One JSON object per vector: {"linex_index": 0, "embedding": […]}, with 6 decimals.
 std::string vectors_json(std::span<const float> vectors, std::size_t width, std::int64_t first_index);
 
-}  // namespace bertrand::extract
+}  // namespace bertrand::features

@@ -2,7 +2,7 @@
 # Feeds bytes that libFuzzer makes to every reader of bytes from outside, under AddressSanitizer and
 # UndefinedBehaviorSanitizer. usage: scripts/fuzz.sh [--merge] SECONDS [TARGET…]
 # A target is a file in tests/fuzz, by default all, each for SECONDS. It prints a line for each: inputs run, coverage,
-# inputs in its corpus, findings. A finding is a crash, an input that takes more than 5 s or 1 GB, or anything thrown that
+# inputs in its corpus, findings. A finding is a crash, an input that takes more than 5 s or 512 MB, or anything thrown that
 # is no Error; its input is left in build-fuzz/findings/TARGET and the exit code is 1. --merge adds the inputs that reach what
 # those in tests/fuzz/corpus do not, each shortened; look at them before they are committed. BUILD names
 # another build directory, KERNELS another set of CPU kernels.
@@ -32,7 +32,7 @@ for target in "${targets[@]}"; do
   new=$build/corpus/$target findings=$build/findings/$target log=$build/fuzz_$target.log kept=tests/fuzz/corpus/$target
   mkdir -p "$new" "$findings" "$kept"
   before=$(find "$findings" -type f | wc -l)
-  limits=(-timeout=5 -rss_limit_mb=1024 -malloc_limit_mb=512 -max_len=4096)
+  limits=(-timeout=5 -rss_limit_mb=512 -max_len=4096)
   # Errors are messages of the program, which libFuzzer's own lines must not drown in.
   "$build/bin/fuzz_$target" "$new" "$kept" "${limits[@]}" -max_total_time="$seconds" -artifact_prefix="$findings/" \
     -print_final_stats=1 >"$log" 2>&1 || true

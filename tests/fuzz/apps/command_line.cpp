@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "apps/cli/main_guard.h"
-#include "apps/cli/training_main.h"
 #include "apps/export/run.h"
 #include "apps/finetune/run.h"
 #include "apps/predict/run.h"
 #include "apps/prepare/options.h"
 #include "apps/pretrain/run.h"
+#include "apps/training_cli/table_flags.h"
 #include "fuzz/io/tables.h"
 
 using namespace bertrand;
@@ -46,44 +46,55 @@ class Caught {
   int stream_, kept_, memory_;
 };
 
-int run(std::size_t program, int argc, char** argv) {
-  pretrain::Options pretrain_options;
-  finetune::Options finetune_options;
-  predict::Options predict_options;
-  exporting::Options export_options;
-  std::function<void()> command;
-  switch (program % 5) {
-    case 0:
-      return cli::run_training_main("p", argc, argv,
-                                    {.add_flags = [&](auto& table) { pretrain::add_flags(table, pretrain_options); },
-                                     .settings = pretrain_options.settings,
-                                     .body = [&] { pretrain::complete(pretrain_options); }});
-    case 1:
-      return cli::run_training_main("f", argc, argv,
-                                    {.add_flags = [&](auto& table) { finetune::add_flags(table, finetune_options); },
-                                     .settings = finetune_options.settings,
-                                     .body = [&] { finetune::complete(finetune_options); }});
-    case 2:
-      return cli::run_main(
-          "p", argc, argv, [&](CLI::App& app) { predict::add_flags(app, predict_options); }, [] {});
-    case 3:
-      return cli::run_main(
-          "e", argc, argv, [&](CLI::App& app) { exporting::add_flags(app, export_options); }, [] {});
-    default:
-      return cli::run_main(
-          "p", argc, argv, [&](CLI::App& app) { prepare::add_commands(app, command); }, [] {});
-  }
+/// A program whose flags are declared once, as that takes much longer than to read a command line. Its options are
+/// new ones in each run.
+struct Made {
+  std::unique_ptr<cli::Program> program;
+  std::function<void()> forget;
+  std::function<void(const std::vector<std::string>& command)> body = [](const auto&) {};
+};
+
+template <class Options>
+Made made(const char* name, void (*add_flags)(CLI::App&, Options&)) {
+  const auto options = std::make_shared<Options>();
+  return {.program = std::make_unique<cli::Program>("p", name, [&](CLI::App& app) { add_flags(app, *options); }),
+          .forget = [options] { *options = {}; }};
+}
+
+template <class Options>
+Made made(const char* name, void (*add_flags)(training::FlagTable&, Options&), void (*complete)(Options&)) {
+  const auto options = std::make_shared<Options>();
+  training::FlagTable table;
+  add_flags(table, *options);
+  return {.program = std::make_unique<cli::Program>("p", name, [&](CLI::App& app) { cli::add_table(app, table); }),
+          .forget = [options] { *options = {}; },
+          .body =
+              [options, complete](const std::vector<std::string>& command) {
+                options->settings.command = command;
+                complete(*options);
+              }};
+}
+
+Made& program_of(std::size_t number) {
+  static const auto command = std::make_shared<std::function<void()>>();
+  static Made programs[] = {made<pretrain::Options>("pretrain", pretrain::add_flags, pretrain::complete),
+                            made<finetune::Options>("finetune", finetune::add_flags, finetune::complete),
+                            made<predict::Options>("predict", predict::add_flags),
+                            made<exporting::Options>("export", exporting::add_flags),
+                            {.program = std::make_unique<cli::Program>(
+                                 "p", "prepare", [](CLI::App& app) { prepare::add_commands(app, *command); }),
+                             .forget = [] {}}};
+  return programs[number % std::size(programs)];
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const fuzz::Directory directory;
-  static constexpr const char* kPrograms[] = {"pretrain", "finetune", "predict", "export", "prepare"};
   std::string_view text = fuzz::text_of(data, size);
-  const std::size_t program = fuzz::take_byte(text);
+  Made& program = program_of(fuzz::take_byte(text));
   const std::string_view lines = text.substr(0, text.find('\0'));
-  std::vector<std::string> words{kPrograms[program % 5]};
+  std::vector<std::string> words{"program"};
   for (std::string_view rest = lines; !rest.empty();) {
     words.emplace_back(rest.substr(0, rest.find('\n')));
     rest.remove_prefix(std::min(rest.size(), words.back().size() + 1));
@@ -99,7 +110,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string said;
   {
     const Caught out(STDOUT_FILENO), error(STDERR_FILENO);
-    code = run(program, static_cast<int>(words.size()), argv.data());
+    program.forget();
+    code = program.program->run(static_cast<int>(words.size()), argv.data(), program.body);
     said = error.text();
   }
   fuzz::require(code == 0 || (code >= 2 && code <= 7), said.c_str());

@@ -3,21 +3,22 @@
 # dropout, the loss of each step of both, and the largest difference. Chance then has no part in it, so that minutes say
 # what bench/tasks.sh says in hours.
 # usage: PYTHON=… bench/same_losses.sh MODEL DATA [TASKS [STEPS]]
-#   MODEL   all-MiniLM-L6-v2, a Hugging Face directory          TASKS  of "wnut squad squad2 msmarco"
+#   MODEL   all-MiniLM-L6-v2, a Hugging Face directory          TASKS  of "wnut uner squad squad2 msmarco"
 #   DATA    a directory with ner, squad/small and ranking       STEPS  by default 20, with a rate that falls to 0 in them
 # PYTHON is a python3 with torch and transformers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 usage='usage: PYTHON=… bench/same_losses.sh MODEL DATA [TASKS [STEPS]]'
-model=${1:?$usage} data=${2:?$usage} tasks=${3:-wnut squad squad2 msmarco} steps=${4:-20}
+model=${1:?$usage} data=${2:?$usage} tasks=${3:-wnut uner squad squad2 msmarco} steps=${4:-20}
 build=${BUILD:-build} threads=${THREADS:-2} python=${PYTHON:?$usage}
 cmake -S . -B "$build" >/dev/null
 cmake --build "$build" --target bertrand_backends finetune >/dev/null
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-declare -A task=([wnut]=ner [squad]=squad [squad2]=squad2 [msmarco]=msmarco)
-declare -A train=([wnut]=$data/ner/wnut17/train.conll [squad]=$data/squad/small/train-v1.1.json
+declare -A task=([wnut]=ner [uner]=ner [squad]=squad [squad2]=squad2 [msmarco]=msmarco)
+declare -A train=([wnut]=$data/ner/wnut17/train.conll [uner]=$work/uner.train [squad]=$data/squad/small/train-v1.1.json
                   [squad2]=$data/squad/small/train-v2.json [msmarco]=$data/ranking/triples.train.tsv)
+awk -v most=4000 -f bench/uner_words.awk "$data/ner/uner_ewt/en_ewt-ud-train.iob2" >"$work/uner.train"
 
 cp -r "$model" "$work/still"
 sed -i -E 's/("(hidden|attention_probs)_dropout_prob": *)[0-9.]+/\10.0/' "$work/still/config.json"

@@ -6,7 +6,8 @@
 #   MODEL   all-MiniLM-L6-v2, a Hugging Face directory          TASKS  of "wnut uner squad squad2 msmarco"
 #   DATA    a directory with ner, squad/small and ranking       SEEDS  by default "1 2 3"
 # PYTHON is a python3 with torch and transformers; without it only our side runs. Two cores take hours for everything, so
-# SIDES ("ours", "theirs", by default both) can spread it.
+# SIDES ("ours", "theirs", by default both) can spread it. Both sides in AVX2:
+# BERTRAND_CPU_KERNELS=x86-64-v3 ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 bench/tasks.sh …
 set -euo pipefail
 cd "$(dirname "$0")/.."
 usage='usage: bench/tasks.sh MODEL DATA [TASKS [SEEDS]]'
@@ -17,19 +18,14 @@ cmake --build "$build" --target bertrand_backends finetune evaluate >/dev/null
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# UNER's first 4,000 sentences, word and label, with the pre-release labels made O.
-uner() {
-  awk -F'\t' '/^#/ {next} /^$/ {if (n++ >= most) exit; print; next}
-              {tag = $3; if (tag ~ /OTH/ || tag == "B-O") tag = "O"; print $2 "\t" tag}' most="$2" "$1"
-}
 declare -A task=([wnut]=ner [uner]=ner [squad]=squad [squad2]=squad2 [msmarco]=msmarco)
 declare -A epochs=([wnut]=3 [uner]=3 [squad]=2 [squad2]=2 [msmarco]=1)
 declare -A train=([wnut]=$data/ner/wnut17/train.conll [uner]=$work/uner.train [squad]=$data/squad/small/train-v1.1.json
                   [squad2]=$data/squad/small/train-v2.json [msmarco]=$data/ranking/triples.train.tsv)
 declare -A held_out=([wnut]=$data/ner/wnut17/dev.conll [uner]=$work/uner.dev [squad]=$data/squad/small/dev-v1.1.json
                      [squad2]=$data/squad/small/dev-v2.json [msmarco]=$data/ranking/top10.dev.tsv)
-uner "$data/ner/uner_ewt/en_ewt-ud-train.iob2" 4000 >"$work/uner.train"
-uner "$data/ner/uner_ewt/en_ewt-ud-dev.iob2" 100000 >"$work/uner.dev"
+awk -v most=4000 -f bench/uner_words.awk "$data/ner/uner_ewt/en_ewt-ud-train.iob2" >"$work/uner.train"
+awk -v most=100000 -f bench/uner_words.awk "$data/ner/uner_ewt/en_ewt-ud-dev.iob2" >"$work/uner.dev"
 
 score() {  # NAME FILE: the figures of what was predicted, by the same scorer for both sides
   case $1 in

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The peer of `finetune --task mrpc`: PyTorch and transformers over the same rows, batches of 32, f32.
-usage: finetune_torch.py MODEL_DIRECTORY MRPC_TRAIN_TSV THREADS longest|128 [STEPS]
+"""The peer of `finetune --task mrpc`: PyTorch and transformers over the same rows, batches of 32; bf16 is autocast.
+usage: finetune_torch.py MODEL_DIRECTORY MRPC_TRAIN_TSV THREADS longest|128 [STEPS [f32|bf16]]
 Tokenisation is left out of the times. Prints one JSON line: rows per second (median over the steps)."""
 import csv
 import json
@@ -12,6 +12,7 @@ from transformers import AutoTokenizer, BertForSequenceClassification
 
 directory, tsv, threads, padding = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 steps = int(sys.argv[5]) if len(sys.argv) > 5 else 12
+half = sys.argv[6:] == ["bf16"]
 torch.set_num_threads(threads)
 torch.manual_seed(1)
 with open(tsv, encoding="utf-8") as file:
@@ -30,7 +31,9 @@ times = []
 for batch in batches:
     begin = time.perf_counter()
     optimizer.zero_grad()
-    model(**batch).loss.backward()
+    with torch.autocast("cpu", torch.bfloat16, enabled=half):
+        loss = model(**batch).loss
+    loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     times.append(time.perf_counter() - begin)

@@ -1,8 +1,13 @@
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <stdexcept>
 #include <thread>
 
@@ -17,13 +22,30 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The end of one process of a sum of `processes`, which are forked from this one.
+/// Returns when `is_over` says so. Throws if that takes a minute: another process has died.
+void wait_until(const std::function<bool()>& is_over) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!is_over()) {
+    if (std::chrono::steady_clock::now() > end) throw std::runtime_error("another process did not come");
+    std::this_thread::yield();
+  }
+}
+
+/// One of the processes of sums, which are forked from this one.
 struct Member {
-  Member(std::unique_ptr<SharedMemory> memory, int rank, int processes)
+  Member(std::unique_ptr<SharedMemory> memory, int own_rank, int all)
       : backend(open_cpu({.threads = 1})),
-        rank(rank),
-        processes(processes),
-        sum(std::move(memory), rank, processes, *backend) {}
+        rank(own_rank),
+        processes(all),
+        sum(std::move(memory), own_rank, all, *backend) {}
+
+  /// Returns when all processes have come here as often: the next sum expects that all have returned from the one
+  /// before.
+  void meet() {
+    const std::atomic_ref arrived(*counter);
+    ++arrived;
+    wait_until([&, all = static_cast<std::uint64_t>(processes) * ++meetings] { return arrived.load() >= all; });
+  }
 
   /// How many elements of the sum of `parts` are not those of the tree. `late`: this process comes so many microseconds
   /// later to each wait.
@@ -40,13 +62,10 @@ struct Member {
     }
     const auto& mine = addends[static_cast<std::size_t>(rank)];
     const Tensor out = mine.empty() ? Tensor({elements}, DType::f32, *backend) : mine.back().values;
+    meet();
     sum.sum(addends, parts, out, [&](const HostSum::Behind& behind) {
       if (late > 0) std::this_thread::sleep_for(std::chrono::microseconds(late));
-      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);  // if another one died
-      while (!behind().empty()) {
-        if (std::chrono::steady_clock::now() > end) throw std::runtime_error("another process did not come");
-        std::this_thread::yield();
-      }
+      wait_until([&] { return behind().empty(); });
     });
     const auto values = ops::to_host<float>(out);
     int wrong = 0;
@@ -57,11 +76,13 @@ struct Member {
   const std::unique_ptr<Backend> backend;
   const int rank, processes;
   HostSum sum;
+  std::uint64_t* counter = nullptr;  ///< of meet(), in memory that all share
+  std::uint64_t meetings = 0;
 };
 
 /// The exit codes of processes that share memory of the first and each do `body`.
 std::vector<int> codes_of(int processes, const std::function<int(Member&)>& body) {
-  SharedMemory memory(HostSum::bytes(processes));
+  SharedMemory memory(HostSum::bytes(processes)), meeting(sizeof(std::uint64_t));
   std::vector<pid_t> children;
   for (int rank = 0; rank < processes; ++rank) {
     children.push_back(::fork());
@@ -69,9 +90,10 @@ std::vector<int> codes_of(int processes, const std::function<int(Member&)>& body
     int code = 100;
     try {
       Member member(std::make_unique<SharedMemory>(memory.place()), rank, processes);
+      member.counter = reinterpret_cast<std::uint64_t*>(meeting.bytes().data());
       code = body(member);
     } catch (const std::exception& error) {
-      MESSAGE(error.what());
+      fmt::print(stderr, "{}\n", error.what());
     }
     ::_exit(code);
   }

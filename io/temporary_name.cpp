@@ -38,6 +38,27 @@ int descriptor_of(const fs::path& path) {
   return descriptor < 0 && errno == EISDIR ? ::open(path.c_str(), O_RDONLY | O_DIRECTORY | kFlags) : descriptor;
 }
 
+/// Holds the lock of a file or directory as long as it lives, if there is one to be had at once.
+class Lock {
+ public:
+  explicit Lock(const fs::path& path)
+      : descriptor_(descriptor_of(path)),
+        error_(descriptor_ < 0 || ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 ? errno : 0) {}
+  ~Lock() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+  int descriptor() const { return descriptor_; }
+  bool is_held() const { return error_ == 0; }
+  bool is_of_another() const { return descriptor_ >= 0 && error_ == EWOULDBLOCK; }
+  int error() const { return error_; }
+
+ private:
+  const int descriptor_, error_;
+};
+
 /// Whether `path` still names what is locked: another process may have found it before it was.
 bool is_named(int descriptor, const fs::path& path) {
   struct stat locked {
@@ -61,24 +82,20 @@ void remove_leftovers(const fs::path& file) {
       if (path == own) fs::remove(path, error);
       continue;
     }
-    const int descriptor = descriptor_of(path);
-    if (descriptor < 0 && (path != own || errno != EACCES)) continue;
-    const int refused = descriptor < 0 ? errno : ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
     // It stays locked until it is gone: its writer may be about to lock it, and then begins anew. Without locks, what
     // has our own number is left all the same.
-    if (refused == 0 ? is_named(descriptor, path) : path == own && refused != EWOULDBLOCK) fs::remove_all(path, error);
-    if (descriptor >= 0) ::close(descriptor);
+    const Lock lock(path);
+    const bool lockless = path == own && !lock.is_of_another() && (lock.descriptor() >= 0 || lock.error() == EACCES);
+    if (lock.is_held() ? is_named(lock.descriptor(), path) : lockless) fs::remove_all(path, error);
   }
 }
 
 }  // namespace
 
-bool is_being_written(const fs::path& path) {
-  const int descriptor = descriptor_of(path);
-  if (descriptor < 0) return false;
-  const bool locked = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  ::close(descriptor);
-  return locked;
+void remove_unless_written(Files& files, const fs::path& path) {
+  const Lock lock(path);
+  if (lock.is_of_another() || (lock.is_held() && !is_named(lock.descriptor(), path))) return;
+  files.remove_all(path);
 }
 
 fs::path temporary_name(const fs::path& file) { return fmt::format("{}{}", beginning(file), ::getpid()); }

@@ -3,13 +3,17 @@
 #include <filesystem>
 #include <functional>
 
+#include "io/files.h"
+
 namespace bertrand::io {
 
-/// FILE.tmp-HOST-PID, of this process. Two of a process for the same file exclude each other.
+/// FILE.tmp-HOST-PID, of this process. A process writes a file once at a time, and so do processes that have host name
+/// and number in common, as those of two containers may.
 std::filesystem::path temporary_name(const std::filesystem::path& file);
 
-/// Whether a living process holds this temporary name, as far as the file system tells.
-bool is_being_written(const std::filesystem::path& path);
+/// Removes what has a temporary name, unless a living process writes it, as far as the file system tells. Throws
+/// Error(Failure::io) if it cannot be removed.
+void remove_unless_written(Files& files, const std::filesystem::path& path);
 
 /// A file or directory under its temporary name. As long as this lives, it is locked (flock): the system gives the lock
 /// back however the process ends. So what is not locked was left by a process that died, whoever has its number now,

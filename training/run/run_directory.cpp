@@ -13,6 +13,7 @@
 #include "io/error.h"
 #include "io/host_name.h"
 #include "io/json.h"
+#include "io/temporary_name.h"
 
 namespace bertrand::training {
 namespace {
@@ -135,7 +136,9 @@ void RunDirectory::require_kept(const std::vector<fs::path>& inputs) const {
 
 void RunDirectory::clear() {
   for (const fs::path& entry : std::exchange(earlier_, {})) {
-    if (checkpoint_step(entry.filename().string())) discard_checkpoint(files_, entry);
+    const std::string name = entry.filename().string();
+    if (checkpoint_step(name)) discard_checkpoint(files_, entry);
+    else if (is_temporary(name, names_)) io::remove_unless_written(files_, entry);
     else files_.remove_all(entry);
   }
 }
@@ -143,8 +146,8 @@ void RunDirectory::clear() {
 void RunDirectory::remove_leftovers() {
   std::vector<fs::path> left;
   for (const auto& entry : fs::directory_iterator(path_))
-    if (is_leftover(entry.path(), names_)) left.push_back(entry.path());
-  for (const fs::path& path : left) files_.remove_all(path);
+    if (is_temporary(entry.path().filename().string(), names_)) left.push_back(entry.path());
+  for (const fs::path& path : left) io::remove_unless_written(files_, path);
 }
 
 void RunDirectory::refuse_results() const {

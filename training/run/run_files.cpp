@@ -8,7 +8,6 @@
 #include <string>
 
 #include "io/json.h"
-#include "io/temporary_name.h"
 #include "io/whole_number.h"
 
 namespace bertrand::training {
@@ -22,18 +21,6 @@ constexpr std::string_view kRunConfig = "run_config.json", kCheckpoint = "checkp
                            kDiscarded = ".old";
 
 bool contains(const auto& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
-
-/// Whether a run writes something under this name until it is whole, as config.json.tmp-HOST-4711 or model.tmp-4711.
-bool is_temporary_name(std::string_view name, const ProgramFiles& files) {
-  const std::size_t at = name.rfind(kTemporary);
-  if (at == std::string_view::npos) return false;
-  const std::string_view writer = name.substr(at + kTemporary.size());  // HOST-PID or PID
-  if (!io::whole_number(writer.substr(writer.rfind('-') + 1))) return false;
-  name = name.substr(0, at);
-  const bool discarded = name.ends_with(kDiscarded) && checkpoint_step(name.substr(0, name.size() - kDiscarded.size()));
-  return discarded || name == "model" || name == kRunConfig || checkpoint_step(name) || is_published(name, files) ||
-         is_result(name, files) || is_account(name, files);
-}
 
 }  // namespace
 
@@ -73,14 +60,21 @@ void discard_checkpoint(io::Files& files, const fs::path& checkpoint) {
   files.remove_all(discarded);
 }
 
-bool is_leftover(const fs::path& path, const ProgramFiles& files) {
-  return is_temporary_name(path.filename().string(), files) && !io::is_being_written(path);
+bool is_temporary(std::string_view name, const ProgramFiles& files) {
+  const std::size_t at = name.rfind(kTemporary);
+  if (at == std::string_view::npos) return false;
+  const std::string_view writer = name.substr(at + kTemporary.size());  // HOST-PID or PID
+  if (!io::whole_number(writer.substr(writer.rfind('-') + 1))) return false;
+  name = name.substr(0, at);
+  const bool discarded = name.ends_with(kDiscarded) && checkpoint_step(name.substr(0, name.size() - kDiscarded.size()));
+  return discarded || name == "model" || name == kRunConfig || checkpoint_step(name) || is_published(name, files) ||
+         is_result(name, files) || is_account(name, files);
 }
 
 bool belongs_to_run(const fs::path& path, const ProgramFiles& files) {
   const std::string name = path.filename().string();
   return is_published(name, files) || is_result(name, files) || is_account(name, files) ||
-         name.starts_with("events.out.tfevents.") || is_temporary_name(name, files) || is_own_checkpoint(path) ||
+         name.starts_with("events.out.tfevents.") || is_temporary(name, files) || is_own_checkpoint(path) ||
          is_own_run_config(path);
 }
 

@@ -40,8 +40,8 @@ bool is_result(std::string_view name, const ProgramFiles& files);
 /// Whether it is the name of one that tells of the training, whatever it came to; a run that begins anew writes it
 /// anew.
 bool is_account(std::string_view name, const ProgramFiles& files);
-/// Whether a run was writing this under a temporary name when it was killed. The caller holds the run's lock.
-bool is_leftover(const std::filesystem::path& path, const ProgramFiles& files);
+/// Whether a run writes something under this name until it is whole, as config.json.tmp-HOST-4711 or model.tmp-4711.
+bool is_temporary(std::string_view name, const ProgramFiles& files);
 /// Whether a run may have written this file or directory.
 bool belongs_to_run(const std::filesystem::path& path, const ProgramFiles& files);
 

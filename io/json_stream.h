@@ -1,9 +1,9 @@
 // JSON piece by piece, for readers that hold no more of it than they need.
 #pragma once
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "io/json.h"
@@ -40,14 +40,15 @@ class JsonStream : public nlohmann::json_sax<Json> {
 
   const JsonSource& source() const { return source_; }
   /// Those of the innermost object so far.
-  const std::unordered_set<std::string>& keys() const { return keys_.back(); }
+  const std::set<std::string>& keys() const { return keys_.back(); }
 
  private:
   void enter();
 
   const JsonSource source_;
   std::string_view text_;
-  std::vector<std::unordered_set<std::string>> keys_;  // of the objects around; a list has none
+  // Of the objects around; a list has none. No hash: keys that collide could be made.
+  std::vector<std::set<std::string>> keys_;
 };
 
 }  // namespace bertrand::io

@@ -159,7 +159,7 @@ void PretrainingRecords::keep_index(File& file) const {
       RecordIndex::write(io::Files::system(), file.path, file.held, file.sums, directory);
       file.index = RecordIndex::open(file.path, InputCheck::none, directory);
     } catch (const Error& error) {
-      file.not_kept = error.what();
+      if (file.not_kept.empty()) file.not_kept = error.what();
     }
   };
   keep({});

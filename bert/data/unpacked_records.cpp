@@ -1,5 +1,9 @@
 #include "bert/data/unpacked_records.h"
 
+#include <fmt/format.h>
+
+#include <atomic>
+
 #include "io/temporary_name.h"
 
 namespace bertrand::data {
@@ -11,7 +15,11 @@ void UnpackedRecords::append(std::string_view record) {
 }
 
 void UnpackedRecords::spill() {
-  if (!file_) file_ = std::make_unique<io::UnnamedFile>(io::Files::system(), io::temporary_name(place_));
+  if (!file_) {
+    static std::atomic<int> count = 0;  // a file that is given twice is read by two threads at once
+    file_ = std::make_unique<io::UnnamedFile>(io::Files::system(),
+                                              io::temporary_name(fmt::format("{}.{}", place_.string(), count++)));
+  }
   file_->append(std::as_bytes(std::span(held_)));
   held_.clear();
 }
@@ -21,6 +29,7 @@ void UnpackedRecords::finish() {
   spill();
   std::string().swap(held_);  // clear() would keep the memory
   mapped_ = std::make_unique<const io::MappedFile>(file_->name_to_map());
+  file_.reset();  // the mapping needs no descriptor, and a run may have many files
 }
 
 std::string_view UnpackedRecords::at(std::uint64_t offset, std::size_t bytes) const {

@@ -1,5 +1,6 @@
 #include "bert/objectives/kept_outputs.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "io/error.h"
@@ -14,8 +15,15 @@ std::string record_of(std::string_view bytes) {
   return record;
 }
 
-std::string record_of(std::span<const float> rows) {
-  return record_of(std::string_view(reinterpret_cast<const char*>(rows.data()), rows.size_bytes()));
+/// Values in as many records as they need: a reader takes no longer ones.
+std::string records_of(std::span<const float> values) {
+  constexpr std::size_t kMost = io::kMostRecord / sizeof(float);
+  std::string records;
+  for (std::size_t begin = 0; begin < values.size(); begin += kMost) {
+    const auto part = values.subspan(begin, std::min(kMost, values.size() - begin));
+    records += record_of(std::string_view(reinterpret_cast<const char*>(part.data()), part.size_bytes()));
+  }
+  return records;
 }
 
 }  // namespace
@@ -45,13 +53,11 @@ void KeptOutputs::truncate(std::int64_t rows) { values_.resize(static_cast<std::
 void KeptOutputs::append(std::span<const float> rows) {
   if (!std::exchange(begun_, true)) {
     if (where_.before_writing) where_.before_writing();
-    std::string text = record_of(where_.identity);
-    if (!values_.empty()) text += record_of(values_);
-    io::replace_file(files_, where_.file, text);
+    io::replace_file(files_, where_.file, record_of(where_.identity) + records_of(values_));
     values_ = {};
   }
   io::FileWriter writer(files_, where_.file, io::FileWriter::Opening::append);
-  writer.write(record_of(rows));
+  writer.write(records_of(rows));
   writer.finish();
 }
 

@@ -73,6 +73,14 @@ TEST_CASE("outputs of another model are refused or written anew as the run wants
   CHECK(setting.open(Earlier::resume, "other").values() == Values{3, 4});
 }
 
+TEST_CASE("more rows than one record of a file may hold are resumed, too") {
+  const Setting setting;
+  Values many(io::kMostRecord / sizeof(float) + 2);
+  many.front() = 1, many.back() = 2;
+  setting.open().append(many);
+  CHECK(setting.kept() == many);
+}
+
 TEST_CASE("rows behind a damaged part are not kept and neither is half a row") {
   const Setting setting;
   std::string identity;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "io/say.h"
 #include "tensor/module.h"
 
 namespace bertrand::distributed {
@@ -50,7 +51,7 @@ Launched launched() {
 }
 
 void warn(const std::string& text) {
-  if (launched().rank == 0) fmt::print(stderr, "warning: {}\n", text);
+  if (launched().rank == 0) fmt::print(stderr, "warning: {}\n", io::one_line(text));
 }
 
 void with_processes(const ProcessOptions& options, const std::function<void(Collective* processes)>& body) {

@@ -24,6 +24,16 @@ void print(const std::string& text) {
 void set_line_format(LineFormat format) { chosen_format = format; }
 LineFormat line_format() { return chosen_format; }
 
+std::string one_line(std::string text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const unsigned char c = text[i], next = i + 1 < text.size() ? text[i + 1] : 0;
+    const bool is_c1 = c == 0xC2 && next >= 0x80 && next < 0xA0;  // U+0080 to U+009F
+    if (c < ' ' || c == 0x7F || is_c1) text[i] = ' ';
+    if (is_c1) text[++i] = ' ';
+  }
+  return text;
+}
+
 void say(std::string_view lines) {
   if (line_format() == LineFormat::text) return print(std::string(lines));
   while (!lines.empty()) {

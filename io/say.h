@@ -1,6 +1,7 @@
 // What a training program says on standard output: lines for people, or, under --log-format jsonl, a JSON object a
 // line.
 #pragma once
+#include <string>
 #include <string_view>
 
 namespace bertrand::io {
@@ -10,6 +11,10 @@ enum class LineFormat { text, jsonl };
 /// Sets the format of the whole process from now on; it is text at first.
 void set_line_format(LineFormat format);
 LineFormat line_format();
+
+/// The text without what would end a line or steer a terminal: control characters become spaces. Names and contents of
+/// files may have any of them.
+std::string one_line(std::string text);
 
 /// Whole lines; as JSON each that is not empty becomes {"event": "message", "text": …}. A pipe without a reader does
 /// not end a run: the program says so when it ends.

@@ -21,6 +21,7 @@
 #include "io/error.h"
 #include "io/host_name.h"
 #include "io/nearest_name.h"
+#include "io/say.h"
 #include "io/version.h"
 #include "tensor/backends.h"
 #include "tensor/module.h"
@@ -201,17 +202,6 @@ std::string footer_text(const CLI::App& app) {
   return text + wrapped(fmt::format("Exit codes: {}.", fmt::join(codes, ", ")), kHelpWidth);
 }
 
-/// Control characters would end the line or steer the terminal. Names and contents of files may have any of them.
-std::string one_line(std::string text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const unsigned char c = text[i], next = i + 1 < text.size() ? text[i + 1] : 0;
-    const bool is_c1 = c == 0xC2 && next >= 0x80 && next < 0xA0;  // U+0080 to U+009F
-    if (c < ' ' || c == 0x7F || is_c1) text[i] = ' ';
-    if (is_c1) text[++i] = ' ';
-  }
-  return text;
-}
-
 /// "process 1 (host b): " in another process than the first of a run, since the launcher mixes the lines of all. A
 /// failure of another process names that one.
 std::string name_of_process(Failure failure) {
@@ -223,7 +213,7 @@ std::string name_of_process(Failure failure) {
 int report(const std::string& what, Failure failure) {
   std::fflush(stdout);
   const bool asked_for = failure == Failure::interrupted;  // which is no error, and all processes stop together
-  std::fputs(((asked_for ? "" : "error: " + name_of_process(failure)) + one_line(what) + "\n").c_str(), stderr);
+  std::fputs(((asked_for ? "" : "error: " + name_of_process(failure)) + io::one_line(what) + "\n").c_str(), stderr);
   return static_cast<int>(failure);
 }
 

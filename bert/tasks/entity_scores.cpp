@@ -7,6 +7,7 @@
 
 #include "bert/tasks/numpy_sum.h"
 #include "io/error.h"
+#include "io/say.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -93,7 +94,7 @@ std::int64_t IllegalPairs::sum() const {
 std::string IllegalPairs::most_frequent() const {
   check(!counts_.empty(), "illegal pairs: expected some, got none");
   const auto& [pair, count] = *std::ranges::max_element(counts_, {}, [](const auto& entry) { return entry.second; });
-  return fmt::format("{} before {} ({})", pair.first, pair.second, count);
+  return io::one_line(fmt::format("{:.80} before {:.80} ({})", pair.first, pair.second, count));
 }
 
 void EntityCounter::add(std::span<const std::string> truth, std::span<const std::string> predicted) {

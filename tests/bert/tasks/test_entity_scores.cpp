@@ -47,6 +47,9 @@ TEST_CASE("pairs of tags that may not follow each other are counted and the most
   pairs.add(std::vector<std::string>{"I-LOC"});
   CHECK(pairs.sum() == 4);
   CHECK(pairs.most_frequent() == "O before I-LOC (2)");
+  IllegalPairs steering;
+  steering.add(std::vector<std::string>{"I-\x1B[2J" + std::string(1000, 'x')});
+  CHECK(steering.most_frequent() == "O before I- [2J" + std::string(74, 'x') + " (1)");
 }
 
 TEST_CASE("an inside tag is illegal unless it continues its own type") {

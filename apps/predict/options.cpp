@@ -19,7 +19,8 @@ const char* const kDescription =
     "\n"
     "start and end count code points. Answers are written as they are ready; a line that comes alone is answered at "
     "once.\n"
-    "All lines are of one form. They are JSON if the name of --input ends in .jsonl (or .jsonl.gz) or if the first "
+    "All lines are of one form. They are JSON if the name of --input ends in .jsonl (or .jsonl.gz, .jsonl.zst) or if "
+    "the first "
     "line "
     "begins with {, and text otherwise: then a { has no meaning. --input-format says it outright.";
 

@@ -29,7 +29,7 @@ constexpr std::int64_t kBatchesAhead = 16;
 constexpr std::size_t kLinesAhead = 4096;
 
 bool names_json_lines(const fs::path& file) {
-  const fs::path plain = file.extension() == ".gz" ? file.stem() : file;
+  const fs::path plain = file.extension() == ".gz" || file.extension() == ".zst" ? file.stem() : file;
   return plain.extension() == ".jsonl";
 }
 
@@ -155,7 +155,7 @@ void Stream::compute() {
   tokens_ = 0;
 }
 
-/// A query without finite outputs ends the run as soon as all lines before it are answered.
+/// A query without finite outputs ends the run when all lines before it are answered.
 void Stream::take_outputs(std::size_t query, std::span<const inference::Outputs> outputs) {
   try {
     io::Json answer = inference::answer(queries_[query], outputs);

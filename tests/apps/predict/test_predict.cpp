@@ -102,8 +102,10 @@ TEST_CASE("a gzip file and a pipe are read as the file that they hold") {
   gzclose(out);
   CHECK(setting.predict({"--input", setting / "lines.gz", "--output", setting / "a"}).code == 0);
   CHECK(support::read_json_lines(setting / "a") == expected);
-  std::filesystem::copy_file(setting / "lines.gz", setting / "lines.jsonl.gz");  // whose lines are no JSON
-  CHECK(setting.predict({"--input", setting / "lines.jsonl.gz", "--output", setting / "c"}).code == 3);
+  for (const char* name : {"lines.jsonl.gz", "lines.jsonl.zst"}) {  // whose lines are no JSON
+    std::filesystem::copy_file(setting / "lines.gz", setting / name);
+    CHECK(setting.predict({"--input", setting / name, "--output", setting / "c"}).code == 3);
+  }
   REQUIRE(::mkfifo((setting / "pipe").c_str(), 0600) == 0);
   write_later(setting / "pipe", text);
   CHECK(setting.predict({"--input", setting / "pipe", "--output", setting / "b"}).code == 0);

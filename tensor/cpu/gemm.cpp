@@ -10,8 +10,8 @@ namespace {
 // Up to so many rows are few: the weights that they meet are not worth packing.
 constexpr Dim kFewRows = 256;
 // A super-block of this many rows or columns of C is packed at once: enough to be shared by all threads, bounded in
-// memory, whole panels.
-constexpr Dim kSuperBlock = 4032;
+// memory, whole panels. A batch of 4096 tokens is one.
+constexpr Dim kSuperBlock = 4224;
 // The most columns of a block of C that is one piece of work.
 constexpr Dim kBlockColumns = 256;
 // Of a product with few rows: rows of the other operand that are one piece of work, whole tiles and, in f32, whole
@@ -81,27 +81,29 @@ struct FewRowsMemory {
     Compute<T>*turned, *rounded;  ///< rows of Cᵀ, and the same as rows of C if they are rounded
 
     Own(Cutter& memory, const View<T>& weights, Dim rows, Dim depth)
-        : left(memory.take<P>(LeftPacking<T>::size(weights, depth, kTurnedRows<P>, kTurnedDepth<P>))),
+        : left(memory.take<P>(LeftPacking<T>::size(weights, depth, kTurnedRows<P>, std::min(depth, kTurnedDepth<P>)))),
           turned(memory.take<Compute<T>>(kTurnedRows<P> * round_up(rows, kTileColumns<P>))),
           rounded(memory.take<Compute<T>>(kRounds<T> ? rows * kTurnedRows<P> : 0)) {}
   };
+  Dim part_size;  ///< elements of one part of the depth, of which the last may have fewer
   P* right;
   Dim own_bytes;
   std::byte* own;
 
   FewRowsMemory(Cutter& memory, const View<T>& weights, Dim rows, Dim depth, int threads)
-      : right(memory.take<P>(ceiling(depth, kTurnedDepth<P>) * part(rows))) {
+      : part_size(ceiling(rows, kTileColumns<P>) * panel_size<Side::right, P>(std::min(depth, kTurnedDepth<P>))),
+        right(memory.take<P>(ceiling(depth, kTurnedDepth<P>) * part_size)) {
     Cutter counted;
     static_cast<void>(Own(counted, weights, rows, depth));
     own_bytes = counted.used();
     own = memory.take<std::byte>(threads * own_bytes);
   }
   /// That of the depth from k on, of which it has kTurnedDepth at most.
-  P* part(Dim k, Dim rows) const { return right + k / kTurnedDepth<P> * part(rows); }
+  P* part(Dim k) const { return right + k / kTurnedDepth<P> * part_size; }
   /// Packs rows of a, which is `depth` deep.
   void pack(ThreadPool& pool, const View<T>& a, Dim rows, Dim depth) const {
     const auto packing = [&](Dim k) {
-      return RightPacking<T>{a.block(0, k), rows, std::min(kTurnedDepth<P>, depth - k), part(k, rows)};
+      return RightPacking<T>{a.block(0, k), rows, std::min(kTurnedDepth<P>, depth - k), part(k)};
     };
     const Dim pieces = packing(0).pieces();  // of a part of the depth, the last of which may have fewer
     pool.run(ceiling(depth, kTurnedDepth<P>) * pieces, [&](Dim piece, int) {
@@ -109,10 +111,6 @@ struct FewRowsMemory {
       if (piece % pieces < packed.pieces()) packed.pack(piece % pieces);
     });
   }
-
- private:
-  /// Elements of one part of the depth.
-  static Dim part(Dim rows) { return ceiling(rows, kTileColumns<P>) * panel_size<Side::right, P>(kTurnedDepth<P>); }
 };
 
 /// What the products of half types take besides: the bias in C, and a sheet where chains wait for the next part of the
@@ -226,8 +224,8 @@ void CpuBackend::multiply_few_rows(const Product<T>& p) {
         const P* next = ahead && first + j + 2 * kTileRows<P> <= p.columns ? a.data + panels.next : nullptr;
         for (Dim i = 0; i < p.rows; i += kTileColumns<P>, next = nullptr)
           for_vectors<C>(std::min<Dim>(p.rows - i, kTileColumns<P>), [&]<int Vectors>() {
-            compute_tile<Vectors>(depth, a, memory.part(k, p.rows) + i / kTileColumns<P> * panel,
-                                  own.turned + j * stride + i, stride, start, static_cast<const C*>(nullptr), next);
+            compute_tile<Vectors>(depth, a, memory.part(k) + i / kTileColumns<P> * panel, own.turned + j * stride + i,
+                                  stride, start, static_cast<const C*>(nullptr), next);
           });
       }
     }
@@ -346,7 +344,8 @@ std::size_t CpuBackend::gemm_workspace(const Tensor& a_tensor, const Tensor& out
   std::size_t bytes = 0;
   dispatch_real("gemm", out.dtype(), [&]<class T>() {
     const int threads = pool_.threads();
-    const View<T> a = operand<T>(a_tensor, options.transpose_a), weights{nullptr, depth, 1};
+    const View<T> of_a{nullptr, a_tensor.shape()[1], 1}, weights{nullptr, depth, 1};
+    const View<T> a = options.transpose_a ? of_a.transposed() : of_a;
     const bool few_rows = options.transpose_b && has_few_rows(rows, columns, depth);
     Dim height = rows, width = columns;
     if constexpr (kRounds<T>) {

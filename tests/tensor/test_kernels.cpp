@@ -42,7 +42,7 @@ TEST_CASE("a matrix product equals the sums it stands for, whatever is transpose
     Dim rows, columns, depth;
   };
   const std::vector<Sizes> sizes{{1, 1, 1},     {1, 17, 5},     {6, 16, 384}, {7, 33, 385},
-                                 {37, 53, 801}, {100, 3, 1000}, {5, 4099, 3}, {4100, 5, 2}};
+                                 {37, 53, 801}, {100, 3, 1000}, {5, 4299, 3}, {4300, 5, 2}};
   for (const auto& [rows, columns, depth] : sizes)
     for (const bool transpose_a : {false, true})
       for (const bool transpose_b : {false, true})
@@ -82,10 +82,20 @@ TEST_CASE("a product can be added to what is there") {
 }
 
 TEST_CASE("a product has the same bits for any threads and kernel set") {
-  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16})
-    check_same_bits([dtype](Backend& backend) {
-      return ops::matmul(noise({203, 700}, dtype, backend, 1), noise({700, 310}, dtype, backend, 2));
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16}) {
+    for (const bool transposed : {false, true})  // as the weights of a layer are
+      for (const bool onto : {false, true})
+        check_same_bits([&](Backend& backend) {
+          const Tensor c = noise({203, 310}, dtype, backend, 3);
+          return ops::matmul(noise({203, 900}, dtype, backend, 1),
+                             noise(transposed ? Shape{310, 900} : Shape{900, 310}, dtype, backend, 2),
+                             {.transpose_b = transposed, .into = {c, onto}});
+        });
+    check_same_bits([&](Backend& backend) {
+      return ops::linear(noise({203, 900}, dtype, backend, 1), noise({310, 900}, dtype, backend, 2),
+                         noise({310}, dtype, backend, 3));
     });
+  }
 }
 
 TEST_CASE("a row of a product has the same bits alone and in company") {

@@ -61,7 +61,8 @@ void check_product(const Sizes& size, DType dtype, bool transpose_a, bool transp
 TEST_CASE("a product touches no memory beyond its operands, whatever is transposed and however it fits the tiles") {
   for (const std::string& kernels : runnable_cpu_kernels()) {
     const auto backend = open_cpu({.threads = 2, .kernels = kernels});
-    for (const Sizes& size : std::vector<Sizes>{{1, 1, 1}, {5, 17, 3}, {7, 53, 701}, {33, 29, 1000}, {200, 53, 387}})
+    for (const Sizes& size : std::vector<Sizes>{
+             {1, 1, 1}, {5, 17, 3}, {7, 53, 701}, {33, 29, 1000}, {200, 53, 387}, {70, 53, 64}, {33, 29, 1056}})
       for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16})
         for (const bool transpose_a : {false, true})
           for (const bool transpose_b : {false, true}) {

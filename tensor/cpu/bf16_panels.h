@@ -15,6 +15,7 @@
 // into panels (panels.h). Those for tiles are two columns of tiles beside each other, in the order in which they are
 // loaded.
 #pragma once
+#include <bit>
 #include <utility>
 
 #include "tensor/cpu/panels.h"
@@ -241,7 +242,7 @@ template <>
 struct Lanes<WideStep> : Lanes<float> {
   Lanes(const Lanes<float>& x) : Lanes<float>(x) {}  // NOLINT: floats are what the words are
   Lanes() = default;
-  Lanes(WideStep step) : Lanes<float>(same_bits<float>(step.word)) {}  // NOLINT: as all Lanes
+  Lanes(WideStep step) : Lanes<float>(std::bit_cast<float>(step.word)) {}  // NOLINT: as all Lanes
   static Lanes load(const WideStep* from) { return Lanes<float>::load(reinterpret_cast<const float*>(from)); }
 };
 inline Lanes<float> fma(const Lanes<WideStep>& a, const Lanes<WideStep>& b, const Lanes<float>& c) {
@@ -255,10 +256,10 @@ struct Lanes<PairStep> {
   __m512bh words;
 
   Lanes() = default;
-  Lanes(PairStep step) : words(same_bits<__m512bh>(_mm512_set1_epi32(static_cast<int>(step.word)))) {}  // NOLINT
+  Lanes(PairStep step) : words(std::bit_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(step.word)))) {}  // NOLINT
   static Lanes load(const PairStep* from) {
     Lanes x;
-    x.words = same_bits<__m512bh>(_mm512_loadu_si512(from));
+    x.words = std::bit_cast<__m512bh>(_mm512_loadu_si512(from));
     return x;
   }
 };
@@ -284,12 +285,12 @@ struct Lanes<PairStep> {
   }
   Lanes<float> upper() const {
     alignas(64) float x[kCount];
-    for (int i = 0; i < kCount; ++i) x[i] = same_bits<float>(words[i] & 0xffff0000u);
+    for (int i = 0; i < kCount; ++i) x[i] = std::bit_cast<float>(words[i] & 0xffff0000u);
     return Lanes<float>::load(x);
   }
   Lanes<float> lower() const {
     alignas(64) float x[kCount];
-    for (int i = 0; i < kCount; ++i) x[i] = same_bits<float>(words[i] << 16);
+    for (int i = 0; i < kCount; ++i) x[i] = std::bit_cast<float>(words[i] << 16);
     return Lanes<float>::load(x);
   }
 };

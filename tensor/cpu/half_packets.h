@@ -2,6 +2,7 @@
 // same bits as the conversions of BFloat16 and Float16 in tensor/dtype.h. Widening is exact.
 #pragma once
 #include <Eigen/Core>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -12,14 +13,6 @@
 #include "tensor/dtype.h"
 
 namespace bertrand::cpu {
-
-template <class To, class From>
-To same_bits(const From& from) {
-  static_assert(sizeof(To) == sizeof(From));
-  To to;
-  std::memcpy(&to, &from, sizeof to);
-  return to;
-}
 
 /// A register of floats as its bits, and half a register of the two-byte bits they are kept in.
 template <class Packet>
@@ -43,12 +36,12 @@ template <class Packet>
 [[gnu::always_inline]] inline Packet load_packet(const BFloat16* from) {
   typename Bits<Packet>::Halves halves;
   std::memcpy(&halves, from, sizeof halves);
-  return same_bits<Packet>(__builtin_convertvector(halves, typename Bits<Packet>::Unsigned) << 16);
+  return std::bit_cast<Packet>(__builtin_convertvector(halves, typename Bits<Packet>::Unsigned) << 16);
 }
 template <class Packet>
 [[gnu::always_inline]] inline void store_packet(const Packet& x, BFloat16* to) {
-  const auto bits = same_bits<typename Bits<Packet>::Unsigned>(x);
-  const auto is_nan = same_bits<typename Bits<Packet>::Words>(bits & 0x7fffffffu) > 0x7f800000;
+  const auto bits = std::bit_cast<typename Bits<Packet>::Unsigned>(x);
+  const auto is_nan = std::bit_cast<typename Bits<Packet>::Words>(bits & 0x7fffffffu) > 0x7f800000;
   const auto rounded = is_nan ? bits >> 16 | 0x40u : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
   const auto halves = __builtin_convertvector(rounded, typename Bits<Packet>::Halves);
   std::memcpy(static_cast<void*>(to), &halves, sizeof halves);
@@ -63,7 +56,7 @@ template <class Packet>
 #else
   float wide[sizeof(Packet) / sizeof(float)];
   for (float& v : wide) v = static_cast<float>(*from++);
-  return same_bits<Packet>(wide);
+  return load_packet<Packet>(wide);
 #endif
 }
 template <class Packet>

@@ -2,6 +2,7 @@
 // depend on a mathematics library; f64, which exists to check the others, asks the library lane by lane. All are
 // inlined by force: a call would pass its vectors through memory.
 #pragma once
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -34,16 +35,12 @@ inline Lanes<double> tanh(const Lanes<double>& x) {
 /// 2^n for whole numbers n in [−126, 127], given n + 1.5·2²³: adding that constant leaves n in the low bits.
 [[gnu::always_inline]] inline Lanes<float> power_of_two(const Lanes<float>& shifted) {
   using Packet = Lanes<float>::Packet;
-  typedef std::int32_t Bits __attribute__((vector_size(sizeof(Packet))));
-  return Lanes<float>::map(
-      [](Packet p) {
-        Bits bits;
-        std::memcpy(&bits, &p, sizeof bits);
-        bits = (bits + 127) << 23;  // the exponent field; the constant's own bits fall off the top
-        std::memcpy(&p, &bits, sizeof bits);
-        return p;
-      },
-      shifted);
+  Lanes<float> power;
+  for (int i = 0; i < Lanes<float>::kPackets; ++i) {
+    const auto bits = std::bit_cast<Bits<Packet>::Words>(shifted.packets[i]);
+    power.packets[i] = std::bit_cast<Packet>((bits + 127) << 23);  // the constant's own bits fall off the top
+  }
+  return power;
 }
 
 constexpr float kRoundingShift = 12582912;  // 1.5 · 2²³: a float added to it loses its fraction
@@ -95,13 +92,13 @@ struct Frexp {
   const Lanes<float> normal = x * Lanes<float>(8388608.0f);  // what a subnormal x becomes, times 2²³
   Frexp y;
   for (int i = 0; i < Lanes<float>::kPackets; ++i) {
-    const Words given = same_bits<Words>(x.packets[i]);
+    const Words given = std::bit_cast<Words>(x.packets[i]);
     const Words is_subnormal = (given & 0x7fffffff) < 0x00800000;
     // Without the sign, which no result needs, no difference below overflows.
-    const Words bits = (is_subnormal ? same_bits<Words>(normal.packets[i]) : given) & 0x7fffffff;
+    const Words bits = (is_subnormal ? std::bit_cast<Words>(normal.packets[i]) : given) & 0x7fffffff;
     const Words exponent = (bits - 0x3f3504f3) >> 23;  // √½ as bits: below it the exponent is one less
-    y.mantissa.packets[i] = same_bits<Packet>(bits - (exponent << 23));
-    y.exponent.packets[i] = same_bits<Packet>(__builtin_convertvector(exponent + (is_subnormal & -23), Floats));
+    y.mantissa.packets[i] = std::bit_cast<Packet>(bits - (exponent << 23));
+    y.exponent.packets[i] = std::bit_cast<Packet>(__builtin_convertvector(exponent + (is_subnormal & -23), Floats));
   }
   return y;
 }
@@ -112,12 +109,12 @@ struct Frexp {
   using Words = Bits<Packet>::Words;
   Lanes<float> z;
   for (int i = 0; i < Lanes<float>::kPackets; ++i) {
-    const Words bits = same_bits<Words>(x.packets[i]), magnitude = bits & 0x7fffffff;
-    Words out = same_bits<Words>(y.packets[i]);
+    const Words bits = std::bit_cast<Words>(x.packets[i]), magnitude = bits & 0x7fffffff;
+    Words out = std::bit_cast<Words>(y.packets[i]);
     out = bits < 0 ? Words{} + 0x7fc00000 : out;                                    // NaN
     out = magnitude == 0 ? Words{} + static_cast<std::int32_t>(0xff800000u) : out;  // −∞
     out = magnitude > 0x7f800000 || bits == 0x7f800000 ? bits : out;
-    z.packets[i] = same_bits<Packet>(out);
+    z.packets[i] = std::bit_cast<Packet>(out);
   }
   return z;
 }

@@ -3,6 +3,7 @@
 // the tests on processors without the unit and says what the instructions do.
 //   Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18; volume 2, TDPBF16PS
 #pragma once
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -148,8 +149,8 @@ void store(void* to, Dim stride) {
 template <int C, int A, int B>
 void multiply() {
   const Tile &a = used(A), &b = used(B);
-  const auto even = [](std::uint32_t pair) { return same_bits<float>(pair << 16); };
-  const auto odd = [](std::uint32_t pair) { return same_bits<float>(pair & 0xffff0000u); };
+  const auto even = [](std::uint32_t pair) { return std::bit_cast<float>(pair << 16); };
+  const auto odd = [](std::uint32_t pair) { return std::bit_cast<float>(pair & 0xffff0000u); };
   for (int i = 0; i < kRows; ++i) {
     float evens[kRows] = {}, odds[kRows] = {};
     for (int pair = 0; pair < kDepth / 2; ++pair)
@@ -159,7 +160,7 @@ void multiply() {
       }
     for (int j = 0; j < kRows; ++j) {
       std::uint32_t& c = used(C).words[i][j];
-      c = same_bits<std::uint32_t>(same_bits<float>(c) + (evens[j] + odds[j]));
+      c = std::bit_cast<std::uint32_t>(std::bit_cast<float>(c) + (evens[j] + odds[j]));
     }
   }
 }

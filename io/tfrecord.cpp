@@ -93,7 +93,8 @@ struct RecordReader::State {
     crc32c = io::crc32c(out, crc32c);
     if (out.size() == size) return true;
     if (const std::string& damage = source.damage(); !damage.empty()) {
-      problem = fmt::format("{}: expected {} bytes of gzip data, got {} and then: {}", what, size, out.size(), damage);
+      problem =
+          fmt::format("{}: expected {} bytes of compressed data, got {} and then: {}", what, size, out.size(), damage);
     } else {
       problem = fmt::format("{}: expected {} bytes, got {} to the end of the file", what, size, out.size());
     }

@@ -84,7 +84,7 @@ void add_flags(CLI::App& app, CorpusOptions& options) {
 }
 
 void add_flags(CLI::App& app, DumpOptions& options) {
-  app.add_option("FILE", options.files, "TFRecord files, also compressed by gzip")->type_name("")->required();
+  app.add_option("FILE", options.files, "TFRecord files, also .gz or .zst")->type_name("")->required();
   const Choices<io::OnCorrupt> choices{{"stop", io::OnCorrupt::stop}, {"skip", io::OnCorrupt::skip}};
   choice_flag(app, "--on-corrupt", options.on_corrupt, choices, "what to do about a corrupt record");
 }

@@ -43,7 +43,7 @@ void complete(Options& options);
 
 enum class InputKind { text, records, corpus };
 /// What these files, which are of one kind, are: a directory is a corpus; TFRecords are known by what they begin with,
-/// or, if that is damaged, by the name .tfrecord or .tfrecord.gz. Empty files are of any kind.
+/// or, if that is damaged, by the name .tfrecord, also with .gz or .zst. Empty files are of any kind.
 InputKind kind_of(const std::vector<std::filesystem::path>& files);
 
 }  // namespace bertrand::pretrain

@@ -95,7 +95,7 @@ fs::path newest_checkpoint(const fs::path& file) {
   // A directory that was moved still names the old place; and no file of a model names one outside its directory.
   const fs::path beside = file.parent_path() / named.filename();
   if (is_index(with_index(beside))) return beside;
-  fail(Failure::model, "{}: expected the checkpoint that it names, {}, got no such file", file.string(),
+  fail(Failure::model, "{}: expected the checkpoint that it names beside it, {}, got no such file", file.string(),
        with_index(beside).string());
 }
 

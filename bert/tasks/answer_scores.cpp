@@ -122,7 +122,10 @@ std::pair<double, double> best_threshold(const std::vector<Scored>& all, double 
 
 std::string normalized_answer(const std::string& text) {
   std::string joined;
-  for (const std::u32string& word : words_of(text)) joined += (joined.empty() ? "" : " ") + text::to_utf8(word);
+  for (const std::u32string& word : words_of(text)) {
+    if (!joined.empty()) joined += ' ';
+    joined += text::to_utf8(word);
+  }
   return joined;
 }
 

@@ -195,7 +195,7 @@ class Reader : public io::JsonStream {
     for (std::size_t i = 0; i < std::min(frames_.size(), kShownLevels); ++i) {
       const Frame& frame = frames_[i];
       if (frame.is_list) text += frame.items >= 0 ? fmt::format("[{}]", frame.items) : "";
-      else if (!frame.key.empty()) text += (text.empty() ? "" : ".") + io::printable(frame.key);
+      else if (!frame.key.empty()) text += fmt::format("{}{}", text.empty() ? "" : ".", io::printable(frame.key));
     }
     return fmt::format("{}: {}", source().name, text.empty() ? "file" : text);
   }

@@ -40,7 +40,7 @@ struct TokenFile {
   std::string where(std::size_t word) const;
 };
 
-/// Reads a file, which may be gzip. Columns are cut at TAB in a line that has one, else at runs of spaces; spaces
+/// Reads a file, which may be compressed. Columns are cut at TAB in a line that has one, else at runs of spaces; spaces
 /// around a cell do not belong to it. In the layout of words a line that begins with "-DOCSTART-" ends a sentence as a
 /// blank line does, and a line that begins with "# " is a comment at the beginning of a sentence. If the words are not
 /// in the first column, lines of CoNLL-U for several words together (1-2) and for empty nodes (2.1) are passed over. A

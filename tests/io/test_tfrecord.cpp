@@ -128,7 +128,7 @@ TEST_CASE("what a compressed file is damaged by is said without a name of its ow
   write_gzip(file, framed(kRecords));
   write_text(file, read_text(file).substr(0, 60));
   const std::string error = error_of(file);
-  CHECK(error.find("of gzip data, got ") != std::string::npos);
+  CHECK(error.find("of compressed data, got ") != std::string::npos);
   CHECK(error.find(" and then: unexpected end of file; hint: ") != std::string::npos);
 }
 

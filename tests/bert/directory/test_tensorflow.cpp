@@ -169,7 +169,8 @@ TEST_CASE("the text file of checkpoints names the newest one") {
   CHECK(newest("model_checkpoint_path: \"" + (outside / "bert_model.ckpt").string() + "\"\n") ==
         "bert_model.ckpt.index");
   write_text(saved.directory / "checkpoint", "model_checkpoint_path: \"model.ckpt-5\"\n");
-  CHECK(saved.refusal() == "checkpoint: expected the checkpoint that it names, model.ckpt-5.index, got no such file");
+  CHECK(saved.refusal() ==
+        "checkpoint: expected the checkpoint that it names beside it, model.ckpt-5.index, got no such file");
   write_text(saved.directory / "checkpoint", "nothing");
   CHECK(saved.refusal() == "checkpoint: expected model_checkpoint_path: \"<name>\", got none");
   fs::remove(saved.directory / "checkpoint");

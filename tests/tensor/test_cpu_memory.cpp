@@ -110,7 +110,7 @@ TEST_CASE("what is held is at most a sixteenth or 8 MiB more than the most that 
   std::size_t most = 0;
   for (int i = 0; i < 500; ++i) {
     churn.step();
-    most = std::max(most, mapped() - before);
+    most = std::max(most, std::max(mapped(), before) - before);  // the process itself may give back a page
   }
   REQUIRE(churn.peak() > 20 * kMiB);
   CHECK(most <= bertrand::most_held(churn.peak()) + kMiB);  // each of the 12 blocks is rounded up by 4 KiB at most

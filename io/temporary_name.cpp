@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "io/files.h"
@@ -31,41 +29,25 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// A descriptor of a file or directory, to lock it; -1 if there is none. A link is not followed.
-int descriptor_of(const fs::path& path) {
+/// A file or directory, open to lock it. A link is not followed.
+Descriptor opened(const fs::path& path) {
   constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   const int descriptor = ::open(path.c_str(), O_RDWR | kFlags);  // NFS locks no file that is only read
-  return descriptor < 0 && errno == EISDIR ? ::open(path.c_str(), O_RDONLY | O_DIRECTORY | kFlags) : descriptor;
+  return Descriptor(descriptor < 0 && errno == EISDIR ? ::open(path.c_str(), O_RDONLY | O_DIRECTORY | kFlags)
+                                                      : descriptor);
 }
 
 /// Holds the lock of a file or directory as long as it lives, if there is one to be had at once.
-class Lock {
- public:
+struct Lock {
   explicit Lock(const fs::path& path)
-      : descriptor_(descriptor_of(path)),
-        error_(descriptor_ < 0 || ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 ? errno : 0) {}
-  ~Lock() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
+      : file(opened(path)), error(file && ::flock(file.number(), LOCK_EX | LOCK_NB) == 0 ? 0 : errno) {}
 
-  int descriptor() const { return descriptor_; }
-  bool is_held() const { return error_ == 0; }
-  bool is_of_another() const { return descriptor_ >= 0 && error_ == EWOULDBLOCK; }
-  int error() const { return error_; }
+  bool is_held() const { return error == 0; }
+  bool is_of_another() const { return file && error == EWOULDBLOCK; }
 
- private:
-  const int descriptor_, error_;
+  const Descriptor file;
+  const int error;
 };
-
-/// Whether `path` still names what is locked: another process may have found it before it was.
-bool is_named(int descriptor, const fs::path& path) {
-  struct stat locked {
-  }, named{};
-  return ::fstat(descriptor, &locked) == 0 && ::lstat(path.c_str(), &named) == 0 && locked.st_ino == named.st_ino &&
-         locked.st_dev == named.st_dev;
-}
 
 void remove_leftovers(const fs::path& file) {
   const fs::path own = temporary_name(file);
@@ -85,17 +67,15 @@ void remove_leftovers(const fs::path& file) {
     // It stays locked until it is gone: its writer may be about to lock it, and then begins anew. Without locks, what
     // has our own number is left all the same.
     const Lock lock(path);
-    const bool lockless = path == own && !lock.is_of_another() && (lock.descriptor() >= 0 || lock.error() == EACCES);
-    if (lock.is_held() ? is_named(lock.descriptor(), path) : lockless) fs::remove_all(path, error);
+    const bool lockless = path == own && !lock.is_of_another() && (lock.file || lock.error == EACCES);
+    if (lock.is_held() ? is_named(lock.file, path) : lockless) fs::remove_all(path, error);
   }
 }
 
 }  // namespace
 
 void remove_unless_written(Files& files, const fs::path& path) {
-  const Lock lock(path);
-  if (lock.is_of_another() || (lock.is_held() && !is_named(lock.descriptor(), path))) return;
-  files.remove_all(path);
+  if (const Lock lock(path); !lock.is_of_another()) files.remove_all(path);
 }
 
 fs::path temporary_name(const fs::path& file) { return fmt::format("{}{}", beginning(file), ::getpid()); }
@@ -106,26 +86,22 @@ TemporaryName::TemporaryName(const fs::path& file, const std::function<void(cons
   for (int turn = 1; turn <= kTurns; ++turn) {
     remove_leftovers(file);
     create(path_);
-    lock_ = descriptor_of(path_);
-    const int error = lock_ < 0 ? errno : 0;
+    lock_ = opened(path_);
+    const int error = lock_ ? 0 : errno;
     if (error == EMFILE || error == ENFILE) {
       fs::remove(path_, ignored);
       refuse_call(path_, "open", error);
     }
     if (error == ENOENT) continue;
-    if (lock_ < 0) return;
-    while (::flock(lock_, LOCK_EX) != 0 && errno == EINTR) {
+    if (!lock_) return;
+    while (::flock(lock_.number(), LOCK_EX) != 0 && errno == EINTR) {
     }
     if (is_named(lock_, path_)) return;
-    ::close(std::exchange(lock_, -1));
+    lock_.close();
     // What is still there, though it has another number, lies in a file system that numbers a name and an open file
     // differently. After the last turn it is written without a lock.
     if (turn < kTurns) fs::remove(path_, ignored);
   }
-}
-
-TemporaryName::~TemporaryName() {
-  if (lock_ >= 0) ::close(lock_);
 }
 
 }  // namespace bertrand::io

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "io/descriptor.h"
 #include "io/files.h"
 
 namespace bertrand::io {
@@ -24,15 +25,12 @@ class TemporaryName {
  public:
   /// Removes what dead processes left, then calls create(name), which must make it or throw.
   TemporaryName(const std::filesystem::path& file, const std::function<void(const std::filesystem::path&)>& create);
-  ~TemporaryName();
-  TemporaryName(const TemporaryName&) = delete;
-  TemporaryName& operator=(const TemporaryName&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
 
  private:
   std::filesystem::path path_;
-  int lock_ = -1;  // a descriptor; -1 if there are no locks
+  Descriptor lock_;  // none if there are no locks
 };
 
 }  // namespace bertrand::io

@@ -12,6 +12,7 @@
 
 #include "io/byte_source.h"
 #include "io/crc32c.h"
+#include "io/descriptor.h"
 #include "io/error.h"
 #include "io/units.h"
 
@@ -181,21 +182,18 @@ const std::string& RecordReader::first_skipped() const { return state_->first_sk
 
 std::string read_record_at(const std::filesystem::path& file, std::uint64_t offset, std::size_t bytes,
                            std::uint32_t crc32c) {
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) fail(Failure::io, "{}: open: {}", file.string(), std::strerror(errno));
+  const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!descriptor) fail(Failure::io, "{}: open: {}", file.string(), std::strerror(errno));
   std::string framed(kHeaderBytes + bytes + kFooterBytes, '\0');
   std::size_t done = 0;
-  int error = 0;
   while (done < framed.size()) {
     const ssize_t count =
-        ::pread(descriptor, framed.data() + done, framed.size() - done, static_cast<off_t>(offset + done));
+        ::pread(descriptor.number(), framed.data() + done, framed.size() - done, static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) error = errno;
-    if (count <= 0) break;
+    if (count < 0) fail(Failure::io, "{}@{}: read: {}", file.string(), offset, std::strerror(errno));
+    if (count == 0) break;
     done += static_cast<std::size_t>(count);
   }
-  ::close(descriptor);
-  if (error != 0) fail(Failure::io, "{}@{}: read: {}", file.string(), offset, std::strerror(error));
   const std::string_view record = std::string_view(framed).substr(kHeaderBytes, bytes);
   if (done < framed.size() || !is_good_header(std::string_view(framed).substr(0, kHeaderBytes)) ||
       load<std::uint64_t>(framed.data()) != bytes ||

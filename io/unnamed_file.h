@@ -1,5 +1,6 @@
 // A file for what is larger than memory.
 #pragma once
+#include "io/descriptor.h"
 #include "io/files.h"
 
 namespace bertrand::io {
@@ -9,12 +10,9 @@ class UnnamedFile {
  public:
   /// Makes it as `file`, which must not be there, and removes the name.
   UnnamedFile(Files& files, const std::filesystem::path& file);
-  ~UnnamedFile();
-  UnnamedFile(const UnnamedFile&) = delete;
-  UnnamedFile& operator=(const UnnamedFile&) = delete;
 
-  void append(std::span<const std::byte> bytes) { files_.write(write_descriptor_, bytes, file_); }
-  int descriptor() const { return read_descriptor_; }  ///< to read from
+  void append(std::span<const std::byte> bytes) { files_.write(to_write_.number(), bytes, file_); }
+  int descriptor() const { return to_read_.number(); }  ///< to read from
   /// A name that Linux gives it as long as this lives, to map it.
   std::filesystem::path name_to_map() const;
   const std::filesystem::path& path() const { return file_; }
@@ -22,7 +20,7 @@ class UnnamedFile {
  private:
   Files& files_;
   std::filesystem::path file_;
-  int write_descriptor_, read_descriptor_;
+  Descriptor to_write_, to_read_;
 };
 
 }  // namespace bertrand::io

@@ -11,6 +11,7 @@
 #include "bert/data/pretraining_text_corpus.h"
 #include "io/byte_source.h"
 #include "io/crc32c.h"
+#include "io/descriptor.h"
 #include "io/error.h"
 #include "io/file_checksum.h"
 
@@ -26,20 +27,15 @@ class DirectoryLock {
  public:
   explicit DirectoryLock(const fs::path& directory)
       : descriptor_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (descriptor_ < 0) io::refuse_call(directory, "open", errno);
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
-    const int error = errno;
-    ::close(descriptor_);
-    if (error != EWOULDBLOCK) io::refuse_call(directory, "flock", error);
+    if (!descriptor_) io::refuse_call(directory, "open", errno);
+    if (::flock(descriptor_.number(), LOCK_EX | LOCK_NB) == 0) return;
+    if (errno != EWOULDBLOCK) io::refuse_call(directory, "flock", errno);
     fail(Failure::usage, "--output: {}: expected a directory that no other process writes to, got one that is in use",
          directory.string());
   }
-  ~DirectoryLock() { ::close(descriptor_); }
-  DirectoryLock(const DirectoryLock&) = delete;
-  DirectoryLock& operator=(const DirectoryLock&) = delete;
 
  private:
-  int descriptor_;
+  const io::Descriptor descriptor_;
 };
 
 /// One file of a shard, written on at its end.

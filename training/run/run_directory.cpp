@@ -26,41 +26,31 @@ bool is_within(const fs::path& path, const fs::path& directory) {
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
-/// Whether the open file is still the one of this name: its last holder may have removed it before it let go.
-bool is_still(int descriptor, const fs::path& file) {
-  struct stat open {
-  }, named{};
-  return ::fstat(descriptor, &open) == 0 && ::lstat(file.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
-         open.st_dev == named.st_dev;
-}
-
 /// "4711 on host a": a lock may be held from another machine.
 std::string name_of_process() { return fmt::format("{} on host {}", ::getpid(), io::host_name()); }
 
 /// An open file that this process alone has locked and that holds its name. A link that somebody put there is not
 /// followed: it might lead to any file of the user's.
-int lock_file(const fs::path& file, const fs::path& directory) {
+io::Descriptor lock_file(const fs::path& file, const fs::path& directory) {
   while (true) {
-    const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (lock < 0) io::refuse_call(file, "open", errno);
-    if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    io::Descriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!lock) io::refuse_call(file, "open", errno);
+    if (::flock(lock.number(), LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
       char owner[300] = {};
-      const bool known = ::pread(lock, owner, sizeof owner - 1, 0) > 0;
-      ::close(lock);
+      const bool known = ::pread(lock.number(), owner, sizeof owner - 1, 0) > 0;
       if (error != EWOULDBLOCK) io::refuse_call(file, "flock", error);
       fail(Failure::usage, "{}: output directory in use by process {}; hint: wait for it, or name another --output",
            directory.string(), known ? owner : "unknown");
     }
     const std::string owner = name_of_process();
-    if (is_still(lock, file)) {
-      if (::ftruncate(lock, 0) == 0 && ::pwrite(lock, owner.data(), owner.size(), 0) >= 0) return lock;
+    if (io::is_named(lock, file)) {
+      if (::ftruncate(lock.number(), 0) == 0 && ::pwrite(lock.number(), owner.data(), owner.size(), 0) >= 0)
+        return lock;
       const int error = errno;
       ::unlink(file.c_str());
-      ::close(lock);
       io::refuse_call(file, "write", error);
     }
-    ::close(lock);
   }
 }
 
@@ -176,9 +166,9 @@ void RunDirectory::refuse_results() const {
 
 void RunDirectory::let_go() {
   std::error_code ignored;
-  if (lock_ >= 0) {
+  if (lock_) {
     fs::remove(path_ / ".lock", ignored);
-    ::close(lock_);  // and with it the lock
+    lock_.close();
   }
   while (!created_.empty()) {
     ::rmdir(created_.back().c_str());  // fails if there is something in it

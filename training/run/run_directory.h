@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "io/descriptor.h"
 #include "io/files.h"
 #include "training/run/run_files.h"
 #include "training/run/settings.h"
@@ -45,7 +46,7 @@ class RunDirectory {
   std::filesystem::path path_;
   const ProgramFiles names_;
   io::Files& files_;
-  int lock_ = -1;
+  io::Descriptor lock_;
   std::vector<std::filesystem::path> created_;  // outermost first
   std::vector<std::filesystem::path> earlier_;  // what is to be overwritten
 };

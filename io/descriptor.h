@@ -1,0 +1,31 @@
+// An open file or directory that is closed when its owner goes.
+#pragma once
+#include <filesystem>
+#include <utility>
+
+namespace bertrand::io {
+
+class Descriptor {
+ public:
+  /// `number` as open() gives it: below 0 there is none, and errno says why.
+  explicit Descriptor(int number = -1) : number_(number) {}
+  ~Descriptor() { close(); }
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+
+  explicit operator bool() const { return number_ >= 0; }
+  int number() const { return number_; }
+  /// Now, and with it its lock goes.
+  void close();
+
+ private:
+  int number_;
+};
+
+/// Whether `path`, a link not followed, still names the open file: another process may have removed or replaced it.
+bool is_named(const Descriptor& open, const std::filesystem::path& path);
+
+}  // namespace bertrand::io

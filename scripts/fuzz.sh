@@ -4,8 +4,8 @@
 # A target is a file in tests/fuzz, by default all, each for SECONDS. It prints a line for each: inputs run, coverage,
 # inputs in its corpus, findings. A finding is a crash, an input that takes more than 5 s or 512 MB, or anything thrown that
 # is no Error; its input is left in build-fuzz/findings/TARGET and the exit code is 1. --merge adds the inputs that reach what
-# those in tests/fuzz/corpus do not, each shortened; look at them before they are committed. BUILD names
-# another build directory, KERNELS another set of CPU kernels.
+# those in tests/fuzz/corpus do not, each shortened; look at them before they are committed. RUNS ends a target after so
+# many inputs, if its seconds allow. BUILD names another build directory, KERNELS another set of CPU kernels.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 merge=no
@@ -34,7 +34,7 @@ for target in "${targets[@]}"; do
   before=$(find "$findings" -type f | wc -l)
   limits=(-timeout=5 -rss_limit_mb=512 -max_len=4096)
   # Errors are messages of the program, which libFuzzer's own lines must not drown in.
-  "$build/bin/fuzz_$target" "$new" "$kept" "${limits[@]}" -max_total_time="$seconds" -artifact_prefix="$findings/" \
+  "$build/bin/fuzz_$target" "$new" "$kept" "${limits[@]}" -max_total_time="$seconds" -runs="${RUNS:--1}" -artifact_prefix="$findings/" \
     -print_final_stats=1 >"$log" 2>&1 || true
   found=$(($(find "$findings" -type f | wc -l) - before))
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

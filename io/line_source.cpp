@@ -54,6 +54,7 @@ bool LineSource::next_raw(std::string_view& line) {
   line = std::string_view(buffer_).substr(begin_, searched_ - begin_);
   begin_ = searched_ = std::min(searched_ + 1, buffer_.size());
   ++number_;
+  if (number_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
   if (line.ends_with('\r')) line.remove_suffix(1);
   return true;
 }

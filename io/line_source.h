@@ -17,10 +17,10 @@ class LineSource {
   LineSource(const std::filesystem::path& file, std::string_view what)
       : name_(file.empty() ? "standard input" : file.string()), source_(file, what) {}
 
-  /// The next line without its LF or CRLF, valid until the next call; false at the end. A last line without an end
-  /// counts, an empty one after the last end does not. Throws Error(Failure::input) for a NUL, a line that is too long
-  /// and compressed data that is cut, Error(Failure::io) if the file cannot be read, and Error(Failure::interrupted) if
-  /// a signal asks to leave while it waits.
+  /// The next line without its LF or CRLF, the first one without a byte order mark, valid until the next call; false at
+  /// the end. A last line without an end counts, an empty one after the last end does not. Throws Error(Failure::input)
+  /// for a NUL, a line that is too long and compressed data that is cut, Error(Failure::io) if the file cannot be read,
+  /// and Error(Failure::interrupted) if a signal asks to leave while it waits.
   bool next(std::string_view& line);
   /// The same, whatever is in the line.
   bool next_raw(std::string_view& line);

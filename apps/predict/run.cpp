@@ -107,7 +107,6 @@ void Stream::gather() {
 }
 
 void Stream::take(std::string_view line) {
-  if (lines_.number() == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
   if (form_ == Form::detect) form_ = line.starts_with('{') ? Form::jsonl : Form::text;
   const std::string where = lines_.where();
   try {

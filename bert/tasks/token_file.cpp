@@ -193,7 +193,6 @@ TokenFile walk_sentences(const std::string& path, const TokenColumns& columns, b
   std::string valid;
   for (std::string_view line; lines.next(line);) {
     io::leave_if_requested("reading words");
-    if (lines.number() == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
     const text::DroppedBytes dropped = text::drop_invalid_utf8(line, valid);
     if (dropped.count > 0) line = valid;
     file.invalid.add(dropped, static_cast<std::uint64_t>(lines.number()));

@@ -105,6 +105,14 @@ TEST_CASE("a line that no memory should hold is refused") {
         }).ends_with("bertrand-lines.txt:2: expected a line of at most 67108864 bytes, got more"));
 }
 
+TEST_CASE("a byte order mark before the first line is no part of it") {
+  using Lines = std::vector<std::string>;
+  CHECK(lines_of(file_of("\xEF\xBB\xBF"
+                         "1\ta\r\n1\tb")) == Lines{"1\ta", "1\tb"});
+  CHECK(lines_of(file_of("\xEF\xBB\xBF")) == Lines{""});
+  CHECK(lines_of(file_of("\xEF\xBBx\n\xEF\xBB\xBFy")) == Lines{"\xEF\xBBx", "\xEF\xBB\xBFy"});
+}
+
 TEST_CASE("a NUL in a line is refused with its line") {
   CHECK(support::refusal(Failure::input, [] {
           lines_of(file_of(std::string("a\nb\0c\n", 6)));

@@ -56,6 +56,21 @@ TEST_CASE("a ranking's lines may come in any order of their ranks") {
   CHECK(outcome.out == "map = 1\nmrr = 1\nmrr_at_10 = 1\nndcg = 1\nqueries = 1\nrprec = 1\n");
 }
 
+TEST_CASE("a byte order mark is no part of the first query's id") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "qrels",
+             "\xEF\xBB\xBF"
+             "1\t0\ta\t1\n");
+  write_text(directory / "run",
+             "\xEF\xBB\xBF"
+             "1\tb\t1\n1\ta\t2\n");
+  const support::Outcome outcome =
+      run_program("evaluate", {"ranking", "--qrels", directory / "qrels", "--run", directory / "run"});
+  CHECK(outcome.error.empty());
+  CHECK(outcome.out.starts_with("map = 0.5\n"));
+  CHECK(outcome.out.find("\nqueries = 1\n") != std::string::npos);
+}
+
 TEST_CASE("tagged words have seqeval's figures with 17 digits") {
   const support::TemporaryDirectory directory;
   write_text(directory / "tags", "-DOCSTART- O O\n\nJohn B-PER B-PER\r\nran O I-LOC\n\n\na\tb c\tO\tO\n");

@@ -136,3 +136,15 @@ TEST_CASE("triples that are more than memory may hold lie on the disk, the same,
   CHECK_FALSE(is_spilled({.directory = directory}));  // few enough
   CHECK_FALSE(is_spilled({.directory = setting.directory / "none", .held_bytes = 1}));
 }
+
+TEST_CASE("a byte order mark is no part of the first query of triples or of the first id of candidates") {
+  const Setting setting;
+  RankingEncoder encoder(setting.tokenizer, {});
+  const Triples triples = read_triples(setting.file("\xEF\xBB\xBF"
+                                                    "a\tb\tc\n"),
+                                       encoder);
+  CHECK(ids_of(triples.encoded, 0) == Ids{2, 5, 3, 6, 3});
+  CHECK(CandidateList(setting.file("\xEF\xBB\xBF"
+                                   "1\t10\ta\tb\n1\t11\ta\tc\n"))
+            .queries() == std::vector<std::string>{"1"});
+}

@@ -14,7 +14,7 @@ namespace {
 
 /// A tag taken apart: B-PER is B and PER.
 struct Tag {
-  char prefix = 'O';
+  char prefix = 'O';  ///< its first byte: a character of several is like none below
   std::string_view type;
 
   bool outside() const { return prefix == 'O'; }
@@ -23,10 +23,12 @@ struct Tag {
 /// What comes before the first word of a sentence: it has neither prefix nor type in common with any tag.
 constexpr Tag kNothing{.prefix = 'O', .type = ""};
 
-/// As seqeval cuts a tag: the type is what follows the first hyphen, after the prefix.
+/// As seqeval cuts a tag: the prefix is its first character, the type what follows the first hyphen after that.
 Tag parsed(std::string_view tag) {
   if (tag.empty()) return {.prefix = 'O', .type = "_"};
-  std::string_view type = tag.substr(1);
+  std::size_t prefix = 1;  // bytes
+  while (prefix < tag.size() && (static_cast<unsigned char>(tag[prefix]) & 0xC0) == 0x80) ++prefix;
+  std::string_view type = tag.substr(prefix);
   if (const std::size_t hyphen = type.find('-'); hyphen != std::string_view::npos) type.remove_prefix(hyphen + 1);
   return {.prefix = tag[0], .type = type.empty() ? "_" : type};
 }

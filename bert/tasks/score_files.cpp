@@ -7,6 +7,7 @@
 
 #include "bert/tasks/entity_scores.h"
 #include "bert/tasks/ranking_scores.h"
+#include "bert/text/utf8.h"
 #include "io/error.h"
 #include "io/files.h"
 #include "io/input_files.h"
@@ -76,15 +77,21 @@ void read_flat_object(const fs::path& file, FlatObject::OnText on_text, FlatObje
 
 // ---- lines of columns
 
-/// A file of columns, line by line.
+/// A file of columns, line by line. With `invalid`, what is no UTF-8 is left out and counted there.
 class Lines {
  public:
-  explicit Lines(const fs::path& file) : source_(file, "lines") {}
+  explicit Lines(const fs::path& file, text::InvalidBytes* invalid = nullptr)
+      : source_(file, "lines"), invalid_(invalid) {}
 
   /// The columns of the next line, none of a blank one; false at the end.
   bool next(std::vector<std::string>& columns) {
     std::string_view line;
     if (!source_.next(line)) return false;
+    if (invalid_) {
+      const text::DroppedBytes dropped = text::drop_invalid_utf8(line, valid_);
+      if (dropped.count > 0) line = valid_;
+      invalid_->add(dropped, static_cast<std::uint64_t>(source_.number()));
+    }
     columns.clear();
     const std::string_view separators = line.find('\t') != std::string::npos ? "\t\r" : " \r";
     for (std::size_t at = 0; (at = line.find_first_not_of(separators, at)) != std::string::npos;) {
@@ -106,6 +113,8 @@ class Lines {
 
  private:
   io::LineSource source_;
+  text::InvalidBytes* const invalid_;
+  std::string valid_;
 };
 
 std::int64_t whole_number(const std::string& text, const Lines& lines, const char* what) {
@@ -193,7 +202,8 @@ FileScores score_tokens_file(const fs::path& file) {
     if (!truth.empty()) counter.add(truth, predicted);
     truth.clear(), predicted.clear();
   };
-  Lines lines(file);
+  text::InvalidBytes invalid;
+  Lines lines(file, &invalid);
   for (std::vector<std::string> columns; lines.next(columns);) {
     if (columns.empty() || columns[0] == "-DOCSTART-") {
       end_sentence();
@@ -212,6 +222,7 @@ FileScores score_tokens_file(const fs::path& file) {
   add(result.figures, "macro_", scores.macro);
   add(result.figures, "weighted_", scores.weighted);
   for (const auto& [type, figures] : scores.types) add(result.figures, type + "_", figures);
+  if (invalid.count > 0) result.warnings.push_back(invalid.message(file.string()));
   const std::int64_t illegal = scores.illegal.sum();
   result.figures["illegal_tags"] = static_cast<double>(illegal);
   if (illegal > 0)

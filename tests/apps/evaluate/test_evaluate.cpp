@@ -83,6 +83,19 @@ TEST_CASE("tagged words have seqeval's figures with 17 digits") {
         "warning: 1 predicted tags continue no entity of their type, most often B-PER before I-LOC (1)\n");
 }
 
+TEST_CASE("what is no UTF-8 in tagged words is dropped and reported with its first place") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "tags",
+             "a O O\nb B-\xFFX B-X\n\xC3"
+             "c O O\n");
+  const support::Outcome outcome = run_program("evaluate", {"tokens", directory / "tags"});
+  CHECK(outcome.code == 0);
+  CHECK(outcome.out.starts_with("X_f1 = 1\n"));
+  CHECK(outcome.error == "warning: " + (directory / "tags").string() +
+                             ":2: text: dropped 2 bytes that are not UTF-8, the first one in column 5; hint: iconv "
+                             "turns other encodings into UTF-8\n");
+}
+
 TEST_CASE("answers have the official scores and missing ones are counted") {
   const support::TemporaryDirectory directory;
   write_text(directory / "data", kQuestions);

@@ -201,8 +201,12 @@ std::string RankingTask::warnings() const {
     if (invalid.count > 0) text += fmt::format("warning: {}\n", invalid.message(file.string()));
   };
   if (train_) add_invalid(inputs_.train, train_->invalid);
-  for (const auto* list : {&evaluation_, &prediction_})
-    if (*list) add_invalid((*list)->file(), (*list)->invalid());
+  for (const auto* list : {&evaluation_, &prediction_}) {
+    if (!*list) continue;
+    add_invalid((*list)->file(), (*list)->invalid());
+    if (const std::string warning = (*list)->repeated().warning(); !warning.empty())
+      text += fmt::format("warning: {}: {}\n", (*list)->file().string(), warning);
+  }
   if (!evaluation_) return text;
   tasks::RankingCounter counter(qrels_);
   for (const std::string& query : evaluation_->queries()) counter.add(query, {});

@@ -136,14 +136,30 @@ std::size_t CandidateList::bytes() const {
          query_of_.capacity() * sizeof(std::int32_t) + queries_.capacity() * sizeof(std::string);
 }
 
+std::vector<std::vector<std::int64_t>> CandidateList::lines() const {
+  std::vector<std::vector<std::int64_t>> lines(queries_.size());
+  for (std::int64_t i = 0; i < size(); ++i) lines[static_cast<std::size_t>(query_of(i))].push_back(i);
+  return lines;
+}
+
 std::vector<std::vector<std::int64_t>> CandidateList::ranked(const std::vector<double>& scores) const {
   check(std::ssize(scores) == size(), "candidates: expected {} scores, got {}", size(), scores.size());
-  std::vector<std::vector<std::int64_t>> ranked(queries_.size());
-  for (std::int64_t i = 0; i < size(); ++i) ranked[static_cast<std::size_t>(query_of(i))].push_back(i);
-  for (std::vector<std::int64_t>& lines : ranked)
-    std::ranges::stable_sort(lines, std::ranges::greater{},
+  std::vector<std::vector<std::int64_t>> ranked = lines();
+  for (std::vector<std::int64_t>& of_query : ranked)
+    std::ranges::stable_sort(of_query, std::ranges::greater{},
                              [&](std::int64_t i) { return scores[static_cast<std::size_t>(i)]; });
   return ranked;
+}
+
+RepeatedPassages CandidateList::repeated() const {
+  RepeatedPassages repeated;
+  const std::vector<std::vector<std::int64_t>> all = lines();
+  for (std::size_t query = 0; query < all.size(); ++query) {
+    std::vector<std::string> passages;
+    for (const std::int64_t line : all[query]) passages.emplace_back(passage(line));
+    repeated.add(queries_[query], passages);
+  }
+  return repeated;
 }
 
 }  // namespace bertrand::tasks

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bert/tasks/encode.h"
+#include "bert/tasks/ranking_scores.h"
 #include "bert/text/utf8.h"
 #include "io/line_source.h"
 
@@ -103,6 +104,7 @@ class CandidateList {
   /// The lines of each query, by its place in queries(), the best first: by falling score, and by their order in the
   /// file if scores are equal. `scores`: one for each line.
   std::vector<std::vector<std::int64_t>> ranked(const std::vector<double>& scores) const;
+  RepeatedPassages repeated() const;
 
   const std::filesystem::path& file() const { return file_; }
   const text::InvalidBytes& invalid() const { return invalid_; }
@@ -110,6 +112,9 @@ class CandidateList {
   std::size_t bytes() const;
 
  private:
+  /// The lines of each query, by its place in queries(), in their order.
+  std::vector<std::vector<std::int64_t>> lines() const;
+
   std::filesystem::path file_;
   std::vector<std::string> queries_;
   std::vector<std::int32_t> query_of_;

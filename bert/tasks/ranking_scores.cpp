@@ -6,6 +6,8 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "io/say.h"
+
 namespace bertrand::tasks {
 
 RankingScores& RankingScores::operator+=(const RankingScores& other) {
@@ -26,10 +28,9 @@ RankingScores score_ranking(const Passages& relevant, std::span<const std::strin
   std::size_t first = ranked.size();  // the place of the first relevant one
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     const double rank = static_cast<double>(i) + 1;
-    if (!relevant.contains(ranked[i])) continue;
+    if (!relevant.contains(ranked[i]) || !seen.insert(ranked[i]).second) continue;
     gain += 1 / std::log2(rank + 1);
     first = std::min(first, i);
-    if (!seen.insert(ranked[i]).second) continue;
     scores.map += ++hits / rank;
     if (i < relevant.size()) ++among_first;
   }
@@ -40,6 +41,18 @@ RankingScores score_ranking(const Passages& relevant, std::span<const std::strin
   scores.mrr_at_10 = first < 10 ? scores.mrr : 0;
   scores.ndcg = gain / std::max(0.3, most);
   return scores;
+}
+
+void RepeatedPassages::add(const std::string& query, std::span<const std::string> passages) {
+  std::unordered_set<std::string_view> seen;
+  for (const std::string& passage : passages)
+    if (!seen.insert(passage).second && count_++ == 0) first_ = fmt::format("{:.80} of query {:.80}", passage, query);
+}
+
+std::string RepeatedPassages::warning() const {
+  if (count_ == 0) return "";
+  return io::one_line(fmt::format("passages that come again for their query: {}, the first {}; figures count each once",
+                                  count_, first_));
 }
 
 void RankingCounter::add(const std::string& query, std::span<const std::string> ranked) {

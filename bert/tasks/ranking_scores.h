@@ -27,8 +27,22 @@ using Passages = std::set<std::string, std::less<>>;
 /// The relevant passages of each query, by the query's id; queries without one are not in it.
 using Qrels = std::map<std::string, Passages, std::less<>>;
 
-/// `ranked`: the passages of a query, the best first. A passage that comes twice counts once for map.
+/// `ranked`: the passages of a query, the best first. One that comes again counts where it comes first (metrics.py adds
+/// it to ndcg each time, which may be above 1 then).
 RankingScores score_ranking(const Passages& relevant, std::span<const std::string> ranked);
+
+/// Counts passages that a query has more than once.
+class RepeatedPassages {
+ public:
+  /// All passages of a query.
+  void add(const std::string& query, std::span<const std::string> passages);
+  /// What a person should be told; "" if there are none.
+  std::string warning() const;
+
+ private:
+  std::int64_t count_ = 0;
+  std::string first_;
+};
 
 /// Sums up the scores of queries. The qrels must outlive it.
 class RankingCounter {

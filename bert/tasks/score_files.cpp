@@ -102,6 +102,7 @@ class Lines {
     return true;
   }
 
+  const std::string& name() const { return source_.name(); }
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> message, Args&&... args) const {
     fail(Failure::input, "{}: {}", source_.where(), fmt::format(message, std::forward<Args>(args)...));
@@ -163,6 +164,7 @@ class RankedQuery {
     std::ranges::stable_sort(ranked_, {}, &std::pair<std::int64_t, std::string>::first);
     std::vector<std::string> passages;
     for (auto& [rank, passage] : ranked_) passages.push_back(std::move(passage));
+    repeated_.add(query_, passages);
     counter_.add(query_, passages);
     ranked_.clear();
   }
@@ -170,6 +172,8 @@ class RankedQuery {
   FileScores result() const {
     if (seen_.empty()) lines_.refuse("expected at least one query, got none");
     FileScores scores{.figures = counter_.means(), .warnings = counter_.warnings()};
+    if (const std::string warning = repeated_.warning(); !warning.empty())
+      scores.warnings.push_back(fmt::format("{}: {}", lines_.name(), warning));
     scores.figures["queries"] = static_cast<double>(counter_.queries());
     return scores;
   }
@@ -178,6 +182,7 @@ class RankedQuery {
   std::string query_;
   std::vector<std::pair<std::int64_t, std::string>> ranked_;
   std::unordered_set<std::string> seen_;
+  RepeatedPassages repeated_;
   RankingCounter counter_;
 };
 

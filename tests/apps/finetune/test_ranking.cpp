@@ -229,6 +229,19 @@ TEST_CASE("a ranker names its outputs itself whatever the model before it was fo
         std::string::npos);
 }
 
+TEST_CASE("a candidate that comes again for its query counts once and is named in a warning") {
+  const Setting setting;
+  write_text(setting.at("candidates.tsv"), setting.file("candidates.tsv") + "3\tp2\ttwo bird\tred bird\n");
+  const Outcome outcome = setting.train({});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  const std::string warning =
+      "warning: " + setting.at("candidates.tsv") +
+      ": passages that come again for their query: 1, the first p2 of query 3; figures count each "
+      "once\n";
+  CHECK(outcome.error.starts_with(warning + warning));  // of --eval and --predict
+  CHECK(nlohmann::json::parse(setting.file("run/eval_results.json")).at("eval_ndcg") == 0.9);
+}
+
 TEST_CASE("ranking is learnt in half types and takes the memory that the plan says") {
   const Setting setting;
   for (const std::string precision : {"f32", "bf16", "f16"}) {

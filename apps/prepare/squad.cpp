@@ -71,9 +71,11 @@ void write_squad(const SquadRecordsOptions& options) {
   WindowWriter writer(options.features);
   std::int64_t id = kFirstId;
   std::size_t questions = 0, left_out = 0;
+  tasks::QuestionCount empty_answers;
   std::string records;
   const auto write_windows = [&](const tasks::SquadExample& example, std::span<const tasks::SquadWindow> windows) {
     if (io::stop_requested()) fail(Failure::interrupted, "interrupted while writing features: nothing was written");
+    if (example.answer_is_empty) empty_answers.add(example.question->id);
     for (const tasks::SquadWindow& window : windows) writer.append(window, id++, example.is_impossible, records);
     if (records.size() < kBlock) return;
     out.write(records);
@@ -87,6 +89,9 @@ void write_squad(const SquadRecordsOptions& options) {
   });
   out.write(records);
   out.publish();
+  if (empty_answers.count > 0)
+    fmt::print(stderr, "warning: {}: questions {}: {}, the first {}\n", named.file, tasks::kEmptyAnswers,
+               empty_answers.count, empty_answers.first);
   fmt::print(stderr, "wrote {} features of {} questions, {} left out\n", id - kFirstId, questions, left_out);
 }
 

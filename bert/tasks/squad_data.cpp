@@ -75,6 +75,7 @@ void SquadData::encode(const SquadFeatures& features) {
     if (windows.empty()) without_text_.add(question.id);
     else if (windows.front().context_begin == 2) without_question_.add(question.id);  // [CLS] [SEP]
     if (question.is_impossible.value_or(false)) impossible_.add(question.id);
+    if (example.answer_is_empty) empty_answers_.add(question.id);
     if (use_ != SquadUse::training) first_tokens_.push_back(windows_.token_ids.size());
     for (const SquadWindow& window : windows) {
       windows_.token_ids.append(window.token_ids);
@@ -129,9 +130,10 @@ std::string SquadData::make_warnings() const {
   if (left_out_count_ > 0)
     warn(fmt::format("left out {} of {} questions, whose answers are not where answer_start says", left_out_count_,
                      left_out_count_ + static_cast<std::size_t>(questions_)));
-  const auto warn_of = [&](const Count& count, const char* what) {
+  const auto warn_of = [&](const QuestionCount& count, std::string_view what) {
     if (count.count > 0) warn(fmt::format("questions {}: {}, the first {}", what, count.count, count.first));
   };
+  warn_of(empty_answers_, kEmptyAnswers);
   warn_of(without_question_, "without a word");
   warn_of(without_text_, "about a context without a word");
   if (!options_.version_2) warn_of(impossible_, "with is_impossible, which version 1 answers all the same");

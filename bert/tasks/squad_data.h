@@ -47,15 +47,6 @@ class SquadData {
   std::string remarks() const;
 
  private:
-  /// Questions of one kind: how many, and the first one.
-  struct Count {
-    std::size_t count = 0;
-    std::string first;
-    void add(const std::string& id) {
-      if (count++ == 0) first = id;
-    }
-  };
-
   void check_truth(const SquadQuestion& question) const;
   void encode(const SquadFeatures& features);
   std::string make_warnings() const;
@@ -70,7 +61,7 @@ class SquadData {
   EncodedDataset windows_;
   std::vector<std::int64_t> first_tokens_;  // [questions]: where the windows of each begin; to answer
   std::int64_t questions_ = 0;
-  Count without_question_, without_text_, impossible_;
+  QuestionCount without_question_, without_text_, impossible_, empty_answers_;
   std::vector<std::string> left_out_;  // what is said of the first questions that are
   std::size_t left_out_count_ = 0;
   std::string warnings_;

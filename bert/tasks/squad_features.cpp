@@ -151,19 +151,22 @@ bool SquadFeatures::find_answer(const SquadQuestion& question, std::size_t parag
   const std::string_view context = paragraphs_[paragraph].context;
   const std::int64_t characters = text::count_code_points(answer.text);
   const auto first = word_at(context, answer.start);
-  const auto last = word_at(context, answer.start + std::max<std::int64_t>(characters, 1) - 1);
+  std::int64_t end = answer.start + characters - 1;
+  if (end < 0) end = text::count_code_points(context) - 1;  // as Python counts: the whole context
+  const auto last = word_at(context, end);
   if (!first || !last)
     fail(Failure::input,
          "{}: question {}: answer_start: expected an answer within the context's {} characters, got {} to {}",
          options_.file, question.id, text::count_code_points(context), answer.start, answer.start + characters);
   example.first_word = std::max(*first, 0);
-  example.last_word = std::max(*last, 0);
+  example.last_word = std::max(*last, example.first_word - 1);  // before the first one if the answer is empty
   const std::span<const std::string_view> words = contexts_[paragraph].words;
   const std::string found =
       words.empty() ? ""
                     : joined_words(words.subspan(static_cast<std::size_t>(example.first_word),
                                                  static_cast<std::size_t>(example.last_word - example.first_word + 1)));
   const std::string wanted = cleaned(answer.text);
+  example.answer_is_empty = wanted.empty();
   if (found.find(wanted) != std::string::npos && !words.empty()) return true;
   warnings_.push_back(fmt::format("question {}: Could not find answer: '{}' vs. '{}'", question.id, found, wanted));
   return false;

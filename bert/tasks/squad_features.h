@@ -49,12 +49,24 @@ struct SquadContext {
   std::vector<std::int32_t> first_piece;    ///< [words]: of each word
 };
 
+/// Questions of one kind: how many, and the first one.
+struct QuestionCount {
+  std::size_t count = 0;
+  std::string first;
+  void add(const std::string& id) {
+    if (count++ == 0) first = id;
+  }
+};
+/// What is said of the examples whose answer is empty, after "questions".
+inline constexpr std::string_view kEmptyAnswers = "whose answer has no word, kept all the same";
+
 /// A question that is used: in training those whose answer stands where the file says.
 struct SquadExample {
   const SquadQuestion* question = nullptr;
   std::size_t paragraph = 0;
   std::int32_t first_word = 0, last_word = 0;  ///< of the answer, when training
   bool is_impossible = false;
+  bool answer_is_empty = false;  ///< it has no word, when training
 };
 
 /// The contexts are tokenised at once, by all threads; the windows of a question are made when they are asked for. The

@@ -55,6 +55,22 @@ TEST_CASE("a failed prepare squad leaves no output") {
   CHECK_FALSE(std::filesystem::exists(directory / "out"));
 }
 
+TEST_CASE("prepare squad keeps questions whose answer has no word and names the first one") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "data", R"({"data": [{"paragraphs": [{"context": "alpha beta", "qas": [
+      {"id": "1", "question": "q", "answers": [{"text": "beta", "answer_start": 6}]},
+      {"id": "2", "question": "q", "answers": [{"text": "", "answer_start": 6}]}]}]}]})");
+  support::write_text(directory / "vocab", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nalpha\n");
+  std::vector<std::string> flags = {"squad",           "--input",      directory / "data", "--output",
+                                    directory / "out", "--vocab-file", directory / "vocab"};
+  const std::string wrote = "wrote 2 features of 2 questions, 0 left out\n";
+  CHECK(run_program("prepare", flags).error == wrote);
+  flags.push_back("--training");
+  CHECK(run_program("prepare", flags).error ==
+        "warning: " + (directory / "data").string() +
+            ": questions whose answer has no word, kept all the same: 1, the first 2\n" + wrote);
+}
+
 TEST_CASE("the memory of prepare squad does not grow with the file") {
   const support::TemporaryDirectory directory;
   support::write_text(directory / "vocab", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nalpha\n");

@@ -120,3 +120,17 @@ TEST_CASE("a question to train on without one answer is named, and all of them i
         std::string::npos);
   CHECK(data.questions() == 2);
 }
+
+TEST_CASE("questions to train on whose answer has no word are kept and counted and the first one is named") {
+  const Setting setting;
+  Json all = paragraphs(4);
+  all[1]["qas"][0]["answers"][0]["text"] = "";
+  all[3]["qas"][0]["answers"][0]["text"] = " ";
+  all[3]["qas"][0]["answers"][0]["answer_start"] = 1;
+  const std::filesystem::path file = setting.file(all);
+  const SquadData data(file, SquadUse::training, setting.tokenizer, setting.options);
+  CHECK(data.questions() == 4);
+  CHECK(data.warnings() ==
+        "warning: " + file.string() + ": questions whose answer has no word, kept all the same: 2, the first 1\n");
+  CHECK(SquadData(file, SquadUse::prediction, setting.tokenizer, setting.options).warnings().empty());
+}

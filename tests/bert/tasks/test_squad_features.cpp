@@ -154,3 +154,21 @@ TEST_CASE("a window without room for the context is refused and so is a stride o
   CHECK(support::refusal(Failure::usage, [&] { SquadFeatures(paragraphs, small_tokenizer(), {.doc_stride = 0}); }) ==
         "--doc-stride: expected at least 1, got 0");
 }
+
+TEST_CASE("an answer without a text has the positions that run_squad.py gives it") {
+  const auto positions = [](std::int64_t start) {
+    const std::vector<SquadParagraph> paragraphs = one_question({"", start});
+    const SquadFeatures features = made(paragraphs, small_tokenizer(), false);
+    CHECK(features.warnings().empty());
+    REQUIRE(features.examples().size() == 1);
+    CHECK(features.examples()[0].answer_is_empty);
+    text::Encoder encoder(small_tokenizer());
+    std::vector<SquadWindow> windows;
+    features.windows(features.examples()[0], encoder, windows);
+    return std::pair(windows.at(0).start, windows.at(0).end);
+  };
+  CHECK(positions(0) == std::pair(3, 4));  // Python's place before the first one is the last one
+  CHECK(positions(2) == std::pair(3, 3));
+  CHECK(positions(5) == std::pair(3, 3));
+  CHECK(positions(6) == std::pair(4, 3));  // it ends in the word before
+}

@@ -26,6 +26,7 @@ namespace {
 /// Everything of a run that is on the host. The task refers to the tokenizer.
 struct Job {
   const Options& options;
+  std::vector<std::string> model_labels;  // of the model that is given
   std::unique_ptr<const text::Tokenizer> tokenizer;
   std::unique_ptr<const objectives::FineTuningTask> task;
 };
@@ -40,7 +41,7 @@ Job read_job(Options& options) {
       bert::read_tokenizer(options.model, {.vocab_file = options.vocab_file, .cased = options.cased}, config));
   auto task = make_task(options, config, *tokenizer);
   task->decide_by(options.metric_for_best_model);
-  return {options, std::move(tokenizer), std::move(task)};
+  return {options, config.labels, std::move(tokenizer), std::move(task)};
 }
 
 /// --validate-only: what the files have. Throws Error(Failure::input) after a line for each of the first bad rows.
@@ -167,6 +168,17 @@ std::string plan_text(const Job& job) {
                      tasks::deciding(job.task->judged_by()));
 }
 
+/// A word about a head of other labels whose shape fits.
+void warn_of_other_labels(const Job& job) {
+  const tasks::LabelSet labels(job.task->directory().config.labels), before(job.model_labels);
+  if (tasks::renames_outputs(labels, before))
+    fmt::print(
+        stderr,
+        "warning: {}: id2label: expected the data's labels {}, got {}: the rows of the old head begin as those of "
+        "the new labels, in this order\n",
+        job.options.model.string(), tasks::in_braces(labels.names()), tasks::in_braces(before.names()));
+}
+
 void load_start(const Job& job, nn::ParameterSet& parameters) {
   const auto is_head = [&](const std::string& parameter) { return parameter.starts_with(job.task->head()); };
   const nn::LoadReport report = bert::load_weights(job.options.model, parameters, is_head);
@@ -176,6 +188,7 @@ void load_start(const Job& job, nn::ParameterSet& parameters) {
     return is_head(parameter) || parameter.starts_with("bert.pooler.");
   });
   io::say(fmt::format("{}\n", report.text()));
+  if (std::ranges::any_of(report.loaded, is_head)) warn_of_other_labels(job);
 }
 
 /// --predict after training: with the best model, which need not be the last.

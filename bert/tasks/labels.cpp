@@ -16,6 +16,13 @@ std::optional<std::int64_t> integer(std::string_view text) {
   return value;
 }
 
+/// Whether they are 0 … n−1, in this order.
+bool are_numbers(const LabelSet& labels) {
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    if (labels.name(i) != std::to_string(i)) return false;
+  return true;
+}
+
 }  // namespace
 
 LabelSet::LabelSet(std::vector<std::string> names) : names_(std::move(names)) {
@@ -60,11 +67,14 @@ LabelSet choose_labels(const LabelSet& data, const LabelSet& model, bool trainin
   const bool known = std::all_of(data.names().begin(), data.names().end(),
                                  [&](const std::string& name) { return model.find(name).has_value(); });
   if (known) return model;
-  bool numbers = data.size() == model.size();
-  for (std::size_t i = 0; i < data.size(); ++i) numbers = numbers && data.name(i) == std::to_string(i);
-  if (training || numbers) return data;
+  if (training || (data.size() == model.size() && are_numbers(data))) return data;
   fail(Failure::model, "config.json: id2label: expected the data's labels {}, got {}", in_braces(data.names()),
        in_braces(model.names()));
+}
+
+bool renames_outputs(const LabelSet& data, const LabelSet& model) {
+  const auto have_names = [](const LabelSet& labels) { return !labels.placeholders() && !are_numbers(labels); };
+  return data.size() == model.size() && have_names(data) && !model.placeholders() && !data.same_names(model);
 }
 
 std::string in_braces(const std::vector<std::string>& names) {

@@ -40,6 +40,10 @@ class LabelSet {
 /// n−1 of its n outputs. Throws Failure::model if neither can be.
 LabelSet choose_labels(const LabelSet& data, const LabelSet& model, bool training);
 
+/// Whether outputs that a model has other names for get the data's: as many, none of them a placeholder or the number
+/// of its output.
+bool renames_outputs(const LabelSet& data, const LabelSet& model);
+
 /// "{a,b,c}" for messages; of a long list the first eight and how many more.
 std::string in_braces(const std::vector<std::string>& names);
 

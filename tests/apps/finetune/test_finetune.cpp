@@ -103,6 +103,26 @@ TEST_CASE("a head for other labels is replaced and the report says so, but not w
   CHECK_FALSE(std::filesystem::exists(setting.directory / "third"));
 }
 
+TEST_CASE("a head that was trained for other labels of the same number goes on and a warning names both lists") {
+  const Setting setting;
+  REQUIRE(setting.run("first", {"--epochs", "1"}).code == 0);
+  const std::string model = setting.directory / "first", file = setting.directory / "two.tsv";
+  const auto warning_for = [&](const std::string& rows) {
+    write_text(file, "text\tkind\n" + rows);
+    const Outcome outcome =
+        setting.finetune("second", {"--model", model, "--train", file, "--epochs", "1", "--overwrite"});
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+    CHECK(outcome.out.find(" loaded, 0 missing") != std::string::npos);
+    return outcome.error;
+  };
+  CHECK(warning_for("red\tr\ngreen\tg\n") ==
+        "warning: " + model +
+            ": id2label: expected the data's labels {g,r}, got {bird,fish}: the rows of the old head begin as those of "
+            "the new labels, in this order\n");
+  CHECK(warning_for("red\tfish\ngreen\tbird\n").empty());
+  CHECK(warning_for("red\t0\ngreen\t1\n").empty());  // the numbers of its outputs
+}
+
 TEST_CASE("a run resumed from an earlier checkpoint ends with the same bits, whatever the threads") {
   const Setting setting;
   const std::vector<std::string> flags = {

@@ -32,9 +32,11 @@ LoadReport load(ParameterSet& parameters, const StoredTensors& stored, const std
     const bool fits = found != stored.end() && std::ranges::equal(segment.shape.dims(), found->second.dims);
     (fits ? report.loaded : report.missing).push_back(segment.name);
     if (found == stored.end() || fits) continue;
-    report.mis_shaped.push_back(fmt::format("{}: expected {} (config.json), got [{}]", found->second.name,
-                                            segment.shape, fmt::join(found->second.dims, ", ")));
-    if (!may_be_mis_shaped || !may_be_mis_shaped(segment.name)) refused.push_back(report.mis_shaped.back());
+    const bool accepted = may_be_mis_shaped && may_be_mis_shaped(segment.name);
+    report.mis_shaped.push_back(fmt::format("{}: expected {} ({}), got [{}]", found->second.name, segment.shape,
+                                            accepted ? "the task" : "config.json",
+                                            fmt::join(found->second.dims, ", ")));
+    if (!accepted) refused.push_back(report.mis_shaped.back());
   }
   if (!refused.empty())
     fail(Failure::model,

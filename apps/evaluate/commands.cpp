@@ -39,7 +39,8 @@ tasks::FileScores named(tasks::AnswerScores scores) {
 }
 
 void score_squad(const Options& options) {
-  print(named(tasks::score_squad(tasks::read_squad(options.data), tasks::read_answers(options.predictions))),
+  print(named(tasks::score_squad(tasks::read_squad(options.data), tasks::read_answers(options.predictions),
+                                 {.data = options.data.string()})),
         options.json);
 }
 
@@ -47,7 +48,8 @@ void score_squad2(const Options& options) {
   std::optional<tasks::NullOdds> odds;
   if (!options.null_odds.empty()) odds = tasks::read_null_odds(options.null_odds);
   print(named(tasks::score_squad2(tasks::read_squad(options.data), tasks::read_answers(options.predictions), odds,
-                                  options.threshold)),
+                                  options.threshold,
+                                  {.data = options.data.string(), .null_odds = options.null_odds.string()})),
         options.json);
 }
 

@@ -62,9 +62,13 @@ bert::Config config_of_task(bert::Config config, bool training) {
          "config.json: problem_type: expected {} for --task msmarco, got {}; hint: --train makes "
          "another model of it",
          expected, config.problem_type);
+  if (!training && !config.labels.empty() && config.labels.size() != 2)
+    fail(Failure::model,
+         "config.json: id2label: expected 2 labels for --task msmarco, got {}; hint: --train makes another model of it",
+         tasks::in_braces(config.labels));
   config.architectures = {"BertForSequenceClassification"};
   config.problem_type = expected;
-  if (training || config.labels.size() != 2 || tasks::LabelSet(config.labels).placeholders())
+  if (training || config.labels.empty() || tasks::LabelSet(config.labels).placeholders())
     config.labels = {"not_relevant", "relevant"};
   return config;
 }

@@ -137,7 +137,8 @@ double answer_f1(const std::string& predicted, const std::string& truth, bool no
   return f1_of(words_of(predicted), words_of(truth), no_answer_counts);
 }
 
-AnswerScores score_squad(const std::vector<SquadParagraph>& data, const Answers& predicted) {
+AnswerScores score_squad(const std::vector<SquadParagraph>& data, const Answers& predicted,
+                         const SquadScoreFiles& files) {
   AnswerScores scores;
   double exact = 0, f1 = 0, total = 0;
   for_questions(data, [&](const SquadQuestion& question) {
@@ -148,18 +149,18 @@ AnswerScores score_squad(const std::vector<SquadParagraph>& data, const Answers&
       return;
     }
     if (question.answers.empty())
-      fail(Failure::input, "question {}: answers: expected at least one, got none; hint: is it SQuAD 2.0?",
-           question.id);
+      fail(Failure::input, "{}: question {}: answers: expected at least one, got none; hint: is it SQuAD 2.0?",
+           files.data, question.id);
     const Scored scored = score(found->second, truths_of(question), false);
     exact += scored.exact, f1 += scored.f1;
   });
-  if (total == 0) fail(Failure::input, "data: expected at least one question, got none");
+  if (total == 0) fail(Failure::input, "{}: expected at least one question, got none", files.data);
   scores.figures = {{"exact_match", 100.0 * exact / total}, {"f1", 100.0 * f1 / total}};
   return scores;
 }
 
 AnswerScores score_squad2(const std::vector<SquadParagraph>& data, const Answers& predicted,
-                          const std::optional<NullOdds>& null_odds, double threshold) {
+                          const std::optional<NullOdds>& null_odds, double threshold, const SquadScoreFiles& files) {
   AnswerScores scores;
   std::vector<Scored> raw;
   for_questions(data, [&](const SquadQuestion& question) {
@@ -177,14 +178,14 @@ AnswerScores score_squad2(const std::vector<SquadParagraph>& data, const Answers
     scored.answered = !found->second.empty();
     raw.push_back(std::move(scored));
   });
-  if (raw.empty()) fail(Failure::input, "data: expected at least one question that was answered, got none");
+  if (raw.empty()) fail(Failure::input, "{}: expected at least one question that was answered, got none", files.data);
   std::vector<Scored> at_threshold = raw;
   if (null_odds) {
     const std::unordered_map<std::string, double> odds(null_odds->begin(), null_odds->end());
     for (Scored& scored : at_threshold) {
       const auto found = odds.find(scored.id);
       if (found == odds.end())
-        fail(Failure::input, "null odds: expected a number for question {}, got none", scored.id);
+        fail(Failure::input, "{}: expected a number for question {}, got none", files.null_odds, scored.id);
       if (found->second > threshold) scored.exact = scored.f1 = scored.has_answer ? 0 : 1;
     }
   }

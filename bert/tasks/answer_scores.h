@@ -31,13 +31,20 @@ struct AnswerScores {
   std::vector<std::string> missing;
 };
 
+/// Where questions and odds are from, for messages.
+struct SquadScoreFiles {
+  std::string data = "data", null_odds = "null odds";
+};
+
 /// exact_match and f1 over all questions. A missing question scores 0.
-AnswerScores score_squad(const std::vector<SquadParagraph>& data, const Answers& predicted);
+AnswerScores score_squad(const std::vector<SquadParagraph>& data, const Answers& predicted,
+                         const SquadScoreFiles& files = {});
 
 /// exact, f1 and total; the same with HasAns_ and NoAns_; and with `null_odds` best_exact, best_exact_thresh, best_f1
 /// and best_f1_thresh. With null_odds an answer whose odds are above `threshold` counts as none. Questions that
 /// `predicted` lacks do not count.
 AnswerScores score_squad2(const std::vector<SquadParagraph>& data, const Answers& predicted,
-                          const std::optional<NullOdds>& null_odds, double threshold = 1);
+                          const std::optional<NullOdds>& null_odds, double threshold = 1,
+                          const SquadScoreFiles& files = {});
 
 }  // namespace bertrand::tasks

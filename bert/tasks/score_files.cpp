@@ -170,7 +170,7 @@ class RankedQuery {
   }
 
   FileScores result() const {
-    if (seen_.empty()) lines_.refuse("expected at least one query, got none");
+    if (seen_.empty()) fail(Failure::input, "{}: expected at least one query, got none", lines_.name());
     FileScores scores{.figures = counter_.means(), .warnings = counter_.warnings()};
     if (const std::string warning = repeated_.warning(); !warning.empty())
       scores.warnings.push_back(fmt::format("{}: {}", lines_.name(), warning));

@@ -137,7 +137,16 @@ TEST_CASE("files that evaluate cannot score are refused in a line with their pla
   CHECK(squad(R"({"1": )" + std::string(100'000, '{')) == "error: " + bad + ": 1: expected a text, got an object\n");
   CHECK(squad("[]") == "error: " + bad + ": expected an object, got a list\n");
   CHECK(squad(R"({"2": "x"})") ==
-        "error: question 2: answers: expected at least one, got none; hint: is it SQuAD 2.0?\n");
+        "error: " + data + ": question 2: answers: expected at least one, got none; hint: is it SQuAD 2.0?\n");
+  write_text(bad, "{}");
+  CHECK(refusal({"squad2", "--data", data, "--predictions", bad}) ==
+        "error: " + data + ": expected at least one question that was answered, got none\n");
+  write_text(directory / "answers", R"({"1": "x"})");
+  CHECK(refusal({"squad2", "--data", data, "--predictions", directory / "answers", "--null-odds", bad}) ==
+        "error: " + bad + ": expected a number for question 1, got none\n");
+  write_text(bad, R"({"data": []})");
+  CHECK(refusal({"squad", "--data", bad, "--predictions", directory / "answers"}) ==
+        "error: " + bad + ": expected at least one question, got none\n");
 
   write_text(bad, "word tag\n");
   CHECK(refusal({"tokens", bad}) ==
@@ -155,6 +164,7 @@ TEST_CASE("files that evaluate cannot score are refused in a line with their pla
         "error: " + bad + ":3: query 1: expected its lines together, got more of them here\n");
   CHECK(ranking("1 a one\n") == "error: " + bad + ":1: rank: expected a whole number, got \"one\"\n");
   CHECK(ranking("1 a 0\n") == "error: " + bad + ":1: rank: expected at least 1, got 0\n");
-  CHECK(ranking("") == "error: " + bad + ":0: expected at least one query, got none\n");
+  CHECK(ranking("") == "error: " + bad + ": expected at least one query, got none\n");
+  CHECK(ranking("\n\n") == "error: " + bad + ": expected at least one query, got none\n");
   CHECK(refusal({"tokens", directory / "absent"}).ends_with("absent: open: No such file or directory\n"));
 }

@@ -229,6 +229,23 @@ TEST_CASE("a ranker names its outputs itself whatever the model before it was fo
         std::string::npos);
 }
 
+TEST_CASE("a classifier of three labels is refused without training, and with it gets the head of the task") {
+  const Setting setting;
+  write_text(setting.at("three.tsv"), "text\tkind\nred\tr\ngreen\tg\nblue\tb\n");
+  REQUIRE(run_program("finetune", {"--task", "custom", "--text-column", "text", "--label-column", "kind", "--model",
+                                   setting.at("model"), "--train", setting.at("three.tsv"), "--output",
+                                   setting.at("three"), "--epochs", "1", "--threads", "1"})
+              .code == 0);
+  const Outcome refused = setting.run({"--model", setting.at("three"), "--predict", setting.at("candidates.tsv")});
+  CHECK(refused.code == 4);
+  CHECK(refused.error ==
+        "error: config.json: id2label: expected 2 labels for --task msmarco, got {b,g,r}; hint: --train makes another "
+        "model of it\n");
+  const Outcome trained = setting.train({"--model", setting.at("three"), "--epochs", "1"});
+  REQUIRE_MESSAGE(trained.code == 0, trained.error);
+  CHECK(trained.out.find("classifier.weight: expected [2, 16] (the task), got [3, 16]") != std::string::npos);
+}
+
 TEST_CASE("a candidate that comes again for its query counts once and is named in a warning") {
   const Setting setting;
   write_text(setting.at("candidates.tsv"), setting.file("candidates.tsv") + "3\tp2\ttwo bird\tred bird\n");

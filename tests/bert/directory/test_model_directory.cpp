@@ -317,8 +317,7 @@ TEST_CASE("a head of another shape may count as missing where the caller says so
     return name.starts_with("cls.seq_relationship");
   });
   CHECK(report.missing == std::vector<std::string>{"cls.seq_relationship.bias"});
-  CHECK(report.mis_shaped ==
-        std::vector<std::string>{"cls.seq_relationship.bias: expected [2] (config.json), got [3]"});
+  CHECK(report.mis_shaped == std::vector<std::string>{"cls.seq_relationship.bias: expected [2] (the task), got [3]"});
   const auto& segment = *target.parameters.find("cls.seq_relationship.bias");
   CHECK(ops::to_host<float>(target.parameters.value(segment)) == ops::to_host<float>(fresh.parameters.value(segment)));
 }

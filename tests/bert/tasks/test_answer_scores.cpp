@@ -109,4 +109,10 @@ TEST_CASE("a question without odds and data without questions are refused") {
         }) == "null odds: expected a number for question q, got none");
   CHECK(support::refusal(Failure::input, [] { score_squad({}, {}); }) ==
         "data: expected at least one question, got none");
+  const SquadScoreFiles files{.data = "dev.json", .null_odds = "odds.json"};
+  CHECK(support::refusal(Failure::input, [&] {
+          score_squad2(data, {{"q", "x"}}, NullOdds{}, 1, files);
+        }) == "odds.json: expected a number for question q, got none");
+  CHECK(support::refusal(Failure::input, [&] { score_squad2(data, {}, {}, 1, files); }) ==
+        "dev.json: expected at least one question that was answered, got none");
 }

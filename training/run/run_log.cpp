@@ -9,21 +9,10 @@
 
 namespace bertrand::training {
 
-void RunLog::open(std::int64_t steps_done) {
-  if (self_.first()) metrics_ = std::make_unique<MetricsLog>(settings_.output, steps_done);
-}
-
-void RunLog::Interval::add(const Metrics& losses) {
-  ++steps;
-  if (loss_sums.empty()) loss_sums = losses;
-  else
-    for (std::size_t i = 0; i < losses.size(); ++i) loss_sums[i].value += losses[i].value;
-}
-
-Metrics RunLog::Interval::mean_losses() const {
-  Metrics means = loss_sums;
-  for (Metric& mean : means) mean.value /= static_cast<double>(steps);
-  return means;
+void RunLog::open(const RunState& state) {
+  if (!self_.first()) return;
+  metrics_ = std::make_unique<MetricsLog>(settings_.output, state.steps_done);
+  interval_.losses = state.unlogged;
 }
 
 void RunLog::step(const StartedStep& step, const StepResult& result, bool losses_are_scaled) {
@@ -33,7 +22,7 @@ void RunLog::step(const StartedStep& step, const StepResult& result, bool losses
   interval_.examples += static_cast<std::int64_t>(step.examples.numbers.size());
   interval_.tokens += step.tokens;
   last_finish_ = now;
-  interval_.add(result.losses);
+  interval_.losses.add(result.losses);
   ProgressFigures figures{.step = step.number,
                           .total_steps = plan_.total_steps,
                           .loss = result.losses[0].value,
@@ -44,7 +33,7 @@ void RunLog::step(const StartedStep& step, const StepResult& result, bool losses
   const bool for_people = !settings_.quiet && !settings_.json_lines;
   if (for_people) progress_.update(figures);
   if (step.number % settings_.log_every != 0 && step.number != plan_.total_steps) return;
-  const Metrics losses = interval_.mean_losses();
+  const Metrics losses = interval_.losses.means();
   figures.loss = losses[0].value;
   if (for_people) progress_.log(figures);
   LogLine line{.step = step.number, .figures = {{"epoch", step.examples.epochs_after}}};

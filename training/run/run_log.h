@@ -8,6 +8,7 @@
 #include "training/report/metrics_log.h"
 #include "training/report/progress.h"
 #include "training/run/plan.h"
+#include "training/run/run_state.h"
 #include "training/step/step.h"
 
 namespace bertrand::training {
@@ -18,8 +19,9 @@ class RunLog {
   RunLog(const Settings& settings, const Plan& plan, const distributed::Replica& self)
       : settings_(settings), plan_(plan), self_(self) {}
 
-  /// Opens the files, which keep their lines up to `steps_done`. Throws Error(Failure::io).
-  void open(std::int64_t steps_done);
+  /// Opens the files, which keep their lines up to the last step of `state`, where the run begins. Throws
+  /// Error(Failure::io).
+  void open(const RunState& state);
   /// A finished step. `losses_are_scaled`: the line carries the loss scale.
   void step(const StartedStep& step, const StepResult& result, bool losses_are_scaled);
   void evaluation(std::int64_t step, double epochs, const Metrics& metrics);
@@ -31,18 +33,18 @@ class RunLog {
   /// A line for people.
   void message(const std::string& text);
 
+  /// Of the steps since the last line of metrics; on the first replica only.
+  const LossSums& unlogged() const { return interval_.losses; }
+
  private:
   using Clock = std::chrono::steady_clock;
 
   /// Steps since the last line of metrics: its losses are their means, and its rates leave out evaluating and saving.
   struct Interval {
     double seconds = 0;
-    std::int64_t steps = 0, examples = 0, tokens = 0;
-    Metrics loss_sums;
+    std::int64_t examples = 0, tokens = 0;  // since the run was begun or resumed, at most
+    LossSums losses;
 
-    void add(const Metrics& losses);
-    /// If there is one step, they are its losses to the bit.
-    Metrics mean_losses() const;
     double per_second(std::int64_t count) const { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
   };
 

@@ -39,6 +39,18 @@ const char* effect_of_change(const std::string& flag, const std::string& before,
 /// A figure that was not finite is null in the file.
 double figure(const io::Json& value) { return value.is_number() ? value.get<double>() : std::nan(""); }
 
+Metrics figures(const io::Json& object) {
+  Metrics metrics;
+  for (const auto& [name, value] : object.items()) metrics.push_back({name, figure(value)});
+  return metrics;
+}
+
+io::Json json_of(const Metrics& metrics) {
+  io::Json object = io::Json::object();
+  for (const Metric& metric : metrics) object[metric.name] = metric.value;
+  return object;
+}
+
 }  // namespace
 
 InputFile InputFile::of(const std::filesystem::path& path) {
@@ -83,6 +95,19 @@ std::vector<std::string> Conditions::changes_since(const Conditions& checkpoint,
   return changes;
 }
 
+void LossSums::add(const Metrics& losses) {
+  if (sums.size() != losses.size()) *this = {.steps = 0, .sums = losses};
+  else
+    for (std::size_t i = 0; i < losses.size(); ++i) sums[i].value += losses[i].value;
+  ++steps;
+}
+
+Metrics LossSums::means() const {
+  Metrics means = sums;
+  for (Metric& mean : means) mean.value /= static_cast<double>(steps);
+  return means;
+}
+
 io::Json RunState::to_json(const Conditions& conditions) const {
   io::Json json{{"format_version", kFormatVersion},
                 {"step", steps_done},
@@ -98,8 +123,8 @@ io::Json RunState::to_json(const Conditions& conditions) const {
                 {"best_model_crc32c", best.crc32c},
                 {"evaluations_since_best", evaluations_since_best}};
   if (best.score) json["best_score"] = *best.score;
-  json["evaluation"] = io::Json::object();
-  for (const Metric& metric : evaluation) json["evaluation"][metric.name] = metric.value;
+  json["evaluation"] = json_of(evaluation);
+  json["unlogged"] = {{"steps", unlogged.steps}, {"loss_sums", json_of(unlogged.sums)}};
   json["settings"] = io::Json::object();
   for (const auto& [flag, value] : conditions.settings) json["settings"][flag] = value;
   json["inputs"] = io::Json::array();
@@ -127,8 +152,11 @@ RunState parse_run_state(const io::Json& json, const std::string& file) {
                           .crc32c = static_cast<std::uint32_t>(reader.whole("best_model_crc32c", kCrc, 0))},
                  .evaluations_since_best = reader.whole("evaluations_since_best", {}, 0)};
   if (const io::Json* score = reader.find("best_score")) state.best.score = figure(*score);
-  for (const auto& [name, value] : reader.object("evaluation").json().items())
-    state.evaluation.push_back({name, figure(value)});
+  state.evaluation = figures(reader.object("evaluation").json());
+  if (reader.find("unlogged")) {  // an older version wrote none
+    io::JsonReader unlogged = reader.object("unlogged");
+    state.unlogged = {.steps = unlogged.whole("steps", {}), .sums = figures(unlogged.object("loss_sums").json())};
+  }
   return state;
 }
 

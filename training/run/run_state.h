@@ -43,6 +43,17 @@ struct BestModel {
   std::uint32_t crc32c = 0;  ///< of its model.safetensors in the run's directory; 0: not known
 };
 
+/// The losses of several steps, added up in the order of the steps.
+struct LossSums {
+  std::int64_t steps = 0;
+  Metrics sums;
+
+  /// Begins anew if these are other losses.
+  void add(const Metrics& losses);
+  /// If there is one step, they are its losses to the bit.
+  Metrics means() const;
+};
+
 struct RunState {
   std::int64_t steps_done = 0;         ///< skipped ones too
   optim::LossScale::State loss_scale;  ///< moves in f16 alone
@@ -51,6 +62,7 @@ struct RunState {
   Metrics evaluation;                  ///< the last one, or that of the best model if the objective scores
   BestModel best;
   std::int64_t evaluations_since_best = 0;
+  LossSums unlogged;  ///< of the steps since the last line of metrics
 
   io::Json to_json(const Conditions& conditions) const;
 };

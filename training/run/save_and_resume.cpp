@@ -88,6 +88,7 @@ void SaveAndResume::save(RunState& state, const std::function<void()>& saved) {
 void SaveAndResume::write_checkpoint(RunState& state) {
   const Training& training = parts_.training;
   if (training.optimizer.loss_scale().dynamic()) state.loss_scale = training.optimizer.loss_scale().read();
+  state.unlogged = parts_.log.unlogged();
   store_.save(state.steps_done, checkpoint_bytes(training), [&](const std::filesystem::path& staged) {
     return training::write_checkpoint(files_, staged, training, state, parts_.conditions);
   });

@@ -54,7 +54,7 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, co
 }
 
 void Trainer::run() {
-  log_.open(state_.steps_done);
+  log_.open(state_);
   with_standing(next_step(), [&] {
     try {
       make_steps();

@@ -12,7 +12,8 @@ TEST_CASE("a run resumed at any step ends with the same bits as one that was nev
   const PretrainSetting setting;
   const std::vector<std::string> flags = {"--epochs",           "2", "--eval-input", setting.directory / "held_out.txt",
                                           "--save-every",       "1", "--keep",       "99",
-                                          "--micro-batch-size", "3", "--eval-every", "4"};
+                                          "--micro-batch-size", "3", "--eval-every", "4",
+                                          "--log-every",        "3"};
   auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), flags.begin(), flags.end());
     return more;

@@ -31,3 +31,19 @@ TEST_CASE("a run that an earlier version began with another order of examples is
           training::parse_run_state(json, "state.json");
         }).starts_with("state.json: format_version: expected 3, got 2; hint: "));
 }
+
+TEST_CASE("sums of losses are the same after a resume, and a run that an older version saved has none") {
+  training::RunState state;
+  for (const double loss : {0.1, 0.2, 1e-300}) state.unlogged.add({{"loss", loss}, {"other_loss", 1 / loss}});
+  io::Json json = io::parse_json(io::json_text(state.to_json({})), {"state.json"});
+  const training::LossSums sums = training::parse_run_state(json, "state.json").unlogged;
+  CHECK(sums.steps == 3);
+  REQUIRE(sums.sums.size() == 2);
+  CHECK(sums.sums[0].name == "loss");
+  CHECK(sums.sums[0].value == 0.1 + 0.2 + 1e-300);
+  CHECK(sums.sums[1].value == 1 / 0.1 + 1 / 0.2 + 1 / 1e-300);
+  json.erase("unlogged");
+  const training::RunState old = training::parse_run_state(json, "state.json");
+  CHECK(old.unlogged.steps == 0);
+  CHECK(old.unlogged.sums.empty());
+}

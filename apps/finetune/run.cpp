@@ -87,7 +87,8 @@ void warn_of_bad_rows(const objectives::FineTuningTask& task) {
 }
 
 std::unique_ptr<objectives::FineTuningObjective> make_objective(const Job& job, const distributed::Replica& self) {
-  return std::make_unique<objectives::FineTuningObjective>(*job.task, *job.options.settings.micro_batch_size, self);
+  const training::Settings& settings = job.options.settings;
+  return std::make_unique<objectives::FineTuningObjective>(*job.task, *settings.micro_batch_size, self, settings.quiet);
 }
 
 constexpr const char* kKeptOutputs = "predictions.partial";

@@ -106,8 +106,8 @@ training::Metrics metrics_of(std::string_view bytes) {
 }  // namespace
 
 FineTuningObjective::FineTuningObjective(const FineTuningTask& task, std::int64_t prediction_batch,
-                                         const distributed::Replica& self)
-    : task_(task), prediction_batch_(prediction_batch), self_(self), model_(task.make_model()) {}
+                                         const distributed::Replica& self, bool quiet)
+    : task_(task), prediction_batch_(prediction_batch), self_(self), quiet_(quiet), model_(task.make_model()) {}
 
 std::int64_t FineTuningObjective::examples(std::int64_t) { return training().size(); }
 
@@ -165,7 +165,7 @@ tasks::Logits FineTuningObjective::predict_held(const tasks::EncodedDataset& exa
   const distributed::Share mine = distributed::share_of(examples.size(), self_.rank(), self_.size());
   io::ItemProgress progress("predicting", mine.count);  // of the first replica: the others are as far
   compute(examples, {mine.first, mine.end(), mine.first}, logits.values,
-          shows_progress && self_.first() ? &progress : nullptr);
+          shows_progress && self_.first() && !quiet_ ? &progress : nullptr);
   // All replicas leave together, as a sum that some have begun waits for the others.
   if (distributed::any(self_, io::leave_requested()))
     fail(Failure::interrupted, "interrupted while predicting: nothing was written; hint: run the command again");
@@ -188,7 +188,7 @@ tasks::Logits FineTuningObjective::predict_streamed(const StreamedFile& file, Ke
     if (row + part <= resumed) continue;
     if (!std::exchange(begun, true)) {
       if (kept) kept->truncate(row);
-      if (self_.first()) progress.begin(row);
+      progress.begin(row);
     }
     logits.values.resize(static_cast<std::size_t>((row + part) * width));
     const std::span<float> rows = std::span(logits.values).subspan(static_cast<std::size_t>(row * width));
@@ -200,7 +200,7 @@ tasks::Logits FineTuningObjective::predict_streamed(const StreamedFile& file, Ke
            resumed >= 0 ? ": they are kept; hint: --resume goes on" : "");
     distributed::gather<float>(self_, rows, part);
     if (kept) kept->append(rows);
-    if (self_.first()) progress.update(row + part);
+    if (self_.first() && !quiet_) progress.update(row + part);
   }
   return logits;
 }

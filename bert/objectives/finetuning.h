@@ -11,8 +11,10 @@ namespace bertrand::objectives {
 
 class FineTuningObjective : public BertObjective {
  public:
-  /// `prediction_batch`: examples evaluated or predicted at once. The task and the replica must outlive the objective.
-  FineTuningObjective(const FineTuningTask& task, std::int64_t prediction_batch, const distributed::Replica& self);
+  /// `prediction_batch`: examples evaluated or predicted at once. `quiet`: no progress is shown. The task and the
+  /// replica must outlive the objective.
+  FineTuningObjective(const FineTuningTask& task, std::int64_t prediction_batch, const distributed::Replica& self,
+                      bool quiet = false);
 
   nn::Module& model() override { return *model_; }
   /// Numbers in a row of outputs.
@@ -63,6 +65,7 @@ class FineTuningObjective : public BertObjective {
   /// Where the outputs of an example of the file begin among all of them; for one past the last, where they end.
   std::int64_t first_row(const tasks::EncodedDataset& examples, std::int64_t number) const;
 
+  const bool quiet_;
   std::unique_ptr<bert::TaskModel> model_;
   std::vector<std::int64_t> numbers_;  // of the step's examples
   double divisor_ = 1;                 // of their losses

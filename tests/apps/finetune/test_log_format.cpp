@@ -3,9 +3,27 @@
 #include <sstream>
 
 #include "support/small_model.h"
+#include "support/small_ranking.h"
+#include "support/small_words.h"
+#include "support/terminal.h"
 
 using support::run_program;
 using support::write_text;
+
+namespace {
+
+/// What is drawn on a terminal while finetune predicts, an example at a time, with a model as it was drawn.
+std::string drawn_while_predicting(const support::TemporaryDirectory& directory, const std::string& flags) {
+  return support::on_terminal(80, [&](std::FILE* out) {
+    const std::string command =
+        bertrand::paths::binary + "/finetune --max-seq-length 16 --threads 1 --micro-batch-size 1 --overwrite" +
+        " --model " + (directory / "model").string() + " --output " + (directory / "out").string() + " " + flags +
+        " >/dev/null 2>" + ::ttyname(::fileno(out));
+    CHECK(std::system(command.c_str()) == 0);
+  });
+}
+
+}  // namespace
 
 TEST_CASE("under --log-format jsonl every line of standard output is an object, as metrics.jsonl has it") {
   const support::TemporaryDirectory directory;
@@ -42,4 +60,25 @@ TEST_CASE("under --log-format jsonl every line of standard output is an object, 
   CHECK(events["evaluation"] == 1);
   CHECK(events["message"] >= 3);
   CHECK(metrics == support::read_json_lines(directory / "run/metrics.jsonl"));
+}
+
+TEST_CASE("--quiet draws no progress while a file is predicted, be it held or streamed") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  write_text(directory / "train.conll", support::small_sentences(6));
+  write_text(directory / "triples.tsv", support::small_triples());
+  std::string sentences, candidates;
+  for (int i = 0; i < 200; ++i) sentences += support::small_sentences(30, false);
+  for (int i = 0; i < 200; ++i) candidates += support::small_candidates();
+  write_text(directory / "new.conll", sentences);
+  write_text(directory / "new.tsv", candidates);
+  const std::string d = (directory / "").string();
+  for (const std::string& task :
+       {"--task ner --train " + d + "train.conll --predict " + d + "new.conll",
+        "--task msmarco --max-query-length 8 --train " + d + "triples.tsv --predict " + d + "new.tsv"}) {
+    CAPTURE(task);
+    const std::string flags = task + " --steps 1 --batch-size 2";
+    CHECK(drawn_while_predicting(directory, flags).find("predicting: ") != std::string::npos);
+    CHECK(drawn_while_predicting(directory, flags + " --quiet").find("predicting: ") == std::string::npos);
+  }
 }

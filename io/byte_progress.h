@@ -11,8 +11,8 @@ namespace bertrand::io {
 /// One stage of a command. On a terminal a line that is redrawn; elsewhere a plain line every few seconds.
 class ByteProgress {
  public:
-  /// `total` is in bytes of input; 0 if it is not known.
-  ByteProgress(std::string stage, double total, std::FILE* out = stderr);
+  /// `total` is in bytes of input; 0 if it is not known. `quiet`: update() shows nothing.
+  ByteProgress(std::string stage, double total, std::FILE* out = stderr, bool quiet = false);
 
   /// So many bytes are done in all. Throws Error(Failure::interrupted) if a signal of signals.h has come.
   void update(double done);
@@ -26,7 +26,7 @@ class ByteProgress {
   std::string stage_;
   double total_;
   TerminalLine line_;
-  bool shown_ = false;
+  bool quiet_, shown_ = false;
   std::chrono::steady_clock::time_point begin_, last_;
 };
 

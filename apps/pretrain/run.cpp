@@ -115,7 +115,7 @@ std::shared_ptr<const data::CorpusView> open_corpus(const std::vector<std::files
 /// first step.
 std::shared_ptr<const data::CorpusView> read_text(const std::vector<std::filesystem::path>& files, const Source& source,
                                                   const Options& options, bool alone) {
-  io::ByteProgress progress("reading text", io::check_files(files, {}));
+  io::ByteProgress progress("reading text", io::check_files(files, {}), stderr, options.settings.quiet);
   double done = 0;
   const auto show = [&](std::size_t bytes) { progress.update(done += static_cast<double>(bytes)); };
   auto corpus = std::make_shared<data::HeldCorpus>(

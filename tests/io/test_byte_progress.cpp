@@ -44,3 +44,13 @@ TEST_CASE("a short stage is one plain line in a file") {
   CHECK(text.starts_with("reading: 4 MB in 0.0 s, "));
   CHECK(text.find('\n') == text.size() - 1);
 }
+
+TEST_CASE("a quiet stage shows nothing") {
+  const std::string text = on_terminal(80, [](std::FILE* out) {
+    ByteProgress progress("reading", 4e6, out, true);
+    std::this_thread::sleep_for(std::chrono::milliseconds(110));
+    progress.update(2e6);
+    CHECK_FALSE(progress.shown());
+  });
+  CHECK(text == "");
+}

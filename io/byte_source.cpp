@@ -26,8 +26,7 @@ ByteSource::ByteSource(const std::filesystem::path& file, std::string_view what,
     : file_(file.empty() ? "standard input" : file.string()) {
   refuse_directory(file, what, Failure::input);
   descriptor_ = file.empty() ? ::dup(STDIN_FILENO) : ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0)
-    fail(errno == ENOENT ? Failure::input : Failure::io, "{}: open: {}", file_, std::strerror(errno));
+  if (descriptor_ < 0) refuse_open(file_, errno);
   const off_t start = ::lseek(descriptor_, 0, SEEK_CUR);
   if (start < 0) return;  // what is read cannot be read again
   try {

@@ -10,6 +10,7 @@
 
 #include "io/error.h"
 #include "io/file_replacer.h"
+#include "io/input_files.h"
 
 namespace bertrand::io {
 namespace {
@@ -112,7 +113,7 @@ std::string read_file(const fs::path& file) {
 
 MappedFile::MappedFile(const fs::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) refuse_call(file, "open", errno);
+  if (descriptor < 0) refuse_open(file, errno);
   struct stat status {};
   int error = ::fstat(descriptor, &status) == 0 ? 0 : errno;
   if (error == 0 && !S_ISREG(status.st_mode)) error = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;

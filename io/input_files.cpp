@@ -1,6 +1,8 @@
 #include "io/input_files.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "io/files.h"
 #include "io/units.h"
@@ -19,6 +21,11 @@ std::string_view other_than_text(std::string_view beginning) {
 }
 
 }  // namespace
+
+void refuse_open(const std::filesystem::path& file, int error) {
+  const bool is_there = error != ENOENT && error != ENOTDIR;
+  fail(is_there ? Failure::io : Failure::input, "{}: open: {}", file.string(), std::strerror(error));
+}
 
 void refuse_directory(const std::filesystem::path& file, std::string_view what, Failure failure) {
   std::error_code ignored;

@@ -9,14 +9,18 @@
 
 namespace bertrand::io {
 
+/// Throws Error(Failure::input) if the system's error number says that there is no such file to open, else
+/// Error(Failure::io) with its reason.
+[[noreturn]] void refuse_open(const std::filesystem::path& file, int error);
+
 /// Throws Error(failure) if `file` is a directory, which to read would look like a failure of the disk; `what` is
 /// what it should hold.
 void refuse_directory(const std::filesystem::path& file, std::string_view what, Failure failure);
 
 /// Bytes of a file of a model directory that is read whole, weights apart. JSON of so many bytes takes up to 0.7 GB.
 constexpr std::uint64_t kMostSmallFile = std::uint64_t{1} << 25;
-/// A whole file of `what`. Throws Error(Failure::model) for a directory and for more than kMostSmallFile bytes,
-/// Error(Failure::io) if it cannot be read.
+/// A whole file of `what`. Throws Error(Failure::model) for a directory and for more than kMostSmallFile bytes, else as
+/// read_file() does.
 std::string read_small_file(const std::filesystem::path& file, std::string_view what);
 
 /// Throws Error(Failure::input) as <file>:<line> at the first NUL of what should be text in UTF-8. The bytes come after

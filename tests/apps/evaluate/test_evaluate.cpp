@@ -166,5 +166,17 @@ TEST_CASE("files that evaluate cannot score are refused in a line with their pla
   CHECK(ranking("1 a 0\n") == "error: " + bad + ":1: rank: expected at least 1, got 0\n");
   CHECK(ranking("") == "error: " + bad + ": expected at least one query, got none\n");
   CHECK(ranking("\n\n") == "error: " + bad + ": expected at least one query, got none\n");
-  CHECK(refusal({"tokens", directory / "absent"}).ends_with("absent: open: No such file or directory\n"));
+}
+
+TEST_CASE("a file that is not there is bad input in every command") {
+  const support::TemporaryDirectory directory;
+  const std::string absent = directory / "absent", data = directory / "data", answers = directory / "answers";
+  write_text(data, R"({"data": []})");
+  write_text(answers, "{}");
+  const std::string expected = "error: " + absent + ": open: No such file or directory\n";
+  CHECK(refusal({"tokens", absent}) == expected);
+  CHECK(refusal({"squad", "--data", data, "--predictions", absent}) == expected);
+  CHECK(refusal({"squad", "--data", absent, "--predictions", answers}) == expected);
+  CHECK(refusal({"squad2", "--data", data, "--predictions", answers, "--null-odds", absent}) == expected);
+  CHECK(refusal({"ranking", "--qrels", absent, "--run", answers}) == expected);
 }

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "io/descriptor.h"
 #include "io/error.h"
 #include "io/file_replacer.h"
 #include "io/input_files.h"
@@ -112,18 +113,17 @@ std::string read_file(const fs::path& file) {
 }
 
 MappedFile::MappedFile(const fs::path& file) {
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) refuse_open(file, errno);
+  const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!descriptor) refuse_open(file, errno);
   struct stat status {};
-  int error = ::fstat(descriptor, &status) == 0 ? 0 : errno;
-  if (error == 0 && !S_ISREG(status.st_mode)) error = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
-  if (error == 0 && status.st_size > 0) {
-    size_ = static_cast<std::size_t>(status.st_size);
-    data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (data_ == MAP_FAILED) error = errno;
-  }
-  ::close(descriptor);
-  if (error != 0) refuse_call(file, "read", error);
+  if (::fstat(descriptor.number(), &status) != 0) refuse_call(file, "read", errno);
+  if (!S_ISREG(status.st_mode))
+    fail(Failure::input, "{}: expected a regular file, got {}", file.string(),
+         S_ISDIR(status.st_mode) ? "a directory" : "a pipe or device; hint: put it into a file");
+  if (status.st_size == 0) return;
+  size_ = static_cast<std::size_t>(status.st_size);
+  data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor.number(), 0);
+  if (data_ == MAP_FAILED) refuse_call(file, "read", errno);
 }
 void MappedFile::let_go() const {
   if (size_ > 0) ::madvise(data_, size_, MADV_DONTNEED);

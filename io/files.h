@@ -68,12 +68,13 @@ void write_file(Files& files, const std::filesystem::path& file, std::string_vie
 /// Replaces `file` by `text` in one step: written beside it, made durable, renamed.
 void replace_file(Files& files, const std::filesystem::path& file, std::string_view text);
 
-/// A whole file. Throws Error(Failure::io) if it cannot be read.
+/// A whole file. Throws as MappedFile does.
 std::string read_file(const std::filesystem::path& file);
 
 /// A file as memory, read only as far as it is looked at.
 class MappedFile {
  public:
+  /// Throws Error(Failure::input) if it is not there or no regular file, Error(Failure::io) if it cannot be read.
   explicit MappedFile(const std::filesystem::path& file);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

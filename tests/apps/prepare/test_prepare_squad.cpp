@@ -71,6 +71,15 @@ TEST_CASE("prepare squad keeps questions whose answer has no word and names the 
             ": questions whose answer has no word, kept all the same: 1, the first 2\n" + wrote);
 }
 
+TEST_CASE("prepare squad refuses a pipe or a device and says what to do") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "vocab", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nalpha\n");
+  const support::Outcome outcome = run_program(
+      "prepare", {"squad", "--input", "/dev/null", "--output", directory / "out", "--vocab-file", directory / "vocab"});
+  CHECK(outcome.code == 3);
+  CHECK(outcome.error == "error: /dev/null: expected a regular file, got a pipe or device; hint: put it into a file\n");
+}
+
 TEST_CASE("the memory of prepare squad does not grow with the file") {
   const support::TemporaryDirectory directory;
   support::write_text(directory / "vocab", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nalpha\n");

@@ -88,9 +88,11 @@ std::string what_it_is(const CLI::Option& option) {
   const std::string what = error.what();
   for (const CLI::Option* option : command.get_options()) {
     const std::string name = option->get_name();
-    if (option->get_required() && option->count() == 0)
-      fail(Failure::usage, "{}: expected {}, got none; hint: {} is {}", name, option->get_type_name(), name,
-           what_it_is(*option));
+    if (option->get_required() && option->count() == 0) {
+      const bool is_flag = !option->get_positional();
+      fail(Failure::usage, "{}: expected {}, got none; hint: {} is {}", is_flag ? name : command.get_name(),
+           is_flag ? option->get_type_name() : name, name, what_it_is(*option));
+    }
     for (const CLI::Option* other : option->get_excludes())
       if (option->count() > 0 && other->count() > 0)
         fail(Failure::usage, "{}, {}: expected one of them, got both", name, other->get_name());

@@ -54,18 +54,40 @@ std::vector<Given> flags_of_environment(const CLI::App& app) {
   return flags;
 }
 
+/// A TOML file without its comments. CLI11 takes each # for one, within quotes too, and a value for whole whose quote
+/// is not closed.
+std::string without_comments(const fs::path& file) {
+  std::istringstream lines(io::read_file(file));
+  std::string kept;
+  int number = 1;
+  for (std::string line; std::getline(lines, line); ++number) {
+    char quote = '\0';
+    std::size_t end = 0;
+    for (; end < line.size() && (quote != '\0' || line[end] != '#'); ++end) {
+      const char c = line[end];
+      if (quote == '"' && c == '\\') ++end;  // with what it escapes
+      else if (c == quote) quote = '\0';
+      else if (quote == '\0' && (c == '"' || c == '\'')) quote = c;
+    }
+    if (quote != '\0')
+      fail(Failure::usage, "{}:{}: expected a quote that is closed, got {}", file.string(), number, line);
+    kept += line.substr(0, end) + '\n';
+  }
+  return kept;
+}
+
 /// A TOML file: flags without a section, or under that of this program; those of other programs are theirs.
 std::vector<Given> flags_of_toml(const CLI::App& app, const fs::path& file) {
-  std::istringstream text(io::read_file(file));
+  std::istringstream text(without_comments(file));
   std::vector<CLI::ConfigItem> items;
   try {
-    items = CLI::ConfigTOML().from_config(text);
+    items = CLI::ConfigTOML().comment('\0')->from_config(text);
   } catch (const CLI::Error& error) {
     fail(Failure::usage, "{}: expected TOML, lines of flag = value: {}", file.string(), error.what());
   }
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options())
-    for (const std::string& name : option->get_lnames()) known.push_back(name);
+    if (!is_of_command(*option)) std::ranges::copy(option->get_lnames(), std::back_inserter(known));
   std::vector<Given> flags;
   for (const CLI::ConfigItem& item : items) {
     if (item.name == "++" || item.name == "--") continue;  // where CLI11 begins and ends a section
@@ -73,11 +95,16 @@ std::vector<Given> flags_of_toml(const CLI::App& app, const fs::path& file) {
     std::string name = item.name;
     std::replace(name.begin(), name.end(), '_', '-');
     const CLI::Option* const option = app.get_option_no_throw("--" + name);
-    if (!option || is_of_command(*option))
+    if (option && is_of_command(*option))
+      fail(Failure::usage, "{}: {}: expected on the command line alone, got it in a file", file.string(), item.name);
+    if (!option)
       fail(Failure::usage, "{}: {}: expected a flag of {}{}", file.string(), item.name, program_name(app),
            io::did_you_mean(name, known));
     for (const Given& flag : flags)
       if (flag.option == option) fail(Failure::usage, "{}: {}: expected once, got twice", file.string(), item.name);
+    if (item.inputs.size() > 1 && option->get_items_expected_max() <= 1)  // CLI11 joins lines of one name
+      fail(Failure::usage, "{}: {}: expected one value, got {}", file.string(), item.name,
+           fmt::join(item.inputs, " and "));
     flags.push_back({.option = option, .name = "--" + name, .values = item.inputs});
   }
   return flags;

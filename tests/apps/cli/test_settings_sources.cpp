@@ -65,9 +65,35 @@ TEST_CASE("a file of settings that sets no flag of the program, or one twice, is
     return outcome.error;
   };
   CHECK(refusal("stepz = 3\n") == "error: " + file + ": stepz: expected a flag of pretrain; did you mean steps?\n");
-  CHECK(refusal("resume = true\n").find("resume: expected a flag of pretrain") != std::string::npos);
+  for (const std::string name : {"resume", "settings"})
+    CHECK(refusal(name + " = true\n") ==
+          "error: " + file + ": " + name + ": expected on the command line alone, got it in a file\n");
   CHECK(refusal("seed = 1\n[pretrain]\nseed = 2\n") == "error: " + file + ": seed: expected once, got twice\n");
   CHECK(run_program("pretrain", {"--settings", directory / "none.toml"}).code == 3);
+}
+
+TEST_CASE("a file of settings whose values are too many or do not end is refused with key or line") {
+  const support::TemporaryDirectory directory;
+  const std::string file = directory / "settings.toml";
+  const auto refusal = [&](const std::string& text) {
+    write_text(file, text);
+    const Outcome outcome = run_program("pretrain", {"--settings", file});
+    CHECK(outcome.code == 2);
+    return outcome.error;
+  };
+  const std::string error = "error: " + file;
+  CHECK(refusal("steps = 1\nsteps = 2\n") == error + ": steps: expected one value, got 1 and 2\n");
+  CHECK(refusal("steps = [1, 2]\n") == error + ": steps: expected one value, got 1 and 2\n");
+  CHECK(refusal("shuffle = true\nshuffle = false\n") == error + ": shuffle: expected one value, got true and false\n");
+  CHECK(refusal("seed = 3\nsteps = \"x\n") == error + ":2: expected a quote that is closed, got steps = \"x\n");
+  CHECK(refusal("output = 'a b\n") == error + ":1: expected a quote that is closed, got output = 'a b\n");
+}
+
+TEST_CASE("a quote in a comment and a # in quotes are what they are") {
+  const support::TemporaryDirectory directory;
+  const std::string file = directory / "settings.toml";
+  write_text(file, "[pretrain]  # don't\nseed = 3  # it isn't \"4\noutput = \"runs/#3\"  # \"\n");
+  CHECK(settings_of({"--settings", file}).out == "# " + file + "\nseed = 3\noutput = \"runs/#3\"\n");
 }
 
 TEST_CASE("whole numbers have units, and a time between checkpoints may be said in minutes") {

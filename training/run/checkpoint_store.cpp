@@ -160,9 +160,10 @@ std::optional<CheckpointStore::Found> CheckpointStore::newest(std::vector<std::s
 }
 
 std::string verify_checkpoint(const fs::path& checkpoint) {
+  const std::string hint = fmt::format("make it readable, or if it is lost, move {} away", checkpoint.string());
   try {
     const fs::path path = checkpoint / kManifest;
-    if (!fs::exists(path)) return "MANIFEST.json is not there";
+    if (!fs::is_regular_file(path)) return "MANIFEST.json is not there";
     const std::string text = io::read_file(path);
     if (const std::string wrong = verify_manifest(text); !wrong.empty()) return "MANIFEST.json: " + wrong;
     const std::optional<Json> parsed = io::try_parse_json(text);
@@ -181,8 +182,10 @@ std::string verify_checkpoint(const fs::path& checkpoint) {
   } catch (const Json::exception& e) {
     return std::string("MANIFEST.json: ") + e.what();
   } catch (const fs::filesystem_error& e) {
-    fail(Failure::io, "{}: {}; hint: if it is lost, move {} away", e.path1().string(), e.code().message(),
-         checkpoint.string());
+    fail(Failure::io, "{}: {}; hint: {}", e.path1().string(), e.code().message(), hint);
+  } catch (const Error& error) {
+    if (error.failure() == Failure::io) fail_with_hint(error, hint.c_str());
+    throw;
   }
   return {};
 }

@@ -213,6 +213,9 @@ TEST_CASE("every flipped bit of a checkpoint is noticed and the older one is use
     }
     fs::remove(file);
     CHECK(newest_step(directory / "") == 1);
+    fs::create_directory(file);
+    CHECK(newest_step(directory / "") == 1);
+    fs::remove(file);
     write_text(file, good);
     CHECK(newest_step(directory / "") == 2);
   }
@@ -263,6 +266,15 @@ TEST_CASE("a checkpoint that cannot be read, or that another version wrote, is n
   fs::create_symlink(file, file);  // a loop: as unreadable as on a network that is gone, for root too
   const std::string unreadable = support::refusal(Failure::io, newest);
   CHECK(unreadable.find("checkpoint-2/model: Too many levels of symbolic links; hint: ") != std::string::npos);
+  fs::remove(file);
+  fs::create_symlink("/proc/self/mem", file);  // is there, and the system refuses to read it
+  std::string empty = facts.substr(0, facts.rfind(",\n \"crc32c\""));
+  empty.replace(empty.find("\"bytes\": "), empty.find(',', empty.find("\"bytes\": ")) - empty.find("\"bytes\": "),
+                "\"bytes\": 0");
+  write_text(manifest, fmt::format("{},\n \"crc32c\": {}\n}}\n", empty, io::crc32c(empty)));
+  const std::string refused = support::refusal(Failure::io, newest);
+  CHECK(refused == fmt::format("{}: read: Input/output error; hint: make it readable, or if it is lost, move {} away",
+                               file.string(), (directory / "checkpoint-2").string()));
   fs::remove(file);
   write_text(file, model);
 

@@ -219,6 +219,13 @@ int report(const std::string& what, Failure failure) {
   return static_cast<int>(failure);
 }
 
+/// What to do if memory runs out: the flag that says how much is computed at once, if the program has one.
+std::string memory_hint(const CLI::App& command) {
+  for (const char* flag : {"--micro-batch-size", "--max-batch-tokens", "--batch-size"})
+    if (command.get_option_no_throw(flag)) return fmt::format("; hint: a smaller {} needs less", flag);
+  return "";
+}
+
 /// `code` if all that was printed has been written, some of which may have failed long ago.
 int flushed(int code) {
   const bool now = std::fflush(stdout) == 0;
@@ -273,7 +280,7 @@ int Program::run(int argc, char** argv, const std::function<void(const std::vect
     return report(fmt::format("threads: expected more to start, got {}; hint: --threads", e.code().message()),
                   Failure::usage);
   } catch (const std::bad_alloc&) {
-    return report("out of memory on the host; hint: a smaller --micro-batch-size needs less", Failure::memory);
+    return report("out of memory on the host" + memory_hint(innermost(*app_)), Failure::memory);
   } catch (const std::exception& e) {
     return report(std::string("internal: ") + e.what(), Failure::bug);
   }

@@ -1,5 +1,12 @@
 // The command line as every program reads it, tried on the programs themselves.
+#include "apps/cli/main_guard.h"
+
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <new>
 
 #include "io/host_name.h"
 #include "support/program.h"
@@ -121,4 +128,30 @@ TEST_CASE("a path that the system refuses is an error of input and output") {
   const std::string error = refusal(
       "finetune", {"--task", "sst2", "--model", directory / "m", "--train", "t", "--output", directory / name}, 5);
   CHECK(error.find("File name too long") != std::string::npos);
+}
+
+TEST_CASE("memory that runs out names a flag that the program has") {
+  const support::TemporaryDirectory directory;
+  const auto error_with = [&](const std::vector<std::string>& flags) {
+    cli::Program program("", "p", [&](CLI::App& app) {
+      for (const std::string& flag : flags) app.add_option(flag)->type_name("INT");
+    });
+    std::string name = "p";
+    char* argv[] = {name.data(), nullptr};
+    const int before = dup(STDERR_FILENO),
+              file = open((directory / "error").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    dup2(file, STDERR_FILENO);
+    const int code = program.run(1, argv, [](const auto&) { throw std::bad_alloc(); });
+    dup2(before, STDERR_FILENO);
+    close(before);
+    close(file);
+    CHECK(code == 7);
+    return support::read_text(directory / "error");
+  };
+  const std::string error = "error: out of memory on the host";
+  CHECK(error_with({"--batch-size", "--micro-batch-size"}) ==
+        error + "; hint: a smaller --micro-batch-size needs less\n");
+  CHECK(error_with({"--max-batch-tokens"}) == error + "; hint: a smaller --max-batch-tokens needs less\n");
+  CHECK(error_with({"--batch-size"}) == error + "; hint: a smaller --batch-size needs less\n");
+  CHECK(error_with({"--seed"}) == error + "\n");
 }

@@ -10,7 +10,7 @@ namespace support {
 /// square. The least of three times counts.
 template <class Work>
 double growth_by_four(int size, const Work& work) {
-  const auto least = [&](int n) {
+  const auto time_of = [&](int n) {
     std::clock_t least = std::numeric_limits<std::clock_t>::max();
     for (int i = 0; i < 3; ++i) {
       const std::clock_t begin = std::clock();
@@ -19,8 +19,8 @@ double growth_by_four(int size, const Work& work) {
     }
     return static_cast<double>(least);
   };
-  const double small = least(size);
-  return least(4 * size) / std::max(small, 1.0);
+  const double small = time_of(size);
+  return time_of(4 * size) / std::max(small, 1.0);
 }
 
 }  // namespace support

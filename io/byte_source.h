@@ -1,7 +1,5 @@
 // The bytes of a file, a pipe or a terminal from front to end, decompressed if it is a file of gzip or Zstandard.
 #pragma once
-#include <zlib.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -9,7 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "io/zstd.h"
+#include "io/decompressor.h"
+#include "io/descriptor.h"
 
 namespace bertrand::io {
 
@@ -28,11 +27,8 @@ class ByteSource {
   /// it cannot be read.
   explicit ByteSource(const std::filesystem::path& file, std::string_view what,
                       const std::function<bool(std::string_view)>& is_plain = {});
-  ~ByteSource();
-  ByteSource(const ByteSource&) = delete;
-  ByteSource& operator=(const ByteSource&) = delete;
 
-  bool is_compressed() const { return gzip_ != nullptr || zstd_ != nullptr; }
+  bool is_compressed() const { return decompressor_ != nullptr; }
   /// Reads up to `size` bytes; fewer only at the end of the file. Throws Error(Failure::io).
   std::size_t read(char* out, std::size_t size);
   /// Reads what is there, at least one byte and up to `size`; 0 at the end. Throws Error(Failure::io).
@@ -43,16 +39,13 @@ class ByteSource {
   const std::string& damage() const { return damage_; }
 
  private:
-  void open_gzip();
   std::size_t read_plain(char* out, std::size_t size);
-  std::size_t read_gzip(char* out, std::size_t size);
-  std::size_t read_zstd(char* out, std::size_t size);
+  std::size_t read_compressed(char* out, std::size_t size);
 
   std::string file_;
-  int descriptor_ = -1;
-  gzFile gzip_ = nullptr;
-  std::unique_ptr<ZstdStream> zstd_;
-  std::string packed_;       // read for zstd_
+  Descriptor descriptor_;
+  std::unique_ptr<Decompressor> decompressor_;
+  std::string packed_;       // read for decompressor_
   std::string_view unread_;  // of packed_
   std::string damage_;
 };

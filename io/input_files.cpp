@@ -50,9 +50,4 @@ void refuse_nul(std::string_view bytes, const std::string& file, std::uint64_t l
        lines_before == 0 ? other_than_text(bytes) : "");
 }
 
-std::string gzip_reason(std::string_view message) {
-  const std::size_t name_end = message.rfind(": ");
-  return std::string(name_end == std::string_view::npos ? message : message.substr(name_end + 2));
-}
-
 }  // namespace bertrand::io

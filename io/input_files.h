@@ -27,7 +27,4 @@ std::string read_small_file(const std::filesystem::path& file, std::string_view 
 /// `lines_before` lines of the file; if there are none, they tell what else it looks like.
 void refuse_nul(std::string_view bytes, const std::string& file, std::uint64_t lines_before = 0);
 
-/// zlib's message without what comes first in it, the file's name or <fd:4>.
-std::string gzip_reason(std::string_view message);
-
 }  // namespace bertrand::io

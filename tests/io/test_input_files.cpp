@@ -42,9 +42,3 @@ TEST_CASE("a directory is refused as what the caller says it is, and a file is n
   CHECK(support::refusal(Failure::model, [&] { refuse_directory("/tmp", "rows", Failure::model); }) ==
         "/tmp: rows: expected a file, got a directory");
 }
-
-TEST_CASE("zlib's messages lose the name that they begin with") {
-  CHECK(gzip_reason("<fd:4>: unexpected end of file") == "unexpected end of file");
-  CHECK(gzip_reason("a: b.gz: incorrect data check") == "incorrect data check");
-  CHECK(gzip_reason("out of memory") == "out of memory");
-}

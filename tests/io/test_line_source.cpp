@@ -3,13 +3,13 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <filesystem>
 #include <vector>
 
 #include "io/files.h"
 #include "io/line_source.h"
+#include "support/gzip.h"
 #include "support/program.h"
 #include "support/refusal.h"
 
@@ -61,9 +61,7 @@ TEST_CASE("lines are found across the borders of what is read at once") {
   CHECK(lines_of(file_of(text)) == lines);
 
   const fs::path zipped = named("bertrand-lines.txt.gz");
-  const gzFile out = gzopen(zipped.c_str(), "wb");
-  gzwrite(out, text.data(), static_cast<unsigned>(text.size()));
-  gzclose(out);
+  support::write_text(zipped, support::gzipped(text));
   CHECK(lines_of(zipped) == lines);
   fs::resize_file(zipped, fs::file_size(zipped) / 2);
   LineSource cut(zipped, "lines");

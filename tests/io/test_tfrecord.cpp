@@ -1,11 +1,11 @@
 #include "io/tfrecord.h"
 
 #include <doctest/doctest.h>
-#include <zlib.h>
 
 #include "io/crc32c.h"
 #include "io/error.h"
 #include "support/faulty_files.h"
+#include "support/gzip.h"
 #include "support/program.h"
 
 using namespace bertrand::io;
@@ -33,12 +33,6 @@ Strings read_all(const fs::path& file, OnCorrupt on_corrupt = OnCorrupt::stop) {
   return records;
 }
 
-void write_gzip(const fs::path& file, const std::string& bytes) {
-  gzFile out = gzopen(file.c_str(), "wb");
-  gzwrite(out, bytes.data(), static_cast<unsigned>(bytes.size()));
-  gzclose(out);
-}
-
 /// The error of reading a file, which begins with its name and an offset; "" if there is none.
 std::string error_of(const fs::path& file) {
   try {
@@ -59,7 +53,7 @@ TEST_CASE("records come back as they were, plain and compressed") {
   const support::TemporaryDirectory directory;
   write_text(directory / "r", framed(kRecords));
   CHECK(read_all(directory / "r") == kRecords);
-  write_gzip(directory / "r.gz", framed(kRecords));
+  write_text(directory / "r.gz", support::gzipped(framed(kRecords)));
   CHECK(read_all(directory / "r.gz") == kRecords);
   write_text(directory / "empty", "");
   CHECK(read_all(directory / "empty").empty());
@@ -108,7 +102,7 @@ TEST_CASE("a file cut at any length gives whole records and then names the place
 TEST_CASE("a compressed file that is damaged or cut is an error, never a crash") {
   const support::TemporaryDirectory directory;
   const fs::path file = directory / "r";
-  write_gzip(file, framed(kRecords));
+  write_text(file, support::gzipped(framed(kRecords)));
   const std::string good = read_text(file);
   for (std::size_t size = 20; size + 1 < good.size(); ++size) {
     write_text(file, good.substr(0, size));
@@ -125,7 +119,7 @@ TEST_CASE("a compressed file that is damaged or cut is an error, never a crash")
 TEST_CASE("what a compressed file is damaged by is said without a name of its own") {
   const support::TemporaryDirectory directory;
   const fs::path file = directory / "r";
-  write_gzip(file, framed(kRecords));
+  write_text(file, support::gzipped(framed(kRecords)));
   write_text(file, read_text(file).substr(0, 60));
   const std::string error = error_of(file);
   CHECK(error.find("of compressed data, got ") != std::string::npos);
@@ -147,10 +141,10 @@ TEST_CASE("a TFRecord is known by its beginning, plain and compressed, whatever 
   std::string bad = good;
   bad[3] ^= 1;
   CHECK_FALSE(is(bad));
-  write_gzip(directory / "r.gz", good);
+  write_text(directory / "r.gz", support::gzipped(good));
   CHECK(is_tfrecord(directory / "r.gz"));
   CHECK_FALSE(is(read_text(directory / "r.gz").substr(0, 12)));
-  write_gzip(directory / "t.gz", "a sentence a line\n");
+  write_text(directory / "t.gz", support::gzipped("a sentence a line\n"));
   CHECK_FALSE(is_tfrecord(directory / "t.gz"));
   CHECK_FALSE(is_tfrecord("/tmp"));
   CHECK_FALSE(is_tfrecord(directory / "none"));
@@ -203,7 +197,7 @@ TEST_CASE("a record that would take more memory than a record may is refused bef
   std::string header(reinterpret_cast<const char*>(&length), 8);
   const std::uint32_t crc = masked(crc32c(header));
   header.append(reinterpret_cast<const char*>(&crc), 4);
-  write_gzip(directory / "r.gz", header + std::string(100, 'x'));
+  write_text(directory / "r.gz", support::gzipped(header + std::string(100, 'x')));
   write_text(directory / "r", header);
   fs::resize_file(directory / "r", length + 16);  // takes no room on the disk
   for (const fs::path& file : {directory / "r.gz", directory / "r"})

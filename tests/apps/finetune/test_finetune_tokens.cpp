@@ -1,9 +1,9 @@
 // Labels for words, from the flags to the files.
 #include <doctest/doctest.h>
-#include <zlib.h>
 
 #include <sstream>
 
+#include "support/gzip.h"
 #include "support/small_model.h"
 #include "support/small_words.h"
 
@@ -217,9 +217,7 @@ TEST_CASE("columns have numbers and a gzip file gives the model of the plain one
   int i = 0;
   for (const std::string& line : lines_of(support::small_sentences(30)))
     numbered += line.empty() ? "\n# a comment\n" : std::to_string(++i) + '\t' + line + "\t-\n";
-  gzFile zipped = gzopen(setting.at("train.iob2.gz").c_str(), "wb");
-  gzwrite(zipped, numbered.data(), static_cast<unsigned>(numbered.size()));
-  gzclose(zipped);
+  support::write_text(setting.at("train.iob2.gz"), support::gzipped(numbered));
   REQUIRE(setting.train("words", {"--epochs", "1"}).code == 0);
   const Outcome outcome = setting.train(
       "gzip", {"--train", setting.at("train.iob2.gz"), "--text-column", "1", "--label-column", "2", "--epochs", "1"});

@@ -3,9 +3,9 @@
 #include <pty.h>
 #include <sys/stat.h>
 #include <termios.h>
-#include <zlib.h>
 
 #include "support/conversation.h"
+#include "support/gzip.h"
 #include "support/small_heads.h"
 
 using namespace bertrand;
@@ -97,9 +97,7 @@ TEST_CASE("a gzip file and a pipe are read as the file that they hold") {
   const Setting setting;
   const std::string text = many_lines(30);
   const auto expected = setting.answers("lines", text);
-  gzFile out = gzopen((setting / "lines.gz").c_str(), "wb");
-  gzwrite(out, text.data(), static_cast<unsigned>(text.size()));
-  gzclose(out);
+  support::write_text(setting / "lines.gz", support::gzipped(text));
   CHECK(setting.predict({"--input", setting / "lines.gz", "--output", setting / "a"}).code == 0);
   CHECK(support::read_json_lines(setting / "a") == expected);
   for (const char* name : {"lines.jsonl.gz", "lines.jsonl.zst"}) {  // whose lines are no JSON

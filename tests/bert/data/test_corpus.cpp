@@ -1,5 +1,4 @@
 #include <doctest/doctest.h>
-#include <zlib.h>
 
 #include <filesystem>
 #include <functional>
@@ -10,6 +9,7 @@
 #include "bert/data/pretraining_text_corpus.h"
 #include "io/error.h"
 #include "support/faulty_files.h"
+#include "support/gzip.h"
 #include "support/program.h"
 
 using namespace bertrand;
@@ -94,13 +94,6 @@ std::string from_hex(const std::string& digits) {
   return bytes;
 }
 
-void write_gzip(const fs::path& file, const std::string& text) {
-  const gzFile out = gzopen(file.c_str(), "wb");
-  REQUIRE(out != nullptr);
-  gzwrite(out, text.data(), static_cast<unsigned>(text.size()));
-  gzclose(out);
-}
-
 }  // namespace
 
 TEST_CASE("a corpus that is mapped gives the examples of its text, with ids of two bytes or four") {
@@ -139,8 +132,8 @@ TEST_CASE("lines of JSON and compressed files hold the documents that plain text
   write_text(directory / "plain.txt", "a b\nc d\n\ne f g\n\nh\n");
   write_text(directory / "lines.jsonl",
              "{\"text\": \"a b\\n\\nc d\"}\n\n{\"id\": 7, \"text\": \"e f g\"}\n{\"text\": \"h\"}");
-  write_gzip(directory / "text.gz", read_text(directory / "plain.txt"));
-  write_gzip(directory / "lines.jsonl.gz", read_text(directory / "lines.jsonl"));
+  write_text(directory / "text.gz", support::gzipped(read_text(directory / "plain.txt")));
+  write_text(directory / "lines.jsonl.gz", support::gzipped(read_text(directory / "lines.jsonl")));
   // What zstd 1.5 makes of "a b\nc d\n\n" and "e f g\n\nh\n", a frame each.
   const std::string first = "28b52ffd04584900006120620a6320640a0aec9e2af3",
                     second = "28b52ffd045849000065206620670a0a680a21bf5076";
@@ -178,7 +171,7 @@ TEST_CASE("a corpus that is interrupted anywhere goes on to the same bytes, what
   const TemporaryDirectory directory;
   const text::Tokenizer tokenizer = tokenizer_of();
   write_text(directory / "a.txt", "x\xFF y\n" + some_text(60));
-  write_gzip(directory / "b.gz", some_text(30, 60));
+  write_text(directory / "b.gz", support::gzipped(some_text(30, 60)));
   CorpusJob job{.inputs = {directory / "a.txt", directory / "b.gz"}, .output = directory / "whole", .shards = 3};
   const CorpusResult whole = write_corpus(job, tokenizer);
   const auto expected = contents(directory / "whole");

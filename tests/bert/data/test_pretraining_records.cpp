@@ -2,11 +2,11 @@
 
 #include <doctest/doctest.h>
 #include <fmt/ranges.h>
-#include <zlib.h>
 
 #include "bert/data/tf_example.h"
 #include "io/crc32c.h"
 #include "io/error.h"
+#include "support/gzip.h"
 #include "support/program.h"
 
 using namespace bertrand::data;
@@ -42,13 +42,7 @@ class ThreeFiles {
       for (std::size_t i = 0; i < kRecordsPerFile; ++i)
         bertrand::io::append_record(framed, record(std::int64_t{file} * 40 + i));
       files_.push_back(directory_ / std::to_string(file));
-      if (file != 1) {
-        write_text(files_.back(), framed);
-        continue;
-      }
-      gzFile out = gzopen(files_.back().c_str(), "wb");
-      gzwrite(out, framed.data(), static_cast<unsigned>(framed.size()));
-      gzclose(out);
+      write_text(files_.back(), file == 1 ? support::gzipped(framed) : framed);
     }
   }
   const std::vector<fs::path>& files() const { return files_; }

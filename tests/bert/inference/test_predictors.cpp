@@ -1,11 +1,11 @@
 // What predictors compute against PyTorch's figures, and what they answer against Google's files.
 #include <doctest/doctest.h>
-#include <zlib.h>
 
 #include "bert/inference/open.h"
 #include "bert/network/golden.h"
 #include "bert/tasks/squad_file.h"
 #include "bert/text/python_text.h"
+#include "support/gzip.h"
 #include "support/program.h"
 
 using namespace bertrand;
@@ -40,15 +40,6 @@ std::vector<double> joined(const std::vector<Outputs>& outputs, std::optional<st
     for (std::size_t i = 0; i < one.values.size(); ++i)
       if (!column || i % one.width == *column) all.push_back(one.values[i]);
   return all;
-}
-
-std::string unpacked(const std::string& file) {
-  gzFile in = gzopen(file.c_str(), "rb");
-  std::string text;
-  char block[1 << 16];
-  for (int n; (n = gzread(in, block, sizeof block)) > 0;) text.append(block, static_cast<std::size_t>(n));
-  gzclose(in);
-  return text;
 }
 
 /// " ".join(text.split())
@@ -158,7 +149,7 @@ TEST_CASE("a predictor answers questions as Google's script does and says where 
   const auto text_of = [](const std::string& text) { return text == "empty" ? "" : text; };
   const auto predictions = nlohmann::json::parse(support::read_text(directory + "/predictions.json")),
              odds = nlohmann::json::parse(support::read_text(directory + "/null_odds.json")),
-             n_best = nlohmann::json::parse(unpacked(directory + "/nbest_predictions.json.gz"));
+             n_best = nlohmann::json::parse(support::unpacked(directory + "/nbest_predictions.json.gz"));
   std::size_t answered = 0, other_texts = 0, other_n_best = 0, other_odds = 0, other_places = 0;
   inference::run_all(*predictor, queries, 8192, [&](std::size_t i, std::span<const Outputs> outputs) {
     const io::Json answer = inference::answer(queries[i], outputs);

@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
-#include <zlib.h>
 
 #include "bert/tasks/table.h"
 #include "io/error.h"
+#include "support/gzip.h"
 #include "support/program.h"
 #include "support/refusal.h"
 
@@ -301,10 +301,7 @@ TEST_CASE("a row that no memory should hold is refused with its line, whatever p
 TEST_CASE("a gzip file that becomes more than it may is refused with what to do") {
   const support::TemporaryDirectory directory;
   const std::string file = directory / "t.tsv.gz";
-  gzFile out = gzopen(file.c_str(), "wb");
-  const std::string line(100'000, 'x');
-  gzwrite(out, line.data(), static_cast<unsigned>(line.size()));
-  gzclose(out);
+  support::write_text(file, support::gzipped(std::string(100'000, 'x')));
   CHECK(read_table(file, {.most_decompressed = 100'000}).rows.empty());
   CHECK(support::refusal(bertrand::Failure::input, [&] { read_table(file, {.most_decompressed = 99'999}); }) ==
         file + ": expected at most 100 kB after decompression, got more; hint: unpack it first");

@@ -140,27 +140,40 @@ void RunDirectory::remove_leftovers() {
   for (const fs::path& path : left) io::remove_unless_written(files_, path);
 }
 
-void RunDirectory::refuse_results() const {
+/// Whether a run was scored and did not come to its end, where it writes its results and a model that is not scored.
+bool RunDirectory::was_cut_short() const {
+  const fs::path metrics = path_ / "metrics.jsonl";
+  std::error_code absent;
+  return fs::is_regular_file(metrics, absent) && io::read_file(metrics).find("\"eval_") != std::string::npos &&
+         !fs::exists(path_ / "eval_results.json", absent);
+}
+
+/// Whether the run keeps its model alone: --save-model-only.
+bool RunDirectory::keeps_model_only() const {
   const fs::path config = path_ / "run_config.json";
   std::error_code absent;
-  if (fs::is_regular_file(config, absent)) {
-    const io::Json json = io::read_json(config);
-    const auto settings = json.find("settings");
-    if (settings != json.end() && settings->is_object() && settings->contains("save-model-only") &&
-        settings->at("save-model-only") == true)
+  if (!fs::is_regular_file(config, absent)) return false;
+  const io::Json json = io::read_json(config);
+  const auto settings = json.find("settings");
+  return settings != json.end() && settings->is_object() && settings->contains("save-model-only") &&
+         settings->at("save-model-only") == true;
+}
+
+void RunDirectory::refuse_results() const {
+  if (was_cut_short()) return;
+  for (const auto& entry : fs::directory_iterator(path_)) {
+    const std::string name = entry.path().filename().string();
+    if (name != "model.safetensors" && !is_result(name, names_)) continue;
+    if (keeps_model_only())
       fail(
           Failure::usage,
           "{}: --resume: expected a checkpoint to go on from, got none, as the run ended with --save-model-only; hint: "
           "its model can begin another run: --model {} for finetune, --init for pretrain",
           path_.string(), path_.string());
-  }
-  for (const auto& entry : fs::directory_iterator(path_)) {
-    const std::string name = entry.path().filename().string();
-    if (name == "model.safetensors" || is_result(name, names_))
-      fail(Failure::usage,
-           "{}: --resume: expected a checkpoint to go on from, got none beside {}; hint: --overwrite removes that run, "
-           "or name another --output",
-           path_.string(), name);
+    fail(Failure::usage,
+         "{}: --resume: expected a checkpoint to go on from, got none beside {}; hint: --overwrite removes that run, "
+         "or name another --output",
+         path_.string(), name);
   }
 }
 

@@ -155,6 +155,26 @@ TEST_CASE("a run that came to something without a checkpoint is not begun anew")
   }
 }
 
+TEST_CASE("a run that was killed between its first evaluation and its first checkpoint can be begun anew") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  fs::create_directory(path);
+  const auto refused = [&] {
+    const RunDirectory directory(path, ExistingRun::resume, kFiles);
+    return support::refusal(Failure::usage, [&] { directory.refuse_results(); });
+  };
+  write_text(path / "run_config.json", R"({"program": "finetune", "settings": {"save-model-only": true}})");
+  CHECK(refused() == "");  // killed before it came to anything
+  write_text(path / "model.safetensors", "x");
+  CHECK(refused().find("as the run ended with --save-model-only") != std::string::npos);
+  write_text(path / "metrics.jsonl", "{\"step\":2,\"loss\":1}\n");
+  CHECK(refused() != "");  // a final model that is not scored
+  write_text(path / "metrics.jsonl", "{\"step\":2,\"loss\":1}\n{\"step\":2,\"eval_loss\":1}\n");
+  CHECK(refused() == "");
+  write_text(path / "eval_results.json", "{}");
+  CHECK(refused() != "");
+}
+
 TEST_CASE("a removal of a run that is interrupted anywhere can be begun again") {
   const support::TemporaryDirectory parent;
   const fs::path path = parent / "run";

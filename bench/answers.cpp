@@ -15,10 +15,10 @@ using namespace bertrand;
 namespace {
 
 io::Json table(const std::string& bytes, tasks::TableFormat format) {
-  const tasks::Table read = tasks::parse_table(bytes, "t", format, {.header = false, .skip_ragged_rows = true});
+  const tasks::Table read = tasks::parse_table(bytes, "t", format, {.header = false, .skip_bad_rows = true});
   io::Json rows = io::Json::array();
   read.rows.for_each([&](const tasks::Row& row) { rows.push_back(row.cells); });
-  return {{"rows", rows}, {"skipped", read.skipped_lines.size()}};
+  return {{"rows", rows}, {"skipped", read.skipped.size()}};
 }
 
 io::Json tensors(const std::string& bytes, const std::filesystem::path& directory) {

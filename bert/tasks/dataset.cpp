@@ -143,26 +143,24 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
   Dataset dataset{.file = table.file,
                   .labelled = layout.label.has_value(),
                   .pairs = layout.pair.has_value(),
-                  .skipped_lines = table.skipped_lines,
+                  .skipped = table.skipped,
                   .invalid = table.invalid};
   const auto keep = [&](std::int64_t line, std::string id, std::string message) {
     dataset.bad_rows.push_back({.line = line, .id = std::move(id), .message = std::move(message)});
   };
   std::size_t examples = 0;
   const auto number = [&] { return examples + dataset.bad_rows.size(); };
-  std::vector<std::int64_t> ragged;
-  if (on_bad == OnBadRow::keep && !task.skip_ragged_rows) ragged = std::exchange(dataset.skipped_lines, {});
-  auto next_ragged = ragged.begin();
-  const auto keep_ragged_before = [&](std::int64_t line) {
-    for (; next_ragged != ragged.end() && *next_ragged < line; ++next_ragged)
-      keep(*next_ragged, layout.id ? "" : std::to_string(number()),
-           fmt::format("{}:{}: columns: expected {} as in line 1, got another number", table.file, *next_ragged,
-                       table.width));
+  std::vector<SkippedRow> skipped;
+  if (on_bad == OnBadRow::keep && !task.skip_ragged_rows) skipped = std::exchange(dataset.skipped, {});
+  auto next_skipped = skipped.begin();
+  const auto keep_skipped_before = [&](std::int64_t line) {
+    for (; next_skipped != skipped.end() && next_skipped->line < line; ++next_skipped)
+      keep(next_skipped->line, layout.id ? "" : std::to_string(number()), next_skipped->message);
   };
   bool is_header = layout.header;
   table.rows.for_each([&](const Row& row) {
     if (std::exchange(is_header, false)) return;
-    keep_ragged_before(row.line);
+    keep_skipped_before(row.line);
     if (layout.language && row.cell(place(*layout.language, table.width)) != task.language) return;
     std::optional<Example> example;
     try {
@@ -180,7 +178,7 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
     ++examples;
     use(*example);
   });
-  keep_ragged_before(std::numeric_limits<std::int64_t>::max());
+  keep_skipped_before(std::numeric_limits<std::int64_t>::max());
   if (examples == 0 && !dataset.bad_rows.empty()) fail(Failure::input, "{}", dataset.bad_rows.front().message);
   if (examples == 0)
     fail(Failure::input, "{}:1: rows: expected at least one example{}, got none", table.file,
@@ -195,7 +193,7 @@ Table read_rows(const Task& task, const std::string& path, OnBadRow on_bad, cons
          path, task.name);
   // A named task's first row is looked at before it is known to be a header.
   return read_table(path, {.header = !named && task.columns.header,
-                           .skip_ragged_rows = task.skip_ragged_rows || on_bad == OnBadRow::keep,
+                           .skip_bad_rows = task.skip_ragged_rows || on_bad == OnBadRow::keep,
                            .list_separator = task.label_separator,
                            .spill = spill});
 }

@@ -31,9 +31,9 @@ struct Dataset {
   bool labelled = false;  ///< the file has a label column
   bool pairs = false;     ///< each example has two texts
   ExampleList examples;
-  std::vector<std::int64_t> skipped_lines;  ///< of broken rows that the task allows to be left out
-  text::InvalidBytes invalid;               ///< that were dropped
-  std::vector<BadRow> bad_rows = {};        ///< in the order of their lines
+  std::vector<SkippedRow> skipped;    ///< broken rows that the task allows to be left out
+  text::InvalidBytes invalid;         ///< that were dropped
+  std::vector<BadRow> bad_rows = {};  ///< in the order of their lines
 
   /// "file:line", for messages.
   std::string where(const Example& example) const;

@@ -23,7 +23,7 @@ TableFormat table_format(const std::string& path);
 
 struct TableOptions {
   bool header = true;                ///< the first row names the columns (always so in JSON lines)
-  bool skip_ragged_rows = false;     ///< leave out rows with another number of cells instead of failing
+  bool skip_bad_rows = false;        ///< leave out rows with another number of cells, and no JSON, instead of failing
   std::string list_separator = ",";  ///< what joins the items if a JSON value is a list
   std::uint64_t most_decompressed = io::kMostDecompressed;  ///< bytes that a compressed file may become
   std::size_t longest_row = io::LineSource::kLongest;       ///< bytes of a line, and of a quoted row of many lines
@@ -31,13 +31,19 @@ struct TableOptions {
   std::size_t part = std::size_t{1} << 20;                  ///< bytes that are read at once
 };
 
+/// A row that was left out. The message begins with file and line.
+struct SkippedRow {
+  std::int64_t line = 0;
+  std::string message;
+};
+
 struct Table {
   std::string file;                  ///< as the messages name it
   std::vector<std::string> columns;  ///< their names; empty without a header
   std::size_t width = 0;             ///< columns
   RowList rows;
-  std::vector<std::int64_t> skipped_lines;  ///< of the rows left out
-  text::InvalidBytes invalid;               ///< that were dropped
+  std::vector<SkippedRow> skipped;
+  text::InvalidBytes invalid;  ///< that were dropped
 
   /// The column of this name, which is not "", or, failing that, with this number from 0. Throws Failure::input if two
   /// have the name.

@@ -35,10 +35,10 @@ class Collector {
       }
     }
     if (row.cells.size() != table_.width) {
-      if (!options_.skip_ragged_rows)
-        fail(Failure::input, "{}: columns: expected {} as in line 1, got {}", table_.where(row), table_.width,
-             row.cells.size());
-      table_.skipped_lines.push_back(row.line);
+      const std::string message = fmt::format("{}: columns: expected {} as in line 1, got {}", table_.where(row),
+                                              table_.width, row.cells.size());
+      if (!options_.skip_bad_rows) fail(Failure::input, "{}", message);
+      table_.skipped.push_back({row.line, message});
       return;
     }
     table_.rows.add(row);
@@ -196,25 +196,45 @@ class JsonParser : public RowParser {
   }
 
  private:
+  struct Cell {
+    std::size_t column = 0;
+    std::string text;
+    bool is_list = false;
+  };
+
   void add(std::string_view line) {
     Row row{.cells = {}, .line = ++number_};
-    const std::string where = table_.where(row);
+    try {
+      for (Cell& cell : cells_of(line, table_.where(row))) {
+        row.columns.push_back(cell.column);
+        row.cells.push_back(std::move(cell.text));
+        if (cell.is_list) row.lists.push_back(cell.column);
+      }
+    } catch (const Error& error) {
+      if (error.failure() != Failure::input || !options_.skip_bad_rows) throw;
+      table_.skipped.push_back({row.line, error.what()});
+      return;
+    }
+    table_.rows.add(row);
+  }
+
+  /// In the order of the columns, of which a bad line adds none.
+  std::vector<Cell> cells_of(std::string_view line, const std::string& where) {
     const io::Json object = parse_object(line, where);
-    std::vector<std::pair<std::size_t, const io::Json*>> values;  // in the order of the columns
+    std::vector<Cell> cells;
+    for (const auto& [key, value] : object.items()) {
+      cells.push_back(
+          {.text = cell_of(value, options_.list_separator, where + ": " + key), .is_list = value.is_array()});
+      if (key.find('\0') != std::string::npos || cells.back().text.find('\0') != std::string::npos) refuse_nul(where);
+    }
+    auto cell = cells.begin();
     for (const auto& [key, value] : object.items()) {
       const auto [column, is_new] = columns_.emplace(key, columns_.size());
       if (is_new) table_.columns.push_back(key);
-      if (key.find('\0') != std::string::npos) refuse_nul(where);
-      values.emplace_back(column->second, &value);
+      (cell++)->column = column->second;
     }
-    std::ranges::sort(values);
-    for (const auto& [column, value] : values) {
-      row.columns.push_back(column);
-      row.cells.push_back(cell_of(*value, options_.list_separator, where + ": " + table_.columns[column]));
-      if (row.cells.back().find('\0') != std::string::npos) refuse_nul(where);
-      if (value->is_array()) row.lists.push_back(column);
-    }
-    table_.rows.add(row);
+    std::ranges::sort(cells, {}, &Cell::column);
+    return cells;
   }
 
   Table& table_;

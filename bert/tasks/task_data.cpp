@@ -52,9 +52,9 @@ void check_same_texts(const Tables& tables) {
 std::string warnings_of(const Split& split) {
   std::string text;
   const Dataset& dataset = split.dataset;
-  if (!dataset.skipped_lines.empty())
+  if (!dataset.skipped.empty())
     text += fmt::format("warning: {}:{}: columns: left out {} rows with a wrong number of them, the first here\n",
-                        dataset.file, dataset.skipped_lines.front(), dataset.skipped_lines.size());
+                        dataset.file, dataset.skipped.front().line, dataset.skipped.size());
   if (dataset.invalid.count > 0) text += fmt::format("warning: {}\n", dataset.invalid.message(dataset.file));
   return text;
 }

@@ -52,7 +52,7 @@ TEST_CASE("--validate-only names every bad row with its line and trains nothing"
   CHECK(outcome.code == 3);
   const std::string file = setting.path("bad.csv");
   CHECK(outcome.error == file + ":3: text: expected some text, got none\n" + file +
-                             ":5: columns: expected 2 as in line 1, got another number\n" + file +
+                             ":5: columns: expected 2 as in line 1, got 3\n" + file +
                              ":6: label: expected one, got an empty cell\n" +
                              "error: data: expected rows as they should be, got 3 bad ones\n");
   CHECK(has(outcome.out, file + ": 3 examples of 4 to 4 tokens\n"));

@@ -17,7 +17,7 @@ using Numbers = std::vector<std::int32_t>;
 WalkedTable dataset_of(const Task& task, std::string_view bytes, bool needs_label = true,
                        TableFormat format = TableFormat::tsv) {
   const TableOptions options{.header = task.layouts.empty() && task.columns.header,
-                             .skip_ragged_rows = task.skip_ragged_rows};
+                             .skip_bad_rows = task.skip_ragged_rows};
   return walk_table(task, parse_table(bytes, "data", format, options), needs_label);
 }
 
@@ -107,7 +107,8 @@ TEST_CASE("QQP's broken rows are left out and counted") {
   const WalkedTable train =
       dataset_of(named_task("qqp"), "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n1\t2\t3\n4\t8\t9\tA\tB\t0\n");
   CHECK(train.examples.size() == 1);
-  CHECK(train.dataset.skipped_lines == std::vector<std::int64_t>{2});
+  REQUIRE(train.dataset.skipped.size() == 1);
+  CHECK(train.dataset.skipped[0].line == 2);
 }
 
 TEST_CASE("an empty question of QQP is one, as everywhere") {

@@ -218,11 +218,29 @@ TEST_CASE("a cell that comes in many parts is not read again for each of them") 
   CHECK(table.rows.front().cells[0].size() == 1'600'000);
 }
 
-TEST_CASE("ragged rows can be left out and are counted") {
-  const Table table =
-      parse_table("1\t2\n3\n4\t5\n6\t7\t8\n", "t", TableFormat::tsv, {.header = false, .skip_ragged_rows = true});
-  CHECK(table.rows.size() == 2);
-  CHECK(table.skipped_lines == std::vector<std::int64_t>{2, 4});
+TEST_CASE("rows that cannot be read can be left out and are named") {
+  const auto check = [](const std::string& text, TableFormat format, const std::vector<std::string>& columns,
+                        const std::vector<std::string>& messages) {
+    const Table table = parse_table(text, "t", format, {.header = false, .skip_bad_rows = true});
+    CHECK(table.rows.size() == 2);
+    CHECK(table.columns == columns);
+    std::vector<std::string> got;
+    for (const SkippedRow& row : table.skipped) {
+      CHECK(row.message.starts_with(fmt::format("t:{}: ", row.line)));
+      got.push_back(row.message);
+    }
+    CHECK(got == messages);
+  };
+  check("1\t2\n3\n4\t5\n6\t7\t8\n", TableFormat::tsv, {},
+        {"t:2: columns: expected 2 as in line 1, got 1", "t:4: columns: expected 2 as in line 1, got 3"});
+  // What a bad row has for columns are none.
+  check(
+      "{\"a\": 1}\n{\"c\": [\"x\", \"y,z\"]}\n[]\n{\"a\": 2, \"a\": 2}\n{\"b\": 2}\n\n{\"\\u0000\": 1}\n{\"d\": "
+      "\"\\u0000\"}\n",
+      TableFormat::jsonl, {"a", "b"},
+      {"t:2: c: expected items without the label separator \",\", got \"y,z\"", "t:3: expected a JSON object, got []",
+       "t:4: \"a\": expected once, got it twice", "t:6: expected a JSON object, got an empty line",
+       "t:7: expected text without \\u0000, got one", "t:8: expected text without \\u0000, got one"});
 }
 
 TEST_CASE("a column is found by its name, else by its number from 0") {

@@ -180,7 +180,7 @@ TEST_CASE("a bad row to train on is named by its line, and all of them are if th
     CHECK(data.bad_rows() == std::vector<std::string>{file + ":2: text: expected at least one token, got none",
                                                       file + ":3: label: expected one of {0,1}, got \"2\"",
                                                       file + ":4: text: expected some text, got none",
-                                                      file + ":5: columns: expected 2 as in line 1, got another number",
+                                                      file + ":5: columns: expected 2 as in line 1, got 1",
                                                       file + ":6: label: expected one of {0,1}, got \"3\""});
     CHECK(examples_of(data).targets == std::vector<std::vector<std::int32_t>>{{1}, {0}});
     CHECK(refusal("sentence\tlabel\n\xE2\x80\x8B\t1\nb\t2\n", files) ==

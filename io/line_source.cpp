@@ -59,6 +59,18 @@ bool LineSource::next_raw(std::string_view& line) {
   return true;
 }
 
+bool LineSource::skip_long_line() {
+  if (searched_ - begin_ <= kLongest) return false;
+  while (searched_ == buffer_.size() && !ended_) {
+    begin_ = searched_;
+    fill();
+    searched_ = std::min(buffer_.find('\n'), buffer_.size());
+  }
+  begin_ = searched_ = std::min(searched_ + 1, buffer_.size());
+  ++number_;
+  return true;
+}
+
 bool LineSource::next(std::string_view& line) {
   if (!next_raw(line)) return false;
   refuse_nul(line, name_, static_cast<std::uint64_t>(number_) - 1);

@@ -26,6 +26,8 @@ class LineSource {
   bool next_raw(std::string_view& line);
   /// Whether next() need not wait.
   bool is_ready();
+  /// If a line was refused because it is too long: passes over it, so that next() gives the one after it. Else false.
+  bool skip_long_line();
 
   std::int64_t number() const { return number_; }  ///< of the line that was read last, from 1
   /// "file:line", for messages.

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <exception>
 #include <map>
+#include <new>
 
 #include "apps/predict/answers.h"
 #include "bert/directory/model_directory.h"
@@ -59,6 +60,7 @@ class Stream {
  private:
   void gather();
   void take(std::string_view line);
+  void report_bad_line(const Error& error);
   io::Json read_text(std::string_view line, const std::string& where);
   void compute();
   void take_outputs(std::size_t query, std::span<const inference::Outputs> outputs);
@@ -91,19 +93,25 @@ class Stream {
 /// At least one line, unless the input ends; then as many as there are without waiting.
 void Stream::gather() {
   try {
-    std::string_view line;
     while (tokens_ < kBatchesAhead * options_.max_batch_tokens && answers_.size() < kLinesAhead &&
            (answers_.empty() || lines_.is_ready())) {
+      std::string_view line;
       if (!lines_.next_raw(line)) {
         ended_ = true;
         return;
       }
       take(line);
     }
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (options_.report_bad_lines && lines_.skip_long_line()) return report_bad_line(error);
     failure_ = std::current_exception();
     ended_ = true;
   }
+}
+
+void Stream::report_bad_line(const Error& error) {
+  ++bad_;
+  answers_.push_back(io::json_text({{"error", error.what()}, {"line", lines_.number()}}) + "\n");
 }
 
 void Stream::take(std::string_view line) {
@@ -121,8 +129,7 @@ void Stream::take(std::string_view line) {
   } catch (const Error& error) {
     if (error.failure() != Failure::input) throw;
     if (!options_.report_bad_lines) fail_with_hint(error, "--on-bad-line report goes on after it");
-    ++bad_;
-    answers_.push_back(io::json_text({{"error", error.what()}, {"line", lines_.number()}}) + "\n");
+    report_bad_line(error);
   }
 }
 
@@ -136,14 +143,16 @@ io::Json Stream::read_text(std::string_view line, const std::string& where) {
 }
 
 void Stream::compute() {
-  inference::run_all(predictor_, queries_, options_.max_batch_tokens,
-                     [&](std::size_t query, std::span<const inference::Outputs> outputs) {
-                       take_outputs(query, outputs);
-                       write_ready();
-                       if (io::leave_requested())
-                         fail(Failure::interrupted, "{}: interrupted; the answers to the first {} lines were written",
-                              lines_.name(), answered_);
-                     });
+  const auto take = [&](std::size_t query, std::span<const inference::Outputs> outputs) {
+    take_outputs(query, outputs);
+    write_ready();
+  };
+  const auto leave_if_requested = [&] {
+    if (io::leave_requested())
+      fail(Failure::interrupted, "{}: interrupted; the answers to the first {} lines were written", lines_.name(),
+           answered_);
+  };
+  inference::run_all(predictor_, queries_, options_.max_batch_tokens, take, leave_if_requested);
   write_ready();
   if (!failed_.empty()) std::rethrow_exception(failed_.begin()->second);
   answers_.clear();
@@ -221,6 +230,9 @@ void run(const Options& given) {
       stream.run();
     } catch (const Error& error) {
       if (error.failure() != Failure::io) out.publish_some();
+      throw;
+    } catch (const std::bad_alloc&) {
+      out.publish_some();
       throw;
     }
     out.publish();

@@ -38,7 +38,8 @@ io::Json answer(const Query& query, std::span<const Outputs> outputs) {
 }
 
 void run_all(const Predictor& predictor, std::span<Query> queries, std::int64_t max_tokens,
-             const std::function<void(std::size_t, std::span<const Outputs>)>& take) {
+             const std::function<void(std::size_t, std::span<const Outputs>)>& take,
+             const std::function<void()>& before_batch) {
   std::vector<std::vector<Outputs>> outputs;  // of each query
   std::vector<std::size_t> missing;           // sequences of each query that were not computed yet
   for (const Query& query : queries) {
@@ -47,6 +48,7 @@ void run_all(const Predictor& predictor, std::span<Query> queries, std::int64_t 
   }
   const std::vector<Place> places = by_length(queries);
   for (std::size_t begin = 0, end = 0; begin < places.size(); begin = end) {
+    before_batch();
     std::vector<bert::Sequence> batch;
     for (std::int64_t tokens = 0; end < places.size(); ++end) {
       bert::Sequence& next = queries[places[end].query].sequences[places[end].sequence];

@@ -61,8 +61,11 @@ io::Json answer(const Query& query, std::span<const Outputs> outputs);
 
 /// Runs the sequences of all queries, and takes them out of these. Sequences of like length share a batch of at most
 /// `max_tokens` tokens (a longer one has a batch of its own). `take` gets the outputs for the sequences of each query
-/// with its number as soon as they are there, which is not the order of the queries.
-void run_all(const Predictor& predictor, std::span<Query> queries, std::int64_t max_tokens,
-             const std::function<void(std::size_t query, std::span<const Outputs> outputs)>& take);
+/// with its number as soon as they are there, which is not the order of the queries. `before_batch`, called before each
+/// batch, may throw to end it.
+void run_all(
+    const Predictor& predictor, std::span<Query> queries, std::int64_t max_tokens,
+    const std::function<void(std::size_t query, std::span<const Outputs> outputs)>& take,
+    const std::function<void()>& before_batch = [] {});
 
 }  // namespace bertrand::inference

@@ -14,6 +14,9 @@
 namespace bertrand::inference {
 namespace {
 
+/// Words of one text. Each takes about 1 kB while its answer is made.
+constexpr std::size_t kMostWords = std::size_t{1} << 20;
+
 /// A word of a text: its code points [start, end), and where its bytes begin and end in the text.
 struct Word {
   std::string text;
@@ -36,13 +39,13 @@ struct Sentence {
 };
 
 /// The words that Google's BasicTokenizer finds, as they stand in the text: cut at white space, punctuation and
-/// ideographs stand alone, and what is dropped neither begins nor ends one.
+/// ideographs stand alone, and what is dropped neither begins nor ends one. Of too many, the last ones are not there.
 Sentence cut_words(std::string text) {
   const text::UnicodeTable& table = text::UnicodeTable::get();
   Sentence sentence{.text = std::move(text), .words = {}};
   const char *p = sentence.text.data(), *const end = p + sentence.text.size();
   const char* word_end = nullptr;  // of a word that may go on
-  for (std::int64_t place = 0; p < end; ++place) {
+  for (std::int64_t place = 0; p < end && sentence.words.size() <= kMostWords; ++place) {
     const char* const begin = p;
     const std::uint8_t properties = table.properties(text::decode_utf8(p));
     if (properties & text::kDropped) continue;
@@ -85,13 +88,15 @@ class TokenLabeller : public Predictor {
   Query encode(const io::Json& request, const std::string& where) const override {
     io::JsonReader reader(request, {where, Failure::input});
     Sentence sentence = read(reader);
+    const std::string_view key = request.contains("words") ? "words" : "text";
+    if (sentence.words.size() > kMostWords)
+      fail(Failure::input, "{}: {}: expected at most {} words, got more; hint: a paragraph or a page a line", where,
+           key, kMostWords);
     std::vector<std::string> words;
     for (const Word& word : sentence.words) words.push_back(word.text);
     tasks::EncodedSentences encoded;
     tasks::SentenceEncoder(model_.tokenizer, windows_).append(words, encoded);
-    if (encoded.windows.size() == 0)
-      fail(Failure::input, "{}: {}: expected at least one token, got none", where,
-           request.contains("words") ? "words" : "text");
+    if (encoded.windows.size() == 0) fail(Failure::input, "{}: {}: expected at least one token, got none", where, key);
     std::vector<std::optional<std::size_t>> tokens;  // of each word, counted over all windows
     for (std::size_t i = 0; i < words.size(); ++i) tokens.push_back(encoded.token(i));
     Query query{.where = where,
@@ -142,18 +147,12 @@ class TokenLabeller : public Predictor {
     double score = 0;
   };
 
-  /// The label of the token, or of a word that has none: no entity, and no certainty.
-  Label label_at(std::optional<std::size_t> token, std::span<const Outputs> outputs) const {
-    if (!token) return {std::ranges::find(labels_, "O") != labels_.end() ? "O" : labels_[0]};
-    for (const Outputs& window : outputs) {
-      if (*token < window.rows()) {
-        const std::vector<double> shares = tasks::softmax(window.row(*token));
-        const std::size_t best = largest(shares, 1)[0];
-        return {labels_[best], shares[best]};
-      }
-      *token -= window.rows();
-    }
-    fail(Failure::bug, "tokens: expected a row of the outputs, got one behind them");
+  /// The label that a row of outputs is of, or a word without a token: no entity, and no certainty.
+  Label label_of(std::optional<std::span<const float>> row) const {
+    if (!row) return {std::ranges::find(labels_, "O") != labels_.end() ? "O" : labels_[0]};
+    const std::vector<double> shares = tasks::softmax(*row);
+    const std::size_t best = largest(shares, 1)[0];
+    return {labels_[best], shares[best]};
   }
 
   io::Json labelled(const Sentence& sentence, const std::vector<std::optional<std::size_t>>& tokens,
@@ -161,8 +160,11 @@ class TokenLabeller : public Predictor {
     std::vector<std::string> names;
     std::vector<double> scores;
     io::Json words = io::Json::array();
+    std::vector<std::span<const float>> rows;  // of all windows
+    for (const Outputs& window : outputs)
+      for (std::size_t row = 0; row < window.rows(); ++row) rows.push_back(window.row(row));
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-      const Label label = label_at(tokens[i], outputs);
+      const Label label = label_of(tokens[i] ? std::optional(rows.at(*tokens[i])) : std::nullopt);
       const Word& word = sentence.words[i];
       words.push_back({{"word", word.text},
                        {"label", label.name},

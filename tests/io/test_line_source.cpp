@@ -111,6 +111,25 @@ TEST_CASE("a byte order mark before the first line is no part of it") {
   CHECK(lines_of(file_of("\xEF\xBBx\n\xEF\xBB\xBFy")) == Lines{"\xEF\xBBx", "\xEF\xBB\xBFy"});
 }
 
+TEST_CASE("a line that was refused for its length can be passed over, and no other") {
+  for (const std::size_t longer : {std::size_t{1}, std::size_t{1'000'000}}) {
+    const std::string text = "a\n" + std::string(LineSource::kLongest + longer, 'x');
+    for (const char* end : {"", "\n", "\nb\n\nc"}) {
+      LineSource source(file_of(text + end), "lines");
+      std::string_view line;
+      CHECK(source.next(line));
+      CHECK_FALSE(source.skip_long_line());
+      CHECK_THROWS(source.next(line));
+      CHECK(source.skip_long_line());
+      CHECK(source.number() == 2);
+      std::vector<std::string> rest;
+      while (source.next(line)) rest.emplace_back(line);
+      CHECK(rest ==
+            (std::string_view(end).size() > 1 ? std::vector<std::string>{"b", "", "c"} : std::vector<std::string>{}));
+    }
+  }
+}
+
 TEST_CASE("a NUL in a line is refused with its line") {
   CHECK(support::refusal(Failure::input, [] {
           lines_of(file_of(std::string("a\nb\0c\n", 6)));

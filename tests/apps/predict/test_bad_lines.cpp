@@ -106,6 +106,19 @@ TEST_CASE("a bad line may become an object with its number") {
   CHECK(setting.lines("red\nred ||| fish\n", {"--on-bad-line", "report", "--model", setting / "single"}).code == 4);
 }
 
+TEST_CASE("a line that is too long becomes an object with its number, and the lines after it are answered") {
+  const Setting setting;
+  const std::string text = "red\n" + std::string((std::size_t{1} << 26) + 1, 'x') + "\nfish\n";
+  const Outcome outcome = setting.lines(text, {"--on-bad-line", "report", "--output", setting / "a"});
+  CHECK(outcome.code == 0);
+  const auto answers = support::read_json_lines(setting / "a");
+  REQUIRE(answers.size() == 3);
+  CHECK(answers[1].at("line") == 2);
+  CHECK(answers[1].at("error") == setting / "lines" + ":2: expected a line of at most 67108864 bytes, got more");
+  CHECK(answers[2].contains("label"));
+  CHECK(setting.lines(text).code == 3);
+}
+
 TEST_CASE("a mask that is cut away and a question without a context are bad lines") {
   const Setting setting;
   support::write_small_head<bert::ForPretraining>(setting / "masked", {.architecture = "BertForPreTraining"});

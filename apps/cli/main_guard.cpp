@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <ranges>
 #include <sstream>
@@ -226,6 +228,20 @@ std::string memory_hint(const CLI::App& command) {
   return "";
 }
 
+/// Memory may run out where nothing may be thrown: a value of JSON takes some to be destroyed. That ends a program,
+/// which says so as for any other failure, in words that take no memory.
+[[noreturn]] void end_without_memory() {
+  try {
+    if (std::current_exception()) throw;
+  } catch (const std::bad_alloc&) {
+    std::fflush(stdout);
+    std::fputs("error: out of memory on the host\n", stderr);
+    std::_Exit(static_cast<int>(Failure::memory));
+  } catch (...) {
+  }
+  std::abort();
+}
+
 /// `code` if all that was printed has been written, some of which may have failed long ago.
 int flushed(int code) {
   const bool now = std::fflush(stdout) == 0;
@@ -266,6 +282,7 @@ Program::Program(const std::string& description, const std::string& name,
 Program::~Program() = default;
 
 int Program::run(int argc, char** argv, const std::function<void(const std::vector<std::string>&)>& body) {
+  std::set_terminate(end_without_memory);
   try {
     body(parse(*app_, argc, argv));
     return flushed(0);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -60,6 +61,23 @@ TEST_CASE("a flag without its value names what stands in its place") {
   CHECK(refusal("finetune", {"--model", "--steps", "10"}) ==
         "--model: expected PATH, got the flag --steps; hint: is a variable of the shell empty?");
   CHECK(refusal("finetune", {"--task", "mrpc", "--model"}) == "--model: expected PATH, got no value");
+}
+
+TEST_CASE("memory that runs out where nothing may be thrown is one line and an exit code") {
+  const support::TemporaryDirectory directory;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (std::freopen((directory / "error").c_str(), "w", stderr) == nullptr) _exit(1);
+    char name[] = "program", *arguments[] = {name, nullptr};
+    const auto need_memory = [] { throw std::bad_alloc(); };
+    _exit(cli::run_main(
+        "", 1, arguments, [](CLI::App&) {}, [&]() noexcept { need_memory(); }));
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 7);
+  CHECK(support::read_text(directory / "error") == "error: out of memory on the host\n");
 }
 
 TEST_CASE("an error of another process than the first of several begins with process and host") {

@@ -26,7 +26,7 @@ if [[ $tools == *tidy* ]]; then
     # The files of a library are read together, as a build without tests compiles them: a quarter of the time.
     build=build-tidy
     cmake -S . -B $build -G Ninja -DCMAKE_UNITY_BUILD=ON -DBERTRAND_CUDA=OFF >/dev/null
-    sed -i 's/-fno-gnu-unique//' $build/compile_commands.json  # g++ alone knows it
+    sed -Ei 's/-fno-gnu-unique|-m(move|store)-max=[0-9]+//g' $build/compile_commands.json  # g++ alone knows them
     flags=(--checks=-bugprone-suspicious-include "--header-filter=$PWD/(apps|autograd|bench|bert|distributed|io|nn|optim|serving|tensor|training)/")
     # clang 14 can read neither the emulated GPU (std::source_location) nor tests that CAPTURE a structured binding.
     mapfile -t files < <(grep -oP '"file": "\K[^"]*' $build/compile_commands.json |

@@ -11,7 +11,7 @@
 #   metrics.jsonl          without examples_per_second, tokens_per_second and memory_bytes
 #   run_config.json        without command, version, device and the build's hash, in any order, and without what builds after a17e75a added:
 #                          directory, and the flags in `added` below
-#   resume.json            without these flags and evaluations_since_best, and MANIFEST.json without its size and checksum and its own
+#   resume.json            without these flags, evaluations_since_best and unlogged, and MANIFEST.json without its size and checksum and its own
 #   eval_report.tsv        not at all: a17e75a had none
 #   report.html            not at all: it says when and where it was made
 #   eval_results.json      global_step as a whole number, which a17e75a wrote as 6.0
@@ -83,7 +83,7 @@ plain() {
   case ${1##*/} in
     metrics.jsonl) sed -E 's/,?"(examples_per_second|tokens_per_second|memory_bytes)":[^,}]*//g' "$1" ;;
     run_config.json) sed -E '/^  "command": \[/,/^  \]/d; /^  "(version|device|directory)":/d; /^    "(build|'"$added"')":/d; s/,$//' "$1" | sort ;;
-    resume.json) sed -E '/^  "evaluations_since_best":/d; /^    "--('"$added"')":/d; s/,$//' "$1" ;;
+    resume.json) sed -E '/^  "unlogged": \{/,/^  \}/d; /^  "evaluations_since_best":/d; /^    "--('"$added"')":/d; s/,$//' "$1" ;;
     MANIFEST.json) sed '/"resume.json": {/,/}/d; /^ "crc32c":/d' "$1" ;;
     eval_results.json) sed -E 's/("global_step": [0-9]+)\.0/\1/' "$1" ;;
     events.out.tfevents.*) cat "$@" | grep -aoE '(train|eval|perf)/[a-z_0-9]+' || true ;;

@@ -28,9 +28,10 @@ RankingScores score_ranking(const Passages& relevant, std::span<const std::strin
   std::size_t first = ranked.size();  // the place of the first relevant one
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     const double rank = static_cast<double>(i) + 1;
-    if (!relevant.contains(ranked[i]) || !seen.insert(ranked[i]).second) continue;
+    if (!relevant.contains(ranked[i])) continue;
     gain += 1 / std::log2(rank + 1);
     first = std::min(first, i);
+    if (!seen.insert(ranked[i]).second) continue;
     scores.map += ++hits / rank;
     if (i < relevant.size()) ++among_first;
   }
@@ -51,8 +52,9 @@ void RepeatedPassages::add(const std::string& query, std::span<const std::string
 
 std::string RepeatedPassages::warning() const {
   if (count_ == 0) return "";
-  return io::one_line(fmt::format("passages that come again for their query: {}, the first {}; figures count each once",
-                                  count_, first_));
+  return io::one_line(fmt::format(
+      "passages that come again for their query: {}, the first {}; ndcg counts each of them, as metrics.py does",
+      count_, first_));
 }
 
 void RankingCounter::add(const std::string& query, std::span<const std::string> ranked) {

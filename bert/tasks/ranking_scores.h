@@ -27,8 +27,8 @@ using Passages = std::set<std::string, std::less<>>;
 /// The relevant passages of each query, by the query's id; queries without one are not in it.
 using Qrels = std::map<std::string, Passages, std::less<>>;
 
-/// `ranked`: the passages of a query, the best first. One that comes again counts where it comes first (metrics.py adds
-/// it to ndcg each time, which may be above 1 then).
+/// `ranked`: the passages of a query, the best first. One that comes again counts where it comes first; ndcg counts it
+/// each time, as metrics.py does, and may be above 1 then.
 RankingScores score_ranking(const Passages& relevant, std::span<const std::string> ranked);
 
 /// Counts passages that a query has more than once.

@@ -33,11 +33,12 @@ TEST_CASE("several relevant passages share their query's scores") {
   CHECK(scores.ndcg == doctest::Approx((1 + 0.5) / best));
 }
 
-TEST_CASE("a passage that comes twice counts once, where it comes first") {
+TEST_CASE("a passage that comes twice counts once, where it comes first, but for ndcg, as in metrics.py") {
   const RankingScores scores = scores_of({"a", "b"}, {"a", "a", "x", "b", "b"});
   CHECK(scores.map == (1 + 2.0 / 4) / 2);
   CHECK(scores.rprec == 0.5);
-  CHECK(scores.ndcg == doctest::Approx((1 + 1 / std::log2(5)) / (1 + 1 / std::log2(3))));
+  CHECK(scores.ndcg ==
+        doctest::Approx((1 + 1 / std::log2(3) + 1 / std::log2(5) + 1 / std::log2(6)) / (1 + 1 / std::log2(3))));
 }
 
 TEST_CASE("a query without a relevant passage scores 0") {

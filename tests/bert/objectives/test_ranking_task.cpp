@@ -31,14 +31,20 @@ struct Setting {
 
 }  // namespace
 
-TEST_CASE("two names that a model has for relevance stay and other labels give way") {
+TEST_CASE("two names that a model has for relevance stay and placeholders give way, but not three labels") {
   const Setting setting;
   const auto labels = [&](const std::vector<std::string>& own) { return setting.task(own).directory().config.labels; };
   const std::vector<std::string> usual = {"not_relevant", "relevant"};
   CHECK(labels({"no", "yes"}) == std::vector<std::string>{"no", "yes"});
   CHECK(labels({}) == usual);
-  CHECK(labels({"a", "b", "c"}) == usual);
   CHECK(labels({"LABEL_0", "LABEL_1"}) == usual);
+  CHECK(
+      support::refusal(Failure::model,
+                       [&] {
+                         labels({"a", "b", "c"});
+                       }) ==
+      "config.json: id2label: expected 2 labels for --task msmarco, got {a,b,c}; hint: --train makes another model of "
+      "it");
 }
 
 TEST_CASE("the loss of an evaluation is finite where the model is sure of what is wrong") {

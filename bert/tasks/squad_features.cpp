@@ -158,13 +158,13 @@ bool SquadFeatures::find_answer(const SquadQuestion& question, std::size_t parag
     fail(Failure::input,
          "{}: question {}: answer_start: expected an answer within the context's {} characters, got {} to {}",
          options_.file, question.id, text::count_code_points(context), answer.start, answer.start + characters);
-  example.first_word = std::max(*first, 0);
-  example.last_word = std::max(*last, example.first_word - 1);  // before the first one if the answer is empty
   const std::span<const std::string_view> words = contexts_[paragraph].words;
+  // What begins in the white space before the first word begins with word -1: as Python counts, the last one.
+  example.first_word = *first >= 0 ? *first : std::max(static_cast<std::int32_t>(words.size()) - 1, 0);
+  example.last_word = *last;  // before the first one if the answer is empty
+  const auto count = static_cast<std::size_t>(std::max(example.last_word - example.first_word + 1, 0));
   const std::string found =
-      words.empty() ? ""
-                    : joined_words(words.subspan(static_cast<std::size_t>(example.first_word),
-                                                 static_cast<std::size_t>(example.last_word - example.first_word + 1)));
+      words.empty() ? "" : joined_words(words.subspan(static_cast<std::size_t>(example.first_word), count));
   const std::string wanted = cleaned(answer.text);
   example.answer_is_empty = wanted.empty();
   if (found.find(wanted) != std::string::npos && !words.empty()) return true;

@@ -127,6 +127,24 @@ TEST_CASE("an answer that is not where the file says is left out with a warning"
   CHECK(features.warnings()[0] == "question q: Could not find answer: 'alpha' vs. 'beta'");
 }
 
+TEST_CASE("an answer that begins before the first word begins with the last one, as Python counts") {
+  const auto features_of = [](const std::string& context, const SquadAnswer& answer) {
+    auto paragraphs = one_question(answer);
+    paragraphs[0].context = context;
+    return made(paragraphs, small_tokenizer(), false);
+  };
+  const SquadFeatures two = features_of("  alpha beta", {.text = " alpha", .start = 1});
+  REQUIRE(two.warnings().size() == 1);
+  CHECK(two.warnings()[0] == "question q: Could not find answer: '' vs. 'alpha'");
+  const SquadFeatures last = features_of("  alpha beta", {.text = "  alpha beta", .start = 0});
+  REQUIRE(last.warnings().size() == 1);
+  CHECK(last.warnings()[0] == "question q: Could not find answer: 'beta' vs. 'alpha beta'");
+  const SquadFeatures one = features_of(" alpha", {.text = " alpha", .start = 0});
+  REQUIRE(one.examples().size() == 1);
+  CHECK(one.examples()[0].first_word == 0);
+  CHECK(one.examples()[0].last_word == 0);
+}
+
 TEST_CASE("questions that cannot be trained on are refused with their id") {
   const auto refusal = [](const std::vector<SquadParagraph>& paragraphs, bool version_2) {
     return support::refusal(Failure::input, [&] { made(paragraphs, small_tokenizer(), version_2); });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "bert/tasks/numpy_sum.h"
 #include "io/error.h"
@@ -20,7 +21,7 @@ struct Tag {
   bool outside() const { return prefix == 'O'; }
 };
 
-/// What comes before the first word of a sentence: it has neither prefix nor type in common with any tag.
+/// What comes before the first word of all: it has neither prefix nor type in common with any tag.
 constexpr Tag kNothing{.prefix = 'O', .type = ""};
 
 /// As seqeval cuts a tag: the prefix is its first character, the type what follows the first hyphen after that.
@@ -56,17 +57,19 @@ ClassFigures figures_of(const ClassCounts& counts) {
 
 }  // namespace
 
-std::vector<Entity> entities(std::span<const std::string> tags) {
+std::vector<Entity> entities(std::span<const std::string> tags) { return EntityFinder().next(tags); }
+
+std::vector<Entity> EntityFinder::next(std::span<const std::string> tags) {
   std::vector<Entity> found;
-  Tag before = kNothing;
-  std::int64_t begin = 0;
+  Tag before = std::exchange(is_first_, false) ? kNothing : parsed("O");
   for (std::size_t i = 0; i <= tags.size(); ++i) {
     const Tag tag = i < tags.size() ? parsed(tags[i]) : parsed("O");
     const auto here = static_cast<std::int64_t>(i);
-    if (ends_between(before, tag)) found.push_back({std::string(before.type), begin, here - 1});
-    if (begins_at(before, tag)) begin = here;
+    if (ends_between(before, tag)) found.push_back({std::string(before.type), begin_, here - 1});
+    if (begins_at(before, tag)) begin_ = here;
     before = tag;
   }
+  begin_ -= std::ssize(tags) + 1;
   return found;
 }
 
@@ -102,8 +105,8 @@ std::string IllegalPairs::most_frequent() const {
 void EntityCounter::add(std::span<const std::string> truth, std::span<const std::string> predicted) {
   check(truth.size() == predicted.size(), "entities: expected as many predicted tags as true ones, {}, got {}",
         truth.size(), predicted.size());
-  std::vector<Entity> wanted = entities(truth);
-  const std::vector<Entity> got = entities(predicted);
+  std::vector<Entity> wanted = truth_.next(truth);
+  const std::vector<Entity> got = predicted_.next(predicted);
   std::ranges::sort(wanted);
   for (const Entity& entity : wanted) ++types_[entity.type].truth;
   for (const Entity& entity : got) {

@@ -24,6 +24,19 @@ struct Entity {
 /// cannot stand where it stands (I-PER after O or after B-LOC) begins an entity of its own.
 std::vector<Entity> entities(std::span<const std::string> tags);
 
+/// The entities of sentence after sentence, as seqeval finds those of a file: it takes all tags for one sequence, with
+/// an O after each sentence. So what the first tag of a file begins it may not begin in a later sentence (a tag without
+/// a type, as N), and an entity that ends without a beginning has that of the one before.
+class EntityFinder {
+ public:
+  /// Places are those of this sentence; one below 0 is in a sentence before.
+  std::vector<Entity> next(std::span<const std::string> tags);
+
+ private:
+  bool is_first_ = true;
+  std::int64_t begin_ = 0;  // of the last entity, in places of the next sentence
+};
+
 /// Whether the tag may not follow the one before it in IOB2: I- begins no entity and continues only its own type. The
 /// tag before the first one is "O".
 bool is_illegal(const std::string& before, const std::string& tag);
@@ -59,6 +72,7 @@ class EntityCounter {
   EntityScores scores() const;
 
  private:
+  EntityFinder truth_, predicted_;
   std::map<std::string, ClassCounts> types_;
   std::int64_t words_ = 0, right_ = 0;
   IllegalPairs illegal_;

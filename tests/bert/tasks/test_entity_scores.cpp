@@ -112,6 +112,18 @@ TEST_CASE("the prefix of a tag is its first character, of however many bytes, as
   CHECK(scores.accuracy == 0.6985088536812675);
 }
 
+TEST_CASE("a tag without a type is of its file, not of its sentence, as in seqeval") {
+  EntityFinder finder;
+  CHECK(finder.next(Tags{"N", "B-X"}) == std::vector<Entity>{{"_", 0, 0}, {"X", 1, 1}});
+  CHECK(finder.next(Tags{"N", "B-X"}) == std::vector<Entity>{{"_", -2, 0}, {"X", 1, 1}});
+  const EntityScores scores =
+      scores_of_random({"O", "N", "B-X", "I-X", "V", "日", "B", "E", "O", ".", "E-X", "S", "N"});
+  check_figures(scores.types.at("X"), {0.7117903930131004, 0.6863157894736842, 0.6988210075026795, 475});
+  check_figures(scores.types.at("_"), {0.5726795096322241, 0.5726795096322241, 0.5726795096322241, 571});
+  check_figures(scores.micro, {0.6345966958211856, 0.624282982791587, 0.6293975903614458, 1046});
+  check_figures(scores.weighted, {0.6358512778979185, 0.624282982791587, 0.6299617385886929, 1046});
+}
+
 TEST_CASE("without an entity every figure is 0") {
   EntityCounter counter;
   CHECK(counter.scores().accuracy == 0);

@@ -17,7 +17,7 @@ namespace bertrand::tasks {
 struct Entity {
   std::string type;  ///< what follows the hyphen: PER of B-PER; "_" if nothing does
   std::int64_t first = 0, last = 0;
-  auto operator<=>(const Entity&) const = default;
+  auto operator<=>(const Entity&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees one in <=>
 };
 
 /// The entities that the tags of one sentence name. Tags are O, or B, I, E or S with a type. As in seqeval, a tag that

@@ -236,6 +236,7 @@ std::string memory_hint(const CLI::App& command) {
   } catch (const std::bad_alloc&) {
     std::fflush(stdout);
     std::fputs("error: out of memory on the host\n", stderr);
+    std::fflush(stderr);
     std::_Exit(static_cast<int>(Failure::memory));
   } catch (...) {
   }

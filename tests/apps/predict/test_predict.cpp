@@ -180,20 +180,6 @@ TEST_CASE("SIGTERM ends the program while it waits for a line and all answers ar
   CHECK(support::read_json_lines(setting / "answers").size() == 1);
 }
 
-TEST_CASE("SIGTERM ends the program between two batches of one line") {
-  const Setting setting;
-  support::write_small_labeller(setting / "tokens", {"O", "B-A", "I-A"});
-  std::string text;
-  for (int i = 0; i < 400'000; ++i) text += "red ";
-  Conversation talk("predict", setting.flags({"--model", setting / "tokens", "--max-batch-tokens", "8"}));
-  talk.say("red fish\n");
-  CHECK(talk.line().starts_with("{\"entities\":"));
-  talk.say(text + "\n");
-  usleep(1'500'000);
-  talk.signal(SIGTERM);
-  CHECK(talk.finish() == 75);
-}
-
 TEST_CASE("what a killed program leaves of its output is gone when the next one has written the same output") {
   const Setting setting;
   const auto names = [&] {

@@ -292,6 +292,25 @@ TEST_CASE("an answer in the company of others has the bits that it has alone") {
   }
 }
 
+TEST_CASE("many windows of one text can be left between two batches") {
+  const support::TemporaryDirectory directory;
+  support::write_small_labeller(directory / "model", {"O", "B-A"});
+  const auto predictor = open(directory / "model", Head::tokens, {.max_seq_length = 8, .overlap = 2});
+  std::vector<inference::Query> queries = {predictor->encode({{"text", std::string(100, '!')}}, "here")};
+  REQUIRE(queries[0].sequences.size() > 10);
+  int batches = 0, answers = 0;
+  const auto run = [&](int most) {
+    inference::run_all(
+        *predictor, queries, 8, [&](std::size_t, std::span<const inference::Outputs>) { ++answers; },
+        [&] {
+          if (++batches == most) fail(Failure::interrupted, "enough");
+        });
+  };
+  CHECK(refusal(Failure::interrupted, [&] { run(3); }) == "enough");
+  CHECK(batches == 3);
+  CHECK(answers == 0);
+}
+
 TEST_CASE("ids are answered as the text that they stand for and refused if the model has no such ones") {
   const support::TemporaryDirectory directory;
   const auto ask_ids = [](const inference::Predictor& predictor, const Ids& ids) {

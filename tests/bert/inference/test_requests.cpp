@@ -3,7 +3,6 @@
 
 #include "bert/inference/open.h"
 #include "bert/network/golden.h"
-#include "support/growth.h"
 #include "support/refusal.h"
 #include "support/small_heads.h"
 
@@ -234,24 +233,6 @@ TEST_CASE("a text beyond the model's length has windows and loses no word") {
         }).starts_with("--doc-stride: expected "));
 }
 
-TEST_CASE("a text may have a million words, and the time for their labels grows as they do") {
-  const support::TemporaryDirectory directory;
-  support::write_small_labeller(directory / "model", {"O", "B-A"});
-  const auto predictor = open(directory / "model", Head::tokens, {.max_seq_length = 8, .overlap = 2});
-  const std::string_view most = ": expected at most 1048576 words, got more; hint: a paragraph or a page a line";
-  CHECK(refused(*predictor, {{"text", std::string((1 << 20) + 1, '!')}}) == fmt::format("t:3: text{}", most));
-  CHECK(refused(*predictor, {{"words", std::vector<std::string>((1 << 20) + 1, "red")}}) ==
-        fmt::format("t:3: words{}", most));
-  const double growth = support::growth_by_four(10'000, [&](int words) {
-    const inference::Query query = predictor->encode({{"text", std::string(static_cast<std::size_t>(words), '!')}}, "");
-    std::vector<inference::Outputs> outputs;
-    for (const bert::Sequence& window : query.sequences)
-      outputs.push_back({.width = 2, .values = std::vector<float>(2 * window.token_ids.size())});
-    CHECK(inference::answer(query, outputs).at("words").size() == static_cast<std::size_t>(words));
-  });
-  CHECK(growth < 8);
-}
-
 TEST_CASE("an embedding may be of length 1 and a long text is cut") {
   const support::TemporaryDirectory directory;
   support::write_small_model(directory / "model");
@@ -290,25 +271,6 @@ TEST_CASE("an answer in the company of others has the bits that it has alone") {
     });
     for (std::size_t i = 0; i < requests.size(); ++i) CHECK(together[i] == ask(*predictor, requests[i]));
   }
-}
-
-TEST_CASE("many windows of one text can be left between two batches") {
-  const support::TemporaryDirectory directory;
-  support::write_small_labeller(directory / "model", {"O", "B-A"});
-  const auto predictor = open(directory / "model", Head::tokens, {.max_seq_length = 8, .overlap = 2});
-  std::vector<inference::Query> queries = {predictor->encode({{"text", std::string(100, '!')}}, "here")};
-  REQUIRE(queries[0].sequences.size() > 10);
-  int batches = 0, answers = 0;
-  const auto run = [&](int most) {
-    inference::run_all(
-        *predictor, queries, 8, [&](std::size_t, std::span<const inference::Outputs>) { ++answers; },
-        [&] {
-          if (++batches == most) fail(Failure::interrupted, "enough");
-        });
-  };
-  CHECK(refusal(Failure::interrupted, [&] { run(3); }) == "enough");
-  CHECK(batches == 3);
-  CHECK(answers == 0);
 }
 
 TEST_CASE("ids are answered as the text that they stand for and refused if the model has no such ones") {

@@ -102,7 +102,8 @@ void add_commands(CLI::App& app, std::function<void()>& chosen) {
       app, "tokens", "precision, recall and F1 of entities, as seqeval",
       [](CLI::App& command, Options& options) {
         command
-            .add_option("FILE", options.tokens, "lines: word, true tag, predicted tag; a blank line ends a sentence")
+            .add_option("FILE", options.tokens,
+                        "lines of word, true tag and predicted tag; a blank line ends a sentence")
             ->type_name("")
             ->required();
       },

@@ -103,7 +103,8 @@ TEST_CASE("no control character reaches the terminal") {
 TEST_CASE("what is missing, comes twice or does not go together is said in one line") {
   CHECK(refusal("pretrain", {"--output", "x"}) ==
         "--input: expected FILE, got none; hint: --input is what to train on");
-  CHECK(refusal("evaluate", {"tokens"}) == "tokens: expected FILE, got none; hint: FILE is lines");
+  CHECK(refusal("evaluate", {"tokens"}) ==
+        "tokens: expected FILE, got none; hint: FILE is lines of word, true tag and predicted tag");
   CHECK(refusal("prepare", {}) ==
         "prepare: expected one of tokens, records, corpus, dump, squad, vocab, got none; hint: prepare --help");
   CHECK(refusal("pretrain", {"--input", "x", "--output"}) == "--output: expected DIR, got no value");

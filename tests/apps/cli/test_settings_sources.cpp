@@ -29,6 +29,14 @@ Outcome settings_of(std::vector<std::string> arguments) {
   return run_program("pretrain", arguments);
 }
 
+/// What pretrain says against a file of settings with this text.
+std::string refusal_of(const std::string& file, const std::string& text) {
+  write_text(file, text);
+  const Outcome outcome = run_program("pretrain", {"--settings", file});
+  CHECK(outcome.code == 2);
+  return outcome.error;
+}
+
 }  // namespace
 
 TEST_CASE("a flag is that of the command line, else of the environment, else of the file of settings") {
@@ -58,12 +66,7 @@ TEST_CASE("what --print-settings writes sets the same flags") {
 TEST_CASE("a file of settings that sets no flag of the program, or one twice, is refused") {
   const support::TemporaryDirectory directory;
   const std::string file = directory / "settings.toml";
-  const auto refusal = [&](const std::string& text) {
-    write_text(file, text);
-    const Outcome outcome = run_program("pretrain", {"--settings", file});
-    CHECK(outcome.code == 2);
-    return outcome.error;
-  };
+  const auto refusal = [&](const std::string& text) { return refusal_of(file, text); };
   CHECK(refusal("stepz = 3\n") == "error: " + file + ": stepz: expected a flag of pretrain; did you mean steps?\n");
   for (const std::string name : {"resume", "settings"})
     CHECK(refusal(name + " = true\n") ==
@@ -75,12 +78,7 @@ TEST_CASE("a file of settings that sets no flag of the program, or one twice, is
 TEST_CASE("a file of settings whose values are too many or do not end is refused with key or line") {
   const support::TemporaryDirectory directory;
   const std::string file = directory / "settings.toml";
-  const auto refusal = [&](const std::string& text) {
-    write_text(file, text);
-    const Outcome outcome = run_program("pretrain", {"--settings", file});
-    CHECK(outcome.code == 2);
-    return outcome.error;
-  };
+  const auto refusal = [&](const std::string& text) { return refusal_of(file, text); };
   const std::string error = "error: " + file;
   CHECK(refusal("steps = 1\nsteps = 2\n") == error + ": steps: expected one value, got 1 and 2\n");
   CHECK(refusal("steps = [1, 2]\n") == error + ": steps: expected one value, got 1 and 2\n");

@@ -20,6 +20,16 @@ constexpr const char* kQuestions =
     R"({"data": [{"paragraphs": [{"context": "c", "qas": [{"id": "1", "question": "q", "answers":
     [{"text": "the cat", "answer_start": 0}]}, {"id": "2", "question": "q", "answers": []}]}]}]})";
 
+/// evaluate ranking of files with these lines, which lie in `directory`.
+support::Outcome rank(const support::TemporaryDirectory& directory, const std::string& qrels, const std::string& run) {
+  write_text(directory / "qrels", qrels);
+  write_text(directory / "run", run);
+  const support::Outcome outcome =
+      run_program("evaluate", {"ranking", "--qrels", directory / "qrels", "--run", directory / "run"});
+  CHECK(outcome.code == 0);
+  return outcome;
+}
+
 /// What evaluate says against these files.
 std::string refusal(const std::vector<std::string>& arguments, int code = 3) {
   const support::Outcome outcome = run_program("evaluate", arguments);
@@ -48,21 +58,13 @@ TEST_CASE("a ranking has the figures of dl4marco-bert") {
 
 TEST_CASE("a ranking's lines may come in any order of their ranks") {
   const support::TemporaryDirectory directory;
-  write_text(directory / "qrels", "1\t0\ta\t1\n1 0 b 0\n");
-  write_text(directory / "run", "1\tb\t2\n1\ta\t1\n\n");
-  const support::Outcome outcome =
-      run_program("evaluate", {"ranking", "--qrels", directory / "qrels", "--run", directory / "run"});
-  CHECK(outcome.code == 0);
+  const support::Outcome outcome = rank(directory, "1\t0\ta\t1\n1 0 b 0\n", "1\tb\t2\n1\ta\t1\n\n");
   CHECK(outcome.out == "map = 1\nmrr = 1\nmrr_at_10 = 1\nndcg = 1\nqueries = 1\nrprec = 1\n");
 }
 
 TEST_CASE("a passage that comes again for its query is named in a warning") {
   const support::TemporaryDirectory directory;
-  write_text(directory / "qrels", "1\t0\ta\t1\n");
-  write_text(directory / "run", "1\ta\t1\n1\ta\t2\n1\tb\t3\n1\tb\t4\n");
-  const support::Outcome outcome =
-      run_program("evaluate", {"ranking", "--qrels", directory / "qrels", "--run", directory / "run"});
-  CHECK(outcome.code == 0);
+  const support::Outcome outcome = rank(directory, "1\t0\ta\t1\n", "1\ta\t1\n1\ta\t2\n1\tb\t3\n1\tb\t4\n");
   CHECK(outcome.out == "map = 1\nmrr = 1\nmrr_at_10 = 1\nndcg = 1.6309297535714575\nqueries = 1\nrprec = 1\n");
   CHECK(outcome.error == "warning: " + (directory / "run").string() +
                              ": passages that come again for their query: 2, the first a of query 1; ndcg counts each "
@@ -71,14 +73,8 @@ TEST_CASE("a passage that comes again for its query is named in a warning") {
 
 TEST_CASE("a byte order mark is no part of the first query's id") {
   const support::TemporaryDirectory directory;
-  write_text(directory / "qrels",
-             "\xEF\xBB\xBF"
-             "1\t0\ta\t1\n");
-  write_text(directory / "run",
-             "\xEF\xBB\xBF"
-             "1\tb\t1\n1\ta\t2\n");
-  const support::Outcome outcome =
-      run_program("evaluate", {"ranking", "--qrels", directory / "qrels", "--run", directory / "run"});
+  const std::string mark = "\xEF\xBB\xBF";
+  const support::Outcome outcome = rank(directory, mark + "1\t0\ta\t1\n", mark + "1\tb\t1\n1\ta\t2\n");
   CHECK(outcome.error.empty());
   CHECK(outcome.out.starts_with("map = 0.5\n"));
   CHECK(outcome.out.find("\nqueries = 1\n") != std::string::npos);

@@ -27,6 +27,12 @@ std::string refusal(const fs::path& path, ExistingRun existing) {
   return support::refusal(Failure::usage, [&] { const RunDirectory directory(path, existing, kFiles); });
 }
 
+/// What --resume says of a run without a checkpoint, or "".
+std::string refusal_to_begin_anew(const fs::path& path) {
+  const RunDirectory directory(path, ExistingRun::resume, kFiles);
+  return support::refusal(Failure::usage, [&] { directory.refuse_results(); });
+}
+
 void write_run(const fs::path& path) {
   fs::create_directories(path / "checkpoint-10");
   for (const char* name :
@@ -140,10 +146,7 @@ TEST_CASE("a run that came to something without a checkpoint is not begun anew")
   const support::TemporaryDirectory parent;
   const fs::path path = parent / "run";
   fs::create_directory(path);
-  const auto refused = [&] {
-    const RunDirectory directory(path, ExistingRun::resume, kFiles);
-    return support::refusal(Failure::usage, [&] { directory.refuse_results(); });
-  };
+  const auto refused = [&] { return refusal_to_begin_anew(path); };
   for (const char* name : {"run_config.json", "metrics.jsonl", "report.html"})
     write_text(path / name, R"({"program": "pretrain", "settings": {"save-model-only": "?"}})");
   CHECK(refused() == "");
@@ -159,10 +162,7 @@ TEST_CASE("a run that was killed between its first evaluation and its first chec
   const support::TemporaryDirectory parent;
   const fs::path path = parent / "run";
   fs::create_directory(path);
-  const auto refused = [&] {
-    const RunDirectory directory(path, ExistingRun::resume, kFiles);
-    return support::refusal(Failure::usage, [&] { directory.refuse_results(); });
-  };
+  const auto refused = [&] { return refusal_to_begin_anew(path); };
   write_text(path / "run_config.json", R"({"program": "finetune", "settings": {"save-model-only": true}})");
   CHECK(refused() == "");  // killed before it came to anything
   write_text(path / "model.safetensors", "x");

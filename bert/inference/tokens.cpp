@@ -14,7 +14,7 @@
 namespace bertrand::inference {
 namespace {
 
-/// Words of one text. Each takes about 1 kB while its answer is made.
+/// Words of one text. Each takes up to 1.6 kB while its answer is made.
 constexpr std::size_t kMostWords = std::size_t{1} << 20;
 
 /// A word of a text: its code points [start, end), and where its bytes begin and end in the text.

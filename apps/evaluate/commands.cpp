@@ -89,10 +89,10 @@ void add_commands(CLI::App& app, std::function<void()>& chosen) {
   add_command(
       app, "ranking", "figures of ranked passages: MAP, MRR, MRR@10, NDCG, R-precision",
       [](CLI::App& command, Options& options) {
-        command.add_option("--qrels", options.qrels, "lines: query id, 0, passage id, relevance")
+        command.add_option("--qrels", options.qrels, "lines of query id, 0, passage id and relevance")
             ->type_name("FILE")
             ->required();
-        command.add_option("--run", options.run, "lines: query id, passage id, rank from 1")
+        command.add_option("--run", options.run, "lines of query id, passage id and rank from 1")
             ->type_name("FILE")
             ->required();
       },

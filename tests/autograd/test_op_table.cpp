@@ -48,11 +48,16 @@ TEST_CASE("every op leaves its inputs alone and gives only what is wanted and ad
 }
 
 TEST_CASE("every op has the same bits twice and for any number of threads and for every kernel set") {
+#ifdef __SANITIZE_ADDRESS__
+  const std::vector<int> numbers_of_threads{1, 3};  // what is looked for in this build is not the bits
+#else
+  const std::vector<int> numbers_of_threads{1, 1, 2, 3, 8};
+#endif
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16})
     for (const OpCase& c : op_cases()) {
       Arrays first;
       for (const std::string& kernels : runnable_cpu_kernels())
-        for (const int threads : {1, 1, 2, 3, 8}) {
+        for (const int threads : numbers_of_threads) {
           const auto backend = open_cpu({.threads = threads, .kernels = kernels});
           const auto result = run_both_ways(c, dtype, *backend);
           if (first.empty()) first = result;

@@ -25,8 +25,9 @@ void set_line_format(LineFormat format) { chosen_format = format; }
 LineFormat line_format() { return chosen_format; }
 
 std::string one_line(std::string text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const unsigned char c = text[i], next = i + 1 < text.size() ? text[i + 1] : 0;
+    const int c = byte(i), next = byte(i + 1);
     const bool is_c1 = c == 0xC2 && next >= 0x80 && next < 0xA0;  // U+0080 to U+009F
     if (c < ' ' || c == 0x7F || is_c1) text[i] = ' ';
     if (is_c1) text[++i] = ' ';

@@ -3,7 +3,9 @@
 # range of an integer; an integer cut, or with another sign, where no cast says so), and runs the tests of io, tensors with the
 # CPU's kernels, optimizers, and texts and data, or those named, of what clang 14 compiles (the emulation of CUDA it does not:
 # neither test_bert nor test_training). A finding ends its test program.
-# usage: scripts/test_conversions.sh [BUILD_DIRECTORY [TEST_PROGRAM…]]
+# AGAINST=build/bin builds the programs so too, runs them as bench/same_outputs.sh does, and holds every byte that they write to
+# what the programs of that folder write, which another compiler may have made.
+# usage: [AGAINST=BIN] scripts/test_conversions.sh [BUILD_DIRECTORY [TEST_PROGRAM…]]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build-conversions}
@@ -22,4 +24,8 @@ for program in "${programs[@]}"; do
   echo "$program"
   "$build/bin/$program" --test-case-exclude='*within the timeout*,*memory*' || status=1
 done
+if [ -n "${AGAINST:-}" ]; then
+  cmake --build "$build" --target prepare pretrain finetune extract
+  bench/same_outputs.sh "$AGAINST" "$build/bin" || status=1
+fi
 exit $status

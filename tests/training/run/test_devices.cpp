@@ -1,0 +1,60 @@
+// What --device, --replicas and --threads become.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <mutex>
+#include <optional>
+
+#include "support/refusal.h"
+#include "tensor/backends.h"
+#include "training/run/devices.h"
+
+using namespace bertrand;
+
+namespace {
+
+/// "cpu, x86-64-v3 kernels, 2 threads" ends in what a replica computes with; in any order of replicas, the most first.
+std::vector<std::string> threads_of(std::optional<int> threads, int replicas) {
+  training::Settings settings;
+  settings.device = "cpu";
+  settings.threads = threads;
+  settings.replicas = replicas;
+  std::mutex mutex;
+  std::vector<std::string> all;
+  training::open_replicas(settings, nullptr).run([&](const distributed::Replica& self) {
+    const std::string text = self.backend().description();
+    const std::lock_guard lock(mutex);
+    all.push_back(text.substr(text.rfind(", ") + 2));
+  });
+  std::ranges::sort(all, std::greater());
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("the cores are shared out over the replicas and each has one at least") {
+  using Texts = std::vector<std::string>;
+  CHECK(threads_of(5, 3) == Texts{"2 threads", "2 threads", "1 thread"});
+  CHECK(threads_of(2, 3) == Texts{"1 thread", "1 thread", "1 thread"});
+  const int cores = available_cores();
+  CHECK(threads_of({}, 1) == Texts{fmt::format("{} thread{}", cores, cores == 1 ? "" : "s")});
+}
+
+TEST_CASE("devices that cannot be used together are refused") {
+  const auto refusal = [](const std::string& device, int replicas = 1) {
+    training::Settings settings;
+    settings.device = device;
+    settings.replicas = replicas;
+    return support::refusal(Failure::usage, [&] { training::open_replicas(settings, nullptr); });
+  };
+  CHECK(refusal("tpu") == "--device: expected cpu, cuda or cuda:N, got \"tpu\"");
+  CHECK(refusal("cuda:-1") == "--device: expected cpu, cuda or cuda:N, got \"cuda:-1\"");
+  CHECK(refusal("cuda:1x").starts_with("--device: expected cpu, "));
+  CHECK(refusal("cpu,cpu") == "--device: expected each device once, got cpu twice; hint: --device cpu --replicas 2");
+  CHECK(refusal("cuda,cuda:0").starts_with("--device: expected each device once, got cuda twice"));
+  for (const char* kinds : {"cpu,cuda", "cuda,cpu", "cuda:0,emulated-cuda:0", "emulated-cuda:0,cuda:1"})
+    CHECK(refusal(kinds).starts_with(fmt::format("--device: expected one kind of device, got {}", kinds)));
+  CHECK(refusal("cuda:0,cuda:1", 2).starts_with("--replicas: expected 1 if several GPUs work together, got 2"));
+}

@@ -13,7 +13,8 @@ class Answers {
   /// An empty path is standard output.
   explicit Answers(const std::filesystem::path& file);
 
-  /// Whole lines. Throws Error(Failure::io).
+  /// Whole lines. Throws Error(Failure::io), and Error(Failure::interrupted) if a stop is requested while nobody reads
+  /// standard output.
   void write(std::string_view lines);
   /// Puts the file in its place. Of nothing written nothing replaces what was there.
   void publish_some();

@@ -180,6 +180,18 @@ TEST_CASE("SIGTERM ends the program while it waits for a line and all answers ar
   CHECK(support::read_json_lines(setting / "answers").size() == 1);
 }
 
+TEST_CASE("SIGTERM ends the program while nobody reads its answers") {
+  const Setting setting;
+  Conversation talk("predict", setting.flags());
+  std::string lines;
+  for (int i = 0; i < 6000; ++i) lines += "red fish\n";
+  talk.say(lines);  // whose answers are more than a pipe holds
+  CHECK(talk.line().starts_with("{\"label\":"));
+  usleep(500'000);
+  talk.signal(SIGTERM);
+  CHECK(talk.finish() == 75);
+}
+
 TEST_CASE("what a killed program leaves of its output is gone when the next one has written the same output") {
   const Setting setting;
   const auto names = [&] {

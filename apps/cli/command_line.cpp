@@ -142,7 +142,8 @@ void refuse_numbers_of_values(const CLI::App& app, const std::vector<std::string
   }
 }
 
-std::vector<std::string> with_recorded_flags(const CLI::App& app, const std::vector<std::string>& arguments) {
+std::vector<std::string> with_recorded_flags(const CLI::App& app, const std::vector<std::string>& arguments,
+                                             Sources& sources) {
   const std::vector<Given> given = flags_of(app, arguments);
   const Given* output = find(given, app.get_option_no_throw("--output"));
   if (!find(given, app.get_option_no_throw("--resume")) || !output || output->values.empty()) return arguments;
@@ -158,7 +159,10 @@ std::vector<std::string> with_recorded_flags(const CLI::App& app, const std::vec
   }
 
   std::vector<std::string> all = arguments;
-  for (const Given& flag : unsettled(app, arguments, recorded_flags(app, "--resume", file))) append(all, flag);
+  for (const Given& flag : unsettled(app, arguments, recorded_flags(app, "--resume", file))) {
+    append(all, flag);
+    sources[flag.name] = file.string();
+  }
   return all;
 }
 

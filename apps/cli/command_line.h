@@ -1,6 +1,7 @@
 // A command line as flags with their values, before any of them is parsed.
 #pragma once
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct Given {
   std::string name;
   std::vector<std::string> values;
 };
+
+/// Where flags that are not on the command line were found: "BERTRAND_SEED" or a file, by their names.
+using Sources = std::map<std::string, std::string>;
 
 /// The flags among the arguments. What comes before the first one is left out.
 std::vector<Given> flags_of(const CLI::App& app, const std::vector<std::string>& arguments);
@@ -44,8 +48,10 @@ std::vector<Given> recorded_flags(const CLI::App& app, const std::string& flag, 
 void refuse_numbers_of_values(const CLI::App& app, const std::vector<std::string>& arguments);
 
 /// If --resume is among the arguments: the arguments, and all flags of the command that began the run in --output, but
-/// for those given again and those that they exclude. Its relative paths are made to hold here. Throws
-/// Error(Failure::usage) if another program began the run, Error(Failure::model) if run_config.json is damaged.
-std::vector<std::string> with_recorded_flags(const CLI::App& app, const std::vector<std::string>& arguments);
+/// for those given again and those that they exclude; `sources` then names the record for them. Its relative paths are
+/// made to hold here. Throws Error(Failure::usage) if another program began the run, Error(Failure::model) if
+/// run_config.json is damaged.
+std::vector<std::string> with_recorded_flags(const CLI::App& app, const std::vector<std::string>& arguments,
+                                             Sources& sources);
 
 }  // namespace bertrand::cli

@@ -111,8 +111,8 @@ const CLI::App& command_named(const CLI::App& app, const std::vector<std::string
   return app;
 }
 
-/// Returns the whole command, with the flags that --resume took from the record.
-std::vector<std::string> parse(CLI::App& app, int argc, char** argv) {
+/// Returns the whole command, with the flags that came from elsewhere, which `sources` then names.
+std::vector<std::string> parse(CLI::App& app, int argc, char** argv, Sources& sources) {
   app.allow_extras();
   for (CLI::App* sub : app.get_subcommands(nullptr)) sub->allow_extras();
   std::vector<std::string> all = arguments(argc, argv);
@@ -120,7 +120,7 @@ std::vector<std::string> parse(CLI::App& app, int argc, char** argv) {
   all = with_own_names(command, all);
   refuse_numbers_of_values(command, all);
   try {
-    all = with_recorded_flags(app, with_settings(command, all));
+    all = with_recorded_flags(app, with_settings(command, all, sources), sources);
     app.parse(std::vector<std::string>(all.rbegin(), all.rend()));  // CLI11 takes them in reverse
   } catch (const CLI::Success&) {
     throw;  // --help or --version
@@ -214,6 +214,12 @@ std::string name_of_process(Failure failure) {
   return fmt::format("process {} (host {}): ", rank, io::host_name());
 }
 
+/// "settings.toml: --seed: expected …" if that is where the flag came from of which an error speaks.
+std::string with_source(const std::string& what, const Sources& sources) {
+  const auto source = sources.find(what.substr(0, what.find_first_of(":, ")));
+  return source == sources.end() ? what : fmt::format("{}: {}", source->second, what);
+}
+
 int report(const std::string& what, Failure failure) {
   std::fflush(stdout);
   const bool asked_for = failure == Failure::interrupted;  // which is no error, and all processes stop together
@@ -284,13 +290,14 @@ Program::~Program() = default;
 
 int Program::run(int argc, char** argv, const std::function<void(const std::vector<std::string>&)>& body) {
   std::set_terminate(end_without_memory);
+  Sources sources;
   try {
-    body(parse(*app_, argc, argv));
+    body(parse(*app_, argc, argv, sources));
     return flushed(0);
   } catch (const CLI::Success& help) {
     return flushed(app_->exit(help));
   } catch (const Error& e) {
-    return report(e.what(), e.failure());
+    return report(with_source(e.what(), sources), e.failure());
   } catch (const std::filesystem::filesystem_error& e) {
     return report(fmt::format("{}: {}", e.path1().string(), e.code().message()), Failure::io);
   } catch (const std::system_error& e) {

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 
 #include "apps/cli/command_line.h"
@@ -55,10 +56,18 @@ std::vector<Given> flags_of_environment(const CLI::App& app) {
 }
 
 /// A TOML file without its comments. CLI11 takes each # for one, within quotes too, and a value for whole whose quote
-/// is not closed.
+/// or list is not closed.
 std::string without_comments(const fs::path& file) {
   std::istringstream lines(io::read_file(file));
   std::string kept;
+  struct Place {
+    int number = 0;
+    std::string line;
+  };
+  const auto refuse = [&](const char* what, const Place& at) {
+    fail(Failure::usage, "{}:{}: expected a {} that is closed, got {}", file.string(), at.number, what, at.line);
+  };
+  std::optional<Place> list;  // where one began that is not closed yet
   int number = 1;
   for (std::string line; std::getline(lines, line); ++number) {
     char quote = '\0';
@@ -68,11 +77,14 @@ std::string without_comments(const fs::path& file) {
       if (quote == '"' && c == '\\') ++end;  // with what it escapes
       else if (c == quote) quote = '\0';
       else if (quote == '\0' && (c == '"' || c == '\'')) quote = c;
+      else if (quote == '\0' && list && (c == '=' || c == '[')) refuse("list", *list);
+      else if (quote == '\0' && c == '[') list = Place{number, line};
+      else if (quote == '\0' && c == ']') list.reset();
     }
-    if (quote != '\0')
-      fail(Failure::usage, "{}:{}: expected a quote that is closed, got {}", file.string(), number, line);
+    if (quote != '\0') refuse("quote", {number, line});
     kept += line.substr(0, end) + '\n';
   }
+  if (list) refuse("list", *list);
   return kept;
 }
 
@@ -145,7 +157,8 @@ void add_settings_flags(CLI::App& app) {
       kPrintSettings, [](std::int64_t) {}, "print the flags that are set, and by what, as TOML, and exit");
 }
 
-std::vector<std::string> with_settings(const CLI::App& app, const std::vector<std::string>& arguments) {
+std::vector<std::string> with_settings(const CLI::App& app, const std::vector<std::string>& arguments,
+                                       Sources& sources) {
   const std::vector<Given> given = flags_of(app, arguments);
   std::vector<std::string> all = arguments;
   std::vector<FoundFlag> found;
@@ -155,6 +168,7 @@ std::vector<std::string> with_settings(const CLI::App& app, const std::vector<st
     for (const Given& flag : unsettled(app, all, more)) {
       append(all, flag);
       found.push_back({flag.name, flag.values, source(flag)});
+      sources[flag.name] = found.back().source;
     }
   };
   add(flags_of_environment(app), [](const Given& flag) { return variable_of(flag.name); });

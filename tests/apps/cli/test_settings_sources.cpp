@@ -85,6 +85,29 @@ TEST_CASE("a file of settings whose values are too many or do not end is refused
   CHECK(refusal("shuffle = true\nshuffle = false\n") == error + ": shuffle: expected one value, got true and false\n");
   CHECK(refusal("seed = 3\nsteps = \"x\n") == error + ":2: expected a quote that is closed, got steps = \"x\n");
   CHECK(refusal("output = 'a b\n") == error + ":1: expected a quote that is closed, got output = 'a b\n");
+  const std::string list = ":2: expected a list that is closed, got input = [\"a\",\n";
+  CHECK(refusal("seed = 3\ninput = [\"a\",\nsteps = 4\n") == error + list);
+  CHECK(refusal("seed = 3\ninput = [\"a\",\n[pretrain]\nsteps = 4\n") == error + list);
+  CHECK(refusal("seed = 3\ninput = [\"a\",\n  \"[b=\"\n") == error + list);
+}
+
+TEST_CASE("a list in a file of settings may have several lines") {
+  const support::TemporaryDirectory directory;
+  const std::string file = directory / "settings.toml";
+  write_text(file, "input = [\"a\",  # [the first\n  \"[b=\",\n  \"c\"]\nseed = 3\n");
+  CHECK(settings_of({"--settings", file}).out == "# " + file + "\ninput = [\"a\", \"[b=\", \"c\"]\nseed = 3\n");
+}
+
+TEST_CASE("an error in a value names the file or the variable that it came from, if it is not on the command line") {
+  const support::TemporaryDirectory directory;
+  const std::string file = directory / "settings.toml";
+  CHECK(refusal_of(file, "input = \"a\"\nseed = \"x\"\n").starts_with("error: " + file + ": --seed: expected "));
+  CHECK(refusal_of(file, "input = \"a\"\nwarmup-ratio = 2\n")
+            .starts_with("error: " + file + ": --warmup-ratio: expected "));
+  const auto refusal = [&](const char* flag) { return run_program("pretrain", {"--settings", file, flag}).error; };
+  CHECK(refusal("--warmup-ratio=3").starts_with("error: --warmup-ratio: expected "));
+  const Variable variable("BERTRAND_WARMUP_RATIO", "4");
+  CHECK(refusal("--seed=3").starts_with("error: BERTRAND_WARMUP_RATIO: --warmup-ratio: expected "));
 }
 
 TEST_CASE("a quote in a comment and a # in quotes are what they are") {

@@ -101,6 +101,7 @@ void Connection::watch() {
   socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code error) {
     self->watching_ = false;
     if (self->state_ == State::closed) return;
+    if (error == asio::error::operation_aborted) return;  // by on_late(), whose request is answered
     if (error) return self->close();
     if (self->state_ == State::idle) return self->read_header();
     const ssize_t got = self->peek();

@@ -172,7 +172,11 @@ TEST_CASE("clients that are slow or silent keep nobody waiting and are sent away
     CHECK(client.is_closed());
   }
   for (Client& client : silent) CHECK(client.is_closed());
-  CHECK(server.refused() == std::vector<int>(slow.size(), 408));
+  Client late = server.connect();  // with the beginning of a second request behind a whole one
+  late.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\nPOST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\na");
+  CHECK(late.read().status == 200);
+  CHECK(late.read().status == 408);
+  CHECK(server.refused() == std::vector<int>(slow.size() + 1, 408));
   CHECK(server.goes_on());
 }
 

@@ -88,7 +88,8 @@ std::vector<std::string> ServedModel::labels() const {
 }
 
 const char* ServedModel::scores_name() const {
-  return config_.problem_type == "regression" || labels().size() == 1 ? "logits" : "probabilities";
+  return inference::kind_of_classifier(config_, labels().size()) == tasks::Kind::regression ? "logits"
+                                                                                            : "probabilities";
 }
 
 std::string ServedModel::precision() const { return std::string(name_of(dtype_)); }
@@ -96,13 +97,14 @@ std::string ServedModel::precision() const { return std::string(name_of(dtype_))
 std::size_t ServedModel::bytes_of(const inference::Query& query) const {
   constexpr std::size_t kNumber = 32;   // in JSON's memory and as text
   constexpr std::size_t kObject = 300;  // of a few keys with a word and numbers, twice
+  constexpr std::size_t kWord = 1600;  // a word of a sentence with its label and its place, which need not have a token
   std::size_t tokens = 0;
   for (const bert::Sequence& sequence : query.sequences) tokens += sequence.token_ids.size();
   const std::size_t labels = this->labels().size();
   std::size_t answer = kObject;
   switch (head_) {
     case Head::classify: answer += labels * kObject; break;
-    case Head::tokens: answer += tokens * (2 * kObject + labels * kNumber); break;
+    case Head::tokens: answer += query.words * kWord + tokens * labels * kNumber; break;
     case Head::answer: answer += tokens * 2 * kNumber + static_cast<std::size_t>(options_.top_k) * 2 * kObject; break;
     case Head::fill_mask: answer += tokens * static_cast<std::size_t>(options_.top_k) * kObject; break;
     case Head::embed: answer += static_cast<std::size_t>(config_.hidden_size) * kNumber; break;

@@ -12,21 +12,22 @@
 #include "io/error.h"
 
 namespace bertrand::inference {
-namespace {
 
-tasks::Kind kind_of(const bert::Config& config, std::size_t outputs) {
+tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels) {
   using enum tasks::Kind;
   for (const tasks::Kind kind : {classification, regression, multi_label})
     if (config.problem_type == tasks::problem_type(kind)) return kind;
-  return outputs == 1 ? regression : classification;
+  return labels == 1 ? regression : classification;
 }
+
+namespace {
 
 class Classifier : public Predictor {
  public:
   explicit Classifier(Model model)
       : model_(std::move(model)),
         labels_(model_.labels()),
-        kind_(kind_of(model_.config, labels_.size())),
+        kind_(kind_of_classifier(model_.config, labels_.size())),
         network_(model_, Head::classify, static_cast<Dim>(labels_.size())) {}
 
   io::Json request(std::string_view line, const std::string&) const override {

@@ -7,6 +7,7 @@
 #include "bert/directory/model_directory.h"
 #include "bert/inference/predictor.h"
 #include "bert/tasks/squad_answers.h"
+#include "bert/tasks/task.h"
 #include "io/choices.h"
 
 namespace bertrand::inference {
@@ -25,6 +26,10 @@ const io::Choices<Head>& heads();
 /// The head that config.json's architectures name. Throws Error(Failure::model) listing the known ones if they name
 /// none of them; `directory` stands for the model in messages.
 Head head_of(const bert::Config& config, const std::filesystem::path& directory);
+
+/// What a classifier with so many labels says of them: as config.json's problem_type has it; without one, a number if
+/// there is one label, else one of them.
+tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels);
 
 enum class Pooling {
   mean,   ///< of the rows of all tokens, [CLS] and [SEP] among them, as sentence-transformers

@@ -30,6 +30,7 @@ struct Outputs {
 struct Query {
   std::string where;                      ///< the request's place, which begins messages: FILE:LINE
   std::vector<bert::Sequence> sequences;  ///< at least one
+  std::size_t words = 0;                  ///< for each of which the answer has an object
   bool cut = false;                       ///< whether a text was longer than the model reads and lost its end
   std::function<io::Json(std::span<const Outputs>)> make_answer;  ///< from the outputs for each sequence; see answer()
 };

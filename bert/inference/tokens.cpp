@@ -100,6 +100,7 @@ class TokenLabeller : public Predictor {
     std::vector<std::optional<std::size_t>> tokens;  // of each word, counted over all windows
     for (std::size_t i = 0; i < words.size(); ++i) tokens.push_back(encoded.token(i));
     Query query{.where = where,
+                .words = tokens.size(),
                 .make_answer = [this, sentence = std::move(sentence), tokens](std::span<const Outputs> outputs) {
                   return labelled(sentence, tokens, outputs);
                 }};

@@ -90,6 +90,31 @@ TEST_CASE("embeddings have length one unless a request says otherwise") {
   CHECK(other.error("/predict", R"({"inputs": "red"})") == "424: Backend error: Model is not a classifier model");
 }
 
+TEST_CASE("a classifier of any of one label is no regression") {
+  Setting setting;
+  support::write_small_head<bert::ForSequenceClassification>(setting / "toxic",
+                                                             {.architecture = "BertForSequenceClassification",
+                                                              .labels = {"toxic"},
+                                                              .problem_type = "multi_label_classification"},
+                                                             1);
+  setting.models.put(support::open_served(setting / "toxic", "toxic"));
+  for (const char* input : {R"({"name": "text", "shape": [1, 1], "datatype": "BYTES", "data": ["red fish"]})",
+                            R"({"name": "input_ids", "shape": [1, 3], "datatype": "INT64", "data": [2, 5, 3]})"}) {
+    const Json answer = setting.json("/v2/models/toxic/infer", std::string(R"({"inputs": [)") + input + "]}");
+    CHECK(answer["outputs"][0]["name"] == "probabilities");
+  }
+}
+
+TEST_CASE("the memory of an answer is reckoned from its words, with a token or without") {
+  const Setting setting;
+  const serving::ModelPointer model = setting.models.find("words");
+  std::vector<std::string> words(10'000);
+  words[0] = "red";
+  const inference::Query query = model->predictor().encode({{"words", words}}, "here");
+  CHECK(query.sequences.size() == 1);
+  CHECK(model->bytes_of(query) > words.size() * 1600);
+}
+
 TEST_CASE("infer of KServe takes texts or ids") {
   const Setting setting;
   const Json texts = setting.json("/v2/models/classes/infer", R"({"id": "7", "inputs": [

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
+#include <limits>
 
 #include "distributed/exchange.h"
 #include "io/error.h"
@@ -93,13 +95,14 @@ void overfit_batch(const Rehearsal& rehearsal) {
   Beginning beginning(rehearsal, objective);
   const StepExamples batch = DataOrder(settings, objective).at({});
   Progress progress;
-  double first = 0, loss = 0;
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  double first = kNone, loss = kNone;
   std::int64_t step = 0;
-  while (step < plan.total_steps && (step == 0 || loss > kLearnt * first)) {
+  while (step < plan.total_steps && !(loss <= kLearnt * first)) {  // nor is a loss that is no number
     stop_if_asked(self);
     const StartedStep started = beginning.stepper.start(batch, ++step, settings.schedule.learning_rate);
     loss = beginning.stepper.finish(started).losses[0].value;
-    if (step == 1) first = loss;
+    if (!std::isfinite(first)) first = loss;
     if (!self.first() || settings.quiet) continue;
     io::say_event("step", fmt::format("\"step\":{},\"loss\":{}", step, loss));
     if (settings.json_lines) continue;
@@ -111,7 +114,7 @@ void overfit_batch(const Rehearsal& rehearsal) {
   const std::string fell =
       fmt::format("the loss of the first {} example{} went from {:.4f} to {:.4f} in {} step{}", batch.numbers.size(),
                   batch.numbers.size() == 1 ? "" : "s", first, loss, step, step == 1 ? "" : "s");
-  if (loss > kFalling * first)
+  if (!(loss <= kFalling * first))
     fail(Failure::numerics,
          "--overfit-batch: not learnt: {}; hint: usually --learning-rate is far too low or too high, --freeze leaves "
          "too little, or the labels do not follow from what the model sees: is it the right column, is the text cut?",

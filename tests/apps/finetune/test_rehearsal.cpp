@@ -200,6 +200,17 @@ TEST_CASE("a batch that is learnt by heart is told from one that is not, and no 
   CHECK(has(not_learnt.error, "hint: usually --learning-rate is far too low"));
 }
 
+TEST_CASE("a batch whose loss becomes no number is not learnt") {
+  const Setting setting;
+  for (const char* precision : {"f32", "f16"}) {  // in f16 such a step is left out, and the next one is tried
+    CAPTURE(precision);
+    const Outcome outcome = setting.train(
+        {"--overfit-batch", "--precision", precision, "--learning-rate", "1e6", "--warmup-steps", "0", "--steps", "5"});
+    CAPTURE(outcome.out);
+    CHECK(outcome.code == 6);
+  }
+}
+
 TEST_CASE("only one thing stands in place of a run, and none of them goes on with one") {
   const Setting setting;
   const Outcome two = setting.train({"--plan", "--dry-run"});

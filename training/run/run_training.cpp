@@ -85,19 +85,19 @@ void run_profiled(Trainer& trainer, const Settings& settings, const distributed:
   auto profiler = std::make_unique<Profiler>();
   self.backend().profiler = profiler.get();
   const auto write = [&settings](const Profiler* of) {
-    io::say(of->table());
-    io::replace_file(io::Files::system(), settings.profile, of->chrome_trace());
-    io::replace_file(io::Files::system(), settings.output / "profile.json", of->totals());
+    try {
+      io::say(of->table());
+      io::replace_file(io::Files::system(), settings.profile, of->chrome_trace());
+      io::replace_file(io::Files::system(), settings.output / "profile.json", of->totals());
+    } catch (const Error& error) {  // the model, or what ended the run, is worth more
+      fmt::print(stderr, "warning: {}\n", error.what());
+    }
   };
   try {
     trainer.run();
   } catch (...) {
     const Profiler* const kept = profiler.release();  // a sum that goes on in the background may still write to it
-    try {
-      write(kept);
-    } catch (const Error& error) {  // what ended the run is worth more
-      fmt::print(stderr, "warning: {}\n", error.what());
-    }
+    write(kept);
     throw;
   }
   self.backend().profiler = nullptr;

@@ -79,6 +79,7 @@ inline void check_dropout(const char* op, const Tensor& x, const Dropout& dropou
 
 /// The tensor to write to: the one given, which must fit, or a new one.
 inline Tensor destination(const char* op, const Into& into, const Shape& shape, const Tensor& like_this) {
+  check(into.out || !into.accumulate, "{}: expected a tensor to add to, got none", op);
   if (!into.out) return result(op, shape, like_this.dtype(), like_this);
   like_this.backend().current_op = op;
   check(into.out.shape() == shape && into.out.dtype() == like_this.dtype(),

@@ -13,6 +13,7 @@ Tensor full(const Shape& shape, double value, DType dtype, Backend& backend) {
 }
 void fill(const Tensor& out, double value) {
   run(out.backend(), [&](Kernels& k) { k.fill(out, value); });
+  out.count_write();
 }
 
 template <class T>
@@ -110,6 +111,10 @@ Tensor slice(const Tensor& x, int axis, Dim begin, Dim end) {
 }
 Tensor slice_backward(const Tensor& dy, const Shape& shape, int axis, Dim begin) {
   axis = shape.resolve(axis);
+  const Dim end = begin + dy.shape()[axis];
+  check(begin >= 0 && end <= shape[axis] && dy.shape() == shape.with(axis, dy.shape()[axis]),
+        "slice_backward: expected the gradient of a slice of {} along axis {}, got {} from {} on", shape, axis,
+        dy.shape(), begin);
   Tensor dx = result("slice_backward", shape, dy.dtype(), dy);
   fill(dx, 0);
   if (dy.elements() == 0) return dx;

@@ -184,6 +184,9 @@ Tensor cross_entropy_backward(Tensor logits, const Tensor& labels, double denomi
   check(labels.dtype() == DType::i32 && labels.elements() == logits.shape().rows(),
         "cross_entropy_backward: expected a label of i32 for each row of logits {}, got {} {}", logits.shape(),
         name_of(labels.dtype()), labels.shape());
+  check(log_sum.elements() == labels.elements() && dy.elements() == 1,
+        "cross_entropy_backward: expected a log_sum for each of {} rows and one dy, got {} and {}", labels.elements(),
+        log_sum.elements(), dy.elements());
   Tensor dlogits = logits.unique() ? logits : like("cross_entropy_backward", logits);
   run(logits.backend(), "cross_entropy_backward", moves(logits, dlogits),
       [&](Kernels& k) { k.cross_entropy_backward(logits, labels, denominator, log_sum, dy, dlogits); });
@@ -198,6 +201,8 @@ Tensor point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double 
 }
 Tensor point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,
                            const Tensor& dy) {
+  check_same("point_loss_backward", x, target);
+  check(dy.elements() == 1, "point_loss_backward: expected one dy, got {}", dy.shape());
   Tensor dx = like("point_loss_backward", x);
   run(x.backend(), "point_loss_backward", moves(x, target, dx),
       [&](Kernels& k) { k.point_loss_backward(loss, x, target, denominator, dy, dx); });

@@ -268,6 +268,13 @@ TEST_CASE("shape errors name the op and both shapes") {
                        "add: b must have a's shape or its trailing dimensions, a is f32 [2, 3] and b is f32 [2]",
                        Error);
   CHECK_THROWS_AS(ops::binary(Binary::add, a, Tensor{}), Error);
+  CHECK_THROWS_WITH_AS(ops::slice_backward(a, {2, 4}, 1, 2),
+                       "slice_backward: expected the gradient of a slice of [2, 4] along axis 1, got [2, 3] from 2 on",
+                       Error);
+  CHECK_THROWS_WITH_AS(ops::matmul(a, ops::full({3, 2}, 0, DType::f32, *backend), {.into = {.accumulate = true}}),
+                       "matmul: expected a tensor to add to, got none", Error);
+  CHECK_THROWS_AS(ops::point_loss_backward(PointLoss::squared_error, a, ops::full({2}, 0, DType::f32, *backend), 1, a),
+                  Error);
 }
 
 TEST_CASE("what belongs to a layer has the type of its input") {

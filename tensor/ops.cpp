@@ -111,11 +111,11 @@ Tensor slice(const Tensor& x, int axis, Dim begin, Dim end) {
 }
 Tensor slice_backward(const Tensor& dy, const Shape& shape, int axis, Dim begin) {
   axis = shape.resolve(axis);
+  Tensor dx = result("slice_backward", shape, dy.dtype(), dy);
   const Dim end = begin + dy.shape()[axis];
   check(begin >= 0 && end <= shape[axis] && dy.shape() == shape.with(axis, dy.shape()[axis]),
         "slice_backward: expected the gradient of a slice of {} along axis {}, got {} from {} on", shape, axis,
         dy.shape(), begin);
-  Tensor dx = result("slice_backward", shape, dy.dtype(), dy);
   fill(dx, 0);
   if (dy.elements() == 0) return dx;
   const Dim inner = shape.product(axis + 1, shape.rank()), outer = shape.product(0, axis);

@@ -116,6 +116,11 @@ void Connection::read_header() {
   parser_->body_limit(server_.options.max_body);
   http::async_read_header(socket_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
     if (error || self->late_) return self->on_bad(error);
+    // RFC 9112, 6.3: where a body of another coding ends is not known, and what follows is no request.
+    const auto codings = self->parser_->get().equal_range(http::field::transfer_encoding);
+    for (auto coding = codings.first; coding != codings.second; ++coding)
+      if (!boost::beast::iequals(coding->value(), "chunked"))
+        return self->refuse(400, "Transfer-Encoding: expected chunked, got " + std::string(coding->value()));
     self->parser_->eager(true);
     const bool is_expected =
         !self->parser_->is_done() && boost::beast::iequals(self->parser_->get()[http::field::expect], "100-continue");

@@ -141,6 +141,8 @@ TEST_CASE("what is no request is refused and the server goes on") {
   CHECK(status(post + "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n") == 400);
   CHECK(status(post + "Content-Length: 2\r\nContent-Length: 3\r\n\r\nabc") == 400);
   CHECK(status(post + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n") == 400);
+  for (const std::string coding : {"gzip", "identity", "xchunked", "chunked, gzip", "gzip, chunked", "\"chunked\""})
+    CHECK(status(post + "Transfer-Encoding: " + coding + "\r\n\r\nGET /x HTTP/1.1\r\nHost: x\r\n\r\n") == 400);
   CHECK(status(post + "Content-Length: -1\r\n\r\n") == 400);
   CHECK(status(post + "Content-Length: 1e3\r\n\r\n") == 400);
   CHECK(status("GET /x HTTP/1.1\r\nX: " + std::string(20'000, 'a') + "\r\n\r\n") == 400);

@@ -35,7 +35,7 @@ void require_agreement(distributed::Collective& processes, const Settings& setti
 Conditions agree_on_run(distributed::Collective* processes, const Settings& settings, const RunIdentity& identity) {
   Conditions conditions{.settings = settings.decisive(), .inputs = {}, .command = settings.command};
   conditions.settings.insert(conditions.settings.end(), identity.settings.begin(), identity.settings.end());
-  if (processes || !settings.is_rehearsal())
+  if (processes || settings.resume || !settings.is_rehearsal())
     for (const auto& input : identity.inputs) {
       const InputFile* known = std::get_if<InputFile>(&input);
       conditions.inputs.push_back(known ? *known : InputFile::of(std::get<std::filesystem::path>(input)));

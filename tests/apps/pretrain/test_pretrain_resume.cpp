@@ -122,6 +122,14 @@ TEST_CASE("a run that is resumed without a checkpoint says that it begins") {
         std::string::npos);
 }
 
+TEST_CASE("--resume --plan shows what is left of a run and writes nothing") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("run", {"--steps", "2"}).code == 0);
+  const Outcome plan = setting.run("run", {"--steps", "2", "--resume", "--plan"});
+  CHECK_MESSAGE(plan.code == 0, plan.error);
+  CHECK(plan.out.find("plan\n") != std::string::npos);
+}
+
 TEST_CASE("SIGTERM while a long text is read ends the program at once, with nothing written") {
   const PretrainSetting setting;
   std::string text = PretrainSetting::text(2000);

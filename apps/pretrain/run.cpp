@@ -219,9 +219,14 @@ training::RunIdentity identity_of(Options& options, const Job& job) {
 
 /// Records have their length. Text gets the one that the model can take.
 void settle_length(Options& options, const bert::Config& config) {
-  for (const auto& files : {options.inputs, options.evaluation_inputs})
-    if (!files.empty() && kind_of(files) != InputKind::records)
-      options.settings.max_seq_length = options.settings.sequence_length(config.max_position_embeddings);
+  constexpr int kShortest = 5;  // a word of each text, [CLS] and two [SEP]
+  for (const auto& files : {options.inputs, options.evaluation_inputs}) {
+    if (files.empty() || kind_of(files) == InputKind::records) continue;
+    if (config.max_position_embeddings < kShortest)
+      fail(Failure::model, "config.json: max_position_embeddings: expected at least {} to train on text, got {}",
+           kShortest, config.max_position_embeddings);
+    options.settings.max_seq_length = options.settings.sequence_length(config.max_position_embeddings);
+  }
 }
 
 /// Processes read inputs of one kind in the same way together, so that comes before everything else on which they

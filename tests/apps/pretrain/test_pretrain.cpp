@@ -308,3 +308,20 @@ TEST_CASE("what does not fit together is refused in one line before anything is 
   support::write_text(setting.directory / "vocab.txt", setting.file("vocab.txt") + "more\n");
   CHECK(refusal({"--steps", "3"}, 3).find("expected 57 lines") != std::string::npos);
 }
+
+TEST_CASE("a model of fewer positions than two words and their separators take is refused") {
+  const PretrainSetting setting;
+  for (const int positions : {1, 3, 4, 5}) {
+    CAPTURE(positions);
+    std::string config = support::read_text(setting.directory / "config.json");
+    const std::string key = "\"max_position_embeddings\": ";
+    config.replace(config.find(key) + key.size(), 2, std::to_string(positions));
+    support::write_text(setting.directory / "short.json", config);
+    const Outcome outcome =
+        support::run_program("pretrain", {"--config", setting.directory / "short.json", "--vocab-file",
+                                          setting.directory / "vocab.txt", "--input", setting.directory / "text.txt",
+                                          "--output", setting.directory / "run", "--overwrite", "--steps", "1"});
+    CHECK(outcome.code == (positions < 5 ? 4 : 0));
+    if (positions < 5) CHECK(outcome.error.find("max_position_embeddings: expected at least 5") != std::string::npos);
+  }
+}

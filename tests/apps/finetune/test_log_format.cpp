@@ -67,9 +67,9 @@ TEST_CASE("--quiet draws no progress while a file is predicted, be it held or st
   support::write_small_model(directory / "model");
   write_text(directory / "train.conll", support::small_sentences(6));
   write_text(directory / "triples.tsv", support::small_triples());
-  std::string sentences, candidates;
-  for (int i = 0; i < 200; ++i) sentences += support::small_sentences(30, false);
-  for (int i = 0; i < 200; ++i) candidates += support::small_candidates();
+  std::string sentences, candidates;  // more than any processor predicts between two drawings of a line
+  for (int i = 0; i < 1000; ++i) sentences += support::small_sentences(30, false);
+  for (int i = 0; i < 1000; ++i) candidates += support::small_candidates();
   write_text(directory / "new.conll", sentences);
   write_text(directory / "new.tsv", candidates);
   const std::string d = (directory / "").string();

@@ -142,6 +142,21 @@ void refuse_numbers_of_values(const CLI::App& app, const std::vector<std::string
   }
 }
 
+void refuse_switch_values(const CLI::App& app, const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) {
+    const std::size_t equals = argument.find('=');
+    if (!argument.starts_with("--") || equals == std::string::npos) continue;
+    const std::string name = argument.substr(0, equals), value = argument.substr(equals + 1);
+    const CLI::Option* const option = app.get_option_no_throw(name);
+    if (!option || option->get_items_expected_max() > 0) continue;
+    try {
+      CLI::detail::to_flag_value(value);
+    } catch (const std::exception&) {  // of several types
+      fail(Failure::usage, "{}: expected true or false, got {}", name, io::json_text(value));
+    }
+  }
+}
+
 std::vector<std::string> with_recorded_flags(const CLI::App& app, const std::vector<std::string>& arguments,
                                              Sources& sources) {
   const std::vector<Given> given = flags_of(app, arguments);

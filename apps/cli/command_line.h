@@ -47,6 +47,10 @@ std::vector<Given> recorded_flags(const CLI::App& app, const std::string& flag, 
 /// value.
 void refuse_numbers_of_values(const CLI::App& app, const std::vector<std::string>& arguments);
 
+/// Throws Error(Failure::usage) if a flag without a value is given one, as --cased=maybe, that is neither true nor
+/// false.
+void refuse_switch_values(const CLI::App& app, const std::vector<std::string>& arguments);
+
 /// If --resume is among the arguments: the arguments, and all flags of the command that began the run in --output, but
 /// for those given again and those that they exclude; `sources` then names the record for them. Its relative paths are
 /// made to hold here. Throws Error(Failure::usage) if another program began the run, Error(Failure::model) if

@@ -104,7 +104,14 @@ TEST_CASE("an error in a value names the file or the variable that it came from,
   CHECK(refusal_of(file, "input = \"a\"\nseed = \"x\"\n").starts_with("error: " + file + ": --seed: expected "));
   CHECK(refusal_of(file, "input = \"a\"\nwarmup-ratio = 2\n")
             .starts_with("error: " + file + ": --warmup-ratio: expected "));
+  CHECK(refusal_of(file, "input = \"a\"\ncased = \"maybe\"\n") ==
+        "error: " + file + ": --cased: expected true or false, got \"maybe\"\n");
+  write_text(file, "input = \"a\"\nwarmup-ratio = 2\n");
   const auto refusal = [&](const char* flag) { return run_program("pretrain", {"--settings", file, flag}).error; };
+  for (const std::string flag : {"--cased", "--shuffle", "--no-shuffle"})
+    CHECK(refusal((flag + "=99999999999999999999").c_str()) ==
+          "error: " + flag + ": expected true or false, got \"99999999999999999999\"\n");
+  CHECK(refusal("--no-shuffle=true").starts_with("error: " + file + ": --warmup-ratio: expected "));
   CHECK(refusal("--warmup-ratio=3").starts_with("error: --warmup-ratio: expected "));
   const Variable variable("BERTRAND_WARMUP_RATIO", "4");
   CHECK(refusal("--seed=3").starts_with("error: BERTRAND_WARMUP_RATIO: --warmup-ratio: expected "));

@@ -202,7 +202,7 @@ TEST_CASE("a batch that is learnt by heart is told from one that is not, and no 
 
 TEST_CASE("a batch whose loss becomes no number is not learnt") {
   const Setting setting;
-  for (const char* precision : {"f32", "f16"}) {  // in f16 such a step is left out, and the next one is tried
+  for (const std::string precision : {"f32", "f16"}) {  // in f16 such a step is left out, and the next one is tried
     CAPTURE(precision);
     const Outcome outcome = setting.train(
         {"--overfit-batch", "--precision", precision, "--learning-rate", "1e6", "--warmup-steps", "0", "--steps", "5"});

@@ -122,7 +122,22 @@ TEST_CASE("a run that is resumed without a checkpoint says that it begins") {
         std::string::npos);
 }
 
-TEST_CASE("--resume --plan shows what is left of a run and writes nothing") {
+TEST_CASE("a profile that can no longer be written costs a finished run nothing") {
+  const PretrainSetting setting;
+  const fs::path traces = setting.directory / "traces";
+  fs::create_directory(traces);
+  const auto lose_traces = [&] {
+    while (!fs::exists(setting.directory / "run/metrics.jsonl"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    fs::remove_all(traces);
+  };
+  constexpr int kNoSignal = 0;
+  CHECK(setting.run_and_signal(setting.flags("run", {"--steps", "300", "--profile", traces / "trace.json"}), kNoSignal,
+                               lose_traces) == 0);
+  CHECK(fs::exists(setting.directory / "run/model.safetensors"));
+}
+
+TEST_CASE("--resume --plan shows the plan of a run that has checkpoints") {
   const PretrainSetting setting;
   REQUIRE(setting.run("run", {"--steps", "2"}).code == 0);
   const Outcome plan = setting.run("run", {"--steps", "2", "--resume", "--plan"});

@@ -114,23 +114,24 @@ std::string identity_of_outputs(const Job& job, const nn::ParameterSet& paramete
 
 /// --predict, by all replicas together; the first one writes. The outputs for a file that is streamed are kept as they
 /// are computed, so that --resume goes on with them. `make_room` is called before anything is written.
-void predict_file(const Job& job, const objectives::FineTuningObjective& objective, const nn::ParameterSet& parameters,
-                  const distributed::Replica& self, const std::function<void()>& make_room) {
+void predict_file(const Job& job, const training::TrainedReplica& replica, const std::function<void()>& make_room) {
   using Earlier = objectives::KeptOutputs::Earlier;
+  const bool first = replica.self.first();
+  const auto& objective = static_cast<const objectives::FineTuningObjective&>(replica.objective);
   const training::Settings& settings = job.options.settings;
   // A run that trained on may have left outputs of the model before.
   const Earlier earlier = job.options.train.empty() ? Earlier::resume : Earlier::resume_known;
   std::optional<objectives::KeptOutputs> kept;
-  if (self.first() && job.task->streamed(objectives::File::prediction))
+  if (first && job.task->streamed(objectives::File::prediction))
     kept.emplace(objectives::KeptOutputs::Where{.file = settings.output / kKeptOutputs,
-                                                .identity = identity_of_outputs(job, parameters),
+                                                .identity = identity_of_outputs(job, replica.parameters),
                                                 .width = objective.outputs(),
                                                 .before_writing = make_room},
-                 settings.resume ? earlier : Earlier::ignore, io::Files::system());
+                 settings.resume ? earlier : Earlier::ignore, replica.files);
   const auto outputs = objective.predict(objectives::File::prediction, kept ? &*kept : nullptr);
-  if (!outputs || !self.first()) return;
+  if (!outputs || !first) return;
   make_room();
-  io::say(fmt::format("{}\n", job.task->write_predictions(io::Files::system(), settings.output, *outputs)));
+  io::say(fmt::format("{}\n", job.task->write_predictions(replica.files, settings.output, *outputs)));
   if (kept) kept->remove();
 }
 
@@ -198,7 +199,7 @@ void predict_with_result(const Job& job, const training::TrainedReplica& trained
   io::catch_stop_signals(io::OnStop::leave);  // the training is saved
   if (self.first()) bert::load_weights(job.options.settings.output, trained.parameters);
   self.collective().broadcast(trained.parameters.values(), 0);
-  predict_file(job, static_cast<objectives::FineTuningObjective&>(trained.objective), trained.parameters, self, [] {});
+  predict_file(job, trained, [] {});
 }
 
 /// --resume goes on with a prediction that was stopped, and with nothing else.
@@ -233,12 +234,12 @@ void apply(const Job& job, const training::RunReplica& replica) {
   for (const training::Metric& metric : objective->evaluate()) results.metrics[metric.name] = metric.value;
   if (self.first() && !results.metrics.empty()) {
     replica.directory->clear();  // now that there is something to put in its place
-    training::write_results(io::Files::system(), settings.output, results);
-    objective->write_evaluation(io::Files::system(), settings.output);
+    training::write_results(replica.directory->files(), settings.output, results);
+    objective->write_evaluation(replica.directory->files(), settings.output);
     io::say(training::results_text(results));
     report::write_report_of_run(settings.output);
   }
-  predict_file(job, *objective, parameters, self, [&] { replica.directory->clear(); });
+  predict_file(job, {*objective, parameters, self, files_of(replica.directory)}, [&] { replica.directory->clear(); });
 }
 
 }  // namespace

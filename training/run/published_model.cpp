@@ -11,7 +11,7 @@
 namespace bertrand::training {
 
 void PublishedModel::publish(BestModel& best) {
-  publish_model(io::Files::system(), output_, objective_, parameters_);
+  publish_model(files_, output_, objective_, parameters_);
   best.crc32c = InputFile::of(output_ / kWeights).crc32c;
   is_own_ = true;
 }

@@ -14,8 +14,9 @@ namespace bertrand::training {
 /// process published.
 class PublishedModel {
  public:
-  PublishedModel(const std::filesystem::path& output, const Objective& objective, nn::ParameterSet& parameters)
-      : output_(output), objective_(objective), parameters_(parameters) {}
+  PublishedModel(const std::filesystem::path& output, const Objective& objective, nn::ParameterSet& parameters,
+                 io::Files& files)
+      : output_(output), objective_(objective), parameters_(parameters), files_(files) {}
 
   /// Puts the parameters there as they are, and notes in `best` which file it is. Throws Error.
   void publish(BestModel& best);
@@ -33,6 +34,7 @@ class PublishedModel {
   const std::filesystem::path& output_;
   const Objective& objective_;
   nn::ParameterSet& parameters_;
+  io::Files& files_;
   bool is_own_ = false;  // published by this process
 };
 

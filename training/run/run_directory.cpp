@@ -20,6 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kLock = ".lock";
+
 bool is_within(const fs::path& path, const fs::path& directory) {
   std::error_code ignored;
   const fs::path inner = fs::weakly_canonical(path, ignored), outer = fs::weakly_canonical(directory, ignored);
@@ -54,16 +56,49 @@ io::Descriptor lock_file(const fs::path& file, const fs::path& directory) {
   }
 }
 
+/// The calls that use a path ask first whether the directory is held. Those that use a descriptor need not: it leads to
+/// the same file wherever that was moved.
+class HeldFiles : public io::Files {
+ public:
+  HeldFiles(const RunDirectory& directory, io::Files& files) : directory_(directory), files_(files) {}
+
+  int create(const fs::path& file) override { return held().create(file); }
+  int create_new(const fs::path& file) override { return held().create_new(file); }
+  int append(const fs::path& file) override { return held().append(file); }
+  void write(int descriptor, std::span<const std::byte> bytes, const fs::path& file) override {
+    files_.write(descriptor, bytes, file);
+  }
+  void sync(int descriptor, const fs::path& file) override { files_.sync(descriptor, file); }
+  void close(int descriptor, const fs::path& file) override { files_.close(descriptor, file); }
+  void make_directory(const fs::path& directory) override { held().make_directory(directory); }
+  void sync_directory(const fs::path& directory) override { held().sync_directory(directory); }
+  void rename(const fs::path& from, const fs::path& to) override { held().rename(from, to); }
+  void remove_all(const fs::path& path) override { held().remove_all(path); }
+  void cut(const fs::path& file, std::uint64_t bytes) override { held().cut(file, bytes); }
+
+ private:
+  io::Files& held() const {
+    directory_.require_held();
+    return files_;
+  }
+
+  const RunDirectory& directory_;
+  io::Files& files_;
+};
+
 }  // namespace
 
 RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing, ProgramFiles names, io::Files& files)
-    : path_(path.has_filename() ? path : path.parent_path()), names_(std::move(names)), files_(files) {
+    : path_(path.has_filename() ? path : path.parent_path()),
+      names_(std::move(names)),
+      files_(files),
+      held_files_(std::make_unique<HeldFiles>(*this, files)) {
   if (path.empty()) fail(Failure::usage, "--output: expected a directory, got none");
   if (fs::exists(path_) && !fs::is_directory(path_))
     fail(Failure::usage, "--output: expected a directory, got the file {}", path_.string());
   try {
     make_directories(path_);
-    lock_ = lock_file(path_ / ".lock", path_);
+    lock_ = lock_file(path_ / kLock, path_);
     find_earlier_run(existing);
   } catch (...) {
     let_go();
@@ -72,6 +107,15 @@ RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing, ProgramFi
 }
 
 RunDirectory::~RunDirectory() { let_go(); }
+
+void RunDirectory::require_held() const {
+  if (io::is_named(lock_, path_ / kLock)) return;
+  fail(
+      Failure::usage,
+      "{}: expected the directory that this run began in, got {}; hint: it was moved or removed: --output with its new "
+      "name and --resume go on from its last checkpoint",
+      path_.string(), fs::exists(path_) ? "another" : "none");
+}
 
 /// Creates a directory and those it lies in. Each is durable: a checkpoint in a directory that a power failure takes
 /// away would be lost.
@@ -180,7 +224,7 @@ void RunDirectory::refuse_results() const {
 void RunDirectory::let_go() {
   std::error_code ignored;
   if (lock_) {
-    fs::remove(path_ / ".lock", ignored);
+    if (io::is_named(lock_, path_ / kLock)) fs::remove(path_ / kLock, ignored);
     lock_.close();
   }
   while (!created_.empty()) {

@@ -39,6 +39,11 @@ class RunDirectory {
   void refuse_results() const;
 
   const std::filesystem::path& path() const { return path_; }
+  /// Throws Error(Failure::usage) if the name no longer leads to the directory that was claimed: somebody moved or
+  /// removed it, and another run may have begun under its name.
+  void require_held() const;
+  /// What a run writes into its directory with: no file is created, renamed or removed there unless it is held.
+  io::Files& files() const { return *held_files_; }
 
  private:
   void make_directories(const std::filesystem::path& path);
@@ -50,10 +55,16 @@ class RunDirectory {
   std::filesystem::path path_;
   const ProgramFiles names_;
   io::Files& files_;
+  const std::unique_ptr<io::Files> held_files_;
   io::Descriptor lock_;
   std::vector<std::filesystem::path> created_;  // outermost first
   std::vector<std::filesystem::path> earlier_;  // what is to be overwritten
 };
+
+/// What a replica writes with: only the first has a directory, and only the first writes.
+inline io::Files& files_of(const RunDirectory* directory) {
+  return directory ? directory->files() : io::Files::system();
+}
 
 /// The directory of --output, as --resume and --overwrite say, for a run that reads `inputs` and writes files of these
 /// names; none under --plan, nor for another rehearsal without --output.

@@ -9,9 +9,9 @@
 
 namespace bertrand::training {
 
-void RunLog::open(const RunState& state) {
+void RunLog::open(const RunState& state, io::Files& files) {
   if (!self_.first()) return;
-  metrics_ = std::make_unique<MetricsLog>(settings_.output, state.steps_done);
+  metrics_ = std::make_unique<MetricsLog>(settings_.output, state.steps_done, files);
   interval_.losses = state.unlogged;
 }
 

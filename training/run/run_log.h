@@ -21,7 +21,7 @@ class RunLog {
 
   /// Opens the files, which keep their lines up to the last step of `state`, where the run begins. Throws
   /// Error(Failure::io).
-  void open(const RunState& state);
+  void open(const RunState& state, io::Files& files);
   /// A finished step. `losses_are_scaled`: the line carries the loss scale.
   void step(const StartedStep& step, const StepResult& result, bool losses_are_scaled);
   void evaluation(std::int64_t step, double epochs, const Metrics& metrics);

@@ -80,15 +80,16 @@ Plan plan_together(const TrainingRun& run, Objective& objective, const distribut
 }
 
 /// trainer.run(), with the times of all ops if --profile asks for them.
-void run_profiled(Trainer& trainer, const Settings& settings, const distributed::Replica& self) {
+void run_profiled(Trainer& trainer, const Settings& settings, const RunReplica& replica) {
+  const distributed::Replica& self = replica.self;
   if (!self.first() || settings.profile.empty()) return trainer.run();
   auto profiler = std::make_unique<Profiler>();
   self.backend().profiler = profiler.get();
-  const auto write = [&settings](const Profiler* of) {
+  const auto write = [&](const Profiler* of) {
     try {
       io::say(of->table());
       io::replace_file(io::Files::system(), settings.profile, of->chrome_trace());
-      io::replace_file(io::Files::system(), settings.output / "profile.json", of->totals());
+      io::replace_file(files_of(replica.directory), settings.output / "profile.json", of->totals());
     } catch (const Error& error) {  // the model, or what ended the run, is worth more
       fmt::print(stderr, "warning: {}\n", error.what());
     }
@@ -105,9 +106,10 @@ void run_profiled(Trainer& trainer, const Settings& settings, const distributed:
 }
 
 /// run.report, of which no run fails.
-void report_on(const TrainingRun& run, const distributed::Replica& self) {
-  if (!self.first() || !run.report) return;
+void report_on(const TrainingRun& run, const RunReplica& replica) {
+  if (!replica.self.first() || !run.report) return;
   try {
+    replica.directory->require_held();
     run.report();
   } catch (const std::exception& error) {
     fmt::print(stderr, "warning: no report: {}\n", error.what());
@@ -132,15 +134,17 @@ void train_replica(const TrainingRun& run, const RunReplica& replica, TrainingRe
   Trainer trainer({settings, plan, conditions, *objective, parameters, self, directory, run.program});
   trainer.begin(run.initialize, run.moments);
   try {
-    run_profiled(trainer, settings, self);
+    run_profiled(trainer, settings, replica);
     if (self.first()) result = {.evaluation = trainer.state().evaluation, .score = trainer.state().best.score};
     if (run.afterwards)
-      trainer.with_standing(run.afterwards_name, [&, &self = self] { run.afterwards({*objective, parameters, self}); });
+      trainer.with_standing(run.afterwards_name, [&] {
+        run.afterwards({*objective, parameters, replica.self, files_of(replica.directory)});
+      });
   } catch (...) {
-    report_on(run, self);
+    report_on(run, replica);
     throw;
   }
-  report_on(run, self);
+  report_on(run, replica);
 }
 
 /// Throws Error(Failure::usage) if the trace would replace a file that the run reads or writes.

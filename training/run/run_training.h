@@ -28,6 +28,7 @@ struct TrainedReplica {
   Objective& objective;  ///< made by make_objective
   nn::ParameterSet& parameters;
   const distributed::Replica& self;
+  io::Files& files;  ///< of the run's directory; for the first replica
 };
 
 struct TrainingRun {

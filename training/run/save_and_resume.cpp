@@ -12,8 +12,8 @@ namespace bertrand::training {
 
 SaveAndResume::SaveAndResume(const Parts& parts)
     : parts_(parts),
-      store_(parts.settings.output),
-      published_(parts.settings.output, parts.training.objective, parts.training.parameters) {}
+      store_(parts.settings.output, parts.files),
+      published_(parts.settings.output, parts.training.objective, parts.training.parameters, parts.files) {}
 
 std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
   const std::string output = parts_.settings.output.string();
@@ -90,7 +90,7 @@ void SaveAndResume::write_checkpoint(RunState& state) {
   if (training.optimizer.loss_scale().dynamic()) state.loss_scale = training.optimizer.loss_scale().read();
   state.unlogged = parts_.log.unlogged();
   store_.save(state.steps_done, checkpoint_bytes(training), [&](const std::filesystem::path& staged) {
-    return training::write_checkpoint(files_, staged, training, state, parts_.conditions);
+    return training::write_checkpoint(parts_.files, staged, training, state, parts_.conditions);
   });
 }
 

@@ -21,6 +21,7 @@ class SaveAndResume {
     Training training;  ///< what a checkpoint holds
     const distributed::Replica& self;
     RunLog& log;
+    io::Files& files;  ///< of the run's directory
   };
   explicit SaveAndResume(const Parts& parts);
 
@@ -56,7 +57,6 @@ class SaveAndResume {
   void write_checkpoint(RunState& state);
 
   const Parts parts_;
-  io::Files& files_ = io::Files::system();
   CheckpointStore store_;
   PublishedModel published_;
   std::int64_t saved_step_ = 0;  // of the newest checkpoint that is wholly there

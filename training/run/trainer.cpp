@@ -26,7 +26,12 @@ Trainer::Trainer(const Job& job)
                 .recompute_activations = settings_.recompute_activations}),
       order_(settings_, job.objective),
       log_(settings_, job.plan, job.self),
-      saves_({settings_, job.conditions, {job.objective, job.parameters, optimizer_}, job.self, log_}) {}
+      saves_({settings_,
+              job.conditions,
+              {job.objective, job.parameters, optimizer_},
+              job.self,
+              log_,
+              files_of(job.directory)}) {}
 
 void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, const LoadMoments& moments) {
   if (job_.self.first()) {
@@ -48,13 +53,13 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, co
     // A run that is overwritten makes room.
     if (!settings_.overwrite && state_.steps_done < job_.plan.total_steps) saves_.check_space();
     job_.directory->clear();
-    write_run_config(io::Files::system(), {job_.program, settings_, job_.plan, job_.conditions, job_.self});
+    write_run_config(files_of(job_.directory), {job_.program, settings_, job_.plan, job_.conditions, job_.self});
   }
   saves_.share(state_, static_cast<bool>(moments));
 }
 
 void Trainer::run() {
-  log_.open(state_);
+  log_.open(state_, files_of(job_.directory));
   with_standing(next_step(), [&] {
     try {
       make_steps();
@@ -153,7 +158,7 @@ void Trainer::evaluate() {
   state_.best = {.score = score, .step = state_.steps_done};
   if (!job_.self.first()) return;
   saves_.publish(state_.best);
-  job_.objective.write_evaluation(io::Files::system(), settings_.output);
+  job_.objective.write_evaluation(files_of(job_.directory), settings_.output);
 }
 
 void Trainer::save() {
@@ -170,7 +175,7 @@ void Trainer::finish() {
                     .global_step = best.score ? best.step : state_.steps_done,
                     .words = job_.objective.figures_in_words()};
     for (const Metric& metric : state_.evaluation) results.metrics[metric.name] = metric.value;
-    write_results(io::Files::system(), settings_.output, results);
+    write_results(files_of(job_.directory), settings_.output, results);
   }
   if (settings_.save_model_only) saves_.remove_checkpoints();
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;

@@ -98,6 +98,17 @@ struct ScoredPoints : Points {
   std::optional<double> score(const Metrics& metrics) const override { return metrics.front().value; }
 };
 
+/// Something happens while the run makes its 15th step.
+struct WatchedPoints : Points {
+  using Points::Points;
+  inline static std::function<void()> at_step_15;
+  int steps = 0;
+  std::int64_t begin_step(const StepExamples& step, const distributed::Share& share) override {
+    if (++steps == 15) at_step_15();
+    return Points::begin_step(step, share);
+  }
+};
+
 struct PointsRun {
   support::TemporaryDirectory directory;
 
@@ -156,6 +167,35 @@ TEST_CASE("a classifier without BERT is trained by run_training and its files ar
   for (const char* name : {"run/model.safetensors", "run/checkpoint-40/MANIFEST.json"})
     CHECK(fs::exists(run.directory / name));
   CHECK_FALSE(fs::exists(run.directory / "run/.lock"));
+}
+
+TEST_CASE("a run whose directory is moved away ends, and changes nothing in the run that took its name") {
+  const PointsRun run;
+  const fs::path path = run.directory / "run", moved = run.directory / "moved";
+  Settings settings = run.settings("run");
+  settings.save_every = 10;
+  settings.keep = 1;
+  std::map<std::string, std::string> other;
+  const auto files_there = [&] {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(path))
+      if (entry.is_regular_file()) files[entry.path()] = support::read_text(entry.path());
+    return files;
+  };
+  WatchedPoints::at_step_15 = [&] {
+    fs::rename(path, moved);
+    Settings of_other = run.settings("run");
+    of_other.epochs = 1;
+    PointsRun::train(of_other);
+    other = files_there();
+  };
+  CHECK(
+      support::refusal(Failure::usage, [&] { PointsRun::train<WatchedPoints>(settings); }) ==
+      path.string() +
+          ": expected the directory that this run began in, got another; hint: it was moved or removed: --output with "
+          "its new name and --resume go on from its last checkpoint");
+  CHECK(files_there() == other);
+  CHECK(fs::exists(moved / "checkpoint-10/MANIFEST.json"));
 }
 
 TEST_CASE("a profile lies beside what a run reads and replaces no file of the run") {

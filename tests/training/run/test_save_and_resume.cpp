@@ -42,7 +42,7 @@ TEST_CASE("a save removes the checkpoint before only when all replicas know of t
   const Plan plan;
   const Conditions conditions;
   RunLog log(settings, plan, self);
-  SaveAndResume saves({settings, conditions, {objective, parameters, optimizer}, self, log});
+  SaveAndResume saves({settings, conditions, {objective, parameters, optimizer}, self, log, io::Files::system()});
   RunState state;
   int named = 0;
   const auto save = [&](std::int64_t step) {
@@ -81,7 +81,8 @@ TEST_CASE("a resumed run keeps the checksum of the best model that it published 
   const Plan plan;
   const Conditions conditions;
   RunLog log(settings, plan, self);
-  const SaveAndResume::Parts parts{settings, conditions, {objective, parameters, optimizer}, self, log};
+  const SaveAndResume::Parts parts{settings, conditions, {objective, parameters, optimizer},
+                                   self,     log,        io::Files::system()};
   // Another build wrote the file of the best model, which has been lost since: this build's file has other bytes.
   RunState state{.steps_done = 1, .best = {.score = 0.5, .step = 1, .crc32c = 4711}};
   SaveAndResume(parts).save(state, [] {});

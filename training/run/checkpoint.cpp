@@ -109,6 +109,9 @@ Restored restore_checkpoint(const std::filesystem::path& directory, const Traini
   const std::vector<std::string> changes =
       conditions.changes_since(parse_conditions(json, state_file.string()), directory.string());
   const RunState state = parse_run_state(json, state_file.string());
+  if (state.steps_done != checkpoint_step(directory.filename().string()))
+    fail(Failure::model, "{}: step: expected that of the directory's name, got {}", state_file.string(),
+         state.steps_done);
   training.objective.load(directory, training.parameters);
   load_file(directory / kOptimizerFile, moments_of(training));
   training.optimizer.resume(state.steps_done, state.loss_scale);

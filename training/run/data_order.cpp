@@ -18,6 +18,10 @@ std::int64_t DataOrder::examples(std::int64_t epoch) const {
   return epoch == ordered_epoch_ ? count_ : objective_.examples(epoch);
 }
 
+bool DataOrder::has(const Position& position) const {
+  return position.step < (examples(position.epoch) + settings_.batch_size - 1) / settings_.batch_size;
+}
+
 StepExamples DataOrder::at(const Position& position) {
   count_ = examples(position.epoch);
   ordered_epoch_ = position.epoch;

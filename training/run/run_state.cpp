@@ -13,6 +13,7 @@ namespace bertrand::training {
 
 namespace {
 
+constexpr const char* kRandomNumbers = "philox4x32-10";
 // 3: the order of examples is a keyed permutation, and products of bf16 are those of tiles. A run of before would go on
 // with other examples and other bits.
 constexpr int kFormatVersion = 3;
@@ -113,7 +114,7 @@ io::Json RunState::to_json(const Conditions& conditions) const {
                 {"step", steps_done},
                 {"epoch", next.epoch},
                 {"step_in_epoch", next.step},
-                {"random_numbers", "philox4x32-10"},
+                {"random_numbers", kRandomNumbers},
                 {"loss_scale",
                  {{"scale", loss_scale.scale},
                   {"good_steps", loss_scale.good_steps},
@@ -140,10 +141,12 @@ RunState parse_run_state(const io::Json& json, const std::string& file) {
          "{}: format_version: expected {}, got {}; hint: the version of bertrand that began a run goes on with it; its "
          "model may be loaded for a new one",
          file, kFormatVersion, version);
+  if (const std::string numbers = reader.text("random_numbers"); numbers != kRandomNumbers)
+    fail(Failure::model, "{}: random_numbers: expected {}, got {}", file, kRandomNumbers, numbers);
   io::JsonReader scale = reader.object("loss_scale");
   constexpr io::JsonReader::Whole kCrc{0, std::numeric_limits<std::uint32_t>::max()};
   RunState state{.steps_done = reader.whole("step", {}),
-                 .loss_scale = {.scale = scale.real("scale", {}),
+                 .loss_scale = {.scale = scale.real("scale", {.least = 0x1p-10}),
                                 .good_steps = scale.whole("good_steps", {}),
                                 .skipped_steps = scale.whole("skipped_steps", {})},
                  .next = {.epoch = reader.whole("epoch", {}), .step = reader.whole("step_in_epoch", {})},

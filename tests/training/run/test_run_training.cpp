@@ -198,6 +198,38 @@ TEST_CASE("a run whose directory is moved away ends, and changes nothing in the 
   CHECK(fs::exists(moved / "checkpoint-10/MANIFEST.json"));
 }
 
+TEST_CASE("a run does not go on from a state that no run saves") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.save_every = 10;
+  settings.keep = 4;
+  PointsRun::train(settings);
+  const auto refusal = [&](const std::string& was, const std::string& is) {
+    const fs::path from = run.directory / "run/checkpoint-20", to = run.directory / "forged";
+    fs::remove_all(to);
+    fs::create_directories(to);
+    // Its checksums are right.
+    CheckpointStore(to).save(20, 0, [&](const fs::path& staged) {
+      for (const char* name : {"model.safetensors", "optimizer.safetensors", "points.txt"})
+        if (fs::exists(from / name)) fs::copy_file(from / name, staged / name);
+      std::string state = support::read_text(from / "resume.json");
+      REQUIRE(state.find(was) != std::string::npos);
+      support::write_text(staged / "resume.json", state.replace(state.find(was), was.size(), is));
+      return TensorChecksums{};
+    });
+    Settings resumed = run.settings("forged");
+    resumed.resume = true;
+    const std::string file = (to / "checkpoint-20/resume.json").string() + ": ";
+    const std::string error = support::refusal(Failure::model, [&] { PointsRun::train(resumed); });
+    return error.starts_with(file) ? error.substr(file.size()) : error;
+  };
+  CHECK(refusal("\"step\": 20", "\"step\": 21") == "step: expected that of the directory's name, got 21");
+  CHECK(refusal("\"step_in_epoch\": 0", "\"step_in_epoch\": 4") == "step_in_epoch: expected a step of epoch 5, got 4");
+  CHECK(refusal("\"scale\": ", "\"scale\": -").starts_with("loss_scale.scale: expected a number in [0.0009765625, "));
+  CHECK(refusal("philox4x32-10", "mt19937") == "random_numbers: expected philox4x32-10, got mt19937");
+  CHECK(refusal("\"step\": 20", "\"step\": 20") == "");
+}
+
 TEST_CASE("a profile lies beside what a run reads and replaces no file of the run") {
   const PointsRun run;
   fs::create_directories(run.directory / "data");

@@ -8,6 +8,7 @@
 #include "apps/cli/flags.h"
 #include "bert/directory/model_directory.h"
 #include "bert/features/features.h"
+#include "bert/objectives/program_files.h"
 #include "bert/text/utf8.h"
 #include "io/file_arguments.h"
 #include "io/file_replacer.h"
@@ -155,6 +156,7 @@ void run(const Options& options) {
   if (!options.tokenizer.vocab_file.empty()) inputs.push_back(options.tokenizer.vocab_file);
   std::ranges::copy(bert::model_files(options.model), std::back_inserter(inputs));
   io::check_files(inputs, {options.output});
+  training::refuse_file_of_run("output", options.output, objectives::program_files());
   const text::Tokenizer tokenizer = bert::read_tokenizer(options.model, options.tokenizer, config);
   if (options.max_seq_length > config.max_position_embeddings)
     fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",

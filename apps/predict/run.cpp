@@ -11,6 +11,7 @@
 
 #include "apps/predict/answers.h"
 #include "bert/directory/model_directory.h"
+#include "bert/objectives/program_files.h"
 #include "bert/text/utf8.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
@@ -201,6 +202,7 @@ void check_files(const Options& options) {
   if (!options.tokenizer.vocab_file.empty()) inputs.push_back(options.tokenizer.vocab_file);
   if (!options.input.empty()) inputs.push_back(options.input);
   io::check_files(inputs, options.output.empty() ? std::vector<fs::path>() : std::vector{options.output});
+  training::refuse_file_of_run("output", options.output, objectives::program_files());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "bert/data/line_blocks.h"
+#include "bert/objectives/program_files.h"
 #include "io/byte_progress.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
@@ -74,6 +75,7 @@ text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
 void write_vocab(const VocabOptions& options) {
   io::catch_stop_signals();
   const double input_bytes = io::check_files(options.inputs, {options.output});
+  training::refuse_file_of_run("output", options.output, objectives::program_files());
   const text::WordCounts counts = count_words(options, input_bytes);
   if (counts.size() == 0)
     fail(Failure::input, "{}: text: expected words, got none{}", options.inputs.front().string(),

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "bert/objectives/program_files.h"
 #include "bert/report/report.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
@@ -57,6 +58,7 @@ void run(const Options& options) {
   const fs::path file = !options.output.empty()    ? options.output
                         : options.runs.size() == 1 ? options.runs.front() / name
                                                    : fs::path(name);
+  training::refuse_file_of_run("output", file, objectives::program_files());
   if (explains) {
     io::check_output("output", file, {options.texts});
     io::replace_file(io::Files::system(), file, page_of_model(options));

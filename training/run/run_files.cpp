@@ -7,6 +7,7 @@
 #include <array>
 #include <string>
 
+#include "io/error.h"
 #include "io/json.h"
 #include "io/whole_number.h"
 
@@ -76,6 +77,13 @@ bool belongs_to_run(const fs::path& path, const ProgramFiles& files) {
   return is_published(name, files) || is_result(name, files) || is_account(name, files) ||
          name.starts_with("events.out.tfevents.") || is_temporary(name, files) || is_own_checkpoint(path) ||
          is_own_run_config(path);
+}
+
+void refuse_file_of_run(const std::string& flag, const fs::path& file, const ProgramFiles& files) {
+  std::error_code absent;
+  if (!fs::exists(file, absent) || !is_own_run_config(file.parent_path() / kRunConfig)) return;
+  if (belongs_to_run(file, files) && !contains(files.pages, file.filename().string()))
+    fail(Failure::usage, "--{}: expected a file that no run wrote, got {}", flag, file.string());
 }
 
 }  // namespace bertrand::training

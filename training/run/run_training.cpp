@@ -158,6 +158,7 @@ void check_profile(const TrainingRun& run) {
     if (fs::is_directory(input, ignored) && fs::equivalent(parent, input, ignored))
       fail(Failure::usage, "--profile: expected a file beside what the run reads, got {} in {}", profile.string(),
            input.string());
+  refuse_file_of_run("profile", profile, run.program_files);
   if (fs::equivalent(parent, run.settings.output, ignored) && belongs_to_run(profile, run.program_files))
     fail(Failure::usage, "--profile: expected a file that is not the run's, got {}", profile.string());
 }

@@ -76,6 +76,27 @@ TEST_CASE("report lays several runs over each other, and refuses what is no run"
   CHECK(model.error.find("expected run_config.json, metrics.jsonl or eval_results.json") != std::string::npos);
 }
 
+TEST_CASE("no program writes over what a run wrote, but its pages") {
+  const Setting setting;
+  REQUIRE(setting.run("a", {}).code == 0);
+  const std::string a = setting.directory / "a", model = setting.directory / "model",
+                    texts = setting.directory / "texts";
+  support::write_text(texts, "one text\n");
+  const auto refused = [&](const char* program, std::vector<std::string> words, const std::string& file) {
+    const std::string path = a + "/" + file, before = support::read_text(path);
+    words.insert(words.end(), {"--output", path});
+    const auto outcome = run_program(program, words);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.error == "error: --output: expected a file that no run wrote, got " + path + "\n");
+    CHECK(support::read_text(path) == before);
+  };
+  refused("report", {a}, "metrics.jsonl");
+  refused("extract", {"--model", model, "--input", texts}, "run_config.json");
+  refused("predict", {"--model", a, "--input", texts}, "metrics.jsonl");
+  refused("prepare", {"vocab", "--input", texts}, "vocab.txt");
+  CHECK(run_program("report", {a, "--output", a + "/report.html"}).code == 0);
+}
+
 TEST_CASE("report explains a model with texts, and its rows with a map") {
   const Setting setting;
   REQUIRE(setting.run("run", {}).code == 0);

@@ -13,13 +13,6 @@ namespace {
 
 using inference::Head;
 
-int length_of(const bert::Config& config, Head head, int wanted) {
-  constexpr int kUsualWindow = 384;  // as inference::open() has it
-  const int positions = static_cast<int>(config.max_position_embeddings);
-  if (wanted > 0) return wanted;
-  return head == Head::answer ? std::min(kUsualWindow, positions) : positions;
-}
-
 distributed::ReplicaGroup open_device(const training::Settings& machine) {
   if (training::replicas_of_process(machine) != 1)
     fail(Failure::usage, "--device: expected one device, got {}", machine.device);
@@ -41,7 +34,7 @@ ServedModel::ServedModel(const ModelPlace& place, const ModelOptions& options)
     : place_(place),
       config_(config_of(place.directory)),
       head_(options.head ? *options.head : inference::head_of(config_, place.directory)),
-      max_length_(length_of(config_, head_, options.inference.max_seq_length)),
+      max_length_(inference::length_of(config_, head_, options.inference.max_seq_length)),
       options_(options.inference),
       dtype_(options.machine.precision),
       device_(open_device(options.machine)) {
@@ -83,9 +76,7 @@ std::string_view ServedModel::pooling() const {
   }
 }
 
-std::vector<std::string> ServedModel::labels() const {
-  return config_.labels.empty() ? std::vector<std::string>{"LABEL_0", "LABEL_1"} : config_.labels;
-}
+std::vector<std::string> ServedModel::labels() const { return inference::labels_of(config_); }
 
 const char* ServedModel::scores_name() const {
   return inference::kind_of_classifier(config_, labels().size()) == tasks::Kind::regression ? "logits"
@@ -97,14 +88,13 @@ std::string ServedModel::precision() const { return std::string(name_of(dtype_))
 std::size_t ServedModel::bytes_of(const inference::Query& query) const {
   constexpr std::size_t kNumber = 32;   // in JSON's memory and as text
   constexpr std::size_t kObject = 300;  // of a few keys with a word and numbers, twice
-  constexpr std::size_t kWord = 1600;  // a word of a sentence with its label and its place, which need not have a token
   std::size_t tokens = 0;
   for (const bert::Sequence& sequence : query.sequences) tokens += sequence.token_ids.size();
   const std::size_t labels = this->labels().size();
   std::size_t answer = kObject;
   switch (head_) {
     case Head::classify: answer += labels * kObject; break;
-    case Head::tokens: answer += query.words * kWord + tokens * labels * kNumber; break;
+    case Head::tokens: answer += query.words * inference::kWordBytes + tokens * labels * kNumber; break;
     case Head::answer: answer += tokens * 2 * kNumber + static_cast<std::size_t>(options_.top_k) * 2 * kObject; break;
     case Head::fill_mask: answer += tokens * static_cast<std::size_t>(options_.top_k) * kObject; break;
     case Head::embed: answer += static_cast<std::size_t>(config_.hidden_size) * kNumber; break;

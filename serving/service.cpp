@@ -2,26 +2,15 @@
 #include "serving/service.h"
 
 #include <exception>
-#include <fstream>
 #include <numeric>
 #include <thread>
 
 #include "io/error.h"
+#include "io/host_name.h"
 #include "io/units.h"
 #include "serving/say.h"
 
 namespace bertrand::serving {
-namespace {
-
-std::size_t resident_bytes() {
-  std::ifstream in("/proc/self/status");
-  for (std::string word; in >> word;)
-    if (std::size_t kilobytes = 0; word == "VmRSS:" && in >> kilobytes) return kilobytes << 10;
-  return 0;
-}
-
-}  // namespace
-
 Service::Service(const ServiceOptions& options)
     : options_(options),
       budget_(options.max_request_bytes),
@@ -46,7 +35,7 @@ std::string Service::memory_plan() const {
   constexpr std::size_t kOfConnection = 40 << 10, kOfParser = 200;
   std::size_t batch = 0;
   for (const ModelPointer& model : models_.all()) batch += model->batch_bytes(options_.batches.max_tokens);
-  const std::size_t now = resident_bytes(), requests = budget_.bytes() + kOfParser * options_.http.max_body,
+  const std::size_t now = io::resident_bytes(), requests = budget_.bytes() + kOfParser * options_.http.max_body,
                     connections = kOfConnection * options_.http.max_connections,
                     newer = options_.versioned ? now : 0;  // it is loaded while the old one still answers
   const auto text = [](std::size_t bytes) { return io::bytes_text(static_cast<double>(bytes)); };

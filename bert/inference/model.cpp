@@ -11,9 +11,6 @@
 #include "nn/weights.h"
 
 namespace bertrand::inference {
-std::vector<std::string> Model::labels() const {
-  return config.labels.empty() ? std::vector<std::string>{"LABEL_0", "LABEL_1"} : config.labels;
-}
 
 std::vector<std::int32_t> Model::pieces(std::string_view text, std::string_view key, const std::string& where) const {
   std::vector<std::int32_t> ids = tokenizer.encode(text);

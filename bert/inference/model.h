@@ -23,8 +23,6 @@ struct Model {
   DType dtype;
   bool strict = false;
 
-  /// The labels of config.json; transformers leaves them out if they are the two that it gives a model by default.
-  std::vector<std::string> labels() const;
   /// The ids of the text that is the value of `key`. Throws Error(Failure::input) if there is none.
   std::vector<std::int32_t> pieces(std::string_view text, std::string_view key, const std::string& where) const;
   /// [CLS] pieces [SEP]; of pieces that do not fit the last ones are left out.

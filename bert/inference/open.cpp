@@ -23,15 +23,6 @@ Head head_of(bert::Architecture architecture) {
   fail(Failure::bug, "head: expected an architecture that is known, got number {}", static_cast<int>(architecture));
 }
 
-int length_of(const bert::Config& config, Head head, int wanted) {
-  constexpr int kUsualWindow = 384;
-  const int positions = static_cast<int>(config.max_position_embeddings);
-  if (wanted > positions)
-    fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}", positions, wanted);
-  if (wanted > 0) return wanted;
-  return head == Head::answer ? std::min(kUsualWindow, positions) : positions;
-}
-
 }  // namespace
 
 const io::Choices<Head>& heads() {
@@ -48,6 +39,19 @@ Head head_of(const bert::Config& config, const std::filesystem::path& directory)
   fail(Failure::model, "{}: architectures: expected one of {}, got {}; hint: --task says what to do with the model",
        bert::config_file(directory).string(), io::names_of(bert::architectures()),
        config.architectures.empty() ? "none" : io::shown(config.architectures));
+}
+
+std::vector<std::string> labels_of(const bert::Config& config) {
+  return config.labels.empty() ? std::vector<std::string>{"LABEL_0", "LABEL_1"} : config.labels;
+}
+
+int length_of(const bert::Config& config, Head head, int wanted) {
+  constexpr int kUsualWindow = 384;
+  const int positions = static_cast<int>(config.max_position_embeddings);
+  if (wanted > positions)
+    fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}", positions, wanted);
+  if (wanted > 0) return wanted;
+  return head == Head::answer ? std::min(kUsualWindow, positions) : positions;
 }
 
 std::unique_ptr<Predictor> open(const Source& source, Head head, const Options& options) {

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "bert/directory/model_directory.h"
 #include "bert/inference/predictor.h"
@@ -31,6 +33,13 @@ Head head_of(const bert::Config& config, const std::filesystem::path& directory)
 /// there is one label, else one of them.
 tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels);
 
+/// The labels of config.json; transformers leaves them out if they are the two that it gives a model by default.
+std::vector<std::string> labels_of(const bert::Config& config);
+
+/// Tokens of a sequence: `wanted`, or if that is 0 as many as the model has positions, but 384 at most for answers.
+/// Throws Error(Failure::usage) if it has fewer than are wanted.
+int length_of(const bert::Config& config, Head head, int wanted);
+
 enum class Pooling {
   mean,   ///< of the rows of all tokens, [CLS] and [SEP] among them, as sentence-transformers
   cls,    ///< the row of [CLS]
@@ -38,7 +47,7 @@ enum class Pooling {
 };
 
 struct Options {
-  int max_seq_length = 0;  ///< 0: as many tokens as the model has positions, but 384 at most for answers
+  int max_seq_length = 0;  ///< as length_of() takes it
   int top_k = 5;           ///< words for a mask, candidates for an answer
   Pooling pooling = Pooling::mean;
   bool normalize = false;        ///< embeddings: divided by their Euclidean length

@@ -26,6 +26,9 @@ struct Outputs {
   std::span<const float> row(std::size_t i) const { return {values.data() + i * width, width}; }
 };
 
+/// The most memory that a word takes while the answer for it is made: an object with its label, its place and its text.
+inline constexpr std::size_t kWordBytes = 1600;
+
 /// A request that was read. Its predictor must outlive it.
 struct Query {
   std::string where;                      ///< the request's place, which begins messages: FILE:LINE

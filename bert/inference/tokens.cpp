@@ -14,7 +14,7 @@
 namespace bertrand::inference {
 namespace {
 
-/// Words of one text. Each takes up to 1.6 kB while its answer is made.
+/// Words of one text, so that its answer takes no more than 1.7 GB (kWordBytes each).
 constexpr std::size_t kMostWords = std::size_t{1} << 20;
 
 /// A word of a text: its code points [start, end), and where its bytes begin and end in the text.
@@ -77,7 +77,7 @@ class TokenLabeller : public Predictor {
  public:
   TokenLabeller(Model model, const Options& options)
       : model_(std::move(model)),
-        labels_(model_.labels()),
+        labels_(labels_of(model_.config)),
         windows_{.max_length = model_.max_length, .overlap = options.overlap},
         network_(model_, Head::tokens, static_cast<Dim>(labels_.size())) {
     tasks::SentenceEncoder(model_.tokenizer, windows_);  // refuses windows that are none

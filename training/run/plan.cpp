@@ -1,12 +1,10 @@
 #include "training/run/plan.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
 #include "distributed/gradient_sum.h"
+#include "io/host_name.h"
 #include "io/units.h"
 #include "tensor/backends.h"
 #include "tensor/dry_run.h"
@@ -151,14 +149,6 @@ void check_divisible(const Plan& plan, const Settings& settings) {
        fewer, size, settings.resume ? ", with which this run may go on (the last bits of its result change)" : "");
 }
 
-/// Bytes of this process that are in memory.
-std::size_t resident_bytes() {
-  std::ifstream in("/proc/self/statm");
-  std::size_t all = 0, resident = 0;
-  in >> all >> resident;
-  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-}
-
 /// What a process takes beside tensors and what it has when it plans: pieces of files on their way, threads, logs.
 constexpr std::size_t kWorkOfProcess = std::size_t{32} << 20;
 
@@ -244,7 +234,8 @@ nn::PartRates rates_of(const Settings& settings, Objective& objective) { return 
 
 Plan make_plan(const Settings& settings, Objective& objective, const distributed::Replica& self) {
   Plan plan{.batch_size = settings.batch_size, .micro_batch_size = *settings.micro_batch_size, .replicas = self.size()};
-  plan.resident = resident_bytes();  // before planning, which leaves more in use for one micro-batch than for another
+  plan.resident =
+      io::resident_bytes();  // before planning, which leaves more in use for one micro-batch than for another
   plan.examples_per_epoch = objective.examples(0);
   if (plan.examples_per_epoch == 0) fail(Failure::input, "training data: expected at least one example, got none");
   plan.steps_per_epoch = divide_up(plan.examples_per_epoch, plan.batch_size);

@@ -55,8 +55,9 @@ class Stepper {
   /// never waits for the host. `keep_gradients`: they are looked at before the next step is started.
   StartedStep start(const StepExamples& examples, std::int64_t step, double learning_rate, bool keep_gradients = false);
   /// Waits for a step that was started; call it once for each, in their order. The result is the same on all
-  /// replicas. Throws Error(Failure::numerics) with step, op and tensor if the loss or a gradient is not finite and
-  /// no loss scale explains it. Then neither that step nor those started since have changed a parameter.
+  /// replicas, but for the parts of the loss: a replica that never had a micro-batch does not know their names. Throws
+  /// Error(Failure::numerics) with step, op and tensor if the loss or a gradient is not finite and no loss scale
+  /// explains it. Then neither that step nor those started since have changed a parameter.
   StepResult finish(const StartedStep& step);
   /// Names the step after the one that is started next, so that its examples are read while that one is computed.
   void read_ahead(const StepExamples& examples);

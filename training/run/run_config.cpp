@@ -10,6 +10,12 @@ namespace bertrand::training {
 
 namespace {
 
+/// A number if a number is written so, else text: a column may be called 1e2.
+io::Json json_value(const std::string& value) {
+  const std::optional<io::Json> json = io::try_parse_json(value);
+  return json && json->dump() == value ? *json : io::Json(value);
+}
+
 /// Text stays text, though it may look like a number.
 io::Json json_value(const Flag& flag) {
   const std::string text = flag.target.value();
@@ -33,8 +39,7 @@ void write_run_config(io::Files& files, const RunConfig& config) {
                 {"device", config.self.backend().description()},
                 {"replicas", config.self.size()}};
   io::Json& all = json["settings"];
-  for (const auto& [flag, value] : config.conditions.settings)
-    all[flag.substr(2)] = io::try_parse_json(value).value_or(value);
+  for (const auto& [flag, value] : config.conditions.settings) all[flag.substr(2)] = json_value(value);
   Settings copy = settings;
   FlagTable table;
   add_flags(table, copy);

@@ -144,6 +144,19 @@ TEST_CASE("a run resumed from an earlier checkpoint ends with the same bits, wha
   for (std::size_t i = 0; i < files.size(); ++i) CHECK_MESSAGE(read(files[i]) == expected[i], files[i]);
 }
 
+TEST_CASE("a run whose columns look like numbers is resumed from its record") {
+  const Setting setting;
+  const std::string file = setting.directory / "rows.csv", run = setting.directory / "run";
+  write_text(file, "1e2,2.50\nred fish,fish\ntwo birds,bird\n");
+  REQUIRE(setting.finetune("run", {"--train", file, "--text-column", "1e2", "--label-column", "2.50", "--steps", "2"})
+              .code == 0);
+  const auto settings = nlohmann::json::parse(read_text(run + "/run_config.json")).at("settings");
+  CHECK(settings.at("text-column") == "1e2");
+  CHECK(settings.at("learning-rate") == 5e-5);
+  const Outcome outcome = support::run_program("finetune", {"--resume", "--output", run});
+  CHECK_MESSAGE(outcome.code == 0, outcome.error);
+}
+
 TEST_CASE("a regression has one output and is judged by its correlations") {
   const Setting setting;
   std::string rows = "text\tkind\n";

@@ -91,7 +91,10 @@ void add_flags(CLI::App& app, DumpOptions& options) {
 
 void add_flags(CLI::App& app, VocabOptions& options) {
   constexpr std::size_t kMost = 1 << 23;
-  app.add_option("--input", options.inputs, "text")->type_name("FILE")->required();
+  app.add_option("--input", options.inputs,
+                 "text; .jsonl: a {\"text\"} a line; either may be compressed by gzip or Zstandard")
+      ->type_name("FILE")
+      ->required();
   app.add_option("--output", options.output, "vocab.txt")->type_name("FILE")->required();
   number_flag(app, "--size", options.trainer.size, Range<std::size_t>{6, kMost},
               "tokens wanted, special ones included");

@@ -8,6 +8,7 @@
 #include <future>
 #include <string>
 
+#include "bert/data/json_lines.h"
 #include "bert/data/line_blocks.h"
 #include "bert/objectives/program_files.h"
 #include "io/byte_progress.h"
@@ -29,18 +30,28 @@ struct CountedBlock {
   text::InvalidBytes invalid;
 };
 
+/// The texts of lines of JSON, which come after `lines` others of the file `name`.
+std::string texts_of(std::string_view block, const std::string& name, std::uint64_t lines) {
+  std::string texts;
+  data::for_each_line(block, [&](std::string_view line) {
+    if (const auto text = data::text_of_json_line(line, name, ++lines)) texts.append(*text).push_back('\n');
+  });
+  return texts;
+}
+
 text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
   io::ByteProgress progress("counting words", input_bytes);
   text::WordCounts counts;
   double done = 0;
   std::vector<std::string> warnings;
-  const auto count_block = [&options](const std::string& block) {
-    CountedBlock counted;
-    counted.invalid = counted.counts.add_lines(block, !options.cased);
-    return counted;
-  };
   for (const std::filesystem::path& file : options.inputs) {
     data::LineBlocks input(file);
+    const auto count_block = [&, is_json = data::is_json_lines(file)](std::string& block, std::uint64_t before) {
+      CountedBlock counted;
+      if (is_json) block = texts_of(block, input.name(), before);
+      counted.invalid = counted.counts.add_lines(block, !options.cased);
+      return counted;
+    };
     text::InvalidBytes invalid;
     std::uint64_t lines = 0;
     for (bool at_end = false; !at_end;) {
@@ -54,7 +65,7 @@ text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
         lines_before.push_back(lines);
         lines += static_cast<std::uint64_t>(std::ranges::count(block, '\n'));
         done += static_cast<double>(block.size());
-        parts.push_back(std::async(std::launch::async, count_block, std::cref(block)));
+        parts.push_back(std::async(std::launch::async, count_block, std::ref(block), lines_before.back()));
       }
       for (std::size_t i = 0; i < parts.size(); ++i) {
         const CountedBlock counted = parts[i].get();

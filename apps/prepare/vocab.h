@@ -1,4 +1,4 @@
-// prepare vocab: a vocabulary from plain text.
+// prepare vocab: a vocabulary from text.
 #pragma once
 #include <filesystem>
 #include <vector>

@@ -5,11 +5,12 @@
 #include <deque>
 #include <future>
 #include <memory>
+#include <optional>
 
+#include "bert/data/json_lines.h"
 #include "bert/data/line_blocks.h"
 #include "io/error.h"
 #include "io/input_files.h"
-#include "io/json.h"
 
 namespace bertrand::data {
 
@@ -30,11 +31,6 @@ struct Piece {
 bool is_blank(std::string_view line) {
   std::string valid;
   return text::strip(text::drop_invalid_utf8(line, valid).count > 0 ? valid : line).empty();
-}
-
-bool is_json_lines(const std::filesystem::path& file) {
-  const std::string name = file.filename().string();
-  return name.ends_with(".jsonl") || name.find(".jsonl.") != std::string::npos;
 }
 
 /// How the lines of a file are read.
@@ -69,13 +65,9 @@ class Tokenising {
   }
 
   void add_document(std::string_view line, const std::string& name, std::uint64_t number) {
-    if (text::strip(line).empty()) return;
-    const std::string place = fmt::format("{}:{}", name, number);
-    const io::Json json = io::parse_json(line, {place, Failure::input});
-    const std::string text = io::JsonReader(json, {place, Failure::input}).text("text");
-    if (text.find('\0') != std::string::npos)
-      fail(Failure::input, "{}: text: expected text, got a NUL character", place);
-    for_each_line(text, [&](std::string_view sentence) { add_sentence(sentence); });
+    const std::optional<std::string> text = text_of_json_line(line, name, number);
+    if (!text) return;
+    for_each_line(*text, [&](std::string_view sentence) { add_sentence(sentence); });
     end_document();
   }
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <thread>
 
+#include "support/gzip.h"
 #include "support/program.h"
 
 using support::Outcome;
@@ -237,6 +238,32 @@ TEST_CASE("prepare vocab counts the bytes of a text that are not UTF-8 and names
                                 "turns other encodings into UTF-8\n";
     CHECK_MESSAGE(outcome.error.find(warning) != std::string::npos, outcome.error);
   }
+}
+
+TEST_CASE("prepare vocab learns from lines of JSON what it learns from the text in them") {
+  const Setting setting;
+  const auto learn = [&](const std::string& input, const char* threads) {
+    return run_program("prepare", {"vocab", "--input", setting / input, "--output", setting / "learnt", "--size", "60",
+                                   "--min-frequency", "1", "--threads", threads});
+  };
+  REQUIRE(learn("t", "1").code == 0);
+  const std::string expected = read_text(setting / "learnt");
+  write_text(setting / "t.jsonl",
+             "{\"text\": \"a b\\nab c\\n\"}\n\n{\"id\": \"x\", \"text\": \"c c c\\na\"}\n{\"text\": \"b a\"}");
+  write_text(setting / "t.jsonl.gz", support::gzipped(read_text(setting / "t.jsonl")));
+  for (const char* name : {"t.jsonl", "t.jsonl.gz"}) {
+    for (const char* threads : {"1", "3"}) {
+      REQUIRE(learn(name, threads).code == 0);
+      CHECK(read_text(setting / "learnt") == expected);
+    }
+  }
+  // The bad line is in the second block of 4 MiB.
+  const std::string long_line = "{\"text\": \"" + std::string((4 << 20) / 2, 'a') + "\"}\n";
+  write_text(setting / "bad.jsonl", long_line + "\n" + long_line + "{\"txt\": \"a\"}\n");
+  for (const char* threads : {"1", "3"})
+    check_refused(learn("bad.jsonl", threads), 3, (setting / "bad.jsonl") + ":4: text: expected a string, got none");
+  write_text(setting / "nul.jsonl", "{\"text\": \"a\\u0000b\"}\n");
+  check_refused(learn("nul.jsonl", "1"), 3, (setting / "nul.jsonl") + ":1: text: expected text, got a NUL character");
 }
 
 TEST_CASE("prepare vocab's help says by which rule it merges") {

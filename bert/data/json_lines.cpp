@@ -1,0 +1,24 @@
+// The text of a line of JSON.
+#include "bert/data/json_lines.h"
+
+#include "bert/text/vocabulary.h"
+#include "io/error.h"
+#include "io/json.h"
+
+namespace bertrand::data {
+
+bool is_json_lines(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  return name.ends_with(".jsonl") || name.find(".jsonl.") != std::string::npos;
+}
+
+std::optional<std::string> text_of_json_line(std::string_view line, const std::string& name, std::uint64_t number) {
+  if (text::strip(line).empty()) return {};
+  const std::string place = fmt::format("{}:{}", name, number);
+  const io::Json json = io::parse_json(line, {place, Failure::input});
+  std::string text = io::JsonReader(json, {place, Failure::input}).text("text");
+  if (text.find('\0') != std::string::npos) fail(Failure::input, "{}: text: expected text, got a NUL character", place);
+  return text;
+}
+
+}  // namespace bertrand::data

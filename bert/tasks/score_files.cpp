@@ -133,6 +133,15 @@ void add(std::map<std::string, double>& figures, const std::string& prefix, cons
   figures[prefix + "support"] = static_cast<double>(of.support);
 }
 
+/// What begins the names of a type's figures. Those of the means begin with macro_ and weighted_, so a type that is
+/// called so has a type_ before it, and one that is called type_macro one more.
+std::string prefix_of(const std::string& type) {
+  constexpr std::string_view kMore = "type_";
+  std::string_view name = type;
+  while (name.starts_with(kMore)) name.remove_prefix(kMore.size());
+  return fmt::format("{}{}_", name == "macro" || name == "weighted" ? kMore : "", type);
+}
+
 /// The passages of one query with their ranks, as far as they have been read.
 class RankedQuery {
  public:
@@ -226,7 +235,7 @@ FileScores score_tokens_file(const fs::path& file) {
   add(result.figures, "", scores.micro);
   add(result.figures, "macro_", scores.macro);
   add(result.figures, "weighted_", scores.weighted);
-  for (const auto& [type, figures] : scores.types) add(result.figures, type + "_", figures);
+  for (const auto& [type, figures] : scores.types) add(result.figures, prefix_of(type), figures);
   if (invalid.count > 0) result.warnings.push_back(invalid.message(file.string()));
   const std::int64_t illegal = scores.illegal.sum();
   result.figures["illegal_tags"] = static_cast<double>(illegal);

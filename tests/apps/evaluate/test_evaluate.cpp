@@ -92,6 +92,28 @@ TEST_CASE("tagged words have seqeval's figures with 17 digits") {
         "warning: 1 predicted tags continue no entity of their type, most often B-PER before I-LOC (1)\n");
 }
 
+TEST_CASE("an entity type that is called as a mean leaves the mean as it is") {
+  const support::TemporaryDirectory directory;
+  const auto figures_of = [&](const std::string& first, const std::string& second, const std::string& third) {
+    const auto tag = [](const std::string& type) { return "B-" + type; };
+    write_text(directory / "tags",
+               "a " + tag(first) + " " + tag(first) + "\nb O O\n\nc " + tag(second) + " O\nd " + tag(third) + " O\n");
+    const support::Outcome outcome = run_program("evaluate", {"tokens", directory / "tags", "--json"});
+    REQUIRE(outcome.code == 0);
+    return nlohmann::json::parse(outcome.out);
+  };
+  const auto usual = figures_of("PER", "LOC", "ORG"), odd = figures_of("macro", "weighted", "type_macro");
+  CHECK(usual.at("macro_f1") == doctest::Approx(1.0 / 3));
+  CHECK(odd.size() == usual.size());
+  for (const auto& [name, value] : usual.items()) {
+    CAPTURE(name);
+    if (name.starts_with("PER_")) CHECK(odd.at("type_macro_" + name.substr(4)) == value);
+    else if (name.starts_with("LOC_")) CHECK(odd.at("type_weighted_" + name.substr(4)) == value);
+    else if (name.starts_with("ORG_")) CHECK(odd.at("type_type_macro_" + name.substr(4)) == value);
+    else CHECK(odd.at(name) == value);
+  }
+}
+
 TEST_CASE("what is no UTF-8 in tagged words is dropped and reported with its first place") {
   const support::TemporaryDirectory directory;
   write_text(directory / "tags",

@@ -20,7 +20,13 @@ class Builder : public JsonStream {
   bool boolean(bool value) override { return put(value); }
   bool number_integer(std::int64_t value) override { return put(value); }
   bool number_unsigned(std::uint64_t value) override { return put(value); }
-  bool number_float(double value, const std::string&) override { return put(value); }
+  bool number_float(double value, const std::string& text) override {
+    const bool is_whole = text.find_first_of(".eE") == std::string::npos;
+    if (!is_whole || source().long_number == LongNumber::round) return put(value);
+    if (source().long_number == LongNumber::text) return put(text);
+    fail(source().failure, "{}: expected whole numbers of at most 64 bits, got {}; hint: write it as a string",
+         source().name, text.substr(0, 40));
+  }
   bool string(std::string& value) override { return put(std::move(value)); }
 
  private:

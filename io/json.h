@@ -18,10 +18,18 @@ namespace bertrand::io {
 /// and build one with append().
 using Json = nlohmann::ordered_json;
 
+/// What becomes of a whole number that 64 bits do not hold.
+enum class LongNumber {
+  round,  ///< the nearest double: tokenizer_config.json says "no limit" so
+  text,   ///< its digits, as a string: two of them that differ stay two
+  refuse  ///< Error
+};
+
 /// Where JSON comes from, and what kind of failure it is if it is bad.
 struct JsonSource {
   std::string name;  ///< begins every message: a file, or file:line
   Failure failure = Failure::model;
+  LongNumber long_number = LongNumber::round;  ///< of parse_json()
 };
 
 /// Parses one value, in time linear in the text but for the search for keys. Throws Error naming source, line and byte:

@@ -166,10 +166,11 @@ std::string cell_of(const io::Json& value, const std::string& separator, const s
   return joined;
 }
 
-/// A line as an object whose values are strings, numbers, or lists of them.
+/// A line as an object whose values are strings, numbers, or lists of them. A long number may be an id: it is not
+/// rounded.
 io::Json parse_object(std::string_view line, const std::string& where) {
   if (is_blank(line)) fail(Failure::input, "{}: expected a JSON object, got an empty line", where);
-  io::Json object = io::parse_json(line, {where, Failure::input});
+  io::Json object = io::parse_json(line, {where, Failure::input, io::LongNumber::text});
   const io::JsonReader reader(object, {where, Failure::input});
   for (const auto& [key, value] : object.items()) {
     if (value.is_object()) reader.refuse(key, "a string, a number or a list of them", &value);

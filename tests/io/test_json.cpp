@@ -42,6 +42,16 @@ TEST_CASE("JSON that does not parse names the line, the byte and the reason") {
   CHECK(refusal(std::string_view("[]\0", 3)) == "f: expected JSON, got a NUL at byte 3");
 }
 
+TEST_CASE("whole numbers of more than 64 bits are rounded, kept as text or refused, as the reader wants") {
+  const std::string text = "[18446744073709551616,-9223372036854775809,18446744073709551615,1e20]";
+  const auto read = [&](LongNumber what) { return parse_json(text, {"f", Failure::input, what}); };
+  CHECK(json_text(read(LongNumber::text)) ==
+        R"(["18446744073709551616","-9223372036854775809",18446744073709551615,1e+20])");
+  CHECK(read(LongNumber::round)[0] == 18446744073709551616.0);
+  CHECK(support::refusal(Failure::input, [&] { read(LongNumber::refuse); }) ==
+        "f: expected whole numbers of at most 64 bits, got 18446744073709551616; hint: write it as a string");
+}
+
 TEST_CASE("deep nesting and keys that come twice are refused at any level") {
   const std::string deep = std::string(64, '[') + std::string(64, ']');
   CHECK(parse_json(deep, {"f"}).is_array());

@@ -81,6 +81,16 @@ TEST_CASE("JSON lines are objects whose keys are the columns") {
   CHECK(rows[1].line == 2);
 }
 
+TEST_CASE("whole numbers in JSON lines keep every digit, of however many bits they are") {
+  const Table table = parse_table(
+      "{\"id\": 18446744073709551616}\n{\"id\": 18446744073709551617}\n{\"id\": [-9223372036854775809, 1e20]}\n", "t",
+      TableFormat::jsonl, {.list_separator = ";"});
+  const std::vector<Row> rows = rows_of(table);
+  CHECK(rows[0].cell(0) == "18446744073709551616");
+  CHECK(rows[1].cell(0) == "18446744073709551617");
+  CHECK(rows[2].cell(0) == "-9223372036854775809;1e+20");
+}
+
 TEST_CASE("a bad row names file and line, what was expected and what was found") {
   CHECK(message_of("a\tb\n1\t2\n1\n", TableFormat::tsv) == "rows:3: columns: expected 2 as in line 1, got 1");
   CHECK(message_of("a,b\n1,\"2\n3\"\n1,2,3\n", TableFormat::csv) == "rows:4: columns: expected 2 as in line 1, got 3");

@@ -51,7 +51,7 @@ Launched launched() {
 }
 
 void warn(const std::string& text) {
-  if (launched().rank == 0) fmt::print(stderr, "warning: {}\n", io::one_line(text));
+  if (launched().rank == 0) io::warn("{}", text);
 }
 
 void with_processes(const ProcessOptions& options, const std::function<void(Collective* processes)>& body) {

@@ -1,8 +1,12 @@
-// What a training program says on standard output: lines for people, or, under --log-format jsonl, a JSON object a
-// line.
+// What a program says: warnings on standard error, and on standard output, of those that train, lines for people or,
+// under --log-format jsonl, a JSON object a line.
 #pragma once
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace bertrand::io {
 
@@ -15,6 +19,17 @@ LineFormat line_format();
 /// The text without what would end a line or steer a terminal: control characters become spaces. Names and contents of
 /// files may have any of them.
 std::string one_line(std::string text);
+
+/// "warning: …" as a line of its own, whatever is in the arguments.
+template <class... Args>
+std::string warning(fmt::format_string<Args...> message, Args&&... args) {
+  return "warning: " + one_line(fmt::format(message, std::forward<Args>(args)...)) + "\n";
+}
+/// Prints it on standard error. Nobody has to read it.
+template <class... Args>
+void warn(fmt::format_string<Args...> message, Args&&... args) {
+  std::fputs(warning(message, std::forward<Args>(args)...).c_str(), stderr);
+}
 
 /// Whole lines; as JSON each that is not empty becomes {"event": "message", "text": …}. A pipe without a reader does
 /// not end a run: the program says so when it ends.

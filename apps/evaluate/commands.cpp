@@ -8,6 +8,7 @@
 #include "apps/cli/flags.h"
 #include "bert/tasks/score_files.h"
 #include "io/python_json.h"
+#include "io/say.h"
 
 namespace bertrand::evaluate {
 namespace {
@@ -22,11 +23,11 @@ struct Options {
 
 /// `key = value` lines in the order of the keys, with 17 digits, or one JSON object.
 void print(const tasks::FileScores& scores, bool json) {
-  for (const std::string& warning : scores.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  for (const std::string& warning : scores.warnings) io::warn("{}", warning);
   std::string text;
   for (const auto& [name, value] : scores.figures)
     text += json ? fmt::format("{}{}: {}", text.empty() ? "" : ", ", io::python_json(name), io::python_json(value))
-                 : fmt::format("{} = {:.17g}\n", name, value);
+                 : fmt::format("{} = {:.17g}\n", io::one_line(name), value);
   fmt::print("{}", json ? "{" + text + "}\n" : text);
 }
 

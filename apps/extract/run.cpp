@@ -15,6 +15,7 @@
 #include "io/input_files.h"
 #include "io/item_progress.h"
 #include "io/npy.h"
+#include "io/say.h"
 #include "io/signals.h"
 #include "tensor/backends.h"
 
@@ -172,7 +173,7 @@ void run(const Options& options) {
   const std::unique_ptr<features::Model> model = load_model(options, config, *backend);
 
   write(lines, tokenizer, {*model, tokenizer.vocabulary(), *backend}, request, options);
-  if (invalid.count > 0) fmt::print(stderr, "warning: {}\n", invalid.message(options.input.string()));
+  if (invalid.count > 0) io::warn("{}", invalid.message(options.input.string()));
   fmt::print(stderr, "{}: {} lines\n", options.output.string(), lines.size());
 }
 

@@ -65,7 +65,7 @@ void report_validity(const Job& job) {
   const std::vector<std::string> labels = job.task->directory().config.labels;
   if (!labels.empty()) io::say(fmt::format("labels: {}, {}\n", labels.size(), tasks::in_braces(labels)));
   const std::vector<std::string> bad = job.task->bad_rows();
-  for (std::size_t i = 0; i < std::min(bad.size(), kShown); ++i) fmt::print(stderr, "{}\n", bad[i]);
+  for (std::size_t i = 0; i < std::min(bad.size(), kShown); ++i) fmt::print(stderr, "{}\n", io::one_line(bad[i]));
   if (!bad.empty())
     fail(Failure::input, "data: expected rows as they should be, got {} bad one{}{}", bad.size(),
          bad.size() == 1 ? "" : "s", bad.size() > kShown ? fmt::format(", the first {} of them above", kShown) : "");
@@ -82,8 +82,8 @@ bool names_columns_by_number(const Options& options) {
 void warn_of_bad_rows(const objectives::FineTuningTask& task) {
   const std::vector<std::string> bad = task.bad_rows();
   if (!bad.empty())
-    fmt::print(stderr, "warning: {}; {} row{} of predictions.tsv without a prediction\n", bad.front(), bad.size(),
-               bad.size() == 1 ? "" : "s");
+    io::warn("{}; {} row{} of predictions.tsv without a prediction", bad.front(), bad.size(),
+             bad.size() == 1 ? "" : "s");
 }
 
 std::unique_ptr<objectives::FineTuningObjective> make_objective(const Job& job, const distributed::Replica& self) {
@@ -174,10 +174,9 @@ std::string plan_text(const Job& job) {
 void warn_of_other_labels(const Job& job) {
   const tasks::LabelSet labels(job.task->directory().config.labels), before(job.model_labels);
   if (tasks::renames_outputs(labels, before))
-    fmt::print(
-        stderr,
-        "warning: {}: id2label: expected the data's labels {}, got {}: the rows of the old head begin as those of "
-        "the new labels, in this order\n",
+    io::warn(
+        "{}: id2label: expected the data's labels {}, got {}: the rows of the old head begin as those of "
+        "the new labels, in this order",
         job.options.model.string(), tasks::in_braces(labels.names()), tasks::in_braces(before.names()));
 }
 

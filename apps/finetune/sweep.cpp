@@ -138,7 +138,7 @@ Outcome run_trial(const Options& options, const Trial& trial) {
   } catch (const Error& error) {
     if (error.failure() != Failure::numerics) throw;
     outcome.failure = error.what();
-    fmt::print(stderr, "warning: {}: {}; the sweep goes on\n", words_of(trial), error.what());
+    io::warn("{}: {}; the sweep goes on", words_of(trial), error.what());
   }
   return outcome;
 }

@@ -18,6 +18,7 @@
 #include "io/input_files.h"
 #include "io/item_progress.h"
 #include "io/line_source.h"
+#include "io/say.h"
 #include "io/signals.h"
 #include "training/run/devices.h"
 
@@ -51,11 +52,10 @@ class Stream {
   }
 
   void warn() const {
-    if (invalid_.count > 0) fmt::print(stderr, "warning: {}\n", invalid_.message(lines_.name()));
+    if (invalid_.count > 0) io::warn("{}", invalid_.message(lines_.name()));
     if (cut_ > 0)
-      fmt::print(stderr, "warning: {}: {} texts were longer than the model reads at once and lost their end\n",
-                 lines_.name(), cut_);
-    if (bad_ > 0) fmt::print(stderr, "warning: {}: {} bad lines\n", lines_.name(), bad_);
+      io::warn("{}: {} texts were longer than the model reads at once and lost their end", lines_.name(), cut_);
+    if (bad_ > 0) io::warn("{}: {} bad lines", lines_.name(), bad_);
   }
 
  private:

@@ -9,6 +9,7 @@
 #include "io/byte_progress.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
+#include "io/say.h"
 #include "io/signals.h"
 #include "io/units.h"
 
@@ -37,7 +38,7 @@ void write_corpus(const CorpusOptions& options) {
        .stop = io::stop_requested},
       tokenizer);
   progress.finish();
-  for (const std::string& warning : result.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  for (const std::string& warning : result.warnings) io::warn("{}", warning);
   if (result.begun_bytes > 0)
     fmt::print(stderr, "went on after {} of text, which an earlier command had done\n",
                io::bytes_text(static_cast<double>(result.begun_bytes)));

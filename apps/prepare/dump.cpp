@@ -1,8 +1,6 @@
 // prepare dump: records as JSON lines.
 #include "apps/prepare/dump.h"
 
-#include <fmt/format.h>
-
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -12,6 +10,7 @@
 
 #include "bert/data/tf_example.h"
 #include "io/error.h"
+#include "io/say.h"
 
 namespace bertrand::prepare {
 namespace {
@@ -70,8 +69,7 @@ void write_dump(const DumpOptions& options) {
       if (out.size() >= kFlushBytes) flush(out);
     }
     if (reader.skipped() > 0) {
-      fmt::print(stderr, "warning: {}; skipped {} corrupt places in this file\n", reader.first_skipped(),
-                 reader.skipped());
+      io::warn("{}; skipped {} corrupt places in this file", reader.first_skipped(), reader.skipped());
     }
   }
   flush(out);

@@ -12,6 +12,7 @@
 #include "io/error.h"
 #include "io/file_arguments.h"
 #include "io/file_replacer.h"
+#include "io/say.h"
 #include "io/signals.h"
 
 namespace bertrand::prepare {
@@ -26,11 +27,10 @@ data::Corpus read_inputs(const RecordsOptions& options, const text::Vocabulary& 
                                     progress.update(done += static_cast<double>(bytes));
                                   }});
   progress.finish();
-  for (const std::string& warning : corpus.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  for (const std::string& warning : corpus.warnings) io::warn("{}", warning);
   if (corpus.documents.count() == 1) {
-    fmt::print(
-        stderr, "warning: {}: documents: expected at least 2, got 1: every random next sentence comes from the same {}",
-        options.inputs.front().string(), "document, as with Google's script; hint: a blank line ends a document\n");
+    io::warn("{}: documents: expected at least 2, got 1: every random next sentence comes from the same {}",
+             options.inputs.front().string(), "document, as with Google's script; hint: a blank line ends a document");
   }
   return corpus;
 }

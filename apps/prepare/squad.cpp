@@ -9,6 +9,7 @@
 #include "io/error.h"
 #include "io/file_arguments.h"
 #include "io/file_replacer.h"
+#include "io/say.h"
 #include "io/signals.h"
 #include "io/tfrecord.h"
 
@@ -82,7 +83,7 @@ void write_squad(const SquadRecordsOptions& options) {
     records.clear();
   };
   tasks::walk_features(options.input, tokenizer, named, [&](const tasks::SquadFeatures& features) {
-    for (const std::string& warning : features.warnings()) fmt::print(stderr, "warning: {}: {}\n", named.file, warning);
+    for (const std::string& warning : features.warnings()) io::warn("{}: {}", named.file, warning);
     features.for_windows(write_windows);
     questions += features.examples().size();
     left_out += features.warnings().size();
@@ -90,8 +91,8 @@ void write_squad(const SquadRecordsOptions& options) {
   out.write(records);
   out.publish();
   if (empty_answers.count > 0)
-    fmt::print(stderr, "warning: {}: questions {}: {}, the first {}\n", named.file, tasks::kEmptyAnswers,
-               empty_answers.count, empty_answers.first);
+    io::warn("{}: questions {}: {}, the first {}", named.file, tasks::kEmptyAnswers, empty_answers.count,
+             empty_answers.first);
   fmt::print(stderr, "wrote {} features of {} questions, {} left out\n", id - kFirstId, questions, left_out);
 }
 

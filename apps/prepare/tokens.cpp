@@ -1,8 +1,6 @@
 // prepare tokens: text to ids or pieces, line by line.
 #include "apps/prepare/tokens.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -15,6 +13,7 @@
 #include "bert/data/line_blocks.h"
 #include "bert/text/tokenizer.h"
 #include "io/error.h"
+#include "io/say.h"
 
 namespace bertrand::prepare {
 namespace {
@@ -84,7 +83,7 @@ void write_tokens(const TokensOptions& options) {
     block.swap(next_block);
   }
   if (std::fflush(stdout) != 0) fail(Failure::io, "standard output: write: {}", std::strerror(errno));
-  if (invalid.count > 0) fmt::print(stderr, "warning: {}\n", invalid.message(input.name()));
+  if (invalid.count > 0) io::warn("{}", invalid.message(input.name()));
 }
 
 }  // namespace bertrand::prepare

@@ -16,6 +16,7 @@
 #include "io/file_arguments.h"
 #include "io/files.h"
 #include "io/input_files.h"
+#include "io/say.h"
 #include "io/signals.h"
 
 namespace bertrand::prepare {
@@ -77,7 +78,7 @@ text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
     if (invalid.count > 0) warnings.push_back(invalid.message(input.name()));
   }
   progress.finish();
-  for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
+  for (const std::string& warning : warnings) io::warn("{}", warning);
   return counts;
 }
 

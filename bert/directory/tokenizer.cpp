@@ -1,10 +1,7 @@
 // The configuration and the tokenizer of a model, from whichever files its directory has.
 #include "bert/directory/model_directory.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 
 #include "bert/directory/config_file.h"
@@ -12,6 +9,7 @@
 #include "bert/directory/tokenizer_config.h"
 #include "bert/directory/tokenizer_json.h"
 #include "io/error.h"
+#include "io/say.h"
 
 namespace bertrand::bert {
 namespace {
@@ -31,8 +29,8 @@ bool fits(Dim tokens, Dim rows) {
 void check_size(const text::Vocabulary& vocabulary, const fs::path& file, const Config& config,
                 const fs::path& model_directory) {
   if (vocabulary.size() < config.vocab_size && fits(vocabulary.size(), config.vocab_size))
-    fmt::print(stderr, "warning: {}: {} tokens for {} rows of word embeddings: the last {} are taken for padding\n",
-               file.string(), vocabulary.size(), config.vocab_size, config.vocab_size - vocabulary.size());
+    io::warn("{}: {} tokens for {} rows of word embeddings: the last {} are taken for padding", file.string(),
+             vocabulary.size(), config.vocab_size, config.vocab_size - vocabulary.size());
   const Dim added = read_added_tokens(model_directory).count;
   if (!fits(vocabulary.size(), config.vocab_size) && vocabulary.size() + added != config.vocab_size)
     fail(Failure::model, "{}: vocabulary: expected {} tokens (vocab_size of {}), got {}; hint: is it another model's?",

@@ -9,6 +9,7 @@
 #include "bert/tasks/score_files.h"
 #include "io/error.h"
 #include "io/file_replacer.h"
+#include "io/say.h"
 
 namespace bertrand::objectives {
 namespace {
@@ -202,20 +203,19 @@ std::string RankingTask::write_predictions(io::Files& files, const std::filesyst
 std::string RankingTask::warnings() const {
   std::string text;
   const auto add_invalid = [&](const std::filesystem::path& file, const text::InvalidBytes& invalid) {
-    if (invalid.count > 0) text += fmt::format("warning: {}\n", invalid.message(file.string()));
+    if (invalid.count > 0) text += io::warning("{}", invalid.message(file.string()));
   };
   if (train_) add_invalid(inputs_.train, train_->invalid);
   for (const auto* list : {&evaluation_, &prediction_}) {
     if (!*list) continue;
     add_invalid((*list)->file(), (*list)->invalid());
     if (const std::string warning = (*list)->repeated().warning(); !warning.empty())
-      text += fmt::format("warning: {}: {}\n", (*list)->file().string(), warning);
+      text += io::warning("{}: {}", (*list)->file().string(), warning);
   }
   if (!evaluation_) return text;
   tasks::RankingCounter counter(qrels_);
   for (const std::string& query : evaluation_->queries()) counter.add(query, {});
-  for (const std::string& warning : counter.warnings())
-    text += fmt::format("warning: {}: {}\n", inputs_.qrels.string(), warning);
+  for (const std::string& warning : counter.warnings()) text += io::warning("{}: {}", inputs_.qrels.string(), warning);
   return text;
 }
 

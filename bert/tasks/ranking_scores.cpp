@@ -6,8 +6,6 @@
 #include <cmath>
 #include <unordered_set>
 
-#include "io/say.h"
-
 namespace bertrand::tasks {
 
 RankingScores& RankingScores::operator+=(const RankingScores& other) {
@@ -52,9 +50,9 @@ void RepeatedPassages::add(const std::string& query, std::span<const std::string
 
 std::string RepeatedPassages::warning() const {
   if (count_ == 0) return "";
-  return io::one_line(fmt::format(
+  return fmt::format(
       "passages that come again for their query: {}, the first {}; ndcg counts each of them, as metrics.py does",
-      count_, first_));
+      count_, first_);
 }
 
 void RankingCounter::add(const std::string& query, std::span<const std::string> ranked) {

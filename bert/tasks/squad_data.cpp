@@ -7,6 +7,7 @@
 #include "bert/tasks/attempt.h"
 #include "bert/tasks/in_order.h"
 #include "io/error.h"
+#include "io/say.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -125,7 +126,7 @@ void SquadData::answer(const Logits& logits, const AnswerOptions& options,
 
 std::string SquadData::make_warnings() const {
   std::string text;
-  const auto warn = [&](const std::string& line) { text += fmt::format("warning: {}: {}\n", options_.file, line); };
+  const auto warn = [&](const std::string& line) { text += io::warning("{}: {}", options_.file, line); };
   for (const std::string& question : left_out_) warn(question);
   if (left_out_count_ > 0)
     warn(fmt::format("left out {} of {} questions, whose answers are not where answer_start says", left_out_count_,

@@ -7,6 +7,7 @@
 
 #include "bert/tasks/table_rows.h"
 #include "io/error.h"
+#include "io/say.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -53,9 +54,9 @@ std::string warnings_of(const Split& split) {
   std::string text;
   const Dataset& dataset = split.dataset;
   if (!dataset.skipped.empty())
-    text += fmt::format("warning: {}:{}: columns: left out {} rows with a wrong number of them, the first here\n",
-                        dataset.file, dataset.skipped.front().line, dataset.skipped.size());
-  if (dataset.invalid.count > 0) text += fmt::format("warning: {}\n", dataset.invalid.message(dataset.file));
+    text += io::warning("{}:{}: columns: left out {} rows with a wrong number of them, the first here", dataset.file,
+                        dataset.skipped.front().line, dataset.skipped.size());
+  if (dataset.invalid.count > 0) text += io::warning("{}", dataset.invalid.message(dataset.file));
   return text;
 }
 
@@ -66,14 +67,14 @@ std::string doubts_about_labels(const TaskData& data) {
   const std::size_t rows = static_cast<std::size_t>(data.train->encoded.size()), labels = data.labels.size();
   std::string text;
   if (labels > 2 && 2 * labels > rows)
-    text += fmt::format("warning: {}: {} labels in {} rows: is --label-column the right one?\n", file, labels, rows);
+    text += io::warning("{}: {} labels in {} rows: is --label-column the right one?", file, labels, rows);
   std::map<std::string, std::string> by_letters;
   for (const std::string& name : data.labels.names()) {
     std::string small = name;
     std::ranges::transform(small, small.begin(), [](unsigned char c) { return std::tolower(c); });
     const auto [other, is_new] = by_letters.emplace(small, name);
     if (is_new) continue;
-    text += fmt::format("warning: {}: the labels \"{}\" and \"{}\" differ in case alone: they are two classes\n", file,
+    text += io::warning("{}: the labels \"{}\" and \"{}\" differ in case alone: they are two classes", file,
                         other->second, name);
     break;
   }

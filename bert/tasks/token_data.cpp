@@ -7,6 +7,7 @@
 #include "bert/tasks/attempt.h"
 #include "bert/tasks/training_words.h"
 #include "io/error.h"
+#include "io/say.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -137,7 +138,7 @@ std::size_t TokenData::bytes() const {
 std::string TokenData::warnings() const {
   std::string text;
   const auto add = [&](const text::InvalidBytes& invalid, const std::string& file) {
-    if (invalid.count > 0) text += fmt::format("warning: {}\n", invalid.message(file));
+    if (invalid.count > 0) text += io::warning("{}", invalid.message(file));
   };
   if (train) add(train->invalid, train->file);
   for (const auto* split : {&evaluation, &prediction})

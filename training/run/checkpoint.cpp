@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "io/safetensors.h"
+#include "io/say.h"
 #include "nn/tensor_file.h"
 #include "training/run/run_files.h"
 
@@ -40,7 +41,7 @@ std::filesystem::path find_moments(const std::filesystem::path& directory) {
   }
   std::vector<std::string> skipped;
   const auto newest = CheckpointStore(directory).newest(skipped);
-  for (const std::string& reason : skipped) fmt::print(stderr, "warning: {}; skipped\n", reason);
+  for (const std::string& reason : skipped) io::warn("{}; skipped", reason);
   if (!newest)
     fail(Failure::model,
          "--keep-moments: expected {0}/{1} or {0}/checkpoint-N/{1}, got neither; hint: without --keep-moments the "

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "io/error.h"
+#include "io/say.h"
 #include "training/run/checkpoint.h"
 #include "training/run/run_files.h"
 
@@ -37,7 +36,7 @@ void PublishedModel::mend(BestModel& best, const std::string& hint) {
   const std::string found = fault(best);
   if (found.empty()) return;
   if (!is_in_checkpoint(best)) fail(Failure::model, "{}; hint: {}", found, hint);
-  fmt::print(stderr, "warning: {}; taken from {}\n", found, checkpoint(best).filename().string());
+  io::warn("{}; taken from {}", found, checkpoint(best).filename().string());
   objective_.load(checkpoint(best), parameters_);
   publish(best);
 }

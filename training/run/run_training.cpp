@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <optional>
 
 #include "distributed/exchange.h"
@@ -64,7 +63,7 @@ Plan announce(const TrainingRun& run, Objective& objective, const distributed::R
     io::say(plan.text() + rates_of(settings, objective).text(objective.model()) + text_of_saves(settings) +
             text_of_patience(settings) + text_of_sharing(plan) + text_of_sums(self.collective()) +
             (run.plan_text ? run.plan_text() : ""));
-  for (const std::string& doubt : doubts_of(settings, plan)) fmt::print(stderr, "warning: {}\n", doubt);
+  for (const std::string& doubt : doubts_of(settings, plan)) io::warn("{}", doubt);
   if (!settings.plan_only) check_memory(settings, plan, objective, self);
   return plan;
 }
@@ -91,7 +90,7 @@ void run_profiled(Trainer& trainer, const Settings& settings, const RunReplica& 
       io::replace_file(io::Files::system(), settings.profile, of->chrome_trace());
       io::replace_file(files_of(replica.directory), settings.output / "profile.json", of->totals());
     } catch (const Error& error) {  // the model, or what ended the run, is worth more
-      fmt::print(stderr, "warning: {}\n", error.what());
+      io::warn("{}", error.what());
     }
   };
   try {
@@ -112,7 +111,7 @@ void report_on(const TrainingRun& run, const RunReplica& replica) {
     replica.directory->require_held();
     run.report();
   } catch (const std::exception& error) {
-    fmt::print(stderr, "warning: no report: {}\n", error.what());
+    io::warn("no report: {}", error.what());
   }
 }
 

@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "distributed/exchange.h"
 #include "io/error.h"
+#include "io/say.h"
 
 namespace bertrand::training {
 
@@ -19,7 +18,7 @@ std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
   const std::string output = parts_.settings.output.string();
   std::vector<std::string> skipped;
   const auto found = store_.newest(skipped);
-  for (const std::string& reason : skipped) fmt::print(stderr, "warning: {}; skipped\n", reason);
+  for (const std::string& reason : skipped) io::warn("{}; skipped", reason);
   if (!found && !skipped.empty())
     fail(Failure::model, "{}: checkpoints: expected one that verifies, got none of {}", output, skipped.size());
   if (!found) return {};
@@ -34,7 +33,7 @@ std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
       state.best = mended;
     } else if (state.steps_done < total_steps) {
       // A later model may have been published before the run was killed. On another device this run may not get there.
-      fmt::print(stderr, "warning: {}; the next evaluation decides anew\n", fault);
+      io::warn("{}; the next evaluation decides anew", fault);
       state.best = {};
       state.evaluations_since_best = 0;
     }

@@ -138,6 +138,20 @@ TEST_CASE("answers have the official scores and missing ones are counted") {
   CHECK(outcome.error == "warning: 1 questions have no prediction, the first 2\n");
 }
 
+TEST_CASE("an id or a tag that would end a line or steer a terminal does so neither in warnings nor in figures") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "data", R"({"data": [{"paragraphs": [{"context": "c", "qas": [{"id": "x\n\u001b[31m",
+      "question": "q", "answers": [{"text": "c", "answer_start": 0}]}]}]}]})");
+  write_text(directory / "predictions", "{}");
+  const support::Outcome answers =
+      run_program("evaluate", {"squad", "--data", directory / "data", "--predictions", directory / "predictions"});
+  CHECK(answers.error == "warning: 1 questions have no prediction, the first x  [31m\n");
+  write_text(directory / "tags", "a B-\x1b[31mX B-\x1b[31mX\n");
+  const support::Outcome tokens = run_program("evaluate", {"tokens", directory / "tags"});
+  CHECK(tokens.code == 0);
+  CHECK(tokens.out.starts_with(" [31mX_f1 = 1\n"));
+}
+
 TEST_CASE("files that evaluate cannot score are refused in a line with their place") {
   const support::TemporaryDirectory directory;
   const std::string data = directory / "data", bad = directory / "bad";

@@ -71,6 +71,21 @@ TEST_CASE("prepare squad keeps questions whose answer has no word and names the 
             ": questions whose answer has no word, kept all the same: 1, the first 2\n" + wrote);
 }
 
+TEST_CASE("prepare squad says in one line which question it leaves out, whatever its id and its text are") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "data", R"({"data": [{"paragraphs": [{"context": "alpha beta", "qas": [
+      {"id": "x\n\u001b[31m", "question": "q", "answers": [{"text": "be\u0007ta", "answer_start": 0}]},
+      {"id": "2", "question": "q", "answers": [{"text": "beta", "answer_start": 6}]}]}]}]})");
+  support::write_text(directory / "vocab", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nalpha\n");
+  const support::Outcome outcome =
+      run_program("prepare", {"squad", "--training", "--input", directory / "data", "--output", directory / "out",
+                              "--vocab-file", directory / "vocab"});
+  CHECK(outcome.code == 0);
+  CHECK(outcome.error == "warning: " + (directory / "data").string() +
+                             ": question x  [31m: Could not find answer: 'alpha' vs. 'be ta'\n"
+                             "wrote 1 features of 1 questions, 1 left out\n");
+}
+
 TEST_CASE("prepare squad refuses a pipe or a device and says what to do") {
   const support::TemporaryDirectory directory;
   support::write_text(directory / "vocab", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nalpha\n");

@@ -23,6 +23,18 @@ Head head_of(bert::Architecture architecture) {
   fail(Failure::bug, "head: expected an architecture that is known, got number {}", static_cast<int>(architecture));
 }
 
+/// A model that was fine-tuned for one head has no other, though the tensors of another may have the same names: the
+/// classifier of texts and that of words do. What it was fine-tuned from is in each.
+void require_head(const bert::Config& config, const std::filesystem::path& directory, Head wanted) {
+  const auto is_of_encoder = [](Head head) { return head == Head::fill_mask || head == Head::embed; };
+  const auto architecture = bert::architecture_of(config);
+  if (!architecture || is_of_encoder(wanted)) return;
+  if (const Head own = head_of(*architecture); own != wanted && !is_of_encoder(own))
+    fail(Failure::model, "{}: architectures: expected a model for --task {}, got {}, which is for --task {}",
+         bert::config_file(directory).string(), io::name_in(heads(), wanted), io::shown(config.architectures),
+         io::name_in(heads(), own));
+}
+
 }  // namespace
 
 const io::Choices<Head>& heads() {
@@ -56,6 +68,7 @@ int length_of(const bert::Config& config, Head head, int wanted) {
 
 std::unique_ptr<Predictor> open(const Source& source, Head head, const Options& options) {
   const bert::Config config = bert::read_config(source.directory);
+  require_head(config, source.directory, head);
   Model model{.directory = source.directory,
               .config = config,
               .tokenizer = bert::read_tokenizer(source.directory, source.tokenizer, config),

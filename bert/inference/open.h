@@ -65,8 +65,9 @@ struct Source {
   bool strict = false;  ///< every tensor of the files must fit
 };
 
-/// Loads the model. Throws Error(Failure::model), naming the file and the tensors if its weights lack the head, and
-/// Error(Failure::usage) for options that the model cannot follow.
+/// Loads the model. Throws Error(Failure::model) if config.json says that it was fine-tuned for another head, and
+/// naming the file and the tensors if its weights lack the head, and Error(Failure::usage) for options that the model
+/// cannot follow.
 std::unique_ptr<Predictor> open(const Source& source, Head head, const Options& options);
 
 }  // namespace bertrand::inference

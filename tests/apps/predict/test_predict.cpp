@@ -255,6 +255,20 @@ TEST_CASE("the task follows from config.json and --task has the last word") {
                            "cls.predictions.bias, ") != std::string::npos);
 }
 
+TEST_CASE("a model that was fine-tuned for one task is refused for another") {
+  const Setting setting;
+  write_text(setting / "lines", "red fish\n");
+  const Outcome outcome = setting.predict({"--input", setting / "lines", "--task", "tokens"});
+  CHECK(outcome.code == 4);
+  CHECK(outcome.out.empty());
+  CHECK(outcome.error == "error: " + setting / "model/config.json" +
+                             ": architectures: expected a model for --task tokens, got "
+                             "[\"BertForSequenceClassification\"], which is for --task classify\n");
+  support::write_small_head<bert::ForSequenceClassification>(setting / "unnamed", {.architecture = ""}, 2);
+  CHECK(setting.predict({"--model", setting / "unnamed", "--input", setting / "lines", "--task", "classify"}).code ==
+        0);
+}
+
 TEST_CASE("the words of a text are labelled and a long text in windows") {
   const Setting setting;
   support::write_small_labeller(setting / "tokens", {"O", "B-A", "I-A"});

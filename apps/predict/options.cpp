@@ -37,7 +37,10 @@ void add_files(CLI::App& app, Options& o) {
   cli::choice_flag(app, "--on-bad-line", o.report_bad_lines, io::Choices<bool>{{"fail", false}, {"report", true}},
                    "a line that cannot be answered ends the run after all answers before it, or becomes "
                    "{\"error\", \"line\"}");
-  app.add_flag("--with-text", o.with_text, "answers begin with the members of their line: text, text_pair, …");
+  app.add_flag(
+      "--with-text", o.with_text,
+      "answers begin with the members of their line: text, text_pair, …; a line that has a name of the answer, "
+      "as label, is bad");
   app.add_option("--vocab-file", o.tokenizer.vocab_file, "vocab.txt, for a model directory without one")
       ->type_name("FILE");
   app.add_flag("--cased", o.tokenizer.cased, "with --vocab-file: keep case and accents");

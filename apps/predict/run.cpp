@@ -61,7 +61,7 @@ class Stream {
  private:
   void gather();
   void take(std::string_view line);
-  void report_bad_line(const Error& error);
+  void report_bad_line(const Error& error, std::size_t place);
   io::Json read_text(std::string_view line, const std::string& where);
   void compute();
   void take_outputs(std::size_t query, std::span<const inference::Outputs> outputs);
@@ -75,7 +75,7 @@ class Stream {
   bool ended_ = false;
   std::exception_ptr failure_;  // what ends the run as soon as all before it is written
 
-  std::vector<std::string> answers_;  // of the lines gathered; "" is one that is not there yet
+  std::vector<std::string> answers_;  // of the lines gathered, one each; "" is one that is not there yet
   std::size_t written_ = 0;           // of these
   std::vector<inference::Query> queries_;
   std::vector<io::Json> requests_;                    // of the queries, if answers begin with them
@@ -104,33 +104,39 @@ void Stream::gather() {
       take(line);
     }
   } catch (const Error& error) {
-    if (options_.report_bad_lines && lines_.skip_long_line()) return report_bad_line(error);
+    if (options_.report_bad_lines && lines_.skip_long_line()) {
+      answers_.emplace_back();
+      return report_bad_line(error, answers_.size() - 1);
+    }
     failure_ = std::current_exception();
     ended_ = true;
   }
 }
 
-void Stream::report_bad_line(const Error& error) {
+void Stream::report_bad_line(const Error& error, std::size_t place) {
   ++bad_;
-  answers_.push_back(io::json_text({{"error", error.what()}, {"line", lines_.number()}}) + "\n");
+  const std::int64_t after = std::ssize(answers_) - 1 - static_cast<std::int64_t>(place);  // lines gathered after it
+  answers_[place] = io::json_text({{"error", error.what()}, {"line", lines_.number() - after}}) + "\n";
 }
 
 void Stream::take(std::string_view line) {
   if (form_ == Form::detect) form_ = line.starts_with('{') ? Form::jsonl : Form::text;
   const std::string where = lines_.where();
+  const std::size_t place = answers_.size();
+  answers_.emplace_back();
   try {
+    const auto long_number = options_.with_text ? io::LongNumber::refuse : io::LongNumber::round;
     const io::Json request =
-        form_ == Form::jsonl ? io::parse_json(line, {where, Failure::input}) : read_text(line, where);
+        form_ == Form::jsonl ? io::parse_json(line, {where, Failure::input, long_number}) : read_text(line, where);
     queries_.push_back(predictor_.encode(request, where));
     if (options_.with_text) requests_.push_back(request);
     cut_ += queries_.back().cut;
     for (const bert::Sequence& sequence : queries_.back().sequences) tokens_ += std::ssize(sequence.token_ids);
-    places_.push_back(answers_.size());
-    answers_.emplace_back();
+    places_.push_back(place);
   } catch (const Error& error) {
     if (error.failure() != Failure::input) throw;
     if (!options_.report_bad_lines) fail_with_hint(error, "--on-bad-line report goes on after it");
-    report_bad_line(error);
+    report_bad_line(error, place);
   }
 }
 
@@ -164,18 +170,26 @@ void Stream::compute() {
   tokens_ = 0;
 }
 
+/// The members of a row, then those of its answer. The words of a row are in the answer's words.
+io::Json joined(io::Json row, const io::Json& answer, const std::string& where) {
+  for (const auto& [key, value] : answer.items())
+    if (key != "words" && row.contains(key))
+      fail(Failure::input,
+           "{}: {}: expected with --with-text a name that the answer does not have, got it; hint: rename it", where,
+           key);
+  row.update(answer);
+  return row;
+}
+
 /// A query without finite outputs ends the run when all lines before it are answered.
 void Stream::take_outputs(std::size_t query, std::span<const inference::Outputs> outputs) {
   try {
     io::Json answer = inference::answer(queries_[query], outputs);
-    if (options_.with_text) {
-      io::Json whole = requests_[query];
-      whole.update(answer);
-      answer = std::move(whole);
-    }
+    if (options_.with_text) answer = joined(std::move(requests_[query]), answer, queries_[query].where);
     answers_[places_[query]] = io::json_text(answer) + "\n";
   } catch (const Error& error) {
-    if (error.failure() != Failure::numerics) throw;
+    if (error.failure() == Failure::input && options_.report_bad_lines) return report_bad_line(error, places_[query]);
+    if (error.failure() != Failure::input && error.failure() != Failure::numerics) throw;
     failed_[places_[query]] = std::current_exception();
   }
 }

@@ -106,6 +106,34 @@ TEST_CASE("a bad line may become an object with its number") {
   CHECK(setting.lines("red\nred ||| fish\n", {"--on-bad-line", "report", "--model", setting / "single"}).code == 4);
 }
 
+TEST_CASE("a line of which --with-text would lose a member is bad") {
+  const Setting setting;
+  const std::string good = "{\"id\": 18446744073709551615, \"text\": \"red\"}\n",
+                    gold = "{\"text\": \"red\", \"label\": \"x\"}\n",
+                    large = "{\"id\": 18446744073709551616, \"text\": \"red\"}\n";
+  const Outcome outcome = setting.lines(good, {"--with-text"});
+  CHECK(outcome.code == 0);
+  CHECK(outcome.out.starts_with("{\"id\":18446744073709551615,\"text\":\"red\",\"label\":\""));
+  const std::string of_label =
+      ":2: label: expected with --with-text a name that the answer does not have, got it; hint: rename it";
+  const std::string of_id =
+      ":3: expected whole numbers of at most 64 bits, got 18446744073709551616; hint: write it as a string";
+  const Outcome refused = setting.lines(good + gold + good, {"--with-text"});
+  CHECK(refused.code == 3);
+  CHECK(refused.out == outcome.out);
+  CHECK(refused.error == "error: " + setting / "lines" + of_label + "\n");
+  CHECK(setting.lines(good + gold + large, {}).code == 0);
+  const Outcome reported =
+      setting.lines(good + gold + large + good, {"--with-text", "--on-bad-line", "report", "--output", setting / "a"});
+  CHECK(reported.code == 0);
+  CHECK(reported.error == "warning: " + setting / "lines" + ": 2 bad lines\n");
+  const auto answers = support::read_json_lines(setting / "a");
+  REQUIRE(answers.size() == 4);
+  CHECK(answers[1] == nlohmann::json{{"error", setting / "lines" + of_label}, {"line", 2}});
+  CHECK(answers[2] == nlohmann::json{{"error", setting / "lines" + of_id}, {"line", 3}});
+  CHECK(answers[3] == answers[0]);
+}
+
 TEST_CASE("a line that is too long becomes an object with its number, and the lines after it are answered") {
   const Setting setting;
   const std::string text = "red\n" + std::string((std::size_t{1} << 26) + 1, 'x') + "\nfish\n";

@@ -23,8 +23,8 @@ class ByteSource {
 
   /// Opens a file of `what`; an empty path is standard input. `is_plain` looks at its first kBeginning bytes (or
   /// fewer): a file that only happens to begin as a compressed one does. What has no beginning to come back to (a pipe,
-  /// a terminal) is taken as it is. Throws Error(Failure::input) if there is none or a directory, Error(Failure::io) if
-  /// it cannot be read.
+  /// a terminal) is taken as it is. Throws Error(Failure::input) if there is none or a directory, or one that is called
+  /// .gz or .zst and is not compressed, as an empty one, and Error(Failure::io) if it cannot be read.
   explicit ByteSource(const std::filesystem::path& file, std::string_view what,
                       const std::function<bool(std::string_view)>& is_plain = {});
 

@@ -7,6 +7,7 @@
 #include "io/files.h"
 #include "support/gzip.h"
 #include "support/program.h"
+#include "support/refusal.h"
 
 using namespace bertrand;
 using namespace bertrand::io;
@@ -39,6 +40,24 @@ TEST_CASE("members of a gzip file that follow each other are one text, and zeros
     for (const std::size_t step : {std::size_t{7}, std::size_t{1} << 20})
       CHECK(unpacked(directory / "f.gz", step) == Unpacked{std::string(300, 'a') + std::string(300'000, 'b'), ""});
   }
+}
+
+TEST_CASE("a file that is called as a compressed one and does not begin as one is refused") {
+  const support::TemporaryDirectory directory;
+  const auto refusal = [&](const std::string& name, const std::string& bytes) {
+    support::write_text(directory / name, bytes);
+    return support::refusal(Failure::input, [&] { ByteSource(directory / name, "text"); });
+  };
+  const auto message = [&](const std::string& name, const std::string& got) {
+    return (directory / name).string() + ": expected data of gzip or Zstandard, as its name says, got " + got +
+           "; hint: is it cut short?";
+  };
+  CHECK(refusal("f.gz", "\x1F") == message("f.gz", "another beginning"));
+  CHECK(refusal("f.zst", "\x28\xB5\x2F") == message("f.zst", "another beginning"));
+  CHECK(refusal("f.txt.gz", "a text\n") == message("f.txt.gz", "another beginning"));
+  for (const char* name : {"f.gz", "f.zst"}) CHECK(refusal(name, "") == message(name, "an empty file"));
+  CHECK(refusal("f.txt", "") == "");
+  CHECK(refusal("f.gz", support::gzipped("")) == "");
 }
 
 TEST_CASE("what follows a member of a gzip file and is none is damage, and so are a cut and a wrong sum") {

@@ -13,6 +13,7 @@
 #include "bert/data/line_blocks.h"
 #include "bert/text/tokenizer.h"
 #include "io/error.h"
+#include "io/input_files.h"
 #include "io/say.h"
 
 namespace bertrand::prepare {
@@ -69,6 +70,7 @@ void write_tokens(const TokensOptions& options) {
   // While the threads encode one block, the next is read.
   bool has_block = input.next(block, kBytesPerThread * encoders.size());
   while (has_block) {
+    io::refuse_nul(block, input.name(), lines);
     std::vector<std::future<Part>> parts;
     for (const std::string_view part : data::split_lines(block, encoders.size())) {
       parts.push_back(std::async(std::launch::async, encode_lines, part, std::ref(encoders[parts.size()])));

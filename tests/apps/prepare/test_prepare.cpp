@@ -91,6 +91,16 @@ TEST_CASE("prepare tokens says where the first bytes are that are not UTF-8") {
                              "turns other encodings into UTF-8\n");
 }
 
+TEST_CASE("prepare tokens refuses a NUL with its line after all lines of the blocks before it") {
+  const Setting setting;
+  const std::string lines = std::string((1 << 20) - 2, 'a') + "\n";  // a block of one thread
+  write_text(setting / "lines", lines + std::string("a\nb\0\n", 5));
+  const Outcome outcome =
+      run_program("prepare", {"tokens", "--vocab-file", setting / "v", "--threads", "1", setting / "lines"});
+  check_refused(outcome, 3, (setting / "lines") + ":3: expected text in UTF-8, got a NUL byte");
+  CHECK(outcome.out == "1\n");
+}
+
 TEST_CASE("prepare records and dump: files appear complete, and a dump shows sorted features") {
   const Setting setting;
   const Outcome outcome =

@@ -88,6 +88,9 @@ void write_squad(const SquadRecordsOptions& options) {
     questions += features.examples().size();
     left_out += features.warnings().size();
   });
+  if (id == kFirstId)
+    fail(Failure::input, "{}: expected at least one question{}, got none", named.file,
+         left_out > 0 ? " whose answer is where answer_start says" : "");
   out.write(records);
   out.publish();
   if (empty_answers.count > 0)

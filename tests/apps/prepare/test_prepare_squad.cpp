@@ -86,6 +86,24 @@ TEST_CASE("prepare squad says in one line which question it leaves out, whatever
                              "wrote 1 features of 1 questions, 1 left out\n");
 }
 
+TEST_CASE("prepare squad without a question to write is refused and leaves no output") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "vocab", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nalpha\n");
+  const std::string data = directory / "data";
+  const auto refusal = [&](const std::string& questions) {
+    support::write_text(data, R"({"data": [{"paragraphs": [{"context": "alpha beta", "qas": [)" + questions + "]}]}]}");
+    const support::Outcome outcome = run_program("prepare", {"squad", "--training", "--input", data, "--output",
+                                                             directory / "out", "--vocab-file", directory / "vocab"});
+    CHECK(outcome.code == 3);
+    CHECK_FALSE(std::filesystem::exists(directory / "out"));
+    return outcome.error;
+  };
+  CHECK(refusal("") == "error: " + data + ": expected at least one question, got none\n");
+  CHECK(refusal(R"({"id": "1", "question": "q", "answers": [{"text": "beta", "answer_start": 0}]})")
+            .ends_with("error: " + data +
+                       ": expected at least one question whose answer is where answer_start says, got none\n"));
+}
+
 TEST_CASE("prepare squad refuses a pipe or a device and says what to do") {
   const support::TemporaryDirectory directory;
   support::write_text(directory / "vocab", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nalpha\n");

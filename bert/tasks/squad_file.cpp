@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "io/error.h"
 #include "io/files.h"
@@ -97,11 +98,11 @@ class Reader : public io::JsonStream {
     return true;
   }
   bool number_integer(std::int64_t value) override { return number(value); }
-  bool number_unsigned(std::uint64_t value) override {
-    if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return passed_over("a number");
-    return number(static_cast<std::int64_t>(value));
+  bool number_unsigned(std::uint64_t value) override { return number(value); }
+  bool number_float(double, const std::string& text) override {
+    if (wants_number()) refuse_start(text.substr(0, 40));
+    return passed_over("a number");
   }
-  bool number_float(double, const std::string&) override { return passed_over("a fraction"); }
   bool null() override { return passed_over("null"); }
 
  private:
@@ -121,6 +122,7 @@ class Reader : public io::JsonStream {
   void open_list() override { open(true); }
   void name(std::string& key) override { frames_.back().key = std::move(key); }
   void close_object() override {
+    frames_.back().key.clear();  // what is wrong now is wrong with the object
     for (const std::string& name : required(level()))
       if (!keys().contains(name)) refuse("expected the key \"{}\", got none", name);
     if (level() == Level::paragraph) use_(std::move(paragraph_));
@@ -168,11 +170,14 @@ class Reader : public io::JsonStream {
   }
   bool wants_number() const { return level() == Level::answer && frames_.back().key == "answer_start"; }
 
-  bool number(std::int64_t value) {
+  bool number(auto value) {
     if (!wants_number()) return passed_over("a number");
-    if (value < 0 || value > kLongestContext) refuse("expected a place in the context, got {}", value);
-    paragraph_.questions.back().answers.back().start = value;
+    if (std::cmp_less(value, 0) || std::cmp_greater(value, kLongestContext)) refuse_start(std::to_string(value));
+    paragraph_.questions.back().answers.back().start = static_cast<std::int64_t>(value);
     return true;
+  }
+  [[noreturn]] void refuse_start(const std::string& got) const {
+    refuse("expected a place in the context, a whole number from 0, got {}", got);
   }
 
   /// A value of a key that SQuAD does not have, or of another kind than it has.

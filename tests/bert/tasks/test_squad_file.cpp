@@ -57,16 +57,29 @@ TEST_CASE("what is no SQuAD file is refused with its place") {
   CHECK(refusal(R"({"data": [{"paragraphs": []}, []]})") == "f: data[1]: expected an object, got a list");
   CHECK(refusal(R"({"data": [], "data": []})") == "f: data: \"data\": expected once, got it twice");
   CHECK(refusal(with_question(R"("id": "1")")) ==
-        "f: data[0].paragraphs[0].qas[0].id: expected the key \"question\", got none");
+        "f: data[0].paragraphs[0].qas[0]: expected the key \"question\", got none");
   CHECK(refusal(with_question(R"("id": 5)")) == "f: data[0].paragraphs[0].qas[0].id: expected a text, got a number");
   CHECK(refusal(with_question(R"("id": {})")) ==
         "f: data[0].paragraphs[0].qas[0].id: expected a text or number, got an object");
   CHECK(refusal(with_question(kQuestion + R"(, "is_impossible": "no")")) ==
         "f: data[0].paragraphs[0].qas[0].is_impossible: expected true or false, got a text");
   CHECK(refusal(with_question(R"("id": "1", "question": "q", "answers": [{"text": "x", "answer_start": -1}])")) ==
-        "f: data[0].paragraphs[0].qas[0].answers[0].answer_start: expected a place in the context, got -1");
+        "f: data[0].paragraphs[0].qas[0].answers[0].answer_start: expected a place in the context, a whole number "
+        "from 0, got -1");
   CHECK(refusal(with_question(R"("id": "1", "question": "q", "answers": [{"text": "x", "answer_start": 1.5}])")) ==
-        "f: data[0].paragraphs[0].qas[0].answers[0].answer_start: expected a whole number, got a fraction");
+        "f: data[0].paragraphs[0].qas[0].answers[0].answer_start: expected a place in the context, a whole number from "
+        "0, got 1.5");
+  for (const std::string start : {"1e300", "9223372036854775808", "100000000000000000000", "5.0"})
+    CHECK(refusal(
+              with_question(R"("id": "1", "question": "q", "answers": [{"text": "x", "answer_start": )" + start + "}]"))
+              .ends_with(" a whole number from 0, got " + start));
+  CHECK(
+      refusal(
+          R"({"data": [{"paragraphs": [{"context": "x", "qas": []}, {"qas": [], "context": "x", "id": 1}, {"qas": []}]}]})") ==
+      "f: data[0].paragraphs[2]: expected the key \"context\", got none");
+  CHECK(refusal(R"({"data": [{"paragraphs": [], "title": "x"}, {"title": "y"}], "version": "1"})") ==
+        "f: data[1]: expected the key \"paragraphs\", got none");
+  CHECK(refusal(R"({"version": "1"})") == "f: file: expected the key \"data\", got none");
   CHECK(refusal(with_question(kQuestion + "}, {" + kQuestion)) ==
         "f: data[0].paragraphs[0].qas[1].id: expected an id of its own, got \"1\" again");
 }

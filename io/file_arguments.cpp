@@ -1,6 +1,8 @@
 // Checks of the files that a command line names.
 #include "io/file_arguments.h"
 
+#include <set>
+
 #include "io/error.h"
 
 namespace bertrand::io {
@@ -28,12 +30,12 @@ double check_files(const std::vector<fs::path>& inputs, const std::vector<fs::pa
     if (fs::is_directory(status)) fail(Failure::input, "{}: input: expected a file, got a directory", input.string());
     if (fs::is_regular_file(status)) bytes += static_cast<double>(fs::file_size(input, error));
   }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
+  std::set<fs::path> places;  // absolute: what is not there yet has no canonical name of its own
+  for (const fs::path& output : outputs) {
     std::error_code ignored;
-    check_output("output", outputs[i], inputs);
-    for (std::size_t j = 0; j < i; ++j)
-      if (fs::weakly_canonical(outputs[j], ignored) == fs::weakly_canonical(outputs[i], ignored))
-        fail(Failure::usage, "--output: expected different files, got {} twice", outputs[i].string());
+    check_output("output", output, inputs);
+    if (!places.insert(fs::weakly_canonical(fs::absolute(output, ignored), ignored)).second)
+      fail(Failure::usage, "--output: expected different files, got {} twice", output.string());
   }
   return bytes;
 }

@@ -121,6 +121,8 @@ TEST_CASE("prepare records refuses what cannot be, and leaves nothing") {
   check_refused(setting.records({"--output", setting / "t"}), 2, "expected another file than the input");
   check_refused(setting.records({"--output", setting / "v"}), 2, "expected another file than the input");
   check_refused(setting.records({"--output", setting / "r", setting / "r"}), 2, "twice");
+  check_refused(setting.records({"--output", "not-there", "./not-there"}), 2,
+                "--output: expected different files, got ./not-there twice");
   check_refused(setting.records({"--output", setting / "no/r"}), 5, "expected an existing directory");
   check_refused(setting.records({"--output", setting / "r", "--max-seq-length", "4"}), 2,
                 "--max-seq-length: expected a whole number");

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "apps/finetune/run.h"
+#include "bert/objectives/program_files.h"
 #include "bert/report/report.h"
 #include "distributed/processes.h"
 #include "io/comma_list.h"
@@ -17,7 +18,9 @@
 namespace bertrand::finetune {
 namespace {
 
-constexpr const char* kTable = "sweep.tsv";
+namespace fs = std::filesystem;
+
+constexpr const char *kTable = "sweep.tsv", *kPage = "report.html";
 
 struct Outcome {
   Trial trial;
@@ -77,8 +80,8 @@ std::string table_of(const std::vector<Outcome>& outcomes) {
 }
 
 /// All runs over each other.
-void write_page(const std::vector<Outcome>& outcomes, const std::filesystem::path& file) {
-  std::vector<std::filesystem::path> directories;
+void write_page(const std::vector<Outcome>& outcomes, const fs::path& file) {
+  std::vector<fs::path> directories;
   for (const Outcome& one : outcomes) directories.emplace_back(one.directory);
   report::write_report(io::Files::system(), directories, file);
   io::say(fmt::format("report: {}\n", file.string()));
@@ -95,6 +98,33 @@ Options options_of(const Options& options, const Trial& trial) {
   for (const auto& [flag, value] : trial) table.flag(flag).target.set({value});
   complete(one);
   return one;
+}
+
+/// The runs have directories of their own. The table and the page lie beside these, and replace those of no other run.
+void check_output(const training::Settings& settings, const std::vector<Trial>& trials) {
+  const fs::path& output = settings.output;
+  const training::ProgramFiles names = objectives::program_files();
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(output, absent)) {
+    const std::string name = entry.path().filename().string();
+    if (!training::is_account(name, names) && !training::is_temporary(name, names) &&
+        training::belongs_to_run(entry.path(), names))
+      fail(Failure::usage,
+           "{}: expected a directory for a sweep, got one of a run, with {}; hint: name another --output",
+           output.string(), name);
+  }
+  if (settings.resume || settings.overwrite) return;
+  for (const Trial& trial : trials)
+    if (const std::string name = name_of(trial); fs::exists(output / name))
+      fail(Failure::usage,
+           "{}: expected no run there, got {}; hint: --resume goes on with the sweep, --overwrite begins "
+           "it anew",
+           output.string(), name);
+  for (const char* name : {kTable, kPage})
+    if (fs::exists(output / name))
+      fail(Failure::usage,
+           "{}: expected no sweep there, got {}; hint: --resume goes on with it, --overwrite replaces it",
+           output.string(), name);
 }
 
 /// Finds what would end the sweep later: a bad value, a flag that does not go with one that is given, a directory that
@@ -116,17 +146,9 @@ void check_before(const Options& options, const std::vector<Trial>& trials, cons
     const std::string name = name_of(trial);
     if (!names.insert(name).second)
       fail(Failure::usage, "--sweep: expected other values in each run, got {} twice", name);
-    if (!settings.plan_only && !settings.resume && !settings.overwrite &&
-        std::filesystem::exists(settings.output / name))
-      fail(Failure::usage,
-           "{}: expected no run there, got {}; hint: --resume goes on with the sweep, --overwrite begins "
-           "it anew",
-           settings.output.string(), name);
     options_of(options, trial);
   }
-  if (!settings.resume && !settings.overwrite && std::filesystem::exists(settings.output / kTable))
-    fail(Failure::usage, "{}: expected no sweep there, got {}; hint: --resume goes on with it, --overwrite replaces it",
-         settings.output.string(), kTable);
+  if (!settings.plan_only) check_output(settings, trials);
 }
 
 /// One run of the sweep.
@@ -205,7 +227,7 @@ void sweep(const Options& options) {
   const std::vector<Trial> trials = trials_of(options.sweep, table);
   check_before(options, trials, table);
 
-  const std::filesystem::path file = options.settings.output / kTable;
+  const fs::path file = options.settings.output / kTable;
   std::vector<Outcome> outcomes;
   for (const Trial& trial : trials) {
     io::say(fmt::format("run {} of {}: {}\n", outcomes.size() + 1, trials.size(), words_of(trial)));
@@ -215,7 +237,7 @@ void sweep(const Options& options) {
   }
   if (options.settings.plan_only) return;
   io::say(table_of(outcomes));
-  write_page(outcomes, options.settings.output / "report.html");
+  write_page(outcomes, options.settings.output / kPage);
   const Outcome* const best = best_of(outcomes);
   if (!best)
     fail(Failure::numerics, "--sweep: all {} runs failed, the last one: {}", outcomes.size(), outcomes.back().failure);

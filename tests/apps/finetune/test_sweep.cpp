@@ -121,6 +121,34 @@ TEST_CASE("a sweep that could not end well is refused before the first run") {
   CHECK(read_text(setting.at("run/sweep.tsv")) == table);
 }
 
+TEST_CASE("a sweep replaces nothing of a run that lies in its directory") {
+  const Setting setting;
+  const auto refused = [&](const std::string& file) {
+    const std::string page = read_text(setting.at("run/report.html"));
+    for (const char* const flag : {"--quiet", "--overwrite", "--resume"}) {
+      const Outcome outcome = setting.run({"--sweep", "seed=1,2", flag});
+      CHECK(outcome.code == 2);
+      CHECK(outcome.out.empty());
+      CHECK(outcome.error ==
+            fmt::format("error: {}: expected a directory for a sweep, got one of a run, with {}; hint: "
+                        "name another --output\n",
+                        setting.at("run"), file));
+      CHECK_FALSE(std::filesystem::exists(setting.at("run/seed=1")));
+    }
+    CHECK(read_text(setting.at("run/report.html")) == page);
+  };
+  REQUIRE(setting.run({"--save-model-only"}).code == 0);
+  for (const auto& entry : std::filesystem::directory_iterator(setting.at("run")))
+    if (const std::string name = entry.path().filename(); name != "run_config.json" && name != "report.html")
+      std::filesystem::remove_all(entry.path());
+  refused("run_config.json");
+  std::filesystem::rename(setting.at("run/run_config.json"), setting.at("run/eval_results.json"));
+  refused("eval_results.json");
+  std::filesystem::remove(setting.at("run/eval_results.json"));
+  CHECK(setting.run({"--sweep", "seed=1,2"}).error.find("expected no sweep there, got report.html") !=
+        std::string::npos);
+}
+
 TEST_CASE("the command of one run of a sweep has its own values in place of the lists") {
   CHECK(
       finetune::command_of({"finetune", "--sweep", "seed=1,2", "epochs=3,4", "--seed", "7", "--output=out", "--cased"},

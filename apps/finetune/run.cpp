@@ -18,6 +18,7 @@
 #include "io/say.h"
 #include "io/signals.h"
 #include "training/report/results.h"
+#include "training/run/plan.h"
 #include "training/run/run_training.h"
 
 namespace bertrand::finetune {
@@ -241,7 +242,33 @@ void apply(const Job& job, const training::RunReplica& replica) {
   predict_file(job, {*objective, parameters, self, files_of(replica.directory)}, [&] { replica.directory->clear(); });
 }
 
+std::vector<std::filesystem::path> files_of(const Options& options) {
+  return {options.model, options.vocab_file, options.train, options.evaluation, options.prediction, options.qrels};
+}
+
 }  // namespace
+
+void check(Options options) {
+  io::catch_stop_signals(io::OnStop::leave);
+  const training::Settings settings = options.settings;
+  options.settings.plan_only = true;  // which claims no directory
+  std::optional<Job> job;
+  const auto read = [&](distributed::Collective*) {
+    job.emplace(read_job(options));
+    return identity_of(*job);
+  };
+  const training::TrainingRun run{.settings = options.settings,
+                                  .program = "finetune",
+                                  .files = files_of(options),
+                                  .read = read,
+                                  .make_objective = {}};
+  training::on_replicas(run, [&](const training::RunReplica& replica) {
+    const auto objective = make_objective(*job, replica.self);
+    if (!replica.self.first()) return;
+    const training::Plan plan = training::make_plan(settings, *objective, replica.self);
+    training::check_memory(settings, plan, *objective, replica.self);
+  });
+}
 
 training::TrainingResult run(Options& options) {
   io::catch_stop_signals(io::OnStop::leave);  // until there is something to save
@@ -262,8 +289,7 @@ training::TrainingResult run(Options& options) {
   training::TrainingRun run{
       .settings = options.settings,
       .program = "finetune",
-      .files = {options.model, options.vocab_file, options.train, options.evaluation, options.prediction,
-                options.qrels},
+      .files = files_of(options),
       .program_files = objectives::program_files(),
       .read = read,
       .make_objective = [&](const distributed::Replica& self) { return make_objective(*job, self); },

@@ -10,4 +10,8 @@ namespace bertrand::finetune {
 /// Returns what training came to.
 training::TrainingResult run(Options& options);
 
+/// Throws Error as run() would before its first step, if --train is given: for settings, model and data, and a plan
+/// that does not fit. Looks at no --output, prints and writes nothing.
+void check(Options options);
+
 }  // namespace bertrand::finetune

@@ -100,6 +100,18 @@ Options options_of(const Options& options, const Trial& trial) {
   return one;
 }
 
+/// A flag that is swept and also given by itself, or one that does not go with a flag that is.
+void check_flags(const Trial& trial, const training::FlagTable& table, const std::vector<std::string>& command) {
+  for (const auto& [flag, value] : trial) {
+    if (training::is_given(flag, command)) fail(Failure::usage, "{}: expected by itself or in --sweep, got both", flag);
+    for (const training::Flag& other : table.flags())
+      if ((other.excludes == flag || table.flag(flag).excludes == other.name) &&
+          (training::is_given(other.name, command) ||
+           std::ranges::any_of(trial, [&](const auto& swept) { return swept.first == other.name; })))
+        fail(Failure::usage, "{}, {}: expected one of them, got both", flag, other.name);
+  }
+}
+
 /// The runs have directories of their own. The table and the page lie beside these, and replace those of no other run.
 void check_output(const training::Settings& settings, const std::vector<Trial>& trials) {
   const fs::path& output = settings.output;
@@ -127,28 +139,35 @@ void check_output(const training::Settings& settings, const std::vector<Trial>& 
            output.string(), name);
 }
 
-/// Finds what would end the sweep later: a bad value, a flag that does not go with one that is given, a directory that
-/// is there already.
+/// Finds what would end the sweep later: a bad value, a flag that does not go with one that is given, runs that cannot
+/// be compared, a directory that is there already.
 void check_before(const Options& options, const std::vector<Trial>& trials, const training::FlagTable& table) {
   const training::Settings& settings = options.settings;
   if (settings.is_rehearsal() && !settings.plan_only)
     fail(Failure::usage,
          "--sweep: expected with --plan or with none of --validate-only, --dry-run, --overfit-batch, got one");
   if (settings.output.empty() && !settings.plan_only) fail(Failure::usage, "--output: expected a directory, got none");
-  for (const auto& [flag, value] : trials.front())
-    for (const training::Flag& other : table.flags())
-      if ((other.excludes == flag || table.flag(flag).excludes == other.name) &&
-          (training::is_given(other.name, settings.command) ||
-           std::ranges::any_of(trials.front(), [&](const auto& swept) { return swept.first == other.name; })))
-        fail(Failure::usage, "{}, {}: expected one of them, got both", flag, other.name);
+  check_flags(trials.front(), table, settings.command);
   std::set<std::string> names;
-  for (const Trial& trial : trials) {
-    const std::string name = name_of(trial);
-    if (!names.insert(name).second)
+  for (const Trial& trial : trials)
+    if (const std::string name = name_of(trial); !names.insert(name).second)
       fail(Failure::usage, "--sweep: expected other values in each run, got {} twice", name);
-    options_of(options, trial);
+  std::string judged_by;
+  for (const Trial& trial : trials) {
+    const Options one = options_of(options, trial);
+    if (one.train.empty() || !one.evaluates())
+      fail(Failure::usage,
+           "--sweep: expected with --train and --eval, got {}; hint: --eval-split 0.1 takes a part of --train",
+           one.train.empty() ? "no --train" : "no --eval");
+    const std::string deciding = tasks::deciding(one.figures());
+    if (!judged_by.empty() && deciding != judged_by)
+      fail(Failure::usage, "--sweep: expected runs that are judged by one figure, got {} and, with {}, {}", judged_by,
+           words_of(trial), deciding);
+    judged_by = deciding;
   }
-  if (!settings.plan_only) check_output(settings, trials);
+  if (settings.plan_only) return;
+  check_output(settings, trials);
+  for (const Trial& trial : trials) check(options_of(options, trial));
 }
 
 /// One run of the sweep.
@@ -203,8 +222,7 @@ std::vector<std::string> command_of(const std::vector<std::string>& command, con
   for (const std::string& word : command) {
     if (word.starts_with("--")) {
       const std::string name = word.substr(0, word.find('='));
-      left_out = name == "--sweep" || name == "--output" ||
-                 std::ranges::any_of(trial, [&](const auto& value) { return value.first == name; });
+      left_out = name == "--sweep" || name == "--output";
     }
     if (!left_out) words.push_back(word);
   }
@@ -214,10 +232,6 @@ std::vector<std::string> command_of(const std::vector<std::string>& command, con
 }
 
 void sweep(const Options& options) {
-  if (options.train.empty() || !options.evaluates())
-    fail(Failure::usage,
-         "--sweep: expected with --train and --eval, got {}; hint: --eval-split 0.1 takes a part of --train",
-         options.train.empty() ? "no --train" : "no --eval");
   if (distributed::launched().processes > 1)
     fail(Failure::usage, "--sweep: expected one process, got {}; hint: --replicas uses more devices or cores",
          distributed::launched().processes);

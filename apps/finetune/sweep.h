@@ -19,13 +19,14 @@ std::vector<Trial> trials_of(const std::vector<std::string>& sweep, const traini
 /// The directory of a run under --output: "learning-rate=2e-5,seed=1".
 std::string name_of(const Trial& trial);
 
-/// The command of one trial's run, so that it can be resumed by itself: the sweep's command without --sweep, the swept
-/// flags and --output, and then the trial's.
+/// The command of one trial's run, so that it can be resumed by itself: the sweep's command without --sweep and
+/// --output, and then the trial's flags.
 std::vector<std::string> command_of(const std::vector<std::string>& command, const Trial& trial,
                                     const std::string& output);
 
-/// Runs all of them, writes sweep.tsv into --output after each, then report.html of all, and names the best. A run
-/// whose numbers become infinite counts as failed, any other failure ends the sweep.
+/// Tries the settings and data of all of them, as --plan does, then runs them, writes sweep.tsv into --output after
+/// each, then report.html of all, and names the best. A run whose numbers become infinite counts as failed, any other
+/// failure ends the sweep.
 void sweep(const Options& options);
 
 }  // namespace bertrand::finetune

@@ -17,12 +17,23 @@ namespace {
 
 using Flags = std::vector<std::string>;
 
+Flags joined(Flags flags, const Flags& more) {
+  flags.insert(flags.end(), more.begin(), more.end());
+  return flags;
+}
+
 struct Setting : support::SmallFinetuning {
   Setting() : SmallFinetuning(30) {}
   std::string at(const std::string& name) const { return directory / name; }
   Outcome run(const Flags& more) const {
     return finetune(
         "run", support::with_defaults({"--train", at("train.csv"), "--eval", at("dev.csv"), "--epochs", "1"}, more));
+  }
+  /// A sweep of what `run` does, without its other flags.
+  Outcome sweep(const Flags& more) const {
+    return run_program(
+        "finetune",
+        joined({"--output", at("run"), "--model", at("model"), "--threads", "1", "--train", at("train.csv")}, more));
   }
   double loss_of_first_step(const std::string& output, const Flags& more) const {
     const Outcome outcome = finetune(
@@ -36,7 +47,9 @@ struct Setting : support::SmallFinetuning {
 
 TEST_CASE("a sweep runs all combinations and names the best and each run can be resumed by itself") {
   const Setting setting;
-  const Outcome outcome = setting.run({"--sweep", "learning_rate=1e-6,0.02", "epochs=1,4"});
+  const Outcome outcome =
+      setting.sweep({"--task", "custom", "--label-column", "kind", "--max-seq-length", "16", "--eval",
+                     setting.at("dev.csv"), "--sweep", "learning_rate=1e-6,0.02", "epochs=1,4"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   std::istringstream table(read_text(setting.at("run/sweep.tsv")));
   std::string line;
@@ -66,9 +79,10 @@ TEST_CASE("a sweep runs all combinations and names the best and each run can be 
 
 TEST_CASE("lists of two sweep flags are combined as those of one") {
   const Setting setting;
-  const Outcome outcome = setting.run({"--sweep", "seed=1,2", "--sweep", "epochs=1,2"});
+  const Outcome outcome = setting.run({"--sweep", "seed=1,2", "--sweep", "batch-size=8,16"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
-  for (const std::string name : {"seed=1,epochs=1", "seed=1,epochs=2", "seed=2,epochs=1", "seed=2,epochs=2"})
+  for (const std::string name :
+       {"seed=1,batch-size=8", "seed=1,batch-size=16", "seed=2,batch-size=8", "seed=2,batch-size=16"})
     CHECK(std::filesystem::exists(setting.at("run/" + name + "/model.safetensors")));
 }
 
@@ -149,11 +163,64 @@ TEST_CASE("a sweep replaces nothing of a run that lies in its directory") {
         std::string::npos);
 }
 
+TEST_CASE("values that model or data refuse are found before the first run") {
+  const Setting setting;
+  const auto refusal = [&](const Flags& flags) {
+    const Outcome outcome = setting.sweep(joined({"--task", "custom"}, flags));
+    CHECK(outcome.code != 0);
+    CHECK(outcome.out.empty());
+    CHECK_FALSE(std::filesystem::exists(setting.at("run")));
+    return outcome.error;
+  };
+  const Flags labels = {"--label-column", "kind", "--eval-split", "0.2", "--sweep"};
+  const auto of = [&](const std::string& sweep) { return refusal(joined(labels, {sweep})); };
+  CHECK(of("freeze=0,7").starts_with("error: --freeze: expected "));
+  CHECK(of("max-seq-length=16,4096").starts_with("error: --max-seq-length: expected at most "));
+  CHECK(refusal({"--eval-split", "0.2", "--sweep", "label-column=kind,species"}).find("species") != std::string::npos);
+  CHECK(of("class-weights=balanced,1:2").starts_with("error: --class-weights: expected "));
+  const std::string memory = refusal(joined({"--memory", "1MB"}, joined(labels, {"seed=1,2"})));
+  CHECK(memory.starts_with("error: --memory: expected at least "));
+}
+
+TEST_CASE("runs that are judged by different figures are no sweep") {
+  const Setting setting;
+  const auto refusal = [&](const std::string& sweep) {
+    const Outcome outcome = setting.run({"--sweep", sweep});
+    CHECK(outcome.code == 2);
+    CHECK(outcome.out.empty());
+    return outcome.error;
+  };
+  CHECK(refusal("metric-for-best-model=loss,f1") ==
+        "error: --sweep: expected runs that are judged by one figure, got loss (the lowest) and, with "
+        "--metric-for-best-model f1, f1\n");
+  CHECK(refusal("kind=classification,regression")
+            .starts_with("error: --sweep: expected runs that are judged by one figure, got the mean of "));
+}
+
+TEST_CASE("a swept part of the rows is the evaluation") {
+  const Setting setting;
+  const Outcome outcome = setting.sweep({"--task", "custom", "--label-column", "kind", "--max-seq-length", "16",
+                                         "--steps", "1", "--sweep", "eval-split=0.2,0.4"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(outcome.out.find("best of 2: --eval-split ") != std::string::npos);
+  const Outcome none = setting.sweep({"--task", "custom", "--sweep", "seed=1,2"});
+  CHECK(none.error.starts_with("error: --sweep: expected with --train and --eval, got no --eval; hint: "));
+}
+
+TEST_CASE("a flag that is swept is not given by itself") {
+  const Setting setting;
+  const std::string file = setting.at("settings.toml");
+  write_text(file, "seed = 3\n");
+  const std::string error = "--seed: expected by itself or in --sweep, got both\n";
+  CHECK(setting.run({"--sweep", "seed=1,2", "--seed", "3"}).error == "error: " + error);
+  CHECK(setting.run({"--sweep", "seed=1,2", "--settings", file}).error == "error: " + file + ": " + error);
+  CHECK_FALSE(std::filesystem::exists(setting.at("run")));
+}
+
 TEST_CASE("the command of one run of a sweep has its own values in place of the lists") {
-  CHECK(
-      finetune::command_of({"finetune", "--sweep", "seed=1,2", "epochs=3,4", "--seed", "7", "--output=out", "--cased"},
-                           {{"--seed", "2"}, {"--epochs", "3"}},
-                           "out/x") == Flags{"finetune", "--cased", "--output=out/x", "--seed=2", "--epochs=3"});
+  CHECK(finetune::command_of({"finetune", "--sweep", "seed=1,2", "epochs=3,4", "--output=out", "--cased"},
+                             {{"--seed", "2"}, {"--epochs", "3"}},
+                             "out/x") == Flags{"finetune", "--cased", "--output=out/x", "--seed=2", "--epochs=3"});
 }
 
 TEST_CASE("a run that diverges has no score and the sweep goes on") {

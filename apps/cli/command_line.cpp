@@ -90,9 +90,10 @@ std::vector<Given> unsettled(const CLI::App& app, const std::vector<std::string>
 }
 
 void append(std::vector<std::string>& arguments, const Given& flag) {
-  // In one word, as a switch wants it, and so that a value may begin with a hyphen.
-  arguments.push_back(flag.values.size() == 1 ? flag.name + "=" + flag.values.front() : flag.name);
-  if (flag.values.size() != 1) arguments.insert(arguments.end(), flag.values.begin(), flag.values.end());
+  // In one word, as a switch wants it, and so that a value may begin with a hyphen. CLI11 takes no empty value so.
+  const bool in_one_word = flag.values.size() == 1 && !flag.values.front().empty();
+  arguments.push_back(in_one_word ? flag.name + "=" + flag.values.front() : flag.name);
+  if (!in_one_word) arguments.insert(arguments.end(), flag.values.begin(), flag.values.end());
 }
 
 std::vector<Given> recorded_flags(const CLI::App& app, const std::string& flag, const fs::path& file) {
@@ -125,13 +126,19 @@ std::vector<Given> recorded_flags(const CLI::App& app, const std::string& flag, 
 
 void refuse_numbers_of_values(const CLI::App& app, const std::vector<std::string>& arguments) {
   const std::vector<Given> flags = flags_of(app, arguments);
+  constexpr const char* kHint = "; hint: is a variable of the shell empty?";
+  for (const std::string& argument : arguments) {
+    if (!argument.starts_with("--") || argument.find('=') + 1 != argument.size()) continue;
+    const std::string name = argument.substr(0, argument.size() - 1);
+    if (const CLI::Option* option = app.get_option_no_throw(name); option && needs_value(*option))
+      fail(Failure::usage, "{}: expected {}, got nothing after ={}", name, option->get_type_name(), kHint);
+  }
   const bool takes_words = std::ranges::any_of(app.get_options(), &CLI::Option::get_positional);
   for (std::size_t i = 0; i < flags.size(); ++i) {
     const Given& flag = flags[i];
     if (flag.option && needs_value(*flag.option) && flag.values.empty())
       fail(Failure::usage, "{}: expected {}, got {}", flag.name, flag.option->get_type_name(),
-           i + 1 < flags.size() ? "the flag " + flags[i + 1].name + "; hint: is a variable of the shell empty?"
-                                : "no value");
+           i + 1 < flags.size() ? "the flag " + flags[i + 1].name + kHint : "no value");
     if (!takes_words && flag.option && takes_one_value(*flag.option) && flag.values.size() > 1)
       fail(Failure::usage, "{}: expected one value, got {}", flag.name, fmt::join(flag.values, " and "));
     for (std::size_t j = 0; j < i; ++j)

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <utility>
 
+#include "io/error.h"
+
 namespace bertrand::cli {
 namespace {
 
@@ -39,7 +41,18 @@ Paths paths_of(const CLI::Option& option) {
   const std::string type = option.nonpositional() ? option.get_type_name() : option.get_name(true);
   const auto has = [&type](const char* word) { return type.find(word) != std::string::npos; };
   if (has("FILE") || has("PATH")) return Paths::files;
-  return has("DIR") ? Paths::directories : Paths::none;
+  return has("DIR") || has("RUN") ? Paths::directories : Paths::none;
+}
+
+void refuse_empty_paths(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (paths_of(*option) == Paths::none) continue;
+    option->check([name = option->get_name()](const std::string& value) -> std::string {
+      if (value.empty())
+        fail(Failure::usage, "{}: expected a path, got an empty one; hint: is a variable of the shell empty?", name);
+      return "";
+    });
+  }
 }
 
 }  // namespace bertrand::cli

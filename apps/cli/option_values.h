@@ -4,8 +4,9 @@
 #include <vector>
 
 namespace CLI {
+class App;
 class Option;
-}
+}  // namespace CLI
 
 namespace bertrand::cli {
 
@@ -19,7 +20,10 @@ std::vector<std::string> words_of(const CLI::Option& option);
 enum class Paths { none, files, directories };
 
 /// What kind of path the value is, as its type in --help says (FILE, PATH, DIR, NAME|FILE); of an argument without a
-/// flag its name is the type.
+/// flag its name is the type (FILE, RUN).
 Paths paths_of(const CLI::Option& option);
+
+/// Makes the options of `app` that name a path throw Error(Failure::usage) for an empty one.
+void refuse_empty_paths(CLI::App& app);
 
 }  // namespace bertrand::cli

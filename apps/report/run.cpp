@@ -31,7 +31,7 @@ void add_flags(CLI::App& app, Options& options) {
   app.add_option("--explain", options.texts,
                  "a page of what the model does with these texts, one in each line: attention, words, map")
       ->type_name("FILE");
-  app.add_option("--model", options.model, "with --explain: the model (default that of RUN)")->type_name("MODEL");
+  app.add_option("--model", options.model, "with --explain: the model (default that of RUN)")->type_name("PATH");
   app.add_option("--projector", options.projector,
                  "with --explain: also write the rows of the map into this directory, for TensorBoard's projector")
       ->type_name("DIR");

@@ -131,7 +131,7 @@ serving::ServiceOptions complete(const Options& options) {
   for (const std::string& text : options.models) {
     service.models.push_back(place_of(text));
     const serving::ModelPlace& place = service.models.back();
-    if (place.name.empty()) fail(Failure::usage, "--model: expected NAME=DIR, got {}", text);
+    if (place.name.empty() || place.directory.empty()) fail(Failure::usage, "--model: expected NAME=DIR, got {}", text);
     if (std::ranges::count(service.models, place.name, &serving::ModelPlace::name) + (place.name == options.name) > 1)
       fail(Failure::usage, "--model: expected each name once, got {} twice; hint: NAME=DIR", place.name);
   }

@@ -63,6 +63,37 @@ TEST_CASE("a flag without its value names what stands in its place") {
   CHECK(refusal("finetune", {"--task", "mrpc", "--model"}) == "--model: expected PATH, got no value");
 }
 
+TEST_CASE("an empty name of a file or directory is refused by every program") {
+  const std::string rest = ": expected a path, got an empty one; hint: is a variable of the shell empty?";
+  const std::vector<std::string> task = {"--task", "mrpc", "--model", "m"};
+  for (const std::string flag : {"--train", "--eval", "--predict", "--vocab-file", "--output", "--profile"}) {
+    std::vector<std::string> all = task;
+    all.insert(all.end(), {flag, ""});
+    CHECK(refusal("finetune", all) == flag + rest);
+    all.resize(task.size());
+    all.push_back(flag + "=");
+    CHECK(refusal("finetune", all).starts_with(flag + ": expected "));
+  }
+  CHECK(refusal("pretrain", {"--input", "a", ""}) == "--input" + rest);
+  CHECK(refusal("evaluate", {"tokens", ""}) == "FILE" + rest);
+  CHECK(refusal("prepare", {"dump", "a", ""}) == "FILE" + rest);
+  CHECK(refusal("prepare", {"tokens", "--vocab-file", "v", ""}) == "FILE" + rest);
+  CHECK(refusal("prepare", {"tokens", "--vocab-file=", "v"}) ==
+        "--vocab-file: expected FILE, got nothing after =; hint: is a variable of the shell empty?");
+  CHECK(refusal("predict", {"--model", "m", "--input", ""}) == "--input" + rest);
+  CHECK(refusal("report", {""}) == "RUN" + rest);
+  CHECK(refusal("report", {"a", "--model", ""}) == "--model" + rest);
+  CHECK(refusal("serve", {"--model", ""}) == "--model" + rest);
+  CHECK(refusal("serve", {"--model", "x="}) == "--model: expected NAME=DIR, got x=");
+  CHECK(refusal("export", {"--model", "m", "--format", "onnx", "--output", ""}) == "--output" + rest);
+  const support::TemporaryDirectory directory;
+  const std::string file = directory / "settings.toml";
+  support::write_text(file, "train = \"\"\nlanguage = \"\"\nseed = 3\n");
+  std::vector<std::string> all = task;
+  all.insert(all.end(), {"--settings", file});
+  CHECK(refusal("finetune", all) == file + ": --train" + rest);
+}
+
 TEST_CASE("memory that runs out where nothing may be thrown is one line and an exit code") {
   const support::TemporaryDirectory directory;
   const pid_t child = fork();

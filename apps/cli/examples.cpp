@@ -6,7 +6,10 @@
 
 namespace bertrand::cli {
 
-std::vector<Example> examples_of(const std::string& program, const std::string& called) {
+namespace {
+
+/// Of every program.
+const std::map<std::string, std::vector<Example>>& all_examples() {
   static const std::map<std::string, std::vector<Example>> examples = {
       {"prepare",
        {{"a vocabulary of your own text", "{} vocab --input book.txt --output vocab.txt --size 8000"},
@@ -30,8 +33,20 @@ std::vector<Example> examples_of(const std::string& program, const std::string& 
       {"serve",
        {{"a model over HTTP", "{} --model run --port 8501"}, {"is it ready?", "{} --check http://127.0.0.1:8501"}}},
   };
-  const auto found = examples.find(program);
-  if (found == examples.end()) return {};
+  return examples;
+}
+
+}  // namespace
+
+std::vector<std::string> program_names() {
+  std::vector<std::string> names;
+  for (const auto& [program, examples] : all_examples()) names.push_back(program);
+  return names;
+}
+
+std::vector<Example> examples_of(const std::string& program, const std::string& called) {
+  const auto found = all_examples().find(program);
+  if (found == all_examples().end()) return {};
   std::vector<Example> all = found->second;
   for (Example& example : all) example.command = fmt::format(fmt::runtime(example.command), called);
   return all;

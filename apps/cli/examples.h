@@ -10,6 +10,9 @@ struct Example {
   std::string command;  ///< one line, with the program's name
 };
 
+/// Every program, without the "bertrand-" that it is installed with.
+std::vector<std::string> program_names();
+
 /// Those of a program, which is started as `called`; none if there is no such program.
 std::vector<Example> examples_of(const std::string& program, const std::string& called);
 

@@ -121,6 +121,7 @@ std::vector<std::string> parse(CLI::App& app, int argc, char** argv, Sources& so
   refuse_numbers_of_values(command, all);
   try {
     all = with_recorded_flags(app, with_settings(command, all, sources), sources);
+    print_settings(command, all, sources);
     refuse_switch_values(command, all);
     app.parse(std::vector<std::string>(all.rbegin(), all.rend()));  // CLI11 takes them in reverse
   } catch (const CLI::Success&) {

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "apps/cli/command_line.h"
+#include "apps/cli/examples.h"
 #include "io/error.h"
 #include "io/files.h"
 #include "io/nearest_name.h"
@@ -19,13 +20,6 @@ namespace bertrand::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// One flag with its values, and where it was found.
-struct FoundFlag {
-  std::string name;
-  std::vector<std::string> values;
-  std::string source;  ///< "command line", "BERTRAND_SEED", "settings.toml"
-};
 
 const char* const kSettings = "--settings";
 const char* const kPrintSettings = "--print-settings";
@@ -58,7 +52,9 @@ std::vector<Given> flags_of_environment(const CLI::App& app) {
 /// A TOML file without its comments. CLI11 takes each # for one, within quotes too, and a value for whole whose quote
 /// or list is not closed.
 std::string without_comments(const fs::path& file) {
-  std::istringstream lines(io::read_file(file));
+  std::string text = io::read_file(file);
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // as editors on Windows begin a file
+  std::istringstream lines(std::move(text));
   std::string kept;
   struct Place {
     int number = 0;
@@ -88,6 +84,24 @@ std::string without_comments(const fs::path& file) {
   return kept;
 }
 
+/// Whether a section, as its names from the outermost inwards, is for this command: [prepare] and [prepare.vocab] are
+/// for `prepare vocab`. Throws Error(Failure::usage) if it is for no program or command.
+bool is_own_section(const CLI::App& command, const std::vector<std::string>& section, const fs::path& file) {
+  const auto refuse_unless_one_of = [&](const std::string& what, const std::vector<std::string>& names) {
+    if (std::ranges::count(names, section.back()) == 0)
+      fail(Failure::usage, "{}: [{}]: expected the name of a {}{}", file.string(), fmt::join(section, "."), what,
+           io::did_you_mean(section.back(), names));
+  };
+  const CLI::App& program = command.get_parent() ? *command.get_parent() : command;
+  if (section.size() == 1) refuse_unless_one_of("program", program_names());
+  if (section.front() != program_name(program)) return false;
+  if (section.size() == 1) return true;
+  std::vector<std::string> commands;
+  for (const CLI::App* one : program.get_subcommands(nullptr)) commands.push_back(one->get_name());
+  refuse_unless_one_of("command of " + section.front(), commands);
+  return section.back() == command.get_name();
+}
+
 /// A TOML file: flags without a section, or under that of this program; those of other programs are theirs.
 std::vector<Given> flags_of_toml(const CLI::App& app, const fs::path& file) {
   std::istringstream text(without_comments(file));
@@ -102,8 +116,8 @@ std::vector<Given> flags_of_toml(const CLI::App& app, const fs::path& file) {
     if (!is_of_command(*option)) std::ranges::copy(option->get_lnames(), std::back_inserter(known));
   std::vector<Given> flags;
   for (const CLI::ConfigItem& item : items) {
+    if (!item.parents.empty() && !is_own_section(app, item.parents, file)) continue;
     if (item.name == "++" || item.name == "--") continue;  // where CLI11 begins and ends a section
-    if (!item.parents.empty() && item.parents.front() != program_name(app)) continue;
     std::string name = item.name;
     std::replace(name.begin(), name.end(), '_', '-');
     const CLI::Option* const option = app.get_option_no_throw("--" + name);
@@ -123,7 +137,7 @@ std::vector<Given> flags_of_toml(const CLI::App& app, const fs::path& file) {
 }
 
 /// "steps = 100", a line of TOML.
-std::string toml_line(const FoundFlag& flag) {
+std::string toml_line(const Given& flag) {
   const auto quoted = [](const std::string& value) {
     std::string text = "\"";
     for (const char c : value) {
@@ -161,14 +175,10 @@ std::vector<std::string> with_settings(const CLI::App& app, const std::vector<st
                                        Sources& sources) {
   const std::vector<Given> given = flags_of(app, arguments);
   std::vector<std::string> all = arguments;
-  std::vector<FoundFlag> found;
-  for (const Given& flag : given)
-    if (flag.option && !is_of_command(*flag.option)) found.push_back({flag.name, flag.values, "command line"});
   const auto add = [&](const std::vector<Given>& more, const auto& source) {
     for (const Given& flag : unsettled(app, all, more)) {
       append(all, flag);
-      found.push_back({flag.name, flag.values, source(flag)});
-      sources[flag.name] = found.back().source;
+      sources[flag.name] = source(flag);
     }
   };
   add(flags_of_environment(app), [](const Given& flag) { return variable_of(flag.name); });
@@ -177,16 +187,22 @@ std::vector<std::string> with_settings(const CLI::App& app, const std::vector<st
     add(file.extension() == ".json" ? recorded_flags(app, kSettings, file) : flags_of_toml(app, file),
         [&](const Given&) { return file.string(); });
   }
-  if (find(given, app.get_option_no_throw(kPrintSettings))) {
-    std::string text, source;
-    for (const FoundFlag& flag : found) {
-      if (flag.source != source) text += fmt::format("# {}\n", source = flag.source);
-      text += toml_line(flag) + '\n';
-    }
-    if (!text.empty()) text.pop_back();
-    throw CLI::CallForVersion(text, 0);
-  }
   return all;
+}
+
+void print_settings(const CLI::App& app, const std::vector<std::string>& arguments, const Sources& sources) {
+  const std::vector<Given> given = flags_of(app, arguments);
+  if (!find(given, app.get_option_no_throw(kPrintSettings))) return;
+  std::string text, source;
+  for (const Given& flag : given) {
+    if (!flag.option || is_of_command(*flag.option)) continue;
+    const auto elsewhere = sources.find(flag.name);
+    const std::string from = elsewhere == sources.end() ? "command line" : elsewhere->second;
+    if (from != source) text += fmt::format("# {}\n", source = from);
+    text += toml_line(flag) + '\n';
+  }
+  if (!text.empty()) text.pop_back();
+  throw CLI::CallForVersion(text, 0);
 }
 
 }  // namespace bertrand::cli

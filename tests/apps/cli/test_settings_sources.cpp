@@ -75,6 +75,50 @@ TEST_CASE("a file of settings that sets no flag of the program, or one twice, is
   CHECK(run_program("pretrain", {"--settings", directory / "none.toml"}).code == 3);
 }
 
+TEST_CASE("a section of a file of settings is for one program or one of its commands, or is refused") {
+  const support::TemporaryDirectory directory;
+  const std::string file = directory / "settings.toml";
+  const auto refusal = [&](const std::string& text) { return refusal_of(file, text); };
+  const std::string error = "error: " + file + ": [";
+  CHECK(refusal("[pretrian]\nseed = 3\n") ==
+        error + "pretrian]: expected the name of a program; did you mean pretrain?\n");
+  CHECK(refusal("[nothing-like-it]\n") == error + "nothing-like-it]: expected the name of a program\n");
+  CHECK(refusal("[pretrain.more]\nseed = 3\n") ==
+        error + "pretrain.more]: expected the name of a command of pretrain\n");
+  std::string all;
+  for (const char* program : {"prepare", "finetune", "predict", "evaluate", "extract", "export", "report", "serve"})
+    all += std::string("[") + program + "]\nof-another = 3\n";
+  write_text(file, all + "[pretrain]\nseed = 3\n");
+  CHECK(settings_of({"--settings", file}).out == "# " + file + "\nseed = 3\n");
+  write_text(file, "threads = 2\n[prepare]\ninput = \"a\"\n[prepare.vocab]\nsize = 9\n[prepare.records]\nseed = 1\n");
+  const auto prepare = [&](const std::string& command) {
+    return run_program("prepare", {command, "--settings", file, "--print-settings"});
+  };
+  CHECK(prepare("vocab").out == "# " + file + "\nthreads = 2\ninput = \"a\"\nsize = 9\n");
+  CHECK(prepare("records").out == "# " + file + "\nthreads = 2\ninput = \"a\"\nseed = 1\n");
+  write_text(file, "[prepare.vocap]\nsize = 9\n");
+  CHECK(prepare("vocab").error ==
+        error + "prepare.vocap]: expected the name of a command of prepare; did you mean vocab?\n");
+}
+
+TEST_CASE("a file of settings may begin with a byte order mark") {
+  const support::TemporaryDirectory directory;
+  const std::string file = directory / "settings.toml";
+  write_text(file, "\xEF\xBB\xBFseed = 3\n");
+  CHECK(settings_of({"--settings", file}).out == "# " + file + "\nseed = 3\n");
+}
+
+TEST_CASE("the settings of a resumed run are printed with those of its record") {
+  const support::TemporaryDirectory directory;
+  const std::string run = directory / "run", record = run + "/run_config.json";
+  std::filesystem::create_directory(run);
+  write_text(record, R"({"program": "pretrain", "command": ["pretrain", "--input", "/a", "--seed", "7", "--keep=2"]})");
+  const Outcome found = settings_of({"--resume", "--output", run, "--seed", "8"});
+  CHECK(found.code == 0);
+  CHECK(found.out ==
+        "# command line\noutput = \"" + run + "\"\nseed = 8\n# " + record + "\ninput = \"/a\"\nkeep = 2\n");
+}
+
 TEST_CASE("a file of settings whose values are too many or do not end is refused with key or line") {
   const support::TemporaryDirectory directory;
   const std::string file = directory / "settings.toml";

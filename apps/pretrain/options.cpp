@@ -123,9 +123,6 @@ void complete(Options& options) {
     add_flags(table, options);
     training::apply(training::find_recipe(recipes(), options.recipe), table, options.settings.command);
   }
-  if (options.settings.patience > 0)
-    fail(Failure::usage, "--patience: expected 0, as no best model is chosen in pre-training, got {}",
-         options.settings.patience);
   if (options.config.empty() && options.init.empty())
     fail(Failure::usage, "--config, --init: expected one of them, got none");
   if (options.keep_moments && options.init.empty())

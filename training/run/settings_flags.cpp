@@ -153,9 +153,6 @@ void add_interval_flags(FlagTable& table, Settings& s) {
       s.histograms, {0});
   table.number({"--eval-every", "steps between evaluations", decisive, "the end of every epoch"}, s.eval_every, {1},
                "0");
-  table.number(
-      {"--patience", "evaluations in a row without a better model after which the run ends; 0 is off", decisive},
-      s.patience, {0});
   table.number({"--save-every", "steps between checkpoints", agreed}, s.save_every, {1});
   table.number({"--save-every-minutes", "most minutes between checkpoints; 0 is off", agreed}, s.save_every_minutes,
                {0.0, 1e6});

@@ -1,6 +1,7 @@
 // The flags of the training programs themselves: what each says of itself, and that none is left out of the record.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "apps/finetune/options.h"
@@ -64,6 +65,13 @@ TEST_CASE("the flags that no record and no other process needs are these") {
   for (const FlagTable* table : {&tables.pretrain, &tables.finetune})
     CHECK(names(*table, Role::command) == std::set<std::string>{"--resume", "--overwrite", "--plan", "--quiet",
                                                                 "--validate-only", "--dry-run", "--overfit-batch"});
+}
+
+TEST_CASE("pre-training, which chooses no best model, has no patience") {
+  const Tables tables;
+  const auto has = [](const FlagTable& table) { return std::ranges::count(table.flags(), "--patience", &Flag::name); };
+  CHECK(has(tables.pretrain) == 0);
+  CHECK(has(tables.finetune) == 1);
 }
 
 TEST_CASE("run_config.json holds every flag that is recorded") {

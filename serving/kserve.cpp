@@ -34,7 +34,8 @@ Tensor read_tensor(const Json& json) {
   for (const Json& dimension : shape) {
     constexpr std::size_t kMost = 1 << 24;
     if (!dimension.is_number_unsigned() || dimension > kMost)
-      refuse(400, "inputs: {}: shape: expected whole numbers, got {}", tensor.name, io::shown(shape));
+      refuse(400, "inputs: {}: shape: expected whole numbers, at most {}, got {}", tensor.name, kMost,
+             io::shown(shape));
     dimensions.push_back(dimension.get<std::size_t>());
   }
   if (dimensions.empty() || dimensions.size() > 2)

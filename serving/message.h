@@ -18,6 +18,7 @@ struct Response {
   int status = 200;
   std::string body;
   std::string content_type = "application/json";
+  std::string allow = {};                       ///< the methods that the path has, if it has not the request's
   std::shared_ptr<const void> keeps = nullptr;  ///< what lives until the answer has left or cannot leave any more
 };
 

@@ -14,6 +14,11 @@ bool is_kserve(std::string_view path) { return path == "/v2" || path.starts_with
 bool is_tensorflow(std::string_view path) { return starts_with_any_case(path, "/v1/"); }
 bool is_tei(std::string_view path) { return path == "/predict" || path == "/embed" || path == "/info"; }
 
+/// The methods of a path that neither dialect of models' names has.
+std::string methods_of(std::string_view path) {
+  return path == "/predict" || path == "/embed" || path == "/answer" ? "POST" : "GET, HEAD";
+}
+
 std::string models_text(const Models& models) {
   Json all = Json::array();
   for (const ModelPointer& model : models.all())
@@ -54,8 +59,8 @@ Plan plan_get(std::string_view path, const Request& request, const Served& serve
                     .content_type = "text/plain; version=0.0.4"};
   if (path == "/info") return Response{.body = tei::info_text(served.models, served.limits)};
   if (path == "/models") return Response{.body = models_text(served.models)};
-  if (path == "/predict" || path == "/embed" || path == "/answer")
-    refuse(405, "{}: expected POST, got {}", path, request.method);
+  if (const std::string methods = methods_of(path); methods == "POST")
+    refuse(405, "{}: expected {}, got {}", path, methods, request.method);
   refuse(404, "expected a path that is served, got {} {}", request.method, request.target);
 }
 
@@ -71,7 +76,7 @@ Plan plan_unchecked(Request request, const Served& served) {
   if (is_post && path == "/embed") return tei::embed(request, served.models, served.limits);
   if (is_post && path == "/answer") return answer_with_tokens(request.body, served.models);
   plan_get(path, request, served);  // refuses a path that is none
-  refuse(405, "{}: expected {}, got {}", path, is_tei(path) || path == "/answer" ? "POST" : "GET", request.method);
+  refuse(405, "{}: expected {}, got {}", path, methods_of(path), request.method);
 }
 
 }  // namespace
@@ -82,7 +87,9 @@ Plan plan(const Request& request, const Served& served) {
   try {
     return plan_unchecked(request, served);
   } catch (const Refusal& bad) {
-    return refusal(request, bad.status, bad.message);
+    Response response = refusal(request, bad.status, bad.message);
+    if (bad.status == 405) response.allow = methods_of(path_of(request.target));
+    return response;
   } catch (const Error& error) {
     const bool is_input = error.failure() == Failure::input || error.failure() == Failure::model;
     if (!is_input) throw;

@@ -2,6 +2,7 @@
 #include "apps/serve/options.h"
 
 #include "apps/cli/flags.h"
+#include "io/units.h"
 
 namespace bertrand::serve {
 
@@ -78,10 +79,15 @@ void add_limits(CLI::App& app, Options& o) {
   cli::number_flag(app, "--max-client-batch", o.service.max_texts, {1, 1 << 20}, "texts of a request");
   cli::number_flag(app, "--max-connections", http.max_connections, {1, 1 << 20},
                    "connections; beyond them the one that idles longest is closed");
-  app.add_option("--max-body", http.max_body, "bytes of a request's body, also as 2MiB")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("BYTES")
-      ->capture_default_str();
+  const std::size_t most = o.service.max_request_bytes;  // which all requests share
+  app.add_option_function<std::string>(
+         "--max-body",
+         [&http, most](const std::string& text) {
+           http.max_body = io::parse_bytes("--max-body", text);
+           if (http.max_body > most) fail(Failure::usage, "--max-body: expected at most {} bytes, got {}", most, text);
+         },
+         fmt::format("bytes of a request's body, also as 2MiB (at most {}; default {})", most, http.max_body))
+      ->type_name("BYTES");
   cli::number_flag(app, "--timeout", o.timeout, {0.01, 86400},
                    "seconds for a request to arrive (else status 408) and for its answer to be made (else 504)");
   cli::set_heading(app, "limits");

@@ -143,6 +143,8 @@ TEST_CASE("infer of KServe takes texts or ids") {
         "400: inputs: text: data: expected 2 values as shape [2] says, got 1");
   CHECK(refusal(R"({"name": "text", "shape": [-1], "datatype": "BYTES", "data": ["red"]})")
             .starts_with("400: inputs: text: shape: "));
+  CHECK(refusal(R"({"name": "text", "shape": [9223372036854775807, 2], "datatype": "BYTES", "data": ["red"]})") ==
+        "400: inputs: text: shape: expected whole numbers, at most 16777216, got [9223372036854775807,2]");
   CHECK(refusal(R"({"name": "text", "shape": [1], "datatype": "FP32", "data": [1]})")
             .starts_with("400: inputs: text: expected input_ids"));
   CHECK(refusal(R"({"name": "input_ids", "shape": [1, 1], "datatype": "INT64", "data": [99]})") ==
@@ -234,6 +236,12 @@ TEST_CASE("what is told without a model") {
   CHECK(setting("GET", "/none").status == 404);
   CHECK(setting.error("/none", "") == "404: expected a path that is served, got POST /none");
   CHECK(setting.error("/answer", "", "PUT") == "405: /answer: expected POST, got PUT");
-  CHECK(setting("DELETE", "/health").status == 405);
+  CHECK(setting("PUT", "/answer").allow == "POST");
+  CHECK(setting("GET", "/embed").allow == "POST");
+  for (const std::string path : {"/health", "/info", "/"}) {
+    CHECK(setting("DELETE", path).status == 405);
+    CHECK(setting("DELETE", path).allow == "GET, HEAD");
+  }
+  CHECK(setting("DELETE", "/none").allow.empty());
   CHECK(setting("HEAD", "/health").status == 200);
 }

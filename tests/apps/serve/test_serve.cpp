@@ -130,6 +130,7 @@ TEST_CASE("bodies that are bad or too large are refused and the server goes on")
   CHECK(error(R"({"instances": [{"input_ids": [999999999]}]})")
             .find("instances[0]: input_ids: expected numbers from 0 to 14") != std::string::npos);
   CHECK(error(R"({"instances": ["a", "b", "c", "d"]})") == "400: expected 1 to 3 texts in a request, got 4");
+  CHECK(server.connect().get("/answer").head.find("\r\nAllow: POST\r\n") != std::string::npos);
   // The client may still be sending when it is refused.
   CHECK(error(std::string(104'857'600, 'a')) == "413: body: expected at most 102400 bytes, got more");
 }
@@ -286,6 +287,11 @@ TEST_CASE("flags that fit no server are refused") {
             .find("expected a directory with a number for its name, got none") != std::string::npos);
   CHECK(
       refusal({"--model", half, "--port", "65536"}).starts_with("error: --port: expected a whole number, 0 to 65535"));
+  for (const std::string bytes : {"-1", "0", "10000PB", "1e30"})
+    CHECK(refusal({"--model", half, "--max-body", bytes}) ==
+          "error: --max-body: expected a number of bytes as 8GiB, 500MB or 1000000, got \"" + bytes + "\"\n");
+  CHECK(refusal({"--model", half, "--max-body", "65MiB"}) ==
+        "error: --max-body: expected at most 67108864 bytes, got 65MiB\n");
   CHECK(refusal({"--model", half, "--host", ""}).starts_with("error: --host: expected an address, got none"));
   CHECK(refusal({"--model", setting / "none", "--port", "0"}, 4).starts_with("error: "));
   CHECK(refusal({"--model", half, "--device", "cpu,cpu"}).starts_with("error: --device: "));

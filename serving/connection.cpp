@@ -21,6 +21,7 @@ namespace {
 
 constexpr milliseconds kGoodbye{1000};    // for a client that has yet to read why it was refused, or that is late
 constexpr std::size_t kPiece = 16 << 10;  // bytes that are read at once
+constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
@@ -105,8 +106,21 @@ void Connection::watch() {
     if (error) return self->close();
     if (self->state_ == State::idle) return self->read_header();
     const ssize_t got = self->peek();
-    if (got == 0 || (got < 0 && errno != EAGAIN)) self->close();
+    if (got < 0 && errno != EAGAIN) return self->close();
+    if (got == 0) self->on_end();
   });
+}
+
+/// The client has left, or it has sent all and still reads. What it is sent now shows which: one that has left resets
+/// the connection, and to one that reads an answer of 100 says nothing.
+void Connection::on_end() {
+  if (!std::exchange(at_end_, true))
+    socket_.async_wait(tcp::socket::wait_error, [self = shared_from_this()](error_code error) {
+      if (!error) self->close();
+    });
+  const bool knows_100 = parser_->get().version() >= 11;
+  if (state_ == State::waiting && knows_100)
+    ::send(socket_.native_handle(), kGoOn.data(), kGoOn.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 void Connection::read_header() {
@@ -126,7 +140,6 @@ void Connection::read_header() {
         !self->parser_->is_done() && boost::beast::iequals(self->parser_->get()[http::field::expect], "100-continue");
     self->parser_->get().clear();  // each field takes many times its text, for as long as the answer is not out
     if (!is_expected) return self->read_body();
-    static constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
     asio::async_write(self->socket_, asio::buffer(kGoOn), [self](error_code failed, std::size_t) {
       if (failed) return self->on_bad(failed);
       self->read_body();
@@ -200,7 +213,9 @@ void Connection::write(Response response, bool last) {
   response_ = {http::int_to_status(static_cast<unsigned>(response.status)), has_head ? parser_->get().version() : 11};
   response_.set(http::field::content_type, response.content_type);
   if (response.status == 429 || response.status == 503) response_.set(http::field::retry_after, "1");
-  response_.keep_alive(!last && !server_.stopping && has_head && parser_->keep_alive());
+  if (!response.allow.empty()) response_.set(http::field::allow, response.allow);
+  const bool is_last = last || server_.stopping || (at_end_ && buffer_.size() == 0);
+  response_.keep_alive(!is_last && has_head && parser_->keep_alive());
   response_.content_length(response.body.size());
   if (!without_body) response_.body() = std::move(response.body);
   http::async_write(socket_, response_, [self = shared_from_this()](error_code error, std::size_t) {

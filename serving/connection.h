@@ -48,6 +48,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void enter(State state, std::chrono::milliseconds at_most);
   void on_late();
   void watch();
+  void on_end();
   void read_header();
   void read_body();
   void on_bad(boost::beast::error_code error);
@@ -56,7 +57,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void write(Response response, bool last);
   void leave();
   void discard();
-  /// What recv() would return: 0 if the client has left, less if nothing is there or the connection is broken.
+  /// What recv() would return: 0 if the client sends no more, less if nothing is there or the connection is broken.
   ssize_t peek();
 
   ServerState& server_;
@@ -73,6 +74,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::uint64_t deadline_ = 0;  // counts them: an old one that fires late says nothing
   bool late_ = false;
   bool watching_ = false;  // whether a wait for input is under way
+  bool at_end_ = false;    // whether the client sends no more
 };
 
 }  // namespace bertrand::serving

@@ -76,6 +76,8 @@ class Client {
     }
     return is_at_end_ && rest_.empty();
   }
+  /// Ends the side that sends: what comes is still read.
+  void end() const { shutdown(fd_, SHUT_WR); }
   void leave() {
     if (fd_ >= 0) close(fd_);
     fd_ = -1;

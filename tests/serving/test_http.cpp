@@ -257,6 +257,33 @@ TEST_CASE("a client that leaves is no longer wanted") {
   CHECK_FALSE(was_made);
 }
 
+TEST_CASE("a client that has sent all it will send gets its answers") {
+  Server server;
+  Client client = server.connect();
+  client.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+  client.end();
+  const auto exchange = server.taken();
+  REQUIRE(exchange);
+  CHECK(client.read().status == 100);  // by which the server sees that it is there
+  CHECK(server.goes_on());
+  CHECK(exchange->is_wanted());
+  exchange->answer([] { return Response{.body = "at last"}; });
+  CHECK(client.read().body == "at last");
+  CHECK(client.is_closed());
+
+  Client two = server.connect();
+  two.send(Client::post_text("/c", "1") + Client::post_text("/d", "22"));
+  two.end();
+  const auto next = [&] {
+    Answer answer = two.read();
+    while (answer.status == 100) answer = two.read();
+    return answer.body;
+  };
+  CHECK(next() == "POST /c 1");
+  CHECK(next() == "POST /d 2");
+  CHECK(two.is_closed());
+}
+
 TEST_CASE("an answer that takes too long is replaced and what comes later is not sent") {
   Server server({.timeout = milliseconds(500)});
   Client client = server.connect();

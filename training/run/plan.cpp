@@ -168,8 +168,11 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objecti
                     .accumulation = 0,
                     .data = objective.data_bytes(),
                     .available = device.available_memory() / static_cast<std::size_t>(settings.replicas * processes)};
-  if (settings.most_memory)
-    memory.available = std::min(memory.available, *settings.most_memory / static_cast<std::size_t>(settings.replicas));
+  if (settings.most_memory) {
+    const std::size_t share = *settings.most_memory / static_cast<std::size_t>(settings.replicas);
+    memory.available =
+        settings.plan_only ? share : std::min(memory.available, share);  // a plan may be for another machine
+  }
   const int replicas = replicas_of_process(settings);
   const std::int64_t of_replica = divide_up(plan.micro_batches, plan.replicas) * plan.micro_batch_size;
   const std::size_t of_steps =

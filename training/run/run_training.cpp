@@ -64,7 +64,7 @@ Plan announce(const TrainingRun& run, Objective& objective, const distributed::R
             text_of_patience(settings) + text_of_sharing(plan) + text_of_sums(self.collective()) +
             (run.plan_text ? run.plan_text() : ""));
   for (const std::string& doubt : doubts_of(settings, plan)) io::warn("{}", doubt);
-  if (!settings.plan_only) check_memory(settings, plan, objective, self);
+  if (!settings.plan_only || settings.most_memory) check_memory(settings, plan, objective, self);
   return plan;
 }
 

@@ -241,6 +241,17 @@ TEST_CASE("a bound of memory that a plan breaks is refused with the micro-batch 
   const std::string fitting = std::to_string(std::stoi(tight.error.substr(hint + 25)));
   const Outcome fits = run(bound, fitting);
   CHECK_MESSAGE(fits.code == 0, fits.error);
+  const auto planned = [&](const std::string& memory) {
+    return setting.run({"--train", setting.path("many.csv"), "--batch-size", "10000", "--micro-batch-size", "10000",
+                        "--steps", "1", "--memory", memory, "--plan"});
+  };
+  const Outcome too_much = planned(bound);
+  CHECK(too_much.code == 7);
+  CHECK(has(too_much.out, "predicted of "));
+  CHECK(has(too_much.error, "error: --memory: expected at least "));
+  const Outcome elsewhere = planned("500TB");  // more than there is here
+  CHECK(elsewhere.code == 0);
+  CHECK(has(elsewhere.out, " predicted of 500 TB available"));
   const Outcome wrong = run("much", "4");
   CHECK(wrong.code == 2);
   CHECK(has(wrong.error, "--memory: expected a number of bytes as 8GiB, 500MB or 1000000, got \"much\""));

@@ -11,7 +11,6 @@ namespace fs = std::filesystem;
 
 void check_output(const std::string& flag, const fs::path& output, const std::vector<fs::path>& inputs) {
   std::error_code ignored;
-  if (output.empty()) fail(Failure::usage, "--{}: expected a file, got none", flag);
   if (fs::is_directory(output, ignored))
     fail(Failure::usage, "--{}: expected a file, got the directory {}", flag, output.string());
   if (const fs::path directory = output.parent_path(); !directory.empty() && !fs::is_directory(directory, ignored))

@@ -19,7 +19,6 @@ fs::path parent_of(const fs::path& path) { return path.has_parent_path() ? path.
 
 StagedDirectory::StagedDirectory(Files& files, const fs::path& directory, const std::string& flag)
     : files_(files), directory_(without_slash(directory)) {
-  if (directory_.empty()) fail(Failure::usage, "--{}: expected a directory, got none", flag);
   if (fs::exists(fs::symlink_status(directory_)))
     fail(Failure::usage, "--{}: {}: expected a name that is free, got {}; hint: remove it or name another", flag,
          directory_.string(), fs::is_directory(directory_) ? "a directory" : "a file");

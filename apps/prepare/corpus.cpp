@@ -17,7 +17,6 @@ namespace bertrand::prepare {
 
 void write_corpus(const CorpusOptions& options) {
   io::catch_stop_signals();
-  if (options.output.empty()) fail(Failure::usage, "--output: expected a directory, got none");
   const double input_bytes = io::check_files(options.inputs, {});
   io::check_readable_twice(options.inputs);
   const text::Tokenizer tokenizer(text::Vocabulary::load(options.vocab_file, {.failure = Failure::input}),

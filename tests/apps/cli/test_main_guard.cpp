@@ -80,6 +80,8 @@ TEST_CASE("an empty name of a file or directory is refused by every program") {
   CHECK(refusal("prepare", {"tokens", "--vocab-file", "v", ""}) == "FILE" + rest);
   CHECK(refusal("prepare", {"tokens", "--vocab-file=", "v"}) ==
         "--vocab-file: expected FILE, got nothing after =; hint: is a variable of the shell empty?");
+  for (const std::string command : {"corpus", "records", "squad"})
+    CHECK(refusal("prepare", {command, "--vocab-file", "v", "--input", "i", "--output", ""}) == "--output" + rest);
   CHECK(refusal("predict", {"--model", "m", "--input", ""}) == "--input" + rest);
   CHECK(refusal("report", {""}) == "RUN" + rest);
   CHECK(refusal("report", {"a", "--model", ""}) == "--model" + rest);

@@ -282,19 +282,6 @@ TEST_CASE("prepare vocab's help says by which rule it merges") {
   CHECK(run_program("prepare", {"--help"}).out.find("merges by frequency") != std::string::npos);
 }
 
-TEST_CASE("an empty --output is refused before any work") {
-  const Setting setting;
-  const auto refusal = [&](std::vector<std::string> flags) {
-    flags.insert(flags.end(), {"--input", setting / "t", "--output", ""});
-    const Outcome outcome = run_program("prepare", flags);
-    CHECK(outcome.code == 2);
-    return outcome.error;
-  };
-  CHECK(refusal({"corpus", "--vocab-file", setting / "v"}) == "error: --output: expected a directory, got none\n");
-  CHECK(refusal({"records", "--vocab-file", setting / "v"}) == "error: --output: expected a file, got none\n");
-  CHECK(refusal({"vocab", "--size", "20"}) == "error: --output: expected a file, got none\n");
-}
-
 TEST_CASE("a command that is missing or unknown is a usage error") {
   CHECK(run_program("prepare", {}).code == 2);
   CHECK(run_program("prepare", {"token"}).code == 2);

@@ -46,7 +46,7 @@ std::string_view strip(std::string_view text) {
 }
 
 struct Vocabulary::Contents {
-  std::string bytes;
+  std::string text;
   std::vector<std::string> tokens;
   std::unordered_map<std::string_view, std::int32_t> ids;
   std::vector<std::int32_t> distinct_ids;
@@ -66,15 +66,18 @@ Vocabulary Vocabulary::load(const std::filesystem::path& path, const VocabularyO
 
 Vocabulary Vocabulary::parse(std::string bytes, const std::string& name, const VocabularyOptions& options) {
   auto contents = std::make_shared<Contents>();
-  contents->bytes = std::move(bytes);
-  std::string_view rest = contents->bytes;
+  std::string_view rest = bytes;
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     std::string valid;
     const bool is_valid = drop_invalid_utf8(line, valid).count == 0;
-    contents->tokens.emplace_back(strip(is_valid ? line : valid));
+    const std::string_view token = strip(is_valid ? line : valid);
+    const bool is_as_read = token.empty() || token == line.substr(0, line.find_last_not_of('\r') + 1);
+    contents->text += is_as_read ? line : token;
+    if (line.size() < rest.size()) contents->text += '\n';
+    contents->tokens.emplace_back(token);
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
   }
   if (contents->tokens.empty())
     fail(options.failure, "{}:1: vocabulary: expected one token a line, got an empty file", name);
@@ -126,6 +129,6 @@ std::int32_t Vocabulary::cls_id() const { return contents_->cls; }
 std::int32_t Vocabulary::sep_id() const { return contents_->sep; }
 std::int32_t Vocabulary::mask_id() const { return contents_->mask; }
 const std::vector<std::int32_t>& Vocabulary::distinct_ids() const { return contents_->distinct_ids; }
-const std::string& Vocabulary::text() const { return contents_->bytes; }
+const std::string& Vocabulary::text() const { return contents_->text; }
 
 }  // namespace bertrand::text

@@ -50,7 +50,9 @@ class Vocabulary {
   /// that stands on several lines is there once, at its first place and with its last id.
   const std::vector<std::int32_t>& distinct_ids() const;
 
-  /// The exact bytes of the file, so that a copy saved with a model is the same file.
+  /// The bytes of the file, so that a copy saved with a model is the same file. Only what another program would read
+  /// otherwise is written as it was read: no byte order mark, and a token that a line has white space or invalid bytes
+  /// about stands alone.
   const std::string& text() const;
 
  private:

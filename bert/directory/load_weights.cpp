@@ -14,16 +14,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The decoder of the masked language model is the word embeddings themselves; one with weights of its own is another
-/// model.
+/// The decoder of the masked language model is the word embeddings themselves, and its bias is there under two names;
+/// one with numbers of its own is another model.
 void check_tied(const StoredWeights& weights) {
-  const nn::StoredNumbers *decoder = weights.find(kDecoder), *words = weights.find(kWordEmbeddings);
-  if (!decoder) return;
-  if (decoder->dtype_name != words->dtype_name)
-    fail(Failure::model, "{}: expected the numbers of {} (tied), of type {}, got type {}", decoder->place, words->name,
-         words->dtype_name, decoder->dtype_name);
-  if (!std::ranges::equal(decoder->bytes(), words->bytes()))
-    fail(Failure::model, "{}: expected the numbers of {} (tied), got others", decoder->place, words->name);
+  for (const auto& [alias, name] : kAliases) {
+    const nn::StoredNumbers *tied = weights.find(alias), *own = weights.find(name);
+    if (!tied) continue;
+    if (tied->dtype_name != own->dtype_name)
+      fail(Failure::model, "{}: expected the numbers of {} (tied), of type {}, got type {}", tied->place, own->name,
+           own->dtype_name, tied->dtype_name);
+    if (!std::ranges::equal(tied->bytes(), own->bytes()))
+      fail(Failure::model, "{}: expected the numbers of {} (tied), got others", tied->place, own->name);
+  }
 }
 
 /// A layer beyond the last of the configuration would otherwise be left out in silence.

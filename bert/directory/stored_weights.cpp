@@ -13,9 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::pair<const char*, const char*> kAliases[] = {{kDecoder, kWordEmbeddings},
-                                                            {"cls.predictions.decoder.bias", "cls.predictions.bias"}};
-
 /// The name that a parameter has here, for a name found in a safetensors file: old TensorFlow names of LayerNorm,
 /// NVIDIA's of dense layers, and the encoder alone, which has no "bert." before it.
 std::string canonical(std::string name) {
@@ -33,7 +30,7 @@ std::string canonical(std::string name) {
 }  // namespace
 
 bool is_alias(const std::string& name) {
-  return std::any_of(std::begin(kAliases), std::end(kAliases), [&](const auto& alias) { return name == alias.first; });
+  return std::ranges::any_of(kAliases, [&](const auto& alias) { return name == alias.first; });
 }
 
 StoredWeights::StoredWeights(const fs::path& model) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/safetensors.h"
@@ -13,7 +14,9 @@
 namespace bertrand::bert {
 
 constexpr const char* kWordEmbeddings = "bert.embeddings.word_embeddings.weight";
-constexpr const char* kDecoder = "cls.predictions.decoder.weight";
+/// The second name that a file may give to a parameter, and the first.
+inline constexpr std::pair<const char*, const char*> kAliases[] = {
+    {"cls.predictions.decoder.weight", kWordEmbeddings}, {"cls.predictions.decoder.bias", "cls.predictions.bias"}};
 /// Whether a name is the second one that a file may give to a parameter, alone or beside the first.
 bool is_alias(const std::string& name);
 

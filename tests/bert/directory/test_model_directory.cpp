@@ -346,39 +346,26 @@ TEST_CASE("the report names what is missing and what nobody asked for") {
 }
 
 TEST_CASE("more layers than config.json has, a decoder of its own and a name that comes twice are refused") {
-  {
+  using Tensor = decltype(Saved::tensors)::mapped_type;
+  const auto refused = [](const std::string& name, const Tensor& tensor) {
     Saved saved;
-    saved.tensors["bert.encoder.layer.1.output.dense.bias"] = {"F32", {4}, std::string(16, '\0')};
+    saved.tensors[name] = tensor;
     write_tensors(saved.file(), saved.tensors);
-    CHECK(refusal(saved.directory / "") ==
-          "model.safetensors: tensor \"bert.encoder.layer.1.output.dense.bias\": expected the encoder of the "
-          "configuration, "
-          "which has no such parameter; hint: num_hidden_layers?");
-  }
-  {
-    Saved saved;
-    saved.tensors["cls.predictions.decoder.weight"] = {"F32", {7, 4}, std::string(7 * 4 * 4, '\0')};
-    write_tensors(saved.file(), saved.tensors);
-    CHECK(refusal(saved.directory / "") ==
-          "model.safetensors: tensor \"cls.predictions.decoder.weight\": expected the numbers of "
-          "bert.embeddings.word_embeddings.weight (tied), got others");
-  }
-  {
-    Saved saved;
-    saved.tensors["cls.predictions.decoder.weight"] = {"F16", {7, 4}, std::string(7 * 4 * 2, '\0')};
-    write_tensors(saved.file(), saved.tensors);
-    CHECK(refusal(saved.directory / "") ==
-          "model.safetensors: tensor \"cls.predictions.decoder.weight\": expected the numbers of "
-          "bert.embeddings.word_embeddings.weight (tied), of type F32, got type F16");
-  }
-  {
-    Saved saved;
-    saved.tensors[kNorm + ".gamma"] = saved.tensors[kNorm + ".weight"];
-    write_tensors(saved.file(), saved.tensors);
-    CHECK(refusal(saved.directory / "") ==
-          "model.safetensors: tensor \"bert.embeddings.LayerNorm.weight\": expected one of this meaning, got also "
-          "\"bert.embeddings.LayerNorm.gamma\"");
-  }
+    const std::string error = refusal(saved.directory / ""), file = "model.safetensors: tensor \"" + name + "\": ";
+    return error.starts_with(file) ? error.substr(file.size()) : error;
+  };
+  CHECK(refused("bert.encoder.layer.1.output.dense.bias", {"F32", {4}, std::string(16, '\0')}) ==
+        "expected the encoder of the configuration, which has no such parameter; hint: num_hidden_layers?");
+  const std::string tied = "expected the numbers of bert.embeddings.word_embeddings.weight (tied), ";
+  CHECK(refused("cls.predictions.decoder.weight", {"F32", {7, 4}, std::string(7 * 4 * 4, '\0')}) ==
+        tied + "got others");
+  CHECK(refused("cls.predictions.decoder.weight", {"F16", {7, 4}, std::string(7 * 4 * 2, '\0')}) ==
+        tied + "of type F32, got type F16");
+  CHECK(refused("cls.predictions.decoder.bias", {"F32", {7}, std::string(7 * 4, '\1')}) ==
+        "expected the numbers of cls.predictions.bias (tied), got others");
+  CHECK(refused(kNorm + ".gamma", Saved().tensors[kNorm + ".weight"]) ==
+        "model.safetensors: tensor \"bert.embeddings.LayerNorm.weight\": expected one of this meaning, got also "
+        "\"bert.embeddings.LayerNorm.gamma\"");
 }
 
 TEST_CASE("weights that are whole numbers are refused") {

@@ -25,16 +25,21 @@ bool fits(Dim tokens, Dim rows) {
   return false;
 }
 
-/// A line that is missing would shift every later id.
-void check_size(const text::Vocabulary& vocabulary, const fs::path& file, const Config& config,
-                const fs::path& model_directory) {
+/// A line that is missing would shift every later id. Returns the text of the tokens that were added.
+std::string check_size(const text::Vocabulary& vocabulary, const fs::path& file, const Config& config,
+                       const fs::path& model_directory) {
+  const AddedTokens added = read_added_tokens(model_directory, vocabulary);
+  if (!added.tokens.empty())
+    io::warn("{}: no text becomes {} here: it is read piece by piece", (model_directory / "added_tokens.json").string(),
+             added.tokens.size() == 1 ? added.tokens.front()
+                                      : fmt::format("{} or {} more", added.tokens.front(), added.tokens.size() - 1));
   if (vocabulary.size() < config.vocab_size && fits(vocabulary.size(), config.vocab_size))
     io::warn("{}: {} tokens for {} rows of word embeddings: the last {} are taken for padding", file.string(),
              vocabulary.size(), config.vocab_size, config.vocab_size - vocabulary.size());
-  const Dim added = read_added_tokens(model_directory).count;
-  if (!fits(vocabulary.size(), config.vocab_size) && vocabulary.size() + added != config.vocab_size)
+  if (!fits(vocabulary.size(), config.vocab_size) && vocabulary.size() + std::ssize(added.tokens) != config.vocab_size)
     fail(Failure::model, "{}: vocabulary: expected {} tokens (vocab_size of {}), got {}; hint: is it another model's?",
          file.string(), config.vocab_size, config_file(model_directory).string(), vocabulary.size());
+  return added.text;
 }
 
 void check_same(const text::Vocabulary& vocabulary, const fs::path& file, const text::Vocabulary& expected,
@@ -53,8 +58,9 @@ std::optional<TokenizerJson> read_json(const fs::path& file, bool may_be_of_anot
   if (!fs::exists(file)) return std::nullopt;
   try {
     return read_tokenizer_json(file);
-  } catch (const Error&) {
+  } catch (const Error& error) {
     if (!may_be_of_another_kind) throw;
+    io::warn("{}; vocab.txt is used", error.what());
     return std::nullopt;
   }
 }
@@ -64,9 +70,14 @@ struct DirectoryTokenizer {
   std::optional<text::Vocabulary> vocabulary;
   std::optional<bool> lower_case;
   std::optional<int> max_chars_per_word;
+  std::string added_tokens = {};
 };
 
 DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const Config& config) {
+  const io::JsonSource source{config_file(model_directory).string()};
+  const io::Json others = io::parse_json(config.others, source);
+  io::JsonReader config_json(others, source);
+  refuse_other_tokenizer(config_json);  // transformers looks here too
   const fs::path lines = model_directory / "vocab.txt", json = model_directory / "tokenizer.json";
   DirectoryTokenizer found{.vocabulary = {},
                            .lower_case = read_lower_case(model_directory),
@@ -81,7 +92,8 @@ DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const Config& c
     if (!found.lower_case) found.lower_case = whole->lower_case;
     if (!found.max_chars_per_word) found.max_chars_per_word = whole->max_chars_per_word;
   }
-  if (found.vocabulary) check_size(*found.vocabulary, has_lines ? lines : json, config, model_directory);
+  if (found.vocabulary)
+    found.added_tokens = check_size(*found.vocabulary, has_lines ? lines : json, config, model_directory);
   return found;
 }
 
@@ -120,9 +132,8 @@ text::Tokenizer read_tokenizer(const fs::path& model, const TokenizerFlags& flag
     fail(Failure::usage, "--cased: expected with --vocab-file, got a model directory that says it itself");
   if (!flags.vocab_file.empty()) {
     text::Vocabulary vocabulary = text::Vocabulary::load(flags.vocab_file, {.failure = Failure::input});
-    check_size(vocabulary, flags.vocab_file, config, model_directory);
-    return text::Tokenizer(std::move(vocabulary),
-                           {.lower_case = !flags.cased, .added_tokens = read_added_tokens(model_directory).text});
+    std::string added = check_size(vocabulary, flags.vocab_file, config, model_directory);
+    return text::Tokenizer(std::move(vocabulary), {.lower_case = !flags.cased, .added_tokens = std::move(added)});
   }
   DirectoryTokenizer own = tokenizer_of(model_directory, config);
   if (!own.vocabulary)
@@ -134,7 +145,7 @@ text::Tokenizer read_tokenizer(const fs::path& model, const TokenizerFlags& flag
       std::move(*own.vocabulary),
       {.lower_case = lower_case,
        .max_chars_per_word = own.max_chars_per_word.value_or(text::TokenizerOptions::kGooglesMaxChars),
-       .added_tokens = read_added_tokens(model_directory).text});
+       .added_tokens = std::move(own.added_tokens)});
 }
 
 }  // namespace bertrand::bert

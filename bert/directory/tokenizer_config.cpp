@@ -1,8 +1,6 @@
 // tokenizer_config.json read and written.
 #include "bert/directory/tokenizer_config.h"
 
-#include "io/json.h"
-
 namespace bertrand::bert {
 namespace {
 
@@ -23,10 +21,16 @@ std::optional<bool> read_lower_case(const fs::path& directory) {
   reader.expect("tokenize_chinese_chars", true);
   const Json* lower_case = reader.find("do_lower_case");
   reader.expect("strip_accents", lower_case ? *lower_case : Json(true));
-  const Json* kind = reader.find("tokenizer_class");
-  if (kind && *kind == "BertJapaneseTokenizer") reader.refuse("tokenizer_class", "\"BertTokenizer\"", kind);
+  reader.expect("word_tokenizer_type", "basic");
+  reader.expect("subword_tokenizer_type", "wordpiece");
+  refuse_other_tokenizer(reader);
   if (!lower_case) return {};
   return reader.flag("do_lower_case");
+}
+
+void refuse_other_tokenizer(io::JsonReader& file) {
+  const Json* kind = file.find("tokenizer_class");
+  if (kind && *kind == "BertJapaneseTokenizer") file.refuse("tokenizer_class", "\"BertTokenizer\"", kind);
 }
 
 std::optional<int> read_max_chars(const fs::path& directory) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "bert/text/tokenizer.h"
+#include "io/json.h"
 #include "tensor/shape.h"
 
 namespace bertrand::bert {
@@ -12,6 +13,9 @@ namespace bertrand::bert {
 /// Whether text is to be lower-cased, if tokenizer_config.json of a directory says so. Throws Error(Failure::model)
 /// if it says anything that BERT's own tokenizer does not do.
 std::optional<bool> read_lower_case(const std::filesystem::path& directory);
+
+/// Throws Error(Failure::model) if a file of a model says that its text is not read by BERT's own tokenizer.
+void refuse_other_tokenizer(io::JsonReader& file);
 
 /// The most characters of a word, if tokenizer_config.json of a directory says them, as tokenizer_config_text() does.
 std::optional<int> read_max_chars(const std::filesystem::path& directory);

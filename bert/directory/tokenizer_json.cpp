@@ -1,6 +1,7 @@
 // tokenizer.json checked key by key to be BERT's kind.
 #include "bert/directory/tokenizer_json.h"
 
+#include <set>
 #include <unordered_set>
 #include <vector>
 
@@ -83,12 +84,24 @@ TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& fil
           .max_chars_per_word = static_cast<int>(most)};
 }
 
-AddedTokens read_added_tokens(const std::filesystem::path& directory) {
+AddedTokens read_added_tokens(const std::filesystem::path& directory, const text::Vocabulary& vocabulary) {
   const std::filesystem::path file = directory / "added_tokens.json";
   if (!std::filesystem::exists(file)) return {};
-  const std::string text = io::read_small_file(file, "added tokens");
-  const Json json = io::parse_json(text, {file.string()});
-  return {.count = static_cast<Dim>(io::JsonReader(json, {file.string()}).json().size()), .text = text};
+  AddedTokens added{.tokens = {}, .text = io::read_small_file(file, "added tokens")};
+  const Json json = io::parse_json(added.text, {file.string()});
+  std::set<std::int64_t> ids;
+  for (const auto& [token, id] : io::JsonReader(json, {file.string()}).json().items()) {
+    const bool is_of_vocabulary = id.is_number_unsigned() && id < vocabulary.size();
+    if (is_of_vocabulary && vocabulary.token(id.get<std::int32_t>()) == token) continue;
+    if (is_of_vocabulary || !id.is_number_unsigned() || !ids.insert(id.get<std::int64_t>()).second)
+      fail(Failure::model, "{}: {}: expected the number of a row that no other token has, got {}", file.string(),
+           shown(token), shown(id));
+    added.tokens.push_back(token);
+  }
+  if (!ids.empty() && *ids.rbegin() >= vocabulary.size() + std::ssize(ids))
+    fail(Failure::model, "{}: expected the ids {} to {}, which follow the vocabulary, got {}", file.string(),
+         vocabulary.size(), vocabulary.size() + std::ssize(ids) - 1, *ids.rbegin());
+  return added;
 }
 
 TokenizerJson read_tokenizer_json(const std::filesystem::path& file) {

@@ -3,8 +3,9 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "tensor/shape.h"
+#include "bert/text/vocabulary.h"
 
 namespace bertrand::bert {
 
@@ -21,9 +22,11 @@ TokenizerJson read_tokenizer_json(const std::filesystem::path& file);
 
 /// Tokens that were added after the vocabulary: rows of the word embeddings that no text becomes here.
 struct AddedTokens {
-  Dim count = 0;
+  std::vector<std::string> tokens;
   std::string text;  ///< of added_tokens.json; "" if there is none
 };
-AddedTokens read_added_tokens(const std::filesystem::path& directory);
+/// Throws Error(Failure::model) unless each is one of the vocabulary under its own id, or the ids are those that
+/// follow.
+AddedTokens read_added_tokens(const std::filesystem::path& directory, const text::Vocabulary& vocabulary);
 
 }  // namespace bertrand::bert

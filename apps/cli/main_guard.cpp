@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -273,6 +274,7 @@ int run_main(const std::string& description, int argc, char** argv, const std::f
 Program::Program(const std::string& description, const std::string& name,
                  const std::function<void(CLI::App&)>& add_flags)
     : app_(std::make_unique<CLI::App>(description, name)) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails then, and is reported as any other
   CLI::App& app = *app_;
   add_flags(app);
   app.set_version_flag(

@@ -1,5 +1,6 @@
 // The program export: what it writes, and what it refuses.
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include "support/program.h"
 #include "support/small_heads.h"
@@ -60,6 +61,31 @@ TEST_CASE("export with strict refuses a tensor that the network does not have") 
   CHECK(outcome.code == 4);
   CHECK(outcome.error == "error: " + (directory / "tf/bert_model.ckpt.index").string() +
                              ": --strict: expected every tensor to fit, got 1 unused: global_step\n");
+}
+
+TEST_CASE("a model with a number that is not finite is not exported") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "model");
+  support::spoil_embedding(directory / "model/model.safetensors", 5);
+  const Outcome outcome = export_as("onnx", directory / "model", directory / "copy");
+  CHECK(outcome.code == 6);
+  CHECK(outcome.error.find("model.safetensors: tensor \"bert.embeddings.word_embeddings.weight\": expected finite "
+                           "numbers, got NaN or infinity") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(directory / "copy"));
+}
+
+TEST_CASE("a file that may not become so large is an error of output and leaves nothing") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "model");
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit few{4096, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &few) == 0);
+  const Outcome outcome = export_as("huggingface", directory / "model", directory / "copy");
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+  CHECK(outcome.code == 5);
+  CHECK(outcome.error.find("model.safetensors: write: File too large") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(directory / "copy"));
 }
 
 TEST_CASE("a classifier of Google's without labels has as many as its tensors") {

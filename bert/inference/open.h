@@ -30,7 +30,7 @@ const io::Choices<Head>& heads();
 Head head_of(const bert::Config& config, const std::filesystem::path& directory);
 
 /// What a classifier with so many labels says of them: as config.json's problem_type has it; without one, a number if
-/// there is one label, else one of them.
+/// there is one label, else one of them. Throws Error(Failure::model) for a type that is none.
 tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels);
 
 /// The labels of config.json; transformers leaves them out if they are the two that it gives a model by default.

@@ -96,6 +96,17 @@ TEST_CASE("a model whose config.json names no labels has the two of transformers
   CHECK(ask(*open(directory / "model", Head::classify), {{"text", "red"}}).at("scores").contains("LABEL_1"));
 }
 
+TEST_CASE("a problem type that is none is refused before a score is of the wrong kind") {
+  const support::TemporaryDirectory directory;
+  support::write_small_head<bert::ForSequenceClassification>(
+      directory / "model",
+      {.architecture = "BertForSequenceClassification", .labels = {"a", "b"}, .problem_type = "multi_label"}, 2);
+  CHECK(
+      refusal(Failure::model, [&] { open(directory / "model", Head::classify); }) ==
+      "config.json: problem_type: expected single_label_classification, regression or multi_label_classification, got "
+      "multi_label");
+}
+
 TEST_CASE("every [MASK] of a text is filled and no other special token is literal") {
   const support::TemporaryDirectory directory;
   support::write_small_head<bert::ForPretraining>(directory / "model", {.architecture = "BertForPreTraining"});

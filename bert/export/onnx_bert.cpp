@@ -90,21 +90,19 @@ Value Builder::norm(const Value& x, const std::string& at) {
 }
 
 Value Builder::activation(const Value& x) {
+  if (config_.hidden_act == Activation::relu) return graph_.node("Relu", {x});
   const Value half = graph_.number(0.5F), one = graph_.number(1);
-  switch (config_.hidden_act) {
-    case Activation::relu: return graph_.node("Relu", {x});
-    case Activation::gelu: {  // x · (1 + erf(x / √2)) · ½
-      const Value erf = graph_.node("Erf", {graph_.node("Div", {x, graph_.number(std::numbers::sqrt2_v<float>)})});
-      return mul(mul(x, add(erf, one)), half);
-    }
-    case Activation::gelu_tanh: {  // ½x · (1 + tanh(√(2/π) · (x + 0.044715 x³)))
-      const Value cube = graph_.node("Pow", {x, graph_.number(3)});
-      const Value inner = add(x, mul(graph_.number(0.044715F), cube));
-      const auto scale = static_cast<float>(std::sqrt(2 / std::numbers::pi));
-      return mul(mul(half, x), add(one, graph_.node("Tanh", {mul(graph_.number(scale), inner)})));
-    }
-    default: fail(Failure::bug, "onnx: the activation number {} has no node", static_cast<int>(config_.hidden_act));
+  if (config_.hidden_act == Activation::gelu) {  // x · (1 + erf(x / √2)) · ½
+    const Value erf = graph_.node("Erf", {graph_.node("Div", {x, graph_.number(std::numbers::sqrt2_v<float>)})});
+    return mul(mul(x, add(erf, one)), half);
   }
+  if (config_.hidden_act == Activation::gelu_tanh) {  // ½x · (1 + tanh(√(2/π) · (x + 0.044715 x³)))
+    const Value cube = graph_.node("Pow", {x, graph_.number(3)});
+    const Value inner = add(x, mul(graph_.number(0.044715F), cube));
+    const auto scale = static_cast<float>(std::sqrt(2 / std::numbers::pi));
+    return mul(mul(half, x), add(one, graph_.node("Tanh", {mul(graph_.number(scale), inner)})));
+  }
+  fail(Failure::bug, "onnx: the activation number {} has no node", static_cast<int>(config_.hidden_act));
 }
 
 /// [1, length]: 0, 1, …, of the table of all positions, which the fusion of embeddings looks for.

@@ -1,6 +1,9 @@
 #include "training/run/checkpoint.h"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "io/safetensors.h"
 #include "io/say.h"
@@ -64,9 +67,9 @@ void load_file(const std::filesystem::path& path, const Moments& moments) {
     if (!entry)
       fail(Failure::model, "{}: tensor \"{}\": expected one of shape {}, got none", path.string(), name,
            tensor.shape());
-    if (Shape(entry->dims) != tensor.shape())
-      fail(Failure::model, "{}: tensor \"{}\": expected shape {}, got {}", path.string(), name, tensor.shape(),
-           Shape(entry->dims));
+    if (!std::ranges::equal(entry->dims, tensor.shape().dims()))
+      fail(Failure::model, "{}: tensor \"{}\": expected shape {}, got [{}]", path.string(), name, tensor.shape(),
+           fmt::join(entry->dims, ", "));
     nn::load_entry(*entry, path, tensor);
   }
 }

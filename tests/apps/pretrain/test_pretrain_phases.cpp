@@ -111,6 +111,16 @@ TEST_CASE("moments that are not there or of another shape are refused in one lin
                            ": tensor \"exp_avg.bert.encoder.layer.0.intermediate.dense.weight\": expected shape [32, "
                            "16], got [16, 16]\n");
 
+  const std::string header =
+      R"({"exp_avg.bert.embeddings.word_embeddings.weight":{"dtype":"F32","shape":[1,1,1,1,1,1,1],"data_offsets":[0,4]}})";
+  const auto length = static_cast<std::uint64_t>(header.size());
+  support::write_text(
+      phases.directory / "mixed/optimizer.safetensors",
+      std::string(reinterpret_cast<const char*>(&length), sizeof length) + header + std::string(4, '\0'));
+  const Outcome deep = phases.second("out", "mixed", {"--keep-moments", "--steps", "1"});
+  CHECK(deep.code == 4);
+  CHECK(deep.error.find("got [1, 1, 1, 1, 1, 1, 1]") != std::string::npos);
+
   std::string damaged = phases.file("one/checkpoint-6/optimizer.safetensors");
   damaged.back() ^= 1;
   support::write_text(phases.directory / "one/checkpoint-6/optimizer.safetensors", damaged);

@@ -8,8 +8,13 @@
 
 namespace bertrand::io {
 
-/// Whether a file that begins so is compressed by Zstandard (RFC 8878, 3.1.1).
-inline bool is_zstd(std::string_view beginning) { return beginning.starts_with("\x28\xB5\x2F\xFD"); }
+/// Whether a file that begins so is compressed by Zstandard (RFC 8878, 3.1): by a frame of data, or by one to be passed
+/// over, as pzstd writes.
+inline bool is_zstd(std::string_view beginning) {
+  const bool is_passed_over =
+      beginning.size() >= 4 && (beginning[0] & 0xF0) == 0x50 && beginning.substr(1, 3) == "\x2A\x4D\x18";
+  return is_passed_over || beginning.starts_with("\x28\xB5\x2F\xFD");
+}
 
 class ZstdStream : public Decompressor {
  public:

@@ -58,6 +58,7 @@ TEST_CASE("a file that is called as a compressed one and does not begin as one i
   for (const char* name : {"f.gz", "f.zst"}) CHECK(refusal(name, "") == message(name, "an empty file"));
   CHECK(refusal("f.txt", "") == "");
   CHECK(refusal("f.gz", support::gzipped("")) == "");
+  CHECK(refusal("f.zst", std::string("\x50\x2A\x4D\x18\0\0\0\0", 8)) == "");  // as pzstd begins
 }
 
 TEST_CASE("what follows a member of a gzip file and is none is damage, and so are a cut and a wrong sum") {

@@ -138,9 +138,11 @@ TEST_CASE("lines of JSON and compressed files hold the documents that plain text
   const std::string first = "28b52ffd04584900006120620a6320640a0aec9e2af3",
                     second = "28b52ffd045849000065206620670a0a680a21bf5076";
   write_text(directory / "text.zst", from_hex(first + second));
+  write_text(directory / "pzstd.zst",
+             from_hex("502a4d18020000001234" + first + second));  // after a frame to be passed over
   write_corpus({.inputs = {directory / "plain.txt"}, .output = directory / "plain"}, tokenizer);
   const auto expected = contents(directory / "plain");
-  for (const std::string name : {"lines.jsonl", "text.gz", "lines.jsonl.gz", "text.zst"}) {
+  for (const std::string name : {"lines.jsonl", "text.gz", "lines.jsonl.gz", "text.zst", "pzstd.zst"}) {
     CAPTURE(name);
     write_corpus({.inputs = {directory / name}, .output = directory / "other"}, tokenizer);
     CHECK(contents(directory / "other") == expected);

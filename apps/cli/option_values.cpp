@@ -44,12 +44,16 @@ Paths paths_of(const CLI::Option& option) {
   return has("DIR") || has("RUN") ? Paths::directories : Paths::none;
 }
 
+void refuse_empty_path(const std::string& option, const std::string& path) {
+  if (path.empty())
+    fail(Failure::usage, "{}: expected a path, got an empty one; hint: is a variable of the shell empty?", option);
+}
+
 void refuse_empty_paths(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (paths_of(*option) == Paths::none) continue;
     option->check([name = option->get_name()](const std::string& value) -> std::string {
-      if (value.empty())
-        fail(Failure::usage, "{}: expected a path, got an empty one; hint: is a variable of the shell empty?", name);
+      refuse_empty_path(name, value);
       return "";
     });
   }

@@ -12,6 +12,7 @@
 
 #include "apps/cli/command_line.h"
 #include "apps/cli/examples.h"
+#include "apps/cli/option_values.h"
 #include "io/error.h"
 #include "io/files.h"
 #include "io/nearest_name.h"
@@ -184,6 +185,7 @@ std::vector<std::string> with_settings(const CLI::App& app, const std::vector<st
   add(flags_of_environment(app), [](const Given& flag) { return variable_of(flag.name); });
   if (const Given* settings = find(given, app.get_option_no_throw(kSettings))) {
     const fs::path file = settings->values.front();
+    refuse_empty_path(kSettings, file);
     add(file.extension() == ".json" ? recorded_flags(app, kSettings, file) : flags_of_toml(app, file),
         [&](const Given&) { return file.string(); });
   }

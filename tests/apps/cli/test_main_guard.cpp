@@ -84,6 +84,7 @@ TEST_CASE("an empty name of a file or directory is refused by every program") {
     CHECK(refusal("prepare", {command, "--vocab-file", "v", "--input", "i", "--output", ""}) == "--output" + rest);
   CHECK(refusal("predict", {"--model", "m", "--input", ""}) == "--input" + rest);
   CHECK(refusal("report", {""}) == "RUN" + rest);
+  CHECK(refusal("prepare", {"vocab", "--settings", ""}) == "--settings" + rest);
   CHECK(refusal("report", {"a", "--model", ""}) == "--model" + rest);
   CHECK(refusal("serve", {"--model", ""}) == "--model" + rest);
   CHECK(refusal("serve", {"--model", "x="}) == "--model: expected NAME=DIR, got x=");

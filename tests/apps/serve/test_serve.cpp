@@ -294,5 +294,5 @@ TEST_CASE("flags that fit no server are refused") {
         "error: --max-body: expected at most 67108864 bytes, got 65MiB\n");
   CHECK(refusal({"--model", half, "--host", ""}).starts_with("error: --host: expected an address, got none"));
   CHECK(refusal({"--model", setting / "none", "--port", "0"}, 4).starts_with("error: "));
-  CHECK(refusal({"--model", half, "--device", "cpu,cpu"}).starts_with("error: --device: "));
+  CHECK(refusal({"--model", half, "--device", "cpu,cpu", "--port", "0"}).starts_with("error: --device: "));
 }

@@ -76,8 +76,7 @@ struct DirectoryTokenizer {
 DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const Config& config) {
   const io::JsonSource source{config_file(model_directory).string()};
   const io::Json others = io::parse_json(config.others, source);
-  io::JsonReader config_json(others, source);
-  refuse_other_tokenizer(config_json);  // transformers looks here too
+  refuse_other_tokenizer(model_directory, io::JsonReader(others, source));
   const fs::path lines = model_directory / "vocab.txt", json = model_directory / "tokenizer.json";
   DirectoryTokenizer found{.vocabulary = {},
                            .lower_case = read_lower_case(model_directory),

@@ -23,14 +23,20 @@ std::optional<bool> read_lower_case(const fs::path& directory) {
   reader.expect("strip_accents", lower_case ? *lower_case : Json(true));
   reader.expect("word_tokenizer_type", "basic");
   reader.expect("subword_tokenizer_type", "wordpiece");
-  refuse_other_tokenizer(reader);
   if (!lower_case) return {};
   return reader.flag("do_lower_case");
 }
 
-void refuse_other_tokenizer(io::JsonReader& file) {
-  const Json* kind = file.find("tokenizer_class");
-  if (kind && *kind == "BertJapaneseTokenizer") file.refuse("tokenizer_class", "\"BertTokenizer\"", kind);
+void refuse_other_tokenizer(const fs::path& directory, io::JsonReader config) {
+  const auto names_a_class = [](io::JsonReader& file) {
+    const Json* kind = file.find("tokenizer_class");
+    if (kind && *kind == "BertJapaneseTokenizer") file.refuse("tokenizer_class", "\"BertTokenizer\"", kind);
+    return kind != nullptr;
+  };
+  const fs::path file = directory / "tokenizer_config.json";
+  const Json json = fs::exists(file) ? io::read_json(file) : Json::object();
+  io::JsonReader own(json, {file.string()});
+  if (!names_a_class(own)) names_a_class(config);
 }
 
 std::optional<int> read_max_chars(const fs::path& directory) {

@@ -14,8 +14,9 @@ namespace bertrand::bert {
 /// if it says anything that BERT's own tokenizer does not do.
 std::optional<bool> read_lower_case(const std::filesystem::path& directory);
 
-/// Throws Error(Failure::model) if a file of a model says that its text is not read by BERT's own tokenizer.
-void refuse_other_tokenizer(io::JsonReader& file);
+/// Throws Error(Failure::model) if a directory says that its text is not read by BERT's own tokenizer: in
+/// tokenizer_config.json, or if that names no class in config.json, as transformers looks for it.
+void refuse_other_tokenizer(const std::filesystem::path& directory, io::JsonReader config);
 
 /// The most characters of a word, if tokenizer_config.json of a directory says them, as tokenizer_config_text() does.
 std::optional<int> read_max_chars(const std::filesystem::path& directory);

@@ -131,8 +131,12 @@ TEST_CASE("a config.json that names Japanese's tokenizer is refused as a tokeniz
   model.config.others = R"({"tokenizer_class": "BertTokenizer"})";
   CHECK(model.refusal() == "");
   model.config.others = R"({"tokenizer_class": "BertJapaneseTokenizer"})";
-  CHECK(model.refusal() ==
-        model.name("config.json") + ": tokenizer_class: expected \"BertTokenizer\", got \"BertJapaneseTokenizer\"");
+  const std::string rest = ": tokenizer_class: expected \"BertTokenizer\", got \"BertJapaneseTokenizer\"";
+  CHECK(model.refusal() == model.name("config.json") + rest);
+  model.write("tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer"})");  // as a run writes it
+  CHECK(model.refusal() == "");
+  model.write("tokenizer_config.json", R"({"tokenizer_class": "BertJapaneseTokenizer"})");
+  CHECK(model.refusal() == model.name("tokenizer_config.json") + rest);
 }
 
 TEST_CASE("vocab.txt is enough beside a tokenizer.json of another kind, and one without a type is WordPiece") {

@@ -7,6 +7,7 @@
 
 #include "bert/data/google_records.h"
 #include "bert/data/pretraining_text_corpus.h"
+#include "bert/objectives/program_files.h"
 #include "bert/text/tokenizer.h"
 #include "io/byte_progress.h"
 #include "io/error.h"
@@ -40,9 +41,11 @@ data::Corpus read_inputs(const RecordsOptions& options, const text::Vocabulary& 
 void write_records(const RecordsOptions& options) {
   io::catch_stop_signals();
   const double input_bytes = io::check_files(options.inputs, options.outputs);
-  for (const std::filesystem::path& output : options.outputs)
+  for (const std::filesystem::path& output : options.outputs) {
     if (!io::is_replaceable(output))
       fail(Failure::usage, "--output: expected a file of its own, got the link, pipe or device {}", output.string());
+    training::refuse_file_of_run("output", output, objectives::program_files());
+  }
   const auto vocabulary = text::Vocabulary::load(options.vocab_file, {.failure = Failure::input});
   io::check_files({options.vocab_file}, options.outputs);  // it is read too, so it is no output either
   const data::Corpus corpus = read_inputs(options, vocabulary, input_bytes);

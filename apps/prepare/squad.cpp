@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "bert/data/tf_example.h"
+#include "bert/objectives/program_files.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
 #include "io/file_replacer.h"
@@ -62,6 +63,7 @@ void write_squad(const SquadRecordsOptions& options) {
   if (!io::is_replaceable(options.output))
     fail(Failure::usage, "--output: expected a file of its own, got the link, pipe or device {}",
          options.output.string());
+  training::refuse_file_of_run("output", options.output, objectives::program_files());
   const text::Tokenizer tokenizer(text::Vocabulary::load(options.vocab_file, {.failure = Failure::input}),
                                   {.lower_case = !options.cased});
   options.features.check();

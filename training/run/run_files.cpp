@@ -80,10 +80,13 @@ bool belongs_to_run(const fs::path& path, const ProgramFiles& files) {
 }
 
 void refuse_file_of_run(const std::string& flag, const fs::path& file, const ProgramFiles& files) {
-  std::error_code absent;
-  if (!fs::exists(file, absent) || !is_own_run_config(file.parent_path() / kRunConfig)) return;
-  if (belongs_to_run(file, files) && !contains(files.pages, file.filename().string()))
-    fail(Failure::usage, "--{}: expected a file that no run wrote, got {}", flag, file.string());
+  std::error_code ignored;
+  const fs::path place = fs::weakly_canonical(fs::absolute(file, ignored), ignored);  // what a link leads to
+  const fs::path directory = place.parent_path();
+  const bool is_of_run = is_own_run_config(directory / kRunConfig) && belongs_to_run(place, files) &&
+                         !contains(files.pages, place.filename().string());
+  if (is_of_run || is_own_checkpoint(directory))
+    fail(Failure::usage, "--{}: expected a name that no run writes to, got {}", flag, file.string());
 }
 
 }  // namespace bertrand::training

@@ -44,8 +44,8 @@ bool is_account(std::string_view name, const ProgramFiles& files);
 bool is_temporary(std::string_view name, const ProgramFiles& files);
 /// Whether a run may have written this file or directory.
 bool belongs_to_run(const std::filesystem::path& path, const ProgramFiles& files);
-/// Throws Error(Failure::usage) if `file`, the value of --`flag`, is what a run wrote beside its run_config.json. Its
-/// pages can be made again.
+/// Throws Error(Failure::usage) if `file`, the value of --`flag`, lies in a checkpoint, or beside the run_config.json
+/// of a run and has a name that a run writes. Pages can be made again.
 void refuse_file_of_run(const std::string& flag, const std::filesystem::path& file, const ProgramFiles& files);
 
 }  // namespace bertrand::training

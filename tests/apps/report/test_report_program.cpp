@@ -80,20 +80,28 @@ TEST_CASE("no program writes over what a run wrote, but its pages") {
   const Setting setting;
   REQUIRE(setting.run("a", {}).code == 0);
   const std::string a = setting.directory / "a", model = setting.directory / "model",
-                    texts = setting.directory / "texts";
-  support::write_text(texts, "one text\n");
+                    texts = setting.directory / "texts", vocabulary = model + "/vocab.txt",
+                    checkpoint = "checkpoint-2/model.safetensors";
+  write_text(texts, "one text\n");
+  std::filesystem::create_symlink(a + "/model.safetensors", setting.directory / "link");
   const auto refused = [&](const char* program, std::vector<std::string> words, const std::string& file) {
-    const std::string path = a + "/" + file, before = support::read_text(path);
-    words.insert(words.end(), {"--output", path});
+    const std::string before = std::filesystem::exists(file) ? read_text(file) : "";
+    words.insert(words.end(), {"--output", file});
     const auto outcome = run_program(program, words);
     CHECK(outcome.code == 2);
-    CHECK(outcome.error == "error: --output: expected a file that no run wrote, got " + path + "\n");
-    CHECK(support::read_text(path) == before);
+    CHECK(outcome.error == "error: --output: expected a name that no run writes to, got " + file + "\n");
+    CHECK((std::filesystem::exists(file) ? read_text(file) : "") == before);
   };
-  refused("report", {a}, "metrics.jsonl");
-  refused("extract", {"--model", model, "--input", texts}, "run_config.json");
-  refused("predict", {"--model", a, "--input", texts}, "metrics.jsonl");
-  refused("prepare", {"vocab", "--input", texts}, "vocab.txt");
+  REQUIRE(std::filesystem::exists(a + "/" + checkpoint));
+  refused("report", {a}, a + "/metrics.jsonl");
+  refused("extract", {"--model", model, "--input", texts}, a + "/run_config.json");
+  refused("predict", {"--model", model, "--task", "classify", "--input", texts}, a + "/" + checkpoint);
+  refused("predict", {"--model", model, "--task", "classify", "--input", texts}, setting.directory / "link");
+  refused("predict", {"--model", model, "--task", "classify", "--input", texts},
+          a + "/predictions.tsv");  // is not there
+  refused("prepare", {"vocab", "--input", texts}, a + "/vocab.txt");
+  refused("prepare", {"records", "--input", texts, "--vocab-file", vocabulary}, a + "/model.safetensors");
+  refused("prepare", {"squad", "--input", texts, "--vocab-file", vocabulary}, a + "/config.json");
   CHECK(run_program("report", {a, "--output", a + "/report.html"}).code == 0);
 }
 

@@ -100,10 +100,11 @@ Options options_of(const Options& options, const Trial& trial) {
   return one;
 }
 
-/// A flag that is swept and also given by itself, or one that does not go with a flag that is.
+/// Refuses a swept flag that does not go with one that is given, and says what becomes of one that is also given by
+/// itself: by a file of settings or the record of a run, perhaps.
 void check_flags(const Trial& trial, const training::FlagTable& table, const std::vector<std::string>& command) {
   for (const auto& [flag, value] : trial) {
-    if (training::is_given(flag, command)) fail(Failure::usage, "{}: expected by itself or in --sweep, got both", flag);
+    if (training::is_given(flag, command)) io::warn("{}: given by itself too; the values of --sweep are taken", flag);
     for (const training::Flag& other : table.flags())
       if ((other.excludes == flag || table.flag(flag).excludes == other.name) &&
           (training::is_given(other.name, command) ||
@@ -222,7 +223,8 @@ std::vector<std::string> command_of(const std::vector<std::string>& command, con
   for (const std::string& word : command) {
     if (word.starts_with("--")) {
       const std::string name = word.substr(0, word.find('='));
-      left_out = name == "--sweep" || name == "--output";
+      left_out = name == "--sweep" || name == "--output" ||
+                 std::ranges::any_of(trial, [&](const auto& value) { return value.first == name; });
     }
     if (!left_out) words.push_back(word);
   }

@@ -19,8 +19,8 @@ std::vector<Trial> trials_of(const std::vector<std::string>& sweep, const traini
 /// The directory of a run under --output: "learning-rate=2e-5,seed=1".
 std::string name_of(const Trial& trial);
 
-/// The command of one trial's run, so that it can be resumed by itself: the sweep's command without --sweep and
-/// --output, and then the trial's flags.
+/// The command of one trial's run, so that it can be resumed by itself: the sweep's command without --sweep, the swept
+/// flags and --output, and then the trial's.
 std::vector<std::string> command_of(const std::vector<std::string>& command, const Trial& trial,
                                     const std::string& output);
 

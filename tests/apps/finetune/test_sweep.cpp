@@ -207,20 +207,26 @@ TEST_CASE("a swept part of the rows is the evaluation") {
   CHECK(none.error.starts_with("error: --sweep: expected with --train and --eval, got no --eval; hint: "));
 }
 
-TEST_CASE("a flag that is swept is not given by itself") {
+TEST_CASE("a flag that is swept takes the values of the sweep, and who gave it another is told") {
   const Setting setting;
-  const std::string file = setting.at("settings.toml");
+  const std::string file = setting.at("settings.toml"),
+                    told = "--seed: given by itself too; the values of --sweep are taken";
   write_text(file, "seed = 3\n");
-  const std::string error = "--seed: expected by itself or in --sweep, got both\n";
-  CHECK(setting.run({"--sweep", "seed=1,2", "--seed", "3"}).error == "error: " + error);
-  CHECK(setting.run({"--sweep", "seed=1,2", "--settings", file}).error == "error: " + file + ": " + error);
-  CHECK_FALSE(std::filesystem::exists(setting.at("run")));
+  for (const Flags& given : {Flags{"--seed", "3"}, Flags{"--settings", file}}) {
+    const Outcome outcome =
+        setting.run(joined({"--sweep", "seed=1,2", "--overwrite", "--profile", setting.at("run/trace.json")}, given));
+    CHECK(outcome.code == 0);
+    CHECK(outcome.error.find("warning: " + told + "\n") != std::string::npos);
+    const auto config = nlohmann::json::parse(read_text(setting.at("run/seed=2/run_config.json")));
+    CHECK(config.at("settings").at("seed") == 2);
+  }
 }
 
 TEST_CASE("the command of one run of a sweep has its own values in place of the lists") {
-  CHECK(finetune::command_of({"finetune", "--sweep", "seed=1,2", "epochs=3,4", "--output=out", "--cased"},
-                             {{"--seed", "2"}, {"--epochs", "3"}},
-                             "out/x") == Flags{"finetune", "--cased", "--output=out/x", "--seed=2", "--epochs=3"});
+  CHECK(
+      finetune::command_of({"finetune", "--sweep", "seed=1,2", "epochs=3,4", "--seed", "7", "--output=out", "--cased"},
+                           {{"--seed", "2"}, {"--epochs", "3"}},
+                           "out/x") == Flags{"finetune", "--cased", "--output=out/x", "--seed=2", "--epochs=3"});
 }
 
 TEST_CASE("a run that diverges has no score and the sweep goes on") {

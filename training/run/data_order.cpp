@@ -18,17 +18,16 @@ std::int64_t DataOrder::examples(std::int64_t epoch) const {
   return epoch == ordered_epoch_ ? count_ : objective_.examples(epoch);
 }
 
-bool DataOrder::has(const Position& position) const {
-  return position.step < (examples(position.epoch) + settings_.batch_size - 1) / settings_.batch_size;
-}
-
 StepExamples DataOrder::at(const Position& position) {
   count_ = examples(position.epoch);
   ordered_epoch_ = position.epoch;
   const EpochOrder order(settings_, position.epoch, count_);
+  const std::int64_t steps = (count_ + settings_.batch_size - 1) / settings_.batch_size;
+  if (position.step >= steps)
+    fail(Failure::model, "checkpoint: step_in_epoch: expected less than the {} steps of epoch {}, got {}", steps,
+         position.epoch, position.step);
   const std::int64_t first = position.step * settings_.batch_size;
   const std::int64_t last = std::min(count_, first + settings_.batch_size);
-  check(first < last, "training: step {} of epoch {} has no examples", position.step, position.epoch);
   StepExamples step{.epoch = position.epoch, .numbers = {}, .epochs_after = epochs(after(position))};
   for (std::int64_t i = first; i < last; ++i) step.numbers.push_back(order[i]);
   return step;

@@ -34,9 +34,8 @@ class DataOrder {
  public:
   DataOrder(const Settings& settings, Objective& objective) : settings_(settings), objective_(objective) {}
 
-  /// Whether the data have such a step.
-  bool has(const Position& position) const;
-  /// The examples of the step at this place. The last step of an epoch may have fewer than a batch.
+  /// The examples of the step at this place. The last step of an epoch may have fewer than a batch. Throws
+  /// Error(Failure::model) if the data have no such step: a damaged checkpoint said so.
   StepExamples at(const Position& position);
   /// The place of the step after the one at `position`.
   Position after(const Position& position) const;

@@ -39,13 +39,9 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, co
     const auto resumed = settings_.resume ? saves_.newest_state(job_.plan.total_steps) : std::nullopt;
     if (resumed) {
       state_ = *resumed;
-      if (state_.steps_done < job_.plan.total_steps) {
-        if (!order_.has(state_.next))
-          fail(Failure::model, "{}/{}: step_in_epoch: expected a step of epoch {}, got {}", saves_.last_checkpoint(),
-               kStateFile, state_.next.epoch, state_.next.step);
+      if (state_.steps_done < job_.plan.total_steps)
         log_.message(
             fmt::format("  rate goes on at {:g}", optim::learning_rate(job_.plan.schedule, state_.steps_done)));
-      }
     } else {
       if (settings_.resume) {
         job_.directory->refuse_results();

@@ -110,11 +110,10 @@ RunDirectory::~RunDirectory() { let_go(); }
 
 void RunDirectory::require_held() const {
   if (io::is_named(lock_, path_ / kLock)) return;
-  fail(
-      Failure::usage,
-      "{}: expected the directory that this run began in, got {}; hint: it was moved or removed: --output with its new "
-      "name and --resume go on from its last checkpoint",
-      path_.string(), fs::exists(path_) ? "another" : "none");
+  fail(Failure::usage,
+       "{}: expected the directory and the .lock that this run began with, got {}; hint: somebody moved or removed "
+       "them: --resume, with --output as the directory is called now, goes on from the last checkpoint",
+       path_.string(), fs::exists(path_ / kLock) ? "those of another run" : "none");
 }
 
 /// Creates a directory and those it lies in. Each is durable: a checkpoint in a directory that a power failure takes

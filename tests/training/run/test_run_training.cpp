@@ -192,8 +192,8 @@ TEST_CASE("a run whose directory is moved away ends, and changes nothing in the 
   CHECK(
       support::refusal(Failure::usage, [&] { PointsRun::train<WatchedPoints>(settings); }) ==
       path.string() +
-          ": expected the directory that this run began in, got another; hint: it was moved or removed: --output with "
-          "its new name and --resume go on from its last checkpoint");
+          ": expected the directory and the .lock that this run began with, got none; hint: somebody moved or removed "
+          "them: --resume, with --output as the directory is called now, goes on from the last checkpoint");
   CHECK(files_there() == other);
   CHECK(fs::exists(moved / "checkpoint-10/MANIFEST.json"));
 }
@@ -224,7 +224,8 @@ TEST_CASE("a run does not go on from a state that no run saves") {
     return error.starts_with(file) ? error.substr(file.size()) : error;
   };
   CHECK(refusal("\"step\": 20", "\"step\": 21") == "step: expected that of the directory's name, got 21");
-  CHECK(refusal("\"step_in_epoch\": 0", "\"step_in_epoch\": 4") == "step_in_epoch: expected a step of epoch 5, got 4");
+  CHECK(refusal("\"step_in_epoch\": 0", "\"step_in_epoch\": 4") ==
+        "checkpoint: step_in_epoch: expected less than the 4 steps of epoch 5, got 4");
   CHECK(refusal("\"scale\": ", "\"scale\": -").starts_with("loss_scale.scale: expected a number in [0.0009765625, "));
   CHECK(refusal("philox4x32-10", "mt19937") == "random_numbers: expected philox4x32-10, got mt19937");
   CHECK(refusal("\"step\": 20", "\"step\": 20") == "");

@@ -88,18 +88,19 @@ std::string without_comments(const fs::path& file) {
 /// Whether a section, as its names from the outermost inwards, is for this command: [prepare] and [prepare.vocab] are
 /// for `prepare vocab`. Throws Error(Failure::usage) if it is for no program or command.
 bool is_own_section(const CLI::App& command, const std::vector<std::string>& section, const fs::path& file) {
-  const auto refuse_unless_one_of = [&](const std::string& what, const std::vector<std::string>& names) {
-    if (std::ranges::count(names, section.back()) == 0)
+  const auto refuse_unless_one_of = [&](const std::string& what, const std::string& name,
+                                        const std::vector<std::string>& names) {
+    if (std::ranges::count(names, name) == 0)
       fail(Failure::usage, "{}: [{}]: expected the name of a {}{}", file.string(), fmt::join(section, "."), what,
-           io::did_you_mean(section.back(), names));
+           io::did_you_mean(name, names));
   };
   const CLI::App& program = command.get_parent() ? *command.get_parent() : command;
-  if (section.size() == 1) refuse_unless_one_of("program", program_names());
+  refuse_unless_one_of("program", section.front(), program_names());
   if (section.front() != program_name(program)) return false;
   if (section.size() == 1) return true;
   std::vector<std::string> commands;
   for (const CLI::App* one : program.get_subcommands(nullptr)) commands.push_back(one->get_name());
-  refuse_unless_one_of("command of " + section.front(), commands);
+  refuse_unless_one_of("command of " + section.front(), section.back(), commands);
   return section.back() == command.get_name();
 }
 

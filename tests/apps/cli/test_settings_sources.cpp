@@ -82,6 +82,7 @@ TEST_CASE("a section of a file of settings is for one program or one of its comm
   const std::string error = "error: " + file + ": [";
   CHECK(refusal("[pretrian]\nseed = 3\n") ==
         error + "pretrian]: expected the name of a program; did you mean pretrain?\n");
+  CHECK(refusal("foo.bar.seed = 3\n") == error + "foo.bar]: expected the name of a program\n");
   CHECK(refusal("[nothing-like-it]\n") == error + "nothing-like-it]: expected the name of a program\n");
   CHECK(refusal("[pretrain.more]\nseed = 3\n") ==
         error + "pretrain.more]: expected the name of a command of pretrain\n");

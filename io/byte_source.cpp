@@ -38,8 +38,9 @@ ByteSource::ByteSource(const std::filesystem::path& file, std::string_view what,
   if (is_gzip(beginning)) decompressor_ = std::make_unique<GzipStream>(file_);
   else if (is_zstd(beginning)) decompressor_ = std::make_unique<ZstdStream>(file_);
   else if (const std::filesystem::path kind = file.extension(); kind == ".gz" || kind == ".zst")
-    fail(Failure::input, "{}: expected data of gzip or Zstandard, as its name says, got {}; hint: is it cut short?",
-         file_, beginning.empty() ? "an empty file" : "another beginning");
+    fail(Failure::input, "{}: expected data of gzip or Zstandard, as its name says, got {}; hint: is it {}?", file_,
+         beginning.empty() ? "an empty file" : "another beginning",
+         beginning.size() < kBeginning ? "cut short" : "unpacked already, so that it needs another name");
 }
 
 std::size_t ByteSource::read(char* out, std::size_t size) {

@@ -29,7 +29,9 @@ void require_head(const bert::Config& config, const std::filesystem::path& direc
   const auto is_of_encoder = [](Head head) { return head == Head::fill_mask || head == Head::embed; };
   const auto architecture = bert::architecture_of(config);
   if (!architecture || is_of_encoder(wanted)) return;
-  if (const Head own = head_of(*architecture); own != wanted && !is_of_encoder(own))
+  for (const auto& [name, listed] : bert::architectures())
+    if (head_of(listed) == wanted && std::ranges::count(config.architectures, name) > 0) return;
+  if (const Head own = head_of(*architecture); !is_of_encoder(own))
     fail(Failure::model, "{}: architectures: expected a model for --task {}, got {}, which is for --task {}",
          bert::config_file(directory).string(), io::name_in(heads(), wanted), io::shown(config.architectures),
          io::name_in(heads(), own));

@@ -26,7 +26,7 @@ struct CorpusShard {
 };
 
 struct CorpusManifest {
-  std::string vocab_sha256;  ///< of the bytes of vocab.txt
+  std::string vocab_sha256;  ///< of text::Vocabulary::text()
   std::int64_t vocab_size = 0;
   bool lower_case = true;
   std::vector<CorpusShard> shards;

@@ -34,6 +34,9 @@ for name in $tasks; do
   grep -o '"loss": *[0-9.e+-]*' "$work/run/metrics.jsonl" | grep -o '[0-9.e+-]*$' >"$work/ours"
   paste "$work/ours" "$work/theirs" | awk -v name="$name" '
     NF != 2 {print name ": step " NR " is missing on one side"; bad = 1; exit}
-    {d = $1 - $2; if (d < 0) d = -d; if (d > most) {most = d; at = NR}; first = NR == 1 ? $1 : first; last = $1}
-    END {if (!bad) printf "%s: %d steps, loss %.4f to %.4f, largest difference %.1e at step %d\n", name, NR, first, last, most, at}'
+    {d = $1 - $2; sum += d; if (d < 0) d = -d; if (d > most) {most = d; at = NR}; first = NR == 1 ? $1 : first; last = $1}
+    NR == 10 {early = most}
+    NR % 10 == 0 {mean = sum < 0 ? -sum / 10 : sum / 10; if (mean > means) means = mean; sum = 0}
+    END {if (!bad) printf "%s: %d steps, loss %.4f to %.4f, largest difference %.1e at step %d, %.1e in the first 10 steps, %.1e of means of 10\n",
+                          name, NR, first, last, most, at, early, means}'
 done

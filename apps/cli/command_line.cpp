@@ -126,19 +126,18 @@ std::vector<Given> recorded_flags(const CLI::App& app, const std::string& flag, 
 
 void refuse_numbers_of_values(const CLI::App& app, const std::vector<std::string>& arguments) {
   const std::vector<Given> flags = flags_of(app, arguments);
-  constexpr const char* kHint = "; hint: is a variable of the shell empty?";
   for (const std::string& argument : arguments) {
     if (!argument.starts_with("--") || argument.find('=') + 1 != argument.size()) continue;
     const std::string name = argument.substr(0, argument.size() - 1);
     if (const CLI::Option* option = app.get_option_no_throw(name); option && needs_value(*option))
-      fail(Failure::usage, "{}: expected {}, got nothing after ={}", name, option->get_type_name(), kHint);
+      fail(Failure::usage, "{}: expected {}, got nothing after ={}", name, option->get_type_name(), kEmptyValueHint);
   }
   const bool takes_words = std::ranges::any_of(app.get_options(), &CLI::Option::get_positional);
   for (std::size_t i = 0; i < flags.size(); ++i) {
     const Given& flag = flags[i];
     if (flag.option && needs_value(*flag.option) && flag.values.empty())
       fail(Failure::usage, "{}: expected {}, got {}", flag.name, flag.option->get_type_name(),
-           i + 1 < flags.size() ? "the flag " + flags[i + 1].name + kHint : "no value");
+           i + 1 < flags.size() ? "the flag " + flags[i + 1].name + kEmptyValueHint : "no value");
     if (!takes_words && flag.option && takes_one_value(*flag.option) && flag.values.size() > 1)
       fail(Failure::usage, "{}: expected one value, got {}", flag.name, fmt::join(flag.values, " and "));
     for (std::size_t j = 0; j < i; ++j)

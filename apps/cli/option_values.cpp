@@ -45,8 +45,7 @@ Paths paths_of(const CLI::Option& option) {
 }
 
 void refuse_empty_path(const std::string& option, const std::string& path) {
-  if (path.empty())
-    fail(Failure::usage, "{}: expected a path, got an empty one; hint: is a variable of the shell empty?", option);
+  if (path.empty()) fail(Failure::usage, "{}: expected a path, got an empty one{}", option, kEmptyValueHint);
 }
 
 void refuse_empty_paths(CLI::App& app) {

@@ -23,6 +23,9 @@ enum class Paths { none, files, directories };
 /// flag its name is the type (FILE, RUN).
 Paths paths_of(const CLI::Option& option);
 
+/// What to do about a value that is missing or empty.
+inline constexpr const char* kEmptyValueHint = "; hint: is a variable of the shell empty?";
+
 /// Throws Error(Failure::usage) if the path, the value of an option, is empty.
 void refuse_empty_path(const std::string& option, const std::string& path);
 /// Makes the options of `app` that name a path throw Error(Failure::usage) for an empty one.

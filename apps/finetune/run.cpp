@@ -237,7 +237,7 @@ void apply(const Job& job, const training::RunReplica& replica) {
     training::write_results(replica.directory->files(), settings.output, results);
     objective->write_evaluation(replica.directory->files(), settings.output);
     io::say(training::results_text(results));
-    report::write_report_of_run(settings.output);
+    report::write_report_of_run(replica.directory->files(), settings.output);
   }
   predict_file(job, {*objective, parameters, self, files_of(replica.directory)}, [&] { replica.directory->clear(); });
 }
@@ -296,7 +296,7 @@ training::TrainingResult run(Options& options) {
       .make_objective = [&](const distributed::Replica& self) { return make_objective(*job, self); },
       .plan_text = [&] { return plan_text(*job); },
       .initialize = [&](nn::ParameterSet& parameters) { load_start(*job, parameters); },
-      .report = [&] { report::write_report_of_run(options.settings.output); }};
+      .report = [&](io::Files& files) { report::write_report_of_run(files, options.settings.output); }};
   if (options.train.empty()) {
     on_replicas(run, [&](const training::RunReplica& replica) { apply(*job, replica); });
     return {};

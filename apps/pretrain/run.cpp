@@ -298,7 +298,7 @@ void run(Options& options) {
              load_start(options, parameters);
            },
        .moments = options.keep_moments ? load_moments(options.init) : training::LoadMoments(),
-       .report = [&] { report::write_report_of_run(options.settings.output); }});
+       .report = [&](io::Files& files) { report::write_report_of_run(files, options.settings.output); }});
 }
 
 }  // namespace bertrand::pretrain

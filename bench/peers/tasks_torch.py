@@ -7,7 +7,7 @@ gradients are added: the same step in half the time, to compare what is learned,
 Writes OUTPUT in the form that `evaluate` scores: word, tag, prediction; predictions.json; query, passage, rank. With STEPS
 it stops after so many and writes nothing. With LOSSES that is the whole run, its examples are in the order of the file,
 padding is no place for an answer (as in finetune; in transformers it is), and the loss of each step is a line of this file.
-Prints one JSON line: examples per second (median over the steps)."""
+With 0 EPOCHS the model is scored as it is. Prints one JSON line: examples per second (median over the steps)."""
 import json
 import sys
 import time
@@ -195,7 +195,8 @@ for epoch in range(int(epochs)):
         times.append(time.perf_counter() - clock)
         step += 1
 times = sorted(times[2:])
-print(json.dumps({"examples_per_second": BATCH / times[len(times) // 2], "steps": step}))
+if times:
+    print(json.dumps({"examples_per_second": BATCH / times[len(times) // 2], "steps": step}))
 if most_steps is not None:
     sys.exit()
 

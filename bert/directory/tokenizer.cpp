@@ -25,21 +25,25 @@ bool fits(Dim tokens, Dim rows) {
   return false;
 }
 
-/// A line that is missing would shift every later id. Returns the text of the tokens that were added.
-std::string check_size(const text::Vocabulary& vocabulary, const fs::path& file, const Config& config,
-                       const fs::path& model_directory) {
-  const AddedTokens added = read_added_tokens(model_directory, vocabulary);
+/// Those of a directory. A text that has one of them is not read as its writer meant it.
+AddedTokens added_tokens_of(const fs::path& model_directory, const text::Vocabulary& vocabulary) {
+  AddedTokens added = read_added_tokens(model_directory, vocabulary);
   if (!added.tokens.empty())
     io::warn("{}: no text becomes {} here: it is read piece by piece", (model_directory / "added_tokens.json").string(),
              added.tokens.size() == 1 ? added.tokens.front()
                                       : fmt::format("{} or {} more", added.tokens.front(), added.tokens.size() - 1));
-  if (vocabulary.size() < config.vocab_size && fits(vocabulary.size(), config.vocab_size))
+  return added;
+}
+
+/// A line that is missing would shift every later id.
+void check_size(const text::Vocabulary& vocabulary, const AddedTokens& added, const fs::path& file, Dim rows,
+                const fs::path& config) {
+  if (vocabulary.size() < rows && fits(vocabulary.size(), rows))
     io::warn("{}: {} tokens for {} rows of word embeddings: the last {} are taken for padding", file.string(),
-             vocabulary.size(), config.vocab_size, config.vocab_size - vocabulary.size());
-  if (!fits(vocabulary.size(), config.vocab_size) && vocabulary.size() + std::ssize(added.tokens) != config.vocab_size)
+             vocabulary.size(), rows, rows - vocabulary.size());
+  if (!fits(vocabulary.size(), rows) && vocabulary.size() + std::ssize(added.tokens) != rows)
     fail(Failure::model, "{}: vocabulary: expected {} tokens (vocab_size of {}), got {}; hint: is it another model's?",
-         file.string(), config.vocab_size, config_file(model_directory).string(), vocabulary.size());
-  return added.text;
+         file.string(), rows, config.string(), vocabulary.size());
 }
 
 void check_same(const text::Vocabulary& vocabulary, const fs::path& file, const text::Vocabulary& expected,
@@ -65,22 +69,23 @@ std::optional<TokenizerJson> read_json(const fs::path& file, bool may_be_of_anot
   }
 }
 
-/// What a directory says of its tokenizer, in up to three files.
+/// What a directory says of its tokenizer, in up to four files.
 struct DirectoryTokenizer {
   std::optional<text::Vocabulary> vocabulary;
   std::optional<bool> lower_case;
   std::optional<int> max_chars_per_word;
-  std::string added_tokens = {};
+  AddedTokens added = {};
 };
 
 DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const Config& config) {
+  const fs::path lines = model_directory / "vocab.txt", json = model_directory / "tokenizer.json";
+  const TokenizerConfig own = read_tokenizer_config(model_directory);
   const io::JsonSource source{config_file(model_directory).string()};
   const io::Json others = io::parse_json(config.others, source);
-  refuse_other_tokenizer(model_directory, io::JsonReader(others, source));
-  const fs::path lines = model_directory / "vocab.txt", json = model_directory / "tokenizer.json";
-  DirectoryTokenizer found{.vocabulary = {},
-                           .lower_case = read_lower_case(model_directory),
-                           .max_chars_per_word = read_max_chars(model_directory)};
+  io::JsonReader config_json(others, source);
+  if (!own.names_class) names_tokenizer_class(config_json);  // there transformers looks next
+  DirectoryTokenizer found{
+      .vocabulary = {}, .lower_case = own.lower_case, .max_chars_per_word = own.max_chars_per_word};
   const bool has_lines = fs::exists(lines);
   if (has_lines) found.vocabulary = text::Vocabulary::load(lines);
   if (const std::optional<TokenizerJson> whole = read_json(json, has_lines)) {
@@ -91,8 +96,9 @@ DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const Config& c
     if (!found.lower_case) found.lower_case = whole->lower_case;
     if (!found.max_chars_per_word) found.max_chars_per_word = whole->max_chars_per_word;
   }
-  if (found.vocabulary)
-    found.added_tokens = check_size(*found.vocabulary, has_lines ? lines : json, config, model_directory);
+  if (!found.vocabulary) return found;
+  found.added = added_tokens_of(model_directory, *found.vocabulary);
+  check_size(*found.vocabulary, found.added, has_lines ? lines : json, config.vocab_size, config_file(model_directory));
   return found;
 }
 
@@ -131,8 +137,9 @@ text::Tokenizer read_tokenizer(const fs::path& model, const TokenizerFlags& flag
     fail(Failure::usage, "--cased: expected with --vocab-file, got a model directory that says it itself");
   if (!flags.vocab_file.empty()) {
     text::Vocabulary vocabulary = text::Vocabulary::load(flags.vocab_file, {.failure = Failure::input});
-    std::string added = check_size(vocabulary, flags.vocab_file, config, model_directory);
-    return text::Tokenizer(std::move(vocabulary), {.lower_case = !flags.cased, .added_tokens = std::move(added)});
+    const AddedTokens added = added_tokens_of(model_directory, vocabulary);
+    check_size(vocabulary, added, flags.vocab_file, config.vocab_size, config_file(model_directory));
+    return text::Tokenizer(std::move(vocabulary), {.lower_case = !flags.cased, .added_tokens = added.text});
   }
   DirectoryTokenizer own = tokenizer_of(model_directory, config);
   if (!own.vocabulary)
@@ -144,7 +151,7 @@ text::Tokenizer read_tokenizer(const fs::path& model, const TokenizerFlags& flag
       std::move(*own.vocabulary),
       {.lower_case = lower_case,
        .max_chars_per_word = own.max_chars_per_word.value_or(text::TokenizerOptions::kGooglesMaxChars),
-       .added_tokens = std::move(own.added_tokens)});
+       .added_tokens = std::move(own.added.text)});
 }
 
 }  // namespace bertrand::bert

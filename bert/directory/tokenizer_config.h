@@ -10,16 +10,17 @@
 
 namespace bertrand::bert {
 
-/// Whether text is to be lower-cased, if tokenizer_config.json of a directory says so. Throws Error(Failure::model)
-/// if it says anything that BERT's own tokenizer does not do.
-std::optional<bool> read_lower_case(const std::filesystem::path& directory);
+/// What tokenizer_config.json of a directory says; nothing if there is none.
+struct TokenizerConfig {
+  std::optional<bool> lower_case;
+  std::optional<int> max_chars_per_word;  ///< as tokenizer_config_text() writes it
+  bool names_class = false;               ///< of transformers
+};
+/// Throws Error(Failure::model) if it says anything that BERT's own tokenizer does not do.
+TokenizerConfig read_tokenizer_config(const std::filesystem::path& directory);
 
-/// Throws Error(Failure::model) if a directory says that its text is not read by BERT's own tokenizer: in
-/// tokenizer_config.json, or if that names no class in config.json, as transformers looks for it.
-void refuse_other_tokenizer(const std::filesystem::path& directory, io::JsonReader config);
-
-/// The most characters of a word, if tokenizer_config.json of a directory says them, as tokenizer_config_text() does.
-std::optional<int> read_max_chars(const std::filesystem::path& directory);
+/// Whether a file of a model names a class of tokenizers. Throws Error(Failure::model) if that is not BERT's own.
+bool names_tokenizer_class(io::JsonReader& file);
 
 /// tokenizer_config.json as transformers reads it, for a model of so many positions.
 std::string tokenizer_config_text(const text::TokenizerOptions& options, Dim positions);

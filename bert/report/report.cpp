@@ -58,9 +58,9 @@ void write_report(io::Files& files, const std::vector<std::filesystem::path>& di
   io::replace_file(files, output, page_of_runs(directories));
 }
 
-void write_report_of_run(const std::filesystem::path& directory) {
+void write_report_of_run(io::Files& files, const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / "report.html";
-  write_report(io::Files::system(), {directory}, file);
+  write_report(files, {directory}, file);
   io::say(fmt::format("report: {}\n", file.string()));
 }
 

@@ -34,6 +34,6 @@ void write_report(io::Files& files, const std::vector<std::filesystem::path>& di
                   const std::filesystem::path& output);
 
 /// The page of one run, report.html in its directory. Prints where it is.
-void write_report_of_run(const std::filesystem::path& directory);
+void write_report_of_run(io::Files& files, const std::filesystem::path& directory);
 
 }  // namespace bertrand::report

@@ -237,8 +237,8 @@ nn::PartRates rates_of(const Settings& settings, Objective& objective) { return 
 
 Plan make_plan(const Settings& settings, Objective& objective, const distributed::Replica& self) {
   Plan plan{.batch_size = settings.batch_size, .micro_batch_size = *settings.micro_batch_size, .replicas = self.size()};
-  plan.resident =
-      io::resident_bytes();  // before planning, which leaves more in use for one micro-batch than for another
+  // Before planning, which leaves more in use for one micro-batch than for another.
+  plan.resident = io::resident_bytes();
   plan.examples_per_epoch = objective.examples(0);
   if (plan.examples_per_epoch == 0) fail(Failure::input, "training data: expected at least one example, got none");
   plan.steps_per_epoch = divide_up(plan.examples_per_epoch, plan.batch_size);

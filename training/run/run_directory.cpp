@@ -56,9 +56,11 @@ io::Descriptor lock_file(const fs::path& file, const fs::path& directory) {
   }
 }
 
+}  // namespace
+
 /// The calls that use a path ask first whether the directory is held. Those that use a descriptor need not: it leads to
 /// the same file wherever that was moved.
-class HeldFiles : public io::Files {
+class RunDirectory::HeldFiles : public io::Files {
  public:
   HeldFiles(const RunDirectory& directory, io::Files& files) : directory_(directory), files_(files) {}
 
@@ -85,8 +87,6 @@ class HeldFiles : public io::Files {
   const RunDirectory& directory_;
   io::Files& files_;
 };
-
-}  // namespace
 
 RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing, ProgramFiles names, io::Files& files)
     : path_(path.has_filename() ? path : path.parent_path()),

@@ -39,13 +39,14 @@ class RunDirectory {
   void refuse_results() const;
 
   const std::filesystem::path& path() const { return path_; }
-  /// Throws Error(Failure::usage) if the name no longer leads to the directory that was claimed: somebody moved or
-  /// removed it, and another run may have begun under its name.
-  void require_held() const;
-  /// What a run writes into its directory with: no file is created, renamed or removed there unless it is held.
+  /// What a run writes into its directory with: no file is created, renamed or removed there if the name no longer
+  /// leads to the directory that was claimed. Somebody moved or removed it then, and another run may have begun under
+  /// its name: Error(Failure::usage).
   io::Files& files() const { return *held_files_; }
 
  private:
+  class HeldFiles;
+  void require_held() const;
   void make_directories(const std::filesystem::path& path);
   void find_earlier_run(ExistingRun existing);
   bool was_cut_short() const;

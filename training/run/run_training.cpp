@@ -108,8 +108,7 @@ void run_profiled(Trainer& trainer, const Settings& settings, const RunReplica& 
 void report_on(const TrainingRun& run, const RunReplica& replica) {
   if (!replica.self.first() || !run.report) return;
   try {
-    replica.directory->require_held();
-    run.report();
+    run.report(replica.directory->files());
   } catch (const std::exception& error) {
     io::warn("no report: {}", error.what());
   }

@@ -51,9 +51,10 @@ struct TrainingRun {
   /// Work of all replicas together when the run is over, under this name in messages. May be empty.
   std::string afterwards_name = {};
   std::function<void(const TrainedReplica&)> afterwards = {};
-  /// Says for people what became of the run, from the files in its directory: last of all, in the process of the first
-  /// replica, also of a run that failed or was stopped. That it fails is a warning. May be empty.
-  std::function<void()> report = {};
+  /// Says for people what became of the run, from the files in its directory and into it, with `files`: last of all, in
+  /// the process of the first replica, also of a run that failed or was stopped. That it fails is a warning. May be
+  /// empty.
+  std::function<void(io::Files& files)> report = {};
 };
 
 /// What a run came to, in the process of the first replica; empty in others and under --plan.

@@ -29,6 +29,12 @@ struct Setting : support::SmallFinetuning {
     return finetune(
         "run", support::with_defaults({"--train", at("train.csv"), "--eval", at("dev.csv"), "--epochs", "1"}, more));
   }
+  std::string refusal(const std::string& sweep) const {
+    const Outcome outcome = run({"--sweep", sweep});
+    CHECK(outcome.code == 2);
+    CHECK(outcome.out.empty());
+    return outcome.error;
+  }
   /// A sweep of what `run` does, without its other flags.
   Outcome sweep(const Flags& more) const {
     return run_program(
@@ -102,12 +108,7 @@ TEST_CASE("a sweep that was stopped goes on with the runs that are missing") {
 
 TEST_CASE("what cannot be swept is refused before the first run") {
   const Setting setting;
-  const auto refusal = [&](const std::string& sweep) {
-    const Outcome outcome = setting.run({"--sweep", sweep});
-    CHECK(outcome.code == 2);
-    CHECK(outcome.out.empty());
-    return outcome.error;
-  };
+  const auto refusal = [&](const std::string& sweep) { return setting.refusal(sweep); };
   CHECK(refusal("lerning-rate=1,2") ==
         "error: --sweep: expected a flag with a value that decides the result, got --lerning-rate; did you mean "
         "--learning-rate?\n");
@@ -184,12 +185,7 @@ TEST_CASE("values that model or data refuse are found before the first run") {
 
 TEST_CASE("runs that are judged by different figures are no sweep") {
   const Setting setting;
-  const auto refusal = [&](const std::string& sweep) {
-    const Outcome outcome = setting.run({"--sweep", sweep});
-    CHECK(outcome.code == 2);
-    CHECK(outcome.out.empty());
-    return outcome.error;
-  };
+  const auto refusal = [&](const std::string& sweep) { return setting.refusal(sweep); };
   CHECK(refusal("metric-for-best-model=loss,f1") ==
         "error: --sweep: expected runs that are judged by one figure, got loss (the lowest) and, with "
         "--metric-for-best-model f1, f1\n");

@@ -147,7 +147,7 @@ TEST_CASE("a directory that was written is read back to the same bits, and so is
   CHECK(loaded_difference(saved, saved.file()) == 0);
   CHECK(config_text(read_config_file(saved.directory / "config.json", UnknownKeys::refuse)) == config_text(kConfig));
   CHECK(support::read_text(saved.directory / "vocab.txt") == "[PAD]\n");
-  CHECK(read_lower_case(saved.directory / "") == true);
+  CHECK(read_tokenizer_config(saved.directory / "").lower_case == true);
 }
 
 TEST_CASE("gamma and beta, dense_act, an encoder without \"bert.\" and the decoder's names are understood") {

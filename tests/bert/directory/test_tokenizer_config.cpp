@@ -13,25 +13,25 @@ namespace fs = std::filesystem;
 
 TEST_CASE("whether text is lower-cased must be said in a boolean") {
   const support::TemporaryDirectory directory;
-  CHECK_FALSE(read_lower_case(directory / "").has_value());
+  CHECK_FALSE(read_tokenizer_config(directory / "").lower_case.has_value());
   const fs::path file = directory / "tokenizer_config.json";
   write_text(file, "{}");
-  CHECK_FALSE(read_lower_case(directory / "").has_value());
+  CHECK_FALSE(read_tokenizer_config(directory / "").lower_case.has_value());
   write_text(file, R"({"do_lower_case": false})");
-  CHECK(read_lower_case(directory / "") == false);
+  CHECK(read_tokenizer_config(directory / "").lower_case == false);
   write_text(file, R"({"do_lower_case": "no"})");
-  CHECK_THROWS_WITH_AS(read_lower_case(directory / ""),
+  CHECK_THROWS_WITH_AS(read_tokenizer_config(directory / ""),
                        (file.string() + ": do_lower_case: expected true or false, got \"no\"").c_str(), Error);
   write_text(file, R"({"do_lower_case": false, "do_basic_tokenize": true, "tokenize_chinese_chars": true,
                        "strip_accents": false, "tokenizer_class": null})");
-  CHECK(read_lower_case(directory / "") == false);
+  CHECK(read_tokenizer_config(directory / "").lower_case == false);
   for (const char* other :
        {R"("strip_accents": false)", R"("tokenize_chinese_chars": false)", R"("do_basic_tokenize": false)",
         R"("word_tokenizer_type": "mecab")", R"("subword_tokenizer_type": "character")"}) {
     CAPTURE(other);
     write_text(file, fmt::format("{{\"do_lower_case\": true, {}}}", other));
-    CHECK_THROWS_AS(read_lower_case(directory / ""), Error);
+    CHECK_THROWS_AS(read_tokenizer_config(directory / ""), Error);
   }
   write_text(file, "[");
-  CHECK_THROWS_AS(read_lower_case(directory / ""), Error);
+  CHECK_THROWS_AS(read_tokenizer_config(directory / ""), Error);
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Asks whether the tests see mistakes: changes one place of a source at a time (a comparison, an operator, a constant, a
-# condition, a statement that is left out), builds the tests, and says which changes no test noticed: first those of the
-# folder, which find most changes in seconds, then those of what is built on it, up to the programs.
+# condition, a statement that is left out), builds the tests, and says which changes no test noticed. Each is asked of the
+# tests of its folder, which notice most changes in seconds, then of those of what is built on it. What none of them
+# notices is "missed", and is asked in the end of the tests of the programs, which take minutes.
 # usage: scripts/mutate.sh SEED COUNT [PATH…]      PATHs are folders or files; by default all libraries
-# The same SEED and sources give the same changes. It works on a copy in build-mutants/; RESULTS there has a line for each
-# change that was tried (caught, survived, not compiled), so that an interrupted run goes on where it was.
+# The same SEED and sources give the same changes. It works on a copy in build-mutants/; RESULTS-SEED there has a line for
+# each change that was tried (caught, missed, survived, not compiled), so that an interrupted run goes on where it was.
 # Tests that take three times as long as without a change, and a minute, count as a hang, and a hang as caught.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -30,7 +31,6 @@ tests_of() {  # FILE: test programs, each with a filter of its source files, unt
     serving/*) echo 'test_serving *' ;;
     *) printf '%s\n' "$own *" 'test_bert *' ;;
   esac
-  echo 'test_apps *'
 }
 
 # Every possible change as FILE<tab>LINE<tab>KIND. Comments, messages, preprocessor lines and declarations are left alone.
@@ -79,7 +79,9 @@ mutate() {  # FILE LINE KIND, in the copy
   -DBERTRAND_CUDA=OFF -DBERTRAND_CPU_KERNELS=native -DBERTRAND_EXAMPLES=OFF >/dev/null
 
 run() {  # SECONDS PROGRAM FILTER: whether its tests pass, without all the memory of the machine
-  (cd "$work" && ulimit -v 16000000 && timeout "$1" build/bin/"$2" -sf="$3" --abort-after=1 >log 2>&1 </dev/null)
+  local tests=(build/bin/"$2" -sf="$3" --abort-after=1)
+  [ "$3" != '*' ] || tests=(ctest --test-dir build --no-tests=error -R "^${2#test_}:" -j "$(nproc)" --stop-on-failure)
+  (cd "$work" && ulimit -v 16000000 && timeout "$1" "${tests[@]}" >log 2>&1 </dev/null)
 }
 built() { ninja -C "$work/build" bertrand_cpu "$1" >"$work/log" 2>&1; }
 declare -A most_seconds  # of tests that pass as they are
@@ -89,29 +91,32 @@ check_sound() {  # PROGRAM FILTER, of sources without a change
     { echo "mutate.sh: expected $1 to pass before anything is changed, got a failure; hint: $work/log" >&2; exit 1; }
   most_seconds[$*]=$((3 * (SECONDS - before) + 60))
 }
-try() {  # FILE LINE KIND: sets outcome
-  local program filter
-  mutate "$@"
-  while read -r program filter <&3; do
+try() {  # FILE LINE KIND OUTCOME, lines of tests on 3: says the outcome, which is OUTCOME if all of them pass
+  local program filter outcome=$4
+  mutate "$1" "$2" "$3"
+  while [ "$outcome" = "$4" ] && read -r program filter <&3; do
     if [ -z "${most_seconds[$program $filter]:-}" ]; then
       cp "$1" "$work/tree/$1"
       check_sound "$program" "$filter"
-      mutate "$@"
+      mutate "$1" "$2" "$3"
     fi
-    outcome='not compiled'
-    built "$program" || return 0
-    outcome=caught
-    run "${most_seconds[$program $filter]}" "$program" "$filter" || return 0
-  done 3< <(tests_of "$1")
-  outcome=survived
+    if ! built "$program"; then outcome='not compiled'
+    elif ! run "${most_seconds[$program $filter]}" "$program" "$filter"; then outcome=caught
+    fi
+  done
+  echo "$outcome $1:$2: $3" | tee -a "$results"
+  [ "$outcome" != survived ] || diff "$1" "$work/tree/$1" | sed -n 's/^[<>]/    &/p' || true
+  cp "$1" "$work/tree/$1"
 }
 
-candidates "$@" | awk -v seed="$seed" 'BEGIN { srand(seed) } { printf "%.9f\t%s\n", rand(), $0 }' | sort | cut -f2- | sed -n "1,${count}p" | while IFS=$'\t' read -r file line kind; do
-  ! grep -qF "$file:$line: $kind" "$results" || continue
-  try "$file" "$line" "$kind"
-  echo "$outcome $file:$line: $kind" | tee -a "$results"
-  [ "$outcome" != survived ] || diff "$file" "$work/tree/$file" | sed -n 's/^[<>]/    &/p' || true
-  cp "$file" "$work/tree/$file"
-done
+candidates "$@" | awk -v seed="$seed" 'BEGIN { srand(seed) } { printf "%.9f\t%s\n", rand(), $0 }' | sort | cut -f2- |
+  sed -n "1,${count}p" >"$work/changes"
+outcome_of() { grep -F " $1:$2: $3" "$results" | tail -1 | cut -d' ' -f1; }
+while IFS=$'\t' read -r file line kind <&4; do
+  [ -n "$(outcome_of "$file" "$line" "$kind")" ] || try "$file" "$line" "$kind" missed 3< <(tests_of "$file")
+done 4<"$work/changes"
+while IFS=$'\t' read -r file line kind <&4; do
+  [ "$(outcome_of "$file" "$line" "$kind")" != missed ] || try "$file" "$line" "$kind" survived 3<<<'test_apps *'
+done 4<"$work/changes"
 awk '{ ++n[$1] } END { tried = n["caught"] + n["survived"]
   printf "%d changes compiled, %d caught (%.0f %%), %d survived\n", tried, n["caught"], tried ? 100 * n["caught"] / tried : 0, n["survived"] }' "$results"

@@ -102,12 +102,15 @@ DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const Config& c
   return found;
 }
 
+/// Whether a word of it has a capital. Tokens that are no word do not count: [CLS], and <S> and <T> of the uncased
+/// Chinese vocabulary.
 bool has_capitals(const text::Vocabulary& vocabulary) {
+  const auto is_capital = [](char c) { return 'A' <= c && c <= 'Z'; };
+  const auto is_letter = [&](char c) { return is_capital(c) || ('a' <= c && c <= 'z'); };
   for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
-    const std::string_view token = vocabulary.token(id);
-    if (token.starts_with('[')) continue;  // [CLS], [unused1]
-    for (const char c : token)
-      if ('A' <= c && c <= 'Z') return true;
+    std::string_view token = vocabulary.token(id);
+    if (token.starts_with("##")) token.remove_prefix(2);
+    if (std::ranges::all_of(token, is_letter) && std::ranges::any_of(token, is_capital)) return true;
   }
   return false;
 }

@@ -95,6 +95,24 @@ TEST_CASE("whether text is lower-cased is said by tokenizer_config.json or token
   CHECK(model.read().vocabulary().text() == words(15));
 }
 
+TEST_CASE("a vocabulary with no other file beside it is cased if one of its words has a capital") {
+  for (const auto& [folder, lower_case] : {std::pair("bert-base-uncased", true),
+                                           {"bert-base-chinese", true},
+                                           {"bert-base-cased", false},
+                                           {"bert-base-multilingual-cased", false}}) {
+    CAPTURE(folder);
+    const std::filesystem::path file = std::filesystem::path(paths::shared) / "data/vocab" / folder / "vocab.txt";
+    if (!std::filesystem::exists(file)) {
+      MESSAGE("SKIPPED: " << file.string() << " is not there");
+      continue;
+    }
+    ModelDirectory model;
+    model.write("vocab.txt", support::read_text(file));
+    model.config.vocab_size = text::Vocabulary::load(file).size();
+    CHECK(model.is_lower_case() == lower_case);
+  }
+}
+
 TEST_CASE("embeddings may have rows for tokens that were added behind the vocabulary") {
   ModelDirectory model;
   model.config.vocab_size = 31;
@@ -211,11 +229,11 @@ TEST_CASE("the longest word is as tokenizer.json says, also after saving, and 20
 
 TEST_CASE("every file that a model is read from is known as one") {
   const ModelDirectory model;
-  for (const char* name : {"config.json", "added_tokens.json", "model-00001-of-00002.safetensors", "features.jsonl",
-                           "model.safetensors.index.json", "notes.txt", "bert_model.ckpt.index",
+  for (const char* name : {"config.json", "added_tokens.json", "modules.json", "model-00001-of-00002.safetensors",
+                           "features.jsonl", "model.safetensors.index.json", "notes.txt", "bert_model.ckpt.index",
                            "model.ckpt-20.data-00000-of-00001", "variables.index"})
     model.write(name, "");
-  CHECK(model_files(model.directory / "").size() == 7);
+  CHECK(model_files(model.directory / "").size() == 8);
   CHECK_FALSE(is_model_file("features.jsonl"));
   CHECK_FALSE(is_model_file("notes.txt"));
 }

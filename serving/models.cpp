@@ -34,8 +34,7 @@ ServedModel::ServedModel(const ModelPlace& place, const ModelOptions& options)
     : place_(place),
       config_(config_of(place.directory)),
       head_(options.head ? *options.head : inference::head_of(config_, place.directory)),
-      max_length_(inference::length_of(config_, head_, options.inference.max_seq_length)),
-      options_(options.inference),
+      options_(inference::completed(options.inference, config_, head_, place.directory)),
       dtype_(options.machine.precision),
       device_(open_device(options.machine)) {
   device_.run([&](const distributed::Replica& self) {
@@ -57,7 +56,7 @@ void ServedModel::warm_up(Backend& backend) {
         {.token_ids = std::vector(size, id), .token_types = std::vector<std::int32_t>(size, 0)}});
     return backend.memory().peak - weights + 2 * outputs[0].values.size() * sizeof(float);
   };
-  const auto size = static_cast<std::size_t>(std::min(64, max_length_)) / 2;
+  const auto size = static_cast<std::size_t>(std::min(64, max_length())) / 2;
   const std::size_t half = bytes_of_batch(size), whole = bytes_of_batch(2 * size);
   bytes_of_token_ = (whole - std::min(half, whole) + size - 1) / size;
   bytes_of_batch_ = whole - std::min(whole, 2 * size * bytes_of_token_);
@@ -68,13 +67,7 @@ std::size_t ServedModel::batch_bytes(std::int64_t tokens) const {
   return bytes + bytes / 16;  // the allocator keeps so much more
 }
 
-std::string_view ServedModel::pooling() const {
-  switch (options_.pooling) {
-    case inference::Pooling::mean: return "mean";
-    case inference::Pooling::cls: return "cls";
-    default: return "pooler";
-  }
-}
+std::string ServedModel::pooling() const { return io::name_in(inference::poolings(), options_.pooling); }
 
 std::vector<std::string> ServedModel::labels() const { return inference::labels_of(config_); }
 

@@ -41,9 +41,9 @@ class ServedModel {
   std::vector<std::string> labels() const;
   /// What dialects call the numbers of a classifier: "probabilities", and of a regression "logits".
   const char* scores_name() const;
-  int max_length() const { return max_length_; }  ///< tokens that are read at once
+  int max_length() const { return options_.max_seq_length; }  ///< tokens that are read at once
   std::string precision() const;
-  std::string_view pooling() const;  ///< of embeddings
+  std::string pooling() const;  ///< of embeddings
   /// What a batch of `tokens` takes besides the weights, reckoned from a small one.
   std::size_t batch_bytes(std::int64_t tokens) const;
   const inference::Predictor& predictor() const { return *predictor_; }
@@ -56,8 +56,7 @@ class ServedModel {
   const ModelPlace place_;
   const bert::Config config_;
   const inference::Head head_;
-  const int max_length_;
-  const inference::Options options_;
+  const inference::Options options_;  ///< completed
   const DType dtype_;
   distributed::ReplicaGroup device_;
   std::size_t bytes_of_batch_ = 0, bytes_of_token_ = 0;  // of a batch: a constant part, and for each token

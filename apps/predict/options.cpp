@@ -56,14 +56,13 @@ void add_heads(CLI::App& app, Options& o) {
   inference::Options& i = o.inference;
   cli::number_flag(app, "--max-seq-length", i.max_seq_length, {5, 1 << 20},
                    "tokens that are read at once; of a longer text the end is left out",
-                   "the model's positions, for answers 384 at most");
+                   "the model's positions, for answers 384 at most, for embeddings as sentence_bert_config.json says");
   own(cli::number_flag(app, "--top-k", i.top_k, {1, 1 << 20}, "words for a mask, candidates for an answer"),
       {Head::fill_mask, Head::answer});
-  using inference::Pooling;
   own(cli::choice_flag(
-          app, "--pooling", i.pooling,
-          io::Choices<Pooling>{{"mean", Pooling::mean}, {"cls", Pooling::cls}, {"pooler", Pooling::pooler}},
-          "what of a text becomes its embedding: the mean of all tokens, [CLS], or the pooler's output"),
+          app, "--pooling", i.pooling, inference::poolings(),
+          "what of a text becomes its embedding: the mean of all tokens, [CLS], or the pooler's output; auto: as "
+          "modules.json of sentence-transformers says, with its normalization, else mean"),
       {Head::embed});
   own(app.add_flag("--normalize", i.normalize, "embeddings of length 1"), {Head::embed});
   own(app.add_option_function<std::string>(

@@ -180,9 +180,15 @@ WeightFiles weight_files(const fs::path& model) {
 }
 
 bool is_model_file(const std::string& name) {
-  static const std::set<std::string> kNames = {
-      "config.json",       "bert_config.json",       "vocab.txt", "tokenizer.json", "tokenizer_config.json",
-      "added_tokens.json", "special_tokens_map.json"};
+  static const std::set<std::string> kNames = {"config.json",
+                                               "bert_config.json",
+                                               "vocab.txt",
+                                               "tokenizer.json",
+                                               "tokenizer_config.json",
+                                               "added_tokens.json",
+                                               "special_tokens_map.json",
+                                               "modules.json",
+                                               "sentence_bert_config.json"};
   return kNames.contains(name) || name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json") ||
          name.find(".ckpt.") != std::string::npos || name.find(".ckpt-") != std::string::npos || name.ends_with(kIndex);
 }

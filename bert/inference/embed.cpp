@@ -30,7 +30,7 @@ class Embedder : public Predictor {
  public:
   Embedder(Model model, const Options& options)
       : model_(std::move(model)),
-        pooling_(options.pooling),
+        pooling_(*options.pooling),
         normalize_(options.normalize),
         network_(model_, Head::embed,
                  pooling_ == Pooling::pooler ? bert::Pooling::with_pooler : bert::Pooling::without_pooler) {}

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "bert/inference/model.h"
+#include "bert/inference/sentence_modules.h"
 #include "bert/network/architecture.h"
 #include "io/error.h"
 
@@ -48,6 +49,12 @@ const io::Choices<Head>& heads() {
   return choices;
 }
 
+const io::Choices<std::optional<Pooling>>& poolings() {
+  static const io::Choices<std::optional<Pooling>> choices{
+      {"auto", std::nullopt}, {"mean", Pooling::mean}, {"cls", Pooling::cls}, {"pooler", Pooling::pooler}};
+  return choices;
+}
+
 Head head_of(const bert::Config& config, const std::filesystem::path& directory) {
   if (const auto architecture = bert::architecture_of(config)) return head_of(*architecture);
   fail(Failure::model, "{}: architectures: expected one of {}, got {}; hint: --task says what to do with the model",
@@ -59,22 +66,32 @@ std::vector<std::string> labels_of(const bert::Config& config) {
   return config.labels.empty() ? std::vector<std::string>{"LABEL_0", "LABEL_1"} : config.labels;
 }
 
-int length_of(const bert::Config& config, Head head, int wanted) {
+Options completed(Options options, const bert::Config& config, Head head, const std::filesystem::path& directory) {
   constexpr int kUsualWindow = 384;
   const int positions = static_cast<int>(config.max_position_embeddings);
-  if (wanted > positions)
-    fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}", positions, wanted);
-  if (wanted > 0) return wanted;
-  return head == Head::answer ? std::min(kUsualWindow, positions) : positions;
+  if (options.max_seq_length > positions)
+    fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}", positions,
+         options.max_seq_length);
+  const bool given = options.max_seq_length > 0;
+  if (!given) options.max_seq_length = head == Head::answer ? std::min(kUsualWindow, positions) : positions;
+  if (head != Head::embed) return options;
+  const std::filesystem::path files = bert::config_file(directory).parent_path();
+  if (!given) options.max_seq_length = std::min(positions, read_sentence_length(files).value_or(positions));
+  if (options.pooling) return options;
+  const SentenceModules modules = read_sentence_modules(files);
+  options.pooling = modules.pooling.value_or(Pooling::mean);
+  options.normalize = options.normalize || modules.normalize;
+  return options;
 }
 
-std::unique_ptr<Predictor> open(const Source& source, Head head, const Options& options) {
+std::unique_ptr<Predictor> open(const Source& source, Head head, const Options& wanted) {
   const bert::Config config = bert::read_config(source.directory);
   require_head(config, source.directory, head);
+  const Options options = completed(wanted, config, head, source.directory);
   Model model{.directory = source.directory,
               .config = config,
               .tokenizer = bert::read_tokenizer(source.directory, source.tokenizer, config),
-              .max_length = length_of(config, head, options.max_seq_length),
+              .max_length = options.max_seq_length,
               .backend = source.backend,
               .dtype = source.dtype,
               .strict = source.strict};

@@ -36,25 +36,30 @@ tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels);
 /// The labels of config.json; transformers leaves them out if they are the two that it gives a model by default.
 std::vector<std::string> labels_of(const bert::Config& config);
 
-/// Tokens of a sequence: `wanted`, or if that is 0 as many as the model has positions, but 384 at most for answers.
-/// Throws Error(Failure::usage) if it has fewer than are wanted.
-int length_of(const bert::Config& config, Head head, int wanted);
-
 enum class Pooling {
   mean,   ///< of the rows of all tokens, [CLS] and [SEP] among them, as sentence-transformers
   cls,    ///< the row of [CLS]
   pooler  ///< the output of the pooler, as in pre-training
 };
 
+/// As --pooling has them; "auto" is none.
+const io::Choices<std::optional<Pooling>>& poolings();
+
 struct Options {
-  int max_seq_length = 0;  ///< as length_of() takes it
-  int top_k = 5;           ///< words for a mask, candidates for an answer
-  Pooling pooling = Pooling::mean;
-  bool normalize = false;        ///< embeddings: divided by their Euclidean length
-  std::optional<int> overlap;    ///< tokens: pieces that windows of a long text share; none: a quarter of a window
-  tasks::SquadOptions windows;   ///< of a context; max_seq_length is the one above
-  tasks::AnswerOptions answers;  ///< with version_2 a question may have no answer
+  int max_seq_length = 0;          ///< tokens of a sequence; 0: as completed() has it
+  int top_k = 5;                   ///< words for a mask, candidates for an answer
+  std::optional<Pooling> pooling;  ///< of embeddings; none: as completed() has it
+  bool normalize = false;          ///< embeddings: divided by their Euclidean length
+  std::optional<int> overlap;      ///< tokens: pieces that windows of a long text share; none: a quarter of a window
+  tasks::SquadOptions windows;     ///< of a context; max_seq_length is the one above
+  tasks::AnswerOptions answers;    ///< with version_2 a question may have no answer
 };
+
+/// `options` with what was not given. Tokens are as many as the model has positions, but 384 at most for answers. For
+/// embeddings the files of sentence-transformers come before that: without a pooling, theirs and their normalization;
+/// without those, the mean. Throws Error(Failure::usage) if the model has fewer positions than tokens are wanted,
+/// Error(Failure::model) if those files want what is not computed here.
+Options completed(Options options, const bert::Config& config, Head head, const std::filesystem::path& directory);
 
 /// Where a model comes from and where it computes.
 struct Source {

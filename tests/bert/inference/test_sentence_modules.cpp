@@ -1,0 +1,85 @@
+// A directory of sentence-transformers: its files say how a text becomes a vector, and flags come before them.
+#include <doctest/doctest.h>
+
+#include "bert/inference/open.h"
+#include "bert/network/golden.h"
+#include "support/refusal.h"
+#include "support/small_model.h"
+
+using namespace bertrand;
+using inference::Head;
+using inference::Options;
+using inference::Pooling;
+using support::refusal;
+
+namespace {
+
+constexpr const char* kModules =
+    R"([{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+  {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+  {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}])";
+
+/// A small model of 24 positions with those three modules.
+struct Directory {
+  support::TemporaryDirectory directory;
+
+  Directory() {
+    support::write_small_model(directory / "model");
+    std::filesystem::create_directory(directory / "model/1_Pooling");
+    write("modules.json", kModules);
+    write("1_Pooling/config.json", R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false})");
+    write("sentence_bert_config.json", R"({"max_seq_length": 6, "do_lower_case": false})");
+  }
+  void write(const std::string& name, const std::string& text) const {
+    support::write_text(directory / ("model/" + name), text);
+  }
+  std::vector<double> embedding(const Options& options) const {
+    const auto predictor =
+        inference::open({.directory = directory / "model", .backend = golden::cpu()}, Head::embed, options);
+    const inference::Query query = predictor->encode({{"text", "red fish blue fish red fish blue fish"}}, "here");
+    return inference::answer(query, predictor->run(query.sequences)).at("embedding");
+  }
+  std::string refused() const {
+    return refusal(Failure::model, [&] { embedding({}); });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("pooling, normalization and length are those of sentence-transformers' files") {
+  const Directory model;
+  CHECK(model.embedding({}) == model.embedding({.max_seq_length = 6, .pooling = Pooling::cls, .normalize = true}));
+  model.write("1_Pooling/config.json", R"({"word_embedding_dimension": 16})");
+  CHECK(model.embedding({}) == model.embedding({.max_seq_length = 6, .pooling = Pooling::mean, .normalize = true}));
+  std::filesystem::remove(model.directory / "model/modules.json");
+  CHECK(model.embedding({}) == model.embedding({.max_seq_length = 6, .pooling = Pooling::mean}));
+  std::filesystem::remove(model.directory / "model/sentence_bert_config.json");
+  CHECK(model.embedding({}) == model.embedding({.max_seq_length = 24, .pooling = Pooling::mean}));
+}
+
+TEST_CASE("flags come before sentence-transformers' files") {
+  const Directory model;
+  const std::vector<double> mean = model.embedding({.max_seq_length = 10, .pooling = Pooling::mean});
+  model.write("modules.json", R"([{"type": "sentence_transformers.models.Dense", "path": "2_Dense"}])");
+  CHECK(model.embedding({.max_seq_length = 10, .pooling = Pooling::mean}) == mean);
+}
+
+TEST_CASE("modules that are not computed here are refused with the file that names them") {
+  const Directory model;
+  const std::string at = (model.directory / "model/").string();
+  model.write("1_Pooling/config.json", R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true})");
+  CHECK(model.refused() == at + "1_Pooling/config.json: pooling_mode_mean_tokens: expected either the mean of all "
+                                "tokens or [CLS] alone, got true; hint: --pooling");
+  model.write("1_Pooling/config.json", R"({"pooling_mode_mean_tokens": false, "pooling_mode_max_tokens": true})");
+  CHECK(model.refused().starts_with(at + "1_Pooling/config.json: pooling_mode_max_tokens: expected "));
+  model.write("1_Pooling/config.json", R"({"pooling_mode_mean_tokens": false})");
+  CHECK(model.refused().starts_with(at + "1_Pooling/config.json: expected the mean of all tokens or [CLS], got no "));
+  model.write("modules.json", R"([{"type": "sentence_transformers.models.Dense", "path": "2_Dense"}])");
+  CHECK(model.refused() == at +
+                               "modules.json: [0].type: expected Transformer, Pooling or Normalize, which are computed "
+                               "here, got \"sentence_transformers.models.Dense\"");
+  model.write("modules.json", R"({"idx": 0})");
+  CHECK(model.refused().starts_with(at + "modules.json: expected a list of modules, got "));
+  model.write("sentence_bert_config.json", R"({"max_seq_length": 6, "do_lower_case": true})");
+  CHECK(model.refused().starts_with(at + "sentence_bert_config.json: do_lower_case: expected false, got true"));
+}

@@ -105,15 +105,14 @@ class Answerer : public Predictor {
     return answer;
   }
 
-  /// Without a place it is no answer, however the script calls that.
+  /// The words as they stand in the context. Without a place it is no answer, however the script calls that.
   static io::Json candidate(const tasks::AnswerCandidate& found, const Question& question) {
     const std::string_view context = question.paragraphs.front().context;
-    const bool is_none = found.place.empty();
     const std::int64_t start =
-        is_none
+        found.place.empty()
             ? 0
             : text::count_code_points({context.data(), static_cast<std::size_t>(found.place.data() - context.data())});
-    return {{"answer", is_none ? "" : found.text},
+    return {{"answer", std::string(found.place)},
             {"score", json_number(found.probability)},
             {"start", start},
             {"end", start + text::count_code_points(found.place)}};

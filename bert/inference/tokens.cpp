@@ -64,13 +64,9 @@ Sentence cut_words(std::string text) {
   return sentence;
 }
 
-/// Whether the labels are tags of IOB2 or IOBES, which name entities.
-bool are_tags(const std::vector<std::string>& labels) {
-  const auto is_tag = [](const std::string& label) {
-    return label == "O" ||
-           (label.size() > 2 && std::string_view("BIES").find(label[0]) != std::string_view::npos && label[1] == '-');
-  };
-  return std::ranges::all_of(labels, is_tag);
+/// Whether a label is a tag that names an entity, as B-PER of IOB2 or M-ORG of BMES, and no part of speech.
+bool is_tag(std::string_view label) {
+  return label.size() > 2 && 'A' <= label[0] && label[0] <= 'Z' && label[1] == '-';
 }
 
 class TokenLabeller : public Predictor {
@@ -178,12 +174,12 @@ class TokenLabeller : public Predictor {
     return {{"entities", entities(sentence, names, scores)}, {"words", std::move(words)}};
   }
 
-  /// An entity's score is the mean of its words'.
+  /// The entities that seqeval finds, but for words with a label that is no tag. A score is the mean of the words'.
   io::Json entities(const Sentence& sentence, std::span<const std::string> names,
                     std::span<const double> scores) const {
     io::Json all = io::Json::array();
-    if (!are_tags(labels_)) return all;
     for (const tasks::Entity& entity : tasks::entities(names)) {
+      if (!is_tag(names[static_cast<std::size_t>(entity.first)])) continue;
       double sum = 0;
       for (std::int64_t i = entity.first; i <= entity.last; ++i) sum += scores[static_cast<std::size_t>(i)];
       const Word& first = sentence.words[static_cast<std::size_t>(entity.first)];

@@ -142,7 +142,8 @@ std::string prefix_of(const std::string& type) {
   return fmt::format("{}{}_", name == "macro" || name == "weighted" ? kMore : "", type);
 }
 
-/// The passages of one query with their ranks, as far as they have been read.
+/// The passages of one query with their ranks, as far as they have been read. At a rank that the file leaves out stands
+/// a passage that is not relevant, as in MSMARCO's own script.
 class RankedQuery {
  public:
   RankedQuery(const fs::path& file, const Qrels& qrels) : lines_(file), counter_(qrels) {}
@@ -171,10 +172,14 @@ class RankedQuery {
   void finish() {
     if (ranked_.empty()) return;
     std::ranges::stable_sort(ranked_, {}, &std::pair<std::int64_t, std::string>::first);
-    std::vector<std::string> passages;
-    for (auto& [rank, passage] : ranked_) passages.push_back(std::move(passage));
+    std::vector<std::string> passages, places;
+    for (const auto& [rank, passage] : ranked_) {
+      passages.push_back(passage);
+      places.resize(std::max(places.size(), static_cast<std::size_t>(std::min(rank, kMostPlaces) - 1)));
+      places.push_back(passage);
+    }
     repeated_.add(query_, passages);
-    counter_.add(query_, passages);
+    counter_.add(query_, places);
     ranked_.clear();
   }
 
@@ -186,6 +191,8 @@ class RankedQuery {
     scores.figures["queries"] = static_cast<double>(counter_.queries());
     return scores;
   }
+
+  static constexpr std::int64_t kMostPlaces = 1000;  // of that script
 
   Lines lines_;
   std::string query_;

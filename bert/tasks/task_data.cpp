@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <cmath>
 #include <map>
 
 #include "bert/tasks/table_rows.h"
@@ -60,6 +62,19 @@ std::string warnings_of(const Split& split) {
   return text;
 }
 
+/// A label that is a number with a fraction, if all labels are numbers.
+std::optional<std::string> score_among(const LabelSet& labels) {
+  std::optional<std::string> fraction;
+  for (const std::string& name : labels.names()) {
+    double value = 0;
+    const char* const last = name.data() + name.size();
+    const auto [end, error] = std::from_chars(name.data(), last, value);
+    if (error != std::errc{} || end != last || !std::isfinite(value)) return {};
+    if (value != std::floor(value)) fraction = name;
+  }
+  return fraction;
+}
+
 /// Labels that no one means.
 std::string doubts_about_labels(const TaskData& data) {
   if (!data.train || data.task.kind != Kind::classification || !data.task.labels.empty()) return "";
@@ -68,6 +83,8 @@ std::string doubts_about_labels(const TaskData& data) {
   std::string text;
   if (labels > 2 && 2 * labels > rows)
     text += io::warning("{}: {} labels in {} rows: is --label-column the right one?", file, labels, rows);
+  if (const auto score = score_among(data.labels))
+    text += io::warning("{}: all labels are numbers, {} among them: is it --kind regression?", file, *score);
   std::map<std::string, std::string> by_letters;
   for (const std::string& name : data.labels.names()) {
     std::string small = name;

@@ -62,6 +62,13 @@ TEST_CASE("a ranking's lines may come in any order of their ranks") {
   CHECK(outcome.out == "map = 1\nmrr = 1\nmrr_at_10 = 1\nndcg = 1\nqueries = 1\nrprec = 1\n");
 }
 
+TEST_CASE("a passage counts at its rank, also if the ranks before it are left out") {
+  const support::TemporaryDirectory directory;  // as ms_marco_eval.py: (1 / 5 + 0 + 0) / 3
+  const std::string run = "1\tc\t3\n1\ta\t5\n2\tb\t20\n3\td\t9000000000000000000\n";
+  const std::string out = rank(directory, "1\t0\ta\t1\n2\t0\tb\t1\n", run).out;
+  CHECK(out.find("\nmrr_at_10 = 0.066666666666666666\n") != std::string::npos);
+}
+
 TEST_CASE("a passage that comes again for its query is named in a warning") {
   const support::TemporaryDirectory directory;
   const support::Outcome outcome = rank(directory, "1\t0\ta\t1\n", "1\ta\t1\n1\ta\t2\n1\tb\t3\n1\tb\t4\n");

@@ -85,6 +85,9 @@ TEST_CASE("labels that no one means are doubted") {
   write_text(setting.directory / "case.csv", "text,kind\nred fish,A\nblue bird,a\ntwo,A\nthe,a\n");
   const Outcome cases = setting.run({"--train", setting.path("case.csv"), "--plan"});
   CHECK(has(cases.error, "the labels \"A\" and \"a\" differ in case alone: they are two classes\n"));
+  write_text(setting.directory / "scores.csv", "text,kind\nred fish,1\nblue bird,2.5\ntwo,1\nthe,2.5\n");
+  const Outcome scores = setting.run({"--train", setting.path("scores.csv"), "--plan"});
+  CHECK(has(scores.error, "scores.csv: all labels are numbers, 2.5 among them: is it --kind regression?\n"));
   CHECK(setting.train({"--plan"}).error.empty());
 }
 

@@ -3,6 +3,7 @@
 
 #include "bert/inference/open.h"
 #include "bert/network/golden.h"
+#include "bert/text/python_text.h"
 #include "support/refusal.h"
 #include "support/small_heads.h"
 
@@ -148,6 +149,10 @@ TEST_CASE("an answer says where it stands in code points and a long context has 
   const io::Json answer = inference::answer(query, predictor->run(query.sequences));
   CHECK(answer.at("answer") == answer.at("n_best")[0].at("answer"));
   CHECK(answer.at("n_best").size() == 5);
+  for (const io::Json& one : answer.at("n_best")) {
+    const std::size_t start = one.at("start"), end = one.at("end");
+    CHECK(text::to_utf8(text::to_code_points(context).substr(start, end - start)) == one.at("answer"));
+  }
   CHECK_FALSE(predictor->encode({{"question", "the red fish one"}, {"context", context}}, "").cut);
   CHECK(predictor->encode({{"question", "the red fish one two"}, {"context", context}}, "").cut);
 
@@ -228,6 +233,21 @@ TEST_CASE("tags name entities that score as their words do on average") {
       ask(*open(directory / "last", Head::tokens), {{"words", {"red", "\xE2\x80\x8B"}}}).at("words")[1];
   CHECK(none.at("label") == "O");  // of a word without a token
   CHECK(none.at("score") == 0);
+}
+
+TEST_CASE("tags of any scheme name entities, also beside a label that is no tag") {
+  const support::TemporaryDirectory directory;
+  support::write_small_labeller(directory / "model", {"O", "B-o", "M-o", "E-o", "X"});
+  const auto predictor = open(directory / "model", Head::tokens);
+  const inference::Query query = predictor->encode({{"text", "red fish two bird blue"}}, "");
+  inference::Outputs outputs{.width = 5, .values = {}};
+  for (const std::size_t label : {0, 1, 2, 3, 4, 0, 0})
+    for (std::size_t i = 0; i < 5; ++i) outputs.values.push_back(i == label ? 2.0F : 0.0F);
+  REQUIRE(query.sequences[0].token_ids.size() == 7);
+  const io::Json entities = inference::answer(query, std::vector{outputs}).at("entities");
+  REQUIRE(entities.size() == 1);
+  CHECK(entities[0].at("text") == "red fish two");
+  CHECK(entities[0].at("type") == "o");
 }
 
 TEST_CASE("a text beyond the model's length has windows and loses no word") {

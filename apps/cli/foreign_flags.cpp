@@ -12,9 +12,12 @@ namespace bertrand::cli {
 namespace {
 
 struct ForeignFlag {
-  const char *name, *own;       ///< the same flag here
-  const char* value = nullptr;  ///< what it is here if there it is a switch
+  const char *name, *own;        ///< the same flag here
+  const char* value = nullptr;   ///< what it is here if there it is a switch
+  const char* remark = nullptr;  ///< what is not the same
 };
+
+constexpr const char* kAllDevices = "and counts the examples of all devices";
 
 constexpr ForeignFlag kForeignFlags[] = {
     // transformers.TrainingArguments and the example scripts
@@ -25,7 +28,8 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"--train-file", "--train"},
     {"--validation-file", "--eval"},
     {"--test-file", "--predict"},
-    {"--per-device-train-batch-size", "--batch-size"},
+    {"--per-device-train-batch-size", "--batch-size", nullptr, kAllDevices},
+    {"--per-gpu-train-batch-size", "--batch-size", nullptr, kAllDevices},
     {"--num-train-epochs", "--epochs"},
     {"--max-steps", "--steps"},
     {"--lr", "--learning-rate"},
@@ -54,9 +58,10 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"--config-file", "--config"},
     {"--input-file", "--input"},
     {"--output-file", "--output"},
+    {"--bert-model", "--model"},
     {"--init-checkpoint", "--init"},
     {"--init-checkpoint", "--model"},
-    {"--train-batch-size", "--batch-size"},
+    {"--train-batch-size", "--batch-size", nullptr, kAllDevices},
     {"--random-seed", "--seed"},
     {"--log-freq", "--log-every"},
     {"--rest-api-port", "--port"},
@@ -64,6 +69,10 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"--num-warmup-steps", "--warmup-steps"},
     {"--warmup-proportion", "--warmup-ratio"},
     {"--save-checkpoints-steps", "--save-every"},
+    {"--save-checkpoint-steps", "--save-every"},
+    {"--num-steps-per-checkpoint", "--save-every"},
+    {"--keep-checkpoint-max", "--keep"},
+    {"--display-loss-steps", "--log-every"},
     {"--optimizer-type", "--optimizer"},
     {"--use-fp16", "--precision", "f16"},
     {"--amp", "--precision", "f16"},
@@ -79,10 +88,18 @@ constexpr const char* kGpus = "--device cuda, or cuda:0,cuda:1 for several GPUs 
 constexpr const char* kEvaluationBatch =
     "--micro-batch-size is how many examples are computed at once, in evaluation too";
 
+constexpr const char* kAccumulation =
+    "--batch-size is the examples of a whole step, and --micro-batch-size how many of them are computed at once";
+constexpr const char* kFiles = "--input takes files: --input DIR/*";
+constexpr const char* kTpu = "leave it out: there is no TPU; --device cpu or cuda";
+
 constexpr Advice kAdvice[] = {
-    {"--gradient-accumulation-steps",
-     "--batch-size is the examples of a whole step, and --micro-batch-size how many of them are computed at once"},
+    {"--gradient-accumulation-steps", kAccumulation},
+    {"--num-accumulation-steps", kAccumulation},
     {"--gradient-checkpointing", "--recompute-activations 1 computes the layers again in backward"},
+    {"--input-dir", kFiles},
+    {"--input-files-dir", kFiles},
+    {"--eval-files-dir", "--eval-input takes files: --eval-input DIR/*"},
     {"--do-train", "leave it out: what is given is done; --train trains"},
     {"--do-eval", "leave it out: what is given is done; --eval evaluates"},
     {"--do-predict", "leave it out: what is given is done; --predict predicts"},
@@ -104,7 +121,17 @@ constexpr Advice kAdvice[] = {
     {"--ddp-backend", "start with mpirun; GPUs of a host are --device cuda:0,cuda:1"},
     {"--fsdp", "each replica holds the whole model"},
     {"--deepspeed", "each replica holds the whole model"},
-    {"--use-tpu", "--device cpu or cuda"},
+    {"--use-tpu", kTpu},
+    {"--tpu-name", kTpu},
+    {"--master", kTpu},
+    {"--iterations-per-loop", kTpu},
+    {"--bert-config-file", "leave it out: --model is a directory with its config.json or bert_config.json"},
+    {"--num-labels", "leave it out: the labels are those of --train"},
+    {"--is-training", "leave it out: --train trains"},
+    {"--loss-scale", "leave it out: with --precision f16 the scale follows the gradients"},
+    {"--max-eval-steps", "leave it out: an evaluation reads all of its file"},
+    {"--skip-checkpoint", "--save-model-only keeps no checkpoints; what is not saved is lost if the run is killed"},
+    {"--disable-progress-bar", "--quiet prints no plan and no progress"},
     {"--no-cuda", "leave it out: --device cpu is the default"},
     {"--eval-batch-size", kEvaluationBatch},
     {"--predict-batch-size", kEvaluationBatch},
@@ -149,6 +176,15 @@ std::optional<std::string> in_minutes(const std::string& text) {
   return std::nullopt;
 }
 
+/// The value of a switch, as Python's scripts take it; nothing if it is none.
+std::optional<bool> yes_or_no(const std::string& text) {
+  for (const char* yes : {"true", "True", "1", "yes"})
+    if (text == yes) return true;
+  for (const char* no : {"false", "False", "0", "no"})
+    if (text == no) return false;
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::string> with_own_names(const CLI::App& app, const std::vector<std::string>& arguments) {
@@ -176,13 +212,23 @@ std::vector<std::string> with_own_names(const CLI::App& app, const std::vector<s
       own.push_back(std::move(argument));
       continue;
     }
-    const std::string here = flag->value ? fmt::format("{} {}", flag->own, flag->value) : flag->own;
-    fmt::print(stderr, "note: {} is called {} here\n", name, here);
-    own.push_back(flag->value ? fmt::format("{}={}", flag->own, flag->value) : flag->own + argument.substr(equals));
+    std::string value = argument.substr(equals);  // with its =
     // A switch there may have been given a value, and a switch here takes none.
-    const bool takes_none = flag->value || option_of(app, flag->own)->get_type_size_max() == 0;
-    const bool says_yes = i + 1 < arguments.size() && (arguments[i + 1] == "True" || arguments[i + 1] == "true");
-    if (takes_none && says_yes) ++i;
+    if (flag->value || option_of(app, flag->own)->get_type_size_max() == 0) {
+      const std::string next = i + 1 < arguments.size() ? arguments[i + 1] : "";
+      const bool apart = value.empty() && yes_or_no(next);
+      const bool no = yes_or_no(apart ? next : value.substr(std::min<std::size_t>(value.size(), 1))) == false;
+      value = flag->value ? fmt::format("={}", flag->value) : "";
+      i += apart;
+      if (no) {
+        fmt::print(stderr, "note: {} that is false is left out\n", name);
+        continue;
+      }
+    }
+    fmt::print(stderr, "note: {} is called {}{} here{}\n", name, flag->own,
+               flag->value ? fmt::format(" {}", flag->value) : "",
+               flag->remark ? fmt::format(", {}", flag->remark) : "");
+    own.push_back(flag->own + value);
   }
   return own;
 }

@@ -19,6 +19,7 @@
 #include "apps/cli/examples.h"
 #include "apps/cli/foreign_flags.h"
 #include "apps/cli/manual.h"
+#include "apps/cli/option_values.h"
 #include "apps/cli/settings_sources.h"
 #include "distributed/processes.h"
 #include "io/error.h"
@@ -121,7 +122,7 @@ std::vector<std::string> parse(CLI::App& app, int argc, char** argv, Sources& so
   all = with_own_names(command, all);
   refuse_numbers_of_values(command, all);
   try {
-    all = with_recorded_flags(app, with_settings(command, all, sources), sources);
+    all = with_recorded_flags(app, with_own_spelling(command, with_settings(command, all, sources)), sources);
     print_settings(command, all, sources);
     refuse_switch_values(command, all);
     app.parse(std::vector<std::string>(all.rbegin(), all.rend()));  // CLI11 takes them in reverse

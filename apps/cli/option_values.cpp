@@ -2,7 +2,10 @@
 #include "apps/cli/option_values.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "io/error.h"
@@ -35,6 +38,22 @@ std::vector<std::string> words_of(const CLI::Option& option) {
   std::vector<std::string> words;
   for (std::string word; list >> word;) words.push_back(word);
   return words;
+}
+
+std::vector<std::string> with_own_spelling(const CLI::App& app, std::vector<std::string> arguments) {
+  const auto same_letter = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::size_t equals = std::min(arguments[i].find('='), arguments[i].size());
+    const CLI::Option* const option = app.get_option_no_throw(arguments[i].substr(0, equals));
+    if (!option || paths_of(*option) != Paths::none) continue;
+    const bool apart = equals == arguments[i].size();
+    if (apart && ++i == arguments.size()) break;
+    const std::size_t begin = apart ? 0 : equals + 1;
+    for (const std::string& word : words_of(*option))
+      if (std::ranges::equal(word, std::string_view(arguments[i]).substr(begin), same_letter))
+        arguments[i].replace(begin, word.size(), word);
+  }
+  return arguments;
 }
 
 Paths paths_of(const CLI::Option& option) {

@@ -17,6 +17,9 @@ CLI::Option* set_words(CLI::Option* option, const std::vector<std::string>& word
 /// What set_words() kept; empty for other options.
 std::vector<std::string> words_of(const CLI::Option& option);
 
+/// The arguments; a value that is one of its option's words but for capitals becomes that word, as --task QQP.
+std::vector<std::string> with_own_spelling(const CLI::App& app, std::vector<std::string> arguments);
+
 enum class Paths { none, files, directories };
 
 /// What kind of path the value is, as its type in --help says (FILE, PATH, DIR, NAME|FILE); of an argument without a

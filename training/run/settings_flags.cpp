@@ -35,7 +35,10 @@ void add_run_flags(FlagTable& table, Settings& s) {
                 "and exit; exit code 6 if its loss does not fall",
                 command},
                s.overfit_batch);
-  table.toggle({"--quiet", "print no plan and no progress; files, warnings and results stay", command}, s.quiet);
+  table.toggle(
+      {"--quiet", "print no plan, no progress and no evaluation of a training; files, warnings and results stay",
+       command},
+      s.quiet);
   static const io::Choices<bool> formats{{"text", false}, {"jsonl", true}};
   table.choice({"--log-format", "lines for people, or a JSON object a line, on standard output", recorded},
                s.json_lines, formats);

@@ -186,9 +186,26 @@ TEST_CASE("flags of Hugging Face's and Google's programs are understood, or answ
   CHECK(renamed.error ==
         "note: --num-train-steps is called --steps here\nnote: --fp16 is called --precision f16 here\n"
         "note: --output-dir is called --output here\n");
+  const Outcome off = settings_of({"--use_fp16=false", "--amp", "False", "--bf16=0", "--train_batch_size=8"});
+  CHECK(off.out == "# command line\nbatch-size = 8\n");
+  CHECK(off.error ==
+        "note: --use-fp16 that is false is left out\nnote: --amp that is false is left out\n"
+        "note: --bf16 that is false is left out\n"
+        "note: --train-batch-size is called --batch-size here, and counts the examples of all devices\n");
   const Outcome refused = run_program("finetune", {"--gradient_accumulation_steps", "4"});
   CHECK(refused.code == 2);
   CHECK(refused.error.starts_with("error: unknown option --gradient-accumulation-steps; hint: --batch-size is"));
+}
+
+TEST_CASE("names of choices may have capitals, and are recorded without") {
+  CHECK(settings_of({"--optimizer", "LAMB", "--precision=BF16", "--seed", "3", "--config", "Tiny"}).out ==
+        "# command line\noptimizer = \"lamb\"\nprecision = \"bf16\"\nseed = 3\nconfig = \"Tiny\"\n");
+  const support::TemporaryDirectory directory;
+  write_text(directory / "settings.toml", "optimizer = \"LAMB\"\n");
+  CHECK(run_program("pretrain", {"--settings", directory / "settings.toml", "--seed", "-1"})
+            .error.starts_with("error: --seed: "));
+  CHECK(run_program("finetune", {"--task", "QQP", "--model", directory / "none", "--train", "x", "--output", "y"})
+            .error.starts_with("error: " + (directory / "none").string() + ": "));
 }
 
 TEST_CASE("flags for GPUs, evaluation and a second phase that other programs have are answered with ours") {

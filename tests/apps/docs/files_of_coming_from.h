@@ -34,6 +34,7 @@ inline void write_models_of_coming_from(const TemporaryDirectory& directory) {
 inline void write_tables_of_coming_from(const FileWriter& write) {
   std::string mrpc = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n", papers, unlabelled = "id\ttext\n";
   std::string qqp = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n", sst2 = "sentence\tlabel\n";
+  std::string qqp_test = "id\tquestion1\tquestion2\n", mrpc_test = "index\t#1 ID\t#2 ID\t#1 String\t#2 String\n";
   std::string stsb = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore\n";
   std::string topics = "text\tlabels\n", reviews = "text\tlabel\n";
   const std::string animals[] = {"fish", "bird"};
@@ -41,16 +42,20 @@ inline void write_tables_of_coming_from(const FileWriter& write) {
     const std::string &one = animals[i % 2], &other = animals[i / 2 % 2], label = std::to_string(i % 2);
     const std::string n = std::to_string(i);
     mrpc += label + "\t1\t2\tthe " + one + "\tone " + other + "\n";
+    mrpc_test += n + "\t1\t2\tthe " + one + "\tone " + other + "\n";
     papers += n + "\t" + label + "\ta\tthe red " + one + "\n";
     unlabelled += n + "\tthe red " + one + "\n";
     qqp += n + "\t1\t2\tthe " + one + "\ttwo " + other + "\t" + label + "\n";
+    qqp_test += n + "\tthe " + one + "\ttwo " + other + "\n";
     sst2 += "the red " + one + "\t" + label + "\n";
     stsb += n + "\tg\tf\ty\t1\ts\ts\tthe " + one + "\tone " + other + "\t" + n + ".5\n";
     reviews += "the " + one + "\t" + one + "\n";
     topics += "the " + one + "\t" + one + ",red\n";
   }
   write({"MRPC/train.tsv", "MRPC/dev.tsv"}, mrpc);
+  write({"MRPC/test.tsv"}, mrpc_test);
   write({"QQP/train.tsv", "QQP/dev.tsv"}, qqp);
+  write({"QQP/test.tsv"}, qqp_test);
   write({"SST-2/train.tsv", "SST-2/dev.tsv"}, sst2);
   write({"STS-B/train.tsv", "STS-B/dev.tsv"}, stsb);
   write({"data/train.tsv", "data/dev.tsv"}, papers);

@@ -131,7 +131,7 @@ const Project kProjects[] = {
     {"Habana's BERT demo",
      "demo_bert -h, demo_bert finetuning, demo_bert pretraining, -d bf16, -m base, -m large, -t mrpc, -t squad, "
      "-s 384, -b 32, -b 64 8, -v, worker, HABANA_USE_PREALLOC_BUFFER_FOR_ALLREDUCE, HABANA_SYNAPSE_LOGGER=range, "
-     "MULTI_HLS_IPS, OpenMPI, ssh, authorized_keys, bookswiki, overfit, LAMB, AdamW, LARGE MRPC, "
+     "MULTI_HLS_IPS, OpenMPI, ssh, authorized_keys, bookswiki, overfit, LAMB, AdamW, hvd.size(), LARGE MRPC, "
      "Masked Language Model, Next Sentence Prediction"},
     {"google-research/bert",
      "create_pretraining_data.py, input_file, output_file, vocab_file, do_lower_case, max_seq_length, "

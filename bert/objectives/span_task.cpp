@@ -105,15 +105,17 @@ std::vector<tasks::Figure> SpanTask::figures() const {
 training::Metrics SpanTask::evaluate(const tasks::Logits& outputs) const {
   tasks::Answers answers;
   tasks::NullOdds odds;
-  evaluation_->answer(outputs, options_.answers, [&](const std::string& id, const tasks::Answer& answer) {
+  tasks::AnswerOptions answered = options_.answers;  // each question, as any threshold may be the best
+  answered.null_score_diff_threshold = std::numeric_limits<double>::infinity();
+  evaluation_->answer(outputs, answered, [&](const std::string& id, const tasks::Answer& answer) {
     answers[id] = answer.text;
     odds.emplace_back(id, answer.null_odds);
   });
-  // The answers have heeded the odds already, so that none of them is above this threshold.
-  constexpr double kNever = std::numeric_limits<double>::infinity();
   const auto& questions = evaluation_->paragraphs();
-  const tasks::AnswerScores scores = options_.answers.version_2 ? tasks::score_squad2(questions, answers, odds, kNever)
-                                                                : tasks::score_squad(questions, answers);
+  const tasks::AnswerScores scores =
+      options_.answers.version_2
+          ? tasks::score_squad2(questions, answers, odds, options_.answers.null_score_diff_threshold)
+          : tasks::score_squad(questions, answers);
   training::Metrics metrics;
   for (const auto& [name, value] : scores.figures) metrics.push_back({metric_name(name), value});
   return metrics;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -15,18 +16,16 @@ std::string row(const std::string& name, const ClassFigures& f) {
   return fmt::format("{}\t{:.4f}\t{:.4f}\t{:.4f}\t{}\n", cell(name), f.precision, f.recall, f.f1, f.support);
 }
 
-std::string table_of(const LabelSet& labels, const std::vector<ClassCounts>& counts) {
+/// `averaged`: how many labels the macro mean is of; the figures of all others are 0.
+std::string table_of(const LabelSet& labels, const std::vector<ClassCounts>& counts, std::size_t averaged) {
   std::string text = "label\tprecision\trecall\tf1\tsupport\n";
   ClassFigures macro, weighted;
-  std::int64_t support = 0, occurring = 0;
-  for (const ClassCounts& one : counts) {
-    support += one.truth;
-    occurring += one.truth > 0 || one.predicted > 0;
-  }
+  std::int64_t support = 0;
+  for (const ClassCounts& one : counts) support += one.truth;
   for (std::size_t k = 0; k < counts.size(); ++k) {
     const ClassFigures f = counts[k].figures();
     text += row(labels.name(k), f);
-    const double of_macro = ratio(f.support > 0 || counts[k].predicted > 0, static_cast<double>(occurring)),
+    const double of_macro = ratio(1, static_cast<double>(averaged)),
                  of_weighted = ratio(static_cast<double>(f.support), static_cast<double>(support));
     for (const auto& [mean, weight] : {std::pair{&macro, of_macro}, {&weighted, of_weighted}}) {
       mean->precision += weight * f.precision;
@@ -43,7 +42,9 @@ std::string table_of(const LabelSet& labels, const std::vector<ClassCounts>& cou
 std::string class_report(const LabelSet& labels, std::span<const std::int32_t> predicted,
                          std::span<const std::int32_t> truth) {
   const std::vector<ClassCounts> counts = class_counts(predicted, truth, labels.size());
-  std::string text = table_of(labels, counts);
+  const auto occurring =
+      std::ranges::count_if(counts, [](const ClassCounts& one) { return one.truth > 0 || one.predicted > 0; });
+  std::string text = table_of(labels, counts, static_cast<std::size_t>(occurring));
   if (labels.size() > kMostOfMatrix) return text;
   std::vector<std::vector<std::int64_t>> matrix(labels.size(), std::vector<std::int64_t>(labels.size(), 0));
   for (std::size_t i = 0; i < truth.size(); ++i)
@@ -61,7 +62,7 @@ std::string multi_label_report(const LabelSet& labels, std::span<const std::int3
   std::vector<ClassCounts> counts(labels.size());
   for (std::size_t i = 0; i < truth.size(); ++i)
     counts[i % labels.size()] += {.truth = truth[i], .predicted = predicted[i], .both = predicted[i] * truth[i]};
-  return table_of(labels, counts);
+  return table_of(labels, counts, labels.size());
 }
 
 }  // namespace bertrand::tasks

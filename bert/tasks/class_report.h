@@ -19,7 +19,7 @@ constexpr std::size_t kMostOfMatrix = 1000;
 std::string class_report(const LabelSet& labels, std::span<const std::int32_t> predicted,
                          std::span<const std::int32_t> truth);
 
-/// The same for rows of 0 or 1, a column for each label, without a matrix.
+/// The same for rows of 0 or 1, a column for each label, without a matrix. The macro mean is that over all labels.
 std::string multi_label_report(const LabelSet& labels, std::span<const std::int32_t> predicted,
                                std::span<const std::int32_t> truth);
 

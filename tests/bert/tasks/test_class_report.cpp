@@ -50,3 +50,16 @@ TEST_CASE("the report of several labels counts each label by itself") {
         "macro avg\t0.6667\t0.7500\t0.5833\t3\n"
         "weighted avg\t0.7778\t0.6667\t0.6111\t3\n");
 }
+
+TEST_CASE("a label that never comes counts in the averages of several labels, as in those of scikit-learn") {
+  // The figures of z are zeros, so the mean over the three labels is (2/3 + 1 + 0) / 3 of the precision,
+  // (1 + 1/2 + 0) / 3 of the recall and (4/5 + 2/3 + 0) / 3 of F1.
+  const std::vector<std::int32_t> truth = {1, 0, 0, 1, 1, 0, 0, 1, 0}, predicted = {1, 0, 0, 1, 0, 0, 1, 1, 0};
+  CHECK(multi_label_report(LabelSet({"x", "y", "z"}), predicted, truth) ==
+        "label\tprecision\trecall\tf1\tsupport\n"
+        "x\t0.6667\t1.0000\t0.8000\t2\n"
+        "y\t1.0000\t0.5000\t0.6667\t2\n"
+        "z\t0.0000\t0.0000\t0.0000\t0\n"
+        "macro avg\t0.5556\t0.5000\t0.4889\t4\n"
+        "weighted avg\t0.8333\t0.7500\t0.7333\t4\n");
+}

@@ -62,7 +62,8 @@ std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, co
       tasks::read_task_data(options.make_task(), files, model, tokenizer, max_length), config, tokenizer,
       objectives::ClassificationTask::Options{.balanced = options.class_weights == "balanced",
                                               .weights = options.class_weight_numbers(),
-                                              .label_smoothing = options.label_smoothing});
+                                              .label_smoothing = options.label_smoothing,
+                                              .by_heart = options.settings.overfit_batch});
 }
 
 }  // namespace bertrand::finetune

@@ -146,8 +146,9 @@ void add_loss_flags(training::FlagTable& table, Options& options) {
               "balanced|LIST",
               {"balanced"}},
              options.class_weights);
-  table.number({"--label-smoothing", "share of the target that is spread over all classes", decisive},
-               options.label_smoothing, {0.0, 0.999});
+  table.number(
+      {"--label-smoothing", "share of the target that is spread over all classes; none with --overfit-batch", decisive},
+      options.label_smoothing, {0.0, 0.999});
 }
 
 void add_custom_flags(training::FlagTable& table, Options& options) {

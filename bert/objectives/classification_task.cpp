@@ -48,6 +48,7 @@ LossWeights weights_of_task(const ClassificationTask::Options& options, const ta
     weights.classes = balanced_weights(data.train->encoded.targets.all(), data.labels.size());
     data.train->encoded.let_go();
   }
+  if (options.by_heart) weights.smoothing = 0;
   return weights;
 }
 

@@ -12,6 +12,7 @@ class ClassificationTask : public FineTuningTask {
     bool balanced = false;        ///< classes weigh the more, the rarer they are in the training file
     std::vector<double> weights;  ///< of the classes, in the order of the labels; empty: all 1
     double label_smoothing = 0;   ///< share of the target that is spread over all classes
+    bool by_heart = false;        ///< the loss is to fall to 0: label_smoothing is checked, and not applied
   };
   /// The tokenizer must outlive the task. Options are for Kind::classification alone. `config` is the start model's:
   /// the labels and the problem type become the data's. Throws Failure::model if it cannot tell the texts of pairs

@@ -203,6 +203,23 @@ TEST_CASE("a batch that is learnt by heart is told from one that is not, and no 
   CHECK(has(not_learnt.error, "hint: usually --learning-rate is far too low"));
 }
 
+TEST_CASE("a batch is learnt by heart without --label-smoothing, whose least loss is not 0") {
+  const Setting setting;
+  const auto figures = [&](const std::string& smoothing) {
+    const Outcome outcome = setting.train({"--overfit-batch", "--label-smoothing", smoothing});
+    CHECK_MESSAGE(outcome.code == 0, outcome.error);
+    return outcome.out.substr(outcome.out.find("learnt by heart: "));
+  };
+  CHECK(figures("0.4") == figures("0"));
+  CHECK(
+      setting.train({"--overfit-batch", "--label-smoothing", "0.4", "--learning-rate", "1e-9", "--steps", "5"}).code ==
+      6);
+  write_text(setting.directory / "sizes.csv", "text,size\nred fish,1\nblue bird,2\n");
+  const Outcome sizes = setting.run({"--train", setting.path("sizes.csv"), "--kind", "regression", "--label-column",
+                                     "size", "--overfit-batch", "--label-smoothing", "0.4"});
+  CHECK(sizes.error == "error: --class-weights, --label-smoothing: expected with classes, got --kind regression\n");
+}
+
 TEST_CASE("a batch whose loss becomes no number is not learnt") {
   const Setting setting;
   for (const std::string precision : {"f32", "f16"}) {  // in f16 such a step is left out, and the next one is tried

@@ -45,7 +45,7 @@ std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, co
   const tasks::TaskFiles files{.train = options.train,
                                .evaluation = options.evaluation,
                                .prediction = options.prediction,
-                               .held_out = {.share = options.eval_split, .seed = options.settings.seed},
+                               .held_out = {.share = options.eval_split, .seed = options.split_seed()},
                                .on_bad = options.settings.validate_only ? keep : tasks::OnBadRow::fail,
                                .on_bad_prediction = options.settings.validate_only ? keep : options.on_bad_row,
                                .spill = spill};

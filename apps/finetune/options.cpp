@@ -36,6 +36,8 @@ void complete_evaluation(const Options& options) {
   if (options.eval_split > 0 && (options.train.empty() || !options.evaluation.empty()))
     fail(Failure::usage, "--eval-split: expected with --train and without --eval, got {}",
          options.train.empty() ? "no --train" : "--eval too");
+  if (options.eval_split_seed && options.eval_split == 0)
+    fail(Failure::usage, "--eval-split-seed: expected with --eval-split, got none");
   const auto need_both = [&](const char* flag) {
     if (options.train.empty() || !options.evaluates())
       fail(Failure::usage,
@@ -104,9 +106,14 @@ void add_model_and_data_flags(training::FlagTable& table, Options& options) {
   table.path({"--eval", "labelled file to evaluate on; the model that does best on it is kept"}, options.evaluation);
   table.number({"--eval-split",
                 "share of --train that is not trained on but evaluated on, in place of --eval; which rows follows from "
-                "--seed, about the same share of each label; 0 is none",
+                "--eval-split-seed, about the same share of each label; 0 is none",
                 decisive},
                options.eval_split, {0.0, 0.9});
+  table.number({"--eval-split-seed",
+                "number that the rows of --eval-split follow from; if --sweep has several of --seed, the one beside "
+                "--sweep decides, so that all runs are evaluated on the same rows",
+                decisive, "that of --seed"},
+               options.eval_split_seed, io::Range<std::uint64_t>{0}, "that of --seed");
   table.text({"--metric-for-best-model",
               "figure of the evaluation that the best model is chosen by, which is the one kept, and that --patience "
               "looks at; of classes " +

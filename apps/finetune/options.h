@@ -1,5 +1,6 @@
 // finetune's flags: those of every training program, and its own.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@ struct Options {
   bool cased = false;                                   ///< goes with vocab_file
   std::filesystem::path train, evaluation, prediction;  ///< each may be empty, but not all
   double eval_split = 0;                                ///< share of `train` to evaluate on; 0: none
+  std::optional<std::uint64_t> eval_split_seed;         ///< draws that share; none: the run's seed does
   std::string metric_for_best_model;                    ///< "": as the task has it
   tasks::CustomColumns columns;                         ///< of --task custom; text and label also for words
   std::string kind = "classification";                  ///< of --task custom
@@ -44,6 +46,7 @@ struct Options {
   std::int64_t usual_length() const { return ranks() ? 512 : finds_spans() ? 384 : 128; }
   /// Whether the model is judged while it is trained.
   bool evaluates() const { return !evaluation.empty() || eval_split > 0; }
+  std::uint64_t split_seed() const { return eval_split_seed.value_or(settings.seed); }
   /// The figures of the task, with the one that is to decide. Throws Error(Failure::usage) if it has none of that name.
   std::vector<tasks::Figure> figures() const;
   /// The task that classifies texts.

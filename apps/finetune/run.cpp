@@ -163,10 +163,12 @@ std::string plan_text(const Job& job) {
     return job.task->streamed(file)->examples;
   };
   const std::int64_t evaluated = count_of(objectives::File::evaluation);
-  const std::string from = options.eval_split > 0 ? fmt::format("of the {} of {}, held out by --seed {}",
-                                                                evaluated + count_of(objectives::File::train),
-                                                                options.train.string(), options.settings.seed)
-                                                  : "of " + options.evaluation.string();
+  const std::string from =
+      options.eval_split > 0
+          ? fmt::format("of the {} of {}, held out by {} {}", evaluated + count_of(objectives::File::train),
+                        options.train.string(), options.eval_split_seed ? "--eval-split-seed" : "--seed",
+                        options.split_seed())
+          : "of " + options.evaluation.string();
   return fmt::format("  evaluation  {} example{} {}\n  best model  by {}\n", evaluated, evaluated == 1 ? "" : "s", from,
                      tasks::deciding(job.task->judged_by()));
 }

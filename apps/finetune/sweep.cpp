@@ -51,6 +51,10 @@ std::string words_of(const Trial& trial) {
   return words;
 }
 
+bool sets(const Trial& trial, const std::string& flag) {
+  return std::ranges::any_of(trial, [&](const auto& value) { return value.first == flag; });
+}
+
 const Outcome* best_of(const std::vector<Outcome>& outcomes) {
   const Outcome* best = nullptr;
   for (const Outcome& one : outcomes)
@@ -104,11 +108,14 @@ Options options_of(const Options& options, const Trial& trial) {
 /// itself: by a file of settings or the record of a run, perhaps.
 void check_flags(const Trial& trial, const training::FlagTable& table, const std::vector<std::string>& command) {
   for (const auto& [flag, value] : trial) {
+    if (flag.starts_with("--eval-split"))
+      fail(Failure::usage,
+           "--sweep: expected runs that are evaluated on the same rows, got values of {}; hint: give it beside --sweep",
+           flag);
     if (training::is_given(flag, command)) io::warn("{}: given by itself too; the values of --sweep are taken", flag);
     for (const training::Flag& other : table.flags())
       if ((other.excludes == flag || table.flag(flag).excludes == other.name) &&
-          (training::is_given(other.name, command) ||
-           std::ranges::any_of(trial, [&](const auto& swept) { return swept.first == other.name; })))
+          (training::is_given(other.name, command) || sets(trial, other.name)))
         fail(Failure::usage, "{}, {}: expected one of them, got both", flag, other.name);
   }
 }
@@ -171,6 +178,13 @@ void check_before(const Options& options, const std::vector<Trial>& trials, cons
   for (const Trial& trial : trials) check(options_of(options, trial));
 }
 
+/// Runs of several seeds are evaluated on the rows that the seed beside --sweep draws, and say so in their command.
+void keep_split(Options& options, const Trial& trial) {
+  if (options.eval_split == 0 || options.eval_split_seed || !sets(trial, "--seed")) return;
+  options.eval_split_seed = options.settings.seed;
+  options.settings.command.push_back(fmt::format("--eval-split-seed={}", options.settings.seed));
+}
+
 /// One run of the sweep.
 Outcome run_trial(const Options& options, const Trial& trial) {
   Options one = options_of(options, trial);
@@ -195,8 +209,7 @@ std::vector<Trial> trials_of(const std::vector<std::string>& sweep, const traini
     const std::vector<std::string> values = io::comma_list(one.substr(std::min(equals + 1, one.size())));
     swept_flag(name, table);
     if (std::ranges::count(values, "") > 0) fail(Failure::usage, "--sweep: expected FLAG=VALUE,VALUE…, got {}", one);
-    if (std::ranges::any_of(trials.front(), [&](const auto& value) { return value.first == name; }))
-      fail(Failure::usage, "--sweep: expected each flag once, got {} twice", name);
+    if (sets(trials.front(), name)) fail(Failure::usage, "--sweep: expected each flag once, got {} twice", name);
     std::vector<Trial> longer;
     for (const Trial& trial : trials)
       for (const std::string& value : values) {
@@ -223,8 +236,7 @@ std::vector<std::string> command_of(const std::vector<std::string>& command, con
   for (const std::string& word : command) {
     if (word.starts_with("--")) {
       const std::string name = word.substr(0, word.find('='));
-      left_out = name == "--sweep" || name == "--output" ||
-                 std::ranges::any_of(trial, [&](const auto& value) { return value.first == name; });
+      left_out = name == "--sweep" || name == "--output" || sets(trial, name);
     }
     if (!left_out) words.push_back(word);
   }
@@ -233,14 +245,14 @@ std::vector<std::string> command_of(const std::vector<std::string>& command, con
   return words;
 }
 
-void sweep(const Options& options) {
+void sweep(Options options) {
   if (distributed::launched().processes > 1)
     fail(Failure::usage, "--sweep: expected one process, got {}; hint: --replicas uses more devices or cores",
          distributed::launched().processes);
-  Options copy = options;
   training::FlagTable table;
-  add_flags(table, copy);
+  add_flags(table, options);
   const std::vector<Trial> trials = trials_of(options.sweep, table);
+  keep_split(options, trials.front());
   check_before(options, trials, table);
 
   const fs::path file = options.settings.output / kTable;

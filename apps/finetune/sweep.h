@@ -25,8 +25,8 @@ std::vector<std::string> command_of(const std::vector<std::string>& command, con
                                     const std::string& output);
 
 /// Tries the settings and data of all of them, as --plan does, then runs them, writes sweep.tsv into --output after
-/// each, then report.html of all, and names the best. A run whose numbers become infinite counts as failed, any other
-/// failure ends the sweep.
-void sweep(const Options& options);
+/// each, then report.html of all, and names the best. All are evaluated on the same rows. A run whose numbers become
+/// infinite counts as failed, any other failure ends the sweep.
+void sweep(Options options);
 
 }  // namespace bertrand::finetune

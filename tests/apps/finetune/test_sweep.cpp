@@ -41,6 +41,13 @@ struct Setting : support::SmallFinetuning {
         "finetune",
         joined({"--output", at("run"), "--model", at("model"), "--threads", "1", "--train", at("train.csv")}, more));
   }
+  /// The numbers of the rows that a run was evaluated on.
+  std::vector<std::string> evaluated(const std::string& run) const {
+    std::vector<std::string> rows;
+    for (const auto& row : support::read_json_lines(at(run + "/eval_rows.jsonl")))
+      if (row.contains("id")) rows.push_back(row.at("id"));
+    return rows;
+  }
   double loss_of_first_step(const std::string& output, const Flags& more) const {
     const Outcome outcome = finetune(
         output, support::with_defaults({"--train", at("train.csv"), "--log-every", "1", "--steps", "1"}, more));
@@ -193,14 +200,51 @@ TEST_CASE("runs that are judged by different figures are no sweep") {
             .starts_with("error: --sweep: expected runs that are judged by one figure, got the mean of "));
 }
 
-TEST_CASE("a swept part of the rows is the evaluation") {
+TEST_CASE("all runs of a sweep are evaluated on the same part of --train, also one that goes on or is repeated") {
   const Setting setting;
-  const Outcome outcome = setting.sweep({"--task", "custom", "--label-column", "kind", "--max-seq-length", "16",
-                                         "--steps", "1", "--sweep", "eval-split=0.2,0.4"});
+  const Flags flags = {"--task", "custom", "--label-column", "kind", "--max-seq-length", "16", "--eval-split", "0.2"};
+  const Outcome outcome = setting.sweep(joined(flags, {"--steps", "2", "--sweep", "seed=1,2"}));
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
-  CHECK(outcome.out.find("best of 2: --eval-split ") != std::string::npos);
-  const Outcome none = setting.sweep({"--task", "custom", "--sweep", "seed=1,2"});
-  CHECK(none.error.starts_with("error: --sweep: expected with --train and --eval, got no --eval; hint: "));
+  const Flags rows = setting.evaluated("run/seed=1");
+  CHECK(rows.size() == 6);
+  CHECK(setting.evaluated("run/seed=2") == rows);
+
+  const Outcome resumed = run_program("finetune", {"--resume", "--output", setting.at("run/seed=2"), "--steps", "3"});
+  REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
+  CHECK(resumed.out.find("held out by --eval-split-seed 42") != std::string::npos);
+  CHECK(setting.evaluated("run/seed=2") == rows);
+  const auto alone = [&](const Flags& more) {
+    std::filesystem::remove_all(setting.at("run"));
+    const Outcome one = setting.sweep(joined(joined(flags, {"--steps", "2", "--seed", "2"}), more));
+    CHECK_MESSAGE(one.code == 0, one.error);
+  };
+  alone({"--eval-split-seed", "42"});
+  CHECK(setting.evaluated("run") == rows);
+  CHECK(nlohmann::json::parse(read_text(setting.at("run/run_config.json"))).at("settings").at("eval-split-seed") == 42);
+  alone({});
+  const Flags own = setting.evaluated("run");
+  CHECK(own != rows);
+  alone({"--sweep", "learning-rate=0,0.01"});
+  CHECK(setting.evaluated("run/learning-rate=0") == own);
+}
+
+TEST_CASE("runs that would be evaluated on different rows are no sweep") {
+  const Setting setting;
+  const Flags flags = {"--task", "custom", "--label-column", "kind", "--max-seq-length", "16", "--steps", "1"};
+  const auto refusal = [&](const Flags& more) {
+    const Outcome outcome = setting.sweep(joined(flags, more));
+    CHECK(outcome.code == 2);
+    CHECK_FALSE(std::filesystem::exists(setting.at("run")));
+    return outcome.error;
+  };
+  const std::string expected = "error: --sweep: expected runs that are evaluated on the same rows, got values of ";
+  CHECK(refusal({"--sweep", "eval-split=0.2,0.4"}) == expected + "--eval-split; hint: give it beside --sweep\n");
+  CHECK(refusal({"--eval-split", "0.2", "--sweep", "eval-split-seed=1,2"}) ==
+        expected + "--eval-split-seed; hint: give it beside --sweep\n");
+  CHECK(refusal({"--sweep", "seed=1,2"})
+            .starts_with("error: --sweep: expected with --train and --eval, got no --eval; hint: "));
+  CHECK(refusal({"--eval", setting.at("dev.csv"), "--eval-split-seed", "1"}) ==
+        "error: --eval-split-seed: expected with --eval-split, got none\n");
 }
 
 TEST_CASE("a flag that is swept takes the values of the sweep, and who gave it another is told") {

@@ -55,6 +55,14 @@ bool sets(const Trial& trial, const std::string& flag) {
   return std::ranges::any_of(trial, [&](const auto& value) { return value.first == flag; });
 }
 
+/// What the runs are compared by.
+struct JudgedBy {
+  std::string name;
+  bool lowest = false;  ///< is the best, so that scores are negatives of it
+
+  double figure(double score) const { return lowest ? 0 - score : score; }
+};
+
 const Outcome* best_of(const std::vector<Outcome>& outcomes) {
   const Outcome* best = nullptr;
   for (const Outcome& one : outcomes)
@@ -62,18 +70,18 @@ const Outcome* best_of(const std::vector<Outcome>& outcomes) {
   return best;
 }
 
-/// A row for each run: the swept values, the score that the best is chosen by, all figures, and where it is.
-std::string table_of(const std::vector<Outcome>& outcomes) {
+/// A row for each run: the swept values, what the best is chosen by, all figures, and where it is.
+std::string table_of(const std::vector<Outcome>& outcomes, const JudgedBy& judged_by) {
   const Outcome* const best = best_of(outcomes);
   training::Metrics columns = best ? best->result.evaluation : training::Metrics{};
   std::string text;
   for (const auto& [flag, value] : outcomes.front().trial) text += flag.substr(2) + "\t";
-  text += "score";
+  text += judged_by.name;
   for (const training::Metric& column : columns) text += "\t" + column.name;
   text += "\tbest\tdirectory\n";
   for (const Outcome& one : outcomes) {
     for (const auto& [flag, value] : one.trial) text += value + "\t";
-    text += one.result.score ? fmt::format("{}", *one.result.score) : "failed";
+    text += one.result.score ? fmt::format("{}", judged_by.figure(*one.result.score)) : "failed";
     for (const training::Metric& column : columns) {
       const auto found = std::ranges::find(one.result.evaluation, column.name, &training::Metric::name);
       text += found == one.result.evaluation.end() ? "\t" : fmt::format("\t{}", found->value);
@@ -148,8 +156,8 @@ void check_output(const training::Settings& settings, const std::vector<Trial>& 
 }
 
 /// Finds what would end the sweep later: a bad value, a flag that does not go with one that is given, runs that cannot
-/// be compared, a directory that is there already.
-void check_before(const Options& options, const std::vector<Trial>& trials, const training::FlagTable& table) {
+/// be compared, a directory that is there already. Returns what they are compared by.
+JudgedBy check_before(const Options& options, const std::vector<Trial>& trials, const training::FlagTable& table) {
   const training::Settings& settings = options.settings;
   if (settings.is_rehearsal() && !settings.plan_only)
     fail(Failure::usage,
@@ -160,22 +168,26 @@ void check_before(const Options& options, const std::vector<Trial>& trials, cons
   for (const Trial& trial : trials)
     if (const std::string name = name_of(trial); !names.insert(name).second)
       fail(Failure::usage, "--sweep: expected other values in each run, got {} twice", name);
-  std::string judged_by;
+  JudgedBy judged_by;
   for (const Trial& trial : trials) {
     const Options one = options_of(options, trial);
     if (one.train.empty() || !one.evaluates())
       fail(Failure::usage,
            "--sweep: expected with --train and --eval, got {}; hint: --eval-split 0.1 takes a part of --train",
            one.train.empty() ? "no --train" : "no --eval");
-    const std::string deciding = tasks::deciding(one.figures());
-    if (!judged_by.empty() && deciding != judged_by)
-      fail(Failure::usage, "--sweep: expected runs that are judged by one figure, got {} and, with {}, {}", judged_by,
-           words_of(trial), deciding);
-    judged_by = deciding;
+    const std::vector<tasks::Figure> figures = one.figures();
+    const std::string deciding = tasks::deciding(figures);
+    if (!judged_by.name.empty() && deciding != judged_by.name)
+      fail(Failure::usage, "--sweep: expected runs that are judged by one figure, got {} and, with {}, {}",
+           judged_by.name, words_of(trial), deciding);
+    judged_by = {.name = deciding, .lowest = std::ranges::any_of(figures, [](const tasks::Figure& figure) {
+                                     return figure.decides && figure.lower_is_better;
+                                   })};
   }
-  if (settings.plan_only) return;
+  if (settings.plan_only) return judged_by;
   check_output(settings, trials);
   for (const Trial& trial : trials) check(options_of(options, trial));
+  return judged_by;
 }
 
 /// Runs of several seeds are evaluated on the rows that the seed beside --sweep draws, and say so in their command.
@@ -253,7 +265,7 @@ void sweep(Options options) {
   add_flags(table, options);
   const std::vector<Trial> trials = trials_of(options.sweep, table);
   keep_split(options, trials.front());
-  check_before(options, trials, table);
+  const JudgedBy judged_by = check_before(options, trials, table);
 
   const fs::path file = options.settings.output / kTable;
   std::vector<Outcome> outcomes;
@@ -261,16 +273,16 @@ void sweep(Options options) {
     io::say(fmt::format("run {} of {}: {}\n", outcomes.size() + 1, trials.size(), words_of(trial)));
     std::fflush(stdout);
     outcomes.push_back(run_trial(options, trial));
-    if (!options.settings.plan_only) io::replace_file(io::Files::system(), file, table_of(outcomes));
+    if (!options.settings.plan_only) io::replace_file(io::Files::system(), file, table_of(outcomes, judged_by));
   }
   if (options.settings.plan_only) return;
-  io::say(table_of(outcomes));
+  io::say(table_of(outcomes, judged_by));
   write_page(outcomes, options.settings.output / kPage);
   const Outcome* const best = best_of(outcomes);
   if (!best)
     fail(Failure::numerics, "--sweep: all {} runs failed, the last one: {}", outcomes.size(), outcomes.back().failure);
-  io::say(fmt::format("best of {}: {}, score {:.4f}: {}\n", outcomes.size(), words_of(best->trial), *best->result.score,
-                      best->directory));
+  io::say(fmt::format("best of {} by {}: {}, {:.4f}: {}\n", outcomes.size(), judged_by.name, words_of(best->trial),
+                      judged_by.figure(*best->result.score), best->directory));
 }
 
 }  // namespace bertrand::finetune

@@ -67,7 +67,7 @@ TEST_CASE("a sweep runs all combinations and names the best and each run can be 
   std::istringstream table(read_text(setting.at("run/sweep.tsv")));
   std::string line;
   std::getline(table, line);
-  CHECK(line.starts_with("learning-rate\tepochs\tscore\teval_"));
+  CHECK(line.starts_with("learning-rate\tepochs\tthe mean of accuracy and f1\teval_"));
   CHECK(line.ends_with("\tbest\tdirectory"));
   const Flags names = {"learning-rate=1e-6,epochs=1", "learning-rate=1e-6,epochs=4", "learning-rate=0.02,epochs=1",
                        "learning-rate=0.02,epochs=4"};
@@ -77,7 +77,8 @@ TEST_CASE("a sweep runs all combinations and names the best and each run can be 
     CHECK((line.find("\tbest\t") != std::string::npos) == (name == names[2]));  // the first of two that are as good
     CHECK(std::filesystem::exists(setting.at("run/" + name + "/model.safetensors")));
   }
-  CHECK(outcome.out.find("best of 4: --learning-rate 0.02 --epochs 1, score ") != std::string::npos);
+  CHECK(outcome.out.find("best of 4 by the mean of accuracy and f1: --learning-rate 0.02 --epochs 1, ") !=
+        std::string::npos);
 
   const std::string page = read_text(setting.at("run/report.html"));
   for (const std::string& name : names) CHECK(page.find("\"name\":\"" + name + "\"") != std::string::npos);
@@ -247,6 +248,27 @@ TEST_CASE("runs that would be evaluated on different rows are no sweep") {
         "error: --eval-split-seed: expected with --eval-split, got none\n");
 }
 
+TEST_CASE("a sweep by the loss prints losses, and says by what it judges") {
+  const Setting setting;
+  const Outcome outcome =
+      setting.run({"--sweep", "learning-rate=1e-6,0.01", "--metric-for-best-model", "loss", "--epochs", "4"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  std::istringstream table(read_text(setting.at("run/sweep.tsv")));
+  std::string line;
+  std::getline(table, line);
+  CHECK(line.starts_with("learning-rate\tloss (the lowest)\teval_"));
+  std::getline(table, line);
+  CHECK(line.find("\tbest\t") == std::string::npos);
+  std::getline(table, line);
+  CHECK(line.find("\tbest\t") != std::string::npos);
+  const double loss = nlohmann::json::parse(read_text(setting.at("run/learning-rate=0.01/eval_results.json")))
+                          .at("eval_loss")
+                          .get<double>();
+  CHECK(line.starts_with(fmt::format("0.01\t{}\t", loss)));
+  CHECK(outcome.out.find(fmt::format("best of 2 by loss (the lowest): --learning-rate 0.01, {:.4f}: ", loss)) !=
+        std::string::npos);
+}
+
 TEST_CASE("a flag that is swept takes the values of the sweep, and who gave it another is told") {
   const Setting setting;
   const std::string file = setting.at("settings.toml"),
@@ -276,7 +298,7 @@ TEST_CASE("a run that diverges has no score and the sweep goes on") {
   CHECK(outcome.error.starts_with("warning: --weight-decay 1e6: "));
   CHECK(outcome.error.ends_with("; the sweep goes on\n"));
   CHECK(outcome.out.find("1e6\tfailed\t") != std::string::npos);
-  CHECK(outcome.out.find("best of 2: --weight-decay 0, score ") != std::string::npos);
+  CHECK(outcome.out.find("best of 2 by the mean of accuracy and f1: --weight-decay 0, ") != std::string::npos);
   const Outcome none = setting.run(
       {"--sweep", "weight_decay=1e6", "--learning-rate", "0.02", "--epochs", "15", "--output", setting.at("none")});
   CHECK(none.code == 6);

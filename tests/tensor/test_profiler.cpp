@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "tensor/backends.h"
+#include "tensor/ops.h"
 #include "tensor/profiler.h"
 
 using namespace bertrand;
@@ -77,4 +78,15 @@ TEST_CASE("the totals of a profile are those of its ops, the longest first") {
   CHECK(totals.find("{\"name\":\"gemm\",\"calls\":2,\"seconds\":0.020000,\"flops\":2000000000,\"bytes\":0},\n"
                     "{\"name\":\"norm\",\"calls\":1,\"seconds\":0.001000,\"flops\":0,\"bytes\":8}\n]}") !=
         std::string::npos);
+}
+
+TEST_CASE("a product works as many flops as it has sums of products, and moves its factors and itself") {
+  Profiler profiler;
+  const auto backend = open_cpu({.threads = 1});
+  const Tensor a = ops::full({2, 3}, 1, DType::f32, *backend), b = ops::full({3, 4}, 1, DType::f32, *backend);
+  backend->profiler = &profiler;
+  ops::matmul(a, b);
+  const std::string totals = profiler.totals();
+  CHECK(totals.find("\"name\":\"gemm\"") != std::string::npos);
+  CHECK(totals.find("\"flops\":48,\"bytes\":104}") != std::string::npos);  // 2 · 2 · 4 · 3, (6 + 12 + 8) · 4
 }

@@ -40,7 +40,7 @@ ServedModel::ServedModel(const ModelPlace& place, const ModelOptions& options)
   device_.run([&](const distributed::Replica& self) {
     predictor_ = inference::open(
         {.directory = place.directory, .tokenizer = options.tokenizer, .backend = self.backend(), .dtype = dtype_},
-        head_, options_);
+        head_, options.inference);
     warm_up(self.backend());
   });
 }

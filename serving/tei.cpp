@@ -120,7 +120,9 @@ Question embed(const Request& request, const Models& models, const Limits& limit
 }
 
 std::string info_text(const Models& models, const Limits& limits) {
-  const ServedModel& model = *models.all().front();
+  ModelPointer answering = models.first(Head::classify);
+  if (!answering) answering = models.first(Head::embed);
+  const ServedModel& model = answering ? *answering : *models.all().front();
   Json type = Json::object();
   if (model.head() == Head::embed) {
     type["embedding"] = {{"pooling", model.pooling()}};

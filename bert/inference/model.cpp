@@ -41,8 +41,8 @@ void Model::require_readable(const bert::Sequence& sequence, const std::string& 
         fail(Failure::input, "{}: {}: expected numbers from 0 to {}, got {} at place {}", where, key, most - 1,
              values[i], i);
   };
-  if (sequence.token_ids.empty() || std::ssize(sequence.token_ids) > max_length)
-    fail(Failure::input, "{}: input_ids: expected 1 to {} ids, got {}", where, max_length, sequence.token_ids.size());
+  if (sequence.token_ids.empty() || std::ssize(sequence.token_ids) > max_ids)
+    fail(Failure::input, "{}: input_ids: expected 1 to {} ids, got {}", where, max_ids, sequence.token_ids.size());
   if (sequence.token_types.size() != sequence.token_ids.size())
     fail(Failure::input, "{}: token_type_ids: expected {}, one for each id, got {}", where, sequence.token_ids.size(),
          sequence.token_types.size());

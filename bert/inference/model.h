@@ -18,7 +18,8 @@ struct Model {
   std::filesystem::path directory;
   bert::Config config;
   text::Tokenizer tokenizer;
-  int max_length;  ///< tokens of a sequence
+  int max_length;  ///< tokens of a sequence made from text
+  int max_ids;     ///< of a sequence that comes as ids
   Backend& backend;
   DType dtype;
   bool strict = false;

@@ -88,13 +88,15 @@ std::unique_ptr<Predictor> open(const Source& source, Head head, const Options& 
   const bert::Config config = bert::read_config(source.directory);
   require_head(config, source.directory, head);
   const Options options = completed(wanted, config, head, source.directory);
-  Model model{.directory = source.directory,
-              .config = config,
-              .tokenizer = bert::read_tokenizer(source.directory, source.tokenizer, config),
-              .max_length = options.max_seq_length,
-              .backend = source.backend,
-              .dtype = source.dtype,
-              .strict = source.strict};
+  Model model{
+      .directory = source.directory,
+      .config = config,
+      .tokenizer = bert::read_tokenizer(source.directory, source.tokenizer, config),
+      .max_length = options.max_seq_length,
+      .max_ids = wanted.max_seq_length > 0 ? options.max_seq_length : static_cast<int>(config.max_position_embeddings),
+      .backend = source.backend,
+      .dtype = source.dtype,
+      .strict = source.strict};
   switch (head) {
     case Head::classify: return make_classifier(std::move(model));
     case Head::tokens: return make_token_labeller(std::move(model), options);

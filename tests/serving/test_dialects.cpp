@@ -221,6 +221,15 @@ TEST_CASE("a model without room for a text is refused") {
         file.string() + ": max_position_embeddings: expected at least 3 to read a text, got 1");
 }
 
+TEST_CASE("/info is of the model that /predict asks, whichever comes first") {
+  const support::TemporaryDirectory directory;
+  support::write_small_labeller(directory / "words", {"O", "B-A"});
+  support::write_small_classifier(directory / "classes", {"red", "bird"});
+  serving::Models models;
+  for (const char* name : {"words", "classes"}) models.put(support::open_served(directory / name, name));
+  CHECK(nlohmann::json::parse(serving::tei::info_text(models, {}))["model_id"] == "classes");
+}
+
 TEST_CASE("what is told without a model") {
   const Setting setting;
   CHECK(setting("GET", "/health").status == 200);

@@ -64,6 +64,18 @@ TEST_CASE("flags come before sentence-transformers' files") {
   CHECK(model.embedding({.max_seq_length = 10, .pooling = Pooling::mean}) == mean);
 }
 
+TEST_CASE("ids may be as many as the model has positions, whatever a text is cut to") {
+  const Directory model;
+  const std::vector<std::int32_t> ids(24, 5), types(24, 0);
+  for (const auto& [options, accepted] : {std::pair(Options{}, true), {Options{.max_seq_length = 10}, false}}) {
+    const auto predictor =
+        inference::open({.directory = model.directory / "model", .backend = golden::cpu()}, Head::embed, options);
+    const auto encode = [&] { predictor->encode_ids({.token_ids = ids, .token_types = types}, "here"); };
+    if (accepted) CHECK_NOTHROW(encode());
+    else CHECK(refusal(Failure::input, encode) == "here: input_ids: expected 1 to 10 ids, got 24");
+  }
+}
+
 TEST_CASE("modules that are not computed here are refused with the file that names them") {
   const Directory model;
   const std::string at = (model.directory / "model/").string();

@@ -1,6 +1,9 @@
 // The text of a line of JSON.
 #include "bert/data/json_lines.h"
 
+#include <algorithm>
+#include <array>
+
 #include "bert/text/vocabulary.h"
 #include "io/error.h"
 #include "io/json.h"
@@ -9,7 +12,9 @@ namespace bertrand::data {
 
 bool is_json_lines(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
-  return name.ends_with(".jsonl") || name.find(".jsonl.") != std::string::npos;
+  return std::ranges::any_of(std::array{".jsonl", ".ndjson", ".json"}, [&](const std::string& ending) {
+    return name.ends_with(ending) || name.find(ending + ".") != std::string::npos;
+  });
 }
 
 std::optional<std::string> text_of_json_line(std::string_view line, const std::string& name, std::uint64_t number) {

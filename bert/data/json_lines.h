@@ -8,7 +8,8 @@
 
 namespace bertrand::data {
 
-/// Whether the file's name says that it has such lines: it ends in .jsonl, or in that and what a compressor adds.
+/// Whether the file's name says that it has such lines: it ends in .jsonl, .ndjson or .json, or in that
+/// and what a compressor adds.
 bool is_json_lines(const std::filesystem::path& file);
 
 /// The text of a line, number `number` of the file `name`; nothing of a blank line. Throws Error(Failure::input) as

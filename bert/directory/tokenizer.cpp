@@ -102,19 +102,6 @@ DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const Config& c
   return found;
 }
 
-/// Whether a word of it has a capital. Tokens that are no word do not count: [CLS], and <S> and <T> of the uncased
-/// Chinese vocabulary.
-bool has_capitals(const text::Vocabulary& vocabulary) {
-  const auto is_capital = [](char c) { return 'A' <= c && c <= 'Z'; };
-  const auto is_letter = [&](char c) { return is_capital(c) || ('a' <= c && c <= 'z'); };
-  for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
-    std::string_view token = vocabulary.token(id);
-    if (token.starts_with("##")) token.remove_prefix(2);
-    if (std::ranges::all_of(token, is_letter) && std::ranges::any_of(token, is_capital)) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 fs::path config_file(const fs::path& model) {
@@ -142,14 +129,15 @@ text::Tokenizer read_tokenizer(const fs::path& model, const TokenizerFlags& flag
     text::Vocabulary vocabulary = text::Vocabulary::load(flags.vocab_file, {.failure = Failure::input});
     const AddedTokens added = added_tokens_of(model_directory, vocabulary);
     check_size(vocabulary, added, flags.vocab_file, config.vocab_size, config_file(model_directory));
-    return text::Tokenizer(std::move(vocabulary), {.lower_case = !flags.cased, .added_tokens = added.text});
+    const bool lower_case = text::lower_cases(vocabulary, flags.cased, flags.vocab_file.string());
+    return text::Tokenizer(std::move(vocabulary), {.lower_case = lower_case, .added_tokens = added.text});
   }
   DirectoryTokenizer own = tokenizer_of(model_directory, config);
   if (!own.vocabulary)
     fail(Failure::model,
          "{}: expected vocab.txt or tokenizer.json, got neither; hint: --vocab-file names one elsewhere",
          model_directory.string());
-  const bool lower_case = own.lower_case.value_or(!has_capitals(*own.vocabulary));
+  const bool lower_case = own.lower_case.value_or(!own.vocabulary->has_capitals());
   return text::Tokenizer(
       std::move(*own.vocabulary),
       {.lower_case = lower_case,

@@ -8,6 +8,7 @@
 
 #include "bert/text/pieces.h"
 #include "bert/text/words.h"
+#include "io/say.h"
 
 namespace bertrand::text {
 namespace {
@@ -173,6 +174,12 @@ std::vector<std::string> Tokenizer::words(std::string_view text) const {
   std::vector<std::string> list;
   for (const Words::Word& word : words.list()) list.emplace_back(words.bytes(word));
   return list;
+}
+
+bool lower_cases(const Vocabulary& vocabulary, bool cased, const std::string& file) {
+  if (!cased && vocabulary.has_capitals())
+    io::warn("{}: words with capitals, which no text becomes, since it is lower-cased; hint: --cased", file);
+  return !cased;
 }
 
 }  // namespace bertrand::text

@@ -50,6 +50,10 @@ class Tokenizer {
   std::unique_ptr<const Pieces> pieces_;
 };
 
+/// Whether text is lower-cased for the vocabulary of a file that comes without a model: unless `cased`. Warns if it has
+/// words that no such text becomes.
+bool lower_cases(const Vocabulary& vocabulary, bool cased, const std::string& file);
+
 /// A tokenizer with buffers and a cache of words, for many texts: no allocation per text once warm. Not for sharing:
 /// one for each thread. The tokenizer must outlive it.
 class Encoder {

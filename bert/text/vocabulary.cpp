@@ -1,6 +1,7 @@
 // A vocabulary read from its lines.
 #include "bert/text/vocabulary.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -129,6 +130,17 @@ std::int32_t Vocabulary::cls_id() const { return contents_->cls; }
 std::int32_t Vocabulary::sep_id() const { return contents_->sep; }
 std::int32_t Vocabulary::mask_id() const { return contents_->mask; }
 const std::vector<std::int32_t>& Vocabulary::distinct_ids() const { return contents_->distinct_ids; }
+bool Vocabulary::has_capitals() const {
+  const auto is_capital = [](char c) { return 'A' <= c && c <= 'Z'; };
+  const auto is_letter = [&](char c) { return is_capital(c) || ('a' <= c && c <= 'z'); };
+  for (std::int32_t id = 0; id < size(); ++id) {
+    std::string_view word = token(id);
+    if (word.starts_with("##")) word.remove_prefix(2);
+    if (std::ranges::all_of(word, is_letter) && std::ranges::any_of(word, is_capital)) return true;
+  }
+  return false;
+}
+
 const std::string& Vocabulary::text() const { return contents_->text; }
 
 }  // namespace bertrand::text

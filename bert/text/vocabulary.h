@@ -50,6 +50,10 @@ class Vocabulary {
   /// that stands on several lines is there once, at its first place and with its last id.
   const std::vector<std::int32_t>& distinct_ids() const;
 
+  /// Whether a word of it has a capital. Tokens that are no word do not count: [CLS], and <S> and <T> of the uncased
+  /// Chinese vocabulary.
+  bool has_capitals() const;
+
   /// The bytes of the file, so that a copy saved with a model is the same file. Only what another program would read
   /// otherwise is written as it was read: no byte order mark, and a token that a line has white space or invalid bytes
   /// about stands alone.

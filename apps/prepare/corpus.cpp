@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "bert/data/corpus_view.h"
 #include "bert/data/corpus_writer.h"
 #include "io/byte_progress.h"
 #include "io/error.h"
@@ -19,8 +20,9 @@ void write_corpus(const CorpusOptions& options) {
   io::catch_stop_signals();
   const double input_bytes = io::check_files(options.inputs, {});
   io::check_readable_twice(options.inputs);
-  const text::Tokenizer tokenizer(text::Vocabulary::load(options.vocab_file, {.failure = Failure::input}),
-                                  {.lower_case = !options.cased});
+  const text::Vocabulary vocabulary = text::Vocabulary::load(options.vocab_file, {.failure = Failure::input});
+  const text::Tokenizer tokenizer(
+      vocabulary, {.lower_case = text::lower_cases(vocabulary, options.cased, options.vocab_file.string())});
   io::ByteProgress progress("tokenising", input_bytes);
   const data::CorpusResult result = data::write_corpus(
       {.inputs = options.inputs,
@@ -42,6 +44,9 @@ void write_corpus(const CorpusOptions& options) {
     fmt::print(stderr, "went on after {} of text, which an earlier command had done\n",
                io::bytes_text(static_cast<double>(result.begun_bytes)));
   const data::CorpusShard total = result.manifest.total();
+  if (const std::string doubt = data::doubt_about_sentences(total.documents.count, total.sentences.count);
+      !doubt.empty())
+    io::warn("{}: {}", options.inputs.front().string(), doubt);
   fmt::print(stderr, "wrote {} documents, {} sentences, {} tokens in {} shard{}\n", total.documents.count,
              total.sentences.count, total.ids.count, result.manifest.shards.size(),
              result.manifest.shards.size() == 1 ? "" : "s");

@@ -71,7 +71,8 @@ void add_flags(CLI::App& app, RecordsOptions& options) {
 void add_flags(CLI::App& app, CorpusOptions& options) {
   add_vocabulary_flags(app, options.vocab_file, options.cased);
   app.add_option("--input", options.inputs,
-                 "text: a sentence a line, a blank line between documents; .jsonl: a {\"text\"} a line, its lines are "
+                 "text: a sentence a line, a blank line between documents; .jsonl, .ndjson, .json: a {\"text\"} a "
+                 "line, its lines are "
                  "sentences; either may be compressed by gzip or Zstandard")
       ->type_name("FILE")
       ->required();
@@ -92,7 +93,7 @@ void add_flags(CLI::App& app, DumpOptions& options) {
 void add_flags(CLI::App& app, VocabOptions& options) {
   constexpr std::size_t kMost = 1 << 23;
   app.add_option("--input", options.inputs,
-                 "text; .jsonl: a {\"text\"} a line; either may be compressed by gzip or Zstandard")
+                 "text; .jsonl, .ndjson, .json: a {\"text\"} a line; either may be compressed by gzip or Zstandard")
       ->type_name("FILE")
       ->required();
   app.add_option("--output", options.output, "vocab.txt")->type_name("FILE")->required();

@@ -20,7 +20,8 @@ namespace bertrand::prepare {
 namespace {
 
 data::Corpus read_inputs(const RecordsOptions& options, const text::Vocabulary& vocabulary, double input_bytes) {
-  const text::Tokenizer tokenizer(vocabulary, {.lower_case = !options.cased});
+  const text::Tokenizer tokenizer(
+      vocabulary, {.lower_case = text::lower_cases(vocabulary, options.cased, options.vocab_file.string())});
   io::ByteProgress progress("tokenising", input_bytes);
   double done = 0;
   data::Corpus corpus = data::read_corpus(
@@ -33,6 +34,9 @@ data::Corpus read_inputs(const RecordsOptions& options, const text::Vocabulary& 
     io::warn("{}: documents: expected at least 2, got 1: every random next sentence comes from the same {}",
              options.inputs.front().string(), "document, as with Google's script; hint: a blank line ends a document");
   }
+  const std::string doubt =
+      data::doubt_about_sentences(corpus.documents.count(), corpus.documents.sentences.size() - 1);
+  if (!doubt.empty()) io::warn("{}: {}", options.inputs.front().string(), doubt);
   return corpus;
 }
 

@@ -77,7 +77,8 @@ void add_own_flags(training::FlagTable& table, Options& options) {
   table
       .paths({"--input",
               "what to train on: TFRecord files, corpora of prepare corpus, or text with a sentence a line and a blank "
-              "line between documents, or a {\"text\"} a line in .jsonl; files may be compressed by gzip or Zstandard"},
+              "line between documents, or a {\"text\"} a line in .jsonl, .ndjson, .json; files may be compressed by "
+              "gzip or Zstandard"},
              options.inputs)
       .required = true;
   table.paths({"--eval-input", "held-out files to evaluate on, of either kind"}, options.evaluation_inputs);

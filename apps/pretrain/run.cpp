@@ -1,7 +1,8 @@
 #include "apps/pretrain/run.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
+#include <cmath>
 #include <optional>
 #include <variant>
 
@@ -42,9 +43,10 @@ Source new_model(const Options& options) {
          options.config);
   bert::Config config =
       preset ? bert::Config::preset(options.config) : bert::read_config_file(options.config, bert::UnknownKeys::refuse);
-  text::Tokenizer tokenizer(text::Vocabulary::load(options.vocabulary, {.failure = Failure::input}),
-                            {.lower_case = !options.cased});
-  const std::int32_t words = tokenizer.vocabulary().size();
+  const text::Vocabulary vocabulary = text::Vocabulary::load(options.vocabulary, {.failure = Failure::input});
+  text::Tokenizer tokenizer(vocabulary,
+                            {.lower_case = text::lower_cases(vocabulary, options.cased, options.vocabulary.string())});
+  const std::int32_t words = vocabulary.size();
   if (preset) config.vocab_size = words;
   if (config.vocab_size != words)
     fail(Failure::input, "{}: vocabulary: expected {} lines (vocab_size of {}), got {}", options.vocabulary.string(),
@@ -128,9 +130,23 @@ std::shared_ptr<const data::CorpusView> read_text(const std::vector<std::filesys
   return corpus;
 }
 
+/// What is drawn from text as no one may have meant it.
+void warn_of_text(const data::CorpusView& corpus, const std::string& file, const Options& options) {
+  if (const std::string doubt = data::doubt_about_sentences(corpus.documents(), corpus.sentences()); !doubt.empty())
+    distributed::warn(fmt::format("{}: {}", file, doubt));
+  const auto wanted = std::llround(options.masking.probability * *options.settings.max_seq_length);
+  if (wanted > options.masking.max_predictions)
+    distributed::warn(fmt::format(
+        "--max-predictions-per-seq: {} of an example of {} tokens, of which --masked-lm-prob {} "
+        "would take {}",
+        options.masking.max_predictions, *options.settings.max_seq_length, options.masking.probability, wanted));
+}
+
 std::unique_ptr<data::PretrainingExamples> draw_examples(std::shared_ptr<const data::CorpusView> corpus,
-                                                         const Source& source, const Options& options) {
+                                                         const std::string& file, const Source& source,
+                                                         const Options& options) {
   const training::Settings& settings = options.settings;
+  warn_of_text(*corpus, file, options);
   return std::make_unique<data::PretrainingText>(
       std::move(corpus), source.tokenizer.vocabulary(),
       data::PretrainingTextOptions{
@@ -146,18 +162,34 @@ struct Input {
   std::vector<std::variant<std::filesystem::path, training::InputFile>> identity;
 };
 
+/// Records are read as they were made, whatever is said about text.
+void warn_of_records(const data::PretrainingRecords& records, const std::string& file, const Options& options) {
+  const std::vector<std::string>& command = options.settings.command;
+  std::vector<std::string> given;
+  for (const char* flag : {"--masked-lm-prob", "--max-predictions-per-seq", "--short-seq-prob", "--whole-word-mask"})
+    if (training::is_given(flag, command)) given.emplace_back(flag);
+  if (training::is_given("--max-seq-length", command) && *options.settings.max_seq_length < records.longest())
+    given.push_back(fmt::format("--max-seq-length {}", *options.settings.max_seq_length));
+  if (!given.empty())
+    distributed::warn(fmt::format("{}: records of up to {} tokens are read as they were made; {} is for text", file,
+                                  records.longest(), fmt::join(given, ", ")));
+}
+
 Input read_input(const std::vector<std::filesystem::path>& files, const Source& source, const Options& options,
                  distributed::Collective* processes) {
   Input input{.examples = nullptr, .identity = {files.begin(), files.end()}};
   if (files.empty()) return input;
   const InputKind kind = kind_of(files);
   if (kind == InputKind::text) {
-    input.examples = draw_examples(read_text(files, source, options, !processes), source, options);
+    input.examples =
+        draw_examples(read_text(files, source, options, !processes), files.front().string(), source, options);
   } else if (kind == InputKind::corpus) {  // its manifest holds the checksums of its files
-    input.examples = draw_examples(open_corpus(files, source, options, processes), source, options);
+    input.examples =
+        draw_examples(open_corpus(files, source, options, processes), files.front().string(), source, options);
     for (std::size_t i = 0; i < files.size(); ++i) input.identity[i] = files[i] / data::kCorpusManifest;
   } else {
     auto records = read_records(files, source, options, processes);
+    warn_of_records(*records, files.front().string(), options);
     for (std::size_t i = 0; i < files.size(); ++i)
       if (const auto crc32c = records->crc32c_of_file(i))
         input.identity[i] = training::InputFile{

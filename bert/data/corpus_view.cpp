@@ -1,5 +1,7 @@
 #include "bert/data/corpus_view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "io/error.h"
@@ -10,6 +12,7 @@ void CorpusView::add(const CorpusPart& part) {
   if (part.documents.size() < 2) return;
   parts_.push_back({part, documents_, tokens_});
   documents_ += part.documents.size() - 1;
+  sentences_ += part.sentences.empty() ? 0 : part.sentences.size() - 1;
   tokens_ += part.ids.size();
 }
 
@@ -55,6 +58,15 @@ void CorpusView::append_ids(std::uint64_t begin, std::uint64_t count, std::vecto
            vocabulary_size_, id, "hint: make the corpus again");
     out.push_back(id);
   }
+}
+
+std::string doubt_about_sentences(std::uint64_t documents, std::uint64_t sentences) {
+  if (documents == 0 || sentences >= 2 * documents) return "";
+  return fmt::format(
+      "{} documents have {} sentences: the pairs of a document of one sentence are all random, and of a sentence that "
+      "is "
+      "longer than an example the end is left out; hint: a sentence a line",
+      documents, sentences);
 }
 
 }  // namespace bertrand::data

@@ -42,6 +42,7 @@ class CorpusView {
   CorpusView& operator=(const CorpusView&) = delete;
 
   std::uint64_t documents() const { return documents_; }
+  std::uint64_t sentences() const { return sentences_; }
   std::uint64_t tokens() const { return tokens_; }
   /// The sentences of a document: at least one. Throws Error(Failure::input) if they are not in its part, or if one is
   /// empty or has 2^31 tokens.
@@ -68,7 +69,10 @@ class CorpusView {
 
   std::int32_t vocabulary_size_;
   std::vector<Placed> parts_;
-  std::uint64_t documents_ = 0, tokens_ = 0;
+  std::uint64_t documents_ = 0, sentences_ = 0, tokens_ = 0;
 };
+
+/// What a person should be told of a corpus whose documents hardly have a next sentence; "" for others.
+std::string doubt_about_sentences(std::uint64_t documents, std::uint64_t sentences);
 
 }  // namespace bertrand::data

@@ -91,6 +91,38 @@ TEST_CASE("prepare tokens says where the first bytes are that are not UTF-8") {
                              "turns other encodings into UTF-8\n");
 }
 
+TEST_CASE("text that is lower-cased for a vocabulary with capitals is warned of, and --cased keeps its capitals") {
+  const Setting setting;
+  write_text(setting / "cased", read_text(setting / "v") + "Ab\n");
+  write_text(setting / "lines", "Ab\n");
+  const auto tokens = [&](const std::vector<std::string>& flags) {
+    return run_program("prepare", support::with_defaults({"tokens", setting / "lines"}, flags));
+  };
+  const Outcome lower = tokens({"--vocab-file", setting / "cased"});
+  CHECK(lower.error == "warning: " + (setting / "cased") +
+                           ": words with capitals, which no text becomes, since it is lower-cased; hint: --cased\n");
+  const Outcome cased = tokens({"--vocab-file", setting / "cased", "--cased"});
+  CHECK(cased.error.empty());
+  CHECK(cased.out != lower.out);
+}
+
+TEST_CASE("documents that hardly have a next sentence are warned of") {
+  const Setting setting;
+  write_text(setting / "one.ndjson", "{\"text\": \"a b ab c\"}\n{\"text\": \"c c ab\"}\n");
+  for (const char* command : {"corpus", "records"}) {
+    const Outcome outcome = run_program("prepare", {command, "--vocab-file", setting / "v", "--input",
+                                                    setting / "one.ndjson", "--output", setting / command});
+    CHECK(outcome.code == 0);
+    CHECK(outcome.error.find("warning: " + (setting / "one.ndjson") + ": 2 documents have 2 sentences: ") !=
+          std::string::npos);
+  }
+  write_text(setting / "two.json", "{\"text\": \"a b\\nab c\"}\n{\"text\": \"c c\\nab\"}\n");
+  const Outcome outcome = run_program("prepare", {"records", "--vocab-file", setting / "v", "--input",
+                                                  setting / "two.json", "--output", setting / "r"});
+  CHECK(outcome.code == 0);
+  CHECK(outcome.error.find("warning") == std::string::npos);
+}
+
 TEST_CASE("prepare tokens refuses a NUL with its line after all lines of the blocks before it") {
   const Setting setting;
   const std::string lines = std::string((1 << 20) - 2, 'a') + "\n";  // a block of one thread

@@ -134,6 +134,27 @@ TEST_CASE("records are stripped of their padding and train as they are") {
   CHECK(trained.out.find("about 49 tokens") != std::string::npos);
 }
 
+TEST_CASE("flags of text that records do not follow are warned of, and so is text of which less is masked") {
+  const PretrainSetting setting;
+  REQUIRE(
+      support::run_program("prepare", {"records", "--input", setting.directory / "text.txt", "--vocab-file",
+                                       setting.directory / "vocab.txt", "--output", setting.directory / "r.tfrecord",
+                                       "--max-seq-length", "24", "--max-predictions-per-seq", "4"})
+          .code == 0);
+  const std::string file = setting.directory / "r.tfrecord";
+  const auto plan = [&](const support::Flags& more) {
+    return setting.run("run", support::joined({"--plan", "--steps", "2"}, more)).error;
+  };
+  CHECK(plan({"--input", file, "--max-seq-length", "16", "--whole-word-mask"}) ==
+        "warning: " + file + ": records of up to 24 tokens are read as they were made; --whole-word-mask, " +
+            "--max-seq-length 16 is for text\n");
+  CHECK(plan({"--input", file}).empty());
+  CHECK(plan({"--max-predictions-per-seq", "2"}) ==
+        "warning: --max-predictions-per-seq: 2 of an example of 24 tokens, of which --masked-lm-prob 0.15 would take "
+        "4\n");
+  CHECK(plan({}).empty());
+}
+
 TEST_CASE("records are known by what they begin with, and what is neither records nor text is refused") {
   const PretrainSetting setting;
   const auto run = [&](const std::string& name, const std::vector<std::string>& more) {

@@ -23,6 +23,11 @@ void check_decompressed(const std::filesystem::path& file, std::uint64_t bytes, 
          bytes_text(static_cast<double>(most)));
 }
 
+std::filesystem::path plain_extension(const std::filesystem::path& file) {
+  const std::filesystem::path last = file.extension();
+  return last == ".gz" || last == ".zst" ? file.stem().extension() : last;
+}
+
 ByteSource::ByteSource(const std::filesystem::path& file, std::string_view what,
                        const std::function<bool(std::string_view)>& is_plain)
     : file_(file.empty() ? "standard input" : file.string()) {

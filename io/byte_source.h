@@ -17,6 +17,9 @@ constexpr std::uint64_t kMostDecompressed = std::uint64_t{4} << 30;
 /// Throws Error(Failure::input) if `bytes` out of a compressed file are more than `most`.
 void check_decompressed(const std::filesystem::path& file, std::uint64_t bytes, std::uint64_t most);
 
+/// The extension of the file's name without what a compressor added: .jsonl of a.jsonl.gz.
+std::filesystem::path plain_extension(const std::filesystem::path& file);
+
 class ByteSource {
  public:
   static constexpr std::size_t kBeginning = 12;

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <ranges>
 
+#include "io/error.h"
+
 namespace bertrand::cli {
 namespace {
 
@@ -217,10 +219,12 @@ std::vector<std::string> with_own_names(const CLI::App& app, const std::vector<s
     if (flag->value || option_of(app, flag->own)->get_type_size_max() == 0) {
       const std::string next = i + 1 < arguments.size() ? arguments[i + 1] : "";
       const bool apart = value.empty() && yes_or_no(next);
-      const bool no = yes_or_no(apart ? next : value.substr(std::min<std::size_t>(value.size(), 1))) == false;
+      const std::string said = apart ? next : value.empty() ? "true" : value.substr(1);
+      const std::optional<bool> yes = yes_or_no(said);
+      if (!yes) fail(Failure::usage, "{}: expected true or false, got \"{}\"", name, said);
       value = flag->value ? fmt::format("={}", flag->value) : "";
       i += apart;
-      if (no) {
+      if (!*yes) {
         fmt::print(stderr, "note: {} that is false is left out\n", name);
         continue;
       }

@@ -47,11 +47,12 @@ std::vector<std::string> with_own_spelling(const CLI::App& app, std::vector<std:
     const CLI::Option* const option = app.get_option_no_throw(arguments[i].substr(0, equals));
     if (!option || paths_of(*option) != Paths::none) continue;
     const bool apart = equals == arguments[i].size();
-    if (apart && ++i == arguments.size()) break;
+    if (apart && i + 1 == arguments.size()) break;
+    std::string& argument = arguments[apart ? i + 1 : i];
     const std::size_t begin = apart ? 0 : equals + 1;
     for (const std::string& word : words_of(*option))
-      if (std::ranges::equal(word, std::string_view(arguments[i]).substr(begin), same_letter))
-        arguments[i].replace(begin, word.size(), word);
+      if (std::ranges::equal(word, std::string_view(argument).substr(begin), same_letter))
+        argument.replace(begin, word.size(), word);
   }
   return arguments;
 }

@@ -13,6 +13,7 @@
 #include "bert/directory/model_directory.h"
 #include "bert/objectives/program_files.h"
 #include "bert/text/utf8.h"
+#include "io/byte_source.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
 #include "io/input_files.h"
@@ -31,16 +32,11 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kBatchesAhead = 16;
 constexpr std::size_t kLinesAhead = 4096;
 
-bool names_json_lines(const fs::path& file) {
-  const fs::path plain = file.extension() == ".gz" || file.extension() == ".zst" ? file.stem() : file;
-  return plain.extension() == ".jsonl";
-}
-
 class Stream {
  public:
   Stream(const Options& options, const inference::Predictor& predictor, Answers& out)
       : options_(options), predictor_(predictor), out_(out), lines_(options.input, "text"), form_(options.form) {
-    if (form_ == Form::detect && names_json_lines(options.input)) form_ = Form::jsonl;
+    if (form_ == Form::detect && io::plain_extension(options.input) == ".jsonl") form_ = Form::jsonl;
   }
 
   void run() {

@@ -137,8 +137,7 @@ void warn_of_text(const data::CorpusView& corpus, const std::string& file, const
   const auto wanted = std::llround(options.masking.probability * *options.settings.max_seq_length);
   if (wanted > options.masking.max_predictions)
     distributed::warn(fmt::format(
-        "--max-predictions-per-seq: {} of an example of {} tokens, of which --masked-lm-prob {} "
-        "would take {}",
+        "--max-predictions-per-seq: {} of an example of {} tokens, of which --masked-lm-prob {} would take {}",
         options.masking.max_predictions, *options.settings.max_seq_length, options.masking.probability, wanted));
 }
 

@@ -1,20 +1,16 @@
 // The text of a line of JSON.
 #include "bert/data/json_lines.h"
 
-#include <algorithm>
-#include <array>
-
 #include "bert/text/vocabulary.h"
+#include "io/byte_source.h"
 #include "io/error.h"
 #include "io/json.h"
 
 namespace bertrand::data {
 
 bool is_json_lines(const std::filesystem::path& file) {
-  const std::string name = file.filename().string();
-  return std::ranges::any_of(std::array{".jsonl", ".ndjson", ".json"}, [&](const std::string& ending) {
-    return name.ends_with(ending) || name.find(ending + ".") != std::string::npos;
-  });
+  const std::filesystem::path kind = io::plain_extension(file);
+  return kind == ".jsonl" || kind == ".ndjson" || kind == ".json";
 }
 
 std::optional<std::string> text_of_json_line(std::string_view line, const std::string& name, std::uint64_t number) {

@@ -192,14 +192,18 @@ TEST_CASE("flags of Hugging Face's and Google's programs are understood, or answ
         "note: --use-fp16 that is false is left out\nnote: --amp that is false is left out\n"
         "note: --bf16 that is false is left out\n"
         "note: --train-batch-size is called --batch-size here, and counts the examples of all devices\n");
+  for (const char* flag : {"--use-fp16=maybe", "--overwrite-output-dir=maybe"})
+    CHECK(run_program("pretrain", {flag}).error.ends_with(": expected true or false, got \"maybe\"\n"));
   const Outcome refused = run_program("finetune", {"--gradient_accumulation_steps", "4"});
   CHECK(refused.code == 2);
   CHECK(refused.error.starts_with("error: unknown option --gradient-accumulation-steps; hint: --batch-size is"));
 }
 
 TEST_CASE("names of choices may have capitals, and are recorded without") {
-  CHECK(settings_of({"--optimizer", "LAMB", "--precision=BF16", "--seed", "3", "--config", "Tiny"}).out ==
-        "# command line\noptimizer = \"lamb\"\nprecision = \"bf16\"\nseed = 3\nconfig = \"Tiny\"\n");
+  CHECK(
+      settings_of({"--keep-moments", "--optimizer", "LAMB", "--precision=BF16", "--seed", "3", "--config", "Tiny"})
+          .out ==
+      "# command line\nkeep-moments = true\noptimizer = \"lamb\"\nprecision = \"bf16\"\nseed = 3\nconfig = \"Tiny\"\n");
   const support::TemporaryDirectory directory;
   write_text(directory / "settings.toml", "optimizer = \"LAMB\"\n");
   CHECK(run_program("pretrain", {"--settings", directory / "settings.toml", "--seed", "-1"})

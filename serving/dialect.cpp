@@ -20,23 +20,24 @@ void check_count(std::size_t count, std::size_t most, int status) {
   if (count == 0 || count > most) refuse(status, "expected 1 to {} texts in a request, got {}", most, count);
 }
 
-bert::Sequence without_padding(GivenIds given, const std::string& where) {
+inference::PaddedSequence without_padding(GivenIds given, const std::string& where) {
   const auto require_as_many = [&](const std::vector<std::int32_t>& values) {
     if (values.size() != given.ids.size())
       refuse(400, "{}: Expecting tensor size: {} but got: {}", where, given.ids.size(), values.size());
   };
   if (!given.types) given.types.emplace(given.ids.size(), 0);
   require_as_many(*given.types);
+  std::size_t padding = 0;
   if (given.mask) {
     require_as_many(*given.mask);
     const auto end = std::ranges::find_if(*given.mask, [](std::int32_t one) { return one != 1; });
     if (std::any_of(end, given.mask->end(), [](std::int32_t zero) { return zero != 0; }))
       refuse(400, "{}: mask: expected ones and then zeros, got {}", where, io::shown(*given.mask));
-    const auto length = static_cast<std::size_t>(end - given.mask->begin());
-    given.ids.resize(length);
-    given.types->resize(length);
+    padding = static_cast<std::size_t>(given.mask->end() - end);
+    given.ids.resize(given.ids.size() - padding);
+    given.types->resize(given.ids.size());
   }
-  return {.token_ids = std::move(given.ids), .token_types = std::move(*given.types)};
+  return {.sequence = {.token_ids = std::move(given.ids), .token_types = std::move(*given.types)}, .padding = padding};
 }
 
 std::string_view path_of(std::string_view target) { return target.substr(0, target.find('?')); }

@@ -34,8 +34,8 @@ struct GivenIds {
   std::optional<std::vector<std::int32_t>> mask;   ///< ones, then zeros for padding; none: all ids count
   std::optional<std::vector<std::int32_t>> types;  ///< none: all 0
 };
-/// Without what the mask leaves out. Throws Refusal{400} beginning with `where` for unequal lengths and other masks.
-bert::Sequence without_padding(GivenIds given, const std::string& where);
+/// What the mask leaves out is padding. Throws Refusal{400} beginning with `where`: unequal lengths, another mask.
+inference::PaddedSequence without_padding(GivenIds given, const std::string& where);
 
 /// The path of a target: /a/b of /a/b?c.
 std::string_view path_of(std::string_view target);

@@ -116,37 +116,33 @@ Json numbers_of(const Json& values) {
   return numbers;
 }
 
-Json output(const char* name, const char* type, const std::vector<Json>& rows, bool is_matrix) {
-  Json data = Json::array();
-  for (const Json& row : rows) {
-    if (is_matrix) data.insert(data.end(), row.begin(), row.end());
-    else data.push_back(row);
-  }
-  Json shape = {rows.size()};
-  if (is_matrix) shape.push_back(rows[0].size());
+/// A tensor of values in lists of equal lengths. Its shape is how these are nested.
+Json output(const char* name, const char* type, const Json& values) {
+  Json shape = Json::array();
+  for (const Json* at = &values; at->is_array(); at = &at->front()) shape.push_back(at->size());
+  std::vector<Json> data;
+  flatten(values, data);
   return {{"name", name}, {"datatype", type}, {"shape", shape}, {"data", data}};
 }
 
-/// What `key` has in every answer, as a matrix.
-Json matrix(const char* name, const char* key, const std::vector<Json>& answers) {
-  std::vector<Json> rows;
+/// The numbers that `key` has in every answer.
+Json numbers(const char* name, const char* key, const std::vector<Json>& answers) {
+  Json rows = Json::array();
   for (const Json& answer : answers) rows.push_back(numbers_of(answer.at(key)));
-  return output(name, "FP32", rows, true);
+  return output(name, "FP32", rows);
 }
 
 Json outputs_of(const std::vector<Json>& answers, const ServedModel& model) {
-  const Json& first = answers[0];
-  if (first.contains("embedding")) return Json::array({matrix("embedding", "embedding", answers)});
-  if (model.head() == inference::Head::classify) {
-    const char* const name = model.scores_name();
-    if (first.contains(name)) return Json::array({matrix(name, name, answers)});
-    std::vector<Json> labels;
-    for (const Json& answer : answers) labels.push_back(answer.at("label"));
-    return Json::array({matrix(name, "scores", answers), output("label", "BYTES", labels, false)});
-  }
-  std::vector<Json> texts;
-  for (const Json& answer : answers) texts.push_back(io::json_text(answer));
-  return Json::array({output("answer", "BYTES", texts, false)});
+  Json outputs = Json::array();
+  for (const char* const name : {"embedding", "probabilities", "logits", "start_logits", "end_logits"})
+    if (answers[0].contains(name)) outputs.push_back(numbers(name, name, answers));
+  if (!outputs.empty()) return outputs;
+  const bool has_label = model.head() == inference::Head::classify;
+  Json texts = Json::array();
+  for (const Json& answer : answers) texts.push_back(has_label ? answer.at("label") : Json(io::json_text(answer)));
+  if (has_label) outputs.push_back(numbers(model.scores_name(), "scores", answers));
+  outputs.push_back(output(has_label ? "label" : "answer", "BYTES", texts));
+  return outputs;
 }
 
 /// Says that a request wants an output that there is not, if it does.
@@ -161,26 +157,33 @@ std::optional<Response> refused(const std::vector<std::string>& wanted, const Js
   return {};
 }
 
+/// Of the outputs, those of FP32 are for ids, and of a classifier for texts too.
 Json metadata(const ServedModel& model) {
+  using inference::Head;
   const auto tensor = [](const char* name, const char* type, Json shape) {
     return Json{{"name", name}, {"datatype", type}, {"shape", std::move(shape)}};
   };
-  Json outputs = Json::array();
+  const Json list = Json::array({-1}), matrix = Json::array({-1, -1});
+  Json inputs = Json::array(), outputs = Json::array();
+  for (const char* const text : model.head() == Head::answer ? std::vector{"question", "context"} : std::vector{"text"})
+    inputs.push_back(tensor(text, "BYTES", list));
+  for (const char* const ids : {"input_ids", "attention_mask", "token_type_ids"})
+    inputs.push_back(tensor(ids, "INT64", matrix));
   switch (model.head()) {
-    case inference::Head::classify:
-      outputs.push_back(tensor(model.scores_name(), "FP32", Json::array({-1, -1})));
-      outputs.push_back(tensor("label", "BYTES", Json::array({-1})));
+    case Head::classify: outputs.push_back(tensor(model.scores_name(), "FP32", matrix)); break;
+    case Head::embed: outputs.push_back(tensor("embedding", "FP32", matrix)); break;
+    case Head::tokens: outputs.push_back(tensor("probabilities", "FP32", Json::array({-1, -1, -1}))); break;
+    case Head::answer:
+      for (const char* const name : {"start_logits", "end_logits"}) outputs.push_back(tensor(name, "FP32", matrix));
       break;
-    case inference::Head::embed: outputs.push_back(tensor("embedding", "FP32", Json::array({-1, -1}))); break;
-    default: outputs.push_back(tensor("answer", "BYTES", Json::array({-1})));
+    case Head::fill_mask: break;
   }
+  if (model.head() == Head::classify) outputs.push_back(tensor("label", "BYTES", list));
+  else if (model.head() != Head::embed) outputs.push_back(tensor("answer", "BYTES", list));
   return {{"name", model.name()},
           {"versions", Json::array({std::to_string(model.version())})},
           {"platform", "bertrand"},
-          {"inputs",
-           Json::array({tensor("text", "BYTES", Json::array({-1})), tensor("input_ids", "INT64", Json::array({-1, -1})),
-                        tensor("attention_mask", "INT64", Json::array({-1, -1})),
-                        tensor("token_type_ids", "INT64", Json::array({-1, -1}))})},
+          {"inputs", std::move(inputs)},
           {"outputs", std::move(outputs)}};
 }
 

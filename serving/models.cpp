@@ -81,7 +81,7 @@ std::string ServedModel::precision() const { return std::string(name_of(dtype_))
 std::size_t ServedModel::bytes_of(const inference::Query& query) const {
   constexpr std::size_t kNumber = 32;   // in JSON's memory and as text
   constexpr std::size_t kObject = 300;  // of a few keys with a word and numbers, twice
-  std::size_t tokens = 0;
+  std::size_t tokens = query.padding;
   for (const bert::Sequence& sequence : query.sequences) tokens += sequence.token_ids.size();
   const std::size_t labels = this->labels().size();
   std::size_t answer = kObject;

@@ -60,11 +60,14 @@ class Answerer : public Predictor {
     return query;
   }
 
-  Query encode_ids(bert::Sequence sequence, const std::string& where) const override {
-    model_.require_readable(sequence, where);
+  Query encode_ids(PaddedSequence given, const std::string& where) const override {
+    model_.require_readable(given, where);
     return {.where = where,
-            .sequences = {std::move(sequence)},
-            .make_answer = [this](std::span<const Outputs> outputs) { return logits(outputs[0]); }};
+            .sequences = {std::move(given.sequence)},
+            .padding = given.padding,
+            .make_answer = [padding = given.padding](std::span<const Outputs> outputs) {
+              return logits(outputs[0], padding);
+            }};
   }
   std::string_view token(std::int32_t id) const override { return model_.tokenizer.vocabulary().token(id); }
 
@@ -76,12 +79,14 @@ class Answerer : public Predictor {
   }
 
  private:
-  static io::Json logits(const Outputs& outputs) {
+  static io::Json logits(const Outputs& outputs, std::size_t padding) {
+    constexpr double kHidden = -10'000;  // no answer begins or ends in padding
     std::vector<double> start, end;
     for (std::size_t i = 0; i < outputs.rows(); ++i) {
       start.push_back(outputs.row(i)[0]);
       end.push_back(outputs.row(i)[1]);
     }
+    for (std::vector<double>* const of : {&start, &end}) of->resize(outputs.rows() + padding, kHidden);
     return {{"start_logits", json_numbers(start)}, {"end_logits", json_numbers(end)}};
   }
 

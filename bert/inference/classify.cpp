@@ -61,10 +61,10 @@ class Classifier : public Predictor {
             .make_answer = [this, raw](std::span<const Outputs> outputs) { return labelled(outputs[0].row(0), raw); }};
   }
 
-  Query encode_ids(bert::Sequence sequence, const std::string& where) const override {
-    model_.require_readable(sequence, where);
+  Query encode_ids(PaddedSequence given, const std::string& where) const override {
+    model_.require_readable(given, where);
     return {.where = where,
-            .sequences = {std::move(sequence)},
+            .sequences = {std::move(given.sequence)},
             .make_answer = [this](std::span<const Outputs> outputs) { return probabilities(outputs[0].row(0)); }};
   }
   std::string_view token(std::int32_t id) const override { return model_.tokenizer.vocabulary().token(id); }

@@ -49,11 +49,11 @@ class Embedder : public Predictor {
             .make_answer = [unit](std::span<const Outputs> outputs) { return embedding(outputs[0], unit); }};
   }
 
-  Query encode_ids(bert::Sequence sequence, const std::string& where) const override {
-    model_.require_readable(sequence, where);
+  Query encode_ids(PaddedSequence given, const std::string& where) const override {
+    model_.require_readable(given, where);
     return {
         .where = where,
-        .sequences = {std::move(sequence)},
+        .sequences = {std::move(given.sequence)},
         .make_answer = [unit = normalize_](std::span<const Outputs> outputs) { return embedding(outputs[0], unit); }};
   }
   std::string_view token(std::int32_t id) const override { return model_.tokenizer.vocabulary().token(id); }

@@ -56,8 +56,9 @@ class MaskFiller : public Predictor {
             .make_answer = [this, masks](std::span<const Outputs> outputs) { return filled(masks, outputs[0]); }};
   }
 
-  Query encode_ids(bert::Sequence sequence, const std::string& where) const override {
-    model_.require_readable(sequence, where);
+  Query encode_ids(PaddedSequence given, const std::string& where) const override {
+    model_.require_readable(given, where);
+    bert::Sequence& sequence = given.sequence;
     std::vector<Mask> masks;
     for (std::size_t i = 0; i < sequence.token_ids.size(); ++i)
       if (sequence.token_ids[i] == model_.tokenizer.vocabulary().mask_id())

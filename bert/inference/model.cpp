@@ -34,15 +34,18 @@ void Model::require_pairs() const {
          config.type_vocab_size);
 }
 
-void Model::require_readable(const bert::Sequence& sequence, const std::string& where) const {
+void Model::require_readable(const PaddedSequence& given, const std::string& where) const {
+  const bert::Sequence& sequence = given.sequence;
+  const std::size_t places = sequence.token_ids.size() + given.padding;
   const auto check = [&](const std::vector<std::int32_t>& values, std::string_view key, Dim most) {
     for (std::size_t i = 0; i < values.size(); ++i)
       if (values[i] < 0 || values[i] >= most)
         fail(Failure::input, "{}: {}: expected numbers from 0 to {}, got {} at place {}", where, key, most - 1,
              values[i], i);
   };
-  if (sequence.token_ids.empty() || std::ssize(sequence.token_ids) > max_ids)
-    fail(Failure::input, "{}: input_ids: expected 1 to {} ids, got {}", where, max_ids, sequence.token_ids.size());
+  if (sequence.token_ids.empty() || places > static_cast<std::size_t>(max_ids))
+    fail(Failure::input, "{}: input_ids: expected 1 to {} ids, got {}", where, max_ids,
+         sequence.token_ids.empty() ? 0 : places);
   if (sequence.token_types.size() != sequence.token_ids.size())
     fail(Failure::input, "{}: token_type_ids: expected {}, one for each id, got {}", where, sequence.token_ids.size(),
          sequence.token_types.size());

@@ -31,7 +31,7 @@ struct Model {
   /// Throws Error(Failure::model) if the model has one type of tokens only.
   void require_pairs() const;
   /// Throws Error(Failure::input) beginning with `where` if the model cannot read the sequence.
-  void require_readable(const bert::Sequence& sequence, const std::string& where) const;
+  void require_readable(const PaddedSequence& given, const std::string& where) const;
 };
 
 /// Loads every parameter. Throws Error(Failure::model) naming the file, the task and the tensors if the head is not

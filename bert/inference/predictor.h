@@ -26,6 +26,12 @@ struct Outputs {
   std::span<const float> row(std::size_t i) const { return {values.data() + i * width, width}; }
 };
 
+/// Ids of the model's own, [CLS] and [SEP] among them. `padding` places behind them are not read, but have outputs.
+struct PaddedSequence {
+  bert::Sequence sequence;
+  std::size_t padding = 0;
+};
+
 /// The most memory that a word takes while the answer for it is made: an object with its label, its place and its text.
 inline constexpr std::size_t kWordBytes = 1600;
 
@@ -34,6 +40,7 @@ struct Query {
   std::string where;                      ///< the request's place, which begins messages: FILE:LINE
   std::vector<bert::Sequence> sequences;  ///< at least one
   std::size_t words = 0;                  ///< for each of which the answer has an object
+  std::size_t padding = 0;                ///< for each place of which the answer has numbers
   bool cut = false;                       ///< whether a text was longer than the model reads and lost its end
   std::function<io::Json(std::span<const Outputs>)> make_answer;  ///< from the outputs for each sequence; see answer()
 };
@@ -48,11 +55,12 @@ class Predictor {
   /// Reads a request, a JSON object with the keys of this head; others are passed over. Throws Error(Failure::input)
   /// beginning with `where`: a key that is missing or of another kind, a text without a token.
   virtual Query encode(const io::Json& request, const std::string& where) const = 0;
-  /// Takes a sequence of the model's own ids, [CLS] and [SEP] among them. Its answer has what the network says, by
-  /// name: "probabilities" (of a regression "logits") for each label, and of tokens for each of them; "start_logits"
-  /// and "end_logits" for each token; "masks"; "embedding". Throws Error(Failure::input) beginning with `where`: no ids
-  /// or more than the model reads, an id or a type out of range, no [MASK] where one is asked for.
-  virtual Query encode_ids(bert::Sequence sequence, const std::string& where) const = 0;
+  /// Takes ids. Its answer has what the network says, by name: "probabilities" (of a regression "logits") for each
+  /// label, and of tokens for each of them; "start_logits" and "end_logits" for each token; "masks"; "embedding". What
+  /// is for each token is for each place of the padding too: the probability 0, the logit -10000, which BERT adds to
+  /// what a mask hides. Throws Error(Failure::input) beginning with `where`: no ids, more places than the model reads,
+  /// an id or a type out of range, no [MASK] where one is asked for.
+  virtual Query encode_ids(PaddedSequence given, const std::string& where) const = 0;
   /// The word piece that an id of the vocabulary stands for.
   virtual std::string_view token(std::int32_t id) const = 0;
   /// The outputs for each sequence, nothing dropped out.

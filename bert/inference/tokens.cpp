@@ -107,11 +107,14 @@ class TokenLabeller : public Predictor {
     return query;
   }
 
-  Query encode_ids(bert::Sequence sequence, const std::string& where) const override {
-    model_.require_readable(sequence, where);
+  Query encode_ids(PaddedSequence given, const std::string& where) const override {
+    model_.require_readable(given, where);
     return {.where = where,
-            .sequences = {std::move(sequence)},
-            .make_answer = [this](std::span<const Outputs> outputs) { return probabilities(outputs[0]); }};
+            .sequences = {std::move(given.sequence)},
+            .padding = given.padding,
+            .make_answer = [padding = given.padding](std::span<const Outputs> outputs) {
+              return probabilities(outputs[0], padding);
+            }};
   }
   std::string_view token(std::int32_t id) const override { return model_.tokenizer.vocabulary().token(id); }
 
@@ -133,9 +136,10 @@ class TokenLabeller : public Predictor {
     return sentence;
   }
 
-  static io::Json probabilities(const Outputs& outputs) {
+  static io::Json probabilities(const Outputs& outputs, std::size_t padding) {
     io::Json rows = io::Json::array();
     for (std::size_t i = 0; i < outputs.rows(); ++i) rows.push_back(json_numbers(tasks::softmax(outputs.row(i))));
+    rows.insert(rows.end(), padding, json_numbers(std::vector<double>(outputs.width, 0)));
     return {{"probabilities", std::move(rows)}};
   }
 

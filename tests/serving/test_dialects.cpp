@@ -115,7 +115,7 @@ TEST_CASE("the memory of an answer is reckoned from its words, with a token or w
   CHECK(model->bytes_of(query) > words.size() * 1600);
 }
 
-TEST_CASE("infer of KServe takes texts or ids") {
+TEST_CASE("infer of KServe takes texts or ids and answers these with tensors") {
   const Setting setting;
   const Json texts = setting.json("/v2/models/classes/infer", R"({"id": "7", "inputs": [
       {"name": "text", "shape": [2, 1], "datatype": "BYTES", "data": ["red fish", "the bird"]}]})");
@@ -132,6 +132,27 @@ TEST_CASE("infer of KServe takes texts or ids") {
       {"name": "input_ids", "shape": [2, 4], "datatype": "INT64", "data": [[2, 5, 8, 3], [2, 12, 9, 3]]},
       {"name": "attention_mask", "shape": [2, 4], "datatype": "INT64", "data": [1, 1, 1, 1, 1, 1, 1, 1]}]})");
   CHECK(ids["outputs"][0] == texts["outputs"][0]);
+  CHECK(ids["outputs"].size() == 1);
+  const auto outputs_for_ids = [&](const std::string& model) {
+    return setting.json("/v2/models/" + model + "/infer", R"({"inputs": [
+        {"name": "input_ids", "shape": [2, 4], "datatype": "INT64", "data": [2, 5, 8, 3, 2, 5, 3, 0]},
+        {"name": "attention_mask", "shape": [2, 4], "datatype": "INT64", "data": [1, 1, 1, 1, 1, 1, 1, 0]}]})")
+        ["outputs"];
+  };
+  const Json labels = outputs_for_ids("words");
+  CHECK(labels.size() == 1);
+  CHECK(labels[0]["name"] == "probabilities");
+  CHECK(labels[0]["datatype"] == "FP32");
+  const std::size_t count = labels[0]["shape"][2];
+  CHECK(labels[0]["shape"] == Json{2, 4, count});
+  CHECK(labels[0]["data"].size() == 8 * count);
+  CHECK(labels[0]["data"].back() == 0.0);
+  const Json spans = outputs_for_ids("answers");
+  CHECK(spans.size() == 2);
+  CHECK(spans[0]["name"] == "start_logits");
+  CHECK(spans[1]["name"] == "end_logits");
+  CHECK(spans[1]["shape"] == Json{2, 4});
+  CHECK(spans[1]["data"].size() == 8);
   const Json words = setting.json("/v2/models/words/infer", R"({"outputs": [{"name": "answer"}], "inputs": [
       {"name": "text", "shape": [1], "datatype": "BYTES", "data": ["red fish"]}]})");
   CHECK(nlohmann::json::parse(words["outputs"][0]["data"][0].get<std::string>()).contains("entities"));
@@ -166,6 +187,16 @@ TEST_CASE("infer of KServe takes texts or ids") {
   };
   CHECK(output("classes") == nlohmann::json::parse(R"({"name": "label", "datatype": "BYTES", "shape": [-1]})"));
   CHECK(output("words") == nlohmann::json::parse(R"({"name": "answer", "datatype": "BYTES", "shape": [-1]})"));
+  const auto described = [&](const std::string& model, const char* list) {
+    std::string names;
+    for (const auto& each : nlohmann::json::parse(setting("GET", "/v2/models/" + model).body).at(list))
+      names += each.at("name").get<std::string>() + " ";
+    return names;
+  };
+  CHECK(described("answers", "inputs") == "question context input_ids attention_mask token_type_ids ");
+  CHECK(described("answers", "outputs") == "start_logits end_logits answer ");
+  CHECK(described("words", "outputs") == "probabilities answer ");
+  CHECK(described("masks", "outputs") == "answer ");
   CHECK(output("vectors") == nlohmann::json::parse(R"({"name": "embedding", "datatype": "FP32", "shape": [-1, -1]})"));
   support::Asked number;
   number.models.put(support::open_served(setting / "number", "number"));
@@ -200,8 +231,18 @@ TEST_CASE("every head answers with its tokens and over TensorFlow's route by tex
       setting.json("/v1/models/answers:predict", R"({"inputs": {"input_ids": [[2, 5, 3, 8, 3], [2, 5, 3, 8, 3]]}})");
   CHECK(spans["outputs"]["start_logits"].size() == 2);
   CHECK(spans["outputs"]["end_logits"][1].size() == 5);
-  CHECK(setting.json("/v1/models/words:predict", R"({"instances": [{"input_ids": [2, 5, 3]}]})")["predictions"][0]
-            .size() == 3);
+  // Rows of one length have outputs of one length, whatever their masks say.
+  for (const std::string& path : {"/v1/models/words:predict", "/v1/models/answers:predict"}) {
+    const Json padded = setting.json(
+        path, R"({"inputs": {"input_ids": [[2, 5, 8, 3], [2, 5, 3, 0]], "input_mask": [[1, 1, 1, 1], [1, 1, 1, 0]]}})");
+    const Json& outputs = padded["outputs"].is_object() ? padded["outputs"]["end_logits"] : padded["outputs"];
+    CHECK(outputs[0].size() == 4);
+    CHECK(outputs[1].size() == 4);
+    const Json alone = setting.json(path, R"({"instances": [{"input_ids": [2, 5, 3]}]})")["predictions"][0];
+    const Json& rows = alone.is_object() ? alone["end_logits"] : alone;
+    CHECK(rows.size() == 3);
+    CHECK(outputs[1][0] == rows[0]);
+  }
   CHECK(setting.error("/v1/models/masks:predict", R"({"instances": [{"input_ids": [2, 5, 3]}]})") ==
         "400: instances[0]: input_ids: expected [MASK], got none");
   CHECK(setting.error("/answer", R"({"model": "none", "text": "x"})").starts_with("404: model: expected one "));

@@ -304,10 +304,11 @@ TEST_CASE("an answer in the company of others has the bits that it has alone") {
   }
 }
 
-TEST_CASE("ids are answered as the text that they stand for and refused if the model has no such ones") {
+TEST_CASE("ids are answered as the text that they stand for, padding after them by name, and others are refused") {
   const support::TemporaryDirectory directory;
-  const auto ask_ids = [](const inference::Predictor& predictor, const Ids& ids) {
-    const inference::Query query = predictor.encode_ids({.token_ids = ids, .token_types = Ids(ids.size(), 0)}, "here");
+  const auto ask_ids = [](const inference::Predictor& predictor, const Ids& ids, std::size_t padding = 0) {
+    const inference::Query query = predictor.encode_ids(
+        {.sequence = {.token_ids = ids, .token_types = Ids(ids.size(), 0)}, .padding = padding}, "here");
     return inference::answer(query, predictor.run(query.sequences));
   };
   support::write_small_classifier(directory / "model");
@@ -320,13 +321,19 @@ TEST_CASE("ids are answered as the text that they stand for and refused if the m
   CHECK(raw["label"] == answer["label"]);
   CHECK(raw["scores"] != answer["scores"]);
   support::write_small_labeller(directory / "words", {"O", "B-X"});
-  CHECK(ask_ids(*open(directory / "words", Head::tokens), {2, 5, 3})["probabilities"].size() == 3);
+  const auto labeller = open(directory / "words", Head::tokens);
+  io::Json rows = ask_ids(*labeller, {2, 5, 3})["probabilities"];
+  CHECK(rows.size() == 3);
+  rows.insert(rows.end(), 2, {0.0, 0.0});
+  CHECK(ask_ids(*labeller, {2, 5, 3}, 2)["probabilities"] == rows);
   support::write_small_head<bert::ForQuestionAnswering>(directory / "spans",
                                                         {.architecture = "BertForQuestionAnswering"});
-  const io::Json spans = ask_ids(
-      *open(directory / "spans", Head::answer, {.windows = {.doc_stride = 2, .max_query_length = 4}}), {2, 5, 3, 8, 3});
+  const auto answerer = open(directory / "spans", Head::answer, {.windows = {.doc_stride = 2, .max_query_length = 4}});
+  io::Json spans = ask_ids(*answerer, {2, 5, 3, 8, 3});
   CHECK(spans["start_logits"].size() == 5);
   CHECK(spans["end_logits"].size() == 5);
+  for (io::Json& logits : spans) logits.push_back(-10000.0);
+  CHECK(ask_ids(*answerer, {2, 5, 3, 8, 3}, 1) == spans);
   support::write_small_head<bert::ForPretraining>(directory / "masks", {.architecture = "BertForPreTraining"});
   const auto filler = open(directory / "masks", Head::fill_mask);
   const io::Json mask = ask_ids(*filler, {2, 5, 4, 3})["masks"][0];
@@ -335,11 +342,14 @@ TEST_CASE("ids are answered as the text that they stand for and refused if the m
   CHECK_FALSE(mask.contains("start"));
 
   const auto bad = [&](const inference::Predictor& predictor, const bert::Sequence& sequence) {
-    return refusal(Failure::input, [&] { predictor.encode_ids(sequence, "here"); });
+    return refusal(Failure::input, [&] { predictor.encode_ids({.sequence = sequence}, "here"); });
   };
   CHECK(bad(*filler, {{2, 5, 3}, {0, 0, 0}}) == "here: input_ids: expected [MASK], got none");
   CHECK(bad(*classifier, {{}, {}}) == "here: input_ids: expected 1 to 24 ids, got 0");
   CHECK(bad(*classifier, {Ids(25, 5), Ids(25, 0)}) == "here: input_ids: expected 1 to 24 ids, got 25");
+  CHECK(refusal(Failure::input, [&] {
+          ask_ids(*classifier, {2, 5, 3}, 22);
+        }) == "here: input_ids: expected 1 to 24 ids, got 25");
   CHECK(bad(*classifier, {{2, 15, 3}, {0, 0, 0}}) ==
         "here: input_ids: expected numbers from 0 to 14, got 15 at place 1");
   CHECK(bad(*classifier, {{2, -5, 3}, {0, 0, 0}}) ==

@@ -70,7 +70,7 @@ TEST_CASE("ids may be as many as the model has positions, whatever a text is cut
   for (const auto& [options, accepted] : {std::pair(Options{}, true), {Options{.max_seq_length = 10}, false}}) {
     const auto predictor =
         inference::open({.directory = model.directory / "model", .backend = golden::cpu()}, Head::embed, options);
-    const auto encode = [&] { predictor->encode_ids({.token_ids = ids, .token_types = types}, "here"); };
+    const auto encode = [&] { predictor->encode_ids({.sequence = {.token_ids = ids, .token_types = types}}, "here"); };
     if (accepted) CHECK_NOTHROW(encode());
     else CHECK(refusal(Failure::input, encode) == "here: input_ids: expected 1 to 10 ids, got 24");
   }

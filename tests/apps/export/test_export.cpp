@@ -52,6 +52,21 @@ TEST_CASE("a checkpoint of TensorFlow is exported and exported back to the same 
   }
 }
 
+TEST_CASE("a checkpoint that Google's code computes in another way is exported with a warning") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "model");
+  CHECK(export_as("tf-checkpoint", directory / "model", directory / "tf").error.find("warning") == std::string::npos);
+  auto config = nlohmann::json::parse(read_text(directory / "model/config.json"));
+  config["hidden_act"] = "gelu_new";
+  config["layer_norm_eps"] = 1e-5;
+  support::write_text(directory / "model/config.json", config.dump());
+  const Outcome outcome = export_as("tf-checkpoint", directory / "model", directory / "other");
+  CHECK(outcome.code == 0);
+  CHECK(outcome.error.starts_with(
+      "warning: layer_norm_eps: Google's code computes with 1e-12, this model with 1e-05: its outputs differ there\n"
+      "warning: hidden_act: Google's code refuses gelu_new; hint: "));
+}
+
 TEST_CASE("export with strict refuses a tensor that the network does not have") {
   const support::TemporaryDirectory directory;
   support::write_small_labeller(directory / "model", {"O", "B-FISH", "I-FISH"});

@@ -8,6 +8,7 @@
 
 #include "io/input_files.h"
 #include "io/safetensors_header.h"
+#include "io/say.h"
 
 namespace bertrand::io {
 namespace {
@@ -53,12 +54,12 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& file) : path_(file
       fail(Failure::model,
            "{}: tensor \"{}\": data_offsets: expected to begin at {}, got {}; hint: tensors may "
            "neither overlap nor leave holes",
-           name, entry.name, expected, entry.begin);
+           name, one_line(entry.name), expected, entry.begin);
     if (entry.end > data.size())
       fail(Failure::model,
            "{}: tensor \"{}\": data_offsets: expected to end by {}, where the file does, got {}; hint: "
            "is it cut short?",
-           name, entry.name, data.size(), entry.end);
+           name, one_line(entry.name), data.size(), entry.end);
     expected = entry.end;
     index_[entry.name] = entries_.size();
     entries_.push_back({.name = std::move(entry.name),

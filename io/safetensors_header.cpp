@@ -4,6 +4,8 @@
 #include <unordered_set>
 
 #include "io/error.h"
+#include "io/json.h"
+#include "io/say.h"
 
 namespace bertrand::io {
 namespace {
@@ -40,7 +42,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (place_ == Place::metadata && (fields_.size() == kMostMetadata || name.size() > kLongestName))
       refuse("expected at most {} keys of at most {} bytes, got more", kMostMetadata, kLongestName);
     std::unordered_set<std::string>& seen = place_ == Place::header ? names_ : fields_;
-    if (!seen.insert(name).second) refuse("the key \"{}\" comes twice", name);
+    if (!seen.insert(name).second) refuse("the key {} comes twice", shown(name));
     key_ = name;
     if (place_ == Place::header) {
       if (name.size() > kLongestName || name.find('\0') != std::string::npos)
@@ -52,7 +54,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
         fail(Failure::model, "{}@8: header: expected at most {} tensors, got more", file_, kMostTensors);
       entries_.push_back({.name = name});
     } else if (place_ == Place::tensor && name != "dtype" && name != "shape" && name != "data_offsets") {
-      refuse("expected the fields dtype, shape and data_offsets, got \"{}\"", name);
+      refuse("expected the fields dtype, shape and data_offsets, got {}", shown(name));
     }
     return true;
   }
@@ -96,9 +98,9 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   bool string(std::string& value) override {
     if (place_ == Place::metadata) return true;
-    if (place_ != Place::tensor || key_ != "dtype") unexpected(fmt::format("\"{}\"", value.substr(0, 40)));
+    if (place_ != Place::tensor || key_ != "dtype") unexpected(shown(value));
     entries_.back().type = find_safetensors_type(value);
-    if (!entries_.back().type) refuse("dtype: expected a known type such as F32, got \"{}\"", value.substr(0, 40));
+    if (!entries_.back().type) refuse("dtype: expected a known type such as F32, got {}", shown(value));
     return true;
   }
 
@@ -120,7 +122,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     const std::string what = fmt::format(message, std::forward<Args>(args)...);
     if (place_ == Place::header || place_ == Place::outside) fail(Failure::model, "{}@8: header: {}", file_, what);
     if (entries_.empty() || fields_of_metadata()) fail(Failure::model, "{}: {}: {}", file_, kMetadata, what);
-    fail(Failure::model, "{}: tensor \"{}\": {}", file_, entries_.back().name, what);
+    fail(Failure::model, "{}: tensor \"{}\": {}", file_, one_line(entries_.back().name), what);
   }
   bool fields_of_metadata() const {
     return place_ == Place::metadata || (place_ == Place::tensor_or_metadata && key_ == kMetadata);

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "io/say.h"
+
 namespace bertrand::nn {
 namespace {
 
@@ -145,7 +147,7 @@ std::optional<DType> dtype_of(const io::SafetensorsEntry& entry) { return dtype_
 
 StoredNumbers numbers_of(const io::SafetensorsEntry& entry, const std::filesystem::path& file) {
   return {.name = entry.name,
-          .place = fmt::format("{}: tensor \"{}\"", file.string(), entry.name),
+          .place = fmt::format("{}: tensor \"{}\"", file.string(), io::one_line(entry.name)),
           .dtype_name = entry.dtype_name,
           .dims = entry.dims,
           .bytes = [bytes = entry.bytes] { return bytes; }};

@@ -51,7 +51,7 @@ std::vector<Given> flags_of_environment(const CLI::App& app) {
 }
 
 /// A TOML file without its comments. CLI11 takes each # for one, within quotes too, and a value for whole whose quote
-/// or list is not closed.
+/// or list is not closed; of what a backslash begins it knows \" alone.
 std::string without_comments(const fs::path& file) {
   std::string text = io::read_file(file);
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // as editors on Windows begin a file
@@ -71,7 +71,10 @@ std::string without_comments(const fs::path& file) {
     std::size_t end = 0;
     for (; end < line.size() && (quote != '\0' || line[end] != '#'); ++end) {
       const char c = line[end];
-      if (quote == '"' && c == '\\') ++end;  // with what it escapes
+      if (quote == '"' && c == '\\' && line[++end] != '"')
+        fail(Failure::usage,
+             "{}:{}: expected no backslash in double quotes, got {}; hint: single quotes take it as it is",
+             file.string(), number, line);
       else if (c == quote) quote = '\0';
       else if (quote == '\0' && (c == '"' || c == '\'')) quote = c;
       else if (quote == '\0' && list && (c == '=' || c == '[')) refuse("list", *list);
@@ -141,9 +144,10 @@ std::vector<Given> flags_of_toml(const CLI::App& app, const fs::path& file) {
 /// "steps = 100", a line of TOML.
 std::string toml_line(const Given& flag) {
   const auto quoted = [](const std::string& value) {
+    if (value.find('\\') != std::string::npos) return "'" + value + "'";
     std::string text = "\"";
     for (const char c : value) {
-      if (c == '"' || c == '\\') text += '\\';
+      if (c == '"') text += '\\';
       text += c;
     }
     return text + '"';

@@ -53,6 +53,20 @@ TEST_CASE("a flag is that of the command line, else of the environment, else of 
   CHECK(found.error.empty());
 }
 
+TEST_CASE("a backslash is itself between single quotes and refused between double ones") {
+  const support::TemporaryDirectory directory;
+  const std::string file = directory / "settings.toml";
+  const Outcome given = settings_of({"--input", "a\\b", "c\\\\t", "--output", "d\\n"});
+  write_text(file, given.out + "\n");
+  const Outcome again = settings_of({"--settings", file});
+  CHECK(again.out.substr(again.out.find('\n')) == given.out.substr(given.out.find('\n')));
+  CHECK(given.out.find("input = ['a\\b', 'c\\\\t']") != std::string::npos);
+  CHECK(
+      refusal_of(file, "seed = 1\noutput = \"a\\tb\"\n") ==
+      "error: " + file +
+          ":2: expected no backslash in double quotes, got output = \"a\\tb\"; hint: single quotes take it as it is\n");
+}
+
 TEST_CASE("what --print-settings writes sets the same flags") {
   const support::TemporaryDirectory directory;
   const std::string file = directory / "settings.toml";

@@ -7,6 +7,7 @@
 
 #include "bert/tasks/entity_scores.h"
 #include "bert/tasks/ranking_scores.h"
+#include "bert/tasks/token_file.h"
 #include "bert/text/utf8.h"
 #include "io/error.h"
 #include "io/files.h"
@@ -86,22 +87,31 @@ class Lines {
   /// The columns of the next line, none of a blank one; false at the end.
   bool next(std::vector<std::string>& columns) {
     std::string_view line;
+    if (!next(line)) return false;
+    columns = columns_of(line);
+    return true;
+  }
+  bool next(std::string_view& line) {
     if (!source_.next(line)) return false;
     if (invalid_) {
       const text::DroppedBytes dropped = text::drop_invalid_utf8(line, valid_);
       if (dropped.count > 0) line = valid_;
       invalid_->add(dropped, static_cast<std::uint64_t>(source_.number()));
     }
-    columns.clear();
+    return true;
+  }
+  static std::vector<std::string> columns_of(std::string_view line) {
+    std::vector<std::string> columns;
     const std::string_view separators = line.find('\t') != std::string::npos ? "\t\r" : " \r";
     for (std::size_t at = 0; (at = line.find_first_not_of(separators, at)) != std::string::npos;) {
       const std::size_t end = std::min(line.find_first_of(separators, at), line.size());
       columns.emplace_back(line.substr(at, end - at));
       at = end;
     }
-    return true;
+    return columns;
   }
 
+  std::int64_t number() const { return static_cast<std::int64_t>(source_.number()); }
   const std::string& name() const { return source_.name(); }
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> message, Args&&... args) const {
@@ -216,26 +226,62 @@ NullOdds read_null_odds(const fs::path& file) {
   return odds;
 }
 
+namespace {
+
+/// The true and the predicted tags of a file, sentence by sentence.
+class TaggedSentences {
+ public:
+  explicit TaggedSentences(const Lines& lines) : lines_(lines) {}
+
+  void take(const std::vector<std::string>& columns) {
+    if (columns.empty() || columns[0] == "-DOCSTART-") return end_sentence();
+    if (std::exchange(is_first_, false) && columns[0] == "sentence" && std::ranges::count(columns, "prediction") > 0)
+      return read_header(columns);
+    const std::size_t width = columns.size();
+    if (!has_header_) lines_.require(3, 1024, columns, "word, true tag and predicted tag");
+    else lines_.require(width_, width_, columns, "those of predictions.tsv");
+    if (has_header_ && std::exchange(sentence_, columns[0]) != columns[0]) end_sentence();
+    truth_.push_back(columns[has_header_ ? label_ : width - 2]);
+    predicted_.push_back(columns[has_header_ ? prediction_ : width - 1]);
+  }
+  EntityScores scores() {
+    end_sentence();
+    return counter_.scores();
+  }
+
+ private:
+  /// Of the predictions.tsv that finetune writes.
+  void read_header(const std::vector<std::string>& columns) {
+    const auto place = [&](const char* name) {
+      const auto found = std::ranges::find(columns, name);
+      if (found == columns.end()) lines_.refuse("columns: expected one named {}, got none", name);
+      return static_cast<std::size_t>(found - columns.begin());
+    };
+    has_header_ = true;
+    width_ = columns.size(), label_ = place("label"), prediction_ = place("prediction");
+  }
+  void end_sentence() {
+    if (!truth_.empty()) counter_.add(truth_, predicted_);
+    truth_.clear(), predicted_.clear();
+  }
+
+  const Lines& lines_;
+  EntityCounter counter_;
+  std::vector<std::string> truth_, predicted_;
+  bool is_first_ = true, has_header_ = false;
+  std::size_t width_ = 0, label_ = 0, prediction_ = 0;  // with a header
+  std::string sentence_;
+};
+
+}  // namespace
+
 FileScores score_tokens_file(const fs::path& file) {
-  EntityCounter counter;
-  std::vector<std::string> truth, predicted;
-  const auto end_sentence = [&] {
-    if (!truth.empty()) counter.add(truth, predicted);
-    truth.clear(), predicted.clear();
-  };
   text::InvalidBytes invalid;
   Lines lines(file, &invalid);
-  for (std::vector<std::string> columns; lines.next(columns);) {
-    if (columns.empty() || columns[0] == "-DOCSTART-") {
-      end_sentence();
-      continue;
-    }
-    lines.require(3, 1024, columns, "word, true tag and predicted tag");
-    truth.push_back(columns[columns.size() - 2]);
-    predicted.push_back(columns.back());
-  }
-  end_sentence();
-  const EntityScores scores = counter.scores();
+  TaggedSentences sentences(lines);
+  WordLines words([&](std::string_view line, std::int64_t) { sentences.take(Lines::columns_of(line)); });
+  for (std::string_view line; lines.next(line);) words.take(line, lines.number());
+  const EntityScores scores = sentences.scores();
   if (scores.words == 0) fail(Failure::input, "{}: expected at least one word, got none", file.string());
   FileScores result{.figures = {{"accuracy", scores.accuracy}, {"words", static_cast<double>(scores.words)}},
                     .warnings = {}};

@@ -53,6 +53,10 @@ bool names_no_word(const Cells& cells) {
          is_number(number.substr(mark + 1));
 }
 
+bool is_blank_line(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
+
+constexpr std::string_view kDocument = "-DOCSTART-";
+
 class Parser {
  public:
   using Use = std::function<void(const TokenFile& sentence)>;
@@ -62,9 +66,9 @@ class Parser {
       fail(Failure::usage, "--label-column: expected another column than --text-column, got {} for both", columns.word);
   }
 
-  /// Takes the next line, which is UTF-8.
-  void take(std::string_view line) {
-    ++line_;
+  /// Takes a line, which is UTF-8 and no comment.
+  void take(std::string_view line, std::int64_t number) {
+    line_ = number;
     if (columns_.layout == TokenLayout::words) add_word(line);
     else add_row(line);
   }
@@ -76,15 +80,12 @@ class Parser {
   bool empty() const { return !some_; }
 
  private:
-  static bool is_blank(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
-
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> message, Args&&... args) const {
     fail(Failure::input, "{}:{}: {}", sentence_.file, line_, fmt::format(message, std::forward<Args>(args)...));
   }
 
   void end_sentence() {
-    between_sentences_ = true;
     if (sentence_.words.empty()) return;
     sentence_.offsets = {0, sentence_.words.size()};
     use_(sentence_);
@@ -94,12 +95,10 @@ class Parser {
   }
 
   void add_word(std::string_view line) {
-    if (is_blank(line)) return end_sentence();
-    if (between_sentences_ && line.starts_with("# ")) return;
+    if (is_blank_line(line)) return end_sentence();
     const Cells cells = line.find('\t') != std::string_view::npos ? cut_at_tabs(line) : cut_at_spaces(line);
-    if (cells[0] == "-DOCSTART-") return end_sentence();
+    if (cells[0] == kDocument) return end_sentence();
     if (columns_.word != 0 && names_no_word(cells)) return;
-    between_sentences_ = false;
     check_width(cells.size());
     const std::string_view word = cells[columns_.word];
     if (word.empty()) refuse("word: expected one in column {}, got none", columns_.word);
@@ -107,7 +106,7 @@ class Parser {
   }
 
   void add_row(std::string_view line) {
-    if (is_blank(line)) {
+    if (is_blank_line(line)) {
       if (blank_line_ == 0) blank_line_ = line_;  // those at the end do not count
       return;
     }
@@ -167,10 +166,28 @@ class Parser {
   std::int64_t first_line_ = 0;       // that had them
   std::int64_t line_ = 0;
   std::int64_t blank_line_ = 0;  // of rows: the first of those before this line
-  bool between_sentences_ = true;
 };
 
 }  // namespace
+
+void WordLines::take(std::string_view line, std::int64_t number) {
+  const bool is_word = !is_blank_line(line) && !line.starts_with("# ") && !line.starts_with(kDocument);
+  if (!columns_ && !is_word) {
+    before_.emplace_back(line, number);
+    return;
+  }
+  if (!columns_) {
+    columns_ = line.find('\t') != std::string_view::npos ? 0 : cut_at_spaces(line).size();
+    for (const auto& [earlier, its_number] : std::exchange(before_, {})) hand_over(earlier, its_number);
+  }
+  hand_over(line, number);
+}
+
+void WordLines::hand_over(std::string_view line, std::int64_t number) {
+  if (begins_sentence_ && line.starts_with("# ") && cut_at_spaces(line).size() != columns_) return;
+  begins_sentence_ = is_blank_line(line) || line.starts_with(kDocument);
+  use_(line, number);
+}
 
 std::string TokenFile::where(std::size_t word) const { return fmt::format("{}:{}", file, lines[word]); }
 
@@ -190,13 +207,19 @@ TokenFile walk_sentences(const std::string& path, const TokenColumns& columns, b
   const std::size_t bad_before = bad ? bad->size() : 0;
   Parser parser(path, columns, needs_label, use);
   io::LineSource lines(path, "words");
+  const auto take = [&](std::string_view line, std::int64_t number) {
+    attempt(bad, [&] { parser.take(line, number); });
+  };
+  WordLines words(take);
   std::string valid;
   for (std::string_view line; lines.next(line);) {
     io::leave_if_requested("reading words");
     const text::DroppedBytes dropped = text::drop_invalid_utf8(line, valid);
     if (dropped.count > 0) line = valid;
     file.invalid.add(dropped, static_cast<std::uint64_t>(lines.number()));
-    attempt(bad, [&] { parser.take(line); });
+    const auto number = static_cast<std::int64_t>(lines.number());
+    if (columns.layout == TokenLayout::words) words.take(line, number);
+    else take(line, number);
   }
   if (parser.empty() && bad && bad->size() > bad_before) fail(Failure::input, "{}", (*bad)[bad_before]);
   parser.finish();

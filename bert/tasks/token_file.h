@@ -5,6 +5,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bert/text/utf8.h"
@@ -40,9 +42,28 @@ struct TokenFile {
   std::string where(std::size_t word) const;
 };
 
+/// Takes the comments out of lines with a word each: those that begin with "# " at the beginning of a sentence. If the
+/// first word's line is cut at spaces, so is a word "#", which is no comment if it has as many columns.
+class WordLines {
+ public:
+  using Use = std::function<void(std::string_view line, std::int64_t number)>;
+  explicit WordLines(Use use) : use_(std::move(use)) {}
+
+  /// Hands over the line, unless it is a comment. Lines before the first word's are handed over with it.
+  void take(std::string_view line, std::int64_t number);
+
+ private:
+  void hand_over(std::string_view line, std::int64_t number);
+
+  const Use use_;
+  std::vector<std::pair<std::string, std::int64_t>> before_;  // the first word's line
+  std::optional<std::size_t> columns_;                        // of a word; 0 if they are cut at TAB
+  bool begins_sentence_ = true;
+};
+
 /// Reads a file, which may be compressed. Columns are cut at TAB in a line that has one, else at runs of spaces; spaces
 /// around a cell do not belong to it. In the layout of words a line that begins with "-DOCSTART-" ends a sentence as a
-/// blank line does, and a line that begins with "# " is a comment at the beginning of a sentence. If the words are not
+/// blank line does, and comments are as WordLines has them. If the words are not
 /// in the first column, lines of CoNLL-U for several words together (1-2) and for empty nodes (2.1) are passed over. A
 /// byte order mark and what is no UTF-8 are dropped, and CRLF ends a line as LF does. `needs_label`: for training and
 /// evaluation; a file to predict may have labels or not. Throws Failure::usage if word and label are one column. Throws

@@ -99,6 +99,24 @@ TEST_CASE("tagged words have seqeval's figures with 17 digits") {
         "warning: 1 predicted tags continue no entity of their type, most often B-PER before I-LOC (1)\n");
 }
 
+TEST_CASE("the predictions of finetune are scored as words with their tags") {
+  const support::TemporaryDirectory directory;
+  const std::string expected =
+      run_program("evaluate",
+                  {"tokens", (write_text(directory / "tags", "a B-X B-X\nb I-X O\n\n# O B-X\n"), directory / "tags")})
+          .out;
+  CHECK(expected.find("\nwords = 3\n") != std::string::npos);
+  write_text(directory / "predictions.tsv",
+             "sentence\tword\tprediction\tprobability\tlabel\n"
+             "0\ta\tB-X\t.9\tB-X\n0\tb\tO\t.8\tI-X\n1\t#\tB-X\t.7\tO\n");
+  CHECK(run_program("evaluate", {"tokens", directory / "predictions.tsv"}).out == expected);
+  write_text(directory / "tags", "# sent_id = 1\na B-X B-X\nb I-X O\n\n# text = c\n# O B-X\n");
+  CHECK(run_program("evaluate", {"tokens", directory / "tags"}).out == expected);
+  write_text(directory / "predictions.tsv", "sentence\tword\tprediction\tprobability\n0\ta\tB-X\t.9\n");
+  CHECK(run_program("evaluate", {"tokens", directory / "predictions.tsv"}).error ==
+        "error: " + (directory / "predictions.tsv").string() + ":1: columns: expected one named label, got none\n");
+}
+
 TEST_CASE("an entity type that is called as a mean leaves the mean as it is") {
   const support::TemporaryDirectory directory;
   const auto figures_of = [&](const std::string& first, const std::string& second, const std::string& third) {

@@ -59,6 +59,15 @@ TEST_CASE("comments stand before the words of a sentence and a number sign withi
   CHECK(file.sentences() == 2);
 }
 
+TEST_CASE("a number sign that begins a sentence is a word in a file whose columns are cut at spaces") {
+  const TokenFile file = read("# newdoc id = 3\n# B-TAG\n\nmetoo I-TAG\n\n# O\nnow O\n");
+  CHECK(file.words == Texts{"#", "metoo", "#", "now"});
+  CHECK(file.labels == Texts{"B-TAG", "I-TAG", "O", "O"});
+  CHECK(file.lines == std::vector<std::int64_t>{2, 4, 6, 7});
+  CHECK(file.offsets == std::vector<std::size_t>{0, 1, 2, 4});
+  CHECK(refusal("# newdoc\n# text = a\n") == "words.txt:1: words: expected at least one, got none");
+}
+
 TEST_CASE("lines of CoNLL-U for several words together and for empty nodes are no words") {
   const auto line = [](const std::string& id, const std::string& word, const std::string& label) {
     return id + '\t' + word + '\t' + word + '\t' + label + "\t_\t_\t_\t_\t_\t_\n";

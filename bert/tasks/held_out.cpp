@@ -22,6 +22,8 @@ std::vector<bool> held_out(std::span<const std::int32_t> groups, const HeldOut& 
   for (std::size_t i = 0; i < order.size(); ++i) {
     due += part.share;
     const bool first = i == 0 || groups[order[i]] != groups[order[i - 1]];
+    // The first row of a label stays. Many labels with one row must not leave their shares to the next one.
+    if (first) due = std::min(due, 1 + part.share);
     if (due < 1 || first) continue;
     due -= 1;
     marked[order[i]] = true;

@@ -34,6 +34,17 @@ TEST_CASE("a held-out part has the same share of every label and never a label's
     CHECK_FALSE(held_out(groups(), {.share = 0.9, .seed = seed}, "train.csv")[99]);
 }
 
+TEST_CASE("labels with one row leave their shares to no other") {
+  std::vector<std::int32_t> rows;
+  for (std::int32_t label = 0; label < 300; ++label) rows.push_back(label);
+  rows.insert(rows.end(), 40, 300);
+  rows.insert(rows.end(), 400, 301);
+  const std::vector<bool> part = held_out(rows, {.share = 0.1, .seed = 1}, "train.csv");
+  CHECK(marked({part.begin(), part.begin() + 300}) == 0);
+  CHECK(marked({part.begin() + 300, part.begin() + 340}) <= 5);
+  CHECK(marked({part.begin() + 340, part.end()}) == 40);
+}
+
 TEST_CASE("which rows are held out follows from the seed alone") {
   const auto part = [](std::uint64_t seed) { return held_out(groups(), {.share = 0.2, .seed = seed}, ""); };
   CHECK(part(1) == part(1));

@@ -36,7 +36,14 @@ class Stream {
  public:
   Stream(const Options& options, const inference::Predictor& predictor, Answers& out)
       : options_(options), predictor_(predictor), out_(out), lines_(options.input, "text"), form_(options.form) {
-    if (form_ == Form::detect && io::plain_extension(options.input) == ".jsonl") form_ = Form::jsonl;
+    if (form_ != Form::detect) return;
+    const fs::path extension = io::plain_extension(options.input);
+    if (extension == ".jsonl") form_ = Form::jsonl;
+    if (extension == ".csv" || extension == ".tsv")
+      fail(Failure::usage,
+           "--input: expected lines of text or JSON, got a table, {}; hint: finetune --model … --predict reads tables, "
+           "--input-format text takes its lines as they are",
+           options.input.string());
   }
 
   void run() {

@@ -196,6 +196,16 @@ TEST_CASE("files that are no lines are refused") {
   CHECK(std::ranges::count(longest.out, '\n') == 1);
 }
 
+TEST_CASE("a table is refused unless it is said to be lines") {
+  const Setting setting;
+  const std::string table = (setting / "rows.csv");
+  support::write_text(table, "text,label\nred,fish\n");
+  CHECK(setting.predict({"--input", table}).error ==
+        "error: --input: expected lines of text or JSON, got a table, " + table +
+            "; hint: finetune --model … --predict reads tables, --input-format text takes its lines as they are\n");
+  CHECK(std::ranges::count(setting.predict({"--input", table, "--input-format", "text"}).out, '\n') == 2);
+}
+
 TEST_CASE("flags that do not fit the task or the machine are refused") {
   const Setting setting;
   const auto refusal = [&](const std::vector<std::string>& flags) {

@@ -20,6 +20,17 @@ void check_count(std::size_t count, std::size_t most, int status) {
   if (count == 0 || count > most) refuse(status, "expected 1 to {} texts in a request, got {}", most, count);
 }
 
+bool is_id_key(std::string_view name) {
+  constexpr std::string_view kKeys[] = {"input_ids",      "input_mask", "attention_mask", "segment_ids",
+                                        "token_type_ids", "label_ids",  "unique_ids"};
+  return std::ranges::find(kKeys, name) != std::end(kKeys);
+}
+
+bool is_text_key(std::string_view name) {
+  constexpr std::string_view kKeys[] = {"text", "text_pair", "question", "context", "words", "normalize", "raw_scores"};
+  return std::ranges::find(kKeys, name) != std::end(kKeys);
+}
+
 inference::PaddedSequence without_padding(GivenIds given, const std::string& where) {
   const auto require_as_many = [&](const std::vector<std::int32_t>& values) {
     if (values.size() != given.ids.size())

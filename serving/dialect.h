@@ -28,6 +28,10 @@ io::Json parse_body(const std::string& body, int status);
 /// Throws Refusal{status} if there are more queries in a request than `most`, or none.
 void check_count(std::size_t count, std::size_t most, int status);
 
+/// The names of what clients send with ids, or with texts. label_ids and unique_ids are not looked at.
+bool is_id_key(std::string_view name);
+bool is_text_key(std::string_view name);
+
 /// A sequence of ids as clients send it.
 struct GivenIds {
   std::vector<std::int32_t> ids;

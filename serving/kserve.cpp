@@ -76,6 +76,13 @@ class Inputs {
         refuse(400, "inputs: {}: expected {} rows as {} has, got {}", tensors_.back().name, rows(), tensors_[0].name,
                tensors_.back().rows);
     }
+    const bool has_ids = find("input_ids") != nullptr;
+    for (const Tensor& tensor : tensors_)
+      if (!(has_ids ? is_id_key(tensor.name) : is_text_key(tensor.name)))
+        refuse(400, "inputs: expected {}, got {}",
+               has_ids ? "attention_mask and token_type_ids beside input_ids"
+                       : "input_ids, or texts: text, text_pair, question, context",
+               io::shown(tensor.name));
   }
   std::size_t rows() const { return tensors_[0].rows; }
 

@@ -12,11 +12,16 @@ using io::Json;
 
 bool is_kserve(std::string_view path) { return path == "/v2" || path.starts_with("/v2/"); }
 bool is_tensorflow(std::string_view path) { return starts_with_any_case(path, "/v1/"); }
-bool is_tei(std::string_view path) { return path == "/predict" || path == "/embed" || path == "/info"; }
+/// A client without a path in its address, or Amazon SageMaker's, asks the first model that answers.
+bool is_default(std::string_view path) { return path == "/" || path == "/invocations"; }
+bool is_tei(std::string_view path) {
+  return path == "/predict" || path == "/embed" || path == "/info" || is_default(path);
+}
 
 /// The methods of a path that neither dialect of models' names has.
 std::string methods_of(std::string_view path) {
-  return path == "/predict" || path == "/embed" || path == "/answer" ? "POST" : "GET, HEAD";
+  if (path == "/") return "GET, HEAD, POST";
+  return path == "/predict" || path == "/embed" || path == "/answer" || path == "/invocations" ? "POST" : "GET, HEAD";
 }
 
 std::string models_text(const Models& models) {
@@ -72,6 +77,9 @@ Plan plan_unchecked(Request request, const Served& served) {
   if (is_kserve(path)) return kserve::plan(request, served.models, most);
   if (request.method == "GET") return plan_get(path, request, served);
   const bool is_post = request.method == "POST";
+  const bool classifies = served.models.first(inference::Head::classify) != nullptr;
+  if (is_post && is_default(path))
+    return (classifies ? tei::predict : tei::embed)(request, served.models, served.limits);
   if (is_post && path == "/predict") return tei::predict(request, served.models, served.limits);
   if (is_post && path == "/embed") return tei::embed(request, served.models, served.limits);
   if (is_post && path == "/answer") return answer_with_tokens(request.body, served.models);

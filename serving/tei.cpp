@@ -17,6 +17,7 @@ class Options {
  public:
   explicit Options(const std::string& body)
       : request_(parse_body(body, 422)), reader_(request_, {"Input validation error", Failure::input}) {
+    refuse_other_answers();
     if (reader_.find("inputs")) return;
     std::vector<std::string> keys;
     for (const auto& item : request_.items()) keys.push_back(io::shown(item.key()));
@@ -27,6 +28,16 @@ class Options {
   bool flag(const char* key, bool fallback) { return reader_.flag(key, fallback); }
 
  private:
+  /// Options that would change the answer.
+  void refuse_other_answers() {
+    for (const char* const key : {"dimensions", "prompt_name", "truncation_direction"}) {
+      const Json* const value = reader_.find(key);
+      if (!value || value->is_null() || *value == "Right" || *value == "right") continue;
+      refuse(422, "Input validation error: {}: expected the default, which alone is served, got {}", key,
+             io::shown(*value));
+    }
+  }
+
   const Json request_;
   io::JsonReader reader_;
 };

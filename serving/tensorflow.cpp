@@ -14,10 +14,6 @@ namespace {
 using io::Json;
 
 constexpr std::string_view kInputs = "input_ids,input_mask,segment_ids";
-const std::set<std::string, std::less<>> kIdKeys = {"input_ids",      "input_mask", "attention_mask", "segment_ids",
-                                                    "token_type_ids", "label_ids",  "unique_ids"};
-const std::set<std::string, std::less<>> kTextKeys = {"text",  "text_pair", "question",  "context",
-                                                      "words", "normalize", "raw_scores"};
 
 std::string_view type_of(const Json& value) {
   switch (value.type()) {
@@ -100,7 +96,7 @@ void check_row(const Json& row, const Json& first, std::size_t number) {
   std::set<std::string> keys, expected;
   for (const auto& [key, value] : row.items()) {
     keys.insert(key);
-    if (!kIdKeys.contains(key) && !kTextKeys.contains(key))
+    if (!is_id_key(key) && !is_text_key(key))
       refuse(400,
              "Failed to process element: {} key: {} of 'instances' list. Error: INVALID_ARGUMENT: JSON object: does "
              "not have named input: {}",
@@ -108,7 +104,7 @@ void check_row(const Json& row, const Json& first, std::size_t number) {
   }
   for (const auto& [key, value] : first.items()) expected.insert(key);
   const bool has_ids = keys.contains("input_ids");
-  const bool is_clear = std::ranges::all_of(keys, [&](const auto& k) { return has_ids == kIdKeys.contains(k); });
+  const bool is_clear = std::ranges::all_of(keys, [&](const auto& k) { return has_ids == is_id_key(k); });
   if (keys != expected || keys.empty() || !is_clear)
     refuse(400, "Failed to process element: {} of 'instances' list. JSON object: {} keys must be equal to: {}", number,
            io::shown(row), keys == expected ? std::string(kInputs) : fmt::format("{}", fmt::join(expected, ",")));
@@ -148,12 +144,12 @@ Question predict_rows(const ModelPointer& model, const Json& rows, std::size_t m
 /// {"a": [1, 2], "b": [3, 4]} as [{"a": 1, "b": 3}, {"a": 2, "b": 4}].
 Json rows_of(const Json& columns) {
   const bool is_of_text =
-      std::ranges::any_of(columns.items(), [](const auto& column) { return kTextKeys.contains(column.key()); });
+      std::ranges::any_of(columns.items(), [](const auto& column) { return is_text_key(column.key()); });
   if (!is_of_text && !columns.contains("input_ids")) refuse(400, "Missing named input: input_ids in 'inputs' object.");
   std::vector<Json> rows;
   std::optional<std::size_t> count;
   for (const auto& [key, column] : columns.items()) {
-    const bool is_known = is_of_text ? kTextKeys.contains(key) : kIdKeys.contains(key);
+    const bool is_known = is_of_text ? is_text_key(key) : is_id_key(key);
     if (!is_known || key == "label_ids" || key == "unique_ids") continue;
     if (!column.is_array()) refuse(400, "inputs: {}: expected a list, got {}", key, io::shown(column));
     if (!count) rows.assign(*(count = column.size()), Json::object());

@@ -63,6 +63,16 @@ TEST_CASE("predict of text-embeddings-inference takes a text or a pair or a batc
   for (int i = 0; i < 30; ++i) longer += " red";
   CHECK(refusal("\"" + longer + "\"").starts_with(before + "inputs: `inputs` must have less than 25 tokens"));
   CHECK(setting("POST", "/predict", R"({"truncate": true, "inputs": ")" + longer + "\"}").status == 200);
+  for (const std::string path : {"/", "/invocations"})
+    CHECK(setting.json(path, R"({"inputs": "red fish"})") == setting.json("/predict", R"({"inputs": "red fish"})"));
+  CHECK(setting.error("/", "{}").starts_with("422: Input validation error: inputs: "));
+  CHECK(
+      setting("POST", "/predict", R"({"truncation_direction": "Right", "prompt_name": null, "inputs": "a"})").status ==
+      200);
+  CHECK(setting.error("/predict", R"({"truncation_direction": "left", "inputs": "a"})") ==
+        "422: Input validation error: truncation_direction: expected the default, which alone is served, got \"left\"");
+  CHECK(setting.error("/embed", R"({"dimensions": 4, "inputs": "a"})") ==
+        "422: Input validation error: dimensions: expected the default, which alone is served, got 4");
   CHECK(setting.error("/predict", "{}") ==
         before + "inputs: expected a text or a list, got none; the request has no keys");
   CHECK(setting.error("/predict", R"({"text": "a", "n": 1})") ==
@@ -179,6 +189,11 @@ TEST_CASE("infer of KServe takes texts or ids and answers these with tensors") {
   CHECK(refusal(many) == "400: inputs: expected 1 to 16 tensors, got 17");
   CHECK(setting.error("/v2/models/classes/infer", R"({"outputs": [{"name": "none"}], "inputs": [)" + text + "]}") ==
         "400: outputs: expected one of probabilities, label, got \"none\"");
+  const std::string ids_alone = R"({"name": "input_ids", "shape": [1, 1], "datatype": "INT64", "data": [5]})";
+  CHECK(refusal(ids_alone + R"(,{"name": "attention_masks", "shape": [1, 1], "datatype": "INT64", "data": [1]})") ==
+        "400: inputs: expected attention_mask and token_type_ids beside input_ids, got \"attention_masks\"");
+  CHECK(refusal(text + R"(,{"name": "foo", "shape": [1], "datatype": "BYTES", "data": ["red"]})") ==
+        "400: inputs: expected input_ids, or texts: text, text_pair, question, context, got \"foo\"");
   CHECK(setting.error("/v2/models/none/infer", "{}").starts_with("404: "));
   CHECK(setting("GET", "/v2/health/ready").status == 200);
   CHECK(setting("GET", "/v2/models/classes/ready").status == 200);
@@ -188,9 +203,9 @@ TEST_CASE("infer of KServe takes texts or ids and answers these with tensors") {
   CHECK(output("classes") == nlohmann::json::parse(R"({"name": "label", "datatype": "BYTES", "shape": [-1]})"));
   CHECK(output("words") == nlohmann::json::parse(R"({"name": "answer", "datatype": "BYTES", "shape": [-1]})"));
   const auto described = [&](const std::string& model, const char* list) {
+    const auto metadata = nlohmann::json::parse(setting("GET", "/v2/models/" + model).body);
     std::string names;
-    for (const auto& each : nlohmann::json::parse(setting("GET", "/v2/models/" + model).body).at(list))
-      names += each.at("name").get<std::string>() + " ";
+    for (const auto& each : metadata.at(list)) names += each.at("name").get<std::string>() + " ";
     return names;
   };
   CHECK(described("answers", "inputs") == "question context input_ids attention_mask token_type_ids ");
@@ -290,7 +305,7 @@ TEST_CASE("what is told without a model") {
   CHECK(setting("GET", "/embed").allow == "POST");
   for (const std::string path : {"/health", "/info", "/"}) {
     CHECK(setting("DELETE", path).status == 405);
-    CHECK(setting("DELETE", path).allow == "GET, HEAD");
+    CHECK(setting("DELETE", path).allow == (path == "/" ? "GET, HEAD, POST" : "GET, HEAD"));
   }
   CHECK(setting("DELETE", "/none").allow.empty());
   CHECK(setting("HEAD", "/health").status == 200);

@@ -21,7 +21,8 @@ tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels) {
     fail(Failure::model, "config.json: problem_type: expected {}, {} or {}, got {}",
          tasks::problem_type(classification), tasks::problem_type(regression), tasks::problem_type(multi_label),
          config.problem_type);
-  return labels == 1 ? regression : classification;
+  // One output that is not said to be a number is a label that holds or not: transformers' pipeline and cross-encoders.
+  return labels == 1 ? multi_label : classification;
 }
 
 namespace {

@@ -80,7 +80,8 @@ TEST_CASE("classes have shares and labels have probabilities and a score is a nu
   const inference::Outputs even{.width = 3, .values = {0, -1, 1}};  // a label holds from a half on
   CHECK(inference::answer(labels->encode({{"text", "red"}}, ""), std::vector{even}).at("labels") == io::Json{"a", "c"});
 
-  support::write_small_head<Classifier>(directory / "number", {.architecture = architecture, .labels = {"LABEL_0"}}, 1);
+  support::write_small_head<Classifier>(
+      directory / "number", {.architecture = architecture, .labels = {"LABEL_0"}, .problem_type = "regression"}, 1);
   const auto predictor = open(directory / "number", Head::classify);
   const inference::Query query = predictor->encode({{"text", "red fish"}}, "");
   const auto outputs = predictor->run(query.sequences);
@@ -95,6 +96,17 @@ TEST_CASE("a model whose config.json names no labels has the two of transformers
   support::write_small_head<bert::ForSequenceClassification>(directory / "model",
                                                              {.architecture = "BertForSequenceClassification"}, 2);
   CHECK(ask(*open(directory / "model", Head::classify), {{"text", "red"}}).at("scores").contains("LABEL_1"));
+}
+
+TEST_CASE("one output that is not said to be a number is the probability of its label, as in transformers") {
+  const support::TemporaryDirectory directory;
+  const auto score = [&](const std::string& problem_type) {
+    support::write_small_head<bert::ForSequenceClassification>(
+        directory / "model",
+        {.architecture = "BertForSequenceClassification", .labels = {"yes"}, .problem_type = problem_type}, 1);
+    return ask(*open(directory / "model", Head::classify), {{"text", "red fish"}})["scores"]["yes"].get<double>();
+  };
+  CHECK(score("") == doctest::Approx(1 / (1 + std::exp(-score("regression")))));
 }
 
 TEST_CASE("a problem type that is none is refused before a score is of the wrong kind") {

@@ -81,7 +81,9 @@ void add_own_flags(training::FlagTable& table, Options& options) {
               "gzip or Zstandard"},
              options.inputs)
       .required = true;
-  table.paths({"--eval-input", "held-out files to evaluate on, of either kind"}, options.evaluation_inputs);
+  table.paths(
+      {"--eval-input", "held-out files to evaluate on, of either kind; of text the same examples for every --seed"},
+      options.evaluation_inputs);
   table
       .text({"--config",
              fmt::format("shape of a new model: {}, or a config.json", fmt::join(bert::Config::preset_names(), ", ")),

@@ -134,16 +134,23 @@ std::shared_ptr<const data::CorpusView> read_text(const std::vector<std::filesys
 void warn_of_text(const data::CorpusView& corpus, const std::string& file, const Options& options) {
   if (const std::string doubt = data::doubt_about_sentences(corpus.documents(), corpus.sentences()); !doubt.empty())
     distributed::warn(fmt::format("{}: {}", file, doubt));
-  const auto wanted = std::llround(options.masking.probability * *options.settings.max_seq_length);
+  const int length = *options.settings.max_seq_length;
+  if (corpus.tokens() > corpus.sentences() * static_cast<std::uint64_t>(length) / 2)
+    distributed::warn(
+        fmt::format("{}: a line has {} tokens on average, more than half of --max-seq-length {}: most next sentences "
+                    "are random, and what a line has beyond an example is left out; hint: prepare sentences makes a "
+                    "sentence a line",
+                    file, corpus.tokens() / corpus.sentences(), length));
+  const auto wanted = std::llround(options.masking.probability * length);
   if (wanted > options.masking.max_predictions)
     distributed::warn(fmt::format(
         "--max-predictions-per-seq: {} of an example of {} tokens, of which --masked-lm-prob {} would take {}",
-        options.masking.max_predictions, *options.settings.max_seq_length, options.masking.probability, wanted));
+        options.masking.max_predictions, length, options.masking.probability, wanted));
 }
 
 std::unique_ptr<data::PretrainingExamples> draw_examples(std::shared_ptr<const data::CorpusView> corpus,
                                                          const std::string& file, const Source& source,
-                                                         const Options& options) {
+                                                         const Options& options, std::uint64_t seed) {
   const training::Settings& settings = options.settings;
   warn_of_text(*corpus, file, options);
   return std::make_unique<data::PretrainingText>(
@@ -151,7 +158,7 @@ std::unique_ptr<data::PretrainingExamples> draw_examples(std::shared_ptr<const d
       data::PretrainingTextOptions{
           .pairs = {.max_seq_length = *settings.max_seq_length, .short_seq_prob = options.short_seq_prob},
           .masking = options.masking,
-          .seed = settings.seed,
+          .seed = seed,
           .threads = threads_of(options)});
 }
 
@@ -174,17 +181,18 @@ void warn_of_records(const data::PretrainingRecords& records, const std::string&
                                   records.longest(), fmt::join(given, ", ")));
 }
 
-Input read_input(const std::vector<std::filesystem::path>& files, const Source& source, const Options& options,
-                 distributed::Collective* processes) {
+/// Examples of text are drawn by `seed`.
+Input read_input(const std::vector<std::filesystem::path>& files, std::uint64_t seed, const Source& source,
+                 const Options& options, distributed::Collective* processes) {
   Input input{.examples = nullptr, .identity = {files.begin(), files.end()}};
   if (files.empty()) return input;
   const InputKind kind = kind_of(files);
   if (kind == InputKind::text) {
     input.examples =
-        draw_examples(read_text(files, source, options, !processes), files.front().string(), source, options);
+        draw_examples(read_text(files, source, options, !processes), files.front().string(), source, options, seed);
   } else if (kind == InputKind::corpus) {  // its manifest holds the checksums of its files
     input.examples =
-        draw_examples(open_corpus(files, source, options, processes), files.front().string(), source, options);
+        draw_examples(open_corpus(files, source, options, processes), files.front().string(), source, options, seed);
     for (std::size_t i = 0; i < files.size(); ++i) input.identity[i] = files[i] / data::kCorpusManifest;
   } else {
     auto records = read_records(files, source, options, processes);
@@ -281,8 +289,10 @@ Job read_job(Options& options, distributed::Collective* processes) {
          options.init.empty() ? options.config : options.init.string(), source.config.type_vocab_size);
   source.config.architectures = {"BertForPreTraining"};
   settle_length(options, source.config);
-  Input training = read_input(options.inputs, source, options, processes);
-  Input held_out = read_input(options.evaluation_inputs, source, options, processes);
+  // Runs of all seeds are judged on the same examples.
+  const std::uint64_t held_out_seed = training::Settings().seed;
+  Input training = read_input(options.inputs, options.settings.seed, source, options, processes);
+  Input held_out = read_input(options.evaluation_inputs, held_out_seed, source, options, processes);
   return {std::move(source), std::move(training), std::move(held_out)};
 }
 

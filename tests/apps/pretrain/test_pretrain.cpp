@@ -155,6 +155,36 @@ TEST_CASE("flags of text that records do not follow are warned of, and so is tex
   CHECK(plan({}).empty());
 }
 
+TEST_CASE("text of a paragraph a line is warned of") {
+  const PretrainSetting setting;
+  std::string paragraphs;
+  for (int line = 0; line < 6; ++line) paragraphs += "a b c d e f g h i j k l m n\nb c d e f g h i j k l m n o\n\n";
+  support::write_text(setting.directory / "paragraphs.txt", paragraphs);
+  const auto said = [&](const char* text) {
+    const auto outcome = setting.run("run", {"--input", setting.directory / text, "--steps", "1", "--overwrite"});
+    CHECK(outcome.code == 0);
+    return outcome.error;
+  };
+  CHECK(said("paragraphs.txt")
+            .find("paragraphs.txt: a line has 14 tokens on average, more than half of --max-seq-length 24: ") !=
+        std::string::npos);
+  CHECK(said("text.txt").find("on average") == std::string::npos);
+}
+
+TEST_CASE("runs of all seeds are judged on the same examples of held-out text") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("start", {"--steps", "1"}).code == 0);
+  const auto loss = [&](const char* seed) {
+    const auto outcome = support::run_program(
+        "pretrain", {"--init", setting.directory / "start", "--input", setting.directory / "text.txt", "--eval-input",
+                     setting.directory / "held_out.txt", "--max-seq-length", "24", "--batch-size", "10",
+                     "--learning-rate", "0", "--steps", "1", "--seed", seed, "--output", setting.directory / seed});
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+    return nlohmann::json::parse(setting.file(seed + std::string("/eval_results.json"))).at("eval_loss").get<double>();
+  };
+  CHECK(loss("1") == loss("2"));
+}
+
 TEST_CASE("records are known by what they begin with, and what is neither records nor text is refused") {
   const PretrainSetting setting;
   const auto run = [&](const std::string& name, const std::vector<std::string>& more) {

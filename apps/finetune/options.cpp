@@ -170,15 +170,17 @@ void add_custom_flags(training::FlagTable& table, Options& options) {
       options.columns.text);
   table.text(
       {"--text-pair-column",
-       "name or number of the second text's column (default the usual partner of the first: text_pair, sentence2, "
-       "text_b, question2, hypothesis, passage)",
+       "name or number of the second text's column (default, without --text-column, the usual partner of the first: "
+       "text_pair, sentence2, text_b, question2, hypothesis, passage)",
        decisive, "", "COLUMN"},
       options.columns.pair);
-  table.text({"--label-column",
-              "name or number of the label's column (default the first there is of label, labels, class, category, "
-              "intent, target, score, gold_label); for words a number (default the last)",
-              decisive, "", "COLUMN"},
-             options.columns.label);
+  table.text(
+      {"--label-column",
+       "name or number of the label's column (default the first there is of label, labels, class, category, "
+       "intent, target, score, gold_label); of multi-label also several columns of 0 and 1, as toxic,insult, whose "
+       "names are the labels; for words a number (default the last)",
+       decisive, "", "COLUMN"},
+      options.columns.label);
   table.text({"--id-column",
               "name or number of the column that predictions.tsv repeats (default id, idx, index, or the row's number "
               "from 0)",

@@ -229,6 +229,10 @@ void apply(const Job& job, const training::RunReplica& replica) {
     if (job.options.strict) bert::require_exact(report, job.options.model);
     nn::require(report, job.options.model, [](const std::string&) { return false; });
     io::say(fmt::format("{}\n", report.text()));
+    const tasks::LabelSet named(job.task->directory().config.labels), before(job.model_labels);
+    if (before.placeholders() && named.names() != before.names())
+      io::warn("{}: id2label: {} are taken for {}, in this order", job.options.model.string(),
+               tasks::in_braces(before.names()), tasks::in_braces(named.names()));
   }
   self.collective().broadcast(parameters.values(), 0);
   training::Results results{.metrics = {}, .words = objective->figures_in_words()};

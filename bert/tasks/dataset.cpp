@@ -14,15 +14,18 @@
 namespace bertrand::tasks {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 /// A position of a Layout as a place in the row.
 std::size_t place(int position, std::size_t width) {
   return static_cast<std::size_t>(position < 0 ? static_cast<int>(width) + position : position);
+}
+
+/// The cell of a column that is read.
+const std::string& read_cell(const Table& table, const Row& row, std::size_t column) {
+  const std::string& cell = row.cell(column);
+  if (std::ranges::count(row.nested, column) > 0)
+    fail(Failure::input, "{}: {}: expected a string, a number or a list of them without the label separator, got {}",
+         table.where(row), table.columns[column], io::shown(cell));
+  return cell;
 }
 
 void refuse_list(const Table& table, const Row& row, std::size_t column, std::string_view message) {
@@ -32,8 +35,8 @@ void refuse_list(const Table& table, const Row& row, std::size_t column, std::st
 
 std::string text_cell(const Table& table, const Row& row, int position, std::string_view what, bool may_be_empty) {
   const std::size_t column = place(position, table.width);
+  const std::string& text = read_cell(table, row, column);
   refuse_list(table, row, column, "expected a text, got a list");
-  const std::string& text = row.cell(column);
   if (text.find_first_not_of(" \t\r\n") == std::string::npos && !may_be_empty)
     fail(Failure::input, "{}: {}: expected some text, got none", table.where(row), what);
   return text;
@@ -43,35 +46,48 @@ std::string id_of(const Layout& layout, const Table& table, const Row& row, std:
   return layout.id ? row.cell(place(*layout.id, table.width)) : std::to_string(number);
 }
 
+/// Whether a column of 0 and 1 has a 1.
+bool has_flag(const Table& table, const Row& row, std::size_t column) {
+  const std::string_view cell = trimmed_cell(read_cell(table, row, column));
+  const auto is = [&](std::initializer_list<std::string_view> words) {
+    return std::ranges::find(words, cell) != words.end();
+  };
+  const bool flag = is({"1", "1.0", "true", "True"});
+  if (!flag && !is({"0", "0.0", "false", "False"}))
+    fail(Failure::input, "{}: {}: expected 0 or 1, got {}", table.where(row), table.columns[column],
+         io::shown(std::string(cell)));
+  return flag;
+}
+
+/// None if the cell is empty, unless that says that none of several labels applies.
+std::optional<std::string> label_of(const Task& task, const Table& table, const Layout& layout, const Row& row) {
+  if (!layout.flags.empty()) {
+    std::vector<std::string> names;
+    for (const int column : layout.flags)
+      if (has_flag(table, row, static_cast<std::size_t>(column)))
+        names.push_back(table.columns[static_cast<std::size_t>(column)]);
+    return fmt::format("{}", fmt::join(names, task.label_separator));
+  }
+  const std::size_t column = place(*layout.label, table.width);
+  if (task.kind != Kind::multi_label)
+    refuse_list(table, row, column, "expected one label, got a list; hint: --kind multi-label takes several");
+  const std::string label(trimmed_cell(read_cell(table, row, column)));
+  for (const auto& [spelling, name] : task.label_aliases)
+    if (label == spelling) return name;
+  if (label.empty() && task.kind != Kind::multi_label) return std::nullopt;
+  return label;
+}
+
 Example make_example(const Task& task, const Table& table, const Layout& layout, const Row& row, std::size_t number) {
   Example example{.line = row.line};
+  if (layout.id) read_cell(table, row, place(*layout.id, table.width));  // refuses what is none
   example.id = id_of(layout, table, row, number);
   // Some of QQP's questions are empty, and everybody trains on them.
   const bool may_be_empty = !task.layouts.empty() && layout.pair;
   example.text_a = text_cell(table, row, layout.text, "text", may_be_empty);
   if (layout.pair) example.text_b = text_cell(table, row, *layout.pair, "text pair", may_be_empty);
-  if (layout.label) {
-    if (task.kind != Kind::multi_label)
-      refuse_list(table, row, place(*layout.label, table.width),
-                  "expected one label, got a list; hint: --kind multi-label takes several");
-    const std::string_view label = trimmed(row.cell(place(*layout.label, table.width)));
-    // An empty cell is a missing label, unless it says that none of several applies.
-    if (!label.empty() || task.kind == Kind::multi_label) example.label = label;
-    for (const auto& [spelling, name] : task.label_aliases)
-      if (example.label == spelling) example.label = name;
-  }
+  if (layout.is_labelled()) example.label = label_of(task, table, layout, row);
   return example;
-}
-
-std::vector<std::string> split_labels(const std::string& cell, const std::string& separator) {
-  std::vector<std::string> names;
-  for (std::size_t begin = 0; begin <= cell.size();) {
-    const std::size_t end = separator.empty() ? cell.size() : std::min(cell.find(separator, begin), cell.size());
-    const std::string_view name = trimmed(std::string_view(cell).substr(begin, end - begin));
-    if (!name.empty()) names.emplace_back(name);
-    begin = end + std::max<std::size_t>(separator.size(), 1);
-  }
-  return names;
 }
 
 /// The place of an example, for messages.
@@ -141,7 +157,7 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
                       const std::function<void(const Example&)>& use) {
   const Layout layout = find_layout(task, table, needs_label);
   Dataset dataset{.file = table.file,
-                  .labelled = layout.label.has_value(),
+                  .labelled = layout.is_labelled(),
                   .pairs = layout.pair.has_value(),
                   .skipped = table.skipped,
                   .invalid = table.invalid};
@@ -157,6 +173,7 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
     for (; next_skipped != skipped.end() && next_skipped->line < line; ++next_skipped)
       keep(next_skipped->line, layout.id ? "" : std::to_string(number()), next_skipped->message);
   };
+  for (const int column : layout.flags) dataset.labels.push_back(table.columns[static_cast<std::size_t>(column)]);
   bool is_header = layout.header;
   table.rows.for_each([&](const Row& row) {
     if (std::exchange(is_header, false)) return;
@@ -209,6 +226,14 @@ LabelSet learn_labels(const Task& task, const LabelNames& names, const std::stri
   if (task.kind == Kind::regression) return {};
   if (!task.labels.empty()) return LabelSet(task.labels);
   LabelSet labels = LabelSet::sorted({names.begin(), names.end()});
+  const std::set<std::string> flags = {"0", "1", "0.0", "1.0", "true", "false"};
+  if (task.kind == Kind::multi_label &&
+      std::ranges::all_of(labels.names(), [&](const std::string& name) { return flags.contains(name); }))
+    fail(
+        Failure::input,
+        "{}:1: label: expected the names of the labels that a text has, got {}; hint: --label-column A,B takes columns "
+        "of 0 and 1 with these names",
+        file, in_braces(labels.names()));
   const std::size_t least = task.kind == Kind::classification ? 2 : 1;
   if (labels.size() < least)
     fail(Failure::input, "{}:1: label: expected at least {} different ones in the file, got {}", file, least,

@@ -28,8 +28,9 @@ struct BadRow {
 
 struct Dataset {
   std::string file;
-  bool labelled = false;  ///< the file has a label column
-  bool pairs = false;     ///< each example has two texts
+  bool labelled = false;                 ///< the file has a label column
+  std::vector<std::string> labels = {};  ///< that columns are named after, whether a row has them or not
+  bool pairs = false;                    ///< each example has two texts
   ExampleList examples;
   std::vector<SkippedRow> skipped;    ///< broken rows that the task allows to be left out
   text::InvalidBytes invalid;         ///< that were dropped

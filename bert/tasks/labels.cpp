@@ -16,11 +16,11 @@ std::optional<std::int64_t> integer(std::string_view text) {
   return value;
 }
 
-/// Whether they are 0 … n−1, in this order.
-bool are_numbers(const LabelSet& labels) {
-  for (std::size_t i = 0; i < labels.size(); ++i)
-    if (labels.name(i) != std::to_string(i)) return false;
-  return true;
+/// 0 … n−1, as many as the outputs.
+LabelSet numbered(std::size_t outputs) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < outputs; ++i) names.push_back(std::to_string(i));
+  return LabelSet(std::move(names));
 }
 
 }  // namespace
@@ -63,18 +63,41 @@ bool LabelSet::same_names(const LabelSet& other) const {
 
 LabelSet choose_labels(const LabelSet& data, const LabelSet& model, bool training) {
   if (data.empty()) return model;
-  if (model.empty() || model.placeholders()) return data;
+  if (model.empty()) return data;
   const bool known = std::all_of(data.names().begin(), data.names().end(),
                                  [&](const std::string& name) { return model.find(name).has_value(); });
   if (known) return model;
-  if (training || (data.size() == model.size() && are_numbers(data))) return data;
+  if (training) return data;
+  if (const LabelSet outputs = numbered(model.size());
+      std::ranges::all_of(data.names(), [&](const std::string& name) { return outputs.find(name).has_value(); }))
+    return outputs;
+  if (model.placeholders() && data.size() == model.size()) return data;
   fail(Failure::model, "config.json: id2label: expected the data's labels {}, got {}", in_braces(data.names()),
        in_braces(model.names()));
 }
 
 bool renames_outputs(const LabelSet& data, const LabelSet& model) {
-  const auto have_names = [](const LabelSet& labels) { return !labels.placeholders() && !are_numbers(labels); };
+  const auto have_names = [](const LabelSet& labels) {
+    return !labels.placeholders() && labels.names() != numbered(labels.size()).names();
+  };
   return data.size() == model.size() && have_names(data) && !model.placeholders() && !data.same_names(model);
+}
+
+std::string_view trimmed_cell(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+std::vector<std::string> split_labels(const std::string& cell, const std::string& separator) {
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin <= cell.size();) {
+    const std::size_t end = separator.empty() ? cell.size() : std::min(cell.find(separator, begin), cell.size());
+    const std::string_view name = trimmed_cell(std::string_view(cell).substr(begin, end - begin));
+    if (!name.empty()) names.emplace_back(name);
+    begin = end + std::max<std::size_t>(separator.size(), 1);
+  }
+  return names;
 }
 
 std::string in_braces(const std::vector<std::string>& names) {

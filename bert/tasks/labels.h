@@ -35,14 +35,20 @@ class LabelSet {
 };
 
 /// Which names a model's outputs get, and in which order. `data` are those of the training file or the task (empty:
-/// unknown), `model` those of its config.json. The model's stay if they are real names that hold all of the data's;
-/// else the data's are taken, if the model may be trained or its own are placeholders or the data's are the numbers 0 …
-/// n−1 of its n outputs. Throws Failure::model if neither can be.
+/// unknown), `model` those of its config.json. The model's stay if they hold all of the data's. If not, and the model
+/// may be trained, the data's are taken. If it may not, its outputs may be called by their numbers, of which the data
+/// may lack some, and as many placeholders get the data's names. Throws Failure::model if nothing fits.
 LabelSet choose_labels(const LabelSet& data, const LabelSet& model, bool training);
 
 /// Whether outputs that a model has other names for get the data's: as many, none of them a placeholder or the number
 /// of its output.
 bool renames_outputs(const LabelSet& data, const LabelSet& model);
+
+/// Without blanks and tabs at both ends.
+std::string_view trimmed_cell(std::string_view text);
+
+/// The names in a cell, trimmed, without empty ones.
+std::vector<std::string> split_labels(const std::string& cell, const std::string& separator);
 
 /// "{a,b,c}" for messages; of a long list the first eight and how many more.
 std::string in_braces(const std::vector<std::string>& names);

@@ -36,6 +36,7 @@ void take_row(const char*& at, Row& row) {
   row.line = static_cast<std::int64_t>(take_number(at));
   take_numbers(at, row.columns);
   take_numbers(at, row.lists);
+  take_numbers(at, row.nested);
   row.cells.resize(take_number(at));
   for (std::string& cell : row.cells) {
     const std::uint64_t size = take_number(at);
@@ -58,6 +59,7 @@ void RowList::add(const Row& row) {
   io::append_varint(row_, static_cast<std::uint64_t>(row.line));
   add_numbers(row_, row.columns);
   add_numbers(row_, row.lists);
+  add_numbers(row_, row.nested);
   io::append_varint(row_, row.cells.size());
   for (const std::string& cell : row.cells) {
     io::append_varint(row_, cell.size());

@@ -56,7 +56,7 @@ struct Table {
 /// its own keys alone. A byte order mark and what is no UTF-8 are dropped, and CRLF ends a line as LF does; empty lines
 /// at the end do not count. Throws Failure::io if the file cannot be read, Failure::input if it is not there, a
 /// directory, or unpacks to too much, and with file and line for a row that is too long or has another number of cells
-/// than the first, a NUL, an open quote, or JSON that is not a flat object whose keys differ.
+/// than the first, a NUL, an open quote, or JSON that is not an object whose keys differ.
 Table read_table(const std::string& path, const TableOptions& options = {});
 
 /// The same of bytes at hand; `name` stands for the file in messages.

@@ -149,35 +149,33 @@ class CsvParser : public RowParser {
   std::int64_t line_ = 1;
 };
 
-/// A JSON value as a cell.
-std::string cell_of(const io::Json& value, const std::string& separator, const std::string& where) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_null()) return "";
-  if (!value.is_array()) return io::json_text(value);
+/// A JSON value as a cell; of one that is none its JSON.
+struct JsonCell {
+  std::string text;
+  bool is_list = false, is_nested = false;
+};
+
+JsonCell cell_of(const io::Json& value, const std::string& separator) {
+  if (value.is_string()) return {.text = value.get<std::string>()};
+  if (value.is_null()) return {};
+  JsonCell cell{.text = io::json_text(value), .is_list = value.is_array(), .is_nested = value.is_object()};
+  if (!cell.is_list) return cell;
   std::string joined;
-  for (const auto& item : value) {
-    const std::string text = cell_of(item, separator, where);
-    if (text.find(separator) != std::string::npos)
-      fail(Failure::input, "{}: expected items without the label separator \"{}\", got {}", where, separator,
-           io::json_text(text));
+  for (const io::Json& item : value) {
+    const std::string text = cell_of(item, separator).text;
+    cell.is_nested |= item.is_structured() || text.find(separator) != std::string::npos;
     if (!joined.empty()) joined += separator;
     joined += text;
   }
-  return joined;
+  if (!cell.is_nested) cell.text = std::move(joined);
+  return cell;
 }
 
-/// A line as an object whose values are strings, numbers, or lists of them. A long number may be an id: it is not
-/// rounded.
+/// A line as an object. A long number may be an id: it is not rounded.
 io::Json parse_object(std::string_view line, const std::string& where) {
   if (is_blank(line)) fail(Failure::input, "{}: expected a JSON object, got an empty line", where);
   io::Json object = io::parse_json(line, {where, Failure::input, io::LongNumber::text});
-  const io::JsonReader reader(object, {where, Failure::input});
-  for (const auto& [key, value] : object.items()) {
-    if (value.is_object()) reader.refuse(key, "a string, a number or a list of them", &value);
-    if (!value.is_array()) continue;
-    for (const io::Json& item : value)
-      if (item.is_structured()) reader.refuse(key, "a list of strings or numbers", &value);
-  }
+  io::JsonReader(object, {where, Failure::input});  // refuses what is none
   return object;
 }
 
@@ -197,10 +195,8 @@ class JsonParser : public RowParser {
   }
 
  private:
-  struct Cell {
+  struct Cell : JsonCell {
     std::size_t column = 0;
-    std::string text;
-    bool is_list = false;
   };
 
   void add(std::string_view line) {
@@ -210,6 +206,7 @@ class JsonParser : public RowParser {
         row.columns.push_back(cell.column);
         row.cells.push_back(std::move(cell.text));
         if (cell.is_list) row.lists.push_back(cell.column);
+        if (cell.is_nested) row.nested.push_back(cell.column);
       }
     } catch (const Error& error) {
       if (error.failure() != Failure::input || !options_.skip_bad_rows) throw;
@@ -224,8 +221,7 @@ class JsonParser : public RowParser {
     const io::Json object = parse_object(line, where);
     std::vector<Cell> cells;
     for (const auto& [key, value] : object.items()) {
-      cells.push_back(
-          {.text = cell_of(value, options_.list_separator, where + ": " + key), .is_list = value.is_array()});
+      cells.push_back({cell_of(value, options_.list_separator)});
       if (key.find('\0') != std::string::npos || cells.back().text.find('\0') != std::string::npos) refuse_nul(where);
     }
     auto cell = cells.begin();

@@ -53,7 +53,9 @@ TableRows::TableRows(const Task& task, Source source)
       table_(read_rows(task, source_.file, source_.on_bad, source_.spill)),
       dataset_(walk_examples(task, table_, source_.use != Use::predict, source_.on_bad, [&](const Example& example) {
         if (source_.use != Use::predict) add_labels(task_, example, names_);
-      })) {}
+      })) {
+  if (source_.use != Use::predict) names_.insert(dataset_.labels.begin(), dataset_.labels.end());
+}
 
 /// Whether each example is held out, in order.
 std::vector<bool> TableRows::marked(const HeldOut& part) const {

@@ -20,10 +20,11 @@ const std::vector<std::string> kTruthValues = {"0", "1"};
 const std::vector<std::string> kEntailment = {"entailment", "not_entailment"};
 const std::vector<std::string> kInference = {"contradiction", "entailment", "neutral"};
 
-/// Two sentences in columns 1 and 2 after an index, the label in column 3, which the test file lacks.
+/// Two sentences in columns 1 and 2 after an index, the label in column 3, which the test file lacks. Other tables of
+/// GLUE have as many columns and no index.
 std::vector<Layout> pair_layouts() {
-  return {{.min_columns = 4, .max_columns = 4, .id = 0, .text = 1, .pair = 2, .label = 3},
-          {.min_columns = 3, .max_columns = 3, .id = 0, .text = 1, .pair = 2}};
+  return {{.min_columns = 4, .max_columns = 4, .first_cell = "index", .id = 0, .text = 1, .pair = 2, .label = 3},
+          {.min_columns = 3, .max_columns = 3, .first_cell = "index", .id = 0, .text = 1, .pair = 2}};
 }
 
 // A test file comes before the training file if only its first cell tells them apart.
@@ -131,11 +132,30 @@ std::optional<int> label_column(const Task& task, const Table& table, bool neede
   return std::nullopt;
 }
 
+/// The columns of 0 and 1 that stand for labels, if --label-column names several.
+std::vector<int> flag_columns(const Task& task, const Table& table, bool needed) {
+  const std::string& names = task.columns.label;
+  const std::vector<std::string> each = split_labels(names, task.label_separator);
+  if (task.kind != Kind::multi_label || each.size() < 2 || table.find_column(names)) return {};
+  std::vector<int> columns;
+  for (const std::string& name : each) {
+    const auto column = table.find_column(name);
+    if (!column && !needed) return {};  // a test file has none of them
+    columns.push_back(required_column(table, name, "--label-column"));
+    if (table.columns.empty())
+      fail(Failure::usage, "--label-column: expected one for a table without a header, got {}", names);
+    if (table.columns[static_cast<std::size_t>(columns.back())].find(task.label_separator) != std::string::npos)
+      fail(Failure::input, "{}:1: --label-column: expected names without the label separator, got {}", table.file,
+           io::shown(table.columns[static_cast<std::size_t>(columns.back())]));
+  }
+  return columns;
+}
+
 /// The only column that is neither label nor id.
 std::optional<int> only_other_column(const Table& table, const Layout& layout) {
   std::optional<int> found;
   for (int column = 0; column < static_cast<int>(table.width); ++column) {
-    if (layout.label == column || layout.id == column) continue;
+    if (layout.label == column || layout.id == column || std::ranges::count(layout.flags, column) > 0) continue;
     if (found) return std::nullopt;
     found = column;
   }
@@ -151,7 +171,8 @@ void refuse_same_column(const Table& table, std::optional<int> a, std::optional<
 Layout custom_layout(const Task& task, const Table& table, bool needs_label) {
   const CustomColumns& columns = task.columns;
   Layout layout{.min_columns = table.width, .max_columns = table.width, .header = false};
-  layout.label = label_column(task, table, needs_label);
+  layout.flags = flag_columns(task, table, needs_label);
+  if (layout.flags.empty()) layout.label = label_column(task, table, needs_label);
   const std::string_view id = columns.id.empty() ? first_present(table, kUsualIds) : columns.id;
   if (!id.empty()) layout.id = required_column(table, id, "--id-column");
 
@@ -169,15 +190,22 @@ Layout custom_layout(const Task& task, const Table& table, bool needs_label) {
   } else if (columns.text.empty()) {
     layout.pair = partner(table, text);
   }
-  refuse_same_column(table, layout.text, layout.label, "--text-column, --label-column");
-  refuse_same_column(table, layout.pair, layout.label, "--text-pair-column, --label-column");
+  std::vector<std::optional<int>> labels(layout.flags.begin(), layout.flags.end());
+  labels.push_back(layout.label);
+  for (const std::optional<int> label : labels) {
+    refuse_same_column(table, layout.text, label, "--text-column, --label-column");
+    refuse_same_column(table, layout.pair, label, "--text-pair-column, --label-column");
+  }
   refuse_same_column(table, layout.text, layout.pair, "--text-column, --text-pair-column");
   return layout;
 }
 
+bool has_width_of(const Layout& layout, const Table& table) {
+  return table.width >= layout.min_columns && table.width <= layout.max_columns;
+}
+
 bool fits(const Layout& layout, const Table& table) {
-  return table.width >= layout.min_columns && table.width <= layout.max_columns &&
-         (layout.first_cell.empty() || table.rows.front().cell(0) == layout.first_cell);
+  return has_width_of(layout, table) && (layout.first_cell.empty() || table.rows.front().cell(0) == layout.first_cell);
 }
 
 std::string widths(const Task& task) {
@@ -263,6 +291,12 @@ Layout find_layout(const Task& task, const Table& table, bool needs_label) {
   if (task.layouts.empty()) return custom_layout(task, table, needs_label);
   const auto layout =
       std::find_if(task.layouts.begin(), task.layouts.end(), [&](const Layout& l) { return fits(l, table); });
+  const bool has_width = std::ranges::any_of(task.layouts, [&](const Layout& l) { return has_width_of(l, table); });
+  if (layout == task.layouts.end() && has_width)
+    fail(Failure::input,
+         "{}:1: columns: expected those of GLUE for task {}, the first of them index, got {}; hint: "
+         "--task custom reads other tables",
+         table.file, task.name, io::shown(table.rows.front().cell(0)));
   if (layout == task.layouts.end())
     fail(Failure::input, "{}:1: columns: expected {} for task {}, got {}; hint: --task custom reads other tables",
          table.file, widths(task), task.name, table.width);

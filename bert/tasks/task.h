@@ -37,9 +37,13 @@ struct Layout {
   std::optional<int> id;
   int text = 0;
   std::optional<int> pair, label, language;
+  std::vector<int> flags = {};  ///< in place of `label`: columns of 0 and 1, each of the label that it is named after
+
+  bool is_labelled() const { return label || !flags.empty(); }
 };
 
-/// The user's own columns, by name or by number from 0; an empty one is looked for under the usual names.
+/// The user's own columns, by name or by number from 0; an empty one is looked for under the usual names. `label` of
+/// several labels may be many, between them the separator of labels: columns of 0 and 1.
 struct CustomColumns {
   std::string text, pair, label, id;
   bool header = true;

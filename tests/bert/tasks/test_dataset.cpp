@@ -123,6 +123,15 @@ TEST_CASE("a table of another width says which widths the task knows") {
         "data:1: columns: expected 5 for task mrpc, got 2; hint: --task custom reads other tables");
 }
 
+TEST_CASE("a table of GLUE's width with columns in another order is refused") {
+  for (const char* task : {"rte", "qnli", "wnli"})
+    CHECK(
+        message_of([&] { dataset_of(named_task(task), "sentence1\tsentence2\tlabel\tidx\nA\tB\t1\t0\n", false); }) ==
+        fmt::format("data:1: columns: expected those of GLUE for task {}, the first of them index, got \"sentence1\"; "
+                    "hint: --task custom reads other tables",
+                    task));
+}
+
 TEST_CASE("a label outside the set names file, line and the set") {
   const Task task = named_task("sst2");
   const WalkedTable data = dataset_of(task, "sentence\tlabel\nA\t1\nB\t2\n");
@@ -230,6 +239,39 @@ TEST_CASE("a list of JSON is several labels, and neither one nor a text") {
         "--label-separator: expected UTF-8, got \"\xA6\"");
 }
 
+TEST_CASE("members of JSON lines that are no cells are refused if they are read") {
+  const auto message = [](std::string_view line) {
+    return message_of([&] { dataset_of(custom_task({.kind = Kind::multi_label}), line, true, TableFormat::jsonl); });
+  };
+  CHECK(message(R"({"text": "A", "label": ["x"], "meta": {"b": 1}, "by": ["Smith, J."], "spans": [[1, 2]]})") ==
+        "no error");
+  const std::string expected = ": expected a string, a number or a list of them without the label separator, got ";
+  CHECK(message(R"({"text": {"b": 1}, "label": ["x"]})") == "data:1: text" + expected + R"("{\"b\":1}")");
+  CHECK(message(R"({"text": "A", "label": [["x"]]})") == "data:1: label" + expected + R"("[[\"x\"]]")");
+  CHECK(message(R"({"text": "A", "label": ["x,y"]})") == "data:1: label" + expected + R"("[\"x,y\"]")");
+  CHECK(message(R"({"text": "A", "label": ["x"], "id": {}})") == "data:1: id" + expected + R"("{}")");
+}
+
+TEST_CASE("columns of 0 and 1 are labels with their names") {
+  const Task task = custom_task({.kind = Kind::multi_label, .columns = {.label = "toxic, insult,threat"}});
+  const WalkedTable data = dataset_of(task, "id\ttext\ttoxic\tthreat\tinsult\n7\tA\t1\t0\t1.0\n8\tB\t0\t0\tFalse\n");
+  const LabelSet labels = data.labels(task);
+  CHECK(labels.names() == Names{"insult", "threat", "toxic"});
+  CHECK(data.targets(task, labels, 0) == Numbers{1, 0, 1});
+  CHECK(data.targets(task, labels, 1) == Numbers{0, 0, 0});
+  CHECK(data.examples.front().id == "7");
+  CHECK(dataset_of(task, "text\nA\n", false).examples.size() == 1);
+  const auto message = [&](const Task& of, std::string_view bytes) {
+    return message_of([&] { dataset_of(of, bytes).labels(of); });
+  };
+  CHECK(message(task, "text\ttoxic\tthreat\tinsult\nA\t1\t-1\t0\n") == "data:2: threat: expected 0 or 1, got \"-1\"");
+  CHECK(message(task, "text\ttoxic\tthreat\nA\t1\t1\n") ==
+        "data:1: --label-column: expected a column \"insult\", got {text,toxic,threat}");
+  const std::string vectors = "; hint: --label-column A,B takes columns of 0 and 1 with these names";
+  CHECK(message(custom_task({.kind = Kind::multi_label}), "text\tlabel\nA\t1,0\nB\t0,0\n") ==
+        "data:1: label: expected the names of the labels that a text has, got {0,1}" + vectors);
+}
+
 TEST_CASE("labels are learnt from the training file in order, integers by value") {
   const Task task = custom_task({});
   CHECK(dataset_of(task, "text\tlabel\nA\tpear\nB\tapple\nC\tpear\n").labels(task).names() == Names{"apple", "pear"});
@@ -270,6 +312,13 @@ TEST_CASE("a model's label names stay if they cover the data's, and placeholders
   CHECK(choose_labels(data, {}, true).names() == data.names());
   CHECK(choose_labels(data, other, true).names() == data.names());
   CHECK(choose_labels(numbers, other, false).names() == numbers.names());
+  const LabelSet twelve(Names{"LABEL_0", "LABEL_1", "LABEL_2", "LABEL_3", "LABEL_4", "LABEL_5", "LABEL_6", "LABEL_7",
+                              "LABEL_8", "LABEL_9", "LABEL_10", "LABEL_11"});
+  CHECK(choose_labels(LabelSet::sorted(twelve.names()), twelve, false).names() == twelve.names());
+  CHECK(choose_labels(LabelSet(Names{"LABEL_0"}), placeholders, false).names() == placeholders.names());
+  CHECK(choose_labels(LabelSet(Names{"0", "2"}), more, false).names() == Names{"0", "1", "2"});
+  CHECK(message_of([&] { choose_labels(LabelSet(Names{"a"}), placeholders, false); }) ==
+        "config.json: id2label: expected the data's labels {a}, got {LABEL_0,LABEL_1}");
   CHECK(choose_labels({}, placeholders, false).names() == placeholders.names());
   CHECK(message_of([&] { choose_labels(data, other, false); }) ==
         "config.json: id2label: expected the data's labels {a,b}, got {x,y}");

@@ -12,7 +12,7 @@ struct WalkedTable {
   std::vector<Example> examples;
 
   LabelSet labels(const Task& task) const {
-    LabelNames names;
+    LabelNames names(dataset.labels.begin(), dataset.labels.end());
     for (const Example& example : examples) add_labels(task, example, names);
     return learn_labels(task, names, dataset.file);
   }

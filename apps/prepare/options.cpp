@@ -8,6 +8,7 @@
 #include "apps/prepare/corpus.h"
 #include "apps/prepare/dump.h"
 #include "apps/prepare/records.h"
+#include "apps/prepare/sentences.h"
 #include "apps/prepare/squad.h"
 #include "apps/prepare/tokens.h"
 #include "apps/prepare/vocab.h"
@@ -40,6 +41,25 @@ void add_flags(CLI::App& app, TokensOptions& options) {
   add_threads_flag(app, options.threads);
   app.add_option("FILE", options.input, "text, a line at a time; lines end at \\n only (default: standard input)")
       ->type_name("");
+}
+
+void add_flags(CLI::App& app, SentencesOptions& options) {
+  app.add_option("--input", options.inputs,
+                 "text: a paragraph a line, a blank line or a new file between documents; .jsonl, .ndjson, .json: a "
+                 "{\"text\"} a line is a document, its lines are paragraphs; either may be compressed by gzip or "
+                 "Zstandard")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("--output", options.output, "a sentence a line, a blank line between documents")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("--language", options.language,
+                 "whose abbreviations end no sentence: de, en, es, fr, it, pt, ru; any other code that ICU has takes "
+                 "the rules of Unicode alone")
+      ->type_name("CODE")
+      ->capture_default_str();
+  app.add_flag("--unwrap", options.unwrap,
+               "for books: a blank line ends a paragraph, whose lines are joined, and a file is a document");
 }
 
 void add_flags(CLI::App& app, RecordsOptions& options) {
@@ -137,6 +157,8 @@ void add_command(CLI::App& app, const std::string& name, const std::string& desc
 
 void add_commands(CLI::App& app, std::function<void()>& chosen) {
   app.require_subcommand(1);
+  add_command(app, "sentences", "a sentence a line of raw text, a blank line between documents: what pretrain reads",
+              write_sentences, chosen);
   add_command(app, "tokens", "a line of token ids for every line of text", write_tokens, chosen);
   add_command(app, "records", "pre-training records, as Google's create_pretraining_data.py", write_records, chosen);
   add_command(app, "corpus", "a tokenised corpus, which pretrain maps and does not read; an interrupted one goes on",

@@ -8,8 +8,8 @@ class App;
 
 namespace bertrand::prepare {
 
-/// Declares the commands: tokens, records, corpus, dump, squad, vocab. The one that is named when `app` is parsed is
-/// put into `chosen`; calling that runs it, and throws Error.
+/// Declares the commands: sentences, tokens, records, corpus, dump, squad, vocab. The one that is named when `app` is
+/// parsed is put into `chosen`; calling that runs it, and throws Error.
 void add_commands(CLI::App& app, std::function<void()>& chosen);
 
 }  // namespace bertrand::prepare

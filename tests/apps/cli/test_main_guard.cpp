@@ -140,7 +140,8 @@ TEST_CASE("what is missing, comes twice or does not go together is said in one l
   CHECK(refusal("evaluate", {"tokens"}) ==
         "tokens: expected FILE, got none; hint: FILE is lines of word, true tag and predicted tag");
   CHECK(refusal("prepare", {}) ==
-        "prepare: expected one of tokens, records, corpus, dump, squad, vocab, got none; hint: prepare --help");
+        "prepare: expected one of sentences, tokens, records, corpus, dump, squad, vocab, got none; hint: prepare "
+        "--help");
   CHECK(refusal("pretrain", {"--input", "x", "--output"}) == "--output: expected DIR, got no value");
   CHECK(refusal("pretrain", {"--input", "x", "--steps", "1", "--epochs", "2"}) ==
         "--steps, --epochs: expected one of them, got both");

@@ -196,7 +196,7 @@ TEST_CASE("bash completes commands, flags, names and files") {
   const auto prepare = [&](const std::string& words) {
     return offered(manuals, "_bertrand_prepare", "bertrand-prepare " + words);
   };
-  CHECK(prepare("''") == "corpus dump records squad tokens vocab");
+  CHECK(prepare("''") == "corpus dump records sentences squad tokens vocab");
   CHECK(prepare("--v") == "--version");
   CHECK(prepare("dump te") == "tests text one");
   CHECK(prepare("vocab --si") == "--size");

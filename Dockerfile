@@ -9,7 +9,7 @@ RUN cmake --build /build
 RUN DESTDIR=/installed cmake --install /build --strip --component bertrand
 
 FROM debian:12-slim
-RUN apt-get update && apt-get install -y --no-install-recommends libfmt9 libutf8proc2 zlib1g libopenmpi3 && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends libfmt9 libutf8proc2 zlib1g libicu72 libopenmpi3 && rm -rf /var/lib/apt/lists/*
 COPY --from=build /installed /
 RUN useradd --system --uid 10001 --no-create-home bertrand
 USER 10001

@@ -9,28 +9,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The one pooling that a module's config.json switches on. Without a file or a word of it that is the mean.
+/// The names of poolings that a module's config.json has: in pooling_mode, alone or in a list, or before version 6 of
+/// sentence-transformers by one flag each.
+io::Json pooling_modes(io::JsonReader& reader) {
+  if (const io::Json* named = reader.find("pooling_mode"))
+    return named->is_array() ? *named : io::Json::array({*named});
+  io::Json modes = io::Json::array();
+  for (const auto& [flag, mode] : {std::pair("pooling_mode_cls_token", "cls"),
+                                   {"pooling_mode_mean_tokens", "mean"},
+                                   {"pooling_mode_max_tokens", "max"},
+                                   {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"},
+                                   {"pooling_mode_weightedmean_tokens", "weightedmean"},
+                                   {"pooling_mode_lasttoken", "lasttoken"}})
+    if (reader.flag(flag, false)) modes.push_back(mode);
+  return modes;
+}
+
 Pooling pooling_of(const fs::path& file) {
-  if (!fs::exists(file)) return Pooling::mean;
   const io::Json json = io::read_json(file);
   io::JsonReader reader(json, {file.string()});
-  std::optional<Pooling> pooling;
-  for (const auto& [key, fallback, own] : {std::tuple("pooling_mode_cls_token", false, std::optional(Pooling::cls)),
-                                           {"pooling_mode_mean_tokens", true, Pooling::mean},
-                                           {"pooling_mode_max_tokens", false, std::nullopt},
-                                           {"pooling_mode_mean_sqrt_len_tokens", false, std::nullopt},
-                                           {"pooling_mode_weightedmean_tokens", false, std::nullopt},
-                                           {"pooling_mode_lasttoken", false, std::nullopt}}) {
-    if (!reader.flag(key, fallback)) continue;
-    if (!own || pooling)
-      fail(Failure::model, "{}: {}: expected either the mean of all tokens or [CLS] alone, got true; hint: --pooling",
-           file.string(), key);
-    pooling = own;
-  }
-  if (!pooling)
-    fail(Failure::model, "{}: expected the mean of all tokens or [CLS], got no pooling; hint: --pooling",
-         file.string());
-  return *pooling;
+  const io::Json modes = pooling_modes(reader);
+  if (modes.size() == 1 && modes[0] == "cls") return Pooling::cls;
+  if (modes.size() == 1 && modes[0] == "mean") return Pooling::mean;
+  fail(Failure::model, "{}: pooling_mode: expected one of \"mean\" and \"cls\", got {}; hint: --pooling", file.string(),
+       modes.empty() ? "none" : io::shown(modes));
 }
 
 }  // namespace

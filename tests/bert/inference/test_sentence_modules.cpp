@@ -49,12 +49,26 @@ struct Directory {
 TEST_CASE("pooling, normalization and length are those of sentence-transformers' files") {
   const Directory model;
   CHECK(model.embedding({}) == model.embedding({.max_seq_length = 6, .pooling = Pooling::cls, .normalize = true}));
-  model.write("1_Pooling/config.json", R"({"word_embedding_dimension": 16})");
+  model.write("1_Pooling/config.json", R"({"pooling_mode_mean_tokens": true})");
   CHECK(model.embedding({}) == model.embedding({.max_seq_length = 6, .pooling = Pooling::mean, .normalize = true}));
   std::filesystem::remove(model.directory / "model/modules.json");
   CHECK(model.embedding({}) == model.embedding({.max_seq_length = 6, .pooling = Pooling::mean}));
   std::filesystem::remove(model.directory / "model/sentence_bert_config.json");
   CHECK(model.embedding({}) == model.embedding({.max_seq_length = 24, .pooling = Pooling::mean}));
+}
+
+TEST_CASE("a pooling that sentence-transformers 6 wrote by its name comes before the flags of versions before") {
+  const Directory model;
+  const std::vector<double> cls = model.embedding({.pooling = Pooling::cls, .normalize = true});
+  const std::vector<double> mean = model.embedding({.pooling = Pooling::mean, .normalize = true});
+  for (const auto& [text, expected] :
+       {std::pair(R"({"embedding_dimension": 16, "pooling_mode": "cls", "include_prompt": true})", &cls),
+        {R"({"pooling_mode": ["cls"], "pooling_mode_mean_tokens": true})", &cls},
+        {R"({"pooling_mode": "mean", "pooling_mode_cls_token": true})", &mean}}) {
+    CAPTURE(text);
+    model.write("1_Pooling/config.json", text);
+    CHECK(model.embedding({}) == *expected);
+  }
 }
 
 TEST_CASE("flags come before sentence-transformers' files") {
@@ -79,13 +93,19 @@ TEST_CASE("ids may be as many as the model has positions, whatever a text is cut
 TEST_CASE("modules that are not computed here are refused with the file that names them") {
   const Directory model;
   const std::string at = (model.directory / "model/").string();
-  model.write("1_Pooling/config.json", R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true})");
-  CHECK(model.refused() == at + "1_Pooling/config.json: pooling_mode_mean_tokens: expected either the mean of all "
-                                "tokens or [CLS] alone, got true; hint: --pooling");
-  model.write("1_Pooling/config.json", R"({"pooling_mode_mean_tokens": false, "pooling_mode_max_tokens": true})");
-  CHECK(model.refused().starts_with(at + "1_Pooling/config.json: pooling_mode_max_tokens: expected "));
-  model.write("1_Pooling/config.json", R"({"pooling_mode_mean_tokens": false})");
-  CHECK(model.refused().starts_with(at + "1_Pooling/config.json: expected the mean of all tokens or [CLS], got no "));
+  const std::string pooling = at + "1_Pooling/config.json: pooling_mode: expected one of \"mean\" and \"cls\", got ";
+  for (const auto& [text, got] :
+       {std::pair(R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true})", R"(["cls","mean"])"),
+        {R"({"pooling_mode_mean_tokens": false, "pooling_mode_max_tokens": true})", R"(["max"])"},
+        {R"({"pooling_mode_mean_tokens": false})", "none"},
+        {R"({"word_embedding_dimension": 16})", "none"},
+        {R"({"pooling_mode": "lasttoken", "pooling_mode_mean_tokens": true})", R"(["lasttoken"])"},
+        {R"({"pooling_mode": ["mean", "cls"]})", R"(["mean","cls"])"},
+        {R"({"pooling_mode": []})", "none"},
+        {R"({"pooling_mode": null})", "[null]"}}) {
+    model.write("1_Pooling/config.json", text);
+    CHECK(model.refused() == pooling + got + "; hint: --pooling");
+  }
   model.write("modules.json", R"([{"type": "sentence_transformers.models.Dense", "path": "2_Dense"}])");
   CHECK(model.refused() == at +
                                "modules.json: [0].type: expected Transformer, Pooling or Normalize, which are computed "

@@ -56,7 +56,8 @@ void add_heads(CLI::App& app, Options& o) {
   inference::Options& i = o.inference;
   cli::number_flag(app, "--max-seq-length", i.max_seq_length, {5, 1 << 20},
                    "tokens that are read at once; of a longer text the end is left out",
-                   "the model's positions, for answers 384 at most, for embeddings as sentence_bert_config.json says");
+                   "the model's positions, for answers 384 at most, for embeddings as sentence_bert_config.json or "
+                   "tokenizer_config.json says");
   own(cli::number_flag(app, "--top-k", i.top_k, {1, 1 << 20}, "words for a mask, candidates for an answer"),
       {Head::fill_mask, Head::answer});
   own(cli::choice_flag(

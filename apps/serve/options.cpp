@@ -48,7 +48,8 @@ void add_heads(CLI::App& app, Options& o) {
   inference::Options& i = o.service.model.inference;
   cli::number_flag(app, "--max-seq-length", i.max_seq_length, {5, 1 << 20},
                    "tokens that are read at once; of a longer text the end is left out",
-                   "the model's positions, for answers 384 at most, for embeddings as sentence_bert_config.json says");
+                   "the model's positions, for answers 384 at most, for embeddings as sentence_bert_config.json or "
+                   "tokenizer_config.json says");
   cli::number_flag(app, "--top-k", i.top_k, {1, 1 << 10}, "words for a mask, candidates for an answer");
   cli::choice_flag(
       app, "--pooling", i.pooling, inference::poolings(),

@@ -76,7 +76,7 @@ Options completed(Options options, const bert::Config& config, Head head, const 
   if (!given) options.max_seq_length = head == Head::answer ? std::min(kUsualWindow, positions) : positions;
   if (head != Head::embed) return options;
   const std::filesystem::path files = bert::config_file(directory).parent_path();
-  if (!given) options.max_seq_length = std::min(positions, read_sentence_length(files).value_or(positions));
+  if (!given) options.max_seq_length = read_sentence_length(files, positions);
   if (options.pooling) return options;
   const SentenceModules modules = read_sentence_modules(files);
   options.pooling = modules.pooling.value_or(Pooling::mean);

@@ -16,8 +16,9 @@ struct SentenceModules {
 /// is none of those that are computed here.
 SentenceModules read_sentence_modules(const std::filesystem::path& directory);
 
-/// Tokens of a text, as sentence_bert_config.json has them; nothing if that does not say it. Throws
-/// Error(Failure::model) if it has text lower-cased.
-std::optional<int> read_sentence_length(const std::filesystem::path& directory);
+/// Tokens of a text, at most `positions`: max_seq_length of sentence_bert_config.json, or as sentence-transformers 6
+/// writes it, model_max_length of tokenizer_config.json if that is a number of positions; else all positions. Throws
+/// Error(Failure::model) if sentence_bert_config.json has text lower-cased.
+int read_sentence_length(const std::filesystem::path& directory, int positions);
 
 }  // namespace bertrand::inference

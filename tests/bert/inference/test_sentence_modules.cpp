@@ -71,6 +71,24 @@ TEST_CASE("a pooling that sentence-transformers 6 wrote by its name comes before
   }
 }
 
+TEST_CASE("the length is model_max_length of tokenizer_config.json if sentence_bert_config.json has none") {
+  const Directory model;
+  const auto of_length = [&](int length) {
+    return model.embedding({.max_seq_length = length, .pooling = Pooling::cls, .normalize = true});
+  };
+  model.write("tokenizer_config.json", R"({"do_lower_case": true, "model_max_length": 5})");
+  CHECK(model.embedding({}) == of_length(6));
+  model.write("sentence_bert_config.json", R"({"transformer_task": "feature-extraction"})");
+  CHECK(model.embedding({}) == of_length(5));
+  std::filesystem::remove(model.directory / "model/sentence_bert_config.json");
+  CHECK(model.embedding({}) == of_length(5));
+  for (const char* none : {"1000000000000000019884624838656", "25", "2", "null", "\"5\""}) {
+    CAPTURE(none);
+    model.write("tokenizer_config.json", fmt::format(R"({{"do_lower_case": true, "model_max_length": {}}})", none));
+    CHECK(model.embedding({}) == of_length(24));
+  }
+}
+
 TEST_CASE("flags come before sentence-transformers' files") {
   const Directory model;
   const std::vector<double> mean = model.embedding({.max_seq_length = 10, .pooling = Pooling::mean});

@@ -91,13 +91,6 @@ TEST_CASE("classes have shares and labels have probabilities and a score is a nu
   CHECK(number.at("label") == "LABEL_0");
 }
 
-TEST_CASE("a model whose config.json names no labels has the two of transformers") {
-  const support::TemporaryDirectory directory;
-  support::write_small_head<bert::ForSequenceClassification>(directory / "model",
-                                                             {.architecture = "BertForSequenceClassification"}, 2);
-  CHECK(ask(*open(directory / "model", Head::classify), {{"text", "red"}}).at("scores").contains("LABEL_1"));
-}
-
 TEST_CASE("one output that is not said to be a number is the probability of its label, as in transformers") {
   const support::TemporaryDirectory directory;
   const auto score = [&](const std::string& problem_type) {
@@ -107,17 +100,6 @@ TEST_CASE("one output that is not said to be a number is the probability of its 
     return ask(*open(directory / "model", Head::classify), {{"text", "red fish"}})["scores"]["yes"].get<double>();
   };
   CHECK(score("") == doctest::Approx(1 / (1 + std::exp(-score("regression")))));
-}
-
-TEST_CASE("a problem type that is none is refused before a score is of the wrong kind") {
-  const support::TemporaryDirectory directory;
-  support::write_small_head<bert::ForSequenceClassification>(
-      directory / "model",
-      {.architecture = "BertForSequenceClassification", .labels = {"a", "b"}, .problem_type = "multi_label"}, 2);
-  CHECK(
-      refusal(Failure::model, [&] { open(directory / "model", Head::classify); }) ==
-      "config.json: problem_type: expected single_label_classification, regression or multi_label_classification, got "
-      "multi_label");
 }
 
 TEST_CASE("every [MASK] of a text is filled and no other special token is literal") {
@@ -379,42 +361,4 @@ TEST_CASE("numbers that are not finite are refused with the place of their reque
   const std::vector<inference::Outputs> outputs = {{.width = 3, .values = {0, NAN, 0}}};
   CHECK(refusal(Failure::numerics, [&] { inference::answer(query, outputs); }) ==
         "t:3: outputs: expected finite numbers, got nan; hint: --precision f32, or damaged weights");
-}
-
-TEST_CASE("a model says what it is for and one of another kind is refused with the known ones") {
-  CHECK(inference::head_of({.architectures = {"X", "BertModel"}}, "m") == Head::embed);
-  CHECK(inference::head_of({.architectures = {"BertForMaskedLM"}}, "m") == Head::fill_mask);
-  CHECK(refusal(Failure::model, [] { inference::head_of({.architectures = {"BertForMultipleChoice"}}, "m"); }) ==
-        "m/config.json: architectures: expected one of BertForSequenceClassification, BertForTokenClassification, "
-        "BertForQuestionAnswering, BertForMaskedLM, BertForPreTraining, BertModel, got [\"BertForMultipleChoice\"]; "
-        "hint: --task says what to do with the model");
-  CHECK(refusal(Failure::model, [] { inference::head_of({}, "m"); }).find(", got none; hint: --task") !=
-        std::string::npos);
-}
-
-TEST_CASE("a head that the weights lack is named with the file and the tensors") {
-  const support::TemporaryDirectory directory;
-  support::write_small_model(directory / "model");
-  const std::string file = directory / "model/model.safetensors";
-  CHECK(refusal(Failure::model, [&] { open(directory / "model", Head::fill_mask); }) ==
-        file +
-            ": expected the tensors that --task fill-mask needs, got none for cls.predictions.bias, "
-            "cls.predictions.transform.dense.weight, cls.predictions.transform.dense.bias, "
-            "cls.predictions.transform.LayerNorm.weight, cls.predictions.transform.LayerNorm.bias; hint: was it "
-            "trained for that?");
-  CHECK(refusal(Failure::model, [&] {
-          open(directory / "model", Head::answer, {.windows = {.max_query_length = 4}});
-        }).starts_with(file + ": expected the tensors that --task answer needs, got none for qa_outputs.weight, "));
-}
-
-TEST_CASE("options that the model cannot follow are refused") {
-  const support::TemporaryDirectory directory;
-  support::write_small_head<bert::ForQuestionAnswering>(directory / "model", {.architecture = ""});
-  support::write_small_head<bert::ForQuestionAnswering>(directory / "one", {.architecture = "", .types = 1});
-  CHECK(refusal(Failure::usage, [&] { open(directory / "model", Head::answer, {.max_seq_length = 25}); }) ==
-        "--max-seq-length: expected at most 24, the model's positions, got 25");
-  CHECK(refusal(Failure::usage, [&] { open(directory / "model", Head::answer); }) ==
-        "--max-seq-length: expected more than --max-query-length 64 and 3, got 24");
-  CHECK(refusal(Failure::model, [&] { open(directory / "one", Head::answer); }) ==
-        (directory / "one").string() + ": type_vocab_size: expected 2 for pairs of texts, got 1");
 }

@@ -62,9 +62,9 @@ TEST_CASE("a checkpoint that Google's code computes in another way is exported w
   support::write_text(directory / "model/config.json", config.dump());
   const Outcome outcome = export_as("tf-checkpoint", directory / "model", directory / "other");
   CHECK(outcome.code == 0);
-  CHECK(outcome.error.starts_with(
-      "warning: layer_norm_eps: Google's code computes with 1e-12, this model with 1e-05: its outputs differ there\n"
-      "warning: hidden_act: Google's code refuses gelu_new; hint: "));
+  CHECK(outcome.error.find(
+            "warning: layer_norm_eps: Google's code computes with 1e-12, this model with 1e-05: its outputs differ "
+            "there\nwarning: hidden_act: Google's code refuses gelu_new; hint: ") != std::string::npos);
 }
 
 TEST_CASE("export with strict refuses a tensor that the network does not have") {

@@ -87,19 +87,17 @@ std::vector<std::filesystem::path> model_files(const std::filesystem::path& mode
 /// What a directory is made of besides the weights.
 struct DirectoryFiles {
   const Config& config;
-  std::string vocabulary;  ///< the bytes of vocab.txt
+  std::string vocabulary;  ///< the bytes of vocab.txt, added tokens among them
   text::TokenizerOptions tokenizer;
 };
-/// Writes the configuration, vocab.txt, tokenizer_config.json and, if there are any, added_tokens.json, each durable,
-/// into a directory that exists.
+/// Writes the configuration, vocab.txt and tokenizer_config.json, each durable, into a directory that exists.
 void write_configuration(io::Files& files, const std::filesystem::path& directory, const DirectoryFiles& contents,
                          const char* config_name = "config.json");
 /// Bytes of weights above which a model is written in shards.
 constexpr std::uint64_t kMostOfShard = 2'000'000'000;
-/// Writes config.json, vocab.txt, tokenizer_config.json, model.safetensors and, if there are any, added_tokens.json,
-/// each durable, into a directory that exists. Weights of more than `most_of_shard` bytes become shards as transformers
-/// writes them: model-00001-of-0000N.safetensors and so on, and model.safetensors.index.json. Returns the CRC-32C of
-/// each tensor.
+/// Writes config.json, vocab.txt, tokenizer_config.json and model.safetensors, each durable, into a directory that
+/// exists. Weights of more than `most_of_shard` bytes become shards as transformers writes them:
+/// model-00001-of-0000N.safetensors and so on, and model.safetensors.index.json. Returns the CRC-32C of each tensor.
 std::map<std::string, std::uint32_t> write_directory(io::Files& files, const std::filesystem::path& directory,
                                                      const DirectoryFiles& contents, const nn::ParameterSet& parameters,
                                                      std::uint64_t most_of_shard = UINT64_MAX);

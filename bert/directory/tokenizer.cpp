@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "bert/directory/added_tokens.h"
 #include "bert/directory/config_file.h"
 #include "bert/directory/located.h"
 #include "bert/directory/tokenizer_config.h"
@@ -25,25 +26,14 @@ bool fits(Dim tokens, Dim rows) {
   return false;
 }
 
-/// Those of a directory. A text that has one of them is not read as its writer meant it.
-AddedTokens added_tokens_of(const fs::path& model_directory, const text::Vocabulary& vocabulary) {
-  AddedTokens added = read_added_tokens(model_directory, vocabulary);
-  if (!added.tokens.empty())
-    io::warn("{}: no text becomes {} here: it is read piece by piece", (model_directory / "added_tokens.json").string(),
-             added.tokens.size() == 1 ? added.tokens.front()
-                                      : fmt::format("{} or {} more", added.tokens.front(), added.tokens.size() - 1));
-  return added;
-}
-
 /// A line that is missing would shift every later id.
-void check_size(const text::Vocabulary& vocabulary, const AddedTokens& added, const fs::path& file, Dim rows,
-                const fs::path& config) {
-  if (vocabulary.size() < rows && fits(vocabulary.size(), rows))
-    io::warn("{}: {} tokens for {} rows of word embeddings: the last {} are taken for padding", file.string(),
-             vocabulary.size(), rows, rows - vocabulary.size());
-  if (!fits(vocabulary.size(), rows) && vocabulary.size() + std::ssize(added.tokens) != rows)
+void check_size(const text::Vocabulary& vocabulary, const fs::path& file, Dim rows, const fs::path& config) {
+  if (!fits(vocabulary.size(), rows))
     fail(Failure::model, "{}: vocabulary: expected {} tokens (vocab_size of {}), got {}; hint: is it another model's?",
          file.string(), rows, config.string(), vocabulary.size());
+  if (vocabulary.size() < rows)
+    io::warn("{}: {} tokens for {} rows of word embeddings: the last {} are taken for padding", file.string(),
+             vocabulary.size(), rows, rows - vocabulary.size());
 }
 
 void check_same(const text::Vocabulary& vocabulary, const fs::path& file, const text::Vocabulary& expected,
@@ -74,7 +64,7 @@ struct DirectoryTokenizer {
   std::optional<text::Vocabulary> vocabulary;
   std::optional<bool> lower_case;
   std::optional<int> max_chars_per_word;
-  AddedTokens added = {};
+  std::vector<text::AddedToken> added = {};
 };
 
 DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const Config& config) {
@@ -95,10 +85,14 @@ DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const Config& c
     // As in transformers, tokenizer_config.json has the last word.
     if (!found.lower_case) found.lower_case = whole->lower_case;
     if (!found.max_chars_per_word) found.max_chars_per_word = whole->max_chars_per_word;
+    found.added = whole->added;
   }
   if (!found.vocabulary) return found;
-  found.added = added_tokens_of(model_directory, *found.vocabulary);
-  check_size(*found.vocabulary, found.added, has_lines ? lines : json, config.vocab_size, config_file(model_directory));
+  if (!found.lower_case) found.lower_case = !found.vocabulary->has_capitals();
+  WithAdded all = read_added_tokens(model_directory, found.added, *found.vocabulary, config.vocab_size);
+  check_size(all.vocabulary, has_lines ? lines : json, config.vocab_size, config_file(model_directory));
+  found.vocabulary = std::move(all.vocabulary);
+  found.added = std::move(all.tokens);
   return found;
 }
 
@@ -126,23 +120,23 @@ text::Tokenizer read_tokenizer(const fs::path& model, const TokenizerFlags& flag
   if (flags.cased && flags.vocab_file.empty())
     fail(Failure::usage, "--cased: expected with --vocab-file, got a model directory that says it itself");
   if (!flags.vocab_file.empty()) {
-    text::Vocabulary vocabulary = text::Vocabulary::load(flags.vocab_file, {.failure = Failure::input});
-    const AddedTokens added = added_tokens_of(model_directory, vocabulary);
-    check_size(vocabulary, added, flags.vocab_file, config.vocab_size, config_file(model_directory));
+    const text::Vocabulary vocabulary = text::Vocabulary::load(flags.vocab_file, {.failure = Failure::input});
     const bool lower_case = text::lower_cases(vocabulary, flags.cased, flags.vocab_file.string());
-    return text::Tokenizer(std::move(vocabulary), {.lower_case = lower_case, .added_tokens = added.text});
+    WithAdded all = read_added_tokens(model_directory, {}, vocabulary, config.vocab_size);
+    check_size(all.vocabulary, flags.vocab_file, config.vocab_size, config_file(model_directory));
+    return text::Tokenizer(std::move(all.vocabulary),
+                           {.lower_case = lower_case, .added_tokens = std::move(all.tokens)});
   }
   DirectoryTokenizer own = tokenizer_of(model_directory, config);
   if (!own.vocabulary)
     fail(Failure::model,
          "{}: expected vocab.txt or tokenizer.json, got neither; hint: --vocab-file names one elsewhere",
          model_directory.string());
-  const bool lower_case = own.lower_case.value_or(!own.vocabulary->has_capitals());
   return text::Tokenizer(
       std::move(*own.vocabulary),
-      {.lower_case = lower_case,
+      {.lower_case = own.lower_case.value(),
        .max_chars_per_word = own.max_chars_per_word.value_or(text::TokenizerOptions::kGooglesMaxChars),
-       .added_tokens = std::move(own.added.text)});
+       .added_tokens = std::move(own.added)});
 }
 
 }  // namespace bertrand::bert

@@ -1,6 +1,8 @@
 // tokenizer_config.json read and written.
 #include "bert/directory/tokenizer_config.h"
 
+#include "bert/directory/added_tokens.h"
+
 namespace bertrand::bert {
 namespace {
 
@@ -47,6 +49,7 @@ std::string tokenizer_config_text(const text::TokenizerOptions& options, Dim pos
   tokenizer["tokenizer_class"] = "BertTokenizer";
   if (options.max_chars_per_word != text::TokenizerOptions::kGooglesMaxChars)
     tokenizer[kMaxChars] = options.max_chars_per_word;
+  declare_added_tokens(tokenizer, options.added_tokens);
   return io::json_text(tokenizer, 2) + "\n";
 }
 

@@ -1,10 +1,9 @@
 // tokenizer.json checked key by key to be BERT's kind.
 #include "bert/directory/tokenizer_json.h"
 
-#include <set>
-#include <unordered_set>
 #include <vector>
 
+#include "bert/directory/added_tokens.h"
 #include "io/error.h"
 #include "io/input_files.h"
 #include "io/json.h"
@@ -69,39 +68,13 @@ TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& fil
   expect(at(model, "continuing_subword_prefix"), "##", "model.continuing_subword_prefix", file);
   expect(at(model, "unk_token"), "[UNK]", "model.unk_token", file);
   expect(at(at(json, "pre_tokenizer"), "type"), "BertPreTokenizer", "pre_tokenizer.type", file);
-  const Json& vocab = at(model, "vocab");
-  std::string vocabulary = read_vocabulary(vocab, file);
-  std::unordered_set<std::string> tokens;
-  for (const auto& [token, id] : vocab.items()) tokens.insert(token);
-  for (const Json& added : at(json, "added_tokens"))
-    if (const Json& token = at(added, "content"); !token.is_string() || !tokens.contains(token.get<std::string>()))
-      fail(Failure::model, "{}: added_tokens: expected tokens of model.vocab only, got {}", file, shown(added));
   constexpr std::int64_t kDefault = 100;
   const std::int64_t most =
       io::JsonReader(model, {file}, "model.").whole("max_input_chars_per_word", {1, 1 << 20}, kDefault);
-  return {.vocabulary = std::move(vocabulary),
+  return {.vocabulary = read_vocabulary(at(model, "vocab"), file),
           .lower_case = read_lower_case(at(json, "normalizer"), file),
-          .max_chars_per_word = static_cast<int>(most)};
-}
-
-AddedTokens read_added_tokens(const std::filesystem::path& directory, const text::Vocabulary& vocabulary) {
-  const std::filesystem::path file = directory / "added_tokens.json";
-  if (!std::filesystem::exists(file)) return {};
-  AddedTokens added{.tokens = {}, .text = io::read_small_file(file, "added tokens")};
-  const Json json = io::parse_json(added.text, {file.string()});
-  std::set<std::int64_t> ids;
-  for (const auto& [token, id] : io::JsonReader(json, {file.string()}).json().items()) {
-    const bool is_of_vocabulary = id.is_number_unsigned() && id < vocabulary.size();
-    if (is_of_vocabulary && vocabulary.token(id.get<std::int32_t>()) == token) continue;
-    if (is_of_vocabulary || !id.is_number_unsigned() || !ids.insert(id.get<std::int64_t>()).second)
-      fail(Failure::model, "{}: {}: expected the number of a row that no other token has, got {}", file.string(),
-           shown(token), shown(id));
-    added.tokens.push_back(token);
-  }
-  if (!ids.empty() && *ids.rbegin() >= vocabulary.size() + std::ssize(ids))
-    fail(Failure::model, "{}: expected the ids {} to {}, which follow the vocabulary, got {}", file.string(),
-         vocabulary.size(), vocabulary.size() + std::ssize(ids) - 1, *ids.rbegin());
-  return added;
+          .max_chars_per_word = static_cast<int>(most),
+          .added = parse_added_tokens(at(json, "added_tokens"), file)};
 }
 
 TokenizerJson read_tokenizer_json(const std::filesystem::path& file) {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bert/text/vocabulary.h"
+#include "bert/text/added_tokens.h"
 
 namespace bertrand::bert {
 
@@ -13,20 +13,12 @@ struct TokenizerJson {
   std::string vocabulary;        ///< as vocab.txt would have it: the token of id i on line i, from 0
   bool lower_case = true;        ///< and accents stripped
   int max_chars_per_word = 100;  ///< longer words become [UNK]; 100 is the default of the package tokenizers
+  std::vector<text::AddedToken> added = {};
 };
 
 /// Reads a WordPiece tokenizer of BERT's kind. Throws Error(Failure::model) naming `file` and the key if it is
 /// another kind, splits or normalises text in another way than BERT, or its ids are not 0, 1, 2, ….
 TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& file);
 TokenizerJson read_tokenizer_json(const std::filesystem::path& file);
-
-/// Tokens that were added after the vocabulary: rows of the word embeddings that no text becomes here.
-struct AddedTokens {
-  std::vector<std::string> tokens;
-  std::string text;  ///< of added_tokens.json; "" if there is none
-};
-/// Throws Error(Failure::model) unless each is one of the vocabulary under its own id, or the ids are those that
-/// follow.
-AddedTokens read_added_tokens(const std::filesystem::path& directory, const text::Vocabulary& vocabulary);
 
 }  // namespace bertrand::bert

@@ -103,8 +103,6 @@ void write_configuration(io::Files& files, const fs::path& directory, const Dire
                          const char* config_name) {
   io::write_file(files, directory / config_name, config_text(without_origin(contents.config)));
   io::write_file(files, directory / "vocab.txt", contents.vocabulary);
-  if (!contents.tokenizer.added_tokens.empty())
-    io::write_file(files, directory / "added_tokens.json", contents.tokenizer.added_tokens);
   io::write_file(files, directory / "tokenizer_config.json",
                  tokenizer_config_text(contents.tokenizer, contents.config.max_position_embeddings));
 }

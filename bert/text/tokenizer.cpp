@@ -13,22 +13,13 @@
 namespace bertrand::text {
 namespace {
 
-constexpr auto kSpecialTokens = std::to_array<std::string_view>({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"});
-
-struct Special {
-  std::size_t begin;  // offset of the first literal special token in a text, or the text's size
-  std::size_t size;
-  std::int32_t id;
-};
-
-Special find_special(std::string_view text, const Vocabulary& vocabulary) {
-  for (std::size_t at = text.find('['); at != text.npos; at = text.find('[', at + 1)) {
-    for (const std::string_view special : kSpecialTokens) {
-      if (!text.substr(at).starts_with(special)) continue;
-      if (const std::int32_t id = vocabulary.find(special); id >= 0) return {at, special.size(), id};
-    }
-  }
-  return {text.size(), 0, -1};
+AddedTokenFinder whole_tokens(const Vocabulary& vocabulary, const TokenizerOptions& options) {
+  std::vector<AddedToken> tokens = options.added_tokens;
+  if (options.keep_special_tokens)
+    for (const std::string_view special : kSpecialTokens)
+      if (const std::int32_t id = vocabulary.find(special); id >= 0)
+        tokens.push_back({.text = std::string(special), .id = id});
+  return {std::move(tokens), options.lower_case};
 }
 
 // The ids of words seen before. A word of up to 16 bytes with up to 3 pieces has one slot, which the next word that
@@ -130,18 +121,18 @@ std::span<const std::int32_t> Encoder::encode(std::string_view text) {
   if (++state.texts == 2) state.cache.emplace();
   state.ids.clear();
   state.dropped = {};
-  if (!state.tokenizer.options().keep_special_tokens) {
+  const AddedTokenFinder& whole = state.tokenizer.whole_;
+  if (whole.empty()) {
     state.encode_plain(text);
     return state.ids;
   }
   for (std::size_t begin = 0; begin < text.size();) {
-    const std::string_view rest = text.substr(begin);
-    const Special special = find_special(rest, state.tokenizer.vocabulary());
+    const AddedTokenFinder::Found found = whole.next(text, begin);
     const bool had_dropped = state.dropped.count > 0;
-    state.encode_plain(rest.substr(0, special.begin));
+    state.encode_plain(text.substr(begin, found.begin - begin));
     if (!had_dropped) state.dropped.first += begin;
-    if (special.id >= 0) state.ids.push_back(special.id);
-    begin += special.begin + special.size;
+    if (found.id >= 0) state.ids.push_back(found.id);
+    begin = found.end;
   }
   return state.ids;
 }
@@ -149,7 +140,10 @@ std::span<const std::int32_t> Encoder::encode(std::string_view text) {
 const DroppedBytes& Encoder::dropped() const { return state_->dropped; }
 
 Tokenizer::Tokenizer(Vocabulary vocabulary, const TokenizerOptions& options)
-    : vocabulary_(std::move(vocabulary)), options_(options), pieces_(std::make_unique<const Pieces>(vocabulary_)) {}
+    : vocabulary_(std::move(vocabulary)),
+      options_(options),
+      whole_(whole_tokens(vocabulary_, options_)),
+      pieces_(std::make_unique<const Pieces>(vocabulary_)) {}
 Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;

@@ -1,5 +1,6 @@
 // From text to the ids that a model reads: Google's BasicTokenizer followed by WordPiece.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -7,12 +8,16 @@
 #include <string_view>
 #include <vector>
 
+#include "bert/text/added_tokens.h"
 #include "bert/text/utf8.h"
 #include "bert/text/vocabulary.h"
 
 namespace bertrand::text {
 
 class Pieces;
+
+/// What BERT itself means something by.
+constexpr auto kSpecialTokens = std::to_array<std::string_view>({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"});
 
 struct TokenizerOptions {
   bool lower_case = true;  ///< lower-case and strip accents, for "uncased" vocabularies
@@ -21,11 +26,13 @@ struct TokenizerOptions {
   bool keep_special_tokens = false;
   static constexpr int kGooglesMaxChars = 200;
   int max_chars_per_word = kGooglesMaxChars;  ///< longer words (in code points) become [UNK]
-  std::string added_tokens = {};  ///< added_tokens.json of the model, which no text becomes; kept to be saved
+  /// Of the vocabulary, but whole wherever a text has them; not [MASK], [SEP], …, which the flag above keeps.
+  std::vector<AddedToken> added_tokens = {};
 };
 
-/// Google's FullTokenizer (google-research/bert, tokenization.py) with the Unicode 14.0 tables of CPython 3.11: equal
-/// to it on every text, whatever bytes it holds. Immutable, so threads may share one; see Encoder for the fast way.
+/// Google's FullTokenizer (google-research/bert, tokenization.py) with the Unicode 14.0 tables of CPython 3.11: without
+/// added tokens equal to it on every text, whatever bytes it holds. Immutable, so threads may share one; see Encoder
+/// for the fast way.
 class Tokenizer {
  public:
   explicit Tokenizer(Vocabulary vocabulary, const TokenizerOptions& options = {});
@@ -47,6 +54,7 @@ class Tokenizer {
   friend class Encoder;
   Vocabulary vocabulary_;
   TokenizerOptions options_;
+  AddedTokenFinder whole_;  // added tokens, and with keep_special_tokens those
   std::unique_ptr<const Pieces> pieces_;
 };
 

@@ -113,36 +113,6 @@ TEST_CASE("a vocabulary with no other file beside it is cased if one of its word
   }
 }
 
-TEST_CASE("embeddings may have rows for tokens that were added behind the vocabulary") {
-  ModelDirectory model;
-  model.config.vocab_size = 31;
-  model.write("vocab.txt", words(29));
-  CHECK(model.refusal() != "");
-  model.write("added_tokens.json", R"({"<a>": 29, "<b>": 30})");
-  CHECK(model.refusal() == "");
-  model.write("added_tokens.json", R"({"[PAD]": 0, "<a>": 29, "<b>": 30, "[MASK]": 4})");  // as some versions write it
-  CHECK(model.refusal() == "");
-  model.write("added_tokens.json", R"({"<a>": 29})");
-  CHECK(model.refusal() != "");
-}
-
-TEST_CASE("added tokens that are no further rows do not stand for lines that the vocabulary lacks") {
-  ModelDirectory model;
-  model.config.vocab_size = 31;
-  model.write("vocab.txt", words(29));
-  const auto refusal = [&](const std::string& added) {
-    model.write("added_tokens.json", added);
-    const std::string error = model.refusal(), file = model.name("added_tokens.json") + ": ";
-    return error.starts_with(file) ? error.substr(file.size()) : error;
-  };
-  CHECK(refusal(R"({"[PAD]": 0, "[MASK]": 4})").find("expected 31 tokens") != std::string::npos);
-  CHECK(refusal(R"({"<a>": 4})") == "\"<a>\": expected the number of a row that no other token has, got 4");
-  CHECK(refusal(R"({"<a>": "x"})") == "\"<a>\": expected the number of a row that no other token has, got \"x\"");
-  CHECK(refusal(R"({"<a>": 29, "<b>": 29})") ==
-        "\"<b>\": expected the number of a row that no other token has, got 29");
-  CHECK(refusal(R"({"<a>": 29, "<b>": 31})") == "expected the ids 29 to 30, which follow the vocabulary, got 31");
-}
-
 TEST_CASE("a config.json that names Japanese's tokenizer is refused as a tokenizer_config.json that does") {
   ModelDirectory model;
   model.write("vocab.txt", words(15));
@@ -188,25 +158,6 @@ TEST_CASE("vocabularies of one directory that disagree are refused, and both are
                                model.name("tokenizer.json") + ", got 15");
   model.write_tokenizer_json(lines, false);
   CHECK(model.refusal() == "");
-}
-
-TEST_CASE("added tokens survive saving") {
-  ModelDirectory model;
-  model.config.vocab_size = 31;
-  model.write("vocab.txt", words(29));
-  const std::string added = R"({"<a>": 29, "<b>": 30})";
-  model.write("added_tokens.json", added);
-  const text::Tokenizer tokenizer = model.read();
-  const ModelDirectory saved;
-  const auto backend = open_cpu({.threads = 1});
-  Classifier module;
-  const nn::ParameterSet parameters(module, *backend);
-  write_directory(
-      io::Files::system(), saved.directory / "",
-      {.config = model.config, .vocabulary = tokenizer.vocabulary().text(), .tokenizer = tokenizer.options()},
-      parameters);
-  CHECK(support::read_text(saved.directory / "added_tokens.json") == added);
-  CHECK(read_tokenizer(saved.directory / "", {}, model.config).options().added_tokens == added);
 }
 
 TEST_CASE("the longest word is as tokenizer.json says, also after saving, and 200 without one") {

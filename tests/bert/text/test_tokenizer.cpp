@@ -137,6 +137,24 @@ TEST_CASE("literal special tokens are kept whole only where asked for") {
   CHECK(dropped.first == 8);
 }
 
+TEST_CASE("added tokens are whole wherever a text has them, the longest first, and other words are as before") {
+  const Vocabulary vocabulary =
+      Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n[\n]\n##1\ne\n[E1]\n[E1]]\nMore\none\n##a\n", "v");
+  const Tokenizer tokenizer(vocabulary, {.added_tokens = {{.text = "[E1]", .id = 10, .special = true},
+                                                          {.text = "[E1]]", .id = 11, .special = true},
+                                                          {.text = "More", .id = 12, .normalized = true},
+                                                          {.text = "one", .id = 13, .single_word = true}}});
+  CHECK(tokenizer.encode("a[E1]a [E1]] [e1] [[E1") == Ids{5, 10, 5, 11, 6, 9, 8, 7, 6, 6, 9, 8});
+  CHECK(tokenizer.encode("[SEP][E1][MASK]") == Ids{6, 1, 7, 10, 6, 1, 7});
+  CHECK(tokenizer.encode("more MORE aMorea") == Ids{12, 12, 5, 12, 5});
+  CHECK(tokenizer.encode("one aone, onea. .one! \u00E9one") == Ids{13, 1, 1, 13, 14, 1, 1, 13, 1, 1});
+  CHECK(Tokenizer(vocabulary, {.lower_case = false, .added_tokens = {{.text = "More", .id = 12, .normalized = true}}})
+            .encode("more More") == Ids{1, 12});
+  DroppedBytes dropped;
+  CHECK(tokenizer.encode("[E1]\xFF[E1]", &dropped) == Ids{10, 10});
+  CHECK(dropped.first == 4);
+}
+
 TEST_CASE("an encoder gives the same ids with its cache warm, whatever bytes come") {
   const Tokenizer tokenizer(Vocabulary::parse(
       "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nab\n##a\n##b\n##ab\nabcdefgh\nabcdefghi\n##cdefghabcdefgh\n\u00DF\n",

@@ -1,0 +1,186 @@
+// Added tokens, which four files may declare, read into one list.
+#include "bert/directory/added_tokens.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "bert/text/tokenizer.h"
+#include "io/error.h"
+#include "io/input_files.h"
+#include "io/say.h"
+#include "io/whole_number.h"
+
+namespace bertrand::bert {
+namespace {
+
+namespace fs = std::filesystem;
+using io::Json;
+using text::AddedToken;
+
+constexpr std::pair<const char*, bool AddedToken::*> kFlags[] = {{"single_word", &AddedToken::single_word},
+                                                                 {"lstrip", &AddedToken::lstrip},
+                                                                 {"rstrip", &AddedToken::rstrip},
+                                                                 {"normalized", &AddedToken::normalized},
+                                                                 {"special", &AddedToken::special}};
+
+AddedToken token_of(io::JsonReader reader) {
+  AddedToken token{.text = reader.text("content")};
+  for (const auto& [key, flag] : kFlags) token.*flag = reader.flag(key, false);
+  return token;
+}
+
+/// The tokens that the files read so far declare. Of two declarations the first has the flags.
+class Declared {
+ public:
+  explicit Declared(const text::Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
+
+  /// An id below 0 is not known to `file`.
+  void add(const AddedToken& token, const std::string& file) {
+    if (std::ranges::count(text::kSpecialTokens, token.text) > 0) return;
+    AddedToken& known = tokens_[token.text];
+    if (known.text.empty()) {  // not declared so far
+      known = token;
+      known.id = vocabulary_.find(token.text);
+      require_line(token.text, file);
+    }
+    if (token.id < 0 || token.id == known.id) return;
+    if (known.id >= 0 || token.id < vocabulary_.size() || !ids_.insert(token.id).second)
+      fail(Failure::model, "{}: {}: expected the number of a row that no other token has, got {}", file,
+           io::shown(token.text), token.id);
+    known.id = token.id;
+  }
+
+  /// Those with an id below `rows`, in the order of their ids.
+  std::vector<AddedToken> with_rows(const fs::path& directory, Dim rows) const {
+    std::vector<AddedToken> tokens;
+    std::vector<std::string> others;
+    for (const auto& [text, token] : tokens_) {
+      if (token.id >= 0 && token.id < rows) tokens.push_back(token);
+      else others.push_back(text);
+    }
+    if (!others.empty())
+      io::warn("{}: {} has no row of the word embeddings (vocab_size {}): it is read piece by piece",
+               directory.string(),
+               others.size() == 1 ? others.front()
+                                  : fmt::format("each of {} and {} more", others.front(), others.size() - 1),
+               rows);
+    std::ranges::sort(tokens, {}, &AddedToken::id);
+    return tokens;
+  }
+
+ private:
+  /// It is one of vocab.txt.
+  static void require_line(const std::string& text, const std::string& file) {
+    if (text.empty() || text::strip(text) != text || text.find('\n') != text.npos)
+      fail(Failure::model, "{}: expected added tokens of one line without white space around them, got {}", file,
+           io::shown(text));
+  }
+
+  const text::Vocabulary& vocabulary_;
+  std::map<std::string, AddedToken> tokens_;
+  std::set<std::int32_t> ids_;  // those behind the vocabulary
+};
+
+/// The special tokens that a file names: texts, or objects with flags, in a list or by names of their own.
+void add_named(Declared& declared, io::JsonReader& reader) {
+  for (const char* key : {"extra_special_tokens", "additional_special_tokens"}) {
+    const Json* named = reader.find(key);
+    if (!named || named->is_null()) continue;
+    if (!named->is_structured()) reader.refuse(key, "a list of tokens", named);
+    for (const Json& each : *named) {
+      AddedToken token = each.is_string() ? AddedToken{.text = each.get<std::string>()}
+                                          : token_of({each, {reader.source()}, std::string(key) + "."});
+      token.special = true;
+      declared.add(token, reader.source());
+    }
+  }
+}
+
+std::int32_t checked_id(const Json& id, const std::string& token, const std::string& file) {
+  constexpr std::int32_t kMost = 1 << 24;
+  if (!id.is_number_unsigned() || id > kMost)
+    fail(Failure::model, "{}: {}: expected the number of a row that no other token has, got {}", file, io::shown(token),
+         io::shown(id));
+  return id.get<std::int32_t>();
+}
+
+void add_of_tokenizer_config(Declared& declared, const fs::path& file) {
+  const Json json = io::read_json(file);
+  io::JsonReader reader(json, {file.string()});
+  if (const Json* tokens = reader.find("added_tokens_decoder"); tokens && !tokens->is_null())
+    for (const auto& [number, each] : reader.object("added_tokens_decoder").json().items()) {
+      AddedToken token = token_of({each, {file.string()}, fmt::format("added_tokens_decoder.{}.", number)});
+      const auto id = io::whole_number(number);
+      token.id = checked_id(id ? Json(static_cast<std::uint64_t>(*id)) : Json(number), token.text, file.string());
+      declared.add(token, file.string());
+    }
+  add_named(declared, reader);
+}
+
+void add_of_special_tokens_map(Declared& declared, const fs::path& file) {
+  const Json json = io::read_json(file);
+  io::JsonReader reader(json, {file.string()});
+  add_named(declared, reader);
+}
+
+void add_of_added_tokens(Declared& declared, const fs::path& file) {
+  const Json json = io::read_json(file);
+  for (const auto& [token, id] : io::JsonReader(json, {file.string()}).json().items())
+    declared.add({.text = token, .id = checked_id(id, token, file.string()), .normalized = true}, file.string());
+}
+
+}  // namespace
+
+std::vector<AddedToken> parse_added_tokens(const Json& list, const std::string& file) {
+  std::vector<AddedToken> tokens;
+  for (const Json& each : list) {
+    tokens.push_back(token_of({each, {file}, "added_tokens."}));
+    tokens.back().id = checked_id(each.contains("id") ? each["id"] : Json(), tokens.back().text, file);
+  }
+  return tokens;
+}
+
+WithAdded read_added_tokens(const fs::path& directory, const std::vector<AddedToken>& of_json,
+                            const text::Vocabulary& vocabulary, Dim rows) {
+  Declared declared(vocabulary);
+  for (const AddedToken& token : of_json) declared.add(token, (directory / "tokenizer.json").string());
+  for (const auto& [name, add] : {std::pair("tokenizer_config.json", &add_of_tokenizer_config),
+                                  {"special_tokens_map.json", &add_of_special_tokens_map},
+                                  {"added_tokens.json", &add_of_added_tokens}})
+    if (const fs::path file = directory / name; fs::exists(file)) add(declared, file);
+  std::vector<AddedToken> tokens = declared.with_rows(directory, rows);
+
+  std::string lines = vocabulary.text();
+  if (!lines.ends_with('\n')) lines += '\n';
+  std::int32_t next = vocabulary.size();
+  for (const AddedToken& token : tokens) {
+    if (token.id < vocabulary.size()) continue;
+    if (token.id != next)
+      fail(Failure::model,
+           "{}: expected added tokens with the ids that follow the vocabulary, from {} on, got {} for {}",
+           directory.string(), vocabulary.size(), token.id, io::shown(token.text));
+    lines += token.text + "\n";
+    ++next;
+  }
+  if (next == vocabulary.size()) return {vocabulary, std::move(tokens)};
+  return {text::Vocabulary::parse(std::move(lines), directory.string()), std::move(tokens)};
+}
+
+void declare_added_tokens(Json& tokenizer_config, const std::vector<AddedToken>& tokens) {
+  if (tokens.empty()) return;
+  Json ids = Json::object(), special = Json::array();
+  for (const AddedToken& token : tokens) {
+    Json each{{"content", token.text}};
+    for (const auto& [key, flag] : kFlags) each[key] = token.*flag;
+    io::append(ids, std::to_string(token.id), std::move(each));
+    if (token.special) special.push_back(token.text);
+  }
+  tokenizer_config["added_tokens_decoder"] = std::move(ids);
+  if (!special.empty()) tokenizer_config["additional_special_tokens"] = std::move(special);
+}
+
+}  // namespace bertrand::bert

@@ -1,0 +1,46 @@
+// Tokens that stand in a text literally and are not cut into pieces.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bertrand::text {
+
+/// A token beside those that WordPiece makes, with the flags of the package tokenizers. What lstrip and rstrip take
+/// away is white space, which BERT never reads: they are only kept.
+struct AddedToken {
+  std::string text;
+  std::int32_t id = -1;      ///< its row of the word embeddings
+  bool special = false;      ///< a mark, no word
+  bool normalized = false;   ///< in a text that is lower-cased its case does not count
+  bool single_word = false;  ///< only where no letter, digit or _ stands beside it
+  bool lstrip = false, rstrip = false;
+  bool operator==(const AddedToken&) const = default;
+};
+
+/// Finds added tokens in texts. Immutable.
+class AddedTokenFinder {
+ public:
+  /// `lower_case`: texts are lower-cased. The case of ASCII alone is compared.
+  AddedTokenFinder(std::vector<AddedToken> tokens, bool lower_case);
+
+  struct Found {
+    std::size_t begin, end;  ///< in the text
+    std::int32_t id;
+  };
+  /// The first token at or behind `from`, of several there the longest; {text.size(), text.size(), -1} if there is
+  /// none.
+  Found next(std::string_view text, std::size_t from) const;
+
+  bool empty() const { return empty_; }
+
+ private:
+  bool stands_at(std::size_t at, std::string_view text, const AddedToken& token) const;
+
+  std::array<std::vector<AddedToken>, 256> by_first_byte_;  // the longest first
+  bool lower_case_, empty_;
+};
+
+}  // namespace bertrand::text

@@ -1,0 +1,135 @@
+// Tokens that a directory declares beside its vocabulary, or of it.
+#include "bert/directory/added_tokens.h"
+
+#include <doctest/doctest.h>
+
+#include "bert/directory/model_directory.h"
+#include "support/refusal.h"
+#include "support/small_model.h"
+
+using namespace bertrand;
+using namespace bertrand::bert;
+using Ids = std::vector<std::int32_t>;
+
+namespace {
+
+constexpr std::int32_t kWords = 15;  // of support::kSmallVocabulary
+
+/// A tokenizer.json of that vocabulary, with a list added_tokens.
+std::string tokenizer_json(const std::string& added) {
+  nlohmann::json json = nlohmann::json::parse(R"({
+    "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "lowercase": true},
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##"}})");
+  json["added_tokens"] = nlohmann::json::parse(added);
+  std::istringstream in(support::kSmallVocabulary);
+  int id = 0;
+  for (std::string word; std::getline(in, word);) json["model"]["vocab"][word] = id++;
+  return json.dump();
+}
+
+struct Directory {
+  support::TemporaryDirectory directory;
+  bert::Config config{.vocab_size = kWords};
+
+  explicit Directory(Dim rows = kWords) : config{.vocab_size = rows} {}
+  void write(const std::string& name, const std::string& text) const { support::write_text(directory / name, text); }
+  void write_vocabulary(const std::string& more = "") const { write("vocab.txt", support::kSmallVocabulary + more); }
+  text::Tokenizer read() const { return read_tokenizer(directory / "", {}, config); }
+  std::string refusal() const {
+    const std::string error = support::refusal(Failure::model, [&] { read(); }), own = directory / "";
+    return error.starts_with(own) ? error.substr(own.size()) : error;
+  }
+};
+
+/// The tokenizer as it is when it was saved and is read again.
+text::Tokenizer saved(const text::Tokenizer& tokenizer, const bert::Config& config) {
+  const support::TemporaryDirectory directory;
+  write_configuration(
+      io::Files::system(), directory / "",
+      {.config = config, .vocabulary = tokenizer.vocabulary().text(), .tokenizer = tokenizer.options()});
+  return read_tokenizer(directory / "", {}, config);
+}
+
+}  // namespace
+
+TEST_CASE("a token of the vocabulary that any file declares is read whole, and so after saving") {
+  const std::string flags = R"("single_word": false, "lstrip": false, "rstrip": false, "normalized": false, )"
+                            R"("special": true})";
+  for (const auto& [name, text] :
+       {std::pair("tokenizer_config.json", std::string(R"({"extra_special_tokens": ["[E1]"]})")),
+        {"tokenizer_config.json", R"({"additional_special_tokens": [{"content": "[E1]"}]})"},
+        {"tokenizer_config.json", R"({"extra_special_tokens": {"first_token": "[E1]"}})"},
+        {"tokenizer_config.json", R"({"added_tokens_decoder": {"15": {"content": "[E1]", )" + flags + "}}"},
+        {"special_tokens_map.json", R"({"additional_special_tokens": ["[E1]"], "unk_token": "[UNK]"})"},
+        {"added_tokens.json", R"({"[E1]": 15})"}}) {
+    CAPTURE(text);
+    const Directory model(kWords + 1);
+    model.write_vocabulary("[E1]\n");
+    CHECK(model.read().encode("red[E1]fish") == Ids{5, 1, 1, 1, 8});
+    model.write(name, text);
+    const text::Tokenizer tokenizer = model.read(), again = saved(tokenizer, model.config);
+    CHECK(tokenizer.encode("red[E1]fish") == Ids{5, 15, 8});
+    CHECK(again.encode("red[E1]fish [SEP]") == Ids{5, 15, 8, 1, 1, 1});
+    CHECK(again.options().added_tokens == tokenizer.options().added_tokens);
+    REQUIRE(tokenizer.options().added_tokens.size() == 1);
+    CHECK(tokenizer.options().added_tokens.front().special == (std::string(name) != "added_tokens.json"));
+  }
+}
+
+TEST_CASE("tokens added behind the vocabulary, in tokenizer.json or a file of their own, are further lines of it") {
+  Directory model(kWords + 2);
+  model.write_vocabulary();
+  CHECK(model.refusal() != "");
+  model.write("added_tokens.json", R"({"<b>": 16, "<a>": 15, "[PAD]": 0, "[MASK]": 4})");
+  CHECK(model.read().encode("<a> red<B>") == Ids{15, 5, 16});
+  CHECK(model.read().vocabulary().text() == support::kSmallVocabulary + "<a>\n<b>\n");
+  CHECK(saved(model.read(), model.config).encode("<a> red<B>") == Ids{15, 5, 16});
+  std::filesystem::remove(model.directory / "added_tokens.json");
+  for (const bool has_lines : {true, false}) {
+    if (!has_lines) std::filesystem::remove(model.directory / "vocab.txt");
+    model.write("tokenizer.json", tokenizer_json(R"([{"id": 0, "content": "[PAD]", "special": true},
+        {"id": 15, "content": "<a>", "normalized": true}, {"id": 16, "content": "<b>", "special": true}])"));
+    CHECK(model.read().encode("<A> red<B><b>") == Ids{15, 5, 1, 1, 1, 16});
+  }
+  model.config.vocab_size = 24;  // padded to a multiple of 8
+  CHECK(model.read().vocabulary().size() == kWords + 2);
+}
+
+TEST_CASE("added tokens without a row are read piece by piece, and do not stand for lines that the vocabulary lacks") {
+  Directory model;
+  model.write_vocabulary();
+  model.write("added_tokens.json", R"({"<a>": 15})");
+  model.write("tokenizer_config.json", R"({"extra_special_tokens": ["<c>"]})");
+  CHECK(model.read().encode("<a><c>") == Ids{1, 1, 1, 1, 1, 1});
+  CHECK(model.read().options().added_tokens.empty());
+  model.config.vocab_size = 17;
+  CHECK(model.refusal().starts_with("vocab.txt: vocabulary: expected 17 tokens "));
+}
+
+TEST_CASE("added tokens with the id of another token, or none that follows the vocabulary, are refused") {
+  const Directory model(kWords + 3);
+  model.write_vocabulary();
+  const auto refusal = [&](const std::string& added) {
+    model.write("added_tokens.json", added);
+    return model.refusal();
+  };
+  const std::string taken = ": expected the number of a row that no other token has, got ";
+  CHECK(refusal(R"({"<a>": 4})") == "added_tokens.json: \"<a>\"" + taken + "4");
+  CHECK(refusal(R"({"<a>": "x"})") == "added_tokens.json: \"<a>\"" + taken + "\"x\"");
+  CHECK(refusal(R"({"<a>": -1})") == "added_tokens.json: \"<a>\"" + taken + "-1");
+  CHECK(refusal(R"({"<a>": 15, "<b>": 15})") == "added_tokens.json: \"<b>\"" + taken + "15");
+  CHECK(refusal(R"({"red": 4})") == "added_tokens.json: \"red\"" + taken + "4");
+  CHECK(refusal(R"({"<a>": 15, "<b>": 17})").ends_with("from 15 on, got 17 for \"<b>\""));
+  for (const char* text : {"", " a", "a\\n"})
+    CHECK(refusal(fmt::format("{{\"{}\": 15}}", text))
+              .starts_with("added_tokens.json: expected added tokens of one line"));
+  model.write("added_tokens.json", "{}");
+  for (const char* text :
+       {R"({"extra_special_tokens": "<a>"})", R"({"extra_special_tokens": [3]})", R"({"added_tokens_decoder": []})",
+        R"({"added_tokens_decoder": {"x": {"content": "<a>"}}})"}) {
+    CAPTURE(text);
+    model.write("tokenizer_config.json", text);
+    CHECK(model.refusal().starts_with("tokenizer_config.json: "));
+  }
+}

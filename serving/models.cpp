@@ -19,12 +19,13 @@ distributed::ReplicaGroup open_device(const training::Settings& machine) {
   return training::open_replicas(machine, nullptr);
 }
 
-/// The configuration of a model that has room for [CLS], a piece and [SEP].
+/// The configuration of a model that has room for [CLS], a piece and [SEP], with the labels of a classifier.
 bert::Config config_of(const std::filesystem::path& directory) {
   bert::Config config = bert::read_config(directory);
   if (config.max_position_embeddings < 3)
     fail(Failure::model, "{}: max_position_embeddings: expected at least 3 to read a text, got {}",
          bert::config_file(directory).string(), config.max_position_embeddings);
+  config.labels = bert::labels_of(config, bert::weight_shapes(directory));
   return config;
 }
 
@@ -69,7 +70,7 @@ std::size_t ServedModel::batch_bytes(std::int64_t tokens) const {
 
 std::string ServedModel::pooling() const { return io::name_in(inference::poolings(), options_.pooling); }
 
-std::vector<std::string> ServedModel::labels() const { return inference::labels_of(config_); }
+std::vector<std::string> ServedModel::labels() const { return config_.labels; }
 
 const char* ServedModel::scores_name() const {
   return inference::kind_of_classifier(config_, labels().size()) == tasks::Kind::regression ? "logits"

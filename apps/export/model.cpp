@@ -30,13 +30,6 @@ bool is_classifier(Architecture architecture) {
   return architecture == Architecture::sequence_classification || architecture == Architecture::token_classification;
 }
 
-/// The classes: as many as labels, else as the tensors have. Transformers leaves out labels if they are its own two.
-Dim count_of_classes(const bert::Config& config, const Shapes& shapes) {
-  if (!config.labels.empty()) return std::ssize(config.labels);
-  const auto found = shapes.find("classifier.bias");
-  return found != shapes.end() && found->second.size() == 1 ? static_cast<Dim>(found->second[0]) : 2;
-}
-
 bert::Pooling pooling_of(Architecture architecture, const Shapes& shapes) {
   const bool has_one = architecture == Architecture::sequence_classification ||
                        architecture == Architecture::pretraining ||
@@ -52,10 +45,8 @@ Model read_model(const Source& source) {
   const Shapes shapes = bert::weight_shapes(source.model);
   const Architecture architecture = architecture_of(config, source.model, shapes);
   config.architectures = {io::name_in(bert::architectures(), architecture)};
-  const bert::NetworkOptions network{.outputs = count_of_classes(config, shapes),
-                                     .pooling = pooling_of(architecture, shapes)};
-  if (is_classifier(architecture) && config.labels.empty())
-    for (Dim i = 0; i < network.outputs; ++i) config.labels.push_back(fmt::format("LABEL_{}", i));
+  if (is_classifier(architecture)) config.labels = bert::labels_of(config, shapes);
+  const bert::NetworkOptions network{.outputs = std::ssize(config.labels), .pooling = pooling_of(architecture, shapes)};
   Model model{.config = std::move(config),
               .architecture = architecture,
               .pooling = network.pooling,

@@ -78,6 +78,16 @@ std::map<std::string, std::vector<std::int64_t>> weight_shapes(const fs::path& m
   return shapes;
 }
 
+std::vector<std::string> labels_of(const Config& config,
+                                   const std::map<std::string, std::vector<std::int64_t>>& shapes) {
+  if (!config.labels.empty()) return config.labels;
+  const auto found = shapes.find("classifier.bias");
+  const std::int64_t count = found != shapes.end() && found->second.size() == 1 ? found->second[0] : 2;
+  std::vector<std::string> labels;
+  for (std::int64_t i = 0; i < count; ++i) labels.push_back(fmt::format("LABEL_{}", i));
+  return labels;
+}
+
 bool is_checkpoint(const fs::path& model) { return !weight_files(model).checkpoint.empty(); }
 
 bool is_moment(const std::string& stored) {

@@ -19,10 +19,9 @@ bool is_classifier(const bert::Config& config) {
   return bert::architecture_of(config) == bert::Architecture::sequence_classification;
 }
 
-/// transformers leaves the labels out of config.json if they are the two that it gives a model by default.
-std::vector<std::string> labels_of(const bert::Config& config) {
+std::vector<std::string> labels_of(const bert::Config& config, const std::filesystem::path& directory) {
   if (!is_classifier(config)) return {};
-  return config.labels.empty() ? std::vector<std::string>{"LABEL_0", "LABEL_1"} : config.labels;
+  return bert::labels_of(config, bert::weight_shapes(directory));
 }
 
 nn::ParameterSet load(nn::Module& network, const std::filesystem::path& directory, Backend& backend, DType dtype) {
@@ -60,7 +59,7 @@ std::vector<double> doubles(const Tensor& x) {
 Model::Model(const std::filesystem::path& directory, Backend& backend, DType dtype)
     : config_(bert::read_config(directory)),
       tokenizer_(bert::read_tokenizer(directory, {}, config_)),
-      labels_(labels_of(config_)),
+      labels_(labels_of(config_, directory)),
       backend_(backend),
       classifier_(is_classifier(config_)
                       ? std::make_unique<bert::ForSequenceClassification>(config_, static_cast<Dim>(labels_.size()))

@@ -31,7 +31,7 @@ class Classifier : public Predictor {
  public:
   explicit Classifier(Model model)
       : model_(std::move(model)),
-        labels_(labels_of(model_.config)),
+        labels_(model_.config.labels),
         kind_(kind_of_classifier(model_.config, labels_.size())),
         network_(model_, Head::classify, static_cast<Dim>(labels_.size())) {}
 

@@ -62,10 +62,6 @@ Head head_of(const bert::Config& config, const std::filesystem::path& directory)
        config.architectures.empty() ? "none" : io::shown(config.architectures));
 }
 
-std::vector<std::string> labels_of(const bert::Config& config) {
-  return config.labels.empty() ? std::vector<std::string>{"LABEL_0", "LABEL_1"} : config.labels;
-}
-
 Options completed(Options options, const bert::Config& config, Head head, const std::filesystem::path& directory) {
   constexpr int kUsualWindow = 384;
   const int positions = static_cast<int>(config.max_position_embeddings);
@@ -85,8 +81,10 @@ Options completed(Options options, const bert::Config& config, Head head, const 
 }
 
 std::unique_ptr<Predictor> open(const Source& source, Head head, const Options& wanted) {
-  const bert::Config config = bert::read_config(source.directory);
+  bert::Config config = bert::read_config(source.directory);
   require_head(config, source.directory, head);
+  if (head == Head::classify || head == Head::tokens)
+    config.labels = bert::labels_of(config, bert::weight_shapes(source.directory));
   const Options options = completed(wanted, config, head, source.directory);
   Model model{
       .directory = source.directory,

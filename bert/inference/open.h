@@ -33,9 +33,6 @@ Head head_of(const bert::Config& config, const std::filesystem::path& directory)
 /// there is one label, else one of them. Throws Error(Failure::model) for a type that is none.
 tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels);
 
-/// The labels of config.json; transformers leaves them out if they are the two that it gives a model by default.
-std::vector<std::string> labels_of(const bert::Config& config);
-
 enum class Pooling {
   mean,   ///< of the rows of all tokens, [CLS] and [SEP] among them, as sentence-transformers
   cls,    ///< the row of [CLS]

@@ -73,7 +73,7 @@ class TokenLabeller : public Predictor {
  public:
   TokenLabeller(Model model, const Options& options)
       : model_(std::move(model)),
-        labels_(labels_of(model_.config)),
+        labels_(model_.config.labels),
         windows_{.max_length = model_.max_length, .overlap = options.overlap},
         network_(model_, Head::tokens, static_cast<Dim>(labels_.size())) {
     tasks::SentenceEncoder(model_.tokenizer, windows_);  // refuses windows that are none

@@ -32,6 +32,17 @@ TEST_CASE("a model whose config.json names no labels has the two of transformers
   CHECK(ask(*open(directory / "model", Head::classify), {{"text", "red"}}).at("scores").contains("LABEL_1"));
 }
 
+TEST_CASE("a model without labels has as many classes as its weights, and a file of weights is enough to say it") {
+  const support::TemporaryDirectory directory;
+  support::write_small_head<bert::ForSequenceClassification>(directory / "texts", {.architecture = ""}, 3);
+  support::write_small_head<bert::ForTokenClassification>(directory / "words", {.architecture = ""}, 5);
+  for (const char* model : {"texts", "texts/model.safetensors"})
+    CHECK(ask(*open(directory / model, Head::classify), {{"text", "red"}}).at("scores").size() == 3);
+  const auto labeller = open(directory / "words", Head::tokens);
+  const auto outputs = labeller->run(labeller->encode({{"text", "red"}}, "here").sequences);
+  CHECK(outputs[0].width == 5);
+}
+
 TEST_CASE("a problem type that is none is refused before a score is of the wrong kind") {
   const support::TemporaryDirectory directory;
   support::write_small_head<bert::ForSequenceClassification>(

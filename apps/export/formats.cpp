@@ -16,6 +16,7 @@ const io::Choices<Format>& formats() {
 
 void write_huggingface(io::Files& files, const std::filesystem::path& directory, const Model& model) {
   bert::write_directory(files, directory, model.files(), *model.parameters, bert::kMostOfShard);
+  if (model.architecture == bert::Architecture::encoder) bert::copy_sentence_files(files, model.source, directory);
 }
 
 namespace {

@@ -1,6 +1,7 @@
 // The network found and loaded.
 #include "apps/export/model.h"
 
+#include "bert/directory/tokenizer_config.h"
 #include "io/error.h"
 #include "io/json.h"
 #include "tensor/backends.h"
@@ -47,10 +48,14 @@ Model read_model(const Source& source) {
   config.architectures = {io::name_in(bert::architectures(), architecture)};
   if (is_classifier(architecture)) config.labels = bert::labels_of(config, shapes);
   const bert::NetworkOptions network{.outputs = std::ssize(config.labels), .pooling = pooling_of(architecture, shapes)};
-  Model model{.config = std::move(config),
+  const auto max_length =
+      bert::read_max_length(bert::config_file(source.model).parent_path(), config.max_position_embeddings);
+  Model model{.source = source.model,
+              .config = std::move(config),
               .architecture = architecture,
               .pooling = network.pooling,
               .tokenizer = std::move(tokenizer),
+              .max_length = max_length,
               .backend = open_cpu()};
   model.network = bert::make_network(architecture, model.config, network);
   model.parameters = std::make_unique<nn::ParameterSet>(

@@ -2,6 +2,7 @@
 #pragma once
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "bert/directory/model_directory.h"
 #include "bert/network/architecture.h"
@@ -11,17 +12,22 @@
 namespace bertrand::exporting {
 
 struct Model {
-  bert::Config config;  ///< architectures is the one name of `architecture`; labels has a name for each class
+  std::filesystem::path source;  ///< the directory or checkpoint that it was read from
+  bert::Config config;           ///< architectures is the one name of `architecture`; labels has a name for each class
   bert::Architecture architecture;
   bert::Pooling pooling;  ///< whether its encoder has a pooler
   text::Tokenizer tokenizer;
+  std::optional<Dim> max_length;     ///< as DirectoryFiles has it
   std::unique_ptr<Backend> backend;  ///< a CPU
   std::unique_ptr<nn::Module> network;
   std::unique_ptr<nn::ParameterSet> parameters;  ///< f32, without gradients; by the names of Hugging Face
 
   /// What its Hugging Face directory holds beside the weights.
   bert::DirectoryFiles files() const {
-    return {.config = config, .vocabulary = tokenizer.vocabulary().text(), .tokenizer = tokenizer.options()};
+    return {.config = config,
+            .vocabulary = tokenizer.vocabulary().text(),
+            .tokenizer = tokenizer.options(),
+            .max_length = max_length};
   }
 };
 

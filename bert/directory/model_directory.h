@@ -94,6 +94,7 @@ struct DirectoryFiles {
   const Config& config;
   std::string vocabulary;  ///< the bytes of vocab.txt, added tokens among them
   text::TokenizerOptions tokenizer;
+  std::optional<Dim> max_length = {};  ///< tokens of a text for transformers; none: the positions
 };
 /// Writes the configuration, vocab.txt and tokenizer_config.json, each durable, into a directory that exists.
 void write_configuration(io::Files& files, const std::filesystem::path& directory, const DirectoryFiles& contents,
@@ -106,6 +107,11 @@ constexpr std::uint64_t kMostOfShard = 2'000'000'000;
 std::map<std::string, std::uint32_t> write_directory(io::Files& files, const std::filesystem::path& directory,
                                                      const DirectoryFiles& contents, const nn::ParameterSet& parameters,
                                                      std::uint64_t most_of_shard = UINT64_MAX);
+
+/// Copies what sentence-transformers keeps beside an encoder, each file durable, into a directory that exists:
+/// modules.json, its two configurations, and the directories that modules.json names. Nothing if `model` has no
+/// modules.json. Throws Error(Failure::model) if that names a directory elsewhere.
+void copy_sentence_files(io::Files& files, const std::filesystem::path& model, const std::filesystem::path& directory);
 
 /// The parameters as google-research/bert names and lays them out, to be read from front to end. `directory` begins the
 /// message of Error(Failure::model), which is thrown for a parameter that Google's code has no name for.

@@ -37,14 +37,24 @@ TokenizerConfig read_tokenizer_config(const fs::path& directory) {
   return config;
 }
 
-std::string tokenizer_config_text(const text::TokenizerOptions& options, Dim positions) {
+std::optional<Dim> read_max_length(const fs::path& directory, Dim positions) {
+  constexpr Dim kLeast = 3;  // [CLS], a piece, [SEP]
+  const fs::path file = directory / "tokenizer_config.json";
+  if (!fs::exists(file)) return {};
+  const Json json = io::read_json(file);
+  const Json* length = io::JsonReader(json, {file.string()}).find("model_max_length");
+  if (!length || !length->is_number_integer() || *length < kLeast || *length > positions) return {};
+  return length->get<Dim>();
+}
+
+std::string tokenizer_config_text(const text::TokenizerOptions& options, Dim max_length) {
   Json tokenizer;
   tokenizer["do_lower_case"] = options.lower_case;
   for (const auto& [key, token] :
        {std::pair("unk_token", "[UNK]"), std::pair("sep_token", "[SEP]"), std::pair("pad_token", "[PAD]"),
         std::pair("cls_token", "[CLS]"), std::pair("mask_token", "[MASK]")})
     tokenizer[key] = token;
-  tokenizer["model_max_length"] = positions;
+  tokenizer["model_max_length"] = max_length;
   tokenizer["tokenize_chinese_chars"] = true;
   tokenizer["tokenizer_class"] = "BertTokenizer";
   if (options.max_chars_per_word != text::TokenizerOptions::kGooglesMaxChars)

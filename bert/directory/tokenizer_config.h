@@ -19,10 +19,14 @@ struct TokenizerConfig {
 /// Throws Error(Failure::model) if it says anything that BERT's own tokenizer does not do.
 TokenizerConfig read_tokenizer_config(const std::filesystem::path& directory);
 
+/// model_max_length of tokenizer_config.json in a directory, if it is a number of tokens that a model of so many
+/// positions reads: transformers writes 1e30 for none.
+std::optional<Dim> read_max_length(const std::filesystem::path& directory, Dim positions);
+
 /// Whether a file of a model names a class of tokenizers. Throws Error(Failure::model) if that is not BERT's own.
 bool names_tokenizer_class(io::JsonReader& file);
 
-/// tokenizer_config.json as transformers reads it, for a model of so many positions.
-std::string tokenizer_config_text(const text::TokenizerOptions& options, Dim positions);
+/// tokenizer_config.json as transformers reads it, for texts of so many tokens.
+std::string tokenizer_config_text(const text::TokenizerOptions& options, Dim max_length);
 
 }  // namespace bertrand::bert

@@ -103,8 +103,9 @@ void write_configuration(io::Files& files, const fs::path& directory, const Dire
                          const char* config_name) {
   io::write_file(files, directory / config_name, config_text(without_origin(contents.config)));
   io::write_file(files, directory / "vocab.txt", contents.vocabulary);
-  io::write_file(files, directory / "tokenizer_config.json",
-                 tokenizer_config_text(contents.tokenizer, contents.config.max_position_embeddings));
+  io::write_file(
+      files, directory / "tokenizer_config.json",
+      tokenizer_config_text(contents.tokenizer, contents.max_length.value_or(contents.config.max_position_embeddings)));
 }
 
 std::map<std::string, std::uint32_t> write_directory(io::Files& files, const fs::path& directory,

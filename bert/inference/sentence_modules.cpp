@@ -1,8 +1,9 @@
-// modules.json, sentence_bert_config.json and the length in tokenizer_config.json read.
+// modules.json and sentence_bert_config.json read.
 #include "bert/inference/sentence_modules.h"
 
 #include <algorithm>
 
+#include "bert/directory/tokenizer_config.h"
 #include "io/error.h"
 #include "io/json.h"
 
@@ -57,20 +58,14 @@ SentenceModules read_sentence_modules(const fs::path& directory) {
 }
 
 int read_sentence_length(const fs::path& directory, int positions) {
-  constexpr int kLeast = 3;  // [CLS], a piece, [SEP]
   if (const fs::path file = directory / "sentence_bert_config.json"; fs::exists(file)) {
     const io::Json json = io::read_json(file);
     io::JsonReader reader(json, {file.string()});
     reader.expect("do_lower_case", false);  // the tokenizer says that
     if (const io::Json* length = reader.find("max_seq_length"); length && !length->is_null())
-      return std::min(positions, static_cast<int>(reader.whole("max_seq_length", {kLeast, 1 << 20})));
+      return std::min(positions, static_cast<int>(reader.whole("max_seq_length", {3, 1 << 20})));
   }
-  const fs::path file = directory / "tokenizer_config.json";
-  if (!fs::exists(file)) return positions;
-  const io::Json json = io::read_json(file);
-  const io::Json* length = io::JsonReader(json, {file.string()}).find("model_max_length");
-  const bool is_one = length && length->is_number_integer() && *length >= kLeast && *length <= positions;
-  return is_one ? length->get<int>() : positions;  // transformers writes 1e30 for none
+  return static_cast<int>(bert::read_max_length(directory, positions).value_or(positions));
 }
 
 }  // namespace bertrand::inference

@@ -27,6 +27,32 @@ TEST_CASE("a Hugging Face directory is exported as itself") {
     CHECK(read_text(directory / "model" / name) == read_text(directory / "copy" / name));
 }
 
+TEST_CASE("an encoder is exported to Hugging Face with the files and the length of sentence-transformers") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  const std::map<std::string, std::string> files = {
+      {"modules.json", R"([{"path": "", "type": "sentence_transformers.models.Transformer"},
+                           {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+                           {"path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}])"},
+      {"1_Pooling/config.json", R"({"pooling_mode": "cls"})"},
+      {"sentence_bert_config.json", R"({"transformer_task": "feature-extraction"})"}};
+  std::filesystem::create_directory(directory / "model/1_Pooling");
+  for (const auto& [name, text] : files) support::write_text(directory / ("model/" + name), text);
+  auto tokenizer = nlohmann::json::parse(read_text(directory / "model/tokenizer_config.json"));
+  tokenizer["model_max_length"] = 6;
+  support::write_text(directory / "model/tokenizer_config.json", tokenizer.dump());
+  REQUIRE(export_as("huggingface", directory / "model", directory / "copy").code == 0);
+  for (const auto& [name, text] : files) CHECK(read_text(directory / ("copy/" + name)) == text);
+  CHECK(nlohmann::json::parse(read_text(directory / "copy/tokenizer_config.json")) == tokenizer);
+
+  support::write_text(directory / "model/modules.json", R"([{"path": "../model", "type": "X"}])");
+  const Outcome outcome = export_as("huggingface", directory / "model", directory / "other");
+  CHECK(outcome.code != 0);
+  CHECK(outcome.error.find("modules.json: [].path: expected a directory beside it, got \"../model\"") !=
+        std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(directory / "other"));
+}
+
 TEST_CASE("an exported model without architectures is named after its tensors") {
   const support::TemporaryDirectory directory;
   support::write_small_head<bertrand::bert::ForQuestionAnswering>(directory / "model", {.architecture = ""});

@@ -1,0 +1,41 @@
+// What sentence-transformers keeps beside an encoder.
+#include "bert/directory/located.h"
+#include "bert/directory/model_directory.h"
+#include "io/error.h"
+#include "io/json.h"
+
+namespace bertrand::bert {
+namespace {
+
+namespace fs = std::filesystem;
+
+void copy_file(io::Files& files, const fs::path& from, const fs::path& to) {
+  const io::MappedFile bytes(from);
+  io::FileWriter out(files, to);
+  out.write(bytes.bytes());
+  out.finish();
+}
+
+}  // namespace
+
+void copy_sentence_files(io::Files& files, const fs::path& model, const fs::path& directory) {
+  const fs::path from = directory_of(model), modules = from / "modules.json";
+  if (!fs::exists(modules)) return;
+  for (const char* name : {"modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"})
+    if (fs::exists(from / name)) copy_file(files, from / name, directory / name);
+  const io::Json list = io::read_json(modules);
+  for (const io::Json& each : list) {
+    io::JsonReader module(each, {modules.string()}, "[].");
+    const fs::path own = module.text("path", "");
+    if (own.empty()) continue;  // the encoder
+    if (own != own.filename() || own == "." || own == "..")
+      module.refuse("path", "a directory beside it", module.find("path"));
+    if (!fs::is_directory(from / own)) continue;  // a module without a file may have none
+    files.make_directory(directory / own);
+    for (const auto& entry : fs::directory_iterator(from / own))
+      if (entry.is_regular_file()) copy_file(files, entry.path(), directory / own / entry.path().filename());
+    files.sync_directory(directory / own);
+  }
+}
+
+}  // namespace bertrand::bert

@@ -17,11 +17,15 @@ static_assert(std::endian::native == std::endian::little,
               "safetensors is little-endian, and so is every machine this runs on");
 
 constexpr std::uint64_t kMostHeader = 100'000'000;
+/// How what `git clone` leaves without Git LFS begins.
+constexpr std::string_view kLfsPointer = "version https://git-lfs.github.com/spec/";
 
 /// The header's text. Throws if its length cannot be.
 std::string_view header_text(std::span<const std::byte> bytes, const std::string& file) {
   if (bytes.size() < 8)
     fail(Failure::model, "{}@0: header length: expected 8 bytes, got a file of {}", file, bytes.size());
+  if (std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()).starts_with(kLfsPointer))
+    fail(Failure::model, "{}: expected tensors, got a Git LFS pointer to them; hint: git lfs pull", file);
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), 8);
   if (length > kMostHeader)

@@ -86,6 +86,8 @@ TEST_CASE("a directory holds no tensors") {
 
 TEST_CASE("a file that is cut, over-long or no safetensors file says where") {
   CHECK(refusal("") == "@0: header length: expected 8 bytes, got a file of 0");
+  CHECK(refusal("version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 90868376\n") ==
+        ": expected tensors, got a Git LFS pointer to them; hint: git lfs pull");
   CHECK(refusal("1234567") == "@0: header length: expected 8 bytes, got a file of 7");
   CHECK(refusal("PK\3\4 pickled data") ==
         "@0: header length: expected at most 100000000, got 7163379965118073680; hint: is it a safetensors file?");

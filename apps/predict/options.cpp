@@ -75,7 +75,8 @@ void add_heads(CLI::App& app, Options& o) {
              "the next (default 128), for tokens those that two of them share (default a quarter)")
           ->type_name("INT"),
       {Head::answer, Head::tokens});
-  own(cli::number_flag(app, "--max-query-length", i.windows.max_query_length, {1, 1 << 20}, "tokens of a question"),
+  own(cli::number_flag(app, "--max-query-length", i.windows.max_query_length, {1, 1 << 20}, "tokens of a question",
+                       "64, or half of a window that is too short for them"),
       {Head::answer});
   own(cli::number_flag(app, "--n-best-size", i.answers.n_best_size, {1, 1 << 20}, "candidates that are compared"),
       {Head::answer});

@@ -63,13 +63,16 @@ Head head_of(const bert::Config& config, const std::filesystem::path& directory)
 }
 
 Options completed(Options options, const bert::Config& config, Head head, const std::filesystem::path& directory) {
-  constexpr int kUsualWindow = 384;
+  constexpr int kUsualWindow = 384, kUsualQuery = 64, kMarks = 3;  // [CLS], [SEP], [SEP]
   const int positions = static_cast<int>(config.max_position_embeddings);
   if (options.max_seq_length > positions)
     fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}", positions,
          options.max_seq_length);
   const bool given = options.max_seq_length > 0;
   if (!given) options.max_seq_length = head == Head::answer ? std::min(kUsualWindow, positions) : positions;
+  const int rest = options.max_seq_length - kMarks;
+  if (options.windows.max_query_length == 0)
+    options.windows.max_query_length = kUsualQuery < rest ? kUsualQuery : rest / 2;
   if (head != Head::embed) return options;
   const std::filesystem::path files = bert::config_file(directory).parent_path();
   if (!given) options.max_seq_length = read_sentence_length(files, positions);

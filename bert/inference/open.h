@@ -48,13 +48,15 @@ struct Options {
   std::optional<Pooling> pooling;  ///< of embeddings; none: as completed() has it
   bool normalize = false;          ///< embeddings: divided by their Euclidean length
   std::optional<int> overlap;      ///< tokens: pieces that windows of a long text share; none: a quarter of a window
-  tasks::SquadOptions windows;     ///< of a context; max_seq_length is the one above
-  tasks::AnswerOptions answers;    ///< with version_2 a question may have no answer
+  /// Of a context; max_seq_length is the one above, and no tokens of a question are as completed() has it.
+  tasks::SquadOptions windows{.max_query_length = 0};
+  tasks::AnswerOptions answers;  ///< with version_2 a question may have no answer
 };
 
-/// `options` with what was not given. Tokens are as many as the model has positions, but 384 at most for answers. For
-/// embeddings the files of sentence-transformers come before that: without a pooling, theirs and their normalization;
-/// without those, the mean. Throws Error(Failure::usage) if the model has fewer positions than tokens are wanted,
+/// `options` with what was not given. Tokens are as many as the model has positions, but 384 at most for answers, and
+/// those of a question 64, or half of a window that is too short for them. For embeddings the files of
+/// sentence-transformers come before that: without a pooling, theirs and their normalization; without those, the mean.
+/// Throws Error(Failure::usage) if the model has fewer positions than tokens are wanted,
 /// Error(Failure::model) if those files want what is not computed here.
 Options completed(Options options, const bert::Config& config, Head head, const std::filesystem::path& directory);
 

@@ -86,8 +86,21 @@ TEST_CASE("options that the model cannot follow are refused") {
   support::write_small_head<bert::ForQuestionAnswering>(directory / "one", {.architecture = "", .types = 1});
   CHECK(refusal(Failure::usage, [&] { open(directory / "model", Head::answer, {.max_seq_length = 25}); }) ==
         "--max-seq-length: expected at most 24, the model's positions, got 25");
-  CHECK(refusal(Failure::usage, [&] { open(directory / "model", Head::answer); }) ==
-        "--max-seq-length: expected more than --max-query-length 64 and 3, got 24");
+  CHECK(refusal(Failure::usage, [&] {
+          open(directory / "model", Head::answer, {.windows = {.max_query_length = 64}});
+        }) == "--max-seq-length: expected more than --max-query-length 64 and 3, got 24");
   CHECK(refusal(Failure::model, [&] { open(directory / "one", Head::answer); }) ==
         (directory / "one").string() + ": type_vocab_size: expected 2 for pairs of texts, got 1");
+}
+
+TEST_CASE("a question has 64 tokens unless the window is too short for them, then half of it") {
+  for (const auto& [positions, tokens] : {std::pair(512, 64), {68, 64}, {67, 32}, {24, 10}, {5, 1}})
+    CHECK(
+        inference::completed({}, {.max_position_embeddings = positions}, Head::answer, "m").windows.max_query_length ==
+        tokens);
+  CHECK(inference::completed({.max_seq_length = 24, .windows = {.max_query_length = 7}}, {}, Head::answer, "m")
+            .windows.max_query_length == 7);
+  const support::TemporaryDirectory directory;
+  support::write_small_head<bert::ForQuestionAnswering>(directory / "model", {.architecture = ""});
+  CHECK(ask(*open(directory / "model", Head::answer), {{"question", "red"}, {"context", "fish"}}).contains("answer"));
 }

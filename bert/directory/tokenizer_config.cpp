@@ -9,6 +9,11 @@ namespace {
 namespace fs = std::filesystem;
 using io::Json;
 
+/// A token that is written as a text or as an object with flags.
+const Json& content_of(const Json& token) {
+  return token.is_object() && token.contains("content") ? token["content"] : token;
+}
+
 constexpr const char* kMaxChars = "max_input_chars_per_word";
 
 }  // namespace
@@ -29,6 +34,10 @@ TokenizerConfig read_tokenizer_config(const fs::path& directory) {
   reader.expect("tokenize_chinese_chars", true);
   reader.expect("word_tokenizer_type", "basic");
   reader.expect("subword_tokenizer_type", "wordpiece");
+  for (const auto& [key, token] :
+       {std::pair("unk_token", "[UNK]"), std::pair("cls_token", "[CLS]"), std::pair("sep_token", "[SEP]")})
+    if (const Json* named = reader.find(key); named && !named->is_null() && content_of(*named) != token)
+      reader.refuse(key, io::shown(token), named);
   const Json* lower_case = reader.find("do_lower_case");
   reader.expect("strip_accents", lower_case ? *lower_case : Json(true));
   TokenizerConfig config{.lower_case = {}, .max_chars_per_word = {}, .names_class = names_tokenizer_class(reader)};

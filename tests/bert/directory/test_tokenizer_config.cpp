@@ -5,6 +5,7 @@
 
 #include "io/error.h"
 #include "support/program.h"
+#include "support/refusal.h"
 
 using namespace bertrand;
 using namespace bertrand::bert;
@@ -31,6 +32,16 @@ TEST_CASE("whether text is lower-cased must be said in a boolean") {
     CAPTURE(other);
     write_text(file, fmt::format("{{\"do_lower_case\": true, {}}}", other));
     CHECK_THROWS_AS(read_tokenizer_config(directory / ""), Error);
+  }
+  write_text(
+      file,
+      R"({"cls_token": "[CLS]", "unk_token": {"content": "[UNK]", "special": true}, "sep_token": null, "pad_token": "<pad>"})");
+  CHECK_NOTHROW(read_tokenizer_config(directory / ""));
+  for (const char* key : {"unk_token", "sep_token", "cls_token"}) {
+    write_text(file, fmt::format(R"({{"{}": "[unused0]"}})", key));
+    CHECK(support::refusal(Failure::model, [&] {
+            read_tokenizer_config(directory / "");
+          }).starts_with(fmt::format("{}: {}: expected \"[", file.string(), key)));
   }
   write_text(file, "[");
   CHECK_THROWS_AS(read_tokenizer_config(directory / ""), Error);

@@ -142,7 +142,7 @@ std::int64_t FineTuningObjective::first_row(const tasks::EncodedDataset& example
 void FineTuningObjective::compute(const tasks::EncodedDataset& examples, const Range& range, std::span<float> rows,
                                   io::ItemProgress* progress) const {
   const auto begin_of = [&](std::int64_t number) { return first_row(examples, number) * model_->outputs(); };
-  for (std::int64_t first = range.first; first < range.end && !io::leave_requested(); first += prediction_batch_) {
+  for (std::int64_t first = range.first; first < range.end && !io::stop_requested(); first += prediction_batch_) {
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(std::min(prediction_batch_, range.end - first)));
     std::iota(numbers.begin(), numbers.end(), first);
     const std::vector<float> values = ops::to_host<float>(outputs_of(examples, numbers));
@@ -167,7 +167,7 @@ tasks::Logits FineTuningObjective::predict_held(const tasks::EncodedDataset& exa
   compute(examples, {mine.first, mine.end(), mine.first}, logits.values,
           shows_progress && self_.first() && !quiet_ ? &progress : nullptr);
   // All replicas leave together, as a sum that some have begun waits for the others.
-  if (distributed::any(self_, io::leave_requested()))
+  if (distributed::any(self_, io::stop_requested()))
     fail(Failure::interrupted, "interrupted while predicting: nothing was written; hint: run the command again");
   distributed::gather<float>(self_, logits.values, examples.size(), begin_of);
   return logits;
@@ -195,7 +195,7 @@ tasks::Logits FineTuningObjective::predict_streamed(const StreamedFile& file, Ke
     const distributed::Share mine = distributed::share_of(part, self_.rank(), self_.size());
     const tasks::EncodedDataset examples = stream->encode(mine);
     compute(examples, {0, mine.count, row + mine.first}, rows.subspan(static_cast<std::size_t>(mine.first * width)));
-    if (distributed::any(self_, io::leave_requested()))
+    if (distributed::any(self_, io::stop_requested()))
       fail(Failure::interrupted, "interrupted after {} of {} predictions{}", row, file.examples,
            resumed >= 0 ? ": they are kept; hint: --resume goes on" : "");
     distributed::gather<float>(self_, rows, part);

@@ -23,7 +23,7 @@ class FineTuningObjective : public BertObjective {
   /// replicas call it, each computes its share, and all get all, the first one also what was kept before. What an
   /// example gets does not depend on its batch. `kept`, on the first replica only: what was computed before, of a
   /// streamed file, and where the outputs are kept. Throws Failure::interrupted on all replicas if one was asked to
-  /// leave, and Failure::numerics if an output is not finite.
+  /// stop, and Failure::numerics if an output is not finite.
   std::optional<tasks::Logits> predict(File file, KeptOutputs* kept = nullptr) const;
 
   std::int64_t examples(std::int64_t epoch) override;
@@ -53,8 +53,8 @@ class FineTuningObjective : public BertObjective {
   bert::DirectoryFiles directory() const override { return task_.directory(); }
   tasks::Logits predict_held(const tasks::EncodedDataset& examples, bool shows_progress) const;
   tasks::Logits predict_streamed(const StreamedFile& file, KeptOutputs* kept) const;
-  /// Computes the outputs of examples [first, end), each row into its place in `rows`. Stops early if the replica is
-  /// asked to leave.
+  /// Computes the outputs of examples [first, end), each row into its place in `rows`. Ends early if the replica is
+  /// asked to stop.
   struct Range {
     std::int64_t first = 0, end = 0;
     std::int64_t number = 0;  ///< of the first one in its file, for messages

@@ -7,6 +7,8 @@
 #include "bert/data/largest_examples.h"
 #include "bert/objectives/pretraining_samples.h"
 #include "distributed/exchange.h"
+#include "io/error.h"
+#include "io/signals.h"
 
 namespace bertrand::objectives {
 
@@ -142,9 +144,12 @@ training::Metrics PretrainingObjective::evaluate() {
   const std::int64_t batches = (count + size - 1) / size;
   const distributed::Share mine = distributed::share_of(batches, self_.rank(), self_.size());
   std::vector<double> of_batches(static_cast<std::size_t>(batches) * std::tuple_size_v<Sums>);
-  for (std::int64_t b = mine.first; b < mine.end(); ++b)
+  for (std::int64_t b = mine.first; b < mine.end() && !io::stop_requested(); ++b)
     std::ranges::copy(evaluate_batch(b * size, std::min(size, count - b * size)),
                       of_batches.begin() + b * static_cast<std::ptrdiff_t>(std::tuple_size_v<Sums>));
+  // All replicas leave together, as a sum that some have begun waits for the others.
+  if (distributed::any(self_, io::stop_requested()))
+    fail(Failure::interrupted, "interrupted while evaluating: nothing was written; hint: run the command again");
   distributed::gather<double>(self_, of_batches, batches);
   Sums sums{};
   for (std::size_t i = 0; i < of_batches.size(); ++i) sums[i % sums.size()] += of_batches[i];

@@ -138,10 +138,17 @@ void Trainer::finish_step() {
   if (step.gradients) log_.histograms(step.number, job_.parameters, step.gradients);
 }
 
+/// An evaluation that is asked to stop stays due: the run saves, and --resume begins with it.
 void Trainer::evaluate() {
   finish_step();
   const NoGrad no_graph;
-  const Metrics metrics = job_.objective.evaluate();
+  Metrics metrics;
+  try {
+    metrics = job_.objective.evaluate();
+  } catch (const Error& error) {
+    if (error.failure() != Failure::interrupted) throw;
+    return;
+  }
   state_.evaluation_due = false;
   if (metrics.empty()) return;
   log_.evaluation(state_.steps_done, order_.epochs(state_.next), metrics);

@@ -69,7 +69,8 @@ class Objective {
   virtual std::vector<LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) = 0;
 
   /// Figures on held-out data, names beginning with eval_; empty if there is none. The same on every replica, each
-  /// of which computes its share. Called under NoGrad.
+  /// of which computes its share. Called under NoGrad. Throws Error(Failure::interrupted) on all replicas if one was
+  /// asked to stop; then it has no effect.
   virtual Metrics evaluate() = 0;
   /// What the model says now of some examples that are the same each time; none if there are no such. Called on the
   /// first replica alone after evaluate(), under NoGrad, and draws nothing.

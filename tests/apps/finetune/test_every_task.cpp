@@ -155,6 +155,35 @@ TEST_CASE("every task that is stopped or killed while it trains is resumed to th
   }
 }
 
+TEST_CASE("every task that is stopped while it evaluates has saved its steps and is resumed to the same bits") {
+  const Setting setting;
+  write_text(setting.at("ner.many"), support::small_sentences(5'000));
+  write_text(setting.at("squad2.many"), support::small_squad(3'000, true).dump());
+  std::string candidates;
+  for (int i = 0; i < 200; ++i) candidates += support::small_candidates();
+  write_text(setting.at("msmarco.many"), candidates);
+  for (const Task& task : kTasks) {
+    CAPTURE(task.name);
+    const Flags more = {"--steps", "2", "--log-every", "1", "--eval", setting.at(task.name + ".many")};
+    setting.run(task, task.name, more);
+    const std::string output = task.name + "-stopped";
+    const auto lines = [&] {
+      return fs::exists(setting.at(output + "/metrics.jsonl"))
+                 ? support::read_json_lines(setting.at(output + "/metrics.jsonl")).size()
+                 : 0;
+    };
+    support::Conversation training("finetune", setting.flags(task, output, more));
+    while (lines() < 2) usleep(1000);
+    training.signal(SIGTERM);
+    CHECK(training.finish() == 75);
+    CHECK(lines() == 2);  // the evaluation did not come to its end
+    CHECK(fs::exists(setting.at(output + "/checkpoint-2")));
+    const Outcome resumed = support::run_program("finetune", {"--resume", "--output", setting.at(output)});
+    REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
+    setting.check_same(task, output, task.name);
+  }
+}
+
 TEST_CASE("every task keeps its best model though a later evaluation is worse") {
   const Setting setting;
   // What is evaluated contradicts what is learnt, so that evaluations become worse.

@@ -166,6 +166,24 @@ TEST_CASE("SIGTERM to any one process saves once, and all exit 75") {
   }
 }
 
+TEST_CASE("SIGTERM to any one process during an evaluation saves once, and all exit 75") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  support::write_text(setting.directory / "held_out.txt", support::PretrainSetting::text(4000));
+  const Flags flags = {"--steps",      "2", "--eval-input",       setting.directory / "held_out.txt",
+                       "--eval-every", "1", "--micro-batch-size", "5"};
+  REQUIRE(setting.run("whole", flags).code == 0);
+  for (const int asked : {0, 1}) {
+    const std::string run = "run" + std::to_string(asked);
+    setting.disturb(run, 2, flags, [&] { setting.send(run, asked, SIGTERM); });
+    for (const int rank : {0, 1}) CHECK_MESSAGE(setting.code(run, rank) == 75, setting.of_rank(run, rank, "error"));
+    CHECK(checkpoints(setting, run) == 1);
+    CHECK(setting.metrics(run).size() == 1);                           // the evaluation did not come to its end
+    REQUIRE(setting.run(run, joined(flags, {"--resume"})).code == 0);  // in one process
+    setting.check_same(run, "whole", 2);
+  }
+}
+
 TEST_CASE("a failure of one process is told to the others, which exit with 8") {
   if (skipped()) return;
   const ProcessesSetting setting;

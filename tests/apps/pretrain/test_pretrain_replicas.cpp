@@ -113,6 +113,30 @@ TEST_CASE("SIGTERM to a run of several replicas saves once and exits 75, and res
   setting.check_same("run", "whole", 300);
 }
 
+TEST_CASE("SIGTERM during an evaluation saves the steps before it, and resuming gives the same bits") {
+  const PretrainSetting setting;
+  support::write_text(setting.directory / "held_out.txt", PretrainSetting::text(4000));
+  const Flags flags = {"--steps",      "4", "--eval-input",       setting.directory / "held_out.txt",
+                       "--eval-every", "2", "--micro-batch-size", "5"};
+  REQUIRE(setting.run("whole", flags).code == 0);
+  // The evaluation after step 2 is stopped on two replicas, that after the last step on one.
+  for (const auto& [lines, more] : {std::pair(2, Flags{"--replicas", "2"}), {5, Flags{"--resume"}}}) {
+    CAPTURE(lines);
+    const auto evaluating = [&] {
+      while (std::ssize(setting.metrics("run")) < lines) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    };
+    REQUIRE(setting.run_and_signal(setting.flags("run", joined(flags, more)), SIGTERM, evaluating) == 75);
+    CHECK(std::ssize(setting.metrics("run")) == lines);  // the evaluation did not come to its end
+    CHECK(fs::exists(setting.directory / (lines == 2 ? "run/checkpoint-2" : "run/checkpoint-4")));
+  }
+  REQUIRE(setting.run("run", joined(flags, {"--resume"})).code == 0);
+  CHECK(setting.metrics("run") == setting.metrics("whole"));
+  // Not resume.json: the last checkpoint stays that which was saved before the evaluation.
+  for (const std::string name : {"/model.safetensors", "/eval_results.json", "/samples.jsonl",
+                                 "/checkpoint-4/model.safetensors", "/checkpoint-4/optimizer.safetensors"})
+    CHECK_MESSAGE(setting.file("run" + name) == setting.file("whole" + name), name);
+}
+
 TEST_CASE("a failure of the first replica ends the run with its own line") {
   const PretrainSetting setting;
   REQUIRE(setting.run("run", {"--steps", "2"}).code == 0);

@@ -110,7 +110,8 @@ void add_own_flags(training::FlagTable& table, Options& options) {
       {"all", data::InputCheck::all}, {"index", data::InputCheck::index}, {"none", data::InputCheck::none}};
   table.choice({"--check-inputs",
                 "what to compare of corpora and TFRecord files before the first step: every byte, as --validate-only "
-                "does too, their sizes and a sample of 64 KiB of each file, or their sizes alone"},
+                "does too, their sizes and a sample of 64 KiB of each file, or their sizes alone; what is known of "
+                "records is kept beside their file, in .FILE.bertrand.idx"},
                options.check_inputs, checks);
   add_text_flags(table, options);
 }

@@ -44,7 +44,8 @@ bool fits(const RecordPlace& place, const Header& header) {
 }  // namespace
 
 fs::path RecordIndex::file_of(const fs::path& records, const fs::path& directory) {
-  if (directory.empty()) return records.string() + ".bertrand.idx";
+  // A hidden name: what a shell finds for DIR/* are records.
+  if (directory.empty()) return records.parent_path() / fmt::format(".{}.bertrand.idx", records.filename().string());
   const std::string place = fs::absolute(records).lexically_normal().string();  // files of many folders share names
   return directory / fmt::format("{}-{:08x}.bertrand.idx", records.filename().string(),
                                  io::crc32c(std::as_bytes(std::span(place))));

@@ -26,7 +26,7 @@ struct RecordSums {
   std::int32_t largest_id = -1;
 };
 
-/// FILE.bertrand.idx, mapped: a header of 64 bytes, then 24 for each record, all little-endian.
+/// .FILE.bertrand.idx, mapped: a header of 64 bytes, then 24 for each record, all little-endian.
 class RecordIndex {
  public:
   /// Beside the file; or in a directory, under a name of the file and its place.

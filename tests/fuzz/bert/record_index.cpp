@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = fuzz::text_of(data, size);
   const bool as_it_stands = text.starts_with('=');
   const std::string rest(text.substr(std::min<std::size_t>(text.size(), 1)));
-  records.directory.write("records.bertrand.idx", as_it_stands ? rest : made_right(rest, records.file));
+  records.directory.write(".records.bertrand.idx", as_it_stands ? rest : made_right(rest, records.file));
   for (const data::InputCheck check : {data::InputCheck::none, data::InputCheck::index}) {
     const auto index = data::RecordIndex::open(records.file, check);
     if (!index) continue;

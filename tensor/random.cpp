@@ -10,6 +10,10 @@ std::uint64_t hash_name(std::string_view name) {
   return mix(h, name.size());
 }
 
+Random::Random(std::uint64_t key, std::uint64_t drawn) : key_(key), block_(drawn / 4) {
+  for (std::uint64_t i = 0; i < drawn % 4; ++i) next();
+}
+
 std::uint32_t Random::next() {
   if (left_ == 0) {
     buffer_ = philox4x32({static_cast<std::uint32_t>(block_), static_cast<std::uint32_t>(block_ >> 32), 0, 0}, key_);

@@ -34,6 +34,10 @@ std::uint64_t hash_name(std::string_view name);
 class Random {
  public:
   explicit Random(std::uint64_t key) : key_(key) {}
+  /// The stream from number `drawn` on.
+  Random(std::uint64_t key, std::uint64_t drawn);
+  /// How many numbers next() has given, also to the other draws. What normal() has left over is not in it.
+  std::uint64_t drawn() const { return 4 * block_ - static_cast<std::uint64_t>(left_); }
 
   std::uint32_t next();                      ///< 32 uniform bits
   double uniform();                          ///< lies in [0, 1), 53 bits

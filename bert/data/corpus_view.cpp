@@ -8,6 +8,12 @@
 
 namespace bertrand::data {
 
+void Sentences::refuse(std::size_t i) const {
+  fail(Failure::input,
+       "{}: document {}, sentence {}: expected tokens in order among {}, got {} to {}; hint: make the corpus again",
+       part, document, i, part_tokens, places[i], places[i + 1]);
+}
+
 void CorpusView::add(const CorpusPart& part) {
   if (part.documents.size() < 2) return;
   parts_.push_back({part, documents_, tokens_});
@@ -30,15 +36,11 @@ Sentences CorpusView::sentences(std::uint64_t document) const {
     fail(Failure::input,
          "{}: document {}: expected sentences in order among {}, got {} to {}; hint: make the corpus again", part.name,
          number, part.sentences.empty() ? 0 : part.sentences.size() - 1, begin, end);
-  const Sentences sentences{placed.first_token, part.sentences.subspan(begin, end - begin + 1)};
-  for (std::size_t i = 0; i < sentences.count(); ++i) {
-    const std::uint64_t first = sentences.places[i], last = sentences.places[i + 1];
-    if (first >= last || last > part.ids.size() || last - first >= std::uint64_t{1} << 31)
-      fail(Failure::input,
-           "{}: document {}, sentence {}: expected tokens in order among {}, got {} to {}; hint: make the corpus again",
-           part.name, number, i, part.ids.size(), first, last);
-  }
-  return sentences;
+  return {.base = placed.first_token,
+          .places = part.sentences.subspan(begin, end - begin + 1),
+          .part = part.name,
+          .document = number,
+          .part_tokens = part.ids.size()};
 }
 
 void CorpusView::append_ids(std::uint64_t begin, std::uint64_t count, std::vector<std::int32_t>& out) const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bertrand::data {
@@ -28,9 +29,21 @@ struct CorpusPart {
 struct Sentences {
   std::uint64_t base = 0;
   std::span<const std::uint64_t> places;  ///< [count + 1]
+  std::string_view part;                  ///< for messages, as is the document's number in it
+  std::uint64_t document = 0;
+  std::uint64_t part_tokens = 0;
 
   std::size_t count() const { return places.size() - 1; }
   std::uint64_t operator[](std::size_t i) const { return base + places[i]; }
+  /// The tokens of a sentence. Throws Error(Failure::input) if they are not in its part, or are none or 2^31.
+  std::int64_t tokens(std::size_t i) const {
+    const std::uint64_t first = places[i], last = places[i + 1];
+    if (first >= last || last > part_tokens || last - first >= std::uint64_t{1} << 31) refuse(i);
+    return static_cast<std::int64_t>(last - first);
+  }
+
+ private:
+  [[noreturn]] void refuse(std::size_t i) const;
 };
 
 /// Parts, one after the other. Numbers of documents and tokens go through all of them. What a part says of itself is
@@ -44,8 +57,8 @@ class CorpusView {
   std::uint64_t documents() const { return documents_; }
   std::uint64_t sentences() const { return sentences_; }
   std::uint64_t tokens() const { return tokens_; }
-  /// The sentences of a document: at least one. Throws Error(Failure::input) if they are not in its part, or if one is
-  /// empty or has 2^31 tokens.
+  /// The sentences of a document: at least one. Throws Error(Failure::input) if they are not in its part. Takes no
+  /// longer for a long document: each sentence is checked when its tokens are counted.
   Sentences sentences(std::uint64_t document) const;
   /// Appends tokens [begin, begin + count), which are in one document. Throws Error(Failure::input) if they are not in
   /// the corpus, or for an id outside the vocabulary.

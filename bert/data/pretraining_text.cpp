@@ -53,28 +53,30 @@ PretrainingText::PretrainingText(std::shared_ptr<const CorpusView> corpus, const
          "random next sentences come from other documents");
 }
 
-DocumentPairs PretrainingText::pairs(std::int64_t epoch, std::uint64_t document) const {
+DocumentPairs PretrainingText::pairs(std::int64_t epoch, std::uint64_t document, const PairPlace& from) const {
   const std::uint64_t key = mix(mix(options_.seed, hash_name("sentence pairs")), static_cast<std::uint64_t>(epoch));
-  return {*corpus_, document, options_.pairs, mix(key, document)};
+  return {*corpus_, document, options_.pairs, mix(key, document), from};
 }
 
 /// Documents [first, last).
 PretrainingText::Counted PretrainingText::count(std::int64_t epoch, std::uint64_t first, std::uint64_t last) const {
-  constexpr std::uint64_t kOfMark = 1024, kLetGo = std::uint64_t{1} << 16;  // sentences
+  constexpr std::uint64_t kOfMark = 1024, kLetGo = 64;  // sentences, marks
   Counted counted;
-  std::uint64_t sentences = 0, of_mark = kOfMark, looked_at = 0;
+  std::uint64_t of_mark = kOfMark;
   for (std::uint64_t document = first; document < last; ++document) {
-    if (of_mark >= kOfMark) {
-      counted.marks.push_back({document, counted.examples});
-      of_mark = 0;
+    for (DocumentPairs pairs = this->pairs(epoch, document); !pairs.at_end(); ++counted.examples) {
+      const PairPlace place = pairs.place();
+      if (of_mark >= kOfMark) {
+        counted.marks.push_back({counted.examples, document, place});
+        of_mark = 0;
+        if (counted.marks.size() % kLetGo == 0) {
+          io::leave_if_requested("counting an epoch's examples");
+          corpus_->let_go();
+        }
+      }
+      pairs.pass();
+      of_mark += pairs.place().sentence - place.sentence;
     }
-    const DocumentPairs pairs = this->pairs(epoch, document);
-    counted.examples += pairs.count();
-    of_mark += pairs.sentences(), sentences += pairs.sentences();
-    if (sentences - looked_at < kLetGo) continue;
-    looked_at = sentences;
-    io::leave_if_requested("counting an epoch's examples");
-    corpus_->let_go();
   }
   return counted;
 }
@@ -93,7 +95,7 @@ std::shared_ptr<const PretrainingText::Counted> PretrainingText::counted(std::in
   Counted all;
   for (std::future<Counted>& future : futures) {
     const Counted part = future.get();
-    for (const Mark& mark : part.marks) all.marks.push_back({mark.document, all.examples + mark.example});
+    for (const Mark& mark : part.marks) all.marks.push_back({all.examples + mark.example, mark.document, mark.place});
     all.examples += part.examples;
   }
   corpus_->let_go();
@@ -111,16 +113,12 @@ SegmentPair PretrainingText::pair(std::int64_t epoch, std::int64_t number) {
   check(wanted < counted->examples, "corpus: example {} of {}", number, counted->examples);
   Drawn& kept = drawn_[wanted % drawn_.size()];
   if (const std::lock_guard lock(mutex_); kept.epoch == epoch && kept.number == number) return kept.pair;
-  auto [document, example] = *--std::ranges::upper_bound(counted->marks, wanted, {}, &Mark::example);
-  while (true) {
-    const DocumentPairs pairs = this->pairs(epoch, document);
-    const std::uint64_t count = pairs.count();
-    if (wanted - example >= count) {
-      example += count;
-      ++document;
-      continue;
-    }
-    const SegmentPair pair = pairs.pair(wanted - example);
+  auto [example, document, place] = *--std::ranges::upper_bound(counted->marks, wanted, {}, &Mark::example);
+  for (;; ++document, place = {}) {
+    DocumentPairs pairs = this->pairs(epoch, document, place);
+    for (; !pairs.at_end() && example < wanted; ++example) pairs.pass();
+    if (pairs.at_end()) continue;
+    const SegmentPair pair = pairs.pair();
     corpus_->let_go();
     const std::lock_guard lock(mutex_);
     kept = {epoch, number, pair};

@@ -22,7 +22,7 @@ struct PretrainingTextOptions {
   int threads = 1;  ///< for counting; the result does not depend on it
 };
 
-/// An epoch's pairs are not kept: they are drawn when they are asked for. Memory: 16 bytes for each thousand sentences,
+/// An epoch's pairs are not kept: they are drawn when they are asked for. Memory: 32 bytes for each thousand sentences,
 /// and what the corpus takes.
 class PretrainingText : public PretrainingExamples {
  public:
@@ -42,9 +42,11 @@ class PretrainingText : public PretrainingExamples {
   std::size_t bytes() const override;
 
  private:
-  /// Example `example` is the first of document `document`.
+  /// Where example `example` is: a document, and a place in it, so that no example is far from a mark, however long
+  /// the document.
   struct Mark {
-    std::uint64_t document, example;
+    std::uint64_t example, document;
+    PairPlace place;
   };
   /// Some documents of an epoch: their marks, with examples numbered from 0, and how many there are.
   struct Counted {
@@ -61,7 +63,7 @@ class PretrainingText : public PretrainingExamples {
     SegmentPair pair;
   };
 
-  DocumentPairs pairs(std::int64_t epoch, std::uint64_t document) const;
+  DocumentPairs pairs(std::int64_t epoch, std::uint64_t document, const PairPlace& from = {}) const;
   Counted count(std::int64_t epoch, std::uint64_t first, std::uint64_t last) const;
   std::shared_ptr<const Counted> counted(std::int64_t epoch);
   SegmentPair pair(std::int64_t epoch, std::int64_t number);

@@ -2,7 +2,6 @@
 #include "bert/data/pretraining_text_pairs.h"
 
 #include "io/error.h"
-#include "tensor/random.h"
 
 namespace bertrand::data {
 
@@ -10,91 +9,69 @@ namespace {
 
 std::int64_t below(std::int64_t bound, Random& random) { return random.below(static_cast<std::uint32_t>(bound)); }
 
-std::int64_t tokens(const Sentences& sentences, std::size_t first, std::size_t last) {
-  return static_cast<std::int64_t>(sentences[last] - sentences[first]);
-}
-
 /// The end of the run of sentences from `first` on that has `target` tokens, or ends with the document.
 std::size_t end_of_run(const Sentences& sentences, std::size_t first, std::int64_t target) {
-  std::size_t last = first + 1;
-  while (last < sentences.count() && tokens(sentences, first, last) < target) ++last;
+  std::size_t last = first;
+  std::int64_t tokens = 0;
+  do tokens += sentences.tokens(last++);
+  while (last < sentences.count() && tokens < target);
   return last;
+}
+
+std::uint32_t tokens(const Sentences& sentences, std::size_t first, std::size_t last) {
+  return static_cast<std::uint32_t>(sentences[last] - sentences[first]);
+}
+
+/// Short pairs in some documents, as many tokens as fit in the others.
+std::int64_t draw_target(const PairOptions& options, Random& random) {
+  const std::int64_t longest = options.max_seq_length - 3;
+  return random.uniform() < options.short_seq_prob ? 2 + below(longest - 1, random) : longest;
 }
 
 }  // namespace
 
 DocumentPairs::DocumentPairs(const CorpusView& corpus, std::uint64_t document, const PairOptions& options,
-                             std::uint64_t key)
-    : corpus_(corpus), document_(document), options_(options), key_(key), sentences_(corpus.sentences(document)) {}
-
-/// Gives each cut to `take`, until that returns false. What is drawn here does not depend on other documents, so that
-/// pairs can be counted without looking at any.
-template <class Take>
-void DocumentPairs::walk(Take take) const {
-  Random random(key_);
-  const std::int64_t longest = options_.max_seq_length - 3;
-  std::int64_t target = longest;
-  if (random.uniform() < options_.short_seq_prob) target = 2 + below(longest - 1, random);
-  std::size_t first = 0;
-  while (first < sentences_.count()) {
-    const std::size_t last = end_of_run(sentences_, first, target), count = last - first;
-    const std::size_t middle =
-        count >= 2 ? first + 1 + static_cast<std::size_t>(below(static_cast<std::int64_t>(count) - 1, random)) : last;
-    const bool random_next = count == 1 || random.uniform() < 0.5;
-    if (!take(Cut{first, middle, last, random_next, target})) return;
-    first = random_next ? middle : last;  // sentences that a random B displaced are used by the next pair
-  }
+                             std::uint64_t key, const PairPlace& from)
+    : corpus_(corpus),
+      document_(document),
+      key_(key),
+      sentences_(corpus.sentences(document)),
+      random_(key),
+      target_(draw_target(options, random_)),
+      last_(from.sentence) {
+  if (from.sentence > 0) random_ = Random(key, from.drawn);
+  pass();
 }
 
-SegmentPair DocumentPairs::pair_of(const Cut& cut) const {
-  SegmentPair pair{.a_begin = sentences_[cut.first],
-                   .a_count = static_cast<std::uint32_t>(tokens(sentences_, cut.first, cut.middle)),
-                   .random_next = cut.random_next};
-  if (!cut.random_next) {
-    pair.b_begin = sentences_[cut.middle];
-    pair.b_count = static_cast<std::uint32_t>(tokens(sentences_, cut.middle, cut.last));
+void DocumentPairs::pass() {
+  // Sentences that a random B displaced are used by the next pair.
+  place_ = {.sentence = random_next_ ? middle_ : last_, .drawn = random_.drawn()};
+  if (at_end()) return;
+  const std::size_t first = place_.sentence;
+  last_ = end_of_run(sentences_, first, target_);
+  const auto count = static_cast<std::int64_t>(last_ - first);
+  middle_ = count >= 2 ? first + 1 + static_cast<std::size_t>(below(count - 1, random_)) : last_;
+  random_next_ = count == 1 || random_.uniform() < 0.5;
+}
+
+SegmentPair DocumentPairs::pair() const {
+  const std::size_t first = place_.sentence;
+  SegmentPair pair{
+      .a_begin = sentences_[first], .a_count = tokens(sentences_, first, middle_), .random_next = random_next_};
+  if (!random_next_) {
+    pair.b_begin = sentences_[middle_];
+    pair.b_count = tokens(sentences_, middle_, last_);
     return pair;
   }
   // Sentences of another document, from a random one on, until there are as many tokens as A leaves room for.
-  Random random(mix(key_, cut.first + 1));
+  Random random(mix(key_, first + 1));
   auto other = static_cast<std::uint64_t>(below(static_cast<std::int64_t>(corpus_.documents()) - 1, random));
   if (other >= document_) ++other;
   const Sentences there = corpus_.sentences(other);
-  const auto first = static_cast<std::size_t>(below(static_cast<std::int64_t>(there.count()), random));
-  const std::size_t last = end_of_run(there, first, cut.target - pair.a_count);
-  pair.b_begin = there[first];
-  pair.b_count = static_cast<std::uint32_t>(tokens(there, first, last));
+  const auto begin = static_cast<std::size_t>(below(static_cast<std::int64_t>(there.count()), random));
+  pair.b_begin = there[begin];
+  pair.b_count = tokens(there, begin, end_of_run(there, begin, target_ - pair.a_count));
   return pair;
-}
-
-std::uint64_t DocumentPairs::count() const {
-  std::uint64_t count = 0;
-  walk([&](const Cut&) {
-    ++count;
-    return true;
-  });
-  return count;
-}
-
-SegmentPair DocumentPairs::pair(std::uint64_t number) const {
-  SegmentPair found;
-  std::uint64_t passed = 0;
-  walk([&](const Cut& cut) {
-    if (passed++ < number) return true;
-    found = pair_of(cut);
-    return false;
-  });
-  check(passed == number + 1, "corpus: document {} has no pair {}", document_, number);
-  return found;
-}
-
-std::vector<SegmentPair> DocumentPairs::all() const {
-  std::vector<SegmentPair> pairs;
-  walk([&](const Cut& cut) {
-    pairs.push_back(pair_of(cut));
-    return true;
-  });
-  return pairs;
 }
 
 }  // namespace bertrand::data

@@ -2,9 +2,9 @@
 // create_pretraining_data.py does; drawn anew in every epoch.
 #pragma once
 #include <cstdint>
-#include <vector>
 
 #include "bert/data/corpus_view.h"
+#include "tensor/random.h"
 
 namespace bertrand::data {
 
@@ -20,37 +20,40 @@ struct PairOptions {
   double short_seq_prob = 0.1;        ///< of a document to be cut into shorter pairs
 };
 
-/// The pairs of one document; `key` names seed, epoch and document. There are at least two documents, and fewer than
-/// 2^32. They are walked through in order and none is kept, so a document takes no memory.
-/// Differs from Google's in one point: a random B is never from the same document, however few there are.
+/// Where a walk through the pairs of a document goes on: the first sentence of the next pair, and how many random
+/// numbers were drawn before it.
+struct PairPlace {
+  std::uint64_t sentence = 0, drawn = 0;
+};
+
+/// A walk through the pairs of one document; `key` names seed, epoch and document. There are at least two documents,
+/// and fewer than 2^32. None is kept, so a document takes no memory. Differs from Google's in one point: a random B is
+/// never from the same document, however few there are.
 class DocumentPairs {
  public:
-  /// All must outlive this. Throws Error(Failure::input) if what the corpus says of the document cannot be.
-  DocumentPairs(const CorpusView& corpus, std::uint64_t document, const PairOptions& options, std::uint64_t key);
+  /// Begins at the first pair, or at a place of a walk with the same arguments. The corpus must outlive this. All throw
+  /// Error(Failure::input) if what the corpus says of the sentences that they look at cannot be.
+  DocumentPairs(const CorpusView& corpus, std::uint64_t document, const PairOptions& options, std::uint64_t key,
+                const PairPlace& from = {});
 
-  std::uint64_t count() const;
-  /// Pair `number`, below count().
-  SegmentPair pair(std::uint64_t number) const;
-  std::vector<SegmentPair> all() const;
-  /// The sentences of the document.
-  std::uint64_t sentences() const { return sentences_.count(); }
+  /// Whether every pair has been passed.
+  bool at_end() const { return place_.sentence >= sentences_.count(); }
+  const PairPlace& place() const { return place_; }
+  /// The pair at this place.
+  SegmentPair pair() const;
+  /// Goes on to the next pair.
+  void pass();
 
  private:
-  /// Sentences [first, middle) are A. B is [middle, last), or from elsewhere.
-  struct Cut {
-    std::size_t first, middle, last;
-    bool random_next;
-    std::int64_t target;
-  };
-  template <class Take>
-  void walk(Take take) const;
-  SegmentPair pair_of(const Cut& cut) const;
-
   const CorpusView& corpus_;
-  std::uint64_t document_;
-  PairOptions options_;
-  std::uint64_t key_;
-  Sentences sentences_;
+  const std::uint64_t document_, key_;
+  const Sentences sentences_;
+  Random random_;        // of what does not depend on other documents, so that passing looks at none
+  std::int64_t target_;  // tokens of a pair
+  PairPlace place_;
+  // Sentences [place_.sentence, middle_) are A. B is [middle_, last_), or from elsewhere.
+  std::size_t middle_ = 0, last_ = 0;
+  bool random_next_ = false;
 };
 
 }  // namespace bertrand::data

@@ -43,6 +43,17 @@ TEST_CASE("a bounded draw reaches every value and none beyond") {
   CHECK(seen == std::set<std::uint32_t>{0, 1, 2, 3, 4, 5, 6});
 }
 
+TEST_CASE("a stream goes on from any number") {
+  Random whole(42);
+  for (std::uint64_t drawn = 0; drawn < 13; ++drawn) {
+    CHECK(whole.drawn() == drawn);
+    Random rest(42, drawn);
+    CHECK(rest.drawn() == drawn);
+    const std::uint32_t next = whole.next();
+    CHECK(rest.next() == next);
+  }
+}
+
 TEST_CASE("names hash apart, and mixing is not symmetric") {
   CHECK(hash_name("query.weight") != hash_name("query.bias"));
   CHECK(hash_name("") != hash_name(std::string_view("\0", 1)));

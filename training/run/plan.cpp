@@ -5,6 +5,7 @@
 
 #include "distributed/gradient_sum.h"
 #include "io/host_name.h"
+#include "io/signals.h"
 #include "io/units.h"
 #include "tensor/backends.h"
 #include "tensor/dry_run.h"
@@ -227,7 +228,10 @@ double mean_tokens(const Objective& objective, std::int64_t examples) {
   constexpr std::int64_t kMost = 1'000;
   const std::int64_t counted = std::min(examples, kMost);
   std::int64_t tokens = 0;
-  for (std::int64_t i = 0; i < counted; ++i) tokens += objective.tokens(0, i * (examples / counted));
+  for (std::int64_t i = 0; i < counted; ++i) {
+    io::leave_if_requested("planning");
+    tokens += objective.tokens(0, i * (examples / counted));
+  }
   return static_cast<double>(tokens) / static_cast<double>(counted);
 }
 

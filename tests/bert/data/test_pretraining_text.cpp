@@ -9,6 +9,7 @@
 #include "bert/data/pretraining_text.h"
 #include "bert/data/pretraining_text_corpus.h"
 #include "io/error.h"
+#include "support/growth.h"
 
 using namespace bertrand;
 using namespace bertrand::data;
@@ -110,6 +111,23 @@ TEST_CASE("an epoch's examples are the same whenever they are asked for, and oth
   }
   CHECK(same_in_next_epoch < count / 10);
   CHECK(same_with_other_seed < count / 10);
+}
+
+TEST_CASE("an example of a long document takes no longer than one of a short document") {
+  const text::Tokenizer tokenizer = tiny_tokenizer();
+  const auto of_documents = [&](int sentences) {
+    const TextFile file("long.txt", some_text(2, sentences));
+    return PretrainingText(held({file.path()}, tokenizer), tokenizer.vocabulary(), {.pairs = {.max_seq_length = 24}});
+  };
+  PretrainingText shorter = of_documents(10'000), longer = of_documents(40'000);
+  std::int64_t other = 0;  // what was asked for before is kept
+  const auto draw_some = [&](int size) {
+    PretrainingText& text = size == 1 ? shorter : longer;
+    for (std::int64_t i = 0; i < 200; ++i) text.example(0, i * (text.examples(0) / 200) + other);
+    ++other;
+  };
+  for (const int size : {1, 4}) draw_some(size);  // now the examples of the epoch are counted
+  CHECK(support::growth_by_four(1, draw_some) < 2);
 }
 
 TEST_CASE("threads that ask for two epochs at once get what each alone gets") {

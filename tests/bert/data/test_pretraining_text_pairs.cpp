@@ -23,14 +23,27 @@ Documents documents_of(const std::vector<std::vector<std::uint64_t>>& lengths) {
   return documents;
 }
 
+bool equal(const SegmentPair& a, const SegmentPair& b) {
+  return a.a_begin == b.a_begin && a.b_begin == b.b_begin && a.a_count == b.a_count && a.b_count == b.b_count &&
+         a.random_next == b.random_next;
+}
+
 std::vector<SegmentPair> draw_pairs(const Documents& documents, std::uint64_t document, const PairOptions& options,
                                     std::uint64_t key) {
   CompactIds ids(100);
   ids.append(std::vector<std::int32_t>(documents.sentences.back()));
   const HeldCorpus corpus({.ids = ids, .documents = documents}, 100);
-  const DocumentPairs pairs(corpus, document, options, key);
-  const std::vector<SegmentPair> all = pairs.all();
-  CHECK(pairs.count() == all.size());
+  std::vector<SegmentPair> all;
+  std::vector<PairPlace> places;
+  for (DocumentPairs pairs(corpus, document, options, key); !pairs.at_end(); pairs.pass()) {
+    all.push_back(pairs.pair());
+    places.push_back(pairs.place());
+  }
+  for (std::size_t i = 0; i < all.size(); i += 1 + all.size() / 5) {  // a walk that goes on there has the same pairs
+    DocumentPairs pairs(corpus, document, options, key, places[i]);
+    for (std::size_t j = i; j < all.size(); ++j, pairs.pass()) CHECK(equal(pairs.pair(), all[j]));
+    CHECK(pairs.at_end());
+  }
   return all;
 }
 

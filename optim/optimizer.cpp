@@ -29,12 +29,12 @@ Optimizer::Optimizer(nn::ParameterSet& parameters, const Options& options)
       scale_read_(loss_scale_.read().scale) {
   for (const auto& segment : parameters.segments()) {
     if (segment.rate == 0) continue;
-    const bool decayed = decays(segment.name);
+    const double weight_decay = decays(segment.name) ? options.weight_decay : 0;
     segments_.push_back(
         {.begin = segment.begin,
          .count = segment.count(),
-         .weight_decay = decayed ? options.weight_decay : 0,
-         .trust_ratio = options.method == Method::lamb || (options.method == Method::lamb_decayed && decayed),
+         .weight_decay = weight_decay,
+         .trust_ratio = options.method == Method::lamb || (options.method == Method::lamb_decayed && weight_decay != 0),
          .rate = segment.rate});
   }
   const Tensor masters = parameters.trained(parameters.masters());

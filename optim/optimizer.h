@@ -22,7 +22,7 @@ enum class Method {
   adamw,         ///< Loshchilov and Hutter 2019: decoupled decay, bias correction
   adamw_google,  ///< google-research/bert: AdamW with m̂ = m and v̂ = v, no bias correction
   lamb,          ///< You et al. 2020; the trust ratio on every variable (NVIDIA's TensorFlow trainer)
-  lamb_decayed   ///< the trust ratio only on variables that decay (NVIDIA's PyTorch trainer)
+  lamb_decayed   ///< the trust ratio only on variables that decay, on none if λ is 0 (NVIDIA's PyTorch trainer)
 };
 
 struct Options {

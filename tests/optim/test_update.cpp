@@ -40,6 +40,7 @@ struct Plain {
   void step(const std::vector<double>& gradient, const optim::Options& o, double clip, double rate, int t) {
     const bool corrected = o.method != Method::adamw_google;
     const double bias1 = corrected ? 1 - std::pow(o.beta1, t) : 1, bias2 = corrected ? 1 - std::pow(o.beta2, t) : 1;
+    const double decay = decays ? o.weight_decay : 0;
     std::vector<double> u(w.size());
     double w_square = 0, u_square = 0;
     for (std::size_t i = 0; i < w.size(); ++i) {
@@ -47,11 +48,12 @@ struct Plain {
       m[i] = o.beta1 * m[i] + (1 - o.beta1) * g;
       v[i] = o.beta2 * v[i] + (1 - o.beta2) * g * g;
       u[i] = o.method == Method::sgd ? g : m[i] / bias1 / (std::sqrt(v[i] / bias2) + o.epsilon);
-      u[i] += (decays ? o.weight_decay : 0) * w[i];
+      u[i] += decay * w[i];
       w_square += w[i] * w[i];
       u_square += u[i] * u[i];
     }
-    const bool trusted = o.method == Method::lamb || (o.method == Method::lamb_decayed && decays);
+    // As in apex's multi_tensor_lamb.cu: use_nvlamb || decay != 0.
+    const bool trusted = o.method == Method::lamb || (o.method == Method::lamb_decayed && decay != 0);
     const double ratio = trusted && w_square > 0 && u_square > 0 ? std::sqrt(w_square / u_square) : 1;
     for (std::size_t i = 0; i < w.size(); ++i) w[i] -= rate * ratio * u[i];
   }
@@ -121,6 +123,15 @@ TEST_CASE("every optimizer moves a variable of any size as its formulas say") {
           CHECK(difference(options, DType::f32, gradient_size, rates) <= 1e-5);
         }
       }
+}
+
+TEST_CASE("without weight decay lamb-decayed has no trust ratio, and lamb has one") {
+  for (const Method method : {Method::lamb_decayed, Method::lamb}) {
+    CAPTURE(static_cast<int>(method));
+    const optim::Options options{
+        .method = method, .beta1 = .8, .beta2 = .95, .epsilon = 1e-4, .weight_decay = 0, .clip_norm = 0};
+    CHECK(difference(options, DType::f64, 1, false) <= 1e-13);
+  }
 }
 
 TEST_CASE("a frozen parameter has no gradient and no moments and does not move") {

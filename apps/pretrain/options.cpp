@@ -57,7 +57,7 @@ void add_text_flags(training::FlagTable& table, Options& options) {
 
 InputKind kind_of(const std::vector<std::filesystem::path>& files) {
   for (const auto& file : files)
-    if (const InputKind kind = kind_of_file(file); kind != InputKind::text) return kind;
+    if (const InputKind kind = kind_of_file(file); kind != InputKind::text && !holds_nothing(file)) return kind;
   return InputKind::text;
 }
 

@@ -134,6 +134,16 @@ TEST_CASE("records are stripped of their padding and train as they are") {
   CHECK(trained.out.find("about 49 tokens") != std::string::npos);
 }
 
+TEST_CASE("an empty file is of the kind of the others, whatever its name") {
+  const PretrainSetting setting;
+  support::write_text(setting.directory / "empty.tfrecord", "");
+  const std::string text = setting.directory / "text.txt";
+  REQUIRE(setting.run("plain", {"--steps", "2"}).code == 0);
+  const Outcome outcome = setting.run("run", {"--steps", "2", "--input", setting.directory / "empty.tfrecord", text});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(setting.file("run/model.safetensors") == setting.file("plain/model.safetensors"));
+}
+
 TEST_CASE("flags of text that records do not follow are warned of, and so is text of which less is masked") {
   const PretrainSetting setting;
   REQUIRE(

@@ -247,7 +247,7 @@ TEST_CASE("every head answers with its tokens and over TensorFlow's route by tex
   CHECK(spans["outputs"]["start_logits"].size() == 2);
   CHECK(spans["outputs"]["end_logits"][1].size() == 5);
   // Rows of one length have outputs of one length, whatever their masks say.
-  for (const std::string& path : {"/v1/models/words:predict", "/v1/models/answers:predict"}) {
+  for (const std::string path : {"/v1/models/words:predict", "/v1/models/answers:predict"}) {
     const Json padded = setting.json(
         path, R"({"inputs": {"input_ids": [[2, 5, 8, 3], [2, 5, 3, 0]], "input_mask": [[1, 1, 1, 1], [1, 1, 1, 0]]}})");
     const Json& outputs = padded["outputs"].is_object() ? padded["outputs"]["end_logits"] : padded["outputs"];

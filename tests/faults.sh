@@ -141,7 +141,11 @@ disturb() {  # KIND: one trial; false where it came too late
   awk -v s="$seconds" -v t="$timeout" 'BEGIN { exit !(s <= t + 5) }' || wrong "the others took $seconds s"
   slowest=$(awk -v a="$slowest" -v b="$seconds" 'BEGIN { print (a > b ? a : b) }')
   if [ "$kind" = term ]; then check_ended "$run" 75 '^stopped after step .*: state saved' "${survivors[@]}"
-  elif [ "$kind" = early ]; then check_ended "$run" 8 '^error: ' "${survivors[@]}"
+  elif [ "$kind" = early ]; then
+    for rank in "${survivors[@]}"; do  # Open MPI ends a process itself if another one dies while both start it
+      [ "$(cat "$run.$rank.code" 2>/dev/null)" = 1 ] && grep -q 'An error occurred in MPI_Init' "$run.$rank.error" ||
+        check_ended "$run" 8 '^error: ' "$rank"
+    done
   else check_ended "$run" 8 '^error: \(step\|after the last step\).*last checkpoint: ' "${survivors[@]}"
   fi
   for rank in "${survivors[@]}"; do

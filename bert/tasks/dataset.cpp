@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "io/error.h"
+#include "io/json.h"
 
 namespace bertrand::tasks {
 namespace {

@@ -9,6 +9,7 @@
 #include "bert/tasks/labels.h"
 #include "bert/text/utf8.h"
 #include "io/error.h"
+#include "io/json.h"
 #include "io/nearest_name.h"
 
 namespace bertrand::tasks {

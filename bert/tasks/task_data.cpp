@@ -153,6 +153,9 @@ TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOut
   if (data.task.kind != Kind::regression) {
     const LabelSet own(model.labels);
     data.labels = choose_labels(data_labels(data.task, tables, own), own, tables.train.has_value());
+    if (!tables.train && !task.labels.empty() && data.labels.size() != task.labels.size())
+      fail(Failure::model, "{}: id2label: expected the {} labels of --task {}, got {}",
+           (model.directory / "config.json").string(), task.labels.size(), task.name, own.size());
     // F1 is of the second label, whatever its number is in the model.
     if (task.labels.size() == 2) data.task.positive = data.labels.find(task.labels[1]).value_or(1);
     if (data.labels.empty())

@@ -51,7 +51,7 @@ std::string known_language(const std::string& language) {
   uloc_getName(language.c_str(), name.data(), name.size() - 1, &code);
   for (int i = 0; U_SUCCESS(code) && i < uloc_countAvailable(); ++i)
     if (name.data() == std::string_view(uloc_getAvailable(i))) return name.data();
-  fail(Failure::usage, "language: expected a code that ICU has, such as en, de, fr or zh, got {}", language);
+  fail(Failure::usage, "--language: expected a code that ICU has, such as en, de, fr or zh, got {}", language);
 }
 
 /// The abbreviations that CLDR gives for a language: those of ICU's FilteredBreakIteratorBuilder. That class looks for

@@ -168,7 +168,7 @@ TEST_CASE("prepare sentences refuses what cannot be, and what was there stays") 
   write_text(setting / "blank", "\n \n\xC2\xA0\n");
   check_refused(setting.sentences({"blank"}), 3, (setting / "blank") + ": text: expected sentences, got none");
   check_refused(setting.sentences({"t"}, {"--language", "klingon"}), 2,
-                "language: expected a code that ICU has, such as en, de, fr or zh, got klingon");
+                "--language: expected a code that ICU has, such as en, de, fr or zh, got klingon");
   check_refused(setting.sentences({"t", "out"}), 2, "another file than the input");
   check_refused(setting.sentences({"none"}), 3, "none: input: expected a file, got nothing there");
   write_text(setting / "bad.jsonl", "{\"text\": \"It rains.\"}\n[]\n");

@@ -1,29 +1,15 @@
 // Models opened: for which head, with which labels, and what they lack.
 #include <doctest/doctest.h>
 
-#include "bert/inference/open.h"
-#include "bert/network/golden.h"
+#include "bert/inference/opened.h"
 #include "support/refusal.h"
 #include "support/small_heads.h"
 
 using namespace bertrand;
 using inference::Head;
+using support::ask;
+using support::open;
 using support::refusal;
-
-namespace {
-
-std::unique_ptr<inference::Predictor> open(const std::filesystem::path& directory, Head head,
-                                           const inference::Options& options = {}) {
-  return inference::open({.directory = directory, .backend = golden::cpu()}, head, options);
-}
-
-/// The answer to one request by itself.
-io::Json ask(const inference::Predictor& predictor, const io::Json& request) {
-  const inference::Query query = predictor.encode(request, "here");
-  return inference::answer(query, predictor.run(query.sequences));
-}
-
-}  // namespace
 
 TEST_CASE("a model whose config.json names no labels has the two of transformers") {
   const support::TemporaryDirectory directory;

@@ -1,28 +1,18 @@
 // Requests of every head: what they may hold, what they become, and what is refused.
 #include <doctest/doctest.h>
 
-#include "bert/inference/open.h"
-#include "bert/network/golden.h"
+#include "bert/inference/opened.h"
 #include "bert/text/python_text.h"
 #include "support/refusal.h"
 #include "support/small_heads.h"
 
 using namespace bertrand;
 using inference::Head;
+using support::ask;
+using support::open;
 using support::refusal;
 
 namespace {
-
-std::unique_ptr<inference::Predictor> open(const std::filesystem::path& directory, Head head,
-                                           const inference::Options& options = {}) {
-  return inference::open({.directory = directory, .backend = golden::cpu()}, head, options);
-}
-
-/// The answer to one request by itself.
-io::Json ask(const inference::Predictor& predictor, const io::Json& request) {
-  const inference::Query query = predictor.encode(request, "here");
-  return inference::answer(query, predictor.run(query.sequences));
-}
 
 std::string refused(const inference::Predictor& predictor, const io::Json& request) {
   return refusal(Failure::input, [&] { predictor.encode(request, "t:3"); });

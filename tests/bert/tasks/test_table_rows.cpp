@@ -188,6 +188,19 @@ TEST_CASE("a bad row to train on is named by its line, and all of them are if th
   }
 }
 
+TEST_CASE("a model of three outputs is refused for a task of two labels, also if it names none") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "dev.tsv",
+                      "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t0\t0\ta\tb\n0\t0\t0\tb\tc\n");
+  for (const char* name : {"LABEL_", ""})
+    CHECK(support::refusal(Failure::model, [&] {
+            std::vector<std::string> labels;
+            for (int i = 0; i < 3; ++i) labels.push_back(name + std::to_string(i));
+            read_task_data(named_task("mrpc"), {.evaluation = directory / "dev.tsv"},
+                           {.directory = "model", .problem_type = "", .labels = labels}, tokenizer(), 8);
+          }) == "model/config.json: id2label: expected the 2 labels of --task mrpc, got 3");
+}
+
 TEST_CASE("F1 is of the task's second label whatever its number is in the model") {
   const support::TemporaryDirectory directory;
   support::write_text(directory / "dev.tsv",

@@ -167,7 +167,7 @@ TEST_CASE("a language that ICU does not know is refused") {
   if (has_no_icu()) return;
   for (const char* language : {"klingon", "", "xx", "e", "../en", "en de"})
     CHECK(support::refusal(Failure::usage, [&] { split("a", language); }) ==
-          std::string("language: expected a code that ICU has, such as en, de, fr or zh, got ") + language);
+          std::string("--language: expected a code that ICU has, such as en, de, fr or zh, got ") + language);
   for (const char* language : {"en", "en-US", "en_us", "de", "fr", "zh", "zh_Hant", "ja", "nl"})
     CHECK(split("One. Two.", language).size() == 2);
   CHECK(split("Dr. Who", "en-US").size() == 1);

@@ -39,16 +39,26 @@ const CLI::App& innermost(const CLI::App& app) {
   return named.empty() ? app : innermost(*named.front());
 }
 
+bool needs_command(const CLI::App& app) { return !app.get_subcommands(nullptr).empty(); }
+
+/// What stands where the name of a command belongs: `got` is none, or a word that names none.
+[[noreturn]] void refuse_command(const CLI::App& app, const std::string& got) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  const auto nearest = io::nearest_name(got, names);
+  fail(Failure::usage, "{}: expected one of {}, got {}; {}", app.get_name(), fmt::join(names, ", "), got,
+       nearest ? fmt::format("did you mean {}?", *nearest) : fmt::format("hint: {} --help", app.get_name()));
+}
+
 [[noreturn]] void refuse_unknown(const CLI::App& app, const std::string& argument) {
   const std::string name = argument.substr(0, argument.find('='));
   const bool is_flag = name.starts_with("-");
   std::vector<std::string> known;
   for (const CLI::Option* option : innermost(app).get_options())
     for (const std::string& flag : option->get_lnames()) known.push_back("--" + flag);
-  if (!is_flag)
-    for (const CLI::App* command : innermost(app).get_subcommands(nullptr)) known.push_back(command->get_name());
   if (const auto hint = hint_for(name)) fail(Failure::usage, "unknown option {}; hint: {}", name, *hint);
   const auto nearest = io::nearest_name(name, known);
+  if (!nearest && needs_command(innermost(app))) refuse_command(innermost(app), "none");
   fail(Failure::usage, "unknown {} {}; {}", is_flag ? "option" : "argument", name,
        nearest ? fmt::format("did you mean {}?", *nearest) : "hint: --help lists all");
 }
@@ -67,9 +77,13 @@ std::vector<std::string> arguments(int argc, char** argv) {
   return all;
 }
 
-/// A mistyped flag is the cause of whatever else is missing, so it is named first.
+/// A mistyped command is the cause of unknown flags, and a mistyped flag of whatever else is missing, so each is named
+/// first.
 void refuse_unknown(const CLI::App& app) {
   const std::vector<std::string> unknown = app.remaining(true);
+  const CLI::App& command = innermost(app);
+  if (!unknown.empty() && !unknown.front().starts_with("-") && needs_command(command))
+    refuse_command(command, unknown.front());
   const auto flag = std::find_if(unknown.begin(), unknown.end(), [](const auto& s) { return s.starts_with("-"); });
   if (!unknown.empty()) refuse_unknown(app, flag == unknown.end() ? unknown.front() : *flag);
 }
@@ -83,12 +97,7 @@ std::string what_it_is(const CLI::Option& option) {
 /// Says what CLI11 means in the form of every other error.
 [[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = innermost(app);
-  if (const auto commands = command.get_subcommands(nullptr); !commands.empty()) {
-    std::vector<std::string> names;
-    for (const CLI::App* one : commands) names.push_back(one->get_name());
-    fail(Failure::usage, "{}: expected one of {}, got none; hint: {} --help", command.get_name(),
-         fmt::join(names, ", "), command.get_name());
-  }
+  if (needs_command(command)) refuse_command(command, "none");
   const std::string what = error.what();
   for (const CLI::Option* option : command.get_options()) {
     const std::string name = option->get_name();

@@ -54,7 +54,13 @@ TEST_CASE("an unknown flag names the nearest one, before anything that is missin
   CHECK(refusal("pretrain", {"--outptu=x"}) == "unknown option --outptu; did you mean --output?");
   CHECK(refusal("finetune", {"--zzzzzzzzz"}) == "unknown option --zzzzzzzzz; hint: --help lists all");
   CHECK(refusal("extract", {"stray"}) == "unknown argument stray; hint: --help lists all");
-  CHECK(refusal("prepare", {"tokns"}) == "unknown argument tokns; did you mean tokens?");
+  const std::string commands = "prepare: expected one of sentences, tokens, records, corpus, dump, squad, vocab, got ";
+  CHECK(refusal("prepare", {"tokns"}) == commands + "tokns; did you mean tokens?");
+  // A flag of the command that was meant is no option of the program, and is not what is wrong.
+  CHECK(refusal("prepare", {"sentence", "--input", "raw.txt"}) == commands + "sentence; did you mean sentences?");
+  CHECK(refusal("prepare", {"text", "--input", "raw.txt"}) == commands + "text; hint: prepare --help");
+  CHECK(refusal("prepare", {"--input", "raw.txt"}) == commands + "none; hint: prepare --help");
+  CHECK(refusal("prepare", {"--verison"}) == "unknown option --verison; did you mean --version?");
 }
 
 TEST_CASE("a flag without its value names what stands in its place") {

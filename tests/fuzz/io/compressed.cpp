@@ -9,7 +9,7 @@ using namespace bertrand;
 
 namespace {
 
-constexpr std::size_t kMost = std::size_t{1} << 22;  // 4 KiB of Zstandard may be gigabytes
+constexpr std::size_t kMost = std::size_t{1} << 17;  // 4 KiB of Zstandard may be gigabytes
 
 struct Read {
   std::string bytes, damage;

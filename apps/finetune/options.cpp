@@ -123,7 +123,9 @@ void add_model_and_data_flags(training::FlagTable& table, Options& options) {
               decisive, "", "NAME"},
              options.metric_for_best_model);
   table.number(
-      {"--patience", "evaluations in a row without a better model after which the run ends; 0 is off", decisive},
+      {"--patience",
+       "evaluations in a row without a better model after which the run ends; 0 is off; --resume may change it",
+       decisive},
       options.settings.patience, {0});
   table.path({"--predict", "file to write predictions for; labels are not needed"}, options.prediction);
   static const io::Choices<tasks::OnBadRow> bad_rows{{"fail", tasks::OnBadRow::fail},

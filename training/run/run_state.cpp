@@ -26,6 +26,7 @@ std::string value_of(const std::vector<std::pair<std::string, std::string>>& set
 
 /// What a change that a resumed run may make does to it; null if the run may not make it.
 const char* effect_of_change(const std::string& flag, const std::string& before, const std::string& now) {
+  if (flag == "--patience") return "";  // says how long a run goes on, not what a step does
   double was = 0, is = 0;
   const auto read = [](const std::string& text, double& value) {
     return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{} && value > 0;

@@ -1,4 +1,4 @@
-// Several runs by one command, runs that end early, and losses whose classes have weights.
+// Several runs by one command, and losses whose classes have weights.
 #include <doctest/doctest.h>
 
 #include <sstream>
@@ -307,45 +307,6 @@ TEST_CASE("a run that diverges has no score and the sweep goes on") {
 
 TEST_CASE("the directory of one run of a sweep is named after its values and is one directory") {
   CHECK(finetune::name_of({{"--seed", "2"}, {"--init", "models/base"}}) == "seed=2,init=models_base");
-}
-
-TEST_CASE("evaluations without a better model are counted anew from each better one") {
-  const Setting setting;
-  const Outcome outcome = setting.run({"--epochs", "20", "--learning-rate", "0.05", "--batch-size", "8", "--seed", "2",
-                                       "--eval-every", "1", "--patience", "20"});
-  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
-  const int best = nlohmann::json::parse(read_text(setting.at("run/eval_results.json"))).at("global_step");
-  CHECK(best > 1);  // the first one is the best for some evaluations, then there is a better one
-  CHECK(outcome.out.find("finished after " + std::to_string(best + 20) + " steps") != std::string::npos);
-}
-
-TEST_CASE("a run ends when its patience does and resumes as finished") {
-  const Setting setting;
-  const Flags flags = {"--epochs", "9", "--learning-rate", "0", "--patience", "2"};
-  const Outcome outcome = setting.run(flags);
-  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
-  CHECK(outcome.out.find("patience    the run ends after 2 evaluations in a row without a better model") !=
-        std::string::npos);
-  // The first evaluation is the best so far, the second and the third are no better.
-  CHECK(outcome.out.find("stopped early: 2 evaluations without a better model (--patience)\nfinished after 3 steps") !=
-        std::string::npos);
-  CHECK(outcome.out.find("the best model (step 1)") != std::string::npos);
-  const Outcome resumed = run_program("finetune", {"--resume", "--output", setting.at("run")});
-  REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
-  CHECK(resumed.out.find("finished after 3 steps") != std::string::npos);
-  CHECK(resumed.out.find("step 4") == std::string::npos);
-}
-
-TEST_CASE("a run that ended early and lost its best model does not take the last one for it") {
-  const Setting setting;
-  const Flags flags = {"--epochs", "9", "--learning-rate", "0", "--patience", "2", "--save-every", "1", "--keep", "1"};
-  REQUIRE(setting.run(flags).code == 0);
-  std::filesystem::remove(setting.at("run/model.safetensors"));
-  const Outcome resumed = run_program("finetune", {"--resume", "--output", setting.at("run")});
-  REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
-  // The next evaluation, of step 4, decides anew, and two more are no better.
-  CHECK(resumed.out.find("finished after 6 steps") != std::string::npos);
-  CHECK(resumed.out.find("the best model (step 4)") != std::string::npos);
 }
 
 TEST_CASE("class weights and label smoothing change the loss as their formulas say") {

@@ -3,7 +3,7 @@
 set -euo pipefail
 packages=("$@")
 if [ ${#packages[@]} -eq 0 ]; then
-  packages=(g++ cmake ninja-build pkg-config libeigen3-dev libfmt-dev libcli11-dev nlohmann-json3-dev libutf8proc-dev zlib1g-dev doctest-dev libboost-context-dev
+  packages=(g++ cmake ninja-build pkg-config libeigen3-dev libfmt-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libutf8proc-dev zlib1g-dev doctest-dev libboost-context-dev
             libicu-dev libopenmpi-dev openmpi-bin)
 fi
 missing=()

@@ -4,7 +4,7 @@
 # usage: scripts/offline-deps.sh on a Debian 12 machine with network; then copy the source tree with .deps.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-packages=(libeigen3-dev libfmt-dev libfmt9 libcli11-dev nlohmann-json3-dev libutf8proc-dev libutf8proc2 zlib1g-dev zlib1g doctest-dev
+packages=(libeigen3-dev libfmt-dev libfmt9 libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libutf8proc-dev libutf8proc2 zlib1g-dev zlib1g doctest-dev
   libboost1.74-dev libboost-context1.74-dev libboost-context1.74.0 pkgconf pkgconf-bin libpkgconf3)
 rm -rf .deps
 mkdir -p .deps/archives

@@ -8,13 +8,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <sstream>
 
 #include "apps/cli/command_line.h"
 #include "apps/cli/examples.h"
 #include "apps/cli/option_values.h"
+#include "apps/cli/toml.h"
 #include "io/error.h"
-#include "io/files.h"
 #include "io/nearest_name.h"
 
 namespace bertrand::cli {
@@ -50,44 +49,6 @@ std::vector<Given> flags_of_environment(const CLI::App& app) {
   return flags;
 }
 
-/// A TOML file without its comments. CLI11 takes each # for one, within quotes too, and a value for whole whose quote
-/// or list is not closed; of what a backslash begins it knows \" alone.
-std::string without_comments(const fs::path& file) {
-  std::string text = io::read_file(file);
-  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // as editors on Windows begin a file
-  std::istringstream lines(std::move(text));
-  std::string kept;
-  struct Place {
-    int number = 0;
-    std::string line;
-  };
-  const auto refuse = [&](const char* what, const Place& at) {
-    fail(Failure::usage, "{}:{}: expected a {} that is closed, got {}", file.string(), at.number, what, at.line);
-  };
-  std::optional<Place> list;  // where one began that is not closed yet
-  int number = 1;
-  for (std::string line; std::getline(lines, line); ++number) {
-    char quote = '\0';
-    std::size_t end = 0;
-    for (; end < line.size() && (quote != '\0' || line[end] != '#'); ++end) {
-      const char c = line[end];
-      if (quote == '"' && c == '\\' && line[++end] != '"')
-        fail(Failure::usage,
-             "{}:{}: expected no backslash in double quotes, got {}; hint: single quotes take it as it is",
-             file.string(), number, line);
-      else if (c == quote) quote = '\0';
-      else if (quote == '\0' && (c == '"' || c == '\'')) quote = c;
-      else if (quote == '\0' && list && (c == '=' || c == '[')) refuse("list", *list);
-      else if (quote == '\0' && c == '[') list = Place{number, line};
-      else if (quote == '\0' && c == ']') list.reset();
-    }
-    if (quote != '\0') refuse("quote", {number, line});
-    kept += line.substr(0, end) + '\n';
-  }
-  if (list) refuse("list", *list);
-  return kept;
-}
-
 /// Whether a section, as its names from the outermost inwards, is for this command: [prepare] and [prepare.vocab] are
 /// for `prepare vocab`. Throws Error(Failure::usage) if it is for no program or command.
 bool is_own_section(const CLI::App& command, const std::vector<std::string>& section, const fs::path& file) {
@@ -109,60 +70,39 @@ bool is_own_section(const CLI::App& command, const std::vector<std::string>& sec
 
 /// A TOML file: flags without a section, or under that of this program; those of other programs are theirs.
 std::vector<Given> flags_of_toml(const CLI::App& app, const fs::path& file) {
-  std::istringstream text(without_comments(file));
-  std::vector<CLI::ConfigItem> items;
-  try {
-    items = CLI::ConfigTOML().comment('\0')->from_config(text);
-  } catch (const CLI::Error& error) {
-    fail(Failure::usage, "{}: expected TOML, lines of flag = value: {}", file.string(), error.what());
-  }
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options())
     if (!is_of_command(*option)) std::ranges::copy(option->get_lnames(), std::back_inserter(known));
   std::vector<Given> flags;
-  for (const CLI::ConfigItem& item : items) {
-    if (!item.parents.empty() && !is_own_section(app, item.parents, file)) continue;
-    if (item.name == "++" || item.name == "--") continue;  // where CLI11 begins and ends a section
-    std::string name = item.name;
+  for (TomlSetting& setting :
+       read_toml(file, [&](const std::vector<std::string>& section) { return is_own_section(app, section, file); })) {
+    std::string name = setting.name;
     std::replace(name.begin(), name.end(), '_', '-');
     const CLI::Option* const option = app.get_option_no_throw("--" + name);
     if (option && is_of_command(*option))
-      fail(Failure::usage, "{}: {}: expected on the command line alone, got it in a file", file.string(), item.name);
+      fail(Failure::usage, "{}: {}: expected on the command line alone, got it in a file", file.string(), setting.name);
     if (!option)
-      fail(Failure::usage, "{}: {}: expected a flag of {}{}", file.string(), item.name, program_name(app),
+      fail(Failure::usage, "{}: {}: expected a flag of {}{}", file.string(), setting.name, program_name(app),
            io::did_you_mean(name, known));
     for (const Given& flag : flags)
-      if (flag.option == option) fail(Failure::usage, "{}: {}: expected once, got twice", file.string(), item.name);
-    if (item.inputs.size() > 1 && option->get_items_expected_max() <= 1)  // CLI11 joins lines of one name
-      fail(Failure::usage, "{}: {}: expected one value, got {}", file.string(), item.name,
-           fmt::join(item.inputs, " and "));
-    flags.push_back({.option = option, .name = "--" + name, .values = item.inputs});
+      if (flag.option == option) fail(Failure::usage, "{}: {}: expected once, got twice", file.string(), setting.name);
+    const bool takes_many = option->get_items_expected_max() > 1;
+    if (setting.values.empty() || (setting.values.size() > 1 && !takes_many))
+      fail(Failure::usage, "{}: {}: expected {}, got [{}]", file.string(), setting.name,
+           takes_many ? "values" : "one value", fmt::join(setting.values, ", "));
+    flags.push_back({.option = option, .name = "--" + name, .values = std::move(setting.values)});
   }
   return flags;
 }
 
 /// "steps = 100", a line of TOML.
 std::string toml_line(const Given& flag) {
-  const auto quoted = [](const std::string& value) {
-    if (value.find('\\') != std::string::npos) return "'" + value + "'";
-    std::string text = "\"";
-    for (const char c : value) {
-      if (c == '"') text += '\\';
-      text += c;
-    }
-    return text + '"';
-  };
-  const auto bare = [](const std::string& value) {
-    char* end = nullptr;
-    std::strtod(value.c_str(), &end);
-    return value == "true" || value == "false" || (!value.empty() && *end == '\0');
-  };
-  std::string text = flag.name.substr(2) + " = ";
-  if (flag.values.empty()) return text + "true";
-  if (flag.values.size() == 1) return text + (bare(flag.values[0]) ? flag.values[0] : quoted(flag.values[0]));
-  std::vector<std::string> all;
-  for (const std::string& value : flag.values) all.push_back(quoted(value));
-  return fmt::format("{}[{}]", text, fmt::join(all, ", "));
+  std::vector<std::string> values;
+  for (const std::string& value : flag.values) values.push_back(toml_value(value));
+  const std::string name = flag.name.substr(2);
+  if (values.empty()) return name + " = true";
+  return values.size() == 1 ? fmt::format("{} = {}", name, values[0])
+                            : fmt::format("{} = [{}]", name, fmt::join(values, ", "));
 }
 
 }  // namespace

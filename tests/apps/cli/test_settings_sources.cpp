@@ -53,25 +53,33 @@ TEST_CASE("a flag is that of the command line, else of the environment, else of 
   CHECK(found.error.empty());
 }
 
-TEST_CASE("a backslash is itself between single quotes and refused between double ones") {
+TEST_CASE("values in quotes are those of TOML") {
   const support::TemporaryDirectory directory;
   const std::string file = directory / "settings.toml";
-  const Outcome given = settings_of({"--input", "a\\b", "c\\\\t", "--output", "d\\n"});
-  write_text(file, given.out + "\n");
-  const Outcome again = settings_of({"--settings", file});
-  CHECK(again.out.substr(again.out.find('\n')) == given.out.substr(given.out.find('\n')));
-  CHECK(given.out.find("input = ['a\\b', 'c\\\\t']") != std::string::npos);
-  CHECK(
-      refusal_of(file, "seed = 1\noutput = \"a\\tb\"\n") ==
-      "error: " + file +
-          ":2: expected no backslash in double quotes, got output = \"a\\tb\"; hint: single quotes take it as it is\n");
+  write_text(file, "output = \"a\\tb\\u00e9\"\nvocab-file = 'a\\tb'\ninput = [\"\"\"a\nb\"\"\", 'c \"d\"']\n");
+  CHECK(settings_of({"--settings", file}).out ==
+        "# " + file +
+            "\noutput = \"a\\u0009b\xC3\xA9\"\nvocab-file = \"a\\\\tb\"\ninput = [\"a\\u000ab\", \"c \\\"d\\\"\"]\n");
+}
+
+TEST_CASE("a number is bare if it is one in TOML") {
+  const support::TemporaryDirectory directory;
+  const std::string file = directory / "settings.toml";
+  for (const auto& [given, printed] :
+       {std::pair(".5", "\".5\""), std::pair("1.", "\"1.\""), std::pair("0.5", "0.5"), std::pair("1e-4", "1e-4"),
+        std::pair("5 # 4", "\"5 # 4\""), std::pair("007", "\"007\""), std::pair("", "\"\"")})
+    CHECK(settings_of({"--warmup-ratio", given}).out ==
+          "# command line\nwarmup-ratio = " + std::string(printed) + "\n");
+  write_text(file, "seed = 1_000\nwarmup-ratio = 5e-1\nlearning-rate = 2e-5\n");
+  CHECK(settings_of({"--settings", file}).out ==
+        "# " + file + "\nseed = 1000\nwarmup-ratio = 0.5\nlearning-rate = 2e-05\n");
 }
 
 TEST_CASE("what --print-settings writes sets the same flags") {
   const support::TemporaryDirectory directory;
   const std::string file = directory / "settings.toml";
   const Outcome given =
-      settings_of({"--input", "a \"b\"", "c", "--seed", "7", "--no-shuffle", "--learning-rate", "1e-4"});
+      settings_of({"--input", "a \"b\"", "c\\d", "--seed", "7", "--no-shuffle", "--learning-rate", "2e-05"});
   write_text(file, given.out);
   const Outcome again = settings_of({"--settings", file});
   CHECK(again.out.substr(again.out.find('\n')) == given.out.substr(given.out.find('\n')));
@@ -96,7 +104,7 @@ TEST_CASE("a section of a file of settings is for one program or one of its comm
   const std::string error = "error: " + file + ": [";
   CHECK(refusal("[pretrian]\nseed = 3\n") ==
         error + "pretrian]: expected the name of a program; did you mean pretrain?\n");
-  CHECK(refusal("foo.bar.seed = 3\n") == error + "foo.bar]: expected the name of a program\n");
+  CHECK(refusal("foo.bar.seed = 3\n") == error + "foo]: expected the name of a program\n");
   CHECK(refusal("[nothing-like-it]\n") == error + "nothing-like-it]: expected the name of a program\n");
   CHECK(refusal("[pretrain.more]\nseed = 3\n") ==
         error + "pretrain.more]: expected the name of a command of pretrain\n");
@@ -134,20 +142,27 @@ TEST_CASE("the settings of a resumed run are printed with those of its record") 
         "# command line\noutput = \"" + run + "\"\nseed = 8\n# " + record + "\ninput = \"/a\"\nkeep = 2\n");
 }
 
-TEST_CASE("a file of settings whose values are too many or do not end is refused with key or line") {
+TEST_CASE("a file of settings whose values are too many or none, or no TOML, is refused with key or line") {
   const support::TemporaryDirectory directory;
   const std::string file = directory / "settings.toml";
   const auto refusal = [&](const std::string& text) { return refusal_of(file, text); };
   const std::string error = "error: " + file;
-  CHECK(refusal("steps = 1\nsteps = 2\n") == error + ": steps: expected one value, got 1 and 2\n");
-  CHECK(refusal("steps = [1, 2]\n") == error + ": steps: expected one value, got 1 and 2\n");
-  CHECK(refusal("shuffle = true\nshuffle = false\n") == error + ": shuffle: expected one value, got true and false\n");
-  CHECK(refusal("seed = 3\nsteps = \"x\n") == error + ":2: expected a quote that is closed, got steps = \"x\n");
-  CHECK(refusal("output = 'a b\n") == error + ":1: expected a quote that is closed, got output = 'a b\n");
-  const std::string list = ":2: expected a list that is closed, got input = [\"a\",\n";
-  CHECK(refusal("seed = 3\ninput = [\"a\",\nsteps = 4\n") == error + list);
-  CHECK(refusal("seed = 3\ninput = [\"a\",\n[pretrain]\nsteps = 4\n") == error + list);
-  CHECK(refusal("seed = 3\ninput = [\"a\",\n  \"[b=\"\n") == error + list);
+  CHECK(refusal("steps = [1, 2]\n") == error + ": steps: expected one value, got [1, 2]\n");
+  CHECK(refusal("steps = []\n") == error + ": steps: expected one value, got []\n");
+  CHECK(refusal("input = []\n") == error + ": input: expected values, got []\n");
+  CHECK(refusal("seed = 3\nsteps = 1979-05-27\n") ==
+        error + ":2: steps: expected text, numbers, true or false, got a date\n");
+  CHECK(refusal("input = [['a']]\n") == error + ":1: input: expected text, numbers, true or false, got a list\n");
+  CHECK(refusal("input = [{a = 1}]\n") == error + ":1: input: expected text, numbers, true or false, got a table\n");
+  for (const std::string wrong : {"steps = 1\nsteps = 2\n", "seed = 3\nsteps = \"x\n", "seed = 3\noutput = 'a b\n",
+                                  "seed = 3\noutput = runs\n", "seed = 3\ninput = [\"a\", [pretrain]\n",
+                                  "seed = 3\noutput = \"a\\q\"\n", "seed = 3\nsteps =\n", "seed = 3\nsteps\n"}) {
+    CAPTURE(wrong);
+    const std::string said = refusal(wrong);
+    CHECK(said.starts_with(error + ":2: expected TOML, got an error while parsing "));
+    CHECK(said.ends_with("; hint: text stands in quotes, lists in []\n"));
+    CHECK(std::ranges::count(said, '\n') == 1);
+  }
 }
 
 TEST_CASE("a list in a file of settings may have several lines") {

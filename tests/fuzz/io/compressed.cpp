@@ -46,8 +46,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto path = directory.write("f", text);
   fuzz::read_or_refuse([&] {
     const Read at_once = read(path, 1 << 16), in_parts = read(path, 61);
-    // The library names the damage, and it takes another way if everything fits at once.
-    fuzz::require(at_once.damage.empty() == in_parts.damage.empty(), "damage in parts where there is some at once");
+    // The library names the damage, and it takes another way if everything fits at once. That of Zstandard then also
+    // sees that a frame has not the size that it says.
+    const bool is_zstd = text.starts_with("\x28\xB5\x2F\xFD");
+    fuzz::require(in_parts.damage.empty() || !at_once.damage.empty(), "damage at once where there is some in parts");
+    fuzz::require(is_zstd || at_once.damage.empty() || !in_parts.damage.empty(), "damage in parts as at once");
     const bool both = at_once.damage.empty()
                           ? at_once.bytes == in_parts.bytes
                           : in_parts.bytes.starts_with(at_once.bytes) || at_once.bytes.starts_with(in_parts.bytes);

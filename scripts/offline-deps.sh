@@ -25,12 +25,18 @@ mv ../../kept/boost .
 cd - >/dev/null
 rm -r .deps/uses.cpp .deps/needed .deps/kept
 
+# This link is to /lib, where another system may have another zlib or none: CMake would take the static library, which no
+# module can be linked with.
+library=$(readlink .deps/usr/lib/*/libz.so)
+ln -sfr ".deps$library" .deps/usr/lib/*/libz.so
+
 # A shell sources this to build with .deps and to run what was built.
 cat >.deps/environment.sh <<'END'
 deps=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 libraries=$deps/usr/lib/$(uname -m)-linux-gnu
 export CMAKE_PREFIX_PATH="$deps/usr" CMAKE_LIBRARY_PATH="$libraries"
 export PKG_CONFIG_PATH="$libraries/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$deps"
+export CPLUS_INCLUDE_PATH="$deps/usr/include${CPLUS_INCLUDE_PATH:+:$CPLUS_INCLUDE_PATH}"  # doctest's target names /usr/include
 export LD_LIBRARY_PATH="$libraries:${LD_LIBRARY_PATH:-}" PATH="$PATH:$deps/usr/bin"
 END
 
@@ -40,7 +46,7 @@ if [ -d ../shared ]; then
   mkdir .deps/shared
   (cd ../shared && cp -r --parents -t "$OLDPWD/.deps/shared" peers/torch_gpu.py \
     data/golden_model/{pretraining_gelu,pretraining_gelu_new,trajectory} data/golden_pretraining \
-    data/golden_tokenization data/bert_official data/vocab)
+    data/golden_tokenization data/bert_official data/vocab data/glue/MRPC)
   chmod -R u+w .deps/shared
 else
   echo "offline-deps.sh: no golden data in .deps: ../shared is not there" >&2

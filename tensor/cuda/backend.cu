@@ -130,7 +130,7 @@ DropoutArguments CudaBackend::arguments(const Dropout& dropout) const {
 extern "C" __attribute__((visibility("default"))) bertrand::Backend* bertrand_open_cuda(
     const bertrand::CudaOptions& options) {
   using namespace bertrand;
-  cuda::load_kernels_at_once();
+  if (options.beside_others) cuda::load_kernels_at_once();
   const int count = cuda::count_devices(), index = options.index;
   if (index >= count)
     fail(Failure::usage, "--device cuda:{}: there {} {} GPU{}, numbered from 0", index, count == 1 ? "is" : "are",

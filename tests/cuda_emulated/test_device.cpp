@@ -14,14 +14,16 @@ TEST_CASE("the emulated GPU calls itself cuda:0 and says what it is") {
   CHECK_THROWS_WITH_AS(emulated_gpu({.index = 4}), "--device cuda:4: there are 4 GPUs, numbered from 0", Error);
 }
 
-TEST_CASE("the kernels of a GPU are loaded at once unless the environment says otherwise") {
+TEST_CASE("the kernels of several GPUs are loaded at once unless the environment says otherwise") {
   unsetenv("CUDA_MODULE_LOADING");
   emulated_gpu();
+  CHECK(!getenv("CUDA_MODULE_LOADING"));
+  emulated_gpu({.beside_others = true});
   const char* set = getenv("CUDA_MODULE_LOADING");
   REQUIRE(set);
   CHECK(std::string(set) == "EAGER");
   setenv("CUDA_MODULE_LOADING", "LAZY", 1);
-  emulated_gpu();
+  emulated_gpu({.beside_others = true});
   CHECK(std::string(getenv("CUDA_MODULE_LOADING")) == "LAZY");
   unsetenv("CUDA_MODULE_LOADING");
 }

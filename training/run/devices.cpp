@@ -70,6 +70,7 @@ distributed::ReplicaGroup open_replicas(const Settings& settings, distributed::C
   std::vector<std::unique_ptr<Backend>> backends;
   for (int rank = 0; rank < replicas; ++rank) {
     if (auto gpu = cuda_options(names[static_cast<std::size_t>(rank) % names.size()])) {
+      gpu->beside_others = names.size() > 1;
       gpu->tf32 = settings.precision.tf32;
       gpu->measured_products = settings.measured_products;
       backends.push_back(open_cuda(*gpu));

@@ -11,8 +11,10 @@ namespace bertrand::cuda {
 /// Throws Error naming `what` unless the call went well: Failure::memory if the GPU or its driver has none left,
 /// else Failure::distributed: its cause is a lost GPU, or an error of an earlier kernel.
 inline void check_cuda(cudaError_t error, std::string_view what) {
+  if (error == cudaSuccess) return;
+  cudaGetLastError();  // forgets it: CUB asks after its launches, and would take it for its own
   if (error == cudaErrorMemoryAllocation) fail(Failure::memory, "out of memory: cuda: {}", what);
-  if (error != cudaSuccess) fail(Failure::distributed, "cuda: {}: {}", what, cudaGetErrorString(error));
+  fail(Failure::distributed, "cuda: {}: {}", what, cudaGetErrorString(error));
 }
 
 /// Blocks of `block` that cover `count`.

@@ -160,7 +160,13 @@ bool Products::run(const Product& product, const Operands& operands, cudaStream_
   Plan& chosen = plan(product, operands, stream);
   if (!chosen.possible()) return false;
   const Workspace workspace(backend_, static_cast<Dim>(chosen.workspace_bytes()));
-  check_blas(chosen.run(handle_, operands, workspace.as<void>(), stream), "matmul");
+  const cublasStatus_t status = chosen.run(handle_, operands, workspace.as<void>(), stream);
+  const bool refused = status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
+  if (refused && product.epilogue != Epilogue::none) {
+    chosen.give_up();
+    return false;
+  }
+  check_blas(status, "matmul");
   return true;
 }
 

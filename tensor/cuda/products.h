@@ -67,6 +67,9 @@ class Plan {
   /// The same with the algorithm of a product like this; false if it does not fit.
   bool take_if_it_fits(cublasLtHandle_t handle, const Algorithm& of_another);
 
+  /// Has none from now on.
+  void give_up() { possible_ = false; }
+
   bool possible() const { return possible_; }  ///< whether it has an algorithm
   std::size_t workspace_bytes() const { return algorithm_.workspace_bytes; }
   cublasStatus_t run(cublasLtHandle_t handle, const Operands& operands, void* workspace, cudaStream_t stream);
@@ -90,7 +93,7 @@ class Products {
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
 
-  /// False if the library has no algorithm.
+  /// False, and nothing is written, if the library has no algorithm, or refuses the epilogue with the one it advised.
   bool run(const Product& product, const Operands& operands, cudaStream_t stream);
 
  private:

@@ -60,6 +60,27 @@ TEST_CASE("GELU equals the CPU's whether the product's epilogue can compute it o
         }
 }
 
+TEST_CASE("an epilogue that is refused after it was advised becomes kernels after the product") {
+  for (const cublasStatus_t status : {CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_INVALID_VALUE}) {
+    cuda::emulation::refuse_epilogues(status);
+    for (const DType dtype : kFloating) {
+      for (const Unary activation : {Unary::identity, Unary::gelu_tanh})
+        check_same(2 * tolerance(dtype), [&](Backend& b) {
+          return ops::linear_activation(noise({7, 30}, dtype, b, 1), noise({8, 30}, dtype, b, 2),
+                                        noise({8}, dtype, b, 3), activation, false)
+              .y;
+        });
+      check_same(tolerance(dtype), [&](Backend& b) {
+        const Tensor sums({7}, dtype, b), out = noise({7, 24}, dtype, b, 3);
+        ops::matmul(noise({5, 7}, dtype, b, 1), noise({5, 24}, dtype, b, 2),
+                    {.transpose_a = true, .into = {out, true}, .row_sums = sums});
+        return sums;
+      });
+    }
+  }
+  cuda::emulation::refuse_epilogues(CUBLAS_STATUS_SUCCESS);
+}
+
 TEST_CASE("TF32 is a choice: its products are rounded to 11 bits, and only those of f32") {
   const auto exact = emulated_gpu(), rounded = emulated_gpu({.tf32 = true});
   const auto through = [](Backend& b, DType dtype) {

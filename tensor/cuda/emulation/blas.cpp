@@ -27,6 +27,7 @@ namespace {
 constexpr int kAlgorithms = 3;
 constexpr double kPretendedMilliseconds[kAlgorithms] = {2, 1, 3};
 int last_number = -1, asked = 0;
+cublasStatus_t refused_epilogue = CUBLAS_STATUS_SUCCESS;
 
 using bertrand::BFloat16;
 using bertrand::Float16;
@@ -219,6 +220,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
   if (const cublasStatus_t status = judge(*product, *a_layout, *b_layout, *d_layout); status != CUBLAS_STATUS_SUCCESS)
     return status;
   if (!can_do(*algo, *d_layout)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (refused_epilogue != CUBLAS_STATUS_SUCCESS && product->epilogue != CUBLASLT_EPILOGUE_DEFAULT)
+    return refused_epilogue;
   if (product->epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS &&
       (product->pre_activation_stride % 8 != 0 || product->pre_activation_stride < d_layout->rows ||
        reinterpret_cast<std::uintptr_t>(product->pre_activation) % 16 != 0))
@@ -241,4 +244,5 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
 namespace bertrand::cuda::emulation {
 int last_algorithm() { return last_number; }
 int heuristics_asked() { return asked; }
+void refuse_epilogues(cublasStatus_t status) { refused_epilogue = status; }
 }  // namespace bertrand::cuda::emulation

@@ -93,4 +93,6 @@ namespace bertrand::cuda::emulation {
 int last_algorithm();
 /// How often the library was asked for advice.
 int heuristics_asked();
+/// From now on products with an epilogue end with this status, whatever was advised; CUBLAS_STATUS_SUCCESS: none do.
+void refuse_epilogues(cublasStatus_t status);
 }  // namespace bertrand::cuda::emulation

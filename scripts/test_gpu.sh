@@ -6,11 +6,12 @@
 #   sanitizer  NVIDIA's compute-sanitizer over all ops and over steps of training
 #   emulated   the same kernels in the emulation (tests/cuda_emulated)
 # Without a PART it runs all of them. Name some if the GPU is yours for a few minutes only.
-# A failure of build ends the script. After any other failure it continues, and it names all failures again at the end.
+# A failure of build ends the script. After any other failure it continues, and it names all failures again at the end. What
+# takes longer than LIMIT seconds (300) has failed.
 # A machine without network needs the folder .deps: make it with scripts/offline-deps.sh on a machine with network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-build=${BUILD:-build-gpu}
+build=${BUILD:-build-gpu} limit=${LIMIT:-300}
 (($#)) || set -- build gpu pretrain sanitizer emulated
 for part; do
   case $part in
@@ -29,8 +30,9 @@ failed=()
 fail() { echo "FAILED: $1" >&2; failed+=("$1"); }
 check() {  # NAME COMMAND…
   echo "== $1"
-  local begin=$SECONDS
-  "${@:2}" || fail "$1"
+  local begin=$SECONDS status=0
+  timeout "$limit" "${@:2}" || status=$?
+  case $status in 0) ;; 124) fail "$1 (more than $limit s)" ;; *) fail "$1" ;; esac
   echo "   $((SECONDS - begin)) s"
 }
 
@@ -63,8 +65,10 @@ pretrain() {
   done
 }
 
+# Only this project's kernels are judged: those of cuBLASLt synchronize in ways that older tools misread, and NVIDIA's libraries
+# try calls that fail. initcheck must see every write, and knows the writes of Hopper's bulk copies since 2025.4.
 sanitizer() {
-  local sanitizer tool name names
+  local sanitizer tool name names flags
   sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
   [ -x "$sanitizer" ] || { fail 'compute-sanitizer: not found'; return; }
   names=$(cases) || { fail "sanitizer: $build/bin/test_cuda_gpu lists no cases"; return; }
@@ -72,7 +76,15 @@ sanitizer() {
     # A filter that fits no case would pass.
     grep -xq "${name/\*/.*}" <<<"$names" || { fail "sanitizer: no case \"$name\" in tests/cuda_gpu"; continue; }
     for tool in memcheck racecheck initcheck synccheck; do
-      check "compute-sanitizer $tool: $name" "$sanitizer" --tool "$tool" --error-exitcode 1 "$build/bin/test_cuda_gpu" --no-version -tc="$name"
+      case $tool in
+        memcheck) flags=(--report-api-errors no) ;;
+        initcheck)
+          flags=()
+          [[ $("$sanitizer" --version | grep -o '20[0-9][0-9]\.[0-9]*' | head -n 1) > 2025.3 ]] ||
+            { echo "== compute-sanitizer initcheck: left out, older than 2025.4"; continue; } ;;
+        *) flags=(--kernel-name kns=bertrand) ;;
+      esac
+      check "compute-sanitizer $tool: $name" "$sanitizer" --tool "$tool" "${flags[@]}" --error-exitcode 1 "$build/bin/test_cuda_gpu" --no-version -tc="$name"
     done
   done
 }

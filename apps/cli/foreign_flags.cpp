@@ -45,7 +45,7 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"--eval-steps", "--eval-every"},
     {"--save-steps", "--save-every"},
     {"--save-total-limit", "--keep"},
-    {"--resume-from-checkpoint", "--resume"},
+    {"--resume-from-checkpoint", "--resume", nullptr, "and goes on with the newest checkpoint in --output"},
     {"--fp16", "--precision", "f16"},
     {"--bf16", "--precision", "bf16"},
     {"--tf32", "--precision", "tf32"},
@@ -80,6 +80,20 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"--amp", "--precision", "f16"},
     {"--train-csv", "--train"},
     {"--predict-file", "--predict"},
+};
+
+struct ForeignValue {
+  const char *flag, *name, *own;  ///< null if there is none here
+  const char* instead = nullptr;
+};
+
+constexpr ForeignValue kForeignValues[] = {
+    {"--lr-scheduler-type", "constant_with_warmup", "constant"},
+    {"--lr-scheduler-type", "polynomial", nullptr,
+     "--schedule linear, as its power is 1 there by default; here polynomial is NVIDIA's, a square root"},
+    {"--optim", "adamw_torch", "adamw"},
+    {"--optim", "adamw_torch_fused", "adamw"},
+    {"--optim", "adamw_hf", "adamw"},
 };
 
 struct Advice {
@@ -178,6 +192,16 @@ std::optional<std::string> in_minutes(const std::string& text) {
   return std::nullopt;
 }
 
+/// `value` of a foreign flag as it is called here.
+std::string own_value(const std::string& flag, const std::string& value) {
+  for (const ForeignValue& known : kForeignValues) {
+    if (flag != known.flag || value != known.name) continue;
+    if (!known.own) fail(Failure::usage, "{}: {} is not known here; hint: {}", flag, value, known.instead);
+    return known.own;
+  }
+  return value;
+}
+
 /// The value of a switch, as Python's scripts take it; nothing if it is none.
 std::optional<bool> yes_or_no(const std::string& text) {
   for (const char* yes : {"true", "True", "1", "yes"})
@@ -199,25 +223,18 @@ std::vector<std::string> with_own_names(const CLI::App& app, const std::vector<s
       own.push_back(std::move(argument));
       continue;
     }
-    if (name == "--save-every" && option_of(app, "--save-every-minutes")) {
-      const bool apart = equals == argument.size() && i + 1 < arguments.size();
-      const auto minutes =
-          in_minutes(apart ? arguments[i + 1] : argument.substr(std::min(equals + 1, argument.size())));
-      if (minutes) {
-        own.push_back("--save-every-minutes=" + *minutes);
-        i += apart;
-        continue;
-      }
-    }
     const ForeignFlag* const flag = option_of(app, name) ? nullptr : own_flag(app, name);
     if (!flag) {
       own.push_back(std::move(argument));
       continue;
     }
     std::string value = argument.substr(equals);  // with its =
+    const std::string next = i + 1 < arguments.size() ? arguments[i + 1] : "";
     // A switch there may have been given a value, and a switch here takes none.
-    if (flag->value || option_of(app, flag->own)->get_type_size_max() == 0) {
-      const std::string next = i + 1 < arguments.size() ? arguments[i + 1] : "";
+    if (flag->value || option_of(app, flag->own)->get_items_expected_max() == 0) {
+      if (flag->remark && value.empty() && !next.empty() && !next.starts_with("-") && !yes_or_no(next))
+        fail(Failure::usage, "{}: expected no value, got {}; hint: it is called {} here, {}", name, next, flag->own,
+             flag->remark);
       const bool apart = value.empty() && yes_or_no(next);
       const std::string said = apart ? next : value.empty() ? "true" : value.substr(1);
       const std::optional<bool> yes = yes_or_no(said);
@@ -228,11 +245,36 @@ std::vector<std::string> with_own_names(const CLI::App& app, const std::vector<s
         fmt::print(stderr, "note: {} that is false is left out\n", name);
         continue;
       }
+    } else if (!value.empty()) {
+      value = "=" + own_value(name, value.substr(1));
+    } else if (!next.empty() && own_value(name, next) != next) {
+      value = "=" + own_value(name, next);
+      ++i;
     }
     fmt::print(stderr, "note: {} is called {}{} here{}\n", name, flag->own,
                flag->value ? fmt::format(" {}", flag->value) : "",
                flag->remark ? fmt::format(", {}", flag->remark) : "");
     own.push_back(flag->own + value);
+  }
+  return own;
+}
+
+std::vector<std::string> with_own_units(const CLI::App& app, const std::vector<std::string>& arguments,
+                                        Sources& sources) {
+  if (!option_of(app, "--save-every-minutes")) return arguments;
+  std::vector<std::string> own;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    const bool apart = argument == "--save-every" && i + 1 < arguments.size();
+    const std::size_t equals = argument.find('=');
+    std::optional<std::string> minutes;
+    if (apart) minutes = in_minutes(arguments[i + 1]);
+    else if (argument.substr(0, equals) == "--save-every" && equals != argument.npos)
+      minutes = in_minutes(argument.substr(equals + 1));
+    own.push_back(minutes ? "--save-every-minutes=" + *minutes : argument);
+    if (!minutes) continue;
+    i += apart;
+    if (auto from = sources.extract("--save-every")) sources["--save-every-minutes"] = from.mapped();
   }
   return own;
 }

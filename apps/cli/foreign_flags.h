@@ -4,15 +4,18 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
+#include "apps/cli/command_line.h"
 
 namespace bertrand::cli {
 
-/// The arguments with the names that flags of `app` have here, and a note on stderr for each that was renamed. Of a
-/// name that `app` itself has, nothing changes.
+/// The arguments with the names that flags of `app` and some of their values have here, and a note on stderr for each
+/// flag that was renamed. Of a name that `app` itself has, nothing changes. Throws Error(Failure::usage), which says
+/// what to do, if a value has no equal here.
 std::vector<std::string> with_own_names(const CLI::App& app, const std::vector<std::string>& arguments);
+
+/// --save-every 10min, 2h or 90s as --save-every-minutes, in `sources` too.
+std::vector<std::string> with_own_units(const CLI::App& app, const std::vector<std::string>& arguments,
+                                        Sources& sources);
 
 /// What to do in place of a flag that is another program's and has no equal here; none if it is not known.
 std::optional<std::string> hint_for(const std::string& name);

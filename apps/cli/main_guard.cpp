@@ -98,6 +98,13 @@ std::string what_it_is(const CLI::Option& option) {
 [[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = innermost(app);
   if (needs_command(command)) refuse_command(command, "none");
+  // What else a run that is resumed or replaced needs stands in its record.
+  const CLI::Option* const output = command.get_option_no_throw("--output");
+  for (const char* flag : {"--resume", "--overwrite"})
+    if (const CLI::Option* option = command.get_option_no_throw(flag);
+        option && option->count() > 0 && output->count() == 0)
+      fail(Failure::usage, "--output: expected {}, got none; hint: {} is about the run in it", output->get_type_name(),
+           flag);
   const std::string what = error.what();
   for (const CLI::Option* option : command.get_options()) {
     const std::string name = option->get_name();
@@ -131,7 +138,8 @@ std::vector<std::string> parse(CLI::App& app, int argc, char** argv, Sources& so
   all = with_own_names(command, all);
   refuse_numbers_of_values(command, all);
   try {
-    all = with_recorded_flags(app, with_own_spelling(command, with_settings(command, all, sources)), sources);
+    all = with_own_units(command, with_own_spelling(command, with_settings(command, all, sources)), sources);
+    all = with_recorded_flags(app, all, sources);
     print_settings(command, all, sources);
     refuse_switch_values(command, all);
     app.parse(std::vector<std::string>(all.rbegin(), all.rend()));  // CLI11 takes them in reverse

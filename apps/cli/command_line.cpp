@@ -44,6 +44,16 @@ std::string from_directory(const CLI::Option& option, const std::string& value, 
   return is_name ? value : (directory / value).string();
 }
 
+/// What a file may be that stands behind the value of another flag.
+std::string hint_of_missing_name(const CLI::App& app, const std::vector<Given>& given, const std::string& file) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return "";
+  for (const char* name : {"--input", "--model", "--train"})
+    if (const CLI::Option* option = app.get_option_no_throw(name); option && !find(given, option))
+      return fmt::format("; hint: is {} for {}?", file, name);
+  return "";
+}
+
 }  // namespace
 
 std::string program_name(const CLI::App& app) {
@@ -139,7 +149,8 @@ void refuse_numbers_of_values(const CLI::App& app, const std::vector<std::string
       fail(Failure::usage, "{}: expected {}, got {}", flag.name, flag.option->get_type_name(),
            i + 1 < flags.size() ? "the flag " + flags[i + 1].name + kEmptyValueHint : "no value");
     if (!takes_words && flag.option && takes_one_value(*flag.option) && flag.values.size() > 1)
-      fail(Failure::usage, "{}: expected one value, got {}", flag.name, fmt::join(flag.values, " and "));
+      fail(Failure::usage, "{}: expected one value, got {}{}", flag.name, fmt::join(flag.values, " and "),
+           hint_of_missing_name(app, flags, flag.values.back()));
     for (std::size_t j = 0; j < i; ++j)
       if (flags[i].option && flags[i].option == flags[j].option && takes_one_value(*flags[i].option) &&
           !flags[i].values.empty() && !flags[j].values.empty())

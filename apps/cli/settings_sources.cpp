@@ -38,14 +38,23 @@ bool is_of_command(const CLI::Option& option) {
   return false;
 }
 
+/// Those that no one can have meant for another program.
+bool is_of_run(const std::string& flag) { return flag == "resume" || flag == "overwrite" || flag == "settings"; }
+
 std::vector<Given> flags_of_environment(const CLI::App& app) {
   std::vector<Given> flags;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_lnames().empty() || is_of_command(*option)) continue;
-    const std::string name = "--" + option->get_lnames().front();
-    if (const char* value = std::getenv(variable_of(name).c_str()); value && *value)
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& flag : option->get_lnames()) {
+      const std::string name = "--" + flag, variable = variable_of(name);
+      const char* const value = std::getenv(variable.c_str());
+      if (!value || !*value) continue;
+      if (is_of_run(flag))
+        fail(Failure::usage, "{}: expected on the command line alone, got it in the environment", variable);
+      if (is_of_command(*option)) continue;
+      if (const Given* other = find(flags, option))
+        fail(Failure::usage, "{}, {}: expected one of them, got both", variable_of(other->name), variable);
       flags.push_back({.option = option, .name = name, .values = {value}});
-  }
+    }
   return flags;
 }
 
@@ -81,9 +90,11 @@ std::vector<Given> flags_of_toml(const CLI::App& app, const fs::path& file) {
     const CLI::Option* const option = app.get_option_no_throw("--" + name);
     if (option && is_of_command(*option))
       fail(Failure::usage, "{}: {}: expected on the command line alone, got it in a file", file.string(), setting.name);
-    if (!option)
+    if (!option) {
+      const std::string near = io::did_you_mean(name, known);
       fail(Failure::usage, "{}: {}: expected a flag of {}{}", file.string(), setting.name, program_name(app),
-           io::did_you_mean(name, known));
+           near.empty() ? "; hint: a flag of another program stands under its name in []" : near);
+    }
     for (const Given& flag : flags)
       if (flag.option == option) fail(Failure::usage, "{}: {}: expected once, got twice", file.string(), setting.name);
     const bool takes_many = option->get_items_expected_max() > 1;

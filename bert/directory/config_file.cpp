@@ -149,7 +149,8 @@ void read_rates(io::JsonReader& reader, Config& c) {
 
 Config read_config_file(const std::filesystem::path& file, UnknownKeys unknown) {
   if (!std::filesystem::is_regular_file(file))
-    fail(Failure::model, "{}: expected a model configuration, got no file", file.string());
+    fail(Failure::model, "{}: expected a model configuration, got {}", file.string(),
+         std::filesystem::is_directory(file) ? "a directory; hint: name the file config.json in it" : "no file");
   return parse_config(io::read_small_file(file, "configuration"), file.string(), unknown);
 }
 

@@ -143,6 +143,9 @@ TEST_CASE("no control character reaches the terminal") {
 TEST_CASE("what is missing, comes twice or does not go together is said in one line") {
   CHECK(refusal("pretrain", {"--output", "x"}) ==
         "--input: expected FILE, got none; hint: --input is what to train on");
+  for (const char* flag : {"--resume", "--overwrite"})
+    CHECK(refusal("pretrain", {flag}) ==
+          std::string("--output: expected DIR, got none; hint: ") + flag + " is about the run in it");
   CHECK(refusal("evaluate", {"tokens"}) ==
         "tokens: expected FILE, got none; hint: FILE is lines of word, true tag and predicted tag");
   CHECK(refusal("prepare", {}) ==
@@ -156,6 +159,8 @@ TEST_CASE("what is missing, comes twice or does not go together is said in one l
 }
 
 TEST_CASE("a flag that takes one value and has two is refused with both values") {
+  CHECK(refusal("predict", {"--model", "reviews", "/dev/null"}) ==
+        "--model: expected one value, got reviews and /dev/null; hint: is /dev/null for --input?");
   CHECK(refusal("finetune", {"--eval-split", "0.1", "0.2"}) == "--eval-split: expected one value, got 0.1 and 0.2");
   CHECK(refusal("pretrain", {"--batch-size", "8", "--batch-size", "many"}) ==
         "--batch-size: expected one value, got 8 and many");

@@ -53,6 +53,19 @@ TEST_CASE("a flag is that of the command line, else of the environment, else of 
   CHECK(found.error.empty());
 }
 
+TEST_CASE("a variable of the environment may hold either name of a switch, and none that a command alone may say") {
+  CHECK(settings_of({}).out.find("shuffle") == std::string::npos);
+  const Variable no_shuffle("BERTRAND_NO_SHUFFLE", "1");
+  CHECK(settings_of({}).out == "# BERTRAND_NO_SHUFFLE\nno-shuffle = 1\n");
+  {
+    const Variable shuffle("BERTRAND_SHUFFLE", "1");
+    CHECK(settings_of({}).error == "error: BERTRAND_SHUFFLE, BERTRAND_NO_SHUFFLE: expected one of them, got both\n");
+  }
+  const Variable resume("BERTRAND_RESUME", "1");
+  CHECK(settings_of({}).error ==
+        "error: BERTRAND_RESUME: expected on the command line alone, got it in the environment\n");
+}
+
 TEST_CASE("values in quotes are those of TOML") {
   const support::TemporaryDirectory directory;
   const std::string file = directory / "settings.toml";
@@ -89,6 +102,9 @@ TEST_CASE("a file of settings that sets no flag of the program, or one twice, is
   const support::TemporaryDirectory directory;
   const std::string file = directory / "settings.toml";
   const auto refusal = [&](const std::string& text) { return refusal_of(file, text); };
+  CHECK(refusal("port = 3\n") ==
+        "error: " + file +
+            ": port: expected a flag of pretrain; hint: a flag of another program stands under its name in []\n");
   CHECK(refusal("stepz = 3\n") == "error: " + file + ": stepz: expected a flag of pretrain; did you mean steps?\n");
   for (const std::string name : {"resume", "settings"})
     CHECK(refusal(name + " = true\n") ==
@@ -201,6 +217,15 @@ TEST_CASE("a quote in a comment and a # in quotes are what they are") {
 TEST_CASE("whole numbers have units, and a time between checkpoints may be said in minutes") {
   CHECK(settings_of({"--save-every", "10min"}).out.find("save-every-minutes = 10\n") != std::string::npos);
   CHECK(settings_of({"--save-every=2h"}).out.find("save-every-minutes = 120\n") != std::string::npos);
+  {
+    const support::TemporaryDirectory directory;
+    const std::string file = directory / "settings.toml";
+    write_text(file, "save-every = \"90s\"\n");
+    CHECK(settings_of({"--settings", file}).out == "# " + file + "\nsave-every-minutes = 1.5\n");
+    const Variable variable("BERTRAND_SAVE_EVERY", "1h");
+    CHECK(settings_of({}).out == "# BERTRAND_SAVE_EVERY\nsave-every-minutes = 60\n");
+  }
+  CHECK(settings_of({"--save_steps", "2min"}).out == "# command line\nsave-every-minutes = 2\n");
   const auto refusal = [](const std::string& steps) { return run_program("pretrain", {"--steps", steps}).error; };
   CHECK(refusal("100k").find("--steps") == std::string::npos);  // what is missing is --input
   CHECK(refusal("1.5M").find("--steps") == std::string::npos);
@@ -215,6 +240,15 @@ TEST_CASE("flags of Hugging Face's and Google's programs are understood, or answ
   CHECK(renamed.error ==
         "note: --num-train-steps is called --steps here\nnote: --fp16 is called --precision f16 here\n"
         "note: --output-dir is called --output here\n");
+  CHECK(settings_of({"--lr_scheduler_type", "constant_with_warmup", "--optim=adamw_torch"}).out ==
+        "# command line\nschedule = \"constant\"\noptimizer = \"adamw\"\n");
+  CHECK(run_program("pretrain", {"--lr_scheduler_type=polynomial"}).error ==
+        "error: --lr-scheduler-type: polynomial is not known here; hint: --schedule linear, as its power is 1 there by "
+        "default; here polynomial is NVIDIA's, a square root\n");
+  CHECK(
+      run_program("pretrain", {"--resume_from_checkpoint", "run/checkpoint-2"}).error ==
+      "error: --resume-from-checkpoint: expected no value, got run/checkpoint-2; hint: it is called --resume here, and "
+      "goes on with the newest checkpoint in --output\n");
   const Outcome off = settings_of({"--use_fp16=false", "--amp", "False", "--bf16=0", "--train_batch_size=8"});
   CHECK(off.out == "# command line\nbatch-size = 8\n");
   CHECK(off.error ==

@@ -2,6 +2,7 @@
 # Writes what the programs print of themselves: manual pages, completions, docs/cli.md. usage: scripts/manuals.sh PROGRAMS OUTPUT
 # PROGRAMS is a folder such as build/bin. OUTPUT gets man1/, bash/, zsh/ and fish/, with the names to install them under, and cli.md.
 set -euo pipefail
+[ $# -eq 2 ] || { sed -n '2,3s/^# //p' "$0" >&2; exit 2; }
 bin=$1 out=$2
 completions=$(dirname "$0")/../apps/cli/completions
 mkdir -p "$out"/{man1,bash,zsh,fish}

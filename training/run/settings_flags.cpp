@@ -102,7 +102,12 @@ void add_length_flags(FlagTable& table, Settings& s) {
 
 void add_optimizer_flags(FlagTable& table, Settings& s) {
   table.heading("optimizer");
-  table.choice({"--optimizer", "rule by which parameters move", decisive}, s.optimizer.method, optimizers());
+  table.choice(
+      {"--optimizer",
+       "rule by which parameters move; adamw-google corrects no bias of the moments, lamb-decayed scales the rate of "
+       "decayed parameters alone",
+       decisive},
+      s.optimizer.method, optimizers());
   table.number({"--learning-rate", "highest rate of the schedule", decisive}, s.schedule.learning_rate, {0.0, 1e6});
   table.number({"--weight-decay", "decoupled; none on biases and LayerNorm", decisive}, s.optimizer.weight_decay,
                {0.0, 1e6});
@@ -114,7 +119,12 @@ void add_optimizer_flags(FlagTable& table, Settings& s) {
       .target.value = [&s] { return fmt::format("{}", s.optimizer.epsilon); };
   table.number({"--clip-norm", "largest norm of all gradients together; 0 is off", decisive}, s.optimizer.clip_norm,
                {0.0, 1e30});
-  table.choice({"--schedule", "course of the learning rate, with warm-up", decisive}, s.schedule.schedule, schedules());
+  table.choice(
+      {"--schedule",
+       "course of the learning rate, with warm-up; google begins a straight line at step 0, polynomial is NVIDIA's "
+       "square root",
+       decisive},
+      s.schedule.schedule, schedules());
   table.text({"--freeze",
               "parts that are not trained, separated by commas: embeddings, layers by number or range (0-3), pooler "
               "(default none)",

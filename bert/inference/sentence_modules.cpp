@@ -28,7 +28,11 @@ io::Json pooling_modes(io::JsonReader& reader) {
   return modes;
 }
 
-Pooling pooling_of(const fs::path& file) {
+Pooling pooling_of(const fs::path& file, const fs::path& modules) {
+  if (!fs::exists(file))
+    fail(Failure::model,
+         "{}: expected {}, got no such file; hint: copy the whole directory, or --pooling mean --normalize",
+         modules.string(), file.string());
   const io::Json json = io::read_json(file);
   io::JsonReader reader(json, {file.string()});
   const io::Json modes = pooling_modes(reader);
@@ -49,7 +53,7 @@ SentenceModules read_sentence_modules(const fs::path& directory) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     io::JsonReader module(list[i], {file.string()}, fmt::format("[{}].", i));
     const std::string type = module.text("type"), kind = type.substr(type.rfind('.') + 1);
-    if (kind == "Pooling") found.pooling = pooling_of(directory / module.text("path") / "config.json");
+    if (kind == "Pooling") found.pooling = pooling_of(directory / module.text("path") / "config.json", file);
     else if (kind == "Normalize") found.normalize = true;
     else if (kind != "Transformer")
       module.refuse("type", "Transformer, Pooling or Normalize, which are computed here", module.find("type"));

@@ -124,6 +124,12 @@ TEST_CASE("modules that are not computed here are refused with the file that nam
     model.write("1_Pooling/config.json", text);
     CHECK(model.refused() == pooling + got + "; hint: --pooling");
   }
+  std::filesystem::remove_all(model.directory / "model/1_Pooling");
+  CHECK(model.refused() ==
+        at + "modules.json: expected " + at +
+            "1_Pooling/config.json, got no such file; hint: copy the whole directory, or --pooling mean "
+            "--normalize");
+  CHECK(model.embedding({.pooling = Pooling::mean, .normalize = true}).size() == 16);
   model.write("modules.json", R"([{"type": "sentence_transformers.models.Dense", "path": "2_Dense"}])");
   CHECK(model.refused() == at +
                                "modules.json: [0].type: expected Transformer, Pooling or Normalize, which are computed "

@@ -21,5 +21,5 @@ unshare --mount bash -euo pipefail -c '
     if [ -d "$place" ]; then mount --bind nothing "$place"; elif [ -f "$place" ]; then mount --bind /dev/null "$(readlink -f "$place")"; fi
   done <hidden
   . .deps/environment.sh
-  cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_UNITY_BUILD=ON -DBERTRAND_CUDA=OFF -DBERTRAND_CPU_KERNELS=native >log
+  cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=None -DBERTRAND_CUDA=OFF -DBERTRAND_CPU_KERNELS=native >log
   cmake --build build --target bertrand_test_main bertrand_apps_cli >log || { tail -n 40 log; exit 1; }'

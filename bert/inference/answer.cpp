@@ -36,6 +36,7 @@ class Answerer : public Predictor {
         network_(model_, Head::answer) {
     model_.require_pairs();
     windows_.max_seq_length = model_.max_length;
+    windows_.places = true;
     windows_.check();
   }
 
@@ -110,7 +111,7 @@ class Answerer : public Predictor {
     return answer;
   }
 
-  /// The words as they stand in the context. Without a place it is no answer, however the script calls that.
+  /// The part of the context. Without a place it is no answer, however the script calls that.
   static io::Json candidate(const tasks::AnswerCandidate& found, const Question& question) {
     const std::string_view context = question.paragraphs.front().context;
     const std::int64_t start =

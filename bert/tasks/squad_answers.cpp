@@ -84,11 +84,6 @@ std::string joined_pieces(std::span<const std::int32_t> ids, const text::Vocabul
   return text;
 }
 
-/// Code points [begin, end) of a text.
-struct Range {
-  std::size_t begin = 0, end = 0;
-};
-
 /// Where the n-th character stands that is no blank.
 std::vector<std::size_t> solid_places(const std::u32string& text) {
   std::vector<std::size_t> places;
@@ -97,60 +92,25 @@ std::vector<std::size_t> solid_places(const std::u32string& text) {
   return places;
 }
 
-/// Where get_final_text of the script finds `predicted` in `original`; all of `original` if it does not.
-Range final_range(const std::string& predicted, const std::string& original, const text::Tokenizer& tokenizer) {
-  const std::u32string wanted = text::to_code_points(predicted), own = text::to_code_points(original);
-  const std::u32string tokenised = text::to_code_points(fmt::format("{}", fmt::join(tokenizer.words(original), " ")));
-  const Range whole{0, own.size()};
-  const std::size_t at = tokenised.find(wanted);
-  if (at == std::u32string::npos) return whole;
-  const std::vector<std::size_t> of_own = solid_places(own), of_tokenised = solid_places(tokenised);
-  if (of_own.size() != of_tokenised.size()) return whole;
-  // The n-th solid character of the one is the n-th of the other.
-  const auto place = [&](std::size_t i) -> std::optional<std::size_t> {
-    const auto found = std::ranges::lower_bound(of_tokenised, i);
-    if (found == of_tokenised.end() || *found != i) return {};
-    return of_own[static_cast<std::size_t>(found - of_tokenised.begin())];
-  };
-  const auto first = place(at), last = place(at + wanted.size() - 1);
-  if (!first || !last) return whole;
-  return {*first, std::max(*first, *last + 1)};
-}
-
-std::string text_in(const Range& range, const std::string& text) {
-  return text::to_utf8(std::u32string_view(text::to_code_points(text)).substr(range.begin, range.end - range.begin));
-}
-
-/// The part of the paragraph that is a range of its words joined by blanks.
-std::string_view place_of(const Range& range, std::span<const std::string_view> words) {
-  const char *begin = nullptr, *end = nullptr;
-  std::size_t at = 0;  // in the joined words
-  for (const std::string_view word : words) {
-    for (const char* p = word.data(); p < word.data() + word.size(); ++at) {
-      if (at == range.begin) begin = p;
-      text::decode_utf8(p);
-      if (at < range.end) end = p;
-    }
-    ++at;  // the blank
-  }
-  return begin && begin < end ? std::string_view(begin, static_cast<std::size_t>(end - begin)) : std::string_view();
-}
-
-/// Fills in the text and its place. Returns the bytes that were read for it.
+/// Fills in the text and, if it is known, its place. Returns the bytes that were read for it.
 std::size_t find_text(AnswerCandidate& found, const Candidate& candidate, const SquadContext& context,
                       const SquadWindow& window, const text::Tokenizer& tokenizer) {
-  const auto count = static_cast<std::size_t>(candidate.end - candidate.start + 1);
-  const auto pieces = std::span(window.token_ids).subspan(static_cast<std::size_t>(candidate.start), count);
-  const auto word_at = [&](std::int32_t position) {
-    const std::int32_t piece = window.first_piece + position - window.context_begin;
-    return static_cast<std::size_t>(context.word_of_piece[static_cast<std::size_t>(piece)]);
+  const auto piece_at = [&](std::int32_t position) {
+    return static_cast<std::size_t>(window.first_piece + position - window.context_begin);
   };
-  const std::size_t first = word_at(candidate.start), last = word_at(candidate.end);
-  const auto words = std::span(context.words).subspan(first, last - first + 1);
+  const std::size_t first = piece_at(candidate.start), last = piece_at(candidate.end);
+  if (!context.places.empty()) {
+    const char* const end = context.places[last].data() + context.places[last].size();
+    found.place = {context.places[first].data(), end};
+    found.text = found.place;
+    return 0;
+  }
+  const auto first_word = static_cast<std::size_t>(context.word_of_piece[first]);
+  const auto end_word = static_cast<std::size_t>(context.word_of_piece[last]) + 1;
+  const auto words = std::span(context.words).subspan(first_word, end_word - first_word);
   const std::string original = fmt::format("{}", fmt::join(words, " "));
-  const Range range = final_range(joined_pieces(pieces, tokenizer.vocabulary()), original, tokenizer);
-  found.text = text_in(range, original);
-  found.place = place_of(range, words);
+  const auto pieces = std::span(context.pieces).subspan(first, last - first + 1);
+  found.text = final_text(joined_pieces(pieces, tokenizer.vocabulary()), original, tokenizer);
   return original.size();
 }
 
@@ -165,7 +125,21 @@ void add_probabilities(std::vector<AnswerCandidate>& n_best) {
 }  // namespace
 
 std::string final_text(const std::string& predicted, const std::string& original, const text::Tokenizer& tokenizer) {
-  return text_in(final_range(predicted, original, tokenizer), original);
+  const std::u32string wanted = text::to_code_points(predicted), own = text::to_code_points(original);
+  const std::u32string tokenised = text::to_code_points(fmt::format("{}", fmt::join(tokenizer.words(original), " ")));
+  const std::size_t at = tokenised.find(wanted);
+  if (at == std::u32string::npos) return original;
+  const std::vector<std::size_t> of_own = solid_places(own), of_tokenised = solid_places(tokenised);
+  if (of_own.size() != of_tokenised.size()) return original;
+  // The n-th solid character of the one is the n-th of the other.
+  const auto place = [&](std::size_t i) -> std::optional<std::size_t> {
+    const auto found = std::ranges::lower_bound(of_tokenised, i);
+    if (found == of_tokenised.end() || *found != i) return {};
+    return of_own[static_cast<std::size_t>(found - of_tokenised.begin())];
+  };
+  const auto first = place(at), last = place(at + wanted.size() - 1);
+  if (!first || !last) return original;
+  return text::to_utf8(std::u32string_view(own).substr(*first, std::max(*first, *last + 1) - *first));
 }
 
 Answer best_answer(const SquadContext& context, std::span<const ScoredWindow> windows, const text::Tokenizer& tokenizer,
@@ -177,7 +151,7 @@ Answer best_answer(const SquadContext& context, std::span<const ScoredWindow> wi
   std::ranges::stable_sort(candidates, [](const Candidate& a, const Candidate& b) { return a.score() > b.score(); });
 
   Answer answer;
-  std::set<std::string> seen;
+  std::set<std::pair<const char*, std::string>> seen;  // of each candidate its place, if it is known, and its text
   std::size_t to_read = kMostRead * static_cast<std::size_t>(options.n_best_size);
   for (const Candidate& candidate : candidates) {
     if (answer.n_best.size() >= static_cast<std::size_t>(options.n_best_size)) break;
@@ -185,12 +159,12 @@ Answer best_answer(const SquadContext& context, std::span<const ScoredWindow> wi
     if (candidate.start > 0) {
       if (to_read == 0) continue;
       to_read -= std::min(to_read, find_text(found, candidate, context, windows[candidate.window].window, tokenizer));
-      if (seen.contains(found.text)) continue;
     }
-    seen.insert(found.text);
+    if (!seen.emplace(found.place.data(), found.text).second && candidate.start > 0) continue;
     answer.n_best.push_back(std::move(found));
   }
-  if (options.version_2 && !seen.contains("")) answer.n_best.push_back({"", 0, null.start_logit, null.end_logit});
+  if (options.version_2 && !seen.contains({nullptr, ""}))
+    answer.n_best.push_back({"", 0, null.start_logit, null.end_logit});
   // Without any answer, or with none but the null one, something must stand for the others.
   if (answer.n_best.size() == (options.version_2 ? 1 : 0))
     answer.n_best.insert(answer.n_best.begin(), AnswerCandidate{.text = "empty"});

@@ -1,5 +1,7 @@
 // From the logits of a question's windows to its answer: write_predictions of google-research/bert's run_squad.py, ties
-// and all, with transformers' rule for a question of which only the null answer is left.
+// and all, with transformers' rule for a question of which only the null answer is left. If the context says where its
+// pieces stand, an answer is the part of the paragraph from its first piece to its last one, as in transformers'
+// pipeline, and not what get_final_text of the script finds.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -30,7 +32,7 @@ struct ScoredWindow {
 struct AnswerCandidate {
   std::string text;
   double probability = 0, start_logit = 0, end_logit = 0;
-  std::string_view place = {};  ///< the part of the paragraph that `text` is, white space aside; empty if it is none
+  std::string_view place = {};  ///< `text` in the paragraph; empty if it is the null answer or places are not known
 };
 
 struct Answer {
@@ -39,7 +41,8 @@ struct Answer {
   double null_odds = 0;                 ///< version 2: the score of "" less that of the best other answer
 };
 
-/// The answer to a question from all of its windows, in order.
+/// The answer to a question from all of its windows, in order. Candidates are told apart by their places if the context
+/// has those of its pieces, else by their texts.
 Answer best_answer(const SquadContext& context, std::span<const ScoredWindow> windows, const text::Tokenizer& tokenizer,
                    const AnswerOptions& options);
 

@@ -33,13 +33,16 @@ std::vector<std::string_view> cut_words(std::string_view text) {
   return words;
 }
 
-SquadContext cut_context(std::string_view text, text::Encoder& encoder) {
+SquadContext cut_context(std::string_view text, text::Encoder& encoder, bool with_places) {
   SquadContext context{.words = cut_words(text), .pieces = {}, .word_of_piece = {}, .first_piece = {}};
   for (std::size_t word = 0; word < context.words.size(); ++word) {
     context.first_piece.push_back(static_cast<std::int32_t>(context.pieces.size()));
     const std::span<const std::int32_t> ids = encoder.encode(context.words[word]);
     context.pieces.insert(context.pieces.end(), ids.begin(), ids.end());
     context.word_of_piece.insert(context.word_of_piece.end(), ids.size(), static_cast<std::int32_t>(word));
+    if (!with_places) continue;
+    const std::vector<std::string_view> places = encoder.places(context.words[word]);
+    context.places.insert(context.places.end(), places.begin(), places.end());
   }
   return context;
 }
@@ -122,7 +125,7 @@ SquadFeatures::SquadFeatures(const std::vector<SquadParagraph>& paragraphs, cons
     parts.push_back(std::async(std::launch::async, [&, thread] {
       text::Encoder encoder(tokenizer_);
       for (std::size_t i = thread; i < paragraphs_.size(); i += threads)
-        contexts_[i] = cut_context(paragraphs_[i].context, encoder);
+        contexts_[i] = cut_context(paragraphs_[i].context, encoder, options_.places);
     }));
   for (std::future<void>& part : parts) part.get();
   for (std::size_t i = 0; i < paragraphs_.size(); ++i)
@@ -195,7 +198,8 @@ std::size_t SquadFeatures::bytes() const {
   for (const SquadContext& context : contexts_)
     bytes += context.words.capacity() * sizeof(std::string_view) +
              (context.pieces.capacity() + context.word_of_piece.capacity() + context.first_piece.capacity()) *
-                 sizeof(std::int32_t);
+                 sizeof(std::int32_t) +
+             context.places.capacity() * sizeof(std::string_view);
   return bytes;
 }
 

@@ -20,6 +20,7 @@ struct SquadOptions {
   int max_query_length = 64;
   bool training = false;   ///< answers are needed and become positions
   bool version_2 = false;  ///< a question may have no answer
+  bool places = false;     ///< contexts say where their pieces stand
   int threads = 1;
   std::string file = "data";  ///< where the questions are from, for messages
 
@@ -47,6 +48,8 @@ struct SquadContext {
   std::vector<std::int32_t> pieces;         ///< of all words
   std::vector<std::int32_t> word_of_piece;  ///< [pieces]
   std::vector<std::int32_t> first_piece;    ///< [words]: of each word
+  /// [pieces], if SquadOptions::places asks for them: the part of the paragraph's text that each piece stands for.
+  std::vector<std::string_view> places = {};
 };
 
 /// Questions of one kind: how many, and the first one.

@@ -70,6 +70,7 @@ struct Encoder::State {
 
   void encode_plain(std::string_view text);
   void encode_word(std::string_view word, std::size_t characters);
+  void add_places(std::string_view text);
 
   const Tokenizer& tokenizer;
   WordSplitter splitter;
@@ -78,6 +79,7 @@ struct Encoder::State {
   std::uint64_t texts = 0;
   std::vector<std::int32_t> ids;
   DroppedBytes dropped;
+  std::vector<std::string_view>* places = nullptr;  // to be filled with one for each id
 };
 
 void Encoder::State::encode_word(std::string_view word, std::size_t characters) {
@@ -109,7 +111,28 @@ void Encoder::State::encode_plain(std::string_view text) {
   const DroppedBytes here = splitter.split(text, words);
   if (here.count > 0 && dropped.count == 0) dropped.first = here.first;
   dropped.count += here.count;
-  for (const Words::Word& word : words.list()) encode_word(words.bytes(word), word.characters);
+  if (places) {
+    add_places(text);
+  } else {
+    for (const Words::Word& word : words.list()) encode_word(words.bytes(word), word.characters);
+  }
+}
+
+void Encoder::State::add_places(std::string_view text) {
+  const std::vector<std::string_view> characters = character_places(text, tokenizer.options_.lower_case);
+  std::size_t word_begin = 0;  // in characters
+  for (const Words::Word& word : words.list()) {
+    std::size_t piece = ids.size(), begin = word_begin;
+    encode_word(words.bytes(word), word.characters);
+    for (word_begin += word.characters; piece < ids.size(); ++piece) {
+      std::string_view token = tokenizer.vocabulary_.token(ids[piece]);
+      if (begin > word_begin - word.characters) token.remove_prefix(2);  // ##
+      const bool whole = ids[piece] == tokenizer.vocabulary_.unk_id();
+      const std::size_t end = whole ? word_begin : begin + static_cast<std::size_t>(count_code_points(token));
+      places->emplace_back(characters[begin].data(), characters[end - 1].data() + characters[end - 1].size());
+      begin = end;
+    }
+  }
 }
 
 Encoder::Encoder(const Tokenizer& tokenizer) : state_(std::make_unique<State>(tokenizer)) {}
@@ -132,9 +155,18 @@ std::span<const std::int32_t> Encoder::encode(std::string_view text) {
     state.encode_plain(text.substr(begin, found.begin - begin));
     if (!had_dropped) state.dropped.first += begin;
     if (found.id >= 0) state.ids.push_back(found.id);
+    if (found.id >= 0 && state.places) state.places->push_back(text.substr(found.begin, found.end - found.begin));
     begin = found.end;
   }
   return state.ids;
+}
+
+std::vector<std::string_view> Encoder::places(std::string_view text) {
+  std::vector<std::string_view> places;
+  state_->places = &places;
+  encode(text);
+  state_->places = nullptr;
+  return places;
 }
 
 const DroppedBytes& Encoder::dropped() const { return state_->dropped; }

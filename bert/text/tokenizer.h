@@ -72,6 +72,9 @@ class Encoder {
 
   /// The same ids as tokenizer.encode(text). The span is valid until the next call.
   std::span<const std::int32_t> encode(std::string_view text);
+  /// The part of `text`, which is valid UTF-8, that each id of encode(text) stands for. Parts of neighbours may share a
+  /// code point that is several characters, as a syllable of Hangul in lower case.
+  std::vector<std::string_view> places(std::string_view text);
   /// What was no UTF-8 in the last text.
   const DroppedBytes& dropped() const;
 

@@ -138,4 +138,32 @@ void WordSplitter::split_on_punctuation(const std::u32string& text, Words& words
   close();
 }
 
+std::vector<std::string_view> character_places(std::string_view text, bool lower_case) {
+  const UnicodeTable& table = UnicodeTable::get();
+  std::vector<std::string_view> places;
+  bool in_word = false;
+  std::u32string lower, characters;
+  for (const char *p = text.data(), *const end = p + text.size(); p < end;) {
+    const char* const begin = p;
+    const char32_t c = decode_utf8(p);
+    const std::uint8_t properties = table.properties(c);
+    if (properties & kDropped) continue;
+    if (properties & kSpace) {
+      in_word = false;
+      continue;
+    }
+    std::size_t count = 1;
+    if (lower_case && (properties & (kRewritten | kMark))) {
+      // Both treat code points alone, but for the shape of a sigma and the order of marks.
+      table.lower(lower.assign(1, c));
+      table.decompose_without_marks(lower, characters);
+      count = characters.size();
+    }
+    if (count == 0 && in_word) places.back() = {places.back().data(), p};
+    places.insert(places.end(), count, std::string_view(begin, p));
+    in_word |= count > 0;
+  }
+  return places;
+}
+
 }  // namespace bertrand::text

@@ -62,4 +62,8 @@ class WordSplitter {
   std::u32string normalised_;  // token_ in lower case without accents
 };
 
+/// Where the characters of the words that WordSplitter makes of `text` come from, one after the other: the code point,
+/// with the accents behind it that were stripped. `text` is valid UTF-8.
+std::vector<std::string_view> character_places(std::string_view text, bool lower_case);
+
 }  // namespace bertrand::text

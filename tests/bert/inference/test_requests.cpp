@@ -137,6 +137,18 @@ TEST_CASE("an answer says where it stands in code points and a long context has 
     const std::size_t start = one.at("start"), end = one.at("end");
     CHECK(text::to_utf8(text::to_code_points(context).substr(start, end - start)) == one.at("answer"));
   }
+  // White space that the script does not know, and words that stand there twice.
+  const std::string spaces = "\u3000fish/fish\u00A0birds";
+  std::set<std::pair<std::size_t, std::size_t>> places;
+  const io::Json of_spaces = ask(*predictor, {{"question", "the"}, {"context", spaces}});
+  for (const io::Json& one : of_spaces.at("n_best")) {
+    const std::size_t start = one.at("start"), end = one.at("end");
+    CHECK(text::to_utf8(text::to_code_points(spaces).substr(start, end - start)) == one.at("answer"));
+    CHECK(std::set<std::size_t>{1, 5, 6, 11, 15}.contains(start));
+    CHECK(std::set<std::size_t>{5, 6, 10, 15, 16}.contains(end));
+    places.emplace(start, end);
+  }
+  CHECK(places.size() == 5);
   CHECK_FALSE(predictor->encode({{"question", "the red fish one"}, {"context", context}}, "").cut);
   CHECK(predictor->encode({{"question", "the red fish one two"}, {"context", context}}, "").cut);
 

@@ -87,19 +87,38 @@ TEST_CASE("the text of an answer is the part of the original that its pieces com
   CHECK(final_text("abc", "xyz", tokenizer) == "xyz");
 }
 
-TEST_CASE("an answer's place is the part of the paragraph that it is") {
-  if (!have_vocabulary()) return;
-  const support::MiniSquad mini(false);
-  const std::vector<Answer> all = answers(mini, true);
-  const std::string_view context = mini.paragraphs.front().context;
-  const auto place_in = [&](const AnswerCandidate& candidate) { return candidate.place.data() - context.data(); };
-  CHECK(all[0].n_best[0].place == ")");
-  CHECK(place_in(all[0].n_best[0]) == std::ssize(context.substr(0, context.find("). He"))));
-  CHECK(all[2].n_best[0].place == "John Smith (1895-1943). He");
-  CHECK(all[3].n_best[0].place == "born in Zürich,");
-  CHECK(place_in(all[3].n_best[0]) == std::ssize(context.substr(0, context.find("born"))));
-  for (const Answer& answer : all)
-    for (const AnswerCandidate& candidate : answer.n_best) CHECK(candidate.place.empty() == candidate.text.empty());
+TEST_CASE("if pieces have places, an answer is the part from its first to its last piece, and equal texts are apart") {
+  const text::Tokenizer tokenizer(
+      text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nand\n/\nor\n?\n", "vocab"));
+  const std::vector<SquadParagraph> paragraphs = {{.context = "  And/or/and", .questions = {{.question = "?"}}}};
+  const auto answer_of = [&](bool places, bool version_2) {
+    const SquadFeatures features(paragraphs, tokenizer, {.max_query_length = 4, .places = places});
+    const SquadExample& example = features.examples().front();
+    std::vector<SquadWindow> windows;
+    text::Encoder encoder(tokenizer);
+    features.windows(example, encoder, windows);
+    const ScoredWindow scored{.window = windows.at(0),
+                              .start = {1, 0, 0, 5, 0, 0, 0, 6, 0},  // [CLS] ? [SEP] and / or / and [SEP]
+                              .end = {1, 0, 0, 5, 0, 0, 0, 6, 0}};
+    return best_answer(features.context(example), {&scored, 1}, tokenizer,
+                       {.n_best_size = 3, .max_answer_length = 5, .version_2 = version_2});
+  };
+  const std::string_view context = paragraphs.front().context;
+  for (const bool version_2 : {false, true}) {
+    const Answer answer = answer_of(true, version_2);
+    CHECK(answer.text == "and");
+    REQUIRE(answer.n_best.size() == std::size_t{3} + version_2);
+    CHECK(answer.n_best[0].place.data() - context.data() == 9);
+    CHECK(answer.n_best[0].text == "and");
+    CHECK(answer.n_best[1].text == "And/or/and");
+    CHECK(answer.n_best[2].place.data() - context.data() == 2);
+    CHECK(answer.n_best[2].text == "And");
+    if (version_2) CHECK(answer.n_best[3].place.empty());
+  }
+  // The script looks for the words, of which the first ones are the answer.
+  const Answer script = answer_of(false, false);
+  CHECK(script.text == "And");
+  CHECK(script.n_best[0].place.empty());
 }
 
 TEST_CASE("a text without blanks is not read again for every candidate") {

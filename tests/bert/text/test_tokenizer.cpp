@@ -174,6 +174,55 @@ TEST_CASE("an encoder gives the same ids with its cache warm, whatever bytes com
   }
 }
 
+TEST_CASE("every piece says where it stands in the text") {
+  const auto vocabulary = [] {
+    return Vocabulary::parse(
+        "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nand\n/\nor\ncaf\n##e\nkm\n5\n,\nabc\n##d\n北\n京\n\u1112\n##\u1161\n"
+        "##\u11AB\nU+\n",
+        "toy");
+  };
+  const auto places = [](const Tokenizer& tokenizer, std::string_view text) {
+    Encoder encoder(tokenizer);
+    Strings parts;
+    const char* begin = text.data();  // parts ascend
+    for (const std::string_view part : encoder.places(text)) {
+      CHECK(part.data() >= begin);
+      begin = part.data();
+      parts.emplace_back(part);
+    }
+    CHECK(parts.size() == encoder.encode(text).size());
+    return parts;
+  };
+  const Tokenizer tokenizer(vocabulary());
+  CHECK(places(tokenizer, "AND/or/and") == Strings{"AND", "/", "or", "/", "and"});
+  CHECK(places(tokenizer, "\u3000\u3000北京and,  ") == Strings{"北", "京", "and", ","});
+  CHECK(places(tokenizer, "5\u00A0km,5\u2009\u0301km") == Strings{"5", "km", ",", "5", "km"});
+  CHECK(places(tokenizer, "(cafe\u0301 Caf\u00C9)") == Strings{"(", "caf", "e\u0301", "Caf", "\u00C9", ")"});
+  CHECK(places(tokenizer, "ab\u00ADcd\u00AD xyz\u0301z.") == Strings{"ab\u00ADc", "d", "xyz\u0301z", "."});
+  CHECK(places(tokenizer, "\uD55C") == Strings{"\uD55C", "\uD55C", "\uD55C"});  // three characters
+  CHECK(places(tokenizer, "").empty());
+  const Tokenizer cased(vocabulary(), {.lower_case = false});
+  CHECK(places(cased, "AND/or cafe\u0301") == Strings{"AND", "/", "or", "cafe\u0301"});
+  const Tokenizer added(vocabulary(), {.added_tokens = {{.text = "U+", .id = 20}}});
+  CHECK(places(added, "\u00C4 U+and") == Strings{"\u00C4", "U+", "and"});
+}
+
+TEST_CASE("every character of every word comes from somewhere") {
+  for (const bool lower_case : {true, false}) {
+    std::string text;
+    for (char32_t c = 0; c < 0x110000; ++c) {
+      if (0xD800 <= c && c < 0xE000) continue;
+      char bytes[8];
+      text.append("a").append(bytes, encode_utf8(c, bytes));
+    }
+    Words words;
+    WordSplitter(lower_case).split(text, words);
+    std::size_t characters = 0;
+    for (const Words::Word& word : words.list()) characters += word.characters;
+    CHECK(character_places(text, lower_case).size() == characters);
+  }
+}
+
 TEST_CASE("a word of more than 4 GiB keeps its size") {
   Words words;
   words.add(std::size_t{5} << 30, std::size_t{5} << 30);

@@ -16,7 +16,7 @@ const io::Choices<Format>& formats() {
 
 void write_huggingface(io::Files& files, const std::filesystem::path& directory, const Model& model) {
   bert::write_directory(files, directory, model.files(), *model.parameters, bert::kMostOfShard);
-  if (model.architecture == bert::Architecture::encoder) bert::copy_sentence_files(files, model.source, directory);
+  model.copy_sentence_files(files, directory);
 }
 
 namespace {
@@ -36,6 +36,7 @@ void warn_of_googles_code(const bert::Config& config) {
 void write_tf_checkpoint(io::Files& files, const std::filesystem::path& directory, const Model& model) {
   warn_of_googles_code(model.config);
   bert::write_checkpoint(files, directory, model.files(), *model.parameters);
+  model.copy_sentence_files(files, directory);
 }
 
 }  // namespace bertrand::exporting

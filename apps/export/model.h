@@ -29,6 +29,10 @@ struct Model {
             .tokenizer = tokenizer.options(),
             .max_length = max_length};
   }
+  /// Copies what sentence-transformers keeps beside an encoder to where files() are.
+  void copy_sentence_files(io::Files& to, const std::filesystem::path& directory) const {
+    if (architecture == bert::Architecture::encoder) bert::copy_sentence_files(to, source, directory);
+  }
 };
 
 /// Where a model comes from, as the command line says it.

@@ -8,6 +8,7 @@ namespace {
 void write(io::Files& files, const std::filesystem::path& directory, const Model& model,
            const onnx::FileOptions& options) {
   bert::write_configuration(files, directory, model.files());
+  model.copy_sentence_files(files, directory);
   write_onnx(files, directory,
              {.config = model.config,
               .architecture = model.architecture,

@@ -12,6 +12,7 @@ void write_saved_model(io::Files& files, const std::filesystem::path& directory,
   for (const char* name : {"variables", "assets.extra"}) files.make_directory(directory / name);
   io::write_bundle(files, directory / "variables" / "variables", std::move(variables));
   bert::write_configuration(files, directory / "assets.extra", model.files());  // no loader looks there
+  model.copy_sentence_files(files, directory / "assets.extra");
   for (const char* name : {"variables", "assets.extra"}) files.sync_directory(directory / name);
   io::write_file(files, directory / "saved_model.pb",
                  saved_model_of({.config = model.config,

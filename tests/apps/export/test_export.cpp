@@ -27,7 +27,7 @@ TEST_CASE("a Hugging Face directory is exported as itself") {
     CHECK(read_text(directory / "model" / name) == read_text(directory / "copy" / name));
 }
 
-TEST_CASE("an encoder is exported to Hugging Face with the files and the length of sentence-transformers") {
+TEST_CASE("an encoder is exported with the files and the length of sentence-transformers") {
   const support::TemporaryDirectory directory;
   support::write_small_model(directory / "model");
   const std::map<std::string, std::string> files = {
@@ -44,6 +44,11 @@ TEST_CASE("an encoder is exported to Hugging Face with the files and the length 
   REQUIRE(export_as("huggingface", directory / "model", directory / "copy").code == 0);
   for (const auto& [name, text] : files) CHECK(read_text(directory / ("copy/" + name)) == text);
   CHECK(nlohmann::json::parse(read_text(directory / "copy/tokenizer_config.json")) == tokenizer);
+  for (const auto& [format, place] :
+       {std::pair("onnx", ""), {"tf-checkpoint", ""}, {"saved-model", "1/assets.extra"}}) {
+    REQUIRE(export_as(format, directory / "model", directory / format).code == 0);
+    for (const auto& [name, text] : files) CHECK(read_text(directory / format / place / name) == text);
+  }
 
   support::write_text(directory / "model/modules.json", R"([{"path": "../model", "type": "X"}])");
   const Outcome outcome = export_as("huggingface", directory / "model", directory / "other");

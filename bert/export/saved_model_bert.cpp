@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "bert/export/saved_model.h"
+#include "bert/inference/open.h"
 #include "io/error.h"
 
 namespace bertrand::exporting {
@@ -231,10 +232,9 @@ class Outputs {
 void add_sequence_outputs(const Scope& root, const bert::Config& config, const Output& logits, Outputs& outputs) {
   const Dims dims{-1, std::ssize(config.labels)};
   outputs.add("logits", logits, dims);
-  const bool is_regression =
-      config.problem_type == "regression" || (config.problem_type.empty() && config.labels.size() == 1);
-  if (is_regression) return;
-  const bool has_any = config.problem_type == "multi_label_classification";
+  const tasks::Kind kind = inference::kind_of_classifier(config, config.labels.size());
+  if (kind == tasks::Kind::regression) return;
+  const bool has_any = kind == tasks::Kind::multi_label;
   outputs.add("probabilities", root.f32(has_any ? "Sigmoid" : "Softmax", {logits}), dims);
 }
 

@@ -170,7 +170,7 @@ TEST_CASE("a SavedModel has probabilities of classes and of several labels and n
   CHECK(saved(sequence_classification, config).find("probabilities") == nullptr);
   config.problem_type = "";
   config.labels = {"score"};
-  CHECK(saved(sequence_classification, config).find("probabilities") == nullptr);
+  CHECK(saved(sequence_classification, config).find("probabilities")->inputs == std::vector<std::string>{"Sigmoid"});
 }
 
 TEST_CASE("every layer of a SavedModel is made of the same nodes") {

@@ -14,11 +14,16 @@ using io::Json;
 /// An input of a request. Its numbers or texts lie in one list, row by row.
 struct Tensor {
   std::string name, type;
-  std::size_t rows = 0, width = 0;
+  std::size_t dimensions = 0, rows = 0, width = 0;
   std::vector<Json> data;
 };
 
-/// The data may also be nested as the shape says.
+bool is_nested_as(const Json& data, std::span<const std::size_t> shape) {
+  if (shape.empty()) return !data.is_array();
+  return data.is_array() && data.size() == shape[0] &&
+         std::ranges::all_of(data, [&](const Json& each) { return is_nested_as(each, shape.subspan(1)); });
+}
+
 void flatten(const Json& data, std::vector<Json>& flat) {
   for (const Json& each : data) {
     if (each.is_array()) flatten(each, flat);
@@ -40,9 +45,15 @@ Tensor read_tensor(const Json& json) {
   }
   if (dimensions.empty() || dimensions.size() > 2)
     refuse(400, "inputs: {}: shape: expected one or two dimensions, got {}", tensor.name, io::shown(shape));
+  const Json& data = reader.list("data");
+  const bool is_nested = std::ranges::any_of(data, [](const Json& each) { return each.is_array(); });
+  if (is_nested && !is_nested_as(data, dimensions))
+    refuse(400, "inputs: {}: data: expected values in one list, or in lists as shape {} says, got {}", tensor.name,
+           io::shown(shape), io::shown(data));
+  tensor.dimensions = dimensions.size();
   tensor.rows = dimensions[0];
   tensor.width = dimensions.size() == 2 ? dimensions[1] : 1;
-  flatten(reader.list("data"), tensor.data);
+  flatten(data, tensor.data);
   if (tensor.data.size() != tensor.rows * tensor.width)
     refuse(400, "inputs: {}: data: expected {} values as shape {} says, got {}", tensor.name,
            tensor.rows * tensor.width, io::shown(shape), tensor.data.size());
@@ -52,6 +63,8 @@ Tensor read_tensor(const Json& json) {
 std::vector<std::int32_t> ids_of(const Tensor& tensor, std::size_t row) {
   if (tensor.type != "INT64" && tensor.type != "INT32")
     refuse(400, "inputs: {}: datatype: expected INT64 or INT32, got {}", tensor.name, io::shown(tensor.type));
+  if (tensor.dimensions != 2)
+    refuse(400, "inputs: {}: shape: expected two dimensions, rows and tokens, got one", tensor.name);
   std::vector<std::int32_t> ids;
   for (std::size_t i = row * tensor.width; i < (row + 1) * tensor.width; ++i) {
     const Json& value = tensor.data[i];

@@ -137,7 +137,7 @@ std::string info_text(const Models& models, const Limits& limits) {
   Json type = Json::object();
   if (model.head() == Head::embed) {
     type["embedding"] = {{"pooling", model.pooling()}};
-  } else {
+  } else if (model.head() == Head::classify) {
     Json names = Json::object(), ids = Json::object();
     const std::vector<std::string> labels = model.labels();
     for (std::size_t i = 0; i < labels.size(); ++i) {

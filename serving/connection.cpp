@@ -23,6 +23,15 @@ constexpr milliseconds kGoodbye{1000};    // for a client that has yet to read w
 constexpr std::size_t kPiece = 16 << 10;  // bytes that are read at once
 constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
 
+/// /path of http://host/path, which a server must take too (RFC 9112, 3.2.2); any other target as it is.
+std::string without_host(const std::string& target) {
+  const std::size_t scheme = target.find("://");
+  if (target.starts_with('/') || scheme == std::string_view::npos) return target;
+  const std::string rest = target.substr(scheme + 3);
+  const std::size_t path = std::min(rest.find_first_of("/?"), rest.size());
+  return (rest.substr(path).starts_with('/') ? "" : "/") + rest.substr(path);
+}
+
 }  // namespace
 
 class Asked final : public Exchange, public std::enable_shared_from_this<Asked> {
@@ -174,7 +183,7 @@ void Connection::on_bad(error_code error) {
 void Connection::on_request() {
   const auto& message = parser_->get();
   const Request request{.method = std::string(message.method_string()),
-                        .target = std::string(message.target()),
+                        .target = without_host(std::string(message.target())),
                         .body = std::move(parser_->get().body())};
   enter(State::waiting, server_.options.timeout);
   asked_ = std::make_shared<Asked>(server_.context, weak_from_this());

@@ -182,6 +182,13 @@ TEST_CASE("infer of KServe takes texts or ids and answers these with tensors") {
         "400: inputs[0]: input_ids: expected numbers from 0 to 14, got 99 at place 0");
   CHECK(refusal(R"({"name": "input_ids", "shape": [16777216, 16777216], "datatype": "INT64", "data": []})")
             .starts_with("400: inputs: input_ids: data: "));
+  CHECK(refusal(R"({"name": "input_ids", "shape": [3], "datatype": "INT64", "data": [2, 5, 3]})") ==
+        "400: inputs: input_ids: shape: expected two dimensions, rows and tokens, got one");
+  CHECK(refusal(R"({"name": "input_ids", "shape": [2, 3], "datatype": "INT64", "data": [[2, 3], [2, 5, 8, 3]]})") ==
+        "400: inputs: input_ids: data: expected values in one list, or in lists as shape [2,3] says, got "
+        "[[2,3],[2,5,8,3]]");
+  CHECK(refusal(R"({"name": "input_ids", "shape": [1, 2], "datatype": "INT64", "data": [[[2], [3]]]})")
+            .starts_with("400: inputs: input_ids: data: expected values in one list"));
   const std::string text = R"({"name": "text", "shape": [1], "datatype": "BYTES", "data": ["red"]})";
   CHECK(refusal(text + "," + text) == "400: inputs: text: expected once, got it twice");
   std::string many = text;
@@ -284,6 +291,9 @@ TEST_CASE("/info is of the model that /predict asks, whichever comes first") {
   serving::Models models;
   for (const char* name : {"words", "classes"}) models.put(support::open_served(directory / name, name));
   CHECK(nlohmann::json::parse(serving::tei::info_text(models, {}))["model_id"] == "classes");
+  serving::Models others;
+  others.put(support::open_served(directory / "words", "words"));
+  CHECK(nlohmann::json::parse(serving::tei::info_text(others, {}))["model_type"] == nlohmann::json::object());
 }
 
 TEST_CASE("what is told without a model") {

@@ -101,6 +101,9 @@ TEST_CASE("a connection carries one request after another") {
   Client client = server.connect();
   CHECK(client.get("/a?b").body == "GET /a?b 0");
   CHECK(client.post("/b", "xyz").body == "POST /b 3");
+  CHECK(client.get("http://host:80/a?b").body == "GET /a?b 0");
+  CHECK(client.get("http://host").body == "GET / 0");
+  CHECK(client.get("/a?http://b/c").body == "GET /a?http://b/c 0");
   // Two at once are answered in order.
   client.send(Client::post_text("/c", "1") + Client::post_text("/d", "22"));
   CHECK(client.read().body == "POST /c 1");

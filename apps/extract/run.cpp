@@ -6,10 +6,13 @@
 #include <bit>
 
 #include "apps/cli/flags.h"
+#include "bert/data/json_lines.h"
 #include "bert/directory/model_directory.h"
 #include "bert/features/features.h"
 #include "bert/objectives/program_files.h"
 #include "bert/text/utf8.h"
+#include "io/byte_source.h"
+#include "io/error.h"
 #include "io/file_arguments.h"
 #include "io/file_replacer.h"
 #include "io/input_files.h"
@@ -116,7 +119,7 @@ void write(const std::vector<std::string_view>& lines, const text::Tokenizer& to
 void add_flags(CLI::App& app, Options& options) {
   using cli::number_flag;
   app.add_option("--model", options.model, "model directory or TensorFlow checkpoint")->type_name("PATH")->required();
-  app.add_option("--input", options.input, "text: a line each, or two texts as: a ||| b")
+  app.add_option("--input", options.input, "text, no JSON: a line each, or two texts as: a ||| b")
       ->type_name("FILE")
       ->required();
   app.add_option(
@@ -163,6 +166,11 @@ void run(const Options& options) {
     fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",
          config.max_position_embeddings, options.max_seq_length);
   const features::Request request = request_of(options, config);
+  const std::filesystem::path extension = io::plain_extension(options.input);
+  if (data::is_json_lines(options.input) || extension == ".csv" || extension == ".tsv")
+    fail(Failure::usage,
+         "--input: expected lines of text, got {} by its name, {}; hint: a file of the texts alone, .txt",
+         extension == ".csv" || extension == ".tsv" ? "a table" : "JSON", options.input.string());
   std::string text = io::read_file(options.input);
   io::refuse_nul(text, options.input.string());
   std::string valid;

@@ -19,10 +19,10 @@ const char* const kDescription =
     "\n"
     "start and end count code points. Answers are written as they are ready; a line that comes alone is answered at "
     "once.\n"
-    "All lines are of one form. They are JSON if the name of --input ends in .jsonl (or .jsonl.gz, .jsonl.zst) or if "
-    "the first "
-    "line "
-    "begins with {, and text otherwise: then a { has no meaning. --input-format says it outright.";
+    "All lines are of one form. They are JSON if the name of --input ends in .jsonl, .ndjson or .json (also with .gz "
+    "or "
+    ".zst behind it) or if the first line begins with {, and text otherwise: then a { has no meaning. --input-format "
+    "says it outright. Blank lines of JSON are passed over, and have no answer.";
 
 namespace {
 

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "apps/predict/answers.h"
+#include "bert/data/json_lines.h"
 #include "bert/directory/model_directory.h"
 #include "bert/objectives/program_files.h"
 #include "bert/text/utf8.h"
@@ -38,7 +39,7 @@ class Stream {
       : options_(options), predictor_(predictor), out_(out), lines_(options.input, "text"), form_(options.form) {
     if (form_ != Form::detect) return;
     const fs::path extension = io::plain_extension(options.input);
-    if (extension == ".jsonl") form_ = Form::jsonl;
+    if (data::is_json_lines(options.input)) form_ = Form::jsonl;
     if (extension == ".csv" || extension == ".tsv")
       fail(Failure::usage,
            "--input: expected lines of text or JSON, got a table, {}; hint: finetune --model … --predict reads tables, "
@@ -64,6 +65,7 @@ class Stream {
  private:
   void gather();
   void take(std::string_view line);
+  void add_answer();
   void report_bad_line(const Error& error, std::size_t place);
   io::Json read_text(std::string_view line, const std::string& where);
   void compute();
@@ -78,8 +80,9 @@ class Stream {
   bool ended_ = false;
   std::exception_ptr failure_;  // what ends the run as soon as all before it is written
 
-  std::vector<std::string> answers_;  // of the lines gathered, one each; "" is one that is not there yet
-  std::size_t written_ = 0;           // of these
+  std::vector<std::string> answers_;   // of the lines gathered, one each; "" is one that is not there yet
+  std::vector<std::int64_t> numbers_;  // of these lines
+  std::size_t written_ = 0;            // of these
   std::vector<inference::Query> queries_;
   std::vector<io::Json> requests_;                    // of the queries, if answers begin with them
   std::int64_t tokens_ = 0;                           // of all queries
@@ -108,7 +111,7 @@ void Stream::gather() {
     }
   } catch (const Error& error) {
     if (options_.report_bad_lines && lines_.skip_long_line()) {
-      answers_.emplace_back();
+      add_answer();
       return report_bad_line(error, answers_.size() - 1);
     }
     failure_ = std::current_exception();
@@ -116,17 +119,23 @@ void Stream::gather() {
   }
 }
 
+void Stream::add_answer() {
+  answers_.emplace_back();
+  numbers_.push_back(lines_.number());
+}
+
 void Stream::report_bad_line(const Error& error, std::size_t place) {
   ++bad_;
-  const std::int64_t after = std::ssize(answers_) - 1 - static_cast<std::int64_t>(place);  // lines gathered after it
-  answers_[place] = io::json_text({{"error", error.what()}, {"line", lines_.number() - after}}) + "\n";
+  answers_[place] = io::json_text({{"error", error.what()}, {"line", numbers_[place]}}) + "\n";
 }
 
 void Stream::take(std::string_view line) {
   if (form_ == Form::detect) form_ = line.starts_with('{') ? Form::jsonl : Form::text;
+  const bool is_blank = line.find_first_not_of(" \t\r") == std::string_view::npos;
+  if (form_ == Form::jsonl && is_blank) return;  // as prepare does
   const std::string where = lines_.where();
   const std::size_t place = answers_.size();
-  answers_.emplace_back();
+  add_answer();
   try {
     const auto long_number = options_.with_text ? io::LongNumber::refuse : io::LongNumber::round;
     const io::Json request =
@@ -166,6 +175,7 @@ void Stream::compute() {
   write_ready();
   if (!failed_.empty()) std::rethrow_exception(failed_.begin()->second);
   answers_.clear();
+  numbers_.clear();
   queries_.clear();
   requests_.clear();
   places_.clear();

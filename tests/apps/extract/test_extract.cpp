@@ -169,6 +169,14 @@ TEST_CASE("extract counts bytes that are not UTF-8, and refuses what is no text"
         Tokens{"[CLS]", "red", "fish", "[SEP]"});
   write_text(directory / "lines.txt", std::string("r\0e\0d\0", 6));
   CHECK(extract(directory, {}).code == 3);
+  for (const auto& [name, what] : {std::pair("x.jsonl", "JSON"), {"x.json", "JSON"}, {"x.tsv", "a table"}}) {
+    write_text(directory / name, "red\n");
+    const support::Outcome other = run_program("extract", {"--model", directory / "model", "--input", directory / name,
+                                                           "--output", directory / "other.jsonl"});
+    CHECK(other.code == 2);
+    CHECK(other.error == "error: --input: expected lines of text, got " + std::string(what) + " by its name, " +
+                             (directory / name).string() + "; hint: a file of the texts alone, .txt\n");
+  }
 }
 
 TEST_CASE("extract neither replaces its vocabulary nor takes --cased for a model that says so itself") {

@@ -99,6 +99,16 @@ TEST_CASE("a bad line may become an object with its number") {
   CHECK(answers[2].at("line") == 3);
   CHECK(answers[2].at("error") == setting / "lines" + ":3: text: expected at least one token, got none");
   CHECK(answers[4].at("line") == 5);
+  // Blank lines of JSON have no answer, but count.
+  CHECK(setting
+            .lines("\n{\"text\": \"red\"}\n \r\n[]\n{\"text\": 1}\n\n",
+                   {"--on-bad-line", "report", "--output", setting / "a", "--input-format", "jsonl"})
+            .code == 0);
+  const auto of_json = support::read_json_lines(setting / "a");
+  REQUIRE(of_json.size() == 3);
+  CHECK(of_json[0] == answers[3]);
+  CHECK(of_json[1].at("line") == 4);
+  CHECK(of_json[2].at("line") == 5);
   CHECK(setting.lines("", {"--on-bad-line", "skip"}).code == 2);
   // What the model cannot do is no fault of the line.
   support::write_small_head<bert::ForSequenceClassification>(

@@ -1,5 +1,6 @@
 // A model that explains itself: its texts, the rows of its run, and as much on the page as there is room for.
 #include <algorithm>
+#include <span>
 
 #include "apps/report/run.h"
 #include "bert/explain/explanation.h"
@@ -35,12 +36,10 @@ std::vector<Text> read_texts(const fs::path& file) {
   return texts;
 }
 
-std::string shown(const Rows& rows, const std::vector<std::int32_t>& flags, double number) {
+std::string shown(const Rows& rows, std::span<const std::int32_t> labels, double number) {
   if (rows.kind == tasks::Kind::regression) return fmt::format("{:.2f}", number);
-  if (rows.kind == tasks::Kind::classification) return rows.labels[class_of(flags)];
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < flags.size(); ++i)
-    if (flags[i] == 1) names.push_back(rows.labels[i]);
+  for (const std::int32_t k : labels) names.push_back(rows.labels[static_cast<std::size_t>(k)]);
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -54,10 +53,10 @@ std::vector<Text> rows_of(const fs::path& run) {
   const Rows rows = read_rows(lines);
   std::vector<Text> texts;
   for (const Row& row : rows.rows) {
-    Text one{.text = row.text};
-    if (row.has_pair) one.pair = row.pair;
-    one.label = shown(rows, row.truth, row.target);
-    one.prediction = shown(rows, row.predicted, row.score);
+    const Shown said = shown_of(row);
+    Text one{.text = said.text, .pair = said.pair};
+    one.label = shown(rows, rows.truth(row), row.target);
+    one.prediction = shown(rows, rows.predicted(row), row.score);
     texts.push_back(std::move(one));
   }
   return texts;

@@ -5,22 +5,33 @@
 #include <map>
 #include <random>
 
-#include "bert/report/rows.h"
+#include "io/signals.h"
 
 namespace bertrand::report {
 namespace {
 
 struct Question {
-  io::Json row;  // as the page shows it
+  std::string_view line;  ///< of the file
   double exact = 0, f1 = 0;
 };
 
-Question read_question(io::JsonReader line) {
+Question read_question(const Line& from) {
   constexpr io::JsonReader::Real kShare{.least = 0, .most = 1};
+  io::JsonReader& line = from.json;
+  const Question question{.line = from.text, .exact = line.real("exact", kShare), .f1 = line.real("f1", kShare)};
+  for (const char* key : {"prediction", "text"}) line.text(key);  // checked here, read where they are shown
+  for (const char* key : {"id", "text_pair"}) line.text(key, "");
+  line.list("label");
+  return question;
+}
+
+/// A question as the page shows it.
+io::Json row_json(const Question& question) {
+  const io::Json json = read_again(question.line);
+  io::JsonReader line(json, {"eval_rows.jsonl", Failure::input});
   const std::string said = line.text("prediction");
-  Question question{.exact = line.real("exact", kShare), .f1 = line.real("f1", kShare)};
-  io::Json& row = question.row;
-  row = {{"id", line.text("id", "")}, {"text", cut(line.text("text"))}, {"pair", cut(line.text("text_pair", ""))}};
+  io::Json row = {
+      {"id", line.text("id", "")}, {"text", cut(line.text("text"))}, {"pair", cut(line.text("text_pair", ""))}};
   row["label"] = io::Json::array();
   for (const io::Json& one : line.list("label"))
     if (one.is_string() && std::ranges::find(row["label"], one) == row["label"].end()) row["label"].push_back(one);
@@ -28,7 +39,7 @@ Question read_question(io::JsonReader line) {
   if (!said.empty()) row["prediction"].push_back(cut(said));
   row["right"] = question.exact == 1;
   row["f1"] = question.f1;
-  return question;
+  return row;
 }
 
 /// As in rows.h, in percent.
@@ -40,6 +51,7 @@ io::Json intervals(const std::vector<Question>& questions) {
   std::map<std::string, std::vector<double>> values;
   const double percent = 100 / static_cast<double>(questions.size());
   for (std::size_t k = 0; k < kResamples; ++k) {
+    io::leave_if_requested("drawing intervals");
     double exact = 0, f1 = 0;
     for (std::size_t i = 0; i < questions.size(); ++i) {
       const Question& one = questions[random() % questions.size()];
@@ -58,17 +70,17 @@ io::Json intervals(const std::vector<Question>& questions) {
 
 }  // namespace
 
-io::Json answers_of(std::string_view lines, const Extent& extent) {
+io::Json answers_of(std::string_view lines, const Extent& extent, const LetGo& let_go) {
   std::vector<Question> questions;
-  read_lines(lines, [&](std::int64_t number, const io::JsonReader& line) {
-    if (number > 1) questions.push_back(read_question(line));
+  read_lines(lines, let_go, [&](const Line& line) {
+    if (line.number > 1) questions.push_back(read_question(line));
   });
   io::Json json{{"kind", "answers"}, {"labels", io::Json::array()}, {"rows", questions.size()}};
   json["intervals"] = intervals(questions);
   std::ranges::stable_sort(questions, {}, &Question::f1);
   json["wrong"] = io::Json::array();
   for (std::size_t i = 0; i < std::min(extent.rows, questions.size()) && questions[i].exact < 1; ++i)
-    json["wrong"].push_back(questions[i].row);
+    json["wrong"].push_back(row_json(questions[i]));
   return json;
 }
 

@@ -6,11 +6,10 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <numeric>
+#include <span>
 #include <utility>
 
 #include "bert/report/answers.h"
-#include "bert/report/rows.h"
 #include "bert/report/words.h"
 
 namespace bertrand::report {
@@ -18,29 +17,33 @@ namespace {
 
 using tasks::Kind;
 
-double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
-
-io::Json named(const Rows& all, const std::vector<std::int32_t>& flags) {
+io::Json named(const Rows& all, std::span<const std::int32_t> numbers) {
   io::Json names = io::Json::array();
-  for (std::size_t j = 0; j < flags.size(); ++j)
-    if (flags[j] == 1) names.push_back(all.labels[j]);
+  for (const std::int32_t k : numbers) names.push_back(all.labels[static_cast<std::size_t>(k)]);
   return names;
+}
+
+/// The class that a row of classes is and the one that the model says.
+std::pair<std::size_t, std::size_t> classes_of(const Rows& all, const Row& row) {
+  return {static_cast<std::size_t>(all.truth(row)[0]), static_cast<std::size_t>(all.predicted(row)[0])};
 }
 
 /// A row as a list of the page shows it.
 io::Json row_json(const Rows& all, const Row& row) {
-  io::Json json{{"id", cut(row.id, 100)}, {"text", cut(row.text)}, {"tokens", row.tokens}, {"loss", row.loss}};
-  if (row.has_pair) json["pair"] = cut(row.pair);
+  const Shown shown = shown_of(row);
+  io::Json json{{"id", cut(shown.id, 100)}, {"text", cut(shown.text)}, {"tokens", row.tokens}, {"loss", row.loss}};
+  if (shown.pair) json["pair"] = cut(*shown.pair);
   if (all.kind == Kind::regression) {
     json["label"] = row.target;
     json["prediction"] = row.score;
     return json;
   }
-  json["label"] = named(all, row.truth);
-  json["prediction"] = named(all, row.predicted);
+  json["label"] = named(all, all.truth(row));
+  json["prediction"] = named(all, all.predicted(row));
   if (all.kind == Kind::classification) {
-    json["probability"] = row.probabilities[class_of(row.predicted)];
-    json["probability_of_label"] = row.probabilities[class_of(row.truth)];
+    const auto [truth, predicted] = classes_of(all, row);
+    json["probability"] = shown.probabilities[predicted];
+    json["probability_of_label"] = shown.probabilities[truth];
   }
   return json;
 }
@@ -56,34 +59,18 @@ io::Json first_rows(const Rows& all, std::size_t most, const std::function<doubl
   return list;
 }
 
-/// 1 − the distance between the two likeliest classes, or of the label that is nearest to one half.
-double doubt(const Rows& all, const Row& row) {
-  std::vector<double> p = row.probabilities;
-  if (all.kind == Kind::multi_label) {
-    for (double& x : p) x = std::abs(2 * x - 1);
-    return 1 - *std::ranges::min_element(p);
-  }
-  if (p.size() < 2) return 0;
-  std::ranges::partial_sort(p, p.begin() + 2, std::greater<>());
-  return 1 - (p[0] - p[1]);
-}
-
 io::Json classes(const Rows& all) {
+  std::vector<tasks::ClassCounts> counts(all.labels.size());
+  for (const Row& row : all.rows) all.count(row, counts);
   io::Json list = io::Json::array();
-  for (std::size_t k = 0; k < all.labels.size(); ++k) {
-    double right = 0, predicted = 0, support = 0;
-    for (const Row& row : all.rows) {
-      predicted += row.predicted[k];
-      support += row.truth[k];
-      right += row.predicted[k] * row.truth[k];
-    }
-    const double precision = share(right, predicted), recall = share(right, support);
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    const tasks::ClassFigures figures = counts[k].figures();
     list.push_back({{"name", all.labels[k]},
-                    {"precision", precision},
-                    {"recall", recall},
-                    {"f1", share(2 * right, predicted + support)},
-                    {"support", support},
-                    {"predicted", predicted}});
+                    {"precision", figures.precision},
+                    {"recall", figures.recall},
+                    {"f1", figures.f1},
+                    {"support", figures.support},
+                    {"predicted", counts[k].predicted}});
   }
   return list;
 }
@@ -93,7 +80,7 @@ void add_confusion(const Rows& all, const Extent& extent, io::Json& json) {
   const std::size_t size = all.labels.size();
   using Pair = std::pair<std::size_t, std::size_t>;  // a true class and a predicted one
   std::map<Pair, std::int64_t> counts;
-  for (const Row& row : all.rows) ++counts[{class_of(row.truth), class_of(row.predicted)}];
+  for (const Row& row : all.rows) ++counts[classes_of(all, row)];
   if (size <= extent.classes) {
     std::vector<std::vector<std::int64_t>> matrix(size, std::vector<std::int64_t>(size, 0));
     for (const auto& [pair, count] : counts) matrix[pair.first][pair.second] = count;
@@ -133,32 +120,16 @@ io::Json lengths(const Rows& all) {
   return list;
 }
 
-/// Ten equal bins of what the model is how sure of, and the mean distance of that from what is true.
-io::Json calibration(const Rows& all) {
-  constexpr std::size_t kBins = 10;
-  struct Bin {
-    double count = 0, confidence = 0, right = 0;
-  };
-  std::vector<Bin> bins(kBins);
+/// The bins, and the mean distance of what the model is sure of from what is true.
+io::Json calibration_json(const Calibration& calibration) {
   double count = 0, error = 0;
-  const auto add = [&](double p, bool right) {
-    Bin& bin = bins[std::min(kBins - 1, static_cast<std::size_t>(std::clamp(p, 0.0, 1.0) * kBins))];
-    ++bin.count;
-    bin.confidence += p;
-    bin.right += right;
-    ++count;
-  };
-  for (const Row& row : all.rows) {
-    if (all.kind == Kind::classification) add(row.probabilities[class_of(row.predicted)], row.right);
-    else
-      for (std::size_t j = 0; j < row.probabilities.size(); ++j) add(row.probabilities[j], row.truth[j] == 1);
-  }
+  for (const Calibration::Bin& bin : calibration.bins) count += bin.count;
   io::Json list = io::Json::array();
-  for (const Bin& bin : bins) {
+  for (const Calibration::Bin& bin : calibration.bins) {
     error += std::abs(bin.confidence - bin.right) / count;
     list.push_back({{"count", bin.count},
-                    {"confidence", share(bin.confidence, bin.count)},
-                    {"accuracy", share(bin.right, bin.count)}});
+                    {"confidence", tasks::ratio(bin.confidence, bin.count)},
+                    {"accuracy", tasks::ratio(bin.right, bin.count)}});
   }
   return {{"bins", std::move(list)}, {"error", error}};
 }
@@ -185,13 +156,13 @@ void add_class_figures(const Rows& all, const Extent& extent, io::Json& json) {
   json["lengths"] = lengths(all);
   json["classes"] = classes(all);
   if (all.kind == Kind::classification) add_confusion(all, extent, json);
-  json["calibration"] = calibration(all);
+  json["calibration"] = calibration_json(all.calibration);
 }
 
-io::Json evaluation_of(std::string_view lines, const Extent& extent) {
-  if (is_of("words", lines)) return words_of(lines, extent);
-  if (is_of("answers", lines)) return answers_of(lines, extent);
-  const Rows all = read_rows(lines);
+io::Json evaluation_of(std::string_view lines, const Extent& extent, const LetGo& let_go) {
+  if (is_of("words", lines)) return words_of(lines, extent, let_go);
+  if (is_of("answers", lines)) return answers_of(lines, extent, let_go);
+  const Rows all = read_rows(lines, let_go);
   io::Json json{{"kind", tasks::kind_name(all.kind)}, {"labels", all.labels}, {"rows", all.rows.size()}};
   if (all.given > std::ssize(all.rows)) json["given"] = all.given;
   if (all.rows.empty()) return json;
@@ -204,7 +175,7 @@ io::Json evaluation_of(std::string_view lines, const Extent& extent) {
   }
   add_class_figures(all, extent, json);
   json["wrong"] = first_rows(all, extent.rows, [](const Row& row) { return row.right ? -1 : row.loss; });
-  json["uncertain"] = first_rows(all, extent.rows, [&](const Row& row) { return doubt(all, row); });
+  json["uncertain"] = first_rows(all, extent.rows, [](const Row& row) { return row.doubt; });
   return json;
 }
 

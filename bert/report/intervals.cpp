@@ -6,65 +6,33 @@
 
 #include "bert/report/rows.h"
 #include "bert/tasks/metrics.h"
+#include "io/signals.h"
 
 namespace bertrand::report {
 namespace {
 
-/// The columns that figures are made of.
-struct Columns {
-  std::vector<std::int32_t> truth, predicted;  ///< a class, or a 0 or 1 for each label
+using Figures = std::map<std::string, double>;
+using Drawn = std::vector<const Row*>;
+
+Figures regression_figures(const Rows& rows, const Drawn& drawn) {
   std::vector<double> target, score;
-  double loss = 0;  ///< the mean
-};
-
-Columns columns_of(const Rows& rows) {
-  Columns columns;
-  for (const Row& row : rows.rows) {
-    if (rows.kind == tasks::Kind::regression) {
-      columns.target.push_back(row.target);
-      columns.score.push_back(row.score);
-    } else if (rows.kind == tasks::Kind::classification) {
-      columns.truth.push_back(static_cast<std::int32_t>(class_of(row.truth)));
-      columns.predicted.push_back(static_cast<std::int32_t>(class_of(row.predicted)));
-    } else {
-      columns.truth.insert(columns.truth.end(), row.truth.begin(), row.truth.end());
-      columns.predicted.insert(columns.predicted.end(), row.predicted.begin(), row.predicted.end());
-    }
-  }
-  return columns;
+  for (const Row* row : drawn) target.push_back(row->target), score.push_back(row->score);
+  Figures all;
+  for (const std::string& name : rows.metrics)
+    all[name] = name == "pearson" ? tasks::pearson(score, target) : tasks::spearman(score, target);
+  return all;
 }
 
-/// As many rows, drawn with replacement.
-Columns drawn_of(const Rows& rows, const Columns& all, std::mt19937_64& random) {
-  Columns drawn;
-  const std::size_t count = rows.rows.size(), width = all.truth.size() / count;
-  const auto add = [](const auto& from, std::size_t i, std::size_t entries, auto& to) {
-    to.insert(to.end(), from.begin() + static_cast<std::ptrdiff_t>(i * entries),
-              from.begin() + static_cast<std::ptrdiff_t>((i + 1) * entries));
-  };
-  for (std::size_t k = 0; k < count; ++k) {
-    const std::size_t i = random() % count;
-    drawn.loss += rows.rows[i].loss / static_cast<double>(count);
-    add(all.truth, i, width, drawn.truth);
-    add(all.predicted, i, width, drawn.predicted);
-    add(all.target, i, all.target.empty() ? 0 : 1, drawn.target);
-    add(all.score, i, all.score.empty() ? 0 : 1, drawn.score);
+Figures class_figures(const Rows& rows, const Drawn& drawn) {
+  std::vector<std::int32_t> truth, predicted;
+  for (const Row* row : drawn) {
+    truth.push_back(rows.truth(*row)[0]);
+    predicted.push_back(rows.predicted(*row)[0]);
   }
-  return drawn;
-}
-
-std::map<std::string, double> figures(const Rows& rows, const Columns& columns) {
-  std::map<std::string, double> all = {{"eval_loss", columns.loss}};
-  const auto& [truth, predicted, target, score, loss] = columns;
-  tasks::MultiLabelScores several;
-  if (rows.kind == tasks::Kind::multi_label) several = tasks::multi_label_scores(predicted, truth, rows.labels.size());
+  Figures all;
   for (const std::string& name : rows.metrics) {
-    double& value = all["eval_" + name];
-    if (rows.kind == tasks::Kind::regression)
-      value = name == "pearson" ? tasks::pearson(score, target) : tasks::spearman(score, target);
-    else if (rows.kind == tasks::Kind::multi_label)
-      value = name == "accuracy" ? several.accuracy : name == "micro_f1" ? several.micro_f1 : several.macro_f1;
-    else if (name == "accuracy") value = tasks::accuracy(predicted, truth);
+    double& value = all[name];
+    if (name == "accuracy") value = tasks::accuracy(predicted, truth);
     else if (name == "matthews") value = tasks::matthews(predicted, truth);
     else if (name == "f1" && rows.labels.size() == 2) value = tasks::f1(predicted, truth, rows.positive);
     else value = tasks::macro_f1(predicted, truth);
@@ -72,19 +40,46 @@ std::map<std::string, double> figures(const Rows& rows, const Columns& columns) 
   return all;
 }
 
+/// From the labels that rows have and not from a 0 or 1 for each label, of which there may be very many.
+Figures multi_label_figures(const Rows& rows, const Drawn& drawn) {
+  std::vector<tasks::ClassCounts> counts(rows.labels.size());
+  double right = 0;
+  for (const Row* row : drawn) {
+    rows.count(*row, counts);
+    right += row->right;
+  }
+  const tasks::MultiLabelScores scores = tasks::multi_label_scores(counts, right / static_cast<double>(drawn.size()));
+  Figures all;
+  for (const std::string& name : rows.metrics)
+    all[name] = name == "accuracy" ? scores.accuracy : name == "micro_f1" ? scores.micro_f1 : scores.macro_f1;
+  return all;
+}
+
+Figures figures(const Rows& rows, const Drawn& drawn) {
+  Figures all = rows.kind == tasks::Kind::regression       ? regression_figures(rows, drawn)
+                : rows.kind == tasks::Kind::classification ? class_figures(rows, drawn)
+                                                           : multi_label_figures(rows, drawn);
+  double& loss = all["loss"];
+  for (const Row* row : drawn) loss += row->loss / static_cast<double>(drawn.size());
+  return all;
+}
+
 }  // namespace
 
 io::Json intervals(const Rows& rows) {
-  constexpr std::size_t kRows = 4'000'000;  // that are drawn in all, so that it takes a second or two
+  constexpr std::size_t kDraws = 4'000'000;  // rows or pairs of labels in all, if so few are enough: a second or two
   io::Json all = io::Json::object();
   const std::size_t count = rows.rows.size();
   if (count < 2) return all;
-  const std::size_t resamples = std::clamp<std::size_t>(kRows / count, 200, 1000);
+  const std::size_t resamples = std::clamp<std::size_t>(kDraws / std::max(count, rows.numbers.size() / 2), 200, 1000);
   std::mt19937_64 random(12345);
   std::map<std::string, std::vector<double>> values;
-  const Columns columns = columns_of(rows);
-  for (std::size_t k = 0; k < resamples; ++k)
-    for (const auto& [name, value] : figures(rows, drawn_of(rows, columns, random))) values[name].push_back(value);
+  Drawn drawn(count);  // as many rows, with replacement
+  for (std::size_t k = 0; k < resamples; ++k) {
+    io::leave_if_requested("drawing intervals");
+    for (const Row*& row : drawn) row = &rows.rows[random() % count];
+    for (const auto& [name, value] : figures(rows, drawn)) values["eval_" + name].push_back(value);
+  }
   for (auto& [name, list] : values) {
     std::ranges::sort(list);
     const auto at = [&, &list = list](double share) {

@@ -4,58 +4,84 @@
 #include <algorithm>
 #include <cmath>
 
+#include "io/signals.h"
+
 namespace bertrand::report {
 namespace {
 
 constexpr double kLeast = 1e-12;  // no probability counts as less, so that each loss is finite
 
-/// The set of labels that a cell names, one 0 or 1 for each.
-std::vector<std::int32_t> flags_of(io::JsonReader& line, const char* key, const Rows& all) {
+/// The numbers of the labels that a cell names, ascending.
+std::vector<std::int32_t> numbers_of(io::JsonReader& line, const char* key, const Rows& all) {
   const std::size_t labels = all.labels.size();
-  std::vector<std::int32_t> flags(labels, 0);
+  std::vector<std::int32_t> numbers;
   const io::Json* const cell = line.find(key);
-  const auto set = [&](const io::Json& number) {
+  const auto add = [&](const io::Json& number) {
     if (!number.is_number_integer() || number.get<std::int64_t>() < 0 ||
         number.get<std::int64_t>() >= static_cast<std::int64_t>(labels))
       line.refuse(key, fmt::format("the number of a label below {}", labels), cell);
-    flags[number.get<std::size_t>()] = 1;
+    numbers.push_back(number.get<std::int32_t>());
   };
   if (cell && cell->is_array() && all.kind == tasks::Kind::multi_label)
-    for (const io::Json& number : *cell) set(number);
-  else set(cell ? *cell : io::Json());
-  return flags;
+    for (const io::Json& number : *cell) add(number);
+  else add(cell ? *cell : io::Json());
+  std::ranges::sort(numbers);
+  numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+  return numbers;
 }
 
-double loss_of(tasks::Kind kind, const Row& row) {
-  if (kind == tasks::Kind::regression) return (row.score - row.target) * (row.score - row.target);
+std::vector<double> probabilities_of(const io::Json& list) {
+  std::vector<double> probabilities;
+  for (const io::Json& p : list)
+    if (p.is_number()) probabilities.push_back(p.get<double>());
+  return probabilities;
+}
+
+double loss_of(tasks::Kind kind, std::span<const double> probabilities, std::span<const std::int32_t> truth) {
+  if (kind == tasks::Kind::classification)
+    return -std::log(std::max(probabilities[static_cast<std::size_t>(truth[0])], kLeast));
   double sum = 0;
-  for (std::size_t j = 0; j < row.probabilities.size(); ++j) {
-    const double p = row.probabilities[j];
-    if (row.truth[j] == 1) sum -= std::log(std::max(p, kLeast));
-    else if (kind == tasks::Kind::multi_label) sum -= std::log(std::max(1 - p, kLeast));
+  for (std::size_t j = 0; j < probabilities.size(); ++j) {
+    const bool is = std::ranges::binary_search(truth, static_cast<std::int32_t>(j));
+    sum -= std::log(std::max(is ? probabilities[j] : 1 - probabilities[j], kLeast));
   }
-  return kind == tasks::Kind::multi_label ? sum / static_cast<double>(row.probabilities.size()) : sum;
+  return sum / static_cast<double>(probabilities.size());
 }
 
-Row read_row(io::JsonReader& line, const Rows& all) {
-  Row row{.id = line.text("id", ""), .text = line.text("text"), .pair = line.text("text_pair", "")};
-  row.has_pair = line.find("text_pair") != nullptr;
-  row.tokens = line.whole("tokens", {}, 0);
+double doubt_of(tasks::Kind kind, std::vector<double> p) {
+  if (kind == tasks::Kind::multi_label) {
+    for (double& x : p) x = std::abs(2 * x - 1);
+    return 1 - *std::ranges::min_element(p);
+  }
+  if (p.size() < 2) return 0;
+  std::ranges::partial_sort(p, p.begin() + 2, std::greater<>());
+  return 1 - (p[0] - p[1]);
+}
+
+void read_row(const Line& from, Rows& all) {
+  io::JsonReader& line = from.json;
+  line.text("id", ""), line.text("text"), line.text("text_pair", "");  // checked here, read by shown_of()
+  Row row{.line = from.text, .tokens = line.whole("tokens", {}, 0)};
   if (all.kind == tasks::Kind::regression) {
     row.target = line.real("label", {});
     row.score = line.real("prediction", {});
-  } else {
-    row.truth = flags_of(line, "label", all);
-    row.predicted = flags_of(line, "prediction", all);
-    row.right = row.truth == row.predicted;
-    const io::Json& probabilities = line.list("probabilities");
-    for (const io::Json& p : probabilities)
-      if (p.is_number()) row.probabilities.push_back(p.get<double>());
-    if (row.probabilities.size() != all.labels.size())
-      line.refuse("probabilities", fmt::format("{} numbers", all.labels.size()), &probabilities);
+    row.loss = (row.score - row.target) * (row.score - row.target);
+    all.add(row, {}, {});
+    return;
   }
-  row.loss = loss_of(all.kind, row);
-  return row;
+  const std::vector<std::int32_t> truth = numbers_of(line, "label", all), said = numbers_of(line, "prediction", all);
+  const io::Json& list = line.list("probabilities");
+  const std::vector<double> probabilities = probabilities_of(list);
+  if (probabilities.size() != all.labels.size())
+    line.refuse("probabilities", fmt::format("{} numbers", all.labels.size()), &list);
+  row.loss = loss_of(all.kind, probabilities, truth);
+  row.doubt = doubt_of(all.kind, probabilities);
+  all.add(row, truth, said);
+  if (all.kind == tasks::Kind::classification)
+    all.calibration.add(probabilities[static_cast<std::size_t>(said[0])], truth == said);
+  else
+    for (std::size_t j = 0; j < probabilities.size(); ++j)
+      all.calibration.add(probabilities[j], std::ranges::binary_search(truth, static_cast<std::int32_t>(j)));
 }
 
 }  // namespace
@@ -66,19 +92,59 @@ std::string cut(const std::string& text, std::size_t most) {
   return text.substr(0, most) + "…";
 }
 
-std::size_t class_of(const std::vector<std::int32_t>& flags) {
-  return static_cast<std::size_t>(std::ranges::find(flags, 1) - flags.begin());
+void Calibration::add(double probability, bool right) {
+  const double place = std::clamp(probability, 0.0, 1.0) * static_cast<double>(bins.size());
+  Bin& bin = bins[std::min(bins.size() - 1, static_cast<std::size_t>(place))];
+  ++bin.count;
+  bin.confidence += probability;
+  bin.right += right;
 }
 
-void read_lines(std::string_view lines, const std::function<void(std::int64_t number, io::JsonReader& line)>& take) {
-  for (std::int64_t number = 1; !lines.empty(); ++number) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    const io::JsonSource source{fmt::format("eval_rows.jsonl:{}", number), Failure::input};
-    const io::Json json = io::parse_json(lines.substr(0, end), source);
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-    io::JsonReader line(json, source);
-    take(number, line);
+void Rows::add(Row row, std::span<const std::int32_t> truth, std::span<const std::int32_t> predicted) {
+  row.first = numbers.size();
+  row.truths = static_cast<std::uint32_t>(truth.size());
+  row.predictions = static_cast<std::uint32_t>(predicted.size());
+  row.right = kind != tasks::Kind::regression && std::ranges::equal(truth, predicted);
+  numbers.insert(numbers.end(), truth.begin(), truth.end());
+  numbers.insert(numbers.end(), predicted.begin(), predicted.end());
+  rows.push_back(row);
+}
+
+void Rows::count(const Row& row, std::vector<tasks::ClassCounts>& counts) const {
+  const std::span<const std::int32_t> is = truth(row);
+  for (const std::int32_t k : is) ++counts[static_cast<std::size_t>(k)].truth;
+  for (const std::int32_t k : predicted(row)) {
+    tasks::ClassCounts& one = counts[static_cast<std::size_t>(k)];
+    ++one.predicted;
+    one.both += std::ranges::binary_search(is, k);
   }
+}
+
+void read_lines(std::string_view lines, const LetGo& let_go, const std::function<void(const Line& line)>& take) {
+  constexpr std::size_t kMostHeld = std::size_t{4} << 20;  // bytes that were read
+  std::size_t held = 0;
+  for (std::int64_t number = 1; !lines.empty(); ++number) {
+    io::leave_if_requested("reading eval_rows.jsonl");
+    const std::string_view text = lines.substr(0, lines.find('\n'));
+    const io::JsonSource source{fmt::format("eval_rows.jsonl:{}", number), Failure::input};
+    const io::Json json = io::parse_json(text, source);
+    io::JsonReader reader(json, source);
+    take({number, text, reader});
+    lines.remove_prefix(std::min(text.size() + 1, lines.size()));
+    held += text.size();
+    if (held > kMostHeld && let_go) let_go(), held = 0;
+  }
+}
+
+io::Json read_again(std::string_view line) { return io::parse_json(line, {"eval_rows.jsonl", Failure::input}); }
+
+Shown shown_of(const Row& row) {
+  const io::Json json = read_again(row.line);
+  io::JsonReader line(json, {"eval_rows.jsonl", Failure::input});
+  Shown shown{.id = line.text("id", ""), .text = line.text("text")};
+  if (line.find("text_pair")) shown.pair = line.text("text_pair", "");
+  if (const io::Json* const list = line.find("probabilities")) shown.probabilities = probabilities_of(*list);
+  return shown;
 }
 
 std::vector<std::string> texts_of(const io::Json& list) {
@@ -90,20 +156,18 @@ std::vector<std::string> texts_of(const io::Json& list) {
 
 bool has_texts(std::string_view lines) {
   bool texts = false;
-  read_lines(lines.substr(0, lines.find('\n')), [&](std::int64_t, io::JsonReader& line) {
-    const std::string kind = line.text("kind", "");
+  read_lines(lines.substr(0, lines.find('\n')), {}, [&](const Line& line) {
+    const std::string kind = line.json.text("kind", "");
     texts = kind == "classification" || kind == "regression" || kind == "multi-label";
   });
   return texts;
 }
 
-Rows read_rows(std::string_view lines) {
+Rows read_rows(std::string_view lines, const LetGo& let_go) {
   Rows all;
-  read_lines(lines, [&](std::int64_t number, io::JsonReader& line) {
-    if (number > 1) {
-      all.rows.push_back(read_row(line, all));
-      return;
-    }
+  read_lines(lines, let_go, [&](const Line& from) {
+    if (from.number > 1) return read_row(from, all);
+    io::JsonReader& line = from.json;
     const std::string kind = line.text("kind");
     if (kind != "classification" && kind != "regression" && kind != "multi-label")
       line.refuse("kind", "classification, regression or multi-label", line.find("kind"));

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <span>
 
-#include "bert/report/rows.h"
 #include "bert/tasks/entity_scores.h"
+#include "io/signals.h"
 
 namespace bertrand::report {
 namespace {
@@ -18,9 +19,8 @@ struct Counts {
 };
 
 struct Sentence {
-  std::string id;
-  std::vector<std::string> words;
-  std::vector<std::int32_t> truth, predicted;
+  std::string_view line;  ///< of the file
+  std::size_t first = 0;  ///< of its words among all rows
   Counts counts;
 };
 
@@ -36,12 +36,13 @@ std::vector<std::int32_t> labels_of(io::JsonReader& line, const char* key, std::
   return numbers;
 }
 
-Counts counts_of(const Sentence& sentence, const std::vector<std::string>& labels, bool entities) {
+Counts counts_of(std::span<const std::int32_t> is, std::span<const std::int32_t> says,
+                 const std::vector<std::string>& labels, bool entities) {
   Counts counts;
   std::vector<std::string> truth, predicted;
-  for (std::size_t w = 0; w < sentence.words.size(); ++w) {
-    truth.push_back(labels[static_cast<std::size_t>(sentence.truth[w])]);
-    predicted.push_back(labels[static_cast<std::size_t>(sentence.predicted[w])]);
+  for (std::size_t w = 0; w < is.size(); ++w) {
+    truth.push_back(labels[static_cast<std::size_t>(is[w])]);
+    predicted.push_back(labels[static_cast<std::size_t>(says[w])]);
     ++counts.words;
     counts.right += truth[w] == predicted[w];
     if (entities) continue;
@@ -50,10 +51,10 @@ Counts counts_of(const Sentence& sentence, const std::vector<std::string>& label
     counts.both += truth[w] == predicted[w] && truth[w] != "O";
   }
   if (!entities) return counts;
-  const auto is = tasks::entities(truth), says = tasks::entities(predicted);
-  counts.truth = static_cast<double>(is.size());
-  counts.predicted = static_cast<double>(says.size());
-  for (const tasks::Entity& one : says) counts.both += std::ranges::find(is, one) != is.end();
+  const auto true_ones = tasks::entities(truth), said = tasks::entities(predicted);
+  counts.truth = static_cast<double>(true_ones.size());
+  counts.predicted = static_cast<double>(said.size());
+  for (const tasks::Entity& one : said) counts.both += std::ranges::find(true_ones, one) != true_ones.end();
   return counts;
 }
 
@@ -66,6 +67,7 @@ io::Json intervals(const std::vector<Sentence>& sentences, bool spans) {
   std::map<std::string, std::vector<double>> values;
   const auto share = [](double part, double whole) { return whole > 0 ? part / whole : 0; };
   for (std::size_t k = 0; k < kResamples; ++k) {
+    io::leave_if_requested("drawing intervals");
     Counts sum;
     for (std::size_t i = 0; i < sentences.size(); ++i) {
       const Counts& one = sentences[random() % sentences.size()].counts;
@@ -87,8 +89,7 @@ io::Json intervals(const std::vector<Sentence>& sentences, bool spans) {
 }
 
 /// The sentences with the most wrong words, each word with what is wrong about it.
-io::Json wrong_sentences(const std::vector<Sentence>& sentences, const std::vector<std::string>& labels,
-                         std::size_t most) {
+io::Json wrong_sentences(const std::vector<Sentence>& sentences, const Rows& rows, std::size_t most) {
   std::vector<const Sentence*> wrong;
   for (const Sentence& one : sentences)
     if (one.counts.right < one.counts.words) wrong.push_back(&one);
@@ -98,55 +99,57 @@ io::Json wrong_sentences(const std::vector<Sentence>& sentences, const std::vect
   constexpr std::size_t kWords = 200;
   io::Json list = io::Json::array();
   for (const Sentence* one : wrong) {
+    const io::Json json = read_again(one->line);
+    io::JsonReader line(json, {"eval_rows.jsonl", Failure::input});
+    const io::Json& all = line.list("words");
     io::Json words = io::Json::array();
-    for (std::size_t w = 0; w < std::min(one->words.size(), kWords); ++w) {
-      const auto truth = static_cast<std::size_t>(one->truth[w]), said = static_cast<std::size_t>(one->predicted[w]);
-      words.push_back(truth == said ? io::Json{one->words[w], labels[truth]}
-                                    : io::Json{one->words[w], labels[truth], labels[said]});
+    for (std::size_t w = 0; w < std::min(all.size(), kWords); ++w) {
+      const Row& row = rows.rows[one->first + w];
+      const auto name = [&](auto numbers) { return rows.labels[static_cast<std::size_t>(numbers[0])]; };
+      io::Json& word = words.emplace_back(io::Json::array());
+      word.push_back(all[w].is_string() ? all[w] : io::Json(""));
+      word.push_back(name(rows.truth(row)));
+      if (!row.right) word.push_back(name(rows.predicted(row)));
     }
-    list.push_back({{"id", one->id}, {"words", std::move(words)}, {"wrong", one->counts.words - one->counts.right}});
+    list.push_back(
+        {{"id", line.text("id", "")}, {"words", std::move(words)}, {"wrong", one->counts.words - one->counts.right}});
   }
   return list;
 }
 
 }  // namespace
 
-io::Json words_of(std::string_view lines, const Extent& extent) {
+io::Json words_of(std::string_view lines, const Extent& extent, const LetGo& let_go) {
   Rows rows{.kind = tasks::Kind::classification};  // of words
   std::vector<Sentence> sentences;
   std::string task;
-  read_lines(lines, [&](std::int64_t number, io::JsonReader& line) {
-    if (number == 1) {
+  read_lines(lines, let_go, [&](const Line& from) {
+    io::JsonReader& line = from.json;
+    if (from.number == 1) {
       task = line.text("task");
       rows.labels = texts_of(line.list("labels"));
       return;
     }
-    Sentence sentence{.id = line.text("id", "")};
-    for (const io::Json& word : line.list("words"))
-      sentence.words.push_back(word.is_string() ? word.get<std::string>() : "");
-    const std::size_t count = sentence.words.size(), labels = rows.labels.size();
-    sentence.truth = labels_of(line, "label", labels, count);
-    sentence.predicted = labels_of(line, "prediction", labels, count);
+    line.text("id", "");  // checked here, read where it is shown
+    const std::size_t count = line.list("words").size(), labels = rows.labels.size();
+    const std::vector<std::int32_t> truth = labels_of(line, "label", labels, count);
+    const std::vector<std::int32_t> predicted = labels_of(line, "prediction", labels, count);
     const io::Json& probabilities = line.list("probabilities");
     if (probabilities.size() != count) line.refuse("probabilities", fmt::format("{} numbers", count), &probabilities);
-    sentence.counts = counts_of(sentence, rows.labels, task == "ner");
+    sentences.push_back(
+        {from.text, rows.rows.size(), counts_of(truth, predicted, rows.labels, /*entities=*/task == "ner")});
     for (std::size_t w = 0; w < count; ++w) {
-      Row row{.tokens = static_cast<std::int64_t>(count)};
-      row.truth.assign(labels, 0), row.predicted.assign(labels, 0), row.probabilities.assign(labels, 0);
-      row.truth[static_cast<std::size_t>(sentence.truth[w])] = 1;
-      row.predicted[static_cast<std::size_t>(sentence.predicted[w])] = 1;
-      if (probabilities[w].is_number())
-        row.probabilities[static_cast<std::size_t>(sentence.predicted[w])] = probabilities[w].get<double>();
-      row.right = row.truth == row.predicted;
-      rows.rows.push_back(std::move(row));
+      rows.add({.tokens = static_cast<std::int64_t>(count)}, std::span(truth).subspan(w, 1),
+               std::span(predicted).subspan(w, 1));
+      const io::Json& p = probabilities[w];
+      rows.calibration.add(p.is_number() ? p.get<double>() : 0, rows.rows.back().right);
     }
-    sentences.push_back(std::move(sentence));
   });
   io::Json json{{"kind", "words"}, {"labels", rows.labels}, {"rows", sentences.size()}};
   if (rows.rows.empty()) return json;
   json["intervals"] = intervals(sentences, task == "ner" || task == "punct");
   add_class_figures(rows, extent, json);
-  json["sentences"] = wrong_sentences(sentences, rows.labels, extent.rows);
+  json["sentences"] = wrong_sentences(sentences, rows, extent.rows);
   return json;
 }
 

@@ -9,8 +9,8 @@ namespace bertrand::report {
 
 /// What the page shows of the lines of eval_rows.jsonl of words (bert/tasks/word_rows.h): "kind", "labels", "rows",
 /// "intervals" (of resampled sentences), "classes", "confusion", "confused", "lengths", "calibration" and "sentences",
-/// those with the most wrong words. Throws Error(Failure::input) naming the line that is damaged.
-io::Json words_of(std::string_view lines, const Extent& extent);
+/// those with the most wrong words. Throws as evaluation_of does.
+io::Json words_of(std::string_view lines, const Extent& extent, const LetGo& let_go);
 
 /// "lengths", "classes", "confusion", "confused" and "calibration" of rows that have classes or labels.
 void add_class_figures(const Rows& all, const Extent& extent, io::Json& json);

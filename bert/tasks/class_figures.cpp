@@ -31,4 +31,14 @@ std::vector<ClassCounts> class_counts(std::span<const std::int32_t> predicted, s
   return counts;
 }
 
+std::vector<ClassCounts> label_counts(std::span<const std::int32_t> predicted, std::span<const std::int32_t> truth,
+                                      std::size_t labels) {
+  check(predicted.size() == truth.size(), "label_counts: expected {} predictions, got {}", truth.size(),
+        predicted.size());
+  std::vector<ClassCounts> counts(labels);
+  for (std::size_t i = 0; i < truth.size(); ++i)
+    counts[i % labels] += {.truth = truth[i], .predicted = predicted[i], .both = predicted[i] * truth[i]};
+  return counts;
+}
+
 }  // namespace bertrand::tasks

@@ -27,4 +27,8 @@ struct ClassCounts {
 std::vector<ClassCounts> class_counts(std::span<const std::int32_t> predicted, std::span<const std::int32_t> truth,
                                       std::size_t classes);
 
+/// Those of each label, of items with a 0 or 1 for each label: a row of `labels` for each item.
+std::vector<ClassCounts> label_counts(std::span<const std::int32_t> predicted, std::span<const std::int32_t> truth,
+                                      std::size_t labels);
+
 }  // namespace bertrand::tasks

@@ -59,10 +59,7 @@ std::string class_report(const LabelSet& labels, std::span<const std::int32_t> p
 
 std::string multi_label_report(const LabelSet& labels, std::span<const std::int32_t> predicted,
                                std::span<const std::int32_t> truth) {
-  std::vector<ClassCounts> counts(labels.size());
-  for (std::size_t i = 0; i < truth.size(); ++i)
-    counts[i % labels.size()] += {.truth = truth[i], .predicted = predicted[i], .both = predicted[i] * truth[i]};
-  return table_of(labels, counts, labels.size());
+  return table_of(labels, label_counts(predicted, truth, labels.size()), labels.size());
 }
 
 }  // namespace bertrand::tasks

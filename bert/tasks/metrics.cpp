@@ -7,7 +7,6 @@
 #include <map>
 #include <numeric>
 
-#include "bert/tasks/class_figures.h"
 #include "io/error.h"
 
 namespace bertrand::tasks {
@@ -157,20 +156,22 @@ MultiLabelScores multi_label_scores(Classes predicted, Classes truth, std::size_
   check(labels > 0 && truth.size() % labels == 0, "multi_label_scores: expected rows of {} labels, got {} entries",
         labels, truth.size());
   const std::size_t rows = truth.size() / labels;
-  MultiLabelScores scores{.micro_f1 = f1(predicted, truth)};
+  double equal = 0;
   for (std::size_t r = 0; r < rows; ++r) {
     const Classes p = predicted.subspan(r * labels, labels), t = truth.subspan(r * labels, labels);
-    scores.accuracy += std::equal(p.begin(), p.end(), t.begin());
+    equal += std::ranges::equal(p, t);
   }
-  scores.accuracy /= static_cast<double>(rows);
-  for (std::size_t column = 0; column < labels; ++column) {
-    std::vector<std::int32_t> p, t;
-    for (std::size_t r = 0; r < rows; ++r) {
-      p.push_back(predicted[r * labels + column]);
-      t.push_back(truth[r * labels + column]);
-    }
-    scores.macro_f1 += f1(p, t) / static_cast<double>(labels);
+  return multi_label_scores(label_counts(predicted, truth, labels), equal / static_cast<double>(rows));
+}
+
+MultiLabelScores multi_label_scores(std::span<const ClassCounts> labels, double accuracy) {
+  MultiLabelScores scores{.accuracy = accuracy};
+  ClassCounts sum;
+  for (const ClassCounts& one : labels) {
+    sum += one;
+    scores.macro_f1 += one.figures().f1 / static_cast<double>(labels.size());
   }
+  scores.micro_f1 = sum.figures().f1;
   return scores;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bert/tasks/class_figures.h"
 #include "bert/tasks/dataset.h"
 
 namespace bertrand::tasks {
@@ -34,6 +35,8 @@ struct MultiLabelScores {
 };
 MultiLabelScores multi_label_scores(std::span<const std::int32_t> predicted, std::span<const std::int32_t> truth,
                                     std::size_t labels);
+/// The same of the counts of each label and the share of rows that agree everywhere.
+MultiLabelScores multi_label_scores(std::span<const ClassCounts> labels, double accuracy);
 
 /// The head's outputs, a row per example: what evaluation and prediction start from.
 struct Logits {

@@ -2,12 +2,20 @@
 #include "bert/report/report.h"
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <random>
 
 #include "bert/report/curves.h"
 #include "bert/report/evaluation.h"
 #include "bert/tasks/answer_rows.h"
 #include "bert/tasks/evaluation_rows.h"
+#include "bert/tasks/metrics.h"
 #include "bert/tasks/word_rows.h"
+#include "io/signals.h"
+#include "support/growth.h"
 #include "support/program.h"
 #include "support/refusal.h"
 
@@ -173,6 +181,99 @@ TEST_CASE("the rows of an evaluation that a task writes are those that the page 
   CHECK(json["wrong"][1]["prediction"] == io::Json({"שלום"}));
   CHECK(json["wrong"][1]["tokens"] == 2);
   CHECK_FALSE(json.contains("given"));
+}
+
+TEST_CASE("the intervals of several labels are those of figures over a 0 or 1 for each label") {
+  constexpr std::size_t kLabels = 7, kRows = 40, kResamples = 1000;
+  std::mt19937_64 random(3);
+  io::Json names = io::Json::array();
+  for (std::size_t j = 0; j < kLabels; ++j) names.push_back(std::to_string(j));
+  const io::Json head{{"kind", "multi-label"}, {"labels", names}, {"metrics", {"accuracy", "micro_f1", "macro_f1"}}};
+  std::string lines = head.dump() + "\n";
+  std::vector<std::int32_t> truth, predicted;
+  const auto draw = [&](std::vector<std::int32_t>& flags) {
+    io::Json numbers = io::Json::array();
+    for (std::size_t j = 0; j < kLabels; ++j)
+      if (flags.push_back(random() % 3 == 0); flags.back() == 1) numbers.push_back(j);
+    return numbers;
+  };
+  for (std::size_t i = 0; i < kRows; ++i) {
+    const io::Json is = draw(truth);
+    if (i % 2 == 0) predicted.insert(predicted.end(), truth.end() - kLabels, truth.end());
+    lines += io::Json{{"text", "t"},
+                      {"label", is},
+                      {"prediction", i % 2 == 0 ? is : draw(predicted)},
+                      {"probabilities", std::vector<double>(kLabels, 0.5)}}
+                 .dump() +
+             "\n";
+  }
+  std::mt19937_64 again(12345);
+  std::map<std::string, std::vector<double>> values;
+  for (std::size_t k = 0; k < kResamples; ++k) {
+    std::vector<std::int32_t> t, p;
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const auto from = static_cast<std::ptrdiff_t>(again() % kRows * kLabels);
+      t.insert(t.end(), truth.begin() + from, truth.begin() + from + kLabels);
+      p.insert(p.end(), predicted.begin() + from, predicted.begin() + from + kLabels);
+    }
+    const tasks::MultiLabelScores scores = tasks::multi_label_scores(p, t, kLabels);
+    values["eval_accuracy"].push_back(scores.accuracy);
+    values["eval_micro_f1"].push_back(scores.micro_f1);
+    values["eval_macro_f1"].push_back(scores.macro_f1);
+  }
+  const io::Json intervals = report::evaluation_of(lines, {})["intervals"];
+  for (auto& [name, list] : values) {
+    CAPTURE(name);
+    std::ranges::sort(list);
+    CHECK(intervals[name] == io::Json({list[25], list[974]}));
+  }
+}
+
+TEST_CASE("the time for rows of several labels grows with the labels that they have, not with those that there are") {
+  const auto rows_among = [](int labels) {
+    io::Json names = io::Json::array();
+    for (int j = 0; j < labels; ++j) names.push_back(std::to_string(j));
+    return report::Rows{.kind = tasks::Kind::multi_label, .labels = names, .metrics = {"macro_f1"}};
+  };
+  const double growth = support::growth_by_four(100, [&](int labels) {
+    report::Rows rows = rows_among(labels);
+    for (std::int32_t i = 0; i < 4000; ++i) rows.add({}, std::vector{i % labels}, std::vector{0, i % labels});
+    CHECK(report::intervals(rows).contains("eval_macro_f1"));
+  });
+  CHECK(growth < 2);
+}
+
+TEST_CASE("rows are read with little memory: what was read is given back, and shown rows are read again") {
+  std::string lines = rows_of(0);
+  const std::string row = lines.substr(lines.rfind('\n', lines.size() - 2) + 1);
+  while (lines.size() < 9'000'000) lines += row;
+  int given_back = 0;
+  const io::Json json = report::evaluation_of(lines, {}, [&] { ++given_back; });
+  CHECK(given_back == 2);
+  CHECK(json["wrong"][0]["text"] == "text 0");
+}
+
+TEST_CASE("a signal that asks to leave ends a report") {
+  report::Rows rows{.kind = tasks::Kind::classification, .labels = {"no", "yes"}, .metrics = {"accuracy"}};
+  for (std::int32_t i = 0; i < 10; ++i) rows.add({}, std::vector{i % 2}, std::vector{0});
+  const std::string lines = rows_of(80);
+  for (const auto& work :
+       {std::function([&] { report::evaluation_of(lines, {}); }), std::function([&] { report::intervals(rows); })}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      io::catch_stop_signals(io::OnStop::leave);
+      std::raise(SIGTERM);
+      try {
+        work();
+      } catch (const Error& error) {
+        ::_exit(static_cast<int>(error.failure()));
+      }
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    CHECK(WEXITSTATUS(status) == 75);
+  }
 }
 
 TEST_CASE("of more rows than a page can use those are written that are evenly spread, and it says of how many") {

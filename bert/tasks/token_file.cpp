@@ -5,6 +5,7 @@
 
 #include "bert/tasks/attempt.h"
 #include "io/error.h"
+#include "io/json.h"
 #include "io/line_source.h"
 #include "io/signals.h"
 
@@ -73,6 +74,11 @@ class Parser {
     else add_row(line);
   }
   void finish() {
+    if (sentences_ == 0 && 2 * spaced_words_ > std::ssize(sentence_.words))
+      fail(Failure::input,
+           "{}: words: expected one in each line and blank lines between sentences, got no blank line and texts as {}; "
+           "hint: is it a table? --task custom; for words and labels in cells --layout rows",
+           sentence_.file, io::shown(io::Json(first_spaced_)));
     end_sentence();
     if (empty()) fail(Failure::input, "{}:1: words: expected at least one, got none", sentence_.file);
   }
@@ -87,6 +93,7 @@ class Parser {
 
   void end_sentence() {
     if (sentence_.words.empty()) return;
+    ++sentences_;
     sentence_.offsets = {0, sentence_.words.size()};
     use_(sentence_);
     sentence_.words.clear();
@@ -102,6 +109,7 @@ class Parser {
     check_width(cells.size());
     const std::string_view word = cells[columns_.word];
     if (word.empty()) refuse("word: expected one in column {}, got none", columns_.word);
+    if (word.find(' ') != std::string_view::npos && spaced_words_++ == 0) first_spaced_ = word;
     add(word, label_ ? cells[*label_] : std::string_view());
   }
 
@@ -165,6 +173,9 @@ class Parser {
   std::size_t width_ = 0;             // columns; 0 before the first line with any
   std::int64_t first_line_ = 0;       // that had them
   std::int64_t line_ = 0;
+  std::int64_t sentences_ = 0;     // that ended
+  std::int64_t spaced_words_ = 0;  // with spaces in them: the texts of a table, if no line is blank
+  std::string first_spaced_;
   std::int64_t blank_line_ = 0;  // of rows: the first of those before this line
 };
 

@@ -104,6 +104,14 @@ TEST_CASE("rows hold words and labels with a space between them") {
   CHECK(file.lines == std::vector<std::int64_t>{1, 1, 1, 2});
 }
 
+TEST_CASE("a table of texts is no file of words") {
+  CHECK(refusal("text\tlabel\na good film\tpos\na bad one\tneg\n") ==
+        "words.txt: words: expected one in each line and blank lines between sentences, got no blank line and texts as "
+        "\"a good film\"; hint: is it a table? --task custom; for words and labels in cells --layout rows");
+  CHECK(read("1 000\tO\nof\tO\nthem\tO\n").words.size() == 3);
+  CHECK(read("1 000\tO\n\n2 000\tO\n").words.size() == 2);
+}
+
 TEST_CASE("a file to predict may have words alone") {
   CHECK(read("a\n\nb\n", {}, false).labels.empty());
   CHECK(read("a b\n", kRows, false).words == Texts{"a", "b"});

@@ -149,7 +149,9 @@ bool SquadFeatures::find_answer(const SquadQuestion& question, std::size_t parag
   if (question.answers.size() != 1)
     fail(Failure::input, "{}: question {}: answers: expected exactly one to train on, got {}{}", options_.file,
          question.id, question.answers.size(),
-         question.is_impossible.value_or(false) ? "; hint: is_impossible is of SQuAD 2.0" : "");
+         question.is_impossible.value_or(false)
+             ? "; hint: is_impossible is of SQuAD 2.0: --task squad2 (prepare squad: --version-2)"
+             : "");
   const SquadAnswer& answer = question.answers.front();
   const std::string_view context = paragraphs_[paragraph].context;
   const std::int64_t characters = text::count_code_points(answer.text);

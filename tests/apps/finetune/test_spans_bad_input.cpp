@@ -52,7 +52,8 @@ TEST_CASE("questions that cannot be trained or evaluated on are refused before t
   const SpanSetting version_1(false);
   check_refused(version_1, "--train",
                 {"a file of 2.0", to_version_2,
-                 "question q3: answers: expected exactly one to train on, got 0; hint: is_impossible is of SQuAD 2.0"});
+                 "question q3: answers: expected exactly one to train on, got 0; hint: is_impossible is of SQuAD 2.0: "
+                 "--task squad2 (prepare squad: --version-2)"});
   check_refused(
       version_1, "--eval",
       {"a file of 2.0", to_version_2, "question q3: answers: expected at least one, got none; hint: is it SQuAD 2.0?"});

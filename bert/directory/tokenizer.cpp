@@ -96,6 +96,19 @@ DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const Config& c
   return found;
 }
 
+/// Names a model that lies deeper: a run of a sweep, or a snapshot in a cache of Hugging Face's hub.
+std::string hint_of_models_in(const fs::path& directory) {
+  std::error_code ignored;
+  std::vector<fs::path> models;
+  for (const fs::path& within : {directory, directory / "snapshots"})
+    for (const auto& entry : fs::directory_iterator(within, ignored))
+      if (fs::is_regular_file(entry.path() / "config.json", ignored)) models.push_back(entry.path());
+  if (models.empty()) return "";
+  const std::size_t more = models.size() - 1;
+  return fmt::format("; hint: {} has one{}", std::ranges::min(models).string(),
+                     more == 0 ? "" : fmt::format(", and {} more beside it", more));
+}
+
 }  // namespace
 
 fs::path config_file(const fs::path& model) {
@@ -110,8 +123,8 @@ Config read_config(const fs::path& model) {
   if (!fs::is_regular_file(file))
     fail(Failure::model,
          "{}: expected a model directory (config.json, model.safetensors, vocab.txt) or a TensorFlow checkpoint with "
-         "its bert_config.json, got no configuration in {}",
-         model.string(), file.parent_path().string());
+         "its bert_config.json, got no configuration in {}{}",
+         model.string(), file.parent_path().string(), hint_of_models_in(file.parent_path()));
   return read_config_file(file, UnknownKeys::keep);
 }
 

@@ -284,6 +284,17 @@ TEST_CASE("what is no model is refused in words") {
             .ends_with(model + ", a .safetensors file or a TensorFlow checkpoint, got another file"));
 }
 
+TEST_CASE("a directory of models is refused with one of them") {
+  const support::TemporaryDirectory directory;
+  const auto refusal = [&] { return support::refusal(Failure::model, [&] { read_config(directory / "hub"); }); };
+  std::filesystem::create_directories(directory / "hub/snapshots/4f2a");
+  write_text(directory / "hub/snapshots/4f2a/config.json", "{}");
+  CHECK(refusal().ends_with("; hint: " + (directory / "hub/snapshots/4f2a").string() + " has one"));
+  std::filesystem::create_directories(directory / "hub/run-1");
+  write_text(directory / "hub/run-1/config.json", "{}");
+  CHECK(refusal().ends_with("; hint: " + (directory / "hub/run-1").string() + " has one, and 1 more beside it"));
+}
+
 TEST_CASE("tensors of another shape are named, as many as a line holds") {
   Saved saved;
   Stored& norm = saved.tensors[kNorm + ".weight"];

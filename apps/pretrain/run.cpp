@@ -179,6 +179,11 @@ void warn_of_records(const data::PretrainingRecords& records, const std::string&
   if (!given.empty())
     distributed::warn(fmt::format("{}: records of up to {} tokens are read as they were made; {} is for text", file,
                                   records.longest(), fmt::join(given, ", ")));
+  if (records.most_masked() == 0)
+    distributed::warn(
+        fmt::format("{}: no record has a masked token, so the model learns no words; hint: prepare records with "
+                    "--max-predictions-per-seq above 0",
+                    file));
 }
 
 /// Examples of text are drawn by `seed`.

@@ -206,6 +206,7 @@ void PretrainingRecords::add(File file) {
   file.begin = files_.empty() ? 0 : files_.back().end;
   file.end = file.begin + file.places().size();
   longest_ = std::max(longest_, std::int64_t{file.sums.longest});
+  most_masked_ = std::max(most_masked_, std::int64_t{file.sums.most_masked});
   if (skipped_ == 0) first_skipped_ = std::move(file.first_skipped);
   skipped_ += file.skipped;
   if (not_kept_.empty()) not_kept_ = std::move(file.not_kept);

@@ -48,6 +48,7 @@ class PretrainingRecords : public PretrainingExamples {
   std::int64_t tokens(std::int64_t, std::int64_t number) override { return place(number).tokens; }
   std::int64_t masked(std::int64_t, std::int64_t number) override { return place(number).masked; }
   std::int64_t longest() const override { return longest_; }
+  std::int64_t most_masked() const { return most_masked_; }  ///< tokens of a record
   std::vector<ExampleSize> largest(std::int64_t count) const override;
   std::size_t bytes() const override;
 
@@ -86,7 +87,7 @@ class PretrainingRecords : public PretrainingExamples {
   PretrainingRecordsOptions options_;
   std::size_t held_of_each_ = 0;  // most_held for each file
   std::vector<File> files_;
-  std::int64_t longest_ = 0;
+  std::int64_t longest_ = 0, most_masked_ = 0;
   std::uint64_t skipped_ = 0;
   std::string first_skipped_, not_kept_;
 };

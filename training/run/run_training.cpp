@@ -107,10 +107,14 @@ void run_profiled(Trainer& trainer, const Settings& settings, const RunReplica& 
 /// run.report, of which no run fails.
 void report_on(const TrainingRun& run, const RunReplica& replica) {
   if (!replica.self.first() || !run.report) return;
+  // The run is saved. One that was stopped still gets its report.
+  if (!io::stop_requested()) io::catch_stop_signals(io::OnStop::leave);
   try {
     run.report(replica.directory->files());
   } catch (const std::exception& error) {
-    io::warn("no report: {}", error.what());
+    if (io::leave_requested())
+      io::warn("no report: interrupted; hint: report {} makes it", run.settings.output.string());
+    else io::warn("no report: {}", error.what());
   }
 }
 

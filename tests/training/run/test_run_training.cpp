@@ -2,13 +2,17 @@
 #include "training/run/run_training.h"
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <thread>
 
 #include "distributed/replica_group.h"
+#include "io/signals.h"
 #include "nn/layers.h"
 #include "support/program.h"
 #include "support/refusal.h"
@@ -149,6 +153,44 @@ struct PointsRun {
 };
 
 }  // namespace
+
+TEST_CASE("a signal during the report ends the report alone, and one before it does not") {
+  const PointsRun run;
+  // The exit code of a process that trains and is sent a signal in a step or by its report.
+  const auto code_of = [&](const std::string& output, bool during_training) {
+    const pid_t child = ::fork();
+    if (child > 0) {
+      int status = 0;
+      ::waitpid(child, &status, 0);
+      return WEXITSTATUS(status);
+    }
+    Settings settings = run.settings(output);
+    complete(settings);
+    try {
+      if (during_training) WatchedPoints::at_step_15 = [] { std::raise(SIGTERM); };
+      else WatchedPoints::at_step_15 = [] {};
+      run_training(
+          {.settings = settings,
+           .program = "points",
+           .read = [](distributed::Collective*) { return RunIdentity{}; },
+           .make_objective = [](const distributed::Replica& self) { return std::make_unique<WatchedPoints>(self); },
+           .report =
+               [&](io::Files&) {
+                 if (!during_training) std::raise(SIGTERM);
+                 io::leave_if_requested("drawing");
+                 support::write_text(settings.output / "page", "whole");
+               }});
+    } catch (const Error& error) {
+      ::_exit(static_cast<int>(error.failure()));
+    }
+    ::_exit(0);
+  };
+  CHECK(code_of("whole", false) == 0);
+  CHECK(fs::exists(run.directory / "whole/model.safetensors"));
+  CHECK_FALSE(fs::exists(run.directory / "whole/page"));
+  CHECK(code_of("stopped", true) == 75);
+  CHECK(fs::exists(run.directory / "stopped/page"));
+}
 
 TEST_CASE("a classifier without BERT is trained by run_training and its files are whole") {
   const PointsRun run;

@@ -325,6 +325,9 @@ void check_memory(const Settings& settings, const Plan& plan, Objective& objecti
   const std::size_t most = on_gpu ? plannable(plan.memory.available) : plan.memory.available;
   if (plan.memory.total() <= most && is_within_bound(settings, plan.memory, self)) return;
   const auto text = [](std::size_t bytes) { return io::bytes_text(static_cast<double>(bytes)); };
+  if (settings.most_memory && !on_gpu && *settings.most_memory < plan.resident)
+    fail(Failure::memory, "--memory: expected at least {}, which the process has before it trains, got {}",
+         text(plan.resident), settings.memory);
   if (settings.most_memory)
     fail(Failure::memory, "--memory: expected at least {}, which a micro-batch of {} takes at most, got {}; {}",
          text(bounded_bytes(settings, plan.memory, self)), plan.micro_batch_size, settings.memory,

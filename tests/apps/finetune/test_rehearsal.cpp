@@ -256,6 +256,9 @@ TEST_CASE("a bound of memory that a plan breaks is refused with the micro-batch 
   const Outcome tight = run(bound, "10000");
   CHECK(tight.code == 7);
   CHECK(has(tight.error, "error: --memory: expected at least "));
+  const Outcome none = run("1MB", "10000");
+  CHECK(none.code == 7);
+  CHECK(has(none.error, "B, which the process has before it trains, got 1MB\n"));
   const std::size_t hint = tight.error.find("hint: --micro-batch-size ");
   REQUIRE_MESSAGE(hint != std::string::npos, tight.error);
   const std::string fitting = std::to_string(std::stoi(tight.error.substr(hint + 25)));

@@ -132,7 +132,7 @@ std::int64_t whole_number(const std::string& text, const Lines& lines, const cha
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size())
-    lines.refuse("{}: expected a whole number, got \"{}\"", what, text);
+    lines.refuse("{}: expected a whole number, got {}", what, io::shown(io::Json(text)));
   return value;
 }
 
@@ -235,8 +235,11 @@ class TaggedSentences {
 
   void take(const std::vector<std::string>& columns) {
     if (columns.empty() || columns[0] == "-DOCSTART-") return end_sentence();
-    if (std::exchange(is_first_, false) && columns[0] == "sentence" && std::ranges::count(columns, "prediction") > 0)
-      return read_header(columns);
+    if (std::exchange(is_first_, false)) {
+      if (columns[0] == "sentence" && std::ranges::count(columns, "prediction") > 0) return read_header(columns);
+      if (columns[0] == "label" && columns.back() == "support")
+        lines_.refuse("columns: expected word, true tag and predicted tag, got those of eval_report.tsv");
+    }
     const std::size_t width = columns.size();
     if (!has_header_) lines_.require(3, 1024, columns, "word, true tag and predicted tag");
     else lines_.require(width_, width_, columns, "those of predictions.tsv");

@@ -207,6 +207,9 @@ TEST_CASE("files that evaluate cannot score are refused in a line with their pla
   write_text(bad, "word tag\n");
   CHECK(refusal({"tokens", bad}) ==
         "error: " + bad + ":1: columns: expected word, true tag and predicted tag, got 2 of them\n");
+  write_text(bad, "label\tprecision\trecall\tf1\tsupport\nB-A\t0.5\t0.5\t0.5\t2\n");
+  CHECK(refusal({"tokens", bad}) ==
+        "error: " + bad + ":1: columns: expected word, true tag and predicted tag, got those of eval_report.tsv\n");
   write_text(bad, "");
   CHECK(refusal({"tokens", bad}) == "error: " + bad + ": expected at least one word, got none\n");
 
@@ -219,6 +222,7 @@ TEST_CASE("files that evaluate cannot score are refused in a line with their pla
   CHECK(ranking("1 a 1\n2 a 1\n1 b 2\n") ==
         "error: " + bad + ":3: query 1: expected its lines together, got more of them here\n");
   CHECK(ranking("1 a one\n") == "error: " + bad + ":1: rank: expected a whole number, got \"one\"\n");
+  CHECK(ranking("1 a " + std::string(900, 'x') + "\n").size() < bad.size() + 120);
   CHECK(ranking("1 a 0\n") == "error: " + bad + ":1: rank: expected at least 1, got 0\n");
   CHECK(ranking("") == "error: " + bad + ": expected at least one query, got none\n");
   CHECK(ranking("\n\n") == "error: " + bad + ": expected at least one query, got none\n");

@@ -225,7 +225,12 @@ void apply(const Job& job, const training::RunReplica& replica) {
   nn::ParameterSet parameters(objective->model(), self.backend(),
                               {.dtype = settings.precision, .initialize = false, .gradients = false});
   if (self.first()) {
+    const auto is_head = [&](const std::string& parameter) { return parameter.starts_with(job.task->head()); };
     const nn::LoadReport report = bert::load_weights(job.options.model, parameters);
+    if (std::ranges::any_of(report.missing, is_head))
+      fail(Failure::model,
+           "{}: weights: expected a model that is fine-tuned for the task, got none for {}; hint: --train",
+           job.options.model.string(), *std::ranges::find_if(report.missing, is_head));
     if (job.options.strict) bert::require_exact(report, job.options.model);
     nn::require(report, job.options.model, [](const std::string&) { return false; });
     io::say(fmt::format("{}\n", report.text()));

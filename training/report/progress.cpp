@@ -25,6 +25,7 @@ std::string progress_text(const ProgressFigures& f) {
                         io::count_text(f.tokens_per_second));
   if (f.seconds_left >= 0) text += "  " + io::duration_text(f.seconds_left) + " left";
   if (f.memory_bytes > 0) text += "  " + io::bytes_text(static_cast<double>(f.memory_bytes));
+  if (f.skipped_steps > 0) text += fmt::format("  {} skipped", f.skipped_steps);
   return text;
 }
 

@@ -16,6 +16,7 @@ struct ProgressFigures {
   double examples_per_second = 0, tokens_per_second = 0;
   double seconds_left = -1;  ///< below 0: not known yet
   std::size_t memory_bytes = 0;
+  std::int64_t skipped_steps = 0;  ///< since the last plain line
 };
 
 /// "step 120/1000  12.0%  loss 6.8123  lr 9.20e-05  412 examples/s  51.2k tokens/s  1:02:03 left  1.2 GB"

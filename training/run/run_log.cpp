@@ -9,10 +9,11 @@
 
 namespace bertrand::training {
 
-void RunLog::open(const RunState& state, io::Files& files) {
+void RunLog::open(const RunState& state, io::Files& files, std::int64_t skipped_steps) {
   if (!self_.first()) return;
   metrics_ = std::make_unique<MetricsLog>(settings_.output, state.steps_done, files);
   interval_.losses = state.unlogged;
+  interval_.skipped_before = skipped_steps;
 }
 
 void RunLog::step(const StartedStep& step, const StepResult& result, bool losses_are_scaled) {
@@ -29,7 +30,8 @@ void RunLog::step(const StartedStep& step, const StepResult& result, bool losses
                           .learning_rate = step.learning_rate,
                           .examples_per_second = interval_.per_second(interval_.examples),
                           .tokens_per_second = interval_.per_second(interval_.tokens),
-                          .memory_bytes = self_.backend().memory().peak};
+                          .memory_bytes = self_.backend().memory().peak,
+                          .skipped_steps = result.loss_scale.skipped_steps - interval_.skipped_before};
   const bool for_people = !settings_.quiet && !settings_.json_lines;
   if (for_people) progress_.update(figures);
   if (step.number % settings_.log_every != 0 && step.number != plan_.total_steps) return;
@@ -48,7 +50,7 @@ void RunLog::step(const StartedStep& step, const StepResult& result, bool losses
   line.figures.emplace_back("tokens_per_second", figures.tokens_per_second);
   line.figures.emplace_back("memory_bytes", static_cast<double>(figures.memory_bytes));
   write(line, "step");
-  interval_ = {};
+  interval_ = {.losses = {}, .skipped_before = result.loss_scale.skipped_steps};
 }
 
 void RunLog::evaluation(std::int64_t step, double epochs, const Metrics& metrics) {

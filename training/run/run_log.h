@@ -21,7 +21,8 @@ class RunLog {
 
   /// Opens the files, which keep their lines up to the last step of `state`, where the run begins. Throws
   /// Error(Failure::io).
-  void open(const RunState& state, io::Files& files);
+  /// `skipped_steps`: of the steps before.
+  void open(const RunState& state, io::Files& files, std::int64_t skipped_steps);
   /// A finished step. `losses_are_scaled`: the line carries the loss scale.
   void step(const StartedStep& step, const StepResult& result, bool losses_are_scaled);
   void evaluation(std::int64_t step, double epochs, const Metrics& metrics);
@@ -44,6 +45,7 @@ class RunLog {
     double seconds = 0;
     std::int64_t examples = 0, tokens = 0;  // since the run was begun or resumed, at most
     LossSums losses;
+    std::int64_t skipped_before = 0;  // steps of the whole run
 
     double per_second(std::int64_t count) const { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
   };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "distributed/exchange.h"
+#include "io/say.h"
 #include "io/signals.h"
 #include "io/units.h"
 #include "optim/schedule.h"
@@ -47,7 +48,10 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, co
         job_.directory->refuse_results();
         log_.message(fmt::format("no checkpoint in {}: beginning with step 1", settings_.output.string()));
       }
-      if (initialize) initialize(job_.parameters);
+      if (initialize) {
+        initialize(job_.parameters);
+        require_finite_start();
+      }
       if (moments) saves_.begin_with_moments(moments);
     }
     // A run that is overwritten makes room.
@@ -59,7 +63,7 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, co
 }
 
 void Trainer::run() {
-  log_.open(state_, files_of(job_.directory));
+  log_.open(state_, files_of(job_.directory), optimizer_.loss_scale().read().skipped_steps);
   with_standing(next_step(), [&] {
     try {
       make_steps();
@@ -193,6 +197,28 @@ void Trainer::finish() {
       "finished after {} step{}, {}: the {} is in {}{}", state_.steps_done, state_.steps_done == 1 ? "" : "s",
       io::duration_text(time.count()), best.score ? fmt::format("best model (step {})", best.step) : "final model",
       settings_.output.string(), settings_.save_model_only ? ", without checkpoints (--save-model-only)" : ""));
+  warn_of_skipped_steps();
+}
+
+/// Damaged weights would look like a learning rate that is too high.
+void Trainer::require_finite_start() const {
+  if (const std::string name = job_.parameters.first_non_finite(job_.parameters.masters()); !name.empty())
+    fail(Failure::model,
+         "weights: tensor \"{}\": expected finite numbers to start from, got some that are not; hint: the model is "
+         "damaged: name another one",
+         name);
+}
+
+/// A few steps find the loss scale. More of them say that f16 is too narrow for the model or its targets.
+void Trainer::warn_of_skipped_steps() const {
+  if (!optimizer_.loss_scale().dynamic()) return;
+  const std::int64_t skipped = optimizer_.loss_scale().read().skipped_steps;
+  if (skipped == 0 || 10 * skipped < state_.steps_done) return;
+  io::warn(
+      "{} of {} steps were skipped, because a gradient was not finite in {}{}; hint: --precision bf16 or f32, or "
+      "smaller targets",
+      skipped, state_.steps_done, name_of(settings_.precision),
+      skipped == state_.steps_done ? ": no step moved the model" : "");
 }
 
 void Trainer::with_standing(const std::string& where, const std::function<void()>& work) {

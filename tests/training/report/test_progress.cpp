@@ -26,6 +26,13 @@ const std::string kText =
 
 }  // namespace
 
+TEST_CASE("a line says how many steps were skipped, if any were") {
+  ProgressFigures figures = kFigures;
+  CHECK(progress_text(figures) == kText);
+  figures.skipped_steps = 3;
+  CHECK(progress_text(figures) == kText + "  3 skipped");
+}
+
 TEST_CASE("the bar is full at the end and not before") {
   CHECK(progress_bar(0, 10) == "[..........]");
   CHECK(progress_bar(999, 1000) == "[#########.]");

@@ -1,0 +1,77 @@
+// Models that no run can start from, and steps that move none.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "support/small_model.h"
+
+using support::Outcome;
+using support::run_program;
+using support::write_text;
+
+namespace {
+
+struct Setting {
+  support::TemporaryDirectory directory;
+  Setting() {
+    support::write_small_model(directory / "model");
+    std::string text = "text,size\n";
+    for (int i = 0; i < 24; ++i) text += fmt::format("{} fish,{}\n", i % 2 ? "red" : "blue", 900 + 10 * i);
+    write_text(directory / "train.csv", text);
+  }
+  Outcome run(const std::vector<std::string>& flags) const {
+    return run_program("finetune",
+                       support::with_defaults({"--task", "custom", "--kind", "regression", "--label-column", "size",
+                                               "--model", directory / "model", "--output", directory / "run",
+                                               "--max-seq-length", "16", "--batch-size", "6", "--threads", "1"},
+                                              flags));
+  }
+  std::string path(const std::string& name) const { return (directory / name).string(); }
+};
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a run whose steps f16 skips says so in its lines and at its end") {
+  const Setting setting;
+  const auto train = [&](const std::string& precision) {
+    return setting.run({"--train", setting.path("train.csv"), "--steps", "8", "--log-every", "4", "--precision",
+                        precision, "--overwrite"});
+  };
+  const Outcome skipped = train("f16");
+  REQUIRE_MESSAGE(skipped.code == 0, skipped.error);
+  CHECK(has(skipped.out, "  4 skipped\n"));
+  CHECK(skipped.error ==
+        "warning: 8 of 8 steps were skipped, because a gradient was not finite in f16: no step moved the model; hint: "
+        "--precision bf16 or f32, or smaller targets\n");
+  const Outcome moved = train("bf16");
+  CHECK_FALSE(has(moved.out, "skipped"));
+  CHECK(moved.error.empty());
+}
+
+TEST_CASE("weights that are no numbers are refused before the first step, with the tensor") {
+  const Setting setting;
+  const std::string file = setting.path("model/model.safetensors");
+  std::string bytes = support::read_text(file);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(bytes.data() + bytes.size() - sizeof nan, &nan, sizeof nan);
+  write_text(file, bytes);
+  for (const char* precision : {"f32", "f16"}) {
+    const Outcome outcome =
+        setting.run({"--train", setting.path("train.csv"), "--steps", "2", "--precision", precision, "--overwrite"});
+    CHECK(outcome.code == 4);
+    CHECK(outcome.error.starts_with("error: weights: tensor \"bert."));
+    CHECK(has(outcome.error, "\": expected finite numbers to start from, got some that are not; hint: the model is "));
+  }
+}
+
+TEST_CASE("a model without the task's head predicts nothing, and the hint is to train it") {
+  const Setting setting;
+  const Outcome outcome = setting.run({"--predict", setting.path("train.csv")});
+  CHECK(outcome.code == 4);
+  CHECK(outcome.error == "error: " + setting.path("model") +
+                             ": weights: expected a model that is fine-tuned for the task, got none for "
+                             "classifier.weight; hint: --train\n");
+}

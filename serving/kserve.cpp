@@ -2,6 +2,7 @@
 #include "serving/kserve.h"
 
 #include <algorithm>
+#include <span>
 
 #include "io/error.h"
 #include "io/version.h"

@@ -23,7 +23,7 @@ struct CudaOptions {
   /// Other GPUs of this process work at the same time: all code is loaded now, as a GPU may wait for another one when
   /// it is needed. That takes seconds and some hundred MB.
   bool beside_others = false;
-  bool tf32 = false;      ///< products of f32 may round their operands to 11 bits, which the tensor cores take
+  bool tf32 = false;  ///< products of f32 may round their operands to 11 bits, which the tensor cores take
   /// Each shape of product is multiplied by the fastest of a few algorithms, tried out on first use. Another run may
   /// find another one the fastest, and then differs in the last bits.
   bool measured_products = false;

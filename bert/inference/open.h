@@ -29,8 +29,8 @@ const io::Choices<Head>& heads();
 /// none of them; `directory` stands for the model in messages.
 Head head_of(const bert::Config& config, const std::filesystem::path& directory);
 
-/// What a classifier with so many labels says of them: as config.json's problem_type has it; without one, a number if
-/// there is one label, else one of them. Throws Error(Failure::model) for a type that is none.
+/// What a classifier with so many labels says of them: as config.json's problem_type has it; without one, a probability
+/// if there is one label, else one of them. Throws Error(Failure::model) for a type that is none.
 tasks::Kind kind_of_classifier(const bert::Config& config, std::size_t labels);
 
 enum class Pooling {

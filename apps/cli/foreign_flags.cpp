@@ -232,12 +232,13 @@ std::vector<std::string> with_own_names(const CLI::App& app, const std::vector<s
     const std::string next = i + 1 < arguments.size() ? arguments[i + 1] : "";
     // A switch there may have been given a value, and a switch here takes none.
     if (flag->value || option_of(app, flag->own)->get_items_expected_max() == 0) {
-      if (flag->remark && value.empty() && !next.empty() && !next.starts_with("-") && !yes_or_no(next))
-        fail(Failure::usage, "{}: expected no value, got {}; hint: it is called {} here, {}", name, next, flag->own,
-             flag->remark);
-      const bool apart = value.empty() && yes_or_no(next);
+      const bool apart =
+          value.empty() && (yes_or_no(next) || (flag->remark && !next.empty() && !next.starts_with("-")));
       const std::string said = apart ? next : value.empty() ? "true" : value.substr(1);
       const std::optional<bool> yes = yes_or_no(said);
+      if (!yes && flag->remark)
+        fail(Failure::usage, "{}: expected no value, got {}; hint: it is called {} here, {}", name, said, flag->own,
+             flag->remark);
       if (!yes) fail(Failure::usage, "{}: expected true or false, got \"{}\"", name, said);
       value = flag->value ? fmt::format("={}", flag->value) : "";
       i += apart;
@@ -259,27 +260,31 @@ std::vector<std::string> with_own_names(const CLI::App& app, const std::vector<s
   return own;
 }
 
-std::vector<std::string> with_own_units(const CLI::App& app, const std::vector<std::string>& arguments,
-                                        Sources& sources) {
-  if (!option_of(app, "--save-every-minutes")) return arguments;
+void use_own_units(const CLI::App& app, Given& flag) {
+  const CLI::Option* const in = option_of(app, "--save-every-minutes");
+  if (!in || flag.name != "--save-every" || flag.values.size() != 1) return;
+  if (auto minutes = in_minutes(flag.values[0]))
+    flag = {.option = in, .name = "--save-every-minutes", .values = {*std::move(minutes)}};
+}
+
+std::vector<std::string> with_own_units(const CLI::App& app, const std::vector<std::string>& arguments) {
   std::vector<std::string> own;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    const bool apart = argument == "--save-every" && i + 1 < arguments.size();
-    const std::size_t equals = argument.find('=');
-    std::optional<std::string> minutes;
-    if (apart) minutes = in_minutes(arguments[i + 1]);
-    else if (argument.substr(0, equals) == "--save-every" && equals != argument.npos)
-      minutes = in_minutes(argument.substr(equals + 1));
-    own.push_back(minutes ? "--save-every-minutes=" + *minutes : argument);
-    if (!minutes) continue;
-    i += apart;
-    if (auto from = sources.extract("--save-every")) sources["--save-every-minutes"] = from.mapped();
+    const bool apart = arguments[i] == "--save-every" && i + 1 < arguments.size();
+    const std::string word = apart ? arguments[i] + "=" + arguments[i + 1] : arguments[i];
+    Given flag;
+    if (const std::size_t equals = word.find('='); equals != word.npos)
+      flag = {.name = word.substr(0, equals), .values = {word.substr(equals + 1)}};
+    use_own_units(app, flag);
+    if (flag.option) append(own, flag);
+    else own.push_back(arguments[i]);
+    i += apart && flag.option;
   }
   return own;
 }
 
-std::optional<std::string> hint_for(const std::string& name) {
+std::optional<std::string> hint_for(const CLI::App& app, const std::string& name) {
+  if (const ForeignFlag* flag = own_flag(app, name)) return fmt::format("it is called {} here", flag->own);
   const auto* const found = std::ranges::find_if(kAdvice, [&](const Advice& advice) { return name == advice.name; });
   if (found == std::end(kAdvice)) return std::nullopt;
   return found->instead;

@@ -13,11 +13,12 @@ namespace bertrand::cli {
 /// what to do, if a value has no equal here.
 std::vector<std::string> with_own_names(const CLI::App& app, const std::vector<std::string>& arguments);
 
-/// --save-every 10min, 2h or 90s as --save-every-minutes, in `sources` too.
-std::vector<std::string> with_own_units(const CLI::App& app, const std::vector<std::string>& arguments,
-                                        Sources& sources);
+/// --save-every 10min, 2h or 90s becomes --save-every-minutes.
+void use_own_units(const CLI::App& app, Given& flag);
+std::vector<std::string> with_own_units(const CLI::App& app, const std::vector<std::string>& arguments);
 
-/// What to do in place of a flag that is another program's and has no equal here; none if it is not known.
-std::optional<std::string> hint_for(const std::string& name);
+/// What to do in place of a flag that is another program's: what it is called in `app`, or what there is if it has no
+/// equal; none if it is not known.
+std::optional<std::string> hint_for(const CLI::App& app, const std::string& name);
 
 }  // namespace bertrand::cli

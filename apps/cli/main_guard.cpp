@@ -56,7 +56,8 @@ bool needs_command(const CLI::App& app) { return !app.get_subcommands(nullptr).e
   std::vector<std::string> known;
   for (const CLI::Option* option : innermost(app).get_options())
     for (const std::string& flag : option->get_lnames()) known.push_back("--" + flag);
-  if (const auto hint = hint_for(name)) fail(Failure::usage, "unknown option {}; hint: {}", name, *hint);
+  if (const auto hint = hint_for(innermost(app), name))
+    fail(Failure::usage, "unknown option {}; hint: {}", name, *hint);
   const auto nearest = io::nearest_name(name, known);
   if (!nearest && needs_command(innermost(app))) refuse_command(innermost(app), "none");
   fail(Failure::usage, "unknown {} {}; {}", is_flag ? "option" : "argument", name,
@@ -135,11 +136,10 @@ std::vector<std::string> parse(CLI::App& app, int argc, char** argv, Sources& so
   for (CLI::App* sub : app.get_subcommands(nullptr)) sub->allow_extras();
   std::vector<std::string> all = arguments(argc, argv);
   const CLI::App& command = command_named(app, all);
-  all = with_own_names(command, all);
+  all = with_own_units(command, with_own_names(command, all));
   refuse_numbers_of_values(command, all);
   try {
-    all = with_own_units(command, with_own_spelling(command, with_settings(command, all, sources)), sources);
-    all = with_recorded_flags(app, all, sources);
+    all = with_recorded_flags(app, with_own_spelling(command, with_settings(command, all, sources)), sources);
     print_settings(command, all, sources);
     refuse_switch_values(command, all);
     app.parse(std::vector<std::string>(all.rbegin(), all.rend()));  // CLI11 takes them in reverse

@@ -11,6 +11,7 @@
 
 #include "apps/cli/command_line.h"
 #include "apps/cli/examples.h"
+#include "apps/cli/foreign_flags.h"
 #include "apps/cli/option_values.h"
 #include "apps/cli/toml.h"
 #include "io/error.h"
@@ -41,19 +42,27 @@ bool is_of_command(const CLI::Option& option) {
 /// Those that no one can have meant for another program.
 bool is_of_run(const std::string& flag) { return flag == "resume" || flag == "overwrite" || flag == "settings"; }
 
-std::vector<Given> flags_of_environment(const CLI::App& app) {
+/// `variables` names that of each flag.
+std::vector<Given> flags_of_environment(const CLI::App& app, const std::vector<std::string>& arguments,
+                                        Sources& variables) {
+  const bool runs = std::ranges::none_of(arguments, [](const std::string& argument) {
+    return argument == "--help" || argument == "-h" || argument == "--version";
+  });
   std::vector<Given> flags;
   for (const CLI::Option* option : app.get_options())
     for (const std::string& flag : option->get_lnames()) {
       const std::string name = "--" + flag, variable = variable_of(name);
       const char* const value = std::getenv(variable.c_str());
       if (!value || !*value) continue;
-      if (is_of_run(flag))
+      if (is_of_run(flag) && runs)
         fail(Failure::usage, "{}: expected on the command line alone, got it in the environment", variable);
       if (is_of_command(*option)) continue;
-      if (const Given* other = find(flags, option))
-        fail(Failure::usage, "{}, {}: expected one of them, got both", variable_of(other->name), variable);
-      flags.push_back({.option = option, .name = name, .values = {value}});
+      Given given{.option = option, .name = name, .values = {value}};
+      use_own_units(app, given);
+      if (find(flags, given.option))
+        fail(Failure::usage, "{}: expected once, got another variable of the same meaning too", variable);
+      variables[given.name] = variable;
+      flags.push_back(std::move(given));
     }
   return flags;
 }
@@ -92,16 +101,21 @@ std::vector<Given> flags_of_toml(const CLI::App& app, const fs::path& file) {
       fail(Failure::usage, "{}: {}: expected on the command line alone, got it in a file", file.string(), setting.name);
     if (!option) {
       const std::string near = io::did_you_mean(name, known);
+      const auto hint = hint_for(app, "--" + name);
       fail(Failure::usage, "{}: {}: expected a flag of {}{}", file.string(), setting.name, program_name(app),
-           near.empty() ? "; hint: a flag of another program stands under its name in []" : near);
+           hint || near.empty()
+               ? "; hint: " + hint.value_or("what is for one program alone stands under its name in []")
+               : near);
     }
-    for (const Given& flag : flags)
-      if (flag.option == option) fail(Failure::usage, "{}: {}: expected once, got twice", file.string(), setting.name);
     const bool takes_many = option->get_items_expected_max() > 1;
     if (setting.values.empty() || (setting.values.size() > 1 && !takes_many))
       fail(Failure::usage, "{}: {}: expected {}, got [{}]", file.string(), setting.name,
            takes_many ? "values" : "one value", fmt::join(setting.values, ", "));
-    flags.push_back({.option = option, .name = "--" + name, .values = std::move(setting.values)});
+    Given given{.option = option, .name = "--" + name, .values = std::move(setting.values)};
+    use_own_units(app, given);
+    if (find(flags, given.option))
+      fail(Failure::usage, "{}: {}: expected once, got twice", file.string(), setting.name);
+    flags.push_back(std::move(given));
   }
   return flags;
 }
@@ -138,7 +152,8 @@ std::vector<std::string> with_settings(const CLI::App& app, const std::vector<st
       sources[flag.name] = source(flag);
     }
   };
-  add(flags_of_environment(app), [](const Given& flag) { return variable_of(flag.name); });
+  Sources variables;
+  add(flags_of_environment(app, arguments, variables), [&](const Given& flag) { return variables.at(flag.name); });
   if (const Given* settings = find(given, app.get_option_no_throw(kSettings))) {
     const fs::path file = settings->values.front();
     refuse_empty_path(kSettings, file);

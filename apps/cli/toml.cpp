@@ -3,6 +3,7 @@
 #define TOML_ENABLE_FORMATTERS 0
 #include <fmt/format.h>
 
+#define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 #include <algorithm>
 #include <optional>
@@ -81,9 +82,9 @@ std::vector<TomlSetting> read_toml(const std::filesystem::path& file,
     reader.add(toml::parse(io::read_file(file)));
   } catch (const toml::parse_error& error) {
     std::string what(error.description());
-    if (what.starts_with("Error")) what.replace(0, 1, "an e");
-    fail(Failure::usage, "{}:{}: expected TOML, got {}; hint: text stands in quotes, lists in []", file.string(),
-         error.source().begin.line, what);
+    what[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(what[0])));
+    fail(Failure::usage, "{}:{}: expected TOML: {}{}", file.string(), error.source().begin.line, what,
+         what.find("parsing value") == what.npos ? "" : "; hint: text stands in quotes, lists in []");
   }
   return std::move(reader).settings();
 }
@@ -92,8 +93,8 @@ std::string toml_value(const std::string& value) {
   try {
     const toml::table table = toml::parse("value = " + value);
     const toml::node& node = *table.get("value");
-    const bool is_alone = value.find_first_of(" \t\r\n#") == value.npos;  // no comment, no other line
-    if (is_alone && (node.is_number() || node.is_boolean())) return value;
+    // Read again it is the same text: not so of 1_000, of 1.10, and of a number with a comment.
+    if (!node.is_string() && text_of(node) == value) return value;
   } catch (const toml::parse_error&) {  // text
   }
   std::string quoted = "\"";

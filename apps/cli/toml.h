@@ -19,7 +19,8 @@ struct TomlSetting {
 std::vector<TomlSetting> read_toml(const std::filesystem::path& file,
                                    const std::function<bool(const std::vector<std::string>&)>& is_wanted);
 
-/// A value as TOML has it: bare if it is a number or true or false there, else in double quotes.
+/// A value as TOML has it: bare if it is a number or true or false that is read as the same text, else in double
+/// quotes.
 std::string toml_value(const std::string& value);
 
 }  // namespace bertrand::cli

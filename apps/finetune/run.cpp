@@ -248,7 +248,8 @@ void apply(const Job& job, const training::RunReplica& replica) {
     training::write_results(replica.directory->files(), settings.output, results);
     objective->write_evaluation(replica.directory->files(), settings.output);
     io::say(training::results_text(results));
-    report::write_report_of_run(replica.directory->files(), settings.output);
+    training::try_report(settings.output.string(),
+                         [&] { report::write_report_of_run(replica.directory->files(), settings.output); });
   }
   predict_file(job, {*objective, parameters, self, files_of(replica.directory)}, [&] { replica.directory->clear(); });
 }

@@ -277,7 +277,8 @@ void sweep(Options options) {
   }
   if (options.settings.plan_only) return;
   io::say(table_of(outcomes, judged_by));
-  write_page(outcomes, options.settings.output / kPage);
+  training::try_report((options.settings.output / "*/").string(),
+                       [&] { write_page(outcomes, options.settings.output / kPage); });
   const Outcome* const best = best_of(outcomes);
   if (!best)
     fail(Failure::numerics, "--sweep: all {} runs failed, the last one: {}", outcomes.size(), outcomes.back().failure);

@@ -104,18 +104,11 @@ void run_profiled(Trainer& trainer, const Settings& settings, const RunReplica& 
   write(profiler.get());
 }
 
-/// run.report, of which no run fails.
 void report_on(const TrainingRun& run, const RunReplica& replica) {
   if (!replica.self.first() || !run.report) return;
   // The run is saved. One that was stopped still gets its report.
   if (!io::stop_requested()) io::catch_stop_signals(io::OnStop::leave);
-  try {
-    run.report(replica.directory->files());
-  } catch (const std::exception& error) {
-    if (io::leave_requested())
-      io::warn("no report: interrupted; hint: report {} makes it", run.settings.output.string());
-    else io::warn("no report: {}", error.what());
-  }
+  try_report(run.settings.output.string(), [&] { run.report(replica.directory->files()); });
 }
 
 void train_replica(const TrainingRun& run, const RunReplica& replica, TrainingResult& result) {
@@ -186,6 +179,15 @@ void run_process(const TrainingRun& run, distributed::Collective* processes,
 }
 
 }  // namespace
+
+void try_report(const std::string& of, const std::function<void()>& write) {
+  try {
+    write();
+  } catch (const std::exception& error) {
+    if (io::leave_requested()) io::warn("no report: interrupted; hint: report {} makes it", of);
+    else io::warn("no report: {}", error.what());
+  }
+}
 
 void on_replicas(const TrainingRun& run, const std::function<void(const RunReplica&)>& work) {
   distributed::with_processes({.timeout = run.settings.collective_timeout},

@@ -69,6 +69,10 @@ struct TrainingResult {
 /// settings; Failure::memory if the plan does not fit.
 TrainingResult run_training(const TrainingRun& run);
 
+/// Calls `write`, which makes the report of what is done and saved: what it throws is a warning. The program report
+/// makes the same one from `of`.
+void try_report(const std::string& of, const std::function<void()>& write);
+
 /// One replica of a run that has claimed its directory.
 struct RunReplica {
   const distributed::Replica& self;

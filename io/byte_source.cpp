@@ -28,6 +28,11 @@ std::filesystem::path plain_extension(const std::filesystem::path& file) {
   return last == ".gz" || last == ".zst" ? file.stem().extension() : last;
 }
 
+bool is_table(const std::filesystem::path& file) {
+  const std::filesystem::path extension = plain_extension(file);
+  return extension == ".csv" || extension == ".tsv";
+}
+
 ByteSource::ByteSource(const std::filesystem::path& file, std::string_view what,
                        const std::function<bool(std::string_view)>& is_plain)
     : file_(file.empty() ? "standard input" : file.string()) {

@@ -19,6 +19,8 @@ void check_decompressed(const std::filesystem::path& file, std::uint64_t bytes, 
 
 /// The extension of the file's name without what a compressor added: .jsonl of a.jsonl.gz.
 std::filesystem::path plain_extension(const std::filesystem::path& file);
+/// Whether that is .csv or .tsv.
+bool is_table(const std::filesystem::path& file);
 
 class ByteSource {
  public:

@@ -166,11 +166,10 @@ void run(const Options& options) {
     fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",
          config.max_position_embeddings, options.max_seq_length);
   const features::Request request = request_of(options, config);
-  const std::filesystem::path extension = io::plain_extension(options.input);
-  if (data::is_json_lines(options.input) || extension == ".csv" || extension == ".tsv")
+  if (data::is_json_lines(options.input) || io::is_table(options.input))
     fail(Failure::usage,
          "--input: expected lines of text, got {} by its name, {}; hint: a file of the texts alone, .txt",
-         extension == ".csv" || extension == ".tsv" ? "a table" : "JSON", options.input.string());
+         io::is_table(options.input) ? "a table" : "JSON", options.input.string());
   std::string text = io::read_file(options.input);
   io::refuse_nul(text, options.input.string());
   std::string valid;

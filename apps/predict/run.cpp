@@ -38,9 +38,8 @@ class Stream {
   Stream(const Options& options, const inference::Predictor& predictor, Answers& out)
       : options_(options), predictor_(predictor), out_(out), lines_(options.input, "text"), form_(options.form) {
     if (form_ != Form::detect) return;
-    const fs::path extension = io::plain_extension(options.input);
     if (data::is_json_lines(options.input)) form_ = Form::jsonl;
-    if (extension == ".csv" || extension == ".tsv")
+    if (io::is_table(options.input))
       fail(Failure::usage,
            "--input: expected lines of text or JSON, got a table, {}; hint: finetune --model … --predict reads tables, "
            "--input-format text takes its lines as they are",
@@ -131,8 +130,7 @@ void Stream::report_bad_line(const Error& error, std::size_t place) {
 
 void Stream::take(std::string_view line) {
   if (form_ == Form::detect) form_ = line.starts_with('{') ? Form::jsonl : Form::text;
-  const bool is_blank = line.find_first_not_of(" \t\r") == std::string_view::npos;
-  if (form_ == Form::jsonl && is_blank) return;  // as prepare does
+  if (form_ == Form::jsonl && text::strip(line).empty()) return;  // as prepare does
   const std::string where = lines_.where();
   const std::size_t place = answers_.size();
   add_answer();
@@ -168,8 +166,7 @@ void Stream::compute() {
   };
   const auto leave_if_requested = [&] {
     if (io::leave_requested())
-      fail(Failure::interrupted, "{}: interrupted; the answers to the first {} lines were written", lines_.name(),
-           answered_);
+      fail(Failure::interrupted, "{}: interrupted; the first {} answers were written", lines_.name(), answered_);
   };
   inference::run_all(predictor_, queries_, options_.max_batch_tokens, take, leave_if_requested);
   write_ready();

@@ -46,6 +46,12 @@ TEST_CASE("a run whose steps f16 skips says so in its lines and at its end") {
   CHECK(skipped.error ==
         "warning: 8 of 8 steps were skipped, because a gradient was not finite in f16: no step moved the model; hint: "
         "--precision bf16 or f32, or smaller targets\n");
+  // A few steps find the loss scale, which is no reason to warn.
+  write_text(setting.path("small.csv"), "text,size\nred fish,1\nblue fish,0.5\nbird,2\n");
+  const Outcome few = setting.run({"--train", setting.path("small.csv"), "--steps", "8", "--log-every", "8",
+                                   "--batch-size", "3", "--precision", "f16", "--overwrite"});
+  CHECK(has(few.out, " skipped\n"));
+  CHECK(few.error.empty());
   const Outcome moved = train("bf16");
   CHECK_FALSE(has(moved.out, "skipped"));
   CHECK(moved.error.empty());

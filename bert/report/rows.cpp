@@ -26,7 +26,7 @@ std::vector<std::int32_t> numbers_of(io::JsonReader& line, const char* key, cons
     for (const io::Json& number : *cell) add(number);
   else add(cell ? *cell : io::Json());
   std::ranges::sort(numbers);
-  numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   return numbers;
 }
 

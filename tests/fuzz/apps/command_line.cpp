@@ -1,6 +1,6 @@
 // A command line: a byte for the program, its arguments, one a line, and behind the first NUL a file of settings. It is
 // parsed and completed, and nothing is run. Whatever it is, the program ends with one of its codes and, unless all is
-// well, one line.
+// well, one line behind its notes on the flags of other programs.
 #include <sys/mman.h>
 
 #include <iostream>
@@ -114,6 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     code = program.program->run(static_cast<int>(words.size()), argv.data(), program.body);
     said = error.text();
   }
+  while (said.starts_with("note: ")) said.erase(0, said.find('\n') + 1);
   fuzz::require(code == 0 || (code >= 2 && code <= 7), said.c_str());
   fuzz::require(code == 0 || said.starts_with("error: ") || said.starts_with("warning: "), said.c_str());
   fuzz::require(code == 0 || said.find('\n') == said.size() - 1, said.c_str());

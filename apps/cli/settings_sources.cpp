@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <optional>
 
 #include "apps/cli/command_line.h"
@@ -86,12 +87,14 @@ bool is_own_section(const CLI::App& command, const std::vector<std::string>& sec
   return section.back() == command.get_name();
 }
 
-/// A TOML file: flags without a section, or under that of this program; those of other programs are theirs.
+/// A TOML file: flags without a section, or under that of this program, which decides; those of other programs are
+/// theirs.
 std::vector<Given> flags_of_toml(const CLI::App& app, const fs::path& file) {
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options())
     if (!is_of_command(*option)) std::ranges::copy(option->get_lnames(), std::back_inserter(known));
   std::vector<Given> flags;
+  std::map<const CLI::Option*, std::size_t> depths;
   for (TomlSetting& setting :
        read_toml(file, [&](const std::vector<std::string>& section) { return is_own_section(app, section, file); })) {
     std::string name = setting.name;
@@ -113,9 +116,15 @@ std::vector<Given> flags_of_toml(const CLI::App& app, const fs::path& file) {
            takes_many ? "values" : "one value", fmt::join(setting.values, ", "));
     Given given{.option = option, .name = "--" + name, .values = std::move(setting.values)};
     use_own_units(app, given);
-    if (find(flags, given.option))
-      fail(Failure::usage, "{}: {}: expected once, got twice", file.string(), setting.name);
-    flags.push_back(std::move(given));
+    const auto [depth, is_first] = depths.emplace(given.option, setting.depth);
+    if (is_first) {
+      flags.push_back(std::move(given));
+    } else if (depth->second == setting.depth) {
+      fail(Failure::usage, "{}: {}: expected once in a section, got twice", file.string(), setting.name);
+    } else if (depth->second < setting.depth) {
+      depth->second = setting.depth;
+      *std::ranges::find(flags, given.option, &Given::option) = std::move(given);
+    }
   }
   return flags;
 }

@@ -1,6 +1,5 @@
 #include "apps/cli/toml.h"
 
-#define TOML_ENABLE_FORMATTERS 0
 #include <fmt/format.h>
 
 #define TOML_ENABLE_FORMATTERS 0
@@ -50,7 +49,7 @@ class Reader {
 
  private:
   TomlSetting setting_of(std::string name, const toml::node& node) const {
-    TomlSetting setting{.name = std::move(name), .values = {}};
+    TomlSetting setting{.name = std::move(name), .values = {}, .depth = section_.size()};
     const auto take = [&](const toml::node& one) {
       std::optional<std::string> text = text_of(one);
       if (!text)

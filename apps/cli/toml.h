@@ -11,6 +11,7 @@ namespace bertrand::cli {
 struct TomlSetting {
   std::string name;
   std::vector<std::string> values;  ///< of a list, or one
+  std::size_t depth = 0;            ///< how many names its section has
 };
 
 /// The settings of a file, in its order: those without a section, and those of the sections that `is_wanted`, which is

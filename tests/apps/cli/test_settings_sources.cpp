@@ -114,7 +114,8 @@ TEST_CASE("a file of settings that sets no flag of the program, or one twice, is
   for (const std::string name : {"resume", "settings"})
     CHECK(refusal(name + " = true\n") ==
           "error: " + file + ": " + name + ": expected on the command line alone, got it in a file\n");
-  CHECK(refusal("seed = 1\n[pretrain]\nseed = 2\n") == "error: " + file + ": seed: expected once, got twice\n");
+  CHECK(refusal("batch-size = 1\nbatch_size = 2\n") ==
+        "error: " + file + ": batch_size: expected once in a section, got twice\n");
   CHECK(run_program("pretrain", {"--settings", directory / "none.toml"}).code == 3);
 }
 
@@ -143,6 +144,18 @@ TEST_CASE("a section of a file of settings is for one program or one of its comm
   write_text(file, "[prepare.vocap]\nsize = 9\n");
   CHECK(prepare("vocab").error ==
         error + "prepare.vocap]: expected the name of a command of prepare; did you mean vocab?\n");
+}
+
+TEST_CASE("the innermost section of a file of settings decides, wherever it stands") {
+  const support::TemporaryDirectory directory;
+  const std::string file = directory / "settings.toml";
+  write_text(file,
+             "seed = 1\nbatch-size = 8\nsave-every-minutes = 3\n[pretrain]\nsave-every = \"90s\"\nbatch_size = 9\n");
+  CHECK(settings_of({"--settings", file}).out ==
+        "# " + file + "\nseed = 1\nbatch-size = 9\nsave-every-minutes = 1.5\n");
+  write_text(file, "[prepare.vocab]\nthreads = 3\n[prepare]\nthreads = 2\ninput = [\"a\", \"b\"]\n");
+  CHECK(run_program("prepare", {"vocab", "--settings", file, "--print-settings"}).out ==
+        "# " + file + "\nthreads = 3\ninput = [\"a\", \"b\"]\n");
 }
 
 TEST_CASE("a file of settings may begin with a byte order mark") {
@@ -194,7 +207,7 @@ TEST_CASE("a time between checkpoints is one setting, wherever and however it is
   CHECK(settings_of({"--settings", file, "--save-every-minutes", "5"}).out ==
         "# command line\nsave-every-minutes = 5\n");
   CHECK(refusal_of(file, "save-every = \"90s\"\nsave-every-minutes = 3\n") ==
-        "error: " + file + ": save-every-minutes: expected once, got twice\n");
+        "error: " + file + ": save-every-minutes: expected once in a section, got twice\n");
   const Variable variable("BERTRAND_SAVE_EVERY_MINUTES", "3");
   CHECK(settings_of({"--save-every=10min"}).out == "# command line\nsave-every-minutes = 10\n");
 }

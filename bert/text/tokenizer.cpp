@@ -68,9 +68,11 @@ struct Encoder::State {
   explicit State(const Tokenizer& its_tokenizer)
       : tokenizer(its_tokenizer), splitter(its_tokenizer.options().lower_case) {}
 
-  void encode_plain(std::string_view text);
+  // `places`, if it is not null, gets a place for each id.
+  void encode(std::string_view text, std::vector<std::string_view>* places);
+  void encode_plain(std::string_view text, std::vector<std::string_view>* places);
   void encode_word(std::string_view word, std::size_t characters);
-  void add_places(std::string_view text);
+  void encode_with_places(std::string_view text, std::vector<std::string_view>& places);
 
   const Tokenizer& tokenizer;
   WordSplitter splitter;
@@ -79,7 +81,6 @@ struct Encoder::State {
   std::uint64_t texts = 0;
   std::vector<std::int32_t> ids;
   DroppedBytes dropped;
-  std::vector<std::string_view>* places = nullptr;  // to be filled with one for each id
 };
 
 void Encoder::State::encode_word(std::string_view word, std::size_t characters) {
@@ -106,19 +107,19 @@ void Encoder::State::encode_word(std::string_view word, std::size_t characters) 
   ids.insert(ids.end(), slot.ids.begin(), slot.ids.begin() + slot.count);
 }
 
-void Encoder::State::encode_plain(std::string_view text) {
+void Encoder::State::encode_plain(std::string_view text, std::vector<std::string_view>* places) {
   words.clear();
   const DroppedBytes here = splitter.split(text, words);
   if (here.count > 0 && dropped.count == 0) dropped.first = here.first;
   dropped.count += here.count;
   if (places) {
-    add_places(text);
+    encode_with_places(text, *places);
   } else {
     for (const Words::Word& word : words.list()) encode_word(words.bytes(word), word.characters);
   }
 }
 
-void Encoder::State::add_places(std::string_view text) {
+void Encoder::State::encode_with_places(std::string_view text, std::vector<std::string_view>& places) {
   const std::vector<std::string_view> characters = character_places(text, tokenizer.options_.lower_case);
   std::size_t word_begin = 0;  // in characters
   for (const Words::Word& word : words.list()) {
@@ -129,9 +130,29 @@ void Encoder::State::add_places(std::string_view text) {
       if (begin > word_begin - word.characters) token.remove_prefix(2);  // ##
       const bool whole = ids[piece] == tokenizer.vocabulary_.unk_id();
       const std::size_t end = whole ? word_begin : begin + static_cast<std::size_t>(count_code_points(token));
-      places->emplace_back(characters[begin].data(), characters[end - 1].data() + characters[end - 1].size());
+      places.emplace_back(characters[begin].data(), characters[end - 1].data() + characters[end - 1].size());
       begin = end;
     }
+  }
+}
+
+void Encoder::State::encode(std::string_view text, std::vector<std::string_view>* places) {
+  if (++texts == 2) cache.emplace();
+  ids.clear();
+  dropped = {};
+  const AddedTokenFinder& whole = tokenizer.whole_;
+  if (whole.empty()) {
+    encode_plain(text, places);
+    return;
+  }
+  for (std::size_t begin = 0; begin < text.size();) {
+    const AddedTokenFinder::Found found = whole.next(text, begin);
+    const bool had_dropped = dropped.count > 0;
+    encode_plain(text.substr(begin, found.begin - begin), places);
+    if (!had_dropped) dropped.first += begin;
+    if (found.id >= 0) ids.push_back(found.id);
+    if (found.id >= 0 && places) places->push_back(text.substr(found.begin, found.end - found.begin));
+    begin = found.end;
   }
 }
 
@@ -140,32 +161,13 @@ Encoder::~Encoder() = default;
 Encoder::Encoder(Encoder&&) noexcept = default;
 
 std::span<const std::int32_t> Encoder::encode(std::string_view text) {
-  State& state = *state_;
-  if (++state.texts == 2) state.cache.emplace();
-  state.ids.clear();
-  state.dropped = {};
-  const AddedTokenFinder& whole = state.tokenizer.whole_;
-  if (whole.empty()) {
-    state.encode_plain(text);
-    return state.ids;
-  }
-  for (std::size_t begin = 0; begin < text.size();) {
-    const AddedTokenFinder::Found found = whole.next(text, begin);
-    const bool had_dropped = state.dropped.count > 0;
-    state.encode_plain(text.substr(begin, found.begin - begin));
-    if (!had_dropped) state.dropped.first += begin;
-    if (found.id >= 0) state.ids.push_back(found.id);
-    if (found.id >= 0 && state.places) state.places->push_back(text.substr(found.begin, found.end - found.begin));
-    begin = found.end;
-  }
-  return state.ids;
+  state_->encode(text, nullptr);
+  return state_->ids;
 }
 
 std::vector<std::string_view> Encoder::places(std::string_view text) {
   std::vector<std::string_view> places;
-  state_->places = &places;
-  encode(text);
-  state_->places = nullptr;
+  state_->encode(text, &places);
   return places;
 }
 

@@ -63,9 +63,7 @@ Model read_model(const Source& source) {
   const nn::LoadReport report = bert::load_weights(source.model, *model.parameters);
   if (source.strict) bert::require_exact(report, source.model);
   nn::require(report, source.model, [](const std::string&) { return false; });
-  if (const std::string name = model.parameters->first_non_finite(model.parameters->masters()); !name.empty())
-    fail(Failure::numerics, "{}: tensor \"{}\": expected finite numbers, got NaN or infinity",
-         bert::weights_file(source.model).string(), name);
+  bert::require_finite(*model.parameters, source.model);
   fmt::print(stderr, "{}\n", report.text());
   return model;
 }

@@ -191,6 +191,7 @@ void load_start(const Job& job, nn::ParameterSet& parameters) {
   nn::require(report, job.options.model, [&](const std::string& parameter) {
     return is_head(parameter) || parameter.starts_with("bert.pooler.");
   });
+  bert::require_finite(parameters, job.options.model);
   io::say(fmt::format("{}\n", report.text()));
   if (std::ranges::any_of(report.loaded, is_head)) warn_of_other_labels(job);
 }

@@ -221,6 +221,7 @@ void load_start(const Options& options, nn::ParameterSet& parameters) {
   if (options.keep_moments) std::erase_if(report.unused, bert::is_moment);
   if (options.strict) bert::require_exact(report, options.init);
   nn::require(report, options.init, is_head);
+  bert::require_finite(parameters, options.init);
   io::say(fmt::format("{}\n", report.text()));
 }
 

@@ -60,6 +60,12 @@ void load_whole(const fs::path& model, nn::ParameterSet& parameters) {
   nn::require(load_weights(model, parameters), model, [](const std::string&) { return false; });
 }
 
+void require_finite(const nn::ParameterSet& parameters, const fs::path& model) {
+  if (const std::string name = parameters.first_non_finite(parameters.masters()); !name.empty())
+    fail(Failure::model, "{}: tensor \"{}\": expected finite numbers, got NaN or infinity; hint: the model is damaged",
+         weights_file(model).string(), name);
+}
+
 void require_exact(const nn::LoadReport& report, const fs::path& model) {
   const auto refuse = [&](const char* what, const std::vector<std::string>& names) {
     if (!names.empty())

@@ -57,6 +57,10 @@ nn::LoadReport load_weights(const std::filesystem::path& model, nn::ParameterSet
 /// load_weights(), with every parameter required.
 void load_whole(const std::filesystem::path& model, nn::ParameterSet& parameters);
 
+/// Throws Error(Failure::model), with file and tensor, if a number of the loaded parameters is not finite: in training
+/// it would look like a learning rate that is too high.
+void require_finite(const nn::ParameterSet& parameters, const std::filesystem::path& model);
+
 /// --strict: throws Error(Failure::model) if a parameter is missing or mis-shaped or a tensor unused.
 void require_exact(const nn::LoadReport& report, const std::filesystem::path& model);
 

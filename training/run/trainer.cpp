@@ -48,10 +48,7 @@ void Trainer::begin(const std::function<void(nn::ParameterSet&)>& initialize, co
         job_.directory->refuse_results();
         log_.message(fmt::format("no checkpoint in {}: beginning with step 1", settings_.output.string()));
       }
-      if (initialize) {
-        initialize(job_.parameters);
-        require_finite_start();
-      }
+      if (initialize) initialize(job_.parameters);
       if (moments) saves_.begin_with_moments(moments);
     }
     // A run that is overwritten makes room.
@@ -198,15 +195,6 @@ void Trainer::finish() {
       io::duration_text(time.count()), best.score ? fmt::format("best model (step {})", best.step) : "final model",
       settings_.output.string(), settings_.save_model_only ? ", without checkpoints (--save-model-only)" : ""));
   warn_of_skipped_steps();
-}
-
-/// Damaged weights would look like a learning rate that is too high.
-void Trainer::require_finite_start() const {
-  if (const std::string name = job_.parameters.first_non_finite(job_.parameters.masters()); !name.empty())
-    fail(Failure::model,
-         "weights: tensor \"{}\": expected finite numbers to start from, got some that are not; hint: the model is "
-         "damaged: name another one",
-         name);
 }
 
 /// A few steps find the loss scale. More of them say that f16 is too narrow for the model or its targets.

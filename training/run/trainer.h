@@ -68,7 +68,6 @@ class Trainer {
   bool over() const { return state_.steps_done >= job_.plan.total_steps || gave_up(); }
   bool due(std::int64_t step, std::int64_t every) const { return step % every == 0 || step == job_.plan.total_steps; }
 
-  void require_finite_start() const;
   void warn_of_skipped_steps() const;
 
   const Job job_;

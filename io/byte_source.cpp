@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 
@@ -23,14 +24,24 @@ void check_decompressed(const std::filesystem::path& file, std::uint64_t bytes, 
          bytes_text(static_cast<double>(most)));
 }
 
-std::filesystem::path plain_extension(const std::filesystem::path& file) {
-  const std::filesystem::path last = file.extension();
-  return last == ".gz" || last == ".zst" ? file.stem().extension() : last;
+std::string plain_extension(const std::filesystem::path& file) {
+  const auto extension_of = [](const std::filesystem::path& name) {
+    std::string extension = name.extension().string();
+    std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
+    return extension;
+  };
+  const std::string last = extension_of(file);
+  return last == ".gz" || last == ".zst" ? extension_of(file.stem()) : last;
 }
 
 bool is_table(const std::filesystem::path& file) {
-  const std::filesystem::path extension = plain_extension(file);
+  const std::string extension = plain_extension(file);
   return extension == ".csv" || extension == ".tsv";
+}
+
+bool is_json_lines(const std::filesystem::path& file) {
+  const std::string extension = plain_extension(file);
+  return extension == ".jsonl" || extension == ".ndjson" || extension == ".json";
 }
 
 ByteSource::ByteSource(const std::filesystem::path& file, std::string_view what,

@@ -6,7 +6,6 @@
 #include <bit>
 
 #include "apps/cli/flags.h"
-#include "bert/data/json_lines.h"
 #include "bert/directory/model_directory.h"
 #include "bert/features/features.h"
 #include "bert/objectives/program_files.h"
@@ -166,7 +165,7 @@ void run(const Options& options) {
     fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",
          config.max_position_embeddings, options.max_seq_length);
   const features::Request request = request_of(options, config);
-  if (data::is_json_lines(options.input) || io::is_table(options.input))
+  if (io::is_json_lines(options.input) || io::is_table(options.input))
     fail(Failure::usage,
          "--input: expected lines of text, got {} by its name, {}; hint: a file of the texts alone, .txt",
          io::is_table(options.input) ? "a table" : "JSON", options.input.string());

@@ -98,11 +98,10 @@ void add_model_and_data_flags(training::FlagTable& table, Options& options) {
       .required = true;
   table.path({"--model", "model directory or TensorFlow checkpoint", local, "", "PATH"}, options.model).required = true;
   table.toggle({"--strict", "refuse weights of which any is missing, unused or mis-shaped"}, options.strict);
-  table.path(
-      {"--train",
-       "labelled file to train on: .tsv, .txt, .csv or .jsonl, also .gz or .zst; for words any of columns, for squad "
-       "and squad2 .json"},
-      options.train);
+  table.path({"--train",
+              "labelled file to train on: .tsv, .txt, .csv, or .jsonl, .ndjson, .json with an object a line, also .gz "
+              "or .zst; for words any of columns, for squad and squad2 .json"},
+             options.train);
   table.path({"--eval", "labelled file to evaluate on; the model that does best on it is kept"}, options.evaluation);
   table.number({"--eval-split",
                 "share of --train that is not trained on but evaluated on, in place of --eval; which rows follows from "

@@ -10,7 +10,6 @@
 #include <new>
 
 #include "apps/predict/answers.h"
-#include "bert/data/json_lines.h"
 #include "bert/directory/model_directory.h"
 #include "bert/objectives/program_files.h"
 #include "bert/text/utf8.h"
@@ -38,7 +37,7 @@ class Stream {
   Stream(const Options& options, const inference::Predictor& predictor, Answers& out)
       : options_(options), predictor_(predictor), out_(out), lines_(options.input, "text"), form_(options.form) {
     if (form_ != Form::detect) return;
-    if (data::is_json_lines(options.input)) form_ = Form::jsonl;
+    if (io::is_json_lines(options.input)) form_ = Form::jsonl;
     if (io::is_table(options.input))
       fail(Failure::usage,
            "--input: expected lines of text or JSON, got a table, {}; hint: finetune --model … --predict reads tables, "

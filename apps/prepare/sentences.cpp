@@ -13,6 +13,7 @@
 #include "bert/text/utf8.h"
 #include "bert/text/vocabulary.h"
 #include "io/byte_progress.h"
+#include "io/byte_source.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
 #include "io/file_replacer.h"
@@ -79,7 +80,7 @@ class FileReader {
   template <class Done>
   text::InvalidBytes read(const std::filesystem::path& file, Done done) {
     data::LineBlocks input(file);
-    const bool is_json = data::is_json_lines(file);
+    const bool is_json = io::is_json_lines(file);
     text::InvalidBytes invalid;
     std::uint64_t lines = 0;
     std::string valid;

@@ -12,6 +12,7 @@
 #include "bert/data/line_blocks.h"
 #include "bert/objectives/program_files.h"
 #include "io/byte_progress.h"
+#include "io/byte_source.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
 #include "io/files.h"
@@ -47,7 +48,7 @@ text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
   std::vector<std::string> warnings;
   for (const std::filesystem::path& file : options.inputs) {
     data::LineBlocks input(file);
-    const auto count_block = [&, is_json = data::is_json_lines(file)](std::string& block, std::uint64_t before) {
+    const auto count_block = [&, is_json = io::is_json_lines(file)](std::string& block, std::uint64_t before) {
       CountedBlock counted;
       if (is_json) block = texts_of(block, input.name(), before);
       counted.invalid = counted.counts.add_lines(block, !options.cased);

@@ -5,6 +5,7 @@
 
 #include "bert/objectives/program_files.h"
 #include "bert/report/report.h"
+#include "io/byte_source.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
 
@@ -47,10 +48,9 @@ void run(const Options& options) {
     fail(Failure::usage, "--projector: expected with --explain, got no --explain");
   if (explains && options.runs.size() > 1)
     fail(Failure::usage, "--explain: expected one RUN at most, got {}", options.runs.size());
-  const std::string kind = options.texts.extension().string();
-  if (kind == ".csv" || kind == ".json" || kind == ".jsonl")
+  if (io::is_table(options.texts) || io::is_json_lines(options.texts))
     fail(Failure::usage, "--explain: {}: expected plain text, a text in each line, got {}; hint: cut out the column",
-         options.texts.string(), kind);
+         options.texts.string(), io::plain_extension(options.texts));
   if (options.runs.empty() && options.model.empty())
     fail(Failure::usage, "RUN: expected the directory of a run{}, got none", explains ? " or --model" : "");
   for (const fs::path& run : options.runs) check_run(run);

@@ -2,16 +2,10 @@
 #include "bert/data/json_lines.h"
 
 #include "bert/text/vocabulary.h"
-#include "io/byte_source.h"
 #include "io/error.h"
 #include "io/json.h"
 
 namespace bertrand::data {
-
-bool is_json_lines(const std::filesystem::path& file) {
-  const std::filesystem::path kind = io::plain_extension(file);
-  return kind == ".jsonl" || kind == ".ndjson" || kind == ".json";
-}
 
 std::optional<std::string> text_of_json_line(std::string_view line, const std::string& name, std::uint64_t number) {
   if (text::strip(line).empty()) return {};

@@ -1,16 +1,11 @@
 // Text as lines of JSON: each line is a document, {"text": "…"}.
 #pragma once
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace bertrand::data {
-
-/// Whether the file's name says that it has such lines: it ends in .jsonl, .ndjson or .json, or in that
-/// and what a compressor adds.
-bool is_json_lines(const std::filesystem::path& file);
 
 /// The text of a line, number `number` of the file `name`; nothing of a blank line. Throws Error(Failure::input) as
 /// name:number for a line that is not {"text": "…"}, and for a NUL in the text.

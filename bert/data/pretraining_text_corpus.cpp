@@ -9,6 +9,7 @@
 
 #include "bert/data/json_lines.h"
 #include "bert/data/line_blocks.h"
+#include "io/byte_source.h"
 #include "io/error.h"
 #include "io/input_files.h"
 
@@ -100,7 +101,7 @@ class FileTokeniser {
   /// While the threads work on one block, the one before it is taken and the next is read.
   void read(const std::filesystem::path& file, const TextPlace& start) {
     LineBlocks blocks(file);
-    form_ = {.as_google = options_.as_google, .json_lines = is_json_lines(file)};
+    form_ = {.as_google = options_.as_google, .json_lines = io::is_json_lines(file)};
     place_ = start;
     skip(blocks, start.bytes);
     std::uint64_t lines_begun = start.lines;

@@ -7,6 +7,7 @@
 
 #include "bert/tasks/table_formats.h"
 #include "bert/text/utf8.h"
+#include "io/byte_source.h"
 #include "io/error.h"
 #include "io/input_files.h"
 #include "io/json.h"
@@ -14,10 +15,6 @@
 
 namespace bertrand::tasks {
 namespace {
-
-bool has_extension(std::string_view path, std::string_view extension) {
-  return path.size() > extension.size() && path.ends_with(extension);
-}
 
 /// A table out of bytes that come in parts.
 class TableReader {
@@ -92,14 +89,13 @@ class TableReader {
 }  // namespace
 
 TableFormat table_format(const std::string& path) {
-  std::string_view name = path;
-  for (const std::string_view packed : {".gz", ".zst"})
-    if (has_extension(path, packed)) name.remove_suffix(packed.size());
-  if (has_extension(name, ".tsv") || has_extension(name, ".txt")) return TableFormat::tsv;
-  if (has_extension(name, ".csv")) return TableFormat::csv;
-  if (has_extension(name, ".jsonl")) return TableFormat::jsonl;
+  const std::string extension = io::plain_extension(path);
+  if (extension == ".tsv" || extension == ".txt") return TableFormat::tsv;
+  if (extension == ".csv") return TableFormat::csv;
+  if (io::is_json_lines(path)) return TableFormat::jsonl;
   fail(Failure::usage,
-       "{}: format: expected a name that ends in .tsv, .txt, .csv or .jsonl (or one of these and .gz or .zst), got "
+       "{}: format: expected a name that ends in .tsv, .txt, .csv, .jsonl, .ndjson or .json (or one of these and .gz "
+       "or .zst), got "
        "another; hint: files of words are for --task ner, pos, punct or tokens",
        path);
 }

@@ -265,7 +265,10 @@ TEST_CASE("the format follows from the extension") {
   CHECK(table_format("b.csv") == TableFormat::csv);
   CHECK(table_format("b.jsonl.gz") == TableFormat::jsonl);
   CHECK(table_format("b.csv.zst") == TableFormat::csv);
-  for (const std::string name : {"b.json", "tsv", "b.zst", "b.tsv.gz.zst", "b.tsv.xz"})
+  CHECK(table_format("b.json") == TableFormat::jsonl);
+  CHECK(table_format("b.ndjson") == TableFormat::jsonl);
+  CHECK(table_format("B.CSV.GZ") == TableFormat::csv);
+  for (const std::string name : {"tsv", "b.zst", "b.tsv.gz.zst", "b.tsv.xz"})
     CHECK_THROWS_AS(table_format(name), Error);
 }
 

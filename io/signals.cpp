@@ -3,6 +3,8 @@
 #include <unistd.h>
 #include <atomic>
 #include <csignal>
+#include <cstdint>
+#include <ctime>
 #include <initializer_list>
 
 #include "io/error.h"
@@ -10,12 +12,17 @@
 namespace bertrand::io {
 namespace {
 
-volatile std::sig_atomic_t stop = 0;
+std::atomic<std::int64_t> first_signal = 0;  // when it came, in nanoseconds of CLOCK_MONOTONIC; 0: none
 std::atomic<bool> leave = false;
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);  // else a handler may not use it
 
 void on_signal(int number) {
-  if (stop) _exit(128 + number);
-  stop = 1;
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  const std::int64_t now = std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  std::int64_t before = 0;
+  if (first_signal.compare_exchange_strong(before, now)) return;
+  if (std::chrono::nanoseconds(now - before) > kSameRequest) ::_exit(128 + number);
 }
 
 }  // namespace
@@ -33,7 +40,7 @@ void catch_stop_signals(OnStop on_stop) {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-bool stop_requested() { return stop != 0; }
+bool stop_requested() { return first_signal != 0; }
 
 bool leave_requested() { return leave && stop_requested(); }
 

@@ -1,5 +1,6 @@
 // SIGTERM, SIGINT, SIGHUP and SIGUSR1 ask a run to save and stop. A second one stops it at once.
 #pragma once
+#include <chrono>
 #include <string_view>
 
 namespace bertrand::io {
@@ -8,8 +9,12 @@ namespace bertrand::io {
 /// save, so the work ends too.
 enum class OnStop { save, leave };
 
-/// From now on the first of them only raises a flag; a second ends the process with 128 + its number. A SIGHUP that was
-/// ignored before (nohup) stays ignored. A pipe that nobody reads any more does not end the process.
+/// A signal that comes so soon after the first is no second one: timeout(1) sends its own to the process and then to its
+/// group, and mpirun passes on what the terminal has sent to all.
+constexpr std::chrono::milliseconds kSameRequest{500};
+
+/// From now on the first of them only raises a flag; a second ends the process with 128 + its number. A SIGHUP that was ignored before (nohup) stays ignored. A pipe
+/// that nobody reads any more does not end the process.
 void catch_stop_signals(OnStop on_stop = OnStop::save);
 /// Whether one has come.
 bool stop_requested();

@@ -3,9 +3,12 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <optional>
 
 #include "io/error.h"
+#include "io/signals.h"
 #include "serving/connection.h"
 
 namespace bertrand::serving {
@@ -44,13 +47,7 @@ class HttpServer::Sockets {
 
   void run() {
     asio::signal_set signals(state_.context, SIGTERM, SIGINT);
-    signals.async_wait([&](error_code error, int) {
-      if (error) return;
-      signals.async_wait([](error_code failed, int number) {
-        if (!failed) _exit(128 + number);
-      });
-      stop();
-    });
+    await(signals);
     accept();
     while (!state_.stopping || accepting_ || !state_.lazy.empty() || !state_.busy.empty()) state_.context.run_one();
   }
@@ -60,6 +57,17 @@ class HttpServer::Sockets {
   }
 
  private:
+  void await(asio::signal_set& signals) {
+    signals.async_wait([&](error_code error, int number) {
+      if (error) return;
+      const auto now = std::chrono::steady_clock::now();
+      if (!first_signal_) first_signal_ = now;
+      else if (now - *first_signal_ > io::kSameRequest) _exit(128 + number);
+      stop();
+      await(signals);
+    });
+  }
+
   void accept() {
     if (state_.stopping) return;
     accepting_ = true;
@@ -102,6 +110,7 @@ class HttpServer::Sockets {
   ServerState state_;
   tcp::acceptor acceptor_;
   asio::steady_timer pause_{state_.context};
+  std::optional<std::chrono::steady_clock::time_point> first_signal_;
   bool accepting_ = false;  // whether a connection may still come of that
   std::string url_;
 };

@@ -51,7 +51,7 @@ class HttpServer {
   /// http://HOST:PORT
   std::string url() const;
   /// Serves until stop(), SIGTERM or SIGINT; then no connection is accepted any more, whatever came in is answered, and
-  /// run() returns. A second signal ends the process with 128 + its number.
+  /// run() returns. A second signal, io::kSameRequest later or more, ends the process with 128 + its number.
   void run();
   /// From any thread.
   void stop();

@@ -5,8 +5,10 @@
 #include <unistd.h>
 #include <initializer_list>
 
+#include <chrono>
 #include <csignal>
 #include <string>
+#include <thread>
 
 #include "io/error.h"
 
@@ -41,9 +43,19 @@ TEST_CASE("the second signal ends the process at once, saying which it was") {
     CHECK(exit_code([&] {
             catch_stop_signals();
             std::raise(SIGTERM);
+            std::this_thread::sleep_for(std::chrono::milliseconds(550));
             std::raise(second);
             return 1;
           }) == 128 + second);
+}
+
+TEST_CASE("a signal that is sent to a process and at once to its group is one") {
+  CHECK(exit_code([] {
+          catch_stop_signals();
+          std::raise(SIGTERM);
+          std::raise(SIGTERM);
+          return stop_requested() ? 75 : 1;
+        }) == 75);
 }
 
 TEST_CASE("work that nothing was saved of ends at the first signal, and training does not") {

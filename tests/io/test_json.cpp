@@ -107,6 +107,21 @@ TEST_CASE("typed values name file, key, what was expected and what was found") {
         }) == "");
 }
 
+TEST_CASE("the bounds of a number are numbers that it may be") {
+  const std::string text = R"({"n": 0, "m": 9, "most": 9223372036854775807, "x": 0.25, "y": 0.5})";
+  CHECK(reading(text, [](JsonReader& r) {
+          CHECK(r.whole("n", {0, 9}) == 0);
+          CHECK(r.whole("m", {0, 9}) == 9);
+          CHECK(r.whole("most", {}) == 9223372036854775807);
+          CHECK(r.real("x", {0.25, 0.5}) == 0.25);
+          CHECK(r.real("y", {0.25, 0.5}) == 0.5);
+        }) == "");
+  for (const char* key : {"n", "m", "x", "y"}) {
+    CAPTURE(key);
+    CHECK(reading(text, [&](JsonReader& r) { r.real(key, {0.3, 0.4}); }) != "");
+  }
+}
+
 TEST_CASE("a file of JSON that no model needs to be so large is refused before it is read") {
   const support::TemporaryDirectory directory;
   const std::filesystem::path file = directory / "config.json";

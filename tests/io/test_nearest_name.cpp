@@ -19,6 +19,9 @@ TEST_CASE("the nearest name is found, and none where nothing is near") {
   CHECK(nearest_name("mprc", {"mrpc", "rte"}) == "mrpc");
   CHECK(nearest_name("ab", {"ax", "ay"}) == "ax");  // the first of equals
   CHECK_FALSE(nearest_name("zzzzzz", {"--seed", "--steps"}));
+  CHECK(nearest_name("abc", {"axy"}) == "axy");  // of a short name two characters may be wrong
+  CHECK_FALSE(nearest_name("abc", {"xyz"}));
+  CHECK(nearest_name("abcdefghi", {"xyzdefghi"}) == "xyzdefghi");  // of a long one a third
   CHECK_FALSE(nearest_name("x", {}));
   CHECK(did_you_mean("mprc", {"mrpc"}) == "; did you mean mrpc?");
   CHECK(did_you_mean("zzzz", {"mrpc"}) == "");

@@ -10,6 +10,7 @@ TEST_CASE("texts are escaped as json.dumps escapes them") {
   CHECK(python_json("a\x7f"
                     "b\u2028\u00e9\U0001f600/\"\\\n\r\t\b\f\x01") ==
         R"("a\u007fb\u2028\u00e9\ud83d\ude00/\"\\\n\r\t\b\f\u0001")");
+  CHECK(python_json(" ~\uFFFF\U00010000") == R"(" ~\uffff\ud800\udc00")");
   CHECK(python_json("") == "\"\"");
 }
 

@@ -73,3 +73,16 @@ TEST_CASE("work that nothing was saved of ends at the first signal, and training
   CHECK(exit_code([&] { return work(OnStop::leave); }) == 75);
   CHECK(exit_code([&] { return work(OnStop::save); }) == 2);
 }
+
+TEST_CASE("a hang-up asks to stop, unless it was ignored before as under nohup") {
+  const auto stops = [](auto before) {
+    return exit_code([&] {
+      std::signal(SIGHUP, before);
+      catch_stop_signals();
+      std::raise(SIGHUP);
+      return stop_requested() ? 75 : 0;
+    });
+  };
+  CHECK(stops(SIG_DFL) == 75);
+  CHECK(stops(SIG_IGN) == 0);
+}

@@ -103,6 +103,17 @@ TEST_CASE("a large entry has a block of its own") {
   CHECK(bytes.substr(0, 13) == std::string("\0\1\1a1", 5) + u32(0) + u32(1));
 }
 
+TEST_CASE("a block ends as soon as it has the bytes asked for, and before an entry of twice as many") {
+  const std::vector<TableEntry> two{{"b/alpha", "1"}, {"b/gamma", "2"}};  // the first makes a block of 19 bytes
+  CHECK(table_bytes(two, 19) == table_bytes(two, 16));
+  CHECK(table_bytes(two, 20) != table_bytes(two, 16));
+  const auto after_first = [](std::size_t size) {
+    return table_bytes({{"a", "1"}, {"b", std::string(size, 'x')}}, 32).substr(5, 4);
+  };
+  CHECK(after_first(62) == std::string("\0\1\x3e", 3) + "b");  // in the same block
+  CHECK(after_first(63) == u32(0));                            // where the restarts of the first block are
+}
+
 TEST_CASE("a small table whose entries would take much memory is refused") {
   std::vector<TableEntry> entries;
   for (int i = 0; i < 4200; ++i) entries.push_back({std::string(4000, 'k') + fmt::format("{:04}", i), ""});
@@ -134,6 +145,18 @@ TEST_CASE("Snappy copies may reach into what they write") {
                                       "ab\x11\x02",
                                       6),
                           100, "f", Failure::model) == "ababababab");
+}
+
+TEST_CASE("Snappy literals and copies with lengths and places of any number of bytes are read") {
+  std::string first, second;
+  for (int i = 0; i < 70; ++i) first += static_cast<char>(i * 37);
+  for (int i = 0; i < 300; ++i) second += static_cast<char>(i * 91 + i / 7);
+  const std::string length = "\xb7\x03";                // 439
+  const std::string of_two_bytes = "\x12\x2c\x01";      // a copy of 5 from 300 back
+  const std::string of_four = {"\xff\x72\x01\0\0", 5};  // of 64 from 370 back
+  const std::string packed = length + "\xf0\x45" + first + "\xf4\x2b\x01" + second + of_two_bytes + of_four;
+  CHECK(decompress_snappy(packed, 439, "f", Failure::model) ==
+        first + second + second.substr(0, 5) + first.substr(5, 64));
 }
 
 TEST_CASE("bad Snappy data is refused") {
@@ -187,6 +210,22 @@ TEST_CASE("blocks that are not well formed are refused") {
   CHECK(refusal(around(std::string("\0\x81\x20\0", 4) + std::string(4097, 'k') + restarts)) ==
         "f@0: table: expected a key of at most 4096 bytes, got 4097");
   CHECK(refusal(around(restarts, '\2')) == "f@0: table: block: expected compression 0 (none) or 1 (Snappy), got 2");
+}
+
+TEST_CASE("keys that come twice or out of order are refused, in one block and in two, and the longest key is read") {
+  const std::string restarts = u32(0) + u32(1);
+  const auto entry = [](char key) { return std::string("\0\1\1", 3) + key + "1"; };
+  CHECK_FALSE(refusal(around(entry('a') + entry('a') + restarts)).empty());
+  const auto blocks = [](const std::string& one, const std::string& two) {
+    const std::string first = with_trailer(one, '\0');
+    return refusal(around(first + with_trailer(two, '\0'), {handle(0, one.size()), handle(first.size(), two.size())}));
+  };
+  const std::string a = entry('a') + restarts, b = entry('b') + restarts;
+  CHECK(blocks(a, b).empty());
+  CHECK(blocks(a, restarts).empty());  // the second one has no entry
+  CHECK_FALSE(blocks(a, a).empty());
+  CHECK_FALSE(blocks(b, a).empty());
+  CHECK(refusal(around(std::string("\0\x80\x20\0", 4) + std::string(4096, 'k') + restarts)).empty());
 }
 
 TEST_CASE("an index that names one block twice is refused, so that none is read again and again") {

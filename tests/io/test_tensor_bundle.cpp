@@ -156,6 +156,24 @@ TEST_CASE("tensors that overlap are refused") {
   const Written written({{.name = "a", .type = 1, .dims = {2}, .offset = 0, .size = 8, .crc = crc_of(8)},
                          {.name = "b", .type = 1, .dims = {2}, .offset = 4, .size = 8, .crc = crc_of(8)}});
   CHECK(written.refusal() == "p.index: tensor \"b\": offset: expected at least 8, where \"a\" ends, got 4");
+  // One without numbers takes no place.
+  CHECK(Written({{.name = "a", .type = 1, .dims = {2}, .offset = 0, .size = 8, .crc = crc_of(8)},
+                 {.name = "b", .type = 1, .dims = {0}, .offset = 4, .size = 0, .crc = crc_of(0)}})
+            .refusal()
+            .empty());
+}
+
+TEST_CASE("the first damaged tensor is named, whatever the number of threads") {
+  const auto at = [](const char* name, std::uint64_t offset, std::uint32_t damage) {
+    return BundleEntry{.name = name, .type = 1, .dims = {1}, .offset = offset, .size = 4, .crc = crc_of(4) ^ damage};
+  };
+  const Written written({at("a", 0, 0), at("b", 4, 1), at("c", 8, 1), at("d", 12, 0)});
+  const BundleFile opened(written.directory / "p");
+  std::vector<const BundleEntry*> all;
+  for (const BundleEntry& entry : opened.entries()) all.push_back(&entry);
+  REQUIRE(all.size() == 4);
+  for (const int threads : {1, 2, 5})
+    CHECK(support::refusal(Failure::model, [&] { opened.verify(all, threads); }).starts_with(opened.place(*all[1])));
 }
 
 TEST_CASE("a shard that is missing is named") {

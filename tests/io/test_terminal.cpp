@@ -31,3 +31,14 @@ TEST_CASE("a terminal that becomes narrower while a line is drawn gets no more t
   CHECK(text.find(std::string(20, 'b')) == std::string::npos);
   CHECK(longest_blank(text) == 19);
 }
+
+TEST_CASE("a line leaves the last column free, also of a terminal that does not say how many it has") {
+  const auto drawn = [](unsigned short columns, std::size_t size) {
+    const std::string text = support::on_terminal(
+        columns, [&](std::FILE* out) { bertrand::io::TerminalLine(out).draw(std::string(size, 'a')); });
+    return std::ranges::count(text, 'a');
+  };
+  CHECK(drawn(20, 19) == 19);
+  CHECK(drawn(20, 20) == 19);
+  CHECK(drawn(0, 100) == 79);
+}

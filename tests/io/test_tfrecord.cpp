@@ -7,6 +7,7 @@
 #include "support/faulty_files.h"
 #include "support/gzip.h"
 #include "support/program.h"
+#include "support/refusal.h"
 
 using namespace bertrand::io;
 using bertrand::Error;
@@ -57,6 +58,44 @@ TEST_CASE("records come back as they were, plain and compressed") {
   CHECK(read_all(directory / "r.gz") == kRecords);
   write_text(directory / "empty", "");
   CHECK(read_all(directory / "empty").empty());
+}
+
+TEST_CASE("records come back from files of more than what is read at once") {
+  const support::TemporaryDirectory directory;
+  const Strings records = {std::string(700'000, 'a'), std::string(700'000, 'b'), "c", std::string(2'500'000, 'd')};
+  write_text(directory / "r", framed(records));
+  CHECK(read_all(directory / "r") == records);
+  write_text(directory / "r.gz", support::gzipped(framed(records)));
+  CHECK(read_all(directory / "r.gz") == records);
+}
+
+TEST_CASE("one record is read again where it was found, and refused if a byte of it is another") {
+  const support::TemporaryDirectory directory;
+  const fs::path file = directory / "r";
+  const std::string good = framed(kRecords);
+  write_text(file, good);
+  RecordReader reader(file);
+  for (std::string record; reader.next(record);) {
+    const std::uint64_t begin = reader.offset();
+    const std::uint32_t crc = crc32c(record);
+    const auto is_refused = [&](std::uint64_t offset, std::size_t bytes, std::uint32_t expected) {
+      const auto again = [&] { read_record_at(file, offset, bytes, expected); };
+      return !support::refusal(Failure::input, again).empty();
+    };
+    CHECK(read_record_at(file, begin, record.size(), crc) == record);
+    CHECK(is_refused(begin + 1, record.size(), crc));
+    CHECK(is_refused(begin, record.size() + 1, crc));
+    CHECK(is_refused(begin, record.size(), crc ^ 1));
+    for (std::size_t i = 0; i < record.size() + 16; ++i) {
+      std::string bad = good;
+      bad[begin + i] = static_cast<char>(bad[begin + i] ^ 1);
+      write_text(file, bad);
+      CHECK(is_refused(begin, record.size(), crc));
+    }
+    write_text(file, good.substr(0, begin + record.size() + 15));
+    CHECK(is_refused(begin, record.size(), crc));
+    write_text(file, good);
+  }
 }
 
 TEST_CASE("a record whose length looks like gzip is none") {

@@ -33,6 +33,21 @@ TEST_CASE("whole numbers may be written with an exponent, others are refused wit
   CHECK(parse_number<std::uint64_t>("--x", "18446744073709551615", {0}) == 18446744073709551615u);
 }
 
+TEST_CASE("whole numbers may be written in thousands, millions and thousands of millions") {
+  const auto parsed = [](const std::string& text) { return parse_number<std::int64_t>("--x", text, {1}); };
+  CHECK(parsed("1k") == 1000);
+  CHECK(parsed("1000k") == 1'000'000);
+  CHECK(parsed("2.5M") == 2'500'000);
+  CHECK(parsed("3G") == 3'000'000'000);
+  CHECK(parsed("1.5e3k") == 1'500'000);
+  CHECK(parse_number<int>("--x", "2147483647", {1}) == 2147483647);
+  for (const char* text : {"k", "1kk", "1K", "1 k", "1.0005k", "0k", "-1k", "1k1", "1e300k", "9007200G"}) {
+    CAPTURE(text);
+    CHECK_FALSE(refusal<std::int64_t>(text, {1}).empty());
+  }
+  CHECK_FALSE(refusal<int>("3G", {1}).empty());
+}
+
 TEST_CASE("numbers are refused where they are none, not finite or out of range") {
   const Range<double> range{0.0, 1.0};
   CHECK(parse_number<double>("--x", "0.5", range) == 0.5);

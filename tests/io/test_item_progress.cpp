@@ -1,0 +1,44 @@
+// What is shown of work on many items, on a terminal.
+#include "io/item_progress.h"
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "support/terminal.h"
+
+using namespace bertrand::io;
+
+namespace {
+
+void wait() { std::this_thread::sleep_for(std::chrono::milliseconds(110)); }
+
+}  // namespace
+
+TEST_CASE("the rate and the time left of work that goes on are those since it went on") {
+  const std::string text = support::on_terminal(80, [](std::FILE* out) {
+    ItemProgress progress("predicting", 200, out);
+    wait();
+    progress.begin(180);
+    progress.update(190);  // too early to be drawn
+    wait();
+    progress.update(200);
+    progress.update(200);
+  });
+  const std::string beginning = "predicting: 200 of 200, ";
+  REQUIRE(text.starts_with(beginning));
+  CHECK(text.find("predicting", 1) == std::string::npos);  // drawn once
+  CHECK(std::stod(text.substr(beginning.size())) <= 182);  // 20 in 0.11 seconds or more
+  CHECK(text.ends_with("/s, 0s left\r\n"));
+}
+
+TEST_CASE("of items whose number is not known no time is left to tell") {
+  const std::string text = support::on_terminal(80, [](std::FILE* out) {
+    ItemProgress progress("reading", 0, out);
+    progress.begin(0);
+    wait();
+    progress.update(7);
+  });
+  CHECK(text.starts_with("reading: 7, "));
+  CHECK(text.ends_with("/s\r\n"));
+}

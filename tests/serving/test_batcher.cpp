@@ -147,3 +147,24 @@ TEST_CASE("a model's thread ends when it is told to and nothing waits") {
   model.join();
   CHECK(setting.order.size() == 20);
 }
+
+TEST_CASE("histograms count the values up to each bound, which are those of the server from the least to the most") {
+  serving::Histogram histogram({1, 2.5});
+  for (const double value : {1.0, 1.5, 2.5, 7.0}) histogram.add(value);
+  CHECK(histogram.text("h", "") ==
+        "# HELP h \n# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_bucket{le=\"2.5\"} 3\nh_bucket{le=\"+Inf\"} 4\nh_sum "
+        "12\nh_count 4\n");
+  Setting setting;
+  setting.metrics.queued(0.002);
+  setting.metrics.batch(512, 600, 65536, 40);
+  for (const char* line :
+       {"te_request_queue_duration_bucket{le=\"0.0001\"} 0", "te_request_queue_duration_bucket{le=\"0.001\"} 0",
+        "te_request_queue_duration_bucket{le=\"0.002\"} 1", "te_request_inference_duration_bucket{le=\"20\"} 0",
+        "te_request_inference_duration_bucket{le=\"50\"} 1", "te_batch_next_size_bucket{le=\"1\"} 0",
+        "te_batch_next_size_bucket{le=\"256\"} 0", "te_batch_next_size_bucket{le=\"512\"} 1",
+        "te_batch_next_tokens_bucket{le=\"32768\"} 0", "te_batch_next_tokens_bucket{le=\"65536\"} 1",
+        "te_sequences 600", "te_tokens 65536"}) {
+    CAPTURE(line);
+    CHECK(setting.counts(line));
+  }
+}

@@ -231,6 +231,37 @@ TEST_CASE("infer of KServe takes texts or ids and answers these with tensors") {
   CHECK(setting("GET", "/v2/models").status == 404);
 }
 
+TEST_CASE("what is no id, no shape and no path of KServe's protocol is refused") {
+  const Setting setting;
+  const auto infer = [&](const std::string& kind, const std::string& shape, const std::string& data) {
+    return setting("POST", "/v2/models/classes/infer",
+                   R"({"inputs": [{"name": )" + kind + R"(, "shape": )" + shape + R"(, "data": )" + data + "}]}")
+        .status;
+  };
+  const auto status = [&](const std::string& shape, const std::string& data) {
+    return infer(R"("input_ids", "datatype": "INT64")", shape, data);
+  };
+  CHECK(status("[1, 3]", "[2, 5, 3]") == 200);
+  for (const char* id : {"5.5", "5.0", "\"5\"", "true", "null", "{}", "-1", "4294967301"}) {
+    CAPTURE(id);
+    CHECK(status("[1, 3]", fmt::format("[2, {}, 3]", id)) == 400);
+  }
+  CHECK(status("[]", "[2]") == 400);
+  CHECK(status("[1, 1, 3]", "[[[2, 5, 3]]]") == 400);
+  CHECK(infer(R"("text", "datatype": "BYTES")", "[1, 1]", R"(["red"])") == 200);
+  CHECK(infer(R"("text", "datatype": "BYTES")", "[1, 1, 1]", R"(["red"])") == 400);
+  CHECK(setting("GET", "/v2/models/classes/versions/1").status == 200);
+  for (const auto& [method, path] : {std::pair("GET", "/v2/models/classes/versions/2"),
+                                     {"GET", "/v2/models/classes/none"},
+                                     {"POST", "/v2/models/classes"},
+                                     {"POST", "/v2/models/classes/ready"},
+                                     {"GET", "/v2/models/classes/infer"},
+                                     {"POST", "/v2"}}) {
+    CAPTURE(path);
+    CHECK(setting(method, path).status == 404);
+  }
+}
+
 TEST_CASE("every head answers with its tokens and over TensorFlow's route by text and by ids") {
   const Setting setting;
   const std::pair<std::string, std::string> asked[] = {{"classes", R"("text": "red fish", "text_pair": "bird")"},

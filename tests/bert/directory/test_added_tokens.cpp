@@ -96,6 +96,14 @@ TEST_CASE("tokens added behind the vocabulary, in tokenizer.json or a file of th
   CHECK(model.read().vocabulary().size() == kWords + 2);
 }
 
+TEST_CASE("tokens are added behind a vocabulary whose last line has no end") {
+  const Directory model(kWords + 1);
+  model.write("vocab.txt", support::kSmallVocabulary.substr(0, support::kSmallVocabulary.size() - 1));
+  model.write("added_tokens.json", R"({"<a>": 15})");
+  CHECK(model.read().encode("<a> red.") == Ids{15, 5, 14});
+  CHECK(model.read().vocabulary().size() == kWords + 1);
+}
+
 TEST_CASE("added tokens without a row are read piece by piece, and do not stand for lines that the vocabulary lacks") {
   Directory model;
   model.write_vocabulary();

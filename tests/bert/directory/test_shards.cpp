@@ -52,3 +52,26 @@ TEST_CASE("a model beyond the limit is written in shards with an index and loads
   load_whole(directory / "", loaded);
   CHECK(ops::to_host<float>(loaded.values()) == ops::to_host<float>(parameters.values()));
 }
+
+TEST_CASE("a model of exactly the limit is one file, and one of a byte more is two and an index") {
+  const Config config{.vocab_size = 7,
+                      .hidden_size = 4,
+                      .num_hidden_layers = 1,
+                      .num_attention_heads = 2,
+                      .intermediate_size = 6,
+                      .max_position_embeddings = 5};
+  const auto backend = open_cpu({.threads = 1});
+  ForPretraining model(config);
+  const nn::ParameterSet parameters(model, *backend, {.seed = 7});
+  std::uint64_t bytes = 0;
+  for (const auto& segment : parameters.segments()) bytes += 4 * static_cast<std::uint64_t>(segment.count());
+  for (const std::uint64_t less : {0, 1}) {
+    CAPTURE(less);
+    const support::TemporaryDirectory directory;
+    write_directory(io::Files::system(), directory / "", {.config = config, .vocabulary = "[PAD]\n", .tokenizer = {}},
+                    parameters, bytes - less);
+    CHECK(fs::exists(directory / "model.safetensors") == (less == 0));
+    CHECK(fs::exists(directory / "model.safetensors.index.json") == (less == 1));
+    CHECK(fs::exists(directory / "model-00002-of-00002.safetensors") == (less == 1));
+  }
+}

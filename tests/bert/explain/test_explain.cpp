@@ -1,6 +1,7 @@
 // What a model shows of itself against PyTorch's figures, against differences, and by hand.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -8,6 +9,7 @@
 #include "bert/network/golden.h"
 #include "support/program.h"
 #include "support/refusal.h"
+#include "support/small_heads.h"
 
 using namespace bertrand;
 using golden::Case;
@@ -149,6 +151,20 @@ TEST_CASE("a row of a table may be empty, and is shown as the model sees it") {
   CHECK(json["texts"][0]["tokens"] == io::Json({"[CLS]", "[SEP]"}));
   CHECK(json["texts"][1]["tokens"] == io::Json({"[CLS]", "[SEP]", "w5", "[SEP]"}));
   CHECK(json["map"]["x"].size() == 3);
+}
+
+TEST_CASE("a model of one type of tokens is shown the first text of a pair") {
+  const support::TemporaryDirectory directory;
+  for (const Dim types : {1, 2}) {
+    support::write_small_head<bert::ForSequenceClassification>(
+        directory / "model", {.architecture = "BertForSequenceClassification", .labels = {"a", "b"}, .types = types},
+        2);
+    const explain::Model model(directory / "model", golden::cpu());
+    const std::size_t texts = types == 1 ? 1 : 2;
+    const bert::Sequence sequence = model.encode("red", "fish");
+    CHECK(std::ranges::count(sequence.token_ids, 3) == static_cast<std::ptrdiff_t>(texts));  // [SEP]
+    CHECK(model.look(sequence).tokens.size() == 1 + 2 * texts);
+  }
 }
 
 TEST_CASE("of many rows as many are mapped as the page says, evenly spread") {

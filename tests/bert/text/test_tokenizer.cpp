@@ -47,6 +47,14 @@ TEST_CASE("Google's own examples of tokenizing") {
   CHECK(toy().encode("").empty());
 }
 
+TEST_CASE("the first line of a vocabulary may be any piece") {
+  const auto ids = [](const std::string& lines, std::string_view text) {
+    return Tokenizer(Vocabulary::parse(lines, "v", {.require_specials = false})).encode(text);
+  };
+  CHECK(ids("a\n[UNK]\n##b\n", "a ab b") == Ids{0, 0, 2, 1});
+  CHECK(ids("##b\n[UNK]\na\n", "a abb") == Ids{2, 2, 0, 0});
+}
+
 TEST_CASE("characters that are dropped, and white space that only Python knows") {
   CHECK(toy().words("c\u0085d\u001Ce") == Strings{"cde"});
   CHECK(toy().words("a \u00ADb\u200Dc") == Strings{"a", "bc"});
@@ -153,6 +161,14 @@ TEST_CASE("added tokens are whole wherever a text has them, the longest first, a
   DroppedBytes dropped;
   CHECK(tokenizer.encode("[E1]\xFF[E1]", &dropped) == Ids{10, 10});
   CHECK(dropped.first == 4);
+}
+
+TEST_CASE("the first letter of the alphabet has two cases in added tokens too, and the first digit is part of a word") {
+  const Tokenizer tokenizer(
+      Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\narea\none\n", "v"),
+      {.added_tokens = {{.text = "area", .id = 5, .normalized = true}, {.text = "one", .id = 6, .single_word = true}}});
+  CHECK(tokenizer.encode("xAREAx areaArea") == Ids{1, 5, 1, 5, 5});
+  CHECK(tokenizer.encode("one 0one one0") == Ids{6, 1, 1});
 }
 
 TEST_CASE("an encoder gives the same ids with its cache warm, whatever bytes come") {

@@ -29,6 +29,19 @@ TEST_CASE("pairs that are too rare are left, and so are words with rare characte
   CHECK(tokens == Strings{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##a", "aa"});
 }
 
+TEST_CASE("a pair that other merges made less frequent is merged in its new turn") {
+  const Strings tokens = train_vocabulary(counts_of("ab ab ab ab abc abc abc ybc zbc"), {.size = 100});
+  // a+##b 7 times, which takes three of the five ##b+##c; then ab+##c three times and ##b+##c twice.
+  CHECK(Strings(tokens.begin() + 5, tokens.end()) ==
+        Strings{"a", "b", "c", "y", "z", "##b", "##c", "ab", "abc", "##bc"});
+}
+
+TEST_CASE("a pair may be found once, and a size may be that of the alphabet") {
+  CHECK(train_vocabulary(counts_of("ab"), {.size = 100, .min_frequency = 1}).back() == "ab");
+  CHECK(train_vocabulary(counts_of("ab"), {.size = 100, .min_frequency = 2}).back() == "##b");
+  CHECK(train_vocabulary(counts_of("abc abc"), {.size = 10}).size() == 10);
+}
+
 TEST_CASE("a run of the same letter is merged from the left") {
   const Strings tokens = train_vocabulary(counts_of("aaaaa aaaaa"), {.size = 100});
   // a a a a a: ##a+##a is found three times a word, then what is left of the word goes on.

@@ -42,9 +42,9 @@ class Options {
   io::JsonReader reader_;
 };
 
-void check(const Json& inputs, const Limits& limits) {
+void check(const Json& inputs, bool is_batch, const Limits& limits) {
   if (inputs.empty()) refuse(400, "Input validation error: `inputs` cannot be empty");
-  if (inputs.is_array() && inputs.size() > limits.max_texts)
+  if (is_batch && inputs.size() > limits.max_texts)
     refuse(422, "Input validation error: batch size {} > maximum allowed batch size {}", inputs.size(),
            limits.max_texts);
 }
@@ -90,9 +90,9 @@ Question predict(const Request& request, const Models& models, const Limits& lim
   if (!model) refuse(424, "Backend error: Model is not a classifier model");
   Options options(request.body);
   const Json& inputs = options.inputs();
-  check(inputs, limits);
+  const bool is_batch = inputs.is_array() && !inputs.empty() && inputs[0].is_array();  // else a list is one pair
+  check(inputs, is_batch, limits);
   const bool truncate = options.flag("truncate", false), raw = options.flag("raw_scores", false);
-  const bool is_batch = inputs.is_array() && inputs[0].is_array();
   Question question{.model = model};
   for (std::size_t i = 0; i < (is_batch ? inputs.size() : 1); ++i) {
     const std::string where = is_batch ? fmt::format("inputs[{}]", i) : "inputs";
@@ -114,7 +114,7 @@ Question embed(const Request& request, const Models& models, const Limits& limit
   if (!model) refuse(424, "Backend error: Model is not an embedding model");
   Options options(request.body);
   const Json& inputs = options.inputs();
-  check(inputs, limits);
+  check(inputs, inputs.is_array(), limits);
   const bool truncate = options.flag("truncate", false), unit = options.flag("normalize", true);
   Question question{.model = model};
   for (std::size_t i = 0; i < (inputs.is_array() ? inputs.size() : 1); ++i) {

@@ -81,6 +81,18 @@ TEST_CASE("predict of text-embeddings-inference takes a text or a pair or a batc
   CHECK(nlohmann::json::parse(setting("POST", "/predict", "{}").body).at("error_type") == "Validation");
 }
 
+TEST_CASE("a pair is one text of those that a request may have") {
+  const Setting setting;
+  support::Asked one;
+  one.max_texts = 1;
+  for (const char* name : {"classes", "vectors"}) one.models.put(setting.models.find(name));
+  CHECK(one("POST", "/predict", R"({"inputs": ["red fish", "bird"]})").status == 200);
+  CHECK(one("POST", "/predict", R"({"inputs": [["red fish", "bird"]]})").status == 200);
+  CHECK(one("POST", "/predict", R"({"inputs": [["red fish"], ["bird"]]})").status == 422);
+  CHECK(one("POST", "/embed", R"({"inputs": ["red fish"]})").status == 200);
+  CHECK(one("POST", "/embed", R"({"inputs": ["red fish", "bird"]})").status == 422);
+}
+
 TEST_CASE("embeddings have length one unless a request says otherwise") {
   const Setting setting;
   const Json vectors = setting.json("/embed", R"({"inputs": ["red fish", "the bird"]})");
@@ -123,6 +135,27 @@ TEST_CASE("the memory of an answer is reckoned from its words, with a token or w
   const inference::Query query = model->predictor().encode({{"words", words}}, "here");
   CHECK(query.sequences.size() == 1);
   CHECK(model->bytes_of(query) > words.size() * 1600);
+}
+
+TEST_CASE("the memory of an answer is reckoned to be more than its text, and not without measure") {
+  const Setting setting;
+  std::vector<std::string> labels;
+  for (int i = 0; i < 200; ++i) labels.push_back(fmt::format("label {}", i));
+  support::write_small_classifier(setting / "many", labels);
+  support::write_small_labeller(setting / "tags", labels);
+  std::vector<std::int32_t> masks(24, 4);  // of the most tokens, all but two [MASK]
+  masks.front() = 2, masks.back() = 3;
+  const std::vector<std::int32_t> few = {2, 5, 3};
+  for (const auto& [name, ids] : {std::pair("many", few), {"tags", masks}, {"answers", few}, {"masks", masks}}) {
+    CAPTURE(name);
+    serving::Question question{.model = support::open_served(setting / name, name)};
+    const std::vector<std::int32_t> types(ids.size(), 0);
+    question.queries.push_back(
+        question.model->predictor().encode_ids({.sequence = {.token_ids = ids, .token_types = types}}, "here"));
+    const std::size_t bytes = question.model->bytes_of(question.queries[0]);
+    CHECK(bytes > io::json_text(support::answers_to(question)[0]).size());
+    CHECK(bytes < 1'000'000);
+  }
 }
 
 TEST_CASE("infer of KServe takes texts or ids and answers these with tensors") {

@@ -2,11 +2,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <set>
 
 #include "io/error.h"
@@ -68,15 +71,22 @@ std::set<std::string> names_in(const fs::path& directory) {
 
 constexpr int kNobody = 4194305;  // above the highest number that Linux gives to a process
 
+bool has_no_locks = false;    // whether the file system has none
 bool numbers_differ = false;  // whether a file has another inode number by its name than when it is open
 
 }  // namespace
 
-/// In place of the system's.
+/// In place of those of the system.
 extern "C" int lstat(const char* path, struct stat* out) noexcept {
   const int result = ::fstatat(AT_FDCWD, path, out, AT_SYMLINK_NOFOLLOW);
   if (numbers_differ) ++out->st_ino;
   return result;
+}
+
+extern "C" int flock(int descriptor, int operation) noexcept {
+  if (!has_no_locks) return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
+  errno = ENOLCK;
+  return -1;
 }
 
 TEST_CASE("what a killed process left is removed by the next one that writes the same file or directory") {
@@ -133,6 +143,18 @@ TEST_CASE("a file system that numbers a name and an open file differently is wri
   StagedDirectory(Files::system(), directory / "folder", "output").publish();
   numbers_differ = false;
   CHECK(names_in(directory / "") == std::set<std::string>{"folder", "out"});
+  CHECK(read_text(directory / "out") == "whole");
+}
+
+TEST_CASE("without locks what has the number of this process is written anew, and what has another is left") {
+  const support::TemporaryDirectory directory;
+  const std::string own = fmt::format("out.tmp-{}-{}", host_name(), ::getpid());
+  const std::string other = fmt::format("out.tmp-{}-{}", host_name(), kNobody);
+  for (const std::string& name : {own, other}) write_text(directory / name, "left");
+  has_no_locks = true;
+  replace_file(Files::system(), directory / "out", "whole");
+  has_no_locks = false;
+  CHECK(names_in(directory / "") == std::set<std::string>{"out", other});
   CHECK(read_text(directory / "out") == "whole");
 }
 

@@ -166,6 +166,21 @@ TEST_CASE("a body that does not fit into the memory for requests is refused") {
   CHECK(server.held() == 0);
 }
 
+TEST_CASE("what is held is never more than there is, and what one gives back another takes") {
+  Budget budget(100);
+  Budget::Share one(budget), other(budget);
+  CHECK(one.grow_to(60));
+  CHECK_FALSE(other.grow_to(41));
+  CHECK(budget.held() == 60);
+  CHECK(other.grow_to(40));  // all there is
+  CHECK(one.grow_to(50));    // less than it has
+  CHECK(budget.held() == 100);
+  CHECK_FALSE(one.grow_to(61));
+  one.reset();
+  CHECK(budget.held() == 40);
+  CHECK(other.grow_to(100));
+}
+
 TEST_CASE("clients that are slow or silent keep nobody waiting and are sent away") {
   Server server({.timeout = milliseconds(500), .idle = milliseconds(1000)});
   std::vector<Client> slow, silent;

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "serving/asked.h"
+#include "serving/base64.h"
 #include "serving/tensorflow.h"
 
 using namespace bertrand;
@@ -40,6 +41,26 @@ TEST_CASE("numbers and lists are printed as TensorFlow Serving prints them") {
         "        {\n            \"a\": [],\n            \"b\": 3\n        }\n    ]\n}");
   CHECK(column_text(Json::array({Json::array({0.5, 0.25})})) ==
         "{\n    \"outputs\": [\n        [\n            0.5,\n            0.25\n        ]\n    ]\n}");
+}
+
+TEST_CASE("base64 is that of RFC 4648, with or without its padding") {
+  using serving::from_base64;
+  for (const auto& [text, bytes] : {std::pair("", ""),
+                                    {"Zg==", "f"},
+                                    {"Zm8=", "fo"},
+                                    {"Zm9v", "foo"},
+                                    {"Zm9vYg==", "foob"},
+                                    {"Zm9vYg", "foob"},
+                                    {"Zm9vYmE", "fooba"},
+                                    {"Zm9vYmFy", "foobar"},
+                                    {"++//", "\xfb\xef\xff"}}) {
+    CAPTURE(text);
+    CHECK(from_base64(text) == bytes);
+  }
+  for (const char* text : {"Z", "Zm9vY", "Zg=", "Z===", "Zm9v====", "Zm 9", "Zm-_", "Zm9v\n"}) {
+    CAPTURE(text);
+    CHECK_FALSE(from_base64(text).has_value());
+  }
 }
 
 TEST_CASE("ids become probabilities with and without mask and segments and labels") {
@@ -174,7 +195,8 @@ TEST_CASE("paths are those of TensorFlow Serving") {
   CHECK(setting.error("/v1/models", "", "GET") == "400: Missing model name in request.");
   CHECK(setting.error("/v1/models/none", "", "GET") == "404: Could not find any versions of model none");
   CHECK(setting.error("/v1/models/half:classify", body).starts_with("501: "));
-  CHECK(setting.error("/v1/models/%zz:predict", body).starts_with("400: path: expected % and two digits, got "));
+  for (const std::string name : {"%zz", "half%4", "half%", "hal%6", "%-1", "%+1", "%6"})
+    CHECK(setting.error("/v1/models/" + name + ":predict", body).starts_with("400: path: expected % and two digits, "));
   CHECK(setting.error("/v2x", "", "GET").starts_with("404: "));
 }
 

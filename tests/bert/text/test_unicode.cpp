@@ -88,3 +88,23 @@ TEST_CASE("invalid UTF-8 is dropped as Python's errors=\"ignore\" does") {
   CHECK(dropped.count == 2);
   CHECK(dropped.first == 2);
 }
+
+TEST_CASE("what was no UTF-8 is counted over the parts of a text, and the first of it keeps its line and column") {
+  std::string valid;
+  const InvalidBytes found = drop_invalid_lines("ok\nab\xFF\xFFgh\n\xFF", valid);
+  CHECK(valid == "ok\nabgh\n");
+  CHECK(found.count == 3);
+  CHECK(found.first_line == 2);
+  CHECK(found.first_column == 3);
+  InvalidBytes all;
+  all.add(InvalidBytes{}, 5);
+  all.add(found, 10);
+  all.add(DroppedBytes{.count = 1, .first = 0}, 4);
+  CHECK(all.count == 4);
+  CHECK(all.first_line == 12);
+  CHECK(all.first_column == 3);
+  InvalidBytes line;
+  line.add(DroppedBytes{.count = 2, .first = 4}, 7);
+  CHECK(line.first_line == 7);
+  CHECK(line.first_column == 5);
+}

@@ -60,3 +60,23 @@ TEST_CASE("where there are too many different words, the rarest are forgotten") 
   CHECK(counts.sorted().front() == std::pair<std::string, std::uint64_t>("a", 3));
   CHECK(counts.forgotten() > 0);
 }
+
+TEST_CASE("counts of several texts add up, and no more words are kept than may be") {
+  const auto counted = [](const std::string& text, std::size_t most) {
+    WordCounts counts(most);
+    counts.add_lines(text, true);
+    return counts;
+  };
+  using Counts = std::vector<std::pair<std::string, std::uint64_t>>;
+  WordCounts all = counted("a a b\n", 3);
+  all.merge(counted("b b c\n", 3));
+  CHECK(all.sorted() == Counts{{"b", 3}, {"a", 2}, {"c", 1}});
+  CHECK(all.forgotten() == 0);
+  const WordCounts none = counted("d e f g\n", 3);  // four words of which none is more frequent than another
+  CHECK(none.size() == 0);
+  all.merge(none);
+  CHECK(all.forgotten() == 4);
+  all.merge(counted("d\n", 3));  // a fourth one: the half that is rarer goes
+  CHECK(all.sorted() == Counts{{"b", 3}});
+  CHECK(all.forgotten() == 4 + 2 + 1 + 1);
+}

@@ -203,6 +203,7 @@ void Connection::reply(const std::function<Response()>& make) {
     write(make(), false);
   } catch (const std::exception& error) {
     say(fmt::format("error: {}", error.what()));
+    server_.on_refusal(500);
     write({.status = 500, .body = R"({ "error": "internal error" })"}, false);
   }
 }

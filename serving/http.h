@@ -39,8 +39,9 @@ class HttpServer {
   /// Called on the thread of run() for each whole request within the limits.
   using Handler = std::function<void(const Request&, const std::shared_ptr<Exchange>&)>;
 
-  /// Called on the thread of run() with the status of each request that is refused without the handler: 400, 408, 413
-  /// or 429 of one that did not arrive whole, and 504 of one that was not answered in time.
+  /// Called on the thread of run() with the status of each request that gets no answer of the handler: 400, 408, 413 or
+  /// 429 of one that did not arrive whole, 504 of one that was not answered in time, and 500 where an exception ended
+  /// the making of the answer.
   using OnRefusal = std::function<void(int status)>;
 
   /// Listens. Bodies count against `budget`, which must outlive this. Throws Error(Failure::usage) for a host or port

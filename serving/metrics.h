@@ -28,7 +28,7 @@ class Metrics {
   void request();  ///< that arrived whole
   /// A request whose answer had this status; `seconds` from its last byte to its answer.
   void response(int status, double seconds);
-  void refused(int status);            ///< a request that the sockets refused: cut, too large or too late
+  void refused(int status);            ///< a request that the sockets refused: cut, too large, too late or failed
   void dropped(std::size_t requests);  ///< whose clients left, not run to their end
   void encoded(double seconds);        ///< a request read and tokenized
   void queued(double seconds);         ///< a request that waited for the model

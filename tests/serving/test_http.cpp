@@ -119,6 +119,7 @@ TEST_CASE("a connection carries one request after another") {
   CHECK(client.read().status == 100);
   CHECK(client.ask("ab").body == "POST /h 2");
   CHECK(client.get("/throw").status == 500);
+  CHECK(server.refused() == std::vector<int>{500});
   CHECK(client.get("/i").body == "GET /i 0");
   const Answer last = client.ask("GET /j HTTP/1.0\r\n\r\n");
   CHECK(last.body == "GET /j 0");

@@ -227,3 +227,9 @@ TEST_CASE("metadata of more keys than anybody writes is refused") {
   CHECK(header_refusal(header(10'001)) ==
         ": __metadata__: expected at most 10000 keys of at most 1024 bytes, got more");
 }
+
+TEST_CASE("a key of metadata may have 1024 bytes and no more") {
+  const auto header = [](std::size_t size) { return R"({"__metadata__":{")" + std::string(size, 'k') + R"(":""}})"; };
+  CHECK(refusal(file_of(header(1024), "")).empty());
+  CHECK_FALSE(refusal(file_of(header(1025), "")).empty());
+}

@@ -74,3 +74,11 @@ TEST_CASE("a bad vocabulary is refused in one line that names file and line") {
 TEST_CASE("a byte order mark before the first token is no part of it") {
   CHECK(Vocabulary::parse("\xEF\xBB\xBF" + kSpecials, "v.txt").id("[PAD]") == 0);
 }
+
+TEST_CASE("a vocabulary has capitals if one of its words has, whatever its marks have") {
+  const auto has = [](const std::string& lines) { return Vocabulary::parse(lines, "v.txt").has_capitals(); };
+  CHECK_FALSE(has(kSpecials + "red\n[X]\nB2\n##\n"));
+  CHECK(has("A\n" + kSpecials));
+  CHECK(has(kSpecials + "##Z\n"));
+  CHECK(has(kSpecials + "aB\n"));
+}

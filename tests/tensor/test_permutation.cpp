@@ -29,6 +29,14 @@ TEST_CASE("a keyed permutation holds every number once, and other keys give othe
   }
 }
 
+TEST_CASE("a key has the order that it always had") {  // in which a run that goes on finds its examples
+  CHECK(list({10, 7}) == std::vector<std::uint64_t>{2, 4, 9, 5, 3, 0, 6, 8, 7, 1});
+  CHECK(list({10, 8}) == std::vector<std::uint64_t>{2, 7, 6, 5, 3, 9, 4, 1, 0, 8});
+  const Permutation longer(300, 7);
+  CHECK(longer[0] == 125);
+  CHECK(longer[9] == 199);
+}
+
 TEST_CASE("each of the orders of a few things is as likely as the others") {
   std::map<std::vector<std::uint64_t>, int> seen;
   constexpr int kKeys = 24000;

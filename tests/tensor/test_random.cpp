@@ -1,7 +1,9 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <set>
+#include <vector>
 
 #include "tensor/random.h"
 
@@ -43,6 +45,34 @@ TEST_CASE("a bounded draw reaches every value and none beyond") {
   CHECK(seen == std::set<std::uint32_t>{0, 1, 2, 3, 4, 5, 6});
 }
 
+TEST_CASE("a bounded draw is as likely to be each number, if the bound does not divide 2^32 too") {
+  // Of 2^32 numbers four go into three here: if none were drawn again, every second one would be a multiple of three.
+  Random random(9);
+  int count[3] = {};
+  for (int i = 0; i < 3000; ++i) ++count[random.below(std::uint32_t{3} << 30) % 3];
+  for (const int seen : count) CHECK(std::abs(seen - 1000) < 150);
+}
+
+// What is drawn from a seed stays what it was: a run that goes on, or that is repeated, has the same weights, order and
+// masks.
+TEST_CASE("a seed has the numbers, the normals and the order that it always had") {
+  Random random(0);
+  for (const std::uint32_t known : {0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u, 0xf8e4cca4u})
+    CHECK(random.next() == known);  // Philox of 0, then of 1
+  Random normals(5), uniforms(5);
+  for (int i = 0; i < 3; ++i) {  // two normals are a point, whose distance comes from the first of two uniform numbers
+    const double x = normals.normal(), y = normals.normal(), u = uniforms.uniform();
+    CHECK(x * x + y * y == doctest::Approx(-2 * std::log(1 - u)));
+    uniforms.uniform();
+    CHECK(normals.drawn() == uniforms.drawn());
+  }
+  Random shuffling(42);
+  std::vector<int> order{0, 1, 2, 3, 4, 5, 6, 7};
+  shuffling.shuffle(order);
+  CHECK(order == std::vector<int>{2, 7, 5, 6, 1, 0, 3, 4});
+  CHECK(shuffling.drawn() == 7);  // one for each place but the last
+}
+
 TEST_CASE("a stream goes on from any number") {
   Random whole(42);
   for (std::uint64_t drawn = 0; drawn < 13; ++drawn) {
@@ -58,4 +88,11 @@ TEST_CASE("names hash apart, and mixing is not symmetric") {
   CHECK(hash_name("query.weight") != hash_name("query.bias"));
   CHECK(hash_name("") != hash_name(std::string_view("\0", 1)));
   CHECK(mix(1, 2) != mix(2, 1));
+}
+
+TEST_CASE("keys and names are mixed to the same numbers as ever") {
+  CHECK(mix(0, 0) == 0xe220a8397b1dcdaf);  // the first number of SplitMix64 from 0
+  CHECK(mix(1, 2) == 0xf893a2eefb32555e);
+  CHECK(hash_name("") == 0xc3817c016ba4ff30);
+  CHECK(hash_name("query.weight") == 0xe691f154c3a33934);
 }

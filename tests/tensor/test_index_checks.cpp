@@ -1,5 +1,6 @@
-// What chooses rows, classes and places is checked where it is read.
+// What chooses rows, classes and places is checked where it is read, and that tensors fit together before.
 #include "support/bad_indices.h"
+#include "support/refusal.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -48,4 +49,97 @@ TEST_CASE("the backend of a tensor without a value is an error and no crash") {
                        Error);
   CHECK_THROWS_WITH_AS(ops::first_non_finite(Tensor{}), doctest::Contains("x has no value; hint: "), Error);
   CHECK_THROWS_WITH_AS(ops::fill(Tensor{}, 1), doctest::Contains("x has no value; hint: "), Error);
+}
+
+namespace {
+
+/// Whether `op` is refused in a message that begins with `name`.
+template <class Op>
+void refuses(const std::string& name, const Op& op) {
+  const std::string message = support::refusal(Failure::bug, op);
+  CHECK_MESSAGE(message.starts_with(name + ": "), name << " said: " << message);
+}
+
+struct Ones {
+  std::unique_ptr<Backend> backend = open_cpu({.threads = 1});
+
+  Tensor operator()(const Shape& shape, DType dtype = DType::f32) const { return ops::full(shape, 1, dtype, *backend); }
+};
+
+}  // namespace
+
+TEST_CASE("elements that do not fit together are refused and not read beyond their end") {
+  const Ones of;
+  const Tensor x = of({2, 3}), f64 = of({2, 3}, DType::f64), other = of({2, 2});
+  refuses("add", [&] { ops::binary(Binary::add, of({3}), of({3, 3})); });  // b has more axes
+  refuses("add", [&] { ops::binary(Binary::add, of({4, 3}), of({2, 3})); });
+  refuses("add", [&] { ops::binary(Binary::add, x, of({2, 3}, DType::bf16)); });
+  for (const Tensor& wrong : {f64, other}) {
+    refuses("unary_backward", [&] { ops::unary_backward(Unary::tanh, x, wrong); });
+    refuses("softmax_backward", [&] { ops::softmax_backward(x, wrong); });
+    refuses("point_loss", [&] { ops::point_loss(PointLoss::squared_error, x, wrong, 1); });
+    refuses("layer_norm", [&] { ops::layer_norm(x, wrong, {.gamma = of({3}), .beta = of({3})}); });
+    refuses("matmul", [&] { ops::matmul(x, of({3, 3}), {.into = {wrong}}); });
+    refuses("add_into", [&] { ops::add_into(wrong, x); });
+  }
+  refuses("sum_to", [&] { ops::sum_to(x, {4}); });
+  refuses("sum_to", [&] { ops::sum_to(x, {0}); });
+  const Tensor keys = of({2}, DType::i64);
+  refuses("dropout", [&] { ops::dropout(of({3, 4}), {.threshold = 1, .row_keys = keys}); });
+  refuses("dropout", [&] { ops::dropout(of({2, 4}), {.threshold = 1, .row_keys = of({2}, DType::i32)}); });
+  CHECK(ops::dropout(x, {}).same_memory(x));  // which drops nothing
+}
+
+TEST_CASE("a part that is not within a tensor is refused") {
+  const Ones of;
+  const Tensor x = of({3, 2});
+  refuses("rows", [&] { x.rows(2, 1); });
+  refuses("rows", [&] { x.rows(0, 4); });
+  refuses("rows", [&] { x.rows(-1, 1); });
+  refuses("window", [&] { x.window(-1, {1}); });
+  refuses("window", [&] { x.window(5, {2}); });
+  refuses("reshape", [&] { x.reshape({7}); });
+  refuses("slice", [&] { ops::slice(x, 0, 1, 4); });
+  refuses("slice", [&] { ops::slice(x, 0, 2, 1); });
+  refuses("slice", [&] { ops::slice(x, 1, -1, 1); });
+  refuses("slice_backward", [&] { ops::slice_backward(of({2, 2}), {3, 2}, 0, -1); });
+  CHECK(x.window(4, {2}).elements() == 2);
+  CHECK(x.rows(3, 3).elements() == 0);
+}
+
+TEST_CASE("a product whose operands do not fit together is refused") {
+  const Ones of;
+  const Tensor x = of({2, 3});
+  refuses("matmul", [&] { ops::matmul(x, of({3, 2}, DType::f64)); });
+  refuses("matmul", [&] { ops::matmul(x, of({3, 2, 1})); });
+  refuses("matmul", [&] { ops::matmul(x, of({3, 2}), {.row_sums = of({2})}); });  // not transposed
+  refuses("matmul", [&] { ops::matmul(x, of({2, 2}), {.transpose_a = true, .row_sums = of({2})}); });
+  refuses("linear", [&] { ops::linear(x, of({4, 5}), {}); });
+  refuses("linear", [&] { ops::linear(x, of({4, 3}, DType::f64), {}); });
+  refuses("linear", [&] { ops::linear(x, of({4, 3}), of({3})); });
+  CHECK(ops::linear(of({3}), of({4, 3}), {}).shape() == Shape{4});  // a row alone has no leading axes
+  refuses("gather", [&] { ops::gather(of({5, 3}), of({2, 2}, DType::i32)); });
+  refuses("gather", [&] { ops::gather(of({5, 3}), of({2}, DType::i64)); });
+  refuses("scatter_add", [&] { ops::scatter_add(of({4, 3}), of({5}, DType::i32), {5, 3}); });
+  CHECK(ops::to_host<float>(ops::gather(of({5}), of({2}, DType::i32))) == std::vector<float>{1, 1});
+}
+
+TEST_CASE("attention and losses refuse what does not belong to each token or row") {
+  const Ones of;
+  const Tensor qkv = of({4, 12}), whole = testing::on_device({0, 4}, *of.backend);
+  const auto attend = [&](const Attention& options) { return [&] { ops::attention(qkv, options); }; };
+  refuses("attention", attend({.offsets = whole, .heads = 0, .longest = 4}));
+  refuses("attention", attend({.offsets = whole, .heads = 3, .longest = 4}));
+  refuses("attention", attend({.offsets = whole, .heads = 2, .longest = 5}));
+  refuses("attention", attend({.offsets = testing::on_device({0}, *of.backend), .heads = 2, .longest = 4}));
+  const Tensor none = Tensor({0, 12}, DType::f32, *of.backend), start = testing::on_device({0}, *of.backend);
+  CHECK(ops::attention(none, {.offsets = start, .heads = 2, .longest = 0}).context.shape() == Shape{0, 4});
+
+  const Tensor logits = of({3, 2}), labels = of({3}, DType::i32), log_sum = of({3}), one = of({1});
+  for (const Tensor& wrong : {of({2}, DType::i32), of({3}, DType::i64)}) {
+    refuses("cross_entropy", [&] { ops::cross_entropy(logits, wrong, 1); });
+    refuses("cross_entropy_backward", [&] { ops::cross_entropy_backward(logits, wrong, 1, log_sum, one); });
+  }
+  refuses("cross_entropy_backward", [&] { ops::cross_entropy_backward(logits, labels, 1, of({2}), one); });
+  refuses("cross_entropy_backward", [&] { ops::cross_entropy_backward(logits, labels, 1, log_sum, of({3})); });
 }

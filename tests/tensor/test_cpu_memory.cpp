@@ -1,8 +1,10 @@
 // What keeps the memory of CPU tensors: blocks never overlap, freed ones are used again, and little more is held than
 // was once in use.
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -24,6 +26,23 @@ std::size_t mapped() {
   std::ifstream("/proc/self/statm") >> pages;
   return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
+
+/// Lets this process have so many bytes of address space beside those that it has, while it lives.
+class LimitedSpace {
+ public:
+  explicit LimitedSpace(std::size_t more) {
+    REQUIRE(getrlimit(RLIMIT_AS, &before_) == 0);
+    rlimit limited = before_;
+    limited.rlim_cur = mapped() + more;
+    REQUIRE(setrlimit(RLIMIT_AS, &limited) == 0);
+  }
+  ~LimitedSpace() { setrlimit(RLIMIT_AS, &before_); }
+  LimitedSpace(const LimitedSpace&) = delete;
+  LimitedSpace& operator=(const LimitedSpace&) = delete;
+
+ private:
+  rlimit before_{};
+};
 
 struct Block {
   std::byte* data;
@@ -114,4 +133,41 @@ TEST_CASE("what is held is at most a sixteenth or 8 MiB more than the most that 
   }
   REQUIRE(churn.peak() > 20 * kMiB);
   CHECK(most <= bertrand::most_held(churn.peak()) + kMiB);  // each of the 12 blocks is rounded up by 4 KiB at most
+}
+
+TEST_CASE("small blocks and those of 32 KiB share what the system gives at once") {
+  CachingMemory memory;
+  const std::size_t before = mapped();
+  for (const std::size_t bytes : {std::size_t{1} << 10, std::size_t{32} << 10}) {
+    std::vector<std::byte*> blocks;
+    for (int i = 0; i < 100; ++i) blocks.push_back(memory.allocate(bytes, "test"));
+    CHECK(std::max(mapped(), before) - before <= bertrand::most_held(100 * bytes) + kMiB);
+    for (std::byte* const block : blocks) memory.deallocate(block, bytes);
+  }
+}
+
+TEST_CASE("available is what the process may still have and what is kept, which goes back if a block needs it") {
+  if (mapped() > std::size_t{1} << 40) {
+    MESSAGE("SKIPPED: a sanitizer has the address space");
+    return;
+  }
+  CachingMemory memory;
+  CHECK(memory.available() <=
+        static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+  const auto use = [&](std::size_t bytes, int times) {
+    for (int i = 0; i < times; ++i) memory.deallocate(memory.allocate(bytes, "test"), bytes);
+  };
+  use(16 << 10, 6000);
+  use(kMiB, 100);
+  use(64 * kMiB, 1);
+  use(80 * kMiB, 1);  // for which the 64 MiB go back: 80 MiB are kept
+  {
+    const LimitedSpace limit(16 * kMiB);
+    CHECK(memory.available() > 88 * kMiB);
+    CHECK(memory.available() <= 96 * kMiB);
+  }
+  // It could keep 4 MiB beside a block of 84 MiB; but 86 MiB are asked for, and 80 + 8 MiB there for all.
+  const LimitedSpace limit(8 * kMiB);
+  use(84 * kMiB, 1);
+  CHECK(memory.use().peak == 84 * kMiB);
 }

@@ -5,13 +5,17 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <ctime>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "io/error.h"
 #include "tensor/cpu/thread_pool.h"
 
 using bertrand::cpu::ThreadPool;
+using namespace std::chrono_literals;
 
 TEST_CASE("every piece of a job is computed once, by a thread of the pool") {
   for (const int threads : {1, 2, 3, 8}) {
@@ -27,6 +31,26 @@ TEST_CASE("every piece of a job is computed once, by a thread of the pool") {
       REQUIRE(strangers == 0);
     }
   }
+}
+
+TEST_CASE("a thread that has gone to sleep wakes for the next job, and takes no time of the processor until then") {
+  ThreadPool pool(4);
+  CHECK(pool.threads() == 4);
+  pool.run(4, [](std::int64_t, int) {});
+  std::this_thread::sleep_for(20ms);
+  const std::clock_t before = std::clock();
+  std::this_thread::sleep_for(200ms);
+  CHECK(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC < 0.04);  // seconds; one that spins takes 0.2
+
+  // Each piece waits until others compute all the others.
+  std::atomic<int> begun{0}, together{0};
+  const auto deadline = std::chrono::steady_clock::now() + 10s;
+  pool.run(4, [&](std::int64_t, int) {
+    ++begun;
+    while (begun < 4 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    if (begun == 4) ++together;
+  });
+  CHECK(together == 4);
 }
 
 TEST_CASE("a pool for which there are not enough threads says so, and ends those that it has") {

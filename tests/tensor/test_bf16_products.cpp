@@ -158,7 +158,12 @@ TEST_CASE("a product of bf16 adds up even and odd k of 32 apart, and knows no su
                                               {300, 70, 1600},
                                               {300, 33, 1601},
                                               {1030, 5, 1601},
-                                              {5, 1030, 1601}})
+                                              {5, 1030, 1601},
+                                              // As deep as is multiplied at once, by some kernel set.
+                                              {9, 40, 384},
+                                              {9, 40, 768},
+                                              {9, 40, 1024},
+                                              {9, 40, 1536}})
     check_product(size, telling(size.rows, size.depth, 1), telling(size.columns, size.depth, 2));
 }
 

@@ -188,6 +188,22 @@ TEST_CASE("a scale that has fallen below 2^-10 ends the run and names the parame
   }
 }
 
+TEST_CASE("after the step that has ended training no later one moves anything, though its gradient is finite") {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    Trained t(dtype);
+    t.step(1);
+    const auto masters = t.masters(), moments = t.moments();
+    for (const double gradient : {std::numeric_limits<double>::infinity(), 1.0}) {
+      ops::fill(t.parameters.gradients(), gradient);
+      t.optimizer.update(0.01, t.parameters.gradients());  // which the host has not read yet
+      CHECK(t.masters() == masters);
+      CHECK(t.moments() == moments);
+      CHECK(t.optimizer.loss_scale().read().skipped_steps == 1);
+      CHECK(t.optimizer.loss_scale().has_ended(t.optimizer.loss_scale().read()));
+    }
+  }
+}
+
 TEST_CASE("bf16 needs no loss scale: a gradient that is not finite ends the run") {
   Trained bf16(DType::bf16);
   CHECK_FALSE(bf16.optimizer.loss_scale().dynamic());

@@ -99,7 +99,9 @@ double difference(const optim::Options& options, DType dtype, double gradient_si
   for (std::size_t s = 0; s < plain.size(); ++s) {
     const std::vector<double> got = ops::to_host<double>(parameters.value(parameters.segments()[s]));
     for (std::size_t i = 0; i < got.size(); ++i) {
-      worst = std::max(worst, std::abs(got[i] - plain[s].w[i]));
+      const double apart = std::abs(got[i] - plain[s].w[i]);
+      if (std::isnan(apart)) return apart;
+      worst = std::max(worst, apart);
       moved = std::max(moved, std::abs(before[s].w[i] - plain[s].w[i]));
     }
   }

@@ -57,9 +57,11 @@ Activated linear_activation(const Tensor& x, const Tensor& weight, const Tensor&
   check(weight.shape()[1] > 0, "linear: the weight is {} [out, in]: expected at least one column", weight.shape());
   const Shape matrix{x.shape().rows(), weight.shape()[0]}, shape = x.shape().with(-1, weight.shape()[0]);
   Tensor y = result("linear", matrix, x.dtype(), x);
-  Tensor pre = keep_pre_activation ? result("linear", matrix, x.dtype(), x) : Tensor{};
+  const bool activated = activation != Unary::identity;
+  Tensor pre = keep_pre_activation && activated ? result("linear", matrix, x.dtype(), x) : Tensor{};
   const Tensor rows = x.reshape({matrix[0], x.shape()[-1]});
   gemm(rows, weight, y, {.transpose_b = true, .bias = bias, .activation = activation, .pre_activation = pre});
+  if (keep_pre_activation && !activated) pre = y;  // which is what the identity is given
   return {y.reshape(shape), pre ? pre.reshape(shape) : pre};
 }
 Tensor softmax(const Tensor& x) {

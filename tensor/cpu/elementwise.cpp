@@ -86,7 +86,6 @@ void CpuBackend::binary(Binary op, const Tensor& a, const Tensor& b, const Tenso
         combine(op, x, y).store(out.as<T>() + first + c, n);
       });
     };
-    if (columns == 0) return;
     if (columns == a.elements()) parallel(columns, kBlock, [&](Dim begin, Dim end) { row(0, begin, end); });
     else
       parallel(a.elements() / columns, row_block(columns), [&](Dim begin, Dim end) {

@@ -242,6 +242,43 @@ TEST_CASE("no rows are summed to zeros, and nothing is gathered from them") {
         Shape{0, 5});
 }
 
+TEST_CASE("a product of no depth is zero, and so are gradients from no rows") {
+  const auto backend = open_cpu({.threads = 2});
+  const auto of = [&](const Shape& shape) { return Tensor(shape, DType::f32, *backend); };
+  {
+    std::vector<Tensor> garbage;  // what freed memory may hold
+    for (int i = 0; i < 40; ++i) garbage.push_back(ops::full({16}, NAN, DType::f32, *backend));
+  }
+  CHECK(ops::to_host<float>(ops::matmul(of({2, 0}), of({0, 3}))) == std::vector<float>(6, 0.0f));
+  const Tensor fives = ops::full({2, 3}, 5, DType::f32, *backend);
+  ops::matmul(of({2, 0}), of({0, 3}), {.into = {fives, true}});
+  CHECK(ops::to_host<float>(fives) == std::vector<float>(6, 5.0f));
+  CHECK(ops::matmul(of({5, 0}), of({5, 2}), {.transpose_a = true, .row_sums = of({0})}).shape() == Shape{0, 2});
+  CHECK(ops::slice(of({0, 5}), 1, 2, 4).shape() == Shape{0, 2});
+  CHECK(ops::slice_backward(of({0, 2}), {0, 5}, 1, 2).shape() == Shape{0, 5});
+  const Tensor gamma = ops::full({8}, 1, DType::f32, *backend);
+  const ops::NormGradients gradients =
+      ops::layer_norm_backward({of({0, 8}), of({0, 8}), of({0, 2})}, {.gamma = gamma, .beta = gamma}, of({0, 8}));
+  CHECK(ops::to_host<float>(gradients.dgamma) == std::vector<float>(8, 0.0f));
+  CHECK(ops::to_host<float>(gradients.dbeta) == std::vector<float>(8, 0.0f));
+}
+
+TEST_CASE("rows that go to the same place are added in their order") {
+  const auto backend = open_cpu({.threads = 1});
+  const Tensor rows = ops::from_host(std::vector<std::int32_t>{2, 0, 2, 2}, {4}, *backend);
+  const auto summed = [&](const std::vector<float>& dy) {
+    return ops::to_host<float>(ops::scatter_add(ops::from_host(dy, {4, 1}, *backend), rows, {4, 1}));
+  };
+  CHECK(summed({1, 5, 1e8f, -1e8f}) == std::vector<float>{5, 0, 0, 0});  // f32 has no 1e8 + 1
+  CHECK(summed({1e8f, 5, -1e8f, 1}) == std::vector<float>{5, 0, 1, 0});
+}
+
+TEST_CASE("a backend has so many threads as asked for, or one for each core") {
+  CHECK(open_cpu({.threads = 1})->description().ends_with(", 1 thread"));
+  CHECK(open_cpu({.threads = 3})->description().ends_with(", 3 threads"));
+  CHECK(open_cpu()->description() == open_cpu({.threads = available_cores()})->description());
+}
+
 TEST_CASE("the greatest of a row is found wherever it stands, and the first of equals") {
   const auto backend = open_cpu({.threads = 2});
   for (const Dim columns : {1, 2, 17, 100}) {

@@ -1,5 +1,7 @@
 // What every op does before its kernel: checks of its inputs, memory for its result, and the work for rates.
 #pragma once
+#include <algorithm>
+
 #include "tensor/ops.h"
 #include "tensor/run.h"
 
@@ -29,13 +31,16 @@ Work moves(const Tensors&... tensors) {
   return {0, (bytes(tensors) + ...)};
 }
 
+/// Whether the last axes of `shape` are `trailing`.
+inline bool ends_with(const Shape& shape, const Shape& trailing) {
+  const auto all = shape.dims(), last = trailing.dims();
+  return all.size() >= last.size() && std::ranges::equal(all.last(last.size()), last);
+}
 inline void check_trailing(const char* op, const Tensor& a, const Tensor& b) {
   check_given(op, "a", a);
   check_given(op, "b", b);
-  const int lead = a.shape().rank() - b.shape().rank();
-  bool fits = lead >= 0 && a.dtype() == b.dtype();
-  for (int i = 0; fits && i < b.shape().rank(); ++i) fits = a.shape()[lead + i] == b.shape()[i];
-  check(fits, "{}: b must have a's shape or its trailing dimensions, a is {} {} and b is {} {}", op, name_of(a.dtype()),
+  check(ends_with(a.shape(), b.shape()) && a.dtype() == b.dtype(),
+        "{}: b must have a's shape or its trailing dimensions, a is {} {} and b is {} {}", op, name_of(a.dtype()),
         a.shape(), name_of(b.dtype()), b.shape());
 }
 inline const char* name_of(Unary op) {

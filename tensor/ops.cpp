@@ -139,10 +139,10 @@ Tensor sum(const Tensor& x, double factor) {
 }
 Tensor sum_to(const Tensor& x, const Shape& trailing, const Tensor& out) {
   check_given("sum_to", "x", x);
-  if (trailing.elements() == x.elements() && !out) return x.reshape(trailing);
-  const Dim columns = trailing.elements();
-  check(columns > 0 && x.elements() % columns == 0,
-        "sum_to: expected the last axes of x {} as the shape of the sum, got {}", x.shape(), trailing);
+  const bool fits = ends_with(x.shape(), trailing);
+  if (fits && trailing.elements() == x.elements() && !out) return x.reshape(trailing);
+  check(fits && trailing.elements() > 0, "sum_to: expected the last axes of x {} as the shape of the sum, got {}",
+        x.shape(), trailing);
   Tensor y = destination("sum_to", {out}, trailing, x);
   run(x.backend(), "sum_rows", moves(x, y), [&](Kernels& k) { k.sum_rows(x, y); });
   return y;

@@ -50,6 +50,14 @@ TEST_CASE("BERTRAND_MODULES is the one folder that modules are looked for in if 
   CHECK_THROWS_WITH_AS(open_cpu(), doctest::Contains(kOtherBuilds.c_str()), Error);
 }
 
+TEST_CASE("files that are not named as modules are no modules") {
+  const support::TemporaryDirectory folder;
+  for (const char* name : {"libbertrand_b.so", "libbertrand_a.so", "libbertrand_notes.txt", "libother.so", "x.so"})
+    std::ofstream(folder / name) << "no module";
+  const Modules modules((folder / "").string());
+  CHECK(Module::names() == std::vector<std::string>{"a", "b"});
+}
+
 TEST_CASE("a module that is missing or no module is an error with what to do") {
   CHECK_THROWS_WITH_AS(
       Module::open("nothing", {.failure = Failure::usage, .needed_for = "test", .hint_missing = "build it"}),

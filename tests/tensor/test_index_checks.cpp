@@ -127,11 +127,13 @@ TEST_CASE("a product whose operands do not fit together is refused") {
 TEST_CASE("attention and losses refuse what does not belong to each token or row") {
   const Ones of;
   const Tensor qkv = of({4, 12}), whole = testing::on_device({0, 4}, *of.backend);
-  const auto attend = [&](const Attention& options) { return [&] { ops::attention(qkv, options); }; };
-  refuses("attention", attend({.offsets = whole, .heads = 0, .longest = 4}));
-  refuses("attention", attend({.offsets = whole, .heads = 3, .longest = 4}));
-  refuses("attention", attend({.offsets = whole, .heads = 2, .longest = 5}));
-  refuses("attention", attend({.offsets = testing::on_device({0}, *of.backend), .heads = 2, .longest = 4}));
+  const auto refuses_to_attend = [&](const Attention& options) {
+    refuses("attention", [&] { ops::attention(qkv, options); });
+  };
+  refuses_to_attend({.offsets = whole, .heads = 0, .longest = 4});
+  refuses_to_attend({.offsets = whole, .heads = 3, .longest = 4});
+  refuses_to_attend({.offsets = whole, .heads = 2, .longest = 5});
+  refuses_to_attend({.offsets = testing::on_device({0}, *of.backend), .heads = 2, .longest = 4});
   const Tensor none = Tensor({0, 12}, DType::f32, *of.backend), start = testing::on_device({0}, *of.backend);
   CHECK(ops::attention(none, {.offsets = start, .heads = 2, .longest = 0}).context.shape() == Shape{0, 4});
 

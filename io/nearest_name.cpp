@@ -20,7 +20,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::optional<std::string> nearest_name(std::string_view name, const std::vector<std::string>& known) {
-  std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
+  // Of a name of two letters one has to be right.
+  std::size_t least = std::min(std::max<std::size_t>(2, name.size() / 3) + 1, name.size());
   std::optional<std::string> nearest;
   for (const std::string& candidate : known)
     if (const std::size_t distance = edit_distance(name, candidate); distance < least) {

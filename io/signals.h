@@ -13,8 +13,8 @@ enum class OnStop { save, leave };
 /// group, and mpirun passes on what the terminal has sent to all.
 constexpr std::chrono::milliseconds kSameRequest{500};
 
-/// From now on the first of them only raises a flag; a second ends the process with 128 + its number. A SIGHUP that was ignored before (nohup) stays ignored. A pipe
-/// that nobody reads any more does not end the process.
+/// From now on the first of them only raises a flag; a second ends the process with 128 + its number. A SIGHUP that was
+/// ignored before (nohup) stays ignored. A pipe that nobody reads any more does not end the process.
 void catch_stop_signals(OnStop on_stop = OnStop::save);
 /// Whether one has come.
 bool stop_requested();

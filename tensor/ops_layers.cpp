@@ -162,6 +162,11 @@ Attended attention(const Tensor& qkv, const Attention& options) {
 }
 Tensor attention_backward(const Tensor& qkv, const Attention& options, const Attended& saved, const Tensor& dcontext) {
   check_attention(qkv, options);
+  const Dim tokens = qkv.shape()[0];
+  check(
+      saved.context.shape() == Shape{tokens, qkv.shape()[1] / 3} && saved.log_sum.elements() == tokens * options.heads,
+      "attention_backward: expected what attention() returned for qkv {}, got {} and {}", qkv.shape(),
+      saved.context.shape(), saved.log_sum.shape());
   check_same("attention_backward", saved.context, dcontext);
   Tensor dqkv = like("attention_backward", qkv);
   qkv.backend().plan_scratch([&](const Kernels& k) { return k.attention_backward_workspace(qkv, options); });

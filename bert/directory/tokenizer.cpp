@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "bert/directory/added_tokens.h"
 #include "bert/directory/config_file.h"
@@ -96,16 +97,21 @@ DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const Config& c
   return found;
 }
 
-/// Names a model that lies deeper: a run of a sweep, or a snapshot in a cache of Hugging Face's hub.
+/// Names the newest model that lies deeper: a checkpoint of a run that was stopped, a run of a sweep, or a snapshot in
+/// a cache of Hugging Face's hub.
 std::string hint_of_models_in(const fs::path& directory) {
   std::error_code ignored;
-  std::vector<fs::path> models;
+  std::vector<std::pair<fs::file_time_type, fs::path>> models;
   for (const fs::path& within : {directory, directory / "snapshots"})
-    for (const auto& entry : fs::directory_iterator(within, ignored))
-      if (fs::is_regular_file(entry.path() / "config.json", ignored)) models.push_back(entry.path());
+    for (const auto& entry : fs::directory_iterator(within, ignored)) {
+      const fs::path config = entry.path() / "config.json";
+      const bool half_written = entry.path().extension().string().starts_with(".tmp-");
+      if (!half_written && fs::is_regular_file(config, ignored))
+        models.emplace_back(fs::last_write_time(config, ignored), entry.path());
+    }
   if (models.empty()) return "";
   const std::size_t more = models.size() - 1;
-  return fmt::format("; hint: {} has one{}", std::ranges::min(models).string(),
+  return fmt::format("; hint: {} has one{}", std::ranges::max(models).second.string(),
                      more == 0 ? "" : fmt::format(", and {} more beside it", more));
 }
 

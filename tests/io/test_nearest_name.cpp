@@ -21,6 +21,7 @@ TEST_CASE("the nearest name is found, and none where nothing is near") {
   CHECK_FALSE(nearest_name("zzzzzz", {"--seed", "--steps"}));
   CHECK(nearest_name("abc", {"axy"}) == "axy");  // of a short name two characters may be wrong
   CHECK_FALSE(nearest_name("abc", {"xyz"}));
+  CHECK_FALSE(nearest_name("ab", {"xy"}));
   CHECK(nearest_name("abcdefghi", {"xyzdefghi"}) == "xyzdefghi");  // of a long one a third
   CHECK_FALSE(nearest_name("x", {}));
   CHECK(did_you_mean("mprc", {"mrpc"}) == "; did you mean mrpc?");

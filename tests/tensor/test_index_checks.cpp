@@ -134,6 +134,9 @@ TEST_CASE("attention and losses refuse what does not belong to each token or row
   refuses_to_attend({.offsets = whole, .heads = 3, .longest = 4});
   refuses_to_attend({.offsets = whole, .heads = 2, .longest = 5});
   refuses_to_attend({.offsets = testing::on_device({0}, *of.backend), .heads = 2, .longest = 4});
+  const Attention all{.offsets = whole, .heads = 2, .longest = 4};
+  for (const auto& [context, log_sum] : {std::pair(of({4, 5}), of({4, 2})), std::pair(of({4, 4}), of({4, 1}))})
+    refuses("attention_backward", [&] { ops::attention_backward(qkv, all, {context, log_sum}, context); });
   const Tensor none = Tensor({0, 12}, DType::f32, *of.backend), start = testing::on_device({0}, *of.backend);
   CHECK(ops::attention(none, {.offsets = start, .heads = 2, .longest = 0}).context.shape() == Shape{0, 4});
 

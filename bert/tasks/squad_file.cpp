@@ -93,7 +93,7 @@ class Reader : public io::JsonStream {
     return true;
   }
   bool boolean(bool value) override {
-    if (level() != Level::question || frames_.back().key != "is_impossible") return passed_over("true or false");
+    if (!wants_truth()) return passed_over("true or false");
     paragraph_.questions.back().is_impossible = value;
     return true;
   }
@@ -147,16 +147,17 @@ class Reader : public io::JsonStream {
     if (frames_.empty() && is_list) refuse("expected an object, got a list");
     if (next != Level::other && list_is_right != is_list)
       refuse("expected {}, got {}", list_is_right ? "a list" : "an object", is_list ? "a list" : "an object");
-    if (!is_list || next != Level::other) refuse_if_scalar(is_list);
+    refuse_if_scalar(is_list);
     frames_.push_back({.level = next, .is_list = is_list});
     return next;
   }
 
-  /// An object or list in the place of a text or number.
+  /// An object or list in the place of a text, a number or a truth value.
   void refuse_if_scalar(bool is_list) {
     if (frames_.empty() || frames_.back().is_list) return;
     if (wanted_string() || wants_number())
       refuse("expected a text or number, got {}", is_list ? "a list" : "an object");
+    if (wants_truth()) refuse("expected true or false, got {}", is_list ? "a list" : "an object");
   }
 
   std::string* wanted_string() {
@@ -169,6 +170,7 @@ class Reader : public io::JsonStream {
     return nullptr;
   }
   bool wants_number() const { return level() == Level::answer && frames_.back().key == "answer_start"; }
+  bool wants_truth() const { return level() == Level::question && frames_.back().key == "is_impossible"; }
 
   bool number(auto value) {
     if (!wants_number()) return passed_over("a number");
@@ -190,7 +192,7 @@ class Reader : public io::JsonStream {
     if (wanted_string()) refuse("expected a text, got {}", what);
     if (wants_number()) refuse("expected a whole number, got {}", what);
     if (below(frame.level, frame.key) != Level::other) refuse("expected a list, got {}", what);
-    if (frame.level == Level::question && frame.key == "is_impossible") refuse("expected true or false, got {}", what);
+    if (wants_truth()) refuse("expected true or false, got {}", what);
     return true;
   }
 

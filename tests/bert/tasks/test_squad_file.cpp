@@ -91,3 +91,26 @@ TEST_CASE("a file that is cut or nested 100000 deep is refused") {
   CHECK(refusal(R"({"data": [], "x": )" + std::string(100'000, '[')) ==
         "f: x[0][0][0][0][0][0][0][0][0]: expected at most 64 levels of values in each other, got more");
 }
+
+TEST_CASE("a list or an object in the place of a text or number or truth value is refused") {
+  const auto with = [](const std::string& context, const std::string& question, const std::string& answer) {
+    return refusal(R"({"data": [{"paragraphs": [{"context": )" + context + R"(, "qas": [{)" + question +
+                   R"(, "answers": [{)" + answer + "}]}]}]}]}");
+  };
+  const std::string question = R"("id": "1", "question": "q")", answer = R"("text": "x", "answer_start": 0)";
+  CHECK(with(R"("x")", question, answer) == "");
+  for (const std::string value : {"[]", R"(["x"])", "[5]", "[[]]", "{}", R"({"x": 5})"}) {
+    CAPTURE(value);
+    CHECK(with(value, question, answer).starts_with("f: data[0].paragraphs[0].context: expected "));
+    for (const std::string key : {"id", "question", "is_impossible"}) {
+      CAPTURE(key);
+      std::string keys = key == "id" ? R"("question": "q")" : key == "question" ? R"("id": "1")" : question;
+      keys += ", \"" + key + "\": " + value;
+      CHECK(with(R"("x")", keys, answer).starts_with("f: data[0].paragraphs[0].qas[0]." + key + ": expected "));
+    }
+    CHECK(with(R"("x")", question, R"("answer_start": 0, "text": )" + value)
+              .starts_with("f: data[0].paragraphs[0].qas[0].answers[0].text: expected "));
+    CHECK(with(R"("x")", question, R"("text": "x", "answer_start": )" + value)
+              .starts_with("f: data[0].paragraphs[0].qas[0].answers[0].answer_start: expected "));
+  }
+}

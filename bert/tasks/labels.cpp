@@ -62,7 +62,6 @@ bool LabelSet::same_names(const LabelSet& other) const {
 }
 
 LabelSet choose_labels(const LabelSet& data, const LabelSet& model, bool training) {
-  if (data.empty()) return model;
   if (model.empty()) return data;
   const bool known = std::all_of(data.names().begin(), data.names().end(),
                                  [&](const std::string& name) { return model.find(name).has_value(); });

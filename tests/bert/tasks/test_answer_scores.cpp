@@ -116,3 +116,53 @@ TEST_CASE("a question without odds and data without questions are refused") {
   CHECK(support::refusal(Failure::input, [&] { score_squad2(data, {}, {}, 1, files); }) ==
         "dev.json: expected at least one question that was answered, got none");
 }
+
+namespace {
+
+/// Questions of this order, each with its answers.
+std::vector<SquadParagraph> questions_of(const std::vector<std::pair<std::string, std::vector<SquadAnswer>>>& all) {
+  std::vector<SquadParagraph> data(1);
+  for (const auto& [id, answers] : all)
+    data[0].questions.push_back({.id = id, .question = "?", .answers = answers, .is_impossible = answers.empty()});
+  return data;
+}
+
+}  // namespace
+
+TEST_CASE("a question without a prediction scores 0 and is named") {
+  const auto data = questions_of({{"a", {{"x", 0}}}, {"m", {{"x", 0}}}, {"c", {{"u", 0}, {"y z", 0}}}});
+  const AnswerScores scores = score_squad(data, {{"a", "The x."}, {"c", "y"}});
+  CHECK(scores.figures.at("exact_match") == 100.0 / 3);
+  CHECK(scores.figures.at("f1") == doctest::Approx(100 * (1 + 2.0 / 3) / 3));
+  CHECK(scores.missing == std::vector<std::string>{"m"});
+}
+
+TEST_CASE("odds above the threshold take an answer away, and the best threshold is the lowest that no other beats") {
+  const auto data = questions_of({{"a", {{"x", 0}}}, {"b", {}}, {"c", {{"y z", 0}}}, {"d", {}}});
+  const Answers said = {{"a", "x"}, {"b", ""}, {"c", "y"}, {"d", "w"}};
+  // The first of equal odds comes first: d, whose answer is wrong, before a. Nobody asked for z.
+  const NullOdds odds = {{"z", -9}, {"d", 0.5}, {"a", 0.5}, {"c", 1}, {"b", 2}};
+  const AnswerScores scores = score_squad2(data, said, odds, 1);
+  const double part = 2.0 / 3;  // of c
+  check_figures(scores, {{"exact", 50},
+                         {"f1", 100 * (1 + 1 + part + 0) / 4},
+                         {"total", 4},
+                         {"HasAns_exact", 50},
+                         {"HasAns_f1", 100 * (1 + part) / 2},
+                         {"HasAns_total", 2},
+                         {"NoAns_exact", 50},
+                         {"NoAns_f1", 50},
+                         {"NoAns_total", 2},
+                         {"best_exact", 50},  // with no answer at all
+                         {"best_exact_thresh", 0},
+                         {"best_f1", 100 * (2 + part) / 4},
+                         {"best_f1_thresh", 1}});
+}
+
+TEST_CASE("figures of questions that have an answer, or none, are left out where there is no such question") {
+  const AnswerScores all = score_squad2(questions_of({{"a", {{"x", 0}}}}), {{"a", "x"}}, {});
+  check_figures(
+      all, {{"exact", 100}, {"f1", 100}, {"total", 1}, {"HasAns_exact", 100}, {"HasAns_f1", 100}, {"HasAns_total", 1}});
+  const AnswerScores none = score_squad2(questions_of({{"b", {}}}), {{"b", "x"}}, {});
+  check_figures(none, {{"exact", 0}, {"f1", 0}, {"total", 1}, {"NoAns_exact", 0}, {"NoAns_f1", 0}, {"NoAns_total", 1}});
+}

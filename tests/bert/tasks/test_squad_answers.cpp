@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "support/mini_squad.h"
 #include "support/program.h"
@@ -196,4 +198,91 @@ TEST_CASE("the files of answers are those of json.dumps with an indent of 4") {
     ]
 }
 )");
+}
+
+namespace {
+
+const text::Tokenizer& letters() {
+  static const text::Tokenizer tokenizer(
+      text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\n", "vocab"));
+  return tokenizer;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "answers come from the context, each from the window it is best seen in, by falling score and then in order") {
+  const SquadContext context{.words = {"a", "b", "c", "d"},
+                             .pieces = {5, 6, 7, 8},
+                             .word_of_piece = {0, 1, 2, 3},
+                             .first_piece = {0, 1, 2, 3}};
+  // [CLS] ? [SEP] a b c [SEP] and [CLS] ? [SEP] b c d [SEP]: a and b count in the first one, c and d in the second.
+  const std::vector<ScoredWindow> windows = {
+      {.window = {.token_ids = {2, 1, 3, 5, 6, 7, 3}, .context_begin = 3, .is_best_window = {true, true, false}},
+       .start = {2, 0, 9, 4, 3, 6, 9},
+       .end = {2.5, 0, 9, 0, 5, 1, 9}},
+      {.window = {.token_ids = {2, 1, 3, 6, 7, 8, 3},
+                  .context_begin = 3,
+                  .number = 1,
+                  .first_piece = 1,
+                  .is_best_window = {false, true, true}},
+       .start = {3, 0, 9, 7, 3, 1, 9},
+       .end = {2, 0, 9, 0, 4, 4, 9}}};
+  const auto answer_of = [&](bool version_2, double threshold) {
+    return best_answer(
+        context, windows, letters(),
+        {.n_best_size = 9, .max_answer_length = 2, .version_2 = version_2, .null_score_diff_threshold = threshold});
+  };
+  const auto texts_of = [](const Answer& answer) {
+    std::vector<std::string> texts;
+    for (const AnswerCandidate& entry : answer.n_best) texts.push_back(entry.text);
+    return texts;
+  };
+  const Answer first = answer_of(false, 0);
+  CHECK(first.text == "a b");
+  CHECK(texts_of(first) == std::vector<std::string>{"a b", "b", "c", "c d", "d", "a", "b c"});
+  CHECK(first.n_best[2].start_logit == 3);  // of the second window
+  const Answer second = answer_of(true, 0);
+  CHECK(second.text == "a b");
+  CHECK(second.null_odds == -4.5);  // the null answer of the first window, where it is less likely
+  CHECK(texts_of(second) == std::vector<std::string>{"a b", "b", "c", "c d", "d", "", "a", "b c"});
+  CHECK(second.n_best[5].start_logit == 2);
+  CHECK(second.n_best[5].end_logit == 2.5);
+  const double sum = 1 + std::exp(-1) + 2 * std::exp(-2) + std::exp(-4) + std::exp(-4.5) + 2 * std::exp(-5);
+  CHECK(second.n_best[0].probability == doctest::Approx(1 / sum));
+  CHECK(second.n_best[1].probability == doctest::Approx(std::exp(-1) / sum));
+  CHECK(second.n_best[5].probability == doctest::Approx(std::exp(-4.5) / sum));
+  CHECK(answer_of(true, -4.5).text == "a b");
+  CHECK(answer_of(true, -5).text == "");
+}
+
+TEST_CASE("a part of a text is found behind others, and all of it stands for what its words do not tell") {
+  CHECK(final_text("b", "a B, c", letters()) == "B");
+  CHECK(final_text("b c", "a b c d", letters()) == "b c");
+  const std::string invisible = "a\u200Bb c";  // the tokenizer takes the space without width away
+  CHECK(final_text("c", invisible, letters()) == invisible);
+}
+
+TEST_CASE("answers of more than a megabyte are in their files once each") {
+  const support::TemporaryDirectory directory;
+  AnswerFiles files(io::Files::system(), {.directory = directory / "", .version_2 = true});
+  std::map<std::string, std::string> texts;
+  for (const char letter : {'x', 'y', 'z'}) {
+    const std::string id(1, letter), text(600'000, letter);
+    files.add(id, {.text = text, .n_best = {{text, 1, 0, 0}}, .null_odds = -1});
+    texts[id] = text;
+  }
+  files.publish();
+  const auto read = [&](const std::string& name) {
+    return nlohmann::json::parse(support::read_text(directory / name), nullptr, /*allow_exceptions=*/false);
+  };
+  const nlohmann::json answers = read("predictions.json"), n_best = read("nbest_predictions.json");
+  REQUIRE(answers.is_object());
+  REQUIRE(n_best.is_object());
+  CHECK(answers.size() == 3);
+  CHECK(n_best.size() == 3);
+  for (const auto& [id, text] : texts) {
+    CHECK((answers.at(id) == text));
+    CHECK((n_best.at(id).at(0).at("text") == text));
+  }
 }

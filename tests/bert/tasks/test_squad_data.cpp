@@ -134,3 +134,14 @@ TEST_CASE("questions to train on whose answer has no word are kept and counted a
         "warning: " + file.string() + ": questions whose answer has no word, kept all the same: 2, the first 1\n");
   CHECK(SquadData(file, SquadUse::prediction, setting.tokenizer, setting.options).warnings().empty());
 }
+
+TEST_CASE("a question that is cut is counted also if its text has one window") {
+  const Setting setting;
+  Json all = paragraphs(1);
+  all[0]["context"] = "a b c";
+  all[0]["qas"][0]["question"] = "a b c a";
+  const SquadData data(setting.file(all), SquadUse::prediction, setting.tokenizer, setting.options);
+  REQUIRE(data.windows().size() == 1);
+  CHECK(data.windows().cut == 1);
+  CHECK(data.remarks().find(": 1 questions cut to --max-query-length\n") != std::string::npos);
+}

@@ -191,3 +191,59 @@ TEST_CASE("an answer without a text has the positions that run_squad.py gives it
   CHECK(positions(5) == std::pair(3, 3));
   CHECK(positions(6) == std::pair(4, 3));  // it ends in the word before
 }
+
+TEST_CASE("windows follow each other by the stride, end with the context, and share its pieces by their surroundings") {
+  const std::vector<SquadParagraph> paragraphs = {
+      {.context = "alpha beta x alpha beta x alpha beta", .questions = {{.id = "q", .question = "x"}}}};
+  struct Window {
+    std::vector<std::int32_t> ids;
+    std::int32_t first_piece;
+    std::vector<bool> best;
+  };
+  const auto check_windows = [&](int stride, const std::vector<Window>& expected) {
+    CAPTURE(stride);
+    const SquadFeatures features(paragraphs, small_tokenizer(),
+                                 {.max_seq_length = 9, .doc_stride = stride, .max_query_length = 5});
+    text::Encoder encoder(small_tokenizer());
+    std::vector<SquadWindow> windows;
+    features.windows(features.examples().at(0), encoder, windows);
+    REQUIRE(windows.size() == expected.size());
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+      CAPTURE(i);
+      CHECK(windows[i].token_ids == expected[i].ids);
+      CHECK(windows[i].number == static_cast<std::int32_t>(i));
+      CHECK(windows[i].first_piece == expected[i].first_piece);
+      CHECK(windows[i].context_begin == 3);
+      CHECK(windows[i].is_best_window == expected[i].best);
+    }
+  };
+  // alpha 5, beta 6, x 7. Piece 3 has one neighbour at least in the first two windows, of which the first counts; piece
+  // 5 has one in the last two, of which the second is longer.
+  check_windows(2, {{{2, 7, 3, 5, 6, 7, 5, 6, 3}, 0, {true, true, true, true, false}},
+                    {{2, 7, 3, 7, 5, 6, 7, 5, 3}, 2, {false, false, true, true, false}},
+                    {{2, 7, 3, 6, 7, 5, 6, 3}, 4, {false, false, true, true}}});
+  check_windows(5, {{{2, 7, 3, 5, 6, 7, 5, 6, 3}, 0, {true, true, true, true, true}},
+                    {{2, 7, 3, 7, 5, 6, 3}, 5, {true, true, true}}});
+}
+
+TEST_CASE("an answer within a word is learnt as its own pieces, and one that has none of its own as its words") {
+  const text::Tokenizer tokenizer(
+      text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nalpha\nbeta\n-\nx\n", "vocab"));
+  const auto positions = [&](const std::string& context, const SquadAnswer& answer) {
+    auto paragraphs = one_question(answer);
+    paragraphs[0].context = context;
+    const SquadFeatures features = made(paragraphs, tokenizer, false);
+    REQUIRE(features.examples().size() == 1);
+    text::Encoder encoder(tokenizer);
+    std::vector<SquadWindow> windows;
+    features.windows(features.examples()[0], encoder, windows);
+    return std::pair(windows.at(0).start, windows.at(0).end);
+  };
+  for (const std::string context : {"x alpha-beta x", "x alpha-beta"}) {  // the context's pieces begin at 3
+    CAPTURE(context);
+    CHECK(positions(context, {"alpha", 2}) == std::pair(4, 4));
+    CHECK(positions(context, {"beta", 8}) == std::pair(6, 6));
+    CHECK(positions(context, {"alpha-beta", 2}) == std::pair(4, 6));
+    CHECK(positions(context, {"bet", 8}) == std::pair(4, 6));
+  }
+}

@@ -63,3 +63,14 @@ TEST_CASE("a label that never comes counts in the averages of several labels, as
         "macro avg\t0.5556\t0.5000\t0.4889\t4\n"
         "weighted avg\t0.8333\t0.7500\t0.7333\t4\n");
 }
+
+TEST_CASE("a class that is only predicted counts in the mean over the classes") {
+  const std::vector<std::int32_t> truth = {0, 0}, predicted = {0, 1};
+  CHECK(class_report(LabelSet({"a", "b", "c"}), predicted, truth)
+            .starts_with("label\tprecision\trecall\tf1\tsupport\n"
+                         "a\t1.0000\t0.5000\t0.6667\t2\n"
+                         "b\t0.0000\t0.0000\t0.0000\t0\n"
+                         "c\t0.0000\t0.0000\t0.0000\t0\n"
+                         "macro avg\t0.5000\t0.2500\t0.3333\t2\n"
+                         "weighted avg\t1.0000\t0.5000\t0.6667\t2\n"));
+}

@@ -329,3 +329,32 @@ TEST_CASE("an unknown task is answered with the known ones") {
         "--task: expected one of cola, sst2, mrpc, stsb, rte, qnli, wnli, mnli, qqp, xnli or custom, got mprc; did you "
         "mean mrpc?");
 }
+
+TEST_CASE("labels that only begin with a number, or are numbers in part, are in order of their bytes") {
+  CHECK(LabelSet::sorted({"2nd", "10th", "1st"}).names() == Names{"10th", "1st", "2nd"});
+  CHECK(LabelSet::sorted({"b", "2", "10"}).names() == Names{"10", "2", "b"});
+}
+
+TEST_CASE("outputs are renamed where the data has other names than a model that has names of its own") {
+  const LabelSet data(Names{"a", "b"}), other(Names{"x", "y"}), placeholders(Names{"LABEL_0", "LABEL_1"});
+  CHECK(renames_outputs(data, other));
+  CHECK(renames_outputs(LabelSet(Names{"1", "2"}), other));
+  CHECK_FALSE(renames_outputs(data, LabelSet(Names{"b", "a"})));
+  CHECK_FALSE(renames_outputs(data, placeholders));
+  CHECK_FALSE(renames_outputs(LabelSet(Names{"0", "1"}), other));
+  CHECK_FALSE(renames_outputs(placeholders, other));
+  CHECK_FALSE(renames_outputs(LabelSet(Names{"a", "b", "c"}), other));
+  CHECK(choose_labels(data, {}, false).names() == data.names());  // a model without names
+}
+
+TEST_CASE("two columns of 0 and 1 are two labels, and the column that is left is the text") {
+  const Task task = custom_task({.kind = Kind::multi_label, .columns = {.label = "toxic,insult"}});
+  const WalkedTable data = dataset_of(task, "insult\tgloss\ttoxic\n1\tA\t0\n");
+  check_example(data.examples.at(0), "0", "A", "", "insult");
+  CHECK(data.targets(task, data.labels(task), 0) == Numbers{1, 0});
+}
+
+TEST_CASE("one label that rows have or not can be learnt, of classes two are needed") {
+  const Task several = custom_task({.kind = Kind::multi_label});
+  CHECK(dataset_of(several, "text\tlabel\nA\tx\nB\t\n").labels(several).names() == Names{"x"});
+}

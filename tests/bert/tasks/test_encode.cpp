@@ -33,6 +33,8 @@ TEST_CASE("what fits is left as it is") {
 }
 
 TEST_CASE("a length without room for the texts is refused") {
+  CHECK(encode_pieces({1, 4}, Ids{2, 5}, kSpecial, 5).token_ids == Ids{101, 1, 102, 2, 102});
+  CHECK(encode_pieces({1, 4}, std::nullopt, kSpecial, 3).token_ids == Ids{101, 1, 102});
   CHECK_THROWS_WITH_AS(encode_pieces({1}, Ids{2}, kSpecial, 4),
                        "--max-seq-length: expected at least 5 for pairs, got 4", Error);
   CHECK_THROWS_AS(encode_pieces({1}, std::nullopt, kSpecial, 2), Error);
@@ -95,4 +97,13 @@ TEST_CASE("examples go to the disk as they come, with all that belongs to them")
   CHECK(encoded.targets_at(9499, 1)[0] == 999);
   CHECK(encoded.first_length(999) == 999);
   CHECK(encoded.ids(999)[1] == 999);
+}
+
+TEST_CASE("the memory of examples is that of their tokens, their targets and where they lie") {
+  EncodedDataset encoded;
+  encoded.token_ids.append(Ids{2, 5, 3});
+  encoded.targets.append(Ids(100, 1));
+  encoded.end_example(3);
+  CHECK(encoded.bytes() >= 103 * sizeof(std::int32_t) + 2 * sizeof(std::int64_t) + sizeof(std::int32_t));
+  CHECK(encoded.bytes() < 1000);
 }

@@ -96,3 +96,9 @@ TEST_CASE("the first of equal outputs is the prediction") {
   const std::vector<float> row = {0, 2, 2};
   CHECK(arg_max(row) == 1);
 }
+
+TEST_CASE("a label applies where its output is 0, a probability of one half, and not below") {
+  const Decisions made =
+      decisions(Kind::multi_label, {.outputs = 2, .values = {0, -1e-6F, 1e-6F, -1}}, Ints{1, 1, 0, 0});
+  CHECK(made.predicted == Ints{1, 0, 1, 0});
+}

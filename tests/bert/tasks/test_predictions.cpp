@@ -46,3 +46,29 @@ TEST_CASE("predictions of several labels name those of at least one half") {
         "a\t\t0.26894143\t0.26894143\t\t\n"
         "b c\tx,y\t0.5\t0.7310586\ty\t\n");
 }
+
+TEST_CASE("predictions of more than a megabyte have each row once") {
+  Dataset data;
+  Logits logits{.outputs = 1, .values = {}};
+  std::string expected = "id\tprediction\ttext\n";
+  for (int i = 0; i < 5; ++i) {
+    const std::string id = std::to_string(i), text(300'000, static_cast<char>('a' + i));
+    data.examples.push_back({.id = id, .text_a = text});
+    logits.values.push_back(static_cast<float>(i) + 0.5F);
+    expected += id + "\t" + id + ".5\t" + text + "\n";
+  }
+  CHECK((predictions(named_task("stsb"), {}, data, logits) == expected));
+}
+
+TEST_CASE("a bad row stands among the predictions where it stands in the file, with its id alone") {
+  const Task task = named_task("sst2");
+  const Dataset data{
+      .labelled = true,
+      .examples = {{.id = "1", .text_a = "x", .label = "0", .line = 3}},
+      .bad_rows = {{.line = 2, .id = "0", .message = "bad"}, {.line = 4, .id = "2\t3", .message = "bad"}}};
+  CHECK(predictions(task, LabelSet(task.labels), data, {.outputs = 2, .values = {0, 0}}) ==
+        "id\tprediction\tprobability_0\tprobability_1\tlabel\tprobability\ttext\n"
+        "0\t\t\t\t\t\t\n"
+        "1\t0\t0.5\t0.5\t0\t0.5\tx\n"
+        "2 3\t\t\t\t\t\t\n");
+}

@@ -48,6 +48,9 @@ TEST_CASE("a query keeps its first pieces and the passage what is left of the le
   CHECK(examples.first_length(0) == 4);
   CHECK(examples.first_length(1) == 4);
   CHECK(examples.first_length(2) == 3);
+  RankingEncoder least(setting.tokenizer, {.sequence = 5, .query = 3});
+  least.append("a b", "c d", examples);
+  CHECK(ids_of(examples, 3) == Ids{2, 5, 3, 7, 3});
   CHECK(support::refusal(Failure::usage, [&] { RankingEncoder(setting.tokenizer, {.sequence = 65, .query = 64}); }) ==
         "--max-seq-length: expected at least --max-query-length + 2 = 66, got 65");
 }

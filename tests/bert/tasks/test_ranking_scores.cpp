@@ -5,6 +5,10 @@
 #include <cmath>
 #include <vector>
 
+#include "bert/tasks/score_files.h"
+#include "support/program.h"
+#include "support/refusal.h"
+
 using namespace bertrand::tasks;
 
 namespace {
@@ -44,4 +48,15 @@ TEST_CASE("a passage that comes twice counts once, where it comes first, but for
 TEST_CASE("a query without a relevant passage scores 0") {
   const RankingScores scores = scores_of({}, {"a"});
   CHECK(scores.map + scores.mrr + scores.mrr_at_10 + scores.ndcg + scores.rprec == 0);
+}
+
+TEST_CASE("blank lines of judgements do not count, and a number with more behind it is none") {
+  const support::TemporaryDirectory directory;
+  const auto file = [&](const std::string& text) {
+    support::write_text(directory / "file", text);
+    return directory / "file";
+  };
+  CHECK(read_qrels(file("1 0 a 1\n\n2 0 b 0\n1\t0\tc\t2\n \n")) == Qrels{{"1", {"a", "c"}}});
+  CHECK(support::refusal(bertrand::Failure::input, [&] { read_qrels(file("1 0 a 1x\n")); }) != "");
+  CHECK(support::refusal(bertrand::Failure::input, [&] { read_qrels(file("1 0 a 99999999999999999999\n")); }) != "");
 }

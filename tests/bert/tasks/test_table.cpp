@@ -255,6 +255,7 @@ TEST_CASE("a column is found by its name, else by its number from 0") {
   CHECK(table.find_column("1") == 1);
   CHECK_FALSE(table.find_column("2"));
   CHECK_FALSE(table.find_column("-1"));
+  CHECK_FALSE(table.find_column("1x"));
   CHECK_FALSE(table.find_column(""));
   CHECK_FALSE(parse_table("text\t\t\nx\ty\tz\n", "t", TableFormat::tsv).find_column(""));
 }

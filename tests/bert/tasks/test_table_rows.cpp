@@ -213,3 +213,29 @@ TEST_CASE("F1 is of the task's second label whatever its number is in the model"
   CHECK(read({"0", "1"}).task.positive == 1);
   CHECK(read({"1", "0"}).evaluation->encoded.targets_at(0, 2)[0] == 0);  // the row whose Quality is 1
 }
+
+TEST_CASE("rows are held out of those that are as they should be, and QQP's broken rows are left out of both") {
+  const Setting setting;
+  TaskFiles files;
+  files.on_bad = OnBadRow::keep;
+  files.held_out = {.share = 0.4, .seed = 1};
+  const TaskData data = setting.read(custom_task({}), "text\tlabel\na\t\na\tx\nb\tx\n \tx\nc\ty\na\ty\nb\tx\n", files);
+  CHECK(data.bad_rows().size() == 2);
+  CHECK(data.train->encoded.size() == 3);
+  CHECK(data.evaluation->encoded.size() == 2);
+  const TaskData pairs =
+      setting.read(named_task("qqp"),
+                   "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n1\t2\t3\n4\t8\t9\ta\tb\t0\n5\t8\t9\ta\tb\t1\n",
+                   {.on_bad = OnBadRow::keep});
+  CHECK(pairs.bad_rows().empty());
+  CHECK(pairs.train->dataset.skipped.size() == 1);
+  CHECK(pairs.train->encoded.size() == 2);
+}
+
+TEST_CASE("labels that columns are named after are learnt though no row has them") {
+  const Setting setting;
+  const TaskData data = setting.read(custom_task({.kind = Kind::multi_label, .columns = {.label = "x,y,z"}}),
+                                     "text\tz\ty\tx\na\t0\t0\t1\nb\t1\t0\t1\n");
+  CHECK(data.labels.names() == std::vector<std::string>{"x", "y", "z"});
+  CHECK(examples_of(data).targets == std::vector<std::vector<std::int32_t>>{{1, 0, 0}, {1, 0, 1}});
+}

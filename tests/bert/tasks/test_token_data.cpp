@@ -93,6 +93,8 @@ TEST_CASE("the labels of a model stay and a label that is none of them is refuse
   };
   CHECK(refusal({.evaluation = setting.file("dev", "a O\nb B-Z\n")}) ==
         "dev:2: label: expected one of {O,B-X,I-X,B-Y}, got \"B-Z\"");
+  CHECK(refusal({.evaluation = setting.file("dev", "a\nb\n")})
+            .starts_with("dev:1: columns: expected a word and a label"));
   CHECK(setting.read({.prediction = setting.file("new", "a B-Z\n")}).prediction->labels.empty());
   setting.model_labels = {};
   CHECK(refusal({.train = setting.file("one", "a O\nb O\n")}) ==

@@ -109,6 +109,7 @@ TEST_CASE("a table of texts is no file of words") {
         "words.txt: words: expected one in each line and blank lines between sentences, got no blank line and texts as "
         "\"a good film\"; hint: is it a table? --task custom; for words and labels in cells --layout rows");
   CHECK(read("1 000\tO\nof\tO\nthem\tO\n").words.size() == 3);
+  CHECK(read("1 000\tO\nof\tO\n").words.size() == 2);
   CHECK(read("1 000\tO\n\n2 000\tO\n").words.size() == 2);
 }
 

@@ -126,6 +126,41 @@ TEST_CASE("corpora made apart and listed together are one") {
               of_text({directory / "a.txt", directory / "b.txt"}, tokenizer)));
 }
 
+TEST_CASE("corpora of one document each are as many documents as corpora") {
+  const TemporaryDirectory directory;
+  const text::Tokenizer tokenizer = tokenizer_of();
+  write_text(directory / "one.txt", "a b c\n");
+  write_text(directory / "two.txt", "d e\nf\n");
+  for (const std::string name : {"one", "two"})
+    write_corpus({.inputs = {directory / (name + ".txt")}, .output = directory / name}, tokenizer);
+  const MappedCorpus corpus({directory / "one", directory / "two"}, tokenizer);
+  CHECK(corpus.documents() == 2);
+  CHECK(corpus.sentences() == 3);
+  CHECK(corpus.tokens() == 6);
+  CHECK(corpus.sentences(1).count() == 2);
+  CHECK(corpus.sentences(1).tokens(0) == 2);
+}
+
+TEST_CASE("what was begun of a corpus is not gone on with if a part of it is gone") {
+  const TemporaryDirectory directory;
+  const text::Tokenizer tokenizer = tokenizer_of();
+  write_text(directory / "t", some_text(30));
+  CorpusJob job{.inputs = {directory / "t"},
+                .output = directory / "c",
+                .progress = [](std::uint64_t) { fail(Failure::interrupted, "stopped"); },
+                .stop = [] { return true; }};
+  CHECK(message_of([&] { write_corpus(job, tokenizer); }) == "stopped");
+  job.progress = nullptr;
+  for (const char* name : {"shard-00000.documents", "shard-00000.sentences", "shard-00000.ids"}) {
+    CAPTURE(name);
+    const fs::path file = fs::path(directory / "c.partial") / name;
+    REQUIRE(fs::file_size(file) > 0);
+    fs::resize_file(file, fs::file_size(file) - 1);
+    CHECK(message_of([&] { write_corpus(job, tokenizer); }).starts_with(file.string() + ": expected at least "));
+  }
+  CHECK(!fs::exists(directory / "c"));
+}
+
 TEST_CASE("lines of JSON and compressed files hold the documents that plain text would") {
   const TemporaryDirectory directory;
   const text::Tokenizer tokenizer = tokenizer_of();
@@ -152,6 +187,15 @@ TEST_CASE("lines of JSON and compressed files hold the documents that plain text
   CHECK(message_of([&] {
           write_corpus({.inputs = {directory / "bad.jsonl"}, .output = directory / "other"}, tokenizer);
         }).starts_with(std::string(directory / "bad.jsonl") + ":2: text: expected "));
+  fs::remove_all(directory / "other.partial");
+  write_text(directory / "bad.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n\n{\"text\": \"c\"}\n{\"txt\": \"a\"}\n");
+  for (const std::size_t bytes : {1, 40, 1000})  // in a later block, or a later part of it
+    CHECK(
+        message_of([&] {
+          write_corpus(
+              {.inputs = {directory / "bad.jsonl"}, .output = directory / "other", .threads = 3, .block_bytes = bytes},
+              tokenizer);
+        }).starts_with(std::string(directory / "bad.jsonl") + ":5: text: expected "));
   const std::string whole = read_text(directory / "text.gz");
   write_text(directory / "cut.gz", whole.substr(0, whole.size() - 9));
   CHECK(message_of([&] {
@@ -281,6 +325,8 @@ TEST_CASE("a corpus whose files are not as they must be is refused in one line t
   }
   CHECK(with(ids, [](std::string& b) { b[21] = '\x7F'; }).find("token 10: expected an id below 57, ") !=
         std::string::npos);
+  CHECK(with(ids, [](std::string& b) { b[20] = 57, b[21] = 0; }).find("token 10: expected an id below 57, ") !=
+        std::string::npos);
   CHECK(with(sentences, [](std::string& b) { b[8 * 5 + 3] = '\x7F'; }).find(", sentence ") != std::string::npos);
   CHECK(with(sentences, [](std::string& b) { b.replace(8 * 4, 8, b.substr(8 * 3, 8)); }).find("tokens in order") !=
         std::string::npos);
@@ -289,11 +335,20 @@ TEST_CASE("a corpus whose files are not as they must be is refused in one line t
         std::string::npos);
   CHECK(with(documents, [](std::string& b) { b.replace(8 * 4, 8, b.substr(8 * 6, 8)); }).find("document ") !=
         std::string::npos);
+  CHECK(with(documents, [](std::string& b) {
+          b.replace(8 * 4, 8, b.substr(8 * 5, 8));
+        }).find("document 4: expected sentences in order") != std::string::npos);
   const std::string manifest = kCorpusManifest;
   CHECK(with(manifest, [](std::string& b) { b.resize(b.size() / 2); }).find("manifest.json:") != std::string::npos);
   CHECK(with(manifest, [](std::string& b) { b.replace(b.find("\"documents\": 30"), 15, "\"documents\": 31"); }) ==
         (corpus / manifest).string() + ": documents: expected 30, the sum of the shards, got 31");
   CHECK(message_of([&] { of_corpora({corpus}, tokenizer_of(1)); }).find("; hint: make the corpus with the same") !=
+        std::string::npos);
+  std::string others = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";  // as many
+  for (char c = 'z'; c >= 'a'; --c) others += std::string(1, c) + "\n##" + c + "\n";
+  const text::Tokenizer of_others(text::Vocabulary::parse(others, "vocab.txt"));
+  REQUIRE(of_others.vocabulary().size() == tokenizer.vocabulary().size());
+  CHECK(message_of([&] { of_corpora({corpus}, of_others); }).find("; hint: make the corpus with the same") !=
         std::string::npos);
   CHECK(message_of([&] { of_corpora({corpus}, tokenizer_of(0, false)); }).find("lower_case: expected false") !=
         std::string::npos);

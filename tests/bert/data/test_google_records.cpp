@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "bert/data/instance_spill.h"
 #include "bert/data/tf_example.h"
 #include "io/error.h"
 #include "io/sha256.h"
@@ -150,6 +151,35 @@ TEST_CASE("several files hold the records round robin, whatever the number of th
                                                     records_of(directory / "z")};
   REQUIRE(parts[0].size() + parts[1].size() + parts[2].size() == all.size());
   for (std::size_t i = 0; i < all.size(); ++i) REQUIRE(parts[i % 3][i / 3] == all[i]);
+}
+
+TEST_CASE("instances of more than a megabyte come back from the disk in any order") {
+  const support::TemporaryDirectory directory;
+  InstanceSpill spill(bertrand::io::Files::system(), directory / "spill", 2);
+  const auto instance_of = [](std::uint32_t i) {
+    Instance instance{.a_begin = i, .b_begin = 2 * i, .a_count = i % 7, .b_count = i % 5, .is_random_next = i % 2 == 0};
+    for (std::uint32_t m = 0; m < i % 3; ++m) instance.masked.push_back({m, static_cast<std::int32_t>(i)});
+    return instance;
+  };
+  constexpr std::uint32_t kInstances = 25'000;  // of 48 bytes
+  for (std::uint32_t i = 0; i < kInstances; ++i) spill.append(instance_of(i));
+  spill.finish();
+  CHECK(fs::is_empty(directory / ""));
+  Instance got;
+  for (std::uint32_t i = kInstances; i-- > 0;) {
+    const Instance expected = instance_of(i);
+    spill.read(i, got);
+    REQUIRE(got.a_begin == expected.a_begin);
+    REQUIRE(got.b_begin == expected.b_begin);
+    REQUIRE(got.a_count == expected.a_count);
+    REQUIRE(got.b_count == expected.b_count);
+    REQUIRE(got.is_random_next == expected.is_random_next);
+    REQUIRE(got.masked.size() == expected.masked.size());
+    for (std::size_t m = 0; m < got.masked.size(); ++m) {
+      REQUIRE(got.masked[m].position == expected.masked[m].position);
+      REQUIRE(got.masked[m].replacement == expected.masked[m].replacement);
+    }
+  }
 }
 
 TEST_CASE("a document goes on over the end of a file unless a blank line ends it") {

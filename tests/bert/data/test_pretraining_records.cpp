@@ -226,6 +226,25 @@ TEST_CASE("an index of records that a smaller model cannot take leads to the fir
                        doctest::Contains("input_ids: expected 0 to 19, got 20"), Error);
   CHECK_THROWS_WITH_AS(PretrainingRecords({three.files()[0]}, {.vocab_size = 200, .max_positions = 5}),
                        doctest::Contains("expected at most 5 tokens"), Error);
+  // The first file has ids up to 45 and records of up to 7 tokens.
+  CHECK_THROWS_WITH_AS(PretrainingRecords({three.files()[0]}, {.vocab_size = 45}),
+                       doctest::Contains("input_ids: expected 0 to 44, got 45"), Error);
+  for (const InputCheck check : {InputCheck::index, InputCheck::all})
+    CHECK(PretrainingRecords({three.files()[0]}, {.vocab_size = 46, .max_positions = 7, .check = check}).examples(0) ==
+          kRecordsPerFile);
+}
+
+TEST_CASE("the largest examples of some records are their largest ones") {
+  const ThreeFiles three;  // of each file 8 records have 7 tokens, 8 have 6, …
+  const PretrainingRecords records({three.files()[0]}, {.vocab_size = 200});
+  std::vector<std::int64_t> tokens;
+  for (const ExampleSize& size : records.largest(12)) {
+    tokens.push_back(size.tokens);
+    CHECK(size.masked == 1);
+  }
+  CHECK(tokens == std::vector<std::int64_t>{7, 7, 7, 7, 7, 7, 7, 7, 6, 6, 6, 6});
+  CHECK(records.largest(1000).size() == kRecordsPerFile);
+  CHECK(records.largest(0).empty());
 }
 
 TEST_CASE("where no index can be kept the records are held, and it is said why, and corrupt files have none") {

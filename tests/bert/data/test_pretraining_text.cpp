@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -180,4 +181,36 @@ TEST_CASE("text without a sentence, or with one document only, is refused in one
   CHECK(refusal({one.path()}).starts_with(one.path().string() + ": documents: expected at least 2, got 1; hint: "));
   CHECK(refusal({"/nonexistent/x.txt"}).starts_with("/nonexistent/x.txt: open: No such file"));
   CHECK(refusal({one.path(), one.path()}) == "");  // the end of a file ends a document
+}
+
+TEST_CASE("the label of an example is 0 where B goes on after A and 1 where it is from another document") {
+  std::string lines;  // a document of words of one piece, and one of words of two
+  for (char c = 'a'; c <= 'z'; ++c) lines += std::string(1, c) + "\n";
+  lines += "\n";
+  for (char c = 'a'; c <= 'z'; ++c) lines += std::string(2, c) + "\n";
+  const TextFile file("labels.txt", lines);
+  const text::Tokenizer tokenizer = tiny_tokenizer();
+  PretrainingText text(held({file.path()}, tokenizer), tokenizer.vocabulary(),
+                       {.pairs = {.max_seq_length = 64, .short_seq_prob = 0}, .seed = 3});
+  int next = 0, random = 0;
+  for (std::int64_t epoch = 0; epoch < 20; ++epoch)
+    for (std::int64_t i = 0; i < text.examples(epoch); ++i) {
+      PretrainingExample e = text.example(epoch, i);
+      for (std::size_t m = 0; m < e.masked_positions.size(); ++m)
+        e.token_ids[static_cast<std::size_t>(e.masked_positions[m])] = e.masked_ids[m];
+      std::vector<std::int32_t> segments[2];
+      for (std::size_t t = 0; t < e.token_ids.size(); ++t)
+        if (e.token_ids[t] > 4) segments[e.token_types[t]].push_back(e.token_ids[t]);
+      REQUIRE_FALSE(segments[0].empty());
+      REQUIRE_FALSE(segments[1].empty());
+      const auto of_two = [](const std::vector<std::int32_t>& ids) {
+        return std::ranges::any_of(ids, [](std::int32_t id) { return id % 2 == 0; });  // 5 is a, 6 is ##a
+      };
+      const bool same_document = of_two(segments[0]) == of_two(segments[1]);
+      CHECK(e.next_sentence_label == (same_document ? 0 : 1));
+      if (same_document && !of_two(segments[0])) CHECK(segments[1].front() == segments[0].back() + 2);
+      ++(same_document ? next : random);
+    }
+  CHECK(next > 10);
+  CHECK(random > 10);
 }

@@ -165,3 +165,23 @@ TEST_CASE("whole-word masking hides all pieces of a word or none") {
         CHECK(masked.contains(i) == masked.contains(i - 1));
   }
 }
+
+TEST_CASE("short pairs have from two tokens to as many as fit") {
+  const Documents documents = documents_of({std::vector<std::uint64_t>(40, 1), {4, 4}});
+  std::set<std::uint32_t> sizes;
+  for (std::uint64_t key = 0; key < 200; ++key)
+    for (const SegmentPair& pair : draw_pairs(documents, 0, {.max_seq_length = 8, .short_seq_prob = 1}, key))
+      if (!pair.random_next && pair.b_begin + pair.b_count < 40) sizes.insert(pair.a_count + pair.b_count);
+  CHECK(sizes == std::set<std::uint32_t>{2, 3, 4, 5});
+}
+
+TEST_CASE("a random segment may begin with any sentence of any other document") {
+  const Documents documents = documents_of({{3}, {4, 4}, {5, 5, 5}, {6}});
+  std::set<std::uint64_t> first, last;
+  for (std::uint64_t key = 0; key < 600; ++key) {
+    first.insert(draw_pairs(documents, 0, {}, key).at(0).b_begin);
+    last.insert(draw_pairs(documents, 3, {}, key).at(0).b_begin);
+  }
+  CHECK(first == std::set<std::uint64_t>{3, 7, 11, 16, 21, 26});
+  CHECK(last == std::set<std::uint64_t>{0, 3, 7, 11, 16, 21});
+}

@@ -178,6 +178,9 @@ TEST_CASE("the rows of an evaluation that a task writes are those that the page 
   CHECK(json["wrong"][0]["label"] == io::Json({"red", "c"}));
   CHECK(json["wrong"][0]["prediction"] == io::Json({"red"}));
   CHECK(json["wrong"][0]["pair"] == "second");
+  // −log of 0.8808 of each of the first two labels, and of 0.2689.
+  CHECK(json["wrong"][0]["loss"].get<double>() == doctest::Approx(0.522373).epsilon(1e-4));
+  CHECK(json["uncertain"][0]["id"] == "8");  // 0.1 is next to one half
   CHECK(json["wrong"][1]["prediction"] == io::Json({"שלום"}));
   CHECK(json["wrong"][1]["tokens"] == 2);
   CHECK_FALSE(json.contains("given"));

@@ -29,6 +29,8 @@ TEST_CASE("samples have the first and the last line, and others evenly between t
   CHECK(mask["probabilities"].size() == 3);
   CHECK(mask["guesses"][2][0][0] == "g9");
   CHECK(report::samples_of(line(4, "x"), 3, damaged)["steps"] == io::Json({4}));
+  CHECK(report::samples_of(lines, 2, damaged)["steps"] == io::Json({1, 9}));
+  CHECK(report::samples_of(lines, 1, damaged)["steps"] == io::Json({9}));
 }
 
 TEST_CASE("lines that are damaged or of other examples are counted and left out") {

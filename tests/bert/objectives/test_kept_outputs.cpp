@@ -49,6 +49,21 @@ TEST_CASE("rows that were kept are resumed as far as the run wants them and are 
   CHECK_FALSE(std::filesystem::exists(setting.directory / "kept"));
 }
 
+TEST_CASE("room is made once, before the first rows are written") {
+  const support::TemporaryDirectory directory;
+  int calls = 0;
+  const auto make_room = [&] {
+    ++calls;
+    CHECK_FALSE(std::filesystem::exists(directory / "kept"));
+  };
+  KeptOutputs outputs({.file = directory / "kept", .identity = "model", .before_writing = make_room},
+                      KeptOutputs::Earlier::resume, io::Files::system());
+  CHECK(calls == 0);
+  outputs.append(Values{1});
+  outputs.append(Values{2});
+  CHECK(calls == 1);
+}
+
 TEST_CASE("a run that does not resume takes nothing of the file of an earlier one") {
   const Setting setting;
   setting.open().append(Values{1, 2});

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "support/program.h"
 #include "support/refusal.h"
 
@@ -53,6 +55,31 @@ TEST_CASE("the loss of an evaluation is finite where the model is sure of what i
   const training::Metrics metrics = setting.task().evaluate(outputs);
   CHECK(metric(metrics, "eval_loss") == 1000);
   CHECK(metric(metrics, "eval_mrr_at_10") == 0.5);
+}
+
+TEST_CASE("the loss of an evaluation is the mean of the negative log probability of what is true") {
+  const Setting setting;
+  const tasks::Logits outputs{.outputs = 2, .values = {0.5F, 0, 0.5F, 0}};  // p1 is relevant, p2 is not
+  const double expected = (std::log1p(std::exp(0.5)) + std::log1p(std::exp(-0.5))) / 2;
+  CHECK(metric(setting.task().evaluate(outputs), "eval_loss") == doctest::Approx(expected));
+}
+
+TEST_CASE("scores of more than a megabyte have each passage once, in the order of the file") {
+  const Setting setting;
+  std::string lines, expected = "query_id\tpassage_id\tscore\n";
+  tasks::Logits outputs{.outputs = 2, .values = {}};
+  for (int i = 0; i < 15; ++i) {
+    const std::string passage(100'000, static_cast<char>('a' + i));
+    lines += "1\t" + passage + "\ta\tb\n";
+    expected += "1\t" + passage + "\t-0.6931472\n";
+    outputs.values.insert(outputs.values.end(), {0, 0});
+  }
+  setting.write_candidates(lines);
+  const RankingTask task(
+      {.train = {}, .evaluation = {}, .prediction = setting.directory / "candidates.tsv", .qrels = {}}, bert::Config{},
+      setting.tokenizer);
+  task.write_predictions(io::Files::system(), setting.directory / "", outputs);
+  CHECK((support::read_text(setting.directory / "predictions.tsv") == expected));
 }
 
 TEST_CASE("a file of candidates that changes while it is read is refused") {

@@ -43,6 +43,32 @@ TEST_CASE("the losses of a step are divided by its labelled pieces and never by 
   CHECK(divisor({2}) == 1);
 }
 
+TEST_CASE("samples are sentences evenly spread over the file, with the labels other than O that they have and get") {
+  const Setting setting;
+  support::write_text(setting.directory / "dev", "a B-X\na I-X\n\na O\n\na I-X\na O\n\na B-X\n\n");
+  tasks::TokenData data = tasks::read_token_data(
+      {.task = tasks::TokenTask::ner, .columns = {}, .windows = {}}, {.evaluation = setting.directory / "dev"},
+      {.directory = "", .problem_type = "", .labels = {"O", "B-X", "I-X"}}, setting.tokenizer);
+  const TokenTask task(std::move(data), bert::Config{}, setting.tokenizer);
+  REQUIRE(task.examples(File::evaluation)->token_ids.size() == 6 + 4 * 2);
+  tasks::Logits outputs{.outputs = 3, .values = {}};  // all words are taken for B-X but the last one, which is O
+  for (int token = 0; token < 14; ++token)
+    outputs.values.insert(outputs.values.end(), {token == 12 ? 2.0F : 0.0F, 1, 0});
+  const std::vector<FineTuningTask::Sample> samples = task.samples(outputs, 2);
+  REQUIRE(samples.size() == 2);
+  CHECK(samples[0].text == "a a");
+  CHECK(samples[0].truth == "a B-X, a I-X");
+  CHECK(samples[0].prediction == "a B-X, a B-X");
+  CHECK(samples[1].text == "a a");
+  CHECK(samples[1].truth == "a I-X");
+  CHECK(samples[1].prediction == "a B-X, a B-X");
+  const std::vector<FineTuningTask::Sample> all = task.samples(outputs, 10);
+  REQUIRE(all.size() == 4);
+  CHECK(all[1].truth == "");
+  CHECK(all[3].truth == "a B-X");
+  CHECK(all[3].prediction == "");
+}
+
 TEST_CASE("the plan counts the words that are held for predictions") {
   const Setting setting;
   std::string words;

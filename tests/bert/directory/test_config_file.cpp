@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+
 #include "bert/directory/model_directory.h"
 #include "io/error.h"
 #include "support/growth.h"
 #include "support/program.h"
+#include "support/refusal.h"
 
 using namespace bertrand;
 using namespace bertrand::bert;
@@ -176,4 +179,24 @@ TEST_CASE("a written configuration does not say where another program had its mo
   write_configuration(io::Files::system(), directory / "",
                       {.config = config, .vocabulary = "[PAD]\n", .tokenizer = {}});
   CHECK(read_config_file(directory / "config.json", UnknownKeys::refuse).others == R"({"pad_token_id":0,"_kept":1})");
+}
+
+TEST_CASE("a directory of models is refused with the newest of those that are whole") {
+  const support::TemporaryDirectory directory;
+  const auto hint = [&](const std::string& name) {
+    return "; hint: " + (directory / "hub" / name).string() + " has one";
+  };
+  const auto of_all = [&] { return support::refusal(Failure::model, [&] { read_config(directory / "hub"); }); };
+  const auto start = std::filesystem::file_time_type::clock::now();
+  const auto add = [&](const std::string& name, int minute) {
+    std::filesystem::create_directories(directory / "hub" / name);
+    support::write_text(directory / "hub" / name / "config.json", "{}");
+    std::filesystem::last_write_time(directory / "hub" / name / "config.json", start + std::chrono::minutes(minute));
+  };
+  add("snapshots/4f2a", 0);
+  CHECK(of_all().ends_with(hint("snapshots/4f2a")));
+  add("checkpoint-9", 1);
+  add("checkpoint-10", 2);
+  add("checkpoint-11.tmp-4711", 3);
+  CHECK(of_all().ends_with(hint("checkpoint-10") + ", and 2 more beside it"));
 }

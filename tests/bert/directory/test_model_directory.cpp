@@ -5,7 +5,6 @@
 
 #include <doctest/doctest.h>
 
-#include <chrono>
 #include <cstring>
 
 #include "bert/network/heads.h"
@@ -283,26 +282,6 @@ TEST_CASE("what is no model is refused in words") {
   CHECK(configuration_refusal(directory / "notes.txt") == (directory / "notes.txt").string() + ": " + none);
   CHECK(refusal(directory / "notes.txt")
             .ends_with(model + ", a .safetensors file or a TensorFlow checkpoint, got another file"));
-}
-
-TEST_CASE("a directory of models is refused with the newest of those that are whole") {
-  const support::TemporaryDirectory directory;
-  const auto hint = [&](const std::string& name) {
-    return "; hint: " + (directory / "hub" / name).string() + " has one";
-  };
-  const auto refusal = [&] { return support::refusal(Failure::model, [&] { read_config(directory / "hub"); }); };
-  const auto start = std::filesystem::file_time_type::clock::now();
-  const auto add = [&](const std::string& name, int minute) {
-    std::filesystem::create_directories(directory / "hub" / name);
-    write_text(directory / "hub" / name / "config.json", "{}");
-    std::filesystem::last_write_time(directory / "hub" / name / "config.json", start + std::chrono::minutes(minute));
-  };
-  add("snapshots/4f2a", 0);
-  CHECK(refusal().ends_with(hint("snapshots/4f2a")));
-  add("checkpoint-9", 1);
-  add("checkpoint-10", 2);
-  add("checkpoint-11.tmp-4711", 3);
-  CHECK(refusal().ends_with(hint("checkpoint-10") + ", and 2 more beside it"));
 }
 
 TEST_CASE("tensors of another shape are named, as many as a line holds") {

@@ -12,6 +12,7 @@
 #include "io/signals.h"
 #include "io/units.h"
 #include "optim/schedule.h"
+#include "training/report/metrics_log.h"
 #include "training/report/progress.h"
 #include "training/run/checkpoint.h"
 #include "training/run/data_order.h"
@@ -104,7 +105,8 @@ void overfit_batch(const Rehearsal& rehearsal) {
     loss = beginning.stepper.finish(started).losses[0].value;
     if (!std::isfinite(first)) first = loss;
     if (!self.first() || settings.quiet) continue;
-    io::say_event("step", fmt::format("\"step\":{},\"loss\":{}", step, loss));
+    const std::string line = json_line({.step = step, .figures = {{"loss", loss}}});  // null if it is no number
+    io::say_event("step", std::string_view(line).substr(1, line.size() - 2));
     if (settings.json_lines) continue;
     const ProgressFigures figures{
         .step = step, .total_steps = plan.total_steps, .loss = loss, .learning_rate = settings.schedule.learning_rate};

@@ -1,6 +1,8 @@
 // What stands in place of a run: --validate-only, --dry-run, --overfit-batch; and runs that keep less.
 #include <doctest/doctest.h>
 
+#include <sstream>
+
 #include "io/units.h"
 #include "support/small_model.h"
 #include "support/small_squad.h"
@@ -229,6 +231,16 @@ TEST_CASE("a batch whose loss becomes no number is not learnt") {
     CAPTURE(outcome.out);
     CHECK(outcome.code == 6);
   }
+}
+
+TEST_CASE("under --log-format jsonl a loss that is no number leaves every line an object") {
+  const Setting setting;
+  const Outcome outcome = setting.train({"--overfit-batch", "--precision", "f16", "--learning-rate", "1e6",
+                                         "--warmup-steps", "0", "--steps", "5", "--log-format", "jsonl"});
+  CHECK(outcome.code == 6);
+  CHECK(has(outcome.out, "\"loss\":null"));
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(nlohmann::json::accept(line), line);
 }
 
 TEST_CASE("only one thing stands in place of a run, and none of them goes on with one") {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "io/error.h"
+#include "support/event_file.h"
 #include "support/faulty_files.h"
 #include "support/program.h"
 
@@ -55,6 +56,20 @@ TEST_CASE("metrics are appended, and a resumed run drops what came after its che
     log.write({.step = 30, .figures = {{"loss", 0.5}}});
   }
   CHECK(read_text(file) == lines + "{\"step\":30,\"loss\":0.5}\n");
+}
+
+TEST_CASE("TensorBoard is told from which step on the figures of an earlier run no longer count") {
+  const support::TemporaryDirectory directory;
+  const auto steps_of_marks = [&](std::int64_t resumed_step) {
+    MetricsLog log(directory / "", resumed_step);
+    std::vector<std::uint64_t> steps;
+    for (const support::Message& event : support::events_of(log.events().path()))
+      if (event.contains(7)) steps.push_back(support::number(event, 2));
+    return steps;
+  };
+  CHECK(steps_of_marks(0).empty());
+  CHECK(steps_of_marks(1) == std::vector<std::uint64_t>{2});
+  CHECK(steps_of_marks(20) == std::vector<std::uint64_t>{21});
 }
 
 TEST_CASE("a line is one write, and a full disk is an error of one line") {

@@ -99,8 +99,8 @@ TEST_CASE("only what a run wrote is removed with it, and never what the next one
   const support::TemporaryDirectory parent;
   const fs::path path = parent / "run";
   write_run(path);
-  for (const char* mine :
-       {"checkpoint-notes.md", "x.tmp-data", "notes.tmp-17", "model", "config.json.old", "checkpoint-5.old"})
+  for (const char* mine : {"checkpoint-notes.md", "x.tmp-data", "notes.tmp-17", "notes.old.tmp-17", "model",
+                           "config.json.old", "checkpoint-5.old"})
     write_text(path / mine, "mine");
   for (const char* left : {"checkpoint-20.tmp-17", "checkpoint-5.old.tmp-17", "model.tmp-17", "predictions.tsv.tmp-17"})
     write_text(path / left, "left");
@@ -120,7 +120,7 @@ TEST_CASE("only what a run wrote is removed with it, and never what the next one
   for (const auto& entry : fs::directory_iterator(path)) kept.push_back(entry.path().filename());
   std::sort(kept.begin(), kept.end());
   CHECK(kept == std::vector<std::string>{"checkpoint-5.old", "checkpoint-notes.md", "config.json.old", "model",
-                                         "notes.tmp-17", "x.tmp-data"});
+                                         "notes.old.tmp-17", "notes.tmp-17", "x.tmp-data"});
 }
 
 TEST_CASE("leftovers of killed runs are removed from whichever host they are, and no page that is being written") {
@@ -156,6 +156,9 @@ TEST_CASE("a run that came to something without a checkpoint is not begun anew")
                            "; hint: --overwrite removes that run, or name another --output");
     fs::remove(path / name);
   }
+  fs::remove(path / "run_config.json");  // what kind of run it was is not known then
+  write_text(path / "predictions.tsv", "x");
+  CHECK(refused().find("got none beside predictions.tsv") != std::string::npos);
 }
 
 TEST_CASE("a run that was killed between its first evaluation and its first checkpoint can be begun anew") {
@@ -178,7 +181,7 @@ TEST_CASE("a run that was killed between its first evaluation and its first chec
 TEST_CASE("a removal of a run that is interrupted anywhere can be begun again") {
   const support::TemporaryDirectory parent;
   const fs::path path = parent / "run";
-  for (int failing = 1; failing <= 6; ++failing) {
+  for (int failing = 1; failing <= 7; ++failing) {  // the last is that of run_config.json
     write_run(path);
     write_text(path / "vocab.txt", "x");
     {

@@ -5,84 +5,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <thread>
 
-#include "distributed/replica_group.h"
 #include "io/signals.h"
-#include "nn/layers.h"
-#include "support/program.h"
+#include "support/points.h"
 #include "support/refusal.h"
 #include "tensor/backends.h"
-#include "tensor/random.h"
 #include "training/run/data_order.h"
 
 using namespace bertrand;
 using namespace bertrand::training;
+using support::Points;
+using support::PointsRun;
+using support::WatchedPoints;
 namespace fs = std::filesystem;
 
 namespace {
-
-struct Classifier : nn::Module {
-  Classifier()
-      : hidden(in("hidden"), {.in_features = 2, .out_features = 8, .initializer_range = 1.0}),
-        output(in("output"), {.in_features = 8, .out_features = 2, .initializer_range = 0.3}) {}
-  Variable operator()(const Variable& x) const { return output(tanh(hidden(x))); }
-
-  nn::Linear hidden;  // [8, 2]
-  nn::Linear output;  // [2, 8]
-};
-
-/// Which points of a square lie inside a circle.
-class Points : public Objective {
- public:
-  static constexpr Dim kPoints = 64;
-
-  explicit Points(const distributed::Replica& self) : backend_(self.backend()) {
-    Random random(7);
-    for (Dim i = 0; i < kPoints; ++i) {
-      const double x = 2 * random.uniform() - 1, y = 2 * random.uniform() - 1;
-      points_.push_back({static_cast<float>(x), static_cast<float>(y)});
-      inside_.push_back(x * x + y * y < 0.5 ? 1 : 0);
-    }
-  }
-
-  nn::Module& model() override { return model_; }
-  std::int64_t examples(std::int64_t) override { return kPoints; }
-  std::int64_t begin_step(const StepExamples& step, const distributed::Share&) override {
-    step_ = step;
-    return static_cast<std::int64_t>(step.numbers.size());
-  }
-  std::vector<LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t) override {
-    std::vector<float> points;
-    std::vector<std::int32_t> labels;
-    for (std::int64_t i = first; i < first + count; ++i) {
-      const auto number = static_cast<std::size_t>(step_.numbers[static_cast<std::size_t>(i)]);
-      points.insert(points.end(), points_[number].begin(), points_[number].end());
-      labels.push_back(inside_[number]);
-    }
-    const Variable logits = model_(Variable(ops::from_host(points, {count, 2}, backend_)));
-    return {{"loss", softmax_cross_entropy(logits, ops::from_host(labels, {count}, backend_),
-                                           static_cast<double>(step_.numbers.size()))}};
-  }
-  Metrics evaluate() override { return {}; }
-  std::optional<double> score(const Metrics&) const override { return std::nullopt; }
-  std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t) const override {
-    return std::make_unique<Points>(self);
-  }
-  std::size_t data_bytes() const override { return kPoints * 12; }
-  std::int64_t tokens(std::int64_t, std::int64_t) const override { return 1; }
-
- private:
-  Backend& backend_;
-  std::vector<std::array<float, 2>> points_;
-  std::vector<std::int32_t> inside_;
-  Classifier model_;
-  StepExamples step_;
-};
 
 /// As text whose epochs take a second to count.
 struct SlowPoints : Points {
@@ -100,56 +41,6 @@ struct ScoredPoints : Points {
   std::size_t evaluations = 0;
   Metrics evaluate() override { return {{"eval_score", scores.at(evaluations++)}}; }
   std::optional<double> score(const Metrics& metrics) const override { return metrics.front().value; }
-};
-
-/// Something happens while the run makes its 15th step.
-struct WatchedPoints : Points {
-  using Points::Points;
-  inline static std::function<void()> at_step_15;
-  int steps = 0;
-  std::int64_t begin_step(const StepExamples& step, const distributed::Share& share) override {
-    if (++steps == 15) at_step_15();
-    return Points::begin_step(step, share);
-  }
-};
-
-struct PointsRun {
-  support::TemporaryDirectory directory;
-
-  Settings settings(const std::string& output) const {
-    Settings settings = finetuning_defaults();
-    settings.output = directory / output;
-    settings.threads = 1;
-    settings.batch_size = 16;
-    settings.micro_batch_size = 4;
-    settings.epochs = 10;  // 40 steps
-    settings.schedule.learning_rate = 0.05;
-    return settings;
-  }
-
-  /// Trains as these settings say. `afterwards` runs on every replica.
-  template <class Problem = Points>
-  static void train(Settings settings, const std::function<void(const TrainedReplica&)>& afterwards = {},
-                    const std::vector<fs::path>& files = {}) {
-    complete(settings);
-    run_training({.settings = settings,
-                  .program = "points",
-                  .files = files,
-                  .program_files = {.model = {"points.txt"}, .results = {}, .pages = {}},
-                  .read = [](distributed::Collective*) { return RunIdentity{}; },
-                  .make_objective = [](const distributed::Replica& self) { return std::make_unique<Problem>(self); },
-                  .afterwards_name = "afterwards",
-                  .afterwards = afterwards});
-  }
-
-  std::string file(const std::string& name) const { return support::read_text(directory / name); }
-  /// metrics.jsonl without what depends on the clock and on the replicas.
-  std::vector<nlohmann::json> metrics(const std::string& output) const {
-    auto lines = support::read_json_lines(directory / (output + "/metrics.jsonl"));
-    for (auto& line : lines)
-      for (const char* key : {"examples_per_second", "tokens_per_second", "memory_bytes"}) line.erase(key);
-    return lines;
-  }
 };
 
 }  // namespace
@@ -205,6 +96,10 @@ TEST_CASE("a classifier without BERT is trained by run_training and its files ar
   CHECK(lines.back().at("step") == 40);
   CHECK(lines.back().at("epoch") == 10.0);
   CHECK(lines.back().at("loss") < lines.front().at("loss"));
+  for (const auto& line : lines) {
+    CHECK(line.at("examples_per_second") > 0);
+    CHECK(line.at("tokens_per_second") == line.at("examples_per_second"));  // a token an example
+  }
   CHECK(run.file("run/run_config.json").find("\"program\": \"points\"") != std::string::npos);
   for (const char* name : {"run/model.safetensors", "run/checkpoint-40/MANIFEST.json"})
     CHECK(fs::exists(run.directory / name));
@@ -302,6 +197,7 @@ TEST_CASE("a classifier without BERT resumed from a checkpoint ends with the sam
     fs::remove_all(copy);
     fs::copy(run.directory / "whole", copy, fs::copy_options::recursive);
     for (const char* gone : {"model.safetensors", "checkpoint-39", "checkpoint-40"}) fs::remove_all(copy / gone);
+    fs::create_directory(copy / "checkpoint-39.tmp-1");  // it was killed while it saved
     Settings resumed = settings;
     resumed.output = copy;
     resumed.resume = true;
@@ -310,10 +206,11 @@ TEST_CASE("a classifier without BERT resumed from a checkpoint ends with the sam
     for (const std::string name : {"/model.safetensors", "/checkpoint-40/optimizer.safetensors"})
       CHECK(run.file("run" + name) == run.file("whole" + name));
     CHECK((run.metrics("run") == run.metrics("whole")));
+    CHECK_FALSE(fs::exists(copy / "checkpoint-39.tmp-1"));
   }
 }
 
-TEST_CASE("a score that is not a number is neither the best nor in the way of a better one") {
+TEST_CASE("the best score is the first of the highest ones, and one that is not a number is not in its way") {
   const PointsRun run;
   Settings settings = run.settings("run");
   settings.steps = 3;
@@ -326,6 +223,7 @@ TEST_CASE("a score that is not a number is neither the best nor in the way of a 
     return nlohmann::json::parse(run.file("run/eval_results.json")).at("global_step").get<int>();
   };
   CHECK(best_step({0.5, 0.7, 0.6}) == 2);
+  CHECK(best_step({0.7, 0.7, 0.6}) == 1);
   CHECK(best_step({kNone, 0.7, 0.6}) == 2);
   CHECK(best_step({0.5, kNone, 0.4}) == 1);
   CHECK(best_step({kNone, kNone, kNone}) == 3);  // the final model
@@ -362,4 +260,10 @@ TEST_CASE("the order of the data moves from step to step and from epoch to epoch
   CHECK(epochs == std::vector<double>{1.0 / 3, 2.0 / 3, 1, 1 + 1.0 / 3});
   CHECK(position.epoch == 1);
   CHECK(order.at({.epoch = 0, .step = 1}).numbers.front() == 24);
+
+  settings.batch_size = 21;  // the last of four steps has one example
+  DataOrder with_rest(settings, points);
+  CHECK(with_rest.at({.epoch = 0, .step = 3}).numbers == std::vector<std::int64_t>{63});
+  CHECK(with_rest.after({.epoch = 0, .step = 3}).epoch == 1);
+  CHECK(with_rest.epochs({.epoch = 1, .step = 2}) == 1.5);
 }

@@ -1,0 +1,240 @@
+// What a run does around its steps: before the first one, between them, and where one fails.
+#include "training/run/trainer.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <mutex>
+
+#include "nn/tensor_file.h"
+#include "support/event_file.h"
+#include "support/points.h"
+#include "support/refusal.h"
+#include "tensor/backends.h"
+#include "training/run/run_training.h"
+
+using namespace bertrand;
+using namespace bertrand::training;
+using support::Points;
+using support::PointsRun;
+using support::WatchedPoints;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// With files beside the weights that no disk has room for.
+struct HugePoints : Points {
+  using Points::Points;
+  std::size_t bytes_beside_weights() const override { return std::size_t{1} << 62; }
+  std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t) const override {
+    return std::make_unique<HugePoints>(self);
+  }
+};
+
+/// Whose evaluation no memory has room for, as the plan finds out.
+struct HungryPoints : Points {
+  using Points::Points;
+  bool planned = false;
+  Metrics evaluate() override {
+    if (planned) ops::full({Dim{1} << 50}, 1, DType::f32, backend_);
+    return {};
+  }
+  std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t) const override {
+    auto largest = std::make_unique<HungryPoints>(self);
+    largest->planned = true;
+    return largest;
+  }
+};
+
+/// Keeps what it is told of the steps.
+struct AnnouncedPoints : Points {
+  using Points::Points;
+  inline static std::vector<StepExamples> announced, begun;
+  void read_ahead(const StepExamples& step, const distributed::Share&) override { announced.push_back(step); }
+  std::int64_t begin_step(const StepExamples& step, const distributed::Share& share) override {
+    begun.push_back(step);
+    return Points::begin_step(step, share);
+  }
+};
+
+/// A model of two parts, the lower of which has a name.
+struct PartedPoints : Points {
+  using Points::Points;
+  std::vector<nn::Part> parts() override { return {{.name = "hidden", .prefix = "hidden.", .below = 1}}; }
+  std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t) const override {
+    return std::make_unique<PartedPoints>(self);
+  }
+};
+
+/// Keeps the weights that each replica has before each step.
+struct RecordedPoints : Points {
+  explicit RecordedPoints(const distributed::Replica& self) : Points(self), rank(self.rank()) {}
+  const int rank;
+  inline static std::mutex mutex;
+  inline static std::map<int, std::vector<std::vector<float>>> weights;
+  std::int64_t begin_step(const StepExamples& step, const distributed::Share& share) override {
+    std::vector<float> all;
+    for (const auto& [path, parameter] : model().parameters())
+      for (const float value : ops::to_host<float>(parameter->value())) all.push_back(value);
+    const std::lock_guard lock(mutex);
+    weights[rank].push_back(std::move(all));
+    return Points::begin_step(step, share);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a run whose checkpoint the disk has no room for ends before its first step, a finished one needs none") {
+  const PointsRun run;
+  const auto refused = [](const Settings& settings) {
+    return !support::refusal(Failure::io, [&] { PointsRun::train<HugePoints>(settings); }).empty();
+  };
+  Settings settings = run.settings("run");
+  CHECK(refused(settings));
+  settings.dry_run = true;
+  CHECK(refused(settings));
+  CHECK_FALSE(fs::exists(run.directory / "run"));
+  settings.output.clear();  // nothing is to be saved anywhere
+  CHECK_FALSE(refused(settings));
+
+  settings = run.settings("run");
+  PointsRun::train(settings);
+  settings.resume = true;
+  CHECK_FALSE(refused(settings));
+}
+
+TEST_CASE("a plan that does not fit into memory can be looked at and is not trained") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  const auto refused = [&] {
+    return !support::refusal(Failure::memory, [&] { PointsRun::train<HungryPoints>(settings); }).empty();
+  };
+  CHECK(refused());
+  CHECK_FALSE(fs::exists(run.directory / "run"));
+  settings.plan_only = true;
+  CHECK_FALSE(refused());
+}
+
+TEST_CASE("memory that runs out in a step is reported with the step and with a micro-batch that would fit") {
+  const PointsRun run;
+  WatchedPoints::at_step_15 = [] { fail(Failure::memory, "no memory is left"); };
+  const std::string memory =
+      support::refusal(Failure::memory, [&] { PointsRun::train<WatchedPoints>(run.settings("memory")); });
+  CHECK(memory.starts_with("step 15: no memory is left"));
+  CHECK(memory.find("--micro-batch-size 3") != std::string::npos);
+  WatchedPoints::at_step_15 = [] { fail(Failure::io, "the data is gone"); };
+  CHECK(support::refusal(Failure::io, [&] { PointsRun::train<WatchedPoints>(run.settings("other")); }) ==
+        "the data is gone");
+}
+
+TEST_CASE("each step but the first is announced while the one before is begun, and none beyond the last") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.epochs = 2;
+  AnnouncedPoints::announced.clear();
+  AnnouncedPoints::begun.clear();
+  PointsRun::train<AnnouncedPoints>(settings);
+  REQUIRE(AnnouncedPoints::begun.size() == 8);
+  CHECK((AnnouncedPoints::announced ==
+         std::vector<StepExamples>(AnnouncedPoints::begun.begin() + 1, AnnouncedPoints::begun.end())));
+}
+
+TEST_CASE("TensorBoard gets a histogram of all weights and of the gradients that there are, as often as asked for") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.parts.freeze = "hidden";
+  settings.histograms = 15;
+  PointsRun::train<PartedPoints>(settings);
+  std::map<std::string, std::vector<std::uint64_t>> steps;  // by what is shown
+  for (const auto& entry : fs::directory_iterator(run.directory / "run")) {
+    if (!entry.path().filename().string().starts_with("events.out.")) continue;
+    for (const support::Message& event : support::events_of(entry.path()))
+      if (event.contains(5))
+        steps[support::text(support::inner(support::inner(event, 5), 1), 1)].push_back(support::number(event, 2));
+  }
+  const std::vector<std::uint64_t> asked{15, 30, 40};  // and after the last step
+  for (const char* name : {"weights/hidden.weight", "weights/hidden.bias", "weights/output.weight",
+                           "weights/output.bias", "gradients/output.weight", "gradients/output.bias"}) {
+    CAPTURE(name);
+    CHECK(steps[name] == asked);
+  }
+  CHECK_FALSE(steps.contains("gradients/hidden.weight"));
+}
+
+TEST_CASE("a batch is learnt by heart from the weights and moments of the run, with the same steps on any replicas") {
+  const PointsRun run;
+  const auto weights_on = [&](int replicas, const LoadMoments& moments) {
+    Settings settings = run.settings("");
+    settings.output.clear();
+    settings.overfit_batch = true;
+    settings.steps = 3;
+    settings.replicas = replicas;
+    complete(settings);
+    RecordedPoints::weights.clear();
+    const auto learn = [&] {  // three steps may be too few for that
+      run_training(
+          {.settings = settings,
+           .program = "points",
+           .read = [](distributed::Collective*) { return RunIdentity{}; },
+           .make_objective = [](const distributed::Replica& self) { return std::make_unique<RecordedPoints>(self); },
+           .initialize = [](nn::ParameterSet& parameters) { ops::fill(parameters.masters(), 0.25); },
+           .moments = moments});
+    };
+    support::refusal(Failure::numerics, learn);
+    return RecordedPoints::weights;
+  };
+  const LoadMoments ones = [](const Moments& moments) {
+    for (const nn::NamedTensor& moment : moments.first) ops::fill(moment.value, 1);
+    return std::string("a file");
+  };
+  const auto alone = weights_on(1, ones), begun = weights_on(1, {}), shared = weights_on(2, ones);
+  REQUIRE(alone.size() == 1);
+  REQUIRE(alone.at(0).size() == 3);
+  for (const float value : alone.at(0).at(0)) CHECK(value == 0.25f);
+  CHECK(alone.at(0).at(1) != begun.at(0).at(1));
+  REQUIRE(shared.size() == 2);
+  for (const int rank : {0, 1}) CHECK((shared.at(rank) == alone.at(0)));
+}
+
+TEST_CASE("a checkpoint whose settings cannot be read gives way to the one before") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.save_every = 10;
+  PointsRun::train(settings);
+  const std::string model = run.file("run/model.safetensors");
+  support::write_text(run.directory / "run/checkpoint-40/resume.json", "{");
+  fs::remove(run.directory / "run/model.safetensors");
+  settings.resume = true;
+  PointsRun::train(settings);
+  CHECK(run.file("run/model.safetensors") == model);
+}
+
+TEST_CASE("a run of other settings is looked at by no plan that resumes, and is overwritten") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.epochs = 1;
+  PointsRun::train(settings);
+  settings.seed = 7;
+  settings.resume = settings.plan_only = true;
+  CHECK(support::refusal(Failure::usage, [&] { PointsRun::train(settings); }).find("--seed was 42, now 7") !=
+        std::string::npos);
+  settings.resume = settings.plan_only = false;
+  settings.overwrite = true;
+  const std::string before = run.file("run/model.safetensors");
+  PointsRun::train(settings);
+  CHECK(run.file("run/model.safetensors") != before);
+}
+
+TEST_CASE("a model file that lacks a tensor of the model is no model of a checkpoint") {
+  const auto backend = open_cpu({.threads = 1});
+  const distributed::Replica self(*backend);
+  Points points(self);
+  nn::ParameterSet parameters(points.model(), *backend);
+  const support::TemporaryDirectory directory;
+  io::FileWriter out(io::Files::system(), directory / "model.safetensors");
+  nn::write_tensors(out, {{"hidden.weight", parameters.master(*parameters.find("hidden.weight"))}});
+  out.finish();
+  CHECK(support::refusal(Failure::model, [&] { points.load(directory / "", parameters); }) != "");
+  points.save(io::Files::system(), directory / "", parameters);
+  CHECK(support::refusal(Failure::model, [&] { points.load(directory / "", parameters); }) == "");
+}

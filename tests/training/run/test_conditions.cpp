@@ -1,11 +1,14 @@
 // What may differ between a checkpoint and the run that goes on with it.
 #include <doctest/doctest.h>
 
+#include "io/crc32c.h"
+#include "support/program.h"
 #include "support/refusal.h"
 #include "training/run/run_state.h"
 
 using namespace bertrand;
 using training::Conditions;
+using training::InputFile;
 
 TEST_CASE("a flag that an older version did not write is no difference unless it is given") {
   const Conditions old{.settings = {{"--seed", "1"}}, .inputs = {}};
@@ -21,6 +24,49 @@ TEST_CASE("a flag that an older version did not write is no difference unless it
   now.settings[0].second = "2";
   CHECK(support::refusal(Failure::usage, [&] { now.changes_since(old, "checkpoint-1"); }).find("--seed was 1, now 2") !=
         std::string::npos);
+}
+
+TEST_CASE("a run may be made longer in the unit in which it was, and its micro-batch smaller") {
+  const auto allowed = [](const std::string& flag, const std::string& before, const std::string& now) {
+    const Conditions old{.settings = {{flag, before}}, .inputs = {}}, next{.settings = {{flag, now}}, .inputs = {}};
+    std::size_t changes = 0;
+    support::refusal(Failure::usage, [&] { changes = next.changes_since(old, "checkpoint-1").size(); });
+    return changes == 1;
+  };
+  CHECK(allowed("--steps", "1", "2"));
+  CHECK(allowed("--epochs", "0.5", "1"));
+  CHECK(allowed("--micro-batch-size", "2", "1"));
+  CHECK_FALSE(allowed("--steps", "2", "1"));
+  CHECK_FALSE(allowed("--steps", "0", "100"));  // it was as long as --epochs said
+  CHECK_FALSE(allowed("--steps", "100", "0"));
+  CHECK_FALSE(allowed("--micro-batch-size", "1", "2"));
+  CHECK_FALSE(allowed("--learning-rate", "1", "2"));
+}
+
+TEST_CASE("an input file that has changed is noticed by its size or its contents, and so is one more or one less") {
+  const auto refused = [](const std::vector<InputFile>& before, const std::vector<InputFile>& now) {
+    return !support::refusal(Failure::usage, [&] {
+              Conditions{.settings = {}, .inputs = now}.changes_since({.settings = {}, .inputs = before},
+                                                                      "checkpoint-1");
+            }).empty();
+  };
+  const InputFile a{"a", 5, 7}, b{"b", 9, 8};
+  CHECK_FALSE(refused({a, b}, {{"moved", 5, 7}, b}));
+  CHECK(refused({a}, {{"a", 6, 7}}));
+  CHECK(refused({a}, {{"a", 5, 8}}));
+  CHECK(refused({a, b}, {b, a}));
+  CHECK(refused({a, b}, {a}));
+  CHECK(refused({a}, {a, b}));
+  CHECK(refused({}, {a}));
+
+  const support::TemporaryDirectory directory;
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1} << 20, (std::size_t{1} << 20) + 3}) {
+    const std::string text(size, 'x');
+    support::write_text(directory / "file", text);
+    const InputFile file = InputFile::of(directory / "file");
+    CHECK(file.bytes == size);
+    CHECK(file.crc32c == io::crc32c(text));
+  }
 }
 
 TEST_CASE("a run that an earlier version began with another order of examples is not gone on with") {

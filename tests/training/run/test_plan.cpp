@@ -1,16 +1,15 @@
-#include "training/run/data_order.h"
 #include "training/run/plan.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 
 #include "cuda_emulated/emulated_gpu.h"
 #include "distributed/replica_group.h"
 #include "nn/layers.h"
 #include "support/epoch_numbers.h"
+#include "support/refusal.h"
 #include "tensor/backends.h"
 #include "tensor/dry_run.h"
 #include "training/step/step.h"
@@ -33,6 +32,7 @@ struct Counted : Objective {
   std::int64_t more = 2;  // examples in every second epoch
   std::int64_t evaluated = 0;
   std::int64_t last_epoch = 0;
+  std::size_t of_step_example = 0, outputs = 0;  // bytes
 
   nn::Module& model() override { return root; }
   std::int64_t examples(std::int64_t epoch) override {
@@ -47,8 +47,9 @@ struct Counted : Objective {
     Dim points = 0;
     for (std::int64_t i = first; i < first + number; ++i)
       points += 1000 * length(step.numbers[static_cast<std::size_t>(i)]);
-    const Variable y = linear(Variable(ops::full({points, 4}, 1, DType::f32, *backend)));
-    return {{"loss", mse(y, ops::full({points, 3}, 0, DType::f32, *backend), 1)}};
+    const DType type = linear.weight.value().dtype();
+    const Variable y = linear(Variable(ops::full({points, 4}, 1, type, *backend)));
+    return {{"loss", mse(y, ops::full({points, 3}, 0, type, *backend), 1)}};
   }
   Metrics evaluate() override {
     if (evaluated > 0) ops::full({1000 * evaluated, 12}, 1, DType::f32, *backend);
@@ -68,6 +69,10 @@ struct Counted : Objective {
     return largest;
   }
   std::size_t data_bytes() const override { return 5'000'000; }
+  std::size_t bytes_of_steps(std::int64_t examples) const override {
+    return of_step_example * static_cast<std::size_t>(examples);
+  }
+  std::size_t bytes_of_outputs() const override { return outputs; }
   std::int64_t tokens(std::int64_t, std::int64_t example) const override { return length(example); }
 };
 
@@ -81,6 +86,17 @@ Settings settings_of(std::int64_t batch, std::int64_t micro_batch) {
   return settings;
 }
 
+/// One of several replicas, each in a process of its own on one host.
+struct OneOfMany : distributed::SoloCollective {
+  OneOfMany(Backend& backend, int replicas) : SoloCollective(backend), count(replicas) {}
+  int size() const override { return count; }
+  int processes_on_this_host() const override { return count; }
+  int count;
+};
+distributed::Replica one_of(int replicas, Backend& backend) {
+  return {backend, std::make_unique<OneOfMany>(backend, replicas)};
+}
+
 Plan plan_of(const Settings& settings, std::int64_t count = 10) {
   Counted objective;
   objective.count = count;
@@ -89,23 +105,6 @@ Plan plan_of(const Settings& settings, std::int64_t count = 10) {
 }
 
 }  // namespace
-
-TEST_CASE(
-    "an epoch's order holds every example once, follows from seed and epoch, and is the file's without shuffling") {
-  Settings settings;
-  settings.seed = 5;
-  std::vector<std::int64_t> file_order(50);
-  std::iota(file_order.begin(), file_order.end(), 0);
-  const auto order = support::epoch_numbers(settings, 0, 50);
-  CHECK(order != file_order);
-  CHECK(order == support::epoch_numbers(settings, 0, 50));
-  CHECK(order != support::epoch_numbers(settings, 1, 50));
-  CHECK(std::is_permutation(order.begin(), order.end(), file_order.begin()));
-  settings.seed = 6;
-  CHECK(order != support::epoch_numbers(settings, 0, 50));
-  settings.shuffle = false;
-  CHECK(support::epoch_numbers(settings, 3, 50) == file_order);
-}
 
 TEST_CASE("steps and epochs follow from each other, the last batch of an epoch being smaller") {
   Settings settings = settings_of(4, 3);
@@ -208,6 +207,10 @@ TEST_CASE("settings that no one means are doubted") {
   Settings settings = settings_of(4, 4);
   settings.steps = 19;
   CHECK(doubts_of(settings, plan_of(settings)).empty());
+  settings.schedule.warmup_steps = 18;
+  settings.batch_size = 32;  // which no one has set
+  settings.threads = available_cores();
+  CHECK(doubts_of(settings, plan_of(settings)).empty());
   settings.schedule.warmup_steps = 19;
   settings.batch_size = 40;
   settings.threads = 5000;
@@ -229,6 +232,72 @@ TEST_CASE("memory is that of the largest micro-batch, and every part is counted"
   // Examples 9, 10 and 11, which may meet in the second epoch: 33,000 points, their three outputs, and the targets and
   // gradients of these.
   CHECK(static_cast<double>(plan.memory.activations) == doctest::Approx(33'000 * (16 + 3 * 12)).epsilon(0.05));
+}
+
+TEST_CASE("a half type has masters, and its sums are as wide as these") {
+  Settings settings = settings_of(4, 3);
+  settings.precision = {DType::bf16};
+  const MemoryPlan two = plan_of(settings).memory;
+  CHECK(two.parameters == 15 * (2 + 4));
+  CHECK(two.gradients == 15 * 2);
+  CHECK(two.moments == 15 * 2 * 4);
+  CHECK(two.accumulation == 15 * 2 * 4);  // of two micro-batches one sum waits, and the last gradient is copied
+  settings.micro_batch_size = 4;
+  CHECK(plan_of(settings).memory.accumulation == 0);
+}
+
+TEST_CASE("processes of one host share its memory, and each has the examples and outputs of its own replicas") {
+  Counted objective;
+  const auto backend = open_cpu({.threads = 1});
+  const auto plan_on = [&](int processes, const Settings& settings) {
+    return make_plan(settings, objective, one_of(processes, *backend));
+  };
+  Settings settings = settings_of(8, 1);
+  CHECK(static_cast<double>(plan_on(2, settings).memory.available) ==
+        doctest::Approx(static_cast<double>(plan_on(1, settings).memory.available) / 2).epsilon(0.2));
+  objective.of_step_example = 1000;
+  CHECK(plan_on(2, settings).memory.data == 5'000'000 + 4 * 1000);
+  settings.replicas = 2;
+  const Plan without = plan_on(2, settings);
+  objective.outputs = 7'000'000;
+  const Plan with = plan_on(2, settings);
+  CHECK(with.memory.process - with.resident == without.memory.process - without.resident + 2 * objective.outputs);
+}
+
+TEST_CASE("more replicas than micro-batches are refused with what makes enough of them") {
+  Counted objective;  // of 10 examples
+  const auto backend = open_cpu({.threads = 1});
+  Settings settings = settings_of(4, 4);
+  const auto hints_batch = [&](int replicas) {
+    settings.replicas = replicas;
+    const std::string line =
+        support::refusal(Failure::usage, [&] { make_plan(settings, objective, one_of(replicas, *backend)); });
+    CHECK(line != "");
+    return line.find(fmt::format("--batch-size {}", replicas)) != std::string::npos;
+  };
+  CHECK_FALSE(hints_batch(4));  // as many as a step has examples: a smaller micro-batch is enough
+  CHECK(hints_batch(5));
+  CHECK(hints_batch(10));
+  CHECK_FALSE(hints_batch(11));
+  settings.resume = true;  // with its own batch size only
+  CHECK_FALSE(hints_batch(10));
+}
+
+TEST_CASE("memory that is just enough is enough, of the device and of what --memory says") {
+  Counted objective;
+  const auto backend = open_cpu({.threads = 1});
+  const distributed::Replica self(*backend);
+  Settings settings = settings_of(8, 8);
+  Plan plan = make_plan(settings, objective, self);
+  plan.memory.available = plan.memory.total();
+  CHECK_NOTHROW(check_memory(settings, plan, objective, self));
+  settings.most_memory = plan.memory.process;
+  CHECK_NOTHROW(check_memory(settings, plan, objective, self));
+  --*settings.most_memory;
+  CHECK_THROWS_AS(check_memory(settings, plan, objective, self), Error);
+  settings.most_memory.reset();
+  --plan.memory.available;
+  CHECK_THROWS_AS(check_memory(settings, plan, objective, self), Error);
 }
 
 TEST_CASE("the micro-batch that would fit is found, and a run that takes more than there is refused with it") {
@@ -266,6 +335,8 @@ TEST_CASE("on a GPU a twentieth of the memory stays free for what no plan counts
   const distributed::Replica self(*gpu);
   const Settings settings = settings_of(8, 8);
   Plan plan = make_plan(settings, objective, self);
+  CHECK(static_cast<double>(plan.memory.available) ==
+        doctest::Approx(static_cast<double>(gpu->available_memory())).epsilon(0.2));
   CHECK_NOTHROW(check_memory(settings, plan, objective, self));
   plan.memory.available = plan.memory.total() * 20 / 19 + 2;
   CHECK_NOTHROW(check_memory(settings, plan, objective, self));

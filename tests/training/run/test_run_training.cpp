@@ -5,12 +5,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <numeric>
 #include <thread>
 
 #include "io/signals.h"
+#include "support/epoch_numbers.h"
 #include "support/points.h"
 #include "support/refusal.h"
 #include "tensor/backends.h"
@@ -237,6 +240,23 @@ TEST_CASE("a plan that takes longer than the collective timeout ends no run") {
   settings.collective_timeout = 2;
   settings.epochs = 3;
   PointsRun::train<SlowPoints>(settings);
+}
+
+TEST_CASE(
+    "an epoch's order holds every example once, follows from seed and epoch, and is the file's without shuffling") {
+  Settings settings;
+  settings.seed = 5;
+  std::vector<std::int64_t> file_order(50);
+  std::iota(file_order.begin(), file_order.end(), 0);
+  const auto order = support::epoch_numbers(settings, 0, 50);
+  CHECK(order != file_order);
+  CHECK(order == support::epoch_numbers(settings, 0, 50));
+  CHECK(order != support::epoch_numbers(settings, 1, 50));
+  CHECK(std::is_permutation(order.begin(), order.end(), file_order.begin()));
+  settings.seed = 6;
+  CHECK(order != support::epoch_numbers(settings, 0, 50));
+  settings.shuffle = false;
+  CHECK(support::epoch_numbers(settings, 3, 50) == file_order);
 }
 
 TEST_CASE("the order of the data moves from step to step and from epoch to epoch") {

@@ -3,7 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
+#include "support/faulty_files.h"
 #include "support/program.h"
+#include "support/refusal.h"
 #include "support/small_pretraining.h"
 #include "tensor/backends.h"
 
@@ -60,12 +64,94 @@ TEST_CASE("a save removes the checkpoint before only when all replicas know of t
     CHECK_THROWS_AS(save(1 + barrier), Error);
     CHECK(there(1));
     CHECK(there(1 + barrier));
+    CHECK(saves.saved_step() == 1 + barrier);  // which this replica names, as it is whole
   }
   cut = 0;
   save(4);
   CHECK_FALSE(there(1));
   CHECK(there(4));
   CHECK(named > 0);
+  saves.remove_checkpoints();
+  CHECK_FALSE(there(4));
+  CHECK(saves.last_checkpoint() == "none");
+}
+
+namespace {
+
+/// A replica that saves, of rank `rank` of two that never wait for each other.
+struct Saving {
+  struct Alone : distributed::SoloCollective {
+    Alone(Backend& backend, int own) : SoloCollective(backend), rank_(own) {}
+    int rank() const override { return rank_; }
+    int size() const override { return 2; }
+    int rank_;
+  };
+  support::TemporaryDirectory directory;
+  std::unique_ptr<Backend> backend = open_cpu({.threads = 1});
+  distributed::Replica self;
+  support::SmallPretraining objective{support::kSmallPretraining, self};
+  nn::ParameterSet parameters{objective.model(), *backend, {}};
+  optim::Optimizer optimizer{parameters, {}};
+  Settings settings = pretraining_defaults();
+  const Plan plan;
+  const Conditions conditions;
+  RunLog log{settings, plan, self};
+  RunState state;
+
+  explicit Saving(int rank) : self(*backend, std::make_unique<Alone>(*backend, rank)) {
+    settings.output = directory / "";
+  }
+  SaveAndResume saves(io::Files& files = io::Files::system()) {
+    return SaveAndResume({settings, conditions, training(), self, log, files});
+  }
+  Training training() { return {objective, parameters, optimizer}; }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(directory / "")) names.push_back(entry.path().filename());
+    return names;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("another replica than the first writes nothing and names the new checkpoint when all have it") {
+  Saving second(1);
+  SaveAndResume saves = second.saves();
+  second.state.steps_done = 3;
+  int named = 0;
+  saves.save(second.state, [&] { ++named; });
+  CHECK(named == 1);
+  CHECK(saves.saved_step() == 3);
+  CHECK(second.names().empty());
+}
+
+TEST_CASE("weights that are not finite are not saved and the checkpoint before stays") {
+  Saving first(0);
+  SaveAndResume saves = first.saves();
+  first.state.steps_done = 1;
+  saves.save(first.state, [] {});
+  ops::fill(first.parameters.values(), std::numeric_limits<double>::quiet_NaN());
+  first.state.steps_done = 2;
+  const std::string line = support::refusal(Failure::numerics, [&] { saves.save(first.state, [] {}); });
+  CHECK(line.ends_with((first.directory / "checkpoint-1").string()));
+  CHECK(first.names() == std::vector<std::string>{"checkpoint-1"});
+}
+
+TEST_CASE(
+    "when a save has returned the checkpoint of a run outlives a power failure, and took the room it was planned") {
+  Saving first(0);
+  support::RecordingFiles files(first.directory / "");
+  SaveAndResume saves = first.saves(files);
+  first.state.steps_done = 1;
+  saves.save(first.state, [] {});
+  for (const support::Lost lost : {support::Lost::data, support::Lost::everything}) {
+    const support::TemporaryDirectory disk;
+    files.restore(files.calls(), lost, disk / "");
+    CHECK(verify_checkpoint(disk / "checkpoint-1") == "");
+  }
+  std::size_t bytes = 0;
+  for (const auto& entry : fs::directory_iterator(first.directory / "checkpoint-1")) bytes += entry.file_size();
+  CHECK(bytes <= checkpoint_bytes(first.training()));
 }
 
 TEST_CASE("a resumed run keeps the checksum of the best model that it published again") {

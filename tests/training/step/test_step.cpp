@@ -87,6 +87,51 @@ TEST_CASE("a step of several micro-batches equals a step of one, up to rounding"
   for (std::size_t i = 0; i < x.size(); ++i) CHECK(x[i] == doctest::Approx(y[i]).epsilon(1e-5));
 }
 
+namespace {
+
+/// Whose examples with an even number have the loss a + b, and the others a.
+class Partly : public Objective {
+ public:
+  nn::Module& model() override { return root_; }
+  std::int64_t examples(std::int64_t) override { return 2; }
+  std::int64_t begin_step(const StepExamples& step, const distributed::Share&) override {
+    step_ = step;
+    return 0;
+  }
+  std::vector<LossPart> loss(std::int64_t first, std::int64_t, std::uint64_t) override {
+    const bool even = step_.numbers[static_cast<std::size_t>(first)] % 2 == 0;
+    return {{"loss", even ? add(a, b) : scale(a, 1)}};
+  }
+  Metrics evaluate() override { return {}; }
+  std::optional<double> score(const Metrics&) const override { return std::nullopt; }
+  std::unique_ptr<Objective> largest(const distributed::Replica&, std::int64_t) const override { return nullptr; }
+  std::size_t data_bytes() const override { return 0; }
+  std::int64_t tokens(std::int64_t, std::int64_t) const override { return 1; }
+
+ private:
+  nn::Module root_;
+  StepExamples step_;
+
+ public:
+  nn::Parameter a{{&root_, "a"}, nn::init::zeros({1})}, b{{&root_, "b"}, nn::init::zeros({1})};
+};
+
+}  // namespace
+
+TEST_CASE("a micro-batch that does not reach a parameter adds nothing to its gradient") {
+  const auto backend = open_cpu({.threads = 1});
+  const distributed::Replica self(*backend);
+  Partly objective;
+  nn::ParameterSet parameters(objective.model(), *backend);
+  optim::Optimizer optimizer(parameters, {.method = optim::Method::sgd, .weight_decay = 0, .clip_norm = 0});
+  Stepper stepper({objective, parameters, optimizer, self}, {.micro_batch_size = 1});
+  const StepResult result = stepper.finish(stepper.start({.epoch = 0, .numbers = {0, 1}}, 1, 1));
+  CHECK(ops::item(objective.a.value()) == -2);
+  CHECK(ops::item(objective.b.value()) == -1);
+  REQUIRE(result.losses.size() == 1);  // the only part of a loss is the loss
+  CHECK(result.losses[0].name == "loss");
+}
+
 TEST_CASE("replicas make the step of one, bit for bit, also when some have no micro-batch") {
   for (const optim::Method method : {optim::Method::adamw, optim::Method::lamb})
     for (std::int64_t examples = 1; examples <= 7; ++examples) {

@@ -22,6 +22,22 @@ TEST_CASE("dropping a deep graph does not overflow the stack") {
   for (int i = 0; i < 500'000; ++i) y = scale(y, 1.0);
 }
 
+TEST_CASE("dropping a result leaves what it was computed from, which can still be differentiated") {
+  const auto backend = open_cpu({.threads = 1});
+  const Variable x = leaf({3}, *backend);
+  const Variable square = mul(x, x);
+  { const Variable dropped = scale(scale(square, 2), 2); }
+  backward(square);
+  CHECK(ops::item(x.grad()) == 6.0);
+}
+
+TEST_CASE("a constant has no gradient, and forgetting it is nothing") {
+  const auto backend = open_cpu({.threads = 1});
+  Variable constant = leaf({3}, *backend, false);
+  constant.zero_grad();
+  CHECK_FALSE(constant.grad());
+}
+
 TEST_CASE("a deep chain is walked without recursion and all its memory is given back") {
   const auto backend = open_cpu({.threads = 1});
   const Variable x = leaf({1}, *backend);

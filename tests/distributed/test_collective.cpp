@@ -6,6 +6,7 @@
 #include <limits>
 #include <thread>
 
+#include "distributed/agreement.h"
 #include "distributed/exchange.h"
 #include "distributed/parts.h"
 #include "distributed/replica_group.h"
@@ -145,6 +146,33 @@ TEST_CASE("replicas that work apart wait for each other, and what one throws end
     CHECK(failures.reported == "a bad file");
     for (const std::string& thrown : failures.thrown) CHECK(thrown != "");
   }
+}
+
+TEST_CASE("those who are to do the same are told which fact differs and in whom, be it the first or one too many") {
+  ReplicaGroup group = group_of(3);
+  const Facts facts{{"version", "1.2"}, {"--seed", "42"}};
+  const auto reported = [&](int other, const Facts& its) {
+    return failures_of(group,
+                       [&](const Replica& self) {
+                         require_agreement(self.collective(), self.backend(), self.rank() == other ? its : facts);
+                       })
+        .reported;
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(reported(0, facts) == "");
+  for (const int other : {1, 2})
+    for (const std::size_t differing : {0, 1, 2}) {
+      CAPTURE(other);
+      CAPTURE(differing);
+      Facts its = facts;
+      if (differing == 2) its.emplace_back("--epochs", "3");
+      its[differing].second += "7";
+      const std::string line = reported(other, its);
+      CHECK(has(line, its[differing].first + " is " + its[differing].second));
+      CHECK(has(line, "in process " + std::to_string(other) + " "));
+    }
 }
 
 TEST_CASE("shares are even, in order, and cover everything") {

@@ -1,10 +1,12 @@
 // Names, memory, initial values and gradients of a ParameterSet.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "nn/layers.h"
 #include "nn/parameter_set.h"
+#include "support/refusal.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -74,6 +76,38 @@ TEST_CASE("a set without gradients takes the memory of its values alone and reco
   CHECK(backend->memory().in_use - before == parameters.values().bytes());
   const Variable x(ops::full({2, 6}, 1, DType::f32, *backend));
   CHECK_FALSE(model.output(x).requires_grad());
+
+  Model trained_before;
+  { const nn::ParameterSet trained(trained_before, *backend); }
+  const nn::ParameterSet now(trained_before, *backend, {.gradients = false});
+  CHECK_FALSE(trained_before.output(x).requires_grad());
+}
+
+TEST_CASE("a parameter of more elements than are drawn at a time is drawn to its end") {
+  static constexpr Dim kDrawn = Dim{1} << 20, kAll = kDrawn + 40'000;
+  struct Large : nn::Module {
+    Large() : w(in("w"), nn::init::truncated_normal({kAll}, 1)) {}
+    nn::Parameter w;
+  };
+  const auto backend = open_cpu({.threads = 1});
+  Large model;
+  const nn::ParameterSet parameters(model, *backend, {.dtype = DType::bf16});
+  const auto masters = ops::to_host<float>(parameters.masters());
+  CHECK(masters[kDrawn] != 0);
+  CHECK(masters[kAll - 1] != 0);
+  CHECK_FALSE(std::equal(masters.begin(), masters.begin() + 1000, masters.begin() + kDrawn));
+  CHECK(ops::to_host<float>(parameters.values()) == ops::to_host<float>(ops::cast(parameters.masters(), DType::bf16)));
+}
+
+TEST_CASE("a parameter whose first axis its names cannot share in equal parts is refused") {
+  nn::Module root;
+  const auto refused = [&](const std::vector<std::string>& names, const Shape& shape) {
+    return !support::refusal(Failure::bug, [&] { const nn::Parameter w(root, names, nn::init::zeros(shape)); }).empty();
+  };
+  CHECK_FALSE(refused({"a", "b"}, {4}));
+  CHECK(refused({"a", "b"}, {3}));
+  CHECK(refused({"a"}, {}));
+  CHECK(refused({}, {4}));
 }
 
 TEST_CASE("a layer without memory says how it gets some") {
@@ -94,14 +128,15 @@ TEST_CASE("a value or gradient that is not finite is found by name") {
   CHECK(parameters.first_non_finite(parameters.values()).empty());
   for (const auto& segment : parameters.segments())
     for (const double bad : {std::nan(""), static_cast<double>(INFINITY)}) {
-      for (const Tensor& whole : {parameters.gradient(segment), parameters.value(segment)}) {
-        const Tensor last = whole.reshape({segment.count()}).window(segment.count() - 1, {1});
-        const Tensor before = ops::copy(last);
-        ops::fill(last, bad);
-        const bool value = whole.same_memory(parameters.value(segment));
-        CHECK(parameters.first_non_finite(parameters.gradients()) == (value ? "" : segment.name));
-        CHECK(parameters.first_non_finite(parameters.values()) == (value ? segment.name : ""));
-        ops::copy_into(before, last);
-      }
+      for (const Dim place : {Dim{0}, segment.count() - 1})
+        for (const Tensor& whole : {parameters.gradient(segment), parameters.value(segment)}) {
+          const Tensor one = whole.reshape({segment.count()}).window(place, {1});
+          const Tensor before = ops::copy(one);
+          ops::fill(one, bad);
+          const bool value = whole.same_memory(parameters.value(segment));
+          CHECK(parameters.first_non_finite(parameters.gradients()) == (value ? "" : segment.name));
+          CHECK(parameters.first_non_finite(parameters.values()) == (value ? segment.name : ""));
+          ops::copy_into(before, one);
+        }
     }
 }

@@ -92,9 +92,9 @@ TEST_CASE("a written file has the bytes that the reference writes") {
 
 TEST_CASE("what is written is read back if it is larger than one chunk and of any floating type") {
   const auto backend = open_cpu({.threads = 1});
-  std::vector<float> values(600'000);
+  std::vector<float> values(1'100'000);  // of 2^20 each
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 256) - 100.0f;
-  const Tensor original = tensor_of(*backend, {1000, 600}, values);
+  const Tensor original = tensor_of(*backend, {1100, 1000}, values);
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
     const Tensor stored(original.shape(), dtype, *backend);
     ops::copy_into(original, stored);
@@ -120,6 +120,36 @@ TEST_CASE("a tensor of whole numbers is no weight") {
       nn::load_entry(*file.find("test"), file.path(), out),
       ((directory / "f").string() + ": tensor \"test\": dtype: expected F64, F32, F16 or BF16, got I32").c_str(),
       Error);
+}
+
+TEST_CASE("a matrix whose file holds its columns is loaded whole, however large it is and whatever its sizes") {
+  const auto backend = open_cpu({.threads = 1});
+  const support::TemporaryDirectory directory;
+  for (const auto& [rows, columns] : {std::pair<Dim, Dim>{1500, 701}, {3, 65}, {64, 1}}) {  // the first is two pieces
+    CAPTURE(rows);
+    const auto number = [](Dim row, Dim column) { return static_cast<float>((7 * row + 3 * column) % 251); };
+    std::vector<float> stored;
+    for (Dim column = 0; column < columns; ++column)
+      for (Dim row = 0; row < rows; ++row) stored.push_back(number(row, column));
+    write_text(directory / "columns", {reinterpret_cast<const char*>(stored.data()), stored.size() * sizeof(float)});
+    const MappedFile file(directory / "columns");
+    const nn::StoredNumbers numbers{.name = "w",
+                                    .place = "w",
+                                    .dtype_name = "F32",
+                                    .dims = {rows, columns},
+                                    .bytes = [&] { return file.bytes(); },
+                                    .transposed = true};
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      const Tensor out({rows, columns}, dtype, *backend);
+      nn::load_numbers(numbers, out);
+      const std::vector<float> loaded = ops::to_host<float>(out);
+      int wrong = 0;
+      for (Dim row = 0; row < rows; ++row)
+        for (Dim column = 0; column < columns; ++column)
+          wrong += loaded[static_cast<std::size_t>(row * columns + column)] != number(row, column);
+      CHECK(wrong == 0);
+    }
+  }
 }
 
 TEST_CASE("a transposed source gives the columns in pieces and keeps no memory after the last") {

@@ -5,6 +5,7 @@
 
 #include "nn/layers.h"
 #include "nn/tensor_file.h"
+#include "support/faulty_files.h"
 #include "support/program.h"
 #include "support/refusal.h"
 #include "tensor/backends.h"
@@ -50,6 +51,14 @@ TEST_CASE("parameters that were saved are loaded with the same bits and in half 
           ops::to_host<double>(ops::cast(other.parameters.masters(), dtype)));
     CHECK(report.text() == "weights: 4 loaded, 0 missing, 0 unused, 0 mis-shaped");
   }
+}
+
+TEST_CASE("parameters that were saved are there after a power failure") {
+  const support::TemporaryDirectory directory, disk;
+  support::RecordingFiles files(directory / "");
+  nn::save(Weights(1).parameters, files, directory / "model.safetensors");
+  files.restore(files.calls(), support::Lost::data, disk / "");
+  CHECK(support::read_text(disk / "model.safetensors") == support::read_text(directory / "model.safetensors"));
 }
 
 TEST_CASE("missing parameters keep their values and unused tensors are named") {

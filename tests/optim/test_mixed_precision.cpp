@@ -210,6 +210,18 @@ TEST_CASE("bf16 needs no loss scale: a gradient that is not finite ends the run"
   CHECK_THROWS_AS(bf16.overflow(), Error);
 }
 
+TEST_CASE("types without a loss scale get none however many steps are good") {
+  Trained bf16(DType::bf16);
+  for (int i = 0; i < 2001; ++i) bf16.step(1);
+  CHECK(bf16.optimizer.loss_scale().read().scale == 1);
+}
+
+TEST_CASE("after a resume with another scale the norm is that of gradients without it") {
+  Trained f32(DType::f32), f16(DType::f16);
+  f16.optimizer.resume(5, {.scale = 1024});
+  CHECK(f16.step(1, 1024) == doctest::Approx(f32.step(1)).epsilon(1e-12));
+}
+
 TEST_CASE("gradients summed in f32 are taken beside values of half types") {
   Trained f32(DType::f32), bf16(DType::bf16);
   f32.step(1);

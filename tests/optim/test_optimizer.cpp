@@ -93,6 +93,20 @@ TEST_CASE("a set without gradients is not trained") {
       "parameters: expected gradients, got a set that was made without; hint: ParameterSet::Options::gradients", Error);
 }
 
+TEST_CASE("a graph that was recorded before an optimizer moved its weights is refused") {
+  const auto backend = open_cpu({.threads = 1});
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    CAPTURE(name_of(dtype));
+    Weights model;
+    nn::ParameterSet parameters(model, *backend, {.dtype = dtype});
+    optim::Optimizer optimizer(parameters, {});
+    const Variable loss = sum(mul(model.w, model.w));
+    ops::fill(parameters.gradients(), 1);
+    optimizer.step(.1);
+    CHECK_THROWS_AS(backward(loss), Error);
+  }
+}
+
 TEST_CASE("clipping scales all gradients by the global norm and reports the norm before it") {
   const auto backend = open_cpu({.threads = 1});
   Weights model;
@@ -138,6 +152,10 @@ TEST_CASE("schedules follow their sources jumps included") {
                                 .total_steps = 7038,
                                 .warmup_share = .2843},
                                done) == doctest::Approx(expected).epsilon(2e-6));
+  // A warm-up that is a whole number of steps; the step at which it ends is no part of it.
+  CHECK(rate(optim::Schedule::polynomial, 2, 5, 10, 0) == doctest::Approx(.4));
+  CHECK(rate(optim::Schedule::polynomial, 2, 5, 10, 3) == doctest::Approx(1.6));
+  CHECK(rate(optim::Schedule::polynomial, 2, 5, 10, 4) == doctest::Approx(2 * std::sqrt(.5)));
   CHECK(rate(optim::Schedule::linear, 1, 10, 110, 5) == doctest::Approx(.5));
   CHECK(rate(optim::Schedule::linear, 1, 10, 110, 10) == doctest::Approx(1));
   CHECK(rate(optim::Schedule::linear, 1, 10, 110, 60) == doctest::Approx(.5));

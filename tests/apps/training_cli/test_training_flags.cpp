@@ -61,6 +61,21 @@ TEST_CASE("a length in steps and a warm-up in steps replace the defaults in epoc
   CHECK(s.schedule.warmup_steps == 2);
 }
 
+TEST_CASE("what stands in place of a run has a length of its own if none is given, and one rate from its first step") {
+  const Settings batch = parse("--overfit-batch", finetuning_defaults());
+  CHECK(batch.steps == 100);
+  CHECK(!batch.epochs);
+  CHECK(batch.schedule.schedule == optim::Schedule::constant);
+  CHECK(batch.schedule.warmup_steps == 0);
+  CHECK(!batch.warmup_ratio);
+  CHECK(parse("--overfit-batch --warmup-steps 7").schedule.warmup_steps == 0);
+  CHECK(parse("--overfit-batch --steps 5").steps == 5);
+  CHECK(parse("--validate-only").steps == 100);
+  CHECK(!parse("--validate-only --epochs 2").steps);
+  CHECK(parse("--dry-run", finetuning_defaults()).schedule.schedule == optim::Schedule::linear);
+  CHECK(refusal("--dry-run").starts_with("--steps, --epochs: "));
+}
+
 TEST_CASE("a warm-up given as a share is kept, in pre-training too") {
   for (const Settings& defaults : {pretraining_defaults(), finetuning_defaults()})
     CHECK(parse("--output out --steps 10 --warmup-ratio 0.2", defaults).warmup_ratio == 0.2);

@@ -156,12 +156,11 @@ void Trainer::evaluate() {
   if (job_.self.first())
     if (const auto samples = job_.objective.samples()) log_.samples(state_.steps_done, *samples);
   const std::optional<double> score = job_.objective.score(metrics);
-  if (score && state_.best.score && !(*score > *state_.best.score)) {
-    ++state_.evaluations_since_best;
-    return;
-  }
-  state_.evaluation = metrics;
-  if (!score || std::isnan(*score)) return;  // no number is better or worse than NaN
+  // A score that is no number is not better than any, and the first that is one is better than it.
+  const bool better = score && (state_.best.score ? *score > *state_.best.score : !std::isnan(*score));
+  if (score && !better) ++state_.evaluations_since_best;
+  if (better || !state_.best.score) state_.evaluation = metrics;
+  if (!better) return;
   state_.evaluations_since_best = 0;
   state_.best = {.score = score, .step = state_.steps_done};
   if (!job_.self.first()) return;

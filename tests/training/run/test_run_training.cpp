@@ -230,6 +230,8 @@ TEST_CASE("the best score is the first of the highest ones, and one that is not 
   CHECK(best_step({kNone, 0.7, 0.6}) == 2);
   CHECK(best_step({0.5, kNone, 0.4}) == 1);
   CHECK(best_step({kNone, kNone, kNone}) == 3);  // the final model
+  settings.patience = 2;
+  CHECK(best_step({kNone, kNone, kNone}) == 2);
 }
 
 TEST_CASE("a plan that takes longer than the collective timeout ends no run") {

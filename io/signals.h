@@ -9,8 +9,8 @@ namespace bertrand::io {
 /// save, so the work ends too.
 enum class OnStop { save, leave };
 
-/// A signal that comes so soon after the first is no second one: timeout(1) sends its own to the process and then to its
-/// group, and mpirun passes on what the terminal has sent to all.
+/// A signal that comes so soon after the first is no second one: timeout(1) sends its own to the process and then to
+/// its group, and mpirun passes on what the terminal has sent to all.
 constexpr std::chrono::milliseconds kSameRequest{500};
 
 /// From now on the first of them only raises a flag; a second ends the process with 128 + its number. A SIGHUP that was

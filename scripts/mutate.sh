@@ -14,7 +14,6 @@ seed=$1 count=$2
 shift 2
 [ $# -gt 0 ] || set -- autograd bert distributed io nn optim serving tensor/cpu training
 work=build-mutants results=build-mutants/RESULTS-$seed
-mkdir -p "$work"
 mkdir -p "$work/tree"
 [ ! -d ../shared ] || ln -sfn "$PWD/../shared" "$work/shared"  # real data, without which many tests are left out
 git ls-files | while read -r file; do  # files that are as they were keep their times, so that little is built again

@@ -1,12 +1,6 @@
 // The port that is listened on, and the life of all connections.
 #include "serving/http.h"
 
-#include <unistd.h>
-
-#include <chrono>
-#include <csignal>
-#include <optional>
-
 #include "io/error.h"
 #include "io/signals.h"
 #include "serving/connection.h"
@@ -46,8 +40,8 @@ class HttpServer::Sockets {
   const std::string& url() const { return url_; }
 
   void run() {
-    asio::signal_set signals(state_.context, SIGTERM, SIGINT);
-    await(signals);
+    io::catch_stop_signals();
+    look_for_signals();
     accept();
     while (!state_.stopping || accepting_ || !state_.lazy.empty() || !state_.busy.empty()) state_.context.run_one();
   }
@@ -57,15 +51,10 @@ class HttpServer::Sockets {
   }
 
  private:
-  void await(asio::signal_set& signals) {
-    signals.async_wait([&](error_code error, int number) {
-      if (error) return;
-      const auto now = std::chrono::steady_clock::now();
-      if (!first_signal_) first_signal_ = now;
-      else if (now - *first_signal_ > io::kSameRequest) _exit(128 + number);
-      stop();
-      await(signals);
-    });
+  void look_for_signals() {
+    if (io::stop_requested()) return stop();
+    watch_.expires_after(milliseconds(50));
+    watch_.async_wait([this](error_code) { look_for_signals(); });
   }
 
   void accept() {
@@ -109,8 +98,7 @@ class HttpServer::Sockets {
 
   ServerState state_;
   tcp::acceptor acceptor_;
-  asio::steady_timer pause_{state_.context};
-  std::optional<std::chrono::steady_clock::time_point> first_signal_;
+  asio::steady_timer pause_{state_.context}, watch_{state_.context};
   bool accepting_ = false;  // whether a connection may still come of that
   std::string url_;
 };

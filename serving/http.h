@@ -51,8 +51,8 @@ class HttpServer {
 
   /// http://HOST:PORT
   std::string url() const;
-  /// Serves until stop(), SIGTERM or SIGINT; then no connection is accepted any more, whatever came in is answered, and
-  /// run() returns. A second signal, io::kSameRequest later or more, ends the process with 128 + its number.
+  /// Serves until stop() or a signal of io/signals.h; then no connection is accepted any more, whatever came in is
+  /// answered, and run() returns.
   void run();
   /// From any thread.
   void stop();

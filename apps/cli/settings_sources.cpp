@@ -120,7 +120,8 @@ std::vector<Given> flags_of_toml(const CLI::App& app, const fs::path& file) {
     if (is_first) {
       flags.push_back(std::move(given));
     } else if (depth->second == setting.depth) {
-      fail(Failure::usage, "{}: {}: expected once in a section, got twice", file.string(), setting.name);
+      fail(Failure::usage, "{}: {}: expected once in a section or before the first one, got twice", file.string(),
+           setting.name);
     } else if (depth->second < setting.depth) {
       depth->second = setting.depth;
       *std::ranges::find(flags, given.option, &Given::option) = std::move(given);

@@ -105,7 +105,7 @@ std::string hint_of_models_in(const fs::path& directory) {
   for (const fs::path& within : {directory, directory / "snapshots"})
     for (const auto& entry : fs::directory_iterator(within, ignored)) {
       const fs::path config = entry.path() / "config.json";
-      const bool half_written = entry.path().extension().string().starts_with(".tmp-");
+      const bool half_written = entry.path().filename().string().find(".tmp-") != std::string::npos;
       if (!half_written && fs::is_regular_file(config, ignored))
         models.emplace_back(fs::last_write_time(config, ignored), entry.path());
     }

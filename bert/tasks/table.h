@@ -18,7 +18,8 @@ enum class TableFormat {
   jsonl  ///< an object a line; its keys are the columns
 };
 
-/// From the extension: .tsv and .txt, .csv, .jsonl; each may end in .gz or .zst. Throws Failure::usage for any other.
+/// From the extension, in capitals or not: .tsv and .txt, .csv, and .jsonl, .ndjson and .json; each may end in .gz or
+/// .zst. Throws Failure::usage for any other.
 TableFormat table_format(const std::string& path);
 
 struct TableOptions {

@@ -31,7 +31,7 @@ TEST_CASE("dropping a result leaves what it was computed from, which can still b
   CHECK(ops::item(x.grad()) == 6.0);
 }
 
-TEST_CASE("a constant has no gradient, and forgetting it is nothing") {
+TEST_CASE("a constant has no gradient, and zero_grad() of it does nothing") {
   const auto backend = open_cpu({.threads = 1});
   Variable constant = leaf({3}, *backend, false);
   constant.zero_grad();

@@ -148,7 +148,7 @@ TEST_CASE("replicas that work apart wait for each other, and what one throws end
   }
 }
 
-TEST_CASE("those who are to do the same are told which fact differs and in whom, be it the first or one too many") {
+TEST_CASE("replicas that disagree are told which fact differs and in which process, also if one has a fact more") {
   ReplicaGroup group = group_of(3);
   const Facts facts{{"version", "1.2"}, {"--seed", "42"}};
   const auto reported = [&](int other, const Facts& its) {

@@ -7,7 +7,7 @@
 
 using namespace bertrand::io;
 
-TEST_CASE("a process has its share of the machine's memory, and more of it when it takes more") {
+TEST_CASE("the resident memory of a process grows when it takes more, and is less than the machine's") {
   const std::size_t before = resident_bytes();
   CHECK(memory_bytes() > std::size_t{64} << 20);
   CHECK(before > std::size_t{1} << 20);

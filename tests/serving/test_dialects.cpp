@@ -137,7 +137,7 @@ TEST_CASE("the memory of an answer is reckoned from its words, with a token or w
   CHECK(model->bytes_of(query) > words.size() * 1600);
 }
 
-TEST_CASE("the memory of an answer is reckoned to be more than its text, and not without measure") {
+TEST_CASE("the memory of an answer is reckoned to be more than its text and less than a megabyte") {
   const Setting setting;
   std::vector<std::string> labels;
   for (int i = 0; i < 200; ++i) labels.push_back(fmt::format("label {}", i));

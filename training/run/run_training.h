@@ -42,8 +42,9 @@ struct TrainingRun {
   std::function<std::unique_ptr<Objective>(const distributed::Replica& self)> make_objective;
   /// Further lines of the plan, each with its end. May be empty.
   std::function<std::string()> plan_text = {};
-  /// Loads what the run starts from, on the first replica. Not called if a checkpoint is resumed. May be empty: then
-  /// the parameters stay as drawn from the seed.
+  /// Loads what the run starts from, on the first replica, and refuses numbers that are not finite: they would look
+  /// like a learning rate that is too high. Not called if a checkpoint is resumed. May be empty: then the parameters
+  /// stay as drawn from the seed.
   std::function<void(nn::ParameterSet&)> initialize = {};
   /// Fills the moments that this run begins with (SaveAndResume::begin_with_moments), on the first replica. Empty, on
   /// all replicas or on none: moments begin at 0.

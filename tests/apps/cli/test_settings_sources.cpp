@@ -115,7 +115,7 @@ TEST_CASE("a file of settings that sets no flag of the program, or one twice, is
     CHECK(refusal(name + " = true\n") ==
           "error: " + file + ": " + name + ": expected on the command line alone, got it in a file\n");
   CHECK(refusal("batch-size = 1\nbatch_size = 2\n") ==
-        "error: " + file + ": batch_size: expected once in a section, got twice\n");
+        "error: " + file + ": batch_size: expected once in a section or before the first one, got twice\n");
   CHECK(run_program("pretrain", {"--settings", directory / "none.toml"}).code == 3);
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("a time between checkpoints is one setting, wherever and however it is
   CHECK(settings_of({"--settings", file, "--save-every-minutes", "5"}).out ==
         "# command line\nsave-every-minutes = 5\n");
   CHECK(refusal_of(file, "save-every = \"90s\"\nsave-every-minutes = 3\n") ==
-        "error: " + file + ": save-every-minutes: expected once in a section, got twice\n");
+        "error: " + file + ": save-every-minutes: expected once in a section or before the first one, got twice\n");
   const Variable variable("BERTRAND_SAVE_EVERY_MINUTES", "3");
   CHECK(settings_of({"--save-every=10min"}).out == "# command line\nsave-every-minutes = 10\n");
 }

@@ -198,5 +198,6 @@ TEST_CASE("a directory of models is refused with the newest of those that are wh
   add("checkpoint-9", 1);
   add("checkpoint-10", 2);
   add("checkpoint-11.tmp-4711", 3);
+  add("out.tmp-node1.cluster.org-4711", 4);
   CHECK(of_all().ends_with(hint("checkpoint-10") + ", and 2 more beside it"));
 }

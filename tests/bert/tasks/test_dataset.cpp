@@ -354,7 +354,7 @@ TEST_CASE("two columns of 0 and 1 are two labels, and the column that is left is
   CHECK(data.targets(task, data.labels(task), 0) == Numbers{1, 0});
 }
 
-TEST_CASE("one label that rows have or not can be learnt, of classes two are needed") {
+TEST_CASE("one label that rows have or not can be learnt") {
   const Task several = custom_task({.kind = Kind::multi_label});
   CHECK(dataset_of(several, "text\tlabel\nA\tx\nB\t\n").labels(several).names() == Names{"x"});
 }

@@ -57,7 +57,7 @@ TEST_CASE("a part of which no row would come is refused") {
         "train.csv: --eval-split: expected at least one row to evaluate on, got none of 4");
 }
 
-TEST_CASE("shares that add up to a row give it, over the ends of labels too") {
+TEST_CASE("fractions of a row are carried on, from one label to the next too") {
   const std::vector<std::int32_t> two(2), labels = {0, 1, 1, 1};
   CHECK(marked(held_out(two, {.share = 0.25}, "")) == 1);  // 0.5 + 2 · 0.25
   const std::vector<bool> part = held_out(labels, {.share = 0.5}, "");

@@ -36,7 +36,7 @@ TEST_CASE("a pair that other merges made less frequent is merged in its new turn
         Strings{"a", "b", "c", "y", "z", "##b", "##c", "ab", "abc", "##bc"});
 }
 
-TEST_CASE("a pair may be found once, and a size may be that of the alphabet") {
+TEST_CASE("min_frequency may be 1, and the size may be that of the alphabet") {
   CHECK(train_vocabulary(counts_of("ab"), {.size = 100, .min_frequency = 1}).back() == "ab");
   CHECK(train_vocabulary(counts_of("ab"), {.size = 100, .min_frequency = 2}).back() == "##b");
   CHECK(train_vocabulary(counts_of("abc abc"), {.size = 10}).size() == 10);

@@ -347,11 +347,9 @@ TEST_CASE("on a GPU a twentieth of the memory stays free for what no plan counts
 
 TEST_CASE("the plan of several processes has room for each addend that comes from another one") {
   constexpr std::size_t kOfAddend = std::size_t{1} << 40;  // nothing else of the plan comes near
-  struct Processes : distributed::SoloCollective {
-    Processes(Backend& backend, int processes) : SoloCollective(backend), count(processes) {}
-    int size() const override { return count; }
+  struct Processes : OneOfMany {
+    using OneOfMany::OneOfMany;
     std::size_t bytes_of_sums(DType, std::size_t addends) const override { return addends * kOfAddend; }
-    int count;
   };
   Counted objective;
   const auto backend = open_cpu({.threads = 1});

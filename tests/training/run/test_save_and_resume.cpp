@@ -138,7 +138,8 @@ TEST_CASE("weights that are not finite are not saved and the checkpoint before s
 }
 
 TEST_CASE(
-    "when a save has returned the checkpoint of a run outlives a power failure, and took the room it was planned") {
+    "when a save has returned the checkpoint of a run outlives a power failure, and took no more room than was "
+    "planned") {
   Saving first(0);
   support::RecordingFiles files(first.directory / "");
   SaveAndResume saves = first.saves(files);

@@ -209,7 +209,7 @@ TEST_CASE("a checkpoint whose settings cannot be read gives way to the one befor
   CHECK(run.file("run/model.safetensors") == model);
 }
 
-TEST_CASE("a run of other settings is looked at by no plan that resumes, and is overwritten") {
+TEST_CASE("a plan that resumes a run of other settings is refused, and --overwrite replaces that run") {
   const PointsRun run;
   Settings settings = run.settings("run");
   settings.epochs = 1;

@@ -5,6 +5,7 @@
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <utility>
 

@@ -95,8 +95,7 @@ TableFormat table_format(const std::string& path) {
   if (io::is_json_lines(path)) return TableFormat::jsonl;
   fail(Failure::usage,
        "{}: format: expected a name that ends in .tsv, .txt, .csv, .jsonl, .ndjson or .json (or one of these and .gz "
-       "or .zst), got "
-       "another; hint: files of words are for --task ner, pos, punct or tokens",
+       "or .zst), got another; hint: files of words are for --task ner, pos, punct or tokens",
        path);
 }
 

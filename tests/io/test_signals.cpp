@@ -43,7 +43,7 @@ TEST_CASE("the second signal ends the process at once, saying which it was") {
     CHECK(exit_code([&] {
             catch_stop_signals();
             std::raise(SIGTERM);
-            std::this_thread::sleep_for(std::chrono::milliseconds(550));
+            std::this_thread::sleep_for(kSameRequest + std::chrono::milliseconds(50));
             std::raise(second);
             return 1;
           }) == 128 + second);

@@ -122,13 +122,7 @@ struct PointsRun {
   }
 
   std::string file(const std::string& name) const { return read_text(directory / name); }
-  /// metrics.jsonl without what depends on the clock and on the replicas.
-  std::vector<nlohmann::json> metrics(const std::string& output) const {
-    auto lines = read_json_lines(directory / (output + "/metrics.jsonl"));
-    for (auto& line : lines)
-      for (const char* key : {"examples_per_second", "tokens_per_second", "memory_bytes"}) line.erase(key);
-    return lines;
-  }
+  std::vector<nlohmann::json> metrics(const std::string& output) const { return steady_metrics(directory / output); }
 };
 
 }  // namespace support

@@ -33,6 +33,14 @@ inline std::vector<nlohmann::json> read_json_lines(const std::filesystem::path& 
   return lines;
 }
 
+/// metrics.jsonl of a run without what depends on the clock, and on which process or replica ran.
+inline std::vector<nlohmann::json> steady_metrics(const std::filesystem::path& run) {
+  auto lines = read_json_lines(run / "metrics.jsonl");
+  for (auto& line : lines)
+    for (const char* key : {"examples_per_second", "tokens_per_second", "memory_bytes"}) line.erase(key);
+  return lines;
+}
+
 /// A new directory that goes away with this.
 class TemporaryDirectory {
  public:

@@ -84,13 +84,7 @@ struct PretrainSetting {
   }
 
   std::string file(const std::string& name) const { return read_text(directory / name); }
-  /// metrics.jsonl without what depends on the clock or on which process ran.
-  std::vector<nlohmann::json> metrics(const std::string& output) const {
-    auto lines = read_json_lines(directory / (output + "/metrics.jsonl"));
-    for (auto& line : lines)
-      for (const char* key : {"examples_per_second", "tokens_per_second", "memory_bytes"}) line.erase(key);
-    return lines;
-  }
+  std::vector<nlohmann::json> metrics(const std::string& output) const { return steady_metrics(directory / output); }
 
   /// Checks everything that a finished run of `steps` steps leaves and that must not depend on who computed it, or on
   /// how often it was interrupted.

@@ -4,6 +4,7 @@
 #include "io/safetensors.h"
 #include "io/tensor_bundle.h"
 #include "nn/tensor_file.h"
+#include "support/small_model.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -168,4 +169,14 @@ TEST_CASE("a second phase takes weights and moments from a checkpoint of TensorF
   CHECK(phases.tensors("theirs/model.safetensors", "") == phases.tensors("ours/model.safetensors", ""));
   CHECK(phases.tensors("theirs/checkpoint-2/optimizer.safetensors", "") ==
         phases.tensors("ours/checkpoint-2/optimizer.safetensors", ""));
+}
+
+TEST_CASE("a second phase does not begin with weights that are no numbers") {
+  const Phases phases;
+  const std::string file = phases.directory / "one/model.safetensors";
+  support::spoil_embedding(file, 5);
+  const Outcome outcome = phases.second("two", "one", {"--steps", "2"});
+  CHECK(outcome.code == 4);
+  CHECK(outcome.error.starts_with("error: " + file +
+                                  ": tensor \"bert.embeddings.word_embeddings.weight\": expected finite numbers"));
 }

@@ -52,6 +52,18 @@ std::string message_of(const std::function<void()>& call) {
   return "";
 }
 
+/// A job that was begun and stopped: the same job again goes on with it.
+CorpusJob begun_corpus(const TemporaryDirectory& directory, const text::Tokenizer& tokenizer) {
+  write_text(directory / "t", some_text(30));
+  CorpusJob job{.inputs = {directory / "t"},
+                .output = directory / "c",
+                .progress = [](std::uint64_t) { fail(Failure::interrupted, "stopped"); },
+                .stop = [] { return true; }};
+  CHECK(message_of([&] { write_corpus(job, tokenizer); }) == "stopped");
+  job.progress = nullptr;
+  return job;
+}
+
 /// All that is in a directory, by name.
 std::map<std::string, std::string> contents(const fs::path& directory) {
   std::map<std::string, std::string> files;
@@ -144,13 +156,7 @@ TEST_CASE("corpora of one document each are as many documents as corpora") {
 TEST_CASE("what was begun of a corpus is not gone on with if a part of it is gone") {
   const TemporaryDirectory directory;
   const text::Tokenizer tokenizer = tokenizer_of();
-  write_text(directory / "t", some_text(30));
-  CorpusJob job{.inputs = {directory / "t"},
-                .output = directory / "c",
-                .progress = [](std::uint64_t) { fail(Failure::interrupted, "stopped"); },
-                .stop = [] { return true; }};
-  CHECK(message_of([&] { write_corpus(job, tokenizer); }) == "stopped");
-  job.progress = nullptr;
+  const CorpusJob job = begun_corpus(directory, tokenizer);
   for (const char* name : {"shard-00000.documents", "shard-00000.sentences", "shard-00000.ids"}) {
     CAPTURE(name);
     const fs::path file = fs::path(directory / "c.partial") / name;
@@ -281,13 +287,7 @@ TEST_CASE("a call to the disk that fails leaves no corpus, and what is left goes
 TEST_CASE("what was begun of other inputs or flags is not gone on with, and a name that is taken is refused") {
   const TemporaryDirectory directory;
   const text::Tokenizer tokenizer = tokenizer_of();
-  write_text(directory / "t", some_text(30));
-  CorpusJob job{.inputs = {directory / "t"},
-                .output = directory / "c",
-                .progress = [](std::uint64_t) { fail(Failure::interrupted, "stopped"); },
-                .stop = [] { return true; }};
-  CHECK(message_of([&] { write_corpus(job, tokenizer); }) == "stopped");
-  job.progress = nullptr;
+  const CorpusJob job = begun_corpus(directory, tokenizer);
   CorpusJob other = job;
   other.shards = 2;
   CHECK(message_of([&] { write_corpus(other, tokenizer); }).find("expected the beginning of this job, got") !=

@@ -11,20 +11,25 @@ using namespace bertrand;
 using namespace bertrand::bert;
 namespace fs = std::filesystem;
 
+namespace {
+
+const Config kConfig{.vocab_size = 7,
+                     .hidden_size = 4,
+                     .num_hidden_layers = 1,
+                     .num_attention_heads = 2,
+                     .intermediate_size = 6,
+                     .max_position_embeddings = 5};
+
+}  // namespace
+
 TEST_CASE("a model beyond the limit is written in shards with an index and loads again") {
-  const Config config{.vocab_size = 7,
-                      .hidden_size = 4,
-                      .num_hidden_layers = 1,
-                      .num_attention_heads = 2,
-                      .intermediate_size = 6,
-                      .max_position_embeddings = 5};
   const auto backend = open_cpu({.threads = 1});
-  ForPretraining model(config), other(config);
+  ForPretraining model(kConfig), other(kConfig);
   const nn::ParameterSet parameters(model, *backend, {.seed = 7});
   const support::TemporaryDirectory directory;
   constexpr std::uint64_t kMost = 100;  // less than the word embeddings, which are a shard by themselves
   const auto crcs = write_directory(io::Files::system(), directory / "",
-                                    {.config = config, .vocabulary = "[PAD]\n", .tokenizer = {}}, parameters, kMost);
+                                    {.config = kConfig, .vocabulary = "[PAD]\n", .tokenizer = {}}, parameters, kMost);
   CHECK_FALSE(fs::exists(directory / "model.safetensors"));
   CHECK(crcs.size() == parameters.segments().size());
 
@@ -54,21 +59,15 @@ TEST_CASE("a model beyond the limit is written in shards with an index and loads
 }
 
 TEST_CASE("a model of exactly the limit is one file, and one of a byte more is two and an index") {
-  const Config config{.vocab_size = 7,
-                      .hidden_size = 4,
-                      .num_hidden_layers = 1,
-                      .num_attention_heads = 2,
-                      .intermediate_size = 6,
-                      .max_position_embeddings = 5};
   const auto backend = open_cpu({.threads = 1});
-  ForPretraining model(config);
+  ForPretraining model(kConfig);
   const nn::ParameterSet parameters(model, *backend, {.seed = 7});
   std::uint64_t bytes = 0;
   for (const auto& segment : parameters.segments()) bytes += 4 * static_cast<std::uint64_t>(segment.count());
   for (const std::uint64_t less : {0, 1}) {
     CAPTURE(less);
     const support::TemporaryDirectory directory;
-    write_directory(io::Files::system(), directory / "", {.config = config, .vocabulary = "[PAD]\n", .tokenizer = {}},
+    write_directory(io::Files::system(), directory / "", {.config = kConfig, .vocabulary = "[PAD]\n", .tokenizer = {}},
                     parameters, bytes - less);
     CHECK(fs::exists(directory / "model.safetensors") == (less == 0));
     CHECK(fs::exists(directory / "model.safetensors.index.json") == (less == 1));

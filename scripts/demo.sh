@@ -99,10 +99,10 @@ for start in pretrained untrained; do
 done
 report "$out/from-pretrained" "$out/from-untrained" --output "$out/report.html" >/dev/null
 
-result() { sed -n "s/^$1 = //p" "$out/$2/eval_results.txt"; }
+result() { awk -v name="$1" '$1 == name { printf "%.4f", $3 }' "$out/$2/eval_results.txt"; }
 # most_frequent SEEN UNSEEN: how often the most frequent line of SEEN comes in UNSEEN, as a share of its lines
 most_frequent() {
-  awk 'FNR == NR { if (++count[$0] > count[best]) best = $0; next } { ++all; hits += $0 == best } END { print hits / all }' "$1" "$2"
+  awk 'FNR == NR { if (++count[$0] > count[best]) best = $0; next } { ++all; hits += $0 == best } END { printf "%.4f", hits / all }' "$1" "$2"
 }
 pieces() { prepare tokens --vocab-file "$out/data/vocab.txt" "$out/data/$1.txt" 2>/dev/null | tr -s ' ' '\n' | sed '/^$/d'; }
 classes() { tail -n +2 "$out/data/$1.tsv" | cut -f 2; }
@@ -112,12 +112,12 @@ cat <<TEXT
   held-out text: share of masked word pieces filled in rightly
     the pre-trained model                         $(result eval_masked_lm_accuracy pretrained)
     always the most frequent piece                $(most_frequent <(pieces pretrain) <(pieces heldout))
-    chance, 1 of 6,000                            $(awk 'BEGIN { print 1 / 6000 }')
+    chance, 1 of 6,000                            $(awk 'BEGIN { printf "%.4f", 1 / 6000 }')
   unseen definitions: share of right answers among 45 classes
     fine-tuned from the pre-trained model         $(result eval_accuracy from-pretrained)
     fine-tuned from untrained weights             $(result eval_accuracy from-untrained)
     always the most frequent class                $(most_frequent <(classes train) <(classes eval))
-    chance, 1 of 45                               $(awk 'BEGIN { print 1 / 45 }')
+    chance, 1 of 45                               $(awk 'BEGIN { printf "%.4f", 1 / 45 }')
 
 A page with the curves of both, and what they get wrong: $out/report.html (of pre-training: $out/pretrained/report.html)
 

@@ -189,6 +189,10 @@ class JsonParser : public RowParser {
   JsonParser(Table& table, const TableOptions& options) : table_(table), options_(options) {}
 
   std::size_t take(std::string_view text, bool) override {
+    if (number_ == 0 && text.starts_with('['))
+      fail(Failure::input,
+           "{}:1: expected a JSON object in each line, got a list; hint: jq -c '.[]' FILE writes its items as lines",
+           table_.file);
     for (std::string_view rest = text; !rest.empty();) add(take_line(rest));
     table_.width = table_.columns.size();
     return text.size();

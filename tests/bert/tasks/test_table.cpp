@@ -102,6 +102,9 @@ TEST_CASE("a bad row names file and line, what was expected and what was found")
   CHECK(message_of(std::string_view("a\tb\n1\t\0002\n", 8), TableFormat::tsv) ==
         "rows:2: expected text in UTF-8, got a NUL byte");
   CHECK(message_of("{\"a\": 1}\n[1]\n", TableFormat::jsonl) == "rows:2: expected a JSON object, got [1]");
+  for (const char* list : {"[{\"a\": 1}]", "[\n  {\n    \"a\": 1\n  }\n]\n"})
+    CHECK(message_of(list, TableFormat::jsonl) ==
+          "rows:1: expected a JSON object in each line, got a list; hint: jq -c '.[]' FILE writes its items as lines");
   const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
   CHECK(message_of("{\"a\": " + deep + "}", TableFormat::jsonl) ==
         "rows:1: expected at most 64 levels of values in each other, got more");

@@ -14,6 +14,7 @@
 #include "io/input_files.h"
 #include "io/json_stream.h"
 #include "io/line_source.h"
+#include "io/table.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -60,7 +61,8 @@ class FlatObject : public io::JsonStream {
   }
   [[noreturn]] void refuse(const char* what) const {
     if (!inside_) fail(Failure::input, "{}: expected an object, got {}", source().name, what);
-    fail(Failure::input, "{}: {}: expected {}, got {}", source().name, key_, on_text_ ? "a text" : "a number", what);
+    fail(Failure::input, "{}: {}: expected {}, got {}", source().name, io::printable(key_),
+         on_text_ ? "a text" : "a number", what);
   }
 
   const OnText on_text_;

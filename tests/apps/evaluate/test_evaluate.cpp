@@ -191,6 +191,7 @@ TEST_CASE("files that evaluate cannot score are refused in a line with their pla
         "error: " + bad + ": expected JSON, got a syntax error at byte 10: unexpected end of input\n");
   CHECK(squad(std::string("{}\0", 3)) == "error: " + bad + ": expected JSON, got a NUL at byte 3\n");
   CHECK(squad(R"({"1": )" + std::string(100'000, '{')) == "error: " + bad + ": 1: expected a text, got an object\n");
+  CHECK(squad(R"({"a\nb": 5})") == "error: " + bad + ": a\\x0ab: expected a text, got a number\n");
   CHECK(squad("[]") == "error: " + bad + ": expected an object, got a list\n");
   CHECK(squad(R"({"2": "x"})") ==
         "error: " + data + ": question 2: answers: expected at least one, got none; hint: is it SQuAD 2.0?\n");

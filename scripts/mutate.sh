@@ -1,122 +1,132 @@
 #!/usr/bin/env bash
-# Asks whether the tests see mistakes: changes one place of a source at a time (a comparison, an operator, a constant, a
-# condition, a statement that is left out), builds the tests, and says which changes no test noticed. Each is asked of the
-# tests of its folder, which notice most changes in seconds, then of those of what is built on it. What none of them
-# notices is "missed", and is asked in the end of the tests of the programs, which take minutes.
+# Asks whether the tests see mistakes: changes small things of the sources (a comparison, an operator, a constant, a
+# statement that is left out; scripts/mutations.awk), one at a time, and says which changes no test notices.
 # usage: scripts/mutate.sh SEED COUNT [PATH…]      PATHs are folders or files; by default all libraries
-# The same SEED and sources give the same changes. It works on a copy in build-mutants/; RESULTS-SEED there has a line for
-# each change that was tried (caught, missed, survived, not compiled), so that an interrupted run goes on where it was.
-# Tests that take three times as long as without a change, and a minute, count as a hang, and a hang as caught.
+# The same SEED and sources give the same changes. All are compiled into one build of a copy, each behind a switch. Then each
+# test runs once without a change, which says what changes it reaches. Then each change runs the tests that reach it, the
+# shortest first, until one fails: first those that take two minutes in all, in the end the others too.
+# A file in build-mutants/ has a line for each change (caught and by which test, survived, unreached, not compiled), so that
+# an interrupted run goes on where it was; QUICK=1 leaves out the longer tests, JOBS is how many run at once. Tests that take
+# three times as long as without a change, and 20 s, count as a hang, and a hang as caught.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# -ge 2 ] || { sed -n '5p' "$0" | cut -c3- >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
 seed=$1 count=$2
 shift 2
 [ $# -gt 0 ] || set -- autograd bert distributed io nn optim serving tensor/cpu training
-work=build-mutants results=build-mutants/RESULTS-$seed
-mkdir -p "$work/tree"
+jobs=${JOBS:-$(nproc)} work=$PWD/build-mutants
+sources() { git ls-files --cached --others --exclude-standard; }
+same=$({ echo "$seed $count $*"; sources | xargs -d '\n' sha1sum; } | sha1sum | cut -c-12)
+results=$work/$same/RESULTS changes=$work/$same/changes reached=$work/$same/reached
+export work results reached
+mkdir -p "$work/tree" "$reached"
 [ ! -d ../shared ] || ln -sfn "$PWD/../shared" "$work/shared"  # real data, without which many tests are left out
-git ls-files | while read -r file; do  # files that are as they were keep their times, so that little is built again
-  cmp -s "$file" "$work/tree/$file" || cp --parents "$file" "$work/tree/"
-done
 touch "$results"
+echo "results: $results"
 
-tests_of() {  # FILE: test programs, each with a filter of its source files, until one of them notices
-  local folder=${1%/*} own=test_${1%%/*}
-  [ -d "tests/$folder" ] && [[ $folder == */* ]] && echo "$own */tests/$folder/*"
-  case $1 in
-    tensor/*) printf '%s\n' 'test_tensor *' 'test_autograd *' 'test_optim *' 'test_bert *' ;;
-    bert/*) echo 'test_bert *' ;;
-    apps/*) ;;
-    serving/*) echo 'test_serving *' ;;
-    *) printf '%s\n' "$own *" 'test_bert *' ;;
-  esac
-}
+mutations() { awk -v name="$1" -v chosen="${2:-}" -v header="$work/tree/tests/support/mutated.h" -f scripts/mutations.awk "$1"; }  # FILE [CHANGES]
+# ID<tab>FILE<tab>LINE<tab>KIND of those that are asked, at most one a line
+[ -s "$changes" ] || git ls-files -- "$@" | grep -E '\.(cpp|h)$' | grep -Ev '_emulated|cuda|nccl|amx|\.in$' |
+  while read -r file; do mutations "$file"; done |
+  awk -v seed="$seed" 'BEGIN { srand(seed) } { printf "%.9f\t%s\n", rand(), $0 }' | sort | cut -f2- |
+  awk -F '\t' -v count="$count" -v OFS='\t' '!seen[$1, $2]++ && n < count { print ++n, $0 }' >"$changes"
 
-# Every possible change as FILE<tab>LINE<tab>KIND. Comments, messages, preprocessor lines and declarations are left alone.
-candidates() {
-  git ls-files -- "$@" | grep -E '\.(cpp|h)$' | grep -Ev '_emulated|cuda|nccl|amx|\.in$' | while read -r file; do
-    awk -v file="$file" '
-      function say(kind) { printf "%s\t%d\t%s\n", file, FNR, kind }
-      { code = $0; sub(/\/\/.*/, "", code) }
-      code ~ /reserve\(|prefetch|shrink_to_fit|__builtin_unreachable/ { next }  # speed alone
-      code ~ /^ *#/ || code ~ /"/ || code ~ /static_assert|template|using |typename|operator|#include/ { next }
-      code ~ / < / && code !~ /<</ { say("< to <=") }
-      code ~ / <= / { say("<= to <") }
-      code ~ / > / { say("> to >=") }
-      code ~ / >= / { say(">= to >") }
-      code ~ / == / { say("== to !=") }
-      code ~ / != / { say("!= to ==") }
-      code ~ / && / { say("&& to ||") }
-      code ~ / \|\| / { say("|| to &&") }
-      code ~ / \+ / { say("+ to -") }
-      code ~ / - / { say("- to +") }
-      code ~ / \* [a-z(]/ && code ~ /[;,)]/ && code !~ /const [A-Za-z:<>]+\* / { say("* to +") }
-      code ~ /[ (]0[;,)]/ { say("0 to 1") }
-      code ~ /[ (]1[;,)]/ { say("1 to 2") }
-      code ~ /[ (]true[;,)]/ { say("true to false") }
-      code ~ /[ (]false[;,)]/ { say("false to true") }
-      code ~ /^ +if \(.*\) [a-z].*;$/ { say("never if") }
-      code ~ /^ +[a-z_.>()-]+\(.*\);$/ && code !~ /return|delete|CHECK/ { say("statement left out") }
-      code ~ /^ +[a-z_.\[\]>-]+ [-+*\/]?= .*;$/ { say("assignment left out") }
-    ' "$file"
+# Files that are as they were keep their times, so that little is built again.
+copy_tree() {
+  local file
+  sources | while read -r file; do
+    if grep -qxF "$file" <(cut -f2 "$changes"); then mutations "$file" "$changes" >"$work/now"; else cp "$file" "$work/now"; fi
+    mkdir -p "$work/tree/$(dirname "$file")"
+    cmp -s "$work/now" "$work/tree/$file" || cat "$work/now" >"$work/tree/$file"
+    [ ! -x "$file" ] || chmod +x "$work/tree/$file"
   done
 }
-
-mutate() {  # FILE LINE KIND, in the copy
-  awk -v line="$2" -v kind="$3" '
-    FNR != line { print; next }
-    kind ~ / to / { split(kind, part, " to "); from = part[1]; to = part[2]
-      if (from ~ /^[a-z0-9]+$/) { match($0, "[ (]" from "[;,)]"); $0 = substr($0, 1, RSTART) to substr($0, RSTART + RLENGTH - 1) }
-      else { at = index($0, " " from " "); $0 = substr($0, 1, at) to substr($0, at + 1 + length(from)) }
-      print; next }
-    kind == "never if" { sub(/if \(/, "if (false \\&\\& "); print; next }
-    { match($0, /^ */); print substr($0, 1, RLENGTH) ";" }
-  ' "$1" >"$work/tree/$1"
+# Leaves out the changes of the lines that the compiler's messages name, or else of the files.
+leave_out_what_does_not_compile() {
+  local named=$work/named
+  grep -o "tree/[A-Za-z0-9_./-]*:[0-9]*:" "$work/build.log" | sed 's/^tree\///; s/:$//' | sort -u >"$named"
+  awk -F '\t' -v named="$named" 'BEGIN { while ((getline line < named) > 0) at[line] = 1 } ($2 ":" $3) in at' "$changes" >"$work/out"
+  [ -s "$work/out" ] || awk -F '\t' -v named="$named" 'BEGIN { while ((getline line < named) > 0) { sub(/:.*/, "", line); at[line] = 1 } }
+    $2 in at' "$changes" >"$work/out"
+  [ -s "$work/out" ] || { echo "mutate.sh: expected the sources to compile without a change, got errors; hint: $work/build.log" >&2; exit 1; }
+  awk -F '\t' '{ print "not compiled " $2 ":" $3 ": " $4 }' "$work/out" | tee -a "$results"
+  grep -vxFf "$work/out" "$changes" >"$work/now" || true
+  cp "$work/now" "$changes"
 }
-
-[ -f "$work/build/build.ninja" ] || cmake -S "$work/tree" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="-O1 -D_GLIBCXX_ASSERTIONS" \
-  -DBERTRAND_CUDA=OFF -DBERTRAND_CPU_KERNELS=native -DBERTRAND_EXAMPLES=OFF >/dev/null
-
-run() {  # SECONDS PROGRAM FILTER: whether its tests pass, without all the memory of the machine
-  local tests=(build/bin/"$2" -sf="$3" --abort-after=1)
-  [ "$3" != '*' ] || tests=(ctest --test-dir build --no-tests=error -R "^${2#test_}:" -j "$(nproc)" --stop-on-failure)
-  (cd "$work" && ulimit -v 16000000 && timeout "$1" "${tests[@]}" >log 2>&1 </dev/null)
-}
-built() { ninja -C "$work/build" bertrand_cpu "$1" >"$work/log" 2>&1; }
-declare -A most_seconds  # of tests that pass as they are
-check_sound() {  # PROGRAM FILTER, of sources without a change
-  local before=$SECONDS
-  built "$1" && before=$SECONDS && run 3600 "$@" ||
-    { echo "mutate.sh: expected $1 to pass before anything is changed, got a failure; hint: $work/log" >&2; exit 1; }
-  most_seconds[$*]=$((3 * (SECONDS - before) + 60))
-}
-try() {  # FILE LINE KIND OUTCOME, lines of tests on 3: says the outcome, which is OUTCOME if all of them pass
-  local program filter outcome=$4
-  mutate "$1" "$2" "$3"
-  while [ "$outcome" = "$4" ] && read -r program filter <&3; do
-    if [ -z "${most_seconds[$program $filter]:-}" ]; then
-      cp "$1" "$work/tree/$1"
-      check_sound "$program" "$filter"
-      mutate "$1" "$2" "$3"
-    fi
-    if ! built "$program"; then outcome='not compiled'
-    elif ! run "${most_seconds[$program $filter]}" "$program" "$filter"; then outcome=caught
-    fi
+if [ "$(cat "$work/built" 2>/dev/null)" != "$same" ]; then
+  rm -f "$work/built"
+  copy_tree
+  cmake -S "$work/tree" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=None -DBERTRAND_CUDA=OFF -DBERTRAND_CPU_KERNELS=native -DBERTRAND_EXAMPLES=OFF \
+    -DCMAKE_UNITY_BUILD=ON -DCMAKE_CXX_FLAGS="-O1 -w -D_GLIBCXX_ASSERTIONS" >/dev/null
+  until ninja -C "$work/build" -k 0 all bertrand_backends >"$work/build.log" 2>&1; do
+    leave_out_what_does_not_compile
+    copy_tree
   done
-  echo "$outcome $1:$2: $3" | tee -a "$results"
-  [ "$outcome" != survived ] || diff "$1" "$work/tree/$1" | sed -n 's/^[<>]/    &/p' || true
-  cp "$1" "$work/tree/$1"
-}
+  echo "$same" >"$work/built"
+fi
 
-candidates "$@" | awk -v seed="$seed" 'BEGIN { srand(seed) } { printf "%.9f\t%s\n", rand(), $0 }' | sort | cut -f2- |
-  sed -n "1,${count}p" >"$work/changes"
-outcome_of() { grep -F " $1:$2: $3" "$results" | tail -1 | cut -d' ' -f1; }
-while IFS=$'\t' read -r file line kind <&4; do
-  [ -n "$(outcome_of "$file" "$line" "$kind")" ] || try "$file" "$line" "$kind" missed 3< <(tests_of "$file")
-done 4<"$work/changes"
-while IFS=$'\t' read -r file line kind <&4; do
-  [ "$(outcome_of "$file" "$line" "$kind")" != missed ] || try "$file" "$line" "$kind" survived 3<<<'test_apps *'
-done 4<"$work/changes"
-awk '{ ++n[$1] } END { tried = n["caught"] + n["survived"]
-  printf "%d changes compiled, %d caught (%.0f %%), %d survived\n", tried, n["caught"], tried ? 100 * n["caught"] / tried : 0, n["survived"] }' "$results"
+# What each test reaches, in a file with its number; MILLISECONDS NUMBER of those that pass as the sources are, in times.
+run() {  # SECONDS NUMBER,…: whether these tests pass, without all the memory of the machine
+  (ulimit -v 16000000 && timeout -k 5 "$1" ctest --test-dir "$work/build" --stop-on-failure -I "0,0,0,$2" </dev/null 2>&1)
+}
+reach() {  # NUMBER
+  local before=${EPOCHREALTIME/./}
+  if MUTANTS_REACHED=$reached/$1 run 900 "$1" >/dev/null; then
+    echo "$(((${EPOCHREALTIME/./} - before) / 1000)) $1" >>"$reached/times"
+  else
+    echo "mutate.sh: expected test $1 to pass before anything is changed, got a failure: it is not asked" >&2
+  fi
+  touch "$reached/$1"
+}
+try() {  # OUTCOME if all tests pass, CHANGE, groups of tests that are asked one after another as MILLISECONDS:NUMBER,…
+  local id file line kind group said outcome=$1
+  IFS=$'\t' read -r id file line kind <<<"$2"
+  for group in $3; do
+    said=$(MUTANT=$id run $((3 * ${group%:*} / 1000 + 20)) "${group#*:}") && continue
+    outcome=caught
+    break
+  done
+  said=$(sed -n 's/^\t *[0-9]* - \(.*\) (.*)$/\1/p' <<<"${said:-}" | head -1)
+  [ "$outcome" != caught ] || said=", by ${said:-a hang}"
+  echo "$outcome $file:$line: $kind$said" | tee -a "$results"
+}
+export -f run reach try
+
+# shellcheck disable=SC2016  # the other shell expands it
+ctest --test-dir "$work/build" -N -E '^(tree|install):' | sed -n 's/^ *Test *#\([0-9]*\):.*/\1/p' |
+  while read -r number; do [ -f "$reached/$number" ] || echo "$number"; done | xargs -r -n 1 -P "$jobs" bash -c 'reach "$1"' _
+
+# OUTCOME, CHANGE and GROUPS for each change: of its tests that take up to two minutes in all, or of the others.
+schedule() {  # early|late
+  sort -n "$reached/times" | awk -v part="$1" -v reached="$reached" -v changes="$changes" '
+    { file = reached "/" $2
+      while ((getline id < file) > 0) {
+        sum[id] += $1
+        group = sum[id] < 2000 ? 1 : sum[id] < 10000 ? 2 : sum[id] < 40000 ? 3 : sum[id] < 120000 ? 4 : 5
+        time[id, group] += $1
+        tests[id, group] = tests[id, group] "," $2
+      }
+      close(file) }
+    END { while ((getline change < changes) > 0) {
+        split(change, field, "\t"); id = field[1]; groups = ""
+        for (group = part == "early" ? 1 : 5; group <= (part == "early" ? 4 : 5); ++group)
+          if ((id, group) in tests) groups = groups " " time[id, group] ":" substr(tests[id, group], 2)
+        if (groups == "" && part == "late") continue
+        print groups == "" ? "unreached" : part == "early" && (id, 5) in tests ? "missed" : "survived"; print change; print groups
+      } }'
+}
+outcome_of() { grep -F " $1: $2" "$results" | tail -n 1 | cut -d ' ' -f 1; }  # FILE:LINE KIND
+ask() {  # early|late, the outcome so far
+  local outcome change groups file line kind
+  while read -r outcome && IFS= read -r change && IFS= read -r groups; do
+    IFS=$'\t' read -r _ file line kind <<<"$change"
+    [ "$(outcome_of "$file:$line" "$kind")" != "$2" ] || printf '%s\n' "$outcome" "$change" "$groups"
+  done < <(schedule "$1") | xargs -r -d '\n' -n 3 -P "$jobs" bash -c 'try "$@"' _
+}
+ask early ''
+[ -n "${QUICK:-}" ] || ask late missed
+awk '{ change = $0; sub(/^[a-z]* /, "", change); sub(/, by .*/, "", change); last[change] = $1 }
+  END { for (change in last) ++n[last[change]]
+  tried = n["caught"] + n["missed"] + n["survived"] + n["unreached"]
+  printf "%d changes compiled, %d caught (%.1f %%), %d survived, %d missed by the shorter tests, %d reached by no test\n",
+    tried, n["caught"], tried ? 100 * n["caught"] / tried : 0, n["survived"], n["missed"], n["unreached"] }' "$results"

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+// What toml++ asserts of a file a user's file can break (it begins with "[#"): it finds the same error behind the
+// assertion, which must neither end the program nor, with NDEBUG, be what clang takes for true.
+#undef NDEBUG
+#define TOML_ASSERT(condition) static_assert(true)
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 #include <algorithm>

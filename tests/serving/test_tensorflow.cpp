@@ -137,8 +137,9 @@ TEST_CASE("bad requests get the texts of TensorFlow Serving") {
         "400: inputs: input_mask: Encountered list at unexpected size: 1 at level: 0 expected size: 2");
   CHECK(setting.refusal(R"({"inputs": {"text_pair": [], "text": ["red"]}})") ==
         "400: inputs: text: Encountered list at unexpected size: 1 at level: 0 expected size: 0");
-  CHECK(setting.refusal(R"({"instances": ["a", "b", "c", "d", "e"]})") ==
-        "400: expected 1 to 4 texts in a request, got 5");
+  for (const char* many : {R"({"instances": ["a", "b", "c", "d", "e"]})", R"({"inputs": ["a", "b", "c", "d", "e"]})",
+                           R"({"inputs": {"text": ["a", "b", "c", "d", "e"]}})"})
+    CHECK(setting.refusal(many) == "400: expected 1 to 4 texts in a request, got 5");
   CHECK(setting.refusal(R"({"instances": ["red", ""]})") ==
         "400: instances[1]: text: expected at least one token, got none");
 }

@@ -188,9 +188,10 @@ TEST_CASE("a file of settings whose values are too many or none, or no TOML, is 
         error + ":2: steps: expected text, numbers, true or false, got a date\n");
   CHECK(refusal("input = [['a']]\n") == error + ":1: input: expected text, numbers, true or false, got a list\n");
   CHECK(refusal("input = [{a = 1}]\n") == error + ":1: input: expected text, numbers, true or false, got a table\n");
-  for (const std::string wrong : {"steps = 1\nsteps = 2\n", "seed = 3\nsteps = \"x\n", "seed = 3\noutput = 'a b\n",
-                                  "seed = 3\noutput = runs\n", "seed = 3\ninput = [\"a\", [pretrain]\n",
-                                  "seed = 3\noutput = \"a\\q\"\n", "seed = 3\nsteps =\n", "seed = 3\nsteps\n"}) {
+  for (const std::string wrong :
+       {"steps = 1\nsteps = 2\n", "seed = 3\nsteps = \"x\n", "seed = 3\noutput = 'a b\n", "seed = 3\noutput = runs\n",
+        "seed = 3\ninput = [\"a\", [pretrain]\n", "seed = 3\noutput = \"a\\q\"\n", "seed = 3\nsteps =\n",
+        "seed = 3\nsteps\n", "seed = 3\n[#pretrain]\n", "seed = 3\n["}) {
     CAPTURE(wrong);
     const std::string said = refusal(wrong);
     CHECK(said.starts_with(error + ":2: expected TOML: error while parsing "));

@@ -189,6 +189,7 @@ TEST_CASE("files that evaluate cannot score are refused in a line with their pla
   CHECK(squad(R"({"1": "x", "1": "y"})") == "error: " + bad + ": \"1\": expected once, got it twice\n");
   CHECK(squad(R"({"1": "x")") ==
         "error: " + bad + ": expected JSON, got a syntax error at byte 10: unexpected end of input\n");
+  CHECK(squad(std::string("\0{}", 3)) == "error: " + bad + ": expected JSON, got a NUL at byte 1\n");
   CHECK(squad(std::string("{}\0", 3)) == "error: " + bad + ": expected JSON, got a NUL at byte 3\n");
   CHECK(squad(R"({"1": )" + std::string(100'000, '{')) == "error: " + bad + ": 1: expected a text, got an object\n");
   CHECK(squad(R"({"a\nb": 5})") == "error: " + bad + ": a\\x0ab: expected a text, got a number\n");
@@ -222,6 +223,9 @@ TEST_CASE("files that evaluate cannot score are refused in a line with their pla
   };
   CHECK(ranking("1 a 1\n2 a 1\n1 b 2\n") ==
         "error: " + bad + ":3: query 1: expected its lines together, got more of them here\n");
+  const std::string columns = "error: " + bad + ":1: columns: expected query id, passage id and rank, got ";
+  CHECK(ranking("1 a\n") == columns + "2 of them\n");
+  CHECK(ranking("1 a 1 2\n") == columns + "4 of them\n");
   CHECK(ranking("1 a one\n") == "error: " + bad + ":1: rank: expected a whole number, got \"one\"\n");
   CHECK(ranking("1 a " + std::string(900, 'x') + "\n").size() < bad.size() + 120);
   CHECK(ranking("1 a 0\n") == "error: " + bad + ":1: rank: expected at least 1, got 0\n");

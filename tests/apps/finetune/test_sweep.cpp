@@ -318,6 +318,15 @@ TEST_CASE("class weights and label smoothing change the loss as their formulas s
   CHECK(setting.loss_of_first_step("scaled", {"--class-weights", "3,3"}) == doctest::Approx(plain).epsilon(1e-6));
   CHECK(setting.loss_of_first_step("fish", {"--class-weights", "1e-6,1"}) != doctest::Approx(plain).epsilon(1e-3));
   CHECK(setting.loss_of_first_step("smooth", {"--label-smoothing", "0.5"}) != doctest::Approx(plain).epsilon(1e-6));
+  write_text(setting.at("more_birds.csv"), read_text(setting.at("train.csv")) + "a red bird flies,bird\n" +
+                                               "one bird,bird\nthe bird,bird\n");  // 18 of 33
+  const auto of_more_birds = [&](const std::string& output, const std::string& weights) {
+    return setting.loss_of_first_step(
+        output, {"--train", setting.at("more_birds.csv"), "--class-weights", weights, "--batch-size", "33"});
+  };
+  const double balanced = of_more_birds("more birds", "balanced");
+  CHECK(balanced == doctest::Approx(of_more_birds("in numbers", "15,18")).epsilon(1e-6));
+  CHECK(balanced != doctest::Approx(of_more_birds("not balanced", "1,1")).epsilon(1e-6));
   CHECK(setting.run({"--class-weights", "1,2,3"}).error ==
         "error: --class-weights: expected 2, a number for each of {bird,fish}, got 3 of them\n");
   CHECK(setting.run({"--class-weights", "1,x"}).error ==

@@ -389,4 +389,12 @@ TEST_CASE("damage is found where it is looked for: anywhere, in the sample of ea
   // One of two processes finds it, the one whose share has the file: 0 to 2 are those of the first shard.
   CHECK(refusal({.extent = all, .process = 0, .processes = 2}) == "");
   CHECK(refusal({.extent = all, .process = 1, .processes = 2}) == message);
+  write_text(file, whole);
+  for (const auto& entry : fs::directory_iterator(corpus)) {
+    const std::string bytes = read_text(entry.path());
+    if (entry.path().extension() == ".json") continue;
+    write_text(entry.path(), bytes.substr(0, bytes.size() - 1) + static_cast<char>(bytes.back() ^ 1));
+    CHECK(refusal({.extent = all}).starts_with(entry.path().string() + ": expected CRC-32C 0x"));
+    write_text(entry.path(), bytes);
+  }
 }

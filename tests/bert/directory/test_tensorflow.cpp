@@ -198,6 +198,9 @@ TEST_CASE("every name of Google's leads back to ours") {
   CHECK(google_name("classifier.bias")->name == "output_bias");
   CHECK_FALSE(our_name("bert/pooler/dense/kernel/adam_m"));
   CHECK_FALSE(our_name("global_step"));
+  for (const std::string number : {"x", "", "-1", "0x", "0.5", "99999999999"})
+    CHECK_FALSE(our_name("bert/encoder/layer_" + number + "/attention/self/query/kernel"));
+  CHECK_FALSE(our_name("bert/encoder/layer_0"));
   CHECK_FALSE(our_name(""));
   CHECK_FALSE(google_name("cls.predictions.decoder.weight"));
 }

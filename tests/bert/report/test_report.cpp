@@ -327,6 +327,13 @@ TEST_CASE("the sentences of a model that labels words have intervals, entities a
   REQUIRE(json["sentences"].size() == 2);
   CHECK(json["sentences"][0]["words"][2] == io::Json({"York", "I-X", "O"}));
   CHECK(json["sentences"][1]["words"][0] == io::Json({"שלום", "O"}));
+  const auto calibration_with = [&](const std::string& probability) {
+    const std::string more =
+        R"({"id":"2","words":["a"],"label":[0],"prediction":[0],"probabilities":[)" + probability + "]}\n";
+    return report::evaluation_of(lines + more, {}).at("calibration");
+  };
+  CHECK(calibration_with("null") == calibration_with("0"));  // of a word that no window holds
+  CHECK(calibration_with("null") != calibration_with("1"));
   CHECK(support::refusal(Failure::input, [&] {
           report::evaluation_of(lines + R"({"id":"2","words":["a"],"label":[3]})", {});
         }) == "eval_rows.jsonl:4: label: expected 1 numbers of labels below 3, got [3]");

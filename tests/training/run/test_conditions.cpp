@@ -67,6 +67,8 @@ TEST_CASE("an input file that has changed is noticed by its size or its contents
     CHECK(file.bytes == size);
     CHECK(file.crc32c == io::crc32c(text));
   }
+  CHECK(support::refusal(Failure::io, [&] { InputFile::of(directory / "none"); }) ==
+        (directory / "none").string() + ": open: No such file or directory");
 }
 
 TEST_CASE("a run that an earlier version began with another order of examples is not gone on with") {

@@ -101,6 +101,8 @@ schedule() {  # early|late
   sort -n "$reached/times" | awk -v part="$1" -v reached="$reached" -v changes="$changes" '
     { file = reached "/" $2
       while ((getline id < file) > 0) {
+        if (known[id] == $2) continue  # by another process of this test
+        known[id] = $2
         sum[id] += $1
         group = sum[id] < 2000 ? 1 : sum[id] < 10000 ? 2 : sum[id] < 40000 ? 3 : sum[id] < 120000 ? 4 : 5
         time[id, group] += $1

@@ -208,6 +208,11 @@ std::vector<OpCase> sum_cases() {
        .inputs = {{7, 11}},
        .run = [](I x, B) { return mean(x[0]); },
        .formula = [](A x) { return Array{total(x[0]) / 77}; }},
+      {.op = "mean",
+       .what = "one element",
+       .inputs = {{1}},
+       .run = [](I x, B) { return mean(x[0]); },
+       .formula = [](A x) { return x[0]; }},
   };
 }
 

@@ -191,7 +191,7 @@ TEST_CASE("a file of settings whose values are too many or none, or no TOML, is 
   for (const std::string wrong :
        {"steps = 1\nsteps = 2\n", "seed = 3\nsteps = \"x\n", "seed = 3\noutput = 'a b\n", "seed = 3\noutput = runs\n",
         "seed = 3\ninput = [\"a\", [pretrain]\n", "seed = 3\noutput = \"a\\q\"\n", "seed = 3\nsteps =\n",
-        "seed = 3\nsteps\n", "seed = 3\n[#pretrain]\n", "seed = 3\n["}) {
+        "seed = 3\nsteps\n", "seed = 3\n[#pretrain]\n", "seed = 3\n[", "seed = 3\n\u03AE = 2\n"}) {
     CAPTURE(wrong);
     const std::string said = refusal(wrong);
     CHECK(said.starts_with(error + ":2: expected TOML: error while parsing "));

@@ -34,6 +34,8 @@ mutations() { awk -v name="$1" -v chosen="${2:-}" -v header="$work/tree/tests/su
 # Files that are as they were keep their times, so that little is built again.
 copy_tree() {
   local file
+  (cd "$work/tree" && find . -type f -printf '%P\n') | { grep -vxFf <(sources) || true; } |
+    sed "s|^|$work/tree/|" | xargs -r -d '\n' rm
   sources | while read -r file; do
     if grep -qxF "$file" <(cut -f2 "$changes"); then mutations "$file" "$changes" >"$work/now"; else cp "$file" "$work/now"; fi
     mkdir -p "$work/tree/$(dirname "$file")"

@@ -100,8 +100,13 @@ inline DecodedOnnx::Tensor tensor(ProtoReader reader) {
 inline std::string dimension(ProtoReader reader) {
   std::string text;
   while (reader.next())
-    text = reader.is(1, WireType::varint) ? std::to_string(reader.varint()) : std::string(reader.bytes());
+    if (reader.is(1, WireType::varint)) text = std::to_string(reader.varint());
+    else if (reader.is(2, WireType::bytes)) text = reader.bytes();
   return text;
+}
+
+inline std::string type_name(std::uint64_t type) {
+  return type == 1 ? "f32" : type == 7 ? "i64" : std::to_string(type);
 }
 
 /// ValueInfoProto { TypeProto { Tensor { TensorShapeProto { Dimension* } } } }
@@ -111,12 +116,12 @@ inline std::string port(ProtoReader reader) {
     if (reader.is(1, WireType::bytes)) name = reader.bytes();
     if (!reader.is(2, WireType::bytes)) continue;
     ProtoReader kind = reader.message();
-    kind.next();
+    if (!kind.next() || !kind.is(1, WireType::bytes)) continue;
     for (ProtoReader tensor = kind.message(); tensor.next();) {
-      if (tensor.is(1, WireType::varint)) type = tensor.varint() == 7 ? "i64" : "f32";
+      if (tensor.is(1, WireType::varint)) type = type_name(tensor.varint());
       if (!tensor.is(2, WireType::bytes)) continue;
       for (ProtoReader shape = tensor.message(); shape.next();)
-        dims += (dims.empty() ? "" : ", ") + dimension(shape.message());
+        if (shape.is(1, WireType::bytes)) dims += (dims.empty() ? "" : ", ") + dimension(shape.message());
     }
   }
   return fmt::format("{} {} [{}]", name, type, dims);

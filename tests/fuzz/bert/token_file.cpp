@@ -6,7 +6,11 @@ using namespace bertrand;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const fuzz::Directory directory;
-  const auto path = directory.write("f.conll", fuzz::text_of(data, size));
+  const std::string_view text = fuzz::text_of(data, size);
+  // The target `compressed` reads streams of gzip and zstd. Here they take the time: 60 bytes can be megabytes of empty
+  // lines.
+  if (text.starts_with("\x1F\x8B") || text.starts_with("\x28\xB5\x2F\xFD")) return 0;
+  const auto path = directory.write("f.conll", text);
   for (const auto layout : {tasks::TokenLayout::words, tasks::TokenLayout::rows})
     for (const bool needs_label : {false, true})
       fuzz::read_or_refuse([&] {

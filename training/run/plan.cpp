@@ -270,7 +270,7 @@ Plan make_plan(const Settings& settings, Objective& objective, const distributed
 
 std::vector<std::string> doubts_of(const Settings& settings, const Plan& plan) {
   std::vector<std::string> doubts;
-  if (plan.schedule.warmup_steps > 0 && plan.schedule.warmup_steps >= plan.total_steps)
+  if (plan.schedule.warmup_steps >= plan.total_steps)
     doubts.push_back(fmt::format("--warmup-steps: {} of warm-up in a run of {}: the rate never falls",
                                  plan.schedule.warmup_steps, plan.total_steps));
   constexpr std::int64_t kDefaultBatch = 32;  // which no one has set

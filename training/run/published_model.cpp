@@ -16,7 +16,7 @@ void PublishedModel::publish(BestModel& best) {
 }
 
 std::string PublishedModel::fault(const BestModel& best) const {
-  if (is_own_ || !best.score || best.crc32c == 0) return "";
+  if (is_own_ || best.crc32c == 0) return "";
   const std::filesystem::path file = output_ / kWeights;
   const bool there = std::filesystem::is_regular_file(file);
   if (there && InputFile::of(file).crc32c == best.crc32c) return "";

@@ -23,7 +23,6 @@ std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
     fail(Failure::model, "{}: checkpoints: expected one that verifies, got none of {}", output, skipped.size());
   if (!found) return {};
   auto [state, changes] = restore_checkpoint(found->directory, parts_.training, parts_.conditions);
-  saved_step_ = found->step;
   if (const std::string fault = published_.fault(state.best); !fault.empty()) {
     if (published_.is_in_checkpoint(state.best)) {
       // Now, because that checkpoint may be removed before the run ends.
@@ -58,7 +57,6 @@ void SaveAndResume::share(RunState& state, bool has_moments) {
   if (state.steps_done == 0 && !has_moments) return;
   for (const Tensor& moments : {optimizer.first_moments(), optimizer.second_moments()})
     collective.broadcast(moments, 0);
-  if (state.steps_done == 0) return;
   optimizer.resume(state.steps_done, state.loss_scale);
   saved_step_ = state.steps_done;
 }

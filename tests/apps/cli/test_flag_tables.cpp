@@ -84,6 +84,14 @@ TEST_CASE("run_config.json holds every flag that is recorded") {
       CAPTURE(flag);
       CHECK(settings.contains(flag.substr(2)) == (flag != "--warmup-ratio"));  // --warmup-steps stands for both
     }
+  for (const Flag& flag : tables.pretrain.flags()) {
+    if (flag.role != Role::recorded && flag.role != Role::agreed) continue;
+    CAPTURE(flag.name);
+    const auto& value = settings.at(flag.name.substr(2));
+    CHECK(value.is_number_float() == (flag.type == "FLOAT"));
+    CHECK(value.is_number_integer() == (flag.type == "INT"));
+    CHECK(value.is_boolean() == flag.type.empty());
+  }
   // A program's own flags are written if they are decisive. It has no others to record.
   Tables own;
   for (FlagTable* table : {&own.pretrain, &own.finetune}) *table = {};

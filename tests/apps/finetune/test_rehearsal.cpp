@@ -198,11 +198,30 @@ TEST_CASE("a batch that is learnt by heart is told from one that is not, and no 
   REQUIRE_MESSAGE(learnt.code == 0, learnt.error);
   CHECK(has(learnt.out, "learnt by heart: the loss of the first 6 examples went from 0."));
   CHECK_FALSE(std::filesystem::exists(setting.directory / "run"));
+  const int steps = std::stoi(learnt.out.substr(learnt.out.rfind(" in ") + 4));
+  const Outcome almost = setting.train({"--overfit-batch", "--steps", std::to_string(steps - 1)});
+  CHECK_MESSAGE(almost.code == 0, almost.error);
+  CHECK(has(almost.out, "being learnt: the loss of the first 6 examples went from 0."));
 
-  const Outcome not_learnt = setting.train({"--overfit-batch", "--learning-rate", "1e-9", "--steps", "5"});
+  const Outcome not_learnt =
+      setting.train({"--overfit-batch", "--learning-rate", "1e-9", "--steps", "5", "--log-every", "2"});
   CHECK(not_learnt.code == 6);
+  for (const int step : {1, 2, 3, 4, 5}) CHECK(has(not_learnt.out, fmt::format("step {}/5", step)) == (step % 2 == 0));
   CHECK(has(not_learnt.error, "error: --overfit-batch: not learnt: "));
   CHECK(has(not_learnt.error, "hint: usually --learning-rate is far too low"));
+}
+
+TEST_CASE("a batch is learnt in half types on replicas as on one, and --quiet leaves the result alone") {
+  const Setting setting;
+  const auto learn = [&](const std::string& replicas) {
+    const Outcome outcome = setting.train({"--overfit-batch", "--precision", "bf16", "--micro-batch-size", "3",
+                                           "--log-every", "1", "--quiet", "--replicas", replicas});
+    CHECK_MESSAGE(outcome.code == 0, outcome.error);
+    CHECK_FALSE(has(outcome.out, "step 1/"));
+    CHECK(has(outcome.out, "learnt by heart: "));
+    return outcome.out;
+  };
+  CHECK(learn("1") == learn("2"));
 }
 
 TEST_CASE("a batch is learnt by heart without --label-smoothing, whose least loss is not 0") {
@@ -235,8 +254,9 @@ TEST_CASE("a batch whose loss becomes no number is not learnt") {
 
 TEST_CASE("under --log-format jsonl a loss that is no number leaves every line an object") {
   const Setting setting;
-  const Outcome outcome = setting.train({"--overfit-batch", "--precision", "f16", "--learning-rate", "1e6",
-                                         "--warmup-steps", "0", "--steps", "5", "--log-format", "jsonl"});
+  const Outcome outcome =
+      setting.train({"--overfit-batch", "--precision", "f16", "--learning-rate", "1e6", "--warmup-steps", "0",
+                     "--steps", "5", "--log-every", "1", "--log-format", "jsonl"});
   CHECK(outcome.code == 6);
   CHECK(has(outcome.out, "\"loss\":null"));
   std::istringstream lines(outcome.out);

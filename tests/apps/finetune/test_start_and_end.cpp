@@ -57,6 +57,25 @@ TEST_CASE("a run whose steps f16 skips says so in its lines and at its end") {
   CHECK(moved.error.empty());
 }
 
+TEST_CASE(
+    "steps that f16 skipped before a run was resumed count in its whole and not in its lines, nor in another type") {
+  const Setting setting;
+  const Outcome begun =
+      setting.run({"--train", setting.path("train.csv"), "--steps", "8", "--log-every", "4", "--precision", "f16"});
+  REQUIRE_MESSAGE(begun.code == 0, begun.error);
+  const auto resume = [&](const std::string& steps, const std::string& precision) {
+    return run_program("finetune",
+                       {"--resume", "--output", setting.path("run"), "--steps", steps, "--precision", precision});
+  };
+  const Outcome f16 = resume("11", "f16");
+  CHECK(has(f16.out, "  3 skipped\n"));
+  CHECK(has(f16.error, "warning: 11 of 11 steps were skipped, "));
+  const Outcome f32 = resume("13", "f32");
+  CHECK(f32.code == 0);
+  CHECK_FALSE(has(f32.out, "skipped"));
+  CHECK(f32.error.empty());
+}
+
 TEST_CASE("weights that are no numbers are refused before the first step, with the tensor") {
   const Setting setting;
   const std::string file = setting.path("model/model.safetensors");

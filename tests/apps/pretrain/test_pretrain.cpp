@@ -96,7 +96,13 @@ TEST_CASE("--plan says what a run would do and does nothing") {
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   CHECK(outcome.out.find("10 examples in 3 micro-batches of at most 4") != std::string::npos);
   CHECK(outcome.out.find("predicted") != std::string::npos);
+  CHECK(outcome.out.find("saves       every 1000 steps, and 10 minutes after the save before, and at the end\n") !=
+        std::string::npos);
+  CHECK(outcome.out.find("sharing     by at most 3 replicas, ") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(setting.directory / "run"));
+  const Outcome alone = setting.run("run", {"--steps", "2", "--save-every-minutes", "0", "--plan"});
+  CHECK(alone.out.find("saves       every 1000 steps, and at the end\n") != std::string::npos);
+  CHECK(alone.out.find("sharing     by at most 1 replica, ") != std::string::npos);
 }
 
 TEST_CASE("the predicted memory is within a twentieth of the measured peak") {
@@ -164,6 +170,8 @@ TEST_CASE("flags of text that records do not follow are warned of, and so is wha
         "warning: --max-predictions-per-seq: 2 of an example of 24 tokens, of which --masked-lm-prob 0.15 would take "
         "4\n");
   CHECK(plan({}).empty());
+  CHECK(plan({"--micro-batch-size", "10"}).empty());  // all of a step
+  CHECK(plan({"--micro-batch-size", "11"}).starts_with("warning: --micro-batch-size: a step has 10 examples, "));
 }
 
 TEST_CASE("text of a paragraph a line is warned of") {

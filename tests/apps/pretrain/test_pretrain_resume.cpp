@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <filesystem>
 
@@ -22,6 +23,15 @@ TEST_CASE("a run resumed at any step ends with the same bits as one that was nev
   REQUIRE_MESSAGE(whole.code == 0, whole.error);
   const int steps = setting.metrics("whole").back().at("step");
   REQUIRE(steps >= 6);
+  // People see the figures of metrics.jsonl, and how long it will still take.
+  for (const auto& line : setting.metrics("whole")) {
+    const bool of_steps = line.contains("loss");
+    const std::string figures = of_steps ? fmt::format("  loss {:.4f}  lr ", line.at("loss").get<double>())
+                                         : fmt::format("step {}:  eval_loss {:.4f}  ", line.at("step").get<int>(),
+                                                       line.at("eval_loss").get<double>());
+    CHECK_MESSAGE(whole.out.find(figures) != std::string::npos, figures);
+  }
+  CHECK(whole.out.find(" left  ") != std::string::npos);
   for (int step = 1; step < steps; ++step) {
     CAPTURE(step);
     const fs::path run = setting.directory / "run";
@@ -161,8 +171,11 @@ TEST_CASE("a finished run resumed has nothing to do and changes nothing") {
   const PretrainSetting setting;
   REQUIRE(setting.run("run", {"--steps", "3"}).code == 0);
   const std::string model = setting.file("run/model.safetensors");
+  const auto saved_at = fs::last_write_time(setting.directory / "run/checkpoint-3/MANIFEST.json");
   const Outcome again = setting.run("run", {"--steps", "3", "--resume"});
   CHECK(again.code == 0);
+  for (const char* what : {"rate goes on", "stopped early"}) CHECK(again.out.find(what) == std::string::npos);
+  CHECK(fs::last_write_time(setting.directory / "run/checkpoint-3/MANIFEST.json") == saved_at);
   CHECK(setting.file("run/model.safetensors") == model);
   CHECK(setting.metrics("run").size() == 3);
 }

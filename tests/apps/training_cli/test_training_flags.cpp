@@ -87,6 +87,15 @@ TEST_CASE("a micro-batch is never larger than the batch") {
   CHECK(parse("--output out --steps 1 --batch-size 8 --micro-batch-size 64").micro_batch_size == 8);
 }
 
+TEST_CASE("a sequence is as long as asked for, up to all positions of the model") {
+  const Settings given = parse("--output out --steps 1 --max-seq-length 48"), usual = parse("--output out --steps 1");
+  CHECK(given.sequence_length(512) == 48);
+  CHECK(given.sequence_length(48) == 48);
+  CHECK(support::refusal(Failure::usage, [&] { given.sequence_length(47); }).starts_with("--max-seq-length: "));
+  CHECK(usual.sequence_length(512) == 128);
+  CHECK(usual.sequence_length(64) == 64);
+}
+
 TEST_CASE("values out of range, no numbers and unknown names are refused in one line that names the flag") {
   CHECK(refusal("--steps 0") == "--steps: expected a whole number, 1 to 1000000000, got \"0\"");
   CHECK(refusal("--steps 1 --learning-rate nan").starts_with("--learning-rate: expected a number"));

@@ -72,6 +72,24 @@ TEST_CASE("TensorBoard is told from which step on the figures of an earlier run 
   CHECK(steps_of_marks(20) == std::vector<std::uint64_t>{21});
 }
 
+TEST_CASE("TensorBoard shows the settings of a run where it begins or goes on") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "run_config.json", "{\"seed\": 7}\n");
+  for (const std::int64_t resumed_step : {0, 20}) {
+    CAPTURE(resumed_step);
+    MetricsLog log(directory / "", resumed_step);
+    std::vector<std::uint64_t> steps;
+    for (const support::Message& event : support::events_of(log.events().path())) {
+      if (!event.contains(5)) continue;
+      const support::Message value = support::inner(support::inner(event, 5), 1);
+      CHECK(support::text(value, 1) == "run_config");
+      CHECK(support::text(support::inner(value, 8), 8).find("{\"seed\": 7}") != std::string::npos);
+      steps.push_back(event.contains(2) ? support::number(event, 2) : 0);
+    }
+    CHECK(steps == std::vector<std::uint64_t>{static_cast<std::uint64_t>(resumed_step)});
+  }
+}
+
 TEST_CASE("a line is one write, and a full disk is an error of one line") {
   const support::TemporaryDirectory directory;
   int failing = 0, failures = 0;

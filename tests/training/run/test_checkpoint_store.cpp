@@ -104,6 +104,22 @@ TEST_CASE("a manifest whose numbers of bytes are none is damage") {
         "MANIFEST.json: model: bytes: expected a whole number, got 1e+300");
 }
 
+TEST_CASE("a manifest that vouches for no JSON, or for a file in another place, is damage") {
+  const support::TemporaryDirectory directory;
+  save(directory / "", 7);
+  const fs::path manifest = directory / "checkpoint-7" / "MANIFEST.json";
+  const std::string text = read_text(manifest), facts = text.substr(0, text.rfind(",\n \"crc32c\": "));
+  const auto is_damage_with = [&](const std::string& other) {  // with a checksum that is right
+    write_text(manifest, fmt::format("{},\n \"crc32c\": {}\n}}\n", other, io::crc32c(other)));
+    return verify_checkpoint(directory / "checkpoint-7") != "";
+  };
+  CHECK_FALSE(is_damage_with(facts));
+  CHECK(is_damage_with("nonsense"));
+  std::string elsewhere = facts;  // where the same file is, so that nothing else is wrong
+  elsewhere.replace(elsewhere.find("\"model\""), 7, "\"../checkpoint-7/model\"");
+  CHECK(is_damage_with(elsewhere));
+}
+
 TEST_CASE("whichever call of a save fails, the older checkpoint stays and one line says what failed") {
   for (const char* reason : {"No space left on device", "Input/output error"}) {
     int calls = 1000;

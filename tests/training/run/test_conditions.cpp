@@ -80,6 +80,19 @@ TEST_CASE("a run that an earlier version began with another order of examples is
         }).starts_with("state.json: format_version: expected 3, got 2; hint: "));
 }
 
+TEST_CASE("of a run that an older version saved it is not known which file was the best model nor how long ago") {
+  training::RunState state{.best = {.score = 0.5, .step = 3, .crc32c = 4711}, .evaluations_since_best = 2};
+  io::Json json = state.to_json({});
+  CHECK(training::parse_run_state(json, "state.json").best.crc32c == 4711u);
+  CHECK(training::parse_run_state(json, "state.json").evaluations_since_best == 2);
+  json.erase("best_model_crc32c");
+  json.erase("evaluations_since_best");
+  const training::RunState old = training::parse_run_state(json, "state.json");
+  CHECK(old.best.step == 3);
+  CHECK(old.best.crc32c == 0u);
+  CHECK(old.evaluations_since_best == 0);
+}
+
 TEST_CASE("sums of losses are the same after a resume, and a run that an older version saved has none") {
   training::RunState state;
   for (const double loss : {0.1, 0.2, 1e-300}) state.unlogged.add({{"loss", loss}, {"other_loss", 1 / loss}});

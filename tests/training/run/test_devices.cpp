@@ -57,4 +57,13 @@ TEST_CASE("devices that cannot be used together are refused") {
   for (const char* kinds : {"cpu,cuda", "cuda,cpu", "cuda:0,emulated-cuda:0", "emulated-cuda:0,cuda:1"})
     CHECK(refusal(kinds).starts_with(fmt::format("--device: expected one kind of device, got {}", kinds)));
   CHECK(refusal("cuda:0,cuda:1", 2).starts_with("--replicas: expected 1 if several GPUs work together, got 2"));
+  // Nor do several processes share their GPUs out further.
+  const auto cpu = open_cpu({.threads = 1});
+  distributed::SoloCollective processes(*cpu);
+  training::Settings settings;
+  settings.device = "emulated-cuda:0";
+  settings.replicas = 2;
+  CHECK(support::refusal(Failure::usage, [&] {
+          training::open_replicas(settings, &processes);
+        }).starts_with("--replicas: expected 1 if several GPUs work together, got 2"));
 }

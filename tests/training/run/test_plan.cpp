@@ -20,8 +20,9 @@ using bertrand::testing::emulated_gpu;
 
 namespace {
 
-/// 10 examples an epoch, example i of i + 1 tokens unless told otherwise; every second epoch has two more. A token is a
-/// thousand points of four numbers, and evaluation takes twelve numbers for each point of `evaluated` tokens.
+/// 10 examples an epoch, example i of the first of i + 1 tokens unless told otherwise; every second epoch has two more.
+/// A token is a thousand points of four numbers, and evaluation takes twelve numbers for each point of `evaluated`
+/// tokens.
 struct Counted : Objective {
   Backend* backend = nullptr;
   std::int64_t count = 10;
@@ -73,7 +74,7 @@ struct Counted : Objective {
     return of_step_example * static_cast<std::size_t>(examples);
   }
   std::size_t bytes_of_outputs() const override { return outputs; }
-  std::int64_t tokens(std::int64_t, std::int64_t example) const override { return length(example); }
+  std::int64_t tokens(std::int64_t epoch, std::int64_t example) const override { return length(example) + 9 * epoch; }
 };
 
 Settings settings_of(std::int64_t batch, std::int64_t micro_batch) {
@@ -319,6 +320,7 @@ TEST_CASE("the micro-batch that would fit is found, and a run that takes more th
     CHECK(fits < 8);
     CHECK(plan_of(settings_of(8, fits)).memory.total() <= enough);
     CHECK(plan_of(settings_of(8, fits + 1)).memory.total() > enough);
+    CHECK(fitting_micro_batch(settings, plan, objective, self, enough - 1) == micro_batch - 1);
     plan.memory.available = enough;
     CHECK_THROWS_WITH_AS(check_memory(settings, plan, objective, self),
                          doctest::Contains(fmt::format("; hint: --micro-batch-size {} would fit", fits).c_str()),
@@ -327,16 +329,25 @@ TEST_CASE("the micro-batch that would fit is found, and a run that takes more th
   plan.memory.available = 100;
   CHECK_THROWS_WITH_AS(check_memory(settings, plan, objective, self),
                        doctest::Contains("; hint: not even a --micro-batch-size of 1 would fit"), Error);
+  CHECK(fitting_hint(two_replicas, 4).find("--recompute-activations") != std::string::npos);
+  two_replicas.recompute_activations = 2;
+  CHECK(fitting_hint(two_replicas, 4).find("--recompute-activations") == std::string::npos);
 }
 
-TEST_CASE("on a GPU a twentieth of the memory stays free for what no plan counts") {
+TEST_CASE("on a GPU a twentieth of the memory stays free, and --memory bounds what its replicas take together") {
   Counted objective;
   const auto gpu = emulated_gpu();
   const distributed::Replica self(*gpu);
-  const Settings settings = settings_of(8, 8);
+  Settings settings = settings_of(8, 8);
   Plan plan = make_plan(settings, objective, self);
   CHECK(static_cast<double>(plan.memory.available) ==
         doctest::Approx(static_cast<double>(gpu->available_memory())).epsilon(0.2));
+  settings.replicas = 3;
+  settings.most_memory = 3 * plan.memory.total();
+  CHECK_NOTHROW(check_memory(settings, plan, objective, self));
+  --*settings.most_memory;
+  CHECK_THROWS_AS(check_memory(settings, plan, objective, self), Error);
+  settings = settings_of(8, 8);
   CHECK_NOTHROW(check_memory(settings, plan, objective, self));
   plan.memory.available = plan.memory.total() * 20 / 19 + 2;
   CHECK_NOTHROW(check_memory(settings, plan, objective, self));
@@ -379,6 +390,8 @@ TEST_CASE("the plan is said in a few lines with their units") {
         "              parameters 60 B, gradients 60 B, optimizer 120 B, activations 19 kB, sums over micro-batches 60 "
         "B\n"
         "  process     at most 50 MB on the host, 5 MB of it examples\n");
+  plan.memory.accumulation = 0;  // of one micro-batch
+  CHECK(plan.text().find("sums over") == std::string::npos);
 }
 
 TEST_CASE("a plan without an example is refused") {

@@ -46,6 +46,12 @@ struct ScoredPoints : Points {
   std::optional<double> score(const Metrics& metrics) const override { return metrics.front().value; }
 };
 
+/// Evaluates as they do, but no figure says which model is better.
+struct UnscoredPoints : ScoredPoints {
+  using ScoredPoints::ScoredPoints;
+  std::optional<double> score(const Metrics&) const override { return std::nullopt; }
+};
+
 }  // namespace
 
 TEST_CASE("a signal during the report ends the report alone, and one before it does not") {
@@ -185,6 +191,11 @@ TEST_CASE("a profile lies beside what a run reads and replaces no file of the ru
   for (const std::string name : {"run/metrics.jsonl", "run/points.txt", "run/run_config.json.tmp-17"})
     CHECK(refusal(name) == "--profile: expected a file that is not the run's, got " + (run.directory / name).string());
   CHECK_FALSE(fs::exists(run.directory / "run"));
+  Settings other = run.settings("other");
+  other.steps = 1;
+  PointsRun::train(other);
+  for (const std::string name : {"other/metrics.jsonl", "other/checkpoint-1/trace.json"}) CHECK(refusal(name) != "");
+  CHECK_FALSE(fs::exists(run.directory / "run"));
   CHECK(refusal("run/trace.json") == "");
   CHECK(fs::exists(run.directory / "run/trace.json"));
 }
@@ -232,6 +243,20 @@ TEST_CASE("the best score is the first of the highest ones, and one that is not 
   CHECK(best_step({kNone, kNone, kNone}) == 3);  // the final model
   settings.patience = 2;
   CHECK(best_step({kNone, kNone, kNone}) == 2);
+}
+
+TEST_CASE(
+    "without a score a run trains to its end, whatever the patience, and its results are those of the last model") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.steps = 3;
+  settings.eval_every = 1;
+  settings.patience = 1;
+  ScoredPoints::scores = {0.7, 0.5, 0.6};
+  PointsRun::train<UnscoredPoints>(settings);
+  const auto results = nlohmann::json::parse(run.file("run/eval_results.json"));
+  CHECK(results.at("global_step") == 3);
+  CHECK(results.at("eval_score") == 0.6);
 }
 
 TEST_CASE("a plan that takes longer than the collective timeout ends no run") {

@@ -3,14 +3,17 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "nn/tensor_file.h"
 #include "support/event_file.h"
 #include "support/points.h"
 #include "support/refusal.h"
 #include "tensor/backends.h"
+#include "tensor/dry_run.h"
 #include "training/run/run_training.h"
 
 using namespace bertrand;
@@ -63,6 +66,25 @@ struct PartedPoints : Points {
   std::vector<nn::Part> parts() override { return {{.name = "hidden", .prefix = "hidden.", .below = 1}}; }
   std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t) const override {
     return std::make_unique<PartedPoints>(self);
+  }
+};
+
+/// Keeps what is really computed, that is, not for a plan alone.
+struct CountedPoints : Points {
+  using Points::Points;
+  inline static std::vector<std::vector<std::int64_t>> steps;
+  inline static int evaluations = 0;
+  bool computes() const { return dynamic_cast<DryRun*>(&backend_) == nullptr; }
+  std::int64_t begin_step(const StepExamples& step, const distributed::Share& share) override {
+    if (computes()) steps.push_back(step.numbers);
+    return Points::begin_step(step, share);
+  }
+  Metrics evaluate() override {
+    if (computes()) ++evaluations;
+    return {};
+  }
+  std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t) const override {
+    return std::make_unique<CountedPoints>(self);
   }
 };
 
@@ -137,6 +159,45 @@ TEST_CASE("each step but the first is announced while the one before is begun, a
   REQUIRE(AnnouncedPoints::begun.size() == 8);
   CHECK((AnnouncedPoints::announced ==
          std::vector<StepExamples>(AnnouncedPoints::begun.begin() + 1, AnnouncedPoints::begun.end())));
+}
+
+TEST_CASE("on a CPU each step is in the log before the next one begins") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.log_every = 1;
+  std::int64_t logged = 0;
+  WatchedPoints::at_step_15 = [&] { logged = run.metrics("run").back().at("step"); };
+  PointsRun::train<WatchedPoints>(settings);
+  CHECK(logged == 14);
+}
+
+TEST_CASE("after a save by the clock its minutes begin anew") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.save_every_minutes = 0.001;  // 60 ms, which no step but the 15th takes
+  settings.keep = 99;
+  WatchedPoints::at_step_15 = [] { std::this_thread::sleep_for(std::chrono::milliseconds(80)); };
+  PointsRun::train<WatchedPoints>(settings);
+  CHECK(fs::exists(run.directory / "run/checkpoint-15"));
+  int later = 0;
+  for (int step = 16; step < 40; ++step) later += fs::exists(run.directory / fmt::format("run/checkpoint-{}", step));
+  CHECK(later < 24);
+}
+
+TEST_CASE("a dry run makes one whole step of the longest examples and one evaluation") {
+  const PointsRun run;
+  Settings settings = run.settings("");
+  settings.output.clear();
+  settings.dry_run = true;
+  CountedPoints::steps.clear();
+  CountedPoints::evaluations = 0;
+  PointsRun::train<CountedPoints>(settings);
+  CHECK(CountedPoints::evaluations == 1);
+  REQUIRE(CountedPoints::steps.size() == 1);
+  // Four micro-batches of 64 examples, which is what `largest` makes up for one.
+  std::vector<std::int64_t> expected;
+  for (std::int64_t i = 0; i < 4 * 64; ++i) expected.push_back(i % 64);
+  CHECK(CountedPoints::steps[0] == expected);
 }
 
 TEST_CASE("TensorBoard gets a histogram of all weights and of the gradients that there are, as often as asked for") {

@@ -132,6 +132,42 @@ TEST_CASE("a micro-batch that does not reach a parameter adds nothing to its gra
   CHECK(result.losses[0].name == "loss");
 }
 
+TEST_CASE("a loss has eight parts at most") {
+  struct Parted : Partly {
+    int parts = 8;
+    std::vector<LossPart> loss(std::int64_t, std::int64_t, std::uint64_t) override {
+      std::vector<LossPart> all;
+      for (int i = 0; i < parts; ++i) all.push_back({"part" + std::to_string(i), scale(a, i)});
+      return all;
+    }
+  };
+  const auto backend = open_cpu({.threads = 1});
+  const distributed::Replica self(*backend);
+  Parted objective;
+  nn::ParameterSet parameters(objective.model(), *backend);
+  optim::Optimizer optimizer(parameters, {.method = optim::Method::sgd, .weight_decay = 0, .clip_norm = 0});
+  Stepper stepper({objective, parameters, optimizer, self}, {.micro_batch_size = 1});
+  const StepResult result = stepper.finish(stepper.start({.epoch = 0, .numbers = {0}}, 1, 1));
+  REQUIRE(result.losses.size() == 9);  // the loss and its parts
+  CHECK(result.losses[8].name == "part7");
+  CHECK(result.grad_norm == 28);  // 0 + 1 + … + 7
+  objective.parts = 9;
+  CHECK_THROWS_AS(stepper.start({.epoch = 0, .numbers = {0}}, 2, 1), Error);
+}
+
+TEST_CASE("a loss that is too large only as the sum of its micro-batches ends the training and is named") {
+  const auto backend = open_cpu({.threads = 1});
+  const distributed::Replica self(*backend);
+  Partly objective;
+  nn::ParameterSet parameters(objective.model(), *backend, {.dtype = DType::f64});
+  ops::fill(parameters.masters(), 1e308);
+  parameters.round_masters();
+  optim::Optimizer optimizer(parameters, {.method = optim::Method::sgd, .weight_decay = 0, .clip_norm = 0});
+  Stepper stepper({objective, parameters, optimizer, self}, {.micro_batch_size = 1});
+  const StartedStep step = stepper.start({.epoch = 0, .numbers = {1, 3}}, 1, 1);
+  CHECK_THROWS_WITH_AS(stepper.finish(step), doctest::Contains("step 1: loss: expected a finite number"), Error);
+}
+
 TEST_CASE("replicas make the step of one, bit for bit, also when some have no micro-batch") {
   for (const optim::Method method : {optim::Method::adamw, optim::Method::lamb})
     for (std::int64_t examples = 1; examples <= 7; ++examples) {

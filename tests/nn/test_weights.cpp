@@ -101,6 +101,14 @@ TEST_CASE("a tensor of another shape is refused before a value changes unless th
   CHECK(report.loaded == std::vector<std::string>{"first.weight", "first.bias"});
   CHECK(report.missing == std::vector<std::string>{"last.weight", "last.bias"});
   CHECK(report.mis_shaped.size() == 2);
+  CHECK(report.text().find("mis-shaped: last.weight: expected [2, 4] (the task), got [3, 4]") != std::string::npos);
+}
+
+TEST_CASE("a list of names is whole up to its bound, and then says how many more there are") {
+  const std::vector<std::string> names{"a", "b", "c"};
+  CHECK(nn::joined({}, 2).empty());
+  CHECK(nn::joined(names, 3) == "a, b, c");
+  CHECK(nn::joined(names, 2) == "a, b and 1 more");
 }
 
 TEST_CASE("a tensor of a type that cannot be loaded is refused before a value changes") {

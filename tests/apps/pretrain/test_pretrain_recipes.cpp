@@ -108,6 +108,12 @@ TEST_CASE("a flag wins over the recipe and the plan names both values") {
   const pretrain::Options steps = parse({"--recipe", "nvidia-phase1", "--warmup-steps", "5"});
   CHECK(!steps.settings.warmup_ratio);
   CHECK(steps.settings.schedule.warmup_steps == 5);
+  CHECK(pretrain::recipe_text(steps, 128).find("--warmup-ratio 0.2843 in the recipe, --warmup-steps 5 here") !=
+        std::string::npos);
+  const pretrain::Options ratio = parse({"--recipe", "google-128", "--warmup-ratio", "0.25"});
+  CHECK(ratio.settings.warmup_ratio == 0.25);
+  CHECK(pretrain::recipe_text(ratio, 128).find("--warmup-steps 10000 in the recipe, --warmup-ratio 0.25 here") !=
+        std::string::npos);
 }
 
 TEST_CASE("the rates of NVIDIA's recipe are those of its scheduler when the warm-up is no whole number of steps") {

@@ -17,6 +17,7 @@
 #include "support/points.h"
 #include "support/refusal.h"
 #include "tensor/backends.h"
+#include "tensor/dry_run.h"
 #include "training/run/data_order.h"
 
 using namespace bertrand;
@@ -44,6 +45,18 @@ struct ScoredPoints : Points {
   std::size_t evaluations = 0;
   Metrics evaluate() override { return {{"eval_score", scores.at(evaluations++)}}; }
   std::optional<double> score(const Metrics& metrics) const override { return metrics.front().value; }
+};
+
+/// Is sent a signal in each step that is really computed.
+struct StoppedPoints : Points {
+  using Points::Points;
+  std::int64_t begin_step(const StepExamples& step, const distributed::Share& share) override {
+    if (!dynamic_cast<DryRun*>(&backend_)) std::raise(SIGTERM);
+    return Points::begin_step(step, share);
+  }
+  std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t) const override {
+    return std::make_unique<StoppedPoints>(self);
+  }
 };
 
 /// Evaluates as they do, but no figure says which model is better.
@@ -90,6 +103,28 @@ TEST_CASE("a signal during the report ends the report alone, and one before it d
   CHECK_FALSE(fs::exists(run.directory / "whole/page"));
   CHECK(code_of("stopped", true) == 75);
   CHECK(fs::exists(run.directory / "stopped/page"));
+}
+
+TEST_CASE("a signal ends what stands in place of a run") {
+  const PointsRun run;
+  for (bool Settings::*rehearsal : {&Settings::dry_run, &Settings::overfit_batch}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      io::catch_stop_signals(io::OnStop::leave);
+      Settings settings = run.settings("");
+      settings.output.clear();
+      settings.*rehearsal = true;
+      try {
+        PointsRun::train<StoppedPoints>(settings);
+      } catch (const Error& error) {
+        ::_exit(static_cast<int>(error.failure()));
+      }
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    CHECK(WEXITSTATUS(status) == 75);
+  }
 }
 
 TEST_CASE("a classifier without BERT is trained by run_training and its files are whole") {

@@ -43,6 +43,13 @@ fs::path cut_back(const fs::path& path, std::int64_t step, io::Files& files) {
   return path;
 }
 
+/// Whether there are events of before: of an earlier process of this run, which may have saved nothing.
+bool has_events_beside(const fs::path& own) {
+  for (const auto& entry : fs::directory_iterator(own.parent_path()))
+    if (entry.path() != own && entry.path().filename().string().starts_with("events.out.tfevents.")) return true;
+  return false;
+}
+
 }  // namespace
 
 std::string json_line(const LogLine& line) {
@@ -57,7 +64,7 @@ MetricsLog::MetricsLog(const fs::path& directory, std::int64_t resumed_step, io:
       lines_(files, cut_back(directory / "metrics.jsonl", resumed_step, files), io::FileWriter::Opening::append),
       events_(directory, files) {
   cut_back(directory / kSamples, resumed_step, files);
-  if (resumed_step > 0) events_.resume(resumed_step + 1);
+  if (has_events_beside(events_.path())) events_.resume(resumed_step + 1);
   if (const fs::path config = directory / "run_config.json"; fs::exists(config))
     events_.text("run_config", resumed_step, "```json\n" + io::read_file(config) + "```\n");
 }

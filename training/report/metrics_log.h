@@ -26,7 +26,8 @@ std::string json_line(const LogLine& line);
 class MetricsLog {
  public:
   /// Appends to `directory`/metrics.jsonl. Lines after `resumed_step`, and what a killed run left of a line, are
-  /// dropped first: they will be written again. The run_config.json that is there becomes a text in TensorBoard.
+  /// dropped first: they will be written again. So TensorBoard is told that what event files of before say of later
+  /// steps no longer counts. The run_config.json that is there becomes a text in TensorBoard.
   MetricsLog(const std::filesystem::path& directory, std::int64_t resumed_step, io::Files& files = io::Files::system());
 
   /// One write a line, so that a killed run leaves whole lines. Throws Error(Failure::io).

@@ -68,6 +68,7 @@ TEST_CASE("TensorBoard is told from which step on the figures of an earlier run 
     return steps;
   };
   CHECK(steps_of_marks(0).empty());
+  CHECK(steps_of_marks(0) == std::vector<std::uint64_t>{1});  // the first was killed before it saved anything
   CHECK(steps_of_marks(1) == std::vector<std::uint64_t>{2});
   CHECK(steps_of_marks(20) == std::vector<std::uint64_t>{21});
 }

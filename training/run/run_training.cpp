@@ -23,7 +23,8 @@ std::string text_of_saves(const Settings& settings) {
   std::string minutes;
   if (settings.save_every_minutes > 0)
     minutes = fmt::format(", and {:g} minutes after the save before", settings.save_every_minutes);
-  return fmt::format("  saves       every {} steps{}, and at the end\n", settings.save_every, minutes);
+  return fmt::format("  saves       every {} steps{}{}\n", settings.save_every, minutes,
+                     settings.save_model_only ? "" : ", and at the end");
 }
 
 std::string text_of_patience(const Settings& settings) {

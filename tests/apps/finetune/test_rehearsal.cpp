@@ -317,6 +317,7 @@ TEST_CASE("a run that keeps its model alone leaves no checkpoint and is not gone
   const Outcome outcome =
       setting.train({"--output", setting.path("run"), "--steps", "3", "--save-every", "1", "--save-model-only"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(has(outcome.out, "saves       every 1 steps, and 10 minutes after the save before\n"));
   for (const auto& entry : std::filesystem::directory_iterator(setting.directory / "run"))
     CHECK_FALSE(entry.path().filename().string().starts_with("checkpoint-"));
   CHECK(std::filesystem::exists(setting.directory / "run/model.safetensors"));

@@ -76,6 +76,21 @@ TEST_CASE(
   CHECK(f32.error.empty());
 }
 
+TEST_CASE("steps that f16 skips are warned of from a tenth of all steps on") {
+  const Setting setting;
+  const auto warning = [&](int steps) {  // the model stays as it is, so runs of any length skip the same steps
+    const Outcome outcome = setting.run({"--train", setting.path("train.csv"), "--steps", std::to_string(steps),
+                                         "--precision", "f16", "--learning-rate", "0", "--overwrite"});
+    CHECK(outcome.code == 0);
+    return outcome.error;
+  };
+  const std::string first = warning(60);
+  REQUIRE(first.starts_with("warning: "));
+  const int skipped = std::stoi(first.substr(9));
+  CHECK(warning(10 * skipped).starts_with(fmt::format("warning: {} of {} steps were skipped", skipped, 10 * skipped)));
+  CHECK(warning(10 * skipped + 1).empty());
+}
+
 TEST_CASE("weights that are no numbers are refused before the first step, with the tensor") {
   const Setting setting;
   const std::string file = setting.path("model/model.safetensors");

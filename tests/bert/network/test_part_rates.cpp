@@ -176,6 +176,10 @@ TEST_CASE("a BERT has the parts that its parameters have and others are refused 
     CAPTURE(text);
     CHECK(refusal(with_pooler, text).starts_with("--freeze: expected some of embeddings, 0 to 2, pooler, got \""));
   }
+  std::vector<nn::Part> twelve;
+  for (int layer = 0; layer < 12; ++layer) twelve.push_back({.name = std::to_string(layer), .prefix = {}, .below = 1});
+  CHECK(support::refusal(Failure::usage, [&] { nn::PartRates(twelve, {.freeze = "12"}); }) ==
+        "--freeze: expected some of 0 to 11, got \"12\"");
   CHECK(support::refusal(Failure::usage, [] { nn::PartRates({}, {.decay = 0.9}); }) ==
         "--freeze, --layer-decay: expected a model with parts, got one without");
 }

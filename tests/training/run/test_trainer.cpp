@@ -69,6 +69,12 @@ struct PartedPoints : Points {
   }
 };
 
+/// Evaluates, and no figure says which model is better.
+struct EvaluatedPoints : Points {
+  using Points::Points;
+  Metrics evaluate() override { return {{"eval_figure", 1}}; }
+};
+
 /// Keeps what is really computed, that is, not for a plan alone.
 struct CountedPoints : Points {
   using Points::Points;
@@ -169,6 +175,32 @@ TEST_CASE("on a CPU each step is in the log before the next one begins") {
   WatchedPoints::at_step_15 = [&] { logged = run.metrics("run").back().at("step"); };
   PointsRun::train<WatchedPoints>(settings);
   CHECK(logged == 14);
+}
+
+TEST_CASE("of a step that a GPU may still be computing the losses are known before it is evaluated or saved") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.device = "emulated-cuda:0";
+  settings.steps = 3;
+  settings.eval_every = settings.log_every = 1;
+  PointsRun::train<EvaluatedPoints>(settings);
+  std::vector<std::pair<int, bool>> lines;
+  for (const auto& line : run.metrics("run")) lines.emplace_back(line.at("step").get<int>(), line.contains("loss"));
+  CHECK((lines ==
+         std::vector<std::pair<int, bool>>{{1, true}, {1, false}, {2, true}, {2, false}, {3, true}, {3, false}}));
+
+  settings.output = run.directory / "whole";
+  settings.eval_every.reset();
+  settings.log_every = 2;
+  settings.save_every = 1;
+  PointsRun::train(settings);
+  fs::copy(run.directory / "whole", run.directory / "again", fs::copy_options::recursive);
+  for (const char* gone : {"model.safetensors", "checkpoint-2", "checkpoint-3"})
+    fs::remove_all(run.directory / "again" / gone);
+  settings.output = run.directory / "again";
+  settings.resume = true;
+  PointsRun::train(settings);
+  CHECK((run.metrics("again") == run.metrics("whole")));  // the line of step 2 is of both its steps
 }
 
 TEST_CASE("after a save by the clock its minutes begin anew") {

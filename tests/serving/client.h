@@ -82,6 +82,12 @@ class Client {
     if (fd_ >= 0) close(fd_);
     fd_ = -1;
   }
+  /// Leaves with a reset of the connection, as a client that crashes may.
+  void reset() {
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    leave();
+  }
 
   Answer ask(const std::string& bytes) {
     send(bytes);

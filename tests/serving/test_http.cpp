@@ -1,100 +1,19 @@
 // What the sockets make of good, bad, slow and absent clients. The handler is a toy.
 #include <doctest/doctest.h>
 #include <malloc.h>
-#include <sys/resource.h>
 
-#include <atomic>
 #include <ctime>
-#include <mutex>
-#include <thread>
+#include <optional>
 
 #include "io/error.h"
-#include "serving/client.h"
-#include "serving/http.h"
+#include "serving/toy_server.h"
 
 using namespace bertrand::serving;
 using std::chrono::milliseconds;
 using support::Answer;
 using support::Client;
-
-namespace {
-
-/// Answers with method, target and the length of the body; what is asked for under /wait stays open, and /hold stops
-/// the thread of the sockets.
-class Server {
- public:
-  explicit Server(HttpOptions options = {}, std::size_t budget = 64 << 20)
-      : budget_(budget),
-        server_(
-            with_any_port(options), budget_,
-            [this](const Request& request, const auto& exchange) {
-              if (request.target == "/throw") throw std::runtime_error("thrown by the test");
-              if (request.target == "/hold") {
-                is_held = true;
-                is_held.notify_one();
-                is_held.wait(true);
-              }
-              if (request.target == "/wait") {
-                const std::lock_guard lock(mutex_);
-                waiting_ = exchange;
-                return;
-              }
-              exchange->answer(
-                  [text = request.method + " " + request.target + " " + std::to_string(request.body.size())] {
-                    return Response{.body = text, .content_type = "text/plain"};
-                  });
-            },
-            [this](int status) {
-              const std::lock_guard lock(mutex_);
-              refused_.push_back(status);
-            }) {
-    thread_ = std::thread([this] { server_.run(); });
-  }
-  ~Server() { end(); }
-
-  Client connect() const { return Client(server_.url()); }
-  void stop() { server_.stop(); }
-  /// Waits until run() has returned.
-  void end() {
-    server_.stop();
-    if (thread_.joinable()) thread_.join();
-  }
-  std::shared_ptr<Exchange> taken() {
-    for (int i = 0; i < 2000 && !waiting(); ++i) std::this_thread::sleep_for(milliseconds(5));
-    return waiting();
-  }
-  void go_on() {
-    is_held = false;
-    is_held.notify_one();
-  }
-  bool goes_on() const { return connect().get("/x").body == "GET /x 0"; }
-  std::size_t held() const { return budget_.held(); }
-  /// The statuses of the requests that the handler never saw or that it answers too late.
-  std::vector<int> refused() const {
-    const std::lock_guard lock(mutex_);
-    return refused_;
-  }
-
-  std::atomic<bool> is_held = false;  // whether the thread of the sockets waits until this is false
-
- private:
-  std::shared_ptr<Exchange> waiting() {
-    const std::lock_guard lock(mutex_);
-    return waiting_;
-  }
-  static HttpOptions with_any_port(HttpOptions options) {
-    options.port = 0;
-    return options;
-  }
-  mutable std::mutex mutex_;
-  std::shared_ptr<Exchange> waiting_;
-  std::vector<int> refused_;
-  Budget budget_;
-  HttpServer server_;
-  std::thread thread_;
-};
-
-}  // namespace
+using support::OneMoreFile;
+using Server = support::ToyServer;
 
 TEST_CASE("a connection carries one request after another") {
   Server server;
@@ -161,6 +80,7 @@ TEST_CASE("a body that does not fit into the memory for requests is refused") {
   Server server({.max_body = 1 << 20}, 100'000);
   Client client = server.connect();
   CHECK(client.post("/x", std::string(90'000, 'a')).status == 200);
+  CHECK(server.connect().post("/x", std::string(90'000, 'a')).status == 200);  // what has been read is not held
   CHECK(client.post("/x", std::string(110'000, 'a')).status == 429);
   CHECK(server.refused() == std::vector<int>{429});
   CHECK(server.goes_on());
@@ -232,24 +152,29 @@ TEST_CASE("the fields of a request's head are not kept") {
   for (Client& client : clients) CHECK(client.ask("ab").body == "POST /x 2");
 }
 
+TEST_CASE("a server that may open no further file drops the oldest client without a request for a new one") {
+  Server server;
+  Client oldest = server.connect(), younger = server.connect();
+  for (Client* client : {&oldest, &younger}) CHECK(client->get("/x").status == 200);
+  const OneMoreFile limit;
+  Client late = server.connect();
+  CHECK(late.get("/x").body == "GET /x 0");
+  CHECK(oldest.is_closed());
+  CHECK(younger.get("/x").status == 200);
+}
+
 TEST_CASE("a server that may open no further file waits without work until it may") {
   Server server;
   Client waiting = server.connect();
   waiting.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
   const auto exchange = server.taken();
   REQUIRE(exchange);
-  // One more file: the client has it, and the server has none for the other end.
-  const int next = dup(STDIN_FILENO);
-  close(next);
-  rlimit before{};
-  getrlimit(RLIMIT_NOFILE, &before);
-  const rlimit less{.rlim_cur = static_cast<rlim_t>(next) + 1, .rlim_max = before.rlim_max};
-  REQUIRE(setrlimit(RLIMIT_NOFILE, &less) == 0);
+  std::optional<OneMoreFile> limit(std::in_place);
   Client late = server.connect();
   const std::clock_t begin = std::clock();
   std::this_thread::sleep_for(milliseconds(500));
   const std::clock_t spent = std::clock() - begin;
-  setrlimit(RLIMIT_NOFILE, &before);
+  limit.reset();
   CHECK(late.is_connected());
   CHECK(spent < CLOCKS_PER_SEC / 20);
   CHECK(late.get("/x").body == "GET /x 0");
@@ -258,22 +183,39 @@ TEST_CASE("a server that may open no further file waits without work until it ma
 }
 
 TEST_CASE("a client that leaves is no longer wanted") {
+  for (const bool breaks : {false, true}) {
+    CAPTURE(breaks);
+    Server server;
+    Client client = server.connect();
+    client.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+    const auto exchange = server.taken();
+    REQUIRE(exchange);
+    CHECK(exchange->is_wanted());
+    if (breaks) client.reset();
+    else client.leave();
+    for (int i = 0; i < 2000 && exchange->is_wanted(); ++i) std::this_thread::sleep_for(milliseconds(5));
+    CHECK_FALSE(exchange->is_wanted());
+    bool was_made = false;
+    exchange->answer([&] {
+      was_made = true;
+      return Response{};
+    });
+    CHECK(server.goes_on());
+    CHECK_FALSE(was_made);
+  }
+}
+
+TEST_CASE("a client that leaves before it has sent a request gets no answer and counts as no refusal") {
   Server server;
-  Client client = server.connect();
-  client.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
-  const auto exchange = server.taken();
-  REQUIRE(exchange);
-  CHECK(exchange->is_wanted());
-  client.leave();
-  for (int i = 0; i < 2000 && exchange->is_wanted(); ++i) std::this_thread::sleep_for(milliseconds(5));
-  CHECK_FALSE(exchange->is_wanted());
-  bool was_made = false;
-  exchange->answer([&] {
-    was_made = true;
-    return Response{};
-  });
-  CHECK(server.goes_on());
-  CHECK_FALSE(was_made);
+  for (const std::string text : {"", "GET /x", "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\na"}) {
+    CAPTURE(text);
+    Client client = server.connect();
+    client.send(text);
+    client.end();
+    CHECK(client.is_closed());
+  }
+  CHECK(server.refused().empty());
+  CHECK(server.held() == 0);
 }
 
 TEST_CASE("a client that has sent all it will send gets its answers") {
@@ -303,18 +245,56 @@ TEST_CASE("a client that has sent all it will send gets its answers") {
   CHECK(two.is_closed());
 }
 
+TEST_CASE("a client of HTTP/1.0 that has sent all it will send is told nothing before its answer") {
+  Server server;
+  Client client = server.connect();
+  client.send("GET /wait HTTP/1.0\r\n\r\n");
+  client.end();
+  const auto exchange = server.taken();
+  REQUIRE(exchange);
+  CHECK(server.goes_on());
+  exchange->answer([] { return Response{.body = "at last"}; });
+  CHECK(client.read().body == "at last");
+}
+
+TEST_CASE("what an answer keeps is let go when the client has taken the answer and not before") {
+  Server server;
+  Client client = server.connect();
+  client.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+  const auto exchange = server.taken();
+  REQUIRE(exchange);
+  auto kept = std::make_shared<int>(0);
+  const std::weak_ptr<int> is_kept = kept;
+  constexpr std::size_t kLarge = 32 << 20;  // more than the system holds of it
+  exchange->answer([kept = std::move(kept)]() mutable {
+    return Response{.body = std::string(kLarge, 'a'), .keeps = std::move(kept)};
+  });
+  CHECK(server.goes_on());
+  CHECK_FALSE(is_kept.expired());
+  CHECK(client.read().body.size() == kLarge);
+  for (int i = 0; i < 2000 && !is_kept.expired(); ++i) std::this_thread::sleep_for(milliseconds(5));
+  CHECK(is_kept.expired());
+  CHECK(client.get("/x").status == 200);
+}
+
 TEST_CASE("an answer that takes too long is replaced and what comes later is not sent") {
   Server server({.timeout = milliseconds(500)});
   Client client = server.connect();
   client.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
   const auto exchange = server.taken();
   REQUIRE(exchange);
+  client.send("more");  // which the server does not read, so that the connection lives on for a moment
   CHECK(client.read().status == 504);
   CHECK_FALSE(exchange->is_wanted());
-  exchange->answer([] { return Response{.body = "late"}; });
+  bool was_made = false;
+  exchange->answer([&] {
+    was_made = true;
+    return Response{.body = "late"};
+  });
+  CHECK(server.goes_on());
+  CHECK_FALSE(was_made);
   CHECK(client.is_closed());
   CHECK(server.refused() == std::vector<int>{504});
-  CHECK(server.goes_on());
 }
 
 TEST_CASE("a server that stops answers whoever is in and then nobody") {
@@ -334,6 +314,17 @@ TEST_CASE("a server that stops answers whoever is in and then nobody") {
   CHECK(answer.head.find("Connection: close") != std::string::npos);
   server.end();
   CHECK_FALSE(server.connect().is_connected());
+}
+
+TEST_CASE("a server that stops does not wait long for a request that is half sent") {
+  Server server;
+  Client client = server.connect();
+  client.send("POST /x HTTP/1.1\r\nHost: x\r\n");
+  CHECK(server.goes_on());
+  const auto begin = std::chrono::steady_clock::now();
+  server.stop();
+  CHECK(client.read().status == 408);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));  // of 30 for a request
 }
 
 TEST_CASE("a server that stops answers what came before it could read it") {
@@ -362,6 +353,19 @@ TEST_CASE("a server that stops answers what came before it could read it") {
   CHECK(second.read().body == "GET /hold 0");
   CHECK(idle.read().body == "POST /idle 3");
   for (Client& client : fresh) CHECK(client.read().body == "POST /fresh 2");
+}
+
+TEST_CASE("a server begins again at once at the address that it had, and no other has it meanwhile") {
+  Server server;
+  HttpOptions same{.port = server.port()};
+  Budget budget(1);
+  CHECK_THROWS_AS(HttpServer(same, budget, {}, {}), bertrand::Error);
+  Client client = server.connect();
+  CHECK(client.ask("GET /x HTTP/1.0\r\n\r\n").status == 200);
+  CHECK(client.is_closed());  // by the server, so that the system keeps the address for a while
+  client.leave();
+  server.end();
+  CHECK(HttpServer(same, budget, {}, {}).url().ends_with(":" + std::to_string(same.port)));
 }
 
 TEST_CASE("an address that cannot be listened on is refused") {

@@ -138,6 +138,38 @@ TEST_CASE("numbers that are not finite fail one request and not its company") {
   CHECK(setting.outcomes["good"].answers.size() == 2);
 }
 
+TEST_CASE("what ends a batch is told once to each of its requests, and those after it are computed") {
+  Setting setting;
+  Batcher batcher({}, setting.metrics);
+  Work bad = setting.work("bad", {"red"});
+  bad.queries[0].sequences[0].token_ids[1] = 1'000'000;  // which no dialect lets through
+  batcher.put(std::move(bad));
+  batcher.put(setting.work("company", {"red", "fish"}));
+  setting.run(batcher);
+  batcher.put(setting.work("later", {"red"}));
+  setting.run(batcher);
+  CHECK(setting.order == std::vector<std::string>{"bad", "company", "later"});
+  CHECK(setting.outcomes["bad"].status == 500);
+  CHECK(setting.outcomes["company"].status == 500);
+  CHECK_FALSE(setting.outcomes["bad"].error.empty());
+  CHECK(setting.outcomes["company"].error == setting.outcomes["bad"].error);
+  CHECK(setting.outcomes["later"].status == 200);
+}
+
+TEST_CASE("requests are counted as answered with what they asked for or as failed by their status") {
+  Setting setting;
+  for (int i = 0; i < 5; ++i) setting.metrics.request();
+  for (const int status : {200, 299, 300, 429, 429}) setting.metrics.response(status, 0.5);
+  setting.metrics.refused(408);
+  setting.metrics.dropped(2);
+  for (const char* line : {"te_request_count 5", "te_request_success 2", "te_request_failure{err=\"300\"} 1",
+                           "te_request_failure{err=\"429\"} 2", "te_request_failure{err=\"408\"} 1",
+                           "te_request_dropped 2", "te_request_duration_count 2", "te_request_duration_sum 1"}) {
+    CAPTURE(line);
+    CHECK(setting.counts(line));
+  }
+}
+
 TEST_CASE("a model's thread ends when it is told to and nothing waits") {
   Setting setting;
   Batcher batcher({}, setting.metrics);

@@ -176,6 +176,12 @@ TEST_CASE("infer of KServe takes texts or ids and answers these with tensors") {
       {"name": "attention_mask", "shape": [2, 4], "datatype": "INT64", "data": [1, 1, 1, 1, 1, 1, 1, 1]}]})");
   CHECK(ids["outputs"][0] == texts["outputs"][0]);
   CHECK(ids["outputs"].size() == 1);
+  const Json pair = setting.json("/v2/models/classes/infer", R"({"inputs": [
+      {"name": "text", "shape": [1], "datatype": "BYTES", "data": ["red"]},
+      {"name": "text_pair", "shape": [1], "datatype": "BYTES", "data": ["fish"]}]})");
+  CHECK(pair["outputs"][0] == setting.json("/v2/models/classes/infer", R"({"inputs": [
+      {"name": "input_ids", "shape": [1, 5], "datatype": "INT64", "data": [2, 5, 3, 8, 3]},
+      {"name": "token_type_ids", "shape": [1, 5], "datatype": "INT64", "data": [0, 0, 0, 1, 1]}]})")["outputs"][0]);
   const auto outputs_for_ids = [&](const std::string& model) {
     return setting.json("/v2/models/" + model + "/infer", R"({"inputs": [
         {"name": "input_ids", "shape": [2, 4], "datatype": "INT64", "data": [2, 5, 8, 3, 2, 5, 3, 0]},

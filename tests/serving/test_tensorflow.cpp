@@ -83,6 +83,8 @@ TEST_CASE("ids become probabilities with and without mask and segments and label
   CHECK(setting.predict(R"({"instances": [{"b64": "cmVkIGZpc2g="}]})") == answer);
   CHECK(setting.predict(R"({"inputs": ["red fish"]})").at("outputs") == answer.at("predictions"));
   CHECK(setting.predict(R"({"inputs": {"text": ["red fish"]}})").at("outputs") == answer.at("predictions"));
+  for (const char* one : {R"("red fish")", R"({"b64": "cmVkIGZpc2g="})"})
+    CHECK(setting.predict(fmt::format(R"({{"inputs": {}}})", one)).at("outputs") == answer.at("predictions"));
   CHECK(setting.predict(R"({"instances": [{"input_ids": [2, 5, 8, 3]}, {"input_ids": [2, 12, 9, 11, 3]}]})") ==
         setting.predict(R"({"instances": ["red fish", "the bird two"]})"));
   CHECK(setting.predict(R"({"instances": [{"text": "red", "text_pair": "fish"}]})") ==
@@ -132,6 +134,7 @@ TEST_CASE("bad requests get the texts of TensorFlow Serving") {
         "not have named input: ids");
   CHECK(setting.refusal(R"({"inputs": {"input_mask": [[1]]}})") ==
         "400: Missing named input: input_ids in 'inputs' object.");
+  CHECK(setting.refusal(R"({"inputs": {"text": "red"}})") == "400: inputs: text: expected a list, got \"red\"");
   CHECK(setting.refusal(R"({"inputs": 3})").starts_with("400: inputs is a plain value/list, but expecting an object "));
   CHECK(setting.refusal(R"({"inputs": {"input_ids": [[2], [3]], "input_mask": [[1]]}})") ==
         "400: inputs: input_mask: Encountered list at unexpected size: 1 at level: 0 expected size: 2");
@@ -195,6 +198,8 @@ TEST_CASE("paths are those of TensorFlow Serving") {
   CHECK(setting.error("/v1/other", "", "GET") == "400: Malformed request: GET /v1/other");
   CHECK(setting.error("/v1/models", "", "GET") == "400: Missing model name in request.");
   CHECK(setting.error("/v1/models/none", "", "GET") == "404: Could not find any versions of model none");
+  CHECK(setting.error("/v1/models/half/versions/8", "", "GET") == "404: Could not find version 8 of model half");
+  CHECK(setting.error("/v1/models/", "", "GET") == "400: Malformed request: GET /v1/models/");
   CHECK(setting.error("/v1/models/half:classify", body).starts_with("501: "));
   for (const std::string name : {"%zz", "half%4", "half%", "hal%6", "%-1", "%+1", "%6"})
     CHECK(setting.error("/v1/models/" + name + ":predict", body).starts_with("400: path: expected % and two digits, "));

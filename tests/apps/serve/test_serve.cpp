@@ -1,13 +1,18 @@
 // serve as a user runs it: models, versions, many clients at once, signals.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <netdb.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 
+#include <cerrno>
 #include <thread>
 
 #include "serving/check.h"
 #include "serving/client.h"
 #include "serving/service.h"
 #include "support/conversation.h"
+#include "support/refusal.h"
 #include "support/small_heads.h"
 
 using namespace bertrand;
@@ -183,8 +188,12 @@ TEST_CASE("a newer version takes the place of the old one and a damaged one does
   const Setting setting;
   support::write_small_classifier(setting / "base/9");
   support::write_small_classifier(setting / "base/007-not");
+  const int said = open((setting / "said").c_str(), O_WRONLY | O_CREAT, 0600), before = dup(STDERR_FILENO);
+  dup2(said, STDERR_FILENO);
   const Server server(
       {"--model-base-path", setting / "base", "--model-name", "half", "--file-system-poll-wait-seconds", "0.05"});
+  dup2(before, STDERR_FILENO);
+  for (const int file : {said, before}) close(file);
   const auto version = [&] {
     return server.connect().get("/v1/models/half").json()["model_version_status"][0]["version"].get<std::string>();
   };
@@ -199,6 +208,10 @@ TEST_CASE("a newer version takes the place of the old one and a damaged one does
   CHECK(version() == "12");
   CHECK(server.connect().post(kPath, body_of(0)).json()["predictions"][0].size() == 2);
   CHECK(server.connect().post("/v1/models/half/versions/9:predict", body_of(0)).status == 404);
+  const std::string text = support::read_text(setting / "said"), warning = "warning: half: version 9 goes on: ";
+  CHECK(text.find(warning) != std::string::npos);
+  CHECK(text.find(warning) == text.rfind(warning));  // however often it looked
+  CHECK(text.find("half: version 12 in place of 9\n") != std::string::npos);
 }
 
 TEST_CASE("the memory plan has room for a newer version beside the old one") {
@@ -242,8 +255,41 @@ TEST_CASE("a health check says whether a server is there") {
   CHECK(none.error.ends_with("expected a healthy server, got HTTP/1.1 404 Not Found\n"));
   server.signal(SIGTERM);
   CHECK(server.finish() == 0);
-  CHECK(run_program("serve", {"--check", server.url()}).code == 5);
+  const Outcome gone = run_program("serve", {"--check", server.url()});
+  CHECK(gone.code == 5);
+  CHECK(gone.error.ends_with("expected a healthy server, got Connection refused\n"));
   CHECK(run_program("serve", {"--check", "localhost"}).code == 2);
+}
+
+TEST_CASE("a health check asks for the path of its URL or else for /health, and says so if nothing is answered") {
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof place;
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  REQUIRE(bind(listener, reinterpret_cast<const sockaddr*>(&place), size) == 0);
+  REQUIRE(getsockname(listener, reinterpret_cast<sockaddr*>(&place), &size) == 0);
+  REQUIRE(listen(listener, 1) == 0);
+  const timeval limit{.tv_sec = 5, .tv_usec = 0};
+  setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  const std::string port = ":" + std::to_string(ntohs(place.sin_port));
+  const auto asked = [&](const std::string& url) {
+    std::string request(1000, '\0');
+    std::thread server([&] {
+      const int client = accept(listener, nullptr, nullptr);
+      request.resize(static_cast<std::size_t>(std::max(recv(client, request.data(), request.size(), 0), ssize_t{0})));
+      close(client);
+    });
+    errno = ENOENT;  // of an earlier call
+    CHECK(support::refusal(Failure::io, [&] { serving::check(url); }).ends_with(", got no answer"));
+    server.join();
+    return request.substr(0, request.find('\r'));
+  };
+  CHECK(asked("http://127.0.0.1" + port) == "GET /health HTTP/1.1");
+  CHECK(asked("http://127.0.0.1" + port + "/") == "GET /health HTTP/1.1");
+  CHECK(asked("http://127.0.0.1" + port + "/a?b") == "GET /a?b HTTP/1.1");
+  CHECK(asked("http://[127.0.0.1]" + port + "/a") == "GET /a HTTP/1.1");  // as an address of IPv6 is written
+  close(listener);
 }
 
 TEST_CASE("a health check tries every address of the host") {
@@ -270,6 +316,15 @@ TEST_CASE("a health check tries every address of the host") {
   first.ai_next = &second;
   CHECK(serving::ask(&first, request).line == "HTTP/1.1 200 OK");
   close(bound);
+
+  const int next = dup(STDIN_FILENO);
+  close(next);
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{.rlim_cur = static_cast<rlim_t>(next), .rlim_max = before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  CHECK(serving::ask(&second, request).problem == "Too many open files");
+  setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_CASE("flags that fit no server are refused") {

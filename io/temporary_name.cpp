@@ -29,6 +29,10 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+/// Whether open() failed because this process, or the system, may open no further file: whether another process has
+/// locked the file is not known then.
+bool are_no_descriptors(int error) { return error == EMFILE || error == ENFILE; }
+
 /// A file or directory, open to lock it. A link is not followed.
 Descriptor opened(const fs::path& path) {
   constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -75,7 +79,9 @@ void remove_leftovers(const fs::path& file) {
 }  // namespace
 
 void remove_unless_written(Files& files, const fs::path& path) {
-  if (const Lock lock(path); !lock.is_of_another()) files.remove_all(path);
+  const Lock lock(path);
+  if (are_no_descriptors(lock.error)) refuse_call(path, "open", lock.error);
+  if (!lock.is_of_another()) files.remove_all(path);
 }
 
 fs::path temporary_name(const fs::path& file) { return fmt::format("{}{}", beginning(file), ::getpid()); }
@@ -88,7 +94,7 @@ TemporaryName::TemporaryName(const fs::path& file, const std::function<void(cons
     create(path_);
     lock_ = opened(path_);
     const int error = lock_ ? 0 : errno;
-    if (error == EMFILE || error == ENFILE) {
+    if (are_no_descriptors(error)) {
       fs::remove(path_, ignored);
       refuse_call(path_, "open", error);
     }

@@ -16,6 +16,7 @@
 #include "io/file_replacer.h"
 #include "io/host_name.h"
 #include "io/staged_directory.h"
+#include "io/temporary_name.h"
 #include "support/program.h"
 
 using namespace bertrand::io;
@@ -69,9 +70,32 @@ std::set<std::string> names_in(const fs::path& directory) {
   return names;
 }
 
+/// Whether `body` is refused for want of descriptors by a process that may have `more` than it has.
+template <class Body>
+bool is_refused_with(int more, const Body& body) {
+  const pid_t process = ::fork();
+  if (process == 0) {
+    const int next = ::open("/dev/null", O_RDONLY);
+    ::close(next);
+    const auto most = static_cast<rlim_t>(next + more);
+    const rlimit limit{most, most};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    try {
+      body();
+    } catch (const bertrand::Error& error) {
+      ::_exit(std::string(error.what()).ends_with(": open: Too many open files") ? 0 : 1);
+    }
+    ::_exit(2);
+  }
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  return status == 0;
+}
+
 constexpr int kNobody = 4194305;  // above the highest number that Linux gives to a process
 
 bool has_no_locks = false;    // whether the file system has none
+int interruptions = 0;        // of calls of flock, by a signal
 bool numbers_differ = false;  // whether a file has another inode number by its name than when it is open
 
 }  // namespace
@@ -84,9 +108,12 @@ extern "C" int lstat(const char* path, struct stat* out) noexcept {
 }
 
 extern "C" int flock(int descriptor, int operation) noexcept {
-  if (!has_no_locks) return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
-  errno = ENOLCK;
-  return -1;
+  if (has_no_locks || interruptions > 0) {
+    errno = has_no_locks ? ENOLCK : EINTR;
+    interruptions -= !has_no_locks;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
 }
 
 TEST_CASE("what a killed process left is removed by the next one that writes the same file or directory") {
@@ -158,24 +185,34 @@ TEST_CASE("without locks what has the number of this process is written anew, an
   CHECK(read_text(directory / "out") == "whole");
 }
 
+TEST_CASE("what another process removes before it is locked is made anew, and a signal does not end the wait for it") {
+  const support::TemporaryDirectory directory;
+  int made = 0;
+  interruptions = 1;
+  const TemporaryName name(directory / "out", [&](const fs::path& path) {
+    write_text(path, "whole");
+    if (++made == 1) fs::remove(path);
+  });
+  CHECK(interruptions == 0);
+  CHECK(made == 2);
+  CHECK(read_text(name.path()) == "whole");
+  const Descriptor other(::open(name.path().c_str(), O_RDWR | O_CLOEXEC));
+  CHECK((::flock(other.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK));
+}
+
 TEST_CASE("a process that has no descriptor left to lock what it made leaves nothing of it") {
   const support::TemporaryDirectory directory;
-  const pid_t process = ::fork();
-  if (process == 0) {
-    const int next = ::open("/dev/null", O_RDONLY);
-    ::close(next);
-    const rlimit limit{static_cast<rlim_t>(next) + 1, static_cast<rlim_t>(next) + 1};  // one more, for the file itself
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-    try {
-      const FileReplacer out(Files::system(), directory / "out");
-    } catch (const bertrand::Error& error) {
-      ::_exit(std::string(error.what()).ends_with(": open: Too many open files") ? 0 : 1);
-    }
-    ::_exit(2);
-  }
-  int status = 0;
-  ::waitpid(process, &status, 0);
-  CHECK(status == 0);
+  CHECK(
+      is_refused_with(1, [&] { const FileReplacer out(Files::system(), directory / "out"); }));  // for the file itself
+  CHECK(names_in(directory / "").empty());
+}
+
+TEST_CASE("a process that has no descriptor left to see whether another one writes a file does not remove it") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "part", "of another");
+  CHECK(is_refused_with(0, [&] { remove_unless_written(Files::system(), directory / "part"); }));
+  CHECK(read_text(directory / "part") == "of another");
+  remove_unless_written(Files::system(), directory / "part");
   CHECK(names_in(directory / "").empty());
 }
 

@@ -58,11 +58,8 @@ void with_processes(const ProcessOptions& options, const std::function<void(Coll
   const auto processes = join_processes(options);
   try {
     body(processes.get());
-  } catch (const Error& error) {
-    if (processes && error.failure() != Failure::interrupted) processes->abort(error.what());  // all stop together
-    throw;
   } catch (const std::exception& error) {
-    if (processes) processes->abort(error.what());
+    if (processes && !is_interruption(error)) processes->abort(error.what());  // else all stop together
     throw;
   }
 }

@@ -42,9 +42,9 @@ void ReplicaGroup::run(const std::function<void(const Replica&)>& body) {
   }
   try {
     run_threads(body);
-  } catch (const Error& error) {
-    if (error.failure() != Failure::interrupted) throw;
-    if (options_.processes) options_.processes->barrier();  // stopping is something that all processes do together
+  } catch (const std::exception& error) {
+    // Stopping is something that all processes do together.
+    if (options_.processes && is_interruption(error)) options_.processes->barrier();
     throw;
   }
   if (options_.processes) options_.processes->barrier();
@@ -82,13 +82,10 @@ void ReplicaGroup::run_threads(const std::function<void(const Replica&)>& body) 
     try {
       replica.emplace(backend, join(thread, backend));
       body(*replica);
-    } catch (const Error& error) {
-      failure.keep();
-      if (error.failure() == Failure::interrupted) meeting.abort(error.what());
-      else tell_others(error.what());
     } catch (const std::exception& error) {
       failure.keep();
-      tell_others(error.what());
+      if (is_interruption(error)) meeting.abort(error.what());
+      else tell_others(error.what());
     }
   };
   {

@@ -31,6 +31,12 @@ class Error : public std::runtime_error {
   Failure failure_;
 };
 
+/// Whether it was thrown because somebody asked to stop.
+inline bool is_interruption(const std::exception& error) {
+  const auto* const known = dynamic_cast<const Error*>(&error);
+  return known && known->failure() == Failure::interrupted;
+}
+
 /// Throws Error(failure) with a formatted message.
 template <class... Args>
 [[noreturn]] void fail(Failure failure, fmt::format_string<Args...> message, Args&&... args) {

@@ -66,10 +66,8 @@ class BufferedSource {
 
  private:
   bool fill() {
-    if (ended_) return false;
     buffer_.resize(kChunkBytes);
     buffer_.resize(source_.read(buffer_.data(), kChunkBytes));
-    ended_ = buffer_.size() < kChunkBytes;
     used_ = 0;
     return !buffer_.empty();
   }
@@ -77,7 +75,6 @@ class BufferedSource {
   ByteSource source_;
   std::string buffer_;
   std::size_t used_ = 0;
-  bool ended_ = false;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <bit>
 #include <chrono>
 #include <limits>
+#include <stdexcept>
 #include <thread>
 
 #include "distributed/agreement.h"
@@ -211,6 +212,32 @@ TEST_CASE("whichever replica fails before whichever call: its failure is the one
         CHECK(failures.thrown[static_cast<std::size_t>(rank)] ==
               (rank == failing ? "the disk is full" : "replica " + std::to_string(failing) + " has failed"));
     }
+}
+
+TEST_CASE("a failure of one replica that is none of this project's own is thrown, and the others leave") {
+  ReplicaGroup group = group_of(3);
+  std::atomic<int> left{0};
+  CHECK_THROWS_WITH_AS(group.run([&](const Replica& self) {
+    if (self.rank() == 1) throw std::runtime_error("something else");
+    try {
+      self.collective().barrier();
+    } catch (const Error& error) {
+      left += error.failure() == Failure::distributed;
+      throw;
+    }
+  }),
+                       "something else", std::runtime_error);
+  CHECK(left == 2);
+}
+
+TEST_CASE("a replica that is asked to stop makes the others leave too, and the run says that it was asked to") {
+  ReplicaGroup group = group_of(2);
+  const Failures failures = failures_of(group, [&](const Replica& self) {
+    if (self.rank() == 1) fail(Failure::interrupted, "stopped");
+    self.collective().barrier();
+  });
+  CHECK(failures.reported == "stopped");
+  CHECK(failures.thrown[0] == "stopped");
 }
 
 TEST_CASE("replicas that come with different calls or sizes are a bug that is named") {

@@ -204,11 +204,14 @@ TEST_CASE("a gradient that is no window of the flat gradients is ignored") {
   CHECK(recorder.log.empty());
 }
 
-TEST_CASE("a step that lacks a micro-batch of the replica is a bug that is named") {
+TEST_CASE("a step that lacks a micro-batch of the replica, or has one too many, is a bug that is named") {
   const auto backend = open_cpu({.threads = 1});
   SoloCollective solo(*backend);
   GradientSum sum(solo);
   sum.begin(beginning(*backend), {.first = 0, .count = 2}, 2);
   sum.add();
   CHECK_THROWS_WITH_AS(sum.finish(), "gradients: expected 2 micro-batches of this replica, got 1", Error);
+  sum.begin(beginning(*backend), {.first = 0, .count = 1}, 1);
+  sum.add();
+  CHECK_THROWS_WITH_AS(sum.add(), "gradients: expected 1 micro-batches of this replica, got more", Error);
 }

@@ -1,10 +1,12 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -149,6 +151,30 @@ TEST_CASE("memory that is too small for the processes of a sum is refused before
   SharedMemory memory(100);
   CHECK_THROWS_WITH(Member(std::make_unique<SharedMemory>(memory.place()), 0, 3),
                     "shared memory: expected 6291456 bytes for 3 processes, got 100");
+}
+
+TEST_CASE("memory that the system does not give is refused when it is asked for and not when it is used") {
+  const auto refused_with = [](auto resource, rlim_t most) -> std::string {
+    rlimit before{};
+    ::getrlimit(resource, &before);
+    const rlimit less{.rlim_cur = most, .rlim_max = before.rlim_max};
+    REQUIRE(::setrlimit(resource, &less) == 0);
+    std::string message;
+    try {
+      const SharedMemory memory(8 << 20);
+    } catch (const Error& error) {
+      CHECK(error.failure() == Failure::distributed);
+      message = error.what();
+    }
+    ::setrlimit(resource, &before);
+    return message;
+  };
+  const auto on_too_large = std::signal(SIGXFSZ, SIG_IGN);
+  CHECK(refused_with(RLIMIT_FSIZE, 1 << 20) == "shared memory: posix_fallocate: File too large");
+  std::signal(SIGXFSZ, on_too_large);
+  const int next = ::dup(STDIN_FILENO);
+  ::close(next);
+  CHECK(refused_with(RLIMIT_NOFILE, static_cast<rlim_t>(next)) == "shared memory: memfd_create: Too many open files");
 }
 
 TEST_CASE("memory that processes share has no name, so nothing of it is left when they are killed") {

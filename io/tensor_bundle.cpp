@@ -84,7 +84,6 @@ std::span<const std::byte> BundleFile::bytes(const BundleEntry& entry) const {
     fail(Failure::model,
          "{}: expected one piece, got a partitioned variable of {}; hint: save it without a partitioner", place(entry),
          entry.slices.size());
-  if (entry.size == 0) return {};
   const std::lock_guard lock(opening_);
   auto& shard = shards_[entry.shard];
   if (!shard) shard = std::make_unique<const MappedFile>(shard_path(entry.shard));

@@ -63,6 +63,8 @@ TEST_CASE("what the system refuses names the path, the call and the reason") {
   write_text(directory / "file", "");
   const fs::path under = directory / "file/x";
   CHECK(io_error([&] { Files::system().make_directory(under); }) == under.string() + ": mkdir: Not a directory");
+  CHECK(io_error([&] { Files::system().cut(none, 0); }) == none.string() + ": truncate" + absent);
+  CHECK(io_error([&] { Files::system().remove_all("/proc/self/status"); }).starts_with("/proc/self/status: remove: "));
   Files::system().remove_all(none);  // what is not there is removed already
 }
 

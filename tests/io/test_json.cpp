@@ -76,6 +76,7 @@ TEST_CASE("keys are read built and written in a time that grows with their numbe
 TEST_CASE("text that is no UTF-8 is written as U+FFFD") {
   CHECK(json_text(Json("a\xff")) == "\"a\xEF\xBF\xBD\"");
   CHECK(shown(Json("a\xff")) == "\"a\\ufffd\"");
+  CHECK(shown(Json(std::string(38, 'x'))) == "\"" + std::string(38, 'x') + "\"");
   CHECK(shown(Json(std::string(100, 'x'))) == "\"" + std::string(39, 'x') + "…");
 }
 
@@ -127,6 +128,8 @@ TEST_CASE("a file of JSON that no model needs to be so large is refused before i
   const std::filesystem::path file = directory / "config.json";
   support::write_text(file, "{}");
   CHECK(read_json(file) == Json::object());
+  std::filesystem::resize_file(file, kMostSmallFile);
+  CHECK(read_small_file(file, "JSON").size() == kMostSmallFile);
   std::filesystem::resize_file(file, kMostSmallFile + 1);  // zeros that take no room on the disk
   CHECK(support::refusal(Failure::model, [&] { read_json(file); }) ==
         file.string() + ": JSON: expected at most 33.6 MB, got 33554433 bytes");

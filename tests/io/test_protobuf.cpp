@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <vector>
 
 #include "support/refusal.h"
@@ -48,6 +49,38 @@ TEST_CASE("a message is written as protobuf documents it, and read back") {
   CHECK_FALSE(reader.next());
   CHECK(bytes_field_size(2, 7) == 9);
   CHECK(bytes_field_size(1000, 300) == 2 + 2 + 300);
+}
+
+TEST_CASE("the largest field number and the largest value are read, and no larger number is a field's") {
+  constexpr int kMost = 536'870'911;
+  constexpr auto kMostValue = std::numeric_limits<std::uint64_t>::max();
+  std::string message;
+  append_number(message, kMost, kMostValue);
+  ProtoReader reader(message, "f", Failure::model);
+  REQUIRE(reader.next());
+  CHECK(reader.is(kMost, WireType::varint));
+  CHECK(reader.varint() == kMostValue);
+  CHECK_FALSE(reader.next());
+  message.clear();
+  append_number(message, kMost + 1, 0);
+  CHECK(refusal(message) == "f@7: protobuf: expected a field number from 1 to 536870911, got 536870912");
+}
+
+TEST_CASE("floats that are repeated are read packed and one by one, and a part of one is refused") {
+  const auto floats = [](const std::string& packed) {
+    std::string message;
+    append_bytes(message, 1, packed);
+    append_float(message, 1, -2.5f);
+    std::vector<float> values;
+    ProtoReader reader(message, "f@7", Failure::model);
+    while (reader.next())
+      if (reader.has_floats(1)) reader.each_float([&](float value) { values.push_back(value); });
+    return values;
+  };
+  CHECK(floats("") == std::vector<float>{-2.5f});
+  CHECK(floats(std::string("\0\0\x80\x3F\0\0\0\x3F", 8)) == std::vector<float>{1, 0.5f, -2.5f});
+  CHECK(support::refusal(Failure::model, [&] { floats("12345"); }) ==
+        "f@7: protobuf: expected floats of 4 bytes, got 5 bytes");
 }
 
 TEST_CASE("values that nobody asks for are skipped, and repeated numbers are read packed and one by one") {

@@ -88,6 +88,10 @@ TEST_CASE("a file that is cut, over-long or no safetensors file says where") {
   CHECK(refusal("") == "@0: header length: expected 8 bytes, got a file of 0");
   CHECK(refusal("version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 90868376\n") ==
         ": expected tensors, got a Git LFS pointer to them; hint: git lfs pull");
+  CHECK(refusal(std::string(8, '\0')) == "@8: header: expected it to begin with \"{\"");
+  const std::uint64_t longest = 100'000'000;
+  CHECK(refusal(std::string(reinterpret_cast<const char*>(&longest), 8) + "{}") ==
+        "@0: header length: expected at most 2, which is what follows, got 100000000; hint: is it cut short?");
   CHECK(refusal("1234567") == "@0: header length: expected 8 bytes, got a file of 7");
   CHECK(refusal("PK\3\4 pickled data") ==
         "@0: header length: expected at most 100000000, got 7163379965118073680; hint: is it a safetensors file?");
@@ -232,4 +236,29 @@ TEST_CASE("a key of metadata may have 1024 bytes and no more") {
   const auto header = [](std::size_t size) { return R"({"__metadata__":{")" + std::string(size, 'k') + R"(":""}})"; };
   CHECK(refusal(file_of(header(1024), "")).empty());
   CHECK_FALSE(refusal(file_of(header(1025), "")).empty());
+}
+
+TEST_CASE("the tensors of a file that is written begin at a multiple of eight bytes, however long its header is") {
+  const support::TemporaryDirectory directory;
+  const auto source = [](const std::string& name, const char* type, const std::string& bytes) {
+    return TensorSource{.name = name,
+                        .type = find_safetensors_type(type),
+                        .dims = {1},
+                        .bytes = bytes.size(),
+                        .read = [bytes](std::uint64_t first, std::span<std::byte> part) {
+                          std::memcpy(part.data(), bytes.data() + first, part.size());
+                        }};
+  };
+  for (std::size_t size = 1; size <= 8; ++size) {
+    const std::string name(size, 'n');
+    FileWriter out(Files::system(), directory / "f");
+    const auto checksums = write_safetensors(out, {source("step", "I8", "s"), source(name, "F64", "12345678")});
+    out.finish();
+    CHECK(checksums == std::map<std::string, std::uint32_t>{{name, crc32c("12345678")}, {"step", crc32c("s")}});
+    const std::string bytes = read_text(directory / "f");
+    const SafetensorsFile file(directory / "f");
+    CHECK((bytes.size() - 8 - 1) % 8 == 0);
+    CHECK(std::memcmp(file.find(name)->bytes.data(), "12345678", 8) == 0);
+    CHECK(file.find("step")->bytes[0] == std::byte{'s'});
+  }
 }

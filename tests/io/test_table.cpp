@@ -124,6 +124,12 @@ TEST_CASE("a small table whose entries would take much memory is refused") {
   CHECK(parse_table(table_bytes(entries), "f").size() == 4000);
 }
 
+TEST_CASE("a key is shown without what steers a terminal, and a long one is cut") {
+  CHECK(printable(" ~\x1f\x7f\xff") == " ~\\x1f\\x7f\\xff");
+  CHECK(printable(std::string(80, 'k')) == std::string(80, 'k'));
+  CHECK(printable(std::string(81, 'k')) == std::string(80, 'k') + "…");
+}
+
 TEST_CASE("an empty table has an empty index") { CHECK(parse_table(table_bytes({}), "f").empty()); }
 
 TEST_CASE("a table that another tool compressed is read") {

@@ -199,12 +199,32 @@ TEST_CASE("a partitioned variable is refused by name when it is read") {
             "without a partitioner");
 }
 
+TEST_CASE("what an index says beside the places of tensors is passed over") {
+  // A shape whose rank is known, with a dimension that has a name. Then a field of a later version.
+  const std::string shape("\x18\x00\x12\x05\x08\x02\x12\x01n\x12\x02\x08\x03", 13);
+  const std::string entry = "\x08\x01\x12\x0d" + shape + "\x28\x18\x48\x07";
+  const BundleIndex index = parse_bundle_index(table_bytes({{"", "\x08\x01\x48\x07"}, {"a", entry}}), "f");
+  CHECK(index.shards == 1);
+  REQUIRE(index.entries.size() == 1);
+  CHECK(index.entries[0].dims == std::vector<std::int64_t>{2, 3});
+  CHECK(index.entries[0].size == 24);
+}
+
+TEST_CASE("a tensor of one byte is read") {
+  const Written written({{.name = "a", .type = 6, .dims = {}, .offset = 15, .size = 1, .crc = crc_of(1)}});
+  const BundleFile opened(written.directory / "p");
+  CHECK(opened.bytes(opened.entries()[0]).size() == 1);
+  CHECK(written.refusal().empty());
+}
+
 TEST_CASE("headers of other formats are refused") {
   const auto refusal = [](const std::string& header) {
     return support::refusal(Failure::model, [&] { parse_bundle_index(table_bytes({{"", header}}), "f"); });
   };
   CHECK(refusal("\x08\x01\x1a\x02\x08\x01").empty());
   CHECK(refusal(std::string("\x08\x00", 2)) == "f: header: expected from 1 to 99999 shards, got 0");
+  CHECK(refusal("\x08\x9f\x8d\x06").empty());
+  CHECK(refusal("\x08\xa0\x8d\x06") == "f: header: expected from 1 to 99999 shards, got 100000");
   CHECK(refusal("\x08\x01\x10\x01") == "f: header: expected little-endian numbers, got big-endian ones");
   CHECK(refusal("\x08\x01\x1a\x02\x10\x02") ==
         "f: header: expected a version of at most 1, got 2; hint: is it newer than this program?");

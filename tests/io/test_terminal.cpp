@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "support/terminal.h"
 
@@ -41,4 +42,17 @@ TEST_CASE("a line leaves the last column free, also of a terminal that does not 
   CHECK(drawn(20, 19) == 19);
   CHECK(drawn(20, 20) == 19);
   CHECK(drawn(0, 100) == 79);
+}
+
+TEST_CASE("lines are redrawn on a terminal alone, and on none that several processes of a launcher share") {
+  const auto is_terminal = [](std::FILE* out) { return bertrand::io::TerminalLine(out).is_terminal(); };
+  bool on_terminal = false, in_file = true, shared = true;
+  support::on_terminal(80, [&](std::FILE* out) { on_terminal = is_terminal(out); });
+  support::in_file([&](std::FILE* out) { in_file = is_terminal(out); });
+  ::setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+  support::on_terminal(80, [&](std::FILE* out) { shared = is_terminal(out); });
+  ::unsetenv("OMPI_COMM_WORLD_SIZE");
+  CHECK(on_terminal);
+  CHECK_FALSE(in_file);
+  CHECK_FALSE(shared);
 }

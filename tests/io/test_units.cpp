@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "support/refusal.h"
 
 using namespace bertrand::io;
@@ -10,6 +12,7 @@ TEST_CASE("numbers are shown with three digits and a unit") {
   CHECK(count_text(0) == "0");
   CHECK(count_text(0.25) == "0.25");
   CHECK(count_text(950) == "950");
+  CHECK(count_text(999.5) == "1k");
   CHECK(count_text(999.7) == "1k");
   CHECK(count_text(12345) == "12.3k");
   CHECK(count_text(999'499) == "999k");
@@ -25,8 +28,11 @@ TEST_CASE("durations are shown as clocks show them") {
   CHECK(duration_text(59.4) == "59s");
   CHECK(duration_text(59.6) == "1:00");
   CHECK(duration_text(725) == "12:05");
+  CHECK(duration_text(3599) == "59:59");
+  CHECK(duration_text(3600) == "1:00:00");
   CHECK(duration_text(8045) == "2:14:05");
-  CHECK(duration_text(-1) == "?");
+  for (const double none : {-1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+    CHECK(duration_text(none) == "?");
 }
 
 TEST_CASE("bytes are read with units of powers of ten and of two") {
@@ -35,7 +41,11 @@ TEST_CASE("bytes are read with units of powers of ten and of two") {
   CHECK(parse_bytes("--memory", "500MB") == 500'000'000);
   CHECK(parse_bytes("--memory", "8GiB") == std::size_t{8} << 30);
   CHECK(parse_bytes("--memory", "1.5 kB") == 1500);
-  for (const char* bad : {"", "GB", "8 XB", "-1GB", "0", "nan", "1e30TB"})
+  CHECK(parse_bytes("--memory", "3KiB") == 3072);
+  CHECK(parse_bytes("--memory", "3MiB") == 3 << 20);
+  CHECK(parse_bytes("--memory", "3TiB") == std::size_t{3} << 40);
+  CHECK(parse_bytes("--memory", "999999TB") == 999'999'000'000'000'000);
+  for (const char* bad : {"", "GB", "8 XB", "-1GB", "0", "0.5B", "nan", "1000000TB", "1e30TB"})
     CHECK(support::refusal(bertrand::Failure::usage, [&] {
             parse_bytes("--memory", bad);
           }).starts_with("--memory: expected a number of bytes as 8GiB"));

@@ -2,13 +2,16 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <vector>
 
 #include "io/files.h"
 #include "io/line_source.h"
+#include "io/signals.h"
 #include "support/gzip.h"
 #include "support/program.h"
 #include "support/refusal.h"
@@ -93,6 +96,31 @@ TEST_CASE("a pipe is read as it is filled and no byte of it is lost") {
   ::close(both);
   CHECK(source.is_ready());
   CHECK_FALSE(source.next(line));
+}
+
+TEST_CASE("a wait for a line ends when the process is asked to leave, and the line that did not come is named") {
+  const fs::path pipe = named("unfinished");
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    catch_stop_signals(OnStop::leave);
+    const int both = ::open(pipe.c_str(), O_RDWR);
+    (void)!::write(both, "a\nb", 3);
+    LineSource source(pipe, "lines");
+    std::string_view line;
+    const bool is_first = source.next(line) && line == "a";
+    std::raise(SIGTERM);
+    try {
+      source.next(line);
+    } catch (const Error& error) {
+      const bool names_line = std::string(error.what()).find(" line 2;") != std::string::npos;
+      ::_exit(is_first && names_line && error.failure() == Failure::interrupted ? 75 : 1);
+    }
+    ::_exit(2);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 75));
 }
 
 TEST_CASE("a line that no memory should hold is refused") {

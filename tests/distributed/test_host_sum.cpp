@@ -15,6 +15,7 @@
 
 #include "distributed/host_sum.h"
 #include "distributed/parts.h"
+#include "support/file_limit.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -154,27 +155,25 @@ TEST_CASE("memory that is too small for the processes of a sum is refused before
 }
 
 TEST_CASE("memory that the system does not give is refused when it is asked for and not when it is used") {
-  const auto refused_with = [](auto resource, rlim_t most) -> std::string {
-    rlimit before{};
-    ::getrlimit(resource, &before);
-    const rlimit less{.rlim_cur = most, .rlim_max = before.rlim_max};
-    REQUIRE(::setrlimit(resource, &less) == 0);
-    std::string message;
+  const auto refused = []() -> std::string {
     try {
       const SharedMemory memory(8 << 20);
     } catch (const Error& error) {
       CHECK(error.failure() == Failure::distributed);
-      message = error.what();
+      return error.what();
     }
-    ::setrlimit(resource, &before);
-    return message;
+    return "";
   };
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit less{.rlim_cur = 1 << 20, .rlim_max = before.rlim_max};
   const auto on_too_large = std::signal(SIGXFSZ, SIG_IGN);
-  CHECK(refused_with(RLIMIT_FSIZE, 1 << 20) == "shared memory: posix_fallocate: File too large");
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &less) == 0);
+  CHECK(refused() == "shared memory: posix_fallocate: File too large");
+  ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, on_too_large);
-  const int next = ::dup(STDIN_FILENO);
-  ::close(next);
-  CHECK(refused_with(RLIMIT_NOFILE, static_cast<rlim_t>(next)) == "shared memory: memfd_create: Too many open files");
+  const support::FileLimit none(0);
+  CHECK(refused() == "shared memory: memfd_create: Too many open files");
 }
 
 TEST_CASE("memory that processes share has no name, so nothing of it is left when they are killed") {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -17,7 +16,9 @@
 #include "io/host_name.h"
 #include "io/staged_directory.h"
 #include "io/temporary_name.h"
+#include "support/file_limit.h"
 #include "support/program.h"
+#include "support/refusal.h"
 
 using namespace bertrand::io;
 namespace fs = std::filesystem;
@@ -73,23 +74,8 @@ std::set<std::string> names_in(const fs::path& directory) {
 /// Whether `body` is refused for want of descriptors by a process that may have `more` than it has.
 template <class Body>
 bool is_refused_with(int more, const Body& body) {
-  const pid_t process = ::fork();
-  if (process == 0) {
-    const int next = ::open("/dev/null", O_RDONLY);
-    ::close(next);
-    const auto most = static_cast<rlim_t>(next + more);
-    const rlimit limit{most, most};
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-    try {
-      body();
-    } catch (const bertrand::Error& error) {
-      ::_exit(std::string(error.what()).ends_with(": open: Too many open files") ? 0 : 1);
-    }
-    ::_exit(2);
-  }
-  int status = 0;
-  ::waitpid(process, &status, 0);
-  return status == 0;
+  const support::FileLimit limit(more);
+  return support::refusal(bertrand::Failure::io, body).ends_with(": open: Too many open files");
 }
 
 constexpr int kNobody = 4194305;  // above the highest number that Linux gives to a process

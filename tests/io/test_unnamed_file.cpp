@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "io/error.h"
+#include "support/file_limit.h"
 #include "support/program.h"
+#include "support/refusal.h"
 
 using namespace bertrand::io;
 
@@ -16,4 +18,13 @@ TEST_CASE("a file without a name holds what was appended, and the directory stay
   CHECK(std::string(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()) == "onetwo");
   support::write_text(directory / "taken", "");
   CHECK_THROWS_AS(UnnamedFile(Files::system(), directory / "taken"), bertrand::Error);
+}
+
+TEST_CASE("a file without a name that cannot be opened to be read leaves nothing") {
+  const support::TemporaryDirectory directory;
+  const support::FileLimit one(1);  // to write it
+  CHECK(support::refusal(bertrand::Failure::io, [&] {
+          UnnamedFile(Files::system(), directory / "f");
+        }).ends_with("f: open: Too many open files"));
+  CHECK(std::filesystem::is_empty(directory / "."));
 }

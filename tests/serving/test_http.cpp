@@ -7,12 +7,13 @@
 
 #include "io/error.h"
 #include "serving/toy_server.h"
+#include "support/file_limit.h"
 
 using namespace bertrand::serving;
 using std::chrono::milliseconds;
 using support::Answer;
 using support::Client;
-using support::OneMoreFile;
+using support::FileLimit;
 using Server = support::ToyServer;
 
 TEST_CASE("a connection carries one request after another") {
@@ -156,7 +157,7 @@ TEST_CASE("a server that may open no further file drops the oldest client withou
   Server server;
   Client oldest = server.connect(), younger = server.connect();
   for (Client* client : {&oldest, &younger}) CHECK(client->get("/x").status == 200);
-  const OneMoreFile limit;
+  const FileLimit limit(1);  // a client has it, and the server has none for the other end
   Client late = server.connect();
   CHECK(late.get("/x").body == "GET /x 0");
   CHECK(oldest.is_closed());
@@ -169,7 +170,7 @@ TEST_CASE("a server that may open no further file waits without work until it ma
   waiting.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
   const auto exchange = server.taken();
   REQUIRE(exchange);
-  std::optional<OneMoreFile> limit(std::in_place);
+  std::optional<FileLimit> limit(1);
   Client late = server.connect();
   const std::clock_t begin = std::clock();
   std::this_thread::sleep_for(milliseconds(500));

@@ -1,9 +1,5 @@
 // A server whose handler is a toy.
 #pragma once
-#include <doctest/doctest.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -92,24 +88,6 @@ class ToyServer {
   bertrand::serving::Budget budget_;
   bertrand::serving::HttpServer server_;
   std::thread thread_;
-};
-
-/// As long as it lives this process may open one more file: a client has it, and the server has none for the other end.
-class OneMoreFile {
- public:
-  OneMoreFile() {
-    const int next = dup(STDIN_FILENO);
-    close(next);
-    getrlimit(RLIMIT_NOFILE, &before_);
-    const rlimit less{.rlim_cur = static_cast<rlim_t>(next) + 1, .rlim_max = before_.rlim_max};
-    REQUIRE(setrlimit(RLIMIT_NOFILE, &less) == 0);
-  }
-  ~OneMoreFile() { setrlimit(RLIMIT_NOFILE, &before_); }
-  OneMoreFile(const OneMoreFile&) = delete;
-  OneMoreFile& operator=(const OneMoreFile&) = delete;
-
- private:
-  rlimit before_{};
 };
 
 }  // namespace support

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <netdb.h>
-#include <sys/resource.h>
 #include <sys/time.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include "serving/client.h"
 #include "serving/service.h"
 #include "support/conversation.h"
+#include "support/file_limit.h"
 #include "support/refusal.h"
 #include "support/small_heads.h"
 
@@ -317,14 +317,8 @@ TEST_CASE("a health check tries every address of the host") {
   CHECK(serving::ask(&first, request).line == "HTTP/1.1 200 OK");
   close(bound);
 
-  const int next = dup(STDIN_FILENO);
-  close(next);
-  rlimit before{};
-  getrlimit(RLIMIT_NOFILE, &before);
-  const rlimit none{.rlim_cur = static_cast<rlim_t>(next), .rlim_max = before.rlim_max};
-  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const support::FileLimit none(0);
   CHECK(serving::ask(&second, request).problem == "Too many open files");
-  setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_CASE("flags that fit no server are refused") {

@@ -2,13 +2,12 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <filesystem>
 
 #include "bert/data/corpus_writer.h"
 #include "io/descriptor.h"
+#include "support/file_limit.h"
 #include "support/program.h"
 #include "support/refusal.h"
 
@@ -34,15 +33,8 @@ TEST_CASE("a corpus that another process writes is left alone, as one is that ca
   }
   CHECK(std::filesystem::exists(partial / "of-the-other"));
   {
-    const int next = ::dup(STDIN_FILENO);
-    ::close(next);
-    rlimit before{};
-    ::getrlimit(RLIMIT_NOFILE, &before);
-    const rlimit none{.rlim_cur = static_cast<rlim_t>(next), .rlim_max = before.rlim_max};
-    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
-    const std::string message = refusal(Failure::io);
-    ::setrlimit(RLIMIT_NOFILE, &before);
-    CHECK(message == partial.string() + ": open: Too many open files");
+    const support::FileLimit none(0);
+    CHECK(refusal(Failure::io) == partial.string() + ": open: Too many open files");
   }
   CHECK(std::filesystem::exists(partial / "of-the-other"));
   write_corpus(job, tokenizer);

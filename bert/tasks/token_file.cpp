@@ -142,26 +142,26 @@ class Parser {
     some_ = true;
   }
 
-  /// All lines have the columns of the first: with one less, the last would be another one.
+  /// All lines have the columns of the first that is right: with one less, the last would be another one.
   void check_width(std::size_t width) {
     if (width_ == 0) {
+      find_columns(width);
       width_ = width;
       first_line_ = line_;
-      find_columns();
     }
     if (width != width_) refuse("columns: expected {} as in line {}, got {}", width_, first_line_, width);
   }
 
-  void find_columns() {
-    if (columns_.word >= width_)
-      refuse("columns: expected at least {} for --text-column {}, got {}", columns_.word + 1, columns_.word, width_);
-    const std::size_t label = columns_.label.value_or(width_ - 1);
-    if (label < width_ && label != columns_.word) label_ = label;
+  void find_columns(std::size_t width) {
+    if (columns_.word >= width)
+      refuse("columns: expected at least {} for --text-column {}, got {}", columns_.word + 1, columns_.word, width);
+    const std::size_t label = columns_.label.value_or(width - 1);
+    if (label < width && label != columns_.word) label_ = label;
     else if (needs_label_ && columns_.label)
-      refuse("columns: expected at least {} for --label-column {}, got {}", label + 1, label, width_);
-    else if (needs_label_ && width_ > 1)
+      refuse("columns: expected at least {} for --label-column {}, got {}", label + 1, label, width);
+    else if (needs_label_ && width > 1)
       refuse("columns: expected the label in the last, got the word there, in column {}; hint: --label-column", label);
-    else if (needs_label_) refuse("columns: expected a word and a label, got {} column", width_);
+    else if (needs_label_) refuse("columns: expected a word and a label, got {} column", width);
   }
 
   TokenFile sentence_;  // that is being read

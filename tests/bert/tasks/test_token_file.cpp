@@ -117,6 +117,7 @@ TEST_CASE("a file to predict may have words alone") {
   CHECK(read("a\n\nb\n", {}, false).labels.empty());
   CHECK(read("a b\n", kRows, false).words == Texts{"a", "b"});
   CHECK(read("a O\n", {.label = 3}, false).labels.empty());
+  CHECK(read("1\ta\n2\tb\n", {.word = 1}, false).words == Texts{"a", "b"});
 }
 
 TEST_CASE("broken lines are refused with file and line and what was expected") {
@@ -131,11 +132,32 @@ TEST_CASE("broken lines are refused with file and line and what was expected") {
         "line with "
         "TAB");
   CHECK(refusal("a O\n", {.word = 2}) == "words.txt:1: columns: expected at least 3 for --text-column 2, got 2");
+  CHECK(refusal("a O\n", {.word = 1}) ==
+        "words.txt:1: columns: expected the label in the last, got the word there, in column 1; hint: --label-column");
   CHECK(refusal("a O\n", {.label = 2}) == "words.txt:1: columns: expected at least 3 for --label-column 2, got 2");
   CHECK(support::refusal(Failure::usage, [] { read("a O\n", {.word = 1, .label = 1}); }) ==
         "--label-column: expected another column than --text-column, got 1 for both");
   CHECK(refusal("# only\n\n") == "words.txt:1: words: expected at least one, got none");
   CHECK(refusal(std::string_view("a\0O\n", 4)).starts_with("words.txt:1:"));
+}
+
+TEST_CASE("lines that cannot be used do not say what columns the others have, and nothing but them is refused") {
+  const support::TemporaryDirectory directory;
+  const std::string path = directory / "words.txt",
+                    first = path + ":1: columns: expected a word and a label, got 1 column";
+  std::vector<std::string> bad = {"of another file"};
+  const auto read_all = [&](const std::string& text) {
+    support::write_text(path, text);
+    return read_token_file(path, {}, true, &bad);
+  };
+  const TokenFile file = read_all("fish\nred\tO\nblue\tB-X\n");
+  CHECK(file.words == Texts{"red", "blue"});
+  CHECK(file.labels == Texts{"O", "B-X"});
+  CHECK(bad == Texts{"of another file", first});
+  bad.pop_back();
+  CHECK(support::refusal(Failure::input, [&] { read_all("fish\nred\n"); }) == first);
+  CHECK(bad.size() == 3);
+  CHECK(support::refusal(Failure::input, [&] { read_all(""); }) == path + ":1: words: expected at least one, got none");
 }
 
 TEST_CASE("broken rows are refused with file and line and what was expected") {

@@ -13,9 +13,12 @@ namespace {
 
 bool has_no_text(std::string_view text) { return text.find_first_not_of(" \t\r") == std::string_view::npos; }
 
-void add_invalid(std::string_view line, std::int64_t number, text::InvalidBytes& invalid) {
+/// Counts what is no UTF-8 in a part of a line.
+void add_invalid(std::string_view part, std::string_view line, std::int64_t number, text::InvalidBytes& invalid) {
   std::string valid;
-  invalid.add(text::drop_invalid_utf8(line, valid), static_cast<std::uint64_t>(number));
+  text::DroppedBytes dropped = text::drop_invalid_utf8(part, valid);
+  dropped.first += static_cast<std::size_t>(part.data() - line.data());
+  invalid.add(dropped, static_cast<std::uint64_t>(number));
 }
 
 /// Refuses a file whose lines are all bad, or that has none.
@@ -95,7 +98,7 @@ Triples read_triples(const std::filesystem::path& file, RankingEncoder& encoder,
   Triples triples{.encoded = EncodedDataset(spill), .invalid = {}};
   ColumnReader lines(file, "triples", "query, relevant passage and other passage", bad);
   for (std::array<std::string_view, 3> columns; lines.next(columns);) {
-    add_invalid(lines.text(), lines.number(), triples.invalid);
+    add_invalid(lines.text(), lines.text(), lines.number(), triples.invalid);
     encoder.append(columns[0], columns[1], triples.encoded);
     encoder.append(columns[0], columns[2], triples.encoded);
   }
@@ -120,8 +123,8 @@ CandidateList::CandidateList(const std::filesystem::path& file, std::vector<std:
     query_of_.push_back(query->second);
     passages_ += candidate->passage_id;
     passage_begins_.push_back(passages_.size());
-    add_invalid(candidate->query, reader.line(), invalid_);
-    add_invalid(candidate->passage, reader.line(), invalid_);
+    add_invalid(candidate->query, reader.text(), reader.line(), invalid_);
+    add_invalid(candidate->passage, reader.text(), reader.line(), invalid_);
   }
   if (query_of_.empty()) refuse_nothing(file, "candidate", bad);
 }

@@ -82,6 +82,7 @@ class CandidateReader {
       : reader_(file, "candidates", "query id, passage id, query and passage", bad) {}
   /// The next one, valid until the next call; none at the end. Throws as ColumnReader.
   std::optional<Candidate> next();
+  std::string_view text() const { return reader_.text(); }  ///< of the line
   std::int64_t line() const { return reader_.number(); }
 
  private:

@@ -53,6 +53,8 @@ TEST_CASE("a query keeps its first pieces and the passage what is left of the le
   CHECK(ids_of(examples, 3) == Ids{2, 5, 3, 7, 3});
   CHECK(support::refusal(Failure::usage, [&] { RankingEncoder(setting.tokenizer, {.sequence = 65, .query = 64}); }) ==
         "--max-seq-length: expected at least --max-query-length + 2 = 66, got 65");
+  CHECK(support::refusal(Failure::usage, [&] { RankingEncoder(setting.tokenizer, {.sequence = 8, .query = 2}); }) ==
+        "--max-query-length: expected at least 3, got 2");
 }
 
 TEST_CASE("a triple becomes the relevant example and the other one") {
@@ -108,6 +110,10 @@ TEST_CASE("blank lines at the end of triples and candidates do not count and tho
   CHECK(bad[0].find("file.tsv:2: columns: ") != std::string::npos);
   CHECK(bad[1].find("file.tsv:3: columns: ") != std::string::npos);
   CHECK(bad[2].find("file.tsv:4: columns: ") != std::string::npos);
+  bad.clear();
+  CHECK(support::refusal(Failure::input, [&] {
+          CandidateList list(setting.file("7\tp1\ta\n7\tp2\n"), &bad);
+        }).find("file.tsv:1: columns: ") != std::string::npos);
 }
 
 TEST_CASE("triples that are more than memory may hold lie on the disk, the same, and leave no name there") {
@@ -150,4 +156,16 @@ TEST_CASE("a byte order mark is no part of the first query of triples or of the 
   CHECK(CandidateList(setting.file("\xEF\xBB\xBF"
                                    "1\t10\ta\tb\n1\t11\ta\tc\n"))
             .queries() == std::vector<std::string>{"1"});
+}
+
+TEST_CASE("what is no UTF-8 in queries and passages of candidates is counted, the first with its column in the line") {
+  const Setting setting;
+  const auto invalid = [&](const std::string& text) { return CandidateList(setting.file(text)).invalid(); };
+  const text::InvalidBytes both = invalid("7\tp1\ta\tb\n7\tp2\ta\xFF\tb\xFE\n");
+  CHECK(both.count == 2);
+  CHECK(both.first_line == 2);
+  CHECK(both.first_column == 7);
+  const text::InvalidBytes passage = invalid("7\tp1\ta\tb\xFE\n");
+  CHECK(passage.count == 1);
+  CHECK(passage.first_column == 9);
 }

@@ -137,14 +137,12 @@ std::vector<std::int32_t> targets_of(const Task& task, const LabelSet& labels, c
 
 std::string Dataset::where(const Example& example) const { return fmt::format("{}:{}", file, example.line); }
 
-bool Dataset::attempt(OnBadRow on_bad, const Example& example, const std::function<void()>& use) {
+void Dataset::attempt(OnBadRow on_bad, const Example& example, const std::function<void()>& use) {
   try {
     use();
-    return true;
   } catch (const Error& error) {
     if (error.failure() != Failure::input || on_bad == OnBadRow::fail) throw;
     bad_rows.push_back({.line = example.line, .id = example.id, .message = error.what()});
-    return false;
   }
 }
 

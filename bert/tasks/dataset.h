@@ -38,9 +38,9 @@ struct Dataset {
 
   /// "file:line", for messages.
   std::string where(const Example& example) const;
-  /// Calls `use`, of an example that need not be among them, and says whether nothing was wrong. If it throws
-  /// Error(Failure::input), OnBadRow::keep makes a bad row at the end of the others.
-  bool attempt(OnBadRow on_bad, const Example& example, const std::function<void()>& use);
+  /// Calls `use`, of an example that need not be among them. If it throws Error(Failure::input), OnBadRow::keep makes a
+  /// bad row at the end of the others.
+  void attempt(OnBadRow on_bad, const Example& example, const std::function<void()>& use);
   /// Puts the bad rows in order of which the first `sorted` ones are. Throws the first one's message if that is all
   /// there is.
   void sort_bad_rows(std::ptrdiff_t sorted, bool nothing_else);

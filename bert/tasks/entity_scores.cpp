@@ -133,7 +133,6 @@ EntityScores EntityCounter::scores() const {
     support.push_back(static_cast<double>(of.support));
   }
   scores.micro = figures_of(all);
-  scores.macro = scores.weighted = {.support = all.truth};
   if (types_.empty()) return scores;
   const auto mean = [](std::span<const double> x) { return numpy_sum(x) / static_cast<double>(x.size()); };
   const auto weighted = [&](std::vector<double> x) {

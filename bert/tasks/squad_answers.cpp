@@ -160,7 +160,7 @@ Answer best_answer(const SquadContext& context, std::span<const ScoredWindow> wi
       if (to_read == 0) continue;
       to_read -= std::min(to_read, find_text(found, candidate, context, windows[candidate.window].window, tokenizer));
     }
-    if (!seen.emplace(found.place.data(), found.text).second && candidate.start > 0) continue;
+    if (!seen.emplace(found.place.data(), found.text).second) continue;
     answer.n_best.push_back(std::move(found));
   }
   if (options.version_2 && !seen.contains({nullptr, ""}))

@@ -158,6 +158,7 @@ TEST_CASE("a question without a window has the answer that the scripts give") {
   REQUIRE(with_null.n_best.size() == 2);
   CHECK(with_null.n_best[0].text == "empty");
   CHECK(with_null.n_best[1].text == "");
+  CHECK(with_null.n_best[1].probability == 0.5);
 }
 
 TEST_CASE("the files of answers are those of json.dumps with an indent of 4") {
@@ -217,7 +218,7 @@ TEST_CASE(
                              .word_of_piece = {0, 1, 2, 3},
                              .first_piece = {0, 1, 2, 3}};
   // [CLS] ? [SEP] a b c [SEP] and [CLS] ? [SEP] b c d [SEP]: a and b count in the first one, c and d in the second.
-  const std::vector<ScoredWindow> windows = {
+  std::vector<ScoredWindow> windows = {
       {.window = {.token_ids = {2, 1, 3, 5, 6, 7, 3}, .context_begin = 3, .is_best_window = {true, true, false}},
        .start = {2, 0, 9, 4, 3, 6, 9},
        .end = {2.5, 0, 9, 0, 5, 1, 9}},
@@ -254,6 +255,18 @@ TEST_CASE(
   CHECK(second.n_best[5].probability == doctest::Approx(std::exp(-4.5) / sum));
   CHECK(answer_of(true, -4.5).text == "a b");
   CHECK(answer_of(true, -5).text == "");
+  // What is added to all logits changes nothing, however large they are.
+  for (ScoredWindow& scored : windows)
+    for (std::vector<double>* logits : {&scored.start, &scored.end})
+      for (double& logit : *logits) logit += 500;
+  const Answer third = answer_of(true, 0);
+  CHECK(third.null_odds == -4.5);
+  CHECK(texts_of(third) == texts_of(second));
+  CHECK(third.n_best[0].probability == doctest::Approx(1 / sum));
+  // The first of two windows whose null answers are as likely.
+  windows[1].start[0] = 502.5;
+  windows[1].end[0] = 502;
+  CHECK(answer_of(true, 0).n_best[5].start_logit == 502);
 }
 
 TEST_CASE("a part of a text is found behind others, and all of it stands for what its words do not tell") {
@@ -261,6 +274,7 @@ TEST_CASE("a part of a text is found behind others, and all of it stands for wha
   CHECK(final_text("b c", "a b c d", letters()) == "b c");
   const std::string invisible = "a\u200Bb c";  // the tokenizer takes the space without width away
   CHECK(final_text("c", invisible, letters()) == invisible);
+  CHECK(final_text("", "a b", letters()) == "a b");
 }
 
 TEST_CASE("answers of more than a megabyte are in their files once each") {

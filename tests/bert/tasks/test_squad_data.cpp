@@ -145,3 +145,56 @@ TEST_CASE("a question that is cut is counted also if its text has one window") {
   CHECK(data.windows().cut == 1);
   CHECK(data.remarks().find(": 1 questions cut to --max-query-length\n") != std::string::npos);
 }
+
+TEST_CASE("one question that is left out is counted, and that nothing was cut is not said") {
+  const Setting setting;
+  Json all = paragraphs(2);
+  all[1]["qas"][0]["answers"][0]["text"] = "c";
+  const SquadData data(setting.file(all), SquadUse::training, setting.tokenizer, setting.options);
+  CHECK(data.warnings().find("left out 1 of 2 questions") != std::string::npos);
+  CHECK(data.remarks().find(" questions cut") == std::string::npos);
+}
+
+TEST_CASE("a file of bad questions alone is refused with the first, and options before the file is read") {
+  const Setting setting;
+  Json all = paragraphs(2);
+  for (Json& paragraph : all) paragraph["qas"][0]["answers"] = Json::array();
+  const std::filesystem::path file = setting.file(all);
+  std::vector<std::string> bad;
+  CHECK(support::refusal(Failure::input, [&] {
+          SquadData(file, SquadUse::training, setting.tokenizer, setting.options, &bad);
+        }) == file.string() + ": question 0: answers: expected exactly one to train on, got 0");
+  SquadOptions options = setting.options;
+  options.doc_stride = 0;
+  CHECK(support::refusal(Failure::usage, [&] {
+          SquadData(setting.directory / "none.json", SquadUse::training, setting.tokenizer, options);
+        }) == "--doc-stride: expected at least 1, got 0");
+}
+
+TEST_CASE("the memory of questions to answer is that of all their texts and of the words and pieces of contexts") {
+  const Setting setting;
+  const auto bytes_of = [&](const std::string& context, const std::string& id, const std::string& text,
+                            const std::string& answer) {
+    Json all = paragraphs(1);
+    all[0]["context"] = context;
+    Json& one = all[0]["qas"][0];
+    one["id"] = id;
+    one["question"] = text;
+    one["answers"][0]["text"] = answer;
+    return SquadData(setting.file(all), SquadUse::prediction, setting.tokenizer, setting.options).bytes();
+  };
+  const std::size_t least = bytes_of("a b c", "1", "b", "a");
+  CHECK(least < 5'000);
+  const std::string x(100'000, 'x'), blank(100'000, ' ');
+  for (const std::size_t bytes : {bytes_of("a b" + blank + "c", "1", "b", "a"), bytes_of("a b c", x, "b", "a"),
+                                  bytes_of("a b c", "1", "b" + blank, "a"), bytes_of("a b c", "1", "b", x)}) {
+    CHECK(bytes >= least + 99'000);
+    CHECK(bytes < least + 300'000);
+  }
+  // A thousand words: a view of each, and three numbers of each and its piece.
+  std::string words;
+  for (int i = 0; i < 1000; ++i) words += "a ";
+  const std::size_t many = bytes_of(words, "1", "b", "a");
+  CHECK(many >= 1000 * (2 + sizeof(std::string_view) + 3 * sizeof(std::int32_t)));
+  CHECK(many < 100'000);
+}

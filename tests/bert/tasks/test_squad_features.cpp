@@ -170,6 +170,7 @@ TEST_CASE("a window without room for the context is refused and so is a stride o
   CHECK(support::refusal(Failure::usage, [&] {
           SquadFeatures(paragraphs, small_tokenizer(), {.max_seq_length = 67});
         }) == "--max-seq-length: expected more than --max-query-length 64 and 3, got 67");
+  CHECK(support::refusal(Failure::usage, [] { SquadOptions{.max_seq_length = 68, .doc_stride = 1}.check(); }) == "");
   CHECK(support::refusal(Failure::usage, [&] { SquadFeatures(paragraphs, small_tokenizer(), {.doc_stride = 0}); }) ==
         "--doc-stride: expected at least 1, got 0");
 }
@@ -246,4 +247,28 @@ TEST_CASE("an answer within a word is learnt as its own pieces, and one that has
     CHECK(positions(context, {"alpha-beta", 2}) == std::pair(4, 6));
     CHECK(positions(context, {"bet", 8}) == std::pair(4, 6));
   }
+  CHECK(positions("beta alpha", {"b", 0}) == std::pair(3, 3));
+  CHECK(positions("alpha x", {"", 0}) == std::pair(3, 4));  // as Python counts, it ends with the context
+}
+
+TEST_CASE("a piece belongs to a window that holds it though a much longer one ends before it") {
+  std::string context;
+  for (int i = 0; i < 160; ++i) context += "alpha ";
+  const std::vector<SquadParagraph> paragraphs = {{.context = context, .questions = {{.id = "q", .question = "x"}}}};
+  const SquadFeatures features(paragraphs, small_tokenizer(),
+                               {.max_seq_length = 154, .doc_stride = 200, .max_query_length = 5});
+  text::Encoder encoder(small_tokenizer());
+  std::vector<SquadWindow> windows;
+  features.windows(features.examples().at(0), encoder, windows);
+  REQUIRE(windows.size() == 2);
+  CHECK(windows[0].is_best_window == std::vector<bool>(150, true));
+  CHECK(windows[1].is_best_window == std::vector<bool>(10, true));
+}
+
+TEST_CASE("a blank answer to a context without words is left out with a warning") {
+  auto paragraphs = one_question({.text = " ", .start = 0});
+  paragraphs[0].context = " ";
+  const SquadFeatures features = made(paragraphs, small_tokenizer(), false);
+  CHECK(features.examples().empty());
+  CHECK(features.warnings().size() == 1);
 }

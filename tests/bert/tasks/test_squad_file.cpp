@@ -50,6 +50,7 @@ TEST_CASE("what is no SQuAD file is refused with its place") {
   CHECK(refusal(std::string("{}\0", 3)) == "f: expected JSON, got a NUL at byte 3");
   CHECK(refusal("[]") == "f: file: expected an object, got a list");
   CHECK(refusal("7") == "f: file: expected an object, got a number");
+  CHECK(refusal("\"x\"") == "f: file: expected an object, got a text");
   CHECK(refusal("{}") == "f: file: expected the key \"data\", got none");
   CHECK(refusal(R"({"data": {}})") == "f: data: expected a list, got an object");
   CHECK(refusal(R"({"data": 1})") == "f: data: expected a list, got a number");
@@ -69,6 +70,13 @@ TEST_CASE("what is no SQuAD file is refused with its place") {
   CHECK(refusal(with_question(R"("id": "1", "question": "q", "answers": [{"text": "x", "answer_start": 1.5}])")) ==
         "f: data[0].paragraphs[0].qas[0].answers[0].answer_start: expected a place in the context, a whole number from "
         "0, got 1.5");
+  for (const auto& [start, kind] : {std::pair("\"5\"", "a text"), {"null", "null"}, {"true", "true or false"}})
+    CHECK(
+        refusal(with_question(std::string(R"("id": "1", "question": "q", "answers": [{"text": "x", "answer_start": )") +
+                              start + "}]")) ==
+        std::string("f: data[0].paragraphs[0].qas[0].answers[0].answer_start: expected a whole number, got ") + kind);
+  CHECK(refusal(with_question(R"("id": true)")) ==
+        "f: data[0].paragraphs[0].qas[0].id: expected a text, got true or false");
   for (const std::string start : {"1e300", "9223372036854775808", "100000000000000000000", "5.0"})
     CHECK(refusal(
               with_question(R"("id": "1", "question": "q", "answers": [{"text": "x", "answer_start": )" + start + "}]"))
@@ -113,4 +121,9 @@ TEST_CASE("a list or an object in the place of a text or number or truth value i
     CHECK(with(R"("x")", question, R"("text": "x", "answer_start": )" + value)
               .starts_with("f: data[0].paragraphs[0].qas[0].answers[0].answer_start: expected "));
   }
+}
+
+TEST_CASE("a truth value of a key that SQuAD does not have says nothing of the question") {
+  const auto data = parse_squad(with_question(kQuestion + R"(, "reviewed": true)"), "f");
+  CHECK_FALSE(data.at(0).questions.at(0).is_impossible.has_value());
 }

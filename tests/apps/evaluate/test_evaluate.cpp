@@ -129,6 +129,7 @@ TEST_CASE("an entity type that is called as a mean leaves the mean as it is") {
   };
   const auto usual = figures_of("PER", "LOC", "ORG"), odd = figures_of("macro", "weighted", "type_macro");
   CHECK(usual.at("macro_f1") == doctest::Approx(1.0 / 3));
+  CHECK(usual.at("weighted_recall") == doctest::Approx(1.0 / 3));
   CHECK(odd.size() == usual.size());
   for (const auto& [name, value] : usual.items()) {
     CAPTURE(name);
@@ -150,6 +151,20 @@ TEST_CASE("what is no UTF-8 in tagged words is dropped and reported with its fir
   CHECK(outcome.error == "warning: " + (directory / "tags").string() +
                              ":2: text: dropped 2 bytes that are not UTF-8, the first one in column 5; hint: iconv "
                              "turns other encodings into UTF-8\n");
+  write_text(directory / "tags", "a O O\xFF\n");
+  CHECK(run_program("evaluate", {"tokens", directory / "tags"}).error.find(":1: text: dropped 1 byte") !=
+        std::string::npos);
+}
+
+TEST_CASE("words and tags that are called as columns of finetune's files are words and tags") {
+  const support::TemporaryDirectory directory;
+  for (const std::string first : {"sentence O O", "label O O", "a O prediction", "a O support"}) {
+    CAPTURE(first);
+    write_text(directory / "tags", first + "\nsentence O prediction\nlabel O support\n");
+    const support::Outcome outcome = run_program("evaluate", {"tokens", directory / "tags"});
+    CHECK(outcome.code == 0);
+    CHECK(outcome.out.find("\nwords = 3\n") != std::string::npos);
+  }
 }
 
 TEST_CASE("answers have the official scores and missing ones are counted") {
@@ -202,6 +217,13 @@ TEST_CASE("files that evaluate cannot score are refused in a line with their pla
   write_text(directory / "answers", R"({"1": "x"})");
   CHECK(refusal({"squad2", "--data", data, "--predictions", directory / "answers", "--null-odds", bad}) ==
         "error: " + bad + ": expected a number for question 1, got none\n");
+  CHECK(squad("\"x\"") == "error: " + bad + ": expected an object, got a text\n");
+  const auto odds = [&](const std::string& text) {
+    write_text(bad, text);
+    return refusal({"squad2", "--data", data, "--predictions", directory / "answers", "--null-odds", bad});
+  };
+  CHECK(odds(R"({"1": "x"})") == "error: " + bad + ": 1: expected a number, got a text\n");
+  CHECK(odds("5") == "error: " + bad + ": expected an object, got a number\n");
   write_text(bad, R"({"data": []})");
   CHECK(refusal({"squad", "--data", bad, "--predictions", directory / "answers"}) ==
         "error: " + bad + ": expected at least one question, got none\n");

@@ -166,3 +166,7 @@ TEST_CASE("figures of questions that have an answer, or none, are left out where
   const AnswerScores none = score_squad2(questions_of({{"b", {}}}), {{"b", "x"}}, {});
   check_figures(none, {{"exact", 0}, {"f1", 0}, {"total", 1}, {"NoAns_exact", 0}, {"NoAns_f1", 0}, {"NoAns_total", 1}});
 }
+
+TEST_CASE("in version 1 two answers without a word are the same and have no F1, as in the official script") {
+  check_figures(score_squad(questions_of({{"a", {{"The", 0}}}}), {{"a", "an"}}), {{"exact_match", 100}, {"f1", 0}});
+}

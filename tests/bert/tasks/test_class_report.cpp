@@ -74,3 +74,13 @@ TEST_CASE("a class that is only predicted counts in the mean over the classes") 
                          "macro avg\t0.5000\t0.2500\t0.3333\t2\n"
                          "weighted avg\t1.0000\t0.5000\t0.6667\t2\n"));
 }
+
+TEST_CASE("a confusion matrix is written of as many classes as it may have and of no more") {
+  for (const std::size_t classes : {kMostOfMatrix, kMostOfMatrix + 1}) {
+    std::vector<std::string> names;
+    for (std::size_t k = 0; k < classes; ++k) names.push_back(std::to_string(k));
+    const std::vector<std::int32_t> first = {0};
+    const std::string report = class_report(LabelSet(names), first, first);
+    CHECK((report.find("true \\ predicted") != std::string::npos) == (classes == kMostOfMatrix));
+  }
+}

@@ -121,6 +121,9 @@ TEST_CASE("an empty question of QQP is one, as everywhere") {
 TEST_CASE("a table of another width says which widths the task knows") {
   CHECK(message_of([] { dataset_of(named_task("mrpc"), "a\tb\n1\t2\n"); }) ==
         "data:1: columns: expected 5 for task mrpc, got 2; hint: --task custom reads other tables");
+  CHECK(message_of([] {
+          dataset_of(named_task("mnli"), "a\tb\n1\t2\n");
+        }).starts_with("data:1: columns: expected 11 and more or 10 for task mnli, got 2;"));
 }
 
 TEST_CASE("a table of GLUE's width with columns in another order is refused") {
@@ -333,6 +336,7 @@ TEST_CASE("an unknown task is answered with the known ones") {
 TEST_CASE("labels that only begin with a number, or are numbers in part, are in order of their bytes") {
   CHECK(LabelSet::sorted({"2nd", "10th", "1st"}).names() == Names{"10th", "1st", "2nd"});
   CHECK(LabelSet::sorted({"b", "2", "10"}).names() == Names{"10", "2", "b"});
+  CHECK(LabelSet::sorted({"b", "a", "b"}).names() == Names{"a", "b"});
 }
 
 TEST_CASE("outputs are renamed where the data has other names than a model that has names of its own") {
@@ -357,4 +361,22 @@ TEST_CASE("two columns of 0 and 1 are two labels, and the column that is left is
 TEST_CASE("one label that rows have or not can be learnt") {
   const Task several = custom_task({.kind = Kind::multi_label});
   CHECK(dataset_of(several, "text\tlabel\nA\tx\nB\t\n").labels(several).names() == Names{"x"});
+}
+
+TEST_CASE("several label columns are of several labels alone, and must have names that the separator does not cut") {
+  const auto message = [](const CustomOptions& options, const char* bytes) {
+    return message_of([&] { dataset_of(custom_task(options), bytes); });
+  };
+  CHECK(message({.columns = {.label = "a,b"}}, "text\ta\tb\nA\t1\t0\n") ==
+        "data:1: --label-column: expected a column \"a,b\", got {text,a,b}");
+  CHECK(message({.kind = Kind::multi_label, .columns = {.text = "0", .label = "1,2", .header = false}}, "A\t1\t0\n") ==
+        "--label-column: expected one for a table without a header, got 1,2");
+  CHECK(message({.kind = Kind::multi_label, .columns = {.label = "1,2"}}, "text\tx,y\tz\nA\t1\t0\n")
+            .starts_with("data:1: --label-column: expected names without the label separator, got "));
+}
+
+TEST_CASE("a score is no label") {
+  LabelNames names;
+  add_labels(named_task("stsb"), {.text_a = "A", .label = "1.5"}, names);
+  CHECK(names.empty());
 }

@@ -29,6 +29,7 @@ TEST_CASE("a pair loses from the end of the longer text, from the second when bo
 }
 
 TEST_CASE("what fits is left as it is") {
+  CHECK(encode_pieces({1, 2}, std::nullopt, kSpecial, 6).token_ids == Ids{101, 1, 2, 102});
   CHECK(encode_pieces({1, 2}, Ids{3}, kSpecial, 6).token_ids == Ids{101, 1, 2, 102, 3, 102});
 }
 

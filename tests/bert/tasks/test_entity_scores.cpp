@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "bert/tasks/numpy_sum.h"
 #include "support/paths.h"
 
 using namespace bertrand;
@@ -50,6 +51,8 @@ TEST_CASE("a tag that cannot stand where it stands begins an entity of its own")
   CHECK(entities(tags) == expected);  // seqeval's get_entities
   CHECK(entities(Tags{}).empty());
   CHECK(entities(Tags{"O", "O"}).empty());
+  CHECK(entities(Tags{"", "B-X"}) == std::vector<Entity>{{"X", 1, 1}});
+  CHECK(entities(Tags{".", "N", "B-X"}) == std::vector<Entity>{{"_", 0, 1}, {"X", 2, 2}});  // N ends what nothing began
 }
 
 TEST_CASE("a type may hold hyphens") {
@@ -166,4 +169,20 @@ TEST_CASE("predictions for WNUT-17 have the figures that seqeval gave them") {
   check_against(scores.micro, expected.at("types").at("micro avg"));
   check_against(scores.macro, expected.at("types").at("macro avg"));
   check_against(scores.weighted, expected.at("types").at("weighted avg"));
+}
+
+TEST_CASE("a sum has the rounding of numpy's, whose order changes with the length") {
+  // 1 is lost beside 1e16.
+  const auto sum = [](std::size_t count, const std::map<std::size_t, double>& values) {
+    std::vector<double> x(count);
+    for (const auto& [place, value] : values) x[place] = value;
+    return numpy_sum(x);
+  };
+  CHECK(sum(7, {{0, 1e16}, {1, 1}, {2, -1e16}, {3, 1}}) == 1);  // one after the other
+  CHECK(sum(8, {{0, 1e16}, {1, 1}, {2, -1e16}, {3, 1}}) == 0);  // in pairs
+  CHECK(sum(16, {{0, 1e16}, {1, 1}, {8, -1e16}}) == 1);         // in eight parts
+  CHECK(sum(17, {{0, 1e16}, {1, 1}, {8, -1e16}, {16, 1}}) == 2);
+  CHECK(sum(128, {{0, 1e16}, {1, 1}, {64, -1e16}}) == 1);
+  CHECK(sum(136, {{0, 1e16}, {1, 1}, {64, -1e16}}) == 0);  // in halves, of 64 and 72
+  CHECK(numpy_sum(std::vector<double>(1003, 1)) == 1003);
 }

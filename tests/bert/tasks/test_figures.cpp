@@ -41,3 +41,34 @@ TEST_CASE("what f1 is of is said with the names of two labels and the number of 
   CHECK(meaning(figures_of(task, LabelSet({"bird", "fish"})), "f1") == "F1 of the label fish");
   CHECK(meaning(figures_of(task, LabelSet({"a", "b", "c"})), "f1") == "mean of the F1 of each of the 3 labels (macro)");
 }
+
+TEST_CASE("what accuracy, loss and f1 are of follows from the kind of the task") {
+  const auto says = [](const std::vector<Figure>& figures, const std::string& name, const std::string& part) {
+    return meaning(figures, name).find(part) != std::string::npos;
+  };
+  const auto of = [](Kind kind) { return figures_of(custom_task({.kind = kind})); };
+  CHECK(says(of(Kind::multi_label), "accuracy", "every label"));
+  CHECK_FALSE(says(of(Kind::classification), "accuracy", "every label"));
+  CHECK(says(of(Kind::regression), "loss", "squared error"));
+  CHECK(says(of(Kind::multi_label), "loss", "binary cross-entropy"));
+  CHECK_FALSE(says(of(Kind::classification), "loss", "binary"));
+  CHECK(says(figures_of(TokenTask::ner), "f1", "entities"));
+  CHECK(says(figures_of(TokenTask::punct), "f1", "other than O"));
+}
+
+TEST_CASE("each figure of a task can pick the best model, and one of another task cannot") {
+  for (const std::string name : {"f1", "exact_match", "has_answer_f1", "has_answer_exact", "no_answer_f1",
+                                 "no_answer_exact", "best_f1", "best_exact"}) {
+    std::vector<Figure> figures = answer_figures(true);
+    decide_by(figures, name);
+    CHECK(deciding(figures) == name);
+  }
+  std::vector<Figure> entities = figures_of(TokenTask::ner);
+  decide_by(entities, "illegal_tags");
+  CHECK(deciding(entities) == "illegal_tags (the lowest)");
+  const auto refused = [](std::vector<Figure> figures, const std::string& name) {
+    return support::refusal(bertrand::Failure::usage, [&] { decide_by(figures, name); }) != "";
+  };
+  CHECK(refused(answer_figures(false), "has_answer_f1"));
+  CHECK(refused(figures_of(TokenTask::punct), "illegal_tags"));
+}

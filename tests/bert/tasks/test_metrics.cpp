@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "bert/tasks/metrics.h"
+#include "support/refusal.h"
 
 using namespace bertrand::tasks;
 
@@ -101,4 +102,18 @@ TEST_CASE("a label applies where its output is 0, a probability of one half, and
   const Decisions made =
       decisions(Kind::multi_label, {.outputs = 2, .values = {0, -1e-6F, 1e-6F, -1}}, Ints{1, 1, 0, 0});
   CHECK(made.predicted == Ints{1, 0, 1, 0});
+}
+
+TEST_CASE("there is no figure of no row at all") {
+  const Ints none;
+  const Doubles no_numbers;
+  const auto refused = [](const auto& figure) { return support::refusal(bertrand::Failure::bug, figure) != ""; };
+  CHECK(refused([&] { accuracy(none, none); }));
+  CHECK(refused([&] { f1(none, none); }));
+  CHECK(refused([&] { macro_f1(none, none); }));
+  CHECK(refused([&] { matthews(none, none); }));
+  CHECK(refused([&] { pearson(no_numbers, no_numbers); }));
+  CHECK(refused([&] { multi_label_scores(none, none, 2); }));
+  CHECK(refused([&] { mean_loss(Kind::classification, {.outputs = 2, .values = {}}, none); }));
+  CHECK(accuracy(Ints{1}, Ints{1}) == 1);
 }

@@ -79,6 +79,7 @@ TEST_CASE("JSON lines are objects whose keys are the columns") {
   CHECK(cells_of(rows[0]) == Cells{"caf\xC3\xA9", "3", ""});
   CHECK(cells_of(rows[1]) == Cells{"", "true", "a;2"});
   CHECK(rows[1].line == 2);
+  CHECK(rows_of(parse_table("{\"a\": 1}\n{}\n", "t", TableFormat::jsonl)).at(1).cell(0) == "");
 }
 
 TEST_CASE("whole numbers in JSON lines keep every digit, of however many bits they are") {

@@ -185,6 +185,7 @@ TEST_CASE("a bad row to train on is named by its line, and all of them are if th
     CHECK(examples_of(data).targets == std::vector<std::vector<std::int32_t>>{{1}, {0}});
     CHECK(refusal("sentence\tlabel\n\xE2\x80\x8B\t1\nb\t2\n", files) ==
           file + ":2: text: expected at least one token, got none");
+    CHECK(refusal("sentence\tlabel\n \t1\n\t0\n", files) == file + ":2: text: expected some text, got none");
   }
 }
 
@@ -238,4 +239,52 @@ TEST_CASE("labels that columns are named after are learnt though no row has them
                                      "text\tz\ty\tx\na\t0\t0\t1\nb\t1\t0\t1\n");
   CHECK(data.labels.names() == std::vector<std::string>{"x", "y", "z"});
   CHECK(examples_of(data).targets == std::vector<std::vector<std::int32_t>>{{1, 0, 0}, {1, 0, 1}});
+}
+
+TEST_CASE(
+    "bad rows to predict, also those with other columns, are numbered among the others in the order of the file") {
+  const Setting setting;
+  TaskFiles files{.prediction = setting.directory / "new.tsv", .on_bad_prediction = OnBadRow::keep};
+  support::write_text(files.prediction, "text\na\nb\tc\n \nc\n");
+  const TaskData data = setting.read(custom_task({}), "text\tlabel\na\tx\nb\ty\n", files);
+  const std::vector<BadRow>& bad = data.prediction->dataset.bad_rows;
+  REQUIRE(bad.size() == 2);
+  CHECK(bad[0].line == 3);
+  CHECK(bad[0].id == "1");
+  CHECK(bad[1].line == 4);
+  CHECK(bad[1].id == "2");
+  std::vector<std::string> ids;
+  data.prediction->dataset.examples.for_each([&](std::size_t, const Example& example) { ids.push_back(example.id); });
+  CHECK(ids == std::vector<std::string>{"0", "3"});
+}
+
+TEST_CASE("labels that are few for their rows are not doubted, and one byte or one cut text is told") {
+  const Setting setting;
+  const auto read = [&](const std::string& rows) { return setting.read(custom_task({}), "text\tlabel\n" + rows); };
+  const TaskData two = read("a\tx\nb\ty\n");
+  CHECK(two.warnings() == "");
+  CHECK(two.remarks() == "");
+  CHECK(read("a\tx\nb\ty\nc\tz\na\tx\nb\ty\nc\tz\n").warnings() == "");
+  CHECK(read("a\tx\nb\ty\nc\tz\na\tx\nb\ty\n").warnings().find("3 labels in 5 rows") != std::string::npos);
+  CHECK(read("a\xFF\tx\nb\ty\n").warnings().find(":2: text: dropped 1 byte") != std::string::npos);
+  CHECK(read("a b c a b\tx\nb\ty\n").remarks().find(": 1 of 2 examples cut") != std::string::npos);
+}
+
+TEST_CASE("a model whose labels are only numbered gets the names of the task or of the file to evaluate") {
+  const support::TemporaryDirectory directory;
+  using Names = std::vector<std::string>;
+  const Names numbered = {"LABEL_0", "LABEL_1"};
+  const auto names_of = [&](const Task& task, const TaskFiles& files, const Names& labels) {
+    return read_task_data(task, files, {.directory = "model", .problem_type = "", .labels = labels}, tokenizer(), 8)
+        .labels.names();
+  };
+  support::write_text(directory / "pairs.tsv", "index\tsentence1\tsentence2\n0\ta\tb\n");
+  CHECK(names_of(named_task("rte"), {.prediction = directory / "pairs.tsv"}, numbered) ==
+        Names{"entailment", "not_entailment"});
+  support::write_text(directory / "new.tsv", "text\na\n");
+  CHECK(names_of(custom_task({}), {.prediction = directory / "new.tsv"}, numbered) == numbered);
+  support::write_text(directory / "dev.tsv", "text\tlabel\na\ty\nb\tx\n");
+  CHECK(names_of(custom_task({}), {.evaluation = directory / "dev.tsv"}, numbered) == Names{"x", "y"});
+  support::write_text(directory / "one.tsv", "text\tlabel\na\ty\n");  // enough for a model that has names
+  CHECK(names_of(custom_task({}), {.evaluation = directory / "one.tsv"}, {"y", "x"}) == Names{"y", "x"});
 }

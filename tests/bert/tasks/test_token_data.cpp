@@ -96,6 +96,8 @@ TEST_CASE("the labels of a model stay and a label that is none of them is refuse
   CHECK(refusal({.evaluation = setting.file("dev", "a\nb\n")})
             .starts_with("dev:1: columns: expected a word and a label"));
   CHECK(setting.read({.prediction = setting.file("new", "a B-Z\n")}).prediction->labels.empty());
+  CHECK(refusal({.prediction = setting.file("new", "\n\xE2\x80\x8B\n")}) ==
+        "new:2: words: expected at least one of which the tokenizer leaves a token, got none");
   setting.model_labels = {};
   CHECK(refusal({.train = setting.file("one", "a O\nb O\n")}) ==
         "one:1: label: expected at least 2 different ones in the file, got {O}");

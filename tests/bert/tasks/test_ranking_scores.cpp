@@ -33,6 +33,7 @@ TEST_CASE("several relevant passages share their query's scores") {
   const RankingScores scores = scores_of({"a", "b", "c"}, {"a", "x", "b", "y"});
   CHECK(scores.map == doctest::Approx((1.0 + 2.0 / 3) / 3));
   CHECK(scores.rprec == doctest::Approx(2.0 / 3));
+  CHECK(scores_of({"a"}, {"x", "a"}).rprec == 0);  // the second is one too many
   const double best = 1 + 1 / std::log2(3) + 0.5;
   CHECK(scores.ndcg == doctest::Approx((1 + 0.5) / best));
 }

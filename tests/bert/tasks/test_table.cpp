@@ -324,6 +324,7 @@ TEST_CASE("a row that no memory should hold is refused with its line, whatever p
     }
     CHECK(refused("{}\n{}\n{\"a\": \"12345", TableFormat::jsonl));
     CHECK(refused("a\nb\n\"1\n2\n3\n4\n5\n6\n7\n8\n", TableFormat::csv));
+    CHECK(message_of("a\n" + std::string(8, '\n') + "b\n", TableFormat::tsv, options) == "no error");
     CHECK(message_of("a\n" + std::string(20, '\n') + "b\n", TableFormat::tsv, options)
               .ends_with(": expected empty lines of at most 9 bytes, got more"));
   }

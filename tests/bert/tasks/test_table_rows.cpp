@@ -185,6 +185,7 @@ TEST_CASE("a bad row to train on is named by its line, and all of them are if th
     CHECK(examples_of(data).targets == std::vector<std::vector<std::int32_t>>{{1}, {0}});
     CHECK(refusal("sentence\tlabel\n\xE2\x80\x8B\t1\nb\t2\n", files) ==
           file + ":2: text: expected at least one token, got none");
+    CHECK(setting.read(named_task("sst2"), "sentence\tlabel\na\t1\nb\t2\n", files).train->encoded.size() == 1);
     CHECK(refusal("sentence\tlabel\n \t1\n\t0\n", files) == file + ":2: text: expected some text, got none");
   }
 }

@@ -101,6 +101,8 @@ TEST_CASE("the labels of a model stay and a label that is none of them is refuse
   setting.model_labels = {};
   CHECK(refusal({.train = setting.file("one", "a O\nb O\n")}) ==
         "one:1: label: expected at least 2 different ones in the file, got {O}");
+  CHECK(refusal({.evaluation = setting.file("dev", "a O\nb O\n")}) ==
+        "dev:1: label: expected at least 2 different ones in the file, got {O}");
   CHECK(refusal({.train = setting.file("nothing", "\n\xE2\x80\x8B O\n\xE2\x80\x8B B\n")}) ==
         "nothing:2: words: expected at least one of which the tokenizer leaves a token, got none");
   CHECK(support::refusal(Failure::model, [&] { setting.read({.prediction = setting.file("new", "a\n")}); }) ==

@@ -63,7 +63,7 @@ void CorpusView::append_ids(std::uint64_t begin, std::uint64_t count, std::vecto
 }
 
 std::string doubt_about_sentences(std::uint64_t documents, std::uint64_t sentences) {
-  if (documents == 0 || sentences >= 2 * documents) return "";
+  if (sentences >= 2 * documents) return "";
   return fmt::format(
       "{} documents have {} sentences: pairs of a document of one sentence are all random, and the end of a sentence "
       "that is longer than an example is left out; hint: a sentence a line",

@@ -104,7 +104,6 @@ class ShardWriter {
     ended_ = last_document_end;
   }
   void append(std::span<const std::int32_t> ids, std::span<const std::uint32_t> lengths) {
-    if (ids.empty()) return;
     std::uint64_t end = shard_.ids.count;
     ends_.clear();
     for (const std::uint32_t length : lengths) ends_.push_back(end += length);
@@ -248,7 +247,7 @@ class CorpusWriter : public CorpusSink {
   void begin_shard_if_due(const Input& input, std::uint64_t end) {
     const std::uint64_t place = input.first + (input.divided ? end : 0);
     const auto shards = static_cast<std::uint64_t>(job_.shards);
-    const std::uint64_t due = total_ == 0 ? 0 : std::min(place / (total_ / shards + 1), shards - 1);
+    const std::uint64_t due = std::min(place / (total_ / shards + 1), shards - 1);
     if (due <= share_ || writer_->is_empty()) return;
     share_ = due;
     writer_->finish();

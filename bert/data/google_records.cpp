@@ -136,7 +136,8 @@ class RecordsJob {
       std::vector<std::future<Encoded>> batch = std::move(ahead);
       ahead = encode_batch(begin + kBatch);
       for (std::future<Encoded>& part : batch) append(part.get());
-      report(kDrawingShare + (1 - kDrawingShare) * static_cast<double>(begin) / static_cast<double>(order_.size()));
+      const std::size_t end = std::min(begin + kBatch, order_.size());
+      report(kDrawingShare + (1 - kDrawingShare) * static_cast<double>(end) / static_cast<double>(order_.size()));
     }
   }
 

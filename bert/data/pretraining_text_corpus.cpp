@@ -130,7 +130,7 @@ class FileTokeniser {
 
   /// What was done before is read, for compressed files know no other way, but not tokenised.
   void skip(LineBlocks& blocks, std::uint64_t bytes) const {
-    if (bytes > 0 && !blocks.skip(bytes))
+    if (!blocks.skip(bytes))
       fail(Failure::input, "{}: text: expected {} bytes, of which a corpus was begun, got fewer", blocks.name(), bytes);
   }
 

@@ -90,7 +90,6 @@ const tasks::EncodedDataset* ClassificationTask::examples(File file) const {
 }
 
 double ClassificationTask::divisor(std::span<const std::int64_t> numbers) const {
-  if (weights_.classes.empty()) return static_cast<double>(numbers.size());
   double sum = 0;
   for (const std::int64_t number : numbers) sum += weights_.weight(targets_of(data_.train->encoded, number)[0]);
   return sum;

@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "bert/data/instance_spill.h"
@@ -14,6 +16,7 @@
 #include "support/faulty_files.h"
 #include "support/paths.h"
 #include "support/program.h"
+#include "support/refusal.h"
 
 using namespace bertrand::data;
 using bertrand::Error;
@@ -143,8 +146,10 @@ TEST_CASE("several files hold the records round robin, whatever the number of th
   const Corpus corpus = corpus_of({directory / "t"}, vocabulary);
   const GoogleOptions options{.max_seq_length = 8, .max_predictions = 3, .dupe_factor = 800};
   write_google_records(corpus, vocabulary, options, {.files = {directory / "all"}, .threads = 1});
-  write_google_records(corpus, vocabulary, options,
-                       {.files = {directory / "x", directory / "y", directory / "z"}, .threads = 3});
+  const RecordCounts counts = write_google_records(
+      corpus, vocabulary, options, {.files = {directory / "x", directory / "y", directory / "z"}, .threads = 3});
+  CHECK(counts.bytes ==
+        fs::file_size(directory / "x") + fs::file_size(directory / "y") + fs::file_size(directory / "z"));
   const auto all = records_of(directory / "all");
   CHECK(all.size() > 4096);
   const std::vector<std::vector<Features>> parts = {records_of(directory / "x"), records_of(directory / "y"),
@@ -180,6 +185,7 @@ TEST_CASE("instances of more than a megabyte come back from the disk in any orde
       REQUIRE(got.masked[m].replacement == expected.masked[m].replacement);
     }
   }
+  CHECK(support::refusal(bertrand::Failure::io, [&] { spill.read(kInstances, got); }) != "");
 }
 
 TEST_CASE("a document goes on over the end of a file unless a blank line ends it") {
@@ -218,18 +224,43 @@ TEST_CASE("one document, of one token even, gives records whose random next sent
   CHECK(counts.tokens == 15);
 }
 
-TEST_CASE("options outside their range and vocabularies without special tokens are refused") {
+TEST_CASE("options outside their range are refused, those at its ends are not, and special tokens must be there") {
   const support::TemporaryDirectory directory;
   support::write_text(directory / "t", kText);
   const auto vocabulary = Vocabulary::parse(kVocabulary, "v");
   const Corpus corpus = corpus_of({directory / "t"}, vocabulary);
+  for (const GoogleOptions& options : {GoogleOptions{.max_seq_length = 4}, GoogleOptions{.max_seq_length = 65537},
+                                       GoogleOptions{.max_predictions = -1}, GoogleOptions{.masked_lm_prob = 1.5},
+                                       GoogleOptions{.masked_lm_prob = -0.5}, GoogleOptions{.short_seq_prob = 1.5},
+                                       GoogleOptions{.short_seq_prob = -0.5},
+                                       GoogleOptions{.short_seq_prob = std::nan("")}, GoogleOptions{.dupe_factor = 0}})
+    CHECK(support::refusal(bertrand::Failure::usage, [&] {
+            write_google_records(corpus, vocabulary, options, {.files = {directory / "r"}});
+          }) != "");
   for (const GoogleOptions& options :
-       {GoogleOptions{.max_seq_length = 4}, GoogleOptions{.max_predictions = -1}, GoogleOptions{.masked_lm_prob = 1.5},
-        GoogleOptions{.short_seq_prob = std::nan("")}, GoogleOptions{.dupe_factor = 0}}) {
-    CHECK_THROWS_AS(write_google_records(corpus, vocabulary, options, {.files = {directory / "r"}}), Error);
-  }
+       {GoogleOptions{.max_seq_length = 5}, GoogleOptions{.max_seq_length = 65536}, GoogleOptions{.max_predictions = 0},
+        GoogleOptions{.masked_lm_prob = 0}, GoogleOptions{.masked_lm_prob = 1}, GoogleOptions{.short_seq_prob = 0},
+        GoogleOptions{.short_seq_prob = 1}, GoogleOptions{.dupe_factor = 1}})
+    CHECK_NOTHROW(GoogleInstances(corpus, vocabulary, options));
   const auto no_mask = Vocabulary::parse("[UNK]\n[CLS]\n[SEP]\na\n", "v", {.require_specials = false});
   CHECK_THROWS_AS(GoogleInstances(corpus, no_mask, {}), Error);
+  CHECK_NOTHROW(GoogleInstances(corpus, Vocabulary::parse("[CLS]\n[SEP]\n[MASK]\n[UNK]\na\n", "v"), {}));
+}
+
+TEST_CASE("progress grows from the first instances drawn to the last ones written") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "t", "a\n\nb\n");
+  const auto vocabulary = Vocabulary::parse(kVocabulary, "v");
+  std::vector<double> shares;
+  const RecordCounts counts = write_google_records(
+      corpus_of({directory / "t"}, vocabulary), vocabulary, {.max_seq_length = 8, .dupe_factor = 4100},
+      {.files = {directory / "r"}, .progress = [&](double share) { shares.push_back(share); }});
+  CHECK(counts.records == 8200);  // one of each document each time
+  REQUIRE(shares.size() > 3);
+  CHECK(shares.front() > 0);
+  CHECK(shares.front() < 0.2);
+  CHECK(std::ranges::adjacent_find(shares, std::greater_equal()) == shares.end());
+  CHECK(shares.back() == doctest::Approx(1));
 }
 
 TEST_CASE("whatever call fails and wherever it is stopped, nothing half-written is left") {

@@ -8,6 +8,7 @@
 #include "io/error.h"
 #include "support/gzip.h"
 #include "support/program.h"
+#include "support/refusal.h"
 
 using namespace bertrand::data;
 using bertrand::Error;
@@ -87,6 +88,7 @@ TEST_CASE("the memory of records is their places where no index is kept, and the
   CHECK(PretrainingRecords({three.files()[0]}, {.vocab_size = 200}).bytes() < 24);  // places are in the index
   const PretrainingRecords compressed({three.files()[1]}, {.vocab_size = 200});
   CHECK(compressed.bytes() > kRecordsPerFile * record(41).size());
+  CHECK(compressed.bytes() <= 2 * kRecordsPerFile * (record(41).size() + 24));
 }
 
 TEST_CASE("corrupt records are counted over all files, and the first one is named") {
@@ -135,6 +137,42 @@ TEST_CASE("where nothing is left of corrupt files, what was skipped is said") {
     const std::string message = error.what(), where = first.string();
     CHECK(message.starts_with(where + ": records: expected at least one, got none; skipped " + where +
                               "@0: record length crc: expected "));
+  }
+}
+
+TEST_CASE("a record is refused for each feature that does not fit the others or holds what cannot be") {
+  using Ints = std::vector<std::int64_t>;
+  using Floats = std::vector<float>;
+  const Features good{{"input_ids", Ints{2, 5, 3, 0}},   {"input_mask", Ints{1, 1, 1, 0}},
+                      {"segment_ids", Ints{0, 0, 1, 0}}, {"masked_lm_positions", Ints{1, 0}},
+                      {"masked_lm_ids", Ints{5, 0}},     {"masked_lm_weights", Floats{1, 0}},
+                      {"next_sentence_labels", Ints{1}}};
+  const auto refusal = [&](const std::string& name, const Feature& feature) {
+    Features features = good;
+    features[name] = feature;
+    return support::refusal(bertrand::Failure::input,
+                            [&] { parse_pretraining_record(serialize_example(features), "f@7", {.vocab_size = 10}); });
+  };
+  CHECK(refusal("input_mask", Ints{1, 1, 1, 0}) == "");
+  for (const auto& [name, feature] :
+       std::vector<std::pair<std::string, Feature>>{{"input_mask", Ints{2, 1, 1, 0}},
+                                                    {"input_mask", Ints{0, 0, 0, 0}},
+                                                    {"input_mask", Ints{1, 0, 1, 0}},
+                                                    {"input_mask", Ints{1, 1, 1}},
+                                                    {"input_mask", Ints{1, 1, 1, 1, 1}},
+                                                    {"segment_ids", Ints{0, 0, 2, 0}},
+                                                    {"segment_ids", Ints{0, 0, 1}},
+                                                    {"masked_lm_positions", Ints{3, 0}},
+                                                    {"masked_lm_ids", Ints{10, 0}},
+                                                    {"masked_lm_ids", Ints{5}},
+                                                    {"masked_lm_weights", Floats{0.5F, 0}},
+                                                    {"masked_lm_weights", Floats{1}},
+                                                    {"masked_lm_weights", Ints{1, 0}},
+                                                    {"next_sentence_labels", Ints{2}},
+                                                    {"next_sentence_labels", Ints{}},
+                                                    {"next_sentence_labels", Ints{1, 0}}}) {
+    const std::string line = refusal(name, feature);
+    CHECK_MESSAGE((line.starts_with("f@7: ") && line.find(name) != std::string::npos), line);
   }
 }
 
@@ -265,6 +303,9 @@ TEST_CASE("where no index can be beside a file the run directory has it, and the
   fs::create_directory(RecordIndex::file_of(three.files()[0]));  // root may write where it is not allowed
   const support::TemporaryDirectory run, again;
   const PretrainingRecordsOptions options{.vocab_size = 200, .run_directory = run / ""};
+  PretrainingRecords({three.files()[2]}, options);
+  CHECK(fs::is_empty(run / ""));  // it is beside the file
+  fs::remove(RecordIndex::file_of(three.files()[2]));
   fs::create_directory(again / "0");
   fs::rename(three.files()[2], again / "0" / "0");  // the same name in another folder
   fs::create_directory(RecordIndex::file_of(again / "0" / "0"));

@@ -174,11 +174,74 @@ TEST_CASE("what is no text is refused where its first NUL stands") {
         wide.path().string() + ":1: expected text in UTF-8, got a NUL byte; hint: it looks like UTF-16");
 }
 
+TEST_CASE("an example hides the pieces of a word together or not at all if whole words are asked for") {
+  std::string lines;
+  for (int i = 0; i < 60; ++i) lines += i % 30 == 0 ? "\n" : "ab cd efg xyz\n";
+  const TextFile file("words.txt", lines);
+  const text::Tokenizer tokenizer = tiny_tokenizer();
+  PretrainingText text(held({file.path()}, tokenizer), tokenizer.vocabulary(),
+                       {.pairs = {.max_seq_length = 40}, .masking = {.whole_words = true}, .seed = 3});
+  int hidden = 0;
+  for (std::int64_t i = 0; i < text.examples(0); ++i) {
+    PretrainingExample e = text.example(0, i);
+    std::vector<int> is_hidden(e.token_ids.size());
+    for (std::size_t m = 0; m < e.masked_positions.size(); ++m) {
+      is_hidden[static_cast<std::size_t>(e.masked_positions[m])] = 1;
+      e.token_ids[static_cast<std::size_t>(e.masked_positions[m])] = e.masked_ids[m];
+    }
+    for (std::size_t t = 1; t < e.token_ids.size(); ++t) {
+      const bool goes_on = e.token_ids[t] > 4 && e.token_ids[t] % 2 == 0;  // 5 is a, 6 is ##a
+      if (!goes_on || e.token_ids[t - 1] <= 4) continue;                   // a segment may begin within a word
+      CHECK(is_hidden[t] == is_hidden[t - 1]);
+      hidden += is_hidden[t];
+    }
+  }
+  CHECK(hidden > 10);
+}
+
+TEST_CASE("a single document gives no examples, however it was read") {
+  const TextFile one("single.txt", "a b\nc d\n");
+  const text::Tokenizer tokenizer = tiny_tokenizer();
+  const auto corpus = std::make_shared<HeldCorpus>(read_corpus({one.path()}, tokenizer, {.as_google = true}),
+                                                   tokenizer.vocabulary().size());
+  REQUIRE(corpus->documents() == 1);
+  CHECK_THROWS_AS(PretrainingText(corpus, tokenizer.vocabulary(), {}), Error);
+}
+
+TEST_CASE("the memory of text is said to be that of its ids and sentences and of the epochs that were asked for") {
+  std::string lines;
+  for (int i = 0; i < 40'000; ++i) lines += i % 20'000 == 19'999 ? "a\n\n" : "a\n";
+  const TextFile file("memory.txt", lines);
+  const text::Tokenizer tokenizer = tiny_tokenizer();
+  const std::shared_ptr<const CorpusView> corpus = held({file.path()}, tokenizer);
+  const std::size_t sentences = 40'000, own = sentences * (2 + 8);  // an id and a place each
+  REQUIRE(corpus->sentences() == sentences);
+  CHECK(corpus->bytes() >= own);
+  CHECK(corpus->bytes() <= 3 * own);
+  PretrainingText text(corpus, tokenizer.vocabulary(), {.pairs = {.max_seq_length = 24}});
+  const std::size_t before = text.bytes();
+  CHECK(before >= corpus->bytes());
+  CHECK(before <= corpus->bytes() + (std::size_t{1} << 20));
+  text.examples(0);
+  const std::size_t marks = text.bytes() - before;
+  CHECK(marks >= 32 * (sentences / 1100));  // 32 bytes for each thousand sentences
+  CHECK(marks <= 4 * 32 * (sentences / 1000));
+}
+
+TEST_CASE("what was read is counted while it is read") {
+  const TextFile one("counted1.txt", some_text(3, 5)), two("counted2.txt", some_text(4, 6));
+  std::size_t bytes = 0;
+  read_corpus({one.path(), two.path()}, tiny_tokenizer(), {.progress = [&](std::size_t more) { bytes += more; }});
+  CHECK(bytes == std::filesystem::file_size(one.path()) + std::filesystem::file_size(two.path()));
+}
+
 TEST_CASE("text without a sentence, or with one document only, is refused in one line") {
   const TextFile empty("empty.txt", ""), blank("blank2.txt", "\n\n \n"), one("one.txt", "a b\nc d\n");
   CHECK(refusal({empty.path()}) == empty.path().string() + ": text: expected sentences, a line each, got none");
   CHECK(refusal({blank.path()}) == blank.path().string() + ": text: expected sentences, a line each, got none");
   CHECK(refusal({one.path()}).starts_with(one.path().string() + ": documents: expected at least 2, got 1; hint: "));
+  CHECK(refusal({empty.path(), blank.path(), blank.path()}) ==
+        empty.path().string() + " and 2 more: text: expected sentences, a line each, got none");
   CHECK(refusal({"/nonexistent/x.txt"}).starts_with("/nonexistent/x.txt: open: No such file"));
   CHECK(refusal({one.path(), one.path()}) == "");  // the end of a file ends a document
 }

@@ -52,6 +52,7 @@ TEST_CASE("lists that are not packed, unknown fields and features given twice ar
                             feature;
   const std::string features = std::string("\x0a\x0d", 2) + entry + std::string("\x0a\x0d", 2) + entry;
   CHECK(parse_example(std::string("\x0a\x1e", 2) + features, "f@0") == Features{{"a", Ints{5, 6}}});
+  CHECK(parse_example(std::string("\x10\x01\x0a\x1e", 4) + features, "f@0") == Features{{"a", Ints{5, 6}}});
 }
 
 TEST_CASE("a message that ends too early or is none names its place") {

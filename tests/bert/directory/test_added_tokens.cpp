@@ -133,6 +133,8 @@ TEST_CASE("added tokens with the id of another token, or none that follows the v
     CHECK(refusal(fmt::format("{{\"{}\": 15}}", text))
               .starts_with("added_tokens.json: expected added tokens of one line"));
   model.write("added_tokens.json", "{}");
+  model.write("tokenizer_config.json", R"({"added_tokens_decoder": null, "additional_special_tokens": null})");
+  CHECK(model.refusal().starts_with("vocab.txt: "));  // these are none
   for (const char* text :
        {R"({"extra_special_tokens": "<a>"})", R"({"extra_special_tokens": [3]})", R"({"added_tokens_decoder": []})",
         R"({"added_tokens_decoder": {"x": {"content": "<a>"}}})"}) {

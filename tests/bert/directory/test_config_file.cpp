@@ -83,6 +83,14 @@ TEST_CASE("a configuration is written as transformers reads it, and reads back t
   CHECK(json.at("label2id") == nlohmann::json({{"a", 0}, {"b", 1}}));
   CHECK(json.at("mine") == nlohmann::json::parse(R"({"x": [1]})"));  // another program's keys stay
   CHECK_FALSE(json.contains("torch_dtype"));                         // those about the file that was read do not
+  const auto given = nlohmann::json::parse(text);
+  for (const char* key :
+       {"vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+        "hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout", "max_position_embeddings",
+        "type_vocab_size", "initializer_range", "layer_norm_eps", "problem_type", "architectures"}) {
+    CAPTURE(key);
+    CHECK(json.at(key) == given.at(key));
+  }
   CHECK(config_text(parse(config_text(c))) == config_text(c));
 }
 
@@ -163,6 +171,21 @@ TEST_CASE("labels are read and written in a time that grows with their number an
     CHECK(config_text(parse(text)) == text);
   });
   CHECK(growth < 8);
+}
+
+TEST_CASE("no dropout before the classifier is another thing than none that is given") {
+  const Config none = parse(R"({"hidden_dropout_prob": 0.25, "classifier_dropout": null})"),
+               zero = parse(R"({"hidden_dropout_prob": 0.25, "classifier_dropout": 0})");
+  CHECK(none.head_dropout() == 0.25);
+  CHECK(zero.head_dropout() == 0);
+  CHECK(parse(config_text(none)).head_dropout() == 0.25);
+  CHECK(parse(config_text(zero)).head_dropout() == 0);
+}
+
+TEST_CASE("labels of null are none, and a token of padding with another number keeps it") {
+  CHECK(parse(R"({"id2label": null, "label2id": null, "num_labels": null})").labels.empty());
+  CHECK(nlohmann::json::parse(config_text(parse(R"({"pad_token_id": 3})"))).at("pad_token_id") == 3);
+  CHECK(nlohmann::json::parse(config_text(parse("{}"))).at("pad_token_id") == 0);
 }
 
 TEST_CASE("a model type of null is written as bert") {

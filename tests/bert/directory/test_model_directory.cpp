@@ -145,6 +145,8 @@ TEST_CASE("a directory that was written is read back to the same bits, and so is
   const Saved saved;
   CHECK(loaded_difference(saved, saved.directory / "") == 0);
   CHECK(loaded_difference(saved, saved.file()) == 0);
+  fs::copy_file(saved.file(), saved.directory / "0af3");  // as caches of Hugging Face name it
+  CHECK(loaded_difference(saved, saved.directory / "0af3") == 0);
   CHECK(config_text(read_config_file(saved.directory / "config.json", UnknownKeys::refuse)) == config_text(kConfig));
   CHECK(support::read_text(saved.directory / "vocab.txt") == "[PAD]\n");
   CHECK(read_tokenizer_config(saved.directory / "").lower_case == true);
@@ -338,6 +340,7 @@ TEST_CASE("the report names what is missing and what nobody asked for") {
                     "  unused: more.0, more.1, more.2, more.3, more.4, more.5 and 2 more",
                     report.loaded.size()));
 
+  CHECK_THROWS_AS(load_whole(saved.directory / "", target.parameters), Error);
   CHECK_NOTHROW(nn::require(report, "d", [](const std::string&) { return true; }));
   CHECK_THROWS_WITH_AS(nn::require(report, "d", [](const std::string& name) { return name.starts_with("cls."); }),
                        "d: weights: expected every tensor of the model, got none for 1: bert.pooler.dense.bias; hint: "
@@ -366,6 +369,16 @@ TEST_CASE("more layers than config.json has, a decoder of its own and a name tha
   CHECK(refused(kNorm + ".gamma", Saved().tensors[kNorm + ".weight"]) ==
         "model.safetensors: tensor \"bert.embeddings.LayerNorm.weight\": expected one of this meaning, got also "
         "\"bert.embeddings.LayerNorm.gamma\"");
+}
+
+TEST_CASE("a classifier without names has as many labels as its weights, and two if these do not say it") {
+  using Labels = std::vector<std::string>;
+  CHECK(labels_of(Config{}, {{"classifier.bias", {3}}}) == Labels{"LABEL_0", "LABEL_1", "LABEL_2"});
+  CHECK(labels_of(Config{}, {{"classifier.bias", {3, 1}}}) == Labels{"LABEL_0", "LABEL_1"});
+  CHECK(labels_of(Config{}, {{"output_bias", {3}}}) == Labels{"LABEL_0", "LABEL_1"});
+  Config named;
+  named.labels = {"no", "yes"};
+  CHECK(labels_of(named, {{"classifier.bias", {3}}}) == Labels{"no", "yes"});
 }
 
 TEST_CASE("weights that are whole numbers are refused") {

@@ -1,6 +1,7 @@
 // Checkpoints of TensorFlow loaded and written: Google's names, those of the model garden, and the ways to name one.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "bert/directory/google_names.h"
@@ -125,6 +126,10 @@ void write_objects(const Saved& saved, const std::string& root) {
     else if (is_output && source.dims.size() == 2) source.dims = {2, 2, 4};
     source.name = object_key(source.name, root);
     tensors.push_back(std::move(source));
+  }
+  for (const char* name : {"_CHECKPOINTABLE_OBJECT_GRAPH", "save_counter/.ATTRIBUTES/VARIABLE_VALUE"}) {
+    tensors.push_back(tensors.front());  // every such checkpoint has them
+    tensors.back().name = name;
   }
   saved.rewrite(std::move(tensors));
 }
@@ -257,10 +262,29 @@ TEST_CASE("moments are listed as unused unless they are asked for") {
   for (const std::string& name : report.unused) CHECK(is_moment(name));
   CHECK(target.equals(saved.model));
   Moments wanted;
-  for (const auto& segment : moments.parameters.segments())
+  Model second(3);
+  for (const auto& segment : moments.parameters.segments()) {
     wanted.first.push_back({segment.name, moments.parameters.value(segment)});
+    wanted.second.push_back({segment.name, second.parameters.value(*second.parameters.find(segment.name))});
+  }
   load_moments(saved.directory / "", wanted);
   CHECK(moments.equals(saved.model));
+  CHECK(second.equals(saved.model));
+
+  const fs::path data = saved.directory / "bert_model.ckpt.data-00000-of-00001";
+  const std::string whole = support::read_text(data);
+  const io::BundleIndex index =
+      io::parse_bundle_index(support::read_text(saved.directory / "bert_model.ckpt.index"), "f");
+  const auto slot = std::ranges::find(index.entries, "bert/pooler/dense/bias/adam_v", &io::BundleEntry::name);
+  REQUIRE(slot != index.entries.end());
+  std::string damaged = whole;
+  damaged[slot->offset] ^= 1;
+  write_text(data, damaged);
+  CHECK(support::refusal(Failure::model, [&] {
+          load_moments(saved.directory / "", wanted);
+        }).find("crc32c: expected ") != std::string::npos);
+  CHECK(second.equals(saved.model));
+  write_text(data, whole);
 
   std::erase_if(tensors, [](const auto& tensor) { return tensor.name == "bert/pooler/dense/kernel/adam_m"; });
   saved.rewrite(tensors);

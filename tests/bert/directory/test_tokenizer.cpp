@@ -178,6 +178,21 @@ TEST_CASE("the longest word is as tokenizer.json says, also after saving, and 20
   CHECK(saved.read().options().max_chars_per_word == 100);
 }
 
+TEST_CASE("a vocabulary that a flag names must fit the model, and only beside one is it said that it is cased") {
+  const ModelDirectory model;
+  model.write("vocab.txt", words(15));
+  model.write("own", words(15));
+  model.write("longer", words(16));
+  const auto refusal = [&](Failure failure, const TokenizerFlags& flags) {
+    return support::refusal(failure, [&] { read_tokenizer(model.directory / "", flags, model.config); });
+  };
+  CHECK(refusal(Failure::model, {.vocab_file = model.name("own")}) == "");
+  CHECK(refusal(Failure::model, {.vocab_file = model.name("own"), .cased = true}) == "");
+  CHECK(refusal(Failure::model, {.vocab_file = model.name("longer")})
+            .starts_with(model.name("longer") + ": vocabulary: expected 15 tokens "));
+  CHECK(refusal(Failure::usage, {.cased = true}).starts_with("--cased: "));
+}
+
 TEST_CASE("every file that a model is read from is known as one") {
   const ModelDirectory model;
   for (const char* name : {"config.json", "added_tokens.json", "modules.json", "model-00001-of-00002.safetensors",

@@ -43,6 +43,23 @@ TEST_CASE("whether text is lower-cased must be said in a boolean") {
             read_tokenizer_config(directory / "");
           }).starts_with(fmt::format("{}: {}: expected \"[", file.string(), key)));
   }
+  write_text(file, R"({"strip_accents": true})");
+  CHECK_NOTHROW(read_tokenizer_config(directory / ""));
+  write_text(file, R"({"strip_accents": false})");  // and lower-cased, as no do_lower_case says otherwise
+  CHECK_THROWS_AS(read_tokenizer_config(directory / ""), Error);
   write_text(file, "[");
   CHECK_THROWS_AS(read_tokenizer_config(directory / ""), Error);
+}
+
+TEST_CASE("the most tokens of a text are those that a model reads, and at least one piece") {
+  const support::TemporaryDirectory directory;
+  CHECK_FALSE(read_max_length(directory / "", 16).has_value());
+  const auto length = [&](const std::string& value) {
+    write_text(directory / "tokenizer_config.json", "{\"model_max_length\": " + value + "}");
+    return read_max_length(directory / "", 16).value_or(-1);
+  };
+  CHECK(length("3") == 3);
+  CHECK(length("16") == 16);
+  for (const char* none : {"2", "17", "1000000000000000019884624838656", "-5", "\"8\"", "null"})
+    CHECK(length(none) == -1);
 }

@@ -1,0 +1,163 @@
+// Pre-training on made-up examples: what the plan makes room for, and what is said of held-out ones.
+#include "bert/objectives/pretraining.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "autograd/engine.h"
+#include "distributed/replica.h"
+#include "nn/parameter_set.h"
+#include "tensor/backends.h"
+
+using namespace bertrand;
+using namespace bertrand::objectives;
+
+namespace {
+
+const bert::Config kConfig{.vocab_size = 40,
+                           .hidden_size = 32,
+                           .num_hidden_layers = 2,
+                           .num_attention_heads = 2,
+                           .intermediate_size = 64,
+                           .max_position_embeddings = 16};
+
+/// Examples of these sizes. The first token of each is its own: 7 times its number. The masked ones follow it.
+class MadeUp : public data::PretrainingExamples {
+ public:
+  MadeUp(std::vector<data::ExampleSize> sizes, std::size_t bytes) : sizes_(std::move(sizes)), bytes_(bytes) {}
+
+  std::int64_t examples(std::int64_t epoch) override {
+    CHECK(epoch == 0);
+    return std::ssize(sizes_);
+  }
+  data::PretrainingExample example(std::int64_t epoch, std::int64_t number) override {
+    CHECK(epoch == 0);
+    data::PretrainingExample example;
+    for (std::int64_t t = 0; t < tokens(epoch, number); ++t) {
+      example.token_ids.push_back(static_cast<std::int32_t>((7 * number + 3 * t) % kConfig.vocab_size));
+      example.token_types.push_back(t < 3 ? 0 : 1);
+    }
+    for (std::int64_t m = 1; m <= masked(epoch, number); ++m) {
+      example.masked_positions.push_back(static_cast<std::int32_t>(m));
+      example.masked_ids.push_back(static_cast<std::int32_t>((5 * number + m) % kConfig.vocab_size));
+    }
+    example.next_sentence_label = static_cast<std::int32_t>(number % 2);
+    return example;
+  }
+  std::int64_t tokens(std::int64_t, std::int64_t number) override { return size(number).tokens; }
+  std::int64_t masked(std::int64_t, std::int64_t number) override { return size(number).masked; }
+  std::int64_t longest() const override { return largest(1).at(0).tokens; }
+  std::vector<data::ExampleSize> largest(std::int64_t count) const override {
+    std::vector<data::ExampleSize> sorted = sizes_;
+    std::ranges::sort(sorted, std::greater(), &data::ExampleSize::tokens);
+    sorted.resize(static_cast<std::size_t>(std::min(count, std::ssize(sorted))));
+    return sorted;
+  }
+  std::size_t bytes() const override { return bytes_; }
+
+ private:
+  const data::ExampleSize& size(std::int64_t number) const { return sizes_.at(static_cast<std::size_t>(number)); }
+
+  std::vector<data::ExampleSize> sizes_;
+  std::size_t bytes_;
+};
+
+std::string words() {
+  std::string lines;
+  for (int i = 0; i < kConfig.vocab_size; ++i) lines += "w" + std::to_string(i) + "\n";
+  return lines;
+}
+
+/// A model to be evaluated on held-out examples.
+struct Evaluated {
+  Evaluated(MadeUp& held_out, std::int64_t batch)
+      : objective(kConfig,
+                  {.training = training, .evaluation = &held_out, .evaluation_batch = batch, .vocabulary = words()},
+                  self),
+        parameters(objective.model(), *backend, {.seed = 5}) {}
+
+  MadeUp training{{{4, 1}, {4, 1}, {4, 1}, {4, 1}}, 1000};
+  std::unique_ptr<Backend> backend = open_cpu({.threads = 1});
+  distributed::Replica self{*backend};
+  PretrainingObjective objective;
+  nn::ParameterSet parameters;
+  NoGrad no_grad;
+};
+
+}  // namespace
+
+TEST_CASE("the plan's evaluation takes the memory of the held-out examples though those to train on are shorter") {
+  MadeUp held_out({{16, 5}, {16, 5}, {16, 5}, {16, 5}}, 70);
+  Evaluated real(held_out, 2);
+  CHECK(!real.objective.evaluate().empty());
+  const std::unique_ptr<Backend> backend = open_cpu({.threads = 1});
+  const distributed::Replica self(*backend);
+  const auto largest = real.objective.largest(self, 2);
+  const nn::ParameterSet parameters(largest->model(), *backend, {.seed = 5});
+  CHECK(!largest->evaluate().empty());
+  CHECK(backend->memory().peak >= real.backend->memory().peak);
+}
+
+TEST_CASE("the plan counts all examples that are held and those of three steps") {
+  MadeUp held_out({{16, 5}}, 70);
+  const Evaluated both(held_out, 2);
+  CHECK(both.objective.data_bytes() == 1070);
+  MadeUp training({{16, 5}, {9, 2}, {16, 5}, {16, 5}}, 1000);
+  const PretrainingObjective alone(kConfig, {.training = training, .vocabulary = ""}, both.self);
+  CHECK(alone.data_bytes() == 1000);
+  // Of each token its id and type, and of a masked one its place and id.
+  CHECK(alone.bytes_of_steps(3) >= 3 * 3 * (sizeof(data::PretrainingExample) + (16 + 5) * 8));
+}
+
+TEST_CASE("the figures of an evaluation are the same however many examples are evaluated at once") {
+  MadeUp held_out({{16, 5}, {9, 2}, {12, 7}, {3, 1}, {7, 3}}, 0);
+  const training::Metrics expected = Evaluated(held_out, 1).objective.evaluate();
+  REQUIRE(expected.size() == 5);
+  CHECK(expected[0].value == doctest::Approx(expected[1].value + expected[3].value));
+  for (const std::int64_t batch : {2, 3, 5, 9}) {
+    CAPTURE(batch);
+    const training::Metrics got = Evaluated(held_out, batch).objective.evaluate();
+    REQUIRE(got.size() == expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      CHECK(got[i].name == expected[i].name);
+      CHECK(got[i].value == doctest::Approx(expected[i].value).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("the accuracy of an evaluation is the share of masked tokens whose likeliest word is the true one") {
+  MadeUp held_out({{16, 9}, {9, 5}, {12, 9}, {5, 3}}, 0);
+  Evaluated model(held_out, 9);
+  const training::Metrics metrics = model.objective.evaluate();
+  const auto samples = model.objective.samples();
+  REQUIRE(samples);
+  int right = 0, all = 0;
+  for (const auto& example : nlohmann::json::parse(samples->json))
+    for (const auto& masked : example.at("masked")) {
+      right += masked.at("guesses").at(0).at(0) == masked.at("truth");
+      ++all;
+    }
+  CHECK(all == 26);
+  const auto accuracy = std::ranges::find(metrics, "eval_masked_lm_accuracy", &training::Metric::name);
+  REQUIRE(accuracy != metrics.end());
+  CHECK(accuracy->value == doctest::Approx(right / 26.0));
+}
+
+TEST_CASE("samples are at most five held-out examples, spread evenly, and no more than are evaluated at once") {
+  MadeUp held_out(std::vector<data::ExampleSize>(12, {6, 1}), 0);
+  const auto sampled = [&](std::int64_t batch) {
+    std::vector<std::string> first_words;
+    const Evaluated model(held_out, batch);
+    for (const auto& example : nlohmann::json::parse(model.objective.samples()->json))
+      first_words.push_back(example.at("tokens").at(0));
+    return first_words;
+  };
+  const auto word_of = [](int number) { return "w" + std::to_string(7 * number % 40); };
+  CHECK(sampled(20) == std::vector{word_of(0), word_of(2), word_of(4), word_of(7), word_of(9)});
+  CHECK(sampled(3) == std::vector{word_of(0), word_of(4), word_of(8)});
+  MadeUp none({}, 0);
+  CHECK_FALSE(Evaluated(none, 3).objective.samples());
+}

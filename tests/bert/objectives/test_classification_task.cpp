@@ -4,6 +4,8 @@
 
 #include "bert/tasks/task.h"
 #include "support/program.h"
+#include "support/refusal.h"
+#include "tensor/backends.h"
 
 using namespace bertrand;
 using namespace bertrand::objectives;
@@ -32,4 +34,72 @@ TEST_CASE("samples are rows evenly spread over a table, and all of them if there
   CHECK(texts(4) == all);
   CHECK(texts(2) == std::vector<std::string>{all[0], all[2]});
   CHECK(texts(0).empty());
+}
+
+namespace {
+
+struct Setting {
+  support::TemporaryDirectory directory;
+  text::Tokenizer tokenizer{text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n", "vocab")};
+
+  /// A task of one's own columns, text and label.
+  ClassificationTask task(tasks::Kind kind, const std::string& rows, const std::vector<std::string>& labels) const {
+    support::write_text(directory / "rows.csv", "text,label\n" + rows);
+    const bool trains = labels.empty();
+    tasks::TaskFiles files;
+    (trains ? files.train : files.evaluation) = directory / "rows.csv";
+    return {tasks::read_task_data(tasks::custom_task({.kind = kind, .columns = {.text = "text", .label = "label"}}),
+                                  files, {.directory = "", .problem_type = "", .labels = labels}, tokenizer, 8),
+            bert::Config{},
+            tokenizer,
+            {}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a sample of several labels has the names of those that are true and predicted, and one of a number both") {
+  const Setting setting;
+  const auto of = [](const ClassificationTask& task, const tasks::Logits& outputs) {
+    std::vector<std::string> found;
+    for (const FineTuningTask::Sample& sample : task.samples(outputs, 9))
+      found.push_back(sample.text + ": " + sample.truth + ": " + sample.prediction);
+    return found;
+  };
+  const ClassificationTask several = setting.task(tasks::Kind::multi_label, "a,\"x,y\"\nb,y\na b,x\n", {"x", "y"});
+  CHECK(of(several, {.outputs = 2, .values = {1, -1, -1, 1, 1, 1}}) ==
+        std::vector<std::string>{"a: x, y: x", "b: y: y", "a b: x: x, y"});
+  const ClassificationTask number = setting.task(tasks::Kind::regression, "a,2.5\nb,-1\n", {"LABEL_0"});
+  CHECK(of(number, {.outputs = 1, .values = {1.25F, 3}}) == std::vector<std::string>{"a: 2.5: 1.25", "b: -1: 3"});
+}
+
+TEST_CASE("a number to learn is not rounded to the precision of the outputs") {
+  const Setting setting;
+  const ClassificationTask task = setting.task(tasks::Kind::regression, "a,1.003\n", {});
+  const auto backend = open_cpu({.threads = 1});
+  const Tensor output = ops::cast(ops::from_host(std::vector<float>{1}, {1, 1}, *backend), DType::bf16);
+  const std::int64_t numbers[] = {0};
+  const double loss = ops::item(task.loss(Variable(output), {}, numbers, 1).value());
+  CHECK(loss > 1e-6);  // 9e-6, and 0 if 1.003 were rounded to 1
+}
+
+TEST_CASE("pairs of texts in any file need a model that tells the texts apart") {
+  const Setting setting;
+  support::write_text(setting.directory / "pairs.tsv",
+                      "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t1\t2\ta\tb\n0\t1\t2\tb\ta\n");
+  support::write_text(setting.directory / "one.csv", "text,label\na,0\nb,1\n");
+  const auto refusal = [&](const tasks::Task& task, const tasks::TaskFiles& files) {
+    bert::Config config;
+    config.type_vocab_size = 1;
+    return support::refusal(Failure::model, [&] {
+      ClassificationTask(tasks::read_task_data(task, files, {.directory = "", .problem_type = "", .labels = {"0", "1"}},
+                                               setting.tokenizer, 8),
+                         config, setting.tokenizer, {});
+    });
+  };
+  const std::filesystem::path pairs = setting.directory / "pairs.tsv";
+  for (const tasks::TaskFiles& files : {tasks::TaskFiles{.train = pairs}, tasks::TaskFiles{.evaluation = pairs}})
+    CHECK(refusal(tasks::named_task("mrpc"), files).starts_with("config.json: type_vocab_size: "));
+  CHECK(refusal(tasks::custom_task({.columns = {.text = "text", .label = "label"}}),
+                {.evaluation = setting.directory / "one.csv"}) == "");
 }

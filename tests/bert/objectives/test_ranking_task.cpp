@@ -49,6 +49,45 @@ TEST_CASE("two names that a model has for relevance stay and placeholders give w
       "it");
 }
 
+TEST_CASE("a model of another problem is no ranking model unless it is trained to be one") {
+  const Setting setting;
+  support::write_text(setting.directory / "triples.tsv", "a\tb\tc\n");
+  const auto problem = [&](const std::string& own, bool trains) {
+    bert::Config config;
+    config.problem_type = own;
+    config.labels = {"no", "yes"};
+    RankingTask::Inputs inputs{
+        .train = {}, .evaluation = {}, .prediction = setting.directory / "candidates.tsv", .qrels = {}};
+    if (trains) inputs.train = setting.directory / "triples.tsv";
+    return RankingTask(inputs, config, setting.tokenizer).directory().config.problem_type;
+  };
+  const std::string ranking = "single_label_classification";
+  CHECK(problem("", false) == ranking);
+  CHECK(problem(ranking, false) == ranking);
+  CHECK(problem("regression", true) == ranking);
+  CHECK(support::refusal(Failure::model, [&] {
+          problem("regression", false);
+        }).starts_with("config.json: problem_type: "));
+}
+
+TEST_CASE("a single byte that is not UTF-8 is warned of in each file, and whole ones are not warned of") {
+  const Setting setting;
+  const auto warnings = [&](const std::string& train, const std::string& candidates) {
+    support::write_text(setting.directory / "triples.tsv", train);
+    setting.write_candidates(candidates);
+    const RankingTask task({.train = setting.directory / "triples.tsv",
+                            .evaluation = {},
+                            .prediction = setting.directory / "candidates.tsv",
+                            .qrels = {}},
+                           bert::Config{}, setting.tokenizer);
+    return task.warnings();
+  };
+  const std::string good = "a\tb\tc\n", bad = "a\tb\xFF\tc\n", candidate = "1\tp1\t";
+  CHECK(warnings(good, candidate + "a\tb\n") == "");
+  CHECK(warnings(bad, candidate + "a\tb\n").find("triples.tsv:1: ") != std::string::npos);
+  CHECK(warnings(good, candidate + "a\tb\xFF\n").find("candidates.tsv:1: ") != std::string::npos);
+}
+
 TEST_CASE("the loss of an evaluation is finite where the model is sure of what is wrong") {
   const Setting setting;
   const tasks::Logits outputs{.outputs = 2, .values = {1000, 0, 0, 1000}};  // p1 is relevant

@@ -224,6 +224,22 @@ TEST_CASE("one document, of one token even, gives records whose random next sent
   CHECK(counts.tokens == 15);
 }
 
+TEST_CASE("the records of Google's script for one document, which looks ten times for another one") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "t", "a b c\nd c\na a b d\nb\n");
+  const auto vocabulary = Vocabulary::parse(kVocabulary, "v");
+  write_google_records(corpus_of({directory / "t"}, vocabulary), vocabulary, {.max_seq_length = 12, .dupe_factor = 3},
+                       {.files = {directory / "r"}});
+  using Ints = std::vector<std::int64_t>;
+  const Ints expected[] = {{2, 4, 3, 5, 5, 6, 8, 6, 3, 0, 0, 0},  {2, 4, 5, 6, 8, 3, 8, 7, 5, 4, 6, 3},
+                           {2, 8, 7, 3, 4, 6, 7, 8, 7, 5, 5, 3},  {2, 5, 4, 7, 3, 8, 4, 5, 5, 6, 8, 3},
+                           {2, 6, 3, 5, 5, 6, 8, 11, 3, 0, 0, 0}, {2, 5, 6, 7, 3, 8, 7, 5, 4, 4, 8, 3},
+                           {2, 6, 3, 5, 6, 4, 8, 4, 5, 5, 6, 3},  {2, 5, 6, 4, 3, 6, 3, 0, 0, 0, 0, 0}};
+  const auto records = records_of(directory / "r");
+  REQUIRE(records.size() == std::size(expected));
+  for (std::size_t i = 0; i < records.size(); ++i) CHECK(std::get<Ints>(records[i].at("input_ids")) == expected[i]);
+}
+
 TEST_CASE("options outside their range are refused, those at its ends are not, and special tokens must be there") {
   const support::TemporaryDirectory directory;
   support::write_text(directory / "t", kText);

@@ -87,6 +87,39 @@ TEST_CASE("progress counts the text of all inputs, and a corpus that goes on cou
   }
 }
 
+TEST_CASE("a job that ends without a warning goes on at the last place that it saved, one every so many bytes") {
+  const TemporaryDirectory directory;
+  const text::Tokenizer tokenizer = tokenizer_of_letters();
+  write_text(directory / "t", some_text(100));
+  std::vector<std::uint64_t> taken;
+  CorpusJob job{.inputs = {directory / "t"},
+                .output = directory / "c",
+                .progress =
+                    [&](std::uint64_t bytes) {
+                      taken.push_back(bytes);
+                      if (taken.size() == 5) fail(Failure::interrupted, "killed");
+                    },
+                .save_bytes = 600,
+                .block_bytes = 300};
+  CHECK(support::refusal(Failure::interrupted, [&] { write_corpus(job, tokenizer); }) == "killed");
+  std::uint64_t saved = 0;
+  for (const std::uint64_t bytes : taken)
+    if (bytes - saved >= 600) saved = bytes;
+  REQUIRE(saved > 600);
+  REQUIRE(saved < taken.back());
+  job.progress = nullptr;
+  CHECK(write_corpus(job, tokenizer).begun_bytes == saved);
+}
+
+TEST_CASE("a sentence may lie behind a billion tokens, and has fewer than two billion of its own") {
+  const std::uint64_t far = std::uint64_t{1} << 30, most = (std::uint64_t{1} << 31) - 1;
+  const std::uint64_t places[] = {far, far + 5, far + 5 + most, far + 5 + 2 * most + 1};
+  const Sentences sentences{.places = places, .part = "part", .part_tokens = std::uint64_t{1} << 33};
+  CHECK(sentences.tokens(0) == 5);
+  CHECK(sentences.tokens(1) == static_cast<std::int64_t>(most));
+  CHECK_THROWS_AS(sentences.tokens(2), Error);
+}
+
 TEST_CASE("a job that says what cannot be of its place is not gone on with") {
   const TemporaryDirectory directory;
   const text::Tokenizer tokenizer = tokenizer_of_letters();

@@ -226,6 +226,26 @@ TEST_CASE("object-based checkpoints load whole and with their encoder inside ano
   }
 }
 
+TEST_CASE("word embeddings under the name of the decoder alone are loaded, and damage to them is found") {
+  const Saved saved;
+  const std::string name = "masked_lm/embedding_table/.ATTRIBUTES/VARIABLE_VALUE";
+  auto tensors = sources_of(saved.prefix());
+  for (io::TensorSource& source : tensors)
+    if (source.name == "bert/embeddings/word_embeddings") source.name = name;
+  saved.rewrite(tensors);
+  Model target(1);
+  CHECK(load_weights(saved.directory / "", target.parameters).missing.empty());
+  CHECK(target.equals(saved.model));
+  const io::BundleIndex index =
+      io::parse_bundle_index(support::read_text(saved.directory / "bert_model.ckpt.index"), "f");
+  const auto entry = std::ranges::find(index.entries, name, &io::BundleEntry::name);
+  REQUIRE(entry != index.entries.end());
+  std::string data = support::read_text(saved.directory / "bert_model.ckpt.data-00000-of-00001");
+  data[entry->offset] ^= 1;
+  write_text(saved.directory / "bert_model.ckpt.data-00000-of-00001", data);
+  CHECK(saved.refusal().find("crc32c: expected ") != std::string::npos);
+}
+
 TEST_CASE("the keys of newer encoders are known too") {
   const auto name = [](const std::string& key) {
     const auto found = our_name(key + "/.ATTRIBUTES/VARIABLE_VALUE");

@@ -153,6 +153,8 @@ TEST_CASE("vocabularies of one directory that disagree are refused, and both are
   model.write_tokenizer_json(other, false);
   CHECK(model.refusal() == model.name("vocab.txt") + ":7: vocabulary: expected \"white\" as in " +
                                model.name("tokenizer.json") + ", got \"green\"");
+  model.write_tokenizer_json("[pad]" + lines.substr(5), false);
+  CHECK(model.refusal().starts_with(model.name("vocab.txt") + ":1: vocabulary: expected \"[pad]\" as in "));
   model.write_tokenizer_json(words(16), false);
   CHECK(model.refusal() == model.name("vocab.txt") + ": vocabulary: expected 16 tokens as in " +
                                model.name("tokenizer.json") + ", got 15");

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "support/program.h"
+#include "support/refusal.h"
 
 using namespace bertrand;
 using namespace bertrand::objectives;
@@ -41,6 +42,31 @@ TEST_CASE("the losses of a step are divided by its labelled pieces and never by 
   CHECK(divisor({0, 1, 2, 3, 4}) == 4);
   CHECK(divisor({4, 1}) == 2);
   CHECK(divisor({2}) == 1);
+}
+
+TEST_CASE("only a model of words labels them untrained, and one that is trained to has no problem of texts left") {
+  const Setting setting;
+  support::write_text(setting.directory / "train", "a X\na Y\n");
+  const auto config_of = [&](const std::vector<std::string>& architectures, bool trains) {
+    tasks::TaskFiles files;
+    (trains ? files.train : files.evaluation) = setting.directory / "train";
+    bert::Config config;
+    config.architectures = architectures;
+    config.problem_type = "regression";
+    const TokenTask task(
+        tasks::read_token_data({.columns = {}, .windows = {}}, files,
+                               {.directory = "", .problem_type = "", .labels = {"X", "Y"}}, setting.tokenizer),
+        config, setting.tokenizer);
+    return task.directory().config;
+  };
+  const std::string words = "BertForTokenClassification", texts = "BertForSequenceClassification";
+  for (const bert::Config& config :
+       {config_of({words}, false), config_of({texts, words}, false), config_of({}, false), config_of({texts}, true)}) {
+    CHECK(config.architectures == std::vector<std::string>{words});
+    CHECK(config.problem_type.empty());
+  }
+  CHECK(
+      support::refusal(Failure::model, [&] { config_of({texts}, false); }).starts_with("config.json: architectures: "));
 }
 
 TEST_CASE("samples are sentences evenly spread over the file, with the labels other than O that they have and get") {

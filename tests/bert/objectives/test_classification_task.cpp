@@ -43,16 +43,15 @@ struct Setting {
   text::Tokenizer tokenizer{text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n", "vocab")};
 
   /// A task of one's own columns, text and label.
-  ClassificationTask task(tasks::Kind kind, const std::string& rows, const std::vector<std::string>& labels) const {
+  ClassificationTask task(tasks::Kind kind, const std::string& rows, const std::vector<std::string>& labels,
+                          const ClassificationTask::Options& options = {}) const {
     support::write_text(directory / "rows.csv", "text,label\n" + rows);
     const bool trains = labels.empty();
     tasks::TaskFiles files;
     (trains ? files.train : files.evaluation) = directory / "rows.csv";
     return {tasks::read_task_data(tasks::custom_task({.kind = kind, .columns = {.text = "text", .label = "label"}}),
                                   files, {.directory = "", .problem_type = "", .labels = labels}, tokenizer, 8),
-            bert::Config{},
-            tokenizer,
-            {}};
+            bert::Config{}, tokenizer, options};
   }
 };
 
@@ -102,4 +101,44 @@ TEST_CASE("pairs of texts in any file need a model that tells the texts apart") 
     CHECK(refusal(tasks::named_task("mrpc"), files).starts_with("config.json: type_vocab_size: "));
   CHECK(refusal(tasks::custom_task({.columns = {.text = "text", .label = "label"}}),
                 {.evaluation = setting.directory / "one.csv"}) == "");
+}
+
+TEST_CASE("weights of classes and smoothed labels are for classes, and there is a weight for each") {
+  const Setting setting;
+  const auto refusal = [&](tasks::Kind kind, const std::string& rows, const ClassificationTask::Options& options) {
+    return support::refusal(Failure::usage, [&] { setting.task(kind, rows, {}, options); });
+  };
+  const std::string classes = "a,x\nb,y\na b,y\n", scores = "a,1\nb,2\n";
+  for (const ClassificationTask::Options& options :
+       {ClassificationTask::Options{.balanced = true}, ClassificationTask::Options{.weights = {1, 3}},
+        ClassificationTask::Options{.label_smoothing = 0.1}}) {
+    CHECK(refusal(tasks::Kind::classification, classes, options) == "");
+    CHECK(refusal(tasks::Kind::regression, scores, options).starts_with("--class-weights, --label-smoothing: "));
+  }
+  CHECK(refusal(tasks::Kind::regression, scores, {}) == "");
+  CHECK(refusal(tasks::Kind::classification, classes, {.weights = {1, 2, 3}}).starts_with("--class-weights: "));
+
+  const std::int64_t numbers[] = {0, 1, 2};  // of x, y and y
+  const auto task = [&](const ClassificationTask::Options& options) {
+    return setting.task(tasks::Kind::classification, classes, {}, options);
+  };
+  CHECK(task({}).divisor(numbers) == 3);
+  CHECK(task({.weights = {1, 3}}).divisor(numbers) == 7);
+  CHECK(task({.balanced = true}).divisor(numbers) == doctest::Approx(3));  // 1.5 + 0.75 + 0.75
+  CHECK(task({}).remarks() == "");
+  CHECK(task({.weights = {1, 3}}).remarks().find("x=1, y=3\n") != std::string::npos);
+}
+
+TEST_CASE("a loss that is to be learnt by heart falls to nothing though labels are smoothed otherwise") {
+  const Setting setting;
+  const auto backend = open_cpu({.threads = 1});
+  const Variable sure(ops::from_host(std::vector<float>{30, 0}, {1, 2}, *backend));
+  const std::int64_t numbers[] = {0};
+  const auto loss = [&](bool by_heart) {
+    const ClassificationTask task =
+        setting.task(tasks::Kind::classification, "a,x\nb,y\n", {}, {.label_smoothing = 0.1, .by_heart = by_heart});
+    return ops::item(task.loss(sure, {}, numbers, 1).value());
+  };
+  CHECK(loss(true) < 1e-6);
+  CHECK(loss(false) > 1);  // a twentieth of the target is on the other class: 30 / 20
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 namespace bertrand::report {
@@ -22,12 +23,15 @@ Curve shortened(const Curve& curve, std::size_t most) {
   for (std::size_t begin = 0; begin < curve.size(); begin += stretch) {
     const auto first = curve.begin() + static_cast<std::ptrdiff_t>(begin);
     const auto end = curve.begin() + static_cast<std::ptrdiff_t>(std::min(begin + stretch, curve.size()));
-    const auto bad = std::find_if(first, end, [](const Point& point) { return std::isnan(point.value); });
-    const auto [low, high] =
-        std::minmax_element(first, bad, [](const Point& a, const Point& b) { return a.value < b.value; });
-    if (first != bad) few.push_back(*std::min(low, high));
-    if (low != high) few.push_back(*std::max(low, high));
-    if (bad != end) few.push_back(*bad);
+    const auto is_bad = [](const Point& point) { return std::isnan(point.value); };
+    Curve finite, kept;
+    std::remove_copy_if(first, end, std::back_inserter(finite), is_bad);
+    const auto [low, high] = std::ranges::minmax_element(finite, {}, &Point::value);
+    if (!finite.empty()) kept.push_back(*low);
+    if (low != high) kept.push_back(*high);
+    if (const auto bad = std::find_if(first, end, is_bad); bad != end) kept.push_back(*bad);
+    std::ranges::stable_sort(kept, {}, &Point::step);
+    few.insert(few.end(), kept.begin(), kept.end());
   }
   if (few.back().step != curve.back().step) few.push_back(curve.back());
   return few;

@@ -61,7 +61,8 @@ double doubt_of(tasks::Kind kind, std::vector<double> p) {
 void read_row(const Line& from, Rows& all) {
   io::JsonReader& line = from.json;
   line.text("id", ""), line.text("text"), line.text("text_pair", "");  // checked here, read by shown_of()
-  Row row{.line = from.text, .tokens = line.whole("tokens", {}, 0)};
+  constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;          // so that lengths can be doubled beyond it
+  Row row{.line = from.text, .tokens = line.whole("tokens", {.most = kMostTokens}, 0)};
   if (all.kind == tasks::Kind::regression) {
     row.target = line.real("label", {});
     row.score = line.real("prediction", {});
@@ -104,7 +105,7 @@ void Rows::add(Row row, std::span<const std::int32_t> truth, std::span<const std
   row.first = numbers.size();
   row.truths = static_cast<std::uint32_t>(truth.size());
   row.predictions = static_cast<std::uint32_t>(predicted.size());
-  row.right = kind != tasks::Kind::regression && std::ranges::equal(truth, predicted);
+  row.right = std::ranges::equal(truth, predicted);
   numbers.insert(numbers.end(), truth.begin(), truth.end());
   numbers.insert(numbers.end(), predicted.begin(), predicted.end());
   rows.push_back(row);

@@ -23,7 +23,7 @@ struct Row {
   double doubt = 0;              ///< 1 − the distance between the two likeliest classes, or of a label from one half
   std::size_t first = 0;         ///< of its numbers in Rows::numbers: those of `truths` labels, then of `predictions`
   std::uint32_t truths = 0, predictions = 0;
-  bool right = false;
+  bool right = false;  ///< but for regression: whether the model says what is true
 };
 
 /// Ten equal bins of what the model is how sure of.

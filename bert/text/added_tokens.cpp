@@ -32,7 +32,6 @@ AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens, bool lower_ca
 
 bool AddedTokenFinder::stands_at(std::size_t at, std::string_view text, const AddedToken& token) const {
   const std::size_t end = at + token.text.size();
-  if (end > text.size()) return false;
   const auto folded = [&](char c) { return lower_case_ && token.normalized ? lower(c) : c; };
   if (!std::ranges::equal(text.substr(at, token.text.size()), token.text, {}, folded, folded)) return false;
   const bool touches = (at > 0 && is_of_word(text[at - 1])) || (end < text.size() && is_of_word(text[end]));

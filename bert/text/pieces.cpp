@@ -53,7 +53,6 @@ Pieces::Node Pieces::child_or_new(Node node, char byte) {
 }
 
 void Pieces::insert(Node root, std::string_view piece, std::int32_t id) {
-  if (piece.empty()) return;
   Node node = root;
   for (const char byte : piece) node = child_or_new(node, byte);
   ids_[node] = id;

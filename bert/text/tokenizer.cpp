@@ -110,7 +110,7 @@ void Encoder::State::encode_word(std::string_view word, std::size_t characters) 
 void Encoder::State::encode_plain(std::string_view text, std::vector<std::string_view>* places) {
   words.clear();
   const DroppedBytes here = splitter.split(text, words);
-  if (here.count > 0 && dropped.count == 0) dropped.first = here.first;
+  if (dropped.count == 0) dropped.first = here.first;
   dropped.count += here.count;
   if (places) {
     encode_with_places(text, *places);
@@ -150,8 +150,9 @@ void Encoder::State::encode(std::string_view text, std::vector<std::string_view>
     const bool had_dropped = dropped.count > 0;
     encode_plain(text.substr(begin, found.begin - begin), places);
     if (!had_dropped) dropped.first += begin;
-    if (found.id >= 0) ids.push_back(found.id);
-    if (found.id >= 0 && places) places->push_back(text.substr(found.begin, found.end - found.begin));
+    if (found.id < 0) return;
+    ids.push_back(found.id);
+    if (places) places->push_back(text.substr(found.begin, found.end - found.begin));
     begin = found.end;
   }
 }

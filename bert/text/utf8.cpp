@@ -74,7 +74,6 @@ DroppedBytes drop_invalid_utf8(std::string_view text, std::string& valid) {
 
 InvalidBytes drop_invalid_lines(std::string_view text, std::string& valid) {
   const DroppedBytes dropped = drop_invalid_utf8(text, valid);
-  if (dropped.count == 0) return {};
   const std::string_view before = text.substr(0, dropped.first);
   return {.count = dropped.count,
           .first_line = 1 + static_cast<std::uint64_t>(std::ranges::count(before, '\n')),

@@ -11,6 +11,7 @@
 #include "bert/tasks/answer_rows.h"
 #include "bert/tasks/word_rows.h"
 #include "support/program.h"
+#include "support/refusal.h"
 
 namespace {
 
@@ -59,10 +60,12 @@ TEST_CASE("a list has no more rows than the page has room for, and an evaluation
   const std::string answers = tasks::answer_rows(false, data, {});
   CHECK(report::evaluation_of(answers, {.points = 10, .rows = 2})["wrong"].size() == 2);
   CHECK(report::evaluation_of(answers, {})["wrong"].size() == 3);
+  CHECK(report::evaluation_of(answers, {})["wrong"][0]["prediction"].empty());
   for (const std::string& lines : {rows, answers}) {
     const io::Json none = report::evaluation_of(lines.substr(0, lines.find('\n') + 1), {});
     CHECK(none["rows"] == 0);
     CHECK_FALSE(none.contains("lengths"));
+    CHECK_FALSE(none.contains("given"));
   }
   CHECK(report::evaluation_of(R"({"task":"ner","kind":"words","labels":["O","B-X"]})", {})["rows"] == 0);
 }
@@ -118,4 +121,119 @@ TEST_CASE("a curve that is made short ends with its last point, be it high or lo
   const io::Json curve = report::curves_of(lines, 10, damaged)["loss"];
   CHECK(curve["x"].back() == 1000);
   CHECK(curve["x"].size() <= 11);
+}
+
+TEST_CASE("a long stretch of a curve keeps its spike behind what is not finite, and a short curve keeps every point") {
+  const auto curve_of = [](const std::vector<std::string>& values, std::size_t most) {
+    std::string lines;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      lines += fmt::format("{{\"step\":{},\"loss\":{},\"note\":\"a word\"}}\n", i + 1, values[i]);
+    std::size_t damaged = 7;
+    io::Json curves = report::curves_of(lines, most, damaged);
+    CHECK(damaged == 0);
+    CHECK(curves.size() == 1);
+    return curves["loss"];
+  };
+  CHECK(curve_of({"null", "null", "1", "2"}, 4)["x"] == io::Json({1, 2, 3, 4}));
+  std::vector<std::string> values(20, "1");
+  values[4] = "null";
+  values[6] = "99";
+  const io::Json curve = curve_of(values, 10);
+  CHECK(std::ranges::count(curve["y"], io::Json(99)) == 1);
+  CHECK(std::ranges::count(curve["y"], io::Json()) == 1);
+  CHECK(std::ranges::is_sorted(curve["x"]));
+}
+
+TEST_CASE("a row of more tokens than there can be is refused, and one that does not say how many has no length") {
+  const std::string row = kHeader + R"({"text":"a","label":0,"prediction":0,"probabilities":[1,0])";
+  CHECK(support::refusal(Failure::input, [&] {
+          report::evaluation_of(row + R"(,"tokens":5000000000000000000})", {});
+        }).starts_with("eval_rows.jsonl:2: tokens: expected"));
+  const io::Json one = report::evaluation_of(row + "}", {});
+  CHECK(one["lengths"].empty());
+  CHECK(one["intervals"].empty());      // of a single row there are none
+  CHECK(one["uncertain"].size() == 1);  // however sure the model is of it
+  CHECK(report::evaluation_of(row + "}\n" + row_of(1, 5, 0, 0, 1), {})["intervals"].contains("eval_accuracy"));
+}
+
+TEST_CASE(
+    "rows that are as bad as each other are in the order of the file, and so are mistakes in that of the labels") {
+  std::string lines = kHeader;
+  for (int i = 0; i < 5; ++i) lines += row_of(i, 5, 1, 0, 0.75);
+  const io::Json json = report::evaluation_of(lines, {.points = 10, .rows = 3, .classes = 2});
+  REQUIRE(json["wrong"].size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(json["wrong"][i]["id"] == std::to_string(i));
+  CHECK(json["wrong"][0]["probability"] == 0.75);
+  CHECK(json["wrong"][0]["probability_of_label"] == 0.25);
+  CHECK(json.contains("confusion"));
+  CHECK_FALSE(report::evaluation_of(lines, {.points = 10, .rows = 3, .classes = 1}).contains("confusion"));
+  std::string three = "{\"kind\":\"classification\",\"labels\":[\"a\",\"b\",\"c\"],\"metrics\":[],\"given\":2}\n";
+  for (const char* said : {R"("label":2,"prediction":0)", R"("label":0,"prediction":1)"})
+    three += fmt::format("{{\"text\":\"t\",{},\"probabilities\":[1,0,0]}}\n", said);
+  const io::Json of_three = report::evaluation_of(three, {});
+  REQUIRE(of_three["confused"].size() == 2);
+  CHECK(of_three["confused"][0]["label"] == "a");
+  CHECK(of_three["confused"][1]["label"] == "c");
+  CHECK_FALSE(of_three.contains("given"));  // these are all of them
+}
+
+TEST_CASE("rows that do not fit their header are refused with their line") {
+  const auto refused = [](const std::string& lines) {
+    return support::refusal(Failure::input, [&] { report::evaluation_of(lines, {}); });
+  };
+  CHECK(refused(kHeader + R"({"text":"a","label":[0],"prediction":0,"probabilities":[1,0]})")
+            .starts_with("eval_rows.jsonl:2: label: "));
+  CHECK(refused(kHeader + R"({"text":"a","prediction":0,"probabilities":[1,0]})")
+            .starts_with("eval_rows.jsonl:2: label: "));
+  CHECK(refused(kHeader + R"({"text":"a","label":0,"prediction":0,"probabilities":[1]})")
+            .starts_with("eval_rows.jsonl:2: probabilities: "));
+  CHECK(refused(R"({"kind":"classification","labels":[],"metrics":[]})").starts_with("eval_rows.jsonl:1: labels: "));
+  CHECK(refused(R"({"kind":"ranking","labels":["a"],"metrics":[]})").starts_with("eval_rows.jsonl:1: kind: "));
+  CHECK(refused("{\"task\":\"ner\",\"kind\":\"words\",\"labels\":[\"O\",\"B-X\"]}\n"
+                R"({"words":["a","b"],"label":[0,0],"prediction":[0,0],"probabilities":[1]})")
+            .starts_with("eval_rows.jsonl:2: probabilities: "));
+  CHECK(refused("{\"kind\":\"answers\"}\n"
+                R"({"text":"?","prediction":"","exact":0,"f1":0})")
+            .starts_with("eval_rows.jsonl:2: label: "));
+  CHECK(report::has_texts(kHeader));
+  CHECK_FALSE(report::has_texts(""));
+  CHECK_FALSE(report::has_texts("{\"task\":\"ner\",\"kind\":\"words\"}\n"));
+}
+
+TEST_CASE("a label that a row has twice counts once, and each label of a row is in the calibration") {
+  const io::Json json = report::evaluation_of(
+      "{\"kind\":\"multi-label\",\"labels\":[\"a\",\"b\"],\"metrics\":[\"accuracy\"]}\n"
+      R"({"text":"t","label":[1,1],"prediction":[1],"probabilities":[0.25,0.5]})",
+      {});
+  CHECK(json["wrong"].empty());
+  CHECK(json["classes"][1]["support"] == 1);
+  CHECK(json["calibration"]["bins"][2]["count"] == 1);
+  CHECK(json["calibration"]["bins"][2]["accuracy"] == 0);
+  CHECK(json["calibration"]["bins"][5]["count"] == 1);
+  CHECK(json["calibration"]["bins"][5]["accuracy"] == 1);
+  const io::Json only = report::evaluation_of(
+      "{\"kind\":\"classification\",\"labels\":[\"only\"],\"metrics\":[]}\n"
+      R"({"text":"t","label":0,"prediction":0,"probabilities":[1]})",
+      {});
+  CHECK(only["uncertain"].size() == 1);
+}
+
+TEST_CASE("entities are right or wrong as wholes, and the sentence with the most wrong words comes first") {
+  const std::string head = "{\"task\":\"ner\",\"kind\":\"words\",\"labels\":[\"O\",\"B-X\",\"I-X\"]}\n";
+  const std::string half =
+      R"({"words":["a","b","c","d"],"label":[1,2,0,1],"prediction":[1,2,0,0],"probabilities":[1,1,1,1]})"
+      "\n";
+  const io::Json json = report::evaluation_of(head + half + half, {});  // each draw has the same figures
+  CHECK(json["intervals"]["eval_accuracy"] == io::Json({0.75, 0.75}));
+  CHECK(json["intervals"]["eval_precision"] == io::Json({1.0, 1.0}));
+  CHECK(json["intervals"]["eval_recall"] == io::Json({0.5, 0.5}));
+  CHECK(json["intervals"]["eval_f1"][0].get<double>() == doctest::Approx(2.0 / 3));
+  CHECK_FALSE(json["lengths"][0].contains("loss"));  // words have none
+  const std::string worse =
+      R"({"id":"worse","words":["a","b"],"label":[0,0],"prediction":[1,1],"probabilities":[1,1]})";
+  const io::Json both = report::evaluation_of(head + half + worse, {.points = 10, .rows = 1});
+  REQUIRE(both["sentences"].size() == 1);
+  CHECK(both["sentences"][0]["id"] == "worse");
+  CHECK(both["sentences"][0]["wrong"] == 2);
+  CHECK(report::evaluation_of(head + worse, {})["intervals"].empty());
 }

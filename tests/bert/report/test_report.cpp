@@ -260,8 +260,11 @@ TEST_CASE("a signal that asks to leave ends a report") {
   report::Rows rows{.kind = tasks::Kind::classification, .labels = {"no", "yes"}, .metrics = {"accuracy"}};
   for (std::int32_t i = 0; i < 10; ++i) rows.add({}, std::vector{i % 2}, std::vector{0});
   const std::string lines = rows_of(80);
+  const support::TemporaryDirectory run;
+  support::write_text(run / "eval_rows.jsonl", lines);
   for (const auto& work :
-       {std::function([&] { report::evaluation_of(lines, {}); }), std::function([&] { report::intervals(rows); })}) {
+       {std::function([&] { report::evaluation_of(lines, {}); }), std::function([&] { report::intervals(rows); }),
+        std::function([&] { report::numbers_of_run(run / ".", {}); })}) {
     const pid_t child = ::fork();
     if (child == 0) {
       io::catch_stop_signals(io::OnStop::leave);

@@ -38,10 +38,13 @@ TEST_CASE("lines that are damaged or of other examples are counted and left out"
   std::string far = line(2, "x"), fraction = far;
   far.replace(far.find("2,"), 1, "1e300");
   fraction.replace(fraction.find("position\":1") + 10, 1, "-1.5e30");
-  const std::string lines = "{\n" + line(1, "x") + "{\"step\":2}\n" + far + fraction + line(3, "x", "other") +
-                            line(4, "y") + "{\"step\":5,\"exa";
+  std::string unanswered = line(2, "x");
+  unanswered.erase(unanswered.find(",\"probability"),
+                   std::string(",\"probability\":0.25,\"guesses\":[[\"x\",0.5]]").size());
+  const std::string lines = "{\n" + line(1, "x") + "{\"step\":2}\n" + far + fraction + unanswered +
+                            line(3, "x", "other") + line(4, "y") + "{\"step\":5,\"exa";
   const io::Json samples = report::samples_of(lines, 6, damaged);
-  CHECK(damaged == 6);
+  CHECK(damaged == 7);
   CHECK(samples["steps"] == io::Json({1, 4}));
   CHECK(report::samples_of("", 6, damaged).empty());
   CHECK(damaged == 0);

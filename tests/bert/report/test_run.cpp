@@ -1,0 +1,56 @@
+// What a page takes out of the files of a run.
+#include <doctest/doctest.h>
+
+#include "bert/report/evaluation.h"
+#include "support/program.h"
+
+using namespace bertrand;
+
+TEST_CASE("what a run's files say in another form than they should is left out") {
+  const support::TemporaryDirectory run;
+  support::write_text(run / "run_config.json",
+                      R"({"program":5,"replicas":"two","machine":[],"inputs":[{"name":"a"}],"settings":[1]})");
+  support::write_text(run / "metrics.jsonl", "{\"step\":1,\"loss\":2}\n");
+  support::write_text(run / "profile.json", "[1]");
+  const io::Json numbers = report::numbers_of_run(run / ".", {});
+  for (const char* name : {"program", "replicas", "machine"}) CHECK_FALSE(numbers.contains(name));
+  CHECK(numbers["inputs"] == io::parse_json(R"([{"name":"a"}])", {}));
+  CHECK(numbers["settings"].empty());
+  CHECK(numbers["profile"] == io::Json::object());
+  CHECK(numbers["notes"] == io::Json::array({"profile.json: damaged, and left out"}));
+}
+
+TEST_CASE("a command is shown as it may be typed, and a file of it beside its checksum however it was given") {
+  const support::TemporaryDirectory run;
+  support::write_text(run / "run_config.json", R"({"command":["finetune","--train=data….tsv","--output","a b"],)"
+                                               R"("settings":{"train":"crc32c 0000002a"}})");
+  const io::Json numbers = report::numbers_of_run(run / ".", {});
+  CHECK(numbers["command"] == "finetune --train=data….tsv --output 'a b'");
+  CHECK(numbers["settings"] == io::parse_json(R"-([["train","data….tsv (crc32c 0000002a)",true]])-", {}));
+}
+
+TEST_CASE("a table of classes is shown where rows have none, and of labelled words before theirs") {
+  const support::TemporaryDirectory run;
+  support::write_text(run / "eval_report.tsv", "label\tprecision\trecall\tf1\tsupport\nX\t0.5\t1\t0.66\t7\n");
+  const auto name = [&] {
+    const io::Json numbers = report::numbers_of_run(run / ".", {});
+    return numbers.at("evaluation").at("classes").at(0).at("name");
+  };
+  CHECK(name() == "X");
+  support::write_text(run / "eval_rows.jsonl",
+                      "{\"kind\":\"classification\",\"labels\":[\"no\"],\"metrics\":[]}\n"
+                      R"({"text":"t","label":0,"prediction":0,"probabilities":[1]})");
+  CHECK(name() == "no");
+  support::write_text(run / "eval_rows.jsonl",
+                      "{\"task\":\"ner\",\"kind\":\"words\",\"labels\":[\"O\"]}\n"
+                      R"({"words":["a"],"label":[0],"prediction":[0],"probabilities":[1]})");
+  CHECK(name() == "X");
+}
+
+TEST_CASE("a table of classes has every figure, what is no number is 0, and a table of other columns is none") {
+  const std::string header = "label\tprecision\trecall\tf1\tsupport\n";
+  const io::Json one = report::classes_of(header + "X\t0.5\t1\t0.66\t7\n").at(0);
+  CHECK(one == io::parse_json(R"({"name":"X","precision":0.5,"recall":1,"f1":0.66,"support":7})", {}));
+  CHECK(report::classes_of(header + "X\t-\t1\t0.66\t7\n").at(0).at("precision") == 0);
+  CHECK(report::classes_of("label\tcount\nX\t7\n").empty());
+}

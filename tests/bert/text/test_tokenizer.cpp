@@ -62,6 +62,7 @@ TEST_CASE("characters that are dropped, and white space that only Python knows")
   CHECK(toy().words("\uFEFFa\uFFFD\r") == Strings{"a"});
   CHECK(toy().words(std::string_view("a\0b", 3)) == Strings{"ab"});
   CHECK(toy().words("\u0301\u0302").empty());
+  CHECK(toy().words(std::string_view("\u00E9ab").substr(0, 3)) == Strings{"ea"});  // what is behind it is no part of it
 }
 
 TEST_CASE("known strings of the official uncased vocabulary") {
@@ -190,6 +191,34 @@ TEST_CASE("an encoder gives the same ids with its cache warm, whatever bytes com
   }
 }
 
+TEST_CASE("an encoder that has seen more words than it can remember still gives each its ids") {
+  const Tokenizer tokenizer(Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##a\n##b\n", "v"));
+  std::string text;
+  for (unsigned size = 2; size <= 14; ++size)
+    for (unsigned word = 0; word < 1U << size; ++word) {
+      for (unsigned i = 0; i < size; ++i) text += (word >> i & 1) != 0 ? 'b' : 'a';
+      text += ' ';
+    }
+  const Ids expected = tokenizer.encode(text);
+  Encoder encoder(tokenizer);
+  for (int round = 0; round < 3; ++round) CHECK(std::ranges::equal(encoder.encode(text), expected));
+}
+
+TEST_CASE("an encoder tells what was no UTF-8 in its last text alone") {
+  const Tokenizer tokenizer = toy();
+  Encoder encoder(tokenizer);
+  encoder.encode("un\xFF");
+  CHECK(encoder.dropped().count == 1);
+  CHECK(encoder.dropped().first == 2);
+  encoder.encode("un");
+  CHECK(encoder.dropped().count == 0);
+}
+
+TEST_CASE("a vocabulary of more beginnings of words than a tokenizer can number is refused") {
+  const std::string lines = "[UNK]\n" + std::string((1 << 24) - 6, 'a');  // with the 5 of [UNK] and none: 2^24
+  CHECK_THROWS_AS(Tokenizer(Vocabulary::parse(lines, "v", {.require_specials = false})), bertrand::Error);
+}
+
 TEST_CASE("every piece says where it stands in the text") {
   const auto vocabulary = [] {
     return Vocabulary::parse(
@@ -216,11 +245,14 @@ TEST_CASE("every piece says where it stands in the text") {
   CHECK(places(tokenizer, "(cafe\u0301 Caf\u00C9)") == Strings{"(", "caf", "e\u0301", "Caf", "\u00C9", ")"});
   CHECK(places(tokenizer, "ab\u00ADcd\u00AD xyz\u0301z.") == Strings{"ab\u00ADc", "d", "xyz\u0301z", "."});
   CHECK(places(tokenizer, "\uD55C") == Strings{"\uD55C", "\uD55C", "\uD55C"});  // three characters
+  CHECK(places(tokenizer, "\u0301\u0301and") == Strings{"and"});                // no word is before these accents
   CHECK(places(tokenizer, "").empty());
   const Tokenizer cased(vocabulary(), {.lower_case = false});
   CHECK(places(cased, "AND/or cafe\u0301") == Strings{"AND", "/", "or", "cafe\u0301"});
   const Tokenizer added(vocabulary(), {.added_tokens = {{.text = "U+", .id = 20}}});
   CHECK(places(added, "\u00C4 U+and") == Strings{"\u00C4", "U+", "and"});
+  const Tokenizer keeping(vocabulary(), {.keep_special_tokens = true});
+  CHECK(places(keeping, "and[PAD]or") == Strings{"and", "[PAD]", "or"});
 }
 
 TEST_CASE("every character of every word comes from somewhere") {

@@ -57,6 +57,7 @@ TEST_CASE("a capital sigma is final after a cased letter and before none, throug
   CHECK(lower(U"ΟΔΟΣ.") == U"οδος.");
   CHECK(lower(U"ΟΔΟΣ.Α") == U"οδοσ.α");
   CHECK(lower(U"Σ") == U"σ");
+  CHECK(lower(U".Σ") == U".σ");
   CHECK(lower(U"İΣ") == U"i\u0307ς");
 }
 
@@ -66,6 +67,9 @@ TEST_CASE(
   // U+1D165 (class 216) and U+302E (class 224) are no marks of category Mn.
   UnicodeTable::get().decompose_without_marks(U"a\u302E\U0001D165\u0301", out);
   CHECK(out == U"a\U0001D165\u302E");
+  // Those of one class stay as they are, and none passes a letter.
+  UnicodeTable::get().decompose_without_marks(U"a\u302E\u302Fb\u302E", out);
+  CHECK(out == U"a\u302E\u302Fb\u302E");
 }
 
 TEST_CASE("invalid UTF-8 is dropped as Python's errors=\"ignore\" does") {
@@ -89,6 +93,15 @@ TEST_CASE("invalid UTF-8 is dropped as Python's errors=\"ignore\" does") {
   CHECK(dropped.first == 2);
 }
 
+TEST_CASE("what stands behind a text is no part of it, be it UTF-8 or not") {
+  std::string valid;
+  CHECK(drop_invalid_utf8(std::string_view("ab\xFF").substr(0, 2), valid).count == 0);
+  CHECK(drop_invalid_utf8(std::string_view("\u20AC").substr(0, 2), valid).count == 2);
+  CHECK(valid == "");
+  CHECK(drop_invalid_utf8(std::string_view("a\u00E9").substr(0, 2), valid).count == 1);
+  CHECK(valid == "a");
+}
+
 TEST_CASE("what was no UTF-8 is counted over the parts of a text, and the first of it keeps its line and column") {
   std::string valid;
   const InvalidBytes found = drop_invalid_lines("ok\nab\xFF\xFFgh\n\xFF", valid);
@@ -107,4 +120,10 @@ TEST_CASE("what was no UTF-8 is counted over the parts of a text, and the first 
   line.add(DroppedBytes{.count = 2, .first = 4}, 7);
   CHECK(line.first_line == 7);
   CHECK(line.first_column == 5);
+  const InvalidBytes one = drop_invalid_lines("a\xFF\n", valid);
+  CHECK(one.count == 1);
+  InvalidBytes first;
+  first.add(one, 4);
+  CHECK(first.first_line == 5);
+  CHECK(first.first_column == 2);
 }

@@ -62,6 +62,12 @@ TEST_CASE("a bad vocabulary is refused in one line that names file and line") {
   CHECK(error_of(kSpecials + "a\nb\na\n") ==
         "v.txt:8: vocabulary: expected every token once, got \"a\" again, first on line 6");
   CHECK(error_of("a\nb\n").find("v.txt:2: vocabulary: expected the special tokens") == 0);
+  for (const std::string missing : {"[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
+    std::string lines;
+    for (const std::string special : {"[UNK]", "[CLS]", "[SEP]", "[MASK]"})
+      lines += special == missing ? "" : special + "\n";
+    CHECK(error_of(lines).find("got none " + missing) != std::string::npos);
+  }
   CHECK(error_of("a\n[UNK]\n", {.require_specials = false}) == "");
   CHECK(error_of("a\n", {.failure = Failure::input, .require_specials = false}).find("got none [UNK]") !=
         std::string::npos);
@@ -81,4 +87,11 @@ TEST_CASE("a vocabulary has capitals if one of its words has, whatever its marks
   CHECK(has("A\n" + kSpecials));
   CHECK(has(kSpecials + "##Z\n"));
   CHECK(has(kSpecials + "aB\n"));
+}
+
+TEST_CASE("white space of any kind and in any order goes from both ends of a text") {
+  CHECK(bertrand::text::strip(" \ta") == "a");
+  CHECK(bertrand::text::strip("a\t ") == "a");
+  CHECK(bertrand::text::strip("\u3000 \u2028a b\u00a0\n") == "a b");
+  CHECK(bertrand::text::strip(" \n").empty());
 }

@@ -56,9 +56,8 @@ TEST_CASE("a size below the alphabet, and a text without words, are refused") {
 TEST_CASE("where there are too many different words, the rarest are forgotten") {
   WordCounts counts(4);
   counts.add_lines("a a a b b\nc d\ne\n", true);
-  CHECK(counts.size() <= 4);
-  CHECK(counts.sorted().front() == std::pair<std::string, std::uint64_t>("a", 3));
-  CHECK(counts.forgotten() > 0);
+  CHECK(counts.sorted() == std::vector<std::pair<std::string, std::uint64_t>>{{"a", 3}, {"b", 2}});
+  CHECK(counts.forgotten() == 3);  // c, d and e, once there are five words
 }
 
 TEST_CASE("counts of several texts add up, and no more words are kept than may be") {
@@ -79,4 +78,22 @@ TEST_CASE("counts of several texts add up, and no more words are kept than may b
   all.merge(counted("d\n", 3));  // a fourth one: the half that is rarer goes
   CHECK(all.sorted() == Counts{{"b", 3}});
   CHECK(all.forgotten() == 4 + 2 + 1 + 1);
+}
+
+TEST_CASE("words are counted without what is no UTF-8, which is told with its line") {
+  WordCounts counts;
+  const InvalidBytes invalid = counts.add_lines("a\nb\xFF\n", true);
+  CHECK(counts.sorted() == std::vector<std::pair<std::string, std::uint64_t>>{{"a", 1}, {"b", 1}});
+  CHECK(invalid.count == 1);
+  CHECK(invalid.first_line == 2);
+  CHECK(invalid.first_column == 2);
+}
+
+TEST_CASE("of characters that are as frequent the first are taken, and each merge tells how many tokens there are") {
+  CHECK(train_vocabulary(counts_of("ab ab"), {.size = 100, .limit_alphabet = 1}) ==
+        Strings{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"});
+  std::vector<std::size_t> told;
+  const auto progress = [&](std::size_t tokens) { told.push_back(tokens); };
+  CHECK(train_vocabulary(counts_of("abc abc"), {.size = 100, .progress = progress}).size() == 12);
+  CHECK(told == std::vector<std::size_t>{11, 12});
 }

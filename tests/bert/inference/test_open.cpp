@@ -90,3 +90,31 @@ TEST_CASE("a question has 64 tokens unless the window is too short for them, the
   support::write_small_head<bert::ForQuestionAnswering>(directory / "model", {.architecture = ""});
   CHECK(ask(*open(directory / "model", Head::answer), {{"question", "red"}, {"context", "fish"}}).contains("answer"));
 }
+
+TEST_CASE("a sequence has as many tokens as the model has positions, but for answers 384 at most") {
+  const auto tokens = [](Dim positions, Head head) {
+    return inference::completed({}, {.max_position_embeddings = positions}, head, "m").max_seq_length;
+  };
+  CHECK(tokens(512, Head::classify) == 512);
+  CHECK(tokens(512, Head::tokens) == 512);
+  CHECK(tokens(512, Head::answer) == 384);
+  CHECK(tokens(24, Head::answer) == 24);
+}
+
+TEST_CASE("a model whose encoder lacks tensors is refused, and that is no question of its task") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "model");
+  io::Json config = io::read_json(directory / "model/config.json");
+  config["num_hidden_layers"] = 2;
+  support::write_text(directory / "model/config.json", io::json_text(config));
+  const std::string message = refusal(Failure::model, [&] { open(directory / "model", Head::classify); });
+  CHECK(message.find("bert.encoder.layer.1.") != std::string::npos);
+  CHECK(message.find("--task") == std::string::npos);
+}
+
+TEST_CASE("any model gives vectors of texts, and one that classifies texts is refused as one that labels words") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "model");
+  CHECK(ask(*open(directory / "model", Head::embed), {{"text", "red"}}).at("embedding").size() == 16);
+  CHECK(refusal(Failure::model, [&] { open(directory / "model", Head::tokens); }) != "");
+}

@@ -42,6 +42,25 @@ std::vector<double> joined(const std::vector<Outputs>& outputs, std::optional<st
   return all;
 }
 
+/// Notes the lengths of each batch, and says of a sequence its first id.
+class Recorder : public inference::Predictor {
+ public:
+  io::Json request(std::string_view, const std::string&) const override { return {}; }
+  inference::Query encode(const io::Json&, const std::string&) const override { return {}; }
+  inference::Query encode_ids(inference::PaddedSequence, const std::string&) const override { return {}; }
+  std::string_view token(std::int32_t) const override { return ""; }
+  std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
+    std::vector<Outputs> all;
+    batches.emplace_back();
+    for (const bert::Sequence& one : sequences) {
+      batches.back().push_back(one.token_ids.size());
+      all.push_back({.width = 1, .values = {static_cast<float>(one.token_ids[0])}});
+    }
+    return all;
+  }
+  mutable std::vector<std::vector<std::size_t>> batches;
+};
+
 /// " ".join(text.split())
 std::string cleaned(const std::string& text) {
   std::string joined;
@@ -182,4 +201,24 @@ TEST_CASE("a predictor answers questions as Google's script does and says where 
   CHECK(other_n_best == 0);
   CHECK(other_odds == 0);
   CHECK(other_places == 0);
+}
+
+TEST_CASE(
+    "batches are as full as they may be, a sequence that is longer has its own, and each query gets its outputs") {
+  std::vector<inference::Query> queries(4);
+  const std::vector<std::vector<std::size_t>> lengths = {{3, 10}, {4}, {6, 1}, {12}};
+  for (std::size_t q = 0; q < lengths.size(); ++q)
+    for (std::size_t s = 0; s < lengths[q].size(); ++s)
+      queries[q].sequences.push_back(
+          {.token_ids = std::vector<std::int32_t>(lengths[q][s], static_cast<std::int32_t>(10 * q + s)),
+           .token_types = std::vector<std::int32_t>(lengths[q][s])});
+  const Recorder recorder;
+  std::vector<std::pair<std::size_t, std::vector<float>>> taken;
+  inference::run_all(recorder, queries, 10, [&](std::size_t query, std::span<const Outputs> outputs) {
+    taken.emplace_back(query, std::vector<float>{});
+    for (const Outputs& one : outputs) taken.back().second.push_back(one.values.at(0));
+  });
+  CHECK(recorder.batches == std::vector<std::vector<std::size_t>>{{12}, {10}, {6, 4}, {3, 1}});
+  CHECK(taken ==
+        std::vector<std::pair<std::size_t, std::vector<float>>>{{3, {30}}, {1, {10}}, {0, {0, 1}}, {2, {20, 21}}});
 }

@@ -34,6 +34,16 @@ TEST_CASE("a text or a pair becomes the classifier's input") {
   const bert::Sequence pair = predictor->encode({{"text", "red"}, {"text_pair", "birds"}}, "").sequences[0];
   CHECK(pair.token_ids == Ids{2, 5, 3, 9, 13, 3});
   CHECK(pair.token_types == Ids{0, 0, 0, 1, 1, 1});
+  const auto is_cut = [&](int words, int words_of_pair) {  // of a model of 24 positions
+    std::string text, other;
+    for (int i = 0; i < words; ++i) text += "red ";
+    for (int i = 0; i < words_of_pair; ++i) other += "fish ";
+    return predictor->encode({{"text", text}, {"text_pair", other.empty() ? io::Json() : io::Json(other)}}, "").cut;
+  };
+  CHECK_FALSE(is_cut(22, 0));
+  CHECK(is_cut(23, 0));
+  CHECK_FALSE(is_cut(10, 11));
+  CHECK(is_cut(11, 11));
 
   CHECK(refused(*predictor, {{"txt", "red"}}) == "t:3: text: expected a string, got none");
   CHECK(refused(*predictor, {{"text", 5}}) == "t:3: text: expected a string, got 5");
@@ -115,6 +125,8 @@ TEST_CASE("every [MASK] of a text is filled and no other special token is litera
   CHECK(refused(*predictor, {{"text", "red red red red red red [MASK]"}}) ==
         "t:3: text: expected [MASK] among the first 6 tokens, got it as token 7; hint: a shorter text");
   CHECK(predictor->encode({{"text", "red red red red red [MASK] red"}}, "").cut);
+  const auto all = open(directory / "model", Head::fill_mask, {.top_k = 100});
+  CHECK(ask(*all, {{"text", "[MASK]"}})["masks"][0]["predictions"].size() == 15);  // there are no more words
 }
 
 TEST_CASE("an answer says where it stands in code points and a long context has windows") {
@@ -244,6 +256,12 @@ TEST_CASE("tags of any scheme name entities, also beside a label that is no tag"
   REQUIRE(entities.size() == 1);
   CHECK(entities[0].at("text") == "red fish two");
   CHECK(entities[0].at("type") == "o");
+  support::write_small_labeller(directory / "few", {"O", "A-o", "B-"});
+  const auto few = open(directory / "few", Head::tokens);
+  const inference::Outputs of_few{.width = 3, .values = {1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0}};
+  const io::Json one = inference::answer(few->encode({{"text", "red fish"}}, ""), std::vector{of_few}).at("entities");
+  REQUIRE(one.size() == 1);  // a tag begins with any capital, and "B-" names nothing
+  CHECK(one[0].at("text") == "red");
 }
 
 TEST_CASE("a text beyond the model's length has windows and loses no word") {
@@ -271,6 +289,14 @@ TEST_CASE("an embedding may be of length 1 and a long text is cut") {
   CHECK(squares == doctest::Approx(1));
   CHECK_FALSE(predictor->encode({{"text", "red red red"}}, "").cut);
   CHECK(predictor->encode({{"text", "red red red red"}}, "").cut);
+  const auto rows = [&](inference::Pooling pooling) {
+    const auto one = open(directory / "model", Head::embed, {.pooling = pooling});
+    return one->run(std::vector(2, one->encode({{"text", "red fish"}}, "").sequences[0]));
+  };
+  const auto cls = rows(inference::Pooling::cls), pooler = rows(inference::Pooling::pooler);
+  for (const auto& outputs : {cls, pooler})
+    for (const inference::Outputs& one : outputs) CHECK(one.rows() == 1);
+  CHECK(cls[0].values != pooler[0].values);
 }
 
 TEST_CASE("an answer in the company of others has the bits that it has alone") {
@@ -341,6 +367,8 @@ TEST_CASE("ids are answered as the text that they stand for, padding after them 
     return refusal(Failure::input, [&] { predictor.encode_ids({.sequence = sequence}, "here"); });
   };
   CHECK(bad(*filler, {{2, 5, 3}, {0, 0, 0}}) == "here: input_ids: expected [MASK], got none");
+  for (const auto* const one : {&labeller, &answerer, &filler})
+    CHECK(bad(**one, {{2, 4, 15}, {0, 0, 0}}) == "here: input_ids: expected numbers from 0 to 14, got 15 at place 2");
   CHECK(bad(*classifier, {{}, {}}) == "here: input_ids: expected 1 to 24 ids, got 0");
   CHECK(bad(*classifier, {Ids(25, 5), Ids(25, 0)}) == "here: input_ids: expected 1 to 24 ids, got 25");
   CHECK(refusal(Failure::input, [&] {

@@ -23,7 +23,7 @@ struct DecodedOnnx {
     std::map<std::string, std::string> external;
   };
   std::uint64_t ir_version = 0, opset = 0;
-  std::string producer, domain = "?";
+  std::string producer, producer_version, graph_name, domain = "?";
   std::vector<Node> nodes;
   std::vector<Tensor> tensors;
   std::vector<std::string> inputs, outputs;  ///< "logits f32 [batch_size, 3]"
@@ -130,6 +130,7 @@ inline std::string port(ProtoReader reader) {
 inline void graph(ProtoReader reader, DecodedOnnx& model) {
   while (reader.next())
     if (reader.is(1, WireType::bytes)) model.nodes.push_back(node(reader.message()));
+    else if (reader.is(2, WireType::bytes)) model.graph_name = reader.bytes();
     else if (reader.is(5, WireType::bytes)) model.tensors.push_back(tensor(reader.message()));
     else if (reader.is(11, WireType::bytes)) model.inputs.push_back(port(reader.message()));
     else if (reader.is(12, WireType::bytes)) model.outputs.push_back(port(reader.message()));
@@ -143,6 +144,7 @@ inline DecodedOnnx::DecodedOnnx(const std::string& file_bytes) {
   while (reader.next()) {
     if (reader.is(1, WireType::varint)) ir_version = reader.varint();
     else if (reader.is(2, WireType::bytes)) producer = reader.bytes();
+    else if (reader.is(3, WireType::bytes)) producer_version = reader.bytes();
     else if (reader.is(7, WireType::bytes)) decoding::graph(reader.message(), *this);
     else if (reader.is(14, WireType::bytes)) decoding::note_entry(reader.message(), metadata);
     if (!reader.is(8, WireType::bytes)) continue;

@@ -34,7 +34,7 @@ struct DecodedSavedModel {
   std::vector<std::string> tags, saver;  ///< saver: filename, save, restore
   std::vector<DecodedNode> nodes;
   std::map<std::string, DecodedSignature> signatures;
-  /// The variables of each collection; a variable is the texts of its VariableDef.
+  /// The variables of each collection; a variable is the texts and flags of its VariableDef.
   std::map<std::string, std::vector<std::vector<std::string>>> collections;
 
   const DecodedNode* find(const std::string& name) const {
@@ -128,6 +128,7 @@ inline std::vector<std::vector<std::string>> collection(std::string_view message
       for (ProtoReader variable = list.message(); variable.next();)
         if (const int field = variable.field(); field == 1 || field == 2 || field == 3 || field == 6)
           variables.back().emplace_back(variable.bytes());
+        else if (field == 5 || field == 7) variables.back().push_back(variable.varint() == 1 ? "true" : "false");
     }
   return variables;
 }

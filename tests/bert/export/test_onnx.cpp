@@ -7,6 +7,7 @@
 #include "bert/export/onnx_bert.h"
 #include "io/sha256.h"
 #include "io/staged_directory.h"
+#include "io/version.h"
 #include "support/decoded_onnx.h"
 #include "support/faulty_files.h"
 #include "tensor/ops.h"
@@ -61,6 +62,8 @@ TEST_CASE("an ONNX model says opset 17 and IR 8 and takes batches of any shape")
   CHECK(model.opset == 17);
   CHECK(model.domain == "");
   CHECK(model.producer == "bertrand");
+  CHECK(model.producer_version == version());
+  CHECK(model.graph_name == "bert");  // ONNX wants one
   CHECK(model.inputs == Ops{"input_ids i64 [batch_size, sequence_length]",
                             "attention_mask i64 [batch_size, sequence_length]",
                             "token_type_ids i64 [batch_size, sequence_length]"});
@@ -108,6 +111,34 @@ TEST_CASE("constants and attributes of an ONNX layer are those of the model") {
         std::map<std::string, std::string>{{"axis", "-1"}, {"epsilon", "1e-12"}});
   CHECK(values("bert.embeddings.position_ids").size() == 23);
   CHECK(values("bert.embeddings.position_ids")[22] == 22);
+}
+
+TEST_CASE("the nodes of an ONNX model have the axes, places and numbers of their formulas") {
+  const DecodedOnnx model = written(support::ExportedBert(Architecture::encoder));
+  const auto node = [&](const std::string& name) {
+    for (const auto& one : model.nodes)
+      if (one.name == name) return one;
+    FAIL(name);
+    return DecodedOnnx::Node{};
+  };
+  const auto constant = [&]<class Number>(Number number, const std::string& name, std::size_t input) {
+    const auto* const tensor = model.find(node(name).inputs.at(input));
+    REQUIRE(tensor != nullptr);
+    REQUIRE(tensor->raw.size() == sizeof number);
+    std::memcpy(&number, tensor->raw.data(), sizeof number);
+    return number;
+  };
+  for (const char* name : {"Gather", "Gather_2", "Gather_3", "Gather_4"})
+    CHECK(node(std::string("bert.embeddings/") + name).attributes.at("axis") == "0");
+  CHECK(constant(std::int64_t{-1}, "bert.embeddings/Gather_3", 1) == 1);  // the length, of [batch, length]
+  CHECK(node("bert.pooler/Gather").attributes.at("axis") == "1");
+  CHECK(constant(std::int64_t{-1}, "bert.pooler/Gather", 1) == 0);  // the first token of each sequence
+  CHECK(constant(-1.0F, "bert.mask/Sub", 0) == 1);
+  CHECK(constant(-1.0F, "bert.mask/Mul", 1) == -10000);
+  CHECK(constant(-1.0F, "bert.encoder.layer.0.intermediate.dense/Add_2", 1) == 1);  // 1 + erf
+  const std::string self = "bert.encoder.layer.0.attention.self";
+  CHECK(node(self + ".value/Transpose").attributes.at("perm") == "0 2 1 3");
+  CHECK(node(self + "/Transpose").attributes.at("perm") == "0 2 1 3");
 }
 
 TEST_CASE("each activation has its operators in ONNX") {
@@ -239,6 +270,7 @@ TEST_CASE("with external data the weights lie in a file of their own at multiple
     const std::size_t offset = std::stoul(tensor.external.at("offset"));
     CHECK(offset % 4096 == 0);
     CHECK(offset >= end);
+    CHECK(offset < end + 4096);
     CHECK(tensor.external.at("length") == std::to_string(raw.size()));
     CHECK(data.substr(offset, raw.size()) == raw);
     end = offset + raw.size();

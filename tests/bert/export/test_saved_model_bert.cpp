@@ -88,6 +88,17 @@ const std::vector<Architecture> kAll = {Architecture::sequence_classification,
                                         Architecture::pretraining,
                                         Architecture::encoder};
 
+/// What the node of a constant says of its value.
+template <class Value>
+std::string constant(const Value& value) {
+  exporting::tf::Graph graph({});
+  graph.constant(value);
+  const std::string bytes = graph.encoded();
+  auto reader = support::decoding::reader(bytes);
+  REQUIRE(reader.next());
+  return support::decoding::node(reader.bytes()).attributes.at("value");
+}
+
 /// The node of an input: "^node", "node" or "node:1".
 std::string node_of(std::string input) {
   if (input.starts_with('^')) input.erase(0, 1);
@@ -237,8 +248,8 @@ TEST_CASE("the variables of a SavedModel are the weights and are restored and sa
             std::vector<std::string>{names[i], "save/RestoreV2:" + std::to_string(i)});
       CHECK(model.find(save.inputs[i + 3])->inputs == std::vector<std::string>{names[i]});
       CHECK(model.collections.at("variables")[i] ==
-            std::vector<std::string>{names[i] + ":0", "save/Assign_" + std::to_string(i), names[i] + "/Read:0",
-                                     "save/RestoreV2:" + std::to_string(i)});
+            std::vector<std::string>{names[i] + ":0", "save/Assign_" + std::to_string(i), names[i] + "/Read:0", "true",
+                                     "save/RestoreV2:" + std::to_string(i), "true"});  // a resource, trainable
     }
     CHECK(model.saver == std::vector<std::string>{"save/filename:0", "save/done:0", "save/restore_all"});
   }
@@ -268,4 +279,41 @@ TEST_CASE("weights that no node reads and weights that are missing are mistakes 
   weights.erase("output_bias");
   weights.erase("bert/pooler/dense/bias");
   CHECK(refused() == "graph: variable bert/pooler/dense/bias: expected one of the model's, got none of that name");
+}
+
+TEST_CASE("the nodes of a SavedModel have the axes, places and numbers of their formulas") {
+  namespace attribute = exporting::tf::attribute;
+  using Ints = std::vector<std::int32_t>;
+  const DecodedSavedModel model = saved(Architecture::sequence_classification);
+  const auto node = [&](const std::string& name) {
+    CAPTURE(name);
+    REQUIRE(model.find(name));
+    return *model.find(name);
+  };
+  const auto input = [&](const std::string& name, std::size_t i) {
+    return node(node(name).inputs.at(i)).attributes.at("value");
+  };
+  for (const char* name : {"bert/embeddings/GatherV2", "bert/embeddings/GatherV2_1", "bert/embeddings/GatherV2_2"})
+    CHECK(input(name, 2) == constant(0));
+  CHECK(input("bert/StridedSlice", 1) == constant(Ints{1}));  // the length, of [batch, length]
+  CHECK(input("bert/StridedSlice", 2) == constant(Ints{2}));
+  CHECK(input("bert/StridedSlice", 3) == constant(Ints{1}));
+  CHECK(node("bert/StridedSlice").attributes.at("shrink_axis_mask") == attribute::number(1));
+  CHECK(input("bert/embeddings/Range", 0) == constant(0));
+  CHECK(node("bert/embeddings/Range").inputs.at(1) == "bert/StridedSlice");
+  CHECK(input("bert/embeddings/Range", 2) == constant(1));
+  CHECK(input("bert/pooler/dense/StridedSlice", 1) == constant(Ints{0, 0}));  // the first token of each sequence
+  CHECK(input("bert/pooler/dense/StridedSlice", 2) == constant(Ints{0, 1}));
+  CHECK(input("bert/pooler/dense/StridedSlice", 3) == constant(Ints{1, 1}));
+  CHECK(input("bert/encoder/ExpandDims", 1) == constant(1));
+  CHECK(input("bert/encoder/ExpandDims_1", 1) == constant(1));
+  CHECK(input("bert/encoder/Sub", 0) == constant(1.0F));
+  CHECK(input("bert/encoder/Mul", 1) == constant(-10000.0F));
+  CHECK(node("bert/embeddings/LayerNorm/Mean").attributes.at("keep_dims") == attribute::flag(true));
+  const std::string self = "bert/encoder/layer_0/attention/self/";
+  for (const char* part : {"query/", "key/", "value/", ""})
+    CHECK(input(self + part + "Transpose", 1) == constant(Ints{0, 2, 1, 3}));
+  CHECK(node(self + "BatchMatMulV2").attributes.at("adj_y") == attribute::flag(true));
+  CHECK(node("MatMul").attributes.at("transpose_b") == attribute::flag(true));
+  CHECK(node("parsed/ParseExampleV2").attributes.at("num_sparse") == attribute::number(0));
 }

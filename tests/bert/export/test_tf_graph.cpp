@@ -71,3 +71,22 @@ TEST_CASE("a variable that is read twice is one variable") {
   CHECK(nodes[0].attributes.at("shared_name") == attribute::text("a/w"));
   CHECK(nodes[1].inputs == std::vector<std::string>{"a/w"});
 }
+
+TEST_CASE("constants have the bytes of TensorFlow") {
+  Graph graph({});
+  graph.constant(1);
+  graph.constant(1.5F);
+  graph.constant(std::int64_t{2});
+  graph.constant(std::vector<std::int32_t>{-1});
+  graph.constant(std::vector<std::string>{"a", "b"});
+  const auto nodes = nodes_of(graph);
+  REQUIRE(nodes.size() == 5);
+  // AttrValue { TensorProto { dtype, shape, content } }
+  const auto value = [&](std::size_t i) { return nodes[i].attributes.at("value"); };
+  CHECK(value(0) == std::string("\x42\x0a\x08\x03\x12\x00\x22\x04\x01\x00\x00\x00", 12));
+  CHECK(value(1) == std::string("\x42\x0a\x08\x01\x12\x00\x22\x04\x00\x00\xc0\x3f", 12));
+  CHECK(value(2) == std::string("\x42\x0e\x08\x09\x12\x00\x22\x08\x02\x00\x00\x00\x00\x00\x00\x00", 16));
+  CHECK(value(3) == std::string("\x42\x0e\x08\x03\x12\x04\x12\x02\x08\x01\x22\x04\xff\xff\xff\xff", 16));
+  CHECK(value(4) == std::string("\x42\x0e\x08\x07\x12\x04\x12\x02\x08\x02\x42\x01\x61\x42\x01\x62", 16));
+  CHECK(nodes[0].attributes.at("dtype") == attribute::type(Type::i32));
+}

@@ -91,7 +91,7 @@ char32_t first_of(std::string_view text) {
 /// The place of the character before `end`.
 std::size_t before(std::string_view text, std::size_t end) {
   do --end;
-  while ((text[end] & 0xC0) == 0x80);
+  while (end > 0 && (text[end] & 0xC0) == 0x80);
   return end;
 }
 std::string_view without_space_at_end(std::string_view text) {

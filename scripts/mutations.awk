@@ -4,8 +4,8 @@
 #   prints every possible change: FILE<tab>LINE<tab>KIND
 # awk -v name=FILE -v chosen=CHANGES -v header=mutated.h -f mutations.awk FILE
 #   prints the file with its changes of CHANGES, whose lines are ID<tab>FILE<tab>LINE<tab>KIND
-# A change is of an expression or a statement on one line. Comments, preprocessor lines, declarations with the defaults of public
-# fields, constants and what is there for speed alone are left as they are.
+# A change is of an expression or a statement on one line. Comments, preprocessor lines, constants, declarations, among them
+# defaults of public fields, and what is there for speed alone are left as they are.
 
 # The code of a line: as long as the line up to a comment, with _ for each character between quotes.
 function code_of(line,   i, c, quote, code) {
@@ -73,7 +73,11 @@ function list(   code, last_code) {
   last_code = before
   if (code !~ /^ *$/) before = code
   if (code ~ /^ *#|reserve\(|prefetch|shrink_to_fit|__builtin_unreachable|sleep_for/) return
-  if (name ~ /\.h$/ && code ~ /^ +(mutable )?[A-Za-z_0-9:<>]+ [a-z_0-9]*[a-z0-9] = [a-z0-9]+[;,]/) return  # the default of a field
+  match(code, /^ */)
+  if (code ~ /^ *(struct|class) [^;]*\{$/) fields_at[++types] = RLENGTH + 2
+  if (types && code ~ /^ *};/ && RLENGTH + 2 == fields_at[types]) --types
+  # The default of a public field: most are always overwritten.
+  if (types && RLENGTH == fields_at[types] && code ~ /^ +[A-Za-z_0-9:<>]+ [a-z_0-9]*[a-z0-9] = [a-z0-9.]+[;,]/) return
   if (code ~ /static_assert|template|using |typename|operator|constexpr|virtual|override|enum |^ *case /) return
   if (code ~ /^[ 0-9,]*$/ || code ~ /Failure::bug/) return  # a table; what only a bug of the program reaches
   if (code ~ / < /) say("< to <=")

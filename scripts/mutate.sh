@@ -68,8 +68,9 @@ if [ "$(cat "$work/built" 2>/dev/null)" != "$same" ]; then
 fi
 
 # What each test reaches, in a file with its number; MILLISECONDS NUMBER of those that pass as the sources are, in times.
+# The limit of processor time is for what a test has started and a timeout leaves behind.
 run() {  # SECONDS NUMBER,…: whether these tests pass, without all the memory of the machine
-  (ulimit -v 16000000 && timeout -k 5 "$1" ctest --test-dir "$work/build" --stop-on-failure -I "0,0,0,$2" </dev/null 2>&1)
+  (ulimit -v 16000000 -t $((4 * $1)) && timeout -k 5 "$1" ctest --test-dir "$work/build" --stop-on-failure -I "0,0,0,$2" </dev/null 2>&1)
 }
 reach() {  # NUMBER
   local before=${EPOCHREALTIME/./}

@@ -29,6 +29,7 @@ class HttpServer::Sockets {
       acceptor_.set_option(tcp::acceptor::reuse_address(true));
       acceptor_.bind(place);
       acceptor_.listen();
+      acceptor_.non_blocking(true);
     } catch (const boost::system::system_error& error) {
       fail(Failure::usage, "{}: expected an address to listen on, got {}", flags, error.code().message());
     }
@@ -60,10 +61,15 @@ class HttpServer::Sockets {
   void accept() {
     if (state_.stopping) return;
     accepting_ = true;
-    acceptor_.async_accept([this](error_code error, tcp::socket socket) {
+    // Without a descriptor left accept() fails though nobody waits to be let in: then nobody is dropped.
+    acceptor_.async_wait(tcp::acceptor::wait_read, [this](error_code error) {
       accepting_ = false;
+      tcp::socket socket(state_.context);
+      if (!error) acceptor_.accept(socket, error);
       if (!error) take(std::move(socket));
-      if (!error || (error == boost::system::errc::too_many_files_open && drop_oldest())) return accept();
+      if (!error || error == asio::error::would_block ||  // who waited has left
+          (error == boost::system::errc::too_many_files_open && drop_oldest()))
+        return accept();
       pause_.expires_after(milliseconds(50));  // nothing can be closed: the next try would fail at once too
       pause_.async_wait([this](error_code) { accept(); });
     });
@@ -87,7 +93,6 @@ class HttpServer::Sockets {
     if (std::exchange(state_.stopping, true)) return;
     // Whoever the system has let in already is answered.
     error_code error;
-    acceptor_.non_blocking(true, error);
     for (tcp::socket socket(state_.context); !acceptor_.accept(socket, error);) {
       take(std::move(socket));
       socket = tcp::socket(state_.context);

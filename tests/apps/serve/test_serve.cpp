@@ -200,7 +200,10 @@ TEST_CASE("a newer version takes the place of the old one and a damaged one does
   CHECK(version() == "9");
   CHECK(server.connect().post(kPath, body_of(0)).json()["predictions"][0].size() == 3);
   std::filesystem::create_directories(setting / "base/11");  // damaged: it is empty
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const std::string warning = "warning: half: version 9 goes on: ";
+  for (int i = 0; i < 2000 && support::read_text(setting / "said").find(warning) == std::string::npos; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // in which it looks again
   CHECK(version() == "9");
   support::write_small_classifier(setting / "next", {"yes", "no"});
   std::filesystem::rename(setting / "next", setting / "base/12");
@@ -208,7 +211,7 @@ TEST_CASE("a newer version takes the place of the old one and a damaged one does
   CHECK(version() == "12");
   CHECK(server.connect().post(kPath, body_of(0)).json()["predictions"][0].size() == 2);
   CHECK(server.connect().post("/v1/models/half/versions/9:predict", body_of(0)).status == 404);
-  const std::string text = support::read_text(setting / "said"), warning = "warning: half: version 9 goes on: ";
+  const std::string text = support::read_text(setting / "said");
   CHECK(text.find(warning) != std::string::npos);
   CHECK(text.find(warning) == text.rfind(warning));  // however often it looked
   CHECK(text.find("half: version 12 in place of 9\n") != std::string::npos);

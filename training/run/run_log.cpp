@@ -79,11 +79,17 @@ void RunLog::samples(std::int64_t step, const Samples& samples) {
 
 void RunLog::histograms(std::int64_t step, const nn::ParameterSet& parameters, const Tensor& gradients) {
   if (!self_.first()) return;
+  // f32 is widened on the host: no plan counts a copy on the device.
+  const auto values = [](const Tensor& part) {
+    if (part.dtype() == DType::f64) return ops::to_host<double>(part);
+    const std::vector<float> numbers = ops::to_host<float>(part);
+    return std::vector<double>(numbers.begin(), numbers.end());
+  };
   for (const nn::ParameterSet::Segment& segment : parameters.segments()) {
-    metrics_->events().histogram("weights/" + segment.name, step, ops::to_host<double>(parameters.master(segment)));
+    metrics_->events().histogram("weights/" + segment.name, step, values(parameters.master(segment)));
     if (segment.rate > 0)
       metrics_->events().histogram("gradients/" + segment.name, step,
-                                   ops::to_host<double>(gradients.window(segment.begin, segment.shape)));
+                                   values(gradients.window(segment.begin, segment.shape)));
   }
 }
 

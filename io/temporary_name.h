@@ -13,7 +13,7 @@ namespace bertrand::io {
 std::filesystem::path temporary_name(const std::filesystem::path& file);
 
 /// Removes what has a temporary name, unless a living process writes it, as far as the file system tells. Throws
-/// Error(Failure::io) if it cannot be removed.
+/// Error(Failure::io) if it cannot be removed, or if no further file can be opened, so that this is not known.
 void remove_unless_written(Files& files, const std::filesystem::path& path);
 
 /// A file or directory under its temporary name. As long as this lives, it is locked (flock): the system gives the lock

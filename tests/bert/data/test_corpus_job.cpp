@@ -1,8 +1,5 @@
 // A job of prepare corpus: what it says while it works, what it goes on with, and what a power failure leaves of it.
 #include <doctest/doctest.h>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -155,22 +152,6 @@ TEST_CASE("a job that says what cannot be of its place is not gone on with") {
   CHECK(!fs::exists(job.output));
   CHECK(refusal([](Json&) {}) == "");
   CHECK(fs::exists(job.output));
-}
-
-TEST_CASE("no two processes make one corpus at once") {
-  const TemporaryDirectory directory;
-  const text::Tokenizer tokenizer = tokenizer_of_letters();
-  write_text(directory / "t", some_text(3));
-  const CorpusJob job{.inputs = {directory / "t"}, .output = directory / "c"};
-  fs::create_directory(directory / "c.partial");
-  const int other = ::open((directory / "c.partial").c_str(), O_RDONLY | O_DIRECTORY);
-  REQUIRE(::flock(other, LOCK_EX) == 0);
-  CHECK(support::refusal(Failure::usage, [&] {
-          write_corpus(job, tokenizer);
-        }).starts_with("--output: " + (directory / "c.partial").string() + ": "));
-  CHECK(!fs::exists(job.output));
-  ::close(other);
-  CHECK(write_corpus(job, tokenizer).manifest.total().documents.count == 3);
 }
 
 TEST_CASE("text without a word makes no corpus, and no folder is made for one") {

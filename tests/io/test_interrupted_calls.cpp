@@ -74,7 +74,10 @@ TEST_CASE("calls that a signal interrupts or that do only a part are made again 
   const std::string text = "a text of more bytes than a call gives";
   std::string file;
   append_record(file, text);
-  with({.interrupted = 2, .most = 5}, [&] { write_file(Files::system(), directory / "f", file); });
+  with({.interrupted = 2, .most = 5}, [&] {
+    write_file(Files::system(), directory / "f", file);
+    CHECK(calls.interrupted == 0);  // so it was this program's write() that was called
+  });
   CHECK(support::read_text(directory / "f") == file);
   with({.interrupted = 2, .most = 5}, [&] {
     std::string all(file.size() + 10, '\0');

@@ -26,6 +26,7 @@ struct Other {
       ::pause();
       ::_exit(0);
     }
+    REQUIRE(process > 0);  // to kill −1 would be to kill all
     CHECK(::read(ends[0], &facts, sizeof facts) == sizeof facts);
     for (const int end : ends) ::close(end);
   }

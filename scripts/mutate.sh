@@ -43,13 +43,18 @@ copy_tree() {
     [ ! -x "$file" ] || chmod +x "$work/tree/$file"
   done
 }
-# Leaves out the changes of the lines that the compiler's messages name, or else of the files.
+# Leaves out the changes of the lines that the compiler's errors name, or else all its messages, or else of their files.
 leave_out_what_does_not_compile() {
-  local named=$work/named
-  grep -o "tree/[A-Za-z0-9_./-]*:[0-9]*:" "$work/build.log" | sed 's/^tree\///; s/:$//' | sort -u >"$named"
-  awk -F '\t' -v named="$named" 'BEGIN { while ((getline line < named) > 0) at[line] = 1 } ($2 ":" $3) in at' "$changes" >"$work/out"
-  [ -s "$work/out" ] || awk -F '\t' -v named="$named" 'BEGIN { while ((getline line < named) > 0) { sub(/:.*/, "", line); at[line] = 1 } }
-    $2 in at' "$changes" >"$work/out"
+  local named=$work/named message part
+  for part in line file; do
+    for message in ': error:' ''; do
+      grep -e "$message" "$work/build.log" | grep -oE "(tree|include/[a-z]+)/[A-Za-z0-9_./-]*:[0-9]+:" | sed -E 's#^(tree|include/[a-z]+)/##; s/:$//' |
+        if [ $part = line ]; then cat; else sed 's/:.*//'; fi | sort -u >"$named" || true
+      awk -F '\t' -v named="$named" -v part=$part 'BEGIN { while ((getline line < named) > 0) at[line] = 1 }
+        (part == "line" ? $2 ":" $3 : $2) in at' "$changes" >"$work/out"
+      [ ! -s "$work/out" ] || break 2
+    done
+  done
   [ -s "$work/out" ] || { echo "mutate.sh: expected the sources to compile without a change, got errors; hint: $work/build.log" >&2; exit 1; }
   awk -F '\t' '{ print "not compiled " $2 ":" $3 ": " $4 }' "$work/out" | tee -a "$results"
   grep -vxFf "$work/out" "$changes" >"$work/now" || true
@@ -70,7 +75,7 @@ fi
 # What each test reaches, in a file with its number; MILLISECONDS NUMBER of those that pass as the sources are, in times.
 # The limit of processor time is for what a test has started and a timeout leaves behind.
 run() {  # SECONDS NUMBER,…: whether these tests pass, without all the memory of the machine
-  (ulimit -v 16000000 -t $((4 * $1)) && timeout -k 5 "$1" ctest --test-dir "$work/build" --stop-on-failure -I "0,0,0,$2" </dev/null 2>&1)
+  (ulimit -v 16000000 -t $(($(nproc) * $1)) && timeout -k 5 "$1" ctest --test-dir "$work/build" --stop-on-failure -I "0,0,0,$2" </dev/null 2>&1)
 }
 reach() {  # NUMBER
   local before=${EPOCHREALTIME/./}

@@ -16,8 +16,8 @@ struct DroppedBytes {
 /// The same of a text of many lines, some of which may be looked at by other threads.
 struct InvalidBytes {
   std::uint64_t count = 0;
-  std::uint64_t first_line = 0;    ///< from 1
-  std::uint64_t first_column = 0;  ///< in bytes, from 1
+  std::uint64_t first_line = 0;    ///< from 1, if count > 0
+  std::uint64_t first_column = 0;  ///< in bytes, from 1, if count > 0
 
   /// Adds what was left out of a line, counted from 1.
   void add(const DroppedBytes& dropped, std::uint64_t line);

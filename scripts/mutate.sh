@@ -43,14 +43,15 @@ copy_tree() {
     [ ! -x "$file" ] || chmod +x "$work/tree/$file"
   done
 }
-# Leaves out the changes of the lines that the compiler's errors name, or else all its messages, or else of their files.
+# Leaves out the changes of the lines that the compiler's errors name, and of the lines before (an else without its if), or
+# else those of all its messages, or else of their files.
 leave_out_what_does_not_compile() {
   local named=$work/named message part
   for part in line file; do
     for message in ': error:' ''; do
-      grep -e "$message" "$work/build.log" | grep -oE "(tree|include/[a-z]+)/[A-Za-z0-9_./-]*:[0-9]+:" | sed -E 's#^(tree|include/[a-z]+)/##; s/:$//' |
+      grep -e "$message" "$work/build.log" | grep -oE "(tree|include/[a-z_]+)/[A-Za-z0-9_./-]*:[0-9]+:" | sed -E 's#^(tree|include/[a-z_]+)/##; s/:$//' |
         if [ $part = line ]; then cat; else sed 's/:.*//'; fi | sort -u >"$named" || true
-      awk -F '\t' -v named="$named" -v part=$part 'BEGIN { while ((getline line < named) > 0) at[line] = 1 }
+      awk -F '\t' -v named="$named" -v part=$part 'BEGIN { while ((getline line < named) > 0) { at[line]; split(line, place, ":"); at[place[1] ":" place[2] - 1] } }
         (part == "line" ? $2 ":" $3 : $2) in at' "$changes" >"$work/out"
       [ ! -s "$work/out" ] || break 2
     done

@@ -61,11 +61,19 @@ TEST_CASE("what is no UTF-8 in a file of words is dropped and reported with its 
   write_text(setting.at("odd.conll"),
              "\xEF\xBB\xBFone O\r\nre\xFF"
              "d B-A\r\nfi\xC3sh I-A\r\n");
+  const auto warning = [&](const std::string& file, const std::string& what) {
+    return "warning: " + setting.at(file) + what + "; hint: iconv turns other encodings into UTF-8\n";
+  };
+  const std::string odd =
+      warning("odd.conll", ":2: text: dropped 2 bytes that are not UTF-8, the first one in column 3");
   const Outcome outcome = setting.run({"--train", setting.at("odd.conll")});
   CHECK(outcome.code == 0);
-  CHECK(outcome.error == "warning: " + setting.at("odd.conll") +
-                             ":2: text: dropped 2 bytes that are not UTF-8, the first one in column 3; hint: iconv "
-                             "turns other encodings into UTF-8\n");
+  CHECK(outcome.error == odd);
+  write_text(setting.at("other.conll"), "\xFFone O\n");
+  const Outcome both = setting.run(
+      {"--train", setting.at("odd.conll"), "--eval", setting.at("other.conll"), "--output", setting.at("both")});
+  CHECK(both.error ==
+        odd + warning("other.conll", ":1: text: dropped 1 byte that is not UTF-8, the first one in column 1"));
 }
 
 TEST_CASE("flags of other tasks are refused by name") {

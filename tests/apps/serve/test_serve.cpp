@@ -53,6 +53,10 @@ class Server {
     const std::size_t begin = text.find(before) + before.size();
     return text.substr(begin, text.find('\n', begin) - begin);
   }
+  bool is_soon(const std::string& name, const std::string& value) const {
+    for (int i = 0; i < 30'000 && metric(name) != value; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return metric(name) == value;
+  }
 
  private:
   Conversation program_;
@@ -146,19 +150,14 @@ TEST_CASE("requests beyond those that may wait are refused at once") {
   const Setting setting;
   const Server server(
       {"--model", setting / "half", "--max-waiting", "1", "--max-client-batch", "20000", "--max-batch-tokens", "16"});
-  const auto is_soon = [&](const std::string& metric, const std::string& value) {
-    for (int i = 0; i < 30'000 && server.metric(metric) != value; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    return server.metric(metric) == value;
-  };
   // The first one takes far longer than the others need to come.
   std::string texts = "\"red fish the bird one two green birds\"";
   for (int i = 1; i < 20'000; ++i) texts += ", \"red fish the bird one two green birds\"";
   Client computed = server.connect(), waiting = server.connect();
   computed.send(Client::post_text(kPath, "{\"instances\": [" + texts + "]}"));
-  REQUIRE(is_soon("te_request_queue_duration_count", "1"));
+  REQUIRE(server.is_soon("te_request_queue_duration_count", "1"));
   waiting.send(Client::post_text(kPath, body_of(0)));
-  REQUIRE(is_soon("te_queue_size", "1"));
+  REQUIRE(server.is_soon("te_queue_size", "1"));
   CHECK(server.connect().post(kPath, body_of(1)).status == 429);
   const Answer answer = server.connect().post("/predict", R"({"inputs": "red"})");
   CHECK(answer.status == 429);
@@ -169,7 +168,7 @@ TEST_CASE("requests beyond those that may wait are refused at once") {
   waiting.leave();
   CHECK(computed.read().status == 200);
   CHECK(server.connect().post(kPath, body_of(0)).status == 200);
-  CHECK(is_soon("te_request_dropped", "1"));
+  CHECK(server.is_soon("te_request_dropped", "1"));
 }
 
 TEST_CASE("several models are served by name") {
@@ -182,6 +181,8 @@ TEST_CASE("several models are served by name") {
   CHECK(client.post("/embed", R"({"inputs": "red"})").status == 200);
   CHECK(client.post("/predict", R"({"inputs": "red"})").status == 200);
   CHECK(client.post(kPath, body_of(0)).status == 404);
+  CHECK(server.is_soon("te_sequences", "4"));  // each asked for one
+  CHECK(server.metric("te_request_failure{err=\"404\"}") == "1");
 }
 
 TEST_CASE("a newer version takes the place of the old one and a damaged one does not") {

@@ -143,3 +143,12 @@ TEST_CASE("added tokens with the id of another token, or none that follows the v
     CHECK(model.refusal().starts_with("tokenizer_config.json: "));
   }
 }
+
+TEST_CASE("of the tokens that a directory is written with the special ones alone are declared as such") {
+  const std::vector<text::AddedToken> tokens{{.text = "<a>", .id = 15}, {.text = "<b>", .id = 16, .special = true}};
+  io::Json config = io::Json::object();
+  declare_added_tokens(config, tokens);
+  CHECK(config.at("additional_special_tokens") == io::Json{"<b>"});
+  CHECK(config.at("added_tokens_decoder").at("15").at("special") == false);
+  CHECK(config.at("added_tokens_decoder").at("16").at("special") == true);
+}

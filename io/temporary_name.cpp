@@ -31,7 +31,7 @@ bool is_number(std::string_view text) {
 
 /// Whether open() failed because this process, or the system, may open no further file: whether another process has
 /// locked the file is not known then.
-bool are_no_descriptors(int error) { return error == EMFILE || error == ENFILE; }
+bool is_out_of_descriptors(int error) { return error == EMFILE || error == ENFILE; }
 
 /// A file or directory, open to lock it. A link is not followed.
 Descriptor opened(const fs::path& path) {
@@ -80,7 +80,7 @@ void remove_leftovers(const fs::path& file) {
 
 void remove_unless_written(Files& files, const fs::path& path) {
   const Lock lock(path);
-  if (are_no_descriptors(lock.error)) refuse_call(path, "open", lock.error);
+  if (is_out_of_descriptors(lock.error)) refuse_call(path, "open", lock.error);
   if (!lock.is_of_another()) files.remove_all(path);
 }
 
@@ -94,7 +94,7 @@ TemporaryName::TemporaryName(const fs::path& file, const std::function<void(cons
     create(path_);
     lock_ = opened(path_);
     const int error = lock_ ? 0 : errno;
-    if (are_no_descriptors(error)) {
+    if (is_out_of_descriptors(error)) {
       fs::remove(path_, ignored);
       refuse_call(path_, "open", error);
     }

@@ -3,15 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <unordered_map>
 #include <utility>
 
 #include "bert/text/utf8.h"
+#include "io/byte_source.h"
 #include "io/input_files.h"
+#include "io/units.h"
 
 namespace bertrand::text {
 namespace {
@@ -25,11 +23,19 @@ constexpr auto kWhiteSpace = std::to_array<std::string_view>(
      "\u2007", "\u2008", "\u2009", "\u200A", "\u2028", "\u2029", "\u202F", "\u205F", "\u3000"});
 
 std::string read_file(const std::filesystem::path& path, Failure failure) {
+  constexpr std::size_t kPart = std::size_t{1} << 18;
   io::refuse_directory(path, "vocabulary", failure);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail(failure, "{}: vocabulary: expected a readable file, got: {}", path.string(), std::strerror(errno));
-  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) fail(Failure::io, "{}: vocabulary: cannot read: {}", path.string(), std::strerror(errno));
+  io::ByteSource source(path, "vocabulary", [](std::string_view) { return true; });
+  std::string bytes;
+  for (std::size_t got = kPart; got == kPart;) {
+    const std::size_t before = bytes.size();
+    bytes.resize(before + kPart);
+    got = source.read(bytes.data() + before, kPart);
+    bytes.resize(before + got);
+    if (bytes.size() > io::kMostSmallFile)
+      fail(failure, "{}: vocabulary: expected at most {}, got more; hint: is it a text?", path.string(),
+           io::bytes_text(static_cast<double>(io::kMostSmallFile)));
+  }
   return bytes;
 }
 

@@ -24,8 +24,8 @@ struct VocabularyOptions {
 /// lines keep their number and stand for the token "". A value handle: copies share the same contents.
 class Vocabulary {
  public:
-  /// Reads a file. Throws Error(options.failure), naming file and line: missing, empty, a token twice, no special
-  /// tokens.
+  /// Reads a file or a pipe, of at most io::kMostSmallFile bytes. Throws Error(options.failure), naming file and line:
+  /// too long, empty, a token twice, no special tokens; if it is not there or cannot be read, as io::ByteSource does.
   static Vocabulary load(const std::filesystem::path& path, const VocabularyOptions& options = {});
 
   /// The same from the bytes of a file; `name` stands for the file in messages.

@@ -1,12 +1,18 @@
 #include "bert/text/vocabulary.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <future>
 
 #include "support/program.h"
+#include "support/refusal.h"
 
 using bertrand::Error;
 using bertrand::Failure;
 using bertrand::text::Vocabulary;
+using support::refusal;
 
 namespace {
 
@@ -71,10 +77,26 @@ TEST_CASE("a bad vocabulary is refused in one line that names file and line") {
   CHECK(error_of("a\n[UNK]\n", {.require_specials = false}) == "");
   CHECK(error_of("a\n", {.failure = Failure::input, .require_specials = false}).find("got none [UNK]") !=
         std::string::npos);
-  CHECK_THROWS_WITH_AS(Vocabulary::load("/nowhere/vocab.txt"),
-                       "/nowhere/vocab.txt: vocabulary: expected a readable file, got: No such file or directory",
-                       Error);
-  CHECK_THROWS_AS(Vocabulary::load("/tmp"), Error);
+}
+
+TEST_CASE("a vocabulary that is not there, a directory, too long, or on a disk that fails is refused as what it is") {
+  const auto load = [](const char* file) { return [file] { Vocabulary::load(file); }; };
+  CHECK(refusal(Failure::input, load("/nowhere/vocab.txt")) == "/nowhere/vocab.txt: open: No such file or directory");
+  CHECK(refusal(Failure::model, load("/tmp")) == "/tmp: vocabulary: expected a file, got a directory");
+  CHECK(refusal(Failure::model, load("/dev/zero")) ==
+        "/dev/zero: vocabulary: expected at most 33.6 MB, got more; hint: is it a text?");
+  // The system opens it and fails to read it, as it does with a bad disk.
+  CHECK(refusal(Failure::io, load("/proc/self/mem")) == "/proc/self/mem: read: Input/output error");
+}
+
+TEST_CASE("a vocabulary comes out of a pipe too, in whatever parts") {
+  const support::TemporaryDirectory directory;
+  const std::string pipe = directory / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  std::string lines = kSpecials;
+  for (int i = 0; i < 100'000; ++i) lines += fmt::format("w{}\n", i);  // more than a pipe holds
+  const auto writer = std::async(std::launch::async, [&] { support::write_text(pipe, lines); });
+  CHECK(Vocabulary::load(pipe).text() == lines);
 }
 
 TEST_CASE("a byte order mark before the first token is no part of it") {

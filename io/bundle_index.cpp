@@ -45,7 +45,7 @@ std::string entry_bytes(const BundleEntry& entry) {
 
 std::uint32_t parse_header(std::string_view message, const std::string& file) {
   const std::string place = file + ": header";
-  std::uint64_t shards = 1, big_endian = 0, least_version = 0;
+  std::uint64_t shards = 0, big_endian = 0, least_version = 0;
   ProtoReader reader(message, place, Failure::model);
   while (reader.next()) {
     if (reader.is(1, WireType::varint)) shards = reader.varint();

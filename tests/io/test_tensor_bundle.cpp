@@ -223,6 +223,7 @@ TEST_CASE("headers of other formats are refused") {
   };
   CHECK(refusal("\x08\x01\x1a\x02\x08\x01").empty());
   CHECK(refusal(std::string("\x08\x00", 2)) == "f: header: expected from 1 to 99999 shards, got 0");
+  CHECK(refusal("\x1a\x02\x08\x01") == "f: header: expected from 1 to 99999 shards, got 0");  // it is left out
   CHECK(refusal("\x08\x9f\x8d\x06").empty());
   CHECK(refusal("\x08\xa0\x8d\x06") == "f: header: expected from 1 to 99999 shards, got 100000");
   CHECK(refusal("\x08\x01\x10\x01") == "f: header: expected little-endian numbers, got big-endian ones");

@@ -5,11 +5,10 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 
+#include "io/ascii.h"
 #include "io/error.h"
 #include "io/gzip.h"
 #include "io/input_files.h"
@@ -25,11 +24,7 @@ void check_decompressed(const std::filesystem::path& file, std::uint64_t bytes, 
 }
 
 std::string plain_extension(const std::filesystem::path& file) {
-  const auto extension_of = [](const std::filesystem::path& name) {
-    std::string extension = name.extension().string();
-    std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
-    return extension;
-  };
+  const auto extension_of = [](const std::filesystem::path& name) { return ascii_lower(name.extension().string()); };
   const std::string last = extension_of(file);
   return last == ".gz" || last == ".zst" ? extension_of(file.stem()) : last;
 }

@@ -2,10 +2,9 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
-#include <cctype>
 #include <type_traits>
 
+#include "io/ascii.h"
 #include "io/error.h"
 
 namespace bertrand::io {
@@ -68,8 +67,7 @@ std::size_t ZstdStream::decompress(std::string_view& in, char* out, std::size_t 
     const std::size_t before = to.position, taken = from.position;
     const std::size_t left = library_.decompress(stream_, &to, &from);
     if (library_.is_error(left) != 0) {
-      damage_ = library_.error_name(left);
-      std::ranges::transform(damage_, damage_.begin(), [](unsigned char c) { return std::tolower(c); });
+      damage_ = ascii_lower(library_.error_name(left));
       break;
     }
     if (to.position == before && from.position == taken) break;

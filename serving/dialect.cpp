@@ -2,8 +2,9 @@
 #include "serving/dialect.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
+
+#include "io/ascii.h"
 
 namespace bertrand::serving {
 
@@ -72,9 +73,7 @@ std::string percent_decoded(std::string_view text) {
 }
 
 bool starts_with_any_case(std::string_view text, std::string_view lower_case_beginning) {
-  return text.size() >= lower_case_beginning.size() &&
-         std::ranges::equal(text.substr(0, lower_case_beginning.size()), lower_case_beginning, {},
-                            [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
+  return io::ascii_lower(std::string(text.substr(0, lower_case_beginning.size()))) == lower_case_beginning;
 }
 
 }  // namespace bertrand::serving

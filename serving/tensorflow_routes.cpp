@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "io/ascii.h"
 #include "serving/tensorflow.h"
 
 namespace bertrand::serving::tensorflow {
@@ -37,8 +38,7 @@ Path read_path(const Request& request) {
   path.name = percent_decoded(take_segment(rest, "/"));
   path.version = take_segment(rest, "/versions/");
   if (path.version.empty()) path.label = percent_decoded(take_segment(rest, "/labels/"));
-  path.rest = rest;
-  std::ranges::transform(path.rest, path.rest.begin(), [](unsigned char c) { return std::tolower(c); });
+  path.rest = io::ascii_lower(std::string(rest));
   if (path.version.find_first_not_of("0123456789") != std::string::npos) malformed(request);
   return path;
 }

@@ -3,11 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
+#include "io/ascii.h"
 #include "io/error.h"
 
 namespace bertrand::cli {
@@ -41,7 +41,6 @@ std::vector<std::string> words_of(const CLI::Option& option) {
 }
 
 std::vector<std::string> with_own_spelling(const CLI::App& app, std::vector<std::string> arguments) {
-  const auto same_letter = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::size_t equals = std::min(arguments[i].find('='), arguments[i].size());
     const CLI::Option* const option = app.get_option_no_throw(arguments[i].substr(0, equals));
@@ -51,8 +50,7 @@ std::vector<std::string> with_own_spelling(const CLI::App& app, std::vector<std:
     std::string& argument = arguments[apart ? i + 1 : i];
     const std::size_t begin = apart ? 0 : equals + 1;
     for (const std::string& word : words_of(*option))
-      if (std::ranges::equal(word, std::string_view(argument).substr(begin), same_letter))
-        argument.replace(begin, word.size(), word);
+      if (io::ascii_lower(word) == io::ascii_lower(argument.substr(begin))) argument.replace(begin, word.size(), word);
   }
   return arguments;
 }

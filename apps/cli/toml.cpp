@@ -18,10 +18,10 @@
 #include <toml++/toml.h>
 #pragma pop_macro("NDEBUG")
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <utility>
 
+#include "io/ascii.h"
 #include "io/error.h"
 #include "io/files.h"
 
@@ -95,7 +95,7 @@ std::vector<TomlSetting> read_toml(const std::filesystem::path& file,
     reader.add(toml::parse(io::read_file(file)));
   } catch (const toml::parse_error& error) {
     std::string what(error.description());
-    what[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(what[0])));
+    what[0] = io::ascii_lower(what[0]);
     fail(Failure::usage, "{}:{}: expected TOML: {}{}", file.string(), error.source().begin.line, what,
          what.find("parsing value") == what.npos ? "" : "; hint: text stands in quotes, lists in []");
   }

@@ -1,13 +1,12 @@
 // The files of a task read, labelled and encoded together.
 #include "bert/tasks/task_data.h"
 
-#include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <map>
 
 #include "bert/tasks/table_rows.h"
+#include "io/ascii.h"
 #include "io/error.h"
 #include "io/say.h"
 
@@ -87,9 +86,7 @@ std::string doubts_about_labels(const TaskData& data) {
     text += io::warning("{}: all labels are numbers, {} among them: is it --kind regression?", file, *score);
   std::map<std::string, std::string> by_letters;
   for (const std::string& name : data.labels.names()) {
-    std::string small = name;
-    std::ranges::transform(small, small.begin(), [](unsigned char c) { return std::tolower(c); });
-    const auto [other, is_new] = by_letters.emplace(small, name);
+    const auto [other, is_new] = by_letters.emplace(io::ascii_lower(name), name);
     if (is_new) continue;
     text += io::warning("{}: the labels \"{}\" and \"{}\" differ in case alone: they are two classes", file,
                         other->second, name);

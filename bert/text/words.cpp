@@ -4,6 +4,7 @@
 #include <array>
 
 #include "bert/text/unicode.h"
+#include "io/ascii.h"
 
 namespace bertrand::text {
 namespace {
@@ -26,8 +27,6 @@ constexpr auto kAsciiClass = [] {
 }();
 
 AsciiClass ascii_class(char c) { return kAsciiClass[static_cast<unsigned char>(c)]; }
-
-char ascii_lower(char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 
 }  // namespace
 
@@ -70,7 +69,7 @@ void WordSplitter::split_ascii_chunk(const char* begin, const char* end, Words& 
   };
   for (const char* p = begin; p < end; ++p) {
     switch (ascii_class(*p)) {
-      case AsciiClass::letter: *out++ = lower_case_ ? ascii_lower(*p) : *p; break;
+      case AsciiClass::letter: *out++ = lower_case_ ? io::ascii_lower(*p) : *p; break;
       case AsciiClass::punctuation:
         close();
         *out++ = *p;

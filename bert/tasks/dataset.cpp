@@ -159,7 +159,8 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
                   .labelled = layout.is_labelled(),
                   .pairs = layout.pair.has_value(),
                   .skipped = table.skipped,
-                  .invalid = table.invalid};
+                  .invalid = table.invalid,
+                  .quoted_line = task.layouts.empty() ? table.quoted_line : 0};
   const auto keep = [&](std::int64_t line, std::string id, std::string message) {
     dataset.bad_rows.push_back({.line = line, .id = std::move(id), .message = std::move(message)});
   };

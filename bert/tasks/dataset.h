@@ -34,6 +34,7 @@ struct Dataset {
   ExampleList examples;
   std::vector<SkippedRow> skipped;    ///< broken rows that the task allows to be left out
   text::InvalidBytes invalid;         ///< that were dropped
+  std::int64_t quoted_line = 0;       ///< of a table of the user's own, as Table has it
   std::vector<BadRow> bad_rows = {};  ///< in the order of their lines
 
   /// "file:line", for messages.

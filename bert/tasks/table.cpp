@@ -21,6 +21,7 @@ class TableReader {
  public:
   TableReader(const std::string& name, TableFormat format, const TableOptions& options)
       : table_{.file = name, .rows = RowList(options.spill)},
+        format_(format),
         parser_(make_row_parser(format, table_, options)),
         longest_(options.longest_row) {}
   TableReader(const TableReader&) = delete;
@@ -36,6 +37,9 @@ class TableReader {
   Table finish() {
     take_lines();
     while (text_.ends_with('\n') || text_.ends_with('\r')) text_.pop_back();
+    if (lines_ == 0 && format_ != TableFormat::jsonl && text_.find('\r') != std::string::npos)
+      fail(Failure::input, "{}:1: expected lines that end in LF or CRLF, got CR alone; hint: {}", table_.file,
+           "tr '\\r' '\\n' <FILE >NEW");
     parser_->take(text_, true);
     table_.rows.finish();
     return std::move(table_);
@@ -78,6 +82,7 @@ class TableReader {
   }
 
   Table table_;
+  const TableFormat format_;
   std::unique_ptr<RowParser> parser_;  // writes into the table
   const std::size_t longest_;          // bytes of a row
   std::string line_;                   // as it came

@@ -21,12 +21,25 @@ std::string_view take_line(std::string_view& rest) {
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
+/// Whether a spreadsheet has put the cell in quotes: it doubles those within.
+bool is_quoted(std::string_view cell) {
+  if (cell.size() < 4 || !cell.starts_with('"') || !cell.ends_with('"')) return false;
+  cell = cell.substr(1, cell.size() - 2);
+  bool has_quotes = false;
+  for (std::size_t at; (at = cell.find('"')) != std::string_view::npos; has_quotes = true) {
+    if (!cell.substr(at).starts_with("\"\"")) return false;
+    cell.remove_prefix(at + 2);
+  }
+  return has_quotes;
+}
+
 /// A row and the checks that every format shares: each has as many cells as the first.
 class Collector {
  public:
   Collector(Table& table, const TableOptions& options) : table_(table), options_(options) {}
 
-  void add(const Row& row) {
+  /// The hint is for a row with another number of cells.
+  void add(const Row& row, const char* hint = "") {
     if (table_.width == 0) {
       table_.width = row.cells.size();
       if (options_.header) {
@@ -35,13 +48,16 @@ class Collector {
       }
     }
     if (row.cells.size() != table_.width) {
-      const std::string message = fmt::format("{}: columns: expected {} as in line 1, got {}", table_.where(row),
-                                              table_.width, row.cells.size());
+      const std::string message = fmt::format("{}: columns: expected {} as in line 1, got {}{}", table_.where(row),
+                                              table_.width, row.cells.size(), hint);
       if (!options_.skip_bad_rows) fail(Failure::input, "{}", message);
       table_.skipped.push_back({row.line, message});
       return;
     }
     table_.rows.add(row);
+  }
+  void note_quoted(const Row& row) {
+    if (table_.quoted_line == 0) table_.quoted_line = row.line;
   }
   const std::string& file() const { return table_.file; }
 
@@ -59,11 +75,15 @@ class TsvParser : public RowParser {
       std::string_view line = take_line(rest);
       ++row_.line;
       row_.cells.resize(static_cast<std::size_t>(std::ranges::count(line, '\t')) + 1);
+      bool begins_with_quote = false;
       for (std::string& cell : row_.cells) {
         cell = line.substr(0, line.find('\t'));
         line.remove_prefix(std::min(cell.size() + 1, line.size()));
+        if (!cell.starts_with('"')) continue;
+        begins_with_quote = true;
+        if (is_quoted(cell)) rows_.note_quoted(row_);
       }
-      rows_.add(row_);
+      rows_.add(row_, begins_with_quote ? "; hint: .tsv has no quoted cells; save the table as .csv" : "");
     }
     return text.size();
   }

@@ -58,6 +58,9 @@ std::string warnings_of(const Split& split) {
     text += io::warning("{}:{}: columns: left out {} rows with a wrong number of them, the first here", dataset.file,
                         dataset.skipped.front().line, dataset.skipped.size());
   if (dataset.invalid.count > 0) text += io::warning("{}", dataset.invalid.message(dataset.file));
+  if (dataset.quoted_line > 0)
+    text += io::warning("{}:{}: a cell is quoted as spreadsheets do it, and .tsv keeps its quotes; hint: save as .csv",
+                        dataset.file, dataset.quoted_line);
   return text;
 }
 

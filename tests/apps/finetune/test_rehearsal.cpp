@@ -93,6 +93,15 @@ TEST_CASE("labels that no one means are doubted") {
   CHECK(setting.train({"--plan"}).error.empty());
 }
 
+TEST_CASE("quotes of a spreadsheet in a .tsv are told before anything is trained on them") {
+  const Setting setting;
+  const std::string rows = "text\tkind\nred fish\tA\n\"the \"\"blue\"\" bird\"\tB\n";
+  write_text(setting.directory / "quoted.tsv", rows);
+  const Outcome quoted = setting.run({"--train", setting.path("quoted.tsv"), "--plan"});
+  CHECK(quoted.code == 0);
+  CHECK(has(quoted.error, "quoted.tsv:3: a cell is quoted as spreadsheets do it, and .tsv keeps its quotes; "));
+}
+
 TEST_CASE("weights that are not read are refused before the data is") {
   const Setting setting;
   std::filesystem::remove(setting.directory / "model/model.safetensors");

@@ -40,6 +40,33 @@ TEST_CASE("a quote in TSV is an ordinary character") {
   CHECK(rows[0].line == 2);
 }
 
+TEST_CASE("a cell of TSV that a spreadsheet has quoted is noted, and a row that is broken for it says what to do") {
+  const auto noted = [](const std::string& rows) {
+    return parse_table("a\tb\n" + rows, "t", TableFormat::tsv).quoted_line;
+  };
+  CHECK(noted("1\t2\n\"say \"\"hi\"\"\"\t3\n\"\"\"x\"\"\"\t4\n") == 3);
+  CHECK(noted("\"\"\"\"\tone quote\n") == 2);
+  // As authors write: quotes about a sentence, two of them, and one that is open.
+  CHECK(noted("\"hi\"\t\"a\" and \"b\"\n\"\"a\"\"\t\"\n\"\"\t\"x\"\"\n") == 0);
+  CHECK(parse_table("a,b\n\"\"\"x\"\"\",1\n", "t", TableFormat::csv).quoted_line == 0);
+  const std::string hint = "; hint: .tsv has no quoted cells; save the table as .csv";
+  CHECK(message_of("a\tb\n\"x\ty\"\t1\n", TableFormat::tsv) ==
+        "rows:2: columns: expected 2 as in line 1, got 3" + hint);
+  CHECK(message_of("a\tb\n\"x\ny\"\t1\n", TableFormat::tsv) ==
+        "rows:2: columns: expected 2 as in line 1, got 1" + hint);
+}
+
+TEST_CASE("a table whose lines end in CR alone is refused, and a CR within a line is text") {
+  const std::string message =
+      "rows:1: expected lines that end in LF or CRLF, got CR alone; hint: tr '\\r' '\\n' <FILE >NEW";
+  CHECK(message_of("a\tb\r1\t2\r", TableFormat::tsv) == message);
+  for (const std::size_t part : {1, 100})
+    CHECK(message_of("a,b\r1,2\r3,4", TableFormat::csv, {.part = part}) == message);
+  CHECK(rows_of(parse_table("a,b\n1\r,2\n", "t", TableFormat::csv)).at(0).cells == Cells{"1\r", "2"});
+  CHECK(message_of("a,b\r\n", TableFormat::csv) == "no error");
+  CHECK(message_of("{\r\"a\": 1}", TableFormat::jsonl) == "no error");
+}
+
 TEST_CASE("a byte order mark is dropped, CRLF ends a line, and empty lines at the end do not count") {
   for (const auto format : {TableFormat::tsv, TableFormat::csv}) {
     const std::string tab = format == TableFormat::tsv ? "\t" : ",";

@@ -38,6 +38,18 @@ bool read_lower_case(const Json& normalizer, const std::string& file) {
   return lower_case.get<bool>();
 }
 
+/// The package tokenizers writes null for a tokenizer that puts nothing about a text. A file that does not have the key
+/// at all was not written by it, and is taken for BERT's.
+void check_special_tokens(const Json& json, const std::string& file) {
+  if (!json.contains("post_processor")) return;
+  const Json& type = at(json["post_processor"], "type");
+  if (type != "BertProcessing" && type != "TemplateProcessing")
+    fail(Failure::model,
+         "{}: post_processor.type: expected \"BertProcessing\" or \"TemplateProcessing\", which put [CLS] and [SEP] "
+         "about a text, got {}; hint: beside a vocab.txt it may be another",
+         file, shown(type));
+}
+
 std::string read_vocabulary(const Json& vocab, const std::string& file) {
   if (!vocab.is_object() || vocab.empty())
     fail(Failure::model, "{}: model.vocab: expected an object of tokens and ids, got {}", file, shown(vocab));
@@ -68,6 +80,7 @@ TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& fil
   expect(at(model, "continuing_subword_prefix"), "##", "model.continuing_subword_prefix", file);
   expect(at(model, "unk_token"), "[UNK]", "model.unk_token", file);
   expect(at(at(json, "pre_tokenizer"), "type"), "BertPreTokenizer", "pre_tokenizer.type", file);
+  check_special_tokens(json, file);
   constexpr std::int64_t kDefault = 100;
   const std::int64_t most =
       io::JsonReader(model, {file}, "model.").whole("max_input_chars_per_word", {1, 1 << 20}, kDefault);

@@ -17,7 +17,8 @@ struct TokenizerJson {
 };
 
 /// Reads a WordPiece tokenizer of BERT's kind. Throws Error(Failure::model) naming `file` and the key if it is
-/// another kind, splits or normalises text in another way than BERT, or its ids are not 0, 1, 2, ….
+/// another kind, splits or normalises text in another way than BERT, puts no [CLS] and [SEP] about it, or its ids are
+/// not 0, 1, 2, ….
 TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& file);
 TokenizerJson read_tokenizer_json(const std::filesystem::path& file);
 

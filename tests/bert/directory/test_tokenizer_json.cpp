@@ -22,6 +22,7 @@ Json tokenizer() {
     "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null,
                    "lowercase": true},
     "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
     "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
     "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
               "max_input_chars_per_word": 100,
@@ -71,6 +72,20 @@ TEST_CASE("a tokenizer that is no BERT's is refused by the key that says so") {
   CHECK(refusal("/added_tokens/1", 3).starts_with("t.json: "));
   CHECK(refusal("/added_tokens/1", {{"content", "<mine>"}}) ==
         "t.json: \"<mine>\": expected the number of a row that no other token has, got null");
+}
+
+TEST_CASE("a tokenizer that puts no [CLS] and [SEP] about a text is refused") {
+  CHECK_NOTHROW(parse(tokenizer()));
+  Json json = tokenizer();
+  json["post_processor"] = {{"type", "TemplateProcessing"}, {"single", Json::array()}};
+  CHECK_NOTHROW(parse(json));
+  json.erase("post_processor");
+  CHECK_NOTHROW(parse(json));
+  const std::string expected =
+      "t.json: post_processor.type: expected \"BertProcessing\" or \"TemplateProcessing\", which put [CLS] and [SEP] "
+      "about a text, got ";
+  CHECK(refusal("/post_processor", nullptr).starts_with(expected + "null; hint: "));
+  CHECK(refusal("/post_processor/type", "ByteLevel").starts_with(expected + "\"ByteLevel\"; hint: "));
 }
 
 TEST_CASE("ids of tokenizer.json must be 0, 1, 2 and so on, each once") {

@@ -21,6 +21,8 @@ TEST_CASE("a NUL is refused with its line, and what a file looks like by its fir
   CHECK(nul_in("a\nb\n") == "");
   CHECK(nul_in("a\nb\0"sv) == "f:2: expected text in UTF-8, got a NUL byte");
   CHECK(nul_in("a\nb\0"sv, 7) == "f:9: expected text in UTF-8, got a NUL byte");
+  CHECK(support::refusal(Failure::input, [] { refuse_nul("a\nb\0"sv, "f"); }) ==
+        "f:2: expected text in UTF-8, got a NUL byte");
   CHECK(nul_in("\xFF\xFE"
                "a\0"sv) == "f:1: expected text in UTF-8, got a NUL byte; hint: it looks like UTF-16");
   CHECK(nul_in("\xFE\xFF\0a"sv) == "f:1: expected text in UTF-8, got a NUL byte; hint: it looks like UTF-16");

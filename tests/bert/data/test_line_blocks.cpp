@@ -24,6 +24,15 @@ TEST_CASE("blocks end where lines end, whatever their size, and together are the
   }
 }
 
+TEST_CASE("what was read before is passed over, and a file that has become shorter than that is told") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "t", "one\ntwo\n");
+  const auto skipped = [&](std::uint64_t bytes) { return LineBlocks(directory / "t").skip(bytes); };
+  CHECK(skipped(0));
+  CHECK(skipped(8));
+  CHECK_FALSE(skipped(9));
+}
+
 TEST_CASE("a line that no memory should hold is refused with its number, whatever was passed over before it") {
   const support::TemporaryDirectory directory;
   const auto blocks_of = [&](std::size_t longest, std::uint64_t skipped) {

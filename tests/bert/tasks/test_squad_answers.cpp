@@ -93,7 +93,7 @@ TEST_CASE("if pieces have places, an answer is the part from its first to its la
   const text::Tokenizer tokenizer(
       text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nand\n/\nor\n?\n", "vocab"));
   const std::vector<SquadParagraph> paragraphs = {{.context = "  And/or/and", .questions = {{.question = "?"}}}};
-  const auto answer_of = [&](bool places, bool version_2) {
+  const auto answer_of = [&](bool places, bool version_2, int n_best_size = 3) {
     const SquadFeatures features(paragraphs, tokenizer, {.max_query_length = 4, .places = places});
     const SquadExample& example = features.examples().front();
     std::vector<SquadWindow> windows;
@@ -103,7 +103,7 @@ TEST_CASE("if pieces have places, an answer is the part from its first to its la
                               .start = {1, 0, 0, 5, 0, 0, 0, 6, 0},  // [CLS] ? [SEP] and / or / and [SEP]
                               .end = {1, 0, 0, 5, 0, 0, 0, 6, 0}};
     return best_answer(features.context(example), {&scored, 1}, tokenizer,
-                       {.n_best_size = 3, .max_answer_length = 5, .version_2 = version_2});
+                       {.n_best_size = n_best_size, .max_answer_length = 5, .version_2 = version_2});
   };
   const std::string_view context = paragraphs.front().context;
   for (const bool version_2 : {false, true}) {
@@ -117,6 +117,10 @@ TEST_CASE("if pieces have places, an answer is the part from its first to its la
     CHECK(answer.n_best[2].text == "And");
     if (version_2) CHECK(answer.n_best[3].place.empty());
   }
+  const Answer with_null = answer_of(true, true, 4);  // which is one of the four best, and no part of the text
+  REQUIRE(with_null.n_best.size() == 4);
+  CHECK(with_null.n_best[3].place.data() == nullptr);
+  CHECK(with_null.n_best[3].text == "");
   // The script looks for the words, of which the first ones are the answer.
   const Answer script = answer_of(false, false);
   CHECK(script.text == "And");
@@ -275,6 +279,7 @@ TEST_CASE("a part of a text is found behind others, and all of it stands for wha
   const std::string invisible = "a\u200Bb c";  // the tokenizer takes the space without width away
   CHECK(final_text("c", invisible, letters()) == invisible);
   CHECK(final_text("", "a b", letters()) == "a b");
+  CHECK(final_text(" b", "a b", letters()) == "a b");  // it begins at no character of a word
 }
 
 TEST_CASE("answers of more than a megabyte are in their files once each") {

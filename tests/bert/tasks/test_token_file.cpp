@@ -102,6 +102,7 @@ TEST_CASE("rows hold words and labels with a space between them") {
   CHECK(file.labels == Texts{"O", "P", "O", "Q"});
   CHECK(file.offsets == std::vector<std::size_t>{0, 3, 4});
   CHECK(file.lines == std::vector<std::int64_t>{1, 1, 1, 2});
+  CHECK(read("# a\tO P\nb\tQ\n", kRows).words == Texts{"#", "a", "b"});  // it is no comment there
 }
 
 TEST_CASE("a table of texts is no file of words") {

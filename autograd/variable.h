@@ -26,7 +26,7 @@ using Backward = std::function<Grads(const Tensor& dy, Wanted& wanted)>;
 /// input wants a gradient, or under NoGrad, the closure and what it captured are dropped at once.
 ///
 /// The values of inputs and result must not be written in place until backward() has passed, since the closure may have
-/// captured them. backward() notices writes by ops::…_into and by an optimizer, and refuses the graph.
+/// captured them. backward() notices writes by ops:: and by an optimizer, and refuses the graph.
 Variable record(const char* op, Tensor value, const std::vector<Variable>& inputs, Backward backward);
 
 /// Where the gradient of one value gathers, and the op that made the value. Values and slots are apart: the graph links

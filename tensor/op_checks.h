@@ -82,7 +82,7 @@ inline void check_dropout(const char* op, const Tensor& x, const Dropout& dropou
         dropout.row_keys ? dropout.row_keys.elements() : 0);
 }
 
-/// The tensor to write to: the one given, which must fit, or a new one.
+/// The tensor to write to: the one given, which must fit, or a new one. A write to the one given is counted.
 inline Tensor destination(const char* op, const Into& into, const Shape& shape, const Tensor& like_this) {
   check(into.out || !into.accumulate, "{}: expected a tensor to add to, got none", op);
   if (!into.out) return result(op, shape, like_this.dtype(), like_this);
@@ -90,6 +90,7 @@ inline Tensor destination(const char* op, const Into& into, const Shape& shape, 
   check(into.out.shape() == shape && into.out.dtype() == like_this.dtype(),
         "{}: the result is {} {} but goes into {} {}: shapes and types must be equal", op, name_of(like_this.dtype()),
         shape, name_of(into.out.dtype()), into.out.shape());
+  into.out.count_write();
   return into.out;
 }
 

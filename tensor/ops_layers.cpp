@@ -32,6 +32,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
         "matmul: expected row_sums of a's type and shape [{}] for the rows of aᵀ, and a transposed, got {}", rows,
         options.row_sums ? options.row_sums.shape() : Shape{});
   Tensor out = destination("matmul", options.into, {rows, columns}, a);
+  if (options.row_sums) options.row_sums.count_write();
   gemm(a, b, out,
        {.transpose_a = options.transpose_a,
         .transpose_b = options.transpose_b,

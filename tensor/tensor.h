@@ -126,6 +126,7 @@ class MemoryWatch {
     const auto storage = storage_.lock();
     return storage && storage->writes() != writes_;
   }
+  bool watches(const Tensor& tensor) const { return storage_.lock() == tensor.storage_; }
 
  private:
   std::weak_ptr<const Storage> storage_;

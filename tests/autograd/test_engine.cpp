@@ -145,6 +145,46 @@ TEST_CASE("a value that is written in place after an op used it is refused in ba
   CHECK(ops::item(x.grad()) == 4.0);
 }
 
+TEST_CASE("a value that an op was given as the place of its result is refused in backward") {
+  const auto backend = open_cpu({.threads = 1});
+  const Variable x(ops::full({2, 2}, 3, DType::f64, *backend), true),
+      row(ops::full({2}, 3, DType::f64, *backend), true);
+  const Tensor two = ops::full({2, 2}, 2, DType::f64, *backend), rows = ops::full({2}, 0, DType::i32, *backend);
+  const auto refused = [](const Variable& used, const std::function<void(const Tensor&)>& write) {
+    const Variable square = mul(used, used);
+    write(used.value());
+    CHECK_THROWS_WITH_AS(backward(sum(square)),
+                         "mul: backward: expected the values that the op used, but input 0 was written in place since; "
+                         "hint: make a new tensor, or write after backward()",
+                         Error);
+  };
+  refused(x, [&](const Tensor& out) { ops::matmul(two, two, {.into = {out}}); });
+  refused(x, [&](const Tensor& out) { ops::matmul(two, two, {.into = {out, true}}); });
+  refused(row, [&](const Tensor& out) { ops::matmul(two, two, {.transpose_a = true, .row_sums = out}); });
+  refused(x, [&](const Tensor& out) { ops::scatter_add(two, rows, {2, 2}, {out}); });
+  refused(row, [&](const Tensor& out) { ops::sum_to(two, {2}, out); });
+  const LayerNorm options{.gamma = ops::full({2}, 1, DType::f64, *backend),
+                          .beta = ops::full({2}, 0, DType::f64, *backend)};
+  const ops::Normalized saved = ops::layer_norm(two, {}, options);
+  refused(row, [&](const Tensor& out) { ops::layer_norm_backward(saved, options, two, out); });
+  refused(row, [&](const Tensor& out) { ops::layer_norm_backward(saved, options, two, {}, out); });
+}
+
+TEST_CASE("logits of a cross entropy may be used by other ops too, whose gradients are added to where the logits lay") {
+  const auto backend = open_cpu({.threads = 1});
+  const Variable x(ops::full({2, 2}, 0, DType::f64, *backend), true);
+  const Tensor labels = ops::full({2}, 0, DType::i32, *backend), first = ops::full({1}, 0, DType::i32, *backend);
+  const auto loss = [&] {
+    const Variable logits = scale(x, 2);
+    const Variable rows = add(sum(gather_rows(logits, first)), sum(gather_rows(logits, first)));
+    return add(rows, softmax_cross_entropy(logits, labels, 1));
+  };
+  backward(loss());
+  // Each row of logits has softmax − one-hot = (−½, ½), and two sums add 2 to the first; that of x = logits / 2 is
+  // twice it.
+  CHECK(ops::to_host<double>(x.grad()) == std::vector<double>{3, 5, -1, 1});
+}
+
 TEST_CASE("a variable without a value says how a parameter gets one") {
   CHECK_THROWS_WITH_AS(tanh(Variable()),
                        "variable: expected a value, got none; hint: a layer's parameters have no memory; make a "

@@ -35,4 +35,11 @@ class FileReplacer {
   bool finished_ = false, in_place_ = false;
 };
 
+/// replace_file() of the parts that `fill` gives to the function that it gets: the text is never whole in memory.
+void replace_in_parts(Files& files, const std::filesystem::path& file, const auto& fill) {
+  FileReplacer out(files, file);
+  fill([&](std::string_view part) { out.write(part); });
+  out.publish();
+}
+
 }  // namespace bertrand::io

@@ -52,13 +52,6 @@ LossWeights weights_of_task(const ClassificationTask::Options& options, const ta
   return weights;
 }
 
-/// A file of the parts that `fill` gives to what it gets.
-void write_file(io::Files& files, const std::filesystem::path& file, const auto& fill) {
-  io::FileReplacer out(files, file);
-  fill([&](std::string_view part) { out.write(part); });
-  out.publish();
-}
-
 /// Half precision would round the targets, so losses on them are computed in f32 at least.
 Variable in_f32(const Variable& logits) {
   const DType dtype = logits.value().dtype();
@@ -126,22 +119,22 @@ training::Metrics ClassificationTask::evaluate(const tasks::Logits& outputs) con
 void ClassificationTask::write_evaluation(io::Files& files, const std::filesystem::path& directory,
                                           const tasks::Logits& outputs) const {
   const tasks::Split& split = *data_.evaluation;
-  write_file(files, directory / "eval_rows.jsonl", [&](const auto& write) {
+  io::replace_in_parts(files, directory / "eval_rows.jsonl", [&](const auto& write) {
     tasks::write_evaluation_rows(data_.task, data_.labels, split.dataset, split.encoded, outputs, write);
   });
   if (data_.task.kind == tasks::Kind::regression) return;
-  const auto [predicted, truth] = tasks::decisions(data_.task.kind, outputs, split.encoded.targets.all());
   const auto report = data_.task.kind == tasks::Kind::classification ? tasks::class_report : tasks::multi_label_report;
-  io::replace_file(files, directory / "eval_report.tsv", report(data_.labels, predicted, truth));
+  io::replace_file(files, directory / "eval_report.tsv",
+                   report(data_.labels, tasks::decisions(data_.task.kind, outputs), split.encoded.targets.all()));
 }
 
 std::vector<FineTuningTask::Sample> ClassificationTask::samples(const tasks::Logits& outputs, std::size_t most) const {
   const tasks::ExampleList& examples = data_.evaluation->dataset.examples;
   const std::span<const std::int32_t> targets = data_.evaluation->encoded.targets.all();
   const tasks::Kind kind = data_.task.kind;
-  const tasks::Decisions all =
-      kind == tasks::Kind::regression ? tasks::Decisions{} : tasks::decisions(kind, outputs, targets);
-  const auto labels_of = [&](const std::vector<std::int32_t>& flags, std::size_t row) {
+  const std::vector<std::int32_t> decided =
+      kind == tasks::Kind::regression ? std::vector<std::int32_t>{} : tasks::decisions(kind, outputs);
+  const auto labels_of = [&](std::span<const std::int32_t> flags, std::size_t row) {
     std::vector<std::string> names;
     for (std::size_t k = 0; k < outputs.outputs; ++k)
       if (flags[row * outputs.outputs + k] != 0) names.push_back(data_.labels.name(k));
@@ -157,11 +150,11 @@ std::vector<FineTuningTask::Sample> ClassificationTask::samples(const tasks::Log
       sample.truth = fmt::format("{:.4g}", std::bit_cast<float>(targets[i]));
       sample.prediction = fmt::format("{:.4g}", outputs.row(i)[0]);
     } else if (kind == tasks::Kind::multi_label) {
-      sample.truth = labels_of(all.truth, i);
-      sample.prediction = labels_of(all.predicted, i);
+      sample.truth = labels_of(targets, i);
+      sample.prediction = labels_of(decided, i);
     } else {
-      const auto predicted = static_cast<std::size_t>(all.predicted[i]);
-      sample.truth = data_.labels.name(static_cast<std::size_t>(all.truth[i]));
+      const auto predicted = static_cast<std::size_t>(decided[i]);
+      sample.truth = data_.labels.name(static_cast<std::size_t>(targets[i]));
       sample.prediction =
           fmt::format("{} {:.1f} %", data_.labels.name(predicted), 100 * tasks::softmax(outputs.row(i))[predicted]);
     }
@@ -181,7 +174,7 @@ std::string ClassificationTask::write_predictions(io::Files& files, const std::f
                                                   const tasks::Logits& outputs) const {
   const tasks::Split& split = *data_.prediction;
   const std::filesystem::path file = directory / "predictions.tsv";
-  write_file(files, file, [&](const auto& write) {
+  io::replace_in_parts(files, file, [&](const auto& write) {
     tasks::write_predictions_tsv(data_.task, data_.labels, split.dataset, outputs, write);
   });
   return fmt::format("{}: {} predictions", file.string(), split.encoded.size());

@@ -7,6 +7,7 @@
 
 #include "bert/tasks/answer_rows.h"
 #include "io/error.h"
+#include "io/file_replacer.h"
 
 namespace bertrand::objectives {
 namespace {
@@ -138,8 +139,9 @@ void SpanTask::write_evaluation(io::Files& files, const std::filesystem::path& d
   tasks::Answers answers;
   write_answers(files, {.directory = directory, .prefix = "eval_", .version_2 = options_.answers.version_2},
                 *evaluation_, outputs, &answers);
-  io::replace_file(files, directory / "eval_rows.jsonl",
-                   tasks::answer_rows(options_.answers.version_2, evaluation_->paragraphs(), answers));
+  io::replace_in_parts(files, directory / "eval_rows.jsonl", [&](const auto& write) {
+    tasks::write_answer_rows(options_.answers.version_2, evaluation_->paragraphs(), answers, write);
+  });
 }
 
 std::string SpanTask::write_predictions(io::Files& files, const std::filesystem::path& directory,

@@ -78,7 +78,8 @@ void TokenTask::write_evaluation(io::Files& files, const std::filesystem::path& 
   const tasks::TokenSplit& split = *data_.evaluation;
   const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common());
   const tasks::JudgedWords judged{split.file, data_.labels, split.labels, words.labels};
-  io::replace_file(files, directory / "eval_rows.jsonl", tasks::word_rows(data_.task, judged, words));
+  io::replace_in_parts(files, directory / "eval_rows.jsonl",
+                       [&](const auto& write) { tasks::write_word_rows(data_.task, judged, words, write); });
   io::replace_file(files, directory / "eval_report.tsv", tasks::token_report(data_.task, judged));
   if (data_.task == tasks::TokenTask::ner)
     io::replace_file(files, directory / "eval_illegal_tags.tsv", tasks::illegal_tags_report(judged));
@@ -112,7 +113,9 @@ std::string TokenTask::write_predictions(io::Files& files, const std::filesystem
   const tasks::TokenSplit& split = *data_.prediction;
   const std::filesystem::path file = directory / "predictions.tsv";
   const tasks::WordPredictions words = tasks::predict_words(split.encoded, outputs, data_.common());
-  io::replace_file(files, file, tasks::token_predictions_tsv(split.file, data_.labels, words));
+  io::replace_in_parts(files, file, [&](const auto& write) {
+    tasks::write_token_predictions_tsv(split.file, data_.labels, words, write);
+  });
   return fmt::format("{}: predictions of {} words in {} sentences", file.string(), words.labels.size(),
                      split.file.sentences());
 }

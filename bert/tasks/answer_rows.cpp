@@ -7,8 +7,9 @@
 
 namespace bertrand::tasks {
 
-std::string answer_rows(bool version_2, const std::vector<SquadParagraph>& data, const Answers& predicted) {
-  std::string text = io::json_text({{"task", version_2 ? "squad2" : "squad"}, {"kind", "answers"}}) + "\n";
+void write_answer_rows(bool version_2, const std::vector<SquadParagraph>& data, const Answers& predicted,
+                       const std::function<void(std::string_view line)>& write) {
+  write(io::json_text({{"task", version_2 ? "squad2" : "squad"}, {"kind", "answers"}}) + "\n");
   for (const SquadParagraph& paragraph : data)
     for (const SquadQuestion& question : paragraph.questions) {
       const auto found = predicted.find(question.id);
@@ -22,16 +23,15 @@ std::string answer_rows(bool version_2, const std::vector<SquadParagraph>& data,
         exact = std::max(exact, exact_match(said, truth));
         f1 = std::max(f1, answer_f1(said, truth, version_2));
       }
-      text += io::json_text({{"id", question.id},
-                             {"text", question.question},
-                             {"text_pair", paragraph.context},
-                             {"label", truths},
-                             {"prediction", said},
-                             {"exact", exact},
-                             {"f1", f1}}) +
-              "\n";
+      write(io::json_text({{"id", question.id},
+                           {"text", question.question},
+                           {"text_pair", paragraph.context},
+                           {"label", truths},
+                           {"prediction", said},
+                           {"exact", exact},
+                           {"f1", f1}}) +
+            "\n");
     }
-  return text;
 }
 
 }  // namespace bertrand::tasks

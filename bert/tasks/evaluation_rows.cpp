@@ -44,7 +44,7 @@ void write_evaluation_rows(const Task& task, const LabelSet& labels, const Datas
   check(logits.rows() == rows, "evaluation rows: expected {} rows of outputs, got {}", rows, logits.rows());
   const bool regression = task.kind == Kind::regression;
   const std::span<const std::int32_t> targets = encoded.targets.all();
-  const Decisions all = regression ? Decisions{} : decisions(task.kind, logits, targets);
+  const std::vector<std::int32_t> decided = regression ? std::vector<std::int32_t>{} : decisions(task.kind, logits);
   const std::size_t width = task.kind == Kind::multi_label ? logits.outputs : 1, shown = std::min(most, rows);
   write(io::json_text(header(task, labels, rows)) + "\n");
   std::size_t written = 0;
@@ -58,8 +58,8 @@ void write_evaluation_rows(const Task& task, const LabelSet& labels, const Datas
       row["label"] = std::bit_cast<float>(targets[i]);
       row["prediction"] = logits.row(i)[0];
     } else {
-      const auto truth = std::span(all.truth).subspan(i * width, width);
-      const auto predicted = std::span(all.predicted).subspan(i * width, width);
+      const auto truth = targets.subspan(i * width, width);
+      const auto predicted = std::span(decided).subspan(i * width, width);
       row["label"] = task.kind == Kind::multi_label ? numbers_of(truth) : io::Json(truth[0]);
       row["prediction"] = task.kind == Kind::multi_label ? numbers_of(predicted) : io::Json(predicted[0]);
       row["probabilities"] = probabilities(task.kind, logits.row(i));

@@ -61,11 +61,11 @@ double loss_of(Kind kind, std::span<const float> row, Targets targets) {
 using Scores = std::map<Metric, double>;
 
 Scores classification_scores(const Task& task, const Logits& logits, Targets targets) {
-  const auto [predicted, truth] = decisions(task.kind, logits, targets);
-  return {{Metric::accuracy, accuracy(predicted, truth)},
-          {Metric::f1, logits.outputs == 2 ? f1(predicted, truth, task.positive) : macro_f1(predicted, truth)},
-          {Metric::macro_f1, macro_f1(predicted, truth)},
-          {Metric::matthews, matthews(predicted, truth)}};
+  const std::vector<std::int32_t> predicted = decisions(task.kind, logits);
+  return {{Metric::accuracy, accuracy(predicted, targets)},
+          {Metric::f1, logits.outputs == 2 ? f1(predicted, targets, task.positive) : macro_f1(predicted, targets)},
+          {Metric::macro_f1, macro_f1(predicted, targets)},
+          {Metric::matthews, matthews(predicted, targets)}};
 }
 
 Scores regression_scores(const Logits& logits, Targets targets) {
@@ -76,8 +76,7 @@ Scores regression_scores(const Logits& logits, Targets targets) {
 }
 
 Scores multi_label_task_scores(const Task& task, const Logits& logits, Targets targets) {
-  const auto [predicted, truth] = decisions(task.kind, logits, targets);
-  const MultiLabelScores scores = multi_label_scores(predicted, truth, logits.outputs);
+  const MultiLabelScores scores = multi_label_scores(decisions(task.kind, logits), targets, logits.outputs);
   return {
       {Metric::accuracy, scores.accuracy}, {Metric::micro_f1, scores.micro_f1}, {Metric::macro_f1, scores.macro_f1}};
 }
@@ -192,13 +191,13 @@ double cross_entropy(std::span<const float> row, std::int32_t label) {
   return log_sum_exp(row) - row[static_cast<std::size_t>(label)];
 }
 
-Decisions decisions(Kind kind, const Logits& logits, Targets targets) {
-  Decisions made{.predicted = {}, .truth = {targets.begin(), targets.end()}};
+std::vector<std::int32_t> decisions(Kind kind, const Logits& logits) {
+  std::vector<std::int32_t> made;
+  made.reserve(kind == Kind::classification ? logits.rows() : logits.values.size());
   if (kind == Kind::classification)
-    for (std::size_t i = 0; i < logits.rows(); ++i) made.predicted.push_back(arg_max(logits.row(i)));
+    for (std::size_t i = 0; i < logits.rows(); ++i) made.push_back(arg_max(logits.row(i)));
   else
-    for (const float x : logits.values) made.predicted.push_back(x >= 0);  // a probability of at least one half
-  check_lengths(made.predicted.size(), made.truth.size(), "decisions");
+    for (const float x : logits.values) made.push_back(x >= 0);  // a probability of at least one half
   return made;
 }
 

@@ -59,12 +59,9 @@ double cross_entropy(std::span<const float> row, std::int32_t label);
 /// What is to be learnt of examples, one after the other, as targets_of has it.
 using Targets = std::span<const std::int32_t>;
 
-/// What a classifier decides and what is true: the class of each example, or for several labels a 0 or 1 for each
+/// What a classifier decides, as targets are: the class of each example, or for several labels a 0 or 1 for each
 /// example and label.
-struct Decisions {
-  std::vector<std::int32_t> predicted, truth;
-};
-Decisions decisions(Kind kind, const Logits& logits, Targets targets);
+std::vector<std::int32_t> decisions(Kind kind, const Logits& logits);
 
 /// The mean loss of these outputs, in double: cross-entropy, squared error, or binary cross-entropy over all entries.
 double mean_loss(Kind kind, const Logits& logits, Targets targets);

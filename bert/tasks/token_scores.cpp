@@ -144,20 +144,18 @@ std::string illegal_tags_report(const JudgedWords& words) {
   return text;
 }
 
-std::string token_predictions_tsv(const TokenFile& file, const LabelSet& names, const WordPredictions& predictions) {
+void write_token_predictions_tsv(const TokenFile& file, const LabelSet& names, const WordPredictions& predictions,
+                                 const std::function<void(std::string_view row)>& write) {
   check(predictions.labels.size() == file.words.size(), "predictions: expected {} words, got {}", file.words.size(),
         predictions.labels.size());
   const bool labelled = !file.labels.empty();
-  std::string text =
-      labelled ? "sentence\tword\tprediction\tprobability\tlabel\n" : "sentence\tword\tprediction\tprobability\n";
+  write(labelled ? "sentence\tword\tprediction\tprobability\tlabel\n" : "sentence\tword\tprediction\tprobability\n");
   for (std::size_t s = 0; s < file.sentences(); ++s)
     for (std::size_t w = file.offsets[s]; w < file.offsets[s + 1]; ++w) {
-      text +=
-          fmt::format("{}\t{}\t{}\t{}", s, cell(file.words[w]),
-                      cell(names.name(static_cast<std::size_t>(predictions.labels[w]))), predictions.probabilities[w]);
-      text += labelled ? '\t' + cell(file.labels[w]) + '\n' : "\n";
+      write(fmt::format("{}\t{}\t{}\t{}{}\n", s, cell(file.words[w]),
+                        cell(names.name(static_cast<std::size_t>(predictions.labels[w]))), predictions.probabilities[w],
+                        labelled ? '\t' + cell(file.labels[w]) : ""));
     }
-  return text;
 }
 
 }  // namespace bertrand::tasks

@@ -1,6 +1,7 @@
 // What the outputs of a token model say of each word, and the figures and reports that token tasks are judged by.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -68,7 +69,8 @@ std::string token_report(TokenTask task, const JudgedWords& words);
 std::string illegal_tags_report(const JudgedWords& words);
 
 /// predictions.tsv: a header; then a row for each word: the sentence's number from 0, the word, its label and the
-/// label's probability, and the file's label if it has one.
-std::string token_predictions_tsv(const TokenFile& file, const LabelSet& names, const WordPredictions& predictions);
+/// label's probability, and the file's label if it has one. `write` gets the rows.
+void write_token_predictions_tsv(const TokenFile& file, const LabelSet& names, const WordPredictions& predictions,
+                                 const std::function<void(std::string_view row)>& write);
 
 }  // namespace bertrand::tasks

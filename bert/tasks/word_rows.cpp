@@ -14,9 +14,9 @@ std::string name_of(TokenTask task) {
 
 }  // namespace
 
-std::string word_rows(TokenTask task, const JudgedWords& words, const WordPredictions& predictions) {
-  std::string text =
-      io::json_text({{"task", name_of(task)}, {"kind", "words"}, {"labels", words.names.names()}}) + "\n";
+void write_word_rows(TokenTask task, const JudgedWords& words, const WordPredictions& predictions,
+                     const std::function<void(std::string_view line)>& write) {
+  write(io::json_text({{"task", name_of(task)}, {"kind", "words"}, {"labels", words.names.names()}}) + "\n");
   for (std::size_t s = 0; s < words.file.sentences(); ++s) {
     const std::size_t begin = words.file.offsets[s], count = words.file.offsets[s + 1] - begin;
     const auto part = [&](const auto& all) {
@@ -24,14 +24,13 @@ std::string word_rows(TokenTask task, const JudgedWords& words, const WordPredic
       for (const auto& one : std::span(all).subspan(begin, count)) list.push_back(one);
       return list;
     };
-    text += io::json_text({{"id", std::to_string(s)},
-                           {"words", part(words.file.words)},
-                           {"label", part(words.truth)},
-                           {"prediction", part(words.predicted)},
-                           {"probabilities", part(predictions.probabilities)}}) +
-            "\n";
+    write(io::json_text({{"id", std::to_string(s)},
+                         {"words", part(words.file.words)},
+                         {"label", part(words.truth)},
+                         {"prediction", part(words.predicted)},
+                         {"probabilities", part(predictions.probabilities)}}) +
+          "\n");
   }
-  return text;
 }
 
 }  // namespace bertrand::tasks

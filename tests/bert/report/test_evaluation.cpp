@@ -57,7 +57,8 @@ TEST_CASE("a list has no more rows than the page has room for, and an evaluation
   std::vector<tasks::SquadParagraph> data(1);
   for (const char* id : {"a", "b", "c"})
     data[0].questions.push_back({.id = id, .question = "?", .answers = {{"x", 0}}});
-  const std::string answers = tasks::answer_rows(false, data, {});
+  std::string answers;
+  tasks::write_answer_rows(false, data, {}, [&](auto line) { answers += line; });
   CHECK(report::evaluation_of(answers, {.points = 10, .rows = 2})["wrong"].size() == 2);
   CHECK(report::evaluation_of(answers, {})["wrong"].size() == 3);
   CHECK(report::evaluation_of(answers, {})["wrong"][0]["prediction"].empty());
@@ -68,6 +69,25 @@ TEST_CASE("a list has no more rows than the page has room for, and an evaluation
     CHECK_FALSE(none.contains("given"));
   }
   CHECK(report::evaluation_of(R"({"task":"ner","kind":"words","labels":["O","B-X"]})", {})["rows"] == 0);
+}
+
+TEST_CASE("the rows of words and of answers are written line by line, as the plan counts no memory for all of them") {
+  std::size_t ends = 0, lines = 0;
+  const auto write = [&](std::string_view line) {
+    ++lines;
+    ends += line.find('\n') + 1 == line.size();
+  };
+  const tasks::LabelSet names({"O"});
+  const tasks::TokenFile file{.file = "f", .words = {"a", "b", "c"}, .offsets = {0, 2, 3}};
+  const std::vector<std::int32_t> labels(3, 0);
+  tasks::write_word_rows(tasks::TokenTask::pos, {file, names, labels, labels},
+                         {.labels = labels, .probabilities = {1, 1, 1}}, write);
+  CHECK(lines == 3);  // a header and two sentences
+  std::vector<tasks::SquadParagraph> data(1);
+  data[0].questions = {{.id = "a", .question = "?"}, {.id = "b", .question = "?"}};
+  tasks::write_answer_rows(true, data, {}, write);
+  CHECK(lines == 6);
+  CHECK(ends == lines);
 }
 
 TEST_CASE("a text is cut between characters") {
@@ -83,7 +103,10 @@ TEST_CASE("the intervals of punctuation are of the labels other than O, and what
   const std::vector<std::int32_t> truth = {0, 1, 2, 0, 0, 1, 2, 0};  // two sentences alike: each draw has these figures
   const auto evaluated = [&](const std::vector<std::int32_t>& predicted) {
     const tasks::WordPredictions words{.labels = predicted, .probabilities = std::vector<float>(8, 0.5F)};
-    return report::evaluation_of(tasks::word_rows(tasks::TokenTask::punct, {file, names, truth, predicted}, words), {});
+    std::string lines;
+    tasks::write_word_rows(tasks::TokenTask::punct, {file, names, truth, predicted}, words,
+                           [&](auto line) { lines += line; });
+    return report::evaluation_of(lines, {});
   };
   const auto check = [&](const io::Json& json, const std::map<std::string, double>& figures) {
     for (const auto& [name, value] : figures) {

@@ -318,7 +318,8 @@ TEST_CASE("the sentences of a model that labels words have intervals, entities a
   tasks::TokenFile file{.file = "f", .words = {"in", "New", "York", "שלום", "<b>"}, .offsets = {0, 3, 5}};
   const std::vector<std::int32_t> truth = {0, 1, 2, 0, 0}, predicted = {0, 1, 0, 0, 1};
   const tasks::WordPredictions words{.labels = predicted, .probabilities = {0.9F, 0.8F, 0.7F, 0.95F, 0.5F}};
-  const std::string lines = tasks::word_rows(tasks::TokenTask::ner, {file, names, truth, predicted}, words);
+  std::string lines;
+  tasks::write_word_rows(tasks::TokenTask::ner, {file, names, truth, predicted}, words, [&](auto x) { lines += x; });
   const io::Json json = report::evaluation_of(lines, {});
   CHECK(json["kind"] == "words");
   CHECK(json["rows"] == 2);
@@ -350,7 +351,8 @@ TEST_CASE("answers have intervals in percent and the questions that they miss") 
                        {.id = "q3", .question = "none?", .answers = {}},
                        {.id = "q4", .question = "lost?", .answers = {}}};
   const tasks::Answers said = {{"q1", "cat"}, {"q2", "fish and bird"}, {"q3", "x"}};
-  const std::string lines = tasks::answer_rows(true, data, said);
+  std::string lines;
+  tasks::write_answer_rows(true, data, said, [&](auto line) { lines += line; });
   const io::Json json = report::evaluation_of(lines, {});
   CHECK(json["rows"] == 4);
   CHECK(json["intervals"]["eval_exact_match"][1] == 100);

@@ -111,9 +111,19 @@ TEST_CASE("punctuation is judged by the labels other than O") {
 
 TEST_CASE("predictions have a row for each word in the order of the file") {
   const WordPredictions words{.labels = {4, 0, 2, 4, 4}, .probabilities = {1, 0.5F, 0.25F, 1, 1}};
-  CHECK(token_predictions_tsv(file_of(), kNames, words) ==
+  std::size_t writes = 0;
+  const auto written = [&](const TokenFile& file) {
+    std::string text;
+    write_token_predictions_tsv(file, kNames, words, [&](auto row) {
+      text += row;
+      ++writes;
+    });
+    return text;
+  };
+  CHECK(written(file_of()) ==
         "sentence\tword\tprediction\tprobability\n0\ta\tO\t1\n0\tb\tB-LOC\t0.5\n0\tc\tI-LOC\t0.25\n1\td\tO\t1\n"
         "1\te f\tO\t1\n");
-  CHECK(token_predictions_tsv(file_of({"O", "O", "O", "X", "O"}), kNames, words)
+  CHECK(writes == 6);  // row by row: no memory is planned for all of them
+  CHECK(written(file_of({"O", "O", "O", "X", "O"}))
             .starts_with("sentence\tword\tprediction\tprobability\tlabel\n0\ta\tO\t1\tO\n"));
 }

@@ -68,6 +68,23 @@ TEST_CASE("a matrix product equals the sums it stands for, whatever is transpose
         }
 }
 
+TEST_CASE("each of thousands of outputs of a layer has its own bias, and each of thousands of rows is computed") {
+  const auto backend = open_cpu({.threads = 2});
+  for (const auto& [rows, outputs] : {std::pair<Dim, Dim>{260, 4300}, {4300, 260}, {3, 4300}})
+    for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16}) {
+      std::vector<double> bias(static_cast<std::size_t>(outputs));
+      for (std::size_t j = 0; j < bias.size(); ++j) bias[j] = static_cast<double>(j % 251);  // which bf16 holds
+      const auto y = ops::to_host<double>(ops::linear(ops::full({rows, 2}, 1, dtype, *backend),
+                                                      ops::full({outputs, 2}, 0, dtype, *backend),
+                                                      ops::cast(ops::from_host(bias, {outputs}, *backend), dtype)));
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < y.size(); ++i) wrong += y[i] != bias[i % bias.size()];
+      const std::string what = fmt::format("{} rows, {} outputs, {}", rows, outputs, name_of(dtype));
+      INFO(what);
+      CHECK(wrong == 0);
+    }
+}
+
 TEST_CASE("a product can be added to what is there") {
   const auto backend = open_cpu({.threads = 1});
   for (const bool transposed : {false, true}) {  // with few rows, the kernel takes another way for each

@@ -16,18 +16,17 @@ constexpr Dim kBlock = Dim{1} << 16;
 
 }  // namespace
 
-bool ThreadMeeting::last_to_come() {
-  if (++present_ < size()) return false;
+void ThreadMeeting::come() {
+  if (++present_ < size()) return;
   present_ = 0;
   ++meetings_;
   changed_.notify_all();
-  return true;
 }
 
 void ThreadMeeting::arrive() {
   std::unique_lock lock(mutex_);
   const std::uint64_t meeting = meetings_;
-  if (aborted_.empty() && last_to_come()) return;
+  if (aborted_.empty()) come();
   changed_.wait(lock, [&] { return meetings_ != meeting || !aborted_.empty(); });
   if (meetings_ == meeting) throw Error(Failure::distributed, aborted_);
 }
@@ -35,7 +34,7 @@ void ThreadMeeting::arrive() {
 void ThreadMeeting::come_together() {
   std::unique_lock lock(mutex_);
   const std::uint64_t meeting = meetings_;
-  if (!failed_ && last_to_come()) return;
+  if (!failed_) come();
   changed_.wait(lock, [&] { return meetings_ != meeting || failed_; });
   if (meetings_ == meeting) std::rethrow_exception(failed_);
 }

@@ -47,8 +47,8 @@ class ThreadMeeting {
   std::uint64_t calls(int thread) const { return calls_[static_cast<std::size_t>(thread)]; }
 
  private:
-  /// Counts the caller, who holds the lock. Whether all have come now: then the others are woken.
-  bool last_to_come();
+  /// Counts the caller, who holds the lock. If all have come now, they have met, and the others are woken.
+  void come();
   /// Returns when all threads have called it. Throws if one of them has failed.
   void come_together();
 

@@ -134,8 +134,8 @@ MpiCollective::~MpiCollective() {
   MPI_Finalize();
 }
 
-MpiCollective::Header MpiCollective::header(const char* call, const Tensor& x, std::int64_t parts) const {
-  Header header{.number = calls_, .elements = x ? x.elements() : 0, .parts = parts};
+MpiCollective::Header MpiCollective::header(const char* call, const Tensor& x, std::int64_t parts) {
+  Header header{.elements = x ? x.elements() : 0, .parts = parts};
   if (x) header.dtype = x.dtype();
   copy_text(header.call, sizeof header.call, call);
   return header;

@@ -61,7 +61,7 @@ class MpiCollective : public Collective {
   struct Farewell {
     char reason[400] = {};
   };
-  Header header(const char* call, const Tensor& x, std::int64_t parts = 0) const;
+  static Header header(const char* call, const Tensor& x, std::int64_t parts = 0);
 
   /// Returns when all processes have come with this call. Throws if one fails, dies, stays away or makes another call.
   void meet(const Header& mine);

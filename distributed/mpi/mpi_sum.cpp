@@ -30,7 +30,7 @@ Share slice_of(Dim begin, Dim end, int rank, int size) {
 void MpiCollective::all_reduce_sum(std::span<const Addend> mine, std::int64_t parts, const Tensor& out) {
   const std::vector<Addend> nodes =
       add_siblings(mine, parts, [&](const Tensor& left, const Tensor& right) { add_to_right(*backend_, left, right); });
-  Header header = this->header("all_reduce_sum", out, parts);
+  Header header = MpiCollective::header("all_reduce_sum", out, parts);
   check(nodes.size() <= kMostNodes, "all_reduce_sum: expected at most {} addends of one process, got {}", kMostNodes,
         nodes.size());
   header.nodes = static_cast<std::int32_t>(nodes.size());

@@ -71,8 +71,7 @@ std::size_t number_in(const char* file, const std::string& key, std::size_t othe
 std::size_t left(std::size_t limit, std::size_t used) { return limit == kMost ? kMost : limit - std::min(limit, used); }
 
 std::size_t machine_left() {
-  const std::size_t kibibytes = number_in("/proc/meminfo", "MemAvailable:", kMost);
-  return kibibytes == kMost ? kMost : kibibytes << 10;
+  return number_in("/proc/meminfo", "MemAvailable:", kMost >> 10) << 10;  // in KiB
 }
 
 /// What the control group has left. It counts cached files as used, although it would give them up.

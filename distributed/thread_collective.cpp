@@ -101,8 +101,7 @@ void ThreadCollective::together(const ThreadMeeting::Seat& mine, const std::func
 
 void ThreadCollective::check_equal_calls() const {
   const auto text = [](const ThreadMeeting::Seat& seat) {
-    return fmt::format("{} of {} elements and {} parts", seat.call, seat.tensor ? seat.tensor.elements() : 0,
-                       seat.parts);
+    return fmt::format("{} of {} elements and {} parts", seat.call, seat.tensor.elements(), seat.parts);
   };
   for (int thread = 1; thread < threads(); ++thread)
     check(text(meeting_.seat(thread)) == text(meeting_.seat(0)), "replica {} came with {}, replica {} with {}",

@@ -23,7 +23,7 @@ inline Tensor like(const char* op, const Tensor& x) { return result(op, x.shape(
 inline Tensor computed(const char* op, const Shape& shape, const Tensor& x) {
   return result(op, shape, compute_type(x.dtype()), x);
 }
-inline double bytes(const Tensor& x) { return x ? static_cast<double>(x.bytes()) : 0.0; }
+inline double bytes(const Tensor& x) { return static_cast<double>(x.bytes()); }
 
 /// Work that is bounded by memory: every byte of these passes once.
 template <class... Tensors>
@@ -77,9 +77,9 @@ inline void check_indices(const char* op, const Tensor& rows) {
 }
 inline void check_dropout(const char* op, const Tensor& x, const Dropout& dropout) {
   if (!dropout) return;
-  check(dropout.row_keys && dropout.row_keys.dtype() == DType::i64 && dropout.row_keys.elements() == x.shape().rows(),
+  check(dropout.row_keys.dtype() == DType::i64 && dropout.row_keys.elements() == x.shape().rows(),
         "{}: expected one key of i64 for each row of x {} to drop elements, got {} keys", op, x.shape(),
-        dropout.row_keys ? dropout.row_keys.elements() : 0);
+        dropout.row_keys.elements());
 }
 
 /// The tensor to write to: the one given, which must fit, or a new one. A write to the one given is counted.

@@ -73,6 +73,7 @@ Tensor binary(Binary op, const Tensor& a, const Tensor& b) {
   return out;
 }
 void add_into(const Tensor& x, const Tensor& out) {
+  check_given("add_into", "out", out);
   check(x.shape() == out.shape() &&
             (x.dtype() == out.dtype() || (out.dtype() == DType::f32 && compute_type(x.dtype()) == DType::f32)),
         "add_into: expected x of out's shape and type (or of a half type if out is f32), x is {} {} and out is {} {}",
@@ -86,8 +87,8 @@ Tensor scale(const Tensor& x, double factor) {
   return out;
 }
 Tensor expand(const Tensor& one, double factor, const Shape& shape, DType dtype) {
-  check(one.elements() == 1, "expand: expected one element, got {}", one.shape());
   Tensor out = result("expand", shape, dtype, one);
+  check(one.elements() == 1, "expand: expected one element, got {}", one.shape());
   run(one.backend(), "expand", moves(out), [&](Kernels& k) { k.expand(one, factor, out); });
   return out;
 }

@@ -98,6 +98,9 @@ Normalized layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& 
 NormGradients layer_norm_backward(const Normalized& saved, const LayerNorm& options, const Tensor& dy,
                                   const Tensor& dgamma, const Tensor& dbeta) {
   check_same("layer_norm_backward", saved.sum, dy);
+  check(saved.statistics.elements() == 2 * dy.shape().rows(),
+        "layer_norm_backward: expected what layer_norm() returned for rows of dy {}, got {} statistics", dy.shape(),
+        saved.statistics.elements());
   Tensor dsum = like("layer_norm_backward", dy);
   NormGradients out{options.dropout ? like("layer_norm_backward", dy) : Tensor{}, dsum,
                     destination("layer_norm_backward", {dgamma}, options.gamma.shape(), options.gamma),

@@ -47,7 +47,7 @@ class Tensor {
   explicit operator bool() const { return storage_ != nullptr; }
   const Shape& shape() const { return shape_; }
   DType dtype() const { return dtype_; }
-  Dim elements() const { return shape_.elements(); }
+  Dim elements() const { return storage_ ? shape_.elements() : 0; }  ///< 0 if it is empty
   std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_of(dtype_); }
   /// What made its memory. Throws Error(Failure::bug) if it is empty.
   Backend& backend() const {
@@ -68,7 +68,7 @@ class Tensor {
   std::span<T> span() const {
     check(dtype_of<T>() == dtype_, "span: expected a tensor of {}, got one of {}", name_of(dtype_of<T>()),
           name_of(dtype_));
-    return {reinterpret_cast<T*>(data()), static_cast<std::size_t>(elements())};
+    return {as<T>(), static_cast<std::size_t>(elements())};
   }
 
   /// The same elements under another shape.

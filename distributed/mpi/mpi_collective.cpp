@@ -135,8 +135,7 @@ MpiCollective::~MpiCollective() {
 }
 
 MpiCollective::Header MpiCollective::header(const char* call, const Tensor& x, std::int64_t parts) {
-  Header header{.elements = x ? x.elements() : 0, .parts = parts};
-  if (x) header.dtype = x.dtype();
+  Header header{.elements = x.elements(), .parts = parts, .dtype = x.dtype()};
   copy_text(header.call, sizeof header.call, call);
   return header;
 }

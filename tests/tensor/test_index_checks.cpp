@@ -68,6 +68,19 @@ struct Ones {
 
 }  // namespace
 
+TEST_CASE("a tensor without a value has no elements, so that no op takes it for a single number") {
+  const Ones of;
+  CHECK(Tensor{}.elements() == 0);
+  CHECK(Tensor{}.bytes() == 0);
+  CHECK(Tensor{}.span<float>().empty());
+  const Tensor x = of({1, 2}), label = of({1}, DType::i32), one = of({1}), row = of({2});
+  refuses("cross_entropy_backward", [&] { ops::cross_entropy_backward(x, label, 1, one, {}); });
+  refuses("cross_entropy_backward", [&] { ops::cross_entropy_backward(x, label, 1, {}, one); });
+  refuses("point_loss_backward", [&] { ops::point_loss_backward(PointLoss::squared_error, x, x, 1, {}); });
+  refuses("layer_norm_backward", [&] { ops::layer_norm_backward({x, x, {}}, {.gamma = row, .beta = row}, x); });
+  refuses("add_into", [&] { ops::add_into(of({}), {}); });
+}
+
 TEST_CASE("elements that do not fit together are refused and not read beyond their end") {
   const Ones of;
   const Tensor x = of({2, 3}), f64 = of({2, 3}, DType::f64), other = of({2, 2});

@@ -1,5 +1,6 @@
 // The differentiable ops. Each is one function in its .cpp: compute, then how the gradient flows back. What each
-// computes stands in plain loops in tests/support/op_formulas.cpp and in its row of tests/support/op_cases_*.cpp.
+// computes stands in plain loops in tests/support/op_formulas.cpp and in its row of tests/support/op_cases_*.cpp. As
+// the ops of tensor/ops.h, each throws Error(Failure::bug), which names it, if shapes or types do not fit.
 #pragma once
 #include "autograd/engine.h"
 
@@ -25,10 +26,10 @@ Variable cast(const Variable& x, DType dtype);
 Variable dropout(const Variable& x, const Dropout& dropout);
 
 // ---- shape and sums (autograd/shape.cpp)
-Variable reshape(const Variable& x, const Shape& shape);
-Variable slice(const Variable& x, int axis, Dim begin, Dim end);
-Variable sum(const Variable& x);   ///< [1]
-Variable mean(const Variable& x);  ///< [1]
+Variable reshape(const Variable& x, const Shape& shape);          ///< the same elements in the same order
+Variable slice(const Variable& x, int axis, Dim begin, Dim end);  ///< [begin, end) along an axis; −1 is the last
+Variable sum(const Variable& x);                                  ///< [1]
+Variable mean(const Variable& x);                                 ///< [1]
 
 // ---- products (autograd/linear.cpp)
 Variable matmul(const Variable& a, const Variable& b);  ///< [m, k] · [k, n]
@@ -38,6 +39,7 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias,
 
 // ---- normalisation (autograd/normalization.cpp)
 Variable softmax(const Variable& x);  ///< over the last axis
+/// (x − mean) / √(variance + epsilon) · gamma [hidden] + beta [hidden] over the last axis, Ba et al. 2016
 Variable layer_norm(const Variable& x, const Variable& gamma, const Variable& beta, double epsilon);
 struct NormOptions {
   double epsilon = 1e-12;
@@ -59,6 +61,7 @@ Variable attention(const Variable& qkv, const Attention& options);
 /// logits [rows, classes], labels i32 [rows]; rows with a negative label are ignored.
 Variable softmax_cross_entropy(const Variable& logits, const Tensor& labels, double denominator);
 Variable mse(const Variable& x, const Tensor& target, double denominator);  ///< Σ (x − target)² / denominator
+/// Σ (−t ln σ(x) − (1 − t) ln(1 − σ(x))) / denominator, where σ(x) = 1 / (1 + e^−x) and t is x's target
 Variable binary_cross_entropy_with_logits(const Variable& x, const Tensor& target, double denominator);
 
 }  // namespace bertrand

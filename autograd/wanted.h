@@ -7,7 +7,8 @@
 //        parameters.gradients()  ░░░░░[  dw  ]░░░░░               the first writer of a pass overwrites what an earlier
 //                                        ▲                        step left there, the next ones add
 //                                      matmul writes here
-//   2. a gradient has gathered already, and only the slot has it  into() = {that gradient, accumulate = true}
+//   2. a gradient has gathered already, in memory that only the   into() = {that gradient, accumulate = true}
+//      slot has and that was not the value's
 //        slot.gradient  [  from the op's other user  ] += new     no third tensor is made for the sum
 //   3. otherwise                                                  into() = {} : the op makes a new tensor
 #pragma once

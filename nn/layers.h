@@ -4,7 +4,7 @@
 
 namespace bertrand::nn {
 
-/// y = activation(x · weightᵀ + bias)
+/// y [rows, out] = activation(x [rows, in] · weightᵀ + bias)
 class Linear : public Module {
  public:
   struct Sizes {
@@ -20,6 +20,7 @@ class Linear : public Module {
   Parameter bias;    // [out]
 };
 
+/// layer_norm() and dropout_add_layer_norm() of autograd/ops.h, over x's last axis (Ba et al. 2016)
 class LayerNorm : public Module {
  public:
   LayerNorm(const Scope& scope, Dim hidden, double epsilon);
@@ -32,6 +33,7 @@ class LayerNorm : public Module {
   const double epsilon;
 };
 
+/// y [n, hidden] = the rows of weight that ids, i32 [n], name
 class Embedding : public Module {
  public:
   struct Sizes {
@@ -44,7 +46,8 @@ class Embedding : public Module {
   Parameter weight;  // [rows, hidden]
 };
 
-/// Query, key and value of every head in one product, then attention within each sequence.
+/// x [tokens, hidden] → [tokens, hidden]: query, key and value of every head in one product, then attention within each
+/// sequence (Vaswani et al. 2017).
 class SelfAttention : public Module {
  public:
   struct Sizes {

@@ -1,5 +1,5 @@
 // The host's half of an optimizer step: which numbers the kernel gets, and what came of it. The formulas of the kernel
-// are in tensor/cpu/update.cpp.
+// are in tensor/update.h.
 #include "optim/optimizer.h"
 
 #include "tensor/run.h"

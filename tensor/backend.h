@@ -21,6 +21,7 @@ class Backend {
 
   virtual Device device() const = 0;
   virtual std::string description() const = 0;  ///< for logs: "cpu, x86-64-v3 kernels, 2 threads"
+  /// On a multiple of 64 bytes. Throws Error(Failure::memory), which names current_op.
   virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void deallocate(std::byte* data, std::size_t bytes) = 0;
   virtual MemoryUse memory() const = 0;

@@ -26,7 +26,8 @@ enum class Unary : std::uint8_t { identity, relu, tanh, gelu, gelu_tanh, exp, lo
 /// What is applied to the result of a layer: any function of one element.
 using Activation = Unary;
 enum class Binary : std::uint8_t { add, sub, mul, div };
-/// Losses of one element against one target.
+/// Losses of one element x against one target t: (x − t)², and −t ln σ(x) − (1 − t) ln(1 − σ(x)), where σ is the
+/// logistic function 1 / (1 + e^−x).
 enum class PointLoss : std::uint8_t { squared_error, binary_cross_entropy_with_logits };
 
 /// out = op(a) · op(b) (+ out) (+ bias), then optionally an activation.
@@ -129,6 +130,7 @@ class Kernels {
   virtual void cross_entropy_backward(const Tensor& logits, const Tensor& labels, double denominator,
                                       const Tensor& log_sum, const Tensor& dy,
                                       const Tensor& dlogits) = 0;  ///< dlogits may be logits
+  /// out = Σ loss(x, target) / denominator
   virtual void point_loss(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,
                           const Tensor& out) = 0;
   virtual void point_loss_backward(PointLoss loss, const Tensor& x, const Tensor& target, double denominator,

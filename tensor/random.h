@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 namespace bertrand {
 
@@ -41,7 +42,7 @@ class Random {
 
   std::uint32_t next();                      ///< 32 uniform bits
   double uniform();                          ///< lies in [0, 1), 53 bits
-  std::uint32_t below(std::uint32_t bound);  ///< uniform in [0, bound) without bias
+  std::uint32_t below(std::uint32_t bound);  ///< uniform in [0, bound) without bias; bound > 0
   double normal();                           ///< standard normal (Box and Muller 1958); every second one is left over
   /// Normal re-drawn beyond two standard deviations, as TensorFlow's truncated_normal.
   double truncated_normal(double standard_deviation);

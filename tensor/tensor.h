@@ -126,6 +126,7 @@ class MemoryWatch {
     const auto storage = storage_.lock();
     return storage && storage->writes() != writes_;
   }
+  /// Whether this is the memory that `tensor` lies in.
   bool watches(const Tensor& tensor) const { return storage_.lock() == tensor.storage_; }
 
  private:

@@ -9,7 +9,7 @@
 namespace bertrand::cpu {
 namespace {
 
-constexpr Dim kBlockElements = 4096;  // elements
+constexpr Dim kBlockElements = 4096;
 
 /// sum_of(begin, end) of every block of [0, count), then the pairwise sum of these.
 template <class Parallel, class SumOf>

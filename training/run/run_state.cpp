@@ -1,5 +1,6 @@
 #include "training/run/run_state.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -22,6 +23,13 @@ std::string value_of(const std::vector<std::pair<std::string, std::string>>& set
   for (const auto& [flag, value] : settings)
     if (flag == name) return value;
   return "";
+}
+
+/// The value for people.
+std::string said(const std::string& flag, const std::string& value) {
+  static const std::vector<std::pair<std::string, std::string>> absent = {
+      {"--steps", "0"}, {"--epochs", "0"}, {"--eval-every", "0"}, {"--warmup-ratio", "-1"}};
+  return value.empty() || std::ranges::find(absent, std::pair(flag, value)) != absent.end() ? "not given" : value;
 }
 
 /// What a change that a resumed run may make does to it; null if the run may not make it.
@@ -76,7 +84,7 @@ std::vector<std::string> Conditions::changes_since(const Conditions& checkpoint,
   for (const auto& [flag, value] : settings) {
     const std::string before = value_of(checkpoint.settings, flag);
     if (before == value || (before.empty() && !is_given(flag, command))) continue;
-    const std::string text = fmt::format("{} was {}, now {}", flag, before.empty() ? "not given" : before, value);
+    const std::string text = fmt::format("{} was {}, now {}", flag, said(flag, before), said(flag, value));
     if (const char* effect = effect_of_change(flag, before, value)) changes.push_back(text + effect);
     else differences.push_back(text);
   }

@@ -43,6 +43,19 @@ TEST_CASE("a run may be made longer in the unit in which it was, and its micro-b
   CHECK_FALSE(allowed("--learning-rate", "1", "2"));
 }
 
+TEST_CASE("who gives another kind of length or of warm-up is told what the run was begun with") {
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+  const auto refusal = [](const Settings& before, const Settings& now) {
+    const Conditions old{.settings = before, .inputs = {}}, next{.settings = now, .inputs = {}};
+    return support::refusal(Failure::usage, [&] { next.changes_since(old, "checkpoint-1"); });
+  };
+  CHECK(refusal({{"--steps", "0"}, {"--epochs", "3"}}, {{"--steps", "9"}, {"--epochs", "0"}})
+            .find("--steps was not given, now 9; --epochs was 3, now not given; hint: ") != std::string::npos);
+  CHECK(
+      refusal({{"--warmup-steps", "0"}, {"--warmup-ratio", "0.1"}}, {{"--warmup-steps", "5"}, {"--warmup-ratio", "-1"}})
+          .find("--warmup-steps was 0, now 5; --warmup-ratio was 0.1, now not given; hint: ") != std::string::npos);
+}
+
 TEST_CASE("an input file that has changed is noticed by its size or its contents, and so is one more or one less") {
   const auto refused = [](const std::vector<InputFile>& before, const std::vector<InputFile>& now) {
     return !support::refusal(Failure::usage, [&] {

@@ -138,7 +138,7 @@ void check_divisible(const Plan& plan, const Settings& settings) {
          plan.replicas, fewer,
          // A run is only resumed with its own batch size.
          plan.replicas <= plan.examples_per_epoch && !settings.resume
-             ? fmt::format(", or --batch-size {}", plan.replicas)
+             ? fmt::format(", or --batch-size {} with --micro-batch-size 1", plan.replicas)
              : "");
   // The largest micro-batches that are enough: even ones if there are any.
   const std::int64_t even = divide_up(examples, plan.replicas);
@@ -271,7 +271,8 @@ Plan make_plan(const Settings& settings, Objective& objective, const distributed
 std::vector<std::string> doubts_of(const Settings& settings, const Plan& plan) {
   std::vector<std::string> doubts;
   if (plan.schedule.warmup_steps >= plan.total_steps)
-    doubts.push_back(fmt::format("--warmup-steps: {} of warm-up in a run of {}: the rate never falls",
+    doubts.push_back(fmt::format("{}: {} of warm-up in a run of {}: the rate never falls",
+                                 settings.warmup_ratio ? "--warmup-ratio" : "--warmup-steps",
                                  plan.schedule.warmup_steps, plan.total_steps));
   constexpr std::int64_t kDefaultBatch = 32;  // which no one has set
   if (plan.batch_size > std::max(plan.examples_per_epoch, kDefaultBatch))

@@ -171,7 +171,7 @@ TEST_CASE("the plan says what each replica computes, and refuses more replicas t
         "--replicas 5, or --micro-batch-size 1\n");
   CHECK(refusal({"--replicas", "11"}) ==
         "error: --replicas: expected at most 10, the examples of a step, got 11; hint: --replicas 1, or --batch-size "
-        "11\n");
+        "11 with --micro-batch-size 1\n");
 }
 
 TEST_CASE("a run of one micro-batch a step is resumed on two replicas as the refusal says") {

@@ -207,21 +207,22 @@ TEST_CASE("a share of warm-up is one of all steps") {
 }
 
 TEST_CASE("settings that no one means are doubted") {
-  Settings settings = settings_of(4, 4);
-  settings.steps = 19;
+  Settings settings = settings_of(4, 4);  // of 4 steps
   CHECK(doubts_of(settings, plan_of(settings)).empty());
-  settings.schedule.warmup_steps = 18;
+  settings.schedule.warmup_steps = 3;
   settings.batch_size = 32;  // which no one has set
   settings.threads = available_cores();
   CHECK(doubts_of(settings, plan_of(settings)).empty());
-  settings.schedule.warmup_steps = 19;
+  settings.schedule.warmup_steps = 4;
   settings.batch_size = 40;
   settings.threads = 5000;
   const std::vector<std::string> doubts = doubts_of(settings, plan_of(settings));
   REQUIRE(doubts.size() == 3);
-  CHECK(doubts[0] == "--warmup-steps: 19 of warm-up in a run of 19: the rate never falls");
+  CHECK(doubts[0] == "--warmup-steps: 4 of warm-up in a run of 4: the rate never falls");
   CHECK(doubts[1] == "--batch-size: a step has all 10 examples that there are, not 40");
   CHECK(doubts[2].starts_with("--threads: 5000 on "));
+  settings.warmup_ratio = 1;
+  CHECK(doubts_of(settings, plan_of(settings))[0].starts_with("--warmup-ratio: 4 of warm-up in a run of 4: "));
 }
 
 TEST_CASE("memory is that of the largest micro-batch, and every part is counted") {
@@ -277,7 +278,7 @@ TEST_CASE("more replicas than micro-batches are refused with what makes enough o
     const std::string line =
         support::refusal(Failure::usage, [&] { make_plan(settings, objective, one_of(replicas, *backend)); });
     CHECK(line != "");
-    return line.find(fmt::format("--batch-size {}", replicas)) != std::string::npos;
+    return line.find(fmt::format("--batch-size {} with --micro-batch-size 1", replicas)) != std::string::npos;
   };
   CHECK_FALSE(hints_batch(4));  // as many as a step has examples: a smaller micro-batch is enough
   CHECK(hints_batch(5));

@@ -127,7 +127,7 @@ void add_model_and_data_flags(training::FlagTable& table, Options& options) {
        decisive},
       options.settings.patience, {0});
   table.path({"--predict", "file to write predictions for; labels are not needed"}, options.prediction);
-  static const io::Choices<tasks::OnBadRow> bad_rows{{"fail", tasks::OnBadRow::fail},
+  static const io::Choices<tasks::OnBadRow> bad_rows{{"fail", tasks::OnBadRow::hint},
                                                      {"report", tasks::OnBadRow::keep}};
   table.choice({"--on-bad-line",
                 "a row of --predict that cannot be read, as one without text, ends the run, or stands in "

@@ -31,7 +31,7 @@ struct Options {
   int max_query_length = 64;    ///< of --task msmarco, squad and squad2
   std::string class_weights;    ///< "balanced" or numbers between commas; empty: all classes weigh 1
   double label_smoothing = 0;
-  tasks::OnBadRow on_bad_row = tasks::OnBadRow::fail;     ///< of the file to predict
+  tasks::OnBadRow on_bad_row = tasks::OnBadRow::hint;     ///< of the file to predict
   std::vector<std::string> sweep;                         ///< FLAG=VALUE,VALUE…
   std::filesystem::path qrels;                            ///< of --task msmarco
   tasks::TokenLayout layout = tasks::TokenLayout::words;  ///< of the tasks that label words

@@ -137,12 +137,18 @@ std::vector<std::int32_t> targets_of(const Task& task, const LabelSet& labels, c
 
 std::string Dataset::where(const Example& example) const { return fmt::format("{}:{}", file, example.line); }
 
+void Dataset::add_bad_row(OnBadRow on_bad, BadRow row) {
+  if (on_bad == OnBadRow::hint)
+    fail_with_hint(Error(Failure::input, row.message), "--on-bad-line report keeps the row without a prediction");
+  bad_rows.push_back(std::move(row));
+}
+
 void Dataset::attempt(OnBadRow on_bad, const Example& example, const std::function<void()>& use) {
   try {
     use();
   } catch (const Error& error) {
     if (error.failure() != Failure::input || on_bad == OnBadRow::fail) throw;
-    bad_rows.push_back({.line = example.line, .id = example.id, .message = error.what()});
+    add_bad_row(on_bad, {.line = example.line, .id = example.id, .message = error.what()});
   }
 }
 
@@ -162,12 +168,12 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
                   .invalid = table.invalid,
                   .quoted_line = task.layouts.empty() ? table.quoted_line : 0};
   const auto keep = [&](std::int64_t line, std::string id, std::string message) {
-    dataset.bad_rows.push_back({.line = line, .id = std::move(id), .message = std::move(message)});
+    dataset.add_bad_row(on_bad, {.line = line, .id = std::move(id), .message = std::move(message)});
   };
   std::size_t examples = 0;
   const auto number = [&] { return examples + dataset.bad_rows.size(); };
   std::vector<SkippedRow> skipped;
-  if (on_bad == OnBadRow::keep && !task.skip_ragged_rows) skipped = std::exchange(dataset.skipped, {});
+  if (on_bad != OnBadRow::fail && !task.skip_ragged_rows) skipped = std::exchange(dataset.skipped, {});
   auto next_skipped = skipped.begin();
   const auto keep_skipped_before = [&](std::int64_t line) {
     for (; next_skipped != skipped.end() && next_skipped->line < line; ++next_skipped)
@@ -185,10 +191,7 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
       if (needs_label && !example->label)
         fail(Failure::input, "{}: label: expected one, got an empty cell", table.where(row));
     } catch (const Error& error) {
-      if (error.failure() != Failure::input) throw;
-      if (on_bad == OnBadRow::fail && !needs_label)
-        fail_with_hint(error, "--on-bad-line report keeps the row without a prediction");
-      if (on_bad == OnBadRow::fail) throw;
+      if (error.failure() != Failure::input || on_bad == OnBadRow::fail) throw;
       keep(row.line, id_of(layout, table, row, number()), error.what());
       return;
     }
@@ -210,7 +213,7 @@ Table read_rows(const Task& task, const std::string& path, OnBadRow on_bad, cons
          path, task.name);
   // A named task's first row is looked at before it is known to be a header.
   return read_table(path, {.header = !named && task.columns.header,
-                           .skip_bad_rows = task.skip_ragged_rows || on_bad == OnBadRow::keep,
+                           .skip_bad_rows = task.skip_ragged_rows || on_bad != OnBadRow::fail,
                            .list_separator = task.label_separator,
                            .spill = spill});
 }

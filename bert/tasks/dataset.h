@@ -17,6 +17,7 @@ namespace bertrand::tasks {
 /// What becomes of a row that is not as it should be.
 enum class OnBadRow {
   fail,  ///< the first one is an error
+  hint,  ///< it is an error that names --on-bad-line, which would keep it
   keep   ///< all stand in Dataset::bad_rows
 };
 
@@ -39,8 +40,9 @@ struct Dataset {
 
   /// "file:line", for messages.
   std::string where(const Example& example) const;
-  /// Calls `use`, of an example that need not be among them. If it throws Error(Failure::input), OnBadRow::keep makes a
-  /// bad row at the end of the others.
+  /// Puts it at the end of the others, or throws what it says.
+  void add_bad_row(OnBadRow on_bad, BadRow row);
+  /// Calls `use`, of an example that need not be among them. If it throws Error(Failure::input), that is a bad row.
   void attempt(OnBadRow on_bad, const Example& example, const std::function<void()>& use);
   /// Puts the bad rows in order of which the first `sorted` ones are. Throws the first one's message if that is all
   /// there is.

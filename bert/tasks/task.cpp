@@ -288,6 +288,7 @@ Task custom_task(const CustomOptions& options) {
 }
 
 Layout find_layout(const Task& task, const Table& table, bool needs_label) {
+  if (table.rows.empty() && !table.skipped.empty()) fail(Failure::input, "{}", table.skipped.front().message);
   if (table.rows.empty()) fail(Failure::input, "{}:1: rows: expected at least one example, got none", table.file);
   if (task.layouts.empty()) return custom_layout(task, table, needs_label);
   const auto layout =

@@ -344,8 +344,13 @@ TEST_CASE("a row without text is predicted as nothing if bad rows are reported, 
                        {"--task", "custom", "--model", setting.path("run"), "--predict", setting.path("new.csv"),
                         "--output", setting.path("out"), "--overwrite", "--on-bad-line", on_bad, "--threads", "1"});
   };
-  const Outcome fails = predict("fail");
-  CHECK(fails.code == 3);
+  const auto refusal = [&] {
+    const Outcome outcome = predict("fail");
+    CHECK(outcome.code == 3);
+    return outcome.error.substr(outcome.error.find("new.csv"));
+  };
+  const std::string hint = "; hint: --on-bad-line report keeps the row without a prediction\n";
+  CHECK(refusal() == "new.csv:3: text: expected some text, got none" + hint);
   const Outcome reports = predict("report");
   REQUIRE_MESSAGE(reports.code == 0, reports.error);
   CHECK(has(reports.error, "new.csv:3: text: expected some text, got none; 1 row of predictions.tsv without a "));
@@ -353,6 +358,11 @@ TEST_CASE("a row without text is predicted as nothing if bad rows are reported, 
   CHECK(table.starts_with("id\tprediction\tprobability_bird\tprobability_fish\tprobability\ttext\n0\tfish\t"));
   CHECK(has(table, "\tred fish\n1\t\t\t\t\t\n2\tbird\t"));
   CHECK(table.ends_with("\tblue bird\n"));
+
+  write_text(setting.directory / "new.csv", "text\nred fish\n\xE2\x80\x8B\nblue bird\n");  // of no width
+  CHECK(refusal() == "new.csv:3: text: expected at least one token, got none" + hint);
+  write_text(setting.directory / "new.csv", "text\nred fish\nblue,bird\n\"\"\n");
+  CHECK(refusal() == "new.csv:3: columns: expected 1 as in line 1, got 2" + hint);
 }
 
 TEST_CASE("standard input is not predicted here, and the program that does it is named") {

@@ -259,6 +259,17 @@ TEST_CASE(
   CHECK(ids == std::vector<std::string>{"0", "3"});
 }
 
+TEST_CASE("a file of bad rows alone is refused with what is wrong with the first one") {
+  const Setting setting;
+  for (const OnBadRow on_bad : {OnBadRow::fail, OnBadRow::hint, OnBadRow::keep}) {
+    TaskFiles files{.prediction = setting.directory / "new.tsv", .on_bad_prediction = on_bad};
+    support::write_text(files.prediction, "text\nb\tc\n\tc\n");
+    CHECK(support::refusal(Failure::input, [&] {
+            setting.read(custom_task({}), "text\tlabel\na\tx\nb\ty\n", files);
+          }) == files.prediction.string() + ":2: columns: expected 1 as in line 1, got 2");
+  }
+}
+
 TEST_CASE("labels that are few for their rows are not doubted, and one byte or one cut text is told") {
   const Setting setting;
   const auto read = [&](const std::string& rows) { return setting.read(custom_task({}), "text\tlabel\n" + rows); };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <set>
 
 #include "apps/finetune/run.h"
@@ -14,6 +15,7 @@
 #include "io/error.h"
 #include "io/files.h"
 #include "io/say.h"
+#include "training/run/run_directory.h"
 
 namespace bertrand::finetune {
 namespace {
@@ -92,10 +94,10 @@ std::string table_of(const std::vector<Outcome>& outcomes, const JudgedBy& judge
 }
 
 /// All runs over each other.
-void write_page(const std::vector<Outcome>& outcomes, const fs::path& file) {
+void write_page(io::Files& files, const std::vector<Outcome>& outcomes, const fs::path& file) {
   std::vector<fs::path> directories;
   for (const Outcome& one : outcomes) directories.emplace_back(one.directory);
-  report::write_report(io::Files::system(), directories, file);
+  report::write_report(files, directories, file);
   io::say(fmt::format("report: {}\n", file.string()));
 }
 
@@ -128,12 +130,14 @@ void check_flags(const Trial& trial, const training::FlagTable& table, const std
   }
 }
 
-/// The runs have directories of their own. The table and the page lie beside these, and replace those of no other run.
-void check_output(const training::Settings& settings, const std::vector<Trial>& trials) {
+/// The runs have directories of their own. The table and the page lie beside these, and replace those of no other run,
+/// nor of a sweep that goes on.
+std::unique_ptr<training::RunDirectory> claim_directory(const training::Settings& settings,
+                                                        const std::vector<Trial>& trials) {
   const fs::path& output = settings.output;
   const training::ProgramFiles names = objectives::program_files();
-  std::error_code absent;
-  for (const auto& entry : fs::directory_iterator(output, absent)) {
+  auto directory = std::make_unique<training::RunDirectory>(output, training::ExistingRun::resume, names);
+  for (const auto& entry : fs::directory_iterator(output)) {
     const std::string name = entry.path().filename().string();
     if (!training::is_account(name, names) && !training::is_temporary(name, names) &&
         training::belongs_to_run(entry.path(), names))
@@ -141,7 +145,7 @@ void check_output(const training::Settings& settings, const std::vector<Trial>& 
            "{}: expected a directory for a sweep, got one of a run, with {}; hint: name another --output",
            output.string(), name);
   }
-  if (settings.resume || settings.overwrite) return;
+  if (settings.resume || settings.overwrite) return directory;
   for (const Trial& trial : trials)
     if (const std::string name = name_of(trial); fs::exists(output / name))
       fail(Failure::usage,
@@ -153,10 +157,11 @@ void check_output(const training::Settings& settings, const std::vector<Trial>& 
       fail(Failure::usage,
            "{}: expected no sweep there, got {}; hint: --resume goes on with it, --overwrite replaces it",
            output.string(), name);
+  return directory;
 }
 
 /// Finds what would end the sweep later: a bad value, a flag that does not go with one that is given, runs that cannot
-/// be compared, a directory that is there already. Returns what they are compared by.
+/// be compared. Returns what they are compared by.
 JudgedBy check_before(const Options& options, const std::vector<Trial>& trials, const training::FlagTable& table) {
   const training::Settings& settings = options.settings;
   if (settings.is_rehearsal() && !settings.plan_only)
@@ -184,9 +189,6 @@ JudgedBy check_before(const Options& options, const std::vector<Trial>& trials, 
                                      return figure.decides && figure.lower_is_better;
                                    })};
   }
-  if (settings.plan_only) return judged_by;
-  check_output(settings, trials);
-  for (const Trial& trial : trials) check(options_of(options, trial));
   return judged_by;
 }
 
@@ -267,18 +269,23 @@ void sweep(Options options) {
   keep_split(options, trials.front());
   const JudgedBy judged_by = check_before(options, trials, table);
 
+  const bool plans = options.settings.plan_only;
+  const auto directory = plans ? nullptr : claim_directory(options.settings, trials);
+  for (const Trial& trial : trials)
+    if (!plans) check(options_of(options, trial));
+
   const fs::path file = options.settings.output / kTable;
   std::vector<Outcome> outcomes;
   for (const Trial& trial : trials) {
     io::say(fmt::format("run {} of {}: {}\n", outcomes.size() + 1, trials.size(), words_of(trial)));
     std::fflush(stdout);
     outcomes.push_back(run_trial(options, trial));
-    if (!options.settings.plan_only) io::replace_file(io::Files::system(), file, table_of(outcomes, judged_by));
+    if (!plans) io::replace_file(directory->files(), file, table_of(outcomes, judged_by));
   }
-  if (options.settings.plan_only) return;
+  if (plans) return;
   io::say(table_of(outcomes, judged_by));
   training::try_report((options.settings.output / "*/").string(),
-                       [&] { write_page(outcomes, options.settings.output / kPage); });
+                       [&] { write_page(directory->files(), outcomes, options.settings.output / kPage); });
   const Outcome* const best = best_of(outcomes);
   if (!best)
     fail(Failure::numerics, "--sweep: all {} runs failed, the last one: {}", outcomes.size(), outcomes.back().failure);

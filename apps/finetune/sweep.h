@@ -24,9 +24,9 @@ std::string name_of(const Trial& trial);
 std::vector<std::string> command_of(const std::vector<std::string>& command, const Trial& trial,
                                     const std::string& output);
 
-/// Tries the settings and data of all of them, as --plan does, then runs them, writes sweep.tsv into --output after
-/// each, then report.html of all, and names the best. All are evaluated on the same rows. A run whose numbers become
-/// infinite counts as failed, any other failure ends the sweep.
+/// Holds --output as a run does, tries the settings and data of all of them, as --plan does, then runs them, writes
+/// sweep.tsv into --output after each, then report.html of all, and names the best. All are evaluated on the same rows.
+/// A run whose numbers become infinite counts as failed, any other failure ends the sweep.
 void sweep(Options options);
 
 }  // namespace bertrand::finetune

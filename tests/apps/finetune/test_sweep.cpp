@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "apps/finetune/sweep.h"
+#include "support/conversation.h"
 #include "support/refusal.h"
 #include "support/small_finetuning.h"
 
@@ -170,6 +171,28 @@ TEST_CASE("a sweep replaces nothing of a run that lies in its directory") {
   std::filesystem::remove(setting.at("run/eval_results.json"));
   CHECK(setting.run({"--sweep", "seed=1,2"}).error.find("expected no sweep there, got report.html") !=
         std::string::npos);
+}
+
+TEST_CASE("while a sweep goes on its directory takes no other sweep and no run") {
+  const Setting setting;
+  const support::Conversation first("finetune", {"--output",         setting.at("run"),
+                                                 "--model",          setting.at("model"),
+                                                 "--threads",        "1",
+                                                 "--train",          setting.at("train.csv"),
+                                                 "--eval",           setting.at("dev.csv"),
+                                                 "--task",           "custom",
+                                                 "--label-column",   "kind",
+                                                 "--max-seq-length", "16",
+                                                 "--steps",          "1000000",
+                                                 "--sweep",          "seed=1"});
+  CHECK(first.line() == "run 1 of 1: --seed 1");
+  for (const Flags& flags : {Flags{"--sweep", "seed=2"}, Flags{"--sweep", "seed=1", "--overwrite"}, Flags{}}) {
+    const Outcome outcome = setting.run(flags);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.out.empty());
+    CHECK(outcome.error.starts_with("error: " + setting.at("run") + ": output directory in use by process "));
+  }
+  CHECK_FALSE(std::filesystem::exists(setting.at("run/seed=2")));
 }
 
 TEST_CASE("values that model or data refuse are found before the first run") {

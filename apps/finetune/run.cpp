@@ -18,6 +18,7 @@
 #include "io/say.h"
 #include "io/signals.h"
 #include "training/report/results.h"
+#include "training/run/checkpoint.h"
 #include "training/run/plan.h"
 #include "training/run/run_training.h"
 
@@ -32,14 +33,22 @@ struct Job {
   std::unique_ptr<const objectives::FineTuningTask> task;
 };
 
-/// Fills in --max-seq-length if it was not given.
+/// Fills in --max-seq-length if it was not given. A run that goes on needs nothing of its start model that a checkpoint
+/// has not: --model becomes that if it is gone.
 Job read_job(Options& options) {
+  bert::TokenizerFlags words{.vocab_file = options.vocab_file, .cased = options.cased};
+  if (options.settings.resume && !options.train.empty())
+    if (const std::filesystem::path own = training::checkpoint_in_place_of(
+            {bert::config_file(options.model), options.vocab_file}, options.settings.output);
+        !own.empty()) {
+      options.model = own;
+      words = {};
+    }
   const bert::Config config = bert::read_config(options.model);
   bert::weights_file(options.model);  // weights of a form that is not read are refused before any data is
   options.settings.max_seq_length =
       options.settings.sequence_length(config.max_position_embeddings, options.usual_length());
-  auto tokenizer = std::make_unique<const text::Tokenizer>(
-      bert::read_tokenizer(options.model, {.vocab_file = options.vocab_file, .cased = options.cased}, config));
+  auto tokenizer = std::make_unique<const text::Tokenizer>(bert::read_tokenizer(options.model, words, config));
   auto task = make_task(options, config, *tokenizer);
   task->decide_by(options.metric_for_best_model);
   return {options, config.labels, std::move(tokenizer), std::move(task)};

@@ -24,6 +24,7 @@
 #include "io/say.h"
 #include "io/signals.h"
 #include "tensor/backends.h"
+#include "training/run/checkpoint.h"
 #include "training/run/run_training.h"
 
 namespace bertrand::pretrain {
@@ -54,11 +55,22 @@ Source new_model(const Options& options) {
   return {std::move(config), std::move(tokenizer)};
 }
 
-Source existing_model(const Options& options) {
-  bert::Config config = bert::read_config(options.init);
-  text::Tokenizer tokenizer =
-      bert::read_tokenizer(options.init, {.vocab_file = options.vocabulary, .cased = options.cased}, config);
+Source existing_model(const std::filesystem::path& model, const bert::TokenizerFlags& flags) {
+  bert::Config config = bert::read_config(model);
+  text::Tokenizer tokenizer = bert::read_tokenizer(model, flags, config);
   return {std::move(config), std::move(tokenizer)};
+}
+
+/// A run that goes on needs nothing of what it began with that its checkpoints have not, so that this may be gone.
+Source source_of(const Options& options) {
+  std::vector<std::filesystem::path> began_with = {options.vocabulary};
+  if (!options.init.empty()) began_with.push_back(bert::config_file(options.init));
+  else if (!bert::Config::is_preset(options.config)) began_with.emplace_back(options.config);
+  if (options.settings.resume)
+    if (const auto own = training::checkpoint_in_place_of(began_with, options.settings.output); !own.empty())
+      return existing_model(own, {});
+  if (options.init.empty()) return new_model(options);
+  return existing_model(options.init, {.vocab_file = options.vocabulary, .cased = options.cased});
 }
 
 int threads_of(const Options& options) { return options.settings.threads.value_or(available_cores()); }
@@ -289,7 +301,7 @@ void agree_on_kinds(const Options& options, distributed::Collective& processes) 
 
 Job read_job(Options& options, distributed::Collective* processes) {
   if (processes) agree_on_kinds(options, *processes);
-  Source source = options.init.empty() ? new_model(options) : existing_model(options);
+  Source source = source_of(options);
   if (source.config.type_vocab_size < 2)
     fail(Failure::model, "{}: type_vocab_size: expected at least 2, one for each sentence, got {}",
          options.init.empty() ? options.config : options.init.string(), source.config.type_vocab_size);

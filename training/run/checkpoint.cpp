@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "distributed/processes.h"
 #include "io/safetensors.h"
 #include "io/say.h"
 #include "nn/tensor_file.h"
@@ -131,6 +132,19 @@ void check_resumable(const std::filesystem::path& output, const Conditions& cond
   } catch (const Error& error) {
     if (error.failure() == Failure::usage) throw;
   }
+}
+
+std::filesystem::path checkpoint_in_place_of(const std::vector<std::filesystem::path>& files,
+                                             const std::filesystem::path& output) {
+  const auto gone = std::ranges::find_if(
+      files, [](const std::filesystem::path& file) { return !file.empty() && !std::filesystem::exists(file); });
+  const auto checkpoints = CheckpointStore(output).list();
+  if (gone == files.end() || checkpoints.empty()) return {};
+  const std::filesystem::path& newest = checkpoints.front().directory;
+  distributed::warn(
+      fmt::format("{}: expected as the run began, got nothing there; shape and vocabulary are taken from {}",
+                  gone->string(), newest.string()));
+  return newest;
 }
 
 std::string load_moments(const std::filesystem::path& directory, const Moments& moments) {

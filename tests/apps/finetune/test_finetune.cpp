@@ -144,6 +144,28 @@ TEST_CASE("a run resumed from an earlier checkpoint ends with the same bits, wha
   for (std::size_t i = 0; i < files.size(); ++i) CHECK_MESSAGE(read(files[i]) == expected[i], files[i]);
 }
 
+TEST_CASE("a run goes on with the same bits when the model that it began with is gone") {
+  const Setting setting;
+  const std::string model = setting.directory / "model", words = setting.directory / "words.txt";
+  std::filesystem::rename(model + "/vocab.txt", words);
+  REQUIRE(setting.run("run", {"--vocab-file", words, "--steps", "6", "--save-every", "3"}).code == 0);
+  const auto weights = [&] { return read_text(setting.directory / "run/checkpoint-6/model.safetensors"); };
+  const std::string expected = weights();
+  const auto resume = [&] {
+    std::filesystem::remove_all(setting.directory / "run/checkpoint-6");
+    return support::run_program("finetune", {"--resume", "--output", setting.directory / "run"});
+  };
+  for (const std::string& gone : {words, model}) {
+    std::filesystem::remove_all(gone);
+    const Outcome outcome = resume();
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+    CHECK(outcome.error.find(": expected as the run began, got nothing there; ") != std::string::npos);
+    CHECK(weights() == expected);
+  }
+  std::filesystem::remove_all(setting.directory / "run/checkpoint-3");
+  CHECK(resume().code == 4);  // nothing has the shape
+}
+
 TEST_CASE("a run whose columns look like numbers is resumed from its record") {
   const Setting setting;
   const std::string file = setting.directory / "rows.csv", run = setting.directory / "run";

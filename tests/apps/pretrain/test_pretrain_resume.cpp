@@ -230,6 +230,37 @@ TEST_CASE("--resume with --output alone goes on with every flag of the run from 
   CHECK(other.error.find("expected a run of finetune, got one of pretrain") != std::string::npos);
 }
 
+TEST_CASE("a run goes on with the same bits when configuration, vocabulary or start model are gone") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("whole", {"--steps", "6", "--save-every", "3"}).code == 0);
+  const support::Flags init = {"--init",           setting.directory / "whole",
+                               "--input",          setting.directory / "text.txt",
+                               "--output",         setting.directory / "second",
+                               "--batch-size",     "10",
+                               "--max-seq-length", "24",
+                               "--log-every",      "1",
+                               "--steps",          "6",
+                               "--save-every",     "3"};
+  REQUIRE(support::run_program("pretrain", init).code == 0);
+  for (const char* run : {"whole", "second"})
+    fs::copy(setting.directory / run, setting.directory / (run + std::string("-on")), fs::copy_options::recursive);
+  const auto goes_on = [&](const std::string& run) {
+    for (const char* gone : {"/checkpoint-6", "/model.safetensors"})
+      fs::remove_all(setting.directory / (run + "-on" + gone));
+    const Outcome outcome =
+        support::run_program("pretrain", {"--resume", "--output", setting.directory / (run + "-on")});
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+    CHECK(outcome.error.find(": expected as the run began, got nothing there; ") != std::string::npos);
+    setting.check_same(run + "-on", run, 6);
+  };
+  fs::remove(setting.directory / "vocab.txt");
+  goes_on("whole");
+  fs::remove(setting.directory / "config.json");
+  goes_on("whole");
+  fs::rename(setting.directory / "whole", setting.directory / "moved");
+  goes_on("second");
+}
+
 TEST_CASE("an installed program resumes from any directory what it began in another one") {
   const PretrainSetting setting;
   REQUIRE(setting.run("first", {"--steps", "1"}).code == 0);

@@ -67,7 +67,7 @@ void Watchdog::watch(const std::stop_token& stop) {
 void Watchdog::end(const std::string& why) const {
   const std::string line = fmt::format("error: {}{}: {}{}\n", before_, what_, why, after_);
   // No streams and no destructors: the thread that is stuck may hold their locks.
-  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) ::_exit(static_cast<int>(Failure::io));
+  (void)!::write(STDERR_FILENO, line.data(), line.size());
   ::_exit(static_cast<int>(Failure::distributed));
 }
 

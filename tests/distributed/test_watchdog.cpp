@@ -23,6 +23,16 @@ TEST_CASE("a process that a call keeps beyond its time ends with 8 and one line"
   CHECK(end.said == "error: step 3: barrier (call 7): MPI has not returned in time; last checkpoint: none\n");
 }
 
+TEST_CASE("a process that nobody hears ends with 8 too") {
+  const End end = end_of([] {
+    ::close(STDERR_FILENO);
+    static Watchdog watchdog("MPI");
+    watchdog.set_call("barrier (call 7)");
+    watchdog.expect(0.2);
+  });
+  CHECK(end.code == 8);
+}
+
 TEST_CASE("a process that a call keeps while another is dead ends without waiting for its time") {
   const End end = end_of([] {
     // Both ends of a pipe: the child tells who it is, and lives until it is killed.

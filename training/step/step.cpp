@@ -42,7 +42,6 @@ Tensor Stepper::run_micro_batch(const distributed::Share& examples, std::uint64_
     loss_names_.push_back(std::move(part.name));
     loss = loss ? add(loss, part.value) : std::move(part.value);
   }
-  loss_parts.clear();
   backward(loss, parts_.optimizer.loss_scale().gradient_of_loss(), [&](const GradientSlot& parameter) {
     if (parameter.written) gradient_sum_.ready(parameter.buffer);
   });

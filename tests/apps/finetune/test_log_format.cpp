@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "support/small_model.h"
+#include "support/small_finetuning.h"
 #include "support/small_ranking.h"
 #include "support/small_words.h"
 #include "support/terminal.h"
@@ -50,7 +50,7 @@ TEST_CASE("under --log-format jsonl every line of standard output is an object, 
     nlohmann::json object = nlohmann::json::parse(line);
     ++events[object.at("event")];
     if (object["event"] == "plan") CHECK(object.at("steps") == 3);
-    if (object["event"] == "message") CHECK(object.at("text").is_string());
+    if (object["event"] == "message") CHECK_FALSE(object.at("text").get<std::string>().starts_with("step "));
     if (object["event"] != "step" && object["event"] != "evaluation") continue;
     object.erase("event");
     metrics.push_back(object);
@@ -60,6 +60,40 @@ TEST_CASE("under --log-format jsonl every line of standard output is an object, 
   CHECK(events["evaluation"] == 1);
   CHECK(events["message"] >= 3);
   CHECK(metrics == support::read_json_lines(directory / "run/metrics.jsonl"));
+}
+
+TEST_CASE("lines for people have the means of the losses since the line before, and all figures of an evaluation") {
+  const support::SmallFinetuning setting(24);
+  const auto path = [&](const std::string& name) { return (setting.directory / name).string(); };
+  const auto outcome = setting.finetune("run", {"--train", path("train.csv"), "--eval", path("dev.csv"), "--batch-size",
+                                                "6", "--steps", "4", "--log-every", "2", "--eval-every", "4"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  std::istringstream metrics(support::read_text(path("run/metrics.jsonl")));
+  int lines = 0;
+  for (std::string line; std::getline(metrics, line); ++lines) {
+    const auto figures = nlohmann::ordered_json::parse(line);
+    const int step = figures.at("step");
+    std::string said = fmt::format("\nstep {}:", step);
+    for (const auto& [name, value] : figures.items())
+      if (name.starts_with("eval_")) said += fmt::format("  {} {:.4f}", name, value.get<double>());
+    if (figures.contains("loss"))
+      said = fmt::format("\nstep {}/4  {:.1f}%  loss {:.4f} ", step, 25.0 * step, figures.at("loss").get<double>());
+    CHECK_MESSAGE(outcome.out.find(said) != std::string::npos, said);
+  }
+  CHECK(lines == 3);
+}
+
+TEST_CASE("--quiet draws no progress of a training on a terminal") {
+  const support::SmallFinetuning setting(24);
+  const std::string directory = (setting.directory / "").string();
+  const std::string drawn = support::on_terminal(80, [&](std::FILE* out) {
+    const std::string command = bertrand::paths::binary +
+                                "/finetune --quiet --task custom --label-column kind --steps 2 --threads 1 --model " +
+                                directory + "model --train " + directory + "train.csv --output " + directory +
+                                "run 2>/dev/null >" + ::ttyname(::fileno(out));
+    CHECK(std::system(command.c_str()) == 0);
+  });
+  CHECK(drawn.find("step ") == std::string::npos);
 }
 
 TEST_CASE("--quiet draws no progress while a file is predicted, be it held or streamed") {

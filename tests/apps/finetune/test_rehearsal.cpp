@@ -321,6 +321,15 @@ TEST_CASE("a bound of memory that a plan breaks is refused with the micro-batch 
   CHECK(has(wrong.error, "--memory: expected a number of bytes as 8GiB, 500MB or 1000000, got \"much\""));
 }
 
+TEST_CASE("a micro-batch that is larger than the batch is warned of, and one as large is not") {
+  const Setting setting;
+  const auto warning = [&](const std::string& size) {
+    return setting.train({"--plan", "--micro-batch-size", size}).error;
+  };
+  CHECK(warning("6").empty());
+  CHECK(warning("7") == "warning: --micro-batch-size: a step has 6 examples, so 7 are never computed at once\n");
+}
+
 TEST_CASE("a run that keeps its model alone leaves no checkpoint and is not gone on with") {
   const Setting setting;
   const Outcome outcome =

@@ -124,3 +124,13 @@ TEST_CASE("what decides the result is listed, and threads are not in it") {
   CHECK(with == parse("--output other --steps 3 --threads 2 --save-every 7").decisive());
   CHECK(with != parse("--output out --steps 3 --seed 1").decisive());
 }
+
+TEST_CASE("of flags that exclude each other each stands for the other one, where a recipe sets that") {
+  Settings settings = pretraining_defaults();
+  FlagTable table;
+  add_flags(table, settings);
+  for (const auto& [flag, other] : {std::pair("--steps", "--epochs"), std::pair("--warmup-steps", "--warmup-ratio")}) {
+    CHECK(table.flag(flag).excludes == other);
+    CHECK(table.flag(other).excludes == flag);
+  }
+}

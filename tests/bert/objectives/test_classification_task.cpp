@@ -82,6 +82,15 @@ TEST_CASE("a number to learn is not rounded to the precision of the outputs") {
   CHECK(loss > 1e-6);  // 9e-6, and 0 if 1.003 were rounded to 1
 }
 
+TEST_CASE("the loss of several labels is the mean over rows and labels") {
+  const Setting setting;
+  const ClassificationTask task = setting.task(tasks::Kind::multi_label, "a,\"x,y\"\nb,z\n", {});
+  const auto backend = open_cpu({.threads = 1});
+  const Variable undecided(ops::full({2, 3}, 0, DType::f32, *backend));
+  const std::int64_t numbers[] = {0, 1};
+  CHECK(ops::item(task.loss(undecided, {}, numbers, 2).value()) == doctest::Approx(0.693147));  // of each: log 2
+}
+
 TEST_CASE("pairs of texts in any file need a model that tells the texts apart") {
   const Setting setting;
   support::write_text(setting.directory / "pairs.tsv",

@@ -106,6 +106,18 @@ TEST_CASE("outputs and candidates of two files are planned as twice those of one
   CHECK(of_two.objective.data_bytes() == 2 * of_one.objective.data_bytes());
 }
 
+TEST_CASE("outputs of words are planned for each of their tokens, and as much again for figures") {
+  const Setting setting;
+  tasks::TaskFiles files;
+  files.evaluation = setting.file("dev", "a X\nb Y\n\na X\n");
+  const TokenTask task(
+      tasks::read_token_data({.columns = {}, .windows = {.max_length = 16, .overlap = 0}}, files,
+                             {.directory = "", .problem_type = "", .labels = {"X", "Y"}}, setting.tokenizer),
+      kConfig, setting.tokenizer);
+  // [CLS] a b [SEP] and [CLS] a [SEP], of two labels each.
+  CHECK(Model(task, 2).objective.bytes_of_outputs() == 2 * 7 * (2 * sizeof(float) + sizeof(double)));
+}
+
 TEST_CASE("a prediction goes on with whole parts that were kept and computes again what is of half a part") {
   const Setting setting;
   const RankingTask task = setting.ranking({.prediction = setting.candidates(40)});

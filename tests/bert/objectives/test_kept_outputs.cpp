@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "io/tfrecord.h"
+#include "support/faulty_files.h"
 #include "support/program.h"
 #include "support/refusal.h"
 
@@ -47,6 +48,20 @@ TEST_CASE("rows that were kept are resumed as far as the run wants them and are 
   CHECK(setting.kept() == Values{1, 2, 7, 8});
   KeptOutputs(setting.open()).remove();
   CHECK_FALSE(std::filesystem::exists(setting.directory / "kept"));
+}
+
+TEST_CASE("rows that were added outlive a power failure") {
+  const Setting setting;
+  const support::TemporaryDirectory disk;
+  support::RecordingFiles files(setting.directory / "");
+  KeptOutputs outputs({.file = setting.directory / "kept", .identity = "model", .width = 2},
+                      KeptOutputs::Earlier::resume, files);
+  outputs.append(Values{1, 2});
+  outputs.append(Values{3, 4});
+  files.restore(files.calls(), support::Lost::everything, disk / "");
+  CHECK(KeptOutputs({.file = disk / "kept", .identity = "model", .width = 2}, KeptOutputs::Earlier::resume,
+                    io::Files::system())
+            .values() == Values{1, 2, 3, 4});
 }
 
 TEST_CASE("room is made once, before the first rows are written") {

@@ -1,7 +1,9 @@
 #include "training/run/run_directory.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -290,6 +292,16 @@ TEST_CASE("a directory that another living process writes to is refused by its n
         fmt::format("{}: output directory in use by process {} on host {}; hint: wait for it, or name another --output",
                     path.string(), ::getpid(), host));
   CHECK(fs::exists(path / ".lock"));
+}
+
+TEST_CASE("who has locked a directory and did not yet write who it is is unknown") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  fs::create_directories(path);
+  const io::Descriptor lock(::open((path / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  REQUIRE(::flock(lock.number(), LOCK_EX) == 0);
+  CHECK(
+      refusal(path, ExistingRun::refuse).starts_with(path.string() + ": output directory in use by process unknown; "));
 }
 
 TEST_CASE("a killed process leaves no lock") {

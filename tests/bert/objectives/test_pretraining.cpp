@@ -146,6 +146,22 @@ TEST_CASE("the accuracy of an evaluation is the share of masked tokens whose lik
   CHECK(accuracy->value == doctest::Approx(right / 26.0));
 }
 
+TEST_CASE("a model that takes all words for one and all pairs for neighbours is right where that is so") {
+  MadeUp held_out({{16, 9}, {9, 5}, {12, 9}, {5, 3}}, 0);
+  Evaluated model(held_out, 9);
+  const auto prefer = [&](const char* bias, std::size_t output) {
+    model.parameters.value(*model.parameters.find(bias)).span<float>()[output] = 1000;
+  };
+  prefer("cls.predictions.bias", 1);  // what stood at the first of all masked places, and at no other
+  prefer("cls.seq_relationship.bias", 0);
+  const training::Metrics metrics = model.objective.evaluate();
+  const auto figure = [&](const char* name) {
+    return std::ranges::find(metrics, name, &training::Metric::name)->value;
+  };
+  CHECK(figure("eval_masked_lm_accuracy") == doctest::Approx(1 / 26.0));
+  CHECK(figure("eval_next_sentence_accuracy") == 0.5);
+}
+
 TEST_CASE("samples are at most five held-out examples, spread evenly, and no more than are evaluated at once") {
   MadeUp held_out(std::vector<data::ExampleSize>(12, {6, 1}), 0);
   const auto sampled = [&](std::int64_t batch) {
@@ -158,6 +174,7 @@ TEST_CASE("samples are at most five held-out examples, spread evenly, and no mor
   const auto word_of = [](int number) { return "w" + std::to_string(7 * number % 40); };
   CHECK(sampled(20) == std::vector{word_of(0), word_of(2), word_of(4), word_of(7), word_of(9)});
   CHECK(sampled(3) == std::vector{word_of(0), word_of(4), word_of(8)});
+  CHECK(sampled(1) == std::vector{word_of(0)});
   MadeUp none({}, 0);
   CHECK_FALSE(Evaluated(none, 3).objective.samples());
 }

@@ -6,7 +6,6 @@
 #include <cerrno>
 
 #include "io/error.h"
-#include "io/json.h"
 #include "serving/say.h"
 
 namespace bertrand::serving {
@@ -30,6 +29,14 @@ std::string without_host(const std::string& target) {
   const std::string rest = target.substr(scheme + 3);
   const std::size_t path = std::min(rest.find_first_of("/?"), rest.size());
   return (rest.substr(path).starts_with('/') ? "" : "/") + rest.substr(path);
+}
+
+/// The first value of a field, however often the request has it, that is another one.
+std::optional<std::string> other_value(const http::fields& fields, http::field name, boost::beast::string_view than) {
+  const auto [begin, end] = fields.equal_range(name);
+  for (auto each = begin; each != end; ++each)
+    if (!boost::beast::iequals(each->value(), than)) return std::string(each->value());
+  return {};
 }
 
 }  // namespace
@@ -140,10 +147,10 @@ void Connection::read_header() {
   http::async_read_header(socket_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
     if (error || self->late_) return self->on_bad(error);
     // RFC 9112, 6.3: where a body of another coding ends is not known, and what follows is no request.
-    const auto codings = self->parser_->get().equal_range(http::field::transfer_encoding);
-    for (auto coding = codings.first; coding != codings.second; ++coding)
-      if (!boost::beast::iequals(coding->value(), "chunked"))
-        return self->refuse(400, "Transfer-Encoding: expected chunked, got " + std::string(coding->value()));
+    if (const auto other = other_value(self->parser_->get(), http::field::transfer_encoding, "chunked"))
+      return self->refuse(400, "Transfer-Encoding: expected chunked, got " + *other);
+    if (const auto other = other_value(self->parser_->get(), http::field::content_encoding, "identity"))
+      return self->refuse(415, "Content-Encoding: expected none, got " + *other + "; hint: send the JSON as it is");
     self->parser_->eager(true);
     const bool is_expected =
         !self->parser_->is_done() && boost::beast::iequals(self->parser_->get()[http::field::expect], "100-continue");
@@ -180,11 +187,15 @@ void Connection::on_bad(error_code error) {
   refuse(400, "expected HTTP/1.1, got " + error.message());
 }
 
-void Connection::on_request() {
+/// The request without its body.
+Request Connection::head() const {
   const auto& message = parser_->get();
-  const Request request{.method = std::string(message.method_string()),
-                        .target = without_host(std::string(message.target())),
-                        .body = std::move(parser_->get().body())};
+  return {.method = std::string(message.method_string()), .target = without_host(std::string(message.target()))};
+}
+
+void Connection::on_request() {
+  Request request = head();
+  request.body = std::move(parser_->get().body());
   enter(State::waiting, server_.options.timeout);
   asked_ = std::make_shared<Asked>(server_.context, weak_from_this());
   watch();
@@ -203,16 +214,14 @@ void Connection::reply(const std::function<Response()>& make) {
     write(make(), false);
   } catch (const std::exception& error) {
     say(fmt::format("error: {}", error.what()));
-    server_.on_refusal(500);
-    write({.status = 500, .body = R"({ "error": "internal error" })"}, false);
+    write(server_.refuse(head(), 500, "internal error"), false);
   }
 }
 
 /// Refuses a request that cannot be read further; no later bytes are read as a request.
-void Connection::refuse(int status, const std::string& message) {
+void Connection::refuse(int status, const std::string& why) {
   body_share_.reset();
-  server_.on_refusal(status);
-  write({.status = status, .body = fmt::format("{{ \"error\": {} }}", io::json_text(message))}, true);
+  write(server_.refuse(head(), status, why), true);
 }
 
 void Connection::write(Response response, bool last) {
@@ -223,6 +232,7 @@ void Connection::write(Response response, bool last) {
   response_ = {http::int_to_status(static_cast<unsigned>(response.status)), has_head ? parser_->get().version() : 11};
   response_.set(http::field::content_type, response.content_type);
   if (response.status == 429 || response.status == 503) response_.set(http::field::retry_after, "1");
+  if (response.status == 415) response_.set(http::field::accept_encoding, "identity");
   if (!response.allow.empty()) response_.set(http::field::allow, response.allow);
   const bool is_last = last || server_.stopping || (at_end_ && buffer_.size() == 0);
   response_.keep_alive(!is_last && has_head && parser_->keep_alive());

@@ -25,7 +25,7 @@ struct ServerState {
   const HttpOptions options;
   Budget& budget;
   const HttpServer::Handler handler;
-  const HttpServer::OnRefusal on_refusal;
+  const HttpServer::Refuse refuse;
   std::list<Connection*> lazy = {};  // those that idle or send, the oldest first
   std::list<Connection*> busy = {};  // all others
   bool stopping = false;
@@ -53,7 +53,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read_body();
   void on_bad(boost::beast::error_code error);
   void on_request();
-  void refuse(int status, const std::string& message);
+  Request head() const;
+  void refuse(int status, const std::string& why);
   void write(Response response, bool last);
   void leave();
   void discard();

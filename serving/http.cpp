@@ -14,11 +14,8 @@ using std::chrono::milliseconds;
 
 class HttpServer::Sockets {
  public:
-  Sockets(const HttpOptions& options, Budget& budget, Handler handler, OnRefusal on_refusal)
-      : state_{.options = options,
-               .budget = budget,
-               .handler = std::move(handler),
-               .on_refusal = std::move(on_refusal)},
+  Sockets(const HttpOptions& options, Budget& budget, Handler handler, Refuse refuse)
+      : state_{.options = options, .budget = budget, .handler = std::move(handler), .refuse = std::move(refuse)},
         acceptor_(state_.context) {
     const std::string flags = fmt::format("--host {} --port {}", options.host, options.port);
     try {
@@ -108,8 +105,8 @@ class HttpServer::Sockets {
   std::string url_;
 };
 
-HttpServer::HttpServer(const HttpOptions& options, Budget& budget, Handler handler, OnRefusal on_refusal)
-    : sockets_(std::make_unique<Sockets>(options, budget, std::move(handler), std::move(on_refusal))) {}
+HttpServer::HttpServer(const HttpOptions& options, Budget& budget, Handler handler, Refuse refuse)
+    : sockets_(std::make_unique<Sockets>(options, budget, std::move(handler), std::move(refuse))) {}
 HttpServer::~HttpServer() = default;
 std::string HttpServer::url() const { return sockets_->url(); }
 void HttpServer::run() { sockets_->run(); }

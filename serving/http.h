@@ -39,14 +39,15 @@ class HttpServer {
   /// Called on the thread of run() for each whole request within the limits.
   using Handler = std::function<void(const Request&, const std::shared_ptr<Exchange>&)>;
 
-  /// Called on the thread of run() with the status of each request that gets no answer of the handler: 400, 408, 413 or
-  /// 429 of one that did not arrive whole, 504 of one that was not answered in time, and 500 where an exception ended
-  /// the making of the answer.
-  using OnRefusal = std::function<void(int status)>;
+  /// Called on the thread of run() for each request that gets no answer of the handler. Returns what it gets: a status,
+  /// and why. That is 400, 408, 413, 415 or 429 of one that did not arrive whole, 504 of one that was not answered in
+  /// time, and 500 where an exception ended the making of the answer. Of a request only the method and the target are
+  /// known, and these are empty if it has none.
+  using Refuse = std::function<Response(const Request& head, int status, const std::string& why)>;
 
   /// Listens. Bodies count against `budget`, which must outlive this. Throws Error(Failure::usage) for a host or port
   /// that cannot be listened on.
-  HttpServer(const HttpOptions& options, Budget& budget, Handler handler, OnRefusal on_refusal);
+  HttpServer(const HttpOptions& options, Budget& budget, Handler handler, Refuse refuse);
   ~HttpServer();
 
   /// http://HOST:PORT

@@ -17,7 +17,10 @@ Service::Service(const ServiceOptions& options)
       http_(
           options.http, budget_,
           [this](const Request& request, const std::shared_ptr<Exchange>& exchange) { handle(request, exchange); },
-          [this](int status) { metrics_.refused(status); }),
+          [this](const Request& head, int status, const std::string& why) {
+            metrics_.refused(status);
+            return refusal(head, status, why);
+          }),
       batcher_(options.batches, metrics_) {
   for (const ModelPlace& place : options.models) models_.put(std::make_shared<ServedModel>(place, options.model));
   if (!options.versioned) return;

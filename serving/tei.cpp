@@ -165,9 +165,9 @@ std::string info_text(const Models& models, const Limits& limits) {
 std::string error_text(int status, const std::string& message) {
   const char* type = "Backend";
   if (message.find("cannot be empty") != std::string::npos) type = "Empty";
-  else if (status == 400 || status == 413 || status == 422) type = "Validation";
   else if (status == 429) type = "Overloaded";
   else if (status == 503 || status == 504) type = "Unhealthy";
+  else if (status < 500 && status != 424) type = "Validation";
   return io::json_text({{"error", message}, {"error_type", type}});
 }
 

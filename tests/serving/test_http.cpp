@@ -77,6 +77,36 @@ TEST_CASE("what is no request is refused and the server goes on") {
   CHECK(server.held() == 0);
 }
 
+TEST_CASE("a body that is compressed is refused as such, and its client learns how to send it") {
+  Server server;
+  const auto ask = [&](const std::string& coding) {
+    return server.connect().ask("POST /x HTTP/1.1\r\nHost: x\r\nContent-Encoding: " + coding +
+                                "\r\nContent-Length: 2\r\n\r\nab");
+  };
+  for (const std::string coding : {"gzip", "br", "identity, gzip", "identity\r\nContent-Encoding: gzip"}) {
+    CAPTURE(coding);
+    const Answer answer = ask(coding);
+    CHECK(answer.status == 415);
+    CHECK(answer.head.find("\r\nAccept-Encoding: identity\r\n") != std::string::npos);
+    CHECK(answer.error().starts_with("Content-Encoding: expected none, got "));
+  }
+  CHECK(ask("Identity").body == "POST /x 2");
+  CHECK(server.refused() == std::vector<int>(4, 415));
+}
+
+TEST_CASE("whoever words a refusal knows the request's line if there is one") {
+  Server server({.max_body = 1000, .timeout = milliseconds(500)});
+  const auto of = [&](const std::string& bytes) { return server.connect().ask(bytes).json().at("of"); };
+  const std::string post = "POST http://x/y?z HTTP/1.1\r\nHost: x\r\n";
+  CHECK(of(post + "Content-Length: 1001\r\n\r\n") == "POST /y?z");
+  CHECK(of(post + "Transfer-Encoding: chunked\r\n\r\n" + "800\r\n" + std::string(2048, 'a') + "\r\n") == "POST /y?z");
+  CHECK(of(post + "Content-Length: 2\r\n\r\na") == "POST /y?z");
+  CHECK(of("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n") == "GET /wait");
+  CHECK(of("GET /throw HTTP/1.1\r\nHost: x\r\n\r\n") == "GET /throw");
+  CHECK(of("hello\r\n\r\n") == " ");
+  CHECK(server.refused() == std::vector<int>{413, 413, 408, 504, 500, 400});
+}
+
 TEST_CASE("a body that does not fit into the memory for requests is refused") {
   Server server({.max_body = 1 << 20}, 100'000);
   Client client = server.connect();

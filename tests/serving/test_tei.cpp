@@ -9,7 +9,10 @@ using namespace bertrand;
 
 TEST_CASE("the kind of an error is the one that text-embeddings-inference gives to its status") {
   for (const auto& [status, kind] : {std::pair(400, "Validation"),
+                                     {405, "Validation"},
+                                     {408, "Validation"},
                                      {413, "Validation"},
+                                     {415, "Validation"},
                                      {422, "Validation"},
                                      {424, "Backend"},
                                      {429, "Overloaded"},

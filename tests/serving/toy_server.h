@@ -39,9 +39,12 @@ class ToyServer {
                     return bertrand::serving::Response{.body = text, .content_type = "text/plain"};
                   });
             },
-            [this](int status) {
+            [this](const bertrand::serving::Request& head, int status, const std::string& why) {
               const std::lock_guard lock(mutex_);
               refused_.push_back(status);
+              const nlohmann::json body{{"error", why}, {"of", head.method + " " + head.target}};
+              return bertrand::serving::Response{
+                  .status = status, .body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
             }) {
     thread_ = std::thread([this] { server_.run(); });
   }

@@ -146,6 +146,24 @@ TEST_CASE("bodies that are bad or too large are refused and the server goes on")
   CHECK(error(std::string(104'857'600, 'a')) == "413: body: expected at most 102400 bytes, got more");
 }
 
+TEST_CASE("a body that is not read is refused in the words of its route") {
+  const Setting setting;
+  const Server server({"--model", setting / "half", "--max-body", "1KiB"});
+  const std::string large(1025, 'a');
+  const std::string error = "body: expected at most 1024 bytes, got more";
+  for (const char* const path : {"/predict", "/embed", "/", "/invocations"}) {
+    const Answer answer = server.connect().post(path, large);
+    CHECK(answer.status == 413);
+    CHECK(answer.json() == nlohmann::json{{"error", error}, {"error_type", "Validation"}});
+  }
+  for (const std::string& path : {kPath, std::string("/v2/models/half/infer"), std::string("/answer")})
+    CHECK(server.connect().post(path, large).json() == nlohmann::json{{"error", error}});
+  const std::string gzip = "POST /predict HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nab";
+  CHECK(server.connect().ask(gzip).json().at("error_type") == "Validation");
+  CHECK(server.metric("te_request_failure{err=\"413\"}") == "7");
+  CHECK(server.metric("te_request_failure{err=\"415\"}") == "1");
+}
+
 TEST_CASE("requests beyond those that may wait are refused at once") {
   const Setting setting;
   const Server server(

@@ -28,7 +28,11 @@ void converse(std::string_view input, std::size_t piece, std::string& answers) {
           [](const Request& request, const std::shared_ptr<Exchange>& exchange) {
             exchange->answer([request] { return Response{.body = request.method + request.target + request.body}; });
           },
-      .on_refusal = [](int status) { fuzz::require(status >= 400 && status < 505, "the status of a refusal"); }};
+      .refuse =
+          [](const Request& head, int status, const std::string& why) {
+            fuzz::require(status >= 400 && status < 505, "the status of a refusal");
+            return Response{.status = status, .body = head.method + head.target + why};
+          }};
   int ends[2];
   fuzz::require(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "a pair of sockets");
   boost::asio::ip::tcp::socket socket(state.context);

@@ -44,8 +44,10 @@ Reply ask_one(const addrinfo& address, const std::string& request) {
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   char answer[64] = {};
   errno = 0;
+  // The line may come in pieces: the buffer is filled, unless the server closes before, as it is asked to.
   if (connect(fd, address.ai_addr, address.ai_addrlen) != 0 ||
-      send(fd, request.data(), request.size(), MSG_NOSIGNAL) < 0 || recv(fd, answer, sizeof answer - 1, 0) <= 0)
+      send(fd, request.data(), request.size(), MSG_NOSIGNAL) < 0 ||
+      recv(fd, answer, sizeof answer - 1, MSG_WAITALL) <= 0)
     return {.line = {}, .problem = errno ? std::strerror(errno) : "no answer"};
   const std::string line(answer);
   return {.line = line.substr(0, line.find('\r')), .problem = {}};

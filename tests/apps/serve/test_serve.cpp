@@ -1,17 +1,12 @@
 // serve as a user runs it: models, versions, many clients at once, signals.
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <netdb.h>
-#include <sys/time.h>
 
-#include <cerrno>
 #include <thread>
 
-#include "serving/check.h"
 #include "serving/client.h"
 #include "serving/service.h"
 #include "support/conversation.h"
-#include "support/file_limit.h"
 #include "support/refusal.h"
 #include "support/small_heads.h"
 
@@ -281,66 +276,6 @@ TEST_CASE("a health check says whether a server is there") {
   CHECK(gone.code == 5);
   CHECK(gone.error.ends_with("expected a healthy server, got Connection refused\n"));
   CHECK(run_program("serve", {"--check", "localhost"}).code == 2);
-}
-
-TEST_CASE("a health check asks for the path of its URL or else for /health, and says so if nothing is answered") {
-  sockaddr_in place{};
-  place.sin_family = AF_INET;
-  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof place;
-  const int listener = socket(AF_INET, SOCK_STREAM, 0);
-  REQUIRE(bind(listener, reinterpret_cast<const sockaddr*>(&place), size) == 0);
-  REQUIRE(getsockname(listener, reinterpret_cast<sockaddr*>(&place), &size) == 0);
-  REQUIRE(listen(listener, 1) == 0);
-  const timeval limit{.tv_sec = 5, .tv_usec = 0};
-  setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  const std::string port = ":" + std::to_string(ntohs(place.sin_port));
-  const auto asked = [&](const std::string& url) {
-    std::string request(1000, '\0');
-    std::thread server([&] {
-      const int client = accept(listener, nullptr, nullptr);
-      request.resize(static_cast<std::size_t>(std::max(recv(client, request.data(), request.size(), 0), ssize_t{0})));
-      close(client);
-    });
-    errno = ENOENT;  // of an earlier call
-    CHECK(support::refusal(Failure::io, [&] { serving::check(url); }).ends_with(", got no answer"));
-    server.join();
-    return request.substr(0, request.find('\r'));
-  };
-  CHECK(asked("http://127.0.0.1" + port) == "GET /health HTTP/1.1");
-  CHECK(asked("http://127.0.0.1" + port + "/") == "GET /health HTTP/1.1");
-  CHECK(asked("http://127.0.0.1" + port + "/a?b") == "GET /a?b HTTP/1.1");
-  CHECK(asked("http://[127.0.0.1]" + port + "/a") == "GET /a HTTP/1.1");  // as an address of IPv6 is written
-  close(listener);
-}
-
-TEST_CASE("a health check tries every address of the host") {
-  const Setting setting;
-  const Server server({"--model", setting / "half"});
-  sockaddr_in closed{}, open{};
-  closed.sin_family = open.sin_family = AF_INET;
-  closed.sin_addr.s_addr = open.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  open.sin_port =
-      htons(static_cast<std::uint16_t>(std::atoi(server.url().substr(server.url().rfind(':') + 1).c_str())));
-  const int bound = socket(AF_INET, SOCK_STREAM, 0);  // whose port nobody listens on
-  socklen_t size = sizeof closed;
-  REQUIRE(bind(bound, reinterpret_cast<const sockaddr*>(&closed), size) == 0);
-  REQUIRE(getsockname(bound, reinterpret_cast<sockaddr*>(&closed), &size) == 0);
-
-  addrinfo second{}, first{};
-  second.ai_family = first.ai_family = AF_INET;
-  second.ai_socktype = first.ai_socktype = SOCK_STREAM;
-  second.ai_addrlen = first.ai_addrlen = sizeof open;
-  second.ai_addr = reinterpret_cast<sockaddr*>(&open);
-  first.ai_addr = reinterpret_cast<sockaddr*>(&closed);
-  const std::string request = "GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-  CHECK(serving::ask(&first, request).problem == "Connection refused");
-  first.ai_next = &second;
-  CHECK(serving::ask(&first, request).line == "HTTP/1.1 200 OK");
-  close(bound);
-
-  const support::FileLimit none(0);
-  CHECK(serving::ask(&second, request).problem == "Too many open files");
 }
 
 TEST_CASE("flags that fit no server are refused") {

@@ -15,7 +15,7 @@ const char* const kDescription =
     "  tokens     text                    {text} or {words: []}  {entities, words}\n"
     "  answer     question ||| context    {question, context}    {answer, score, start, end, n_best}\n"
     "  fill-mask  text with [MASK]        {text}                 {masks: [{position, predictions, …}]}\n"
-    "  embed      text                    {text}                 {embedding}\n"
+    "  embed      text                    {text, text_pair}      {embedding}\n"
     "\n"
     "start and end count code points. Answers are written as they are ready; a line that comes alone is answered at "
     "once.\n"

@@ -6,7 +6,6 @@
 #include "autograd/variable.h"
 #include "bert/inference/model.h"
 #include "bert/network/heads.h"
-#include "bert/tasks/encode.h"
 #include "bert/tasks/metrics.h"
 #include "bert/tasks/task.h"
 #include "io/error.h"
@@ -44,21 +43,11 @@ class Classifier : public Predictor {
 
   Query encode(const io::Json& request, const std::string& where) const override {
     io::JsonReader reader(request, {where, Failure::input});
-    std::vector<std::int32_t> text = model_.pieces(reader.text("text"), "text", where);
-    std::optional<std::vector<std::int32_t>> pair;
-    if (const io::Json* given = reader.find("text_pair"); given && !given->is_null()) {
-      model_.require_pairs();
-      pair = model_.pieces(reader.text("text_pair"), "text_pair", where);
-    }
+    Model::Input input = model_.text_or_pair(reader, where);
     const bool raw = reader.flag("raw_scores", false);
-    const std::size_t whole = text.size() + (pair ? pair->size() + 3 : 2);
-    const text::Vocabulary& vocabulary = model_.tokenizer.vocabulary();
-    text::Sequence one = tasks::encode_pieces(
-        std::move(text), std::move(pair), {.cls = vocabulary.cls_id(), .sep = vocabulary.sep_id()}, model_.max_length);
-    const bool cut = one.token_ids.size() < whole;
     return {.where = where,
-            .sequences = {{.token_ids = std::move(one.token_ids), .token_types = std::move(one.token_types)}},
-            .cut = cut,
+            .sequences = {std::move(input.sequence)},
+            .cut = input.cut,
             .make_answer = [this, raw](std::span<const Outputs> outputs) { return labelled(outputs[0].row(0), raw); }};
   }
 

@@ -1,4 +1,5 @@
-// A text as a vector: {"text"} → {"embedding"}; "normalize" says whether its length is to be 1.
+// A text or a pair of texts as a vector: {"text", "text_pair"} → {"embedding"}; "normalize" says whether its length is
+// to be 1.
 #include <cmath>
 
 #include "autograd/ops.h"
@@ -39,13 +40,11 @@ class Embedder : public Predictor {
 
   Query encode(const io::Json& request, const std::string& where) const override {
     io::JsonReader reader(request, {where, Failure::input});
-    const std::vector<std::int32_t> pieces = model_.pieces(reader.text("text"), "text", where);
+    Model::Input input = model_.text_or_pair(reader, where);
     const bool unit = reader.flag("normalize", normalize_);
-    bert::Sequence sequence = model_.sequence(pieces);
-    const bool cut = sequence.token_ids.size() < pieces.size() + 2;
     return {.where = where,
-            .sequences = {std::move(sequence)},
-            .cut = cut,
+            .sequences = {std::move(input.sequence)},
+            .cut = input.cut,
             .make_answer = [unit](std::span<const Outputs> outputs) { return embedding(outputs[0], unit); }};
   }
 

@@ -48,11 +48,10 @@ class MaskFiller : public Predictor {
     if (masks.back().position > model_.max_length - 2)
       fail(Failure::input, "{}: text: expected {} among the first {} tokens, got it as token {}; hint: a shorter text",
            where, kMask, model_.max_length - 2, masks.back().position);
-    bert::Sequence sequence = model_.sequence(pieces);
-    const bool cut = sequence.token_ids.size() < pieces.size() + 2;
+    Model::Input input = model_.input(std::move(pieces));
     return {.where = where,
-            .sequences = {std::move(sequence)},
-            .cut = cut,
+            .sequences = {std::move(input.sequence)},
+            .cut = input.cut,
             .make_answer = [this, masks](std::span<const Outputs> outputs) { return filled(masks, outputs[0]); }};
   }
 

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "bert/directory/model_directory.h"
+#include "bert/tasks/encode.h"
 #include "io/error.h"
 #include "nn/weights.h"
 
@@ -18,14 +19,21 @@ std::vector<std::int32_t> Model::pieces(std::string_view text, std::string_view 
   return ids;
 }
 
-bert::Sequence Model::sequence(std::span<const std::int32_t> pieces) const {
-  const auto kept = std::min(pieces.size(), static_cast<std::size_t>(max_length - 2));
-  bert::Sequence sequence{.token_ids = {tokenizer.vocabulary().cls_id()}, .token_types = {}};
-  sequence.token_ids.insert(sequence.token_ids.end(), pieces.begin(),
-                            pieces.begin() + static_cast<std::ptrdiff_t>(kept));
-  sequence.token_ids.push_back(tokenizer.vocabulary().sep_id());
-  sequence.token_types.assign(sequence.token_ids.size(), 0);
-  return sequence;
+Model::Input Model::input(std::vector<std::int32_t> pieces, std::optional<std::vector<std::int32_t>> pair) const {
+  const text::Vocabulary& vocabulary = tokenizer.vocabulary();
+  const std::size_t whole = pieces.size() + (pair ? pair->size() + 3 : 2);
+  text::Sequence one = tasks::encode_pieces(std::move(pieces), std::move(pair),
+                                            {.cls = vocabulary.cls_id(), .sep = vocabulary.sep_id()}, max_length);
+  const bool cut = one.token_ids.size() < whole;
+  return {.sequence = {.token_ids = std::move(one.token_ids), .token_types = std::move(one.token_types)}, .cut = cut};
+}
+
+Model::Input Model::text_or_pair(io::JsonReader& request, const std::string& where) const {
+  std::vector<std::int32_t> text = pieces(request.text("text"), "text", where);
+  const io::Json* const given = request.find("text_pair");
+  if (!given || given->is_null()) return input(std::move(text));
+  require_pairs();
+  return input(std::move(text), pieces(request.text("text_pair"), "text_pair", where));
 }
 
 void Model::require_pairs() const {

@@ -2,6 +2,7 @@
 #pragma once
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,8 +27,15 @@ struct Model {
 
   /// The ids of the text that is the value of `key`. Throws Error(Failure::input) if there is none.
   std::vector<std::int32_t> pieces(std::string_view text, std::string_view key, const std::string& where) const;
-  /// [CLS] pieces [SEP]; of pieces that do not fit the last ones are left out.
-  bert::Sequence sequence(std::span<const std::int32_t> pieces) const;
+  /// What is read of one text or two.
+  struct Input {
+    bert::Sequence sequence;
+    bool cut = false;  ///< whether it lost its end
+  };
+  /// [CLS] pieces [SEP], or with a pair [CLS] pieces [SEP] pair [SEP], cut as tasks::encode_pieces() does.
+  Input input(std::vector<std::int32_t> pieces, std::optional<std::vector<std::int32_t>> pair = {}) const;
+  /// That of the request's "text", and of its "text_pair" if it has one. Throws as pieces() and require_pairs().
+  Input text_or_pair(io::JsonReader& request, const std::string& where) const;
   /// Throws Error(Failure::model) if the model has one type of tokens only.
   void require_pairs() const;
   /// Throws Error(Failure::input) beginning with `where` if the model cannot read the sequence.

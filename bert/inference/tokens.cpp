@@ -64,7 +64,10 @@ Sentence cut_words(std::string text) {
   return sentence;
 }
 
-/// Whether a label is a tag that names an entity, as B-PER of IOB2 or M-ORG of BMES, and no part of speech.
+/// The label of a word that is of no entity.
+constexpr std::string_view kOutside = "O";
+
+/// Whether a label is a tag with a prefix, as B-PER of IOB2 or M-ORG of BMES.
 bool is_tag(std::string_view label) {
   return label.size() > 2 && 'A' <= label[0] && label[0] <= 'Z' && label[1] == '-';
 }
@@ -74,6 +77,7 @@ class TokenLabeller : public Predictor {
   TokenLabeller(Model model, const Options& options)
       : model_(std::move(model)),
         labels_(model_.config.labels),
+        has_outside_(std::ranges::find(labels_, kOutside) != labels_.end()),
         windows_{.max_length = model_.max_length, .overlap = options.overlap},
         network_(model_, Head::tokens, static_cast<Dim>(labels_.size())) {
     tasks::SentenceEncoder(model_.tokenizer, windows_);  // refuses windows that are none
@@ -150,7 +154,7 @@ class TokenLabeller : public Predictor {
 
   /// The label that a row of outputs is of, or a word without a token: no entity, and no certainty.
   Label label_of(std::optional<std::span<const float>> row) const {
-    if (!row) return {std::ranges::find(labels_, "O") != labels_.end() ? "O" : labels_[0]};
+    if (!row) return {has_outside_ ? std::string(kOutside) : labels_[0]};
     const std::vector<double> shares = tasks::softmax(*row);
     const std::size_t best = largest(shares, 1)[0];
     return {labels_[best], shares[best]};
@@ -158,7 +162,7 @@ class TokenLabeller : public Predictor {
 
   io::Json labelled(const Sentence& sentence, const std::vector<std::optional<std::size_t>>& tokens,
                     std::span<const Outputs> outputs) const {
-    std::vector<std::string> names;
+    std::vector<std::string> tags;
     std::vector<double> scores;
     io::Json words = io::Json::array();
     std::vector<std::span<const float>> rows;  // of all windows
@@ -172,18 +176,24 @@ class TokenLabeller : public Predictor {
                        {"score", json_number(label.score)},
                        {"start", word.start},
                        {"end", word.end}});
-      names.push_back(label.name);
+      tags.push_back(tag_of(label.name));
       scores.push_back(label.score);
     }
-    return {{"entities", entities(sentence, names, scores)}, {"words", std::move(words)}};
+    return {{"entities", entities(sentence, tags, scores)}, {"words", std::move(words)}};
   }
 
-  /// The entities that seqeval finds, but for words with a label that is no tag. A score is the mean of the words'.
-  io::Json entities(const Sentence& sentence, std::span<const std::string> names,
-                    std::span<const double> scores) const {
+  /// What the label says of entities. Beside O, one without a prefix is I- of its own name, as in transformers. Without
+  /// O, every word has such a label, as a part of speech: it names none.
+  std::string tag_of(const std::string& label) const {
+    if (is_tag(label) || label == kOutside) return label;
+    return has_outside_ ? "I-" + label : std::string(kOutside);
+  }
+
+  /// The entities that seqeval finds. A score is the mean of the words'.
+  static io::Json entities(const Sentence& sentence, std::span<const std::string> tags,
+                           std::span<const double> scores) {
     io::Json all = io::Json::array();
-    for (const tasks::Entity& entity : tasks::entities(names)) {
-      if (!is_tag(names[static_cast<std::size_t>(entity.first)])) continue;
+    for (const tasks::Entity& entity : tasks::entities(tags)) {
       double sum = 0;
       for (std::int64_t i = entity.first; i <= entity.last; ++i) sum += scores[static_cast<std::size_t>(i)];
       const Word& first = sentence.words[static_cast<std::size_t>(entity.first)];
@@ -199,6 +209,7 @@ class TokenLabeller : public Predictor {
 
   const Model model_;
   const std::vector<std::string> labels_;
+  const bool has_outside_;  ///< whether kOutside is one of them
   const tasks::WindowOptions windows_;
   const Loaded<bert::ForTokenClassification> network_;
 };

@@ -93,6 +93,21 @@ TEST_CASE("tags name entities that score as their words do on average") {
   CHECK(none.at("score") == 0);
 }
 
+TEST_CASE("beside O, neighbours with the same label without a prefix are one entity") {
+  const support::TemporaryDirectory directory;
+  support::write_small_labeller(directory / "model", {"O", "PER", "b-day", "I-LOC"});
+  const auto predictor = open(directory / "model", Head::tokens);
+  const inference::Query query = predictor->encode({{"text", "red fish two bird blue one green"}}, "");
+  inference::Outputs outputs{.width = 4, .values = {}};
+  for (const std::size_t label : {0, 1, 1, 2, 0, 2, 3, 1, 0})
+    for (std::size_t i = 0; i < 4; ++i) outputs.values.push_back(i == label ? 2.0F : 0.0F);
+  REQUIRE(query.sequences[0].token_ids.size() == 9);
+  std::vector<std::string> found;
+  for (const io::Json& entity : inference::answer(query, std::vector{outputs}).at("entities"))
+    found.push_back(entity.at("type").get<std::string>() + ": " + entity.at("text").get<std::string>());
+  CHECK(found == std::vector<std::string>{"PER: red fish", "b-day: two", "b-day: blue", "LOC: one", "PER: green"});
+}
+
 TEST_CASE("tags of any scheme name entities, also beside a label that is no tag") {
   const support::TemporaryDirectory directory;
   support::write_small_labeller(directory / "model", {"O", "B-o", "M-o", "E-o", "X"});
@@ -103,15 +118,18 @@ TEST_CASE("tags of any scheme name entities, also beside a label that is no tag"
     for (std::size_t i = 0; i < 5; ++i) outputs.values.push_back(i == label ? 2.0F : 0.0F);
   REQUIRE(query.sequences[0].token_ids.size() == 7);
   const io::Json entities = inference::answer(query, std::vector{outputs}).at("entities");
-  REQUIRE(entities.size() == 1);
+  REQUIRE(entities.size() == 2);
   CHECK(entities[0].at("text") == "red fish two");
   CHECK(entities[0].at("type") == "o");
+  CHECK(entities[1].at("text") == "bird");
+  CHECK(entities[1].at("type") == "X");
   support::write_small_labeller(directory / "few", {"O", "A-o", "B-"});
   const auto few = open(directory / "few", Head::tokens);
   const inference::Outputs of_few{.width = 3, .values = {1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0}};
-  const io::Json one = inference::answer(few->encode({{"text", "red fish"}}, ""), std::vector{of_few}).at("entities");
-  REQUIRE(one.size() == 1);  // a tag begins with any capital, and "B-" names nothing
-  CHECK(one[0].at("text") == "red");
+  const io::Json two = inference::answer(few->encode({{"text", "red fish"}}, ""), std::vector{of_few}).at("entities");
+  REQUIRE(two.size() == 2);
+  CHECK(two[0].at("type") == "o");   // a prefix is any capital
+  CHECK(two[1].at("type") == "B-");  // and stands before something
 }
 
 TEST_CASE("a text beyond the model's length has windows and loses no word") {
@@ -126,4 +144,23 @@ TEST_CASE("a text beyond the model's length has windows and loses no word") {
   CHECK(refusal(Failure::usage, [&] {
           open(directory / "model", Head::tokens, {.max_seq_length = 8, .overlap = 6});
         }).starts_with("--doc-stride: expected "));
+}
+
+TEST_CASE("every word has the label of its own token, whichever window that is in") {
+  const support::TemporaryDirectory directory;
+  support::write_small_labeller(directory / "model", {"O", "B-A"});
+  const auto predictor = open(directory / "model", Head::tokens, {.max_seq_length = 8, .overlap = 2});
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += i % 2 ? "red " : "fishs ";
+  const inference::Query query = predictor->encode({{"text", text}}, "");
+  REQUIRE(query.sequences.size() == 7);
+  std::vector<inference::Outputs> outputs;
+  for (const bert::Sequence& window : query.sequences) {
+    outputs.push_back({.width = 2, .values = {}});
+    for (const std::int32_t id : window.token_ids)
+      for (const float logit : {id == 5 ? 0.0F : 1.0F, id == 5 ? 1.0F : 0.0F}) outputs.back().values.push_back(logit);
+  }
+  const io::Json words = inference::answer(query, outputs).at("words");
+  REQUIRE(words.size() == 20);
+  for (std::size_t i = 0; i < words.size(); ++i) CHECK(words[i].at("label") == (i % 2 ? "B-A" : "O"));
 }

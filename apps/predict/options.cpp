@@ -21,8 +21,10 @@ const char* const kDescription =
     "once.\n"
     "All lines are of one form. They are JSON if the name of --input ends in .jsonl, .ndjson or .json (also with .gz "
     "or "
-    ".zst behind it) or if the first line begins with {, and text otherwise: then a { has no meaning. --input-format "
-    "says it outright. Blank lines of JSON are passed over, and have no answer.";
+    ".zst behind it) or if the first line that is not blank begins with {, and text otherwise: then a { has no "
+    "meaning. "
+    "--input-format says it outright. Blank lines of JSON are passed over, and have no answer; before the form is "
+    "known they are bad lines.";
 
 namespace {
 

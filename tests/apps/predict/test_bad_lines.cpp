@@ -108,6 +108,15 @@ TEST_CASE("a bad line may become an object with its number") {
   CHECK(of_json[0] == answers[3]);
   CHECK(of_json[1].at("line") == 4);
   CHECK(of_json[2].at("line") == 5);
+  // The first line that is not blank says whether all are JSON. Until then nothing is passed over.
+  CHECK(setting.lines("\n \n{\"text\": \"red\"}\n\n", {"--on-bad-line", "report", "--output", setting / "a"}).code ==
+        0);
+  const auto found = support::read_json_lines(setting / "a");
+  REQUIRE(found.size() == 3);
+  CHECK(found[0].at("line") == 1);
+  CHECK(found[1].at("error") == setting / "lines" + ":2: text: expected at least one token, got none");
+  CHECK(found[2] == answers[3]);
+  CHECK(setting.lines("\n{\"text\": \"red\"}\n").error.starts_with("error: " + setting / "lines" + ":1: text: "));
   CHECK(setting.lines("", {"--on-bad-line", "skip"}).code == 2);
   // What the model cannot do is no fault of the line.
   support::write_small_head<bert::ForSequenceClassification>(

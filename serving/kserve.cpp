@@ -130,8 +130,8 @@ class Inputs {
   std::vector<Tensor> tensors_;
 };
 
+/// The values of a list or an object as a list.
 Json numbers_of(const Json& values) {
-  if (values.is_array()) return values;
   Json numbers = Json::array();
   for (const Json& value : values) numbers.push_back(value);
   return numbers;

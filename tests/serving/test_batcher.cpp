@@ -156,6 +156,19 @@ TEST_CASE("what ends a batch is told once to each of its requests, and those aft
   CHECK(setting.outcomes["later"].status == 200);
 }
 
+TEST_CASE("what ends a batch is not told to a request that has failed before") {
+  Setting setting;
+  support::spoil_embedding(setting.directory / "model/model.safetensors", 8);  // fish
+  setting.model = support::open_served(setting.directory / "model", "model");
+  Batcher batcher({.max_tokens = 4}, setting.metrics);
+  Work work = setting.work("bad", {"fish fish fish", "red"});  // the longer one is computed first, and alone
+  work.queries[1].sequences[0].token_ids[1] = 1'000'000;
+  batcher.put(std::move(work));
+  setting.run(batcher);
+  CHECK(setting.order == std::vector<std::string>{"bad"});
+  CHECK(setting.outcomes["bad"].error.starts_with("bad: outputs: expected finite numbers"));
+}
+
 TEST_CASE("requests are counted as answered with what they asked for or as failed by their status") {
   Setting setting;
   for (int i = 0; i < 5; ++i) setting.metrics.request();

@@ -192,7 +192,8 @@ TEST_CASE("paths are those of TensorFlow Serving") {
         "400: Unrecognized servable version label: stable");
   CHECK(setting.error("/v1/models/half:predict", "", "GET") == "400: Malformed request: GET /v1/models/half:predict");
   CHECK(setting.error("/v1/models/half:ask", body) == "400: Malformed request: POST /v1/models/half:ask");
-  CHECK(setting.error("/v1/models/half/versions/x:predict", body).starts_with("400: Malformed request: POST "));
+  for (const char* const path : {"versions/x:predict", "versions/:predict", "labels/:predict"})
+    CHECK(setting.error(std::string("/v1/models/half/") + path, body).starts_with("400: Malformed request: POST "));
   CHECK(setting.error("/v1/models/half/versions/99999999999999999999:predict", body) ==
         "400: Failed to convert version: 99999999999999999999 to numeric.");
   CHECK(setting.error("/v1/other", "", "GET") == "400: Malformed request: GET /v1/other");

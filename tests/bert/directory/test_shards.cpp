@@ -59,6 +59,33 @@ TEST_CASE("a model beyond the limit is written in shards with an index and loads
   CHECK(ops::to_host<float>(loaded.values()) == ops::to_host<float>(parameters.values()));
 }
 
+TEST_CASE("no shard has room for the tensor that the next one begins with") {
+  const auto backend = open_cpu({.threads = 1});
+  ForPretraining model(kConfig);
+  const nn::ParameterSet parameters(model, *backend, {.seed = 7});
+  const support::TemporaryDirectory directory;
+  constexpr std::uint64_t kMost = 96;  // exactly a matrix of the attention and two vectors after it
+  write_directory(io::Files::system(), directory / "", {.config = kConfig, .vocabulary = "[PAD]\n", .tokenizer = {}},
+                  parameters, kMost);
+  const auto index = nlohmann::json::parse(support::read_text(directory / "model.safetensors.index.json"));
+  std::string shard;
+  std::uint64_t held = 0;
+  bool is_one_full = false;
+  for (const auto& segment : parameters.segments()) {
+    const std::uint64_t bytes = 4 * static_cast<std::uint64_t>(segment.count());
+    if (bytes > kMost) continue;  // a shard by itself
+    const std::string file = index["weight_map"][segment.name];
+    if (file != shard) {
+      CHECK((shard.empty() || held + bytes > kMost));
+      held = 0;
+    }
+    shard = file;
+    held += bytes;
+    is_one_full |= held == kMost && bytes < kMost;
+  }
+  CHECK(is_one_full);
+}
+
 TEST_CASE("a model of exactly the limit is one file, and one of a byte more is two and an index") {
   const auto backend = open_cpu({.threads = 1});
   ForPretraining model(kConfig);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "bert/directory/located.h"
 #include "bert/directory/model_directory.h"
 #include "io/error.h"
 #include "support/refusal.h"
@@ -193,6 +194,19 @@ TEST_CASE("a vocabulary that a flag names must fit the model, and only beside on
   CHECK(refusal(Failure::model, {.vocab_file = model.name("longer")})
             .starts_with(model.name("longer") + ": vocabulary: expected 15 tokens "));
   CHECK(refusal(Failure::usage, {.cased = true}).starts_with("--cased: "));
+}
+
+TEST_CASE("what is beside a file of weights is read unless it lies in the variables of a SavedModel") {
+  const support::TemporaryDirectory directory;
+  for (const char* const folder : {"alone/variables", "saved/variables", "saved/mine"}) {
+    std::filesystem::create_directories(directory / folder);
+    write_text(directory / folder / "model.safetensors", "");
+  }
+  write_text(directory / "saved/saved_model.pb", "");
+  const auto of = [&](const std::string& folder) { return directory_of(directory / folder / "model.safetensors"); };
+  CHECK(of("alone/variables") == directory / "alone/variables");
+  CHECK(of("saved/mine") == directory / "saved/mine");
+  CHECK(of("saved/variables") == directory / "saved/assets.extra");
 }
 
 TEST_CASE("every file that a model is read from is known as one") {

@@ -20,11 +20,9 @@ const char* const kDescription =
     "start and end count code points. Answers are written as they are ready; a line that comes alone is answered at "
     "once.\n"
     "All lines are of one form. They are JSON if the name of --input ends in .jsonl, .ndjson or .json (also with .gz "
-    "or "
-    ".zst behind it) or if the first line that is not blank begins with {, and text otherwise: then a { has no "
-    "meaning. "
-    "--input-format says it outright. Blank lines of JSON are passed over, and have no answer; before the form is "
-    "known they are bad lines.";
+    "or .zst behind it) or if the first line that is not blank begins with {, and text otherwise: then a { has no "
+    "meaning. --input-format says it outright. Blank lines of JSON are passed over, and have no answer; before the "
+    "form is known they are bad lines.";
 
 namespace {
 

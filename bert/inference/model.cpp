@@ -33,6 +33,9 @@ Model::Input Model::text_or_pair(io::JsonReader& request, const std::string& whe
   const io::Json* const given = request.find("text_pair");
   if (!given || given->is_null()) return input(std::move(text));
   require_pairs();
+  if (max_length < 5)  // [CLS] text [SEP] pair [SEP]
+    fail(Failure::input, "{}: text_pair: expected none, since a pair needs 5 tokens and {} are read", where,
+         max_length);
   return input(std::move(text), pieces(request.text("text_pair"), "text_pair", where));
 }
 

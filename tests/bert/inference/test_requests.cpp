@@ -1,6 +1,8 @@
 // Requests of every head: what they may hold, what they become, and what is refused.
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include "bert/inference/opened.h"
 #include "bert/text/python_text.h"
 #include "support/refusal.h"
@@ -205,6 +207,9 @@ TEST_CASE("the embedding of a pair is that of both texts with [SEP] between them
   CHECK(cut.cut);
   CHECK(predictor->encode({{"text", "red"}, {"text_pair", nullptr}}, "").sequences[0].token_ids == Ids{2, 5, 3});
   CHECK(refused(*predictor, {{"text", "red"}, {"text_pair", 5}}) == "t:3: text_pair: expected a string, got 5");
+  CHECK(refused(*open(directory / "model", Head::embed, {.max_seq_length = 4}),
+                {{"text", "red"}, {"text_pair", "birds"}}) ==
+        "t:3: text_pair: expected none, since a pair needs 5 tokens and 4 are read");
 }
 
 TEST_CASE("an answer in the company of others has the bits that it has alone") {

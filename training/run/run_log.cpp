@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "io/say.h"
 
@@ -59,7 +60,8 @@ void RunLog::evaluation(std::int64_t step, double epochs, const Metrics& metrics
   std::string text = fmt::format("step {}:", step);
   for (const Metric& metric : metrics) {
     line.figures.emplace_back(metric.name, metric.value);
-    text += fmt::format("  {} {:.4f}", metric.name, metric.value);
+    const bool is_count = metric.value > 1 && metric.value == std::floor(metric.value);
+    text += fmt::format("  {} {:.{}f}", metric.name, metric.value, is_count ? 0 : 4);
   }
   write(line, "evaluation");
   if (!settings_.json_lines) message(text);

@@ -16,6 +16,8 @@ TEST_CASE("answers some of which are none are learnt and scored and written") {
   CHECK(outcome.out.find("qa_outputs.weight") != std::string::npos);  // the load report: what was initialised
   CHECK(outcome.out.find(setting.at("dev.json") + ": 12 questions in ") != std::string::npos);
 
+  CHECK(outcome.out.find("  eval_has_answer_total 9  ") != std::string::npos);  // a count, not 9.0000
+
   const auto results = setting.json("run/eval_results.json");
   for (const char* name : {"eval_exact_match", "eval_f1", "eval_has_answer_exact", "eval_has_answer_f1",
                            "eval_no_answer_exact", "eval_no_answer_f1", "eval_best_exact", "eval_best_f1"})

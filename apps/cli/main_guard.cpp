@@ -58,10 +58,14 @@ bool needs_command(const CLI::App& app) { return !app.get_subcommands(nullptr).e
     for (const std::string& flag : option->get_lnames()) known.push_back("--" + flag);
   if (const auto hint = hint_for(innermost(app), name))
     fail(Failure::usage, "unknown option {}; hint: {}", name, *hint);
-  const auto nearest = io::nearest_name(name, known);
-  if (!nearest && needs_command(innermost(app))) refuse_command(innermost(app), "none");
-  fail(Failure::usage, "unknown {} {}; {}", is_flag ? "option" : "argument", name,
-       nearest ? fmt::format("did you mean {}?", *nearest) : "hint: --help lists all");
+  const char* const kind = is_flag ? "option" : "argument";
+  if (const auto nearest = io::nearest_name(name, known))
+    fail(Failure::usage, "unknown {} {}; did you mean {}?", kind, name, *nearest);
+  if (needs_command(innermost(app))) refuse_command(innermost(app), "none");
+  std::string hint;
+  for (const CLI::Option* option : innermost(app).get_options())
+    if (is_flag && option->get_positional()) hint = option->get_name() + " stands without a flag; ";
+  fail(Failure::usage, "unknown {} {}; hint: {}--help lists all", kind, name, hint);
 }
 
 /// Flags may be written with _ for -; values are left as they are.
@@ -92,7 +96,8 @@ void refuse_unknown(const CLI::App& app) {
 /// The first words of a flag's help.
 std::string what_it_is(const CLI::Option& option) {
   const std::string& help = option.get_description();
-  return help.substr(0, help.find_first_of(":;(\n"));
+  const std::string first = help.substr(0, help.find_first_of(":;(\n"));
+  return first.substr(0, first.find_last_not_of(' ') + 1);
 }
 
 /// Says what CLI11 means in the form of every other error.
@@ -294,10 +299,10 @@ Program::Program(const std::string& description, const std::string& name,
     : app_(std::make_unique<CLI::App>(description, name)) {
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails then, and is reported as any other
   CLI::App& app = *app_;
+  app.formatter(std::make_shared<Help>());  // before the commands, each of which takes its own from here
   add_flags(app);
   app.set_version_flag(
       "--version", [&app] { return version_text(app.get_name()); }, "print version and build, and exit");
-  app.formatter(std::make_shared<Help>());
   add_print(app);
   for (CLI::App* command : app.get_subcommands(nullptr)) add_settings_flags(*command);
   if (app.get_subcommands(nullptr).empty()) add_settings_flags(app);

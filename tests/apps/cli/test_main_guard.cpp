@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <new>
+#include <sstream>
 
 #include "io/host_name.h"
 #include "support/program.h"
@@ -47,6 +48,25 @@ TEST_CASE("every program says its version and what was built, and its help names
     CHECK(help.out.find("{false}") == std::string::npos);
   }
   CHECK(run_program("pretrain", {"--help"}).out.find("--shuffle,--no-shuffle ") != std::string::npos);
+}
+
+TEST_CASE("a flag that is needed is named with the first words of its help") {
+  CHECK(refusal("export", {"--model", "m", "--output", "o"}) ==
+        "--format: expected NAME, got none; hint: --format is what to write");
+}
+
+TEST_CASE("what a program takes without a flag is named to who gives it one") {
+  CHECK(refusal("prepare", {"tokens", "--vocab-file", "v", "--input", "a.txt"}) ==
+        "unknown option --input; hint: FILE stands without a flag; --help lists all");
+}
+
+TEST_CASE("the help of a program and of its commands has lines of at most 100 characters") {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> pages = {
+      {"finetune", {"--help"}}, {"prepare", {"corpus", "--help"}}, {"evaluate", {"tokens", "--help"}}};
+  for (const auto& [program, arguments] : pages) {
+    std::istringstream help(run_program(program, arguments).out);
+    for (std::string line; std::getline(help, line);) CHECK_MESSAGE(line.size() <= 100, line);
+  }
 }
 
 TEST_CASE("an unknown flag names the nearest one, before anything that is missing") {

@@ -185,8 +185,8 @@ std::vector<std::string> with_recorded_flags(const CLI::App& app, const std::vec
     // A command with all flags needs no record.
     for (const CLI::Option* option : app.get_options())
       if (option->get_required() && !find(given, option))
-        fail(Failure::usage, "--resume: expected a run in {}, got no run_config.json there; hint: is --output right?",
-             output->values.front());
+        fail(Failure::usage, "--resume: expected a run in {}, got no run_config.json there; hint: is --output right?{}",
+             output->values.front(), app.get_option_no_throw("--sweep") ? " Of a sweep give the whole command" : "");
     return arguments;
   }
 

@@ -15,6 +15,7 @@
 #include "io/error.h"
 #include "io/files.h"
 #include "io/say.h"
+#include "io/units.h"
 #include "training/run/run_directory.h"
 
 namespace bertrand::finetune {
@@ -289,8 +290,11 @@ void sweep(Options options) {
   const Outcome* const best = best_of(outcomes);
   if (!best)
     fail(Failure::numerics, "--sweep: all {} runs failed, the last one: {}", outcomes.size(), outcomes.back().failure);
-  io::say(fmt::format("best of {} by {}: {}, {:.4f}: {}\n", outcomes.size(), judged_by.name, words_of(best->trial),
-                      judged_by.figure(*best->result.score), best->directory));
+  const auto equal =
+      std::ranges::count(outcomes, best->result.score, [](const Outcome& one) { return one.result.score; }) - 1;
+  io::say(fmt::format("best of {} by {}: {}, {:.4f}{}: {}\n", outcomes.size(), judged_by.name, words_of(best->trial),
+                      judged_by.figure(*best->result.score),
+                      equal > 0 ? ", as good as " + io::counted(equal, "other") : "", best->directory));
 }
 
 }  // namespace bertrand::finetune

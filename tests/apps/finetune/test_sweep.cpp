@@ -80,6 +80,7 @@ TEST_CASE("a sweep runs all combinations and names the best and each run can be 
   }
   CHECK(outcome.out.find("best of 4 by the mean of accuracy and f1: --learning-rate 0.02 --epochs 1, ") !=
         std::string::npos);
+  CHECK(outcome.out.find(", as good as 1 other: " + setting.at("run/" + names[2]) + "\n") != std::string::npos);
 
   const std::string page = read_text(setting.at("run/report.html"));
   for (const std::string& name : names) CHECK(page.find("\"name\":\"" + name + "\"") != std::string::npos);

@@ -91,7 +91,7 @@ std::string shown(const Json& json) {
   std::string text = json.is_structured() && json.size() > 1000
                          ? fmt::format("{} of {} values", json.is_array() ? "a list" : "an object", json.size())
                          : json.dump(-1, ' ', true, Json::error_handler_t::replace);
-  return text.size() > kMost ? text.substr(0, kMost) + "…" : text;
+  return text.size() > kMost ? text.substr(0, kMost) + (json.is_string() ? "…\"" : "…") : text;
 }
 
 JsonReader::JsonReader(const Json& json, JsonSource source, std::string place)

@@ -153,7 +153,9 @@ bool RecordReader::next(std::string& record) {
     if (outcome == State::Outcome::end) break;
     const std::string message = fmt::format("{}: {}", place(), state_->problem);
     if (state_->on_corrupt == OnCorrupt::stop) {
-      fail(Failure::input, "{}; hint: --on-corrupt skip leaves it out", message);
+      const bool begins_well = state_->begin > 0 || is_good_header(state_->header);
+      fail(Failure::input, "{}; hint: {}--on-corrupt skip leaves it out", message,
+           begins_well ? "" : "is it a TFRecord file? ");
     }
     if (state_->skipped++ == 0)
       state_->first_skipped = message + (state_->ended ? "; the rest of the file was left out" : "");

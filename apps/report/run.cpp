@@ -59,8 +59,8 @@ void run(const Options& options) {
                         : options.runs.size() == 1 ? options.runs.front() / name
                                                    : fs::path(name);
   training::refuse_file_of_run("output", file, objectives::program_files());
+  io::check_output("output", file, {options.texts});
   if (explains) {
-    io::check_output("output", file, {options.texts});
     io::replace_file(io::Files::system(), file, page_of_model(options));
   } else {
     write_report(io::Files::system(), options.runs, file);

@@ -112,7 +112,9 @@ std::string_view first_present(const Table& table, const std::array<const char*,
 
 std::string describe_columns(const Table& table) {
   if (table.columns.empty()) return fmt::format("{} columns without names", table.width);
-  return in_braces(table.columns);
+  const bool is_whole_row = table.columns.size() == 1 && table.columns[0].find_first_of(",;|\t") != std::string::npos;
+  return in_braces(table.columns) +
+         (is_whole_row ? "; hint: a .csv has commas between its cells, a .tsv or .txt has tabs" : "");
 }
 
 int required_column(const Table& table, std::string_view name, std::string_view flag) {

@@ -77,7 +77,7 @@ TEST_CASE("text that is no UTF-8 is written as U+FFFD") {
   CHECK(json_text(Json("a\xff")) == "\"a\xEF\xBF\xBD\"");
   CHECK(shown(Json("a\xff")) == "\"a\\ufffd\"");
   CHECK(shown(Json(std::string(38, 'x'))) == "\"" + std::string(38, 'x') + "\"");
-  CHECK(shown(Json(std::string(100, 'x'))) == "\"" + std::string(39, 'x') + "…");
+  CHECK(shown(Json(std::string(100, 'x'))) == "\"" + std::string(39, 'x') + "…\"");
 }
 
 TEST_CASE("typed values name file, key, what was expected and what was found") {

@@ -223,6 +223,8 @@ TEST_CASE("with skip a bad record is left out, and the rest of the file where a 
   CHECK_FALSE(whole.next(record));
   CHECK(whole.first_skipped().starts_with(file.string() + "@0: record length crc: expected "));
   CHECK(whole.first_skipped().ends_with("; the rest of the file was left out"));
+  write_text(file, "A text has no records.\n");
+  CHECK(error_of(file).ends_with("; hint: is it a TFRecord file? --on-corrupt skip leaves it out"));
 }
 
 TEST_CASE("a file that is not there, or is a directory, is named") {

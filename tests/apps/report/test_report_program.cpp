@@ -74,6 +74,9 @@ TEST_CASE("report lays several runs over each other, and refuses what is no run"
   const auto model = run_program("report", {setting.directory / "model"});
   CHECK(model.code == 2);
   CHECK(model.error.find("expected run_config.json, metrics.jsonl or eval_results.json") != std::string::npos);
+  const auto folder = run_program("report", {a, "--output", b});
+  CHECK(folder.code == 2);
+  CHECK(folder.error == "error: --output: expected a file, got the directory " + b + "\n");
 }
 
 TEST_CASE("no program writes over what a run wrote, but its pages") {

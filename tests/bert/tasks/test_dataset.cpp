@@ -204,6 +204,13 @@ TEST_CASE("a custom file to predict needs no label column, one to train on does"
         "data:1: --text-column: expected a column named text or sentence, or the flag, got {a,b,label}");
 }
 
+TEST_CASE("a table with other marks between its cells than its name says is told what they should be") {
+  for (const std::string row : {"text;label", "text,label"})
+    CHECK(message_of([&] { dataset_of(custom_task({}), row + "\nA;B\n"); }) ==
+          "data:1: --label-column: expected a column named label or the flag, got {" + row +
+              "}; hint: a .csv has commas between its cells, a .tsv or .txt has tabs");
+}
+
 TEST_CASE("a column is there once, and is not two things at a time") {
   CHECK(message_of([] { dataset_of(custom_task({}), "text\tlabel\ttext\nA\tx\tB\n"); }) ==
         "data:1: columns: expected one of the name \"text\", got two; hint: a number names one of them");

@@ -123,7 +123,7 @@ TEST_CASE("the intervals of punctuation are of the labels other than O, and what
   CHECK(evaluated(truth)["sentences"].empty());
 }
 
-TEST_CASE("one damaged line is named, and a setting of a file has the file's name") {
+TEST_CASE("one damaged line is named and a whole file is not, and a setting of a file has the file's name") {
   const support::TemporaryDirectory run;
   support::write_text(run / "run_config.json",
                       R"({"program":"finetune","command":["finetune","--train","data.tsv","--quiet"],)"
@@ -135,6 +135,9 @@ TEST_CASE("one damaged line is named, and a setting of a file has the file's nam
         io::parse_json(R"-([["train","data.tsv (crc32c 0000002a)",true],["quiet","true",true]])-", {}));
   CHECK(numbers["notes"] ==
         io::Json({"metrics.jsonl: left out 1 damaged line", "samples.jsonl: left out 1 damaged line"}));
+  support::write_text(run / "metrics.jsonl", "{\"step\":1,\"loss\":2}\n");
+  support::write_text(run / "samples.jsonl", "{\"step\":1,\"examples\":[]}\n");
+  CHECK(report::numbers_of_run(run / ".", {})["notes"].empty());
 }
 
 TEST_CASE("a curve that is made short ends with its last point, be it high or low or neither") {
@@ -144,6 +147,14 @@ TEST_CASE("a curve that is made short ends with its last point, be it high or lo
   const io::Json curve = report::curves_of(lines, 10, damaged)["loss"];
   CHECK(curve["x"].back() == 1000);
   CHECK(curve["x"].size() <= 11);
+  for (const int last : {0, 5, 99}) {
+    std::string few;
+    for (int step = 1; step <= 20; ++step)
+      few += fmt::format("{{\"step\":{},\"loss\":{}}}\n", step, step == 20 ? last : step == 18 ? 9 : 3);
+    const io::Json steps = report::curves_of(few, 10, damaged)["loss"]["x"];
+    CHECK(steps.back() == 20);
+    CHECK(std::ranges::adjacent_find(steps) == steps.end());  // and has no point twice
+  }
 }
 
 TEST_CASE("a long stretch of a curve keeps its spike behind what is not finite, and a short curve keeps every point") {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "io/units.h"
 #include "nn/tensor_file.h"
 
 namespace bertrand::nn {
@@ -40,9 +41,9 @@ LoadReport load(ParameterSet& parameters, const StoredTensors& stored, const std
   }
   if (!refused.empty())
     fail(Failure::model,
-         "{}: {} tensor{} of another shape than the model's: {}; hint: config.json, vocabulary and weights must be of "
+         "{}: {} of another shape than the model's: {}; hint: config.json, vocabulary and weights must be of "
          "one model",
-         source, refused.size(), refused.size() == 1 ? "" : "s", joined(refused, 3));
+         source, io::counted(refused.size(), "tensor"), joined(refused, 3));
   const auto master = [&](const std::string& name) { return parameters.master(*parameters.find(name)); };
   for (const std::string& name : report.loaded) stored.at(name).check();
   for (const std::string& name : report.loaded) stored.at(name).load(master(name));

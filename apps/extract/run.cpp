@@ -19,6 +19,7 @@
 #include "io/npy.h"
 #include "io/say.h"
 #include "io/signals.h"
+#include "io/units.h"
 #include "tensor/backends.h"
 
 namespace bertrand::extract {
@@ -180,7 +181,7 @@ void run(const Options& options) {
 
   write(lines, tokenizer, {*model, tokenizer.vocabulary(), *backend}, request, options);
   if (invalid.count > 0) io::warn("{}", invalid.message(options.input.string()));
-  fmt::print(stderr, "{}: {} lines\n", options.output.string(), lines.size());
+  fmt::print(stderr, "{}: {}\n", options.output.string(), io::counted(lines.size(), "line"));
 }
 
 }  // namespace bertrand::extract

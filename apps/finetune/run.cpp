@@ -12,11 +12,13 @@
 #include "bert/objectives/program_files.h"
 #include "bert/report/report.h"
 #include "bert/tasks/labels.h"
+#include "bert/tasks/task.h"
 #include "distributed/replica_group.h"
 #include "io/crc32c.h"
 #include "io/error.h"
 #include "io/say.h"
 #include "io/signals.h"
+#include "io/units.h"
 #include "training/report/results.h"
 #include "training/run/checkpoint.h"
 #include "training/run/plan.h"
@@ -66,19 +68,21 @@ void report_validity(const Job& job) {
       least = std::min(least, examples->tokens(i));
       most = std::max(most, examples->tokens(i));
     }
-    io::say(fmt::format("{}: {} example{} of {} to {} tokens\n", path.string(), examples->size(),
-                        examples->size() == 1 ? "" : "s", least, most));
+    io::say(fmt::format("{}: {} of {}{}\n", path.string(), io::counted(examples->size(), "example"),
+                        least < most ? fmt::format("{} to ", least) : "", io::counted(most, "token")));
   };
   describe(options.train, objectives::File::train);
   describe(options.eval_split > 0 ? options.train : options.evaluation, objectives::File::evaluation);
   describe(options.prediction, objectives::File::prediction);
-  const std::vector<std::string> labels = job.task->directory().config.labels;
-  if (!labels.empty()) io::say(fmt::format("labels: {}, {}\n", labels.size(), tasks::in_braces(labels)));
+  const bert::Config config = job.task->directory().config;
+  const std::vector<std::string>& labels = config.labels;
+  if (!labels.empty() && config.problem_type != tasks::problem_type(tasks::Kind::regression))
+    io::say(fmt::format("labels: {}, {}\n", labels.size(), tasks::in_braces(labels)));
   const std::vector<std::string> bad = job.task->bad_rows();
   for (std::size_t i = 0; i < std::min(bad.size(), kShown); ++i) fmt::print(stderr, "{}\n", io::one_line(bad[i]));
   if (!bad.empty())
-    fail(Failure::input, "data: expected rows as they should be, got {} bad one{}{}", bad.size(),
-         bad.size() == 1 ? "" : "s", bad.size() > kShown ? fmt::format(", the first {} of them above", kShown) : "");
+    fail(Failure::input, "data: expected rows as they should be, got {}{}", io::counted(bad.size(), "bad one"),
+         bad.size() > kShown ? fmt::format(", the first {} of them above", kShown) : "");
 }
 
 /// A user who counts columns may have a table without a row of names.
@@ -92,8 +96,7 @@ bool names_columns_by_number(const Options& options) {
 void warn_of_bad_rows(const objectives::FineTuningTask& task) {
   const std::vector<std::string> bad = task.bad_rows();
   if (!bad.empty())
-    io::warn("{}; {} row{} of predictions.tsv without a prediction", bad.front(), bad.size(),
-             bad.size() == 1 ? "" : "s");
+    io::warn("{}; {} of predictions.tsv without a prediction", bad.front(), io::counted(bad.size(), "row"));
 }
 
 std::unique_ptr<objectives::FineTuningObjective> make_objective(const Job& job, const distributed::Replica& self) {
@@ -166,7 +169,7 @@ training::RunIdentity identity_of(const Job& job) {
 /// What the run is judged by.
 std::string plan_text(const Job& job) {
   const Options& options = job.options;
-  if (!options.evaluates()) return "";
+  if (!options.evaluates() || options.settings.overfit_batch) return "";
   const auto count_of = [&](objectives::File file) {
     if (const tasks::EncodedDataset* examples = job.task->examples(file)) return examples->size();
     return job.task->streamed(file)->examples;
@@ -178,7 +181,7 @@ std::string plan_text(const Job& job) {
                         options.train.string(), options.eval_split_seed ? "--eval-split-seed" : "--seed",
                         options.split_seed())
           : "of " + options.evaluation.string();
-  return fmt::format("  evaluation  {} example{} {}\n  best model  by {}\n", evaluated, evaluated == 1 ? "" : "s", from,
+  return fmt::format("  evaluation  {} {}\n  best model  by {}\n", io::counted(evaluated, "example"), from,
                      tasks::deciding(job.task->judged_by()));
 }
 

@@ -21,6 +21,7 @@
 #include "io/line_source.h"
 #include "io/say.h"
 #include "io/signals.h"
+#include "io/units.h"
 #include "training/run/devices.h"
 
 namespace bertrand::predict {
@@ -56,8 +57,8 @@ class Stream {
   void warn() const {
     if (invalid_.count > 0) io::warn("{}", invalid_.message(lines_.name()));
     if (cut_ > 0)
-      io::warn("{}: {} texts were longer than the model reads at once and lost their end", lines_.name(), cut_);
-    if (bad_ > 0) io::warn("{}: {} bad lines", lines_.name(), bad_);
+      io::warn("{}: texts that were longer than the model reads at once and lost their end: {}", lines_.name(), cut_);
+    if (bad_ > 0) io::warn("{}: {}", lines_.name(), io::counted(bad_, "bad line"));
   }
 
  private:

@@ -47,9 +47,9 @@ void write_corpus(const CorpusOptions& options) {
   if (const std::string doubt = data::doubt_about_sentences(total.documents.count, total.sentences.count);
       !doubt.empty())
     io::warn("{}: {}", options.inputs.front().string(), doubt);
-  fmt::print(stderr, "wrote {} documents, {} sentences, {} tokens in {} shard{}\n", total.documents.count,
-             total.sentences.count, total.ids.count, result.manifest.shards.size(),
-             result.manifest.shards.size() == 1 ? "" : "s");
+  fmt::print(stderr, "wrote {}, {}, {} in {}\n", io::counted(total.documents.count, "document"),
+             io::counted(total.sentences.count, "sentence"), io::counted(total.ids.count, "token"),
+             io::counted(result.manifest.shards.size(), "shard"));
 }
 
 }  // namespace bertrand::prepare

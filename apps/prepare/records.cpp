@@ -15,6 +15,7 @@
 #include "io/file_replacer.h"
 #include "io/say.h"
 #include "io/signals.h"
+#include "io/units.h"
 
 namespace bertrand::prepare {
 namespace {
@@ -61,9 +62,9 @@ void write_records(const RecordsOptions& options) {
                                  }};
   const data::RecordCounts counts = data::write_google_records(corpus, vocabulary, options.google, output);
   progress.finish();
-  fmt::print(stderr, "wrote {} records in {} file{}: {} tokens, {} masked, {} with a random next sentence, {} bytes\n",
-             counts.records, options.outputs.size(), options.outputs.size() == 1 ? "" : "s", counts.tokens,
-             counts.masked, counts.random_next, counts.bytes);
+  fmt::print(stderr, "wrote {} in {}: {}, {} masked, {} with a random next sentence, {} bytes\n",
+             io::counted(counts.records, "record"), io::counted(options.outputs.size(), "file"),
+             io::counted(counts.tokens, "token"), counts.masked, counts.random_next, counts.bytes);
 }
 
 }  // namespace bertrand::prepare

@@ -21,6 +21,7 @@
 #include "io/line_source.h"
 #include "io/say.h"
 #include "io/signals.h"
+#include "io/units.h"
 
 namespace bertrand::prepare {
 namespace {
@@ -178,8 +179,8 @@ void write_sentences(const SentencesOptions& options) {
         "document, with --unwrap the end of a file",
         first, counts.single, counts.documents);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  fmt::print(stderr, "wrote {} documents, {} sentences, {} bytes in {:.2f} seconds\n", counts.documents,
-             counts.sentences, counts.bytes, seconds.count());
+  fmt::print(stderr, "wrote {}, {}, {} bytes in {:.2f} seconds\n", io::counted(counts.documents, "document"),
+             io::counted(counts.sentences, "sentence"), counts.bytes, seconds.count());
 }
 
 }  // namespace bertrand::prepare

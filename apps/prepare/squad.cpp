@@ -13,6 +13,7 @@
 #include "io/say.h"
 #include "io/signals.h"
 #include "io/tfrecord.h"
+#include "io/units.h"
 
 namespace bertrand::prepare {
 namespace {
@@ -99,7 +100,8 @@ void write_squad(const SquadRecordsOptions& options) {
   if (empty_answers.count > 0)
     io::warn("{}: questions {}: {}, the first {}", named.file, tasks::kEmptyAnswers, empty_answers.count,
              empty_answers.first);
-  fmt::print(stderr, "wrote {} features of {} questions, {} left out\n", id - kFirstId, questions, left_out);
+  fmt::print(stderr, "wrote {} of {}, {} left out\n", io::counted(id - kFirstId, "feature"),
+             io::counted(questions, "question"), left_out);
 }
 
 }  // namespace bertrand::prepare

@@ -19,6 +19,7 @@
 #include "io/input_files.h"
 #include "io/say.h"
 #include "io/signals.h"
+#include "io/units.h"
 
 namespace bertrand::prepare {
 namespace {
@@ -105,7 +106,7 @@ void write_vocab(const VocabOptions& options) {
   if (std::error_code absent; std::filesystem::is_regular_file(options.output, absent))
     fmt::print(stderr, "note: {} was there and is replaced\n", options.output.string());
   io::replace_file(io::Files::system(), options.output, lines);
-  fmt::print(stderr, "wrote {} tokens learnt from {} different words{}\n", tokens.size(), counts.size(),
+  fmt::print(stderr, "wrote {} tokens learnt from {}{}\n", tokens.size(), io::counted(counts.size(), "different word"),
              tokens.size() < options.trainer.size ? "; the text has no more frequent pairs" : "");
   if (counts.forgotten() > 0) fmt::print(stderr, "{} occurrences of rare words were not used\n", counts.forgotten());
 }

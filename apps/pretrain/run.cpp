@@ -23,6 +23,7 @@
 #include "io/file_arguments.h"
 #include "io/say.h"
 #include "io/signals.h"
+#include "io/units.h"
 #include "tensor/backends.h"
 #include "training/run/checkpoint.h"
 #include "training/run/run_training.h"
@@ -104,11 +105,11 @@ std::unique_ptr<data::PretrainingRecords> read_records(const std::vector<std::fi
   if (!records->not_kept().empty())
     distributed::warn(records->not_kept() + "; without an index the records are read through at every start");
   if (records->skipped() > 0)
-    distributed::warn(fmt::format("{}; skipped {} corrupt place{} in all", records->first_skipped(), records->skipped(),
-                                  records->skipped() == 1 ? "" : "s"));
+    distributed::warn(fmt::format("{}; skipped {} in all", records->first_skipped(),
+                                  io::counted(records->skipped(), "corrupt place")));
   if (records->skipped() > 0 && options.settings.validate_only && options.on_corrupt == io::OnCorrupt::stop)
-    fail(Failure::input, "data: expected records as they should be, got {} bad place{}", records->skipped(),
-         records->skipped() == 1 ? "" : "s");
+    fail(Failure::input, "data: expected records as they should be, got {}",
+         io::counted(records->skipped(), "bad place"));
   return records;
 }
 

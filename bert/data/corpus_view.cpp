@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "io/error.h"
+#include "io/units.h"
 
 namespace bertrand::data {
 
@@ -65,9 +66,9 @@ void CorpusView::append_ids(std::uint64_t begin, std::uint64_t count, std::vecto
 std::string doubt_about_sentences(std::uint64_t documents, std::uint64_t sentences) {
   if (sentences >= 2 * documents) return "";
   return fmt::format(
-      "{} documents have {} sentences: pairs of a document of one sentence are all random, and the end of a sentence "
+      "{} with {}: pairs of a document of one sentence are all random, and the end of a sentence "
       "that is longer than an example is left out; hint: a sentence a line",
-      documents, sentences);
+      io::counted(documents, "document"), io::counted(sentences, "sentence"));
 }
 
 }  // namespace bertrand::data

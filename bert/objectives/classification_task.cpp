@@ -11,6 +11,7 @@
 #include "bert/tasks/predictions.h"
 #include "io/error.h"
 #include "io/file_replacer.h"
+#include "io/units.h"
 
 namespace bertrand::objectives {
 namespace {
@@ -177,7 +178,7 @@ std::string ClassificationTask::write_predictions(io::Files& files, const std::f
   io::replace_in_parts(files, file, [&](const auto& write) {
     tasks::write_predictions_tsv(data_.task, data_.labels, split.dataset, outputs, write);
   });
-  return fmt::format("{}: {} predictions", file.string(), split.encoded.size());
+  return fmt::format("{}: {}", file.string(), io::counted(split.encoded.size(), "prediction"));
 }
 
 }  // namespace bertrand::objectives

@@ -10,6 +10,7 @@
 #include "io/error.h"
 #include "io/file_replacer.h"
 #include "io/say.h"
+#include "io/units.h"
 
 namespace bertrand::objectives {
 namespace {
@@ -196,8 +197,8 @@ std::string RankingTask::write_predictions(io::Files& files, const std::filesyst
   const std::filesystem::path file = directory / "msmarco_predictions.tsv";
   write_scores(files, directory / "predictions.tsv", *prediction_, scores);
   write_ranking(files, file, *prediction_, scores);
-  return fmt::format("{}: {} passages of {} queries ranked", file.string(), prediction_->size(),
-                     prediction_->queries().size());
+  return fmt::format("{}: {} of {} ranked", file.string(), io::counted(prediction_->size(), "passage"),
+                     io::counted(prediction_->queries().size(), "query"));
 }
 
 std::string RankingTask::warnings() const {

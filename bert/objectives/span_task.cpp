@@ -8,6 +8,7 @@
 #include "bert/tasks/answer_rows.h"
 #include "io/error.h"
 #include "io/file_replacer.h"
+#include "io/units.h"
 
 namespace bertrand::objectives {
 namespace {
@@ -148,7 +149,7 @@ std::string SpanTask::write_predictions(io::Files& files, const std::filesystem:
                                         const tasks::Logits& outputs) const {
   const auto file =
       write_answers(files, {.directory = directory, .version_2 = options_.answers.version_2}, *prediction_, outputs);
-  return fmt::format("{}: {} answers", file.string(), prediction_->questions());
+  return fmt::format("{}: {}", file.string(), io::counted(prediction_->questions(), "answer"));
 }
 
 std::string SpanTask::warnings() const {

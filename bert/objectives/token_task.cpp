@@ -6,6 +6,7 @@
 #include "bert/tasks/word_rows.h"
 #include "io/error.h"
 #include "io/file_replacer.h"
+#include "io/units.h"
 
 namespace bertrand::objectives {
 namespace {
@@ -116,8 +117,8 @@ std::string TokenTask::write_predictions(io::Files& files, const std::filesystem
   io::replace_in_parts(files, file, [&](const auto& write) {
     tasks::write_token_predictions_tsv(split.file, data_.labels, words, write);
   });
-  return fmt::format("{}: predictions of {} words in {} sentences", file.string(), words.labels.size(),
-                     split.file.sentences());
+  return fmt::format("{}: predictions of {} in {}", file.string(), io::counted(words.labels.size(), "word"),
+                     io::counted(split.file.sentences(), "sentence"));
 }
 
 }  // namespace bertrand::objectives

@@ -7,6 +7,7 @@
 #include "bert/report/evaluation.h"
 #include "bert/report/report.h"
 #include "bert/report/samples.h"
+#include "io/units.h"
 #include "training/run/flag_table.h"
 
 namespace bertrand::report {
@@ -114,8 +115,7 @@ io::Json numbers_of_run(const fs::path& directory, const Extent& extent) {
   if (const auto lines = source.text("metrics.jsonl", true)) {
     std::size_t damaged = 0;
     run["curves"] = curves_of(*lines, extent.points, damaged);
-    if (damaged > 0)
-      notes.push_back(fmt::format("metrics.jsonl: left out {} damaged line{}", damaged, damaged == 1 ? "" : "s"));
+    if (damaged > 0) notes.push_back(fmt::format("metrics.jsonl: left out {}", io::counted(damaged, "damaged line")));
   }
   run["evaluation"] = io::Json::object();
   std::error_code ignored;
@@ -133,8 +133,7 @@ io::Json numbers_of_run(const fs::path& directory, const Extent& extent) {
   if (const auto lines = source.text("samples.jsonl", false)) {
     std::size_t damaged = 0;
     run["samples"] = samples_of(*lines, extent.points < 500 ? 2 : 6, damaged);
-    if (damaged > 0)
-      notes.push_back(fmt::format("samples.jsonl: left out {} damaged line{}", damaged, damaged == 1 ? "" : "s"));
+    if (damaged > 0) notes.push_back(fmt::format("samples.jsonl: left out {}", io::counted(damaged, "damaged line")));
   }
   // If words are labelled, types of entities may be judged and not the labels.
   const bool rows = run["evaluation"].contains("classes") && run["evaluation"]["kind"] != "words";

@@ -72,9 +72,10 @@ std::map<std::string, double> RankingCounter::means() const {
 std::vector<std::string> RankingCounter::warnings() const {
   std::vector<std::string> lines;
   if (judged_ < queries_)
-    lines.push_back(fmt::format("{} of {} queries have no relevant passage and score 0", queries_ - judged_, queries_));
+    lines.push_back(
+        fmt::format("queries without a relevant passage, which score 0: {} of {}", queries_ - judged_, queries_));
   if (judged_ < std::ssize(qrels_))
-    lines.push_back(fmt::format("{} queries with relevant passages are not in the run and do not count",
+    lines.push_back(fmt::format("queries with relevant passages that are not in the run and do not count: {}",
                                 std::ssize(qrels_) - judged_));
   return lines;
 }

@@ -298,8 +298,8 @@ FileScores score_tokens_file(const fs::path& file) {
   const std::int64_t illegal = scores.illegal.sum();
   result.figures["illegal_tags"] = static_cast<double>(illegal);
   if (illegal > 0)
-    result.warnings.push_back(fmt::format("{} predicted tags continue no entity of their type, most often {}", illegal,
-                                          scores.illegal.most_frequent()));
+    result.warnings.push_back(fmt::format("predicted tags that continue no entity of their type: {}, most often {}",
+                                          illegal, scores.illegal.most_frequent()));
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include "bert/tasks/in_order.h"
 #include "io/error.h"
 #include "io/say.h"
+#include "io/units.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -142,10 +143,11 @@ std::string SquadData::make_warnings() const {
 }
 
 std::string SquadData::remarks() const {
-  std::string text = fmt::format("{}: {} questions in {} windows of at most {} tokens\n", options_.file, questions_,
-                                 windows_.size(), options_.max_seq_length);
+  std::string text =
+      fmt::format("{}: {} in {} of at most {} tokens\n", options_.file, io::counted(questions_, "question"),
+                  io::counted(windows_.size(), "window"), options_.max_seq_length);
   if (windows_.cut > 0)
-    text += fmt::format("{}: {} questions cut to --max-query-length\n", options_.file, windows_.cut);
+    text += fmt::format("{}: {} cut to --max-query-length\n", options_.file, io::counted(windows_.cut, "question"));
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include "io/ascii.h"
 #include "io/error.h"
 #include "io/say.h"
+#include "io/units.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -55,8 +56,8 @@ std::string warnings_of(const Split& split) {
   std::string text;
   const Dataset& dataset = split.dataset;
   if (!dataset.skipped.empty())
-    text += io::warning("{}:{}: columns: left out {} rows with a wrong number of them, the first here", dataset.file,
-                        dataset.skipped.front().line, dataset.skipped.size());
+    text += io::warning("{}:{}: columns: left out {} with a wrong number of them, the first here", dataset.file,
+                        dataset.skipped.front().line, io::counted(dataset.skipped.size(), "row"));
   if (dataset.invalid.count > 0) text += io::warning("{}", dataset.invalid.message(dataset.file));
   if (dataset.quoted_line > 0)
     text += io::warning("{}:{}: a cell is quoted as spreadsheets do it, and .tsv keeps its quotes; hint: save as .csv",
@@ -100,8 +101,8 @@ std::string doubts_about_labels(const TaskData& data) {
 
 std::string remarks_of(const Split& split) {
   if (split.encoded.cut == 0) return "";
-  return fmt::format("{}: {} of {} examples cut to --max-seq-length\n", split.dataset.file, split.encoded.cut,
-                     split.encoded.size());
+  return fmt::format("{}: {} of {} cut to --max-seq-length\n", split.dataset.file, split.encoded.cut,
+                     io::counted(split.encoded.size(), "example"));
 }
 
 }  // namespace

@@ -23,6 +23,15 @@ TEST_CASE("numbers are shown with three digits and a unit") {
   CHECK(bytes_text(2e15) == "2e+03 TB");
 }
 
+TEST_CASE("what is counted is in the plural unless there is one of it") {
+  CHECK(counted(0, "document") == "0 documents");
+  CHECK(counted(1, "document") == "1 document");
+  CHECK(counted(std::size_t{2}, "bad line") == "2 bad lines");
+  CHECK(counted(1, "query") == "1 query");
+  CHECK(counted(2, "query") == "2 queries");
+  CHECK(counted(3, "micro-batch") == "3 micro-batches");
+}
+
 TEST_CASE("durations are shown as clocks show them") {
   CHECK(duration_text(0) == "0s");
   CHECK(duration_text(59.4) == "59s");

@@ -206,12 +206,6 @@ std::string replicas_text(const Plan& plan) {
                      plan.replicas, range(micro_batches), range(of_replica), examples);
 }
 
-/// "1 step", "2 steps"
-std::string counted(std::int64_t count, const std::string& thing) {
-  const char* plural = thing.ends_with("ch") ? "es" : "s";
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : plural);
-}
-
 std::string memory_text(const MemoryPlan& memory, int replicas) {
   const auto text = [](std::size_t bytes) { return io::bytes_text(static_cast<double>(bytes)); };
   std::string parts = fmt::format("parameters {}, gradients {}, optimizer {}, activations {}", text(memory.parameters),
@@ -240,7 +234,10 @@ double mean_tokens(const Objective& objective, std::int64_t examples) {
 nn::PartRates rates_of(const Settings& settings, Objective& objective) { return {objective.parts(), settings.parts}; }
 
 Plan make_plan(const Settings& settings, Objective& objective, const distributed::Replica& self) {
-  Plan plan{.batch_size = settings.batch_size, .micro_batch_size = *settings.micro_batch_size, .replicas = self.size()};
+  Plan plan{.batch_size = settings.batch_size,
+            .micro_batch_size = *settings.micro_batch_size,
+            .replicas = self.size(),
+            .repeats_batch = settings.overfit_batch};
   // Before planning, which leaves more in use for one micro-batch than for another.
   plan.resident = io::resident_bytes();
   plan.examples_per_epoch = objective.examples(0);
@@ -340,18 +337,22 @@ void check_memory(const Settings& settings, const Plan& plan, Objective& objecti
 
 std::string Plan::text() const {
   const double tokens_per_step = tokens_per_example * static_cast<double>(std::min(batch_size, examples_per_epoch));
-  const double all_examples = epochs * static_cast<double>(examples_per_epoch);
+  const double all_examples =
+      static_cast<double>(repeats_batch ? total_steps * std::min(batch_size, examples_per_epoch)
+                                        : total_steps / steps_per_epoch * examples_per_epoch +
+                                              std::min(total_steps % steps_per_epoch * batch_size, examples_per_epoch));
   std::string out = "plan\n";
-  out += fmt::format("  step        {} in {} of at most {}, about {:.0f} tokens\n", counted(batch_size, "example"),
-                     counted(micro_batches, "micro-batch"), micro_batch_size, tokens_per_step);
+  out += fmt::format("  step        {} in {} of at most {}, about {:.0f} tokens\n", io::counted(batch_size, "example"),
+                     io::counted(micro_batches, "micro-batch"), micro_batch_size, tokens_per_step);
   if (replicas > 1) out += replicas_text(*this);
-  out +=
-      fmt::format("  epoch       {}, {}\n", counted(examples_per_epoch, "example"), counted(steps_per_epoch, "step"));
-  out += fmt::format("  run         {} = {:.4g} epoch{}, about {:.0f} examples, {:.0f} tokens\n",
-                     counted(total_steps, "step"), epochs, epochs == 1 ? "" : "s", all_examples,
-                     all_examples * tokens_per_example);
+  out += fmt::format("  epoch       {}, {}\n", io::counted(examples_per_epoch, "example"),
+                     io::counted(steps_per_epoch, "step"));
+  const std::string passes =
+      repeats_batch ? " of the first batch" : fmt::format(" = {:.4g} epoch{}", epochs, epochs == 1 ? "" : "s");
+  out += fmt::format("  run         {}{}, about {:.0f} examples, {:.0f} tokens\n", io::counted(total_steps, "step"),
+                     passes, all_examples, all_examples * tokens_per_example);
   out += fmt::format("  rate        up to {:g} after {} of warm-up\n", schedule.learning_rate,
-                     counted(schedule.warmup_steps, "step"));
+                     io::counted(schedule.warmup_steps, "step"));
   out += fmt::format("  parameters  {} in {}\n", parameters, name_of(precision));
   out += memory_text(memory, replicas);
   return out;

@@ -26,6 +26,7 @@ struct Plan {
   std::int64_t batch_size = 0, micro_batch_size = 0;
   std::int64_t micro_batches = 0;  ///< of a full step
   int replicas = 1;
+  bool repeats_batch = false;           ///< every step is the first one again
   std::int64_t examples_per_epoch = 0;  ///< of the first epoch
   std::int64_t steps_per_epoch = 0;     ///< of the first epoch
   std::int64_t total_steps = 0;

@@ -114,8 +114,8 @@ void overfit_batch(const Rehearsal& rehearsal) {
     if (step % settings.log_every == 0) progress.log(figures);
   }
   const std::string fell =
-      fmt::format("the loss of the first {} example{} went from {:.4f} to {:.4f} in {} step{}", batch.numbers.size(),
-                  batch.numbers.size() == 1 ? "" : "s", first, loss, step, step == 1 ? "" : "s");
+      fmt::format("the loss of the first {} went from {:.4f} to {:.4f} in {}",
+                  io::counted(batch.numbers.size(), "example"), first, loss, io::counted(step, "step"));
   if (!(loss <= kFalling * first))
     fail(Failure::numerics,
          "--overfit-batch: not learnt: {}; hint: usually --learning-rate is far too low or too high, --freeze leaves "

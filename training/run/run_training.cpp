@@ -10,6 +10,7 @@
 #include "io/file_arguments.h"
 #include "io/say.h"
 #include "io/signals.h"
+#include "io/units.h"
 #include "tensor/profiler.h"
 #include "training/run/checkpoint.h"
 #include "training/run/devices.h"
@@ -20,24 +21,26 @@ namespace bertrand::training {
 namespace {
 
 std::string text_of_saves(const Settings& settings) {
+  if (settings.overfit_batch) return "";
   std::string minutes;
   if (settings.save_every_minutes > 0)
-    minutes = fmt::format(", and {:g} minutes after the save before", settings.save_every_minutes);
-  return fmt::format("  saves       every {} steps{}{}\n", settings.save_every, minutes,
+    minutes = fmt::format(", and {:g} minute{} after the save before", settings.save_every_minutes,
+                          settings.save_every_minutes == 1 ? "" : "s");
+  return fmt::format("  saves       every {}{}{}\n", io::counted(settings.save_every, "step"), minutes,
                      settings.save_model_only ? "" : ", and at the end");
 }
 
 std::string text_of_patience(const Settings& settings) {
-  if (settings.patience == 0) return "";
-  return fmt::format("  patience    the run ends after {} evaluation{} in a row without a better model\n",
-                     settings.patience, settings.patience == 1 ? "" : "s");
+  if (settings.patience == 0 || settings.overfit_batch) return "";
+  return fmt::format("  patience    the run ends after {} in a row without a better model\n",
+                     io::counted(settings.patience, "evaluation"));
 }
 
 /// How many replicas the run can ever use. A run is resumed with any number of them up to that.
 std::string text_of_sharing(const Plan& plan) {
   return fmt::format(
-      "  sharing     by at most {} replica{}, the micro-batches of a step; a smaller --micro-batch-size allows more\n",
-      plan.micro_batches, plan.micro_batches == 1 ? "" : "s");
+      "  sharing     by at most {}, the micro-batches of a step; a smaller --micro-batch-size allows more\n",
+      io::counted(plan.micro_batches, "replica"));
 }
 
 std::string text_of_sums(const distributed::Collective& collective) {

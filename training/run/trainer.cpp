@@ -187,10 +187,10 @@ void Trainer::finish() {
   if (settings_.save_model_only) saves_.remove_checkpoints();
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
   if (state_.steps_done < job_.plan.total_steps)
-    log_.message(fmt::format("stopped early: {} evaluation{} without a better model (--patience)", settings_.patience,
-                             settings_.patience == 1 ? "" : "s"));
+    log_.message(fmt::format("stopped early: {} without a better model (--patience)",
+                             io::counted(settings_.patience, "evaluation")));
   log_.message(fmt::format(
-      "finished after {} step{}, {}: the {} is in {}{}", state_.steps_done, state_.steps_done == 1 ? "" : "s",
+      "finished after {}, {}: the {} is in {}{}", io::counted(state_.steps_done, "step"),
       io::duration_text(time.count()), best.score ? fmt::format("best model (step {})", best.step) : "final model",
       settings_.output.string(), settings_.save_model_only ? ", without checkpoints (--save-model-only)" : ""));
   warn_of_skipped_steps();

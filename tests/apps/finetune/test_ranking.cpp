@@ -84,8 +84,9 @@ TEST_CASE("a model that learnt triples ranks the passage that answers first and 
   const Outcome outcome = setting.train({});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   CHECK(outcome.error ==
-        "warning: " + setting.at("qrels.tsv") + ": 1 of 10 queries have no relevant passage and score 0\nwarning: " +
-            setting.at("qrels.tsv") + ": 1 queries with relevant passages are not in the run and do not count\n");
+        "warning: " + setting.at("qrels.tsv") +
+            ": queries without a relevant passage, which score 0: 1 of 10\nwarning: " + setting.at("qrels.tsv") +
+            ": queries with relevant passages that are not in the run and do not count: 1\n");
   const auto results = nlohmann::json::parse(setting.file("run/eval_results.json"));
   CHECK(results.at("eval_mrr_at_10") == 0.9);  // the tenth query has no relevant passage
   const auto config = nlohmann::json::parse(setting.file("run/config.json"));

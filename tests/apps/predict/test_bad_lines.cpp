@@ -194,7 +194,7 @@ TEST_CASE("bytes that are not UTF-8 and texts that are cut are counted") {
                              ":2: text: dropped 1 byte that is not UTF-8, the first one in column 3; hint: iconv turns "
                              "other encodings into UTF-8\n" +
                              "warning: " + file +
-                             ": 1 texts were longer than the model reads at once and lost their end\n");
+                             ": texts that were longer than the model reads at once and lost their end: 1\n");
 }
 
 TEST_CASE("files that are no lines are refused") {

@@ -113,7 +113,7 @@ TEST_CASE("documents that hardly have a next sentence are warned of") {
     const Outcome outcome = run_program("prepare", {command, "--vocab-file", setting / "v", "--input",
                                                     setting / "one.ndjson", "--output", setting / command});
     CHECK(outcome.code == 0);
-    CHECK(outcome.error.find("warning: " + (setting / "one.ndjson") + ": 2 documents have 2 sentences: ") !=
+    CHECK(outcome.error.find("warning: " + (setting / "one.ndjson") + ": 2 documents with 2 sentences: ") !=
           std::string::npos);
   }
   write_text(setting / "two.json", "{\"text\": \"a b\\nab c\"}\n{\"text\": \"c c\\nab\"}\n");

@@ -83,7 +83,7 @@ TEST_CASE("prepare squad says in one line which question it leaves out, whatever
   CHECK(outcome.code == 0);
   CHECK(outcome.error == "warning: " + (directory / "data").string() +
                              ": question x  [31m: Could not find answer: 'alpha' vs. 'be ta'\n"
-                             "wrote 1 features of 1 questions, 1 left out\n");
+                             "wrote 1 feature of 1 question, 1 left out\n");
 }
 
 TEST_CASE("prepare squad without a question to write is refused and leaves no output") {

@@ -143,7 +143,7 @@ TEST_CASE("a question that is cut is counted also if its text has one window") {
   const SquadData data(setting.file(all), SquadUse::prediction, setting.tokenizer, setting.options);
   REQUIRE(data.windows().size() == 1);
   CHECK(data.windows().cut == 1);
-  CHECK(data.remarks().find(": 1 questions cut to --max-query-length\n") != std::string::npos);
+  CHECK(data.remarks().find(": 1 question cut to --max-query-length\n") != std::string::npos);
 }
 
 TEST_CASE("one question that is left out is counted, and that nothing was cut is not said") {

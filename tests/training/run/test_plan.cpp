@@ -385,7 +385,7 @@ TEST_CASE("the plan is said in a few lines with their units") {
         "plan\n"
         "  step        4 examples in 2 micro-batches of at most 3, about 22 tokens\n"
         "  epoch       10 examples, 3 steps\n"
-        "  run         4 steps = 1.333 epochs, about 13 examples, 73 tokens\n"
+        "  run         4 steps = 1.333 epochs, about 14 examples, 77 tokens\n"
         "  rate        up to 0.0001 after 0 steps of warm-up\n"
         "  parameters  15 in f32\n"
         "  memory      19.3 kB predicted of 2 GB available\n"

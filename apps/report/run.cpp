@@ -19,10 +19,15 @@ void check_run(const fs::path& run) {
   if (!fs::is_directory(run, ignored))
     fail(Failure::usage, "{}: expected the directory of a run, got {}", run.string(),
          fs::exists(run, ignored) ? "a file" : "nothing there");
-  constexpr const char* kFiles[] = {"run_config.json", "metrics.jsonl", "eval_results.json", "eval_rows.jsonl"};
-  if (std::ranges::none_of(kFiles, [&](const char* file) { return fs::exists(run / file, ignored); }))
-    fail(Failure::usage, "{}: expected run_config.json, metrics.jsonl or eval_results.json, got none of them",
-         run.string());
+  const auto is_run = [&](const fs::path& directory) {
+    constexpr const char* kFiles[] = {"run_config.json", "metrics.jsonl", "eval_results.json", "eval_rows.jsonl"};
+    return std::ranges::any_of(kFiles, [&](const char* file) { return fs::exists(directory / file, ignored); });
+  };
+  if (is_run(run)) return;
+  const bool has_runs = std::ranges::any_of(fs::directory_iterator(run, ignored), is_run);
+  fail(Failure::usage, "{}: expected run_config.json, metrics.jsonl or eval_results.json, got none of them{}",
+       run.string(),
+       has_runs ? fmt::format("; hint: report {} lays the runs in it over each other", (run / "*/").string()) : "");
 }
 
 }  // namespace

@@ -74,6 +74,10 @@ TEST_CASE("report lays several runs over each other, and refuses what is no run"
   const auto model = run_program("report", {setting.directory / "model"});
   CHECK(model.code == 2);
   CHECK(model.error.find("expected run_config.json, metrics.jsonl or eval_results.json") != std::string::npos);
+  const auto parent = run_program("report", {setting.directory / "."});
+  CHECK(parent.code == 2);
+  CHECK(parent.error.ends_with("; hint: report " + (setting.directory / "./*/").string() +
+                               " lays the runs in it over each other\n"));
   const auto folder = run_program("report", {a, "--output", b});
   CHECK(folder.code == 2);
   CHECK(folder.error == "error: --output: expected a file, got the directory " + b + "\n");

@@ -21,13 +21,13 @@ struct Options {
   bool json = false;
 };
 
-/// `key = value` lines in the order of the keys, or one JSON object: with the fewest digits that say the number.
+/// `key = value` lines in the order of the keys, with 17 digits, or one JSON object.
 void print(const tasks::FileScores& scores, bool json) {
   for (const std::string& warning : scores.warnings) io::warn("{}", warning);
   std::string text;
   for (const auto& [name, value] : scores.figures)
     text += json ? fmt::format("{}{}: {}", text.empty() ? "" : ", ", io::python_json(name), io::python_json(value))
-                 : fmt::format("{} = {}\n", io::one_line(name), value);
+                 : fmt::format("{} = {:.17g}\n", io::one_line(name), value);
   fmt::print("{}", json ? "{" + text + "}\n" : text);
 }
 

@@ -102,8 +102,9 @@ TEST_CASE("beside O, neighbours with the same label without a prefix are one ent
   for (const std::size_t label : {0, 1, 1, 2, 0, 2, 3, 1, 0})
     for (std::size_t i = 0; i < 4; ++i) outputs.values.push_back(i == label ? 2.0F : 0.0F);
   REQUIRE(query.sequences[0].token_ids.size() == 9);
+  const io::Json answer = inference::answer(query, std::vector{outputs});
   std::vector<std::string> found;
-  for (const io::Json& entity : inference::answer(query, std::vector{outputs}).at("entities"))
+  for (const io::Json& entity : answer.at("entities"))
     found.push_back(entity.at("type").get<std::string>() + ": " + entity.at("text").get<std::string>());
   CHECK(found == std::vector<std::string>{"PER: red fish", "b-day: two", "b-day: blue", "LOC: one", "PER: green"});
 }

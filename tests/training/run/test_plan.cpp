@@ -17,7 +17,6 @@
 
 using namespace bertrand;
 using namespace bertrand::training;
-using bertrand::testing::emulated_gpu;
 using support::OfGibibyte;
 
 namespace {
@@ -338,7 +337,7 @@ TEST_CASE("the micro-batch that would fit is found, and a run that takes more th
 
 TEST_CASE("on a GPU a twentieth of the memory stays free, and --memory bounds what its replicas take together") {
   Counted objective;
-  const auto emulated = emulated_gpu();
+  const auto emulated = bertrand::testing::emulated_gpu();
   OfGibibyte gpu(*emulated);
   const distributed::Replica self(gpu);
   Settings settings = settings_of(8, 8);

@@ -138,13 +138,14 @@ std::filesystem::path checkpoint_in_place_of(const std::vector<std::filesystem::
                                              const std::filesystem::path& output) {
   const auto gone = std::ranges::find_if(
       files, [](const std::filesystem::path& file) { return !file.empty() && !std::filesystem::exists(file); });
-  const auto checkpoints = CheckpointStore(output).list();
-  if (gone == files.end() || checkpoints.empty()) return {};
-  const std::filesystem::path& newest = checkpoints.front().directory;
+  if (gone == files.end()) return {};
+  std::vector<std::string> skipped;  // are named when the run goes on
+  const auto newest = CheckpointStore(output).newest(skipped);
+  if (!newest) return {};
   distributed::warn(
-      fmt::format("{}: expected as the run began, got nothing there; shape and vocabulary are taken from {}",
-                  gone->string(), newest.string()));
-  return newest;
+      fmt::format("{}: expected the file that the run began with, got none; shape and vocabulary are taken from {}",
+                  gone->string(), newest->directory.string()));
+  return newest->directory;
 }
 
 std::string load_moments(const std::filesystem::path& directory, const Moments& moments) {

@@ -40,8 +40,9 @@ Restored restore_checkpoint(const std::filesystem::path& directory, const Traini
 /// checkpoint in `output` is of other settings or input files. One that cannot be read is left to restore_checkpoint().
 void check_resumable(const std::filesystem::path& output, const Conditions& conditions);
 
-/// For a run that is resumed: its newest checkpoint, which has the model's shape and vocabulary too, with a warning, if
-/// one of the files that it began with is gone. Empty if all are there (empty names are none) or it has no checkpoint.
+/// For a run that is resumed: its newest checkpoint that verifies, which has the model's shape and vocabulary too, with
+/// a warning, if one of the files that it began with is gone. Empty if all are there (empty names are none) or no
+/// checkpoint verifies.
 std::filesystem::path checkpoint_in_place_of(const std::vector<std::filesystem::path>& files,
                                              const std::filesystem::path& output);
 

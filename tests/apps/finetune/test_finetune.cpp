@@ -159,9 +159,14 @@ TEST_CASE("a run goes on with the same bits when the model that it began with is
     std::filesystem::remove_all(gone);
     const Outcome outcome = resume();
     REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
-    CHECK(outcome.error.find(": expected as the run began, got nothing there; ") != std::string::npos);
+    CHECK(outcome.error.find(": expected the file that the run began with, got none; ") != std::string::npos);
     CHECK(weights() == expected);
   }
+  write_text(setting.directory / "run/checkpoint-6/config.json", "{");  // so that the one before is the newest
+  const Outcome outcome = support::run_program("finetune", {"--resume", "--output", setting.directory / "run"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(outcome.out.find("resumed from " + (setting.directory / "run/checkpoint-3").string()) != std::string::npos);
+  CHECK(weights() == expected);
   std::filesystem::remove_all(setting.directory / "run/checkpoint-3");
   CHECK(resume().code == 4);  // nothing has the shape
 }

@@ -250,7 +250,7 @@ TEST_CASE("a run goes on with the same bits when configuration, vocabulary or st
     const Outcome outcome =
         support::run_program("pretrain", {"--resume", "--output", setting.directory / (run + "-on")});
     REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
-    CHECK(outcome.error.find(": expected as the run began, got nothing there; ") != std::string::npos);
+    CHECK(outcome.error.find(": expected the file that the run began with, got none; ") != std::string::npos);
     setting.check_same(run + "-on", run, 6);
   };
   fs::remove(setting.directory / "vocab.txt");

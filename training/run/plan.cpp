@@ -229,6 +229,13 @@ double mean_tokens(const Objective& objective, std::int64_t examples) {
   return static_cast<double>(tokens) / static_cast<double>(counted);
 }
 
+/// The last step of an epoch has what the others leave; all other steps are full.
+std::int64_t examples_of_all_steps(const Plan& plan) {
+  if (plan.repeats_batch) return plan.total_steps * std::min(plan.batch_size, plan.examples_per_epoch);
+  return plan.total_steps / plan.steps_per_epoch * plan.examples_per_epoch +
+         plan.total_steps % plan.steps_per_epoch * plan.batch_size;
+}
+
 }  // namespace
 
 nn::PartRates rates_of(const Settings& settings, Objective& objective) { return {objective.parts(), settings.parts}; }
@@ -337,10 +344,7 @@ void check_memory(const Settings& settings, const Plan& plan, Objective& objecti
 
 std::string Plan::text() const {
   const double tokens_per_step = tokens_per_example * static_cast<double>(std::min(batch_size, examples_per_epoch));
-  const double all_examples =
-      static_cast<double>(repeats_batch ? total_steps * std::min(batch_size, examples_per_epoch)
-                                        : total_steps / steps_per_epoch * examples_per_epoch +
-                                              std::min(total_steps % steps_per_epoch * batch_size, examples_per_epoch));
+  const auto all_examples = static_cast<double>(examples_of_all_steps(*this));
   std::string out = "plan\n";
   out += fmt::format("  step        {} in {} of at most {}, about {:.0f} tokens\n", io::counted(batch_size, "example"),
                      io::counted(micro_batches, "micro-batch"), micro_batch_size, tokens_per_step);

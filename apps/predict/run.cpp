@@ -168,7 +168,7 @@ void Stream::compute() {
   };
   const auto leave_if_requested = [&] {
     if (io::leave_requested())
-      fail(Failure::interrupted, "{}: interrupted; {} written", lines_.name(), io::counted(answered_, "answer"));
+      fail(Failure::interrupted, "{}: interrupted after {}", lines_.name(), io::counted(answered_, "answer"));
   };
   inference::run_all(predictor_, queries_, options_.max_batch_tokens, take, leave_if_requested);
   write_ready();

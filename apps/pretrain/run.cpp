@@ -317,11 +317,11 @@ Job read_job(Options& options, distributed::Collective* processes) {
 
 /// --validate-only: what the inputs have.
 void report_validity(const Job& job) {
-  io::say(fmt::format("--input: {} examples in the first epoch, of at most {} tokens\n",
-                      job.training.examples->examples(0), job.training.examples->longest()));
+  io::say(fmt::format("--input: {} in the first epoch, of at most {} tokens\n",
+                      io::counted(job.training.examples->examples(0), "example"), job.training.examples->longest()));
   if (job.held_out.examples)
-    io::say(fmt::format("--eval-input: {} examples, of at most {} tokens\n", job.held_out.examples->examples(0),
-                        job.held_out.examples->longest()));
+    io::say(fmt::format("--eval-input: {}, of at most {} tokens\n",
+                        io::counted(job.held_out.examples->examples(0), "example"), job.held_out.examples->longest()));
 }
 
 }  // namespace

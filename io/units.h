@@ -9,7 +9,7 @@ namespace bertrand::io {
 
 /// "59s", "12:05" or "2:14:05"
 std::string duration_text(double seconds);
-/// "1 step", "2 steps", "2 batches", "2 queries"
+/// "1 step", "2 steps", "2 batches", "2 queries"; `thing` is a word whose plural is made so.
 std::string counted(std::integral auto count, std::string_view thing) {
   const bool is_one = count == 1, ends_in_y = thing.ends_with('y');
   if (!is_one && ends_in_y) thing.remove_suffix(1);

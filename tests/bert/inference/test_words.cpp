@@ -1,5 +1,8 @@
 // Labels of words: where words stand, which entities the labels name, and texts that have several windows.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
 
 #include "bert/inference/opened.h"
 #include "support/refusal.h"

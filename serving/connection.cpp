@@ -149,11 +149,13 @@ void Connection::read_header() {
     // RFC 9112, 6.3: where a body of another coding ends is not known, and what follows is no request.
     if (const auto other = other_value(self->parser_->get(), http::field::transfer_encoding, "chunked"))
       return self->refuse(400, "Transfer-Encoding: expected chunked, got " + *other);
-    if (const auto other = other_value(self->parser_->get(), http::field::content_encoding, "identity"))
-      return self->refuse(415, "Content-Encoding: expected none, got " + *other + "; hint: send the JSON as it is");
+    const bool has_body = !self->parser_->is_done();
+    const auto coding = other_value(self->parser_->get(), http::field::content_encoding, "identity");
+    if (has_body && coding)
+      return self->refuse(415, "Content-Encoding: expected none, got " + *coding + "; hint: send the JSON as it is");
     self->parser_->eager(true);
     const bool is_expected =
-        !self->parser_->is_done() && boost::beast::iequals(self->parser_->get()[http::field::expect], "100-continue");
+        has_body && boost::beast::iequals(self->parser_->get()[http::field::expect], "100-continue");
     self->parser_->get().clear();  // each field takes many times its text, for as long as the answer is not out
     if (!is_expected) return self->read_body();
     asio::async_write(self->socket_, asio::buffer(kGoOn), [self](error_code failed, std::size_t) {

@@ -54,6 +54,8 @@ TEST_CASE("a body that is compressed is refused as such, and its client learns h
     CHECK(answer.error().starts_with("Content-Encoding: expected none, got "));
   }
   CHECK(ask("Identity").body == "POST /x 2");
+  const std::string get = "GET /x HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\n\r\n";
+  CHECK(server.connect().ask(get).body == "GET /x 0");  // nothing is compressed
   CHECK(server.refused() == std::vector<int>(4, 415));
 }
 

@@ -38,16 +38,26 @@ bool read_lower_case(const Json& normalizer, const std::string& file) {
   return lower_case.get<bool>();
 }
 
+/// What a template makes of one text A: "[CLS] A [SEP]".
+std::string pieces_of(const Json& single) {
+  std::string pieces;
+  for (const Json& piece : single)
+    for (const Json& what : piece)
+      pieces += (pieces.empty() ? "" : " ") + (at(what, "id").is_string() ? at(what, "id").get<std::string>() : "?");
+  return pieces;
+}
+
 /// The package tokenizers writes null for a tokenizer that puts nothing about a text. A file that does not have the key
 /// at all was not written by it, and is taken for BERT's.
 void check_special_tokens(const Json& json, const std::string& file) {
   if (!json.contains("post_processor")) return;
-  const Json& type = at(json["post_processor"], "type");
-  if (type != "BertProcessing" && type != "TemplateProcessing")
+  const Json& given = json["post_processor"];
+  const Json& type = at(given, "type");
+  if (type != "BertProcessing" && (type != "TemplateProcessing" || pieces_of(at(given, "single")) != "[CLS] A [SEP]"))
     fail(Failure::model,
-         "{}: post_processor.type: expected \"BertProcessing\" or \"TemplateProcessing\", which put [CLS] and [SEP] "
-         "about a text, got {}; hint: beside a vocab.txt it may be another",
-         file, shown(type));
+         "{}: post_processor: expected BertProcessing or a TemplateProcessing that makes [CLS] A [SEP] of a text A, "
+         "got {}; hint: beside a vocab.txt it may be another",
+         file, shown(given));
 }
 
 std::string read_vocabulary(const Json& vocab, const std::string& file) {

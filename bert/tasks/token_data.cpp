@@ -8,7 +8,6 @@
 #include "bert/tasks/training_words.h"
 #include "io/error.h"
 #include "io/say.h"
-#include "io/units.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -51,11 +50,11 @@ struct FileCounts {
 std::string remarks_of(const FileCounts& counts, std::string_view of_words_without_pieces) {
   std::string text;
   if (counts.cut > 0)
-    text += fmt::format("{}: {} of {} longer than --max-seq-length, cut into windows\n", counts.file, counts.cut,
-                        io::counted(counts.sentences, "sentence"));
+    text += fmt::format("{}: sentences longer than --max-seq-length, cut into windows: {} of {}\n", counts.file,
+                        counts.cut, counts.sentences);
   if (counts.without_pieces > 0)
-    text += fmt::format("{}: {} of {} without a token: {}\n", counts.file, counts.without_pieces,
-                        io::counted(counts.words, "word"), of_words_without_pieces);
+    text += fmt::format("{}: words without a token: {} of {}; {}\n", counts.file, counts.without_pieces, counts.words,
+                        of_words_without_pieces);
   return text;
 }
 

@@ -13,12 +13,9 @@ using inference::Head;
 using support::ask;
 using support::open;
 using support::refusal;
+using support::refused;
 
 namespace {
-
-std::string refused(const inference::Predictor& predictor, const io::Json& request) {
-  return refusal(Failure::input, [&] { predictor.encode(request, "t:3"); });
-}
 
 using Ids = std::vector<std::int32_t>;
 

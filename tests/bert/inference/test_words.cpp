@@ -13,12 +13,9 @@ using inference::Head;
 using support::ask;
 using support::open;
 using support::refusal;
+using support::refused;
 
 namespace {
-
-std::string refused(const inference::Predictor& predictor, const io::Json& request) {
-  return refusal(Failure::input, [&] { predictor.encode(request, "t:3"); });
-}
 
 using Ids = std::vector<std::int32_t>;
 
@@ -136,28 +133,15 @@ TEST_CASE("tags of any scheme name entities, also beside a label that is no tag"
   CHECK(two[1].at("type") == "B-");  // and stands before something
 }
 
-TEST_CASE("a text beyond the model's length has windows and loses no word") {
+TEST_CASE("a text beyond the model's length has windows, and each of its words the label of its own token") {
   const support::TemporaryDirectory directory;
   support::write_small_labeller(directory / "model", {"O", "B-A"});
   const auto predictor = open(directory / "model", Head::tokens, {.max_seq_length = 8, .overlap = 2});
   std::string text;
   for (int i = 0; i < 20; ++i) text += i % 2 ? "red " : "fishs ";
   const inference::Query query = predictor->encode({{"text", text}}, "");
-  CHECK(query.sequences.size() == 7);  // of 6 of 30 pieces, 4 of them new
+  REQUIRE(query.sequences.size() == 7);  // of 6 of 30 pieces, 4 of them new
   CHECK(inference::answer(query, predictor->run(query.sequences)).at("words").size() == 20);
-  CHECK(refusal(Failure::usage, [&] {
-          open(directory / "model", Head::tokens, {.max_seq_length = 8, .overlap = 6});
-        }).starts_with("--doc-stride: expected "));
-}
-
-TEST_CASE("every word has the label of its own token, whichever window that is in") {
-  const support::TemporaryDirectory directory;
-  support::write_small_labeller(directory / "model", {"O", "B-A"});
-  const auto predictor = open(directory / "model", Head::tokens, {.max_seq_length = 8, .overlap = 2});
-  std::string text;
-  for (int i = 0; i < 20; ++i) text += i % 2 ? "red " : "fishs ";
-  const inference::Query query = predictor->encode({{"text", text}}, "");
-  REQUIRE(query.sequences.size() == 7);
   std::vector<inference::Outputs> outputs;
   for (const bert::Sequence& window : query.sequences) {
     outputs.push_back({.width = 2, .values = {}});
@@ -167,4 +151,7 @@ TEST_CASE("every word has the label of its own token, whichever window that is i
   const io::Json words = inference::answer(query, outputs).at("words");
   REQUIRE(words.size() == 20);
   for (std::size_t i = 0; i < words.size(); ++i) CHECK(words[i].at("label") == (i % 2 ? "B-A" : "O"));
+  CHECK(refusal(Failure::usage, [&] {
+          open(directory / "model", Head::tokens, {.max_seq_length = 8, .overlap = 6});
+        }).starts_with("--doc-stride: expected "));
 }

@@ -51,8 +51,8 @@ TEST_CASE("the first piece of a word has its label and the labels are those of t
   CHECK(data.train->without_pieces == 1);
   CHECK(data.train->words == 5);
   CHECK(data.train->sentences == 2);
-  CHECK(data.remarks().find("1 of 2 sentences longer than --max-seq-length, cut into windows") != std::string::npos);
-  CHECK(data.remarks().find("1 of 5 words without a token: nothing is learnt of them") != std::string::npos);
+  CHECK(data.remarks().find("sentences longer than --max-seq-length, cut into windows: 1 of 2\n") != std::string::npos);
+  CHECK(data.remarks().find("words without a token: 1 of 5; nothing is learnt of them") != std::string::npos);
 }
 
 TEST_CASE("labels of entities that continue nothing are counted with the first line and the most frequent pair") {

@@ -9,7 +9,7 @@
 #   --small      a tiny model and few short sequences, for trying this script out (--device emulated-cuda); its figures mean nothing
 # Each round runs ours, a peer, ours, the next peer, …; figures are medians over the rounds; ratios are of real tokens a
 # second. --log keeps the JSON line of every run, FILE.err what the peers write to stderr. BUILD names the build directory; if
-# it does not exist it is configured for the GPU of this machine.
+# it does not exist it is configured for the GPU of this machine. Of one that was built elsewhere its folder bin is enough.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 device=cuda:0 python='' script='' peers='tuned compiled stock' rounds=1 seconds=4 precision=bf16 log='' append='' small='' failed='' build=${BUILD:-build}
@@ -40,13 +40,15 @@ fi
 [[ -n $append ]] || { : >"$log"; rm -f "$log.err"; }
 # shellcheck source=/dev/null
 [[ ! -f .deps/environment.sh ]] || . .deps/environment.sh
-if [[ ! -f $build/CMakeCache.txt ]]; then
-  # As in scripts/test_gpu.sh; without a GPU (--device emulated-cuda) with what CMake finds.
-  capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .) || capability=''
-  cmake -S . -B "$build" -G "$(command -v ninja >/dev/null && echo Ninja || echo 'Unix Makefiles')" -DCMAKE_BUILD_TYPE=Release \
-    ${capability:+-DBERTRAND_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=$capability-real"} >/dev/null
+if [[ -f $build/CMakeCache.txt || ! -x $build/bin/bench_step ]]; then
+  if [[ ! -f $build/CMakeCache.txt ]]; then
+    # As in scripts/test_gpu.sh; without a GPU (--device emulated-cuda) with what CMake finds.
+    capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .) || capability=''
+    cmake -S . -B "$build" -G "$(command -v ninja >/dev/null && echo Ninja || echo 'Unix Makefiles')" -DCMAKE_BUILD_TYPE=Release \
+      ${capability:+-DBERTRAND_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=$capability-real"} >/dev/null
+  fi
+  cmake --build "$build" --target bench_step bench_ceiling -j "$(nproc)" >/dev/null
 fi
-cmake --build "$build" --target bench -j "$(nproc)" >/dev/null
 bin=$build/bin
 
 field() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^,\"}]*\).*/\1/p"; }

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # Builds for the GPU of this machine and tests the CUDA backend on it. usage: [BUILD=build-gpu] scripts/test_gpu.sh [PART…]
-#   build      configures and builds what the other parts run
+#   build      configures and builds what the other parts and bench/gpu.sh run; with CAPABILITY=90, for a GPU of compute capability
+#              9.0 that another machine has
 #   gpu        every case of tests/cuda_gpu, each in its own process: the op table, golden models, trajectories, memory
 #   pretrain   a run of pretrain in each precision
 #   sanitizer  NVIDIA's compute-sanitizer over all ops and over steps of training
 #   emulated   the same kernels in the emulation (tests/cuda_emulated)
 # Without a PART it runs all of them. Name some if the GPU is yours for a few minutes only.
 # A failure of build ends the script. After any other failure it continues, and it names all failures again at the end. What
-# takes longer than LIMIT seconds (300) has failed.
+# takes longer than LIMIT seconds (300) has failed, and so has what would begin more than BUDGET seconds after the script.
 # A machine without network needs the folder .deps: make it with scripts/offline-deps.sh on a machine with network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-build=${BUILD:-build-gpu} limit=${LIMIT:-300}
+build=${BUILD:-build-gpu} limit=${LIMIT:-300} budget=${BUDGET:-86400} capability=${CAPABILITY:-}
 (($#)) || set -- build gpu pretrain sanitizer emulated
 for part; do
   case $part in
@@ -19,7 +20,7 @@ for part; do
     *) echo "test_gpu.sh: expected build, gpu, pretrain, sanitizer or emulated, got $part" >&2; exit 2 ;;
   esac
 done
-nvidia-smi >/dev/null 2>&1 || { echo "test_gpu.sh: expected a GPU, got none from nvidia-smi" >&2; exit 1; }
+[[ $* == build && -n $capability ]] || nvidia-smi >/dev/null 2>&1 || { echo "test_gpu.sh: expected a GPU, got none from nvidia-smi" >&2; exit 1; }
 # shellcheck source=/dev/null
 [ ! -f .deps/environment.sh ] || . .deps/environment.sh
 export BERTRAND_NEEDS_GPU=1  # neither a module that cannot be loaded nor absent golden data is a reason to skip
@@ -29,19 +30,21 @@ trap 'rm -rf "$work"' EXIT
 failed=()
 fail() { echo "FAILED: $1" >&2; failed+=("$1"); }
 check() {  # NAME COMMAND…
+  ((SECONDS < budget)) || { fail "$1 (not begun: $budget s are over)"; return; }
   echo "== $1"
   local begin=$SECONDS status=0
-  timeout "$limit" "${@:2}" || status=$?
-  case $status in 0) ;; 124) fail "$1 (more than $limit s)" ;; *) fail "$1" ;; esac
+  timeout -k 10 "$limit" "${@:2}" || status=$?  # what hangs in the driver may not heed the first signal
+  case $status in 0) ;; 124 | 137) fail "$1 (more than $limit s)" ;; *) fail "$1" ;; esac
   echo "   $((SECONDS - begin)) s"
 }
 
+# A GPU is compared with kernels of the CPU that have run: those for AMX never did.
 build() {
-  local capability
-  capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)
+  [ -n "$capability" ] || capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)
   cmake -S . -B "$build" -G "$(command -v ninja >/dev/null && echo Ninja || echo 'Unix Makefiles')" -DCMAKE_BUILD_TYPE=Release \
-    -DBERTRAND_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$capability-real" >/dev/null
-  cmake --build "$build" --target test_cuda_gpu test_cuda_emulated pretrain -j "$(nproc)"
+    -DBERTRAND_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$capability-real" \
+    -DBERTRAND_CPU_KERNELS="$([ "$(uname -m)" != x86_64 ] || echo 'x86-64-v3;x86-64-v4;x86-64-v4-bf16')" >/dev/null
+  cmake --build "$build" --target test_cuda_gpu test_cuda_emulated pretrain bench_step bench_ceiling -j "$(nproc)"
 }
 
 cases() { "$build/bin/test_cuda_gpu" --list-test-cases --no-version | grep -v -e '^\[doctest\]' -e '^=*$'; }

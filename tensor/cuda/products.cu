@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <utility>
 
 #include "tensor/cuda/cuda_backend.h"
 
@@ -141,6 +142,12 @@ bool Plan::take_if_it_fits(cublasLtHandle_t handle, const Algorithm& of_another)
   return true;
 }
 
+void Plan::take_own_advice(cublasLtHandle_t handle) {
+  possible_ = false;
+  if (std::exchange(advised_, true)) return;
+  if (const std::vector<Algorithm> first = candidates(handle, 1); !first.empty()) take(first.front());
+}
+
 cublasStatus_t Plan::run(cublasLtHandle_t handle, const Operands& o, void* workspace, cudaStream_t stream) {
   point_to(o.bias, o.pre_activation);
   const float one = 1, add = product_.accumulate ? 1 : 0;
@@ -158,16 +165,16 @@ Products::~Products() {
 
 bool Products::run(const Product& product, const Operands& operands, cudaStream_t stream) {
   Plan& chosen = plan(product, operands, stream);
-  if (!chosen.possible()) return false;
-  const Workspace workspace(backend_, static_cast<Dim>(chosen.workspace_bytes()));
-  const cublasStatus_t status = chosen.run(handle_, operands, workspace.as<void>(), stream);
-  const bool refused = status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
-  if (refused && product.epilogue != Epilogue::none) {
-    chosen.give_up();
-    return false;
+  while (chosen.possible()) {
+    const Workspace workspace(backend_, static_cast<Dim>(chosen.workspace_bytes()));
+    const cublasStatus_t status = chosen.run(handle_, operands, workspace.as<void>(), stream);
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED && status != CUBLAS_STATUS_INVALID_VALUE) {
+      check_blas(status, "matmul");
+      return true;
+    }
+    chosen.take_own_advice(handle_);  // that an algorithm fits is no promise of the library that it runs
   }
-  check_blas(status, "matmul");
-  return true;
+  return false;
 }
 
 Plan& Products::plan(const Product& product, const Operands& operands, cudaStream_t stream) {
@@ -177,8 +184,7 @@ Plan& Products::plan(const Product& product, const Operands& operands, cudaStrea
   auto choice = choices_.find(rough);
   if (choice == choices_.end()) choice = choices_.emplace(rough, choose(product, operands, stream)).first;
   Plan& plan = plans_.try_emplace(product, product).first->second;
-  if (choice->second && plan.take_if_it_fits(handle_, *choice->second)) return plan;
-  if (const std::vector<Algorithm> first = plan.candidates(handle_, 1); !first.empty()) plan.take(first.front());
+  if (!choice->second || !plan.take_if_it_fits(handle_, *choice->second)) plan.take_own_advice(handle_);
   return plan;
 }
 

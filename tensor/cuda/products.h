@@ -66,9 +66,9 @@ class Plan {
   void take(const Algorithm& algorithm);
   /// The same with the algorithm of a product like this; false if it does not fit.
   bool take_if_it_fits(cublasLtHandle_t handle, const Algorithm& of_another);
-
-  /// Has none from now on.
-  void give_up() { possible_ = false; }
+  /// The first advice for this very product, in place of what it has. It has none from now on if the library has no
+  /// advice, or if it had this already.
+  void take_own_advice(cublasLtHandle_t handle);
 
   bool possible() const { return possible_; }  ///< whether it has an algorithm
   std::size_t workspace_bytes() const { return algorithm_.workspace_bytes; }
@@ -81,7 +81,7 @@ class Plan {
   cublasLtMatmulDesc_t description_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, out_ = nullptr;
   Algorithm algorithm_;
-  bool possible_ = false;
+  bool possible_ = false, advised_ = false;
 };
 
 class Products {
@@ -93,7 +93,7 @@ class Products {
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
 
-  /// False, and nothing is written, if the library has no algorithm, or refuses the epilogue with the one it advised.
+  /// False, and nothing is written, if the library has no algorithm, or refuses those that it advised.
   bool run(const Product& product, const Operands& operands, cudaStream_t stream);
 
  private:

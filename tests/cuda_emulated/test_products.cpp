@@ -111,18 +111,30 @@ TEST_CASE("the library is asked once for all numbers of tokens that are alike, w
     }
 }
 
-TEST_CASE("a product that the advice for those alike does not fit has advice of its own") {
-  const auto gpu = emulated_gpu();
-  const Tensor weight = noise({24, 30}, DType::bf16, *gpu, 2), bias = noise({24}, DType::bf16, *gpu, 4);
-  const auto algorithm_for = [&](Dim tokens) {
-    ops::linear(noise({tokens, 30}, DType::bf16, *gpu, 1), weight, bias);
-    return cuda::emulation::last_algorithm();
-  };
-  const int asked = cuda::emulation::heuristics_asked();
-  CHECK(algorithm_for(74) == 2);  // the advice for 80
-  CHECK(algorithm_for(73) == 1);  // which cannot do this one
-  CHECK(algorithm_for(76) == 2);
-  CHECK(cuda::emulation::heuristics_asked() == asked + 2);
+TEST_CASE(
+    "a product that the advice for those alike does not fit has advice of its own, also if only its run says so") {
+  for (const bool check_says : {true, false}) {
+    CAPTURE(check_says);
+    cuda::emulation::check_algorithms(check_says);
+    const auto gpu = emulated_gpu();
+    const Tensor weight = noise({24, 30}, DType::bf16, *gpu, 2), bias = noise({24}, DType::bf16, *gpu, 4);
+    const auto algorithm_for = [&](Dim tokens) {
+      ops::linear(noise({tokens, 30}, DType::bf16, *gpu, 1), weight, bias);
+      return cuda::emulation::last_algorithm();
+    };
+    const int asked = cuda::emulation::heuristics_asked();
+    CHECK(algorithm_for(74) == 2);  // the advice for 80
+    CHECK(algorithm_for(73) == 1);  // which cannot do this one
+    CHECK(algorithm_for(73) == 1);
+    CHECK(algorithm_for(76) == 2);
+    CHECK(cuda::emulation::heuristics_asked() == asked + 2);
+    // Without an epilogue there are no kernels to turn to: the product itself must run.
+    const Tensor x = noise({73, 30}, DType::bf16, *gpu, 1);
+    CHECK(distance(ops::to_host<double>(ops::matmul(x, weight, {.transpose_b = true})),
+                   ops::to_host<double>(ops::linear(x, weight, ops::full({24}, 0, DType::bf16, *gpu)))) <= 5e-3);
+    CHECK(cuda::emulation::last_algorithm() == 1);
+  }
+  cuda::emulation::check_algorithms(true);
 }
 
 TEST_CASE("a backend that may measure takes the fastest algorithm, and adds what it measures no more than once") {

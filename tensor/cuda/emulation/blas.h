@@ -93,6 +93,8 @@ namespace bertrand::cuda::emulation {
 int last_algorithm();
 /// How often the library was asked for advice.
 int heuristics_asked();
+/// Whether a check of an algorithm sees all that makes the product refuse it; cuBLASLt does not promise that.
+void check_algorithms(bool fully);
 /// From now on products with an epilogue end with this status, whatever was advised; CUBLAS_STATUS_SUCCESS: none do.
 void refuse_epilogues(cublasStatus_t status);
 }  // namespace bertrand::cuda::emulation

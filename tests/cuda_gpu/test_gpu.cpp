@@ -1,6 +1,7 @@
 // The op table and whole models on a real GPU. If there is none, every test says so and passes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "bert/network/golden_pretraining.h"
@@ -53,6 +54,30 @@ TEST_CASE("a product on the GPU adds up every term, whatever the depth") {
       const Tensor expected = ops::full({72, 40}, 0.5 * static_cast<double>(depth), dtype, *gpu);  // rounded once
       CHECK(ops::to_host<double>(ops::matmul(a, b, {.transpose_a = true})) == ops::to_host<double>(expected));
     }
+}
+
+TEST_CASE("a product on the GPU adds up the last terms of a depth that blocks of threads cannot share evenly") {
+  for (const bool measured : {false, true}) {
+    const auto gpu = gpu_or_skip({.measured_products = measured});
+    if (!gpu) return;
+    for (const DType dtype : kFloating)
+      for (const auto& [rows, columns] : {std::pair<Dim, Dim>{72, 40}, {768, 768}})
+        for (const Dim even : {128, 512, 1024, 2048, 4096, 8192})
+          for (const Dim rest : {1, 2, 3, 5}) {
+            INFO(name_of(dtype) << " [" << rows << ", " << columns << "] of depth " << even + rest
+                                << (measured ? ", measured" : ""));
+            // The other terms are 0: among thousands of ones a half type would round the last ones away.
+            const Tensor a = ops::full({even + rest, rows}, 0, dtype, *gpu);
+            const Tensor b = ops::full({even + rest, columns}, 1, dtype, *gpu), sums({rows}, dtype, *gpu);
+            ops::fill(a.rows(even, even + rest), 1);
+            const auto is_rest = [&](const Tensor& x) {
+              return std::ranges::count(ops::to_host<double>(x), static_cast<double>(rest)) == x.elements();
+            };
+            CHECK(is_rest(ops::matmul(a, b, {.transpose_a = true})));
+            CHECK(is_rest(ops::matmul(a, b, {.transpose_a = true, .row_sums = sums})));
+            CHECK(is_rest(sums));
+          }
+  }
 }
 
 TEST_CASE("every op on the GPU has the same bits twice") {

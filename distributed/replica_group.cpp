@@ -71,21 +71,21 @@ void ReplicaGroup::run_threads(const std::function<void(const Replica&)>& body) 
     if (nccl) return nccl->join({meeting, thread, options_.processes, backend, nullptr, id, options_.timeout});
     return std::make_unique<ThreadCollective>(ThreadCollective::Place{meeting, thread, options_.processes}, backend);
   };
+  const auto tell_others = [&](const std::optional<Replica>& replica, const char* reason) {
+    if (replica) return replica->collective().abort(reason);
+    meeting.abort(reason);
+    if (options_.processes) options_.processes->abort(reason);
+  };
   const auto run_one = [&](int thread) {
     Backend& backend = *backends_[static_cast<std::size_t>(thread)];
     std::optional<Replica> replica;
-    const auto tell_others = [&](const char* reason) {
-      if (replica) return replica->collective().abort(reason);
-      meeting.abort(reason);
-      if (options_.processes) options_.processes->abort(reason);
-    };
     try {
       replica.emplace(backend, join(thread, backend));
       body(*replica);
     } catch (const std::exception& error) {
       failure.keep();
       if (is_interruption(error)) meeting.abort(error.what());
-      else tell_others(error.what());
+      else tell_others(replica, error.what());
     }
   };
   {
@@ -94,8 +94,7 @@ void ReplicaGroup::run_threads(const std::function<void(const Replica&)>& body) 
       for (int thread = 1; thread < size(); ++thread) others.emplace_back(run_one, thread);
     } catch (const std::system_error& error) {  // no thread can be started: the others must not wait for it
       failure.keep();
-      meeting.abort(error.what());
-      if (options_.processes) options_.processes->abort(error.what());
+      tell_others({}, error.what());
     }
     run_one(0);
   }

@@ -21,8 +21,7 @@ class ThreadPool {
   /// body must not throw and must not call run().
   template <class Body>
   void run(std::int64_t pieces, const Body& body) {
-    if (pieces <= 0) return;
-    if (pieces == 1 || workers_.empty()) {
+    if (pieces <= 1 || workers_.empty()) {
       for (std::int64_t piece = 0; piece < pieces; ++piece) body(piece, 0);
       return;
     }

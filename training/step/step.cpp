@@ -60,7 +60,7 @@ Stepper::Sums Stepper::forward_and_backward(std::int64_t examples, std::uint64_t
     gradient_sum_.add();
   }
   const Sums sums{.gradients = gradient_sum_.finish(),
-                  .losses = ops::full({kMostLosses}, 0, DType::f64, parts_.self.backend())};
+                  .losses = Tensor({kMostLosses}, DType::f64, parts_.self.backend())};
   parts_.self.collective().all_reduce_sum(losses, count, sums.losses);
   return sums;
 }

@@ -292,6 +292,7 @@ TEST_CASE("what is no id, no shape and no path of KServe's protocol is refused")
   CHECK(setting("GET", "/v2/models/classes/versions/1").status == 200);
   for (const auto& [method, path] : {std::pair("GET", "/v2/models/classes/versions/2"),
                                      {"GET", "/v2/models/classes/none"},
+                                     {"GET", "/v2/models/classes/versions"},
                                      {"POST", "/v2/models/classes"},
                                      {"POST", "/v2/models/classes/ready"},
                                      {"GET", "/v2/models/classes/infer"},

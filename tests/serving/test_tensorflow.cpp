@@ -104,6 +104,7 @@ TEST_CASE("bad requests get the texts of TensorFlow Serving") {
       setting.refusal(R"({"instances": [{"b64": "cmVkIP8="}]})") ==
       "400: Failed to process element: 0 of 'instances' list. Error: INVALID_ARGUMENT: b64: expected a text in UTF-8, "
       "got other bytes");
+  CHECK(setting.refusal(R"({"inputs": {"text": [{"b64": "cmVk?"}]}})") == "400: Unable to base64 decode");
   CHECK(setting.refusal(R"({"inputs": {"text": [{"b64": "cmVkIPe/v78="}]}})") ==
         "400: b64: expected a text in UTF-8, got other bytes");
   CHECK(setting.refusal("[1]") == "400: JSON Value: [1] Is not object");

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "support/small_finetuning.h"
 
@@ -136,6 +137,8 @@ TEST_CASE("report explains a model with texts, and its rows with a map") {
     return std::count(text.begin(), text.end(), '\n');
   };
   CHECK(lines("embeddings.tsv") == 24);
+  std::istringstream vectors(read_text(setting.directory / "projector/embeddings.tsv"));
+  for (std::string row; std::getline(vectors, row);) CHECK(std::ranges::count(row, '\t') == 15);  // a vector of 16
   CHECK(lines("metadata.tsv") == 25);  // with a line of names
   // A model without a run: its own texts are the map, if there are enough of them.
   write_text(texts, "red fish\ngreen bird\nblue bird\n");

@@ -82,6 +82,17 @@ TEST_CASE("tags name entities that score as their words do on average") {
   CHECK(entities[0].at("score").get<double>() == doctest::Approx(apart));
   CHECK(entities[2].at("score").get<double>() == doctest::Approx(last));
 
+  const inference::Query of_words = predictor->encode({{"words", {"the", "réd fish", "two"}}}, "");
+  REQUIRE(of_words.sequences[0].token_ids.size() == 6);
+  outputs.values.clear();
+  for (const std::size_t label : {0, 1, 2, 0, 3, 0})
+    for (std::size_t i = 0; i < 4; ++i) outputs.values.push_back(i == label ? 2.0F : 0.0F);
+  const io::Json joined = inference::answer(of_words, std::vector{outputs}).at("entities");
+  REQUIRE(joined.size() == 2);
+  CHECK(joined[0].at("text") == "the réd fish");
+  CHECK(joined[1].at("text") == "two");
+  CHECK(joined[1].at("start") == 13);
+
   const io::Json pos = ask(*open(directory / "pos", Head::tokens), {{"text", "red fish"}});
   CHECK(pos.at("entities").empty());
   CHECK(pos.at("words").size() == 2);

@@ -155,6 +155,25 @@ TEST_CASE(
   CHECK(bytes <= checkpoint_bytes(first.training()));
 }
 
+TEST_CASE(
+    "a best model that was lost is published again from its own checkpoint, and the run goes on from the newest") {
+  Saving first(0);
+  first.settings.keep = 2;
+  for (const double weight : {0.25, 0.5}) {
+    ops::fill(first.parameters.values(), weight);
+    ++first.state.steps_done;
+    first.saves().save(first.state, [] {});
+    first.state.best = {.score = 0.5, .step = 1, .crc32c = 4711};
+  }
+  REQUIRE(first.saves().newest_state(10));
+  const auto weights = [&](const char* directory) {
+    return support::read_text(first.directory / directory / "model.safetensors");
+  };
+  CHECK(weights("") == weights("checkpoint-1"));
+  CHECK(weights("") != weights("checkpoint-2"));
+  for (const double weight : ops::to_host<double>(first.parameters.values())) CHECK(weight == 0.5);
+}
+
 TEST_CASE("a resumed run keeps the checksum of the best model that it published again") {
   const auto backend = open_cpu({.threads = 1});
   const distributed::Replica self(*backend);

@@ -78,8 +78,8 @@ function list(   code, last_code) {
   if (types && code ~ /^ *};/ && RLENGTH + 2 == fields_at[types]) --types
   # The default of a public field: most are always overwritten.
   if (types && RLENGTH == fields_at[types] && code ~ /^ +[A-Za-z_0-9:<>]+ [a-z_0-9]*[a-z0-9] = [a-z0-9.]+[;,]/) return
-  if (code ~ /static_assert|template|using |typename|operator|constexpr|virtual|override|enum |^ *case /) return
-  if (code ~ /^[ 0-9,]*$/ || code ~ /Failure::bug/) return  # a table; what only a bug of the program reaches
+  if (code ~ /static_assert|template|using |typename|operator|constexpr|thread_local|virtual|override|enum |^ *case /) return
+  if (code ~ /^[ 0-9,]*$/ || code ~ /Failure::bug|^ *check\(/) return  # a table; what only a bug of the program reaches
   if (code ~ / << [0-9]/) return  # a shift, not the end of an expression
   if (code ~ / < /) say("< to <=")
   if (code ~ / <= /) say("<= to <")

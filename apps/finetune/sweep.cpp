@@ -289,7 +289,8 @@ void sweep(Options options) {
                        [&] { write_page(directory->files(), outcomes, options.settings.output / kPage); });
   const Outcome* const best = best_of(outcomes);
   if (!best)
-    fail(Failure::numerics, "--sweep: all {} runs failed, the last one: {}", outcomes.size(), outcomes.back().failure);
+    fail(Failure::numerics, "--sweep: expected a run that ends, got {} that failed, the last one: {}",
+         io::counted(outcomes.size(), "run"), outcomes.back().failure);
   const auto equal =
       std::ranges::count(outcomes, best->result.score, [](const Outcome& one) { return one.result.score; }) - 1;
   io::say(fmt::format("best of {} by {}: {}, {:.4f}{}: {}\n", outcomes.size(), judged_by.name, words_of(best->trial),

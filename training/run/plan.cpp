@@ -280,8 +280,8 @@ std::vector<std::string> doubts_of(const Settings& settings, const Plan& plan) {
                                  plan.schedule.warmup_steps, plan.total_steps));
   constexpr std::int64_t kDefaultBatch = 32;  // which no one has set
   if (plan.batch_size > std::max(plan.examples_per_epoch, kDefaultBatch))
-    doubts.push_back(fmt::format("--batch-size: a step has all {} examples that there are, not {}",
-                                 plan.examples_per_epoch, plan.batch_size));
+    doubts.push_back(fmt::format("--batch-size: a step has {}, as many as there are, not {}",
+                                 io::counted(plan.examples_per_epoch, "example"), plan.batch_size));
   if (const int cores = available_cores(); settings.threads.value_or(1) > cores)
     doubts.push_back(fmt::format("--threads: {} on {} cores wait for each other", *settings.threads, cores));
   return doubts;

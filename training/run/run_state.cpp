@@ -9,6 +9,7 @@
 
 #include "io/crc32c.h"
 #include "io/error.h"
+#include "io/units.h"
 
 namespace bertrand::training {
 
@@ -90,7 +91,8 @@ std::vector<std::string> Conditions::changes_since(const Conditions& checkpoint,
   }
   for (std::size_t i = 0; i < std::max(inputs.size(), checkpoint.inputs.size()); ++i) {
     if (i >= inputs.size() || i >= checkpoint.inputs.size()) {
-      differences.push_back(fmt::format("{} input files, now {}", checkpoint.inputs.size(), inputs.size()));
+      differences.push_back(
+          fmt::format("{}, now {}", io::counted(checkpoint.inputs.size(), "input file"), inputs.size()));
       break;
     }
     const InputFile &before = checkpoint.inputs[i], &now = inputs[i];

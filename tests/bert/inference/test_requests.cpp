@@ -215,11 +215,11 @@ TEST_CASE("an answer in the company of others has the bits that it has alone") {
   support::write_small_model(directory / "embed");
   support::write_small_head<bert::ForQuestionAnswering>(directory / "answer", {.architecture = ""});
   support::write_small_labeller(directory / "tokens", {"O", "B-A"});
-  for (const auto& [name, head] : inference::heads()) {
-    if (!std::filesystem::exists(directory / name)) continue;
-    CAPTURE(name);
-    const auto predictor =
-        open(directory / name, head, {.max_seq_length = 14, .windows = {.doc_stride = 2, .max_query_length = 4}});
+  for (const auto& head : inference::heads()) {
+    if (!std::filesystem::exists(directory / head.first)) continue;
+    CAPTURE(head.first);
+    const auto predictor = open(directory / head.first, head.second,
+                                {.max_seq_length = 14, .windows = {.doc_stride = 2, .max_query_length = 4}});
     std::vector<io::Json> requests, together;
     std::string text;
     for (int i = 0; i < 12; ++i) {

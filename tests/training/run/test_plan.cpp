@@ -218,7 +218,7 @@ TEST_CASE("settings that no one means are doubted") {
   const std::vector<std::string> doubts = doubts_of(settings, plan_of(settings));
   REQUIRE(doubts.size() == 3);
   CHECK(doubts[0] == "--warmup-steps: 4 of warm-up in a run of 4: the rate never falls");
-  CHECK(doubts[1] == "--batch-size: a step has all 10 examples that there are, not 40");
+  CHECK(doubts[1] == "--batch-size: a step has 10 examples, as many as there are, not 40");
   CHECK(doubts[2].starts_with("--threads: 5000 on "));
   settings.warmup_ratio = 1;
   CHECK(doubts_of(settings, plan_of(settings))[0].starts_with("--warmup-ratio: 4 of warm-up in a run of 4: "));

@@ -44,7 +44,7 @@ END
 # so that no test finds a part of its data.
 if [ -d ../shared ]; then
   mkdir .deps/shared
-  (cd ../shared && cp -r --parents -t "$OLDPWD/.deps/shared" peers/torch_gpu.py \
+  (cd ../shared && cp -r --parents -t "$OLDPWD/.deps/shared" peers \
     data/golden_model/{pretraining_gelu,pretraining_gelu_new,trajectory} data/golden_pretraining \
     data/golden_tokenization data/bert_official data/vocab data/glue/MRPC)
   chmod -R u+w .deps/shared

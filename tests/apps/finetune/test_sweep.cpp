@@ -326,7 +326,8 @@ TEST_CASE("a run that diverges has no score and the sweep goes on") {
   const Outcome none = setting.run(
       {"--sweep", "weight_decay=1e6", "--learning-rate", "0.02", "--epochs", "15", "--output", setting.at("none")});
   CHECK(none.code == 6);
-  CHECK(none.error.find("error: --sweep: expected a run that ends, got 1 run that failed, the last one: ") != std::string::npos);
+  CHECK(none.error.find("error: --sweep: expected a run that ends, got 1 run that failed, the last one: ") !=
+        std::string::npos);
 }
 
 TEST_CASE("the directory of one run of a sweep is named after its values and is one directory") {

@@ -15,11 +15,11 @@
 namespace bertrand::objectives {
 namespace {
 
-/// The `count` longest examples, or all if there are fewer, the longest first.
+/// The `count` longest examples, at least one, or all if there are fewer; the longest first.
 std::vector<std::int64_t> longest(const tasks::EncodedDataset& examples, std::int64_t count) {
   std::vector<std::int64_t> numbers;  // a heap whose first is the shortest
   const auto longer = [&](std::int64_t a, std::int64_t b) { return examples.tokens(a) > examples.tokens(b); };
-  for (std::int64_t i = 0; i < examples.size() && count > 0; ++i) {
+  for (std::int64_t i = 0; i < examples.size(); ++i) {
     if (std::ssize(numbers) == count && !longer(i, numbers.front())) continue;
     if (std::ssize(numbers) == count) std::ranges::pop_heap(numbers, longer), numbers.pop_back();
     numbers.push_back(i);
@@ -44,7 +44,7 @@ tasks::EncodedDataset made_up(std::int64_t count, const StreamedFile& file) {
 class LargestFineTuning : public FineTuningObjective {
  public:
   LargestFineTuning(const FineTuningTask& task, std::int64_t count, const distributed::Replica& self)
-      : FineTuningObjective(task, count, self), longest_(longest(*task.examples(File::train), count)) {}
+      : FineTuningObjective(task, count, self, /*quiet=*/true), longest_(longest(*task.examples(File::train), count)) {}
 
   std::int64_t examples(std::int64_t) override { return std::ssize(longest_); }
   std::int64_t begin_step(const training::StepExamples& step, const distributed::Share& mine) override {

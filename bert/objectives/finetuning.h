@@ -14,7 +14,7 @@ class FineTuningObjective : public BertObjective {
   /// `prediction_batch`: examples evaluated or predicted at once. `quiet`: no progress is shown. The task and the
   /// replica must outlive the objective.
   FineTuningObjective(const FineTuningTask& task, std::int64_t prediction_batch, const distributed::Replica& self,
-                      bool quiet = false);
+                      bool quiet);
 
   nn::Module& model() override { return *model_; }
   /// Numbers in a row of outputs.

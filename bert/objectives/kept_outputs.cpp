@@ -39,8 +39,7 @@ KeptOutputs::KeptOutputs(Where where, Earlier earlier, io::Files& files) : where
          "{}: --resume: expected outputs of this model, file and these lengths, got those of another prediction; hint: "
          "remove that file, or name another --output",
          where_.file.string());
-  while (reader.skipped() == 0 && reader.next(record)) {
-    if (reader.skipped() > 0) break;  // what follows a gap belongs to other examples
+  while (reader.next(record) && reader.skipped() == 0) {  // what follows a gap belongs to other examples
     const std::size_t kept = values_.size();
     values_.resize(kept + record.size() / sizeof(float));
     std::memcpy(values_.data() + kept, record.data(), (values_.size() - kept) * sizeof(float));

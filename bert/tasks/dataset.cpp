@@ -222,7 +222,7 @@ void add_labels(const Task& task, const Example& example, LabelNames& names) {
   if (task.kind == Kind::regression || !example.label) return;
   if (task.kind == Kind::multi_label) {
     for (std::string& name : split_labels(*example.label, task.label_separator)) names.insert(std::move(name));
-  } else if (!names.contains(*example.label)) names.insert(*example.label);
+  } else names.insert(*example.label);
 }
 
 LabelSet learn_labels(const Task& task, const LabelNames& names, const std::string& file) {

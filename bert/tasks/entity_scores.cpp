@@ -17,8 +17,6 @@ namespace {
 struct Tag {
   char prefix = 'O';  ///< its first byte: a character of several is like none below
   std::string_view type;
-
-  bool outside() const { return prefix == 'O'; }
 };
 
 /// What comes before the first word of all: it has neither prefix nor type in common with any tag.

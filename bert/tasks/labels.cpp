@@ -91,10 +91,10 @@ std::string_view trimmed_cell(std::string_view text) {
 std::vector<std::string> split_labels(const std::string& cell, const std::string& separator) {
   std::vector<std::string> names;
   for (std::size_t begin = 0; begin < cell.size();) {
-    const std::size_t end = separator.empty() ? cell.size() : std::min(cell.find(separator, begin), cell.size());
+    const std::size_t end = std::min(cell.find(separator, begin), cell.size());
     const std::string_view name = trimmed_cell(std::string_view(cell).substr(begin, end - begin));
     if (!name.empty()) names.emplace_back(name);
-    begin = end + std::max<std::size_t>(separator.size(), 1);
+    begin = end + separator.size();
   }
   return names;
 }

@@ -47,7 +47,7 @@ bool renames_outputs(const LabelSet& data, const LabelSet& model);
 /// Without blanks and tabs at both ends.
 std::string_view trimmed_cell(std::string_view text);
 
-/// The names in a cell, trimmed, without empty ones.
+/// The names in a cell, trimmed, without empty ones. The separator is some text.
 std::vector<std::string> split_labels(const std::string& cell, const std::string& separator);
 
 /// "{a,b,c}" for messages; of a long list the first eight and how many more.

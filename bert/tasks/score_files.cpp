@@ -164,7 +164,7 @@ class RankedQuery {
     for (std::vector<std::string> columns; lines_.next(columns);) {
       if (columns.empty()) continue;
       lines_.require(3, 3, columns, "query id, passage id and rank");
-      if (ranked_.empty() || columns[0] != query_) begin(columns[0]);
+      if (columns[0] != query_) begin(columns[0]);
       const std::int64_t rank = whole_number(columns[2], lines_, "rank");
       if (rank < 1) lines_.refuse("rank: expected at least 1, got {}", rank);
       ranked_.emplace_back(rank, columns[1]);

@@ -139,7 +139,7 @@ std::string final_text(const std::string& predicted, const std::string& original
   };
   const auto first = place(at), last = place(at + wanted.size() - 1);
   if (!first || !last) return original;
-  return text::to_utf8(std::u32string_view(own).substr(*first, std::max(*first, *last + 1) - *first));
+  return text::to_utf8(std::u32string_view(own).substr(*first, *last + 1 - *first));
 }
 
 Answer best_answer(const SquadContext& context, std::span<const ScoredWindow> windows, const text::Tokenizer& tokenizer,

@@ -158,7 +158,7 @@ TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOut
       fail(Failure::model, "{}: id2label: expected the {} labels of --task {}, got {}",
            (model.directory / "config.json").string(), task.labels.size(), task.name, own.size());
     // F1 is of the second label, whatever its number is in the model.
-    if (task.labels.size() == 2) data.task.positive = data.labels.find(task.labels[1]).value_or(1);
+    if (task.labels.size() == 2) data.task.positive = data.labels.find(task.labels[1]).value();
     if (data.labels.empty())
       fail(Failure::model,
            "{}: id2label: expected the names of the classes in config.json or a file to --train, got none",

@@ -8,8 +8,7 @@ TrainingWords::TrainingWords(const TokenOptions& options, const TaskFiles& files
     : options_(options), files_(files), bad_(bad) {
   const auto note = [&](const TokenFile& sentence) {
     if (sentences_++ == 0) first_line_ = sentence.lines.front();
-    for (const std::string& label : sentence.labels)
-      if (!names_.contains(label)) names_.insert(label);
+    names_.insert(sentence.labels.begin(), sentence.labels.end());
     if (options.task == TokenTask::ner) illegal_.add(sentence);
   };
   invalid_ = walk_sentences(files.train.string(), options.columns, true, bad, note).invalid;

@@ -99,8 +99,8 @@ class Kernels {
   virtual void gemm(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options) = 0;
   virtual void softmax(const Tensor& x, const Tensor& y) = 0;  ///< over the last axis
   virtual void softmax_backward(const Tensor& y, const Tensor& dy, const Tensor& dx) = 0;
-  /// sum [rows, hidden] receives dropout(x) + residual (it may be x); residual may be empty; statistics [rows, 2]
-  /// Compute: mean and 1/σ of sum as it is stored.
+  /// sum [rows, hidden] receives dropout(x) + residual; residual may be empty, and without it and dropout sum is x.
+  /// statistics [rows, 2] Compute: mean and 1/σ of sum as it is stored.
   virtual void layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options, const Tensor& sum,
                           const Tensor& y, const Tensor& statistics) = 0;
   /// dsum is the gradient of `sum`, which is also that of the residual; dx its masked copy (empty if there is no

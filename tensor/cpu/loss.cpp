@@ -82,7 +82,7 @@ double point_loss_of(PointLoss loss, double v, double t) {
     case PointLoss::binary_cross_entropy_with_logits:
       return std::max(v, 0.0) - v * t + std::log1p(std::exp(-std::abs(v)));
   }
-  return 0;
+  __builtin_unreachable();
 }
 
 double point_loss_slope(PointLoss loss, double v, double t) {
@@ -90,7 +90,7 @@ double point_loss_slope(PointLoss loss, double v, double t) {
     case PointLoss::squared_error: return 2 * (v - t);
     case PointLoss::binary_cross_entropy_with_logits: return 1 / (1 + std::exp(-v)) - t;
   }
-  return 0;
+  __builtin_unreachable();
 }
 
 }  // namespace

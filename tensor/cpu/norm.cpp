@@ -7,7 +7,7 @@
 namespace bertrand::cpu {
 namespace {
 
-/// sum = dropout(x) + residual for one row.
+/// sum = dropout(x) + residual for one row. It is x if there is neither.
 template <class T>
 void add_row(const T* x, const T* residual, const Dropout& dropout, std::int64_t row_key, Dim columns, T* to) {
   using C = Compute<T>;
@@ -19,8 +19,6 @@ void add_row(const T* x, const T* residual, const Dropout& dropout, std::int64_t
   } else if (residual) {
     for_lanes<C>(columns,
                  [&](Dim c, Dim n) { (Lanes<C>::load(x + c, n) + Lanes<C>::load(residual + c, n)).store(to + c, n); });
-  } else if (to != x) {
-    std::copy_n(x, columns, to);
   }
 }
 

@@ -75,14 +75,13 @@ std::vector<Chunk> cut(std::span<const UpdateSegment> segments) {
   return chunks;
 }
 
-/// LAMB: the learning rate of each chunk, times ‖w‖ / ‖u‖ of its segment, given the sums of squares of each chunk. 0
-/// for chunks without a trust ratio.
+/// LAMB: the learning rate of each chunk, times ‖w‖ / ‖u‖ of its segment, given the sums of squares of each chunk.
+/// Those of chunks without a trust ratio are not used.
 std::vector<double> trusted_rates(const std::vector<Chunk>& chunks, std::vector<double> w_squares,
                                   std::vector<double> u_squares, double learning_rate) {
-  std::vector<double> rates(chunks.size(), 0);
+  std::vector<double> rates(chunks.size());
   for (std::size_t begin = 0, end; begin < chunks.size(); begin = end) {
     for (end = begin; end < chunks.size() && chunks[end].segment == chunks[begin].segment;) ++end;
-    if (!chunks[begin].segment->trust_ratio) continue;
     const double w_norm = std::sqrt(tree_sum(&w_squares[begin], static_cast<Dim>(end - begin)));
     const double u_norm = std::sqrt(tree_sum(&u_squares[begin], static_cast<Dim>(end - begin)));
     const double ratio = w_norm > 0 && u_norm > 0 ? w_norm / u_norm : 1;

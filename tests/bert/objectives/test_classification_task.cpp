@@ -80,6 +80,8 @@ TEST_CASE("a number to learn is not rounded to the precision of the outputs") {
   const std::int64_t numbers[] = {0};
   const double loss = ops::item(task.loss(Variable(output), {}, numbers, 1).value());
   CHECK(loss > 1e-6);  // 9e-6, and 0 if 1.003 were rounded to 1
+  const Variable near(ops::from_host(std::vector<double>{static_cast<double>(1.003F) + 1e-9}, {1, 1}, *backend));
+  CHECK(ops::item(task.loss(near, {}, numbers, 1).value()) > 0);  // 1e-18, and 0 if f64 were rounded to f32
 }
 
 TEST_CASE("the loss of several labels is the mean over rows and labels") {

@@ -50,5 +50,8 @@ TEST_CASE("each masked token has its probability and the three likeliest tokens 
   check(mask[1], 2, "e", {"a"});
   CHECK(mask[1]["guesses"][0][1].get<double>() == share(9, {9, 0, 0, 0, 0}));
   check(json[2]["masked"][0], 0, "a", {"a"});
+  const std::string head = "| example | place | is | taken for |\n|---|---|---|---|\n";
+  CHECK(samples.markdown.starts_with(head + "| 1 | 1 | c | e 63.6 %, d 23.4 %, c 8.6 % |\n| 1 | 2 | e | a "));
+  CHECK(samples.markdown.find("\n| 3 | 0 | a | a 83.4 %, ") != std::string::npos);
   CHECK(json[2]["masked"][0]["probability"].get<double>() == share(3, {3, 0, 0, 0, 0}));
 }

@@ -209,6 +209,11 @@ TEST_CASE("a table with other marks between its cells than its name says is told
     CHECK(message_of([&] { dataset_of(custom_task({}), row + "\nA;B\n"); }) ==
           "data:1: --label-column: expected a column named label or the flag, got {" + row +
               "}; hint: a .csv has commas between its cells, a .tsv or .txt has tabs");
+  CHECK(message_of([] { dataset_of(custom_task({}), "text\nA\n"); }) ==
+        "data:1: --label-column: expected a column named label or the flag, got {text}");
+  CHECK(message_of([] {
+          dataset_of(custom_task({.columns = {.text = "0", .label = "2", .header = false}}), "A\tx\n");
+        }) == "data:1: --label-column: expected a column \"2\", got 2 columns without names");
 }
 
 TEST_CASE("a column is there once, and is not two things at a time") {
@@ -271,6 +276,8 @@ TEST_CASE("columns of 0 and 1 are labels with their names") {
   CHECK(data.targets(task, labels, 1) == Numbers{0, 0, 0});
   CHECK(data.examples.front().id == "7");
   CHECK(dataset_of(task, "text\nA\n", false).examples.size() == 1);
+  check_example(dataset_of(task, "text\ttoxic\tthreat\tinsult\nA\t0\t1\t0\n", false).examples.at(0), "0", "A", "",
+                "threat");  // a file to predict may have them, too
   const auto message = [&](const Task& of, std::string_view bytes) {
     return message_of([&] { dataset_of(of, bytes).labels(of); });
   };

@@ -231,6 +231,7 @@ TEST_CASE("rows are held out of those that are as they should be, and QQP's brok
                    {.on_bad = OnBadRow::keep});
   CHECK(pairs.bad_rows().empty());
   CHECK(pairs.train->dataset.skipped.size() == 1);
+  CHECK(pairs.warnings().find("train.tsv:2: columns: left out 1 row with a wrong number of them") != std::string::npos);
   CHECK(pairs.train->encoded.size() == 2);
 }
 
@@ -278,6 +279,12 @@ TEST_CASE("labels that are few for their rows are not doubted, and one byte or o
   CHECK(two.remarks() == "");
   CHECK(read("a\tx\nb\ty\nc\tz\na\tx\nb\ty\nc\tz\n").warnings() == "");
   CHECK(read("a\tx\nb\ty\nc\tz\na\tx\nb\ty\n").warnings().find("3 labels in 5 rows") != std::string::npos);
+  CHECK(read("a\t1.5 mg\nb\t2 mg\n").warnings() == "");  // no numbers
+  CHECK(setting.read(custom_task({.kind = Kind::multi_label}), "text\tlabel\na\tx\nb\ty\nc\tz\n").warnings() == "");
+  const CustomColumns numbered{.text = "0", .label = "1", .header = false};
+  CHECK(setting.read(custom_task({.columns = numbered}), "\"\"\"a\"\"\"\tx\nb\ty\n")
+            .warnings()
+            .find("train.tsv:1: a cell is quoted") != std::string::npos);
   CHECK(read("a\xFF\tx\nb\ty\n").warnings().find(":2: text: dropped 1 byte") != std::string::npos);
   CHECK(read("a b c a b\tx\nb\ty\n").remarks().find(": 1 of 2 examples cut") != std::string::npos);
 }

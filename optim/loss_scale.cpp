@@ -25,7 +25,7 @@ LossScale::State LossScale::state_of(const double* numbers) {
 LossScale::State LossScale::read() const { return state_of(ops::to_host<double>(scaling_.state).data()); }
 
 void LossScale::resume(const State& state) {
-  const double values[] = {dynamic_ ? state.scale : 1, dynamic_ ? static_cast<double>(state.good_steps) : 0,
+  const double values[] = {dynamic_ ? state.scale : 1, static_cast<double>(state.good_steps),
                            static_cast<double>(state.skipped_steps)};
   scaling_.state.backend().upload(values, scaling_.state);
 }

@@ -18,7 +18,7 @@ double learning_rate(const ScheduleOptions& options, std::int64_t done) {
       return base * (warming ? s / warmup : std::max(0.0, total - s) / std::max(1.0, total - warmup));
     case Schedule::polynomial: {
       const double progress = (s + 1) / total, share = options.warmup_share > 0 ? options.warmup_share : warmup / total;
-      if (share > 0 && progress < share) return base * progress / share;
+      if (progress < share) return base * progress / share;
       return base * std::sqrt(std::max(0.0, 1 - progress));
     }
     case Schedule::cosine: {

@@ -65,7 +65,7 @@ distributed::ReplicaGroup open_replicas(const Settings& settings, distributed::C
   const std::vector<std::string> names = io::comma_list(settings.device);
   check_devices(settings, names, processes != nullptr);
   const int sharers = processes ? processes->processes_on_these_cores() : 1;
-  const int cores = settings.threads.value_or(std::max(1, available_cores() / sharers));
+  const int cores = settings.threads.value_or(available_cores() / sharers);
   const int replicas = replicas_of_process(settings);
   std::vector<std::unique_ptr<Backend>> backends;
   for (int rank = 0; rank < replicas; ++rank) {

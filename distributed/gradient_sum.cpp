@@ -75,8 +75,6 @@ Tensor GradientSum::finish() {
   if (collective_.overlaps()) waiting.emplace(sum_.backend(), "wait for gradients", Work{}, Profiler::Kind::wait);
   while (unsent_ > 0) start(collective_.overlaps() ? std::max(Dim{0}, unsent_ - bucket_) : 0);
   collective_.finish_sums();
-  nodes_.clear();
-  gradients_ = {};
   return std::exchange(sum_, {});
 }
 

@@ -110,4 +110,11 @@ TEST_CASE("every second part is computed again, the first one included, and none
     CHECK(parts() == std::vector<bool>{true, true, true});
   }
   CHECK(parts() == std::vector<bool>{false, false, false});
+  const Recomputing third(3);
+  CHECK(Recomputing::next_part());
+  {
+    const Recomputing all(1);
+    CHECK(parts() == std::vector<bool>{true, true, true});
+  }
+  CHECK(parts() == std::vector<bool>{false, false, true});  // the outer scope goes on with its own second part
 }

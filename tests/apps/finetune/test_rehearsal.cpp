@@ -203,6 +203,10 @@ TEST_CASE("a dry run makes a step in the memory that was planned and leaves noth
     taken.push_back(bytes);
   }
   CHECK(taken[1] < 0.8 * taken[0]);
+  const Outcome shared = setting.train({"--dry-run", "--quiet", "--replicas", "2", "--micro-batch-size", "3"});
+  REQUIRE_MESSAGE(shared.code == 0, shared.error);
+  CHECK(shared.out.find("dry run: ") != std::string::npos);
+  CHECK(shared.out.find("dry run: ") == shared.out.rfind("dry run: "));  // the first replica speaks for all
 }
 
 TEST_CASE("a batch that is learnt by heart is told from one that is not, and no model is written") {

@@ -191,6 +191,7 @@ TEST_CASE("the plan names what is frozen and the share of each part") {
   };
   CHECK(text({}).empty());
   CHECK(text({.decay = 0.9}) == "  rates       times: head 1, 2 0.9, 1 0.81, 0 0.729, embeddings 0.6561\n");
+  CHECK(text({.freeze = "1-1"}) == text({.freeze = "1"}));
   CHECK(text({.freeze = "embeddings,0-2"}) == "  frozen      embeddings, 0 to 2: 90 parameters are trained\n");
   CHECK(
       text({.freeze = "embeddings,0,pooler", .decay = 0.5}) ==

@@ -49,8 +49,9 @@ TEST_CASE("an event file holds its version, scalars, texts and the mark of a res
 TEST_CASE("a histogram is 30 rows of left, right and count, as TensorBoard's plugin reads them") {
   const support::TemporaryDirectory directory;
   EventWriter writer(directory / "");
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  writer.histogram("weights/w", 7, std::vector<double>{-1, 2, 0.55, nan, 0.45, 2});
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  // What is not finite is left out, wherever it stands.
+  writer.histogram("weights/w", 7, std::vector<double>{nan, -1, 2, 0.55, infinity, 0.45, nan, -infinity, 2});
   writer.histogram("alike", 7, std::vector<double>{3, 3});
   writer.histogram("nothing", 7, std::vector<double>{});
   const std::vector<Message> events = events_of(writer.path());

@@ -66,6 +66,15 @@ TEST_CASE("a saved checkpoint verifies, and the newest ones are kept by step, no
   CHECK(newest_step(directory / "") == 100);
 }
 
+TEST_CASE("what an earlier process of this number left of a checkpoint is no part of the one that it saves") {
+  const support::TemporaryDirectory directory;
+  const fs::path staged = directory / fmt::format("checkpoint-7.tmp-{}", ::getpid());
+  fs::create_directory(staged);
+  write_text(staged / "left", "x");
+  save(directory / "", 7);
+  CHECK(names_in(directory / "checkpoint-7") == "MANIFEST.json model resume.json");
+}
+
 TEST_CASE("checkpoints that are all removed go oldest first: a run never goes on from an older one meanwhile") {
   for (int failing = 1, calls = 1000; failing <= calls; ++failing) {
     CAPTURE(failing);

@@ -1,5 +1,7 @@
 // The final model's files on disks that fail: each is the old one or the new one, whole.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include "support/faulty_files.h"
 #include "support/small_pretraining.h"
@@ -68,6 +70,16 @@ TEST_CASE("where any call fails the error names it, every file is whole, and the
     CHECK(Published::read(directory / "") == after);
     CHECK(names_in(directory / "") == kNames);
   }
+}
+
+TEST_CASE("what an earlier process of this number left of a model is not published") {
+  Published model;
+  const support::TemporaryDirectory directory;
+  const fs::path staged = directory / fmt::format("model.tmp-{}", ::getpid());
+  fs::create_directory(staged);
+  support::write_text(staged / "left", "x");
+  model.publish(io::Files::system(), directory / "", 1);
+  CHECK(names_in(directory / "") == kNames);
 }
 
 TEST_CASE("after a power failure at any moment every file of the model is the old one or the new one") {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -43,7 +44,9 @@ struct ScoredPoints : Points {
   using Points::Points;
   inline static std::vector<double> scores;
   std::size_t evaluations = 0;
+  inline static std::atomic<int> written{0};
   Metrics evaluate() override { return {{"eval_score", scores.at(evaluations++)}}; }
+  void write_evaluation(io::Files&, const fs::path&) const override { ++written; }
   std::optional<double> score(const Metrics& metrics) const override { return metrics.front().value; }
 };
 
@@ -278,6 +281,18 @@ TEST_CASE("the best score is the first of the highest ones, and one that is not 
   CHECK(best_step({kNone, kNone, kNone}) == 3);  // the final model
   settings.patience = 2;
   CHECK(best_step({kNone, kNone, kNone}) == 2);
+}
+
+TEST_CASE("the rows of a better evaluation are written by one replica alone") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.steps = 3;
+  settings.eval_every = 1;
+  settings.replicas = 2;
+  ScoredPoints::scores = {0.5, 0.7, 0.6};
+  ScoredPoints::written = 0;
+  PointsRun::train<ScoredPoints>(settings);
+  CHECK(ScoredPoints::written == 2);
 }
 
 TEST_CASE(

@@ -75,6 +75,12 @@ struct EvaluatedPoints : Points {
   Metrics evaluate() override { return {{"eval_figure", 1}}; }
 };
 
+/// Whose evaluation finds its data no more.
+struct UnreadablePoints : Points {
+  using Points::Points;
+  Metrics evaluate() override { fail(Failure::io, "the data of the evaluation is gone"); }
+};
+
 /// Keeps what is really computed, that is, not for a plan alone.
 struct CountedPoints : Points {
   using Points::Points;
@@ -153,6 +159,30 @@ TEST_CASE("memory that runs out in a step is reported with the step and with a m
   WatchedPoints::at_step_15 = [] { fail(Failure::io, "the data is gone"); };
   CHECK(support::refusal(Failure::io, [&] { PointsRun::train<WatchedPoints>(run.settings("other")); }) ==
         "the data is gone");
+}
+
+TEST_CASE("an evaluation that fails ends the run") {
+  const PointsRun run;
+  CHECK(support::refusal(Failure::io, [&] { PointsRun::train<UnreadablePoints>(run.settings("run")); }) ==
+        "the data of the evaluation is gone");
+}
+
+TEST_CASE("a failure of the others is reported with the step and the last checkpoint, also of a resumed run") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  WatchedPoints::at_step_15 = [] { fail(Failure::distributed, "the cable is cut"); };
+  const auto reported = [&] {
+    return support::refusal(Failure::distributed, [&] { PointsRun::train<WatchedPoints>(settings); });
+  };
+  CHECK(reported() == "step 15: the cable is cut; last checkpoint: none");
+  settings.save_every = 10;
+  settings.overwrite = true;
+  const std::string checkpoint = run.directory / "run/checkpoint-10";
+  CHECK(reported() == "step 15: the cable is cut; last checkpoint: " + checkpoint);
+  settings.save_every = 1000;
+  settings.overwrite = false;
+  settings.resume = true;
+  CHECK(reported() == "step 25: the cable is cut; last checkpoint: " + checkpoint);
 }
 
 TEST_CASE("each step but the first is announced while the one before is begun, and none beyond the last") {

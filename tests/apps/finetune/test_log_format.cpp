@@ -83,6 +83,20 @@ TEST_CASE("lines for people have the means of the losses since the line before, 
   CHECK(lines == 3);
 }
 
+TEST_CASE("under --log-format jsonl --quiet leaves out the plan, the steps and the evaluations of a training") {
+  const support::SmallFinetuning setting(24);
+  const auto outcome = setting.finetune(
+      "run", {"--train", setting.directory / "train.csv", "--eval", setting.directory / "dev.csv", "--steps", "2",
+              "--log-every", "1", "--eval-every", "2", "--log-format", "jsonl", "--quiet"});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string event = nlohmann::json::parse(line).at("event");
+    CHECK_MESSAGE((event != "plan" && event != "step" && event != "evaluation"), line);
+  }
+  CHECK(support::read_json_lines(setting.directory / "run/metrics.jsonl").size() == 3);
+}
+
 TEST_CASE("--quiet draws no progress of a training on a terminal") {
   const support::SmallFinetuning setting(24);
   const std::string directory = (setting.directory / "").string();

@@ -122,6 +122,16 @@ TEST_CASE("moments that are not there or of another shape are refused in one lin
   CHECK(deep.code == 4);
   CHECK(deep.error.find("got [1, 1, 1, 1, 1, 1, 1]") != std::string::npos);
 
+  std::filesystem::copy(phases.directory / "one", phases.directory / "best", std::filesystem::copy_options::recursive);
+  std::string weights = phases.file("best/model.safetensors");
+  weights[weights.size() - 4] ^= 1;  // the last bit of a weight
+  support::write_text(phases.directory / "best/model.safetensors", weights);
+  const Outcome best = phases.second("out", "best", {"--keep-moments", "--steps", "1"});
+  CHECK(best.code == 4);
+  CHECK(
+      best.error.find("best: --keep-moments: expected the weights of the newest checkpoint, got others; hint: --init " +
+                      (phases.directory / "best/checkpoint-6").string() + " takes ") != std::string::npos);
+
   std::string damaged = phases.file("one/checkpoint-6/optimizer.safetensors");
   damaged.back() ^= 1;
   support::write_text(phases.directory / "one/checkpoint-6/optimizer.safetensors", damaged);

@@ -45,6 +45,7 @@ TEST_CASE("progress names step, loss, rates, time left and memory, and leaves ou
   CHECK(progress_text(kFigures) == kText);
   CHECK(progress_text({.step = 1, .total_steps = 4, .loss = 10.5, .learning_rate = 0}) ==
         "step 1/4  25.0%  loss 10.5000  lr 0.00e+00");
+  CHECK(progress_text({.step = 4, .total_steps = 4, .seconds_left = 0}).ends_with("  0s left"));
   CHECK(progress_text({.step = 3}) == "step 3/0  0.0%  loss 0.0000  lr 0.00e+00");
   CHECK(progress_text({.step = 1, .total_steps = 4, .examples_per_second = 0.5, .tokens_per_second = 64})
             .ends_with("  0.5 examples/s  64 tokens/s"));

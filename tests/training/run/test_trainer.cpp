@@ -267,6 +267,7 @@ TEST_CASE("TensorBoard gets a histogram of all weights and of the gradients that
   Settings settings = run.settings("run");
   settings.parts.freeze = "hidden";
   settings.histograms = 15;
+  settings.replicas = 2;  // of which the first writes
   PointsRun::train<PartedPoints>(settings);
   std::map<std::string, std::vector<std::uint64_t>> steps;  // by what is shown
   for (const auto& entry : fs::directory_iterator(run.directory / "run")) {

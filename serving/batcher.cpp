@@ -71,8 +71,7 @@ void Batcher::run() {
 /// In order, as long as they fit: the first one's model computes those that ask for it. Of one that is larger than a
 /// batch the model makes several.
 std::vector<Work> Batcher::take() {
-  const auto dropped = std::erase_if(queue_, [](const Work& work) { return !work.is_wanted(); });
-  if (dropped > 0) metrics_.dropped(dropped);
+  metrics_.dropped(std::erase_if(queue_, [](const Work& work) { return !work.is_wanted(); }));
   std::vector<Work> works;
   std::int64_t tokens = 0;
   for (auto each = queue_.begin(); each != queue_.end();) {

@@ -107,7 +107,7 @@ io::Json Explanation::entropy() const {
         const std::span<const float> all = look.attention[layer * heads_ + head];
         for (std::size_t i = 0; i < n; ++i, ++rows) sum += entropy_of(all.subspan(i * n, n));
       }
-      heads.push_back(rounded(sum / std::max(rows, 1.0)));
+      heads.push_back(rounded(sum / rows));
     }
     layers.push_back(std::move(heads));
   }

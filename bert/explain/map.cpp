@@ -19,12 +19,11 @@ void subtract(Vector& a, double factor, std::span<const double> b) {
   for (std::size_t i = 0; i < a.size(); ++i) a[i] -= factor * b[i];
 }
 
-/// Divides by the length. Returns it; a vector of zeros stays as it is.
-double normalize(Vector& a) {
+/// Divides by the length; a vector of zeros stays as it is.
+void normalize(Vector& a) {
   const double length = std::sqrt(dot(a, a));
   if (length > 0)
     for (double& x : a) x /= length;
-  return length;
 }
 
 /// [n, width] without the mean of the rows.
@@ -60,7 +59,7 @@ Vector direction(const Vector& scatter, std::size_t width, const Vector& before)
     Vector next(width);
     for (std::size_t a = 0; a < width; ++a) next[a] = dot(std::span(scatter).subspan(a * width, width), at);
     if (!before.empty()) subtract(next, dot(next, before), before);
-    if (normalize(next) <= 0) return next;
+    normalize(next);
     subtract(at, 1, next);
     const double changed = dot(at, at);
     at = std::move(next);

@@ -84,6 +84,8 @@ TEST_CASE("a health check reads an answer that comes in pieces") {
     return refusal;
   };
   CHECK(check({"HTTP/1.1 404 Not", " Found\r\nContent-Length: 0\r\n\r\n"}).ends_with("got HTTP/1.1 404 Not Found"));
+  const std::string line = "HTTP/1.1 404 " + std::string(100, 'x');  // of which the first 63 bytes are shown
+  CHECK(check({line}).ends_with("got HTTP/1.1 404 " + std::string(50, 'x')));
   std::thread server([&] { listener.serve({"HTTP/1.1 2", "00 OK\r\nContent-", "Length: 0\r\n\r\n"}); });
   CHECK_NOTHROW(serving::check("http://127.0.0.1" + listener.port));
   server.join();

@@ -209,6 +209,9 @@ TEST_CASE("infer of KServe takes texts or ids and answers these with tensors") {
     return setting.error("/v2/models/classes/infer", R"({"inputs": [)" + inputs + "]}");
   };
   CHECK(refusal("") == "400: inputs: expected 1 to 16 tensors, got 0");
+  for (const auto& [rows, data] : {std::pair(0, ""), {5, R"("a", "a", "a", "a", "a")"}})
+    CHECK(refusal(fmt::format(R"({{"name": "text", "shape": [{}], "datatype": "BYTES", "data": [{}]}})", rows, data)) ==
+          fmt::format("400: expected 1 to 4 texts in a request, got {}", rows));
   CHECK(refusal(R"({"name": "text", "shape": [2], "datatype": "BYTES", "data": ["red"]})") ==
         "400: inputs: text: data: expected 2 values as shape [2] says, got 1");
   CHECK(refusal(R"({"name": "text", "shape": [-1], "datatype": "BYTES", "data": ["red"]})")
@@ -242,6 +245,7 @@ TEST_CASE("infer of KServe takes texts or ids and answers these with tensors") {
         "400: inputs: expected input_ids, or texts: text, text_pair, question, context, got \"foo\"");
   CHECK(setting.error("/v2/models/none/infer", "{}").starts_with("404: "));
   CHECK(setting("GET", "/v2/health/ready").status == 200);
+  CHECK(setting("GET", "/v2/health/live").body == R"({"live":true})");
   CHECK(setting("GET", "/v2/models/classes/ready").status == 200);
   const auto output = [&](const std::string& model) {
     return nlohmann::json::parse(setting("GET", "/v2/models/" + model).body).at("outputs").back();

@@ -1,7 +1,12 @@
 // What a batch is reckoned to take, which serve says when it begins.
 #include <doctest/doctest.h>
 
+#include <thread>
+
 #include "serving/asked.h"
+#include "serving/client.h"
+#include "serving/service.h"
+#include "support/refusal.h"
 
 using namespace bertrand;
 
@@ -16,4 +21,39 @@ TEST_CASE("the memory of a batch grows with its tokens, and with the words of ea
   CHECK(classes->batch_bytes(2 * kTokens) - classes->batch_bytes(kTokens) > kTokens * kHidden * sizeof(float));
   // Each token may be [MASK], whose outputs are on the device's side and on this one.
   CHECK(masks->batch_bytes(kTokens) > classes->batch_bytes(kTokens) + kTokens * kWords * sizeof(float));
+}
+
+TEST_CASE(
+    "the memory plan counts each connection and each byte of a body, and a request beyond all memory is refused") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "classes");
+  serving::ServiceOptions options{.models = {{.name = "classes", .directory = directory / "classes"}},
+                                  .http = {.port = 0, .max_body = 1000, .max_connections = 100},
+                                  .batches = {.max_tokens = 1'000'000'000},  // which take more than the model
+                                  .max_request_bytes = 2000};
+  options.model.machine.threads = 1;
+  serving::Service service(options);
+  const std::string plan = service.memory_plan();
+  CAPTURE(plan);
+  CHECK(plan.ends_with(", requests and answers 202 kB, connections 4.1 MB"));
+  CHECK(plan.find("e+") == std::string::npos);  // no sum is below zero
+  std::thread thread([&] { service.run(); });
+  support::Client client(service.url());
+  CHECK(client.post("/predict", R"({"inputs": "red"})").status == 200);
+  const support::Answer two = client.post("/predict", R"({"inputs": [["red"], ["fish"]]})");
+  CHECK(two.status == 413);
+  CHECK(two.error() == "expected a smaller request, got one whose answer may take too much memory");
+  service.stop();
+  thread.join();
+}
+
+TEST_CASE("a model with room for one piece is served, and one with less is refused") {
+  const support::TemporaryDirectory directory;
+  const auto open = [&](Dim positions) {
+    support::write_small_head<support::SmallEncoder>(directory / "model",
+                                                     {.architecture = "BertModel", .positions = positions});
+    return support::open_served(directory / "model", "model");
+  };
+  CHECK(open(3)->max_length() == 3);
+  CHECK(support::refusal(Failure::model, [&] { open(2); }).ends_with("expected at least 3 to read a text, got 2"));
 }

@@ -77,6 +77,10 @@ TEST_CASE("ids become probabilities with and without mask and segments and label
         answer);
   CHECK(setting.predict(R"({"inputs": {"input_ids": [[2, 5, 8, 3]], "label_ids": [0], "input_mask": [[1, 1, 1, 1]]}})")
             .at("outputs") == answer.at("predictions"));
+  // What is not looked at may be anything.
+  CHECK(setting.predict(
+            R"({"inputs": {"input_ids": [[2, 5, 8, 3]], "label_ids": 0, "unique_ids": [1, 2]}})")["outputs"] ==
+        answer.at("predictions"));
   // The text of these ids, in every form, beside a longer one.
   CHECK(setting.predict(R"({"instances": ["red fish", "the bird two"]})")["predictions"][0] ==
         answer["predictions"][0]);
@@ -141,6 +145,7 @@ TEST_CASE("bad requests get the texts of TensorFlow Serving") {
         "400: inputs: input_mask: Encountered list at unexpected size: 1 at level: 0 expected size: 2");
   CHECK(setting.refusal(R"({"inputs": {"text_pair": [], "text": ["red"]}})") ==
         "400: inputs: text: Encountered list at unexpected size: 1 at level: 0 expected size: 0");
+  CHECK(setting.predict(R"({"instances": ["a", "b", "c", "d"]})")["predictions"].size() == 4);
   for (const char* many : {R"({"instances": ["a", "b", "c", "d", "e"]})", R"({"inputs": ["a", "b", "c", "d", "e"]})",
                            R"({"inputs": {"text": ["a", "b", "c", "d", "e"]}})"})
     CHECK(setting.refusal(many) == "400: expected 1 to 4 texts in a request, got 5");
@@ -174,6 +179,7 @@ TEST_CASE("ids that the model does not have are refused with their place") {
     return setting.refusal(R"({"instances": [{"input_ids": [2, 5, 3], )" + more + "}]}");
   };
   CHECK(masked("\"input_mask\": [1, 1]").ends_with("instances[0]: Expecting tensor size: 3 but got: 2"));
+  CHECK(masked("\"input_mask\": [1, 1, 0], \"segment_ids\": [0, 0]").ends_with("tensor size: 3 but got: 2"));
   CHECK(masked("\"input_mask\": [1, 0, 1]").ends_with("mask: expected ones and then zeros, got [1,0,1]"));
   CHECK(masked("\"input_mask\": [0, 0, 0]") == "400: instances[0]: input_ids: expected 1 to 24 ids, got 0");
   CHECK(masked("\"segment_ids\": [0, 0, 2]") ==

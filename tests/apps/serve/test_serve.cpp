@@ -194,6 +194,9 @@ TEST_CASE("several models are served by name") {
   CHECK(client.post("/embed", R"({"inputs": "red"})").status == 200);
   CHECK(client.post("/predict", R"({"inputs": "red"})").status == 200);
   CHECK(client.post(kPath, body_of(0)).status == 404);
+  CHECK(server.metric("te_request_count") == "6");  // with this one
+  CHECK(server.metric("te_request_success") == "5");
+  CHECK(server.metric("te_request_tokenization_duration_count") == "4");
   CHECK(server.is_soon("te_sequences", "4"));  // each asked for one
   CHECK(server.metric("te_request_failure{err=\"404\"}") == "1");
 }
@@ -225,10 +228,12 @@ TEST_CASE("a newer version takes the place of the old one and a damaged one does
   CHECK(version() == "12");
   CHECK(server.connect().post(kPath, body_of(0)).json()["predictions"][0].size() == 2);
   CHECK(server.connect().post("/v1/models/half/versions/9:predict", body_of(0)).status == 404);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // in which it finds the version that it has
   const std::string text = support::read_text(setting / "said");
   CHECK(text.find(warning) != std::string::npos);
   CHECK(text.find(warning) == text.rfind(warning));  // however often it looked
   CHECK(text.find("half: version 12 in place of 9\n") != std::string::npos);
+  CHECK(text.find(" in place of ") == text.rfind(" in place of "));
 }
 
 TEST_CASE("the memory plan has room for a newer version beside the old one") {

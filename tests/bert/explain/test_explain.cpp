@@ -153,6 +153,49 @@ TEST_CASE("a row of a table may be empty, and is shown as the model sees it") {
   CHECK(json["map"]["x"].size() == 3);
 }
 
+TEST_CASE("outputs have a probability where one of several labels is right, and the likeliest comes first") {
+  const support::TemporaryDirectory directory;
+  const auto outputs = [&](const std::vector<std::string>& labels, const std::string& type) {
+    support::write_small_head<bert::ForSequenceClassification>(
+        directory / "model", {.architecture = "BertForSequenceClassification", .labels = labels, .problem_type = type},
+        static_cast<Dim>(labels.size()));
+    const explain::Model model(directory / "model", golden::cpu());
+    return explain::Explanation(model, {{.text = "red fish"}}, {}).json(8)["texts"][0]["outputs"];
+  };
+  const io::Json two = outputs({"a", "b"}, "single_label_classification");
+  REQUIRE(two.size() == 2);
+  const double first = two[0]["probability"], second = two[1]["probability"];
+  CHECK(first > second);
+  CHECK(first + second == doctest::Approx(1));
+  CHECK(std::log(first / second) ==
+        doctest::Approx(two[0]["logit"].get<double>() - two[1]["logit"].get<double>()).epsilon(1e-2));
+  for (const auto& [labels, type] : {std::pair(std::vector<std::string>{"a", "b"}, "multi_label_classification"),
+                                     {{"a"}, "regression"},
+                                     {{"a"}, ""}})
+    CHECK_FALSE(outputs(labels, type)[0].contains("probability"));
+}
+
+TEST_CASE("the map and the projector have a line for each row, with its pair, and none if there are too few") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "model");
+  const explain::Model model(directory / "model", golden::cpu());
+  std::vector<explain::Text> rows = {{.text = "a\tb\nc\rd", .pair = "red", .label = "x\ty"},
+                                     {.text = "", .label = "b", .prediction = "c"}};
+  const auto files = [&] {
+    const explain::Explanation explanation(model, {}, rows);
+    explanation.write_projector(io::Files::system(), directory / "projector");
+    return explanation.json(8);
+  };
+  const auto text = [&](const char* name) { return support::read_text(directory / "projector" / name); };
+  CHECK_FALSE(files().contains("map"));
+  CHECK(text("metadata.tsv") == "text\tlabel\tprediction\n");
+  CHECK(text("embeddings.tsv").empty());
+  rows.push_back({.text = "fish", .label = "c", .prediction = "c"});
+  CHECK(files()["map"]["text"] == io::Json({"a\tb\nc\rd | red", "", "fish"}));
+  CHECK(text("metadata.tsv") == "text\tlabel\tprediction\na b c d\tx y\t-\n-\tb\tc\nfish\tc\tc\n");
+  CHECK(std::ranges::count(text("embeddings.tsv"), '\n') == 3);
+}
+
 TEST_CASE("a model of one type of tokens is shown the first text of a pair") {
   const support::TemporaryDirectory directory;
   for (const Dim types : {1, 2}) {

@@ -31,6 +31,7 @@ struct DecodedSignature {
 
 struct DecodedSavedModel {
   std::uint64_t schema = 0, producer = 0, saver_version = 0;
+  std::string tensorflow;                ///< the version that the file says has written it
   std::vector<std::string> tags, saver;  ///< saver: filename, save, restore
   std::vector<DecodedNode> nodes;
   std::map<std::string, DecodedSignature> signatures;
@@ -139,6 +140,7 @@ inline void meta_graph(std::string_view message, DecodedSavedModel& model) {
     const std::string_view body = r.bytes();
     for (ProtoReader inner = reader(field == 4 || field == 5 ? "" : body); inner.next();) {
       if (field == 1 && inner.is(4, WireType::bytes)) model.tags.emplace_back(inner.bytes());
+      if (field == 1 && inner.is(5, WireType::bytes)) model.tensorflow = inner.bytes();
       if (field == 2 && inner.is(1, WireType::bytes)) model.nodes.push_back(node(inner.bytes()));
       if (field == 2 && inner.is(4, WireType::bytes))
         for (ProtoReader versions = inner.message(); versions.next();)

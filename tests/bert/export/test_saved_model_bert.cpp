@@ -259,6 +259,7 @@ TEST_CASE("a SavedModel says what loaders look for first") {
   const DecodedSavedModel model = saved(Architecture::encoder);
   CHECK(model.schema == 1);
   CHECK(model.tags == std::vector<std::string>{"serve"});
+  CHECK(model.tensorflow == "1.15.0");
   CHECK(model.producer == 134);
   CHECK(model.saver_version == 2);
 }

@@ -204,9 +204,23 @@ TEST_CASE("the embedding of a pair is that of both texts with [SEP] between them
   CHECK(cut.cut);
   CHECK(predictor->encode({{"text", "red"}, {"text_pair", nullptr}}, "").sequences[0].token_ids == Ids{2, 5, 3});
   CHECK(refused(*predictor, {{"text", "red"}, {"text_pair", 5}}) == "t:3: text_pair: expected a string, got 5");
+  const auto shortest = open(directory / "model", Head::embed, {.max_seq_length = 5});
+  CHECK(shortest->encode({{"text", "red fish"}, {"text_pair", "birds"}}, "").sequences[0].token_ids ==
+        Ids{2, 5, 3, 9, 3});
   CHECK(refused(*open(directory / "model", Head::embed, {.max_seq_length = 4}),
                 {{"text", "red"}, {"text_pair", "birds"}}) ==
         "t:3: text_pair: expected none, since a pair needs 5 tokens and 4 are read");
+}
+
+TEST_CASE("a pair is refused by a model that knows one text alone") {
+  const support::TemporaryDirectory directory;
+  support::write_small_head<bert::ForSequenceClassification>(
+      directory / "model", {.architecture = "BertForSequenceClassification", .labels = {"a", "b"}, .types = 1}, 2);
+  const auto predictor = open(directory / "model", Head::classify);
+  CHECK(ask(*predictor, {{"text", "red"}, {"text_pair", nullptr}}).contains("label"));
+  CHECK(refusal(Failure::model, [&] {
+          predictor->encode({{"text", "red"}, {"text_pair", "fish"}}, "t:3");
+        }) == (directory / "model").string() + ": type_vocab_size: expected 2 for pairs of texts, got 1");
 }
 
 TEST_CASE("an answer in the company of others has the bits that it has alone") {

@@ -18,7 +18,7 @@ double rounded(double x, double digits = 1e4) { return std::round(x * digits) / 
 io::Json words_of(const std::vector<std::string>& tokens) {
   io::Json words = io::Json::array();
   for (std::size_t from = 0, to = 0; from < tokens.size(); from = to) {
-    for (to = from + 1; to < tokens.size() && tokens[to].size() > 2 && tokens[to].starts_with("##");) ++to;
+    for (to = from + 1; to < tokens.size() && tokens[to].starts_with("##");) ++to;
     words.push_back({from, to});
   }
   return words;

@@ -169,6 +169,7 @@ TEST_CASE("outputs have a probability where one of several labels is right, and 
   CHECK(first + second == doctest::Approx(1));
   CHECK(std::log(first / second) ==
         doctest::Approx(two[0]["logit"].get<double>() - two[1]["logit"].get<double>()).epsilon(1e-2));
+  CHECK(outputs({"a", "b", "c", "d", "e"}, "").size() == 4);  // the others are not differentiated
   for (const auto& [labels, type] : {std::pair(std::vector<std::string>{"a", "b"}, "multi_label_classification"),
                                      {{"a"}, "regression"},
                                      {{"a"}, ""}})

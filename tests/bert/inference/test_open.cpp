@@ -118,3 +118,15 @@ TEST_CASE("any model gives vectors of texts, and one that classifies texts is re
   CHECK(ask(*open(directory / "model", Head::embed), {{"text", "red"}}).at("embedding").size() == 16);
   CHECK(refusal(Failure::model, [&] { open(directory / "model", Head::tokens); }) != "");
 }
+
+TEST_CASE("a model that is opened strictly has no tensor that its head does not use") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "model");
+  const auto open_strictly = [&](Head head) {
+    return inference::open({.directory = directory / "model", .backend = golden::cpu(), .strict = true}, head, {});
+  };
+  CHECK(ask(*open_strictly(Head::classify), {{"text", "red"}}).contains("label"));
+  const std::string message = refusal(Failure::model, [&] { open_strictly(Head::embed); });
+  CHECK(message.find(": --strict: expected every tensor to fit, got ") != std::string::npos);
+  CHECK(message.find("classifier.weight") != std::string::npos);
+}

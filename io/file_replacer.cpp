@@ -15,10 +15,8 @@ FileReplacer::FileReplacer(Files& files, const fs::path& file) : files_(files), 
     writer_.emplace(files, file);
     return;
   }
-  staged_.emplace(file, [&](const fs::path& staged) {
-    writer_.reset();
-    writer_.emplace(files, staged, FileWriter::Opening::create_new);
-  });
+  staged_.emplace(file,
+                  [&](const fs::path& staged) { writer_.emplace(files, staged, FileWriter::Opening::create_new); });
 }
 
 FileReplacer::~FileReplacer() {

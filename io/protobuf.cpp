@@ -41,10 +41,7 @@ std::uint64_t ProtoReader::varint() {
   return read_varint();
 }
 
-std::string_view ProtoReader::bytes() {
-  is_pending_ = false;
-  return take(read_varint());
-}
+std::string_view ProtoReader::bytes() { return take(read_varint()); }
 
 std::uint64_t ProtoReader::read_varint() {
   std::uint64_t value = 0;

@@ -62,14 +62,14 @@ GoogleInstances::Run GoogleInstances::run(std::uint64_t document, std::uint64_t 
 void GoogleInstances::draw(const std::function<void(const Instance&, std::uint64_t)>& take) {
   random_.shuffle(std::span(documents_));
   std::uint64_t documents_done = 0;
-  take_ = [&](const Instance& instance) {
+  const std::function<void(const Instance&)> take_one = [&](const Instance& instance) {
     ++count_;
     take(instance, documents_done);
   };
   for (std::int64_t dupe = 0; dupe < options_.dupe_factor; ++dupe) {
-    for (std::uint64_t number = 0; number < documents_.size(); ++number, ++documents_done) draw_document(number);
+    for (std::uint64_t number = 0; number < documents_.size(); ++number, ++documents_done)
+      draw_document(number, take_one);
   }
-  take_ = nullptr;
 }
 
 std::vector<std::uint32_t> GoogleInstances::order() {
@@ -83,7 +83,7 @@ std::vector<std::uint32_t> GoogleInstances::order() {
 }
 
 // create_instances_from_document. Which calls are made, and in which order, is part of the result.
-void GoogleInstances::draw_document(std::uint64_t document_number) {
+void GoogleInstances::draw_document(std::uint64_t document_number, const std::function<void(const Instance&)>& take) {
   const std::uint64_t document = documents_[document_number];
   const std::uint64_t last = sentences(document) - 1;
   const auto most_tokens = static_cast<std::uint64_t>(options_.max_seq_length) - 3;
@@ -110,7 +110,7 @@ void GoogleInstances::draw_document(std::uint64_t document_number) {
     instance_.a_count = static_cast<std::uint32_t>(a.count);
     instance_.b_count = static_cast<std::uint32_t>(b.count);
     mask();
-    take_(instance_);
+    take(instance_);
     chunk_begin = i + 1;
   }
 }
@@ -171,7 +171,6 @@ void GoogleInstances::mask() {
   };
   instance_.masked.clear();
   for (const Group& group : groups_) {
-    if (instance_.masked.size() >= most) break;
     if (instance_.masked.size() + group.count > most) continue;
     for (std::uint32_t i = group.begin; i < group.begin + group.count; ++i) {
       std::int32_t replacement = mask_id_;

@@ -62,7 +62,7 @@ class GoogleInstances {
   std::uint64_t sentences(std::uint64_t document) const;
   Run run(std::uint64_t document, std::uint64_t first_sentence, std::uint64_t last_sentence) const;
   Run draw_random_next(std::uint64_t document_number, std::uint64_t target);
-  void draw_document(std::uint64_t document_number);
+  void draw_document(std::uint64_t document_number, const std::function<void(const Instance&)>& take);
   void truncate(Run& a, Run& b, std::uint64_t most);
   void mask();
   void list_groups();
@@ -83,7 +83,6 @@ class GoogleInstances {
   Instance instance_;
   std::vector<std::uint32_t> positions_;  // all but [CLS] and [SEP]
   std::vector<Group> groups_;             // what is masked together
-  std::function<void(const Instance&)> take_;
 };
 
 /// The ids of an instance before masking, with [CLS] and [SEP], into `ids`.

@@ -144,7 +144,7 @@ class RecordsJob {
   std::vector<std::future<Encoded>> encode_batch(std::size_t begin) {
     std::vector<std::future<Encoded>> parts;
     const std::size_t end = std::min(begin + kBatch, order_.size());
-    const std::size_t step = (kBatch - 1) / static_cast<std::size_t>(std::max(output_.threads, 1)) + 1;
+    const std::size_t step = kBatch / static_cast<std::size_t>(std::max(output_.threads, 1)) + 1;
     for (; begin < end; begin += step) {
       const std::size_t part_end = std::min(begin + step, end);
       parts.push_back(std::async(std::launch::async, [this, begin, part_end] { return encode(begin, part_end); }));

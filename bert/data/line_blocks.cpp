@@ -69,9 +69,9 @@ bool LineBlocks::next(std::string& block, std::size_t bytes) {
 
 std::vector<std::string_view> split_lines(std::string_view lines, std::size_t parts) {
   std::vector<std::string_view> list;
-  const std::size_t target = lines.size() / std::max<std::size_t>(parts, 1) + 1;
+  const std::size_t target = lines.size() / std::max<std::size_t>(parts, 1);
   while (!lines.empty()) {
-    const std::size_t newline = lines.find('\n', std::min(target, lines.size()) - 1);
+    const std::size_t newline = lines.find('\n', target);
     const std::size_t size = newline == std::string_view::npos ? lines.size() : newline + 1;
     list.push_back(lines.substr(0, size));
     lines.remove_prefix(size);

@@ -44,14 +44,10 @@ void mask_tokens(PretrainingExample& example, const MaskingOptions& options, con
   random.shuffle(groups);
 
   std::vector<std::int32_t>& chosen = example.masked_positions;
-  chosen.clear();
-  for (const auto& group : groups) {
-    if (chosen.size() >= limit) break;
+  for (const auto& group : groups)
     if (chosen.size() + group.size() <= limit) chosen.insert(chosen.end(), group.begin(), group.end());
-  }
   std::sort(chosen.begin(), chosen.end());
 
-  example.masked_ids.clear();
   for (const std::int32_t position : chosen) {
     std::int32_t& id = example.token_ids[static_cast<std::size_t>(position)];
     example.masked_ids.push_back(id);

@@ -64,14 +64,8 @@ void Pieces::cut(std::string_view word, std::vector<std::int32_t>& ids) const {
     std::int32_t longest_id = -1;
     std::size_t longest = 0;
     Node node = root;
-    for (std::size_t i = 0; i < word.size(); ++i) {
-      node = child(node, word[i]);
-      if (node == 0) break;
-      if (ids_[node] >= 0) {
-        longest_id = ids_[node];
-        longest = i + 1;
-      }
-    }
+    for (std::size_t i = 0; i < word.size() && (node = child(node, word[i])) != 0; ++i)
+      if (ids_[node] >= 0) longest_id = ids_[node], longest = i + 1;
     if (longest_id < 0) {
       ids.resize(ids_before);
       ids.push_back(unk_id_);

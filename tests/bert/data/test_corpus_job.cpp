@@ -233,3 +233,22 @@ TEST_CASE("each sum of a corpus is compared with its shards, and documents of fe
   CHECK(doubt_about_sentences(3, 6) == "");
   CHECK(doubt_about_sentences(0, 0) == "");
 }
+
+TEST_CASE("a text of fewer bytes than shards has one for each document") {
+  const TemporaryDirectory directory;
+  write_text(directory / "t", "a\n\nb\n\n");
+  const CorpusResult result =
+      write_corpus({.inputs = {directory / "t"}, .output = directory / "c", .shards = 20}, tokenizer_of_letters());
+  CHECK(result.manifest.shards.size() == 2);
+  CHECK(contents(directory / "c").size() == 7);  // three files each, and the manifest
+}
+
+TEST_CASE("blank lines after each other end a document once") {
+  const TemporaryDirectory directory;
+  const text::Tokenizer tokenizer = tokenizer_of_letters();
+  write_text(directory / "t", "\na b\n\n \n\nc d\n\n");
+  write_corpus({.inputs = {directory / "t"}, .output = directory / "c"}, tokenizer);
+  const MappedCorpus corpus({directory / "c"}, tokenizer);
+  CHECK(corpus.documents() == 2);
+  CHECK(corpus.sentences(1).count() == 1);
+}

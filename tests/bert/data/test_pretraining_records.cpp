@@ -360,3 +360,30 @@ TEST_CASE("the indexes of some files can be made without reading the others, and
   CHECK(!fs::exists(RecordIndex::file_of(three.files()[0])));
   CHECK(fs::exists(RecordIndex::file_of(three.files()[2])));
 }
+
+TEST_CASE("the most tokens and the most masked ones are those of any records, each list from the largest on") {
+  using Ints = std::vector<std::int64_t>;
+  const support::TemporaryDirectory directory;
+  std::string framed;
+  for (const std::int64_t masked : {1, 3, 2}) {  // of 6, 4 and 5 tokens
+    Ints mask(6, 0), positions(3, 0);
+    std::vector<float> weights(3, 0);
+    std::fill_n(mask.begin(), 7 - masked, 1);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(masked); ++i)
+      positions[i] = static_cast<std::int64_t>(i) + 1, weights[i] = 1;
+    bertrand::io::append_record(framed, serialize_example({{"input_ids", Ints(6, 5)},
+                                                           {"input_mask", mask},
+                                                           {"segment_ids", Ints(6, 0)},
+                                                           {"masked_lm_positions", positions},
+                                                           {"masked_lm_ids", Ints(3, 5)},
+                                                           {"masked_lm_weights", weights},
+                                                           {"next_sentence_labels", Ints{1}}}));
+  }
+  write_text(directory / "r", framed);
+  const std::vector<ExampleSize> sizes = PretrainingRecords({directory / "r"}, {.vocab_size = 10}).largest(3);
+  REQUIRE(sizes.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(sizes[i].tokens == 6 - static_cast<std::int64_t>(i));
+    CHECK(sizes[i].masked == 3 - static_cast<std::int64_t>(i));
+  }
+}

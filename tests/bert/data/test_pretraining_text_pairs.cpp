@@ -185,3 +185,13 @@ TEST_CASE("a random segment may begin with any sentence of any other document") 
   CHECK(first == std::set<std::uint64_t>{3, 7, 11, 16, 21, 26});
   CHECK(last == std::set<std::uint64_t>{0, 3, 7, 11, 16, 21});
 }
+
+TEST_CASE("where a pair is cut does not depend on how long it was drawn to be") {
+  const Documents documents = documents_of({std::vector<std::uint64_t>(40, 1), {4, 4}});
+  std::set<std::uint32_t> first_segments;  // of pairs of four tokens, which are short ones: five would fit
+  for (std::uint64_t key = 0; key < 600; ++key) {
+    const SegmentPair pair = draw_pairs(documents, 0, {.max_seq_length = 8, .short_seq_prob = 0.5}, key).at(0);
+    if (!pair.random_next && pair.a_count + pair.b_count == 4) first_segments.insert(pair.a_count);
+  }
+  CHECK(first_segments == std::set<std::uint32_t>{1, 2, 3});
+}

@@ -43,7 +43,7 @@ TEST_CASE("a token's id is the number of its line") {
   CHECK(vocabulary.mask_id() == 4);
   CHECK(vocabulary.text() == kSpecials + "a\r\nb\n\nc");
   CHECK_THROWS_AS(vocabulary.id("d"), Error);
-  CHECK_THROWS_AS(vocabulary.token(9), Error);
+  CHECK(refusal(Failure::input, [&] { vocabulary.token(9); }) == "vocabulary: expected an id from 0 to 8, got 9");
   CHECK_THROWS_AS(vocabulary.token(-1), Error);
 }
 

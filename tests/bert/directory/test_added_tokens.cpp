@@ -83,6 +83,7 @@ TEST_CASE("tokens added behind the vocabulary, in tokenizer.json or a file of th
   CHECK(model.refusal() != "");
   model.write("added_tokens.json", R"({"<b>": 16, "<a>": 15, "[PAD]": 0, "[MASK]": 4})");
   CHECK(model.read().encode("<a> red<B>") == Ids{15, 5, 16});
+  CHECK(model.read().encode("[PAD] red [MASK]") == Ids{1, 1, 1, 5, 1, 1, 1});  // those of BERT are no added ones
   CHECK(model.read().vocabulary().text() == support::kSmallVocabulary + "<a>\n<b>\n");
   CHECK(saved(model.read(), model.config).encode("<a> red<B>") == Ids{15, 5, 16});
   std::filesystem::remove(model.directory / "added_tokens.json");
@@ -102,6 +103,16 @@ TEST_CASE("tokens are added behind a vocabulary whose last line has no end") {
   model.write("added_tokens.json", R"({"<a>": 15})");
   CHECK(model.read().encode("<a> red.") == Ids{15, 5, 14});
   CHECK(model.read().vocabulary().size() == kWords + 1);
+}
+
+TEST_CASE("the first line of a vocabulary may be an added token, and has no other number") {
+  const Directory model(kWords + 1);
+  model.write("vocab.txt", "<a>\n" + support::kSmallVocabulary);
+  model.write("tokenizer_config.json", R"({"added_tokens_decoder": {"0": {"content": "<a>"}}})");
+  CHECK(model.read().encode("red<a>") == Ids{6, 0});
+  std::filesystem::remove(model.directory / "tokenizer_config.json");
+  model.write("added_tokens.json", R"({"<a>": 16})");
+  CHECK(model.refusal() == "added_tokens.json: \"<a>\": expected the number of a row that no other token has, got 16");
 }
 
 TEST_CASE("added tokens without a row are read piece by piece, and do not stand for lines that the vocabulary lacks") {
@@ -124,6 +135,7 @@ TEST_CASE("added tokens with the id of another token, or none that follows the v
   };
   const std::string taken = ": expected the number of a row that no other token has, got ";
   CHECK(refusal(R"({"<a>": 4})") == "added_tokens.json: \"<a>\"" + taken + "4");
+  CHECK(refusal(R"({"<a>": 0})") == "added_tokens.json: \"<a>\"" + taken + "0");
   CHECK(refusal(R"({"<a>": "x"})") == "added_tokens.json: \"<a>\"" + taken + "\"x\"");
   CHECK(refusal(R"({"<a>": -1})") == "added_tokens.json: \"<a>\"" + taken + "-1");
   CHECK(refusal(R"({"<a>": 15, "<b>": 15})") == "added_tokens.json: \"<b>\"" + taken + "15");
@@ -151,4 +163,7 @@ TEST_CASE("of the tokens that a directory is written with the special ones alone
   CHECK(config.at("additional_special_tokens") == io::Json{"<b>"});
   CHECK(config.at("added_tokens_decoder").at("15").at("special") == false);
   CHECK(config.at("added_tokens_decoder").at("16").at("special") == true);
+  io::Json without = io::Json::object();
+  declare_added_tokens(without, {});
+  CHECK(without.empty());
 }

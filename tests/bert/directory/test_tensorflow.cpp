@@ -168,6 +168,8 @@ TEST_CASE("the text file of checkpoints names the newest one") {
   };
   CHECK(newest("model_checkpoint_path: \"model.ckpt-9\"\nall_model_checkpoint_paths: \"model.ckpt-3\"\n") ==
         "model.ckpt-9.index");
+  CHECK(newest("all_model_checkpoint_paths: \"model.ckpt-3\"\nmodel_checkpoint_path: \"model.ckpt-9\"\n") ==
+        "model.ckpt-9.index");
   CHECK(newest("model_checkpoint_path: \"/elsewhere/bert_model.ckpt\"\n") == "bert_model.ckpt.index");
   const support::TemporaryDirectory outside;  // where it may not lead, though there is one
   fs::copy_file(saved.directory / "bert_model.ckpt.index", outside / "bert_model.ckpt.index");

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <thread>
 
 #include "support/terminal.h"
@@ -53,4 +54,18 @@ TEST_CASE("a quiet stage shows nothing") {
     CHECK_FALSE(progress.shown());
   });
   CHECK(text == "");
+}
+
+TEST_CASE("the time left of a stage is that of what it has not done") {
+  const auto begun = std::chrono::steady_clock::now();
+  const std::string text = on_terminal(80, [](std::FILE* out) {
+    ByteProgress progress("reading", 4e6, out);
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    progress.update(2e6);  // as much again
+  });
+  if (std::chrono::steady_clock::now() - begun >= std::chrono::milliseconds(450)) {
+    MESSAGE("SKIPPED: other programs had the processor");
+    return;
+  }
+  CHECK(text.find(", 0s left") != std::string::npos);
 }

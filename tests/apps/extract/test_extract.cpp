@@ -151,7 +151,7 @@ TEST_CASE("layers that the model does not have are refused, and nothing is writt
     CAPTURE(layers);
     const support::Outcome outcome = extract(directory, {std::string("--layers=") + layers});
     CHECK(outcome.code == 2);
-    CHECK(outcome.error.starts_with("error: --layers: expected "));
+    CHECK(outcome.error.starts_with("error: --layers: expected numbers from -1 to 0 with commas between, got "));
   }
   CHECK_FALSE(std::filesystem::exists(directory / "features.jsonl"));
 }
@@ -250,6 +250,8 @@ TEST_CASE("a line that the model cannot take is named by its number") {
   const support::Outcome outcome = extract(directory, {"--batch-size", "2"});
   CHECK(outcome.code == 3);
   CHECK(outcome.error.starts_with("error: example 2: token type: expected 0 to 0 (type_vocab_size), got 1"));
+  write_text(directory / "lines.txt", "red\nblue\nred\nred ||| fish\n");  // the second of its batch
+  CHECK(extract(directory, {"--batch-size", "2"}).error.starts_with("error: example 3: token type: "));
 }
 
 TEST_CASE("one vector a line is the mean of its tokens, as JSON and as an array for NumPy") {
@@ -261,6 +263,7 @@ TEST_CASE("one vector a line is the mean of its tokens, as JSON and as an array 
   REQUIRE(extract(directory, {"--pooling", "mean", "--batch-size", "2"}).code == 0);
   const auto lines = support::read_json_lines(directory / "features.jsonl");
   REQUIRE(lines.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(lines[i].at("linex_index") == i);
   for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t j = 0; j < 16; ++j) {
       double mean = 0;
@@ -286,6 +289,25 @@ TEST_CASE("one vector a line is the mean of its tokens, as JSON and as an array 
     }
     CHECK(squares == doctest::Approx(1).epsilon(1e-5));
     CHECK(row[0] == doctest::Approx(lines[i].at("embedding")[0].get<double>() / std::sqrt(raw)).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("the vector of a line may be that of its [CLS], in a layer counted from the first, or the pooler's") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  write_text(directory / "lines.txt", "red fish\nblue\ntwo green birds");
+  const auto extracted = [&](const std::vector<std::string>& flags) {
+    const auto outcome = extract(directory, flags);
+    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+    return support::read_json_lines(directory / "features.jsonl");
+  };
+  const auto all = extracted({"--layers", "0", "--pooled"}), first = extracted({"--pooling", "cls", "--layers", "0"}),
+             pooled = extracted({"--pooling", "pooler"});
+  REQUIRE(first.size() == 3);
+  REQUIRE(pooled.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(first[i].at("embedding") == all[i].at("features")[0].at("layers")[0].at("values"));
+    CHECK(pooled[i].at("embedding") == all[i].at("pooled"));
   }
 }
 

@@ -1,8 +1,10 @@
 // A directory of sentence-transformers: its files say how a text becomes a vector, and flags come before them.
 #include <doctest/doctest.h>
 
+#include "bert/directory/model_directory.h"
 #include "bert/inference/open.h"
 #include "bert/network/golden.h"
+#include "support/faulty_files.h"
 #include "support/refusal.h"
 #include "support/small_model.h"
 
@@ -138,4 +140,17 @@ TEST_CASE("modules that are not computed here are refused with the file that nam
   CHECK(model.refused().starts_with(at + "modules.json: expected a list of modules, got "));
   model.write("sentence_bert_config.json", R"({"max_seq_length": 6, "do_lower_case": true})");
   CHECK(model.refused().starts_with(at + "sentence_bert_config.json: do_lower_case: expected false, got true"));
+}
+
+TEST_CASE("after a power failure the copied files of a module are whole, those in its own directory too") {
+  const Directory model;
+  const support::TemporaryDirectory disk, after;
+  support::RecordingFiles files(disk / "");
+  files.make_directory(disk / "copy");
+  bert::copy_sentence_files(files, model.directory / "model", disk / "copy");
+  files.sync_directory(disk / "copy");
+  files.sync_directory(disk / "");
+  files.restore(files.calls(), support::Lost::everything, after / "");
+  for (const std::string file : {"modules.json", "1_Pooling/config.json"})
+    CHECK(support::read_text(after / ("copy/" + file)) == support::read_text(model.directory / ("model/" + file)));
 }

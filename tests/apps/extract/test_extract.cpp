@@ -254,6 +254,27 @@ TEST_CASE("a line that the model cannot take is named by its number") {
   CHECK(extract(directory, {"--batch-size", "2"}).error.starts_with("error: example 3: token type: "));
 }
 
+TEST_CASE("how many rows of the word embeddings are taken for padding is told") {
+  const support::TemporaryDirectory directory;
+  std::filesystem::create_directories(directory / "model");
+  const bert::Config config{.vocab_size = 32,
+                            .hidden_size = 16,
+                            .num_hidden_layers = 1,
+                            .num_attention_heads = 2,
+                            .intermediate_size = 32,
+                            .max_position_embeddings = 24};
+  const auto backend = open_cpu({.threads = 1});
+  support::SmallEncoder model(config);
+  const nn::ParameterSet parameters(model, *backend);
+  bert::write_directory(io::Files::system(), directory / "model",
+                        {.config = config, .vocabulary = support::kSmallVocabulary, .tokenizer = {}}, parameters);
+  write_text(directory / "lines.txt", "red\n");
+  const support::Outcome outcome = extract(directory, {});
+  CHECK(outcome.code == 0);
+  CHECK(outcome.error.starts_with("warning: " + (directory / "model/vocab.txt").string() +
+                                  ": 15 tokens for 32 rows of word embeddings: the last 17 are taken for padding\n"));
+}
+
 TEST_CASE("one vector a line is the mean of its tokens, as JSON and as an array for NumPy") {
   const support::TemporaryDirectory directory;
   support::write_small_model(directory / "model");

@@ -181,6 +181,9 @@ TEST_CASE("files without any record are refused") {
   write_text(directory / "empty", "");
   CHECK_THROWS_WITH_AS(PretrainingRecords({directory / "empty"}, {.vocab_size = 9}),
                        doctest::Contains("records: expected at least one, got none"), Error);
+  CHECK(support::refusal(bertrand::Failure::input, [&] {
+          PretrainingRecords({directory / "empty"}, {.vocab_size = 9});
+        }).ends_with(", got none"));  // and nothing was skipped
 }
 
 namespace {
@@ -340,6 +343,7 @@ TEST_CASE("a compressed file that becomes much is held on the disk, and one that
     CHECK(spilled.bytes() <= places);
     CHECK(fs::is_empty(run / ""));
   }
+  CHECK(PretrainingRecords(file, {.vocab_size = 200, .run_directory = run / "", .most_held = all}).bytes() >= all);
   PretrainingRecords repeated({file[0], file[0], file[0]},
                               {.vocab_size = 200, .threads = 3, .run_directory = run / "", .most_held = 0});
   CHECK(repeated.examples(0) == 3 * kRecordsPerFile);

@@ -102,6 +102,8 @@ TEST_CASE("German abbreviations are whole words, of several parts too") {
         Lines{"Dann kam er.", "Das Land.", "Hr. Dr. Grün wohnt z. B. Am Markt Nr. 5.", "Er geht."});
   CHECK(split("Im Jahr 300 n. Chr. Rom fiel.", "de").size() == 1);
   CHECK(split("Z. Zt. Reg.-Bez. Köln.", "de").size() == 1);
+  CHECK(split("Fue en 300 a. e. c. Roma era otra.", "es").size() == 1);  // "c." alone is none
+  CHECK(split("Vino la c. Roma era otra.", "es").size() == 2);
   CHECK(split("Hr. Grün. Gen. Lee.", "en") == Lines{"Hr.", "Grün.", "Gen. Lee."});
   CHECK(split("Gen. Lee kam.", "de") == Lines{"Gen.", "Lee kam."});
 }

@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -10,6 +12,7 @@
 #include "bert/data/pretraining_text.h"
 #include "bert/data/pretraining_text_corpus.h"
 #include "io/error.h"
+#include "io/signals.h"
 #include "support/growth.h"
 
 using namespace bertrand;
@@ -276,4 +279,26 @@ TEST_CASE("the label of an example is 0 where B goes on after A and 1 where it i
     }
   CHECK(next > 10);
   CHECK(random > 10);
+}
+
+TEST_CASE("counting the examples of a long text ends when the process is asked to leave") {
+  std::string lines;
+  for (int i = 0; i < 100'000; ++i) lines += i % 50'000 == 49'999 ? "a\n\n" : "a\n";
+  const TextFile file("left.txt", lines);
+  const text::Tokenizer tokenizer = tiny_tokenizer();
+  const std::shared_ptr<const CorpusView> corpus = held({file.path()}, tokenizer);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    io::catch_stop_signals(io::OnStop::leave);
+    std::raise(SIGTERM);
+    try {
+      PretrainingText(corpus, tokenizer.vocabulary(), {.pairs = {.max_seq_length = 24}}).examples(0);
+    } catch (const Error& error) {
+      ::_exit(error.failure() == Failure::interrupted ? 75 : 1);
+    }
+    ::_exit(2);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 75));
 }

@@ -45,7 +45,6 @@ Sentences CorpusView::sentences(std::uint64_t document) const {
 }
 
 void CorpusView::append_ids(std::uint64_t begin, std::uint64_t count, std::vector<std::int32_t>& out) const {
-  if (count == 0) return;
   const auto after = std::ranges::upper_bound(parts_, begin, {}, &Placed::first_token);
   check(after != parts_.begin(), "corpus: token {} of an empty corpus", begin);
   const Placed& placed = *(after - 1);

@@ -33,8 +33,8 @@ void check_size(const text::Vocabulary& vocabulary, const fs::path& file, Dim ro
     fail(Failure::model, "{}: vocabulary: expected {} tokens (vocab_size of {}), got {}; hint: is it another model's?",
          file.string(), rows, config.string(), vocabulary.size());
   if (vocabulary.size() < rows)
-    io::warn("{}: {} tokens for {} rows of word embeddings: the last {} are taken for padding", file.string(),
-             vocabulary.size(), rows, rows - vocabulary.size());
+    io::warn("{}: {} tokens for {} rows of word embeddings: the rest is taken for padding", file.string(),
+             vocabulary.size(), rows);
 }
 
 void check_same(const text::Vocabulary& vocabulary, const fs::path& file, const text::Vocabulary& expected,

@@ -254,7 +254,7 @@ TEST_CASE("a line that the model cannot take is named by its number") {
   CHECK(extract(directory, {"--batch-size", "2"}).error.starts_with("error: example 3: token type: "));
 }
 
-TEST_CASE("how many rows of the word embeddings are taken for padding is told") {
+TEST_CASE("rows of the word embeddings that have no token are told") {
   const support::TemporaryDirectory directory;
   std::filesystem::create_directories(directory / "model");
   const bert::Config config{.vocab_size = 32,
@@ -272,7 +272,7 @@ TEST_CASE("how many rows of the word embeddings are taken for padding is told") 
   const support::Outcome outcome = extract(directory, {});
   CHECK(outcome.code == 0);
   CHECK(outcome.error.starts_with("warning: " + (directory / "model/vocab.txt").string() +
-                                  ": 15 tokens for 32 rows of word embeddings: the last 17 are taken for padding\n"));
+                                  ": 15 tokens for 32 rows of word embeddings: the rest is taken for padding\n"));
 }
 
 TEST_CASE("one vector a line is the mean of its tokens, as JSON and as an array for NumPy") {

@@ -12,11 +12,10 @@ namespace bertrand::training {
 void PublishedModel::publish(BestModel& best) {
   publish_model(files_, output_, objective_, parameters_);
   best.crc32c = InputFile::of(output_ / kWeights).crc32c;
-  is_own_ = true;
 }
 
 std::string PublishedModel::fault(const BestModel& best) const {
-  if (is_own_ || best.crc32c == 0) return "";
+  if (best.crc32c == 0) return "";
   const std::filesystem::path file = output_ / kWeights;
   const bool there = std::filesystem::is_regular_file(file);
   if (there && InputFile::of(file).crc32c == best.crc32c) return "";

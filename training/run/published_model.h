@@ -10,8 +10,7 @@
 
 namespace bertrand::training {
 
-/// The best model, as the first replica publishes it. It checks a file that it found there, but not one that this
-/// process published.
+/// The best model, as the first replica publishes it.
 class PublishedModel {
  public:
   PublishedModel(const std::filesystem::path& output, const Objective& objective, nn::ParameterSet& parameters,
@@ -35,7 +34,6 @@ class PublishedModel {
   const Objective& objective_;
   nn::ParameterSet& parameters_;
   io::Files& files_;
-  bool is_own_ = false;  // published by this process
 };
 
 }  // namespace bertrand::training

@@ -174,6 +174,31 @@ TEST_CASE(
   for (const double weight : ops::to_host<double>(first.parameters.values())) CHECK(weight == 0.5);
 }
 
+TEST_CASE("a run whose best model was taken away meanwhile publishes it again at the end, or says that it cannot") {
+  Saving first(0);
+  first.settings.keep = 2;
+  SaveAndResume saves = first.saves();
+  const fs::path published = first.directory / "model.safetensors";
+  first.state.best.score = 0.5;
+  for (const std::int64_t step : {1, 2}) {
+    first.state.steps_done = step;
+    saves.save(first.state, [] {});
+    if (step > 1) continue;
+    first.state.best.step = step;
+    saves.publish(first.state.best);
+  }
+  const std::string best = support::read_text(published);
+  fs::remove(published);
+  saves.publish_result(first.state);
+  CHECK(support::read_text(published) == best);
+
+  support::write_text(published, "other weights");
+  fs::remove_all(first.directory / "checkpoint-1");
+  CHECK(support::refusal(Failure::model, [&] { saves.publish_result(first.state); }) ==
+        published.string() + ": expected the best model, as it was after step 1, got another or a damaged one; hint: " +
+            (first.directory / "checkpoint-2").string() + " holds the last one");
+}
+
 TEST_CASE("a resumed run keeps the checksum of the best model that it published again") {
   const auto backend = open_cpu({.threads = 1});
   const distributed::Replica self(*backend);

@@ -11,6 +11,7 @@ struct SmallHead {
   std::string problem_type = "";
   bertrand::Dim positions = 24;
   bertrand::Dim types = 2;
+  bertrand::Dim rows = 15;  ///< of the word embeddings, for a vocabulary of 15 tokens
 };
 
 /// Writes a model directory whose network is `Network(config, arguments...)`. Its initial weights are 20 times larger
@@ -19,7 +20,7 @@ template <class Network, class... Arguments>
 void write_small_head(const std::filesystem::path& directory, const SmallHead& head, const Arguments&... arguments) {
   using namespace bertrand;
   std::filesystem::create_directories(directory);
-  bert::Config config{.vocab_size = 15,
+  bert::Config config{.vocab_size = head.rows,
                       .hidden_size = 16,
                       .num_hidden_layers = 1,
                       .num_attention_heads = 2,

@@ -4,6 +4,7 @@
 
 #include "bert/directory/config_file.h"
 #include "support/conversation.h"
+#include "support/small_heads.h"
 #include "support/small_model.h"
 
 using namespace bertrand;
@@ -233,19 +234,7 @@ TEST_CASE("a line is cut to the positions of the model if these are fewer than 1
 
 TEST_CASE("a line that the model cannot take is named by its number") {
   const support::TemporaryDirectory directory;
-  std::filesystem::create_directories(directory / "model");
-  const bert::Config config{.vocab_size = 15,
-                            .hidden_size = 16,
-                            .num_hidden_layers = 1,
-                            .num_attention_heads = 2,
-                            .intermediate_size = 32,
-                            .max_position_embeddings = 24,
-                            .type_vocab_size = 1};
-  const auto backend = open_cpu({.threads = 1});
-  support::SmallEncoder model(config);
-  const nn::ParameterSet parameters(model, *backend);
-  bert::write_directory(io::Files::system(), directory / "model",
-                        {.config = config, .vocabulary = support::kSmallVocabulary, .tokenizer = {}}, parameters);
+  support::write_small_head<support::SmallEncoder>(directory / "model", {.architecture = "", .types = 1});
   write_text(directory / "lines.txt", "red\nblue\nred ||| fish\n");
   const support::Outcome outcome = extract(directory, {"--batch-size", "2"});
   CHECK(outcome.code == 3);
@@ -256,18 +245,7 @@ TEST_CASE("a line that the model cannot take is named by its number") {
 
 TEST_CASE("rows of the word embeddings that have no token are told") {
   const support::TemporaryDirectory directory;
-  std::filesystem::create_directories(directory / "model");
-  const bert::Config config{.vocab_size = 32,
-                            .hidden_size = 16,
-                            .num_hidden_layers = 1,
-                            .num_attention_heads = 2,
-                            .intermediate_size = 32,
-                            .max_position_embeddings = 24};
-  const auto backend = open_cpu({.threads = 1});
-  support::SmallEncoder model(config);
-  const nn::ParameterSet parameters(model, *backend);
-  bert::write_directory(io::Files::system(), directory / "model",
-                        {.config = config, .vocabulary = support::kSmallVocabulary, .tokenizer = {}}, parameters);
+  support::write_small_head<support::SmallEncoder>(directory / "model", {.architecture = "", .rows = 32});
   write_text(directory / "lines.txt", "red\n");
   const support::Outcome outcome = extract(directory, {});
   CHECK(outcome.code == 0);

@@ -30,13 +30,14 @@ def google_tokenizer(path, vocab, lower):
 
 def different(peer, google):
     """Code points of which Hugging Face's tokenizers, alone between two letters, make something else than Google's code: those
-    that are not assigned or private (dropped there), and those whose category is of a later Unicode than the tables there."""
+    that are not assigned or private (dropped there), those whose category is of a later Unicode than the tables there, and
+    U+2B820 to U+2B91F, which are ideographs for Google's code alone."""
     found = {"\u03a3"}  # Python lowers a final capital sigma to another letter than one inside a word
     for c in map(chr, range(1, 0x110000)):
         category = unicodedata.category(c)
         if category in ("Cn", "Co", "Cs"):
             found.add(c)
-        elif not (0xAC00 <= ord(c) < 0xD7A4 or 0x3400 <= ord(c) < 0xA000 or 0x20000 <= ord(c)):
+        elif not (0xAC00 <= ord(c) < 0xD7A4 or 0x3400 <= ord(c) < 0xA000 or 0x20000 <= ord(c) < 0x2B820 or 0x2B920 <= ord(c)):
             text = f"a{c}a"
             words = [word for word, _ in peer.pre_tokenizer.pre_tokenize_str(peer.normalizer.normalize_str(text))]
             if words != google.basic_tokenizer.tokenize(text):

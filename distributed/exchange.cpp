@@ -6,12 +6,17 @@
 
 namespace bertrand::distributed {
 
-double sum(const Replica& self, double value) {
-  if (self.size() == 1) return value;
-  const Tensor x = ops::full({1}, value, DType::f64, self.backend());
+void sum(const Replica& self, std::span<double> values) {
+  if (self.size() == 1) return;
+  const Tensor x = ops::from_host(std::span<const double>(values), {static_cast<Dim>(values.size())}, self.backend());
   const Addend mine{.first = self.rank(), .count = 1, .values = x};
   self.collective().all_reduce_sum({&mine, 1}, self.size(), x);
-  return ops::item(x);
+  self.backend().download(x, values.data());
+}
+
+double sum(const Replica& self, double value) {
+  sum(self, {&value, 1});
+  return value;
 }
 
 bool any(const Replica& self, bool yes) { return sum(self, yes ? 1 : 0) > 0; }

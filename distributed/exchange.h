@@ -11,7 +11,10 @@
 
 namespace bertrand::distributed {
 
-/// The sum of the values of all replicas, in the tree whose parts are the ranks.
+/// Makes each value the sum of its values on all replicas, in the tree whose parts are the ranks.
+void sum(const Replica& self, std::span<double> values);
+
+/// The sum of the values of all replicas.
 double sum(const Replica& self, double value);
 
 /// Whether any replica says yes.

@@ -2,6 +2,7 @@
 #include "bert/objectives/pretraining.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "bert/data/largest_examples.h"
@@ -100,14 +101,14 @@ std::int64_t PretrainingObjective::begin_step(const training::StepExamples& step
   } else {
     examples_ = read(step, mine);
   }
-  double masked = 0;
+  std::array<double, 2> counts{};  // masked tokens, all tokens; exact as long as they are below 2^53
   for (const data::PretrainingExample& example : examples_) {
-    masked += static_cast<double>(example.masked_positions.size());
+    counts[0] += static_cast<double>(example.masked_positions.size());
+    counts[1] += static_cast<double>(example.token_ids.size());
   }
-  masked_count_ = std::max(1.0, distributed::sum(self_, masked));  // words longer than may be masked leave none
-  std::int64_t tokens = 0;
-  for (const std::int64_t number : step.numbers) tokens += inputs_.training.tokens(step.epoch, number);
-  return tokens;
+  distributed::sum(self_, counts);
+  masked_count_ = std::max(1.0, counts[0]);  // words longer than may be masked leave none
+  return static_cast<std::int64_t>(counts[1]);
 }
 
 std::vector<training::LossPart> PretrainingObjective::loss(std::int64_t first, std::int64_t count, std::uint64_t key) {

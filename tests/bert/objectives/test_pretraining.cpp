@@ -4,11 +4,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "autograd/engine.h"
-#include "distributed/replica.h"
+#include "distributed/replica_group.h"
 #include "nn/parameter_set.h"
 #include "tensor/backends.h"
 
@@ -47,7 +49,10 @@ class MadeUp : public data::PretrainingExamples {
     example.next_sentence_label = static_cast<std::int32_t>(number % 2);
     return example;
   }
-  std::int64_t tokens(std::int64_t, std::int64_t number) override { return size(number).tokens; }
+  std::int64_t tokens(std::int64_t, std::int64_t number) override {
+    asked.insert(number);
+    return size(number).tokens;
+  }
   std::int64_t masked(std::int64_t, std::int64_t number) override { return size(number).masked; }
   std::int64_t longest() const override { return largest(1).at(0).tokens; }
   std::vector<data::ExampleSize> largest(std::int64_t count) const override {
@@ -57,6 +62,8 @@ class MadeUp : public data::PretrainingExamples {
     return sorted;
   }
   std::size_t bytes() const override { return bytes_; }
+
+  std::set<std::int64_t> asked;  ///< numbers of the examples that were drawn, or whose tokens were counted
 
  private:
   const data::ExampleSize& size(std::int64_t number) const { return sizes_.at(static_cast<std::size_t>(number)); }
@@ -110,6 +117,22 @@ TEST_CASE("the plan counts all examples that are held and those of three steps")
   CHECK(alone.data_bytes() == 1000);
   // Of each token its id and type, and of a masked one its place and id.
   CHECK(alone.bytes_of_steps(3) >= 3 * 3 * (sizeof(data::PretrainingExample) + (16 + 5) * 8));
+}
+
+TEST_CASE("a replica draws its own examples alone and knows the tokens of the whole step") {
+  std::vector<std::unique_ptr<Backend>> backends;
+  for (int i = 0; i < 2; ++i) backends.push_back(open_cpu({.threads = 1}));
+  std::array<std::set<std::int64_t>, 2> asked;
+  std::array<std::int64_t, 2> tokens{};
+  distributed::ReplicaGroup(std::move(backends)).run([&](const distributed::Replica& self) {
+    MadeUp training({{16, 5}, {9, 2}, {12, 7}, {5, 1}, {7, 3}}, 0);
+    PretrainingObjective objective(kConfig, {.training = training, .vocabulary = words()}, self);
+    const auto rank = static_cast<std::size_t>(self.rank());
+    tokens[rank] = objective.begin_step({.numbers = {4, 0, 2, 3}}, {.first = 2 * self.rank(), .count = 2});
+    asked[rank] = training.asked;
+  });
+  CHECK(tokens == std::array<std::int64_t, 2>{40, 40});
+  CHECK(asked == std::array<std::set<std::int64_t>, 2>{{{0, 4}, {2, 3}}});
 }
 
 TEST_CASE("the figures of an evaluation are the same however many examples are evaluated at once") {

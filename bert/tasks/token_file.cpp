@@ -58,6 +58,13 @@ bool is_blank_line(std::string_view line) { return line.find_first_not_of(" \t")
 
 constexpr std::string_view kDocument = "-DOCSTART-";
 
+/// Whether a line that begins with "# " is a comment, where a word's line is cut at spaces into as many `columns`: it has
+/// another number of them, or the form of CoNLL-U's comments, "# sent_id = 7" and "# newdoc".
+bool is_comment(const Cells& cells, std::size_t columns) {
+  if (cells.size() != columns) return true;
+  return (cells.size() > 2 && cells[2] == "=") || (cells.size() > 1 && (cells[1] == "newdoc" || cells[1] == "newpar"));
+}
+
 class Parser {
  public:
   using Use = std::function<void(const TokenFile& sentence)>;
@@ -195,7 +202,7 @@ void WordLines::take(std::string_view line, std::int64_t number) {
 }
 
 void WordLines::hand_over(std::string_view line, std::int64_t number) {
-  if (begins_sentence_ && line.starts_with("# ") && cut_at_spaces(line).size() != columns_) return;
+  if (begins_sentence_ && line.starts_with("# ") && is_comment(cut_at_spaces(line), *columns_)) return;
   begins_sentence_ = is_blank_line(line) || line.starts_with(kDocument);
   use_(line, number);
 }

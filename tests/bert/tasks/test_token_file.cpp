@@ -68,6 +68,12 @@ TEST_CASE("a number sign that begins a sentence is a word in a file whose column
   CHECK(refusal("# newdoc\n# text = a\n") == "words.txt:1: words: expected at least one, got none");
 }
 
+TEST_CASE("comments of CoNLL-U are no words though they have as many columns as a word's line") {
+  CHECK(read("# sent_id = 1\na DT B-NP O\n\n# text = b\n# NN B-NP O\n").words == Texts{"a", "#"});
+  CHECK(read("# newdoc\n# newpar\na O\n\n# newpar\n# O\n").words == Texts{"a", "#"});
+  CHECK(read("# text =\na DT O\n").words == Texts{"a"});
+}
+
 TEST_CASE("lines of CoNLL-U for several words together and for empty nodes are no words") {
   const auto line = [](const std::string& id, const std::string& word, const std::string& label) {
     return id + '\t' + word + '\t' + word + '\t' + label + "\t_\t_\t_\t_\t_\t_\n";

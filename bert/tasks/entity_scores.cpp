@@ -73,8 +73,10 @@ std::vector<Entity> EntityFinder::next(std::span<const std::string> tags) {
 
 bool is_illegal(const std::string& before, const std::string& tag) {
   const Tag own = parsed(tag), left = parsed(before);
-  if (own.prefix != 'I') return false;
-  return !(left.prefix == 'B' || left.prefix == 'I') || left.type != own.type;
+  // Without a hyphen E and M begin words, as MISC does.
+  const bool inside = own.prefix == 'I' || ((own.prefix == 'E' || own.prefix == 'M') && tag.substr(1, 1) == "-");
+  if (!inside) return false;
+  return !(left.prefix == 'B' || left.prefix == 'I' || left.prefix == 'M') || left.type != own.type;
 }
 
 std::optional<std::size_t> IllegalPairs::add(std::span<const std::string> tags) {

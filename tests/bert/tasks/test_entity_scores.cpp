@@ -81,6 +81,17 @@ TEST_CASE("an inside tag is illegal unless it continues its own type") {
   CHECK_FALSE(is_illegal("I-PER", "O"));
 }
 
+TEST_CASE("the middle and the end of an entity are illegal unless they continue its type") {
+  for (const std::string tag : {"M-PER", "E-PER"}) {
+    CAPTURE(tag);
+    for (const char* before : {"O", "B-LOC", "E-PER", "S-PER"}) CHECK(is_illegal(before, tag));
+    for (const char* before : {"B-PER", "I-PER", "M-PER"}) CHECK_FALSE(is_illegal(before, tag));
+  }
+  CHECK_FALSE(is_illegal("O", "MISC"));
+  CHECK_FALSE(is_illegal("O", "E"));
+  CHECK_FALSE(is_illegal("O", "S-PER"));
+}
+
 TEST_CASE("random tags of every kind have seqeval's figures to the last digit") {
   const EntityScores scores = scores_of_random(
       {"O", "B-PER", "I-PER", "B-LOC", "I-LOC", "E-LOC", "S-ORG", "I-a-b", "B", "I", "E-PER", "O", "O"});

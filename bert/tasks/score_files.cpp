@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "bert/tasks/entity_scores.h"
+#include "bert/tasks/labels.h"
 #include "bert/tasks/ranking_scores.h"
 #include "bert/tasks/token_file.h"
 #include "bert/text/utf8.h"
@@ -107,7 +108,8 @@ class Lines {
     const std::string_view separators = line.find('\t') != std::string::npos ? "\t\r" : " \r";
     for (std::size_t at = 0; (at = line.find_first_not_of(separators, at)) != std::string::npos;) {
       const std::size_t end = std::min(line.find_first_of(separators, at), line.size());
-      columns.emplace_back(line.substr(at, end - at));
+      const std::string_view cell = trimmed_cell(line.substr(at, end - at));
+      if (!cell.empty()) columns.emplace_back(cell);
       at = end;
     }
     return columns;

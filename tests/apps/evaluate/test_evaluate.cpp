@@ -112,6 +112,8 @@ TEST_CASE("the predictions of finetune are scored as words with their tags") {
   CHECK(run_program("evaluate", {"tokens", directory / "predictions.tsv"}).out == expected);
   write_text(directory / "tags", "# sent_id = 1\na B-X B-X\nb I-X O\n\n# text = c\n# O B-X\n");
   CHECK(run_program("evaluate", {"tokens", directory / "tags"}).out == expected);
+  write_text(directory / "tags", "a\tB-X \t B-X\nb\tI-X\t \tO\n\n#\tO\tB-X\n");  // spaces beside TAB
+  CHECK(run_program("evaluate", {"tokens", directory / "tags"}).out == expected);
   write_text(directory / "predictions.tsv", "sentence\tword\tprediction\tprobability\n0\ta\tB-X\t.9\n");
   CHECK(run_program("evaluate", {"tokens", directory / "predictions.tsv"}).error ==
         "error: " + (directory / "predictions.tsv").string() + ":1: columns: expected one named label, got none\n");

@@ -311,7 +311,7 @@ void add_own_flags(training::FlagTable& table, Options& options) {
 
 void add_flags(training::FlagTable& table, Options& options) {
   add_own_flags(table, options);
-  training::add_flags(table, options.settings);
+  training::add_flags(table, options.settings, "128, of squad and squad2 384, of msmarco 512");
 }
 
 void complete(Options& options) {

@@ -90,8 +90,9 @@ struct Settings {
   std::int64_t sequence_length(std::int64_t positions, std::int64_t usual = 128) const;
 };
 
-/// Declares the flags that every training program has, reading into `settings`, whose values are the defaults.
-void add_flags(FlagTable& table, Settings& settings);
+/// Declares the flags that every training program has, reading into `settings`, whose values are the defaults. The help
+/// says that an example usually has `usual_length` tokens.
+void add_flags(FlagTable& table, Settings& settings, const std::string& usual_length = "128");
 
 /// What a program sets before its flags are read.
 Settings pretraining_defaults();

@@ -144,10 +144,10 @@ void add_optimizer_flags(FlagTable& table, Settings& s) {
       .excludes = "--warmup-steps";
 }
 
-void add_data_flags(FlagTable& table, Settings& s) {
+void add_data_flags(FlagTable& table, Settings& s, const std::string& usual_length) {
   table.heading(kLength);
   table.number({"--max-seq-length", "tokens of an example made from text; longer is cut", decisive,
-                "128, or the model's positions if those are fewer"},
+                usual_length + ", or the model's positions if those are fewer"},
                s.max_seq_length, {5, 1 << 20}, "128");
   table.number({"--seed", "number that every random choice follows from", decisive}, s.seed, {0});
   table
@@ -180,12 +180,12 @@ void add_interval_flags(FlagTable& table, Settings& s) {
 }  // namespace
 
 /// The order is that of the settings in resume.json.
-void add_flags(FlagTable& table, Settings& settings) {
+void add_flags(FlagTable& table, Settings& settings, const std::string& usual_length) {
   add_run_flags(table, settings);
   add_device_flags(table, settings);
   add_length_flags(table, settings);
   add_optimizer_flags(table, settings);
-  add_data_flags(table, settings);
+  add_data_flags(table, settings, usual_length);
   add_interval_flags(table, settings);
 }
 

@@ -35,6 +35,22 @@ bool says(const Flag& flag, const std::string& words) { return flag.help.find(wo
 
 }  // namespace
 
+TEST_CASE("the usual length of an example is that of its task, and the help says so") {
+  const Tables tables;
+  CHECK(says(tables.pretrain.flag("--max-seq-length"), "default 128, or the model's positions"));
+  const Flag& flag = tables.finetune.flag("--max-seq-length");
+  CHECK(says(flag, "default 128, of squad and squad2 384, of msmarco 512, or the model's positions"));
+  const auto usual = [](const std::string& task) {
+    finetune::Options options;
+    options.task = task;
+    return options.usual_length();
+  };
+  CHECK(usual("squad") == 384);
+  CHECK(usual("squad2") == 384);
+  CHECK(usual("msmarco") == 512);
+  for (const char* task : {"mrpc", "custom", "ner", "tokens"}) CHECK(usual(task) == 128);
+}
+
 TEST_CASE("every flag has a heading and a help and every number and choice names its range and default") {
   const Tables tables;
   for (const FlagTable* table : {&tables.pretrain, &tables.finetune}) {

@@ -63,6 +63,10 @@ TEST_CASE("a custom CSV is learnt, and labels, results and predictions carry the
   CHECK(results.at("eval_f1") == 1.0);
   CHECK(read_text(setting.directory / "run/eval_results.txt")
             .starts_with("eval_accuracy = 1\neval_f1 = 1\neval_loss = "));
+  CHECK(read_text(setting.directory / "run/eval_report.tsv") ==
+        "label\tprecision\trecall\tf1\tsupport\nbird\t1.0000\t1.0000\t1.0000\t6\nfish\t1.0000\t1.0000\t1.0000\t6\n"
+        "macro avg\t1.0000\t1.0000\t1.0000\t12\nweighted avg\t1.0000\t1.0000\t1.0000\t12\n\n"
+        "true \\ predicted\tbird\tfish\nbird\t6\t0\nfish\t0\t6\n");
 
   const auto predictions = lines_of(setting.directory / "run/predictions.tsv");
   REQUIRE(predictions.size() == 13);
@@ -70,6 +74,15 @@ TEST_CASE("a custom CSV is learnt, and labels, results and predictions carry the
   CHECK(predictions[1].starts_with("0\tfish\t"));
   CHECK(predictions[1].ends_with("\tone, red fishs."));
   CHECK(predictions[2].starts_with("1\tbird\t"));
+
+  // The second row contradicts what was learnt: rows of the matrix are what is true.
+  const std::string judged = setting.directory / "judged.csv";
+  write_text(judged, "text,kind\n\"one, red fishs.\",fish\n\"one, blue fishs.\",bird\n\"one, green birds.\",bird\n");
+  REQUIRE(setting.finetune("judged", {"--model", setting.directory / "run", "--eval", judged}).code == 0);
+  CHECK(read_text(setting.directory / "judged/eval_report.tsv") ==
+        "label\tprecision\trecall\tf1\tsupport\nbird\t1.0000\t0.5000\t0.6667\t2\nfish\t0.5000\t1.0000\t0.6667\t1\n"
+        "macro avg\t0.7500\t0.7500\t0.6667\t3\nweighted avg\t0.8333\t0.6667\t0.6667\t3\n\n"
+        "true \\ predicted\tbird\tfish\nbird\t1\t1\nfish\t0\t1\n");
 }
 
 TEST_CASE("a fine-tuned model evaluates and predicts without training, with its own label names") {
@@ -199,6 +212,7 @@ TEST_CASE("a regression has one output and is judged by its correlations") {
   CHECK(config.at("id2label").size() == 1);
   const auto results = nlohmann::json::parse(read_text(setting.directory / "run/eval_results.json"));
   CHECK(results.at("eval_pearson") > 0.99);
+  CHECK_FALSE(std::filesystem::exists(setting.directory / "run/eval_report.tsv"));
   CHECK(lines_of(setting.directory / "run/predictions.tsv").at(0) == "id\tprediction\tlabel\ttext");
 }
 
@@ -221,6 +235,10 @@ TEST_CASE("several labels a row, from JSON lines") {
   const auto results = nlohmann::json::parse(read_text(setting.directory / "run/eval_results.json"));
   CHECK(results.at("eval_accuracy") == 1.0);
   CHECK(results.at("eval_micro_f1") == 1.0);
+  CHECK(read_text(setting.directory / "run/eval_report.tsv") ==
+        "label\tprecision\trecall\tf1\tsupport\nanimal\t1.0000\t1.0000\t1.0000\t16\n"
+        "colour\t1.0000\t1.0000\t1.0000\t8\nmacro avg\t1.0000\t1.0000\t1.0000\t24\n"
+        "weighted avg\t1.0000\t1.0000\t1.0000\t24\n");
   const auto predictions = lines_of(setting.directory / "run/predictions.tsv");
   CHECK(predictions.at(0) == "id\tprediction\tprobability_animal\tprobability_colour\tlabel\ttext");
   CHECK(predictions.at(1).starts_with("0\tanimal,colour\t"));

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "io/safetensors.h"
 #include "support/conversation.h"
 #include "support/small_model.h"
 #include "support/small_ranking.h"
@@ -215,6 +216,65 @@ TEST_CASE("every task keeps its best model though a later evaluation is worse") 
     CHECK((last < results.at(name)) == (name == "eval_f1"));
     CHECK(setting.file(task.name + "/model.safetensors") ==
           setting.file(task.name + "/checkpoint-" + std::to_string(best) + "/model.safetensors"));
+  }
+}
+
+TEST_CASE("the runs of a sweep of every task are those made alone and the best is by the task's figure") {
+  const Setting setting;
+  for (const auto& [task, figure] : {std::pair(kTasks[0], "f1"), {kTasks[1], "f1"}, {kTasks[2], "mrr_at_10"}}) {
+    CAPTURE(task.name);
+    const Outcome outcome = setting.run(task, task.name, {"--steps", "48", "--sweep", "layer-decay=1e-6,1"});
+    std::string best;
+    double highest = -1;
+    for (const std::string decay : {"1e-6", "1"}) {  // of words and answers the second one is the best
+      const std::string swept = task.name + "/layer-decay=" + decay, alone = task.name + decay;
+      setting.run(task, alone, {"--steps", "48", "--layer-decay", decay});
+      setting.check_same(task, swept, alone);
+      const double score =
+          nlohmann::json::parse(setting.file(alone + "/eval_results.json")).at(std::string("eval_") + figure);
+      if (score > highest) highest = score, best = swept;
+    }
+    CHECK(setting.file(task.name + "1e-6/model.safetensors") != setting.file(task.name + "1/model.safetensors"));
+    CHECK(outcome.out.find(std::string("best of 2 by ") + figure + ": --layer-decay ") != std::string::npos);
+    CHECK(outcome.out.ends_with(": " + setting.at(best) + "\n"));
+    CHECK(setting.file(task.name + "/sweep.tsv").find("\tbest\t" + setting.at(best) + "\n") != std::string::npos);
+  }
+}
+
+TEST_CASE("every task ends when its patience does") {
+  const Setting setting;
+  for (const Task& task : kTasks) {
+    CAPTURE(task.name);
+    const Outcome outcome =
+        setting.run(task, task.name, {"--steps", "9", "--learning-rate", "0", "--eval-every", "1", "--patience", "2"});
+    CHECK(
+        outcome.out.find("stopped early: 2 evaluations without a better model (--patience)\nfinished after 3 steps") !=
+        std::string::npos);
+    CHECK(outcome.out.find("the best model (step 1)") != std::string::npos);
+  }
+}
+
+TEST_CASE("every task leaves frozen parts as they were and has the same bits on threads and replicas") {
+  const Setting setting;
+  const auto tensor = [&](const std::string& model, const std::string& name) {
+    const bertrand::io::SafetensorsFile tensors(setting.at(model + "/model.safetensors"));
+    const auto* const entry = tensors.find("bert." + name);
+    REQUIRE(entry);
+    return std::string(reinterpret_cast<const char*>(entry->bytes.data()), entry->bytes.size());
+  };
+  for (const Task& task : kTasks) {
+    CAPTURE(task.name);
+    const Flags parts = {"--steps", "6", "--freeze", "embeddings", "--layer-decay", "0.5"};
+    const Outcome outcome = setting.run(task, task.name, parts);
+    CHECK(outcome.out.find("  frozen      embeddings: ") != std::string::npos);
+    CHECK(outcome.out.find("  rates       times: head 1, 0 0.5\n") != std::string::npos);
+    const std::string frozen = "embeddings.word_embeddings.weight", trained = "encoder.layer.0.output.dense.weight";
+    CHECK(tensor(task.name, frozen) == tensor("model", frozen));
+    CHECK(tensor(task.name, trained) != tensor("model", trained));
+    Flags several = parts;
+    several.insert(several.end(), {"--replicas", "2", "--threads", "5"});  // of one, three threads; of the other, two
+    setting.run(task, task.name + "2", several);
+    setting.check_same(task, task.name + "2", task.name);
   }
 }
 

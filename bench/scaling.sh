@@ -9,10 +9,11 @@
 #   mpi        as many processes under mpirun, with sums at the end of backward, and during backward
 #   nccl       one micro-batch on each of 1, 2, 4, … GPUs, in the same two ways; compared with one GPU
 # replica MB: the peak of the tensors of one replica. process MB: what its process had resident.
-# fits: the largest micro-batch that the plan accepts, with as many replicas on this machine.
+# fits: the largest micro-batch that the plan accepts, with as many replicas on this machine. What is larger is not trained, so
+# that it ends no study: it has - in the place of figures.
 # The rounds are interleaved; figures are medians over them. The last lines time the sum of base's gradients alone, against
 # a copy that moves as many bytes.
-# Environment: PRECISIONS ("f32 bf16"), MICRO_BATCHES (by default two sizes for each model, and 64 and 256 on GPUs), LENGTH
+# Environment: PRECISIONS ("f32 bf16"; f16 is slow on CPUs), MICRO_BATCHES (by default two sizes for each model, and 64 and 256 on GPUs), LENGTH
 # (128 tokens), MEMORY (GB of each replica for `fits`; default what there is), CORES, BUILD, and SUMS= to leave out the last lines.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,7 +26,9 @@ trap 'rm -f "$log"' EXIT
 cmake --build "$build" --target bench_scaling >/dev/null
 mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none)
 [ -e "$build/bin/libbertrand_mpi.so" ] && command -v mpirun >/dev/null && processes=yes || processes=
-gpus=$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null | wc -l || true)
+gpus=0  # that this build can use
+[ ! -e "$build/bin/libbertrand_cuda.so" ] || gpus=$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null | grep -c '^[0-9]' || true)
+[ -e "$build/bin/libbertrand_nccl.so" ] || ((gpus <= 1)) || gpus=1
 declare -A micro_batches=([tiny]="8 32" [mini]="8 32" [small]="4 16" [medium]="4 16" [base]="2 8" [large]="1 4")
 
 field() { sed -n "s/.*\"$1\":\"\?\([^,\"}]*\).*/\1/p"; }
@@ -34,15 +37,15 @@ launch() {
   local n=$1; shift
   if ((n > 1)); then "${mpirun[@]}" -n "$n" "$bench" "$@" 2>/dev/null; else "$bench" "$@"; fi
 }
-# record STRATEGY SUMS REPLICAS EXAMPLES_OF_STEP PROCESSES PLACE…: trains $model, $precision and $m, and asks what would
-# fit there. PLACE: the flags of replicas and devices.
+# record STRATEGY SUMS REPLICAS EXAMPLES_OF_STEP PROCESSES PLACE…: asks what would fit there, and trains $model, $precision
+# and $m if they do. PLACE: the flags of replicas and devices.
 record() {
   local strategy=$1 sums=$2 n=$3 step=$4 processes_of_run=$5; shift 5
-  local shape=(--model "$model" --precision "$precision" --length "$length" "$@") json
-  local fits=${fitting[$model $precision $strategy $n]:-}
-  json=$(launch "$processes_of_run" train "${shape[@]}" --micro-batch "$m" --micro-batches $((step / m)) --sums "${sums/-/backward}" --seconds "$seconds")
+  local shape=(--model "$model" --precision "$precision" --length "$length" "$@")
+  local fits=${fitting[$model $precision $strategy $n]:-} json='"examples_per_second":-,"peak_MB":-,"rss_MB":-,'
   [ -n "$fits" ] || fits=$(launch "$processes_of_run" fits "${shape[@]}" --micro-batches "$n" --memory "$memory" | field fits)
   fitting[$model $precision $strategy $n]=$fits
+  ((m > fits)) || json=$(launch "$processes_of_run" train "${shape[@]}" --micro-batch "$m" --micro-batches $((step / m)) --sums "${sums/-/backward}" --seconds "$seconds")
   echo "$strategy $n $model $precision $m $sums $step $(field examples_per_second <<<"$json") $(field peak_MB <<<"$json")" \
     "$(field rss_MB <<<"$json") $fits" >>"$log"
 }
@@ -106,8 +109,9 @@ awk '
     for (k = 1; k <= keys; ++k) {
       key = order[k]; split(key, f, " "); ratios = ""
       whole = f[1] == "nccl" ? "nccl " f[3] " " f[4] " " f[5] : f[3] " " f[4] " " step[key]
-      for (i = 1; i <= seen[key]; ++i) if (best[whole, i] > 0) ratios = ratios " " of[key, i] / best[whole, i]
-      printf form, f[1], f[2], f[6], f[3], f[4], f[5], sprintf("%.1f", median(rate[key])), sprintf("%.3fx", median(ratios)), replica[key], process[key], fits[key]
+      for (i = 1; i <= seen[key]; ++i) if (best[whole, i] + 0 > 0 && of[key, i] + 0 > 0) ratios = ratios " " of[key, i] / best[whole, i]
+      rates = median(rate[key]); ratio = median(ratios)  # "-" or nothing of what was not trained
+      printf form, f[1], f[2], f[6], f[3], f[4], f[5], rates == "-" ? rates : sprintf("%.1f", rates), ratio == "" ? "-" : sprintf("%.3fx", ratio), replica[key], process[key], fits[key]
     }
     for (k in s) printf "%-12s 440 MB on each replica: %.3f s, a copy that moves as many bytes %.3f s: %.2fx\n", k, median(s[k]), median(c[k]), median(r[k])
   }' "$log"

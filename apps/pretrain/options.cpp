@@ -148,8 +148,7 @@ std::string recipe_text(const Options& options, std::int64_t longest) {
   training::FlagTable table;
   add_flags(table, used);
   // Records have the length that they were made with.
-  if (kind_of(options.inputs) == InputKind::records && longest > used.settings.max_seq_length)
-    used.settings.max_seq_length = longest;
+  if (kind_of(options.inputs) == InputKind::records) used.settings.max_seq_length = longest;
   return training::plan_text(recipe, table, options.settings.command);
 }
 

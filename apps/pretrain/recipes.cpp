@@ -12,7 +12,8 @@ struct Phase {
   std::string optimizer, learning_rate, schedule;
   std::string warmup_flag, warmup;
   std::string batch_size, steps;
-  bool is_long = false;  ///< 512 tokens with 80 predictions, else 128 with 20
+  bool is_long = false;        ///< 512 tokens with 80 predictions, else 128 with 20
+  bool keeps_moments = false;  ///< of the phase before it
 };
 
 FlagValues settings(const Phase& phase) {
@@ -31,6 +32,20 @@ FlagValues settings(const Phase& phase) {
           {"--max-predictions-per-seq", phase.is_long ? "80" : "20"}};
 }
 
+/// Text is masked as by create_pretraining_data.py of google-research/bert, of which the others have copies, and every
+/// parameter is trained, at one rate.
+Recipe recipe(const std::string& name, const std::string& source, const Phase& phase) {
+  return {name,
+          source,
+          settings(phase),
+          {{"--keep-moments", phase.keeps_moments ? "true" : "false"},
+           {"--masked-lm-prob", "0.15"},
+           {"--short-seq-prob", "0.1"},
+           {"--whole-word-mask", "false"},
+           {"--freeze", ""},
+           {"--layer-decay", "1"}}};
+}
+
 /// Devlin et al. 2018, A.2: batches of 256, 1,000,000 steps, 90 % of them with 128 tokens; rate 1e-4, warm-up of
 /// 10,000 steps, linear decay. Betas, epsilon and clipping: google-research/bert, optimization.py. Predictions of an
 /// example: its README, about 15 % of the tokens.
@@ -43,13 +58,12 @@ std::vector<Recipe> google() {
               .batch_size = "256",
               .steps = "900000"};
   const std::string source = "Devlin et al. 2018, appendix A.2, and google-research/bert: ";
-  Recipe first{"google-128",
-               source + "the first 90 % of the steps. Here each phase has a warm-up and decay of its own.",
-               settings(phase)};
+  Recipe first = recipe(
+      "google-128", source + "the first 90 % of the steps. Here each phase has a warm-up and decay of its own.", phase);
   phase.steps = "100000";
   phase.is_long = true;
   return {std::move(first),
-          {"google-512", source + "the last 10 % of the steps; --init the first phase.", settings(phase)}};
+          recipe("google-512", source + "the last 10 % of the steps; --init the first phase.", phase)};
 }
 
 /// NVIDIA/DeepLearningExamples, PyTorch/LanguageModeling/BERT, run_pretraining.sh (8 GPUs with 8,192 and 4,096
@@ -64,17 +78,16 @@ std::vector<Recipe> nvidia() {
               .batch_size = "65536",
               .steps = "7038"};
   const std::string source = "NVIDIA/DeepLearningExamples, PyTorch/LanguageModeling/BERT/scripts/run_pretraining.sh: ";
-  Recipe first{"nvidia-phase1", source + "phase 1.", settings(phase)};
+  Recipe first = recipe("nvidia-phase1", source + "phase 1.", phase);
   phase.learning_rate = "0.004";
   phase.warmup = "0.128";
   phase.batch_size = "32768";
   phase.steps = "1563";
   phase.is_long = true;
+  phase.keeps_moments = true;
   return {std::move(first),
-          {"nvidia-phase2",
-           source + "phase 2; --init the first phase, with --keep-moments as the script does.",
-           settings(phase),
-           {{"--keep-moments", "true"}}}};
+          recipe("nvidia-phase2", source + "phase 2; --init the first phase, with --keep-moments as the script does.",
+                 phase)};
 }
 
 /// HabanaAI/Model-References, TensorFlow/nlp/bert: bert_pretraining_bookswiki_common.sh (65,536 and 32,768
@@ -91,14 +104,14 @@ std::vector<Recipe> habana() {
               .steps = "7038"};
   const std::string source = "HabanaAI/Model-References, TensorFlow/nlp/bert/scripts/run_pretraining_lamb.sh: ",
                     note = " It clips each micro-batch, and its rates come one step later; here the sum is clipped.";
-  Recipe first{"habana-phase1", source + "phase 1." + note, settings(phase)};
+  Recipe first = recipe("habana-phase1", source + "phase 1." + note, phase);
   phase.learning_rate = "0.004";
   phase.warmup = "200";
   phase.batch_size = "32768";
   phase.steps = "1564";
   phase.is_long = true;
   return {std::move(first),
-          {"habana-phase2", source + "phase 2; --init the first phase, without its moments." + note, settings(phase)}};
+          recipe("habana-phase2", source + "phase 2; --init the first phase, without its moments." + note, phase)};
 }
 
 }  // namespace

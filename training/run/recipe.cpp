@@ -15,6 +15,8 @@ const Flag* flag_given(const Flag& flag, const FlagTable& table, const std::vect
   return nullptr;
 }
 
+std::string shown(const std::string& value) { return value.empty() ? "none" : value; }
+
 }  // namespace
 
 const Recipe& find_recipe(const std::vector<Recipe>& recipes, const std::string& name) {
@@ -41,8 +43,8 @@ std::string plan_text(const Recipe& recipe, const FlagTable& table, const std::v
     const Flag* const given = flag_given(own, table, command);
     const Flag& used = given ? *given : own;
     if (used.name == name && used.target.value() == value) continue;
-    differences += fmt::format("              {} {} in the recipe, {}{} here\n", name, value,
-                               used.name == name ? "" : used.name + " ", used.target.value());
+    differences += fmt::format("              {} {} in the recipe, {}{} here\n", name, shown(value),
+                               used.name == name ? "" : used.name + " ", shown(used.target.value()));
   }
   return fmt::format("  recipe      {}{}\n{}", recipe.name, differences.empty() ? ", as published" : ", but for",
                      differences);

@@ -11,7 +11,8 @@ struct Recipe {
   std::string name;
   std::string source;   ///< who published it, and what of it the flags cannot say
   FlagValues settings;  ///< each value as its flag prints it
-  /// Flags that it was published with and does not set, as they need another one that is the user's to give.
+  /// What it was published with and does not set: a flag that needs another one, which is the user's to give, and
+  /// flags that have the published value by default. An empty value is none.
   FlagValues with = {};
 };
 

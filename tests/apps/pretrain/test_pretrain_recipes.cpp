@@ -91,6 +91,32 @@ TEST_CASE("a second phase that begins without the moments is not called as publi
         "              --keep-moments true in the recipe, false here\n");
 }
 
+TEST_CASE("a flag that a recipe does not set and that was published with another value is named in the plan") {
+  const std::pair<std::string, std::string> changes[] = {
+      {"--keep-moments", "false in the recipe, true"}, {"--masked-lm-prob", "0.15 in the recipe, 0.2"},
+      {"--short-seq-prob", "0.1 in the recipe, 0.2"},  {"--whole-word-mask", "false in the recipe, true"},
+      {"--freeze", "none in the recipe, embeddings"},  {"--layer-decay", "1 in the recipe, 0.9"}};
+  for (const std::string recipe : {"google-128", "google-512", "nvidia-phase1", "habana-phase1", "habana-phase2"})
+    for (const auto& [flag, values] : changes) {
+      const std::string value = values.substr(values.rfind(' ') + 1);
+      CHECK(pretrain::recipe_text(parse({"--recipe", recipe, flag, value}), 128) ==
+            "  recipe      " + recipe + ", but for\n              " + flag + " " + values + " here\n");
+    }
+}
+
+TEST_CASE("records that are shorter or longer than those of the recipe are not called as published") {
+  const auto plan = [](const std::string& recipe, std::int64_t longest) {
+    return pretrain::recipe_text(parse({"--recipe", recipe, "--input", "a.tfrecord"}), longest);
+  };
+  CHECK(plan("habana-phase2", 512) == "  recipe      habana-phase2, as published\n");
+  CHECK(plan("habana-phase2", 128) ==
+        "  recipe      habana-phase2, but for\n"
+        "              --max-seq-length 512 in the recipe, 128 here\n");
+  CHECK(plan("habana-phase1", 512) ==
+        "  recipe      habana-phase1, but for\n"
+        "              --max-seq-length 128 in the recipe, 512 here\n");
+}
+
 TEST_CASE("a flag wins over the recipe and the plan names both values") {
   const pretrain::Options options =
       parse({"--recipe", "nvidia-phase1", "--batch-size", "64", "--epochs", "3", "--learning-rate", "6e-3"});

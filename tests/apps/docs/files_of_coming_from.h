@@ -66,10 +66,11 @@ inline void write_tables_of_coming_from(const FileWriter& write) {
 
 /// Text, words with labels, and passages to be ranked.
 inline void write_texts_of_coming_from(const FileWriter& write) {
-  std::string corpus, words, rows, triples, candidates, qrels;
+  std::string raw, corpus, words, rows, triples, candidates, qrels;
   const std::string animals[] = {"fish", "bird"};
   for (int i = 0; i < 8; ++i) {
     const std::string &one = animals[i % 2], &other = animals[i / 2 % 2], n = std::to_string(i);
+    raw += "The red " + one + ". One green " + other + ". Two blue " + one + "s.\n\n";
     corpus += "the red " + one + " .\none green " + other + " .\ntwo blue " + one + "s .\n\n";
     words += "the\tO\nred\tB-LOC\n" + one + "\tI-LOC\n\n";
     rows += "the red " + one + "\tO O PERIOD\n";
@@ -78,7 +79,8 @@ inline void write_texts_of_coming_from(const FileWriter& write) {
     qrels += n + "\t0\tp1\t1\n";
   }
   write({"vocab.txt"}, kSmallVocabulary);
-  write({"corpus.txt"}, corpus);
+  write({"raw.txt"}, raw);
+  write({"corpus.txt", "sample_text.txt"}, corpus);
   write({"ner/train.conll", "ner/dev.conll"}, words);
   write({"PUNCT/train.tsv", "PUNCT/dev.tsv"}, rows);
   write({"triples.train.tsv"}, triples);

@@ -151,11 +151,13 @@ const Project kProjects[] = {
      "init_checkpoint_large, output_dir, num_gpu, is_training, is_fine_tuning, num_labels, max_seq_length, "
      "query_length, document_length, train_batch_size, learning_rate, num_train_steps, num_warmup_steps, "
      "save_checkpoints_steps, iterations_per_loop, create_pretraining_data.py, bert-multi-gpu.ipynb, Colab, "
-     "Jupyter, 2~3 times faster, sort"},
+     "Jupyter, 2~3 times faster, sort, Dependencies, Tensorflow, Tensorflow-gpu"},
     {"The speed study",
      "run_pretraining.py, do_train, train_batch_size, multi_gpu, use_fp16, MirroredStrategy, "
      "MultiWorkerMirroredStrategy, CollectiveAllReduceStrategy, enable_mixed_precision_graph_rewrite, "
-     "loss_scale.py, _num_good_steps, int32, 512, horovod, batch 14, fits, OOM, NaN, vocabularies, 2k steps"},
+     "loss_scale.py, _num_good_steps, int32, 512, horovod, batch 14, fits, OOM, NaN, vocabularies, 2k steps, "
+     "Estimator, RunConfig, EstimatorSpec, TPUEstimator, optimization.py, guotong1988's BERT-GPU, RTX 2080 Ti, V100, "
+     "python 3.6, tensorflow-gpu"},
     {"HaoyuHu/bert-multi-gpu",
      "run_custom_classifier.py, run_seq_labeling.py, task_name, do_lower_case, do_train, do_eval, do_predict, "
      "save_for_serving, data_dir, vocab_file, bert_config_file, init_checkpoint, max_seq_length, "
@@ -174,21 +176,23 @@ const Project kProjects[] = {
      "max_predictions_per_seq, masked_lm_prob, short_seq_prob, dupe_factor, random_seed, do_whole_word_mask, "
      "run_pretraining.py, do_train, do_eval, train_batch_size, eval_batch_size, learning_rate, num_train_steps, "
      "num_warmup_steps, save_checkpoints_steps, iterations_per_loop, max_eval_steps, run_classifier.py, "
-     "task_name, do_predict, num_train_epochs, warmup_proportion, test_results.tsv, run_squad.py, train_file, "
-     "predict_file, version_2_with_negative, null_score_diff_threshold, n_best_size, max_answer_length, "
-     "max_query_length, doc_stride, predict_batch_size, verbose_logging, nbest_predictions.json, null_odds.json, "
-     "evaluate-v1.1.py, evaluate-v2.0.py, extract_features.py, layers, batch_size, use_one_hot_embeddings, "
-     "use_tpu, tpu_name, tpu_zone, gcp_project, master, num_tpu_cores"},
+     "run_classifier_with_tfhub.py, task_name, do_predict, num_train_epochs, warmup_proportion, test_results.tsv, "
+     "run_squad.py, train_file, predict_file, version_2_with_negative, null_score_diff_threshold, n_best_size, "
+     "max_answer_length, max_query_length, doc_stride, predict_batch_size, verbose_logging, nbest_predictions.json, "
+     "null_odds.json, evaluate-v1.1.py, evaluate-v2.0.py, extract_features.py, layers, batch_size, "
+     "use_one_hot_embeddings, use_tpu, tpu_name, tpu_zone, gcp_project, master, num_tpu_cores"},
     {"NVIDIA's DeepLearningExamples",
      "run_pretraining.sh, gradient_accumulation_steps, num_accumulation_steps, allreduce_post_accumulation, "
      "allreduce_post_accumulation_fp16, phase2, phase1_end_step, resume_from_checkpoint, resume_step, "
      "init_loss_scale, use_xla, manual_fp16, amp, horovod, horovodrun, local_rank, input_dir, config_file, "
-     "checkpoint_activations, num_steps_per_checkpoint, log_freq, dllog_path, run_ner.py"},
+     "checkpoint_activations, num_steps_per_checkpoint, log_freq, dllog_path, run_ner.py, LDDL, Parquet, "
+     "steps_this_run, no_dense_sequence_output, SWAG, relation extraction, Triton, TensorRT"},
     {"Hugging Face's examples and pipelines",
      "run_glue.py, run_ner.py, run_qa.py, run_mlm.py, pipeline, model_name_or_path, train_file, validation_file, "
      "test_file, per_device_train_batch_size, learning_rate, weight_decay, adam_epsilon, max_grad_norm, "
      "lr_scheduler_type, load_best_model_at_end, metric_for_best_model, EarlyStoppingCallback, save_total_limit, "
-     "doc_stride, label_all_tokens, push_to_hub, accelerate, Trainer"}};
+     "doc_stride, label_all_tokens, push_to_hub, accelerate, Trainer, run_swag.py, torchrun, fsdp, deepspeed, "
+     "dataset_name, pad_to_max_length, max_train_samples, mlm_probability"}};
 
 }  // namespace
 

@@ -136,10 +136,11 @@ void add_of_added_tokens(Declared& declared, const fs::path& file) {
 }  // namespace
 
 std::vector<AddedToken> parse_added_tokens(const Json& list, const std::string& file) {
+  static const Json none;
   std::vector<AddedToken> tokens;
   for (const Json& each : list) {
     tokens.push_back(token_of({each, {file}, "added_tokens."}));
-    tokens.back().id = checked_id(each.contains("id") ? each["id"] : Json(), tokens.back().text, file);
+    tokens.back().id = checked_id(each.contains("id") ? each["id"] : none, tokens.back().text, file);
   }
   return tokens;
 }

@@ -14,6 +14,8 @@ namespace {
 
 using io::Json;
 
+constexpr std::size_t kMostArchitectures = 100;  // a model has one; they are kept beside the value of the file
+
 /// As transformers names them; of two names the first is written.
 constexpr std::pair<const char*, Activation> kActivations[] = {{"gelu", Activation::gelu},
                                                                {"gelu_new", Activation::gelu_tanh},
@@ -111,13 +113,14 @@ void refuse_unknown(const io::JsonReader& reader, const std::string& key) {
        nearest ? fmt::format("did you mean \"{}\"?", *nearest) : "hint: keys that begin with _ are left alone");
 }
 
-/// The keys that were not asked for.
-std::string read_others(const io::JsonReader& reader, UnknownKeys unknown) {
+/// The values of `json` for which `reader`, which reads it, was not asked. They are moved out: a list of empty texts is
+/// many times as large as its file.
+std::string read_others(Json& json, const io::JsonReader& reader, UnknownKeys unknown) {
   Json others = Json::object();
-  for (const auto& [key, value] : reader.json().items()) {
+  for (auto&& [key, value] : json.items()) {
     if (std::ranges::find(reader.asked_for(), key) != reader.asked_for().end()) continue;
     if (unknown == UnknownKeys::refuse && !is_known_elsewhere(key)) refuse_unknown(reader, key);
-    io::append(others, key, value);
+    io::append(others, key, std::move(value));
   }
   return io::json_text(others);
 }
@@ -155,7 +158,7 @@ Config read_config_file(const std::filesystem::path& file, UnknownKeys unknown) 
 }
 
 Config parse_config(std::string_view text, const std::string& file, UnknownKeys unknown) {
-  const Json json = io::parse_json(text, {file});
+  Json json = io::parse_json(text, {file});
   Config c;
   io::JsonReader reader(json, {file});
   check_kind(json, file);
@@ -167,10 +170,13 @@ Config parse_config(std::string_view text, const std::string& file, UnknownKeys 
   c.labels = read_labels(reader);
   if (std::vector<std::string> numbered = read_numbered_labels(reader); c.labels.empty())
     c.labels = std::move(numbered);
-  if (const Json* names = reader.find("architectures"); names && names->is_array())
+  if (const Json* names = reader.find("architectures"); names && names->is_array()) {
+    if (names->size() > kMostArchitectures)
+      reader.refuse("architectures", fmt::format("at most {} names", kMostArchitectures), names);
     for (const Json& name : *names)
       if (name.is_string()) c.architectures.push_back(name.get<std::string>());
-  c.others = read_others(reader, unknown);
+  }
+  c.others = read_others(json, reader, unknown);
   return c;
 }
 
@@ -201,10 +207,10 @@ std::string config_text(const Config& config) {
     json["label2id"] = std::move(numbers);
   }
   if (!config.problem_type.empty()) json["problem_type"] = config.problem_type;
-  const Json others = io::parse_json(config.others, {"the other keys of config.json"});
-  for (const auto& [key, value] : others.items()) {
-    if (key == "pad_token_id") json[key] = value;
-    else if (!is_of_the_weights(key)) io::append(json, key, value);
+  Json others = io::parse_json(config.others, {"the other keys of config.json"});
+  for (auto&& [key, value] : others.items()) {
+    if (key == "pad_token_id") json[key] = std::move(value);
+    else if (!is_of_the_weights(key)) io::append(json, key, std::move(value));
   }
   return io::json_text(json, 2) + "\n";
 }

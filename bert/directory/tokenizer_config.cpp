@@ -39,7 +39,8 @@ TokenizerConfig read_tokenizer_config(const fs::path& directory) {
     if (const Json* named = reader.find(key); named && !named->is_null() && content_of(*named) != token)
       reader.refuse(key, io::shown(token), named);
   const Json* lower_case = reader.find("do_lower_case");
-  reader.expect("strip_accents", lower_case ? *lower_case : Json(true));
+  static const Json yes = true;
+  reader.expect("strip_accents", lower_case ? *lower_case : yes);  // a temporary would make a copy of either
   TokenizerConfig config{.lower_case = {}, .max_chars_per_word = {}, .names_class = names_tokenizer_class(reader)};
   if (lower_case) config.lower_case = reader.flag("do_lower_case");
   if (reader.find(kMaxChars)) config.max_chars_per_word = static_cast<int>(reader.whole(kMaxChars, {1, 1 << 20}));

@@ -204,6 +204,22 @@ TEST_CASE("extracting takes the memory of the weights and of their file and none
   CHECK(static_cast<double>(outcome.peak_bytes) < 2.5 * 16 * 4 * kPositions);  // 3 times and more with gradients
 }
 
+TEST_CASE("a value of config.json that no program uses is held once") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  write_text(directory / "lines.txt", "red fish\n");
+  std::string list = "\"\"";  // of empty texts, which takes the most memory for its bytes
+  for (int doublings = 0; doublings < 21; ++doublings) list += "," + list;
+  std::string config = support::read_text(directory / "model/config.json");
+  config.insert(1, "\"_mine\": [" + list + "],");
+  write_text(directory / "model/config.json", config);
+  const support::Outcome outcome = extract(directory, {});
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+#ifndef __SANITIZE_ADDRESS__  // which puts bytes around each text
+  CHECK(static_cast<double>(outcome.peak_bytes) < 44.0 * static_cast<double>(config.size()));  // 54 with a copy
+#endif
+}
+
 TEST_CASE("extract replaces no file that its model is read from") {
   const support::TemporaryDirectory directory;
   support::write_small_model(directory / "model");

@@ -6,6 +6,7 @@
 
 #include "bert/directory/model_directory.h"
 #include "io/error.h"
+#include "io/json.h"
 #include "support/growth.h"
 #include "support/program.h"
 #include "support/refusal.h"
@@ -147,6 +148,14 @@ TEST_CASE("an unknown key of the user's own file names the nearest one") {
         "c.json: unknown key \"colour\"; hint: keys that begin with _ are left alone");
   CHECK(refusal(R"({"transformers_version": "5", "pooler_type": "x", "_comment": 1})", Unknown::refuse) == "");
   CHECK(parse(R"({"hiden_size": 768})").others == R"({"hiden_size":768})");  // of a model directory it is kept
+}
+
+TEST_CASE("a list of more architectures than any model has is refused") {
+  const auto text = [](std::size_t names) {
+    return io::json_text({{"architectures", std::vector<std::string>(names, "BertModel")}});
+  };
+  CHECK(parse(text(100)).architectures.size() == 100);
+  CHECK(refusal(text(101)).starts_with("c.json: architectures: expected at most 100 names, got "));
 }
 
 TEST_CASE("what is no JSON object says the line") {

@@ -7,6 +7,7 @@
 #include "bert/report/evaluation.h"
 #include "bert/report/report.h"
 #include "bert/report/samples.h"
+#include "io/input_files.h"
 #include "io/units.h"
 #include "training/run/flag_table.h"
 
@@ -29,6 +30,12 @@ struct Source {
   }
   /// A file that is an object in JSON; an empty one in place of any other.
   io::Json object(const char* name, bool expected) const {
+    std::error_code none;  // text() says what is not there
+    if (const auto bytes = fs::file_size(directory / name, none); !none && bytes > io::kMostSmallFile) {
+      notes.push_back(fmt::format("{}: more than {}, and left out", name,
+                                  io::bytes_text(static_cast<double>(io::kMostSmallFile))));
+      return io::Json::object();
+    }
     const std::optional<std::string> found = text(name, expected);
     if (!found) return io::Json::object();
     if (auto json = io::try_parse_json(*found); json && json->is_object()) return *std::move(json);

@@ -6,6 +6,7 @@
 
 #include "io/crc32c.h"
 #include "io/error.h"
+#include "io/input_files.h"
 #include "io/json.h"
 #include "io/safetensors.h"
 #include "training/run/run_files.h"
@@ -164,6 +165,9 @@ std::string verify_checkpoint(const fs::path& checkpoint) {
   try {
     const fs::path path = checkpoint / kManifest;
     if (!fs::is_regular_file(path)) return "MANIFEST.json is not there";
+    // Damage, so that the checkpoint before it is looked at.
+    if (const std::uintmax_t bytes = fs::file_size(path); bytes > io::kMostSmallFile)
+      return fmt::format("MANIFEST.json: expected at most {} bytes, got {}", io::kMostSmallFile, bytes);
     const std::string text = io::read_file(path);
     if (const std::string wrong = verify_manifest(text); !wrong.empty()) return "MANIFEST.json: " + wrong;
     const std::optional<Json> parsed = io::try_parse_json(text);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "io/error.h"
+#include "io/input_files.h"
 #include "io/json.h"
 #include "io/whole_number.h"
 
@@ -51,6 +52,7 @@ bool is_own_checkpoint(const fs::path& path) {
 bool is_own_run_config(const fs::path& path) {
   std::error_code error;
   if (path.filename() != kRunConfig || !fs::is_regular_file(path, error)) return false;
+  if (const std::uintmax_t bytes = fs::file_size(path, error); error || bytes > io::kMostSmallFile) return false;
   const std::optional<io::Json> json = io::try_parse_json(io::read_file(path));
   return json && json->is_object() && json->contains("program") && json->contains("settings");
 }

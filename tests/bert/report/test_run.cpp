@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "bert/report/evaluation.h"
+#include "io/input_files.h"
 #include "support/program.h"
 
 using namespace bertrand;
@@ -18,6 +19,18 @@ TEST_CASE("what a run's files say in another form than they should is left out")
   CHECK(numbers["settings"].empty());
   CHECK(numbers["profile"] == io::Json::object());
   CHECK(numbers["notes"] == io::Json::array({"profile.json: damaged, and left out"}));
+}
+
+TEST_CASE("a file of one value that no run needs to be so large is left out, and the others are not") {
+  const support::TemporaryDirectory run;
+  support::write_text(run / "run_config.json", R"({"program":"finetune"})");
+  support::write_text(run / "metrics.jsonl", "{\"step\":1,\"loss\":2}\n");
+  support::write_text(run / "profile.json", "{}");
+  std::filesystem::resize_file(run / "profile.json", io::kMostSmallFile + 1);  // zeros that take no room on the disk
+  const io::Json numbers = report::numbers_of_run(run / ".", {});
+  CHECK(numbers["program"] == "finetune");
+  CHECK(numbers["profile"] == io::Json::object());
+  CHECK(numbers["notes"] == io::Json::array({"profile.json: more than 33.6 MB, and left out"}));
 }
 
 TEST_CASE("a command is shown as it may be typed, and a file of it beside its checksum however it was given") {

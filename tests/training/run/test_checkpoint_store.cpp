@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "io/crc32c.h"
+#include "io/input_files.h"
 #include "io/safetensors.h"
 #include "nn/tensor_file.h"
 #include "support/faulty_files.h"
@@ -111,6 +112,15 @@ TEST_CASE("a manifest whose numbers of bytes are none is damage") {
   write_text(manifest, fmt::format("{},\n \"crc32c\": {}\n}}\n", facts, io::crc32c(facts)));
   CHECK(verify_checkpoint(directory / "checkpoint-7") ==
         "MANIFEST.json: model: bytes: expected a whole number, got 1e+300");
+}
+
+TEST_CASE("a manifest that no model needs to be so large is damage, and the checkpoint before it is taken") {
+  const support::TemporaryDirectory directory;
+  for (const int step : {7, 8}) save(directory / "", step);
+  fs::resize_file(directory / "checkpoint-8" / "MANIFEST.json", io::kMostSmallFile + 1);  // takes no room on the disk
+  CHECK(verify_checkpoint(directory / "checkpoint-8") ==
+        "MANIFEST.json: expected at most 33554432 bytes, got 33554433");
+  CHECK(newest_step(directory / "") == 7);
 }
 
 TEST_CASE("a manifest that vouches for no JSON, or for a file in another place, is damage") {

@@ -9,6 +9,7 @@
 
 #include <set>
 
+#include "io/input_files.h"
 #include "io/temporary_name.h"
 #include "support/faulty_files.h"
 #include "support/program.h"
@@ -258,6 +259,19 @@ TEST_CASE("the output directory of another trainer is refused and keeps all it h
   check_refused();
   write_text(path / "run_config.json", "{\"learning_rate\": 1}");
   check_refused();
+}
+
+TEST_CASE("a run_config.json that no run needs to be so large is of another program") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  fs::create_directories(path);
+  const std::string config = R"({"program": "pretrain", "settings": {}})";
+  write_text(path / "run_config.json", config + std::string(io::kMostSmallFile - config.size(), ' '));
+  CHECK(is_own_run_config(path / "run_config.json"));
+  write_text(path / "run_config.json", config + std::string(io::kMostSmallFile - config.size() + 1, ' '));
+  CHECK_FALSE(is_own_run_config(path / "run_config.json"));
+  CHECK(refusal(path, ExistingRun::overwrite).find("got run_config.json, which no such run wrote") !=
+        std::string::npos);
 }
 
 TEST_CASE("a checkpoint of another program beside a run stays if the run is overwritten") {

@@ -16,6 +16,7 @@
 #include "io/file_replacer.h"
 #include "io/input_files.h"
 #include "io/item_progress.h"
+#include "io/line_source.h"
 #include "io/npy.h"
 #include "io/say.h"
 #include "io/signals.h"
@@ -27,6 +28,18 @@ namespace bertrand::extract {
 using features::Pooling;
 
 namespace {
+
+/// As io::LineSource, which would also read pipes and compressed files: of these no length is known beforehand, and all
+/// lines are held.
+void refuse_long_lines(std::string_view text, const std::string& file) {
+  for (std::int64_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (end > io::LineSource::kLongest)
+      fail(Failure::input, "{}:{}: expected a line of at most {} bytes, got more", file, number,
+           io::LineSource::kLongest);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
 
 /// The lines of a text without white space at their ends; a last line may lack its LF.
 std::vector<std::string_view> lines_of(std::string_view text) {
@@ -171,6 +184,7 @@ void run(const Options& options) {
          "--input: expected lines of text, got {} by its name, {}; hint: a file of the texts alone, .txt",
          io::is_table(options.input) ? "a table" : "JSON", options.input.string());
   std::string text = io::read_file(options.input);
+  refuse_long_lines(text, options.input.string());
   io::refuse_nul(text, options.input.string());
   std::string valid;
   const text::InvalidBytes invalid = text::drop_invalid_lines(text, valid);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "bert/directory/config_file.h"
+#include "io/line_source.h"
 #include "support/conversation.h"
 #include "support/small_heads.h"
 #include "support/small_model.h"
@@ -178,6 +179,19 @@ TEST_CASE("extract counts bytes that are not UTF-8, and refuses what is no text"
     CHECK(other.error == "error: --input: expected lines of text, got " + std::string(what) + " by its name, " +
                              (directory / name).string() + "; hint: a file of the texts alone, .txt\n");
   }
+}
+
+TEST_CASE("extract refuses a line that no text has with its number") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  write_text(directory / "lines.txt", "red\nfish\n");
+  std::filesystem::resize_file(directory / "lines.txt", 9 + io::LineSource::kLongest + 1);  // takes no room on the disk
+  const support::Outcome outcome = extract(directory, {});
+  CHECK(outcome.code == 3);
+  CHECK(outcome.error == "error: " + (directory / "lines.txt").string() +
+                             ":3: expected a line of at most 67108864 bytes, got more\n");
+  std::filesystem::resize_file(directory / "lines.txt", 9 + io::LineSource::kLongest);
+  CHECK(extract(directory, {}).error.find("lines.txt:3: expected text in UTF-8, got a NUL byte") != std::string::npos);
 }
 
 TEST_CASE("extract neither replaces its vocabulary nor takes --cased for a model that says so itself") {

@@ -32,8 +32,8 @@ struct Source {
   io::Json object(const char* name, bool expected) const {
     std::error_code none;  // text() says what is not there
     if (const auto bytes = fs::file_size(directory / name, none); !none && bytes > io::kMostSmallFile) {
-      notes.push_back(fmt::format("{}: more than {}, and left out", name,
-                                  io::bytes_text(static_cast<double>(io::kMostSmallFile))));
+      notes.push_back(
+          fmt::format("{}: more than {}, and left out", name, io::bytes_text(static_cast<double>(io::kMostSmallFile))));
       return io::Json::object();
     }
     const std::optional<std::string> found = text(name, expected);

@@ -37,8 +37,8 @@ class EntityFinder {
   std::int64_t begin_ = 0;  // of the last entity, in places of the next sentence
 };
 
-/// Whether the tag may not follow the one before it: I- of IOB2, and so M- and E- of BMES and IOBES, begin no entity and
-/// continue only their own type. The tag before the first one is "O".
+/// Whether the tag may not follow the one before it: I- of IOB2, and so M- and E- of BMES and IOBES, begin no entity
+/// and continue only their own type. The tag before the first one is "O".
 bool is_illegal(const std::string& before, const std::string& tag);
 
 /// The pairs of neighbouring tags that is_illegal() names, and how often each comes.

@@ -58,8 +58,8 @@ bool is_blank_line(std::string_view line) { return line.find_first_not_of(" \t")
 
 constexpr std::string_view kDocument = "-DOCSTART-";
 
-/// Whether a line that begins with "# " is a comment, where a word's line is cut at spaces into as many `columns`: it has
-/// another number of them, or the form of CoNLL-U's comments, "# sent_id = 7" and "# newdoc".
+/// Whether a line that begins with "# " is a comment, where a word's line is cut at spaces into as many `columns`: it
+/// has another number of them, or the form of CoNLL-U's comments, "# sent_id = 7" and "# newdoc".
 bool is_comment(const Cells& cells, std::size_t columns) {
   if (cells.size() != columns) return true;
   return (cells.size() > 2 && cells[2] == "=") || (cells.size() > 1 && (cells[1] == "newdoc" || cells[1] == "newpar"));

@@ -43,8 +43,8 @@ struct TokenFile {
 };
 
 /// Takes the comments out of lines with a word each: those that begin with "# " at the beginning of a sentence. If the
-/// first word's line is cut at spaces, so is a word "#", which is no comment if it has as many columns and not the form of
-/// CoNLL-U's comments ("# sent_id = 7", "# newdoc", "# newpar").
+/// first word's line is cut at spaces, so is a word "#", which is no comment if it has as many columns and not the form
+/// of CoNLL-U's comments ("# sent_id = 7", "# newdoc", "# newpar").
 class WordLines {
  public:
   using Use = std::function<void(std::string_view line, std::int64_t number)>;

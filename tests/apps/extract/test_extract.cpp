@@ -188,8 +188,8 @@ TEST_CASE("extract refuses a line that no text has with its number") {
   std::filesystem::resize_file(directory / "lines.txt", 9 + io::LineSource::kLongest + 1);  // takes no room on the disk
   const support::Outcome outcome = extract(directory, {});
   CHECK(outcome.code == 3);
-  CHECK(outcome.error == "error: " + (directory / "lines.txt").string() +
-                             ":3: expected a line of at most 67108864 bytes, got more\n");
+  CHECK(outcome.error ==
+        "error: " + (directory / "lines.txt").string() + ":3: expected a line of at most 67108864 bytes, got more\n");
   std::filesystem::resize_file(directory / "lines.txt", 9 + io::LineSource::kLongest);
   CHECK(extract(directory, {}).error.find("lines.txt:3: expected text in UTF-8, got a NUL byte") != std::string::npos);
 }

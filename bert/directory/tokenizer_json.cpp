@@ -42,8 +42,11 @@ bool read_lower_case(const Json& normalizer, const std::string& file) {
 std::string pieces_of(const Json& single) {
   std::string pieces;
   for (const Json& piece : single)
-    for (const Json& what : piece)
-      pieces += (pieces.empty() ? "" : " ") + (at(what, "id").is_string() ? at(what, "id").get<std::string>() : "?");
+    for (const Json& what : piece) {
+      const Json& id = at(what, "id");
+      if (!pieces.empty()) pieces += ' ';
+      pieces += id.is_string() ? id.get<std::string>() : "?";
+    }
   return pieces;
 }
 

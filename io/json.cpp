@@ -78,7 +78,15 @@ Json read_json(const std::filesystem::path& file) {
 
 void append(Json& object, std::string key, Json value) {
   if (object.is_null()) object = Json::object();
-  object.get_ref<Json::object_t&>().emplace_back(std::move(key), std::move(value));
+  Json::object_t& members = object.get_ref<Json::object_t&>();
+  // A vector that grows by itself would copy all values: its keys are constant, so to move a pair may throw.
+  if (members.size() == members.capacity()) {
+    Json::object_t larger;
+    larger.reserve(std::max<std::size_t>(1, 2 * members.size()));
+    for (auto& [name, member] : members) larger.emplace_back(name, std::move(member));
+    members.swap(larger);
+  }
+  members.emplace_back(std::move(key), std::move(value));
 }
 
 std::string json_text(const Json& json, int indent) {

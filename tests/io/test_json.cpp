@@ -25,6 +25,15 @@ std::string reading(const std::string& text, const std::function<void(JsonReader
 
 }  // namespace
 
+TEST_CASE("an object that gets more keys keeps the values that it has where they are") {
+  Json object;
+  append(object, "list", Json::array({"", ""}));
+  const Json* const values = object["list"].get_ref<const Json::array_t&>().data();
+  for (const char* key : {"a", "b", "c", "d", "e"}) append(object, key, 1);
+  CHECK(object["list"].get_ref<const Json::array_t&>().data() == values);
+  CHECK(json_text(object) == R"({"list":["",""],"a":1,"b":1,"c":1,"d":1,"e":1})");
+}
+
 TEST_CASE("JSON is read with its keys in order and written back the same") {
   const std::string text = R"({"b":1,"a":[true,null,-2,0.5,18446744073709551615],"c":{"":"\u00e9\"\n"},"d":[]})";
   CHECK(json_text(parse_json(text, {"f"})) ==

@@ -17,8 +17,8 @@ namespace bertrand::io {
 /// what it should hold.
 void refuse_directory(const std::filesystem::path& file, std::string_view what, Failure failure);
 
-/// Bytes of a file of a model directory that is read whole, weights apart. JSON of so many bytes takes up to 0.9 GB,
-/// some 27 times, when it is parsed.
+/// Bytes of a file of a model directory that is read whole, weights apart. JSON of so many bytes takes up to 0.8 GB,
+/// some 23 times, when it is parsed.
 constexpr std::uint64_t kMostSmallFile = std::uint64_t{1} << 25;
 /// A whole file of `what`. Throws Error(Failure::model) for a directory and for more than kMostSmallFile bytes, else as
 /// read_file() does.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostWorkspace = std::size_t{32} << 20;  // bytes; what NVIDIA advises for Hopper
 constexpr std::size_t kMostPlans = 4096;                       // batches of real text hardly repeat a number of tokens
-constexpr int kCandidates = 8;                                 // pieces of advice of the library that are measured
+constexpr int kCandidates = 8;                                 // pieces of advice that the library is asked for
 constexpr int kTimedRuns = 3;
 
 cudaDataType_t data_type(DType dtype) {
@@ -46,6 +46,18 @@ cublasLtEpilogue_t in_library(Epilogue epilogue) {
 Dim rounded(Dim count) {
   const auto step = static_cast<Dim>(std::bit_floor(static_cast<std::uint64_t>(count)) / 8);
   return step > 1 ? (count + step - 1) / step * step : count;
+}
+
+/// Whether this algorithm adds up only a part of the depth. Blocks of threads that share a depth take depth / blocks
+/// terms each, rounded down and then up to whole tiles: of 2 · 4,096 + 1 terms the last one is nobody's. Seen with
+/// cuBLASLt 13.1 on an H100, in tiles of 64; 16 terms are what one instruction of the tensor cores takes.
+bool leaves_terms_out(const cublasLtMatmulAlgo_t& algorithm, Dim depth) {
+  std::int32_t blocks = 1;
+  std::size_t written = 0;
+  check_blas(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &blocks, sizeof blocks,
+                                                  &written),
+             "algorithm");
+  return blocks > 1 && depth % blocks != 0 && depth / blocks % 16 == 0;
 }
 
 template <class Value>
@@ -101,30 +113,34 @@ void Plan::point_to(const void* bias, void* pre_activation) const {
     set(description_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, pre_activation);
 }
 
-std::vector<Algorithm> Plan::candidates(cublasLtHandle_t handle, int most) const {
+std::vector<Algorithm> Plan::candidates(cublasLtHandle_t handle) const {
   cublasLtMatmulPreference_t preference{};
   check_blas(cublasLtMatmulPreferenceCreate(&preference), "preference");
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
     check_blas(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value), "preference");
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
-  // A depth that several blocks share is added up in the compute type: else partial sums would be rounded to T, or
-  // added in order of arrival, with other bits each time.
-  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-         std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, product_.alignment);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, product_.alignment);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, product_.alignment);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, product_.alignment);
-  std::array<cublasLtMatmulHeuristicResult_t, kCandidates> advice{};
-  int count = 0;
-  const cublasStatus_t status =
-      cublasLtMatmulAlgoGetHeuristic(handle, description_, b_, a_, out_, out_, preference, most, advice.data(), &count);
-  cublasLtMatmulPreferenceDestroy(preference);
   std::vector<Algorithm> algorithms;
-  if (status != CUBLAS_STATUS_SUCCESS) return algorithms;
-  for (const cublasLtMatmulHeuristicResult_t& one : std::span(advice).first(static_cast<std::size_t>(count)))
-    if (one.state == CUBLAS_STATUS_SUCCESS) algorithms.push_back({one.algo, one.workspaceSize});
+  // A depth that several blocks share is added up in the compute type: else partial sums would be rounded to T, or
+  // added in order of arrival, with other bits each time. If all of these leave terms out no depth is shared.
+  for (const auto schemes : {CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE,
+                             static_cast<int>(CUBLASLT_REDUCTION_SCHEME_NONE)}) {
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(schemes));
+    std::array<cublasLtMatmulHeuristicResult_t, kCandidates> advice{};
+    int count = 0;
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, description_, b_, a_, out_, out_, preference,
+                                                                 kCandidates, advice.data(), &count);
+    if (status != CUBLAS_STATUS_SUCCESS) break;
+    for (const cublasLtMatmulHeuristicResult_t& one : std::span(advice).first(static_cast<std::size_t>(count)))
+      if (one.state == CUBLAS_STATUS_SUCCESS && !leaves_terms_out(one.algo, product_.depth))
+        algorithms.push_back({one.algo, one.workspaceSize});
+    if (!algorithms.empty()) break;
+  }
+  cublasLtMatmulPreferenceDestroy(preference);
   return algorithms;
 }
 
@@ -137,7 +153,9 @@ bool Plan::take_if_it_fits(cublasLtHandle_t handle, const Algorithm& of_another)
   cublasLtMatmulHeuristicResult_t found{};
   const cublasStatus_t status =
       cublasLtMatmulAlgoCheck(handle, description_, b_, a_, out_, out_, &of_another.value, &found);
-  if (status != CUBLAS_STATUS_SUCCESS || found.workspaceSize > kMostWorkspace) return false;
+  if (status != CUBLAS_STATUS_SUCCESS || found.workspaceSize > kMostWorkspace ||
+      leaves_terms_out(of_another.value, product_.depth))
+    return false;
   take({of_another.value, found.workspaceSize});
   return true;
 }
@@ -145,7 +163,7 @@ bool Plan::take_if_it_fits(cublasLtHandle_t handle, const Algorithm& of_another)
 void Plan::take_own_advice(cublasLtHandle_t handle) {
   possible_ = false;
   if (std::exchange(advised_, true)) return;
-  if (const std::vector<Algorithm> first = candidates(handle, 1); !first.empty()) take(first.front());
+  if (const std::vector<Algorithm> first = candidates(handle); !first.empty()) take(first.front());
 }
 
 cublasStatus_t Plan::run(cublasLtHandle_t handle, const Operands& o, void* workspace, cudaStream_t stream) {
@@ -191,8 +209,8 @@ Plan& Products::plan(const Product& product, const Operands& operands, cudaStrea
 /// The algorithm of all products that are roughly this one. It stays, also if there was no memory to measure in. None
 /// if the library has no advice.
 std::optional<Algorithm> Products::choose(const Product& product, const Operands& operands, cudaStream_t stream) {
-  const std::vector<Algorithm> candidates = Plan(product.rough()).candidates(handle_, measured_ ? kCandidates : 1);
-  if (candidates.size() > 1)
+  const std::vector<Algorithm> candidates = Plan(product.rough()).candidates(handle_);
+  if (measured_ && candidates.size() > 1)
     if (const auto measured = fastest(candidates, product, operands, stream)) return measured;
   return candidates.empty() ? std::nullopt : std::optional(candidates.front());
 }

@@ -60,8 +60,9 @@ class Plan {
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  /// The algorithms that the library advises, best first, at most so many; empty if it cannot do this.
-  std::vector<Algorithm> candidates(cublasLtHandle_t handle, int most) const;
+  /// The first few algorithms that the library advises, best first, without those that would leave terms out; empty if
+  /// it cannot do this.
+  std::vector<Algorithm> candidates(cublasLtHandle_t handle) const;
   /// Uses this one of its candidates from now on.
   void take(const Algorithm& algorithm);
   /// The same with the algorithm of a product like this; false if it does not fit.

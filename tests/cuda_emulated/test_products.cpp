@@ -1,4 +1,6 @@
 // Matrix products, which cuBLASLt does: against the CPU's, and which algorithm is taken.
+#include <algorithm>
+
 #include "cuda_emulated/against_cpu.h"
 #include "tensor/backends.h"
 
@@ -135,6 +137,22 @@ TEST_CASE(
     CHECK(cuda::emulation::last_algorithm() == 1);
   }
   cuda::emulation::check_algorithms(true);
+}
+
+TEST_CASE("an algorithm that would leave out the last term of a depth is not taken") {
+  for (const bool measured : {false, true})
+    for (const Dim depth : {128, 129, 130, 257}) {
+      CAPTURE(measured);
+      CAPTURE(depth);
+      const auto gpu = emulated_gpu({.measured_products = measured});
+      const Tensor a = ops::full({depth, 6}, 0, DType::bf16, *gpu);
+      ops::fill(a.rows(depth - 1, depth), 1);
+      const Tensor b = ops::full({depth, 5}, 1, DType::bf16, *gpu);
+      const auto sums = ops::to_host<double>(ops::matmul(a, b, {.transpose_a = true}));
+      CHECK(std::ranges::count(sums, 1) == 30);
+      const bool shared = depth % 2 == 0 && !measured;  // the first advice for 6 rows shares the depth
+      CHECK((cuda::emulation::last_algorithm() == 0) == shared);
+    }
 }
 
 TEST_CASE("a backend that may measure takes the fastest algorithm, and adds what it measures no more than once") {

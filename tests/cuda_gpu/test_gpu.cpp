@@ -62,8 +62,8 @@ TEST_CASE("a product on the GPU adds up the last terms of a depth that blocks of
     if (!gpu) return;
     for (const DType dtype : kFloating)
       for (const auto& [rows, columns] : {std::pair<Dim, Dim>{72, 40}, {768, 768}})
-        for (const Dim even : {128, 512, 1024, 2048, 4096, 8192})
-          for (const Dim rest : {1, 2, 3, 5}) {
+        for (const Dim even : {128, 512, 1024, 2048, 3072, 4096, 5120, 7680, 8192, 15360})
+          for (const Dim rest : {1, 2, 3, 4, 5}) {
             INFO(name_of(dtype) << " [" << rows << ", " << columns << "] of depth " << even + rest
                                 << (measured ? ", measured" : ""));
             // The other terms are 0: among thousands of ones a half type would round the last ones away.

@@ -62,13 +62,18 @@ Eigen::MatrixXf to_tf32(const Eigen::MatrixXf& x) {
 template <class R, class T>
 void multiply(const EmulatedProduct& product, const void* alpha, const void* a, const EmulatedLayout& a_layout,
               const void* b, const EmulatedLayout& b_layout, const void* beta, const void* c, void* d,
-              const EmulatedLayout& d_layout) {
+              const EmulatedLayout& d_layout, bool shares_depth) {
   Eigen::MatrixX<R> left = numbers<R, T>(a, a_layout), right = numbers<R, T>(b, b_layout);
   if constexpr (std::is_same_v<R, float>)
     if (product.compute == CUBLAS_COMPUTE_32F_FAST_TF32) {
       left = to_tf32(left);
       right = to_tf32(right);
     }
+  const Eigen::Index depth = product.transpose_a == CUBLAS_OP_N ? left.cols() : left.rows();
+  if (shares_depth && depth % 128 == 1 && depth > 1) {
+    if (product.transpose_a == CUBLAS_OP_N) left.col(depth - 1).setZero();
+    else left.row(depth - 1).setZero();
+  }
   Eigen::MatrixX<R> result;
   if (product.transpose_a == CUBLAS_OP_N) {
     if (product.transpose_b == CUBLAS_OP_N) result = left * right;
@@ -213,6 +218,15 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t pr
   return result->state;
 }
 
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algo,
+                                                    cublasLtMatmulAlgoConfigAttributes_t attribute, void* value,
+                                                    std::size_t bytes, std::size_t* written) {
+  const std::int32_t blocks = algo->number == 0 ? 2 : 1;
+  if (attribute != CUBLASLT_ALGO_CONFIG_SPLITK_NUM || bytes != sizeof blocks) return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(value, &blocks, *written = bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, const void* alpha, const void* a,
                               cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
                               const void* beta, const void* c, cublasLtMatrixLayout_t, void* d,
@@ -231,7 +245,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
     return CUBLAS_STATUS_EXECUTION_FAILED;
   last_number = algo->number;
   const auto run = [&]<class R, class T>() {
-    multiply<R, T>(*product, alpha, a, *a_layout, b, *b_layout, beta, c, d, *d_layout);
+    multiply<R, T>(*product, alpha, a, *a_layout, b, *b_layout, beta, c, d, *d_layout, algo->number == 0);
   };
   switch (d_layout->type) {
     case CUDA_R_32F: run.operator()<float, float>(); break;

@@ -40,6 +40,7 @@ enum cublasLtMatmulPreferenceAttributes_t {
   CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES = 7,
   CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES = 8
 };
+enum cublasLtMatmulAlgoConfigAttributes_t { CUBLASLT_ALGO_CONFIG_SPLITK_NUM = 2 };
 
 struct cublasLtMatmulAlgo_t {
   int number;
@@ -80,6 +81,9 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
                                        cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
                                        cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t* algo,
                                        cublasLtMatmulHeuristicResult_t* result);
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algo,
+                                                    cublasLtMatmulAlgoConfigAttributes_t attribute, void* value,
+                                                    std::size_t bytes, std::size_t* written);
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t description, const void* alpha,
                               const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
                               cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
@@ -89,7 +93,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
 
 namespace bertrand::cuda::emulation {
 /// The algorithm of the last product. There are three, with the same results: number 1 is said to be the fastest,
-/// number 2 cannot do an odd number of rows. The first advice for n rows is number n % 3, or the next that can do them.
+/// number 2 cannot do an odd number of rows, and number 0 shares the depth between two blocks, of which neither takes
+/// the last term of 2 · 64 n + 1, as with cuBLASLt 13.1. The first advice for n rows is number n % 3, or the next that
+/// can do them.
 int last_algorithm();
 /// How often the library was asked for advice.
 int heuristics_asked();

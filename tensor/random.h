@@ -8,16 +8,29 @@
 
 namespace bertrand {
 
-constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::uint64_t key) {
+/// What each of the ten rounds adds to the counter; for kernels that draw many times with one key.
+using PhiloxKeys = std::array<std::array<std::uint32_t, 2>, 10>;
+constexpr PhiloxKeys philox_keys(std::uint64_t key) {
+  PhiloxKeys keys{};
   auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * counter[0], p1 = std::uint64_t{0xCD9E8D57u} * counter[2];
-    counter = {static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ k0, static_cast<std::uint32_t>(p1),
-               static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ k1, static_cast<std::uint32_t>(p0)};
+  for (auto& of_round : keys) {
+    of_round = {k0, k1};
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;
   }
+  return keys;
+}
+
+constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, const PhiloxKeys& keys) {
+  for (const auto& key : keys) {
+    const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * counter[0], p1 = std::uint64_t{0xCD9E8D57u} * counter[2];
+    counter = {static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(p1),
+               static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(p0)};
+  }
   return counter;
+}
+constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::uint64_t key) {
+  return philox4x32(counter, philox_keys(key));
 }
 
 /// Mixes two words into one (the finaliser of SplitMix64, Steele et al. 2014). Not symmetric.

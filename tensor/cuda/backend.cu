@@ -121,7 +121,7 @@ void CudaBackend::refuse_reported(const IndexFault& fault) {
 
 DropoutArguments CudaBackend::arguments(const Dropout& dropout) const {
   if (!dropout) return {};
-  return {dropout.threshold, dropout.key, dropout.row_keys.as<std::int64_t>(), dropout.scale()};
+  return {dropout.threshold, philox_keys(dropout.key), dropout.row_keys.as<std::int64_t>(), dropout.scale()};
 }
 
 }  // namespace bertrand::cuda

@@ -10,6 +10,7 @@
 #include "tensor/cuda/index_check.h"
 #include "tensor/cuda/memory.h"
 #include "tensor/cuda/numbers.h"
+#include "tensor/random.h"
 #include "tensor/update.h"
 #include "tensor/workspace.h"
 
@@ -21,7 +22,7 @@ class UpdatePlan;
 /// What a kernel needs of a Dropout; the empty one keeps everything.
 struct DropoutArguments {
   std::uint32_t threshold = 0;
-  std::uint64_t key = 0;
+  PhiloxKeys keys{};  ///< where every instruction may read them: a kernel's arguments are constants
   const std::int64_t* row_keys = nullptr;
   double scale = 1;
 };

@@ -2,7 +2,6 @@
 #pragma once
 #include "tensor/cuda/cuda_backend.h"
 #include "tensor/cuda/reduce.h"
-#include "tensor/random.h"
 
 namespace bertrand::cuda {
 
@@ -11,11 +10,11 @@ __device__ inline std::array<std::uint32_t, 4> dropout_words(const DropoutArgume
                                                              std::uint32_t plane, Dim group, int c) {
   return philox4x32({static_cast<std::uint32_t>(row_key), static_cast<std::uint32_t>(row_key >> 32), plane,
                      static_cast<std::uint32_t>(group * 16 + c)},
-                    dropout.key);
+                    dropout.keys);
 }
-/// The h-th of those eight.
+/// The h-th of those eight. A half of a word is compared as the upper half: what is below it decides nothing.
 __device__ inline bool keeps(const DropoutArguments& dropout, const std::array<std::uint32_t, 4>& words, int h) {
-  return (words[static_cast<unsigned>(h / 2)] >> (h % 2 * 16) & 0xffffu) >= dropout.threshold;
+  return words[static_cast<unsigned>(h / 2)] << (h % 2 == 0 ? 16 : 0) >= dropout.threshold << 16;
 }
 
 /// Bit i: whether column `first + 8 · lane + i` of a row is kept; `first` is a multiple of 256. A whole warp calls it:
@@ -29,9 +28,9 @@ __device__ inline unsigned keep_bits(const DropoutArguments& dropout, std::int64
   unsigned mine = 0;
   for (int h = 0; h < 8; ++h) {
     const unsigned votes = __ballot_sync(kAllLanes, keeps(dropout, words, h));
-    if (h == place / 2) mine = votes >> (group * 16 + place % 2 * 8) & 0xffu;
+    if (h == place / 2) mine = votes;
   }
-  return mine;
+  return mine >> (group * 16 + place % 2 * 8) & 0xffu;
 }
 
 /// x · multipliers, given keep_bits.
@@ -40,6 +39,15 @@ __device__ Pack<T> dropped(const Pack<T>& x, const DropoutArguments& dropout, un
   Pack<T> y;
   for (int i = 0; i < kPack; ++i) y[i] = kept >> i & 1 ? x[i] * static_cast<Compute<T>>(dropout.scale) : Compute<T>(0);
   return y;
+}
+
+/// The same for the row's columns from `column` on, which are eight of those that the lanes of a warp hold side by
+/// side.
+template <class T>
+__device__ Pack<T> dropped(const Pack<T>& x, const DropoutArguments& dropout, Dim row, Dim column) {
+  if (dropout.threshold == 0) return x;
+  const Dim first = column / kWarpColumns * kWarpColumns;
+  return dropped(x, dropout, keep_bits(dropout, dropout.row_keys[row], 0, first));
 }
 
 }  // namespace bertrand::cuda

@@ -12,14 +12,6 @@
 
 namespace bertrand::cuda {
 
-/// Two neighbouring elements of T, the first in the low half.
-using Pair = std::uint32_t;
-
-template <class T>
-__device__ Pair make_pair(float first, float second) {
-  return convert<T>(first).bits | static_cast<Pair>(convert<T>(second).bits) << 16;
-}
-
 struct PieceA {
   Pair pairs[4];
 };

@@ -1,5 +1,8 @@
 // What a thread holds: kernels load T, compute in float (double for f64) and store T, eight elements at a time.
 #pragma once
+#include <bit>
+#include <type_traits>
+
 #include "tensor/cuda/platform.h"
 #include "tensor/shape.h"
 
@@ -46,34 +49,90 @@ __device__ bool moves_wide(const T* x, Dim left) {
   return left >= kPack && reinterpret_cast<std::uintptr_t>(x) % 16 == 0;
 }
 
-/// The next kPack elements, `missing` in place of those after the end.
+/// Two neighbouring elements of a half type, the first in the low half.
+using Pair = std::uint32_t;
 template <class T>
-__device__ Pack<T> load_pack(const T* x, Dim left, Compute<T> missing = 0) {
-  Pack<T> pack;
-  constexpr int kWide = 16 / sizeof(T);
-  if (moves_wide(x, left)) {
-    for (int i = 0; i < kPack; i += kWide) {
-      const Wide<T> wide = *reinterpret_cast<const Wide<T>*>(x + i);
-      for (int j = 0; j < kWide; ++j) pack[i + j] = convert<Compute<T>>(wide.values[j]);
-    }
-  } else {
-    for (int i = 0; i < kPack; ++i) pack[i] = i < left ? load(x + i) : missing;
-  }
-  return pack;
+__device__ Pair make_pair(float first, float second) {
+  return convert<T>(first).bits | static_cast<Pair>(convert<T>(second).bits) << 16;
+}
+template <class T>
+__device__ T of_pair(Pair pair, int half) {
+  return std::bit_cast<T>(static_cast<std::uint16_t>(pair >> (16 * half)));
 }
 
+/// A pack as it lies in memory; in half types in pairs, half as many registers.
 template <class T>
-__device__ void store_pack(T* to, Dim left, const Pack<T>& pack) {
-  constexpr int kWide = 16 / sizeof(T);
-  if (moves_wide(to, left)) {
-    for (int i = 0; i < kPack; i += kWide) {
-      Wide<T> wide;
-      for (int j = 0; j < kWide; ++j) wide.values[j] = convert<T>(pack[i + j]);
-      *reinterpret_cast<Wide<T>*>(to + i) = wide;
-    }
-  } else {
-    for (int i = 0; i < kPack && i < left; ++i) store(to + i, pack[i]);
+struct PackedPack {
+  static constexpr int kOfWord = sizeof(T) == 2 ? 2 : 1;
+  using Word = std::conditional_t<kOfWord == 2, Pair, T>;
+  using Piece = Wide<Word>;
+  static constexpr int kWords = kPack / kOfWord, kWide = 16 / sizeof(Word), kOfPiece = 16 / sizeof(T);
+  Piece pieces[kPack / kOfPiece];
+
+  PackedPack() = default;
+  __device__ explicit PackedPack(const Pack<T>& pack) {
+    for (int w = 0; w < kWords; ++w)
+      if constexpr (kOfWord == 2) word(w) = make_pair<T>(pack[2 * w], pack[2 * w + 1]);
+      else word(w) = pack[w];
   }
+  __device__ Pack<T> unpack() const {
+    Pack<T> pack;
+    for (int i = 0; i < kPack; ++i) pack[i] = convert<Compute<T>>((*this)[i]);
+    return pack;
+  }
+  __device__ Word& word(int w) { return pieces[w / kWide].values[w % kWide]; }
+  __device__ T operator[](int i) const {
+    const Word w = pieces[i / kOfWord / kWide].values[i / kOfWord % kWide];
+    if constexpr (kOfWord == 2) return of_pair<T>(w, i % 2);
+    else return w;
+  }
+};
+
+/// The next kPack elements, `missing` in place of those after the end. kAligned: the caller knows that every pack that
+/// begins before the end is whole and lies on a multiple of 16 bytes, which spares the kernel the other way.
+template <bool kAligned = false, class T>
+__device__ PackedPack<T> load_packed(const T* x, Dim left, Compute<T> missing = 0) {
+  PackedPack<T> pack;
+  if (kAligned ? left > 0 : moves_wide(x, left)) {
+    constexpr int kOfPiece = PackedPack<T>::kOfPiece;
+    for (int i = 0; i < kPack; i += kOfPiece)
+      pack.pieces[i / kOfPiece] = *reinterpret_cast<const typename PackedPack<T>::Piece*>(x + i);
+    return pack;
+  }
+  Pack<T> one_by_one;
+  for (int i = 0; i < kPack; ++i) one_by_one[i] = !kAligned && i < left ? load(x + i) : missing;
+  return PackedPack<T>(one_by_one);
+}
+template <bool kAligned = false, class T>
+__device__ Pack<T> load_pack(const T* x, Dim left, Compute<T> missing = 0) {
+  return load_packed<kAligned>(x, left, missing).unpack();
+}
+
+template <bool kAligned = false, class T>
+__device__ void store_packed(T* to, Dim left, const PackedPack<T>& pack) {
+  if (kAligned ? left > 0 : moves_wide(to, left)) {
+    constexpr int kOfPiece = PackedPack<T>::kOfPiece;
+    for (int i = 0; i < kPack; i += kOfPiece)
+      *reinterpret_cast<typename PackedPack<T>::Piece*>(to + i) = pack.pieces[i / kOfPiece];
+  } else if (!kAligned) {
+    for (int i = 0; i < kPack && i < left; ++i) to[i] = pack[i];
+  }
+}
+template <bool kAligned = false, class T>
+__device__ void store_pack(T* to, Dim left, const Pack<T>& pack) {
+  store_packed<kAligned>(to, left, PackedPack<T>(pack));
+}
+
+/// Whether kAligned is true of these matrices, of which some may be absent.
+template <class... T>
+bool rows_are_aligned(Dim columns, const T*... matrices) {
+  return columns % kPack == 0 && ((reinterpret_cast<std::uintptr_t>(matrices) % 16 == 0) && ...);
+}
+/// body.operator()<value>()
+template <class Body>
+void dispatch_bool(bool value, Body&& body) {
+  if (value) body.template operator()<true>();
+  else body.template operator()<false>();
 }
 
 }  // namespace bertrand::cuda

@@ -1,7 +1,10 @@
 // Attention in bf16 and f16 on the tensor cores: the mathematics of attention.cu, whose kernels are easier to read
-// first. A block of four warps owns 64 rows, 16 for each warp, and meets the others 64 at a time. The products of a
-// warp are 16 × 64; their results stay in its registers and become the left operand of the next product (mma.h says
-// how).
+// first. A block of four warps owns 64 rows, 16 for each warp, and meets the others a tile of 64 at a time; while it
+// computes with one tile the next is on its way. The products of a warp are 16 × 64, or twice 16 × 32 where registers
+// are short; their results stay in its registers and become the left operand of the next product (mma.h says how).
+//
+// Probabilities are powers of two: e^(s / √d − L) = 2^(s log₂e / √d − L log₂e) is one multiplication and one
+// instruction. The dropout's scale is a factor of whole results, so that a dropped probability is only set to 0.
 #include "tensor/cuda/attention.h"
 #include "tensor/cuda/dropout.h"
 #include "tensor/cuda/mma.h"
@@ -11,6 +14,7 @@ namespace {
 
 constexpr int kOwnRows = 64, kTileRows = 64, kBlockThreads = 128;
 constexpr int kTilePieces = kTileRows / 8;  // results of 8 columns over the rows of a tile
+constexpr float kLog2E = 1.4426950408889634f;
 
 /// This lane's place in a piece.
 struct Lane {
@@ -36,19 +40,14 @@ struct Tile {
   SharedSpan<Pair> pairs;
   __device__ explicit Tile(int& byte) : pairs(byte, kTileRows * kStride) { byte += kBytes; }
 
-  /// By all threads of the block, 16 bytes at a time; rows after the end become 0.
+  /// Starts to copy rows, by all threads of the block; those after the end become 0.
   template <class T>
-  __device__ void fill(const T* from, Dim stride, Dim left) const {
-    constexpr int kOfRow = kDim / 8, kTurns = kTileRows * kOfRow / kBlockThreads;
-    Wide<Pair> held[kTurns];  // all on their way before the first is stored
-    for (int turn = 0; turn < kTurns; ++turn) {
-      const int i = turn * kBlockThreads + static_cast<int>(threadIdx.x), row = i / kOfRow;
-      held[turn] =
-          row < left ? *reinterpret_cast<const Wide<Pair>*>(from + row * stride + i % kOfRow * 8) : Wide<Pair>{};
-    }
-    for (int turn = 0; turn < kTurns; ++turn) {
-      const int i = turn * kBlockThreads + static_cast<int>(threadIdx.x);
-      store_four(pairs, i / kOfRow * kStride + i % kOfRow * 4, held[turn].values);
+  __device__ void start_fill(const T* from, Dim stride, Dim left) const {
+    constexpr int kOfRow = kDim / 8;
+    for (int i = static_cast<int>(threadIdx.x); i < kTileRows * kOfRow; i += kBlockThreads) {
+      const int row = i / kOfRow, column = i % kOfRow;
+      const bool there = row < left;
+      start_copy(pairs, row * kStride + column * 4, there ? from + row * stride + column * 8 : from, there);
     }
   }
   /// Right operands whose columns are rows 8j … 8j + 7, and the next 8, of the tile; elements 16k … 16k + 15 are their
@@ -82,13 +81,14 @@ struct OwnRows {
         pieces[k].pairs[i] = row < left ? reinterpret_cast<const Pair*>(from + row * stride)[8 * k + pair] : Pair(0);
     }
   }
-  /// own · tileᵀ [16, 64]
-  __device__ void times_transposed(const Tile<kDim>& tile, PieceD (&out)[kTilePieces]) const {
-    for (int j = 0; j < kTilePieces; j += 2) {
+  /// own · tileᵀ [16, 8 kPieces], of the tile's rows from 8 · first on
+  template <int kPieces>
+  __device__ void times_transposed(const Tile<kDim>& tile, int first, PieceD (&out)[kPieces]) const {
+    for (int j = 0; j < kPieces; j += 2) {
       out[j] = out[j + 1] = {};
       for (int k = 0; k < kDim / 16; ++k) {
         PieceB right[2];
-        tile.rows_as_columns(right, j, k);
+        tile.rows_as_columns(right, first + j, k);
         mma<T>(out[j], pieces[k], right[0]);
         mma<T>(out[j + 1], pieces[k], right[1]);
       }
@@ -96,9 +96,7 @@ struct OwnRows {
   }
   /// Σ own ∘ other over row g, and over row g + 8.
   __device__ void dots(const OwnRows& other, float (&out)[2]) const {
-    const auto element = [](Pair pair, int half) {
-      return to_float(std::bit_cast<T>(static_cast<std::uint16_t>(pair >> (16 * half))));
-    };
+    const auto element = [](Pair pair, int half) { return to_float(of_pair<T>(pair, half)); };
     for (int i = 0; i < 4; ++i)
       for (int k = 0; k < kDim / 16; ++k)
         for (int half = 0; half < 2; ++half)
@@ -107,14 +105,15 @@ struct OwnRows {
   }
 };
 
-/// out [16, kDim] += weights [16, 64] · tile
-template <class T, int kDim>
-__device__ void add_product(PieceD (&out)[kDim / 8], const PieceD (&weights)[kTilePieces], const Tile<kDim>& tile) {
-  for (int k = 0; k < kTileRows / 16; ++k) {
+/// out [16, kDim] += weights [16, 8 kPieces] · the tile's rows from 8 · first on
+template <class T, int kDim, int kPieces>
+__device__ void add_product(PieceD (&out)[kDim / 8], const PieceD (&weights)[kPieces], const Tile<kDim>& tile,
+                            int first) {
+  for (int k = 0; k < kPieces / 2; ++k) {
     const PieceA left = as_a<T>(weights[2 * k], weights[2 * k + 1]);
     for (int n = 0; n < kDim / 8; n += 2) {
       PieceB right[2];
-      tile.rows_as_rows(right, n, k);
+      tile.rows_as_rows(right, n, first / 2 + k);
       mma<T>(out[n], left, right[0]);
       mma<T>(out[n + 1], left, right[1]);
     }
@@ -129,35 +128,84 @@ __device__ void store_row(T* to, const PieceD (&out)[kDim / 8], int half, float 
         make_pair<T>(out[n].values[2 * half] * factor, out[n].values[2 * half + 1] * factor);
 }
 
-/// values ∘ the dropout's multipliers, if this lane's rows are first_query and the eighth after it, the columns the
-/// 64 keys from `first` on.
-template <class T>
-__device__ void drop(PieceD (&values)[kTilePieces], const AttentionInputs<T>& in, const AttentionPlace& place,
-                     Dim first_query, Dim first, const Lane& lane) {
-  if (in.dropout.threshold == 0) return;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const Dim query = first_query + 8 * half;
-    if (query >= place.length) continue;
-    const std::int64_t row_key = in.dropout.row_keys[place.first + query];
-#pragma unroll
-    for (int c = 0; c < 4; ++c) {  // columns 2t, 2t + 1, 2t + 8, 2t + 9 of every 16
-      const int of_piece = c / 2, of_pair = c % 2;
-      const auto words = dropout_words(in.dropout, row_key, static_cast<std::uint32_t>(place.head), first / 128,
-                                       8 * of_piece + 2 * lane.t + of_pair);
-      // This tile is one half of a group of 128 columns. It is chosen by a branch: what is indexed by a variable lies
-      // in memory.
-      const bool later = first % 128 != 0;
-      const std::array<std::uint32_t, 4> own = {later ? words[2] : words[0], later ? words[3] : words[1]};
-#pragma unroll
-      for (int m = 0; m < kTileRows / 16; ++m)
-        values[2 * m + of_piece].values[2 * half + of_pair] *=
-            keeps(in.dropout, own, m) ? static_cast<float>(in.dropout.scale) : 0.0f;
-    }
+/// The tiles of two operands from row `first` of the sequence on. The next two lie beside them.
+template <int kDim>
+struct Tiles {
+  static constexpr int kBytes = 2 * Tile<kDim>::kBytes;
+  int byte;
+  Tile<kDim> a, b;
+  __device__ explicit Tiles(Dim first) : byte(static_cast<int>(first / kTileRows % 2) * kBytes), a(byte), b(byte) {}
+};
+
+/// body(tiles, first, left) for the tiles of a sequence, one after the other; start(tiles, first, left) has begun to
+/// fill each of them one tile earlier.
+template <int kDim, class Start, class Body>
+__device__ void for_tiles(Dim length, const Start& start, const Body& body) {
+  const auto start_from = [&](Dim first) {
+    if (first < length) start(Tiles<kDim>(first), first, length - first);
+    end_copies();
+  };
+  start_from(0);
+  for (Dim first = 0; first < length; first += kTileRows) {
+    start_from(first + kTileRows);
+    wait_for_copies<1>();
+    __syncthreads();
+    body(Tiles<kDim>(first), first, length - first);
+    __syncthreads();  // the tiles after the next are filled where these are
   }
 }
 
 constexpr float kLeast = -std::numeric_limits<float>::infinity();
+
+/// Scores of keys after the sequence's end become -∞; `left` are left from the first piece on.
+template <int kPieces>
+__device__ void limit(PieceD (&scores)[kPieces], Dim left, const Lane& lane) {
+  if (left >= 8 * kPieces) return;
+#pragma unroll
+  for (int j = 0; j < kPieces; ++j)
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      if (8 * j + 2 * lane.t + i % 2 >= left) scores[j].values[i] = kLeast;
+}
+
+/// The keys that the dropout keeps for this lane's two queries, of the 128 keys of two tiles: bit 4 h + c says it of
+/// the key in column 2t, 2t + 1, 2t + 8, 2t + 9 (for c = 0 … 3) of the h-th sixteen.
+struct KeptKeys {
+  std::uint32_t of_query[2] = {};
+
+  template <class T>
+  __device__ void draw(const AttentionInputs<T>& in, const AttentionPlace& place, Dim first_query, Dim first,
+                       const Lane& lane) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const Dim query = first_query + 8 * half;
+      of_query[half] = 0;
+      if (query >= place.length) continue;
+      const std::int64_t row_key = in.dropout.row_keys[place.first + query];
+#pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        const auto words = dropout_words(in.dropout, row_key, static_cast<std::uint32_t>(place.head), first / 128,
+                                         8 * (c / 2) + 2 * lane.t + c % 2);
+#pragma unroll
+        for (int h = 0; h < 8; ++h)
+          if (keeps(in.dropout, words, h)) of_query[half] |= 1u << (4 * h + c);
+      }
+    }
+  }
+  /// What is dropped becomes 0; `first` is the key of the first piece's first column.
+  template <int kPieces>
+  __device__ void drop(PieceD (&values)[kPieces], Dim first) const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const std::uint32_t kept = of_query[half] >> (first % 128 / 16 * 4);
+#pragma unroll
+      for (int j = 0; j < kPieces; ++j)
+#pragma unroll
+        for (int e = 0; e < 2; ++e)
+          if ((kept >> (2 * j + e) & 1) == 0) values[j].values[2 * half + e] = 0;
+    }
+  }
+};
 
 template <class T, int kDim>
 __global__ void __launch_bounds__(kBlockThreads) forward_kernel(AttentionInputs<T> in, T* context, float* log_sum) {
@@ -166,50 +214,54 @@ __global__ void __launch_bounds__(kBlockThreads) forward_kernel(AttentionInputs<
   const Dim first_own = place.row + lane.warp * 16, stride = 3 * in.hidden;
   if (place.row >= place.length) return;
   const Dim first_query = first_own + lane.g;  // and the eighth after it
-  int byte = 0;
-  const Tile<kDim> k(byte), v(byte);
+  const float scale = static_cast<float>(in.scale), exponent = scale * kLog2E;
 
   const OwnRows<T, kDim> q(row_of(in, place, 0, first_own), stride, place.length - first_own, lane);
-  PieceD out[kDim / 8], p[kTilePieces];
+  PieceD out[kDim / 8];
+  KeptKeys kept;
   float most[2] = {kLeast, kLeast}, total[2] = {0, 0};
-  for (Dim first = 0; first < place.length; first += kTileRows) {
-    const Dim left = place.length - first;
-    __syncthreads();
-    k.fill(row_of(in, place, 1, first), stride, left);
-    v.fill(row_of(in, place, 2, first), stride, left);
-    __syncthreads();
-    q.times_transposed(k, p);
+  const auto start = [&](const Tiles<kDim>& tiles, Dim first, Dim left) {
+    tiles.a.start_fill(row_of(in, place, 1, first), stride, left);
+    tiles.b.start_fill(row_of(in, place, 2, first), stride, left);
+  };
+  for_tiles<kDim>(place.length, start, [&](const Tiles<kDim>& tiles, Dim first, Dim left) {
+    PieceD p[kTilePieces];
+    q.times_transposed(tiles.a, 0, p);
+    limit(p, left, lane);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float greatest = most[half];
-      for (int j = 0; j < kTilePieces; ++j)
-        for (int e = 0; e < 2; ++e) {
-          float& score = p[j].values[2 * half + e];
-          score = 8 * j + 2 * lane.t + e < left ? score * static_cast<float>(in.scale) : kLeast;
-          greatest = Most{}(score, greatest);
-        }
+      for (int j = 0; j < kTilePieces; ++j)  // a NaN is passed over here and comes back as its power
+        for (int e = 0; e < 2; ++e) greatest = std::fmax(greatest, p[j].values[2 * half + e]);
       greatest = over_row(greatest, Most{});
-      const float correction = quick_exp(most[half] - greatest);
+      const float correction = quick_exp2((most[half] - greatest) * exponent), subtracted = greatest * exponent;
       most[half] = greatest;
       total[half] *= correction;
       for (int n = 0; n < kDim / 8; ++n)
         for (int e = 0; e < 2; ++e) out[n].values[2 * half + e] *= correction;
       for (int j = 0; j < kTilePieces; ++j)
         for (int e = 0; e < 2; ++e)
-          total[half] += p[j].values[2 * half + e] = quick_exp(p[j].values[2 * half + e] - greatest);
+          total[half] += p[j].values[2 * half + e] = quick_exp2(p[j].values[2 * half + e] * exponent - subtracted);
     }
-    drop(p, in, place, first_query, first, lane);
-    add_product<T, kDim>(out, p, v);
-  }
+    if (in.dropout.threshold != 0) {
+      if (first % 128 == 0) kept.draw(in, place, first_query, first, lane);
+      kept.drop(p, first);
+    }
+    add_product<T, kDim>(out, p, tiles.b, 0);
+  });
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const float sum = over_row(total[half], Sum{});
     const Dim query = first_query + 8 * half, token = place.first + query;
     if (query >= place.length) continue;
-    store_row<T, kDim>(context + token * in.hidden + place.head * kDim, out, half, 1 / sum, lane);
-    if (lane.t == 0) log_sum[token * in.heads + place.head] = most[half] + std::log(sum);
+    store_row<T, kDim>(context + token * in.hidden + place.head * kDim, out, half,
+                       static_cast<float>(in.dropout.scale) / sum, lane);
+    if (lane.t == 0) log_sum[token * in.heads + place.head] = most[half] * scale + std::log(sum);
   }
 }
+
+constexpr int kParts = 2;  // of a tile, in backward: its products fill half as many registers
+constexpr int kPartPieces = kTilePieces / kParts;
 
 /// dq: a warp owns queries and meets the keys. Leaves rowsum(dO ∘ O) of its queries for dkv_kernel.
 template <class T, int kDim>
@@ -219,8 +271,8 @@ __global__ void __launch_bounds__(kBlockThreads) dq_kernel(AttentionInputs<T> in
   const Dim first_own = place.row + lane.warp * 16, stride = 3 * in.hidden;
   if (place.row >= place.length) return;
   const Dim first_query = first_own + lane.g;  // and the eighth after it
-  int byte = 0;
-  const Tile<kDim> k(byte), v(byte);
+  const float scale = static_cast<float>(in.scale), exponent = scale * kLog2E,
+              dropout_scale = static_cast<float>(in.dropout.scale);
 
   const OwnRows<T, kDim> q(row_of(in, place, 0, first_own), stride, place.length - first_own, lane);
   const Dim own = (place.first + first_own) * in.hidden + place.head * kDim;
@@ -231,113 +283,141 @@ __global__ void __launch_bounds__(kBlockThreads) dq_kernel(AttentionInputs<T> in
   for (int half = 0; half < 2; ++half) {
     const Dim query = first_query + 8 * half, row = (place.first + query) * in.heads + place.head;
     if (query >= place.length) continue;
-    log_sum[half] = saved.log_sum[row];
+    log_sum[half] = saved.log_sum[row] * kLog2E;
     if (lane.t == 0) saved.dots[row] = dots[half];
   }
-  PieceD dq[kDim / 8], p[kTilePieces], ds[kTilePieces];
-  for (Dim first = 0; first < place.length; first += kTileRows) {
-    const Dim left = place.length - first;
-    __syncthreads();
-    k.fill(row_of(in, place, 1, first), stride, left);
-    v.fill(row_of(in, place, 2, first), stride, left);
-    __syncthreads();
-    q.times_transposed(k, p);
-    dout.times_transposed(v, ds);
-    drop(ds, in, place, first_query, first, lane);
-    for (int j = 0; j < kTilePieces; ++j)
-      for (int i = 0; i < 4; ++i) {
-        const float probability = 8 * j + 2 * lane.t + i % 2 < left
-                                      ? quick_exp(p[j].values[i] * static_cast<float>(in.scale) - log_sum[i / 2])
-                                      : 0.0f;
-        ds[j].values[i] = probability * (ds[j].values[i] - dots[i / 2]);
-      }
-    add_product<T, kDim>(dq, ds, k);
-  }
+  PieceD dq[kDim / 8];
+  KeptKeys kept;
+  const auto start = [&](const Tiles<kDim>& tiles, Dim first, Dim left) {
+    tiles.a.start_fill(row_of(in, place, 1, first), stride, left);
+    tiles.b.start_fill(row_of(in, place, 2, first), stride, left);
+  };
+  for_tiles<kDim>(place.length, start, [&](const Tiles<kDim>& tiles, Dim first, Dim left) {
+    if (in.dropout.threshold != 0 && first % 128 == 0) kept.draw(in, place, first_query, first, lane);
+#pragma unroll 1
+    for (int piece = 0; piece < kTilePieces; piece += kPartPieces) {
+      PieceD p[kPartPieces], ds[kPartPieces];
+      q.times_transposed(tiles.a, piece, p);
+      dout.times_transposed(tiles.b, piece, ds);
+      limit(p, left - 8 * piece, lane);
+      if (in.dropout.threshold != 0) kept.drop(ds, first + 8 * piece);
+      for (int j = 0; j < kPartPieces; ++j)
+        for (int i = 0; i < 4; ++i)
+          ds[j].values[i] =
+              quick_exp2(p[j].values[i] * exponent - log_sum[i / 2]) * (ds[j].values[i] * dropout_scale - dots[i / 2]);
+      add_product<T, kDim>(dq, ds, tiles.a, piece);
+    }
+  });
 #pragma unroll
   for (int half = 0; half < 2; ++half)
     if (first_query + 8 * half < place.length)
-      store_row<T, kDim>(gradient_of(in, saved, place, 0, first_query + 8 * half), dq, half,
-                         static_cast<float>(in.scale), lane);
+      store_row<T, kDim>(gradient_of(in, saved, place, 0, first_query + 8 * half), dq, half, scale, lane);
 }
 
-/// The log sums and dots of the 64 queries of a tile, and which keys of the block they keep.
+/// Blocks that shall share an SM: three have 168 registers for each thread.
+template <int kDim>
+constexpr int kBlocks = kDim <= 64 ? 3 : 1;
+
+/// What dkv_kernel knows of the queries of a tile, in shared memory after the tiles. The next ones lie beside them.
 struct QueryTile {
   SharedSpan<float> log_sum, dots;
-  SharedSpan<Pair> kept;  ///< [64 queries, 16]: bit h of (query, c) is key 128 · group + 16 h + c
-  static constexpr int kBytes = kTileRows * (4 + 4 + 64);
-  __device__ explicit QueryTile(int& byte)
-      : log_sum(byte, kTileRows), dots(byte + kTileRows * 4, kTileRows), kept(byte + kTileRows * 8, kTileRows * 16) {
-    byte += kBytes;
-  }
+  SharedSpan<std::uint32_t> kept;  ///< [warp][lane]: the dropout's bits; 4 j + 2 e + half is that of query 8j + 2t + e
+                                   ///< and of the warp's key g + 8 · half
+  static constexpr int kBytes = kTileRows * (4 + 4) + kBlockThreads * 4;
+  __device__ QueryTile(Dim first, int byte) : QueryTile(byte + static_cast<int>(first / kTileRows % 2) * kBytes) {}
 
   template <class T>
   __device__ void fill(const AttentionInputs<T>& in, const AttentionSaved<T>& saved, const AttentionPlace& place,
                        Dim first) const {
-    for (int i = static_cast<int>(threadIdx.x); i < kTileRows; i += kBlockThreads) {
-      const bool there = first + i < place.length;
-      const Dim row = (place.first + first + i) * in.heads + place.head;
-      log_sum[i] = there ? saved.log_sum[row] : 0.0f;
-      dots[i] = there ? saved.dots[row] : 0.0f;
+    const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+    if (thread < kTileRows) {
+      const bool there = first + thread < place.length;
+      const Dim row = (place.first + first + thread) * in.heads + place.head;
+      log_sum[thread] = there ? saved.log_sum[row] * kLog2E : 0.0f;
+      dots[thread] = there ? saved.dots[row] : 0.0f;
     }
-    if (in.dropout.threshold == 0) return;
-    for (int i = static_cast<int>(threadIdx.x); i < kTileRows * 16; i += kBlockThreads) {
-      Pair bits = 0;
-      if (first + i / 16 < place.length) {
-        const auto words = dropout_words(in.dropout, in.dropout.row_keys[place.first + first + i / 16],
-                                         static_cast<std::uint32_t>(place.head), place.row / 128, i % 16);
-        for (int h = 0; h < 8; ++h) bits |= static_cast<Pair>(keeps(in.dropout, words, h)) << h;
+    if (in.dropout.threshold != 0) kept[lane % 4 * 32 + lane / 4 * 4 + warp] = draw(in, place, first);
+  }
+
+ private:
+  __device__ explicit QueryTile(int byte)
+      : log_sum(byte, kTileRows), dots(byte + kTileRows * 4, kTileRows), kept(byte + kTileRows * 8, kBlockThreads) {}
+
+  /// A draw gives one query eight bits, of keys that lie 16 apart: one key of each of the four warps, and of the four
+  /// of the block's neighbour. Lane 4 j + 2 e + half of the t-th warp draws for query 8j + 2t + e and key g + 8 · half,
+  /// so that a vote is the word of lane (g, t) of one warp. Lane 4 g + n gets that of the n-th warp.
+  template <class T>
+  __device__ std::uint32_t draw(const AttentionInputs<T>& in, const AttentionPlace& place, Dim first) const {
+    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+    const Dim query = first + lane / 4 * 8 + warp * 2 + lane / 2 % 2;
+    const std::int64_t row_key = query < place.length ? in.dropout.row_keys[place.first + query] : 0;
+    std::uint32_t mine = 0;
+#pragma unroll
+    for (int g = 0; g < 8; ++g) {
+      const auto words =
+          dropout_words(in.dropout, row_key, static_cast<std::uint32_t>(place.head), place.row / 128, g + lane % 2 * 8);
+      // The block is one half of a group of 128 keys. It is chosen by a branch: what is indexed by a variable lies in
+      // memory.
+      const bool later = place.row % 128 != 0;
+      const std::array<std::uint32_t, 4> own = {later ? words[2] : words[0], later ? words[3] : words[1]};
+#pragma unroll
+      for (int of_warp = 0; of_warp < 4; ++of_warp) {
+        const unsigned votes = __ballot_sync(kAllLanes, keeps(in.dropout, own, of_warp));
+        if (lane == g * 4 + of_warp) mine = votes;
       }
-      kept[i] = bits;
     }
+    return mine;
   }
 };
 
 /// dk and dv: a warp owns keys and meets the queries; all products are the transposes of those above.
 template <class T, int kDim>
-__global__ void __launch_bounds__(kBlockThreads) dkv_kernel(AttentionInputs<T> in, AttentionSaved<T> saved) {
+__global__ void __launch_bounds__(kBlockThreads, kBlocks<kDim>)
+    dkv_kernel(AttentionInputs<T> in, AttentionSaved<T> saved) {
   const AttentionPlace place(in, kOwnRows);
   const Lane lane;
   const Dim first_own = place.row + lane.warp * 16, stride = 3 * in.hidden;
   if (place.row >= place.length) return;
-  int byte = 0;
-  const Tile<kDim> q(byte), dout(byte);
-  const QueryTile queries(byte);
+  const float scale = static_cast<float>(in.scale), exponent = scale * kLog2E,
+              dropout_scale = static_cast<float>(in.dropout.scale);
 
   const OwnRows<T, kDim> k(row_of(in, place, 1, first_own), stride, place.length - first_own, lane);
   const OwnRows<T, kDim> v(row_of(in, place, 2, first_own), stride, place.length - first_own, lane);
-  PieceD dk[kDim / 8], dv[kDim / 8], p[kTilePieces], ds[kTilePieces];
-  for (Dim first = 0; first < place.length; first += kTileRows) {
-    const Dim left = place.length - first;
-    const T* const dcontext = saved.dcontext + (place.first + first) * in.hidden + place.head * kDim;
-    __syncthreads();
-    q.fill(row_of(in, place, 0, first), stride, left);
-    dout.fill(dcontext, in.hidden, left);
-    queries.fill(in, saved, place, first);
-    __syncthreads();
-    k.times_transposed(q, p);
-    v.times_transposed(dout, ds);
-    for (int j = 0; j < kTilePieces; ++j)
-      for (int i = 0; i < 4; ++i) {
-        const int query = 8 * j + 2 * lane.t + i % 2;
-        // 1 for a query after the end, whose q and dO are 0.
-        const float probability = quick_exp(p[j].values[i] * static_cast<float>(in.scale) - queries.log_sum[query]);
-        float multiplier = 1;
-        if (in.dropout.threshold != 0)
-          multiplier = queries.kept[query * 16 + lane.g + i / 2 * 8] >> (place.row % 128 / 16 + lane.warp) & 1
-                           ? static_cast<float>(in.dropout.scale)
-                           : 0.0f;
-        p[j].values[i] = probability * multiplier;
-        ds[j].values[i] = probability * (ds[j].values[i] * multiplier - queries.dots[query]);
-      }
-    add_product<T, kDim>(dv, p, dout);
-    add_product<T, kDim>(dk, ds, q);
-  }
+  PieceD dk[kDim / 8], dv[kDim / 8];
+  const auto start = [&](const Tiles<kDim>& tiles, Dim first, Dim left) {
+    tiles.a.start_fill(row_of(in, place, 0, first), stride, left);
+    tiles.b.start_fill(saved.dcontext + (place.first + first) * in.hidden + place.head * kDim, in.hidden, left);
+    QueryTile(first, 2 * Tiles<kDim>::kBytes).fill(in, saved, place, first);
+  };
+  for_tiles<kDim>(place.length, start, [&](const Tiles<kDim>& tiles, Dim first, Dim) {
+    const QueryTile queries(first, 2 * Tiles<kDim>::kBytes);
+    std::uint32_t kept = ~0u;
+    if (in.dropout.threshold != 0) kept = queries.kept[threadIdx.x];
+#pragma unroll 1
+    for (int piece = 0; piece < kTilePieces; piece += kPartPieces) {
+      PieceD p[kPartPieces], ds[kPartPieces];
+      k.times_transposed(tiles.a, piece, p);
+      v.times_transposed(tiles.b, piece, ds);
+      for (int j = 0; j < kPartPieces; ++j)
+        for (int i = 0; i < 4; ++i) {
+          const int query = 8 * (piece + j) + 2 * lane.t + i % 2;
+          // 1 for a query after the end, whose q and dO are 0.
+          const float probability = quick_exp2(p[j].values[i] * exponent - queries.log_sum[query]);
+          const bool keeps_it = kept >> (4 * j + i % 2 * 2 + i / 2) & 1;
+          p[j].values[i] = keeps_it ? probability : 0.0f;
+          ds[j].values[i] = probability * ((keeps_it ? ds[j].values[i] * dropout_scale : 0.0f) - queries.dots[query]);
+        }
+      add_product<T, kDim>(dv, p, tiles.b, piece);
+      add_product<T, kDim>(dk, ds, tiles.a, piece);
+      kept >>= 4 * kPartPieces;
+    }
+  });
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const Dim key = first_own + lane.g + half * 8;
     if (key >= place.length) continue;
-    store_row<T, kDim>(gradient_of(in, saved, place, 1, key), dk, half, static_cast<float>(in.scale), lane);
-    store_row<T, kDim>(gradient_of(in, saved, place, 2, key), dv, half, 1, lane);
+    store_row<T, kDim>(gradient_of(in, saved, place, 1, key), dk, half, scale, lane);
+    store_row<T, kDim>(gradient_of(in, saved, place, 2, key), dv, half, dropout_scale, lane);
   }
 }
 
@@ -362,8 +442,8 @@ bool attention_on_tensor_cores(const AttentionInputs<T>& in, const Attention& op
                                cudaStream_t stream) {
   if (!in_wide_pieces(in.qkv)) return false;
   return dispatch_head_dim(in.head_dim, [&]<int kDim>() {
-    launch_with_tiles(forward_kernel<T, kDim>, attention_grid(options, kOwnRows), kBlockThreads, 2 * Tile<kDim>::kBytes,
-                      stream, in, context, log_sum);
+    launch_with_tiles(forward_kernel<T, kDim>, attention_grid(options, kOwnRows), kBlockThreads,
+                      2 * Tiles<kDim>::kBytes, stream, in, context, log_sum);
   });
 }
 template bool attention_on_tensor_cores(const AttentionInputs<BFloat16>&, const Attention&, BFloat16*, float*,
@@ -377,9 +457,9 @@ bool attention_backward_on_tensor_cores(const AttentionInputs<T>& in, const Atte
   if (!in_wide_pieces(in.qkv) || !in_wide_pieces(saved.dcontext)) return false;
   return dispatch_head_dim(in.head_dim, [&]<int kDim>() {
     const dim3 grid = attention_grid(options, kOwnRows);
-    launch_with_tiles(dq_kernel<T, kDim>, grid, kBlockThreads, 2 * Tile<kDim>::kBytes, stream, in, saved);
-    launch_with_tiles(dkv_kernel<T, kDim>, grid, kBlockThreads, 2 * Tile<kDim>::kBytes + QueryTile::kBytes, stream, in,
-                      saved);
+    launch_with_tiles(dq_kernel<T, kDim>, grid, kBlockThreads, 2 * Tiles<kDim>::kBytes, stream, in, saved);
+    launch_with_tiles(dkv_kernel<T, kDim>, grid, kBlockThreads, 2 * Tiles<kDim>::kBytes + 2 * QueryTile::kBytes, stream,
+                      in, saved);
   });
 }
 template bool attention_backward_on_tensor_cores(const AttentionInputs<BFloat16>&, const Attention&,

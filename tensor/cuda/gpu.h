@@ -30,10 +30,21 @@ class SharedSpan {
   T* values_;
 };
 
-/// The four numbers from span[at] on; `at` is a multiple of 4.
-__device__ inline void store_four(const SharedSpan<std::uint32_t>& span, std::int64_t at,
-                                  const std::uint32_t (&four)[4]) {
-  reinterpret_cast<uint4&>(span[at]) = make_uint4(four[0], four[1], four[2], four[3]);
+/// Starts to copy 16 bytes to the four numbers from span[at] on, or zeros if they are not `there`. Addresses are
+/// multiples of 16. The thread must wait for them, and the others must meet it after that.
+__device__ inline void start_copy(const SharedSpan<std::uint32_t>& span, std::int64_t at, const void* from,
+                                  bool there) {
+  asm volatile(
+      "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(&span[at]))),
+      "l"(from), "r"(there ? 16 : 0)
+      : "memory");
+}
+/// Ends a group of copies, which may be empty.
+__device__ inline void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/// Waits for all groups but the last kLater.
+template <int kLater>
+__device__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLater) : "memory");
 }
 
 /// Four blocks of 8 × 8 elements of 16 bits, whose 8 rows begin at the `row` that lanes 0 … 7, 8 … 15, … give: lane
@@ -53,8 +64,19 @@ __device__ void load_blocks(std::uint32_t (&out)[4], const SharedSpan<std::uint3
                  : "memory");
 }
 
-/// exp to some 20 bits, in two instructions: enough for a result that is rounded to a half type.
-__device__ inline float quick_exp(float x) { return __expf(x); }
+/// 2^x to some 22 bits, in one instruction, and 0 below 2^-126: enough for a result that is rounded to a half type.
+__device__ inline float quick_exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+/// 1 / x to some 23 bits, in one instruction.
+__device__ inline float quick_reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 
 // One instruction each; tensor/dtype.h has the same roundings in whole numbers.
 __device__ inline float to_float(BFloat16 x) { return __uint_as_float(static_cast<unsigned>(x.bits) << 16); }

@@ -92,6 +92,30 @@ __global__ void nobody_wrote_kernel(float* out) {
   out[threadIdx.x] = tile[(threadIdx.x + 1) % kCount];
 }
 
+/// Copies all but the last four elements, and reads them from back to front.
+__global__ void copy_kernel(const std::uint32_t* in, std::uint32_t* out, bool waits, bool meets) {
+  const SharedSpan<std::uint32_t> tile(0, kCount);
+  const int thread = static_cast<int>(threadIdx.x), quarter = kCount / 4;
+  if (thread < quarter) start_copy(tile, 4 * thread, in + 4 * thread, thread < quarter - 1);
+  end_copies();
+  end_copies();  // a group may be empty
+  if (waits) wait_for_copies<1>();
+  if (meets) __syncthreads();
+  out[threadIdx.x] = tile[kCount - 1 - thread];
+}
+/// Copies to where another thread has not read yet, or has.
+__global__ void copy_too_early_kernel(const std::uint32_t* in, std::uint32_t* out, bool meets) {
+  const SharedSpan<std::uint32_t> tile(0, kCount);
+  const int thread = static_cast<int>(threadIdx.x);
+  tile[thread] = 0;
+  __syncthreads();
+  out[thread] = tile[kCount - 1 - thread];
+  if (meets) __syncthreads();
+  if (thread < kCount / 4) start_copy(tile, 4 * thread, in + 4 * thread, true);
+  end_copies();
+  wait_for_copies<0>();
+}
+
 __global__ void last_block_wins_kernel(unsigned* out) { *out = blockIdx.x; }
 __global__ void own_cell_kernel(unsigned* out) { out[blockIdx.x] = blockIdx.x; }
 __global__ void sum_kernel(const float* in, float* out) {
@@ -261,6 +285,30 @@ TEST_CASE("a result that depends on the order of blocks changes when they are sh
   });
   CHECK(winners[0] == 49);
   CHECK(std::count(winners.begin(), winners.end(), 49u) < 5);
+}
+
+TEST_CASE("a copy to shared memory is there after its thread waited and the others met it") {
+  alignas(16) static std::uint32_t in[kCount];
+  std::uint32_t out[kCount];
+  std::iota(std::begin(in), std::end(in), 1u);
+  const auto copy = [&](bool waits, bool meets) {
+    return message_of([&] { launch(copy_kernel, 1, kCount, kCount * 4, nullptr, in, out, waits, meets); });
+  };
+  const auto right = [&] {
+    int count = 0;
+    for (std::uint32_t i = 0; i < kCount; ++i) count += out[i] == (i < 4 ? 0 : kCount - i);
+    return count;
+  };
+  CHECK(copy(true, true).empty());
+  CHECK(right() == kCount);
+  CHECK(copy(false, true).empty());  // nothing sees it on a GPU either, but the numbers are others
+  CHECK(right() == 0);
+  CHECK(copy(true, false).find("reads shared element") != std::string::npos);
+  const auto too_early = [&](bool meets) {
+    return message_of([&] { launch(copy_too_early_kernel, 1, kCount, kCount * 4, nullptr, in, out, meets); });
+  };
+  CHECK(too_early(true).empty());
+  CHECK(too_early(false).find("read with no barrier between") != std::string::npos);
 }
 
 TEST_CASE("launches that a GPU refuses are refused") {

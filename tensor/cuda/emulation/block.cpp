@@ -4,6 +4,7 @@
 #include <boost/context/fiber.hpp>
 #include <boost/context/fixedsize_stack.hpp>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -48,6 +49,7 @@ class Thread {
   State state = State::finished;
   Where where;
   std::exception_ptr error;
+  std::deque<std::vector<std::function<void()>>> copies;  ///< groups that nobody waited for yet; the last one is open
 
  private:
   struct Leave {};  ///< thrown where the thread waits
@@ -82,6 +84,7 @@ Thread::Thread(const std::function<void()>*& body) {
 }
 
 void Thread::run_body(const std::function<void()>& body) {
+  copies.assign(1, {});
   try {
     body();
   } catch (const Leave&) {
@@ -269,6 +272,14 @@ void run(const std::string& kernel, const Grid& grid, const std::function<void()
 }
 void shuffle(std::uint64_t seed) { machine().seed = seed; }
 unsigned lane() { return static_cast<unsigned>(machine().current) % 32; }
+
+void start_copy(std::function<void()> copy) { machine().thread().copies.back().push_back(std::move(copy)); }
+void end_copies() { machine().thread().copies.emplace_back(); }
+void wait_for_copies(std::size_t later) {
+  auto& groups = machine().thread().copies;
+  for (; groups.size() > later + 1; groups.pop_front())
+    for (const std::function<void()>& copy : groups.front()) copy();
+}
 
 void stop(const std::string& message) {
   fail(Failure::bug, "block ({}, {}, {}), thread ({}, {}, {}): {}", blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,

@@ -49,6 +49,13 @@ const Exchange& exchange(std::uint32_t mask, const void* value, std::size_t byte
 void warp_barrier(std::uint32_t mask, const Where& where);
 unsigned lane();
 
+/// Copies that a thread starts and does not wait for, in groups, as cp.async makes them: `copy` runs when the thread
+/// waits for its group.
+void start_copy(std::function<void()> copy);
+void end_copies();
+/// For all groups but the last `later`.
+void wait_for_copies(std::size_t later);
+
 /// Stops the kernel with a message that names the place of the running thread.
 [[noreturn]] void stop(const std::string& message);
 

@@ -14,11 +14,24 @@ inline float to_float(Float16 x) { return static_cast<float>(x); }
 inline BFloat16 to_bfloat16(float x) { return BFloat16(x); }
 inline Float16 to_float16(float x) { return Float16(x); }
 
-inline float quick_exp(float x) { return std::exp(x); }
+inline float quick_exp2(float x) { return std::exp2(x); }
+inline float quick_reciprocal(float x) { return 1 / x; }
 
-inline void store_four(const SharedSpan<std::uint32_t>& span, std::int64_t at, const std::uint32_t (&four)[4]) {
-  if (at % 4 != 0) emulation::stop(fmt::format("stores four elements at once from element {} on", at));
-  for (int i = 0; i < 4; ++i) span[at + i] = four[i];
+/// Until the thread waits, others must neither read nor write there.
+inline void start_copy(const SharedSpan<std::uint32_t>& span, std::int64_t at, const void* from, bool there) {
+  if (at % 4 != 0 || reinterpret_cast<std::uintptr_t>(from) % 16 != 0)
+    emulation::stop(fmt::format("copies 16 bytes to element {} on from {}", at, from));
+  for (int i = 0; i < 4; ++i) span[at + i] = 0xdeadbeef;
+  emulation::start_copy([=] {
+    std::uint32_t four[4] = {};
+    if (there) std::memcpy(four, from, sizeof four);
+    for (int i = 0; i < 4; ++i) span[at + i] = four[i];
+  });
+}
+inline void end_copies() { emulation::end_copies(); }
+template <int kLater>
+void wait_for_copies() {
+  emulation::wait_for_copies(kLater);
 }
 
 template <bool kTransposed>

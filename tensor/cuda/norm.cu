@@ -1,28 +1,34 @@
-// Layer normalisation with what usually surrounds it: y = norm(dropout(x) + residual) · γ + β. A warp takes a row and
-// keeps it, so that each tensor passes through the GPU once: in registers up to 1,024 columns (backward in f64: 512),
-// for which the loops over packs are unrolled. Longer rows lie in memory, as everything that a variable indexes.
+// Layer normalisation with what usually surrounds it: y = norm(dropout(x) + residual) · γ + β. A block takes a row, a
+// warp of it 256 columns, and a lane eight of them, which stay in registers: each tensor passes through the GPU once.
+#include <algorithm>
+
 #include "tensor/cuda/columns.h"
 #include "tensor/cuda/dropout.h"
 
 namespace bertrand::cuda {
 namespace {
 
-constexpr Dim kBlockRows = 16;  // rows of which one block sums dγ and dβ: 4,096 tokens give every SM a block
+constexpr int kMostThreads = 512;  // of a row: each may have 128 registers
 
-template <int kPacks>
-constexpr int kUnrolled = kPacks <= 4 ? kPacks : 1;  // longer kernels take minutes to compile
+/// What the lanes of a block have in common: their row's sums. Every call needs memory of its own until the next but
+/// one barrier.
+template <class C, int kCount>
+using OfWarps = SharedArray<C, kCount * 32>;
 
-template <class T>
-__device__ Compute<T> rounded(Compute<T> x) {
-  return convert<Compute<T>>(convert<T>(x));
+/// The sums of each x over the block; every lane gets them.
+template <class C, int kCount>
+__device__ void add_up(C (&x)[kCount], OfWarps<C, kCount>& of_warps) {
+  const unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  for (int i = 0; i < kCount; ++i) {
+    x[i] = warp_sum(x[i]);
+    if (threadIdx.x % 32 == 0) of_warps[i * 32 + warp] = x[i];
+  }
+  __syncthreads();
+  for (int i = 0; i < kCount; ++i) {
+    x[i] = 0;
+    for (unsigned w = 0; w < warps; ++w) x[i] += of_warps[i * 32 + w];
+  }
 }
-
-/// One of kPacks packs of this lane's share of a row.
-struct Place {
-  Dim first, column, left;  ///< the warp's first column, the lane's first, and the columns from there on
-  __device__ Place(int pack, Dim columns)
-      : first(pack * kWarpColumns), column(first + threadIdx.x % 32 * kPack), left(columns - column) {}
-};
 
 template <class T>
 struct Forward {
@@ -34,42 +40,35 @@ struct Forward {
   DropoutArguments dropout;
 };
 
-template <class T, int kPacks>
-__global__ void layer_norm_kernel(Forward<T> a) {
-  const Dim row = static_cast<Dim>(blockIdx.x) * kWarps + threadIdx.x / 32, at = row * a.columns;
-  if (row >= a.rows) return;
-  Pack<T> s[kPacks];
-  Compute<T> total = 0, squares = 0;
-#pragma unroll kUnrolled < kPacks>
-  for (int p = 0; p < kPacks; ++p) {
-    const Place place(p, a.columns);
-    s[p] = load_pack(a.x + at + place.column, place.left);
-    if (a.dropout.threshold != 0)
-      s[p] = dropped(s[p], a.dropout, keep_bits(a.dropout, a.dropout.row_keys[row], 0, place.first));
-    if (a.residual) {
-      const Pack<T> r = load_pack(a.residual + at + place.column, place.left);
-      for (int i = 0; i < kPack; ++i) s[p][i] += r[i];
-    }
-    if (a.sum != a.x) store_pack(a.sum + at + place.column, place.left, s[p]);
-    for (int i = 0; i < kPack; ++i) total += s[p][i] = rounded<T>(s[p][i]);  // as backward will read it
-  }
-  const Compute<T> mean = warp_sum(total) / static_cast<Compute<T>>(a.columns);
-#pragma unroll kUnrolled < kPacks>
-  for (int p = 0; p < kPacks; ++p)
-    for (int i = 0; i < kPack; ++i)
-      if (i < Place(p, a.columns).left) squares += (s[p][i] - mean) * (s[p][i] - mean);
-  const Compute<T> inverse =
-      1 / std::sqrt(warp_sum(squares) / static_cast<Compute<T>>(a.columns) + static_cast<Compute<T>>(a.epsilon));
-#pragma unroll kUnrolled < kPacks>
-  for (int p = 0; p < kPacks; ++p) {
-    const Place place(p, a.columns);
-    const Pack<T> gamma = load_pack(a.gamma + place.column, place.left),
-                  beta = load_pack(a.beta + place.column, place.left);
-    for (int i = 0; i < kPack; ++i) s[p][i] = (s[p][i] - mean) * inverse * gamma[i] + beta[i];
-    store_pack(a.y + at + place.column, place.left, s[p]);
-  }
-  if (threadIdx.x % 32 == 0) {
-    a.statistics[2 * row] = mean;
+template <class T, bool kAligned>
+__global__ void __launch_bounds__(kMostThreads) layer_norm_kernel(Forward<T> a) {
+  using C = Compute<T>;
+  __shared__ OfWarps<C, 1> of_sum, of_squares;
+  const Dim row = blockIdx.x, column = static_cast<Dim>(threadIdx.x) * kPack, left = a.columns - column,
+            at = row * a.columns + column;
+  Pack<T> s = load_pack<kAligned>(a.x + at, left);
+  const PackedPack<T> gammas = load_packed<kAligned>(a.gamma + column, left),
+                      betas = load_packed<kAligned>(a.beta + column, left);
+  Pack<T> residual = {};
+  if (a.residual) residual = load_pack<kAligned>(a.residual + at, left);
+  s = dropped(s, a.dropout, row, column);
+  for (int i = 0; i < kPack; ++i) s[i] += residual[i];
+  const PackedPack<T> sum(s);
+  if (a.sum != a.x) store_packed<kAligned>(a.sum + at, left, sum);
+  s = sum.unpack();  // as backward will read it
+  C mean[1] = {0}, variance[1] = {0};
+  for (int i = 0; i < kPack; ++i) mean[0] += s[i];
+  add_up(mean, of_sum);
+  mean[0] /= static_cast<C>(a.columns);
+  for (int i = 0; i < kPack; ++i)
+    if (i < left) variance[0] += (s[i] - mean[0]) * (s[i] - mean[0]);
+  add_up(variance, of_squares);
+  const C inverse = 1 / std::sqrt(variance[0] / static_cast<C>(a.columns) + static_cast<C>(a.epsilon));
+  const Pack<T> gamma = gammas.unpack(), beta = betas.unpack();
+  for (int i = 0; i < kPack; ++i) s[i] = (s[i] - mean[0]) * inverse * gamma[i] + beta[i];
+  store_pack<kAligned>(a.y + at, left, s);
+  if (threadIdx.x == 0) {
+    a.statistics[2 * row] = mean[0];
     a.statistics[2 * row + 1] = inverse;
   }
 }
@@ -80,65 +79,61 @@ struct Backward {
   const Compute<T>* statistics;
   T *dsum, *dx;
   Compute<T>*dgamma, *dbeta;  ///< [row blocks, columns]: each block's share
-  Dim rows, columns;
+  Dim rows, columns, block_rows;
   DropoutArguments dropout;
 };
 
-template <class T, int kPacks>
-__global__ void layer_norm_backward_kernel(Backward<T> a) {
-  Pack<T> dgamma[kPacks] = {}, dbeta[kPacks] = {};
-  const Dim begin = blockIdx.x * kBlockRows, end = begin + kBlockRows < a.rows ? begin + kBlockRows : a.rows;
-  for (Dim row = begin + threadIdx.x / 32; row < end; row += kWarps) {
-    const Dim at = row * a.columns;
-    const Compute<T> mean = a.statistics[2 * row], inverse = a.statistics[2 * row + 1];
-    Pack<T> normalized[kPacks], slope[kPacks];  // x̂ and dŷ = dy γ
-    Compute<T> slope_sum = 0, product_sum = 0;
-#pragma unroll kUnrolled < kPacks>
-    for (int p = 0; p < kPacks; ++p) {
-      const Place place(p, a.columns);
-      normalized[p] = load_pack(a.sum + at + place.column, place.left, mean);
-      slope[p] = load_pack(a.dy + at + place.column, place.left);
-      const Pack<T> gamma = load_pack(a.gamma + place.column, place.left);
-      for (int i = 0; i < kPack; ++i) {
-        normalized[p][i] = (normalized[p][i] - mean) * inverse;
-        dgamma[p][i] += slope[p][i] * normalized[p][i];
-        dbeta[p][i] += slope[p][i];
-        slope[p][i] *= gamma[i];
-        slope_sum += slope[p][i];
-        product_sum += slope[p][i] * normalized[p][i];
-      }
+/// Rows that one block takes, one after the other, and of which it sums dγ and dβ: the blocks are enough for all SMs of
+/// a GPU, and their sums few.
+Dim block_rows(Dim rows) { return std::max<Dim>(8, (rows + 511) / 512); }
+
+template <class T, bool kAligned>
+__global__ void __launch_bounds__(kMostThreads) layer_norm_backward_kernel(Backward<T> a) {
+  using C = Compute<T>;
+  __shared__ OfWarps<C, 2> of_rows[2];  // of even and odd rows
+  const Dim column = static_cast<Dim>(threadIdx.x) * kPack, left = a.columns - column;
+  const Dim begin = blockIdx.x * a.block_rows, end = begin + a.block_rows < a.rows ? begin + a.block_rows : a.rows;
+  const Pack<T> gamma = load_pack<kAligned>(a.gamma + column, left);
+  Pack<T> dgamma = {}, dbeta = {};
+  PackedPack<T> next_sum = load_packed<kAligned>(a.sum + begin * a.columns + column, left),
+                next_dy = load_packed<kAligned>(a.dy + begin * a.columns + column, left);
+  for (Dim row = begin; row < end; ++row) {
+    const Dim at = row * a.columns + column;
+    Pack<T> normalized = next_sum.unpack(), slope = next_dy.unpack();  // to become x̂ and dŷ = dy γ
+    if (row + 1 < end) {
+      next_sum = load_packed<kAligned>(a.sum + at + a.columns, left);
+      next_dy = load_packed<kAligned>(a.dy + at + a.columns, left);
     }
+    const C mean = a.statistics[2 * row], inverse = a.statistics[2 * row + 1];
+    C means[2] = {0, 0};               // of dŷ and of dŷ x̂
+    for (int i = 0; i < kPack; ++i) {  // after the end of the row dy is 0, and x̂ any number
+      normalized[i] = (normalized[i] - mean) * inverse;
+      dgamma[i] += slope[i] * normalized[i];
+      dbeta[i] += slope[i];
+      slope[i] *= gamma[i];
+      means[0] += slope[i];
+      means[1] += slope[i] * normalized[i];
+    }
+    add_up(means, of_rows[row % 2]);
+    for (C& m : means) m /= static_cast<C>(a.columns);
     // ds = (dŷ − mean(dŷ) − x̂ · mean(dŷ x̂)) / σ
-    const Compute<T> mean_slope = warp_sum(slope_sum) / static_cast<Compute<T>>(a.columns),
-                     mean_product = warp_sum(product_sum) / static_cast<Compute<T>>(a.columns);
-#pragma unroll kUnrolled < kPacks>
-    for (int p = 0; p < kPacks; ++p) {
-      const Place place(p, a.columns);
-      for (int i = 0; i < kPack; ++i)
-        slope[p][i] = rounded<T>((slope[p][i] - mean_slope - normalized[p][i] * mean_product) * inverse);
-      store_pack(a.dsum + at + place.column, place.left, slope[p]);
-      if (a.dx)
-        store_pack(a.dx + at + place.column, place.left,
-                   dropped(slope[p], a.dropout, keep_bits(a.dropout, a.dropout.row_keys[row], 0, place.first)));
-    }
+    for (int i = 0; i < kPack; ++i) slope[i] = (slope[i] - means[0] - normalized[i] * means[1]) * inverse;
+    const PackedPack<T> dsum(slope);
+    store_packed<kAligned>(a.dsum + at, left, dsum);
+    if (a.dx) store_pack<kAligned>(a.dx + at, left, dropped(dsum.unpack(), a.dropout, row, column));
   }
-#pragma unroll kUnrolled < kPacks>
-  for (int p = 0; p < kPacks; ++p) {
-    store_block(dgamma[p], p * kWarpColumns, a.columns, a.dgamma + blockIdx.x * a.columns);
-    store_block(dbeta[p], p * kWarpColumns, a.columns, a.dbeta + blockIdx.x * a.columns);
+  const Dim share = blockIdx.x * a.columns + column;
+  for (int i = 0; i < kPack && i < left; ++i) {
+    a.dgamma[share + i] = dgamma[i];
+    a.dbeta[share + i] = dbeta[i];
   }
 }
 
-/// Calls body.operator()<kPacks>() with how many packs a lane needs for a row.
-template <class Body>
-void dispatch_packs(Dim columns, Body&& body) {
-  const Dim packs = (columns + kWarpColumns - 1) / kWarpColumns;
-  if (packs <= 1) return body.template operator()<1>();
-  if (packs == 2) return body.template operator()<2>();
-  if (packs == 3) return body.template operator()<3>();
-  if (packs == 4) return body.template operator()<4>();
-  if (packs <= 16) return body.template operator()<16>();
-  fail(Failure::usage, "layer_norm: expected at most {} columns on cuda, got {}", 16 * kWarpColumns, columns);
+/// Threads that take a row.
+unsigned row_threads(Dim columns) {
+  constexpr Dim kMost = kMostThreads * kPack;
+  if (columns > kMost) fail(Failure::usage, "layer_norm: expected at most {} columns on cuda, got {}", kMost, columns);
+  return 32 * blocks(columns, kWarpColumns);
 }
 
 }  // namespace
@@ -149,8 +144,9 @@ void CudaBackend::layer_norm(const Tensor& x, const Tensor& residual, const Laye
     const Forward<T> a{x.as<T>(),           residual.as<T>(), options.gamma.as<T>(),     options.beta.as<T>(),
                        sum.as<T>(),         y.as<T>(),        in_compute<T>(statistics), x.shape().rows(),
                        x.shape().columns(), options.epsilon,  arguments(options.dropout)};
-    dispatch_packs(a.columns, [&]<int kPacks>() {
-      launch(layer_norm_kernel<T, kPacks>, blocks(a.rows, kWarps), kThreads, 0, stream(), a);
+    const bool aligned = rows_are_aligned(a.columns, a.x, a.residual, a.gamma, a.beta, a.sum, a.y);
+    dispatch_bool(aligned, [&]<bool kAligned>() {
+      launch(layer_norm_kernel<T, kAligned>, blocks(a.rows, 1), row_threads(a.columns), 0, stream(), a);
     });
   });
 }
@@ -159,23 +155,18 @@ void CudaBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistic
                                       const Tensor& dy, const Tensor& dsum, const Tensor& dx, const Tensor& dgamma,
                                       const Tensor& dbeta) {
   dispatch_real("layer_norm_backward", sum.dtype(), [&]<class T>() {
-    const Dim rows = sum.shape().rows(), columns = sum.shape().columns(),
-              row_blocks = (rows + kBlockRows - 1) / kBlockRows;
+    const Dim rows = sum.shape().rows(), columns = sum.shape().columns(), of_block = block_rows(rows),
+              row_blocks = (rows + of_block - 1) / of_block;
     const Workspace shares(*this, 2 * row_blocks * columns * static_cast<Dim>(sizeof(Compute<T>)));
     auto *const gamma_shares = shares.as<Compute<T>>(), *const beta_shares = gamma_shares + row_blocks * columns;
-    const Backward<T> a{sum.as<T>(),
-                        options.gamma.as<T>(),
-                        dy.as<T>(),
-                        in_compute<T>(statistics),
-                        dsum.as<T>(),
-                        dx.as<T>(),
-                        gamma_shares,
-                        beta_shares,
-                        rows,
-                        columns,
-                        arguments(options.dropout)};
-    dispatch_packs(columns, [&]<int kPacks>() {
-      launch(layer_norm_backward_kernel<T, kPacks>, static_cast<unsigned>(row_blocks), kThreads, 0, stream(), a);
+    const Backward<T> a{sum.as<T>(),  options.gamma.as<T>(),
+                        dy.as<T>(),   in_compute<T>(statistics),
+                        dsum.as<T>(), dx.as<T>(),
+                        gamma_shares, beta_shares,
+                        rows,         columns,
+                        of_block,     arguments(options.dropout)};
+    dispatch_bool(rows_are_aligned(columns, a.sum, a.gamma, a.dy, a.dsum, a.dx), [&]<bool kAligned>() {
+      launch(layer_norm_backward_kernel<T, kAligned>, blocks(row_blocks, 1), row_threads(columns), 0, stream(), a);
     });
     join_blocks(gamma_shares, row_blocks, columns, dgamma.as<T>(), stream(), dbeta.as<T>());
   });

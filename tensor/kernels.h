@@ -45,7 +45,7 @@ struct Gemm {
 /// depend on the order of execution. Element kept iff its 16 Philox bits ≥ threshold; kept ones are scaled by
 /// 65536 / (65536 − threshold), so the mean is exact for the rounded probability.
 struct Dropout {
-  std::uint32_t threshold = 0;  ///< probability · 65536, rounded; 0 is off
+  std::uint32_t threshold = 0;  ///< probability · 65536, rounded, less than 65536; 0 is off
   std::uint64_t key = 0;        ///< names seed, step and site
   Tensor row_keys = {};         ///< i64 [rows]: names each row wherever it is computed
 

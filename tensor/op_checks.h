@@ -77,6 +77,7 @@ inline void check_indices(const char* op, const Tensor& rows) {
 }
 inline void check_dropout(const char* op, const Tensor& x, const Dropout& dropout) {
   if (!dropout) return;
+  check(dropout.threshold < 65536, "{}: expected a dropout's threshold below 65536, got {}", op, dropout.threshold);
   check(dropout.row_keys.dtype() == DType::i64 && dropout.row_keys.elements() == x.shape().rows(),
         "{}: expected one key of i64 for each row of x {} to drop elements, got {} keys", op, x.shape(),
         dropout.row_keys.elements());

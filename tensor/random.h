@@ -8,7 +8,7 @@
 
 namespace bertrand {
 
-/// What each of the ten rounds adds to the counter; for kernels that draw many times with one key.
+/// The keys of the ten rounds; for kernels that draw many times with one key.
 using PhiloxKeys = std::array<std::array<std::uint32_t, 2>, 10>;
 constexpr PhiloxKeys philox_keys(std::uint64_t key) {
   PhiloxKeys keys{};

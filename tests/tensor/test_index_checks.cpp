@@ -100,6 +100,7 @@ TEST_CASE("elements that do not fit together are refused and not read beyond the
   const Tensor keys = of({2}, DType::i64);
   refuses("dropout", [&] { ops::dropout(of({3, 4}), {.threshold = 1, .row_keys = keys}); });
   refuses("dropout", [&] { ops::dropout(of({2, 4}), {.threshold = 1, .row_keys = of({2}, DType::i32)}); });
+  refuses("dropout", [&] { ops::dropout(of({2, 4}), {.threshold = 65536, .row_keys = keys}); });
   CHECK(ops::dropout(x, {}).same_memory(x));  // which drops nothing
 }
 

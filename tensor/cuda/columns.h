@@ -6,14 +6,14 @@
 
 namespace bertrand::cuda {
 
-/// out[column] = Σ over the block's warps, in order, of what each holds for 256 columns from `first` on.
+/// out[column] = Σ over the block's warps, in order, of what each holds for 256 columns from `first` on. A kernel calls
+/// it once.
 template <class T>
 __device__ void store_block(const Pack<T>& mine, Dim first, Dim columns, Compute<T>* out) {
   static_assert(kThreads == kWarpColumns, "a thread for each column that a warp covers");
   __shared__ SharedArray<Compute<T>, kWarps * kWarpColumns * 33 / 32> of_warp;
   const auto at = [](int i) { return i + i / 32; };  // else the eight of a lane would meet those of others in one bank
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  __syncthreads();  // the last call may still be read
   for (int i = 0; i < kPack; ++i) of_warp[at(warp * kWarpColumns + lane * kPack + i)] = mine[i];
   __syncthreads();
   const Dim column = first + threadIdx.x;

@@ -41,8 +41,8 @@ __device__ Pack<T> dropped(const Pack<T>& x, const DropoutArguments& dropout, un
   return y;
 }
 
-/// The same for the row's columns from `column` on, which are eight of those that the lanes of a warp hold side by
-/// side.
+/// The same for the row's columns from `column` on, eight of those that the lanes of a warp hold side by side. A whole
+/// warp calls it.
 template <class T>
 __device__ Pack<T> dropped(const Pack<T>& x, const DropoutArguments& dropout, Dim row, Dim column) {
   if (dropout.threshold == 0) return x;

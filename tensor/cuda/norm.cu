@@ -10,10 +10,9 @@ namespace {
 
 constexpr int kMostThreads = 512;  // of a row: each may have 128 registers
 
-/// What the lanes of a block have in common: their row's sums. Every call needs memory of its own until the next but
-/// one barrier.
+/// Numbers of each warp, for add_up. They are read after its barrier, so the call after the next barrier may have them.
 template <class C, int kCount>
-using OfWarps = SharedArray<C, kCount * 32>;
+using OfWarps = SharedArray<C, kCount*(kMostThreads / 32)>;
 
 /// The sums of each x over the block; every lane gets them.
 template <class C, int kCount>
@@ -21,12 +20,12 @@ __device__ void add_up(C (&x)[kCount], OfWarps<C, kCount>& of_warps) {
   const unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32;
   for (int i = 0; i < kCount; ++i) {
     x[i] = warp_sum(x[i]);
-    if (threadIdx.x % 32 == 0) of_warps[i * 32 + warp] = x[i];
+    if (threadIdx.x % 32 == 0) of_warps[i * (kMostThreads / 32) + warp] = x[i];
   }
   __syncthreads();
   for (int i = 0; i < kCount; ++i) {
     x[i] = 0;
-    for (unsigned w = 0; w < warps; ++w) x[i] += of_warps[i * 32 + w];
+    for (unsigned w = 0; w < warps; ++w) x[i] += of_warps[i * (kMostThreads / 32) + w];
   }
 }
 
@@ -83,8 +82,8 @@ struct Backward {
   DropoutArguments dropout;
 };
 
-/// Rows that one block takes, one after the other, and of which it sums dγ and dβ: the blocks are enough for all SMs of
-/// a GPU, and their sums few.
+/// Rows that one block takes, one after the other, and of which it sums dγ and dβ: at least 8, in at most 512 blocks,
+/// which are enough for all SMs of a GPU and leave few sums.
 Dim block_rows(Dim rows) { return std::max<Dim>(8, (rows + 511) / 512); }
 
 template <class T, bool kAligned>
@@ -105,7 +104,7 @@ __global__ void __launch_bounds__(kMostThreads) layer_norm_backward_kernel(Backw
       next_dy = load_packed<kAligned>(a.dy + at + a.columns, left);
     }
     const C mean = a.statistics[2 * row], inverse = a.statistics[2 * row + 1];
-    C means[2] = {0, 0};               // of dŷ and of dŷ x̂
+    C means[2] = {0, 0};               // at first the sums of dŷ and of dŷ x̂
     for (int i = 0; i < kPack; ++i) {  // after the end of the row dy is 0, and x̂ any number
       normalized[i] = (normalized[i] - mean) * inverse;
       dgamma[i] += slope[i] * normalized[i];
@@ -133,7 +132,7 @@ __global__ void __launch_bounds__(kMostThreads) layer_norm_backward_kernel(Backw
 unsigned row_threads(Dim columns) {
   constexpr Dim kMost = kMostThreads * kPack;
   if (columns > kMost) fail(Failure::usage, "layer_norm: expected at most {} columns on cuda, got {}", kMost, columns);
-  return 32 * blocks(columns, kWarpColumns);
+  return 32 * std::max(1u, blocks(columns, kWarpColumns));
 }
 
 }  // namespace

@@ -88,8 +88,9 @@ struct PackedPack {
   }
 };
 
-/// The next kPack elements, `missing` in place of those after the end. kAligned: the caller knows that every pack that
-/// begins before the end is whole and lies on a multiple of 16 bytes, which spares the kernel the other way.
+/// The next kPack elements; in place of those after the end `missing`, rounded to T. kAligned: the caller knows that
+/// every pack that begins before the end is whole and lies on a multiple of 16 bytes, which spares the kernel the other
+/// way.
 template <bool kAligned = false, class T>
 __device__ PackedPack<T> load_packed(const T* x, Dim left, Compute<T> missing = 0) {
   PackedPack<T> pack;
@@ -123,7 +124,7 @@ __device__ void store_pack(T* to, Dim left, const Pack<T>& pack) {
   store_packed<kAligned>(to, left, PackedPack<T>(pack));
 }
 
-/// Whether kAligned is true of these matrices, of which some may be absent.
+/// Whether rows of these matrices may be moved with kAligned. A matrix may be absent.
 template <class... T>
 bool rows_are_aligned(Dim columns, const T*... matrices) {
   return columns % kPack == 0 && ((reinterpret_cast<std::uintptr_t>(matrices) % 16 == 0) && ...);

@@ -334,5 +334,5 @@ TEST_CASE("the walk through a kernel that the documentation shows stops at the l
     CHECK(line == (*match)[2].str());
     if (lines == 0) CHECK(text.find("break norm.cu:" + (*match)[1].str()) != std::string::npos);
   }
-  CHECK(lines == 2);
+  CHECK(lines == 3);
 }

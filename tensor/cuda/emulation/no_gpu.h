@@ -17,7 +17,7 @@ inline Float16 to_float16(float x) { return Float16(x); }
 inline float quick_exp2(float x) { return std::exp2(x); }
 inline float quick_reciprocal(float x) { return 1 / x; }
 
-/// Until the thread waits, others must neither read nor write there.
+/// What is read there before the thread has waited is 0xdeadbeef; with no barrier between, it is refused.
 inline void start_copy(const SharedSpan<std::uint32_t>& span, std::int64_t at, const void* from, bool there) {
   if (at % 4 != 0 || reinterpret_cast<std::uintptr_t>(from) % 16 != 0)
     emulation::stop(fmt::format("copies 16 bytes to element {} on from {}", at, from));

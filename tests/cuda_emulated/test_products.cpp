@@ -140,19 +140,24 @@ TEST_CASE(
 }
 
 TEST_CASE("an algorithm that would leave out the last term of a depth is not taken") {
+  const auto added_up = [](Dim depth, Backend& gpu) {
+    const Tensor a = ops::full({depth, 6}, 0, DType::bf16, gpu), b = ops::full({depth, 5}, 1, DType::bf16, gpu);
+    ops::fill(a.rows(depth - 1, depth), 1);
+    return std::ranges::count(ops::to_host<double>(ops::matmul(a, b, {.transpose_a = true})), 1) == 30;
+  };
   for (const bool measured : {false, true})
     for (const Dim depth : {128, 129, 130, 257}) {
       CAPTURE(measured);
       CAPTURE(depth);
       const auto gpu = emulated_gpu({.measured_products = measured});
-      const Tensor a = ops::full({depth, 6}, 0, DType::bf16, *gpu);
-      ops::fill(a.rows(depth - 1, depth), 1);
-      const Tensor b = ops::full({depth, 5}, 1, DType::bf16, *gpu);
-      const auto sums = ops::to_host<double>(ops::matmul(a, b, {.transpose_a = true}));
-      CHECK(std::ranges::count(sums, 1) == 30);
+      CHECK(added_up(depth, *gpu));
       const bool shared = depth % 2 == 0 && !measured;  // the first advice for 6 rows shares the depth
       CHECK((cuda::emulation::last_algorithm() == 0) == shared);
     }
+  cuda::emulation::share_depths(true);  // then only advice for a depth that nobody shares is of use
+  CHECK(added_up(129, *emulated_gpu()));
+  CHECK(cuda::emulation::last_algorithm() == 1);
+  cuda::emulation::share_depths(false);
 }
 
 TEST_CASE("a backend that may measure takes the fastest algorithm, and adds what it measures no more than once") {

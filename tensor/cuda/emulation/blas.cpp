@@ -20,14 +20,16 @@ struct EmulatedLayout {
   cudaDataType_t type;
   Eigen::Index rows, columns, stride;
 };
-struct EmulatedPreference {};
+struct EmulatedPreference {
+  std::uint32_t reduction_schemes = ~0u;
+};
 
 namespace {
 
 constexpr int kAlgorithms = 3;
 constexpr double kPretendedMilliseconds[kAlgorithms] = {2, 1, 3};
 int last_number = -1, asked = 0;
-bool checks_fully = true;
+bool checks_fully = true, depths_are_shared = false;
 cublasStatus_t refused_epilogue = CUBLAS_STATUS_SUCCESS;
 
 using bertrand::BFloat16;
@@ -120,6 +122,8 @@ cublasStatus_t judge(const EmulatedProduct& product, const EmulatedLayout& a, co
   return fits ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
+bool shares_depth(int algorithm) { return algorithm == 0 || (algorithm == 2 && depths_are_shared); }
+
 /// Their columns are our rows.
 bool can_do(const cublasLtMatmulAlgo_t& algorithm, const EmulatedLayout& d) {
   return algorithm.number != 2 || d.columns % 2 == 0;
@@ -192,20 +196,27 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
   delete preference;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
-                                                    const void*, std::size_t) {
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
+                                                    std::size_t bytes) {
+  if (attribute == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK) {
+    if (bytes != sizeof preference->reduction_schemes) return CUBLAS_STATUS_INVALID_VALUE;
+    std::memcpy(&preference->reduction_schemes, value, bytes);
+  }
   return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t a,
                                               cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t,
-                                              cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t, int most,
+                                              cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int most,
                                               cublasLtMatmulHeuristicResult_t* results, int* count) {
   ++asked;
   *count = 0;
   if (const cublasStatus_t status = judge(*product, *a, *b, *d); status != CUBLAS_STATUS_SUCCESS) return status;
   for (int i = 0; i < kAlgorithms && *count < most; ++i) {
     const cublasLtMatmulAlgo_t algorithm{static_cast<int>((d->columns + i) % kAlgorithms)};
+    const bool may_share = preference->reduction_schemes != CUBLASLT_REDUCTION_SCHEME_NONE;
+    if (may_share ? depths_are_shared && algorithm.number == 1 : shares_depth(algorithm.number)) continue;
     if (can_do(algorithm, *d)) results[(*count)++] = {algorithm, 0, CUBLAS_STATUS_SUCCESS};
   }
   return CUBLAS_STATUS_SUCCESS;
@@ -221,7 +232,7 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t pr
 cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algo,
                                                     cublasLtMatmulAlgoConfigAttributes_t attribute, void* value,
                                                     std::size_t bytes, std::size_t* written) {
-  const std::int32_t blocks = algo->number == 0 ? 2 : 1;
+  const std::int32_t blocks = shares_depth(algo->number) ? 2 : 1;
   if (attribute != CUBLASLT_ALGO_CONFIG_SPLITK_NUM || bytes != sizeof blocks) return CUBLAS_STATUS_INVALID_VALUE;
   std::memcpy(value, &blocks, *written = bytes);
   return CUBLAS_STATUS_SUCCESS;
@@ -245,7 +256,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
     return CUBLAS_STATUS_EXECUTION_FAILED;
   last_number = algo->number;
   const auto run = [&]<class R, class T>() {
-    multiply<R, T>(*product, alpha, a, *a_layout, b, *b_layout, beta, c, d, *d_layout, algo->number == 0);
+    multiply<R, T>(*product, alpha, a, *a_layout, b, *b_layout, beta, c, d, *d_layout, shares_depth(algo->number));
   };
   switch (d_layout->type) {
     case CUDA_R_32F: run.operator()<float, float>(); break;
@@ -259,6 +270,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
 namespace bertrand::cuda::emulation {
 int last_algorithm() { return last_number; }
 int heuristics_asked() { return asked; }
+void share_depths(bool shared) { depths_are_shared = shared; }
 void check_algorithms(bool fully) { checks_fully = fully; }
 void refuse_epilogues(cublasStatus_t status) { refused_epilogue = status; }
 }  // namespace bertrand::cuda::emulation

@@ -99,6 +99,8 @@ namespace bertrand::cuda::emulation {
 int last_algorithm();
 /// How often the library was asked for advice.
 int heuristics_asked();
+/// From now on number 2 shares the depth too, and number 1 is advised only if no depth may be shared.
+void share_depths(bool shared);
 /// Whether a check of an algorithm sees all that makes the product refuse it; cuBLASLt does not promise that.
 void check_algorithms(bool fully);
 /// From now on products with an epilogue end with this status, whatever was advised; CUBLAS_STATUS_SUCCESS: none do.

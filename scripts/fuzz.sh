@@ -3,9 +3,11 @@
 # UndefinedBehaviorSanitizer. usage: scripts/fuzz.sh [--merge] SECONDS [TARGET…]
 # A target is a file in tests/fuzz, by default all, each for SECONDS. It prints a line for each: inputs run, coverage,
 # inputs in its corpus, findings. A finding is a crash, an input that takes more than 5 s or 512 MB, or anything thrown that
-# is no Error; its input is left in build-fuzz/findings/TARGET and the exit code is 1. --merge adds the inputs that reach what
-# those in tests/fuzz/corpus do not, each shortened; look at them before they are committed. RUNS ends a target after so
-# many inputs, if its seconds allow. BUILD names another build directory, KERNELS another set of CPU kernels.
+# is no Error; its input is left in build-fuzz/findings/TARGET and the exit code is 1. RUNS ends a target after so many
+# inputs, if its seconds allow. BUILD names another build directory, KERNELS another set of CPU kernels.
+# A target begins with tests/fuzz/corpus/TARGET, made by hand, and tests/fuzz/found/TARGET.base64, an input in each line.
+# --merge writes that file anew: of all that was found so far, the first 512 bytes of few inputs that reach as much code as
+# all do, beside those made by hand. tests/fuzz/test_corpus.cpp runs both.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 merge=no
@@ -32,18 +34,31 @@ export ASAN_OPTIONS=quarantine_size_mb=64
 status=0
 for target in "${targets[@]}"; do
   new=$build/corpus/$target findings=$build/findings/$target log=$build/fuzz_$target.log kept=tests/fuzz/corpus/$target
-  mkdir -p "$new" "$findings" "$kept"
+  known=$build/known/$target found_before=tests/fuzz/found/$target.base64
+  rm -rf "$known"
+  mkdir -p "$new" "$findings" "$kept" "$known"
+  number=0
+  [ ! -f "$found_before" ] || while read -r line; do
+    number=$((number + 1))
+    base64 -d <<<"$line" >"$known/$number"
+  done <"$found_before"
   before=$(find "$findings" -type f | wc -l)
   limits=(-timeout=5 -rss_limit_mb=512 -max_len=4096)
   # Errors are messages of the program, which libFuzzer's own lines must not drown in.
-  "$build/bin/fuzz_$target" "$new" "$kept" "${limits[@]}" -max_total_time="$seconds" -runs="${RUNS:--1}" -artifact_prefix="$findings/" \
+  "$build/bin/fuzz_$target" "$new" "$kept" "$known" "${limits[@]}" -max_total_time="$seconds" -runs="${RUNS:--1}" -artifact_prefix="$findings/" \
     -print_final_stats=1 >"$log" 2>&1 || true
   found=$(($(find "$findings" -type f | wc -l) - before))
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
   # A program that ended in another way than by the clock has found something, with or without an input to show.
   [ -n "$runs" ] && grep -q '^Done ' "$log" && [ "$found" = 0 ] || { status=1; [ "$found" -gt 0 ] || found=1; }
   if [ $merge = yes ]; then
-    "$build/bin/fuzz_$target" -merge=1 "${limits[@]}" "$kept" "$new" >"$log.merge" 2>&1 || status=1
+    cover=$build/cover/$target
+    rm -rf "$cover"
+    mkdir -p "$cover" tests/fuzz/found
+    cp -t "$cover" "$kept"/*
+    "$build/bin/fuzz_$target" -set_cover_merge=1 -use_counters=0 "${limits[@]}" -max_len=512 "$cover" "$known" "$new" >"$log.merge" 2>&1 || status=1
+    for file in "$kept"/*; do rm "$cover/${file##*/}"; done
+    find "$cover" -type f -exec base64 -w 0 {} \; -exec echo \; | sort >"$found_before"
   fi
   printf '%-16s %10s runs  %6s edges  %5s inputs  %s findings\n' "$target" "${runs:-?}" \
     "$(grep -o 'cov: [0-9]*' "$log" | tail -n 1 | cut -c6-)" "$(find "$new" "$kept" -type f | wc -l)" "$found"

@@ -1,10 +1,15 @@
-// Every input that is kept in corpus/ through its target: what once was a finding is none any more.
+// Every input that is kept through its target: those of corpus/ were made by hand or once were a
+// finding, those of found/ are what libFuzzer made to reach other code.
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <fstream>
 #include <vector>
 
 #include "fuzz/fuzz.h"
+#include "serving/base64.h"
 #include "support/program.h"
 
 #define FUZZ_TARGET(name) extern "C" int fuzz_##name(const std::uint8_t*, std::size_t);
@@ -23,25 +28,42 @@ constexpr Target kTargets[] = {
 #undef FUZZ_TARGET
 };
 
-const std::filesystem::path kCorpus = bertrand::paths::source + "/tests/fuzz/corpus";
+const std::filesystem::path kFolder = bertrand::paths::source + "/tests/fuzz", kCorpus = kFolder / "corpus",
+                            kFound = kFolder / "found";
 
-std::vector<std::filesystem::path> inputs_of(const Target& target) {
-  std::vector<std::filesystem::path> files;
+struct Input {
+  std::string name, bytes;
+};
+
+std::vector<Input> inputs_of(const Target& target) {
+  std::vector<Input> inputs;
   if (std::filesystem::is_directory(kCorpus / target.name))
-    for (const auto& entry : std::filesystem::directory_iterator(kCorpus / target.name)) files.push_back(entry.path());
-  std::ranges::sort(files);
-  return files;
+    for (const auto& entry : std::filesystem::directory_iterator(kCorpus / target.name))
+      inputs.push_back({entry.path().string(), support::read_text(entry.path())});
+  std::ranges::sort(inputs, {}, &Input::name);
+  std::ifstream found(kFound / (std::string(target.name) + ".base64"));
+  int number = 0;
+  for (std::string line; std::getline(found, line);) {
+    const auto bytes = bertrand::serving::from_base64(line);
+    INFO(target.name << ".base64:" << ++number);
+    REQUIRE(bytes);
+    inputs.push_back({fmt::format("{}.base64:{}", target.name, number), *bytes});
+  }
+  return inputs;
 }
 
 }  // namespace
 
-TEST_CASE("every target of fuzzing has inputs that are kept, and every folder of inputs has a target") {
+TEST_CASE("every target of fuzzing has inputs that are kept, and all inputs have a target") {
   for (const Target& target : kTargets) {
     CAPTURE(target.name);
     CHECK(!inputs_of(target).empty());
   }
-  for (const auto& entry : std::filesystem::directory_iterator(kCorpus)) {
-    const std::string name = entry.path().filename().string();
+  std::vector<std::filesystem::path> folders;
+  for (const auto& from : {kCorpus, kFound})
+    for (const auto& entry : std::filesystem::directory_iterator(from)) folders.push_back(entry.path());
+  for (const std::filesystem::path& path : folders) {
+    const std::string name = path.stem().string();
     CAPTURE(name);
     CHECK(std::ranges::any_of(kTargets, [&](const Target& target) { return name == target.name; }));
   }
@@ -49,9 +71,8 @@ TEST_CASE("every target of fuzzing has inputs that are kept, and every folder of
 
 TEST_CASE("every input that is kept is read or refused, and so is each without its end") {
   for (const Target& target : kTargets)
-    for (const auto& file : inputs_of(target)) {
-      const std::string bytes = support::read_text(file);
-      INFO(file.string());
+    for (const auto& [name, bytes] : inputs_of(target)) {
+      INFO(name);
       for (const std::size_t size : {bytes.size(), bytes.size() / 2, std::size_t{0}})
         CHECK(target.run(reinterpret_cast<const std::uint8_t*>(bytes.data()), size) == 0);
     }

@@ -6,8 +6,8 @@
 # is no Error; its input is left in build-fuzz/findings/TARGET and the exit code is 1. RUNS ends a target after so many
 # inputs, if its seconds allow. BUILD names another build directory, KERNELS another set of CPU kernels.
 # A target begins with what was made by hand for it (tests/fuzz/corpus) and found before (tests/fuzz/found, an input in each
-# line). --merge writes its file of these anew: of all that was found so far, the first 512 bytes of few inputs that reach as much code as
-# all do, beside those made by hand. tests/fuzz/test_corpus.cpp runs both.
+# line). --merge writes its file of these anew: of all that was found so far, the first 512 bytes of few inputs that reach as
+# much code as all do, beside those made by hand. tests/fuzz/test_corpus.cpp runs both.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 merge=no

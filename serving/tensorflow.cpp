@@ -5,8 +5,8 @@
 #include <set>
 
 #include "bert/text/utf8.h"
+#include "io/base64.h"
 #include "io/error.h"
-#include "serving/base64.h"
 
 namespace bertrand::serving::tensorflow {
 namespace {
@@ -60,7 +60,7 @@ std::optional<std::vector<std::int32_t>> numbers_of(const Json& object, const ch
 /// A text is a string or {"b64": …}. Those who read it rely on valid UTF-8, which JSON's own strings are.
 Json plain_text(const Json& value) {
   if (!is_base64(value)) return value;
-  const auto bytes = from_base64(value.at("b64").get_ref<const std::string&>());
+  const auto bytes = io::from_base64(value.at("b64").get_ref<const std::string&>());
   if (!bytes) refuse(400, "Unable to base64 decode");
   std::string valid;
   if (text::drop_invalid_utf8(*bytes, valid).count > 0) refuse(400, "b64: expected a text in UTF-8, got other bytes");

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fuzz/fuzz.h"
-#include "serving/base64.h"
+#include "io/base64.h"
 #include "support/program.h"
 
 #define FUZZ_TARGET(name) extern "C" int fuzz_##name(const std::uint8_t*, std::size_t);
@@ -44,7 +44,7 @@ std::vector<Input> inputs_of(const Target& target) {
   std::ifstream found(kFound / (std::string(target.name) + ".base64"));
   int number = 0;
   for (std::string line; std::getline(found, line);) {
-    const auto bytes = bertrand::serving::from_base64(line);
+    const auto bytes = bertrand::io::from_base64(line);
     INFO(target.name << ".base64:" << ++number);
     REQUIRE(bytes);
     inputs.push_back({fmt::format("{}.base64:{}", target.name, number), *bytes});

@@ -1,8 +1,8 @@
 // TensorFlow Serving's requests, answers and errors.
 #include <doctest/doctest.h>
 
+#include "io/base64.h"
 #include "serving/asked.h"
-#include "serving/base64.h"
 #include "serving/tensorflow.h"
 
 using namespace bertrand;
@@ -44,7 +44,7 @@ TEST_CASE("numbers and lists are printed as TensorFlow Serving prints them") {
 }
 
 TEST_CASE("base64 is that of RFC 4648, with or without its padding") {
-  using serving::from_base64;
+  using io::from_base64;
   for (const auto& [text, bytes] : {std::pair("", ""),
                                     {"Zg==", "f"},
                                     {"Zm8=", "fo"},

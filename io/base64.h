@@ -1,10 +1,10 @@
-// Base64, as JSON carries bytes.
+// Base64, as JSON and the tests carry bytes.
 #pragma once
 #include <optional>
 #include <string>
 #include <string_view>
 
-namespace bertrand::serving {
+namespace bertrand::io {
 
 /// The bytes of a text in base64, with or without the = at its end; nothing if it is none.
 inline std::optional<std::string> from_base64(std::string_view text) {
@@ -25,4 +25,4 @@ inline std::optional<std::string> from_base64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace bertrand::serving
+}  // namespace bertrand::io

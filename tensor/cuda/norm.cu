@@ -14,7 +14,7 @@ constexpr int kMostThreads = 512;  // of a row: each may have 128 registers
 template <class C, int kCount>
 using OfWarps = SharedArray<C, kCount*(kMostThreads / 32)>;
 
-/// The sums of each x over the block; every lane gets them.
+/// The sums of each x over the block, for every lane. block_sum has two barriers for one number, this has one for all.
 template <class C, int kCount>
 __device__ void add_up(C (&x)[kCount], OfWarps<C, kCount>& of_warps) {
   const unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32;

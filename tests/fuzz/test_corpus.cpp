@@ -45,9 +45,9 @@ std::vector<Input> inputs_of(const Target& target) {
   int number = 0;
   for (std::string line; std::getline(found, line);) {
     const auto bytes = bertrand::io::from_base64(line);
-    INFO(target.name << ".base64:" << ++number);
+    inputs.push_back({fmt::format("{}.base64:{}", target.name, ++number), bytes.value_or("")});
+    INFO(inputs.back().name);
     REQUIRE(bytes);
-    inputs.push_back({fmt::format("{}.base64:{}", target.name, number), *bytes});
   }
   return inputs;
 }

@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 merge=no
 [ "${1:-}" != --merge ] || { merge=yes; shift; }
-[[ ${1:-} =~ ^[0-9]+$ ]] || { sed -n '2,9s/^# //p' "$0" >&2; exit 2; }
+[[ ${1:-} =~ ^[0-9]+$ ]] || { sed -n '2,10s/^# //p' "$0" >&2; exit 2; }
 seconds=$1 build=${BUILD:-build-fuzz}
 shift
 known() { find tests/fuzz/*/ -name '*.cpp' -printf '%f\n' | sed 's/\.cpp$//' | sort; }

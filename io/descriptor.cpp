@@ -3,10 +3,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace bertrand::io {
 
 void Descriptor::close() {
   if (number_ >= 0) ::close(std::exchange(number_, -1));
+}
+
+ssize_t read_at(int descriptor, char* bytes, std::size_t size, std::uint64_t offset) {
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t count = ::pread(descriptor, bytes + done, size - done, static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return count;
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return static_cast<ssize_t>(done);
 }
 
 bool is_named(const Descriptor& open, const std::filesystem::path& path) {

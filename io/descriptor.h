@@ -1,5 +1,8 @@
 // An open file or directory that is closed when its owner goes.
 #pragma once
+#include <sys/types.h>
+
+#include <cstdint>
 #include <filesystem>
 #include <utility>
 
@@ -24,6 +27,10 @@ class Descriptor {
  private:
   int number_;
 };
+
+/// Reads bytes from `offset` on, again if a signal interrupts it. Returns how many: fewer than `size` at the end of the
+/// file; below 0 if it fails, and errno says why.
+ssize_t read_at(int descriptor, char* bytes, std::size_t size, std::uint64_t offset);
 
 /// Whether `path`, a link not followed, still names the open file: another process may have removed or replaced it.
 bool is_named(const Descriptor& open, const std::filesystem::path& path);

@@ -1,7 +1,6 @@
 #include "io/file_checksum.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -34,9 +33,7 @@ class OpenFile {
   std::uint32_t crc32c(std::uint64_t offset, std::uint64_t bytes, std::uint32_t seed) {
     buffer_.resize(std::min(bytes, kBufferBytes));
     while (bytes > 0) {
-      const ssize_t count =
-          ::pread(descriptor_.number(), buffer_.data(), std::min(bytes, kBufferBytes), static_cast<off_t>(offset));
-      if (count < 0 && errno == EINTR) continue;
+      const ssize_t count = read_at(descriptor_.number(), buffer_.data(), std::min(bytes, kBufferBytes), offset);
       if (count < 0) refuse_call(file_, "read", errno);
       if (count == 0) fail(Failure::io, "{}: read: expected {} more bytes, got the end of it", file_.string(), bytes);
       const auto got = static_cast<std::uint64_t>(count);

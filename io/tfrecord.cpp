@@ -2,7 +2,6 @@
 #include "io/tfrecord.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -184,17 +183,11 @@ std::string read_record_at(const std::filesystem::path& file, std::uint64_t offs
   const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!descriptor) fail(Failure::io, "{}: open: {}", file.string(), std::strerror(errno));
   std::string framed(kHeaderBytes + bytes + kFooterBytes, '\0');
-  std::size_t done = 0;
-  while (done < framed.size()) {
-    const ssize_t count =
-        ::pread(descriptor.number(), framed.data() + done, framed.size() - done, static_cast<off_t>(offset + done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(Failure::io, "{}@{}: read: {}", file.string(), offset, std::strerror(errno));
-    if (count == 0) break;
-    done += static_cast<std::size_t>(count);
-  }
+  const ssize_t count = read_at(descriptor.number(), framed.data(), framed.size(), offset);
+  if (count < 0) fail(Failure::io, "{}@{}: read: {}", file.string(), offset, std::strerror(errno));
   const std::string_view record = std::string_view(framed).substr(kHeaderBytes, bytes);
-  if (done < framed.size() || !is_good_header(std::string_view(framed).substr(0, kHeaderBytes)) ||
+  if (static_cast<std::size_t>(count) < framed.size() ||
+      !is_good_header(std::string_view(framed).substr(0, kHeaderBytes)) ||
       load<std::uint64_t>(framed.data()) != bytes ||
       load<std::uint32_t>(framed.data() + kHeaderBytes + bytes) != masked(crc32c) || io::crc32c(record) != crc32c) {
     fail(Failure::input, "{}@{}: record: expected {} bytes as they were when the file was first read, got others",

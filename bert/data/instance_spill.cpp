@@ -1,14 +1,13 @@
 // Instances written to a temporary file and read back in another order.
 #include "bert/data/instance_spill.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <span>
 #include <vector>
 
+#include "io/descriptor.h"
 #include "io/error.h"
 
 namespace bertrand::data {
@@ -53,16 +52,11 @@ void InstanceSpill::flush() {
 void InstanceSpill::read(std::uint64_t number, Instance& instance) const {
   thread_local std::vector<char> bytes;
   bytes.resize(bytes_);
-  for (std::size_t done = 0; done < bytes_;) {
-    const auto offset = static_cast<off_t>(number * bytes_ + done);
-    const ssize_t count = ::pread(file_.descriptor(), bytes.data() + done, bytes_ - done, offset);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) {
-      fail(Failure::io, "{}@{}: read: {}", file_.path().string(), offset,
-           count == 0 ? "unexpected end of the file" : std::strerror(errno));
-    }
-    done += static_cast<std::size_t>(count);
-  }
+  const std::uint64_t offset = number * bytes_;
+  const ssize_t count = io::read_at(file_.descriptor(), bytes.data(), bytes_, offset);
+  if (count != static_cast<ssize_t>(bytes_))
+    fail(Failure::io, "{}@{}: read: {}", file_.path().string(), offset,
+         count < 0 ? std::strerror(errno) : "unexpected end of the file");
   Header header;
   std::memcpy(&header, bytes.data(), sizeof header);
   instance.a_begin = header.a_begin;

@@ -37,7 +37,6 @@ constexpr std::string_view kEnglish =
 constexpr std::string_view kEnglishBeforeDigits =
     "No. Nos. no. nos. vol. vols. p. Fig. Figs. fig. figs. Eq. Ch. Chap. Sec. Art.";
 constexpr std::array kClosing = {"\""sv, "'"sv, ")"sv, "]"sv, "”"sv, "’"sv, "»"sv};
-constexpr int kMostWords = 3;     // of one abbreviation, as "k. u. k."
 constexpr int kLongestWord = 32;  // characters; no abbreviation has as many
 
 void check_icu(UErrorCode code, const char* what) {
@@ -165,14 +164,11 @@ struct SentenceSplitter::Rules {
     const auto follows = static_cast<UChar32>(first_of(next));
     if (!done.ends_with('.'))  // "What?" she said
       return u_islower(follows) && std::ranges::any_of(kClosing, [&](auto mark) { return done.ends_with(mark); });
-    std::size_t begin = word_begin(done, done.size());
-    if (is_initial(done.substr(begin))) return true;
+    const std::size_t begin = word_begin(done, done.size());
+    if (is_initial(done.substr(begin)) || abbreviations.contains(done.substr(begin))) return true;
     if (u_isdigit(follows) && before_digits.contains(done.substr(begin))) return true;
-    for (int words = 1; !abbreviations.contains(done.substr(begin)); ++words) {
-      if (words == kMostWords || begin == 0 || done[begin - 1] != ' ') return false;
-      begin = word_begin(done, begin - 1);
-    }
-    return true;
+    // Two words, as "d. h."; each abbreviation of more, as "v. u. Z.", ends with a shorter one.
+    return begin > 0 && done[begin - 1] == ' ' && abbreviations.contains(done.substr(word_begin(done, begin - 1)));
   }
 
   /// John A. Ryan, J.-P. Sartre: one capital and a full stop, alone or after a hyphen.

@@ -59,13 +59,13 @@ void ServedModel::warm_up(Backend& backend) {
   };
   const auto size = static_cast<std::size_t>(std::min(64, max_length())) / 2;
   const std::size_t half = bytes_of_batch(size), whole = bytes_of_batch(2 * size);
-  bytes_of_token_ = (whole - std::min(half, whole) + size - 1) / size;
+  bytes_of_token_ = (whole - std::min(half, whole)) / size;
   bytes_of_batch_ = whole - std::min(whole, 2 * size * bytes_of_token_);
 }
 
 std::size_t ServedModel::batch_bytes(std::int64_t tokens) const {
   const std::size_t bytes = bytes_of_batch_ + bytes_of_token_ * static_cast<std::size_t>(tokens);
-  return bytes + bytes / 16;  // the allocator keeps so much more
+  return bytes + bytes / 16;  // the allocator keeps so much more, and a token takes less than a byte more
 }
 
 std::string ServedModel::pooling() const { return io::name_in(inference::poolings(), options_.pooling); }

@@ -7,8 +7,8 @@
 namespace bertrand::io {
 
 std::string host_name() {
-  char name[256] = {};
-  if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
+  char name[256] = {};  // Linux allows 64 characters
+  if (::gethostname(name, sizeof name) != 0 || name[0] == '\0') return "localhost";
   return name;
 }
 

@@ -68,7 +68,7 @@ std::size_t number_in(const char* file, const std::string& key, std::size_t othe
 }
 
 /// What is left of a limit.
-std::size_t left(std::size_t limit, std::size_t used) { return limit == kMost ? kMost : limit - std::min(limit, used); }
+std::size_t left(std::size_t limit, std::size_t used) { return limit >= kMost ? kMost : limit - std::min(limit, used); }
 
 std::size_t machine_left() {
   return number_in("/proc/meminfo", "MemAvailable:", kMost >> 10) << 10;  // in KiB
@@ -82,8 +82,8 @@ std::size_t group_left() {
 }
 
 std::size_t address_space_left() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMost;
+  rlimit limit{.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};  // if the system does not say
+  getrlimit(RLIMIT_AS, &limit);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return left(limit.rlim_cur, number_in("/proc/self/statm", "", 0) * page);
 }

@@ -19,7 +19,7 @@ constexpr bool is_narrow(std::size_t vocabulary_size) { return vocabulary_size <
 /// Ids in two bytes each if the vocabulary allows it, else four.
 class CompactIds {
  public:
-  explicit CompactIds(std::size_t vocabulary_size = 0) : narrow_(is_narrow(vocabulary_size)) {}
+  explicit CompactIds(std::size_t vocabulary_size) : narrow_(is_narrow(vocabulary_size)) {}
 
   void append(std::span<const std::int32_t> ids);
   void clear() { narrow_ids_.clear(), wide_ids_.clear(); }

@@ -8,6 +8,7 @@
 #include "io/error.h"
 #include "serving/toy_server.h"
 #include "support/file_limit.h"
+#include "support/terminal.h"
 
 using namespace bertrand::serving;
 using std::chrono::milliseconds;
@@ -44,6 +45,14 @@ TEST_CASE("a connection carries one request after another") {
   const Answer last = client.ask("GET /j HTTP/1.0\r\n\r\n");
   CHECK(last.body == "GET /j 0");
   CHECK(client.is_closed());
+}
+
+TEST_CASE("what an answer fails for is said on standard error and not to the client") {
+  const std::string said = support::on_standard_error([] {
+    const Server server;
+    CHECK(server.connect().get("/throw").error() == "internal error");
+  });
+  CHECK(said.find("error: thrown by the test\n") != std::string::npos);
 }
 
 TEST_CASE("clients that are slow or silent keep nobody waiting and are sent away") {

@@ -1,4 +1,4 @@
-// A terminal and a file to write to, and what was written.
+// A terminal, a file and a standard error to write to, and what was written.
 #pragma once
 #include <doctest/doctest.h>
 #include <pty.h>
@@ -38,6 +38,22 @@ std::string in_file(const Body& body) {
   text.resize(std::fread(text.data(), 1, text.size(), out));
   std::fclose(out);
   return text;
+}
+
+/// What `body` makes this process write to standard error.
+template <class Body>
+std::string on_standard_error(const Body& body) {
+  return in_file([&](std::FILE* out) {
+    struct Restored {
+      const int before = ::dup(STDERR_FILENO);
+      ~Restored() {
+        ::dup2(before, STDERR_FILENO);
+        ::close(before);
+      }
+    } const restored;
+    ::dup2(::fileno(out), STDERR_FILENO);
+    body();
+  });
 }
 
 }  // namespace support

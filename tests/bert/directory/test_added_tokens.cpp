@@ -6,6 +6,7 @@
 #include "bert/directory/model_directory.h"
 #include "support/refusal.h"
 #include "support/small_model.h"
+#include "support/terminal.h"
 
 using namespace bertrand;
 using namespace bertrand::bert;
@@ -124,6 +125,18 @@ TEST_CASE("added tokens without a row are read piece by piece, and do not stand 
   CHECK(model.read().options().added_tokens.empty());
   model.config.vocab_size = 17;
   CHECK(model.refusal().starts_with("vocab.txt: vocabulary: expected 17 tokens "));
+}
+
+TEST_CASE("a warning names the first added token without a row, and says how many more there are") {
+  const Directory model;
+  model.write_vocabulary();
+  const auto warning = [&](const std::string& added) {
+    model.write("added_tokens.json", added);
+    return support::on_standard_error([&] { model.read(); });
+  };
+  const std::string rest = " no row of the word embeddings (vocab_size 15): it is read piece by piece\n";
+  CHECK(warning(R"({"<a>": 15})").ends_with(": <a> has" + rest));
+  CHECK(warning(R"({"<a>": 15, "<b>": 16, "<c>": 17})").ends_with(": each of <a> and 2 more has" + rest));
 }
 
 TEST_CASE("added tokens with the id of another token, or none that follows the vocabulary, are refused") {

@@ -198,6 +198,20 @@ TEST_CASE("a client that has sent all it will send gets its answers") {
   CHECK(two.is_closed());
 }
 
+TEST_CASE("a client that has sent several requests and no more is told once that the last of them is read") {
+  Server server;
+  Client client = server.connect();
+  client.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\nGET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+  const auto exchange = server.taken();
+  REQUIRE(exchange);
+  CHECK(client.read().body == "GET /x 0");
+  client.end();
+  CHECK(client.read().status == 100);
+  CHECK(server.goes_on());
+  exchange->answer([] { return Response{.body = "at last"}; });
+  CHECK(client.read().body == "at last");
+}
+
 TEST_CASE("a client of HTTP/1.0 that has sent all it will send is told nothing before its answer") {
   Server server;
   Client client = server.connect();

@@ -54,3 +54,14 @@ TEST_CASE("of items whose number is not known no time is left to tell") {
   CHECK(text.starts_with("reading: 7, "));
   CHECK(text.ends_with("/s\r\n"));
 }
+
+TEST_CASE("the rate of work that begins with its display is that of all items") {
+  const std::string text = support::on_terminal(80, [](std::FILE* out) {
+    ItemProgress progress("extracting", 2, out);
+    wait();
+    progress.update(1);
+  });
+  const std::string beginning = "extracting: 1 of 2, ";
+  REQUIRE(text.starts_with(beginning));
+  CHECK(std::stod(text.substr(beginning.size())) > 0);
+}

@@ -33,6 +33,15 @@ TEST_CASE("a terminal that becomes narrower while a line is drawn gets no more t
   CHECK(longest_blank(text) == 19);
 }
 
+TEST_CASE("a line that stays takes the place of a drawn one, of one character too") {
+  const std::string text = support::on_terminal(80, [](std::FILE* out) {
+    bertrand::io::TerminalLine line(out);
+    line.draw("a");
+    line.print("done");
+  });
+  CHECK(text == "a\r \rdone\r\n");
+}
+
 TEST_CASE("a line leaves the last column free, also of a terminal that does not say how many it has") {
   const auto drawn = [](unsigned short columns, std::size_t size) {
     const std::string text = support::on_terminal(

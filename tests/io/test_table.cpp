@@ -186,6 +186,7 @@ TEST_CASE("bad Snappy data is refused") {
 TEST_CASE("a table that is cut or has another magic number is refused") {
   const std::string bytes = table_bytes({{"a", "1"}});
   CHECK(refusal(bytes.substr(0, 47)) == "f: table: expected at least 48 bytes, got 47; hint: is it cut short?");
+  CHECK(refusal(std::string(48, 'x')).starts_with("f@40: table: expected the magic number "));
   std::string other = bytes;
   other.back() = 'x';
   CHECK(refusal(other) == fmt::format("f@{}: table: expected the magic number db4775248b80fb57, got 784775248b80fb57; "

@@ -99,6 +99,7 @@ TEST_CASE("--plan says what a run would do and does nothing") {
   CHECK(outcome.out.find("saves       every 1000 steps, and 10 minutes after the save before, and at the end\n") !=
         std::string::npos);
   CHECK(outcome.out.find("sharing     by at most 3 replicas, ") != std::string::npos);
+  CHECK(outcome.out.find("patience") == std::string::npos);  // none was asked for
   CHECK_FALSE(std::filesystem::exists(setting.directory / "run"));
   const Outcome alone = setting.run("run", {"--steps", "2", "--save-every-minutes", "0", "--plan"});
   CHECK(alone.out.find("saves       every 1000 steps, and at the end\n") != std::string::npos);

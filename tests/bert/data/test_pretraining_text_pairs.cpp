@@ -7,6 +7,7 @@
 #include "bert/data/pretraining_text_corpus.h"
 #include "bert/data/pretraining_text_masks.h"
 #include "bert/data/pretraining_text_pairs.h"
+#include "support/refusal.h"
 
 using namespace bertrand;
 using namespace bertrand::data;
@@ -194,4 +195,18 @@ TEST_CASE("where a pair is cut does not depend on how long it was drawn to be") 
     if (!pair.random_next && pair.a_count + pair.b_count == 4) first_segments.insert(pair.a_count);
   }
   CHECK(first_segments == std::set<std::uint32_t>{1, 2, 3});
+}
+
+TEST_CASE("places that are not in a corpus are refused") {
+  CompactIds ids(100);
+  ids.append(std::vector<std::int32_t>{7, 8, 9});
+  const HeldCorpus corpus({.ids = ids, .documents = documents_of({{1}, {2}})}, 100);
+  std::vector<std::int32_t> read;
+  corpus.append_ids(1, 2, read);
+  CHECK(read == std::vector<std::int32_t>{8, 9});
+  const auto refusal = [&](std::uint64_t begin, std::uint64_t count) {
+    return support::refusal(Failure::input, [&] { corpus.append_ids(begin, count, read); });
+  };
+  CHECK(refusal(1, 3) == "text: tokens: expected places below 3, got 1 to 4; hint: make the corpus again");
+  CHECK(refusal(4, 1) == "text: tokens: expected places below 3, got 4 to 5; hint: make the corpus again");
 }

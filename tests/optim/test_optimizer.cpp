@@ -7,6 +7,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "tensor/backends.h"
+#include "tensor/profiler.h"
 
 using namespace bertrand;
 
@@ -81,6 +82,23 @@ TEST_CASE("a parameter that the loss did not reach is moved by no gradient of an
   optimizer.step(1);
   CHECK(ops::item(model.a.value()) == -2);
   CHECK(ops::item(model.b.value()) == -1);
+}
+
+TEST_CASE("a profile says of an update that each weight's four numbers are read and three are written") {
+  const auto backend = open_cpu({.threads = 1});
+  Weights model;
+  nn::ParameterSet parameters(model, *backend);
+  optim::Optimizer optimizer(parameters, {});
+  parameters.zero_gradients();
+  Profiler profiler;
+  backend->profiler = &profiler;
+  optimizer.step(1);
+  backend->profiler = nullptr;
+  const std::string totals = profiler.totals();
+  const std::size_t at = totals.find("{\"name\":\"update\",\"calls\":1,");
+  REQUIRE(at != std::string::npos);
+  const std::size_t bytes = 7 * parameters.trained(parameters.masters()).bytes();
+  CHECK(totals.substr(at, totals.find('}', at) - at).ends_with(",\"bytes\":" + std::to_string(bytes)));
 }
 
 TEST_CASE("a set without gradients is not trained") {

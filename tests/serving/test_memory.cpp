@@ -19,6 +19,8 @@ TEST_CASE("the memory of a batch grows with its tokens, and with the words of ea
   CHECK(classes->batch_bytes(1) < std::filesystem::file_size(directory / "classes/model.safetensors"));
   constexpr std::size_t kTokens = 1000, kHidden = 16, kWords = 15;
   CHECK(classes->batch_bytes(2 * kTokens) - classes->batch_bytes(kTokens) > kTokens * kHidden * sizeof(float));
+  // What a batch takes however few its tokens are, as the numbers of its labels.
+  CHECK(2 * classes->batch_bytes(kTokens) > classes->batch_bytes(2 * kTokens));
   // Each token may be [MASK], whose outputs are on the device's side and on this one.
   CHECK(masks->batch_bytes(kTokens) > classes->batch_bytes(kTokens) + kTokens * kWords * sizeof(float));
 }

@@ -16,6 +16,8 @@ device=cuda:0 python='' script='' peers='tuned compiled stock' rounds=1 seconds=
 workloads='base-128-b256 base-128-b32 base-512-b64 large-128-b256 wikipedia-512-b64 mrpc-b32 infer-1x128'
 more=(--measured-products)
 while (($#)); do
+  case $1 in --peer) values=2 ;; --device | --peers | --workloads | --rounds | --seconds | --precision | --log) values=1 ;; *) values=0 ;; esac
+  (($# > values)) || { echo "gpu.sh: $1: expected $values more, got $(($# - 1)); the first lines of bench/gpu.sh say what there is" >&2; exit 2; }
   case $1 in
     --device) device=$2; shift 2 ;;
     --peer) python=$2 script=$3; shift 3 ;;

@@ -83,7 +83,7 @@ sanitizer() {
         memcheck) flags=(--report-api-errors no) ;;
         initcheck)
           flags=()
-          [[ $("$sanitizer" --version | grep -o '20[0-9][0-9]\.[0-9]*' | head -n 1) > 2025.3 ]] ||
+          printf '%s\n' 2025.4 "$("$sanitizer" --version | grep -o '20[0-9][0-9]\.[0-9]*' | head -n 1)" | sort -CV ||
             { echo "== compute-sanitizer initcheck: left out, older than 2025.4"; continue; } ;;
         *) flags=(--kernel-name kns=bertrand) ;;
       esac

@@ -114,19 +114,18 @@ void interleave(const BFloat16* block, Dim stride, int step, std::uint32_t* word
     for (int i = 0; i < Count; ++i) words[i] = block[order.low * stride + i].bits | std::uint32_t{high[i].bits} << 16;
 }
 
-/// A whole block of `Width` lines from (line, first) on: x itself, or `filled` with what there is of it and zeros. Its
-/// neighbours are neighbours in x.
-template <int Width>
-View<BFloat16> whole_block(const View<BFloat16>& x, Dim lines, Dim depth, BFloat16 (&filled)[Width * kBf16Block]) {
-  const Dim width = std::clamp<Dim>(lines, 0, Width), slice = std::min<Dim>(kBf16Block, depth);
-  if (width == Width && slice == kBf16Block) return x;
+/// Calls pack(view) for a block of `Width` lines from the first of x on: x itself if the block is whole, else a copy of
+/// what there is of it, and zeros. Its neighbours are neighbours in x.
+template <int Width, class Pack>
+[[gnu::always_inline]] inline void with_whole_block(const View<BFloat16>& x, Dim lines, Dim depth, const Pack& pack) {
+  if (lines >= Width && depth >= kBf16Block) return pack(x);
+  BFloat16 filled[Width * kBf16Block];
   const View<BFloat16> whole =
       x.column_stride == 1 ? View<BFloat16>{filled, kBf16Block, 1} : View<BFloat16>{filled, 1, Width};
-  std::fill_n(filled, Width * kBf16Block, BFloat16());
-  for (Dim i = 0; i < width; ++i)
-    for (Dim k = 0; k < slice; ++k)
+  for (Dim i = 0; i < std::min<Dim>(lines, Width); ++i)
+    for (Dim k = 0; k < std::min<Dim>(depth, kBf16Block); ++k)
       filled[i * whole.row_stride + k * whole.column_stride] = x.data[i * x.row_stride + k * x.column_stride];
-  return whole;
+  pack(whole);
 }
 
 /// A of bf16, or the rows of words that it is packed into, zeros beyond lines and depth.
@@ -177,19 +176,19 @@ struct LeftPacking<BFloat16> {
   /// Blocks of the rows [begin, end), so many rows at a time, to the first of them at `to`.
   template <int Rows>
   void pack_rows(Dim begin, Dim end, Dim k_begin, Dim k_end, P* to) const {
-    BFloat16 filled[Rows * kBf16Block];
     for (Dim i = begin; i < end; i += Rows)
       for (Dim k = k_begin; k < k_end; k += kBf16Block) {
-        const View<BFloat16> from = whole_block<Rows>(x.block(i, k), lines - i, depth - k, filled);
         auto* const words = reinterpret_cast<std::uint32_t*>(to + (i - begin) * stride() + k / kBf16Block * kSteps);
-        if constexpr (Rows == 1) {
-          arrange<P>(from.data, words);
-        } else {
-          std::uint32_t steps[kSteps][Rows];
-          for (int step = 0; step < kSteps; ++step)
-            interleave<P, Rows>(from.data, from.column_stride, step, steps[step]);
-          turn(steps[0], Rows, kSteps, std::min<Dim>(Rows, end - i), words, stride());
-        }
+        with_whole_block<Rows>(x.block(i, k), lines - i, depth - k, [&](const View<BFloat16>& from) {
+          if constexpr (Rows == 1) {
+            arrange<P>(from.data, words);
+          } else {
+            std::uint32_t steps[kSteps][Rows];
+            for (int step = 0; step < kSteps; ++step)
+              interleave<P, Rows>(from.data, from.column_stride, step, steps[step]);
+            turn(steps[0], Rows, kSteps, std::min<Dim>(Rows, end - i), words, stride());
+          }
+        });
       }
   }
 };
@@ -221,19 +220,19 @@ struct RightPacking<BFloat16> {
   bool along_depth() const { return x.row_stride == 1; }
 
   void pack_block(Dim line, Dim block) const {
-    BFloat16 filled[kWidth * kBf16Block];
     const Dim k = block * kBf16Block;
-    const View<BFloat16> from = whole_block<kWidth>(x.block(line, k), lines - line, depth - k, filled);
     P* const panel = memory + line / kPanel * panel_size<Side::right, P>(depth) + line % kPanel * steps_of<P>(depth);
     auto* const words = reinterpret_cast<std::uint32_t*>(panel + block * kSteps * kWidth);
-    if (from.column_stride == 1) {
-      std::uint32_t rows[kWidth][kSteps];
-      for (int i = 0; i < kWidth; ++i) arrange<P>(from.data + i * from.row_stride, rows[i]);
-      turn(rows[0], kSteps, kWidth, kSteps, words, kWidth);
-    } else {
-      for (int step = 0; step < kSteps; ++step)
-        interleave<P, kWidth>(from.data, from.column_stride, step, words + step * kWidth);
-    }
+    with_whole_block<kWidth>(x.block(line, k), lines - line, depth - k, [&](const View<BFloat16>& from) {
+      if (from.column_stride == 1) {
+        std::uint32_t rows[kWidth][kSteps];
+        for (int i = 0; i < kWidth; ++i) arrange<P>(from.data + i * from.row_stride, rows[i]);
+        turn(rows[0], kSteps, kWidth, kSteps, words, kWidth);
+      } else {
+        for (int step = 0; step < kSteps; ++step)
+          interleave<P, kWidth>(from.data, from.column_stride, step, words + step * kWidth);
+      }
+    });
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "io/error.h"
 
@@ -34,9 +35,8 @@ LabelSet::LabelSet(std::vector<std::string> names) : names_(std::move(names)) {
 LabelSet LabelSet::sorted(std::vector<std::string> names) {
   const bool numeric =
       std::all_of(names.begin(), names.end(), [](const std::string& n) { return integer(n).has_value(); });
-  const auto before = [&](const std::string& a, const std::string& b) {
-    if (numeric && integer(a) != integer(b)) return *integer(a) < *integer(b);
-    return a < b;
+  const auto before = [&](std::string_view a, std::string_view b) {
+    return numeric ? std::pair(integer(a), a) < std::pair(integer(b), b) : a < b;
   };
   std::sort(names.begin(), names.end(), before);
   names.erase(std::unique(names.begin(), names.end()), names.end());

@@ -11,6 +11,7 @@
 #include "distributed/exchange.h"
 #include "distributed/parts.h"
 #include "distributed/replica_group.h"
+#include "io/host_name.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -172,7 +173,9 @@ TEST_CASE("replicas that disagree are told which fact differs and in which proce
       its[differing].second += "7";
       const std::string line = reported(other, its);
       CHECK(has(line, its[differing].first + " is " + its[differing].second));
-      CHECK(has(line, "in process " + std::to_string(other) + " "));
+      const std::string on_host = " (host " + io::host_name() + ") ";
+      CHECK(has(line, "in process 0" + on_host));
+      CHECK(has(line, "in process " + std::to_string(other) + on_host));
     }
 }
 

@@ -109,7 +109,7 @@ void tokenise_files(const std::vector<std::filesystem::path>& files, const text:
                     std::size_t block_bytes = std::size_t{16} << 20);
 
 /// Throws Error(Failure::input), naming the files, unless there are two documents (as Google: one).
-void check_documents(std::uint64_t documents, const std::vector<std::filesystem::path>& files, bool as_google = false);
+void check_documents(std::uint64_t documents, const std::vector<std::filesystem::path>& files, bool as_google);
 
 /// The files in memory. Throws as tokenise_files and check_documents do.
 Corpus read_corpus(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer,

@@ -1,5 +1,7 @@
 #include "apps/cli/main_guard.h"
 
+#include <fcntl.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -282,6 +284,13 @@ int flushed(int code) {
   return report(fmt::format("standard output: write: {}", now ? "failed" : std::strerror(errno)), Failure::io);
 }
 
+/// Standard descriptors that are closed fail still, but are taken: else an output file could become one, and messages
+/// would be written into it.
+void take_closed_descriptors() {
+  for (const int standard : {0, 1, 2})
+    if (::fcntl(standard, F_GETFD) < 0) ::open("/dev/null", standard == 0 ? O_WRONLY : O_RDONLY);
+}
+
 }  // namespace
 
 int run_main(const std::string& description, int argc, char** argv, const std::function<void(CLI::App&)>& add_flags,
@@ -297,6 +306,7 @@ int run_main(const std::string& description, int argc, char** argv, const std::f
 Program::Program(const std::string& description, const std::string& name,
                  const std::function<void(CLI::App&)>& add_flags)
     : app_(std::make_unique<CLI::App>(description, name)) {
+  take_closed_descriptors();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails then, and is reported as any other
   CLI::App& app = *app_;
   app.formatter(std::make_shared<Help>());  // before the commands, each of which takes its own from here

@@ -160,6 +160,19 @@ TEST_CASE("prepare sentences leaves out what is not UTF-8, with a warning, and r
   CHECK(setting.files() == std::vector<std::string>{"nul", "odd"});
 }
 
+TEST_CASE("what prepare sentences says is in no output file, whichever standard descriptors are closed") {
+  if (has_no_icu()) return;
+  const Setting setting;
+  write_text(setting / "odd", "It rains.\xFF It snows.\n");
+  for (const std::string closed : {"2>&-", "<&- 2>&-", "<&- >&- 2>&-"}) {
+    CAPTURE(closed);
+    const std::string command = bertrand::paths::binary + "/prepare sentences --input " + (setting / "odd") +
+                                " --output " + (setting / "out") + " " + closed;
+    CHECK(WEXITSTATUS(std::system(command.c_str())) == 5);  // it cannot say what it left out
+    CHECK(read_text(setting / "out") == "It rains.\nIt snows.\n");
+  }
+}
+
 TEST_CASE("prepare sentences refuses what cannot be, and what was there stays") {
   if (has_no_icu()) return;
   const Setting setting;

@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void refuse_write(const fs::path& file, std::size_t needed, int error) {
+  if (error != ENOSPC && error != EDQUOT) refuse_call(file, "write", error);
   std::error_code ignored;
   const fs::space_info space = fs::space(file.parent_path().empty() ? "." : file.parent_path(), ignored);
   fail(Failure::io, "{}: write: {}: needed {} bytes, available {} bytes", file.string(), std::strerror(error), needed,

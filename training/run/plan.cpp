@@ -126,7 +126,7 @@ std::size_t peak_bytes(const Settings& settings, const Plan& plan, const Objecti
 /// A replica without a micro-batch would only cost memory.
 void check_divisible(const Plan& plan, const Settings& settings) {
   if (plan.replicas <= plan.micro_batches) return;
-  const std::int64_t examples = std::min(plan.batch_size, plan.examples_per_epoch);
+  const std::int64_t examples = plan.examples_per_step();
   const bool alone = plan.replicas == replicas_of_process(settings);
   const bool gpus = settings.device.find(',') != std::string::npos;
   const std::string flag = gpus ? "--device" : "--replicas",
@@ -176,8 +176,7 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objecti
   }
   const int replicas = replicas_of_process(settings);
   const std::int64_t of_replica = divide_up(plan.micro_batches, plan.replicas) * plan.micro_batch_size;
-  const std::size_t of_steps =
-      objective.bytes_of_steps(std::min(std::min(plan.batch_size, plan.examples_per_epoch), replicas * of_replica));
+  const std::size_t of_steps = objective.bytes_of_steps(std::min(plan.examples_per_step(), replicas * of_replica));
   memory.data += of_steps;
   const std::size_t peak = peak_bytes(settings, plan, objective, device);
   memory.activations = peak - std::min(peak, memory.total());
@@ -191,7 +190,7 @@ MemoryPlan plan_memory(const Settings& settings, const Plan& plan, const Objecti
 
 /// What each replica computes of a full step.
 std::string replicas_text(const Plan& plan) {
-  const std::int64_t examples = std::min(plan.batch_size, plan.examples_per_epoch);
+  const std::int64_t examples = plan.examples_per_step();
   std::vector<std::int64_t> micro_batches, of_replica;
   for (int rank = 0; rank < plan.replicas; ++rank) {
     const distributed::Share share = distributed::share_of(plan.micro_batches, rank, plan.replicas);
@@ -231,7 +230,7 @@ double mean_tokens(const Objective& objective, std::int64_t examples) {
 
 /// The last step of an epoch has what the others leave; all other steps are full.
 std::int64_t examples_of_all_steps(const Plan& plan) {
-  if (plan.repeats_batch) return plan.total_steps * std::min(plan.batch_size, plan.examples_per_epoch);
+  if (plan.repeats_batch) return plan.total_steps * plan.examples_per_step();
   return plan.total_steps / plan.steps_per_epoch * plan.examples_per_epoch +
          plan.total_steps % plan.steps_per_epoch * plan.batch_size;
 }
@@ -250,7 +249,7 @@ Plan make_plan(const Settings& settings, Objective& objective, const distributed
   plan.examples_per_epoch = objective.examples(0);
   if (plan.examples_per_epoch == 0) fail(Failure::input, "training data: expected at least one example, got none");
   plan.steps_per_epoch = divide_up(plan.examples_per_epoch, plan.batch_size);
-  plan.micro_batches = divide_up(std::min(plan.batch_size, plan.examples_per_epoch), plan.micro_batch_size);
+  plan.micro_batches = divide_up(plan.examples_per_step(), plan.micro_batch_size);
   check_divisible(plan, settings);
   plan.total_steps = settings.steps ? *settings.steps : steps_of(*settings.epochs, plan.batch_size, objective);
   plan.epochs = settings.steps ? static_cast<double>(plan.total_steps) / static_cast<double>(plan.steps_per_epoch)
@@ -309,7 +308,7 @@ std::int64_t fitting_micro_batch(const Settings& settings, const Plan& plan, Obj
   while (too_much - fits > 1) {
     Plan smaller = plan;
     smaller.micro_batch_size = (fits + too_much) / 2;
-    smaller.micro_batches = divide_up(std::min(plan.batch_size, plan.examples_per_epoch), smaller.micro_batch_size);
+    smaller.micro_batches = divide_up(plan.examples_per_step(), smaller.micro_batch_size);
     const MemoryPlan memory = plan_memory(settings, smaller, objective, self);
     const bool enough = memory.total() <= bytes && is_within_bound(settings, memory, self, kSpare);
     (enough ? fits : too_much) = smaller.micro_batch_size;
@@ -343,11 +342,12 @@ void check_memory(const Settings& settings, const Plan& plan, Objective& objecti
 }
 
 std::string Plan::text() const {
-  const double tokens_per_step = tokens_per_example * static_cast<double>(std::min(batch_size, examples_per_epoch));
+  const double tokens_per_step = tokens_per_example * static_cast<double>(examples_per_step());
   const auto all_examples = static_cast<double>(examples_of_all_steps(*this));
   std::string out = "plan\n";
-  out += fmt::format("  step        {} in {} of at most {}, about {:.0f} tokens\n", io::counted(batch_size, "example"),
-                     io::counted(micro_batches, "micro-batch"), micro_batch_size, tokens_per_step);
+  out += fmt::format("  step        {} in {} of at most {}, about {:.0f} tokens\n",
+                     io::counted(examples_per_step(), "example"), io::counted(micro_batches, "micro-batch"),
+                     micro_batch_size, tokens_per_step);
   if (replicas > 1) out += replicas_text(*this);
   out += fmt::format("  epoch       {}, {}\n", io::counted(examples_per_epoch, "example"),
                      io::counted(steps_per_epoch, "step"));

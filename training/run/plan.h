@@ -1,5 +1,6 @@
 // What a run will do, worked out before its first step: steps and epochs, micro-batches, tokens, memory.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -38,6 +39,8 @@ struct Plan {
   std::size_t resident = 0;  ///< bytes of the process before it plans
   MemoryPlan memory;
 
+  /// Of a full step.
+  std::int64_t examples_per_step() const { return std::min(batch_size, examples_per_epoch); }
   /// Several lines for people.
   std::string text() const;
 };

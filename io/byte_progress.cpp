@@ -23,8 +23,7 @@ ByteProgress::ByteProgress(std::string stage, double total, std::FILE* out, bool
     : stage_(std::move(stage)), total_(total), line_(out), quiet_(quiet), begin_(Clock::now()), last_(begin_) {}
 
 void ByteProgress::update(double done) {
-  if (stop_requested())
-    fail(Failure::interrupted, "interrupted while {}: nothing was written; hint: run the command again", stage_);
+  leave_if_requested(stage_);
   if (quiet_) return;
   const Clock::time_point now = Clock::now();
   if (now - last_ < (line_.is_terminal() ? Clock::duration(kRedraw) : Clock::duration(kPlainLine))) return;

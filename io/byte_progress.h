@@ -14,7 +14,7 @@ class ByteProgress {
   /// `total` is in bytes of input; 0 if it is not known. `quiet`: update() shows nothing.
   ByteProgress(std::string stage, double total, std::FILE* out = stderr, bool quiet = false);
 
-  /// So many bytes are done in all. Throws Error(Failure::interrupted) if a signal of signals.h has come.
+  /// So many bytes are done in all. Throws Error(Failure::interrupted) if leave_requested().
   void update(double done);
   /// The stage is over: one line that stays.
   void finish();

@@ -12,6 +12,7 @@
 #include "io/error.h"
 #include "io/gzip.h"
 #include "io/input_files.h"
+#include "io/signals.h"
 #include "io/units.h"
 #include "io/zstd.h"
 
@@ -43,10 +44,11 @@ ByteSource::ByteSource(const std::filesystem::path& file, std::string_view what,
                        const std::function<bool(std::string_view)>& is_plain)
     : file_(file.empty() ? "standard input" : file.string()) {
   refuse_directory(file, what, Failure::input);
-  descriptor_ = Descriptor(file.empty() ? ::dup(STDIN_FILENO) : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  descriptor_ = file.empty() ? Descriptor(::dup(STDIN_FILENO)) : open_to_read(file);
   if (!descriptor_) refuse_open(file_, errno);
   const off_t start = ::lseek(descriptor_.number(), 0, SEEK_CUR);
-  if (start < 0) return;  // what is read cannot be read again
+  is_stream_ = start < 0;
+  if (is_stream_) return;  // what is read cannot be read again
   std::string beginning(kBeginning, '\0');
   beginning.resize(read(beginning.data(), beginning.size()));
   ::lseek(descriptor_.number(), start, SEEK_SET);
@@ -73,17 +75,25 @@ std::size_t ByteSource::read_some(char* out, std::size_t size) {
   return is_compressed() ? read_compressed(out, size) : read_plain(out, size);
 }
 
-bool ByteSource::wait(int milliseconds) const {
-  if (is_compressed()) return true;
+bool ByteSource::is_ready(int milliseconds) const {
+  if (!is_stream_) return true;
   pollfd input{.fd = descriptor_.number(), .events = POLLIN, .revents = 0};
   return ::poll(&input, 1, milliseconds) > 0;
 }
 
+bool ByteSource::wait() const {
+  constexpr int kMilliseconds = 200;  // a signal that comes before poll() does not end it
+  while (!is_ready(kMilliseconds))
+    if (leave_requested()) return false;
+  return true;
+}
+
 std::size_t ByteSource::read_plain(char* out, std::size_t size) {
   while (true) {
+    if (!wait()) fail(Failure::interrupted, "{}: interrupted while it waited for more to read", file_);
     const ssize_t count = ::read(descriptor_.number(), out, size);
     if (count >= 0) return static_cast<std::size_t>(count);
-    if (errno != EINTR) fail(Failure::io, "{}: read: {}", file_, std::strerror(errno));
+    if (errno != EINTR && errno != EAGAIN) fail(Failure::io, "{}: read: {}", file_, std::strerror(errno));
   }
 }
 

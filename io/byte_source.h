@@ -40,8 +40,11 @@ class ByteSource {
   std::size_t read(char* out, std::size_t size);
   /// Reads what is there, at least one byte and up to `size`; 0 at the end. Throws Error(Failure::io).
   std::size_t read_some(char* out, std::size_t size);
-  /// Waits until read_some() need not wait, or for so long. Whether that is so.
-  bool wait(int milliseconds) const;
+  /// Whether read_some() need not wait; asks for so long.
+  bool is_ready(int milliseconds = 0) const;
+  /// Waits for that. False if the process is asked to leave before; all that read then throw
+  /// Error(Failure::interrupted).
+  bool wait() const;
   /// Why compressed data ended early, or "".
   const std::string& damage() const { return damage_; }
 
@@ -51,6 +54,7 @@ class ByteSource {
 
   std::string file_;
   Descriptor descriptor_;
+  bool is_stream_ = false;  // a pipe or a terminal
   std::unique_ptr<Decompressor> decompressor_;
   std::string packed_;       // read for decompressor_
   std::string_view unread_;  // of packed_

@@ -1,5 +1,6 @@
 #include "io/descriptor.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +10,10 @@ namespace bertrand::io {
 
 void Descriptor::close() {
   if (number_ >= 0) ::close(std::exchange(number_, -1));
+}
+
+Descriptor open_to_read(const std::filesystem::path& file) {
+  return Descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 
 ssize_t read_at(int descriptor, char* bytes, std::size_t size, std::uint64_t offset) {

@@ -28,6 +28,10 @@ class Descriptor {
   int number_;
 };
 
+/// Opens a file to read. A pipe that nobody writes yet is open at once, so that only the wait for its bytes takes long.
+/// If there is none, errno says why.
+Descriptor open_to_read(const std::filesystem::path& file);
+
 /// Reads bytes from `offset` on, again if a signal interrupts it. Returns how many: fewer than `size` at the end of the
 /// file; below 0 if it fails, and errno says why.
 ssize_t read_at(int descriptor, char* bytes, std::size_t size, std::uint64_t offset);

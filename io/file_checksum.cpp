@@ -24,8 +24,7 @@ constexpr std::uint64_t kBlocks = 16;
 /// A file whose bytes are read at any place.
 class OpenFile {
  public:
-  explicit OpenFile(const std::filesystem::path& file)
-      : file_(file), descriptor_(::open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit OpenFile(const std::filesystem::path& file) : file_(file), descriptor_(open_to_read(file)) {
     if (!descriptor_) refuse_call(file, "open", errno);
   }
 

@@ -114,7 +114,7 @@ std::string read_file(const fs::path& file) {
 }
 
 MappedFile::MappedFile(const fs::path& file) {
-  const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor descriptor = open_to_read(file);
   if (!descriptor) refuse_open(file, errno);
   struct stat status {};
   if (::fstat(descriptor.number(), &status) != 0) refuse_call(file, "read", errno);

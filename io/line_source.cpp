@@ -6,7 +6,6 @@
 
 #include "io/error.h"
 #include "io/input_files.h"
-#include "io/signals.h"
 
 namespace bertrand::io {
 
@@ -31,7 +30,7 @@ void LineSource::fill() {
 
 bool LineSource::is_ready() {
   while (!has_line() && !ended_) {
-    if (!source_.wait(0)) return false;
+    if (!source_.is_ready()) return false;
     fill();
   }
   return true;
@@ -39,12 +38,9 @@ bool LineSource::is_ready() {
 
 bool LineSource::next_raw(std::string_view& line) {
   while (!has_line() && !ended_) {
-    // A signal that comes before the wait does not end it.
-    constexpr int kMilliseconds = 200;
-    while (!source_.wait(kMilliseconds))
-      if (leave_requested())
-        fail(Failure::interrupted, "{}: interrupted while it waited for line {}; all lines before it were read", name_,
-             number_ + 1);
+    if (!source_.wait())
+      fail(Failure::interrupted, "{}: interrupted while it waited for line {}; all lines before it were read", name_,
+           number_ + 1);
     fill();
   }
   // Whole lines before the damage are good.

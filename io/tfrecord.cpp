@@ -180,7 +180,7 @@ const std::string& RecordReader::first_skipped() const { return state_->first_sk
 
 std::string read_record_at(const std::filesystem::path& file, std::uint64_t offset, std::size_t bytes,
                            std::uint32_t crc32c) {
-  const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor descriptor = open_to_read(file);
   if (!descriptor) fail(Failure::io, "{}: open: {}", file.string(), std::strerror(errno));
   std::string framed(kHeaderBytes + bytes + kFooterBytes, '\0');
   const ssize_t count = read_at(descriptor.number(), framed.data(), framed.size(), offset);

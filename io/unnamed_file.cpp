@@ -8,10 +8,7 @@
 namespace bertrand::io {
 
 UnnamedFile::UnnamedFile(Files& files, const std::filesystem::path& file)
-    : files_(files),
-      file_(file),
-      to_write_(files.create_new(file)),
-      to_read_(::open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
+    : files_(files), file_(file), to_write_(files.create_new(file)), to_read_(open_to_read(file)) {
   const int error = errno;
   std::error_code ignored;
   std::filesystem::remove(file, ignored);

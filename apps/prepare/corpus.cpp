@@ -17,7 +17,7 @@
 namespace bertrand::prepare {
 
 void write_corpus(const CorpusOptions& options) {
-  io::catch_stop_signals();
+  io::catch_stop_signals(io::OnStop::leave);
   const double input_bytes = io::check_files(options.inputs, {});
   io::check_readable_twice(options.inputs);
   const text::Vocabulary vocabulary = text::Vocabulary::load(options.vocab_file, {.failure = Failure::input});
@@ -31,12 +31,12 @@ void write_corpus(const CorpusOptions& options) {
        .shards = options.shards,
        .progress =
            [&](std::uint64_t bytes) {
-             if (io::stop_requested())
+             if (io::leave_requested())
                fail(Failure::interrupted, "interrupted after {} of text; hint: the same command goes on from there",
                     io::bytes_text(static_cast<double>(bytes)));
              progress.update(static_cast<double>(bytes));
            },
-       .stop = io::stop_requested},
+       .stop = io::leave_requested},
       tokenizer);
   progress.finish();
   for (const std::string& warning : result.warnings) io::warn("{}", warning);

@@ -44,7 +44,7 @@ data::Corpus read_inputs(const RecordsOptions& options, const text::Vocabulary& 
 }  // namespace
 
 void write_records(const RecordsOptions& options) {
-  io::catch_stop_signals();
+  io::catch_stop_signals(io::OnStop::leave);
   const double input_bytes = io::check_files(options.inputs, options.outputs);
   for (const std::filesystem::path& output : options.outputs) {
     if (!io::is_replaceable(output))

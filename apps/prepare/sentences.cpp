@@ -145,7 +145,7 @@ class FileReader {
 }  // namespace
 
 void write_sentences(const SentencesOptions& options) {
-  io::catch_stop_signals();
+  io::catch_stop_signals(io::OnStop::leave);
   const auto begin = std::chrono::steady_clock::now();
   const double input_bytes = io::check_files(options.inputs, {options.output});
   training::refuse_file_of_run("output", options.output, objectives::program_files());
@@ -158,11 +158,8 @@ void write_sentences(const SentencesOptions& options) {
   double done = 0;
   std::vector<std::string> warnings;
   for (const std::filesystem::path& file : options.inputs) {
-    const text::InvalidBytes invalid = reader.read(file, [&](std::size_t bytes) {
-      if (io::stop_requested())
-        fail(Failure::interrupted, "interrupted: nothing was written; hint: run the command again");
-      progress.update(done += static_cast<double>(bytes));
-    });
+    const text::InvalidBytes invalid =
+        reader.read(file, [&](std::size_t bytes) { progress.update(done += static_cast<double>(bytes)); });
     if (invalid.count > 0) warnings.push_back(invalid.message(file.string()));
   }
   progress.finish();

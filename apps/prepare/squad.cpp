@@ -59,7 +59,7 @@ class WindowWriter {
 }  // namespace
 
 void write_squad(const SquadRecordsOptions& options) {
-  io::catch_stop_signals();
+  io::catch_stop_signals(io::OnStop::leave);
   io::check_files({options.input, options.vocab_file}, {options.output});
   if (!io::is_replaceable(options.output))
     fail(Failure::usage, "--output: expected a file of its own, got the link, pipe or device {}",
@@ -79,7 +79,7 @@ void write_squad(const SquadRecordsOptions& options) {
   tasks::QuestionCount empty_answers;
   std::string records;
   const auto write_windows = [&](const tasks::SquadExample& example, std::span<const tasks::SquadWindow> windows) {
-    if (io::stop_requested()) fail(Failure::interrupted, "interrupted while writing features: nothing was written");
+    io::leave_if_requested("writing features");
     if (example.answer_is_empty) empty_answers.add(example.question->id);
     for (const tasks::SquadWindow& window : windows) writer.append(window, id++, example.is_impossible, records);
     if (records.size() < kBlock) return;

@@ -87,7 +87,7 @@ text::WordCounts count_words(const VocabOptions& options, double input_bytes) {
 }  // namespace
 
 void write_vocab(const VocabOptions& options) {
-  io::catch_stop_signals();
+  io::catch_stop_signals(io::OnStop::leave);
   const double input_bytes = io::check_files(options.inputs, {options.output});
   training::refuse_file_of_run("output", options.output, objectives::program_files());
   const text::WordCounts counts = count_words(options, input_bytes);
@@ -95,11 +95,7 @@ void write_vocab(const VocabOptions& options) {
     fail(Failure::input, "{}: text: expected words, got none{}", options.inputs.front().string(),
          options.inputs.size() > 1 ? fmt::format(" in it and {} more", options.inputs.size() - 1) : "");
   text::VocabularyTrainerOptions trainer = options.trainer;
-  trainer.progress = [](std::size_t) {
-    if (io::stop_requested()) {
-      fail(Failure::interrupted, "interrupted while merging: nothing was written; hint: run the command again");
-    }
-  };
+  trainer.progress = [](std::size_t) { io::leave_if_requested("merging"); };
   const std::vector<std::string> tokens = text::train_vocabulary(counts, trainer);
   std::string lines;
   for (const std::string& token : tokens) lines.append(token).push_back('\n');

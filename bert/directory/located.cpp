@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <set>
 #include <string>
 
 #include "bert/directory/model_directory.h"
+#include "io/descriptor.h"
 #include "io/error.h"
 #include "io/input_files.h"
 #include "io/json.h"
@@ -71,7 +71,7 @@ void refuse_other_form(const fs::path& file) {
 /// By its name or, as in the cache of Hugging Face, by its beginning: 8 bytes and JSON.
 bool may_be_safetensors(const fs::path& file) {
   std::array<char, 9> beginning{};
-  std::ifstream(file, std::ios::binary).read(beginning.data(), beginning.size());
+  io::read_at(io::open_to_read(file).number(), beginning.data(), beginning.size(), 0);
   return file.extension() == ".safetensors" || beginning.back() == '{';
 }
 

@@ -120,6 +120,7 @@ TEST_CASE("a file that is not finished leaves nothing, and what is no regular fi
   CHECK(std::string(got) == "through");
   CHECK(fs::is_fifo(pipe));
   ::close(reader);
+  CHECK(support::refusal(Failure::input, [&] { MappedFile{pipe}; }).find("got a pipe or device") != std::string::npos);
 
   write_text(file, "old");
   fs::create_symlink(file, directory / "link");

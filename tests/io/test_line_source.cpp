@@ -123,6 +123,27 @@ TEST_CASE("a wait for a line ends when the process is asked to leave, and the li
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 75));
 }
 
+TEST_CASE("a process that is asked to leave does not wait for a pipe that nobody writes") {
+  const fs::path pipe = named("unwritten");
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    catch_stop_signals(OnStop::leave);
+    std::raise(SIGTERM);
+    char byte = 0;
+    try {
+      ByteSource(pipe, "bytes").read(&byte, 1);
+    } catch (const Error& error) {
+      const bool names_pipe = std::string(error.what()).starts_with(pipe.string() + ": interrupted while it waited");
+      ::_exit(names_pipe && error.failure() == Failure::interrupted ? 75 : 1);
+    }
+    ::_exit(2);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 75));
+}
+
 TEST_CASE("a line that no memory should hold is refused") {
   CHECK(lines_of(file_of(std::string(LineSource::kLongest, 'x') + "\na")).size() == 2);
   const fs::path file = file_of("a\n" + std::string(LineSource::kLongest + 1, 'x'));

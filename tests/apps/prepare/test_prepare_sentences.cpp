@@ -232,7 +232,8 @@ TEST_CASE("prepare sentences stopped by SIGTERM leaves nothing and says so") {
   close(to);
   REQUIRE(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 75);
-  CHECK(read_text(setting / "error") == "interrupted: nothing was written; hint: run the command again\n");
+  CHECK(read_text(setting / "error") ==
+        "interrupted while cutting into sentences: nothing was written; hint: run the command again\n");
   CHECK(setting.files() == std::vector<std::string>{"error", "pipe"});
 }
 

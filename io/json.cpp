@@ -27,7 +27,6 @@ class Builder : public JsonStream {
     fail(source().failure, "{}: expected whole numbers of at most 64 bits, got {}; hint: write it as a string",
          source().name, text.substr(0, 40));
   }
-  bool string(std::string& value) override { return put(std::move(value)); }
 
  private:
   void open_object() override { open_.push_back(&add(Json::object())); }
@@ -35,6 +34,7 @@ class Builder : public JsonStream {
   void close_object() override { open_.pop_back(); }
   void close_list() override { open_.pop_back(); }
   void name(std::string& key) override { key_ = std::move(key); }
+  void text(std::string& value) override { put(std::move(value)); }
 
   template <class T>
   bool put(T&& value) {

@@ -33,8 +33,8 @@ struct JsonSource {
 };
 
 /// Parses one value, in time linear in the text but for the search for keys. Throws Error naming source, line and byte:
-/// a syntax error, invalid UTF-8, a NUL, more than 64 levels of values in each other, a key that an object has twice
-/// (parsers disagree on which counts), a number that no double holds.
+/// a syntax error, invalid UTF-8, a NUL, also as \u0000, more than 64 levels of values in each other, a key that an
+/// object has twice (parsers disagree on which counts), a number that no double holds.
 Json parse_json(std::string_view text, const JsonSource& source);
 /// The same; nothing if `text` is not such a value.
 std::optional<Json> try_parse_json(std::string_view text);

@@ -34,6 +34,11 @@ void JsonStream::enter() {
     fail(source_.failure, "{}: expected at most {} levels of values in each other, got more", place(), kDeepest);
 }
 
+void JsonStream::refuse_nul(const std::string& text) const {
+  if (text.find('\0') != std::string::npos)
+    fail(source_.failure, "{}: expected text without \\u0000, got one", place());
+}
+
 bool JsonStream::start_object(std::size_t) {
   enter();
   open_object();
@@ -63,7 +68,14 @@ bool JsonStream::end_array() {
 bool JsonStream::key(std::string& key) {
   const auto [own, is_new] = keys_.back().insert(key);
   name(key);  // first, so that the place has it
+  refuse_nul(*own);
   if (!is_new) fail(source_.failure, "{}: {}: expected once, got it twice", place(), shown(*own));
+  return true;
+}
+
+bool JsonStream::string(std::string& value) {
+  refuse_nul(value);
+  text(value);
   return true;
 }
 

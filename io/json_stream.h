@@ -11,8 +11,8 @@
 namespace bertrand::io {
 
 /// A reader that is called for each piece of one JSON value. The guards that every JSON has here are its own. What it
-/// is made for says where a text, a number, true, false or null may stand (nlohmann's functions of these names, which
-/// return true), and where an object or a list.
+/// is made for says where a text, an object or a list may stand, and where a number, true, false or null (nlohmann's
+/// functions of these names, which return true).
 class JsonStream : public nlohmann::json_sax<Json> {
  public:
   explicit JsonStream(JsonSource source) : source_(std::move(source)) {}
@@ -26,6 +26,7 @@ class JsonStream : public nlohmann::json_sax<Json> {
   bool start_array(std::size_t) final;
   bool end_array() final;
   bool key(std::string& key) final;
+  bool string(std::string& value) final;
   bool binary(Json::binary_t&) final { return false; }
   bool parse_error(std::size_t position, const std::string&, const Json::exception& error) final;
 
@@ -35,6 +36,7 @@ class JsonStream : public nlohmann::json_sax<Json> {
   virtual void open_list() = 0;
   virtual void close_list() = 0;
   virtual void name(std::string& key) = 0;  ///< of the value that comes next
+  virtual void text(std::string& value) = 0;
   /// What begins a message about this piece.
   virtual std::string place() const { return source_.name; }
 
@@ -44,6 +46,7 @@ class JsonStream : public nlohmann::json_sax<Json> {
 
  private:
   void enter();
+  void refuse_nul(const std::string& text) const;
 
   const JsonSource source_;
   std::string_view text_;

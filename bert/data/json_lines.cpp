@@ -11,9 +11,7 @@ std::optional<std::string> text_of_json_line(std::string_view line, const std::s
   if (text::strip(line).empty()) return {};
   const std::string place = fmt::format("{}:{}", name, number);
   const io::Json json = io::parse_json(line, {place, Failure::input});
-  std::string text = io::JsonReader(json, {place, Failure::input}).text("text");
-  if (text.find('\0') != std::string::npos) fail(Failure::input, "{}: text: expected text, got a NUL character", place);
-  return text;
+  return io::JsonReader(json, {place, Failure::input}).text("text");
 }
 
 }  // namespace bertrand::data

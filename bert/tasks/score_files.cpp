@@ -34,11 +34,6 @@ class FlatObject : public io::JsonStream {
         on_text_(std::move(on_text)),
         on_number_(std::move(on_number)) {}
 
-  bool string(std::string& value) override {
-    if (!inside_ || !on_text_) refuse("a text");
-    on_text_(key_, value);
-    return true;
-  }
   bool number_integer(std::int64_t value) override { return number(static_cast<double>(value)); }
   bool number_unsigned(std::uint64_t value) override { return number(static_cast<double>(value)); }
   bool number_float(double value, const std::string&) override { return number(value); }
@@ -52,6 +47,10 @@ class FlatObject : public io::JsonStream {
   }
   void open_list() override { refuse("a list"); }
   void name(std::string& key) override { key_ = std::move(key); }
+  void text(std::string& value) override {
+    if (!inside_ || !on_text_) refuse("a text");
+    on_text_(key_, value);
+  }
   void close_object() override {}
   void close_list() override {}
 

@@ -81,17 +81,6 @@ class Reader : public io::JsonStream {
     return twice;
   }
 
-  bool string(std::string& value) override {
-    std::string* const wanted = wanted_string();
-    if (!wanted) return passed_over("a text");
-    *wanted = std::move(value);
-    if (level() != Level::question || frames_.back().key != "id") return true;
-    const std::size_t hash = std::hash<std::string>{}(*wanted);
-    if (watched_.empty()) hashes_.push_back(hash);
-    else if (watched_.contains(hash) && !ids_.insert(*wanted).second)
-      refuse("expected an id of its own, got {} again", io::shown(*wanted));
-    return true;
-  }
   bool boolean(bool value) override {
     if (!wants_truth()) return passed_over("true or false");
     paragraph_.questions.back().is_impossible = value;
@@ -121,6 +110,19 @@ class Reader : public io::JsonStream {
   }
   void open_list() override { open(true); }
   void name(std::string& key) override { frames_.back().key = std::move(key); }
+  void text(std::string& value) override {
+    std::string* const wanted = wanted_string();
+    if (!wanted) {
+      passed_over("a text");
+      return;
+    }
+    *wanted = std::move(value);
+    if (level() != Level::question || frames_.back().key != "id") return;
+    const std::size_t hash = std::hash<std::string>{}(*wanted);
+    if (watched_.empty()) hashes_.push_back(hash);
+    else if (watched_.contains(hash) && !ids_.insert(*wanted).second)
+      refuse("expected an id of its own, got {} again", io::shown(*wanted));
+  }
   void close_object() override {
     frames_.back().key.clear();  // what is wrong now is wrong with the object
     for (const std::string& name : required(level()))

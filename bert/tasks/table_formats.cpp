@@ -199,10 +199,6 @@ io::Json parse_object(std::string_view line, const std::string& where) {
   return object;
 }
 
-[[noreturn]] void refuse_nul(const std::string& where) {
-  fail(Failure::input, "{}: expected text without \\u0000, got one", where);
-}
-
 /// The columns are all keys that occur; a key that an object lacks is an empty cell.
 class JsonParser : public RowParser {
  public:
@@ -244,10 +240,7 @@ class JsonParser : public RowParser {
   std::vector<Cell> cells_of(std::string_view line, const std::string& where) {
     const io::Json object = parse_object(line, where);
     std::vector<Cell> cells;
-    for (const auto& [key, value] : object.items()) {
-      cells.push_back({cell_of(value, options_.list_separator)});
-      if (key.find('\0') != std::string::npos || cells.back().text.find('\0') != std::string::npos) refuse_nul(where);
-    }
+    for (const auto& [key, value] : object.items()) cells.push_back({cell_of(value, options_.list_separator)});
     auto cell = cells.begin();
     for (const auto& [key, value] : object.items()) {
       const auto [column, is_new] = columns_.emplace(key, columns_.size());

@@ -49,6 +49,8 @@ TEST_CASE("JSON that does not parse names the line, the byte and the reason") {
             .starts_with("f: expected JSON, got a syntax error at byte 2: invalid string: ill-formed UTF-8"));
   CHECK(refusal("[1e999]") == "f: expected JSON, got a number that no double can hold");
   CHECK(refusal(std::string_view("[]\0", 3)) == "f: expected JSON, got a NUL at byte 3");
+  for (const char* text : {R"(["a\u0000"])", R"({"a\u0000": 1})"})
+    CHECK(refusal(text) == "f: expected text without \\u0000, got one");
 }
 
 TEST_CASE("whole numbers of more than 64 bits are rounded, kept as text or refused, as the reader wants") {

@@ -326,6 +326,8 @@ void complete(Options& options) {
          "answers line by line",
          options.prediction == "-" ? "standard input" : options.prediction.string(),
          options.train.empty() ? options.model.string() : options.settings.output.string());
+  if (options.on_bad_row == tasks::OnBadRow::keep && options.prediction.empty())
+    fail(Failure::usage, "--on-bad-line: expected with --predict, got no --predict");
   if (!options.columns.header && options.columns.text.empty())
     fail(Failure::usage, "--no-header: expected --text-column with a number from 0, got none");
   if (options.settings.is_rehearsal() && !options.settings.validate_only && options.train.empty())

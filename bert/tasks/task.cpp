@@ -276,6 +276,8 @@ std::vector<std::string> task_names() {
 
 Task custom_task(const CustomOptions& options) {
   if (options.label_separator.empty()) fail(Failure::usage, "--label-separator: expected some text, got none");
+  if (options.kind != Kind::multi_label && options.label_separator != CustomOptions().label_separator)
+    fail(Failure::usage, "--label-separator: expected with --kind multi-label, got another kind");
   // What is no UTF-8 has been left out of the table.
   if (std::string valid; text::drop_invalid_utf8(options.label_separator, valid).count > 0)
     fail(Failure::usage, "--label-separator: expected UTF-8, got \"{}\"", options.label_separator);

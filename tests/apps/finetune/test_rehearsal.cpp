@@ -363,6 +363,9 @@ TEST_CASE("a row without text is predicted as nothing if bad rows are reported, 
                        {"--task", "custom", "--model", setting.path("run"), "--predict", setting.path("new.csv"),
                         "--output", setting.path("out"), "--overwrite", "--on-bad-line", on_bad, "--threads", "1"});
   };
+  const Outcome none = setting.train({"--output", setting.path("none"), "--on-bad-line", "report"});
+  CHECK(none.code == 2);
+  CHECK(has(none.error, "--on-bad-line: expected with --predict, got no --predict\n"));
   const auto refusal = [&] {
     const Outcome outcome = predict("fail");
     CHECK(outcome.code == 3);

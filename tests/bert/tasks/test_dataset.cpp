@@ -252,6 +252,8 @@ TEST_CASE("a list of JSON is several labels, and neither one nor a text") {
         "--label-separator: expected some text, got none");
   CHECK(message_of([] { custom_task({.kind = Kind::multi_label, .label_separator = "\xA6"}); }) ==
         "--label-separator: expected UTF-8, got \"\xA6\"");
+  CHECK(message_of([] { custom_task({.label_separator = ";"}); }) ==
+        "--label-separator: expected with --kind multi-label, got another kind");
 }
 
 TEST_CASE("members of JSON lines that are no cells are refused if they are read") {

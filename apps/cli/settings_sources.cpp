@@ -1,6 +1,7 @@
 #include "apps/cli/settings_sources.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "apps/cli/toml.h"
 #include "io/error.h"
 #include "io/nearest_name.h"
+#include "io/say.h"
 
 namespace bertrand::cli {
 namespace {
@@ -26,9 +28,11 @@ namespace fs = std::filesystem;
 const char* const kSettings = "--settings";
 const char* const kPrintSettings = "--print-settings";
 
+constexpr std::string_view kPrefix = "BERTRAND_";
+
 /// BERTRAND_LEARNING_RATE of --learning-rate.
 std::string variable_of(const std::string& flag) {
-  std::string name = "BERTRAND_" + flag.substr(2);
+  std::string name = std::string(kPrefix) + flag.substr(2);
   for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return name;
 }
@@ -43,12 +47,29 @@ bool is_of_command(const CLI::Option& option) {
 /// Those that no one can have meant for another program.
 bool is_of_run(const std::string& flag) { return flag == "resume" || flag == "overwrite" || flag == "settings"; }
 
+/// A variable may be for another program. One whose name is nearly that of a flag of this one is most likely for it.
+void warn_of_misspelt_variables(const CLI::App& app) {
+  std::vector<std::string> known = {"MODULES", "SHARED_MEMORY"};  // which are no flags
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& flag : option->get_lnames())
+      known.push_back(variable_of("--" + flag).substr(kPrefix.size()));
+  for (char** entry = environ; *entry; ++entry) {
+    std::string_view name(*entry);
+    name = name.substr(0, name.find('='));
+    if (!name.starts_with(kPrefix)) continue;
+    const auto near = io::nearest_name(name.substr(kPrefix.size()), known);
+    if (near && *near != name.substr(kPrefix.size()))
+      io::warn("{}: expected the variable of a flag, got another name; did you mean {}{}?", name, kPrefix, *near);
+  }
+}
+
 /// `variables` names that of each flag.
 std::vector<Given> flags_of_environment(const CLI::App& app, const std::vector<std::string>& arguments,
                                         Sources& variables) {
   const bool runs = std::ranges::none_of(arguments, [](const std::string& argument) {
     return argument == "--help" || argument == "-h" || argument == "--version";
   });
+  if (runs) warn_of_misspelt_variables(app);
   std::vector<Given> flags;
   for (const CLI::Option* option : app.get_options())
     for (const std::string& flag : option->get_lnames()) {

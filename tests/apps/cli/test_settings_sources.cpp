@@ -68,6 +68,16 @@ TEST_CASE("a variable of the environment may hold either name of a switch, and n
         "error: BERTRAND_RESUME: expected on the command line alone, got it in the environment\n");
 }
 
+TEST_CASE("a variable of the environment whose name is nearly that of a flag is a warning, another one is not") {
+  const Variable port("BERTRAND_PORT", "80"), modules("BERTRAND_MODULES", ""), other("BERTRAN_SEED", "1");
+  CHECK(settings_of({}).error.empty());
+  const Variable rate("BERTRAND_LEARNIG_RATE", "1e-4");
+  CHECK(settings_of({}).error ==
+        "warning: BERTRAND_LEARNIG_RATE: expected the variable of a flag, got another name; did you mean "
+        "BERTRAND_LEARNING_RATE?\n");
+  CHECK(run_program("pretrain", {"--help"}).error.empty());
+}
+
 TEST_CASE("values in quotes are those of TOML") {
   const support::TemporaryDirectory directory;
   const std::string file = directory / "settings.toml";

@@ -11,6 +11,7 @@
 #include "bert/data/tf_example.h"
 #include "io/error.h"
 #include "io/say.h"
+#include "io/units.h"
 
 namespace bertrand::prepare {
 namespace {
@@ -69,7 +70,7 @@ void write_dump(const DumpOptions& options) {
       if (out.size() >= kFlushBytes) flush(out);
     }
     if (reader.skipped() > 0) {
-      io::warn("{}; skipped {} corrupt places in this file", reader.first_skipped(), reader.skipped());
+      io::warn("{}; skipped {} in this file", reader.first_skipped(), io::counted(reader.skipped(), "corrupt place"));
     }
   }
   flush(out);

@@ -2,12 +2,23 @@
 #include "io/file_arguments.h"
 
 #include <set>
+#include <string_view>
 
 #include "io/error.h"
 
 namespace bertrand::io {
+namespace {
 
 namespace fs = std::filesystem;
+
+/// What is there; a pipe or a device is a file too.
+std::string_view kind_at(const fs::path& path) {
+  std::error_code ignored;  // of a link that leads to itself
+  if (fs::is_directory(path, ignored)) return "directory";
+  return fs::exists(path, ignored) ? "file" : "link to nothing";
+}
+
+}  // namespace
 
 void check_output(const std::string& flag, const fs::path& output, const std::vector<fs::path>& inputs) {
   std::error_code ignored;
@@ -25,7 +36,9 @@ double check_files(const std::vector<fs::path>& inputs, const std::vector<fs::pa
   for (const fs::path& input : inputs) {
     std::error_code error;
     const fs::file_status status = fs::status(input, error);
-    if (!fs::exists(status)) fail(Failure::input, "{}: input: expected a file, got nothing there", input.string());
+    if (!fs::exists(status))
+      fail(Failure::input, "{}: input: expected a file, got {}", input.string(),
+           fs::exists(fs::symlink_status(input, error)) ? "a link to nothing" : "nothing there");
     if (fs::is_directory(status)) fail(Failure::input, "{}: input: expected a file, got a directory", input.string());
     if (fs::is_regular_file(status)) bytes += static_cast<double>(fs::file_size(input, error));
   }
@@ -37,6 +50,21 @@ double check_files(const std::vector<fs::path>& inputs, const std::vector<fs::pa
       fail(Failure::usage, "--output: expected different files, got {} twice", output.string());
   }
   return bytes;
+}
+
+void check_directory(const std::string& flag, const fs::path& directory) {
+  const std::string_view kind = kind_at(directory);
+  if (fs::exists(fs::symlink_status(directory)) && kind != "directory")
+    fail(Failure::usage, "--{}: expected a directory, got the {} {}", flag, kind, directory.string());
+}
+
+void check_new_directory(const std::string& flag, const fs::path& directory) {
+  if (fs::exists(fs::symlink_status(directory)))
+    fail(Failure::usage, "--{}: {}: expected a name that is free, got a {}; hint: remove it or name another", flag,
+         directory.string(), kind_at(directory));
+  const fs::path parent = directory.has_parent_path() ? directory.parent_path() : fs::path(".");
+  if (!fs::is_directory(parent))
+    fail(Failure::usage, "--{}: {}: expected a directory that exists, got none", flag, parent.string());
 }
 
 void check_readable_twice(const std::vector<fs::path>& inputs) {

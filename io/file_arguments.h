@@ -14,6 +14,13 @@ double check_files(const std::vector<std::filesystem::path>& inputs, const std::
 void check_output(const std::string& flag, const std::filesystem::path& output,
                   const std::vector<std::filesystem::path>& inputs);
 
+/// Throws Error(Failure::usage) if what is at `directory`, that of --`flag`, is none.
+void check_directory(const std::string& flag, const std::filesystem::path& directory);
+
+/// Throws Error(Failure::usage) if there is anything at `directory`, that of --`flag` which is to be made, or nothing
+/// that it could be made in.
+void check_new_directory(const std::string& flag, const std::filesystem::path& directory);
+
 /// Throws Error(Failure::input) if one of these files is a pipe or a device. A run reads its inputs twice: the data,
 /// and the checksum that identifies the file.
 void check_readable_twice(const std::vector<std::filesystem::path>& inputs);

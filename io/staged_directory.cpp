@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "io/error.h"
+#include "io/file_arguments.h"
 
 namespace bertrand::io {
 namespace {
@@ -19,11 +20,7 @@ fs::path parent_of(const fs::path& path) { return path.has_parent_path() ? path.
 
 StagedDirectory::StagedDirectory(Files& files, const fs::path& directory, const std::string& flag)
     : files_(files), directory_(without_slash(directory)) {
-  if (fs::exists(fs::symlink_status(directory_)))
-    fail(Failure::usage, "--{}: {}: expected a name that is free, got {}; hint: remove it or name another", flag,
-         directory_.string(), fs::is_directory(directory_) ? "a directory" : "a file");
-  if (!fs::is_directory(parent_of(directory_)))
-    fail(Failure::usage, "--{}: {}: expected a directory that exists, got none", flag, parent_of(directory_).string());
+  check_new_directory(flag, directory_);
   staged_.emplace(directory_, [&](const fs::path& staged) {
     if (fs::exists(fs::symlink_status(staged))) refuse_call(staged, "mkdir", EEXIST);  // with somebody's files in it
     files_.make_directory(staged);

@@ -51,6 +51,7 @@ void run(const Options& options) {
   if (!explains && !options.model.empty()) fail(Failure::usage, "--model: expected with --explain, got no --explain");
   if (!explains && !options.projector.empty())
     fail(Failure::usage, "--projector: expected with --explain, got no --explain");
+  io::check_directory("projector", options.projector);
   if (explains && options.runs.size() > 1)
     fail(Failure::usage, "--explain: expected one RUN at most, got {}", options.runs.size());
   if (io::is_table(options.texts) || io::is_json_lines(options.texts))

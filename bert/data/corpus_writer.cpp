@@ -13,6 +13,7 @@
 #include "io/crc32c.h"
 #include "io/descriptor.h"
 #include "io/error.h"
+#include "io/file_arguments.h"
 #include "io/file_checksum.h"
 
 namespace bertrand::data {
@@ -325,11 +326,7 @@ CorpusResult write_corpus(const CorpusJob& job, const text::Tokenizer& tokenizer
   const fs::path output = job.output.has_filename() ? job.output : job.output.parent_path();
   const fs::path parent = output.has_parent_path() ? output.parent_path() : fs::path(".");
   const fs::path partial = output.string() + ".partial";
-  if (fs::exists(fs::symlink_status(output)))
-    fail(Failure::usage, "--output: {}: expected a name that is free, got {}; hint: remove it or name another",
-         output.string(), fs::is_directory(output) ? "a directory" : "a file");
-  if (!fs::is_directory(parent))
-    fail(Failure::usage, "--output: {}: expected a directory that exists, got none", parent.string());
+  io::check_new_directory("output", output);
   files.make_directory(partial);
   const DirectoryLock lock(partial);
   try {

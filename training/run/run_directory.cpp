@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "io/error.h"
+#include "io/file_arguments.h"
 #include "io/host_name.h"
 #include "io/json.h"
 #include "io/temporary_name.h"
@@ -94,8 +95,7 @@ RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing, ProgramFi
       files_(files),
       held_files_(std::make_unique<HeldFiles>(*this, files)) {
   if (path.empty()) fail(Failure::usage, "--output: expected a directory, got none");
-  if (fs::exists(path_) && !fs::is_directory(path_))
-    fail(Failure::usage, "--output: expected a directory, got the file {}", path_.string());
+  io::check_directory("output", path_);
   try {
     make_directories(path_);
     lock_ = lock_file(path_ / kLock, path_);

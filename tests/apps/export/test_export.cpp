@@ -157,6 +157,9 @@ TEST_CASE("export refuses an output that exists and leaves it as it is") {
   CHECK(outcome.error == "error: --output: " + (directory / "copy").string() +
                              ": expected a name that is free, got a file; hint: remove it or name another\n");
   CHECK(read_text(directory / "copy") == "mine");
+  std::filesystem::create_symlink("nothing", directory / "link");
+  CHECK(export_as("huggingface", directory / "model", directory / "link").error.find("got a link to nothing") !=
+        std::string::npos);
 }
 
 TEST_CASE("an export that fails leaves nothing") {

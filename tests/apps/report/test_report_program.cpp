@@ -165,6 +165,8 @@ TEST_CASE("report says what it lacks to explain a model") {
   refused({"--model", model, "--explain", texts, "--output", setting.directory / "page"}, 3,
           "texts.txt: expected a text in each line, got none");
   refused({"--model", model, "--explain", texts, "--output", texts}, 2, "texts.txt");
+  refused({"--model", model, "--explain", texts, "--projector", texts}, 2,
+          "--projector: expected a directory, got the file");
   refused({"--model", model, "--explain", "rows.csv"}, 2,
           "--explain: rows.csv: expected plain text, a text in each line, got .csv; hint: cut out the column");
 }

@@ -338,5 +338,11 @@ TEST_CASE("an --output that is a file, or is not given, is refused") {
   write_text(parent / "file", "");
   CHECK(refusal(parent / "file", ExistingRun::refuse) ==
         "--output: expected a directory, got the file " + (parent / "file").string());
+  fs::create_symlink("nothing", parent / "link");
+  CHECK(refusal(parent / "link", ExistingRun::refuse) ==
+        "--output: expected a directory, got the link to nothing " + (parent / "link").string());
+  fs::create_symlink("loop", parent / "loop");
+  CHECK(refusal(parent / "loop", ExistingRun::refuse) ==
+        "--output: expected a directory, got the link to nothing " + (parent / "loop").string());
   CHECK(refusal("", ExistingRun::refuse) == "--output: expected a directory, got none");
 }

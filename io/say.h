@@ -20,6 +20,12 @@ LineFormat line_format();
 /// files may have any of them.
 std::string one_line(std::string text);
 
+/// A line on standard error: what a command has done, or takes for granted. Nobody has to read it.
+template <class... Args>
+void tell(fmt::format_string<Args...> message, Args&&... args) {
+  std::fputs((one_line(fmt::format(message, std::forward<Args>(args)...)) + "\n").c_str(), stderr);
+}
+
 /// "warning: …" as a line of its own, whatever is in the arguments.
 template <class... Args>
 std::string warning(fmt::format_string<Args...> message, Args&&... args) {

@@ -29,7 +29,7 @@ TerminalLine::~TerminalLine() {
 /// Blanks instead of an escape sequence: every terminal knows them. A terminal that has become narrower gets no more of
 /// them than fit: others would go on in the next line.
 void TerminalLine::clear() {
-  if (drawn_ > 0) fmt::print(out_, "\r{}\r", std::string(std::min(drawn_, width_of(out_) - 1), ' '));
+  if (drawn_ > 0) std::fputs(fmt::format("\r{:{}}\r", "", std::min(drawn_, width_of(out_) - 1)).c_str(), out_);
   drawn_ = 0;
 }
 

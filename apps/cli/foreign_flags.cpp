@@ -5,10 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <ranges>
 
 #include "io/error.h"
+#include "io/say.h"
 
 namespace bertrand::cli {
 namespace {
@@ -243,7 +243,7 @@ std::vector<std::string> with_own_names(const CLI::App& app, const std::vector<s
       value = flag->value ? fmt::format("={}", flag->value) : "";
       i += apart;
       if (!*yes) {
-        fmt::print(stderr, "note: {} that is false is left out\n", name);
+        io::tell("note: {} that is false is left out", name);
         continue;
       }
     } else if (!value.empty()) {
@@ -252,9 +252,8 @@ std::vector<std::string> with_own_names(const CLI::App& app, const std::vector<s
       value = "=" + own_value(name, next);
       ++i;
     }
-    fmt::print(stderr, "note: {} is called {}{} here{}\n", name, flag->own,
-               flag->value ? fmt::format(" {}", flag->value) : "",
-               flag->remark ? fmt::format(", {}", flag->remark) : "");
+    io::tell("note: {} is called {}{} here{}", name, flag->own, flag->value ? fmt::format(" {}", flag->value) : "",
+             flag->remark ? fmt::format(", {}", flag->remark) : "");
     own.push_back(flag->own + value);
   }
   return own;

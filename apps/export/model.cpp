@@ -4,6 +4,7 @@
 #include "bert/directory/tokenizer_config.h"
 #include "io/error.h"
 #include "io/json.h"
+#include "io/say.h"
 #include "tensor/backends.h"
 
 namespace bertrand::exporting {
@@ -64,7 +65,7 @@ Model read_model(const Source& source) {
   if (source.strict) bert::require_exact(report, source.model);
   nn::require(report, source.model, [](const std::string&) { return false; });
   bert::require_finite(*model.parameters, source.model);
-  fmt::print(stderr, "{}\n", report.text());
+  io::tell("{}", report.text());
   return model;
 }
 

@@ -6,6 +6,7 @@
 #include "apps/cli/flags.h"
 #include "apps/export/place.h"
 #include "io/error.h"
+#include "io/say.h"
 #include "io/staged_directory.h"
 
 namespace bertrand::exporting {
@@ -51,8 +52,8 @@ void run(const Options& options, io::Files& files) {
   write(files, directory, model);
   files.sync_directory(directory);
   output.publish();
-  fmt::print(stderr, "{}: {} as {}\n", place.files_in(place.directory).string(), model.config.architectures[0],
-             io::name_in(formats(), options.format));
+  io::tell("{}: {} as {}", place.files_in(place.directory).string(), model.config.architectures[0],
+           io::name_in(formats(), options.format));
 }
 
 }  // namespace bertrand::exporting

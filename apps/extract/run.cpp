@@ -195,7 +195,7 @@ void run(const Options& options) {
 
   write(lines, tokenizer, {*model, tokenizer.vocabulary(), *backend}, request, options);
   if (invalid.count > 0) io::warn("{}", invalid.message(options.input.string()));
-  fmt::print(stderr, "{}: {}\n", options.output.string(), io::counted(lines.size(), "line"));
+  io::tell("{}: {}", options.output.string(), io::counted(lines.size(), "line"));
 }
 
 }  // namespace bertrand::extract

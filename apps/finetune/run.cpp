@@ -79,7 +79,7 @@ void report_validity(const Job& job) {
   if (!labels.empty() && config.problem_type != tasks::problem_type(tasks::Kind::regression))
     io::say(fmt::format("labels: {}, {}\n", labels.size(), tasks::in_braces(labels)));
   const std::vector<std::string> bad = job.task->bad_rows();
-  for (std::size_t i = 0; i < std::min(bad.size(), kShown); ++i) fmt::print(stderr, "{}\n", io::one_line(bad[i]));
+  for (std::size_t i = 0; i < std::min(bad.size(), kShown); ++i) io::tell("{}", bad[i]);
   if (!bad.empty())
     fail(Failure::input, "data: expected rows as they should be, got {}{}", io::counted(bad.size(), "bad one"),
          bad.size() > kShown ? fmt::format(", the first {} of them above", kShown) : "");
@@ -302,11 +302,10 @@ training::TrainingResult run(Options& options) {
   const auto read = [&](distributed::Collective* processes) {
     job.emplace(read_job(options));
     if (!processes || processes->rank() == 0) {
-      fmt::print(stderr, "{}", job->task->warnings());
+      std::fputs(job->task->warnings().c_str(), stderr);
       io::say(job->task->remarks());
       if (names_columns_by_number(options))
-        fmt::print(stderr,
-                   "note: the first row of a table is taken for the names of its columns; --no-header: it is data\n");
+        io::tell("note: the first row of a table is taken for the names of its columns; --no-header: it is data");
       if (options.settings.validate_only) report_validity(*job);
       else warn_of_bad_rows(*job->task);
     }

@@ -1,10 +1,6 @@
 // prepare corpus: text to a tokenised corpus.
 #include "apps/prepare/corpus.h"
 
-#include <fmt/format.h>
-
-#include <cstdio>
-
 #include "bert/data/corpus_view.h"
 #include "bert/data/corpus_writer.h"
 #include "io/byte_progress.h"
@@ -41,15 +37,15 @@ void write_corpus(const CorpusOptions& options) {
   progress.finish();
   for (const std::string& warning : result.warnings) io::warn("{}", warning);
   if (result.begun_bytes > 0)
-    fmt::print(stderr, "went on after {} of text, which an earlier command had done\n",
-               io::bytes_text(static_cast<double>(result.begun_bytes)));
+    io::tell("went on after {} of text, which an earlier command had done",
+             io::bytes_text(static_cast<double>(result.begun_bytes)));
   const data::CorpusShard total = result.manifest.total();
   if (const std::string doubt = data::doubt_about_sentences(total.documents.count, total.sentences.count);
       !doubt.empty())
     io::warn("{}: {}", options.inputs.front().string(), doubt);
-  fmt::print(stderr, "wrote {}, {}, {} in {}\n", io::counted(total.documents.count, "document"),
-             io::counted(total.sentences.count, "sentence"), io::counted(total.ids.count, "token"),
-             io::counted(result.manifest.shards.size(), "shard"));
+  io::tell("wrote {}, {}, {} in {}", io::counted(total.documents.count, "document"),
+           io::counted(total.sentences.count, "sentence"), io::counted(total.ids.count, "token"),
+           io::counted(result.manifest.shards.size(), "shard"));
 }
 
 }  // namespace bertrand::prepare

@@ -1,10 +1,6 @@
 // prepare records: text to TFRecords for pre-training.
 #include "apps/prepare/records.h"
 
-#include <fmt/format.h>
-
-#include <cstdio>
-
 #include "bert/data/google_records.h"
 #include "bert/data/pretraining_text_corpus.h"
 #include "bert/objectives/program_files.h"
@@ -62,9 +58,9 @@ void write_records(const RecordsOptions& options) {
                                  }};
   const data::RecordCounts counts = data::write_google_records(corpus, vocabulary, options.google, output);
   progress.finish();
-  fmt::print(stderr, "wrote {} in {}: {}, {} masked, {} with a random next sentence, {} bytes\n",
-             io::counted(counts.records, "record"), io::counted(options.outputs.size(), "file"),
-             io::counted(counts.tokens, "token"), counts.masked, counts.random_next, counts.bytes);
+  io::tell("wrote {} in {}: {}, {} masked, {} with a random next sentence, {} bytes",
+           io::counted(counts.records, "record"), io::counted(options.outputs.size(), "file"),
+           io::counted(counts.tokens, "token"), counts.masked, counts.random_next, counts.bytes);
 }
 
 }  // namespace bertrand::prepare

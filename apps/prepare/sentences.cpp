@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdio>
 
 #include "bert/data/json_lines.h"
 #include "bert/data/line_blocks.h"
@@ -176,8 +175,8 @@ void write_sentences(const SentencesOptions& options) {
         "document, with --unwrap the end of a file",
         first, counts.single, counts.documents);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  fmt::print(stderr, "wrote {}, {}, {} bytes in {:.2f} seconds\n", io::counted(counts.documents, "document"),
-             io::counted(counts.sentences, "sentence"), counts.bytes, seconds.count());
+  io::tell("wrote {}, {}, {} bytes in {:.2f} seconds", io::counted(counts.documents, "document"),
+           io::counted(counts.sentences, "sentence"), counts.bytes, seconds.count());
 }
 
 }  // namespace bertrand::prepare

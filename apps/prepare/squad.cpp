@@ -1,9 +1,6 @@
 #include "apps/prepare/squad.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdio>
 
 #include "bert/data/tf_example.h"
 #include "bert/objectives/program_files.h"
@@ -100,8 +97,8 @@ void write_squad(const SquadRecordsOptions& options) {
   if (empty_answers.count > 0)
     io::warn("{}: questions {}: {}, the first {}", named.file, tasks::kEmptyAnswers, empty_answers.count,
              empty_answers.first);
-  fmt::print(stderr, "wrote {} of {}, {} left out\n", io::counted(id - kFirstId, "feature"),
-             io::counted(questions, "question"), left_out);
+  io::tell("wrote {} of {}, {} left out", io::counted(id - kFirstId, "feature"), io::counted(questions, "question"),
+           left_out);
 }
 
 }  // namespace bertrand::prepare

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <future>
 #include <string>
 
@@ -15,6 +14,7 @@
 #include "io/byte_source.h"
 #include "io/error.h"
 #include "io/file_arguments.h"
+#include "io/file_replacer.h"
 #include "io/files.h"
 #include "io/input_files.h"
 #include "io/say.h"
@@ -99,12 +99,12 @@ void write_vocab(const VocabOptions& options) {
   const std::vector<std::string> tokens = text::train_vocabulary(counts, trainer);
   std::string lines;
   for (const std::string& token : tokens) lines.append(token).push_back('\n');
-  if (std::error_code absent; std::filesystem::is_regular_file(options.output, absent))
-    fmt::print(stderr, "note: {} was there and is replaced\n", options.output.string());
+  if (std::filesystem::exists(options.output) && io::is_replaceable(options.output))
+    io::tell("note: {} was there and is replaced", options.output.string());
   io::replace_file(io::Files::system(), options.output, lines);
-  fmt::print(stderr, "wrote {} tokens learnt from {}{}\n", tokens.size(), io::counted(counts.size(), "different word"),
-             tokens.size() < options.trainer.size ? "; the text has no more frequent pairs" : "");
-  if (counts.forgotten() > 0) fmt::print(stderr, "{} occurrences of rare words were not used\n", counts.forgotten());
+  io::tell("wrote {} tokens learnt from {}{}", tokens.size(), io::counted(counts.size(), "different word"),
+           tokens.size() < options.trainer.size ? "; the text has no more frequent pairs" : "");
+  if (counts.forgotten() > 0) io::tell("{} occurrences of rare words were not used", counts.forgotten());
 }
 
 }  // namespace bertrand::prepare

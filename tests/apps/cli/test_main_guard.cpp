@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -200,6 +201,15 @@ TEST_CASE("what cannot be printed is an error, also where the first of it was lo
     const std::string command = bertrand::paths::binary + "/" + program + " >/dev/full 2>/dev/null";
     CHECK(WEXITSTATUS(std::system(command.c_str())) == 5);
   }
+}
+
+TEST_CASE("what nobody can be told about a work that is done is no error") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "text", "a b. c\n");
+  const std::string command =
+      fmt::format("{}/prepare vocab --input {} --output {} 2>/dev/full", bertrand::paths::binary,
+                  (directory / "text").string(), (directory / "vocab").string());
+  CHECK(WEXITSTATUS(std::system(command.c_str())) == 0);
 }
 
 TEST_CASE("flags may be written with underscores") {

@@ -190,7 +190,7 @@ void warn_of_records(const data::PretrainingRecords& records, const std::string&
   if (training::is_given("--max-seq-length", command) && *options.settings.max_seq_length < records.longest())
     given.push_back(fmt::format("--max-seq-length {}", *options.settings.max_seq_length));
   if (!given.empty())
-    distributed::warn(fmt::format("{}: records of up to {} tokens are read as they were made; {} is for text", file,
+    distributed::warn(fmt::format("{}: records of up to {} tokens are read as they were made; for text alone: {}", file,
                                   records.longest(), fmt::join(given, ", ")));
   if (records.most_masked() == 0)
     distributed::warn(

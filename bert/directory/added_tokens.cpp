@@ -155,8 +155,7 @@ WithAdded read_added_tokens(const fs::path& directory, const std::vector<AddedTo
     if (const fs::path file = directory / name; fs::exists(file)) add(declared, file);
   std::vector<AddedToken> tokens = declared.with_rows(directory, rows);
 
-  std::string lines = vocabulary.text();
-  if (!lines.ends_with('\n')) lines += '\n';
+  std::vector<std::string> added;
   std::int32_t next = vocabulary.size();
   for (const AddedToken& token : tokens) {
     if (token.id < vocabulary.size()) continue;
@@ -164,11 +163,10 @@ WithAdded read_added_tokens(const fs::path& directory, const std::vector<AddedTo
       fail(Failure::model,
            "{}: expected added tokens with the ids that follow the vocabulary, from {} on, got {} for {}",
            directory.string(), vocabulary.size(), token.id, io::shown(token.text));
-    lines += token.text + "\n";
+    added.push_back(token.text);
     ++next;
   }
-  if (next == vocabulary.size()) return {vocabulary, std::move(tokens)};
-  return {text::Vocabulary::parse(std::move(lines), directory.string()), std::move(tokens)};
+  return {vocabulary.with_added(added), std::move(tokens)};
 }
 
 void declare_added_tokens(Json& tokenizer_config, const std::vector<AddedToken>& tokens) {

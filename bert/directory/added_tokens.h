@@ -14,7 +14,7 @@ namespace bertrand::bert {
 /// The list added_tokens of tokenizer.json, which is `file` in the messages of Error(Failure::model).
 std::vector<text::AddedToken> parse_added_tokens(const io::Json& list, const std::string& file);
 
-/// A vocabulary with a line for each token that was added behind it.
+/// A vocabulary with the tokens that were added behind it.
 struct WithAdded {
   text::Vocabulary vocabulary;
   std::vector<text::AddedToken> tokens;  ///< all that are declared, but [PAD], [UNK], [CLS], [SEP] and [MASK]

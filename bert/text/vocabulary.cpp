@@ -117,6 +117,14 @@ Vocabulary Vocabulary::parse(std::string bytes, const std::string& name, const V
   return Vocabulary(std::move(contents));
 }
 
+Vocabulary Vocabulary::with_added(const std::vector<std::string>& tokens) const {
+  auto contents = std::make_shared<Contents>(*contents_);
+  contents->tokens.insert(contents->tokens.end(), tokens.begin(), tokens.end());
+  contents->ids.clear();  // its keys are those of the other one
+  for (std::int32_t id = 0; const std::string& token : contents->tokens) contents->ids.insert_or_assign(token, id++);
+  return Vocabulary(std::move(contents));
+}
+
 std::int32_t Vocabulary::find(std::string_view token) const { return contents_->find(token); }
 
 std::int32_t Vocabulary::id(std::string_view token) const {

@@ -31,6 +31,10 @@ class Vocabulary {
   /// The same from the bytes of a file; `name` stands for the file in messages.
   static Vocabulary parse(std::string bytes, const std::string& name, const VocabularyOptions& options = {});
 
+  /// This one and, with the ids that follow, tokens that other files declare: they are no pieces of words, and neither
+  /// text() nor distinct_ids() has them. Each must be a new one.
+  Vocabulary with_added(const std::vector<std::string>& tokens) const;
+
   /// The id of a token, -1 if the vocabulary does not have it. A token on several lines (only "" can be) has the last.
   std::int32_t find(std::string_view token) const;
   /// The id of a token; throws Error(Failure::input) if the vocabulary does not have it.
@@ -38,7 +42,7 @@ class Vocabulary {
   /// The token of an id; throws Error(Failure::input) unless 0 <= id < size().
   std::string_view token(std::int32_t id) const;
 
-  /// Number of lines, which is the number of rows of the model's word embedding.
+  /// Number of lines and of added tokens, which is the number of rows of the model's word embedding.
   std::int32_t size() const;
 
   std::int32_t unk_id() const;   ///< [UNK]

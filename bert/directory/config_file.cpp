@@ -132,8 +132,8 @@ void read_sizes(io::JsonReader& reader, Config& c) {
   c.num_attention_heads = reader.whole("num_attention_heads", {1, 1024}, c.num_attention_heads);
   c.intermediate_size = reader.whole("intermediate_size", {1, 1 << 18}, c.intermediate_size);
   c.max_position_embeddings = reader.whole("max_position_embeddings", {1, 1 << 20}, c.max_position_embeddings);
-  constexpr Dim kGooglesTypes = 16;  // what Google's code takes if a file leaves it out
-  c.type_vocab_size = reader.whole("type_vocab_size", {1, 1 << 16}, kGooglesTypes);
+  const Dim left_out = reader.find("model_type") ? 2 : 16;  // what transformers takes of a file of its own, and Google
+  c.type_vocab_size = reader.whole("type_vocab_size", {1, 1 << 16}, left_out);
   if (c.hidden_size % c.num_attention_heads != 0)
     fail(Failure::model, "{}: hidden_size: expected a multiple of num_attention_heads ({}), got {}", reader.source(),
          c.num_attention_heads, c.hidden_size);

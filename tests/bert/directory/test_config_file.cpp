@@ -60,6 +60,7 @@ TEST_CASE("what a file leaves out is as Google's code has it") {
   CHECK(c.hidden_size == 768);
   CHECK(c.num_hidden_layers == 12);
   CHECK(c.type_vocab_size == 16);
+  CHECK(parse_config(R"({"model_type": "bert"})", "c.json", UnknownKeys::keep).type_vocab_size == 2);
   CHECK(c.hidden_act == Activation::gelu);
   CHECK(c.hidden_dropout_prob == 0.1);
   CHECK(c.head_dropout() == 0.1);

@@ -4,7 +4,6 @@
 #include "bert/directory/tokenizer_config.h"
 #include "io/error.h"
 #include "io/json.h"
-#include "io/say.h"
 #include "tensor/backends.h"
 
 namespace bertrand::exporting {
@@ -65,7 +64,7 @@ Model read_model(const Source& source) {
   if (source.strict) bert::require_exact(report, source.model);
   nn::require(report, source.model, [](const std::string&) { return false; });
   bert::require_finite(*model.parameters, source.model);
-  io::tell("{}", report.text());
+  std::fputs((report.text() + "\n").c_str(), stderr);
   return model;
 }
 

@@ -98,15 +98,23 @@ TEST_CASE("a checkpoint that Google's code computes in another way is exported w
             "there\nwarning: hidden_act: Google's code refuses gelu_new; hint: ") != std::string::npos);
 }
 
-TEST_CASE("export with strict refuses a tensor that the network does not have") {
+TEST_CASE("export with strict takes its own checkpoint, and refuses tensors that the network does not have") {
   const support::TemporaryDirectory directory;
   support::write_small_labeller(directory / "model", {"O", "B-FISH", "I-FISH"});
   REQUIRE(export_as("tf-checkpoint", directory / "model", directory / "tf").code == 0);
-  const Outcome outcome = run_program(
-      "export", {"--model", directory / "tf", "--strict", "--format", "huggingface", "--output", directory / "copy"});
+  const auto copied = [&](const std::string& from) {
+    return run_program("export", {"--model", directory / from, "--strict", "--format", "huggingface", "--output",
+                                  directory / (from + "-copy")});
+  };
+  CHECK(copied("tf").code == 0);
+  std::string config = read_text(directory / "model/config.json");
+  config.replace(config.find("BertForTokenClassification"), 26, "BertModel");
+  support::write_text(directory / "model/config.json", config);
+  const Outcome outcome = copied("model");
   CHECK(outcome.code == 4);
-  CHECK(outcome.error == "error: " + (directory / "tf/bert_model.ckpt.index").string() +
-                             ": --strict: expected every tensor to fit, got 1 unused: global_step\n");
+  CHECK(outcome.error == "error: " + (directory / "model/model.safetensors").string() +
+                             ": --strict: expected every tensor to fit, got 2 unused: classifier.bias, "
+                             "classifier.weight\n");
 }
 
 TEST_CASE("a model with a number that is not finite is not exported") {

@@ -383,6 +383,7 @@ TEST_CASE("strict loading refuses what is missing or unused or mis-shaped") {
       (saved.directory / "bert_model.ckpt.index").string() + ": --strict: expected every tensor to fit, got ";
   CHECK(refusal({.loaded = {"a"}}) == "");
   CHECK(refusal({.missing = {"a", "b"}}) == begin + "2 missing: a, b");
-  CHECK(refusal({.unused = {"global_step"}}) == begin + "1 unused: global_step");
+  CHECK(refusal({.unused = {"global_step", "b/adam_m", "b/adam_v"}}) == "");
+  CHECK(refusal({.unused = {"b", "global_step"}}) == begin + "1 unused: b");
   CHECK(refusal({.mis_shaped = {"a: expected [1], got [2]"}}) == begin + "1 mis-shaped: a: expected [1], got [2]");
 }

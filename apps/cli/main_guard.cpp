@@ -147,9 +147,15 @@ std::vector<std::string> parse(CLI::App& app, int argc, char** argv, Sources& so
   refuse_numbers_of_values(command, all);
   try {
     all = with_recorded_flags(app, with_own_spelling(command, with_settings(command, all, sources)), sources);
-    print_settings(command, all, sources);
     refuse_switch_values(command, all);
-    app.parse(std::vector<std::string>(all.rbegin(), all.rend()));  // CLI11 takes them in reverse
+    const bool prints = prints_settings(command, all);
+    try {
+      app.parse(std::vector<std::string>(all.rbegin(), all.rend()));  // CLI11 takes them in reverse
+    } catch (const CLI::RequiredError&) {
+      if (!prints) throw;  // what is lacking may be given beside the file that the settings become
+    }
+    refuse_unknown(app);
+    if (prints) print_settings(command, all, sources);
   } catch (const CLI::Success&) {
     throw;  // --help or --version
   } catch (const CLI::ParseError& error) {

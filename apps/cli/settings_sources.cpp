@@ -194,9 +194,12 @@ std::vector<std::string> with_settings(const CLI::App& app, const std::vector<st
   return all;
 }
 
+bool prints_settings(const CLI::App& app, const std::vector<std::string>& arguments) {
+  return find(flags_of(app, arguments), app.get_option_no_throw(kPrintSettings)) != nullptr;
+}
+
 void print_settings(const CLI::App& app, const std::vector<std::string>& arguments, const Sources& sources) {
   const std::vector<Given> given = flags_of(app, arguments);
-  if (!find(given, app.get_option_no_throw(kPrintSettings))) return;
   std::string text, source;
   for (const Given& flag : given) {
     if (!flag.option || is_of_command(*flag.option)) continue;

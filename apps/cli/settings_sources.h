@@ -18,8 +18,10 @@ void add_settings_flags(CLI::App& app);
 std::vector<std::string> with_settings(const CLI::App& app, const std::vector<std::string>& arguments,
                                        Sources& sources);
 
-/// If --print-settings is among the arguments, throws CLI::CallForVersion with all flags of `app` that are, and where
-/// they were found, as TOML.
-void print_settings(const CLI::App& app, const std::vector<std::string>& arguments, const Sources& sources);
+/// Whether --print-settings is among the arguments.
+bool prints_settings(const CLI::App& app, const std::vector<std::string>& arguments);
+/// Throws CLI::CallForVersion with all flags of `app` that are among the arguments, and where they were found, as TOML.
+[[noreturn]] void print_settings(const CLI::App& app, const std::vector<std::string>& arguments,
+                                 const Sources& sources);
 
 }  // namespace bertrand::cli

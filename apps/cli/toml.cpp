@@ -72,6 +72,9 @@ class Reader {
              one.is_table()   ? "a table"
              : one.is_array() ? "a list"
                               : "a date");
+      if (text->find('\0') != std::string::npos)
+        fail(Failure::usage, "{}:{}: {}: expected text without \\u0000, got one", file_, one.source().begin.line,
+             setting.name);
       setting.values.push_back(*std::move(text));
     };
     if (const toml::array* list = node.as_array())

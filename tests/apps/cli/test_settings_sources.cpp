@@ -111,6 +111,15 @@ TEST_CASE("what --print-settings writes sets the same flags") {
   CHECK(again.out.substr(again.out.find('\n')) == given.out.substr(given.out.find('\n')));
 }
 
+TEST_CASE("--print-settings prints nothing if the program would not take the command") {
+  for (const char* word : {"--lerning-rate", "x"}) {
+    const Outcome outcome = settings_of({word, "1"});
+    CHECK(outcome.code == 2);
+    CHECK(outcome.out.empty());
+    CHECK(outcome.error.starts_with("error: unknown "));
+  }
+}
+
 TEST_CASE("a file of settings that sets no flag of the program, or one twice, is refused") {
   const support::TemporaryDirectory directory;
   const std::string file = directory / "settings.toml";
@@ -196,6 +205,8 @@ TEST_CASE("a file of settings whose values are too many or none, or no TOML, is 
   CHECK(refusal("input = []\n") == error + ": input: expected values, got []\n");
   CHECK(refusal("seed = 3\nsteps = 1979-05-27\n") ==
         error + ":2: steps: expected text, numbers, true or false, got a date\n");
+  CHECK(refusal("seed = 1\noutput = \"a\\u0000b\"\n") ==
+        error + ":2: output: expected text without \\u0000, got one\n");
   CHECK(refusal("input = [['a']]\n") == error + ":1: input: expected text, numbers, true or false, got a list\n");
   CHECK(refusal("input = [{a = 1}]\n") == error + ":1: input: expected text, numbers, true or false, got a table\n");
   for (const std::string wrong :

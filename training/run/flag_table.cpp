@@ -74,12 +74,6 @@ FlagValues FlagTable::values(Role role) const {
   return values;
 }
 
-FlagValues FlagTable::decisive() const {
-  FlagValues values;
-  for (const Flag& flag : flags_)
-    if (flag.role == Role::decisive || flag.decides)
-      values.emplace_back(flag.name, flag.decides ? flag.decides() : flag.target.value());
-  return values;
-}
+FlagValues FlagTable::decisive() const { return values(Role::decisive); }
 
 }  // namespace bertrand::training

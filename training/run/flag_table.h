@@ -48,8 +48,6 @@ struct Flag {
   std::vector<std::string> words = {};  ///< values that have names: all of a choice, some of another flag
   /// The page of a switch that prints one and ends the program.
   std::function<std::string()> page = {};
-  /// The part of the value that decides the result, if that is not all of it.
-  std::function<std::string()> decides = {};
 };
 
 /// What the author of a flag says of it.

@@ -36,6 +36,8 @@ std::string said(const std::string& flag, const std::string& value) {
 /// What a change that a resumed run may make does to it; null if the run may not make it.
 const char* effect_of_change(const std::string& flag, const std::string& before, const std::string& now) {
   if (flag == "--patience") return "";  // says how long a run goes on, not what a step does
+  // All types but f64 keep the same masters and moments, so a run may go on in another of them.
+  if (flag == "--precision" && before != "f64" && now != "f64") return ": from here on steps are rounded as it says";
   double was = 0, is = 0;
   const auto read = [](const std::string& text, double& value) {
     return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{} && value > 0;

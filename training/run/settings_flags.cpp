@@ -66,11 +66,8 @@ void add_device_flags(FlagTable& table, Settings& s) {
        fmt::format("kernel set; does not change the result ({}; default auto)", fmt::join(cpu_kernel_names(), ", ")),
        recorded, "", "", cpu_kernel_names()},
       s.cpu_kernels);
-  // All types but f64 keep the same masters and moments, so a run may go on in another of them.
-  table
-      .choice({"--precision", "type of parameters and activations; masters and moments are f32, of f64 f64", agreed},
-              s.precision, precisions())
-      .decides = [&s] { return std::string(s.precision == DType::f64 ? "f64" : "f32, tf32, bf16 or f16"); };
+  table.choice({"--precision", "type of parameters and activations; masters and moments are f32, of f64 f64", decisive},
+               s.precision, precisions());
   table.toggle({"--measured-products",
                 "on cuda: try a few algorithms for each matrix product and take the fastest; another run may differ in "
                 "its last bits",

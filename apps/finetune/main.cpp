@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
            [&] {
              if (!options.sweep.empty()) return finetune::sweep(options);
              finetune::complete(options);
+             finetune::refuse_directory_of_sweep(options);
              finetune::run(options);
            }});
 }

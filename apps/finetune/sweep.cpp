@@ -298,4 +298,11 @@ void sweep(Options options) {
                       equal > 0 ? ", as good as " + io::counted(equal, "other") : "", best->directory));
 }
 
+void refuse_directory_of_sweep(const Options& options) {
+  const fs::path& output = options.settings.output;
+  if (fs::exists(output / kTable))
+    fail(Failure::usage, "{}: expected a directory for a run, got one of a sweep, with {}; hint: name another --output",
+         output.string(), kTable);
+}
+
 }  // namespace bertrand::finetune

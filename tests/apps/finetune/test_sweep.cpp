@@ -91,6 +91,9 @@ TEST_CASE("a sweep runs all combinations and names the best and each run can be 
   const Outcome resumed = run_program("finetune", {"--resume", "--output", setting.at("run/" + names[1])});
   REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
   CHECK(resumed.out.find("finished after 4 steps") != std::string::npos);
+  const Outcome single = setting.run({"--output", setting.at("run"), "--overwrite"});
+  CHECK(single.code == 2);
+  CHECK(single.error.find("expected a directory for a run, got one of a sweep, with sweep.tsv") != std::string::npos);
 }
 
 TEST_CASE("lists of two sweep flags are combined as those of one") {

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "io/error.h"
+#include "io/numbers.h"
 
 namespace bertrand::serving {
 namespace {
@@ -30,7 +31,8 @@ Place read_url(const std::string& url) {
   }
   const std::size_t bracket = rest.find(']');  // [::1]:8501
   const std::size_t colon = rest.find(':', bracket == std::string::npos ? 0 : bracket);
-  if (colon != std::string::npos) place.port = rest.substr(colon + 1);
+  if (colon != std::string::npos)
+    place.port = std::to_string(io::parse_number<int>("--check: port", rest.substr(colon + 1), {1, 65535}));
   place.host = bracket == std::string::npos ? rest.substr(0, colon) : rest.substr(1, bracket - 1);
   return place;
 }

@@ -280,7 +280,8 @@ TEST_CASE("a health check says whether a server is there") {
   const Outcome gone = run_program("serve", {"--check", server.url()});
   CHECK(gone.code == 5);
   CHECK(gone.error.ends_with("expected a healthy server, got Connection refused\n"));
-  CHECK(run_program("serve", {"--check", "localhost"}).code == 2);
+  for (const char* url : {"localhost", "http://127.0.0.1:65537", "http://127.0.0.1:http"})
+    CHECK(run_program("serve", {"--check", url}).code == 2);
 }
 
 TEST_CASE("flags that fit no server are refused") {

@@ -24,6 +24,9 @@ void check_output(const std::string& flag, const fs::path& output, const std::ve
   std::error_code ignored;
   if (fs::is_directory(output, ignored))
     fail(Failure::usage, "--{}: expected a file, got the directory {}", flag, output.string());
+  if (const fs::path kind = output.extension(); kind == ".gz" || kind == ".zst")
+    fail(Failure::usage, "--{}: expected a name of a file that is not compressed, got {}; hint: compress it afterwards",
+         flag, output.string());
   if (const fs::path directory = output.parent_path(); !directory.empty() && !fs::is_directory(directory, ignored))
     fail(Failure::io, "{}: {}: expected an existing directory {}, got none", output.string(), flag, directory.string());
   for (const fs::path& input : inputs)

@@ -62,7 +62,10 @@ void add_word_flags(training::FlagTable& table, Options& options) {
       {"--layout", "words: a word a line, a blank line ends a sentence; rows: a sentence a line, words TAB labels",
        decisive},
       options.layout, {{"words", tasks::TokenLayout::words}, {"rows", tasks::TokenLayout::rows}});
-  table.toggle({"--label-all-pieces", "all pieces of a word learn its label, not the first one alone", decisive},
+  table.toggle({"--label-all-pieces",
+                "all pieces of a word learn its label (those behind the first of B-X that of I-X, if there is one), "
+                "not the first alone",
+                decisive},
                options.label_all_pieces);
   table.number({"--doc-stride",
                 "word pieces that the windows of a long sentence share; of squad and squad2 those from the beginning "

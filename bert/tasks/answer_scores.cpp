@@ -178,7 +178,8 @@ AnswerScores score_squad2(const std::vector<SquadParagraph>& data, const Answers
     scored.answered = !found->second.empty();
     raw.push_back(std::move(scored));
   });
-  if (raw.empty()) fail(Failure::input, "{}: expected at least one question that was answered, got none", files.data);
+  if (raw.empty())
+    fail(Failure::input, "{}: expected at least one question that the predictions answer, got none", files.data);
   std::vector<Scored> at_threshold = raw;
   if (null_odds) {
     const std::unordered_map<std::string, double> odds(null_odds->begin(), null_odds->end());

@@ -307,8 +307,9 @@ TEST_CASE("processes that srun started find each other, and say so where they do
   const std::string alone = "OMPI_COMM_WORLD_RANK=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 sh ";
   (void)!std::system((alone + setting.script("alone", flags)).c_str());
   CHECK(setting.code("alone", 0) == 2);
-  CHECK(setting.of_rank("alone", 0, "error") ==
-        "error: mpi: expected the 2 processes that were started together, got 1; hint: srun --mpi=pmix, or mpirun\n");
+  CHECK(setting.of_rank("alone", 0, "error")
+            .ends_with("error: mpi: expected the 2 processes that were started together, got 1; hint: srun --mpi=pmix, "
+                       "or mpirun\n"));  // behind what MPI may say itself
   CHECK_FALSE(fs::exists(setting.directory / "alone"));
 }
 

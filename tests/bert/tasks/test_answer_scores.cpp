@@ -114,7 +114,7 @@ TEST_CASE("a question without odds and data without questions are refused") {
           score_squad2(data, {{"q", "x"}}, NullOdds{}, 1, files);
         }) == "odds.json: expected a number for question q, got none");
   CHECK(support::refusal(Failure::input, [&] { score_squad2(data, {}, {}, 1, files); }) ==
-        "dev.json: expected at least one question that was answered, got none");
+        "dev.json: expected at least one question that the predictions answer, got none");
 }
 
 namespace {

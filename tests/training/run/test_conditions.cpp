@@ -26,7 +26,7 @@ TEST_CASE("a flag that an older version did not write is no difference unless it
         std::string::npos);
 }
 
-TEST_CASE("a run may be made longer in the unit in which it was, and its micro-batch smaller") {
+TEST_CASE("a run may be made longer in the unit in which it was, its micro-batch smaller and its precision another") {
   const auto allowed = [](const std::string& flag, const std::string& before, const std::string& now) {
     const Conditions old{.settings = {{flag, before}}, .inputs = {}}, next{.settings = {{flag, now}}, .inputs = {}};
     std::size_t changes = 0;
@@ -36,6 +36,9 @@ TEST_CASE("a run may be made longer in the unit in which it was, and its micro-b
   CHECK(allowed("--steps", "1", "2"));
   CHECK(allowed("--epochs", "0.5", "1"));
   CHECK(allowed("--micro-batch-size", "2", "1"));
+  CHECK(allowed("--precision", "f32", "bf16"));
+  CHECK_FALSE(allowed("--precision", "f64", "f32"));
+  CHECK_FALSE(allowed("--precision", "f16", "f64"));
   CHECK_FALSE(allowed("--steps", "2", "1"));
   CHECK_FALSE(allowed("--steps", "0", "100"));  // it was as long as --epochs said
   CHECK_FALSE(allowed("--steps", "100", "0"));

@@ -94,8 +94,7 @@ TEST_CASE("a number is bare if it is one in TOML") {
        {std::pair(".5", "\".5\""), std::pair("1.", "\"1.\""), std::pair("0.5", "0.5"), std::pair("1e-4", "\"1e-4\""),
         std::pair("1_000", "\"1_000\""), std::pair("1.10", "\"1.10\""), std::pair("5 # 4", "\"5 # 4\""),
         std::pair("007", "\"007\""), std::pair("", "\"\"")})
-    CHECK(settings_of({"--warmup-ratio", given}).out ==
-          "# command line\nwarmup-ratio = " + std::string(printed) + "\n");
+    CHECK(settings_of({"--freeze", given}).out == "# command line\nfreeze = " + std::string(printed) + "\n");
   write_text(file, "seed = 1_000\nwarmup-ratio = 5e-1\nlearning-rate = 2e-5\n");
   CHECK(settings_of({"--settings", file}).out ==
         "# " + file + "\nseed = 1000\nwarmup-ratio = 0.5\nlearning-rate = 2e-05\n");

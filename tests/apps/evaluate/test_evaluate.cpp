@@ -215,7 +215,7 @@ TEST_CASE("files that evaluate cannot score are refused in a line with their pla
         "error: " + data + ": question 2: answers: expected at least one, got none; hint: is it SQuAD 2.0?\n");
   write_text(bad, "{}");
   CHECK(refusal({"squad2", "--data", data, "--predictions", bad}) ==
-        "error: " + data + ": expected at least one question that was answered, got none\n");
+        "error: " + data + ": expected at least one question that the predictions answer, got none\n");
   write_text(directory / "answers", R"({"1": "x"})");
   CHECK(refusal({"squad2", "--data", data, "--predictions", directory / "answers", "--null-odds", bad}) ==
         "error: " + bad + ": expected a number for question 1, got none\n");

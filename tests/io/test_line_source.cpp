@@ -42,6 +42,25 @@ std::vector<std::string> lines_of(const fs::path& file) {
   return lines;
 }
 
+/// Whether a process that is asked to leave does not wait: `read` throws Error(Failure::interrupted) of that text.
+template <class Read>
+bool is_left(const std::string& text, const Read& read) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    catch_stop_signals(OnStop::leave);
+    try {
+      read();
+    } catch (const Error& error) {
+      const bool has_text = std::string(error.what()).find(text) != std::string::npos;
+      ::_exit(has_text && error.failure() == Failure::interrupted ? 75 : 1);
+    }
+    ::_exit(2);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 75;
+}
+
 }  // namespace
 
 TEST_CASE("lines end at LF or CRLF and the last one needs no end") {
@@ -101,47 +120,25 @@ TEST_CASE("a pipe is read as it is filled and no byte of it is lost") {
 TEST_CASE("a wait for a line ends when the process is asked to leave, and the line that did not come is named") {
   const fs::path pipe = named("unfinished");
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    catch_stop_signals(OnStop::leave);
+  CHECK(is_left(" line 2;", [&] {
     const int both = ::open(pipe.c_str(), O_RDWR);
     (void)!::write(both, "a\nb", 3);
     LineSource source(pipe, "lines");
     std::string_view line;
-    const bool is_first = source.next(line) && line == "a";
+    if (!source.next(line) || line != "a") return;
     std::raise(SIGTERM);
-    try {
-      source.next(line);
-    } catch (const Error& error) {
-      const bool names_line = std::string(error.what()).find(" line 2;") != std::string::npos;
-      ::_exit(is_first && names_line && error.failure() == Failure::interrupted ? 75 : 1);
-    }
-    ::_exit(2);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 75));
+    source.next(line);
+  }));
 }
 
 TEST_CASE("a process that is asked to leave does not wait for a pipe that nobody writes") {
   const fs::path pipe = named("unwritten");
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    catch_stop_signals(OnStop::leave);
+  CHECK(is_left(pipe.string() + ": interrupted while it waited", [&] {
     std::raise(SIGTERM);
     char byte = 0;
-    try {
-      ByteSource(pipe, "bytes").read(&byte, 1);
-    } catch (const Error& error) {
-      const bool names_pipe = std::string(error.what()).starts_with(pipe.string() + ": interrupted while it waited");
-      ::_exit(names_pipe && error.failure() == Failure::interrupted ? 75 : 1);
-    }
-    ::_exit(2);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 75));
+    ByteSource(pipe, "bytes").read(&byte, 1);
+  }));
 }
 
 TEST_CASE("a line that no memory should hold is refused") {

@@ -44,6 +44,25 @@ std::string from_directory(const CLI::Option& option, const std::string& value, 
   return is_name ? value : (directory / value).string();
 }
 
+/// Throws Error(Failure::usage) if the arguments name another model to begin with than the run began with: it would not
+/// be read, as all weights come from the checkpoint.
+void refuse_other_start(const CLI::App& app, const std::vector<Given>& given, const std::vector<Given>& recorded) {
+  for (const char* name : {"--model", "--init", "--config"}) {
+    const CLI::Option* const option = app.get_option_no_throw(name);
+    const Given* const now = find(given, option);
+    if (!now || now->values.empty()) continue;
+    const Given* const before = find(recorded, option);
+    if (before && !before->values.empty() &&
+        fs::weakly_canonical(before->values.front()) == fs::weakly_canonical(now->values.front()))
+      continue;
+    fail(Failure::usage,
+         "--resume: expected to go on with the weights of the run, which began with {}, got {} {}; hint: leave {} out, "
+         "or begin a new run in another --output",
+         before ? fmt::format("{} {}", name, fmt::join(before->values, " ")) : fmt::format("no {}", name), name,
+         now->values.front(), name);
+  }
+}
+
 /// What a file may be that stands behind the value of another flag.
 std::string hint_of_missing_name(const CLI::App& app, const std::vector<Given>& given, const std::string& file) {
   std::error_code ignored;
@@ -190,8 +209,10 @@ std::vector<std::string> with_recorded_flags(const CLI::App& app, const std::vec
     return arguments;
   }
 
+  const std::vector<Given> recorded = recorded_flags(app, "--resume", file);
+  refuse_other_start(app, given, recorded);
   std::vector<std::string> all = arguments;
-  for (const Given& flag : unsettled(app, arguments, recorded_flags(app, "--resume", file))) {
+  for (const Given& flag : unsettled(app, arguments, recorded)) {
     append(all, flag);
     sources[flag.name] = file.string();
   }

@@ -53,8 +53,8 @@ void refuse_switch_values(const CLI::App& app, const std::vector<std::string>& a
 
 /// If --resume is among the arguments: the arguments, and all flags of the command that began the run in --output, but
 /// for those given again and those that they exclude; `sources` then names the record for them. Its relative paths are
-/// made to hold here. Throws Error(Failure::usage) if another program began the run, Error(Failure::model) if
-/// run_config.json is damaged.
+/// made to hold here. Throws Error(Failure::usage) if another program began the run, or if the arguments name another
+/// model to begin with, Error(Failure::model) if run_config.json is damaged.
 std::vector<std::string> with_recorded_flags(const CLI::App& app, const std::vector<std::string>& arguments,
                                              Sources& sources);
 

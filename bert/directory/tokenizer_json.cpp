@@ -1,6 +1,7 @@
 // tokenizer.json checked key by key to be BERT's kind.
 #include "bert/directory/tokenizer_json.h"
 
+#include <utility>
 #include <vector>
 
 #include "bert/directory/added_tokens.h"
@@ -38,16 +39,23 @@ bool read_lower_case(const Json& normalizer, const std::string& file) {
   return lower_case.get<bool>();
 }
 
-/// What a template makes of one text A: "[CLS] A [SEP]".
-std::string pieces_of(const Json& single) {
-  std::string pieces;
-  for (const Json& piece : single)
+/// What a template puts together, with each type that is not 0: "[CLS] A [SEP] B:1 [SEP]:1".
+std::string made_by(const Json& pieces) {
+  std::string made;
+  for (const Json& piece : pieces)
     for (const Json& what : piece) {
-      const Json& id = at(what, "id");
-      if (!pieces.empty()) pieces += ' ';
-      pieces += id.is_string() ? id.get<std::string>() : "?";
+      const Json &id = at(what, "id"), &type = at(what, "type_id");
+      if (!made.empty()) made += ' ';
+      made += id.is_string() ? id.get<std::string>() : "?";
+      if (!type.is_null() && type != 0) made += ":" + shown(type);
     }
-  return pieces;
+  return made;
+}
+
+bool is_template_of_bert(const Json& given) {
+  if (at(given, "type") != "TemplateProcessing" || made_by(at(given, "single")) != "[CLS] A [SEP]") return false;
+  const Json& pair = at(given, "pair");
+  return pair.is_null() || made_by(pair) == "[CLS] A [SEP] B:1 [SEP]:1";
 }
 
 /// The package tokenizers writes null for a tokenizer that puts nothing about a text. A file that does not have the key
@@ -55,12 +63,19 @@ std::string pieces_of(const Json& single) {
 void check_special_tokens(const Json& json, const std::string& file) {
   if (!json.contains("post_processor")) return;
   const Json& given = json["post_processor"];
-  const Json& type = at(given, "type");
-  if (type != "BertProcessing" && (type != "TemplateProcessing" || pieces_of(at(given, "single")) != "[CLS] A [SEP]"))
+  const bool is_template = is_template_of_bert(given);
+  if (!is_template && at(given, "type") != "BertProcessing")
     fail(Failure::model,
          "{}: post_processor: expected BertProcessing or a TemplateProcessing that makes [CLS] A [SEP] of a text A, "
-         "got {}; hint: beside a vocab.txt it may be another",
+         "and [CLS] A [SEP] B [SEP] of two with type 1 from B on, got {}; hint: beside a vocab.txt it may be another",
          file, shown(given));
+  for (const auto& [token, key] : {std::pair("[CLS]", "cls"), std::pair("[SEP]", "sep")}) {
+    const Json& id = at(at(at(json, "model"), "vocab"), token);
+    if (id.is_null()) continue;
+    if (!is_template) expect(at(given, key), {token, id}, std::string("post_processor.") + key, file);
+    else if (const Json& own = at(at(given, "special_tokens"), token); !own.is_null())
+      expect(at(own, "ids"), Json::array({id}), fmt::format("post_processor.special_tokens.{}.ids", token), file);
+  }
 }
 
 std::string read_vocabulary(const Json& vocab, const std::string& file) {

@@ -90,12 +90,36 @@ TEST_CASE("a tokenizer that puts no [CLS] and [SEP] about a text is refused") {
 
   const std::string expected =
       "t.json: post_processor: expected BertProcessing or a TemplateProcessing that makes [CLS] A [SEP] of a text A, "
-      "got ";
+      "and [CLS] A [SEP] B [SEP] of two with type 1 from B on, got ";
   CHECK(refusal("/post_processor", nullptr) == expected + "null; hint: beside a vocab.txt it may be another");
   CHECK(refusal("/post_processor/type", "ByteLevel").starts_with(expected + "{"));
   CHECK(refusal("/post_processor", made_of({})).starts_with(expected + "{"));
   CHECK(refusal("/post_processor", made_of({cls, text})).starts_with(expected + "{"));
   CHECK(refusal("/post_processor", made_of({{"[CLS] $A [SEP]"}})).starts_with(expected + "{"));
+}
+
+TEST_CASE("a tokenizer.json whose post_processor has other ids, or other types for a pair, than BERT is refused") {
+  Json json = tokenizer();
+  json["model"]["vocab"].update({{"[CLS]", 5}, {"[SEP]", 6}});
+  CHECK(refusal(json) == "t.json: post_processor.cls: expected [\"[CLS]\",5], got [\"[CLS]\",2]");
+  json["post_processor"]["cls"][1] = 5;
+  CHECK(refusal(json) == "t.json: post_processor.sep: expected [\"[SEP]\",6], got [\"[SEP]\",3]");
+  json["post_processor"]["sep"] = {"[SEP]", 6};
+  CHECK_NOTHROW(parse(json));
+
+  const auto special = [](const char* id, int type) { return Json{{"SpecialToken", {{"id", id}, {"type_id", type}}}}; };
+  const auto text = [](const char* id, int type) { return Json{{"Sequence", {{"id", id}, {"type_id", type}}}}; };
+  json["post_processor"] = {
+      {"type", "TemplateProcessing"},
+      {"single", {special("[CLS]", 0), text("A", 0), special("[SEP]", 0)}},
+      {"pair", {special("[CLS]", 0), text("A", 0), special("[SEP]", 0), text("B", 1), special("[SEP]", 1)}},
+      {"special_tokens", {{"[CLS]", {{"ids", {5}}}}, {"[SEP]", {{"ids", {6}}}}}}};
+  CHECK_NOTHROW(parse(json));
+  json["post_processor"]["special_tokens"]["[SEP]"]["ids"] = {5};
+  CHECK(refusal(json) == "t.json: post_processor.special_tokens.[SEP].ids: expected [6], got [5]");
+  json["post_processor"]["special_tokens"]["[SEP]"]["ids"] = {6};
+  json["post_processor"]["pair"][3] = text("B", 0);
+  CHECK(refusal(json).starts_with("t.json: post_processor: expected BertProcessing or a TemplateProcessing"));
 }
 
 TEST_CASE("ids of tokenizer.json must be 0, 1, 2 and so on, each once") {

@@ -225,7 +225,7 @@ void add_labels(const Task& task, const Example& example, LabelNames& names) {
   } else names.insert(*example.label);
 }
 
-LabelSet learn_labels(const Task& task, const LabelNames& names, const std::string& file) {
+LabelSet learn_labels(const Task& task, const LabelNames& names, const std::string& file, std::span<const BadRow> bad) {
   if (task.kind == Kind::regression) return {};
   if (!task.labels.empty()) return LabelSet(task.labels);
   LabelSet labels = LabelSet::sorted({names.begin(), names.end()});
@@ -238,6 +238,7 @@ LabelSet learn_labels(const Task& task, const LabelNames& names, const std::stri
         "of 0 and 1 with these names",
         file, in_braces(labels.names()));
   const std::size_t least = task.kind == Kind::classification ? 2 : 1;
+  if (labels.size() < least && !bad.empty()) fail(Failure::input, "{}", bad.front().message);
   if (labels.size() < least)
     fail(Failure::input, "{}:1: label: expected at least {} different ones in the file, got {}", file, least,
          in_braces(labels.names()));

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -62,8 +63,9 @@ using LabelNames = std::set<std::string, std::less<>>;
 /// Adds those of one example: none of a regression.
 void add_labels(const Task& task, const Example& example, LabelNames& names);
 /// The task's own labels, else `names`, sorted. Empty for regression. Throws Failure::input, naming `file`, if a
-/// classification has fewer than two.
-LabelSet learn_labels(const Task& task, const LabelNames& names, const std::string& file);
+/// classification has fewer than two, with the first of the `bad` rows in place of that if there are any.
+LabelSet learn_labels(const Task& task, const LabelNames& names, const std::string& file,
+                      std::span<const BadRow> bad = {});
 
 /// What is to be learnt of an example that has a label: the number of its class, the bits of a float, or a 0 or 1 for
 /// each label. Throws Failure::input with file and line for a label outside `labels` or a number that is none.

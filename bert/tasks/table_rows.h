@@ -28,7 +28,7 @@ class TableRows {
   /// Without examples.
   const Dataset& dataset() const { return dataset_; }
   /// As learn_labels has them.
-  LabelSet labels() const { return learn_labels(task_, names_, dataset_.file); }
+  LabelSet labels() const { return learn_labels(task_, names_, dataset_.file, dataset_.bad_rows); }
 
   /// What rows are encoded with.
   struct Encoding {

@@ -25,7 +25,7 @@ LabelSet data_labels(const std::optional<TrainingWords>& training, const TokenDa
   if (training) return training->labels();
   if (!data.evaluation || !model.placeholders()) return {};
   const TokenFile& file = data.evaluation->file;
-  return learn_token_labels({file.labels.begin(), file.labels.end()}, file.where(0));
+  return learn_token_labels({file.labels.begin(), file.labels.end()}, file.where(0), &data.bad_rows);
 }
 
 /// The label of the second piece of a word with `label`: no other entity begins there.
@@ -76,8 +76,9 @@ std::string IllegalLabels::remark(const std::string& file) const {
       file, first_line, pairs.sum(), pairs.most_frequent());
 }
 
-LabelSet learn_token_labels(const LabelNames& names, const std::string& where) {
+LabelSet learn_token_labels(const LabelNames& names, const std::string& where, const std::vector<std::string>* bad) {
   LabelSet labels = LabelSet::sorted({names.begin(), names.end()});
+  if (labels.size() < 2 && bad && !bad->empty()) fail(Failure::input, "{}", bad->front());
   if (labels.size() < 2)
     fail(Failure::input, "{}: label: expected at least 2 different ones in the file, got {}", where,
          in_braces(labels.names()));

@@ -74,8 +74,9 @@ struct TokenData {
 TokenData read_token_data(const TokenOptions& options, const TaskFiles& files, const ModelOutputs& model,
                           const text::Tokenizer& tokenizer);
 
-/// The labels of a file to train on. Throws Failure::input, beginning with `where`, if there are fewer than two.
-LabelSet learn_token_labels(const LabelNames& names, const std::string& where);
+/// The labels of a file to train on. Throws Failure::input, beginning with `where`, if there are fewer than two, with
+/// the first of the `bad` lines in place of that if there are any.
+LabelSet learn_token_labels(const LabelNames& names, const std::string& where, const std::vector<std::string>* bad);
 /// The labels of a file's words. A bad one that is kept in `bad` counts as the first; else it throws Failure::input
 /// with file and line.
 std::vector<std::int32_t> numbered_labels(const TokenFile& file, const LabelSet& names, std::vector<std::string>* bad);

@@ -15,7 +15,7 @@ TrainingWords::TrainingWords(const TokenOptions& options, const TaskFiles& files
 }
 
 LabelSet TrainingWords::labels() const {
-  return learn_token_labels(names_, fmt::format("{}:{}", files_.train.string(), first_line_));
+  return learn_token_labels(names_, fmt::format("{}:{}", files_.train.string(), first_line_), bad_);
 }
 
 TrainedWords TrainingWords::encode(const LabelSet& labels, SentenceEncoder& encoder, TokenFile& taken) const {

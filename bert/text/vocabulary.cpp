@@ -9,6 +9,7 @@
 #include "bert/text/utf8.h"
 #include "io/byte_source.h"
 #include "io/input_files.h"
+#include "io/say.h"
 #include "io/units.h"
 
 namespace bertrand::text {
@@ -75,17 +76,20 @@ Vocabulary Vocabulary::parse(std::string bytes, const std::string& name, const V
   auto contents = std::make_shared<Contents>();
   std::string_view rest = bytes;
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+  InvalidBytes invalid;
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     std::string valid;
-    const bool is_valid = drop_invalid_utf8(line, valid).count == 0;
-    const std::string_view token = strip(is_valid ? line : valid);
+    const DroppedBytes dropped = drop_invalid_utf8(line, valid);
+    invalid.add(dropped, contents->tokens.size() + 1);
+    const std::string_view token = strip(dropped.count == 0 ? line : valid);
     const bool is_as_read = token.empty() || token == line.substr(0, line.find_last_not_of('\r') + 1);
     contents->text += is_as_read ? line : token;
     if (line.size() < rest.size()) contents->text += '\n';
     contents->tokens.emplace_back(token);
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
   }
+  if (invalid.count > 0) io::warn("{}", invalid.message(name));
   if (contents->tokens.empty())
     fail(options.failure, "{}:1: vocabulary: expected one token a line, got an empty file", name);
 

@@ -45,6 +45,31 @@ TEST_CASE("a byte order mark, CRLF and what is no UTF-8 are dropped, counted and
   CHECK(config.at("id2label") == nlohmann::json({{"0", "bird"}, {"1", "fish"}}));
 }
 
+TEST_CASE("--validate-only names the bad row if those that are left have too few labels") {
+  const Setting setting;
+  write_text(setting.at("rows.csv"), "text,kind\nred fish,fish\n,bird\n");
+  const Outcome rows = setting.run({"--train", setting.at("rows.csv"), "--validate-only"});
+  CHECK(rows.code == 3);
+  CHECK(rows.error == "error: " + setting.at("rows.csv") + ":3: text: expected some text, got none\n");
+  write_text(setting.at("words.conll"), "red O\nfish O\n\nblue\n");
+  const Outcome words =
+      run_program("finetune", {"--task", "ner", "--model", setting.at("model"), "--train", setting.at("words.conll"),
+                               "--max-seq-length", "16", "--validate-only"});
+  CHECK(words.code == 3);
+  CHECK(words.error == "error: " + setting.at("words.conll") + ":4: columns: expected 2 as in line 1, got 1\n");
+}
+
+TEST_CASE("a vocabulary that is no UTF-8 is read as Google's programs read it, and that is said") {
+  const Setting setting;
+  const std::string file = setting.at("model/vocab.txt");
+  write_text(file, "[PAD]\xFF" + read_text(file).substr(5));
+  const Outcome outcome = setting.run({});
+  CHECK(outcome.code == 0);
+  CHECK(outcome.error == "warning: " + file +
+                             ":1: text: dropped 1 byte that is not UTF-8, the first one in column 6; hint: iconv "
+                             "turns other encodings into UTF-8\n");
+}
+
 TEST_CASE("a directory with tokenizer.json instead of vocab.txt gives the same predictions") {
   const Setting setting;
   const std::vector<std::string> predict = {"--predict", setting.at("train.csv")};

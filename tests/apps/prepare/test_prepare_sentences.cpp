@@ -232,8 +232,9 @@ TEST_CASE("prepare sentences stopped by SIGTERM leaves nothing and says so") {
   close(to);
   REQUIRE(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 75);
-  CHECK(read_text(setting / "error") ==
-        "interrupted while cutting into sentences: nothing was written; hint: run the command again\n");
+  const std::string error = read_text(setting / "error");  // it may have read all that there was
+  CHECK((error == "interrupted while cutting into sentences: nothing was written; hint: run the command again\n" ||
+         error == pipe + ": interrupted while it waited for more to read\n"));
   CHECK(setting.files() == std::vector<std::string>{"error", "pipe"});
 }
 

@@ -4,7 +4,9 @@
 #   PYTHON            an interpreter with torch, transformers and onnxruntime
 #   TORCH_STEP        the script that times the same training step in torch
 #   MODEL_DIRECTORY   a small pre-trained BERT (MiniLM) and MRPC's training file, for the rows on fine-tuning
-# Each round runs both sides of every workload once, one after the other; the ratio is the median over the rounds.
+# Each round runs both sides of every workload once, one after the other; the ratio is the median over the rounds. The
+# spread is our longest time over our shortest: more than a few per cent says that something else was at work, be it in
+# another virtual machine on the same processor, which the peak need not show.
 #   RESULTS           a file that receives the table too, with the processor, the kernel set, the commit and the date
 #   PRECISIONS        "f32", "bf16" or, by default, both: a processor without instructions for bf16 takes hours for both
 #   PEER_FLAGS        what the peer's steps are told besides: --sdpa (its fused attention), --compile, or both
@@ -71,14 +73,14 @@ done
   printf '%s, commit %s, %s, %s of %s, FMA peak %s GFLOP/s on %d threads\n\n' "$(date -u +%F)" "$(git describe --always --dirty)" \
     "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(sed -n 's/^model\t*: /model /p' /proc/cpuinfo | head -1)" \
     "$("$bin/bench_step" tiny 1 infer 1 0.1 | sed -n 's/.*"device":"cpu, \([^,]*\).*/\1/p')" "$(nproc) cores" "$(fma)" "$threads"
-  echo '| workload | peer s | ours s | ratio | FMA peak | % of it | peer MB | ours MB |'
-  echo '|---|---|---|---|---|---|---|---|'
+  echo '| workload | peer s | ours s | spread | ratio | FMA peak | % of it | peer MB | ours MB |'
+  echo '|---|---|---|---|---|---|---|---|---|'
   # shellcheck disable=SC2013  # a name of a workload has no blanks
   for workload in $(awk '!seen[$1]++ { print $1 }' "$log"); do
     awk -v w="$workload" '
       function median(a, n,   i, j, t) { for (i = 1; i < n; ++i) for (j = i + 1; j <= n; ++j) if (a[j] < a[i]) { t = a[i]; a[i] = a[j]; a[j] = t }; return a[int((n + 1) / 2)] }
-      $1 == w { ++n; t[n] = $2; o[n] = $3; r[n] = $2 / $3; s[n] = 100 * $4 / $7; tm = $5; om = $6; p[n] = $7 }
-      END { printf "| %s | %.3f | %.3f | %.2f | %.1f | %.1f | %d | %d |\n", w, median(t, n), median(o, n), median(r, n), median(p, n), median(s, n), tm, om }' "$log"
+      $1 == w { if (n == 0 || $3 < least) least = $3; if ($3 > most) most = $3; ++n; t[n] = $2; o[n] = $3; r[n] = $2 / $3; s[n] = 100 * $4 / $7; tm = $5; om = $6; p[n] = $7 }
+      END { printf "| %s | %.3f | %.3f | %.2f | %.2f | %.1f | %.1f | %d | %d |\n", w, median(t, n), median(o, n), most / least, median(r, n), median(p, n), median(s, n), tm, om }' "$log"
   done
   printf '\n%s\n' "0: there is no such figure. infer-base-f32-1 is against ONNX Runtime, the rest against PyTorch, which in mrpc-* pads to 128 or to the longest of the batch."
 } | tee ${RESULTS:+"$RESULTS"}

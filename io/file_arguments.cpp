@@ -22,6 +22,7 @@ std::string_view kind_at(const fs::path& path) {
 
 void check_output(const std::string& flag, const fs::path& output, const std::vector<fs::path>& inputs) {
   std::error_code ignored;
+  if (output == "-") fail(Failure::usage, "--{}: expected a file, got -; hint: ./- is a file of that name", flag);
   if (fs::is_directory(output, ignored))
     fail(Failure::usage, "--{}: expected a file, got the directory {}", flag, output.string());
   if (const fs::path kind = output.extension(); kind == ".gz" || kind == ".zst")

@@ -41,7 +41,7 @@ std::int32_t whole_number(const Json& value) {
 
 std::vector<std::int32_t> whole_numbers(const Json& value) {
   if (!value.is_array())
-    refuse(400, "JSON Value: {} found at incorrect level: 1 in the JSON DOM. Expected at level: 1", io::shown(value));
+    refuse(400, "JSON Value: {} found at incorrect level: 0 in the JSON DOM. Expected at level: 1", io::shown(value));
   std::vector<std::int32_t> numbers;
   for (const Json& one : value) {
     if (one.is_array()) refuse(400, "Encountered list at unexpected level: 1 expected < 1");

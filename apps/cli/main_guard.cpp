@@ -124,6 +124,9 @@ std::string what_it_is(const CLI::Option& option) {
     for (const CLI::Option* other : option->get_excludes())
       if (option->count() > 0 && other->count() > 0)
         fail(Failure::usage, "{}, {}: expected one of them, got both", name, other->get_name());
+    for (const CLI::Option* other : option->get_needs())
+      if (option->count() > 0 && other->count() == 0)
+        fail(Failure::usage, "{}: expected with {}, got none", name, other->get_name());
     if (what.starts_with(name + ": "))
       fail(Failure::usage, "{}: expected {}, got no value", name, option->get_type_name());
   }

@@ -84,7 +84,8 @@ void add_commands(CLI::App& app, std::function<void()>& chosen) {
         command.add_option("--null-odds", options.null_odds, "a JSON object: a number for each question's id")
             ->type_name("FILE");
         cli::number_flag(command, "--null-threshold", options.threshold, {-1e30, 1e30},
-                         "odds above which an answer counts as none");
+                         "odds above which an answer counts as none")
+            ->needs("--null-odds");
       },
       score_squad2, chosen);
   add_command(

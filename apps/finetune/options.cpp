@@ -1,13 +1,17 @@
 #include "apps/finetune/options.h"
 
 #include <algorithm>
+#include <set>
 
+#include "distributed/processes.h"
 #include "io/comma_list.h"
 #include "io/error.h"
 #include "io/nearest_name.h"
 
 namespace bertrand::finetune {
 namespace {
+
+constexpr const char* kLoss = "loss of texts' classes";
 
 void add_ranking_flags(training::FlagTable& table, Options& options) {
   using enum training::Role;
@@ -46,6 +50,25 @@ void complete_evaluation(const Options& options) {
   };
   if (options.settings.patience > 0) need_both("--patience");
   if (!options.metric_for_best_model.empty()) need_both("--metric-for-best-model");
+  if (options.settings.eval_every && !options.train.empty() && !options.evaluates())
+    distributed::warn("--eval-every: of no effect without --eval");
+}
+
+/// A word about flags that are given and do nothing, as nothing is trained.
+void warn_of_training_flags(const Options& options) {
+  static const std::set<std::string> headings = {"optimizer", "logs and checkpoints", kLoss},
+                                     names = {"--steps", "--epochs", "--shuffle", "--recompute-activations",
+                                              "--profile"};
+  Options any = options;
+  training::FlagTable table;
+  add_flags(table, any);
+  std::vector<std::string> unused;
+  for (const training::Flag& flag : table.flags())
+    for (const std::string& name : {flag.name, flag.negative})
+      if ((headings.contains(flag.group) || names.contains(flag.name)) && !name.empty() &&
+          training::is_given(name, options.settings.command))
+        unused.push_back(name);
+  if (!unused.empty()) distributed::warn(fmt::format("{}: of no effect without --train", fmt::join(unused, ", ")));
 }
 
 /// What only --task msmarco needs.
@@ -148,7 +171,7 @@ void add_model_and_data_flags(training::FlagTable& table, Options& options) {
 
 void add_loss_flags(training::FlagTable& table, Options& options) {
   using enum training::Role;
-  table.heading("loss of texts' classes");
+  table.heading(kLoss);
   table.text({"--class-weights",
               "weights of the classes in the loss, in the order of their labels, between commas; or balanced: the "
               "rarer a class is in --train, the more it weighs (default: all weigh the same)",
@@ -323,6 +346,7 @@ void complete(Options& options) {
   refuse_unknown_task(options.task);
   refuse_flags_of_other_tasks(options);
   complete_evaluation(options);
+  if (options.train.empty()) warn_of_training_flags(options);
   if (std::error_code absent; options.prediction == "-" || std::filesystem::is_fifo(options.prediction, absent))
     fail(Failure::usage,
          "--predict: expected a regular file, got {}; hint: predict --model {} reads a pipe or standard input and "

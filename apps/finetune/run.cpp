@@ -277,7 +277,6 @@ void check(Options options) {
   io::catch_stop_signals(io::OnStop::leave);
   const training::Settings settings = options.settings;
   options.settings.plan_only = true;  // which claims no directory
-  options.settings.profile.clear();   // which may lie in one that is not there yet
   std::optional<Job> job;
   const auto read = [&](distributed::Collective*) {
     job.emplace(read_job(options));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -115,6 +116,15 @@ Options options_of(const Options& options, const Trial& trial) {
   return one;
 }
 
+/// The values of the swept flags as they were understood.
+std::vector<std::string> values_of(Options one, const Trial& trial) {
+  training::FlagTable table;
+  add_flags(table, one);
+  std::vector<std::string> values;
+  for (const auto& [flag, value] : trial) values.push_back(table.flag(flag).target.value());
+  return values;
+}
+
 /// Refuses a swept flag that does not go with one that is given, and says what becomes of one that is also given by
 /// itself: by a file of settings or the record of a run, perhaps.
 void check_flags(const Trial& trial, const training::FlagTable& table, const std::vector<std::string>& command) {
@@ -168,6 +178,9 @@ JudgedBy check_before(const Options& options, const std::vector<Trial>& trials, 
   if (settings.is_rehearsal() && !settings.plan_only)
     fail(Failure::usage,
          "--sweep: expected with --plan or with none of --validate-only, --dry-run, --overfit-batch, got one");
+  if (!settings.profile.empty())
+    fail(Failure::usage, "--profile: expected without --sweep, whose runs would all write {}",
+         settings.profile.string());
   if (settings.output.empty() && !settings.plan_only) fail(Failure::usage, "--output: expected a directory, got none");
   check_flags(trials.front(), table, settings.command);
   std::set<std::string> names;
@@ -175,8 +188,11 @@ JudgedBy check_before(const Options& options, const std::vector<Trial>& trials, 
     if (const std::string name = name_of(trial); !names.insert(name).second)
       fail(Failure::usage, "--sweep: expected other values in each run, got {} twice", name);
   JudgedBy judged_by;
+  std::map<std::vector<std::string>, std::string> seen;  // 1e-5 is 0.00001
   for (const Trial& trial : trials) {
     const Options one = options_of(options, trial);
+    if (const auto [same, is_new] = seen.emplace(values_of(one, trial), name_of(trial)); !is_new)
+      fail(Failure::usage, "--sweep: expected other values in each run, got {} and {}", same->second, name_of(trial));
     if (one.train.empty() || !one.evaluates())
       fail(Failure::usage,
            "--sweep: expected with --train and --eval, got {}; hint: --eval-split 0.1 takes a part of --train",

@@ -4,6 +4,7 @@
 
 #include "apps/pretrain/recipes.h"
 #include "bert/network/config.h"
+#include "distributed/processes.h"
 #include "io/error.h"
 
 namespace bertrand::pretrain {
@@ -59,6 +60,19 @@ InputKind kind_of(const std::vector<std::filesystem::path>& files) {
   for (const auto& file : files)
     if (const InputKind kind = kind_of_file(file); kind != InputKind::text && !holds_nothing(file)) return kind;
   return InputKind::text;
+}
+
+/// A word about flags that are given and do nothing.
+void warn_of_unused_flags(const Options& options) {
+  const auto warn = [](const char* flag, const char* missing) {
+    distributed::warn(fmt::format("{}: of no effect without {}", flag, missing));
+  };
+  if (options.strict && options.init.empty()) warn("--strict", "--init");
+  if (options.settings.eval_every && options.evaluation_inputs.empty()) warn("--eval-every", "--eval-input");
+  const auto are_records = [](const auto& files) { return !files.empty() && kind_of(files) == InputKind::records; };
+  if (options.on_corrupt == io::OnCorrupt::skip && !are_records(options.inputs) &&
+      !are_records(options.evaluation_inputs))
+    warn("--on-corrupt skip", "TFRecord files");
 }
 
 void add_own_flags(training::FlagTable& table, Options& options) {
@@ -138,6 +152,7 @@ void complete(Options& options) {
     fail(Failure::usage, "--output: expected another directory than --init, got {}", options.settings.output.string());
   check_one_kind("--input", options.inputs);
   check_one_kind("--eval-input", options.evaluation_inputs);
+  warn_of_unused_flags(options);
   training::complete(options.settings);
 }
 

@@ -34,7 +34,8 @@ void add_models(CLI::App& app, Options& o) {
       ->type_name("DIR");
   app.add_option("--model-name", o.name, "name of the model in --model-base-path")->type_name("NAME");
   cli::number_flag(app, "--file-system-poll-wait-seconds", o.look_every, {0.01, 1e6},
-                   "seconds after which a newer version is looked for again");
+                   "seconds after which a newer version is looked for again")
+      ->needs("--model-base-path");
   app.add_option("--vocab-file", o.service.model.tokenizer.vocab_file, "vocab.txt, for model directories without one")
       ->type_name("FILE");
   app.add_flag("--cased", o.service.model.tokenizer.cased, "with --vocab-file: keep case and accents");

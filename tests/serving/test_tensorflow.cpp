@@ -161,7 +161,7 @@ TEST_CASE("ids that the model does not have are refused with their place") {
     const std::string before = "400: Failed to process element: 1 of 'instances' list. Error: INVALID_ARGUMENT: ";
     return text.starts_with(before) ? text.substr(before.size()) : text;
   };
-  CHECK(refusal("\"2\"") == "JSON Value: \"2\" found at incorrect level: 1 in the JSON DOM. Expected at level: 1");
+  CHECK(refusal("\"2\"") == "JSON Value: \"2\" found at incorrect level: 0 in the JSON DOM. Expected at level: 1");
   CHECK(refusal("[\"2\"]") == "JSON Value: \"2\" Type: String is not of expected type: int32");
   CHECK(refusal("[1.0]") == "JSON Value: 1.0 Type: Number is not of expected type: int32");
   CHECK(refusal("[4294967298]") == "JSON Value: 4294967298 Type: Number is not of expected type: int32");

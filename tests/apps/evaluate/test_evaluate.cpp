@@ -220,6 +220,8 @@ TEST_CASE("files that evaluate cannot score are refused in a line with their pla
   CHECK(refusal({"squad2", "--data", data, "--predictions", directory / "answers", "--null-odds", bad}) ==
         "error: " + bad + ": expected a number for question 1, got none\n");
   CHECK(squad("\"x\"") == "error: " + bad + ": expected an object, got a text\n");
+  CHECK(refusal({"squad2", "--data", data, "--predictions", directory / "answers", "--null-threshold", "1"}, 2) ==
+        "error: --null-threshold: expected with --null-odds, got none\n");
   const auto odds = [&](const std::string& text) {
     write_text(bad, text);
     return refusal({"squad2", "--data", data, "--predictions", directory / "answers", "--null-odds", bad});

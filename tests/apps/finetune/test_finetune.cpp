@@ -100,6 +100,21 @@ TEST_CASE("a fine-tuned model evaluates and predicts without training, with its 
   CHECK(nlohmann::json::parse(read_text(setting.directory / "evaluated/eval_results.json")) == expected);
 }
 
+TEST_CASE("flags of training that have no effect without --train are named") {
+  const Setting setting;
+  REQUIRE(setting.run("run", {"--eval", setting.directory / "dev.csv", "--epochs", "1"}).code == 0);
+  const Outcome evaluated =
+      setting.finetune("evaluated", {"--model", setting.directory / "run", "--eval", setting.directory / "dev.csv",
+                                     "--steps", "3", "--no-shuffle", "--freeze", "embeddings", "--label-smoothing",
+                                     "0.1", "--keep", "2", "--batch-size", "4"});
+  CHECK(evaluated.code == 0);
+  CHECK(evaluated.error ==
+        "warning: --label-smoothing, --steps, --freeze, --no-shuffle, --keep: of no effect without --train\n");
+  const Outcome unjudged = setting.run("unjudged", {"--eval-every", "2", "--steps", "2"});
+  CHECK(unjudged.code == 0);
+  CHECK(unjudged.error == "warning: --eval-every: of no effect without --eval\n");
+}
+
 TEST_CASE("a head for other labels is replaced and the report says so, but not without training") {
   const Setting setting;
   REQUIRE(setting.run("first", {"--epochs", "1"}).code == 0);
@@ -182,6 +197,19 @@ TEST_CASE("a run goes on with the same bits when the model that it began with is
   CHECK(weights() == expected);
   std::filesystem::remove_all(setting.directory / "run/checkpoint-3");
   CHECK(resume().code == 4);  // nothing has the shape
+}
+
+TEST_CASE("a run is resumed from its own weights, and another start model is refused") {
+  const Setting setting;
+  const std::string model = setting.directory / "model", other = setting.directory / "other";
+  REQUIRE(setting.run("run", {"--steps", "2"}).code == 0);
+  std::filesystem::copy(model, other, std::filesystem::copy_options::recursive);
+  const Outcome refused = setting.run("run", {"--steps", "3", "--resume", "--model", other});
+  CHECK(refused.code == 2);
+  CHECK(refused.error == "error: --resume: expected to go on with the weights of the run, which began with --model " +
+                             model + ", got --model " + other +
+                             "; hint: leave --model out, or begin a new run in another --output\n");
+  CHECK(setting.run("run", {"--steps", "3", "--resume", "--model", other + "/../model"}).code == 0);
 }
 
 TEST_CASE("a run whose columns look like numbers is resumed from its record") {

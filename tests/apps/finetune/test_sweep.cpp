@@ -140,6 +140,10 @@ TEST_CASE("a sweep that could not end well is refused before the first run") {
     return outcome.error;
   };
   CHECK(refusal({"--sweep", "seed=1,1"}) == "error: --sweep: expected other values in each run, got seed=1 twice\n");
+  CHECK(refusal({"--sweep", "learning-rate=1e-5,0.00001"}) ==
+        "error: --sweep: expected other values in each run, got learning-rate=1e-5 and learning-rate=0.00001\n");
+  CHECK(refusal({"--sweep", "seed=1,2", "--profile", setting.at("trace.json")}) ==
+        "error: --profile: expected without --sweep, whose runs would all write " + setting.at("trace.json") + "\n");
   CHECK(refusal({"--sweep", "steps=1,2"}) == "error: --steps, --epochs: expected one of them, got both\n");
   CHECK(refusal({"--sweep", "warmup-steps=1", "warmup-ratio=0.1"}) ==
         "error: --warmup-steps, --warmup-ratio: expected one of them, got both\n");
@@ -302,8 +306,7 @@ TEST_CASE("a flag that is swept takes the values of the sweep, and who gave it a
                     told = "--seed: given by itself too; the values of --sweep are taken";
   write_text(file, "seed = 3\n");
   for (const Flags& given : {Flags{"--seed", "3"}, Flags{"--settings", file}}) {
-    const Outcome outcome =
-        setting.run(joined({"--sweep", "seed=1,2", "--overwrite", "--profile", setting.at("run/trace.json")}, given));
+    const Outcome outcome = setting.run(joined({"--sweep", "seed=1,2", "--overwrite"}, given));
     CHECK(outcome.code == 0);
     CHECK(outcome.error.find("warning: " + told + "\n") != std::string::npos);
     const auto config = nlohmann::json::parse(read_text(setting.at("run/seed=2/run_config.json")));

@@ -141,3 +141,15 @@ TEST_CASE("records train to the same bits with an index as without, resume with 
   CHECK(other.code == 2);
   CHECK_MESSAGE(other.error.find("r.tfrecord") != std::string::npos, other.error);
 }
+
+TEST_CASE("flags that have no effect on what is trained from are named") {
+  const PretrainSetting setting;
+  const auto outcome =
+      setting.run("run", {"--steps", "1", "--strict", "--eval-every", "1", "--on-corrupt", "skip", "--overwrite"});
+  CHECK(outcome.code == 0);
+  CHECK(outcome.error ==
+        "warning: --strict: of no effect without --init\n"
+        "warning: --eval-every: of no effect without --eval-input\n"
+        "warning: --on-corrupt skip: of no effect without TFRecord files\n");
+  CHECK(setting.run("run", {"--steps", "1", "--overwrite"}).error.empty());
+}

@@ -301,6 +301,8 @@ TEST_CASE("flags that fit no server are refused") {
             .find("expected a directory with a number for its name, got none") != std::string::npos);
   CHECK(
       refusal({"--model", half, "--port", "65536"}).starts_with("error: --port: expected a whole number, 0 to 65535"));
+  CHECK(refusal({"--model", half, "--file-system-poll-wait-seconds", "5"}) ==
+        "error: --file-system-poll-wait-seconds: expected with --model-base-path, got none\n");
   for (const std::string bytes : {"-1", "0", "10000PB", "1e30"})
     CHECK(refusal({"--model", half, "--max-body", bytes}) ==
           "error: --max-body: expected a number of bytes as 8GiB, 500MB or 1000000, got \"" + bytes + "\"\n");

@@ -1,7 +1,7 @@
 #include "io/safetensors_header.h"
 
 #include <nlohmann/json.hpp>
-#include <unordered_set>
+#include <set>
 
 #include "io/error.h"
 #include "io/json.h"
@@ -41,7 +41,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool key(std::string& name) override {
     if (place_ == Place::metadata && (fields_.size() == kMostMetadata || name.size() > kLongestName))
       refuse("expected at most {} keys of at most {} bytes, got more", kMostMetadata, kLongestName);
-    std::unordered_set<std::string>& seen = place_ == Place::header ? names_ : fields_;
+    std::set<std::string>& seen = place_ == Place::header ? names_ : fields_;
     if (!seen.insert(name).second) refuse("the key {} comes twice", shown(name));
     key_ = name;
     if (place_ == Place::header) {
@@ -157,7 +157,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   const std::string& file_;
   std::vector<SafetensorsHeaderEntry> entries_;
-  std::unordered_set<std::string> names_, fields_;  // keys seen in the header and in its innermost object
+  std::set<std::string> names_,
+      fields_;  // keys seen in the header and in its innermost object; no hash can be made to collide
   std::string key_;
   Place place_ = Place::outside;
   int offsets_ = 0;

@@ -75,8 +75,9 @@ void check(const std::string& url) {
   if (const int error = getaddrinfo(place.host.c_str(), place.port.c_str(), &wanted, &found); error != 0)
     refuse(gai_strerror(error));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, freeaddrinfo);
-  const std::string request =
-      fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", place.path, place.host);
+  const bool is_ipv6 = place.host.find(':') != std::string::npos;
+  const std::string request = fmt::format("GET {} HTTP/1.1\r\nHost: {}{}{}:{}\r\nConnection: close\r\n\r\n", place.path,
+                                          is_ipv6 ? "[" : "", place.host, is_ipv6 ? "]" : "", place.port);
   const Reply reply = ask(found, request);
   if (!reply.line.starts_with("HTTP/1.1 200")) refuse(reply.line.empty() ? reply.problem : reply.line);
 }

@@ -134,10 +134,19 @@ void Connection::on_end() {
     socket_.async_wait(tcp::socket::wait_error, [self = shared_from_this()](error_code error) {
       if (!error) self->close();
     });
-  const bool knows_100 = parser_->get().version() >= 11;
-  if (state_ == State::waiting && knows_100)
+  if (state_ == State::waiting && knows_100())
     ::send(socket_.native_handle(), kGoOn.data(), kGoOn.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
+
+/// RFC 9112, 2.2: one before a request is no part of it. Some clients send it after a body.
+bool Connection::pass_over_empty_line() {
+  const std::string_view bytes(static_cast<const char*>(buffer_.data().data()), buffer_.size());
+  if (late_ || !bytes.starts_with("\r\n")) return false;
+  buffer_.consume(2);
+  return true;
+}
+
+bool Connection::knows_100() const { return parser_->get().version() >= 11; }
 
 void Connection::read_header() {
   enter(State::sending, server_.stopping ? kGoodbye : server_.options.timeout);
@@ -145,6 +154,7 @@ void Connection::read_header() {
   parser_->header_limit(static_cast<std::uint32_t>(server_.options.max_header));
   parser_->body_limit(server_.options.max_body);
   http::async_read_header(socket_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
+    if (error == http::error::bad_method && self->pass_over_empty_line()) return self->read_header();
     if (error || self->late_) return self->on_bad(error);
     // RFC 9112, 6.3: where a body of another coding ends is not known, and what follows is no request.
     if (const auto other = other_value(self->parser_->get(), http::field::transfer_encoding, "chunked"))
@@ -154,8 +164,8 @@ void Connection::read_header() {
     if (has_body && coding)
       return self->refuse(415, "Content-Encoding: expected none, got " + *coding + "; hint: send the JSON as it is");
     self->parser_->eager(true);
-    const bool is_expected =
-        has_body && boost::beast::iequals(self->parser_->get()[http::field::expect], "100-continue");
+    const bool is_expected = has_body && self->knows_100() &&
+                             boost::beast::iequals(self->parser_->get()[http::field::expect], "100-continue");
     self->parser_->get().clear();  // each field takes many times its text, for as long as the answer is not out
     if (!is_expected) return self->read_body();
     asio::async_write(self->socket_, asio::buffer(kGoOn), [self](error_code failed, std::size_t) {
@@ -236,7 +246,7 @@ void Connection::write(Response response, bool last) {
   if (response.status == 429 || response.status == 503) response_.set(http::field::retry_after, "1");
   if (response.status == 415) response_.set(http::field::accept_encoding, "identity");
   if (!response.allow.empty()) response_.set(http::field::allow, response.allow);
-  const bool is_last = last || server_.stopping || (at_end_ && buffer_.size() == 0);
+  const bool is_last = last || ((server_.stopping || at_end_) && buffer_.size() == 0);
   response_.keep_alive(!is_last && has_head && parser_->keep_alive());
   response_.content_length(response.body.size());
   if (!without_body) response_.body() = std::move(response.body);

@@ -48,6 +48,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void enter(State state, std::chrono::milliseconds at_most);
   void on_late();
   void watch();
+  bool pass_over_empty_line();
+  bool knows_100() const;  ///< of the client of the request that is read
   void on_end();
   void read_header();
   void read_body();

@@ -10,6 +10,8 @@
 namespace bertrand::serving::kserve {
 namespace {
 
+constexpr std::size_t kMostTensors = 16;  // every row looks through all of them
+
 using io::Json;
 
 /// An input of a request. Its numbers or texts lie in one list, row by row.
@@ -79,9 +81,8 @@ std::vector<std::int32_t> ids_of(const Tensor& tensor, std::size_t row) {
 class Inputs {
  public:
   explicit Inputs(const Json& list) {
-    constexpr std::size_t kMost = 16;  // every row looks through all of them
-    if (list.empty() || list.size() > kMost)
-      refuse(400, "inputs: expected 1 to {} tensors, got {}", kMost, list.size());
+    if (list.empty() || list.size() > kMostTensors)
+      refuse(400, "inputs: expected 1 to {} tensors, got {}", kMostTensors, list.size());
     for (const Json& each : list) {
       Tensor tensor = read_tensor(each);
       if (find(tensor.name)) refuse(400, "inputs: {}: expected once, got it twice", tensor.name);
@@ -219,9 +220,12 @@ Question infer(const ModelPointer& model, const std::string& body, std::size_t m
   Question question{.model = model};
   for (std::size_t row = 0; row < inputs.rows(); ++row) question.queries.push_back(inputs.encode(*model, row));
   std::vector<std::string> wanted;
-  if (request.contains("outputs"))
-    for (const Json& each : reader.list("outputs"))
-      wanted.push_back(io::JsonReader(each, {"outputs", Failure::input}).text("name"));
+  if (request.contains("outputs")) {
+    const Json& outputs = reader.list("outputs");
+    if (outputs.size() > kMostTensors)
+      refuse(400, "outputs: expected at most {}, got {}", kMostTensors, outputs.size());
+    for (const Json& each : outputs) wanted.push_back(io::JsonReader(each, {"outputs", Failure::input}).text("name"));
+  }
   question.respond = [model, id, wanted](const std::vector<Json>& answers) {
     const Json all = outputs_of(answers, *model);
     if (auto refusal = refused(wanted, all)) return *std::move(refusal);

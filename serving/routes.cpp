@@ -105,9 +105,23 @@ Plan plan(const Request& request, const Served& served) {
   }
 }
 
+namespace {
+
+/// A message may repeat what the request has. It waits for its client outside of the budget, so it must be short.
+std::string cut(const std::string& message) {
+  constexpr std::size_t kMost = 1000;
+  if (message.size() <= kMost) return message;
+  std::size_t end = kMost;
+  while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xC0) == 0x80) --end;  // not within a character
+  return message.substr(0, end) + "…";
+}
+
+}  // namespace
+
 Response refusal(const Request& request, int status, const std::string& message) {
-  if (is_tei(path_of(request.target))) return {.status = status, .body = tei::error_text(status, message)};
-  return {.status = status, .body = fmt::format("{{ \"error\": {} }}", io::json_text(message))};
+  const std::string text = cut(message);
+  if (is_tei(path_of(request.target))) return {.status = status, .body = tei::error_text(status, text)};
+  return {.status = status, .body = fmt::format("{{ \"error\": {} }}", io::json_text(text))};
 }
 
 }  // namespace bertrand::serving

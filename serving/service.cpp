@@ -87,8 +87,9 @@ void Service::handle(const Request& request, const std::shared_ptr<Exchange>& ex
 
 void Service::ask(Question question, const Request& request, const std::shared_ptr<Exchange>& exchange,
                   Clock::time_point since) {
+  // What the answer needs of the request, as its id, is no longer than its body.
   const std::size_t bytes =
-      std::accumulate(question.queries.begin(), question.queries.end(), std::size_t{0},
+      std::accumulate(question.queries.begin(), question.queries.end(), request.body.size(),
                       [&](std::size_t sum, const auto& query) { return sum + question.model->bytes_of(query); });
   if (bytes > budget_.bytes())
     return respond(refusal(request, 413, "expected a smaller request, got one whose answer may take too much memory"),

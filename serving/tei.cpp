@@ -32,7 +32,8 @@ class Options {
   void refuse_other_answers() {
     for (const char* const key : {"dimensions", "prompt_name", "truncation_direction"}) {
       const Json* const value = reader_.find(key);
-      if (!value || value->is_null() || *value == "Right" || *value == "right") continue;
+      const bool is_direction = std::string_view(key) == "truncation_direction";
+      if (!value || value->is_null() || (is_direction && (*value == "Right" || *value == "right"))) continue;
       refuse(422, "Input validation error: {}: expected the default, which alone is served, got {}", key,
              io::shown(*value));
     }

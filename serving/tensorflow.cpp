@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "bert/text/utf8.h"
 #include "io/base64.h"
@@ -32,8 +33,10 @@ bool is_base64(const Json& value) {
 bool is_row_object(const Json& value) { return value.is_object() && !is_base64(value); }
 
 std::int32_t whole_number(const Json& value) {
-  const bool is_whole = value.is_number_integer() && value >= std::numeric_limits<std::int32_t>::min() &&
-                        value <= std::numeric_limits<std::int32_t>::max();
+  // Compared in its own type, as one beyond 2^63 would turn negative.
+  const bool is_whole = value.is_number_unsigned()
+                            ? std::in_range<std::int32_t>(value.get<std::uint64_t>())
+                            : value.is_number_integer() && std::in_range<std::int32_t>(value.get<std::int64_t>());
   if (!is_whole)
     refuse(400, "JSON Value: {} Type: {} is not of expected type: int32", io::shown(value), type_of(value));
   return value.get<std::int32_t>();

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <unordered_set>
+#include <set>
 
 #include "io/input_files.h"
 #include "io/json.h"
@@ -51,7 +51,7 @@ std::vector<std::string> read_labels(io::JsonReader& reader) {
   for (const auto& [key, name] : map->items())
     if (const auto number = number_below(names.size(), key); number && name.is_string()) names[*number] = &name;
   std::vector<std::string> labels;
-  std::unordered_set<std::string> seen;
+  std::set<std::string> seen;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (!names[i])
       fail(Failure::model, "{}: id2label: expected a name for each of \"0\" to \"{}\", got none for \"{}\"",

@@ -44,7 +44,7 @@ LabelSet LabelSet::sorted(std::vector<std::string> names) {
 }
 
 std::optional<std::int32_t> LabelSet::find(std::string_view name) const {
-  const auto found = index_.find(std::string(name));
+  const auto found = index_.find(name);
   if (found == index_.end()) return std::nullopt;
   return found->second;
 }

@@ -1,10 +1,11 @@
 // The names of a task's classes, in the order of the classifier's outputs.
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace bertrand::tasks {
@@ -31,7 +32,7 @@ class LabelSet {
 
  private:
   std::vector<std::string> names_;
-  std::unordered_map<std::string, std::int32_t> index_;
+  std::map<std::string, std::int32_t, std::less<>> index_;
 };
 
 /// Which names a model's outputs get, and in which order. `data` are those of the training file or the task (empty:

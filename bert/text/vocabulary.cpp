@@ -101,6 +101,12 @@ Vocabulary Vocabulary::parse(std::string bytes, const std::string& name, const V
       fail(options.failure, "{}:{}: vocabulary: expected every token once, got \"{}\" again, first on line {}", name,
            id + 1, entry->first, entry->second + 1);
     }
+    // One that is made to be slow. Of tokens that are not, a bucket has some ten.
+    constexpr std::size_t kMostInBucket = 64;
+    if (contents->ids.bucket_size(contents->ids.bucket(entry->first)) > kMostInBucket)
+      fail(options.failure,
+           "{}:{}: vocabulary: expected tokens that have different hashes, got more than {} that have not", name,
+           id + 1, kMostInBucket);
     if (is_new) contents->distinct_ids.push_back(id);
     entry->second = id;
   }

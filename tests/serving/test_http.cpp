@@ -283,6 +283,32 @@ TEST_CASE("a server that stops answers whoever is in and then nobody") {
   CHECK_FALSE(server.connect().is_connected());
 }
 
+TEST_CASE("a server that stops answers all requests that a client has sent at once") {
+  Server server;
+  Client client = server.connect();
+  client.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n" + Client::post_text("/second", "ab") +
+              Client::post_text("/third", "abc"));
+  const auto exchange = server.taken();
+  REQUIRE(exchange);
+  server.stop();
+  exchange->answer([] { return Response{.body = "first"}; });
+  CHECK(client.read().body == "first");
+  CHECK(client.read().body == "POST /second 2");
+  const Answer last = client.read();
+  CHECK(last.body == "POST /third 3");
+  CHECK(last.head.find("Connection: close") != std::string::npos);
+  CHECK(client.is_closed());
+}
+
+TEST_CASE("an empty line before a request is passed over, and HTTP/1.0 is told no 100") {
+  Server server;
+  Client client = server.connect();
+  CHECK(client.ask("\r\nGET /x HTTP/1.1\r\nHost: x\r\n\r\n").body == "GET /x 0");
+  CHECK(client.ask("\r\n\r\n" + Client::post_text("/y", "ab")).body == "POST /y 2");
+  Client old = server.connect();
+  CHECK(old.ask("POST /z HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nab").body == "POST /z 2");
+}
+
 TEST_CASE("a server that stops does not wait long for a request that is half sent") {
   Server server;
   Client client = server.connect();

@@ -165,6 +165,8 @@ TEST_CASE("ids that the model does not have are refused with their place") {
   CHECK(refusal("[\"2\"]") == "JSON Value: \"2\" Type: String is not of expected type: int32");
   CHECK(refusal("[1.0]") == "JSON Value: 1.0 Type: Number is not of expected type: int32");
   CHECK(refusal("[4294967298]") == "JSON Value: 4294967298 Type: Number is not of expected type: int32");
+  CHECK(refusal("[18446744073709551615]") ==
+        "JSON Value: 18446744073709551615 Type: Number is not of expected type: int32");
   CHECK(refusal("[[2]]") == "Encountered list at unexpected level: 1 expected < 1");
   CHECK(refusal("[2, 15]") == "400: instances[1]: input_ids: expected numbers from 0 to 14, got 15 at place 1");
   CHECK(refusal("[-1]") == "400: instances[1]: input_ids: expected numbers from 0 to 14, got -1 at place 0");

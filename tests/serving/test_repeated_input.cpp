@@ -1,0 +1,50 @@
+// Refusals and waiting requests keep little of what a request has, however much that is.
+#include <doctest/doctest.h>
+
+#include "serving/asked.h"
+
+using namespace bertrand;
+
+namespace {
+
+struct Setting : support::Asked {
+  support::TemporaryDirectory directory;
+  Setting() {
+    support::write_small_classifier(directory / "classes");
+    models.put(support::open_served(directory / "classes", "classes"));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a refusal that repeats what a request has is short, and whole characters of UTF-8") {
+  const Setting setting;
+  std::string name, keys;
+  while (name.size() < 100'000) name += "é";
+  for (int i = 0; i < 10'000; ++i) keys += fmt::format(R"("{}": 1,)", i);
+  const auto error = [&](const std::string& target, const std::string& body) {
+    const serving::Response response = setting("POST", target, body);
+    CHECK(response.status >= 400);
+    CHECK(response.body.size() < 2000);
+    return nlohmann::json::parse(response.body).at("error").get<std::string>();
+  };
+  CHECK(error("/v1/models/classes:predict", R"({"signature_name": ")" + name + "\"}").ends_with("é…"));
+  CHECK(error("/v2/models/classes/infer",
+              R"({"inputs": [{"name": ")" + name + R"(", "datatype": "BYTES", "shape": [],)" + R"("data": []}]})")
+            .ends_with("é…"));
+  CHECK(error("/predict", "{" + keys + R"("x": 1})").ends_with("…"));
+}
+
+TEST_CASE("a request of KServe has at most 16 outputs") {
+  const Setting setting;
+  const auto error = [&](int count) {
+    std::string outputs = R"({"name": "probabilities"})";
+    for (int i = 1; i < count; ++i) outputs += R"(, {"name": "probabilities"})";
+    return setting.error(
+        "/v2/models/classes/infer",
+        R"({"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["red"]}], "outputs": [)" + outputs +
+            "]}");
+  };
+  CHECK(error(17) == "400: outputs: expected at most 16, got 17");
+  CHECK(error(16).find("at most 16") == std::string::npos);
+}

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "bert/directory/model_directory.h"
 #include "bert/objectives/program_files.h"
 #include "bert/report/report.h"
 #include "io/byte_source.h"
@@ -14,20 +15,33 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kFilesOfRun[] = {"run_config.json", "metrics.jsonl", "eval_results.json", "eval_rows.jsonl",
+                                       "samples.jsonl"};
+
 void check_run(const fs::path& run) {
   std::error_code ignored;
   if (!fs::is_directory(run, ignored))
     fail(Failure::usage, "{}: expected the directory of a run, got {}", run.string(),
          fs::exists(run, ignored) ? "a file" : "nothing there");
   const auto is_run = [&](const fs::path& directory) {
-    constexpr const char* kFiles[] = {"run_config.json", "metrics.jsonl", "eval_results.json", "eval_rows.jsonl"};
-    return std::ranges::any_of(kFiles, [&](const char* file) { return fs::exists(directory / file, ignored); });
+    return std::ranges::any_of(kFilesOfRun, [&](const char* file) { return fs::exists(directory / file, ignored); });
   };
   if (is_run(run)) return;
   const bool has_runs = std::ranges::any_of(fs::directory_iterator(run, ignored), is_run);
   fail(Failure::usage, "{}: expected run_config.json, metrics.jsonl or eval_results.json, got none of them{}",
        run.string(),
        has_runs ? fmt::format("; hint: report {} lays the runs in it over each other", (run / "*/").string()) : "");
+}
+
+/// What the page is made from.
+std::vector<fs::path> inputs_of(const Options& options) {
+  std::vector<fs::path> files = {options.texts};
+  for (const fs::path& run : options.runs)
+    for (const char* file : kFilesOfRun) files.push_back(run / file);
+  if (options.texts.empty()) return files;
+  const std::vector<fs::path> model = bert::model_files(options.model.empty() ? options.runs.front() : options.model);
+  files.insert(files.end(), model.begin(), model.end());
+  return files;
 }
 
 }  // namespace
@@ -65,7 +79,7 @@ void run(const Options& options) {
                         : options.runs.size() == 1 ? options.runs.front() / name
                                                    : fs::path(name);
   training::refuse_file_of_run("output", file, objectives::program_files());
-  io::check_output("output", file, {options.texts});
+  io::check_output("output", file, inputs_of(options));
   if (explains) {
     io::replace_file(io::Files::system(), file, page_of_model(options));
   } else {

@@ -77,9 +77,12 @@ io::Json answers_of(std::string_view lines, const Extent& extent, const LetGo& l
   });
   io::Json json{{"kind", "answers"}, {"labels", io::Json::array()}, {"rows", questions.size()}};
   json["intervals"] = intervals(questions);
+  // Not by F1 alone: an answer of the right words in another order is wrong, and one that is all articles has an F1 of
+  // 0.
+  std::erase_if(questions, [](const Question& question) { return question.exact >= 1; });
   std::ranges::stable_sort(questions, {}, &Question::f1);
   json["wrong"] = io::Json::array();
-  for (std::size_t i = 0; i < std::min(extent.rows, questions.size()) && questions[i].exact < 1; ++i)
+  for (std::size_t i = 0; i < std::min(extent.rows, questions.size()); ++i)
     json["wrong"].push_back(row_json(questions[i]));
   return json;
 }

@@ -1,6 +1,7 @@
 // The numbers of all runs, put into the page.
 #include "bert/report/report.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include "bert/report/page.h"
@@ -36,6 +37,13 @@ std::string page_with(const std::string& numbers) {
   return page.replace(at, kNumbers.size(), numbers);
 }
 
+/// The last row stays: the page says of an empty list that no row is wrong.
+Extent halved(const Extent& extent) {
+  return {.points = extent.points / 2,
+          .rows = std::max(extent.rows / 2, std::size_t{1}),
+          .classes = std::max(extent.classes / 2, std::size_t{2})};
+}
+
 }  // namespace
 
 std::string page_of(io::Json numbers) {
@@ -45,7 +53,7 @@ std::string page_of(io::Json numbers) {
 }
 
 std::string page_of_runs(const std::vector<std::filesystem::path>& directories) {
-  for (Extent extent;; extent = {extent.points / 2, extent.rows / 2, extent.classes / 2}) {
+  for (Extent extent;; extent = halved(extent)) {
     io::Json runs = io::Json::array();
     for (const auto& directory : directories) runs.push_back(numbers_of_run(directory, extent));
     const std::string page = page_of({{"runs", std::move(runs)}});

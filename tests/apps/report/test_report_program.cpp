@@ -111,6 +111,14 @@ TEST_CASE("no program writes over what a run wrote, but its pages") {
   refused("prepare", {"records", "--input", texts, "--vocab-file", vocabulary}, a + "/model.safetensors");
   refused("prepare", {"squad", "--input", texts, "--vocab-file", vocabulary}, a + "/config.json");
   CHECK(run_program("report", {a, "--output", a + "/report.html"}).code == 0);
+  std::filesystem::remove(a + "/run_config.json");  // so that nothing says that it is a run
+  for (const std::string& file : {model + "/vocab.txt", a + "/metrics.jsonl"}) {
+    const std::string before = read_text(file);
+    const auto outcome = run_program("report", {a, "--explain", texts, "--model", model, "--output", file});
+    CHECK(outcome.code == 2);
+    CHECK(outcome.error == "error: --output: expected another file than the input, got " + file + "\n");
+    CHECK(read_text(file) == before);
+  }
 }
 
 TEST_CASE("report explains a model with texts, and its rows with a map") {

@@ -107,6 +107,19 @@ TEST_CASE("the intervals of answers are those of drawn questions in percent, and
   CHECK(evaluated()["wrong"][0]["right"] == false);
 }
 
+TEST_CASE("the wrong answers are those that are not exact, whatever their F1, and the fewest shared words come first") {
+  const auto line = [](const std::string& text, double exact, double f1) {
+    return fmt::format(R"({{"text":"{}","prediction":"p","label":["l"],"exact":{},"f1":{}}})", text, exact, f1) + "\n";
+  };
+  const io::Json wrong =
+      report::evaluation_of("{\"kind\":\"answers\"}\n" + line("an article alone", 1, 0) + line("other order", 0, 1) +
+                                line("right", 1, 1) + line("wrong", 0, 0),
+                            {})["wrong"];
+  REQUIRE(wrong.size() == 2);
+  CHECK(wrong[0]["text"] == "wrong");
+  CHECK(wrong[1]["text"] == "other order");
+}
+
 TEST_CASE("the F1 of two classes is of the one that the header names, and of the second if it names none") {
   const auto f1_of = [](const std::string& positive, int label) {
     std::string lines = R"({"kind":"classification","labels":["no","yes"],"metrics":["f1"])" + positive + "}\n";

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "bert/report/evaluation.h"
+#include "bert/report/report.h"
 #include "io/input_files.h"
 #include "support/program.h"
 
@@ -58,6 +59,21 @@ TEST_CASE("a table of classes is shown where rows have none, and of labelled wor
                       "{\"task\":\"ner\",\"kind\":\"words\",\"labels\":[\"O\"]}\n"
                       R"({"words":["a"],"label":[0],"prediction":[0],"probabilities":[1]})");
   CHECK(name() == "X");
+}
+
+TEST_CASE("a page of runs that is made shorter and shorter keeps a wrong row of each and the matrix of two classes") {
+  const support::TemporaryDirectory run;
+  const std::string label(200'000, 'x');  // too long for a page of so many runs, however much else is left out
+  std::string rows = "{\"kind\":\"classification\",\"labels\":[\"no\",\"" + label + "\"],\"metrics\":[]}\n";
+  for (int i = 0; i < 3; ++i) rows += "{\"text\":\"t\",\"label\":0,\"prediction\":1,\"probabilities\":[0.1,0.9]}\n";
+  support::write_text(run / "eval_rows.jsonl", rows);
+  const std::string page = report::page_of_runs(std::vector<std::filesystem::path>(11, run / "."));
+  const std::string begin = "<script id=\"numbers\" type=\"application/json\">";
+  const std::size_t from = page.find(begin) + begin.size();
+  const io::Json numbers = io::parse_json(page.substr(from, page.find("</script>", from) - from), {"page"});
+  const io::Json& evaluation = numbers.at("runs").at(10).at("evaluation");
+  CHECK(evaluation.at("wrong").size() == 1);
+  CHECK(evaluation.at("confusion").size() == 2);
 }
 
 TEST_CASE("a table of classes has every figure, what is no number is 0, and a table of other columns is none") {

@@ -49,10 +49,14 @@ void MappedCorpus::open(const std::filesystem::path& directory, const CorpusMani
   const CorpusManifest manifest = parse_corpus_manifest(
       io::parse_json({reinterpret_cast<const char*>(text.bytes().data()), text.bytes().size()}, {name, Failure::input}),
       name);
-  if (manifest.vocab_sha256 != expected.vocab_sha256 || manifest.vocab_size != expected.vocab_size)
+  if (manifest.vocab_sha256 != expected.vocab_sha256)
     fail(Failure::input, "{}: vocab_sha256: expected that of the vocabulary given, {}, got {}; {}", name,
          expected.vocab_sha256, manifest.vocab_sha256.substr(0, 64),
          "hint: make the corpus with the same --vocab-file");
+  if (manifest.vocab_size != expected.vocab_size)
+    fail(Failure::input, "{}: vocab_size: expected {}, as the model's vocabulary with its added tokens, got {}; {}",
+         name, expected.vocab_size, manifest.vocab_size,
+         "hint: a corpus knows no added tokens: train on the text itself");
   if (manifest.lower_case != expected.lower_case)
     fail(Failure::input, "{}: lower_case: expected {}, as the model's text, got {}; hint: {}", name,
          expected.lower_case, manifest.lower_case, "--cased must be given to both programs or to none");

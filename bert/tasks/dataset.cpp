@@ -230,7 +230,7 @@ LabelSet learn_labels(const Task& task, const LabelNames& names, const std::stri
   if (!task.labels.empty()) return LabelSet(task.labels);
   LabelSet labels = LabelSet::sorted({names.begin(), names.end()});
   const std::set<std::string> flags = {"0", "1", "0.0", "1.0", "true", "false"};
-  if (task.kind == Kind::multi_label &&
+  if (task.kind == Kind::multi_label && !labels.empty() &&
       std::ranges::all_of(labels.names(), [&](const std::string& name) { return flags.contains(name); }))
     fail(
         Failure::input,

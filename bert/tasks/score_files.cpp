@@ -188,7 +188,11 @@ class RankedQuery {
     std::vector<std::string> passages, places;
     for (const auto& [rank, passage] : ranked_) {
       passages.push_back(passage);
-      places.resize(std::max(places.size(), static_cast<std::size_t>(std::min(rank, kMostPlaces) - 1)));
+      const auto before = static_cast<std::size_t>(rank - 1);
+      if (rank > kMostPlaces && before > places.size())
+        fail(Failure::input, "{}: query {}: rank: expected at most {}, or the one after the one before, got {}",
+             lines_.name(), query_, kMostPlaces, rank);
+      places.resize(std::max(places.size(), before));
       places.push_back(passage);
     }
     repeated_.add(query_, passages);
@@ -285,7 +289,13 @@ FileScores score_tokens_file(const fs::path& file) {
   text::InvalidBytes invalid;
   Lines lines(file, &invalid);
   TaggedSentences sentences(lines);
-  WordLines words([&](std::string_view line, std::int64_t) { sentences.take(Lines::columns_of(line)); });
+  WordLines words([&](std::string_view line, std::int64_t number) {
+    const std::string_view cells = line.substr(0, line.find_last_not_of(" \r") + 1);
+    const bool is_blank = cells.find_first_not_of("\t ") == std::string_view::npos;
+    if (!is_blank && (cells.find("\t\t") != std::string_view::npos || cells.ends_with('\t')))
+      fail(Failure::input, "{}:{}: columns: expected a word or a tag in each, got an empty one", file.string(), number);
+    sentences.take(Lines::columns_of(line));
+  });
   for (std::string_view line; lines.next(line);) words.take(line, lines.number());
   const EntityScores scores = sentences.scores();
   if (scores.words == 0) fail(Failure::input, "{}: expected at least one word, got none", file.string());

@@ -64,7 +64,7 @@ TEST_CASE("a ranking's lines may come in any order of their ranks") {
 
 TEST_CASE("a passage counts at its rank, also if the ranks before it are left out") {
   const support::TemporaryDirectory directory;  // as ms_marco_eval.py: (1 / 5 + 0 + 0) / 3
-  const std::string run = "1\tc\t3\n1\ta\t5\n2\tb\t20\n3\td\t9000000000000000000\n";
+  const std::string run = "1\tc\t3\n1\ta\t5\n2\tb\t20\n3\td\t1000\n";
   const std::string out = rank(directory, "1\t0\ta\t1\n2\t0\tb\t1\n", run).out;
   CHECK(out.find("\nmrr_at_10 = 0.066666666666666666\n") != std::string::npos);
 }
@@ -97,6 +97,26 @@ TEST_CASE("tagged words have seqeval's figures with 17 digits") {
   CHECK(outcome.out.find("\nf1 = 0.66666666666666663\nillegal_tags = 1\n") != std::string::npos);
   CHECK(outcome.error ==
         "warning: predicted tags that continue no entity of their type: 1, most often B-PER before I-LOC (1)\n");
+}
+
+TEST_CASE("an empty tag does not make another column the tag, and a rank far beyond the others is refused") {
+  const support::TemporaryDirectory directory;
+  const std::string tags = directory / "tags", qrels = directory / "qrels", run = directory / "run";
+  for (const char* line : {"w\tNN\tO\t\n", "w\tNN\t\tB-PER\n", "w\tNN\tO\t \r\n"}) {
+    write_text(tags, std::string("v\tNN\tO\tO\n\t\n\n") + line);
+    CHECK(refusal({"tokens", tags}) ==
+          "error: " + tags + ":4: columns: expected a word or a tag in each, got an empty one\n");
+  }
+  write_text(qrels, "q 0 p 1\n");
+  for (const char* rank : {"1001", "9000000000000000000"}) {
+    write_text(run, std::string("q x 1\nq p ") + rank + "\n");
+    CHECK(refusal({"ranking", "--qrels", qrels, "--run", run}) ==
+          "error: " + run + ": query q: rank: expected at most 1000, or the one after the one before, got " + rank +
+              "\n");
+  }
+  write_text(run, "q x 1\nq p 1000\n");
+  CHECK(run_program("evaluate", {"ranking", "--qrels", qrels, "--run", run}).out.find("mrr = 0.001\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("the predictions of finetune are scored as words with their tags") {

@@ -1,6 +1,8 @@
 // Training from a corpus that prepare corpus made, beside training from the text itself.
 #include <sys/stat.h>
 
+#include <fmt/format.h>
+
 #include "pretrain_setting.h"
 
 using support::Flags;
@@ -69,6 +71,28 @@ TEST_CASE("a corpus of another vocabulary, one that is cut short, and one beside
   CHECK(cut.code == 3);
   CHECK_MESSAGE(cut.error.find("shard-00000.ids: expected ") != std::string::npos, cut.error);
   CHECK(std::ranges::count(cut.error, '\n') == 1);
+}
+
+TEST_CASE("a corpus for a model with added tokens is refused with the numbers that differ, and what to do") {
+  const PretrainSetting setting;
+  REQUIRE(setting.run("first", {"--steps", "1"}).code == 0);
+  auto config = nlohmann::json::parse(setting.file("first/config.json"));
+  const int words = config.at("vocab_size");
+  support::write_text(setting.directory / "first/added_tokens.json", fmt::format(R"({{"[new]": {}}})", words - 1));
+  std::string vocabulary = setting.file("first/vocab.txt");
+  vocabulary.resize(vocabulary.rfind('\n', vocabulary.size() - 2) + 1);  // its last row is the token that is added
+  support::write_text(setting.directory / "first/vocab.txt", vocabulary);
+  support::write_text(setting.directory / "vocab.txt", vocabulary);
+  prepare(setting, "text.txt", "corpus");
+  const auto outcome = run_program(
+      "pretrain", {"--init", setting.directory / "first", "--input", setting.directory / "corpus", "--output",
+                   setting.directory / "second", "--steps", "1", "--max-seq-length", "24", "--batch-size", "2"});
+  CHECK(outcome.code == 3);
+  CHECK(
+      outcome.error ==
+      fmt::format("error: {}: vocab_size: expected {}, as the model's vocabulary with its added tokens, got {}; hint: "
+                  "a corpus knows no added tokens: train on the text itself\n",
+                  (setting.directory / "corpus/manifest.json").string(), words, words - 1));
 }
 
 TEST_CASE("a changed byte of a corpus is found by --check-inputs all and by --validate-only, and none looks past it") {

@@ -289,6 +289,8 @@ TEST_CASE("columns of 0 and 1 are labels with their names") {
   const std::string vectors = "; hint: --label-column A,B takes columns of 0 and 1 with these names";
   CHECK(message(custom_task({.kind = Kind::multi_label}), "text\tlabel\nA\t1,0\nB\t0,0\n") ==
         "data:1: label: expected the names of the labels that a text has, got {0,1}" + vectors);
+  CHECK(message(custom_task({.kind = Kind::multi_label}), "text\tlabel\nA\t\n") ==
+        "data:1: label: expected at least 1 different ones in the file, got {}");
 }
 
 TEST_CASE("labels are learnt from the training file in order, integers by value") {

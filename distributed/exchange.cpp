@@ -1,8 +1,12 @@
 #include "distributed/exchange.h"
 
+#include <array>
 #include <chrono>
+#include <exception>
 #include <future>
 #include <vector>
+
+#include "io/error.h"
 
 namespace bertrand::distributed {
 
@@ -19,19 +23,39 @@ double sum(const Replica& self, double value) {
   return value;
 }
 
+namespace {
+
+/// The interruption that ended the work, null if it is done. Throws what else it throws.
+std::exception_ptr interruption_of(std::future<void>& working) {
+  try {
+    working.get();
+  } catch (const std::exception& error) {
+    if (!is_interruption(error)) throw;
+    return std::current_exception();
+  }
+  return {};
+}
+
+}  // namespace
+
 bool any(const Replica& self, bool yes) { return sum(self, yes ? 1 : 0) > 0; }
 
 void work_apart(Collective& collective, Backend& backend, const std::function<void()>& work) {
   std::future<void> working = std::async(std::launch::async, work);
-  for (double at_work = 1; at_work > 0;) {
+  std::exception_ptr interruption;     // of this one
+  std::array<double, 2> all = {1, 0};  // how many are at work, and how many were interrupted
+  while (all[0] > 0) {
     const bool ended =
         !working.valid() || working.wait_for(std::chrono::milliseconds(250)) == std::future_status::ready;
-    if (ended && working.valid()) working.get();
-    const Tensor x = ops::full({1}, ended ? 0 : 1, DType::f64, backend);
+    if (ended && working.valid()) interruption = interruption_of(working);
+    all = {ended ? 0.0 : 1.0, interruption ? 1.0 : 0.0};
+    const Tensor x = ops::from_host(std::span<const double>(all), {2}, backend);
     const Addend mine{.first = collective.rank(), .count = 1, .values = x};
     collective.all_reduce_sum({&mine, 1}, collective.size(), x);
-    at_work = ops::item(x);
+    backend.download(x, all.data());
   }
+  if (interruption) std::rethrow_exception(interruption);
+  if (all[1] > 0) fail(Failure::interrupted, "interrupted in another process: nothing was written");
 }
 
 std::string broadcast(Collective& collective, Backend& backend, const std::string& text, int root) {

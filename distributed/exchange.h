@@ -21,7 +21,8 @@ double sum(const Replica& self, double value);
 bool any(const Replica& self, bool yes);
 
 /// Calls `work` on a thread of its own, as all others do theirs, and returns when all have ended. However long that
-/// takes, no replica waits longer than a moment in one call, so no time limit ends it. Throws what `work` throws.
+/// takes, no replica waits longer than a moment in one call, so no time limit ends it. Throws what `work` throws; if
+/// the work of one is interrupted, that of all counts as interrupted, so that all end together.
 void work_apart(Collective& collective, Backend& backend, const std::function<void()>& work);
 
 /// Returns the text of rank `root` on all.

@@ -337,7 +337,7 @@ void run(Options& options) {
        .read =
            [&](distributed::Collective* processes) {
              job = read_job(options, processes);
-             if (options.settings.validate_only) report_validity(*job);
+             if (options.settings.validate_only && (!processes || processes->rank() == 0)) report_validity(*job);
              return identity_of(options, *job);
            },
        .make_objective =

@@ -150,6 +150,28 @@ TEST_CASE("replicas that work apart wait for each other, and what one throws end
   }
 }
 
+TEST_CASE("an interruption of one replica that works apart ends all when the work of the others is done") {
+  for (int replicas = 1; replicas <= 3; ++replicas) {
+    ReplicaGroup group = group_of(replicas);
+    std::atomic<int> ended{0}, interrupted{0};
+    const Failures failures = failures_of(group, [&](const Replica& self) {
+      try {
+        work_apart(self.collective(), self.backend(), [&] {
+          if (self.first()) fail(Failure::interrupted, "interrupted while planning");
+          std::this_thread::sleep_for(std::chrono::milliseconds(300));
+          ++ended;
+        });
+      } catch (const Error& error) {
+        interrupted += error.failure() == Failure::interrupted;
+        throw;
+      }
+    });
+    CHECK(ended == replicas - 1);
+    CHECK(interrupted == replicas);
+    CHECK(failures.reported.starts_with("interrupted "));
+  }
+}
+
 TEST_CASE("replicas that disagree are told which fact differs and in which process, also if one has a fact more") {
   ReplicaGroup group = group_of(3);
   const Facts facts{{"version", "1.2"}, {"--seed", "42"}};

@@ -174,6 +174,7 @@ void run_process(const TrainingRun& run, distributed::Collective* processes,
   const Conditions conditions = agree_on_run(processes, settings, identity);
   if (settings.validate_only) {
     if (first) io::say("settings and data can be used; nothing was trained and nothing is written\n");
+    if (processes) processes->barrier();  // they end together
     return;
   }
   if (first && settings.resume) check_resumable(settings.output, conditions);

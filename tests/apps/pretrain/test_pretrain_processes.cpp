@@ -217,6 +217,17 @@ TEST_CASE("a warning of several processes is printed by the first of them alone"
   CHECK(setting.own_lines("run", 1, "error") == std::vector<std::string>{});
 }
 
+TEST_CASE("processes that only look at their inputs end well, and the first says what these have") {
+  if (skipped()) return;
+  const ProcessesSetting setting;
+  setting.run_processes("run", 2, {"--steps", "1", "--validate-only"});
+  for (int rank = 0; rank < 2; ++rank)
+    CHECK_MESSAGE(setting.code("run", rank) == 0, setting.of_rank("run", rank, "error"));
+  CHECK(setting.of_rank("run", 0, "out").find("--input: ") != std::string::npos);
+  CHECK(setting.of_rank("run", 1, "out") == "");
+  CHECK(setting.file("mpirun.log").empty());
+}
+
 TEST_CASE("a failure after the last step is told to the others, which name the last checkpoint") {
   if (skipped()) return;
   const ProcessesSetting setting;

@@ -22,24 +22,33 @@ std::string number_text(double value) {
   return {text, end};
 }
 
-/// The lines up to `step`, whole ones only.
-std::string lines_until(const std::string& text, std::int64_t step) {
+/// Whether the line is one that is written again when the run goes on from there.
+bool comes_again(const io::Json& line, const LogPosition& from) {
+  const std::int64_t step = line["step"].get<std::int64_t>();
+  if (step != from.step || !from.evaluation_due) return step > from.step;
+  for (const auto& [name, value] : line.items())
+    if (name.starts_with("eval_") || name == "examples") return true;
+  return false;
+}
+
+/// The lines of before, whole ones only.
+std::string lines_until(const std::string& text, const LogPosition& from) {
   std::string kept;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin);
     if (end == std::string::npos) break;
     const auto line = io::try_parse_json(std::string_view(text).substr(begin, end - begin));
     if (line && line->is_object() && line->contains("step") && (*line)["step"].is_number_integer() &&
-        (*line)["step"].get<std::int64_t>() <= step)
+        !comes_again(*line, from))
       kept += text.substr(begin, end + 1 - begin);
     begin = end + 1;
   }
   return kept;
 }
 
-/// The file, cut back to `step`.
-fs::path cut_back(const fs::path& path, std::int64_t step, io::Files& files) {
-  if (fs::exists(path)) io::replace_file(files, path, lines_until(io::read_file(path), step));
+/// The file, cut back.
+fs::path cut_back(const fs::path& path, const LogPosition& from, io::Files& files) {
+  if (fs::exists(path)) io::replace_file(files, path, lines_until(io::read_file(path), from));
   return path;
 }
 
@@ -58,15 +67,15 @@ std::string json_line(const LogLine& line) {
   return text + "}";
 }
 
-MetricsLog::MetricsLog(const fs::path& directory, std::int64_t resumed_step, io::Files& files)
+MetricsLog::MetricsLog(const fs::path& directory, const LogPosition& from, io::Files& files)
     : directory_(directory),
       files_(files),
-      lines_(files, cut_back(directory / "metrics.jsonl", resumed_step, files), io::FileWriter::Opening::append),
+      lines_(files, cut_back(directory / "metrics.jsonl", from, files), io::FileWriter::Opening::append),
       events_(directory, files) {
-  cut_back(directory / kSamples, resumed_step, files);
-  if (has_events_beside(events_.path())) events_.resume(resumed_step + 1);
+  cut_back(directory / kSamples, from, files);
+  if (has_events_beside(events_.path())) events_.resume(from.step + 1);
   if (const fs::path config = directory / "run_config.json"; fs::exists(config))
-    events_.text("run_config", resumed_step, "```json\n" + io::read_file(config) + "```\n");
+    events_.text("run_config", from.step, "```json\n" + io::read_file(config) + "```\n");
 }
 
 void MetricsLog::write(const LogLine& line) {

@@ -23,12 +23,18 @@ struct LogLine {
 /// not finite becomes null.
 std::string json_line(const LogLine& line);
 
+/// Where a run goes on.
+struct LogPosition {
+  std::int64_t step = 0;        ///< the last one that was made
+  bool evaluation_due = false;  ///< after it: the evaluation will be made again, if it was made at all
+};
+
 class MetricsLog {
  public:
-  /// Appends to `directory`/metrics.jsonl. Lines after `resumed_step`, and what a killed run left of a line, are
-  /// dropped first: they will be written again. So TensorBoard is told that what event files of before say of later
-  /// steps no longer counts. The run_config.json that is there becomes a text in TensorBoard.
-  MetricsLog(const std::filesystem::path& directory, std::int64_t resumed_step, io::Files& files = io::Files::system());
+  /// Appends to `directory`/metrics.jsonl. Lines that will be written again, and what a killed run left of a line, are
+  /// dropped first. So TensorBoard is told that what event files of before say of later steps no longer counts. The
+  /// run_config.json that is there becomes a text in TensorBoard.
+  MetricsLog(const std::filesystem::path& directory, const LogPosition& from, io::Files& files = io::Files::system());
 
   /// One write a line, so that a killed run leaves whole lines. Throws Error(Failure::io).
   void write(const LogLine& line);

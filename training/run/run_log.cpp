@@ -12,7 +12,8 @@ namespace bertrand::training {
 
 void RunLog::open(const RunState& state, io::Files& files, std::int64_t skipped_steps) {
   if (!self_.first()) return;
-  metrics_ = std::make_unique<MetricsLog>(settings_.output, state.steps_done, files);
+  metrics_ = std::make_unique<MetricsLog>(
+      settings_.output, LogPosition{.step = state.steps_done, .evaluation_due = state.evaluation_due}, files);
   interval_.losses = state.unlogged;
   interval_.skipped_before = skipped_steps;
 }

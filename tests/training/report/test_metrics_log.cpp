@@ -41,27 +41,41 @@ TEST_CASE("metrics are appended, and a resumed run drops what came after its che
   const support::TemporaryDirectory directory;
   const fs::path file = directory / "metrics.jsonl";
   {
-    MetricsLog log(directory / "", 0);
+    MetricsLog log(directory / "", {.step = 0});
     for (const int step : {10, 20, 30}) log.write({.step = step, .figures = {{"loss", 1.0 / step}}});
   }
   const std::string lines = "{\"step\":10,\"loss\":0.1}\n{\"step\":20,\"loss\":0.05}\n";
   CHECK(read_text(file).starts_with(lines));
 
   write_text(file, read_text(file) + "{\"step\":40,\"lo");  // killed while writing
-  { MetricsLog log(directory / "", 20); }
+  { MetricsLog log(directory / "", {.step = 20}); }
   CHECK(read_text(file) == lines);
   write_text(file, lines + "not JSON\n[1]\n{}\n{\"step\":\"5\"}\n");
   {
-    MetricsLog log(directory / "", 20);
+    MetricsLog log(directory / "", {.step = 20});
     log.write({.step = 30, .figures = {{"loss", 0.5}}});
   }
   CHECK(read_text(file) == lines + "{\"step\":30,\"loss\":0.5}\n");
 }
 
+TEST_CASE("the figures of an evaluation that a resumed run makes again are dropped, and those of its step are not") {
+  const support::TemporaryDirectory directory;
+  const fs::path file = directory / "metrics.jsonl", samples = directory / "samples.jsonl";
+  const std::string step = "{\"step\":20,\"loss\":0.5}\n", evaluation = "{\"step\":20,\"eval_loss\":0.5}\n",
+                    earlier = "{\"step\":10,\"eval_loss\":0.5}\n", sample = "{\"step\":20,\"examples\":[]}\n";
+  for (const bool is_due : {false, true}) {
+    write_text(file, earlier + step + evaluation);
+    write_text(samples, sample);
+    const MetricsLog log(directory / "", {.step = 20, .evaluation_due = is_due});
+    CHECK(read_text(file) == earlier + step + (is_due ? "" : evaluation));
+    CHECK(read_text(samples) == (is_due ? "" : sample));
+  }
+}
+
 TEST_CASE("TensorBoard is told from which step on the figures of an earlier run no longer count") {
   const support::TemporaryDirectory directory;
   const auto steps_of_marks = [&](std::int64_t resumed_step) {
-    MetricsLog log(directory / "", resumed_step);
+    MetricsLog log(directory / "", {.step = resumed_step});
     std::vector<std::uint64_t> steps;
     for (const support::Message& event : support::events_of(log.events().path()))
       if (event.contains(7)) steps.push_back(support::number(event, 2));
@@ -78,7 +92,7 @@ TEST_CASE("TensorBoard shows the settings of a run where it begins or goes on") 
   write_text(directory / "run_config.json", "{\"seed\": 7}\n");
   for (const std::int64_t resumed_step : {0, 20}) {
     CAPTURE(resumed_step);
-    MetricsLog log(directory / "", resumed_step);
+    MetricsLog log(directory / "", {.step = resumed_step});
     std::vector<std::uint64_t> steps;
     for (const support::Message& event : support::events_of(log.events().path())) {
       if (!event.contains(5)) continue;
@@ -98,7 +112,7 @@ TEST_CASE("a line is one write, and a full disk is an error of one line") {
     CAPTURE(failing);
     support::FailingFiles files(failing, "No space left on device");
     try {
-      MetricsLog log(directory / "", 0, files);
+      MetricsLog log(directory / "", {.step = 0}, files);
       const int before = files.calls();
       log.write({.step = 1, .figures = {{"loss", 1.5}}});
       CHECK(files.calls() == before + 2);  // one for JSON, one for TensorBoard

@@ -85,7 +85,7 @@ std::string program_name(const CLI::App& app) {
 std::vector<Given> flags_of(const CLI::App& app, const std::vector<std::string>& arguments) {
   std::vector<Given> flags;
   for (const std::string& argument : arguments) {
-    if (!argument.starts_with("--")) {
+    if (!argument.starts_with("--") && argument != "-h") {
       if (!flags.empty()) flags.back().values.push_back(argument);
       continue;
     }

@@ -125,6 +125,16 @@ std::string identity_of_outputs(const Job& job, const nn::ParameterSet& paramete
       *settings.max_seq_length, job.options.max_query_length);
 }
 
+/// What is left if the prediction is interrupted, and how to get the rest.
+std::string hint_of_interruption(const Options& options) {
+  const training::Settings& settings = options.settings;
+  if (options.train.empty() && options.evaluation.empty()) return "nothing was written; hint: run the command again";
+  if (options.train.empty())
+    return "the evaluation is saved; hint: run the command again without --eval, with another --output";
+  if (!settings.save_model_only) return "the training is saved; hint: --resume makes the predictions";
+  return fmt::format("the model is saved; hint: --predict with --model {}, without --train", settings.output.string());
+}
+
 /// --predict, by all replicas together; the first one writes. The outputs for a file that is streamed are kept as they
 /// are computed, so that --resume goes on with them. `make_room` is called before anything is written.
 void predict_file(const Job& job, const training::TrainedReplica& replica, const std::function<void()>& make_room) {
@@ -141,7 +151,14 @@ void predict_file(const Job& job, const training::TrainedReplica& replica, const
                                                 .width = objective.outputs(),
                                                 .before_writing = make_room},
                  settings.resume ? earlier : Earlier::ignore, replica.files);
-  const auto outputs = objective.predict(objectives::File::prediction, kept ? &*kept : nullptr);
+  const auto outputs = [&] {
+    try {
+      return objective.predict(objectives::File::prediction, kept ? &*kept : nullptr);
+    } catch (const Error& error) {
+      if (error.failure() != Failure::interrupted || job.task->streamed(objectives::File::prediction)) throw;
+      fail(Failure::interrupted, "interrupted while predicting: {}", hint_of_interruption(job.options));
+    }
+  }();
   if (!outputs || !first) return;
   make_room();
   io::say(fmt::format("{}\n", job.task->write_predictions(replica.files, settings.output, *outputs)));

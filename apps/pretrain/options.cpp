@@ -140,6 +140,8 @@ void complete(Options& options) {
     training::FlagTable table;
     add_flags(table, options);
     training::apply(training::find_recipe(recipes(), options.recipe), table, options.settings.command);
+    training::Settings& settings = options.settings;
+    if (settings.overfit_batch && !training::is_given("--steps", settings.command)) settings.steps.reset();
   }
   if (options.config.empty() && options.init.empty())
     fail(Failure::usage, "--config, --init: expected one of them, got none");

@@ -25,14 +25,7 @@ void FineTuningTask::decide_by(const std::string& figure) {
 }
 
 double FineTuningTask::score(const training::Metrics& evaluation) const {
-  double sum = 0, count = 0;
-  for (const tasks::Figure& figure : judged_by()) {
-    if (!figure.decides) continue;
-    const double value = metric(evaluation, "eval_" + figure.name);
-    sum += figure.lower_is_better ? -value : value;
-    ++count;
-  }
-  return sum / count;
+  return tasks::score_of(judged_by(), [&](const std::string& name) { return metric(evaluation, "eval_" + name); });
 }
 
 }  // namespace bertrand::objectives

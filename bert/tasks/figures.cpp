@@ -106,6 +106,16 @@ void decide_by(std::vector<Figure>& figures, std::string_view name) {
   for (Figure& figure : figures) figure.decides = figure.name == plain;
 }
 
+double score_of(const std::vector<Figure>& figures, const std::function<double(const std::string& name)>& value) {
+  double sum = 0, count = 0;
+  for (const Figure& figure : figures) {
+    if (!figure.decides) continue;
+    sum += figure.lower_is_better ? -value(figure.name) : value(figure.name);
+    ++count;
+  }
+  return sum / count;
+}
+
 std::string deciding(const std::vector<Figure>& figures) {
   std::vector<std::string> names;
   for (const Figure& figure : figures)

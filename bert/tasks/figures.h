@@ -1,5 +1,6 @@
 // The figures that a task is judged by, in words: what each says, and which decide which model is the best.
 #pragma once
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,10 @@ std::vector<Figure> ranking_figures();
 /// Makes the figure `name`, with or without eval_, the one that decides; "" changes nothing. Throws Failure::usage,
 /// which lists them, if there is none of this name.
 void decide_by(std::vector<Figure>& figures, std::string_view name);
+
+/// What the best model has most of: the mean of the figures that decide, of which those count negative that had better
+/// be low. `value` gives that of a name, without eval_.
+double score_of(const std::vector<Figure>& figures, const std::function<double(const std::string& name)>& value);
 
 /// "f1" or "the mean of accuracy and f1": what decides.
 std::string deciding(const std::vector<Figure>& figures);

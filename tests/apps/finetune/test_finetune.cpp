@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "support/conversation.h"
 #include "support/small_finetuning.h"
 
 using support::Outcome;
@@ -223,6 +224,47 @@ TEST_CASE("a run whose columns look like numbers is resumed from its record") {
   CHECK(settings.at("learning-rate") == 5e-5);
   const Outcome outcome = support::run_program("finetune", {"--resume", "--output", run});
   CHECK_MESSAGE(outcome.code == 0, outcome.error);
+}
+
+TEST_CASE(
+    "a prediction after training that is interrupted is made by --resume, or by the model if that was kept alone") {
+  const Setting setting;
+  const std::string many = setting.directory / "many.csv", run = setting.directory / "run";
+  write_text(many, support::animals(150'000));
+  for (const bool model_alone : {false, true}) {
+    std::vector<std::string> command = {"--task",
+                                        "custom",
+                                        "--label-column",
+                                        "kind",
+                                        "--max-seq-length",
+                                        "16",
+                                        "--train",
+                                        setting.directory / "train.csv",
+                                        "--predict",
+                                        many,
+                                        "--steps",
+                                        "2",
+                                        "--output",
+                                        run,
+                                        "--model",
+                                        setting.directory / "model",
+                                        "--overwrite",
+                                        "--threads",
+                                        "1"};
+    if (model_alone) command.emplace_back("--save-model-only");
+    support::Conversation program("finetune", command);
+    while (!program.line().starts_with("finished after")) {
+    }
+    program.signal(SIGTERM);
+    CHECK(program.finish() == 75);
+    CHECK_FALSE(std::filesystem::exists(run + "/predictions.tsv"));
+    if (model_alone) {
+      CHECK(setting.finetune("predicted", {"--model", run, "--predict", many}).code == 0);
+    } else {
+      CHECK(run_program("finetune", {"--resume", "--output", run}).code == 0);
+      CHECK(std::filesystem::exists(run + "/predictions.tsv"));
+    }
+  }
 }
 
 TEST_CASE("a regression has one output and is judged by its correlations") {

@@ -1,10 +1,11 @@
-// Several runs by one command, and losses whose classes have weights.
+// Several runs by one command.
 #include <doctest/doctest.h>
 
 #include <sstream>
 
 #include "apps/finetune/sweep.h"
 #include "support/conversation.h"
+#include "support/paths.h"
 #include "support/refusal.h"
 #include "support/small_finetuning.h"
 
@@ -48,12 +49,6 @@ struct Setting : support::SmallFinetuning {
     for (const auto& row : support::read_json_lines(at(run + "/eval_rows.jsonl")))
       if (row.contains("id")) rows.push_back(row.at("id"));
     return rows;
-  }
-  double loss_of_first_step(const std::string& output, const Flags& more) const {
-    const Outcome outcome = finetune(
-        output, support::with_defaults({"--train", at("train.csv"), "--log-every", "1", "--steps", "1"}, more));
-    REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
-    return support::read_json_lines(at(output + "/metrics.jsonl")).front().at("loss");
   }
 };
 
@@ -117,6 +112,30 @@ TEST_CASE("a sweep that was stopped goes on with the runs that are missing") {
   const Outcome outcome = setting.run(resume);
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   CHECK(read_text(setting.at("run/sweep.tsv")) == table);
+}
+
+TEST_CASE("a sweep that keeps models alone goes on with the runs that are missing") {
+  const Setting setting;
+  const Flags sweep = {"--sweep", "seed=1,2", "--save-model-only"};
+  REQUIRE(setting.run(sweep).code == 0);
+  const std::string table = read_text(setting.at("run/sweep.tsv"));
+  std::filesystem::remove_all(setting.at("run/seed=2"));
+  const Outcome outcome = setting.run(joined(sweep, {"--resume"}));
+  REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+  CHECK(outcome.out.find("  has ended: " + setting.at("run/seed=1") + "\n") != std::string::npos);
+  CHECK(outcome.out.find("  has ended: " + setting.at("run/seed=2") + "\n") == std::string::npos);
+  CHECK(read_text(setting.at("run/sweep.tsv")) == table);
+  CHECK(setting.run(joined(sweep, {"--resume"})).code == 0);  // nothing is left to do
+  CHECK(read_text(setting.at("run/sweep.tsv")) == table);
+}
+
+TEST_CASE("what writes nothing may be run in the directory of a sweep") {
+  const Setting setting;
+  write_text(setting.at("sweep.tsv"), "");
+  const std::string command = "cd '" + setting.at("") + "' && '" + bertrand::paths::binary +
+                              "/finetune' --task custom --label-column kind --model model --train train.csv "
+                              "--validate-only >log 2>&1";
+  CHECK_MESSAGE(std::system(command.c_str()) == 0, read_text(setting.at("log")));
 }
 
 TEST_CASE("what cannot be swept is refused before the first run") {
@@ -338,43 +357,4 @@ TEST_CASE("a run that diverges has no score and the sweep goes on") {
 
 TEST_CASE("the directory of one run of a sweep is named after its values and is one directory") {
   CHECK(finetune::name_of({{"--seed", "2"}, {"--init", "models/base"}}) == "seed=2,init=models_base");
-}
-
-TEST_CASE("class weights and label smoothing change the loss as their formulas say") {
-  const Setting setting;
-  const double plain = setting.loss_of_first_step("plain", {});
-  CHECK(setting.loss_of_first_step("ones", {"--class-weights", "1,1"}) == doctest::Approx(plain).epsilon(1e-6));
-  CHECK(setting.loss_of_first_step("balanced", {"--class-weights", "balanced"}) ==
-        doctest::Approx(plain).epsilon(1e-6));  // 15 of each
-  CHECK(setting.loss_of_first_step("scaled", {"--class-weights", "3,3"}) == doctest::Approx(plain).epsilon(1e-6));
-  CHECK(setting.loss_of_first_step("fish", {"--class-weights", "1e-6,1"}) != doctest::Approx(plain).epsilon(1e-3));
-  CHECK(setting.loss_of_first_step("smooth", {"--label-smoothing", "0.5"}) != doctest::Approx(plain).epsilon(1e-6));
-  write_text(setting.at("more_birds.csv"), read_text(setting.at("train.csv")) + "a red bird flies,bird\n" +
-                                               "one bird,bird\nthe bird,bird\n");  // 18 of 33
-  const auto of_more_birds = [&](const std::string& output, const std::string& weights) {
-    return setting.loss_of_first_step(
-        output, {"--train", setting.at("more_birds.csv"), "--class-weights", weights, "--batch-size", "33"});
-  };
-  const double balanced = of_more_birds("more birds", "balanced");
-  CHECK(balanced == doctest::Approx(of_more_birds("in numbers", "15,18")).epsilon(1e-6));
-  CHECK(balanced != doctest::Approx(of_more_birds("not balanced", "1,1")).epsilon(1e-6));
-  CHECK(setting.run({"--class-weights", "1,2,3"}).error ==
-        "error: --class-weights: expected 2, a number for each of {bird,fish}, got 3 of them\n");
-  CHECK(setting.run({"--class-weights", "1,x"}).error ==
-        "error: --class-weights: expected a number, 1e-06 to 1000000, got \"x\"\n");
-}
-
-TEST_CASE("weighted losses have the same bits for any number of replicas") {
-  const Setting setting;
-  const Flags flags = {"--class-weights",    "1,5", "--label-smoothing", "0.1", "--batch-size", "8",
-                       "--micro-batch-size", "2",   "--epochs",          "3"};
-  REQUIRE(setting.run(flags).code == 0);
-  Flags several = flags;
-  several.insert(several.end(), {"--replicas", "3", "--output", setting.at("several")});
-  REQUIRE(setting.run(several).code == 0);
-  for (const std::string name : {"model.safetensors", "eval_report.tsv", "eval_results.txt"}) {
-    const std::string expected = read_text(setting.at("run/" + name));
-    CHECK_MESSAGE(!expected.empty(), name);  // also what a file that is missing is read as
-    CHECK_MESSAGE(read_text(setting.at("several/" + name)) == expected, name);
-  }
 }

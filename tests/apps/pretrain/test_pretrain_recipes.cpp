@@ -186,3 +186,9 @@ TEST_CASE("a run of a recipe is resumed with its output alone") {
   CHECK(resumed.out.find("recipe      habana-phase1") != std::string::npos);
   CHECK(resumed.out.find("step 4/4") != std::string::npos);
 }
+
+TEST_CASE("a batch is learnt for 100 steps whatever the recipe has") {
+  const PretrainSetting setting;
+  const Outcome outcome = setting.run("run", {"--recipe", "google-128", "--overfit-batch", "--max-seq-length", "24"});
+  CHECK_MESSAGE(outcome.out.find("100 steps of the first batch") != std::string::npos, outcome.out);
+}

@@ -14,23 +14,17 @@ namespace bertrand::io {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kRedraw = std::chrono::milliseconds(100);
-constexpr auto kPlainLine = std::chrono::seconds(5);
 
 }  // namespace
 
 ByteProgress::ByteProgress(std::string stage, double total, std::FILE* out, bool quiet)
-    : stage_(std::move(stage)), total_(total), line_(out), quiet_(quiet), begin_(Clock::now()), last_(begin_) {}
+    : stage_(std::move(stage)), total_(total), line_(out), quiet_(quiet), begin_(Clock::now()) {}
 
 void ByteProgress::update(double done) {
   leave_if_requested(stage_);
-  if (quiet_) return;
-  const Clock::time_point now = Clock::now();
-  if (now - last_ < (line_.is_terminal() ? Clock::duration(kRedraw) : Clock::duration(kPlainLine))) return;
-  last_ = now;
+  if (quiet_ || !line_.is_due()) return;
   shown_ = true;
-  if (line_.is_terminal()) line_.draw(text(done, false));
-  else line_.print(text(done, false));
+  line_.show(text(done, false));
 }
 
 void ByteProgress::finish() { line_.print(text(total_, true)); }

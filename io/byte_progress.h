@@ -27,7 +27,7 @@ class ByteProgress {
   double total_;
   TerminalLine line_;
   bool quiet_, shown_ = false;
-  std::chrono::steady_clock::time_point begin_, last_;
+  std::chrono::steady_clock::time_point begin_;
 };
 
 }  // namespace bertrand::io

@@ -26,7 +26,7 @@ class ItemProgress {
   std::string what_;
   std::int64_t total_, before_ = 0;
   TerminalLine line_;
-  Clock::time_point begin_, last_;
+  Clock::time_point begin_;
 };
 
 }  // namespace bertrand::io

@@ -47,4 +47,15 @@ void TerminalLine::print(const std::string& text) {
   std::fflush(out_);
 }
 
+bool TerminalLine::is_due() const {
+  constexpr std::chrono::milliseconds kRedraw(100), kPlainLine(5000);
+  return Clock::now() - shown_at_ >= (is_terminal_ ? kRedraw : kPlainLine);
+}
+
+void TerminalLine::show(const std::string& text) {
+  shown_at_ = Clock::now();
+  if (is_terminal_) draw(text);
+  else print(text);
+}
+
 }  // namespace bertrand::io

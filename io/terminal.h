@@ -1,5 +1,6 @@
 // A line at the foot of a terminal that is drawn again and again, and lines that stay above it.
 #pragma once
+#include <chrono>
 #include <cstdio>
 #include <string>
 
@@ -21,12 +22,22 @@ class TerminalLine {
   /// A line that stays, on a terminal or elsewhere.
   void print(const std::string& text);
 
+  /// Counts the time until show() is due from now on.
+  void begin() { shown_at_ = Clock::now(); }
+  /// Whether progress is to be shown again: every 100 ms on a terminal, elsewhere every 5 s.
+  bool is_due() const;
+  /// Draws the text, or prints it if nothing may be drawn.
+  void show(const std::string& text);
+
  private:
+  using Clock = std::chrono::steady_clock;
+
   void clear();
 
   std::FILE* out_;
   bool is_terminal_;
   std::size_t drawn_ = 0;  // columns of what stands there
+  Clock::time_point shown_at_ = Clock::now();
 };
 
 }  // namespace bertrand::io

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "io/error.h"
-#include "serving/say.h"
+#include "io/say.h"
 
 namespace bertrand::serving {
 namespace {
@@ -129,7 +129,7 @@ void Batcher::compute(std::vector<Work> works) {
     metrics_.dropped(1);
   } catch (const std::exception&) {
     const Outcome outcome = failed();
-    say("error: " + outcome.error);
+    io::tell("error: {}", outcome.error);
     for (std::size_t w = 0; w < works.size(); ++w)
       if (missing[w] > 0) finish(w, outcome);
   }

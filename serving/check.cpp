@@ -4,12 +4,12 @@
 #include <netdb.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <memory>
 
+#include "io/descriptor.h"
 #include "io/error.h"
 #include "io/numbers.h"
 
@@ -38,9 +38,9 @@ Place read_url(const std::string& url) {
 }
 
 Reply ask_one(const addrinfo& address, const std::string& request) {
-  const int fd = socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol);
-  if (fd < 0) return {.line = {}, .problem = std::strerror(errno)};
-  const std::unique_ptr<const int, void (*)(const int*)> closer(&fd, [](const int* open) { close(*open); });
+  const io::Descriptor open(socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol));
+  if (!open) return {.line = {}, .problem = std::strerror(errno)};
+  const int fd = open.number();
   const timeval limit{.tv_sec = 5, .tv_usec = 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);

@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "io/error.h"
-#include "serving/say.h"
+#include "io/say.h"
 
 namespace bertrand::serving {
 
@@ -225,7 +225,7 @@ void Connection::reply(const std::function<Response()>& make) {
   try {
     write(make(), false);
   } catch (const std::exception& error) {
-    say(fmt::format("error: {}", error.what()));
+    io::tell("error: {}", error.what());
     write(server_.refuse(head(), 500, "internal error"), false);
   }
 }

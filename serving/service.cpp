@@ -7,8 +7,8 @@
 
 #include "io/error.h"
 #include "io/host_name.h"
+#include "io/say.h"
 #include "io/units.h"
-#include "serving/say.h"
 
 namespace bertrand::serving {
 Service::Service(const ServiceOptions& options)
@@ -141,11 +141,11 @@ void Service::load_newest() {
     auto model = std::make_shared<ServedModel>(*place, options_.model);
     const std::lock_guard lock(models_mutex_);
     models_.put(std::move(model));
-    say(fmt::format("{}: version {} in place of {}", versioned.name, place->version, served));
+    io::tell("{}: version {} in place of {}", versioned.name, place->version, served);
   } catch (const std::exception& error) {
     const std::string complaint =
         fmt::format("warning: {}: version {} goes on: {}", versioned.name, served, error.what());
-    if (complaint != std::exchange(complaint_, complaint)) say(complaint);
+    if (complaint != std::exchange(complaint_, complaint)) io::tell("{}", complaint);
   }
 }
 

@@ -7,8 +7,8 @@
 #include <csignal>
 #include <cstdio>
 
+#include "io/say.h"
 #include "serving/check.h"
-#include "serving/say.h"
 
 namespace bertrand::serve {
 namespace {
@@ -32,7 +32,7 @@ void run(const Options& options) {
   complete_options.http.max_connections = most_connections(complete_options.http.max_connections);
   serving::Service service(complete_options);
   std::signal(SIGPIPE, SIG_IGN);  // who reads the messages may leave
-  serving::say(service.memory_plan());
+  io::tell("{}", service.memory_plan());
   fmt::print("listening on {}\n", service.url());
   std::fflush(stdout);
   service.run();

@@ -23,11 +23,19 @@ bin=$build/bin log=$(mktemp) work=$(mktemp -d)
 trap 'rm -rf "$log" "$work"' EXIT
 onnx=$build/bench_base.onnx
 
-fma() { "$bin/bench_peak" "$threads" | field fma_gflops_median; }
+# bench_peak fails if a moment was so busy that its two ways of measuring disagree: the next one may do.
+fma() {
+  local peak
+  for _ in 1 2 3 4 5; do ! peak=$("$bin/bench_peak" "$threads") || { field fma_gflops_median <<<"$peak"; return; }; done
+  echo "compare.sh: bench_peak: expected a quiet moment, got none in five; hint: is the machine busy?" >&2
+  return 1
+}
 # Our side of a row: bench_step with these arguments, and the mean of the peaks around it.
 run_ours() {
-  local before after
-  before=$(fma) ours=$("$bin/bench_step" "$@") after=$(fma)
+  local before after  # one statement each, as only the last one's failure counts
+  before=$(fma)
+  ours=$("$bin/bench_step" "$@")
+  after=$(fma)
   peak=$(awk "BEGIN { print ($before + $after) / 2 }")
 }
 field() { sed -n "s/.*\"$1\": *\([0-9.]*\).*/\1/p"; }

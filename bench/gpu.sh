@@ -76,7 +76,7 @@ ours() {
   [[ $task == infer ]] && mode=infer
   # 30528 rows of word embeddings, as the tuned peer has: a multiple of 8 that lets every row begin on 16 bytes.
   json=$("$bin/bench_step" "$model" 1 $mode "$batch" "$seconds" --device "$device" --precision "$precision" --length "$length" \
-    --vocabulary 30528 --block "$block" "${ours_flags[@]}" "${more[@]}") || json='{"failed":1}'
+    --vocabulary 30528 --block "$block" "${ours_flags[@]}" "${more[@]}") || { failed=1 json='{"failed":1}'; echo "gpu.sh: ours failed on $1" >&2; }
   echo "$1 ours $json" >>"$log"
 }
 theirs() {
@@ -109,7 +109,7 @@ peers=$(awk '$2 != "ours" && !seen[$2]++ { print $2 }' "$log")
 # of NAME WHO FIELD: every value of a field in the log. median: of the lines of stdin; - if there are none
 of() { grep -a "^$1 $2 " "$log" | field "$3" || true; }
 last_loss() { grep -a "^$1 $2 " "$log" | sed -n 's/.*"loss\(es\)\{0,1\}": *\[\{0,1\}\([^]}]*, *\)*\([^],} []\{1,\}\)[]}].*/\3/p' || true; }
-median() { sort -g | awk '{ v[NR] = $1 } END { if (NR) print v[int((NR + 1) / 2)]; else print "-" }'; }
+median() { sort -g | awk '{ v[NR] = $1 } END { if (NR) print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2; else print "-" }'; }
 printf '%-18s %9s %8s %7s %10s %11s %8s %7s %7s %7s' workload 'ours ms' 'host ms' spread 'seq/s' 'tokens/s' TFLOP/s '% ceil' GiB loss
 for peer in $peers; do printf ' | %11s %7s %7s %7s' "$peer ms" ratio GiB loss; done
 echo
@@ -132,3 +132,4 @@ echo "ceiling afterwards: $(ceiling)"
 echo "host ms: what the host takes to ask for a step, which must be less than the step; spread: of our runs among themselves."
 echo "ratio: our real tokens a second over theirs; % ceil: of the product in the first line, counting the work that the loss needs; -: no figure."
 echo "loss: the last one, of other random weights and words and after another number of steps on each side; 0 where there is none."
+[[ -z $failed ]]

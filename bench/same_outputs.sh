@@ -130,6 +130,8 @@ check() {
   run_side old "$old_bin" "$@"
   run_side new "$new_bin" "$@"
   found=$(differences "$work/old/$name" "$work/new/$name")
+  # Two builds that fail alike say nothing.
+  if [ -z "$found" ] && [ "$(cat "$work/new/$name/exit_code")" != 0 ]; then found="both end with $(cat "$work/new/$name/exit_code")"; fi
   if [ -z "$found" ]; then
     same=$((same + 1))
     printf 'same     %-28s %4d files, exit code %s\n' "$name" "$(names "$work/new/$name" | wc -l)" "$(cat "$work/new/$name/exit_code")"

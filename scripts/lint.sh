@@ -9,7 +9,10 @@ tools='format tidy' build=${BUILD:-build-dev}
 case ${1:-} in format | tidy) tools=$1; shift ;; esac
 sources() { grep -E '\.(cpp|h|cu)$' || true; }
 case ${1:-} in
-  '') mapfile -t files < <({ git diff --name-only --diff-filter=d "$(git merge-base HEAD origin/main)"; git ls-files -o --exclude-standard; } | sources) ;;
+  '')
+    base=$(git merge-base HEAD origin/main) || { echo "lint.sh: expected a branch main of the remote origin, got none; hint: name files, or all" >&2; exit 2; }
+    mapfile -t files < <({ git diff --name-only --diff-filter=d "$base"; git ls-files -o --exclude-standard; } | sources)
+    ;;
   all) mapfile -t files < <(git ls-files | sources) ;;
   *) files=("$@") ;;
 esac
@@ -34,7 +37,7 @@ if [[ $tools == *tidy* ]]; then
   else
     [ -f "$build/compile_commands.json" ] || cmake --preset dev -B "$build" >/dev/null
   fi
-  # A header is checked with the files that include it; .cu files need nvcc's words.
-  printf '%s\n' "${files[@]}" | grep -E '\.(cpp|cxx)$' | xargs -r -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet "${flags[@]}" 2>/dev/null || status=1
+  # A header is checked with those of the files that include it; .cu files need nvcc's words.
+  printf '%s\n' "${files[@]}" | { grep -E '\.(cpp|cxx)$' || true; } | xargs -r -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet "${flags[@]}" 2>/dev/null || status=1
 fi
 exit $status

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Asks whether the tests see mistakes: changes small things of the sources (a comparison, an operator, a constant, a
 # statement that is left out; scripts/mutations.awk), one at a time, and says which changes no test notices.
-# usage: scripts/mutate.sh SEED COUNT [PATH…]      PATHs are folders or files; by default all libraries
+# usage: scripts/mutate.sh SEED COUNT [PATH…]      PATHs are folders or files; by default all libraries but CUDA's and the programs' own
 # The same SEED and sources give the same changes. All are compiled into one build of a copy, each behind a switch. Then each
 # test runs once without a change, which says what changes it reaches. Then each change runs the tests that reach it, the
 # shortest first, until one fails: first those that take two minutes in all, in the end the others too.
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 [ $# -ge 2 ] || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
 seed=$1 count=$2
 shift 2
-[ $# -gt 0 ] || set -- autograd bert distributed io nn optim serving tensor/cpu training
+[ $# -gt 0 ] || set -- autograd bert distributed io nn optim serving tensor training
 jobs=${JOBS:-$(nproc)} work=$PWD/build-mutants
 sources() { git ls-files --cached --others --exclude-standard; }
 same=$({ echo "$seed $count $*"; sources | xargs -d '\n' sha1sum; } | sha1sum | cut -c-12)

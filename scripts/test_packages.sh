@@ -94,7 +94,8 @@ done >"$folder/left"
 comm -13 "$folder/before" "$folder/after" | sed 's/^/new: /' >>"$folder/left"
 grep -iE 'bertrand' "$folder/after" | grep -v '^/packages' | sed 's/^/named so: /' >>"$folder/left" || true
 cat "$folder/left"
-[ ! -s "$folder/left" ] && echo "nothing is left"
+[ ! -s "$folder/left" ] || exit 1
+echo "nothing is left"
 rm -rf "${system:?}/packages"
 
 if [ "${DOCKERFILE:-1}" != 0 ]; then
@@ -120,12 +121,14 @@ if [ "${DOCKERFILE:-1}" != 0 ]; then
   chroot --userspec 10001 "$folder/image2" bertrand-serve --version
   code=0
   chroot --userspec 10001 "$folder/image2" bertrand-serve --check http://127.0.0.1:1 2>/dev/null || code=$?
-  [ $code -eq 5 ] && echo "the health check of no server exits with 5"
+  [ $code -eq 5 ] || { echo "the health check of no server: expected 5, got $code" >&2; exit 1; }
+  echo "the health check of no server exits with 5"
   cp -r "$folder/tuned" "$folder/image2/model"
   chroot --userspec 10001 "$folder/image2" bertrand-serve --model /model --port 8598 >/dev/null 2>&1 &
   server=$!
   for _ in $(seq 100); do ! chroot --userspec 10001 "$folder/image2" bertrand-serve --check http://127.0.0.1:8598 2>/dev/null || break; sleep 0.1; done
-  chroot --userspec 10001 "$folder/image2" bertrand-serve --check http://127.0.0.1:8598 && echo "that of a server with 0"
+  chroot --userspec 10001 "$folder/image2" bertrand-serve --check http://127.0.0.1:8598
+  echo "that of a server with 0"
   kill -TERM $server
   wait $server
 fi

@@ -17,15 +17,18 @@ exists() {
   for each in $(eval "echo $1"); do [ -e "$each" ] || compgen -G "$each.*" >/dev/null || return 1; done
 }
 check_paths() {
-  local folders file line path
+  local folders file line path seen=0 links=0
   folders=$(printf '%s\n' "${files[@]}" | sed -n 's|/.*||p' | sort -u | paste -sd '|')
   # "examples/s" is a rate; what follows #include is the compiler's; variables of TensorFlow are named bert/encoder/….
   while IFS=: read -r file line path; do
+    seen=$((seen + 1))
     [[ $path == */s ]] || exists "$path" || complain "$file:$line: expected a path of the repository, got $path"
   done < <(of_kind 'md|h|cpp|cu|sh|txt|cmake|in' | xargs grep -noP "^#include.*(*SKIP)(*FAIL)|bert/(embeddings|encoder|pooler)\b.*?(*SKIP)(*FAIL)|(?<![A-Za-z0-9_./<>{}-])($folders)/[A-Za-z0-9_./*{},-]*[A-Za-z0-9_*}]" /dev/null)
   while IFS=: read -r file line path; do
+    links=$((links + 1))
     [ -e "$(dirname "$file")/$path" ] || complain "$file:$line: expected a link to a file of the repository, got $path"
   done < <(of_kind md | xargs grep -noP '\]\(\K(?!https?:|#)[^)# ]+(?=[)#])' /dev/null)
+  ((seen > 0 && links > 0)) || complain "expected paths and links, found $seen and $links: grep has failed"
 }
 check_lines() {
   local file lines

@@ -1,5 +1,6 @@
-"""The model of both peers: texts to labels with probabilities, by ONNX Runtime on two threads."""
+"""The model of both peers: texts to labels with probabilities, by ONNX Runtime on all cores that it may use."""
 import json
+import os
 import pathlib
 
 import numpy
@@ -16,7 +17,7 @@ class Classifier:
         self.tokenizer.enable_truncation(config["max_position_embeddings"])
         self.tokenizer.enable_padding()
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 2
+        options.intra_op_num_threads = len(os.sched_getaffinity(0))
         self.session = onnxruntime.InferenceSession(str(onnx), options, providers=["CPUExecutionProvider"])
         self.names = {each.name: each.type for each in self.session.get_inputs()}
 

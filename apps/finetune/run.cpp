@@ -178,7 +178,7 @@ training::RunIdentity identity_of(const Job& job) {
   identity.settings.emplace_back("--eval", given(options.evaluation));
   const bert::DirectoryFiles files = job.task->directory();
   const auto checksum = [](const std::string& text) { return fmt::format("crc32c {:08x}", io::crc32c(text)); };
-  identity.settings.emplace_back("--model", checksum(bert::config_text(files.config)));
+  identity.settings.emplace_back("--model", checksum(bert::config_text(bert::without_origin(files.config))));
   identity.settings.emplace_back("--vocab-file", checksum(files.vocabulary));
   return identity;
 }

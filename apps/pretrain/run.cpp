@@ -268,8 +268,8 @@ training::RunIdentity identity_of(Options& options, const Job& job) {
   for (const Input* input : {&job.training, &job.held_out})
     identity.inputs.insert(identity.inputs.end(), input->identity.begin(), input->identity.end());
   identity.settings.emplace_back("--eval-input", fmt::format("{} files", options.evaluation_inputs.size()));
-  identity.settings.emplace_back("--config",
-                                 fmt::format("crc32c {:08x}", io::crc32c(bert::config_text(job.source.config))));
+  identity.settings.emplace_back(
+      "--config", fmt::format("crc32c {:08x}", io::crc32c(bert::config_text(bert::without_origin(job.source.config)))));
   identity.settings.emplace_back("--vocab-file",
                                  fmt::format("crc32c {:08x}", io::crc32c(job.source.tokenizer.vocabulary().text())));
   return identity;

@@ -180,6 +180,13 @@ Config parse_config(std::string_view text, const std::string& file, UnknownKeys 
   return c;
 }
 
+Config without_origin(Config config) {
+  io::Json others = io::parse_json(config.others, {"the other keys of config.json"});
+  for (const char* key : {"_name_or_path", "transformers_version", "tokenizer_class"}) others.erase(key);
+  config.others = io::json_text(others);
+  return config;
+}
+
 std::string config_text(const Config& config) {
   Json json{{"architectures", config.architectures},
             {"model_type", "bert"},

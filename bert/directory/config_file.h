@@ -23,4 +23,8 @@ Config parse_config(std::string_view text, const std::string& file, UnknownKeys 
 /// config.json as transformers reads it, with the keys in `others`.
 std::string config_text(const Config& config);
 
+/// Without what other programs said of the model that training began with: where it came from, what wrote it, and its
+/// tokenizer, which tokenizer_config.json names.
+Config without_origin(Config config);
+
 }  // namespace bertrand::bert

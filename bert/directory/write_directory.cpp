@@ -88,15 +88,6 @@ io::TensorSource global_step(std::int64_t step) {
           }};
 }
 
-/// Without what other programs said of the model that training began with: where it came from, what wrote it, and its
-/// tokenizer, which tokenizer_config.json names.
-Config without_origin(Config config) {
-  io::Json others = io::parse_json(config.others, {"the other keys of config.json"});
-  for (const char* key : {"_name_or_path", "transformers_version", "tokenizer_class"}) others.erase(key);
-  config.others = io::json_text(others);
-  return config;
-}
-
 }  // namespace
 
 void write_configuration(io::Files& files, const fs::path& directory, const DirectoryFiles& contents,

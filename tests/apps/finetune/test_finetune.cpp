@@ -177,6 +177,9 @@ TEST_CASE("a run goes on with the same bits when the model that it began with is
   const Setting setting;
   const std::string model = setting.directory / "model", words = setting.directory / "words.txt";
   std::filesystem::rename(model + "/vocab.txt", words);
+  auto config = nlohmann::json::parse(read_text(model + "/config.json"));
+  config.update({{"_name_or_path", "where it was"}, {"transformers_version", "4.8.2"}});  // as one that is downloaded
+  write_text(model + "/config.json", config.dump());
   REQUIRE(setting.run("run", {"--vocab-file", words, "--steps", "6", "--save-every", "3"}).code == 0);
   const auto weights = [&] { return read_text(setting.directory / "run/checkpoint-6/model.safetensors"); };
   const std::string expected = weights();

@@ -84,6 +84,21 @@ TEST_CASE("a second phase is the same from a run and from its checkpoint and on 
   CHECK(phases.file("resumed/model.safetensors") == phases.file("two/model.safetensors"));
 }
 
+TEST_CASE("a run goes on when the model of another program that it began with is gone") {
+  const Phases phases;
+  const std::string file = phases.directory / "one/config.json";
+  auto config = nlohmann::json::parse(support::read_text(file));
+  config.update({{"_name_or_path", "where it was"}, {"transformers_version", "4.8.2"}});
+  support::write_text(file, config.dump());
+  REQUIRE(phases.second("two", "one", {"--steps", "4", "--save-every", "2"}).code == 0);
+  const std::string expected = phases.file("two/model.safetensors");
+  std::filesystem::remove_all(phases.directory / "two/checkpoint-4");
+  std::filesystem::remove_all(phases.directory / "one");
+  const Outcome resumed = support::run_program("pretrain", {"--output", phases.directory / "two", "--resume"});
+  REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
+  CHECK(phases.file("two/model.safetensors") == expected);
+}
+
 TEST_CASE("moments that are not there or of another shape are refused in one line") {
   const Phases phases;
   const auto copy = [&](const std::string& to, const std::string& optimizer) {

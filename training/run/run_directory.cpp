@@ -224,7 +224,8 @@ void RunDirectory::let_go() {
   std::error_code ignored;
   if (lock_) {
     if (io::is_named(lock_, path_ / kLock)) fs::remove(path_ / kLock, ignored);
-    lock_.close();  // on NFS a removed file stays under another name, in the directory, until it is closed
+    else created_.clear();  // it was moved away: what has its name now is another's
+    lock_.close();          // on NFS a removed file stays under another name, in the directory, until it is closed
   }
   while (!created_.empty()) {
     ::rmdir(created_.back().c_str());  // fails if there is something in it

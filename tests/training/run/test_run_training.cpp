@@ -182,6 +182,19 @@ TEST_CASE("a run whose directory is moved away ends, and changes nothing in the 
   CHECK(fs::exists(moved / "checkpoint-10/MANIFEST.json"));
 }
 
+TEST_CASE("a run whose directory is moved away leaves an empty one that took its name") {
+  const PointsRun run;
+  const fs::path path = run.directory / "run";
+  Settings settings = run.settings("run");
+  settings.save_every = 10;
+  WatchedPoints::at_step_15 = [&] {
+    fs::rename(path, run.directory / "moved");
+    fs::create_directory(path);
+  };
+  CHECK(!support::refusal(Failure::usage, [&] { PointsRun::train<WatchedPoints>(settings); }).empty());
+  CHECK(fs::exists(path));
+}
+
 TEST_CASE("a run does not go on from a state that no run saves") {
   const PointsRun run;
   Settings settings = run.settings("run");

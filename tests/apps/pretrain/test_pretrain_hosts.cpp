@@ -92,10 +92,10 @@ TEST_CASE("two hosts give the bits of one replica, and a cut link ends both with
 TEST_CASE("a network that is slow is not taken for one that is cut") {
   const TwoHosts setting;
   if (setting.skipped()) return;
-  support::write_text(setting.directory / "config.json",  // 1.6 million parameters, 6 MB: 3 s, of which 2 MB take 1 s
+  support::write_text(setting.directory / "config.json",  // 3.1 million parameters, 12 MB: 6 s, of which 2 MB take 1 s
                       R"({"vocab_size": 57, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2,
-                          "intermediate_size": 6000, "max_position_embeddings": 32, "type_vocab_size": 2})");
-  const std::vector<std::string> flags = {"--steps", "1", "--micro-batch-size", "5", "--collective-timeout", "2"};
+                          "intermediate_size": 12000, "max_position_embeddings": 32, "type_vocab_size": 2})");
+  const std::vector<std::string> flags = {"--steps", "1", "--micro-batch-size", "5", "--collective-timeout", "4"};
   REQUIRE(setting.run("whole", flags).code == 0);
   if (!setting.throttle("16mbit")) {
     MESSAGE("SKIPPED: tc is not permitted here");

@@ -18,7 +18,7 @@ enum class Failure : int {
   numerics = 6,     ///< a loss or gradient that is not finite
   memory = 7,       ///< out of memory
   distributed = 8,  ///< another replica failed or went silent, or a GPU was lost
-  interrupted = 75  ///< stopped on request; a run is saved, of other work nothing is written
+  interrupted = 75  ///< stopped on request; what can go on is saved, as a run, of other work nothing is written
 };
 
 /// One line: where, what was expected, what was found, what to do. `main` prints it after "error: ".

@@ -24,6 +24,7 @@ constexpr const char* kAllDevices = "and counts the examples of all devices";
 constexpr ForeignFlag kForeignFlags[] = {
     // transformers.TrainingArguments and the example scripts
     {"--model-name-or-path", "--model"},
+    {"--model-name-or-path", "--init"},
     {"--output-dir", "--output"},
     {"--overwrite-output-dir", "--overwrite"},
     {"--task-name", "--task"},

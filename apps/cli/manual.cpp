@@ -155,7 +155,7 @@ const std::vector<ManualFact>& exit_codes() {
       {code(Failure::distributed), "another replica failed or a GPU was lost"},
       {code(Failure::interrupted),
        "interrupted: training saved the steps that were made, and --resume goes on; predict wrote the answers that it "
-       "had; other work wrote nothing"}};
+       "had; prepare corpus and predictions of --task msmarco go on where they were; other work wrote nothing"}};
   return all;
 }
 

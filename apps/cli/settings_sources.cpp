@@ -44,8 +44,10 @@ bool is_of_command(const CLI::Option& option) {
   return false;
 }
 
-/// Those that no one can have meant for another program.
-bool is_of_run(const std::string& flag) { return flag == "resume" || flag == "overwrite" || flag == "settings"; }
+/// Those that no one can have meant for another program. HELP, VERSION and PRINT may stand for anything.
+bool is_of_run(const std::string& flag) {
+  return flag == "resume" || flag == "overwrite" || flag == "settings" || flag == "print-settings";
+}
 
 /// A variable may be for another program. One whose name is nearly that of a flag of this one is most likely for it.
 void warn_of_misspelt_variables(const CLI::App& app) {

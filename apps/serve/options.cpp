@@ -9,9 +9,8 @@ namespace bertrand::serve {
 using inference::Head;
 
 const char* const kDescription =
-    "Serves models over HTTP: what predict answers, for many clients at once. Prints \"listening on "
-    "http://HOST:PORT\"\n"
-    "when it is ready. SIGTERM ends it after all answers.\n"
+    "Serves models over HTTP: what predict answers, for many clients at once. Prints\n"
+    "\"listening on http://HOST:PORT\" when it is ready. SIGTERM ends it after all answers.\n"
     "\n"
     "  GET  /                              a page to try the models\n"
     "  POST /answer                        {model, text, …} as predict, with the tokens that were read\n"

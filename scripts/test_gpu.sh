@@ -34,7 +34,12 @@ check() {  # NAME COMMAND…
   echo "== $1"
   local begin=$SECONDS status=0
   timeout -k 10 "$limit" "${@:2}" || status=$?  # what hangs in the driver may not heed the first signal
-  case $status in 0) ;; 124 | 137) fail "$1 (more than $limit s)" ;; *) fail "$1" ;; esac
+  case $status in
+    0) ;;
+    77) echo "   left something out" ;;  # and said what
+    124 | 137) fail "$1 (more than $limit s)" ;;
+    *) fail "$1" ;;
+  esac
   echo "   $((SECONDS - begin)) s"
 }
 

@@ -54,6 +54,25 @@ TEST_CASE("initial values are a function of seed and name alone") {
   for (const float v : ops::to_host<float>(a.output.bias.value())) CHECK(v == 0);
 }
 
+TEST_CASE(
+    "initial values have the spread of a normal distribution that is cut at two deviations, and no part repeats") {
+  struct Table : nn::Module {
+    nn::Parameter table{in("table"), nn::init::truncated_normal({40'000}, 0.5)};
+  };
+  const auto backend = open_cpu({.threads = 2});
+  Table model;
+  const nn::ParameterSet parameters(model, *backend);
+  const std::vector<float> values = ops::to_host<float>(parameters.values());
+  double squares = 0, greatest = 0;
+  for (const float v : values) squares += v * v, greatest = std::max(greatest, static_cast<double>(std::abs(v)));
+  // of N(0, 1) within ±2: the variance is 1 − 4 φ(2) / (2 Φ(2) − 1) = 0.7737
+  CHECK(std::sqrt(squares / static_cast<double>(values.size())) == doctest::Approx(0.5 * 0.8796).epsilon(0.01));
+  CHECK(greatest <= 1);
+  CHECK(greatest > 0.95);
+  for (const std::size_t begin : {1024U, 4096U, 16'384U, 32'768U})
+    CHECK_FALSE(std::equal(values.begin(), values.begin() + 1000, values.begin() + static_cast<std::ptrdiff_t>(begin)));
+}
+
 TEST_CASE("who reads the gradients sees zeros for parameters that no backward pass reached") {
   const auto backend = open_cpu({.threads = 1});
   Model model;

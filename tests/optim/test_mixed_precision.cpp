@@ -222,6 +222,18 @@ TEST_CASE("after a resume with another scale the norm is that of gradients witho
   CHECK(f16.step(1, 1024) == doctest::Approx(f32.step(1)).epsilon(1e-12));
 }
 
+TEST_CASE("a run of f16 that goes on in another type has no scale there, and still counts the steps it skipped") {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    Trained other(dtype), begun(dtype);
+    other.optimizer.resume(5, {.scale = 65536, .good_steps = 7, .skipped_steps = 2});
+    begun.optimizer.resume(5, {});
+    CHECK(other.optimizer.loss_scale().read().scale == 1);
+    CHECK(other.optimizer.loss_scale().read().skipped_steps == 2);
+    CHECK(other.step(1) == begun.step(1));
+    CHECK(other.masters() == begun.masters());
+  }
+}
+
 TEST_CASE("gradients summed in f32 are taken beside values of half types") {
   Trained f32(DType::f32), bf16(DType::bf16);
   f32.step(1);

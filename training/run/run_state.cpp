@@ -110,7 +110,7 @@ std::vector<std::string> Conditions::changes_since(const Conditions& checkpoint,
 }
 
 void LossSums::add(const Metrics& losses) {
-  if (sums.size() != losses.size()) *this = {.steps = 0, .sums = losses};
+  if (!std::ranges::equal(sums, losses, {}, &Metric::name, &Metric::name)) *this = {.steps = 0, .sums = losses};
   else
     for (std::size_t i = 0; i < losses.size(); ++i) sums[i].value += losses[i].value;
   ++steps;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <set>
 
 #include "bert/data/pretraining_text.h"
 #include "bert/data/pretraining_text_corpus.h"
@@ -115,6 +116,42 @@ TEST_CASE("an epoch's examples are the same whenever they are asked for, and oth
   }
   CHECK(same_in_next_epoch < count / 10);
   CHECK(same_with_other_seed < count / 10);
+}
+
+TEST_CASE("other epochs and seeds draw other pairs, and mask the same pair elsewhere") {
+  const text::Tokenizer tokenizer = tiny_tokenizer();
+  const auto text_of = [&](const TextFile& file, std::int64_t length, std::uint64_t seed) {
+    return PretrainingText(held({file.path()}, tokenizer), tokenizer.vocabulary(),
+                           {.pairs = {.max_seq_length = length}, .seed = seed});
+  };
+  const TextFile many("pairs.txt", some_text(20, 12));
+  const auto pairs_of = [&](std::int64_t epoch, std::uint64_t seed) {
+    PretrainingText text = text_of(many, 24, seed);
+    std::vector<std::int64_t> pairs;
+    for (std::int64_t i = 0; i < text.examples(epoch); ++i) {
+      pairs.push_back(text.tokens(epoch, i));
+      pairs.push_back(text.example(epoch, i).next_sentence_label);
+    }
+    return pairs;
+  };
+  CHECK(pairs_of(0, 3) != pairs_of(1, 3));
+  CHECK(pairs_of(0, 3) != pairs_of(0, 4));
+
+  // Two documents of one sentence: each example is both sentences, whatever is drawn.
+  const TextFile two("two.txt", "a b c d e f g h i j\n\nk l m n o p q r s t\n");
+  std::set<std::vector<std::int32_t>> unmasked, by_epoch, by_seed;
+  const auto look = [&](std::int64_t epoch, std::uint64_t seed, std::set<std::vector<std::int32_t>>& positions) {
+    PretrainingExample e = text_of(two, 64, seed).example(epoch, 0);
+    positions.insert(e.masked_positions);
+    for (std::size_t i = 0; i < e.masked_positions.size(); ++i)
+      e.token_ids[static_cast<std::size_t>(e.masked_positions[i])] = e.masked_ids[i];
+    unmasked.insert(e.token_ids);
+  };
+  for (int i = 0; i < 10; ++i) look(i, 3, by_epoch);
+  for (std::uint64_t i = 0; i < 10; ++i) look(0, i, by_seed);
+  CHECK(unmasked.size() == 1);
+  CHECK(by_epoch.size() > 1);
+  CHECK(by_seed.size() > 1);
 }
 
 TEST_CASE("an example of a long document takes no longer than one of a short document") {

@@ -152,6 +152,39 @@ TEST_CASE("of the masked tokens 80 % become [MASK], 10 % a random id and 10 % st
   CHECK(stay / static_cast<double>(all) == doctest::Approx(0.1).epsilon(0.1));
 }
 
+TEST_CASE("a random id in place of a masked token may be any of the vocabulary") {
+  const MaskingVocabulary vocabulary = vocabulary_of(100);
+  std::set<std::int32_t> drawn;
+  for (std::uint64_t key = 0; key < 2000; ++key) {
+    PretrainingExample example = example_of(100);
+    Random random(key);
+    mask_tokens(example, {}, vocabulary, random);
+    for (std::size_t i = 0; i < example.masked_positions.size(); ++i)
+      if (const std::int32_t id = example.token_ids[static_cast<std::size_t>(example.masked_positions[i])];
+          id != 3 && id != example.masked_ids[i])
+        drawn.insert(id);
+  }
+  CHECK(drawn.size() == 99);  // all but that of [MASK]
+  CHECK(*drawn.begin() == 0);
+  CHECK(*drawn.rbegin() == 99);
+}
+
+TEST_CASE("a word that has more pieces than may be masked is passed over, and shorter ones fill what is left") {
+  MaskingVocabulary vocabulary = vocabulary_of(100);
+  std::fill(vocabulary.continues_word.begin(), vocabulary.continues_word.end(), false);
+  vocabulary.continues_word[12] = true;
+  for (std::uint64_t key = 0; key < 100; ++key) {
+    PretrainingExample example;
+    example.token_ids = {1, 11};  // a word of ten pieces, then eight of one
+    example.token_ids.insert(example.token_ids.end(), 9, 12);
+    example.token_ids.insert(example.token_ids.end(), 8, 13);
+    example.token_ids.push_back(2);
+    Random random(key);
+    mask_tokens(example, {.whole_words = true}, vocabulary, random);
+    CHECK(example.masked_ids == std::vector<std::int32_t>(3, 13));
+  }
+}
+
 TEST_CASE("whole-word masking hides all pieces of a word or none") {
   const MaskingVocabulary vocabulary = vocabulary_of(100);
   for (std::uint64_t key = 0; key < 200; ++key) {

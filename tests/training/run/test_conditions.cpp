@@ -124,3 +124,15 @@ TEST_CASE("sums of losses are the same after a resume, and a run that an older v
   CHECK(old.unlogged.steps == 0);
   CHECK(old.unlogged.sums.empty());
 }
+
+TEST_CASE("sums of losses begin anew if these are other losses") {
+  training::LossSums sums;
+  sums.add({{"a", 1}});
+  sums.add({{"a", 2}});
+  CHECK(sums.means().front().value == 1.5);
+  sums.add({{"b", 4}});
+  CHECK(sums.steps == 1);
+  REQUIRE(sums.sums.size() == 1);
+  CHECK(sums.sums[0].name == "b");
+  CHECK(sums.sums[0].value == 4);
+}

@@ -78,7 +78,7 @@ TEST_CASE("a signal during the report ends the report alone, and one before it d
     if (child > 0) {
       int status = 0;
       ::waitpid(child, &status, 0);
-      return WEXITSTATUS(status);
+      return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
     Settings settings = run.settings(output);
     complete(settings);

@@ -226,7 +226,7 @@ TEST_CASE("a run of f16 that goes on in another type has no scale there, and sti
   for (const DType dtype : {DType::f32, DType::bf16}) {
     Trained other(dtype), begun(dtype);
     other.optimizer.resume(5, {.scale = 65536, .good_steps = 7, .skipped_steps = 2});
-    begun.optimizer.resume(5, {});
+    begun.optimizer.resume(3, {});  // as many as were not skipped
     CHECK(other.optimizer.loss_scale().read().scale == 1);
     CHECK(other.optimizer.loss_scale().read().skipped_steps == 2);
     CHECK(other.step(1) == begun.step(1));

@@ -77,8 +77,7 @@ io::Json answers_of(std::string_view lines, const Extent& extent, const LetGo& l
   });
   io::Json json{{"kind", "answers"}, {"labels", io::Json::array()}, {"rows", questions.size()}};
   json["intervals"] = intervals(questions);
-  // Not by F1 alone: an answer of the right words in another order is wrong, and one that is all articles has an F1 of
-  // 0.
+  // F1 does not say which: right words in another order have 1, and an exact answer of articles alone has 0.
   std::erase_if(questions, [](const Question& question) { return question.exact >= 1; });
   std::ranges::stable_sort(questions, {}, &Question::f1);
   json["wrong"] = io::Json::array();

@@ -15,12 +15,18 @@ struct SmallFinetuning {
     write_text(directory / "train.csv", animals(rows));
     write_text(directory / "dev.csv", animals(12));
   }
+  std::string at(const std::string& name) const { return directory / name; }
   /// `flags` come last, --train or --predict among them.
   Outcome finetune(const std::string& output, const std::vector<std::string>& flags) const {
     return run_program(
         "finetune", with_defaults({"--task", "custom", "--label-column", "kind", "--max-seq-length", "16", "--threads",
                                    "1", "--output", directory / output, "--model", directory / "model"},
                                   flags));
+  }
+  /// Trains on train.csv into run, and evaluates on dev.csv: for one epoch, unless the flags say otherwise.
+  Outcome train(const std::vector<std::string>& flags) const {
+    return finetune("run",
+                    with_defaults({"--train", at("train.csv"), "--eval", at("dev.csv"), "--epochs", "1"}, flags));
   }
 };
 

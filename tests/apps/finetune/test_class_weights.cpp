@@ -13,11 +13,6 @@ using Flags = std::vector<std::string>;
 
 struct Setting : support::SmallFinetuning {
   Setting() : SmallFinetuning(30) {}
-  std::string at(const std::string& name) const { return directory / name; }
-  Outcome run(const Flags& more) const {
-    return finetune(
-        "run", support::with_defaults({"--train", at("train.csv"), "--eval", at("dev.csv"), "--epochs", "1"}, more));
-  }
   double loss_of_first_step(const std::string& output, const Flags& more) const {
     const Outcome outcome = finetune(
         output, support::with_defaults({"--train", at("train.csv"), "--log-every", "1", "--steps", "1"}, more));
@@ -46,9 +41,9 @@ TEST_CASE("class weights and label smoothing change the loss as their formulas s
   const double balanced = of_more_birds("more birds", "balanced");
   CHECK(balanced == doctest::Approx(of_more_birds("in numbers", "15,18")).epsilon(1e-6));
   CHECK(balanced != doctest::Approx(of_more_birds("not balanced", "1,1")).epsilon(1e-6));
-  CHECK(setting.run({"--class-weights", "1,2,3"}).error ==
+  CHECK(setting.train({"--class-weights", "1,2,3"}).error ==
         "error: --class-weights: expected 2, a number for each of {bird,fish}, got 3 of them\n");
-  CHECK(setting.run({"--class-weights", "1,x"}).error ==
+  CHECK(setting.train({"--class-weights", "1,x"}).error ==
         "error: --class-weights: expected a number, 1e-06 to 1000000, got \"x\"\n");
 }
 
@@ -56,10 +51,10 @@ TEST_CASE("weighted losses have the same bits for any number of replicas") {
   const Setting setting;
   const Flags flags = {"--class-weights",    "1,5", "--label-smoothing", "0.1", "--batch-size", "8",
                        "--micro-batch-size", "2",   "--epochs",          "3"};
-  REQUIRE(setting.run(flags).code == 0);
+  REQUIRE(setting.train(flags).code == 0);
   Flags several = flags;
   several.insert(several.end(), {"--replicas", "3", "--output", setting.at("several")});
-  REQUIRE(setting.run(several).code == 0);
+  REQUIRE(setting.train(several).code == 0);
   for (const std::string name : {"model.safetensors", "eval_report.tsv", "eval_results.txt"}) {
     const std::string expected = read_text(setting.at("run/" + name));
     CHECK_MESSAGE(!expected.empty(), name);  // also what a file that is missing is read as

@@ -14,18 +14,14 @@ using Flags = std::vector<std::string>;
 
 struct Setting : support::SmallFinetuning {
   Setting() : SmallFinetuning(30) {}
-  std::string at(const std::string& name) const { return directory / name; }
-  Outcome run(const Flags& more) const {
-    return finetune("run", support::with_defaults({"--train", at("train.csv"), "--eval", at("dev.csv")}, more));
-  }
 };
 
 }  // namespace
 
 TEST_CASE("evaluations without a better model are counted anew from each better one") {
   const Setting setting;
-  const Outcome outcome = setting.run({"--epochs", "20", "--learning-rate", "0.05", "--batch-size", "8", "--seed", "2",
-                                       "--eval-every", "1", "--patience", "20"});
+  const Outcome outcome = setting.train({"--epochs", "20", "--learning-rate", "0.05", "--batch-size", "8", "--seed",
+                                         "2", "--eval-every", "1", "--patience", "20"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   const int best = nlohmann::json::parse(read_text(setting.at("run/eval_results.json"))).at("global_step");
   CHECK(best > 1);  // the first one is the best for some evaluations, then there is a better one
@@ -35,7 +31,7 @@ TEST_CASE("evaluations without a better model are counted anew from each better 
 TEST_CASE("a run ends when its patience does and resumes as finished") {
   const Setting setting;
   const Flags flags = {"--epochs", "9", "--learning-rate", "0", "--patience", "2"};
-  const Outcome outcome = setting.run(flags);
+  const Outcome outcome = setting.train(flags);
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   CHECK(outcome.out.find("patience    the run ends after 2 evaluations in a row without a better model") !=
         std::string::npos);
@@ -52,7 +48,7 @@ TEST_CASE("a run ends when its patience does and resumes as finished") {
 TEST_CASE("a run that ended early goes on with more patience, to the model of a run that had it from the beginning") {
   const Setting setting;
   const auto with = [&](const char* patience, const char* output) {
-    return setting.run(
+    return setting.train(
         {"--epochs", "9", "--learning-rate", "0.05", "--patience", patience, "--output", setting.at(output)});
   };
   REQUIRE(with("1", "run").out.find("stopped early: 1 evaluation without a better model") != std::string::npos);
@@ -68,7 +64,7 @@ TEST_CASE("a run that ended early goes on with more patience, to the model of a 
 TEST_CASE("a run that ended early and lost its best model does not take the last one for it") {
   const Setting setting;
   const Flags flags = {"--epochs", "9", "--learning-rate", "0", "--patience", "1", "--save-every", "1", "--keep", "1"};
-  REQUIRE(setting.run(flags).code == 0);
+  REQUIRE(setting.train(flags).code == 0);
   std::filesystem::remove(setting.at("run/model.safetensors"));
   const Outcome resumed = run_program("finetune", {"--resume", "--output", setting.at("run")});
   REQUIRE_MESSAGE(resumed.code == 0, resumed.error);

@@ -26,18 +26,13 @@ Flags joined(Flags flags, const Flags& more) {
 
 struct Setting : support::SmallFinetuning {
   Setting() : SmallFinetuning(30) {}
-  std::string at(const std::string& name) const { return directory / name; }
-  Outcome run(const Flags& more) const {
-    return finetune(
-        "run", support::with_defaults({"--train", at("train.csv"), "--eval", at("dev.csv"), "--epochs", "1"}, more));
-  }
   std::string refusal(const std::string& sweep) const {
-    const Outcome outcome = run({"--sweep", sweep});
+    const Outcome outcome = train({"--sweep", sweep});
     CHECK(outcome.code == 2);
     CHECK(outcome.out.empty());
     return outcome.error;
   }
-  /// A sweep of what `run` does, without its other flags.
+  /// A sweep of what `train` does, without its other flags.
   Outcome sweep(const Flags& more) const {
     return run_program(
         "finetune",
@@ -81,19 +76,19 @@ TEST_CASE("a sweep runs all combinations and names the best and each run can be 
   for (const std::string& name : names) CHECK(page.find("\"name\":\"" + name + "\"") != std::string::npos);
 
   const std::string model = read_text(setting.at("run/" + names.back() + "/model.safetensors"));
-  REQUIRE(setting.run({"--output", setting.at("alone"), "--learning-rate", "0.02", "--epochs", "4"}).code == 0);
+  REQUIRE(setting.train({"--output", setting.at("alone"), "--learning-rate", "0.02", "--epochs", "4"}).code == 0);
   CHECK(read_text(setting.at("alone/model.safetensors")) == model);
   const Outcome resumed = run_program("finetune", {"--resume", "--output", setting.at("run/" + names[1])});
   REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
   CHECK(resumed.out.find("finished after 4 steps") != std::string::npos);
-  const Outcome single = setting.run({"--output", setting.at("run"), "--overwrite"});
+  const Outcome single = setting.train({"--output", setting.at("run"), "--overwrite"});
   CHECK(single.code == 2);
   CHECK(single.error.find("expected a directory for a run, got one of a sweep, with sweep.tsv") != std::string::npos);
 }
 
 TEST_CASE("lists of two sweep flags are combined as those of one") {
   const Setting setting;
-  const Outcome outcome = setting.run({"--sweep", "seed=1,2", "--sweep", "batch-size=8,16"});
+  const Outcome outcome = setting.train({"--sweep", "seed=1,2", "--sweep", "batch-size=8,16"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   for (const std::string name :
        {"seed=1,batch-size=8", "seed=1,batch-size=16", "seed=2,batch-size=8", "seed=2,batch-size=16"})
@@ -103,13 +98,13 @@ TEST_CASE("lists of two sweep flags are combined as those of one") {
 TEST_CASE("a sweep that was stopped goes on with the runs that are missing") {
   const Setting setting;
   const Flags sweep = {"--sweep", "seed=1,2"};
-  REQUIRE(setting.run(sweep).code == 0);
+  REQUIRE(setting.train(sweep).code == 0);
   const std::string table = read_text(setting.at("run/sweep.tsv"));
   std::filesystem::remove_all(setting.at("run/seed=2"));
-  CHECK(setting.run(sweep).code == 2);  // a run is there already
+  CHECK(setting.train(sweep).code == 2);  // a run is there already
   Flags resume = sweep;
   resume.push_back("--resume");
-  const Outcome outcome = setting.run(resume);
+  const Outcome outcome = setting.train(resume);
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   CHECK(read_text(setting.at("run/sweep.tsv")) == table);
 }
@@ -117,15 +112,15 @@ TEST_CASE("a sweep that was stopped goes on with the runs that are missing") {
 TEST_CASE("a sweep that keeps models alone goes on with the runs that are missing") {
   const Setting setting;
   const Flags sweep = {"--sweep", "seed=1,2", "--save-model-only"};
-  REQUIRE(setting.run(sweep).code == 0);
+  REQUIRE(setting.train(sweep).code == 0);
   const std::string table = read_text(setting.at("run/sweep.tsv"));
   std::filesystem::remove_all(setting.at("run/seed=2"));
-  const Outcome outcome = setting.run(joined(sweep, {"--resume"}));
+  const Outcome outcome = setting.train(joined(sweep, {"--resume"}));
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   CHECK(outcome.out.find("  has ended: " + setting.at("run/seed=1") + "\n") != std::string::npos);
   CHECK(outcome.out.find("  has ended: " + setting.at("run/seed=2") + "\n") == std::string::npos);
   CHECK(read_text(setting.at("run/sweep.tsv")) == table);
-  CHECK(setting.run(joined(sweep, {"--resume"})).code == 0);  // nothing is left to do
+  CHECK(setting.train(joined(sweep, {"--resume"})).code == 0);  // nothing is left to do
   CHECK(read_text(setting.at("run/sweep.tsv")) == table);
 }
 
@@ -153,7 +148,7 @@ TEST_CASE("what cannot be swept is refused before the first run") {
 TEST_CASE("a sweep that could not end well is refused before the first run") {
   const Setting setting;
   const auto refusal = [&](const Flags& flags) {
-    const Outcome outcome = setting.run(flags);
+    const Outcome outcome = setting.train(flags);
     CHECK(outcome.code == 2);
     CHECK(outcome.out.empty());
     return outcome.error;
@@ -166,7 +161,7 @@ TEST_CASE("a sweep that could not end well is refused before the first run") {
   CHECK(refusal({"--sweep", "steps=1,2"}) == "error: --steps, --epochs: expected one of them, got both\n");
   CHECK(refusal({"--sweep", "warmup-steps=1", "warmup-ratio=0.1"}) ==
         "error: --warmup-steps, --warmup-ratio: expected one of them, got both\n");
-  REQUIRE(setting.run({"--sweep", "seed=1"}).code == 0);
+  REQUIRE(setting.train({"--sweep", "seed=1"}).code == 0);
   const std::string table = read_text(setting.at("run/sweep.tsv"));
   CHECK(refusal({"--sweep", "seed=2,3"}).find("expected no sweep there, got sweep.tsv") != std::string::npos);
   CHECK(read_text(setting.at("run/sweep.tsv")) == table);
@@ -177,7 +172,7 @@ TEST_CASE("a sweep replaces nothing of a run that lies in its directory") {
   const auto refused = [&](const std::string& file) {
     const std::string page = read_text(setting.at("run/report.html"));
     for (const char* const flag : {"--quiet", "--overwrite", "--resume"}) {
-      const Outcome outcome = setting.run({"--sweep", "seed=1,2", flag});
+      const Outcome outcome = setting.train({"--sweep", "seed=1,2", flag});
       CHECK(outcome.code == 2);
       CHECK(outcome.out.empty());
       CHECK(outcome.error ==
@@ -188,7 +183,7 @@ TEST_CASE("a sweep replaces nothing of a run that lies in its directory") {
     }
     CHECK(read_text(setting.at("run/report.html")) == page);
   };
-  REQUIRE(setting.run({"--save-model-only"}).code == 0);
+  REQUIRE(setting.train({"--save-model-only"}).code == 0);
   for (const auto& entry : std::filesystem::directory_iterator(setting.at("run")))
     if (const std::string name = entry.path().filename(); name != "run_config.json" && name != "report.html")
       std::filesystem::remove_all(entry.path());
@@ -196,7 +191,7 @@ TEST_CASE("a sweep replaces nothing of a run that lies in its directory") {
   std::filesystem::rename(setting.at("run/run_config.json"), setting.at("run/eval_results.json"));
   refused("eval_results.json");
   std::filesystem::remove(setting.at("run/eval_results.json"));
-  CHECK(setting.run({"--sweep", "seed=1,2"}).error.find("expected no sweep there, got report.html") !=
+  CHECK(setting.train({"--sweep", "seed=1,2"}).error.find("expected no sweep there, got report.html") !=
         std::string::npos);
 }
 
@@ -214,7 +209,7 @@ TEST_CASE("while a sweep goes on its directory takes no other sweep and no run")
                                                  "--sweep",          "seed=1"});
   CHECK(first.line() == "run 1 of 1: --seed 1");
   for (const Flags& flags : {Flags{"--sweep", "seed=2"}, Flags{"--sweep", "seed=1", "--overwrite"}, Flags{}}) {
-    const Outcome outcome = setting.run(flags);
+    const Outcome outcome = setting.train(flags);
     CHECK(outcome.code == 2);
     CHECK(outcome.out.empty());
     CHECK(outcome.error.starts_with("error: " + setting.at("run") + ": output directory in use by process "));
@@ -301,7 +296,7 @@ TEST_CASE("runs that would be evaluated on different rows are no sweep") {
 TEST_CASE("a sweep by the loss prints losses, and says by what it judges") {
   const Setting setting;
   const Outcome outcome =
-      setting.run({"--sweep", "learning-rate=1e-6,0.01", "--metric-for-best-model", "loss", "--epochs", "4"});
+      setting.train({"--sweep", "learning-rate=1e-6,0.01", "--metric-for-best-model", "loss", "--epochs", "4"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   std::istringstream table(read_text(setting.at("run/sweep.tsv")));
   std::string line;
@@ -325,7 +320,7 @@ TEST_CASE("a flag that is swept takes the values of the sweep, and who gave it a
                     told = "--seed: given by itself too; the values of --sweep are taken";
   write_text(file, "seed = 3\n");
   for (const Flags& given : {Flags{"--seed", "3"}, Flags{"--settings", file}}) {
-    const Outcome outcome = setting.run(joined({"--sweep", "seed=1,2", "--overwrite"}, given));
+    const Outcome outcome = setting.train(joined({"--sweep", "seed=1,2", "--overwrite"}, given));
     CHECK(outcome.code == 0);
     CHECK(outcome.error.find("warning: " + told + "\n") != std::string::npos);
     const auto config = nlohmann::json::parse(read_text(setting.at("run/seed=2/run_config.json")));
@@ -342,13 +337,13 @@ TEST_CASE("the command of one run of a sweep has its own values in place of the 
 
 TEST_CASE("a run that diverges has no score and the sweep goes on") {
   const Setting setting;
-  const Outcome outcome = setting.run({"--sweep", "weight_decay=1e6,0", "--learning-rate", "0.02", "--epochs", "15"});
+  const Outcome outcome = setting.train({"--sweep", "weight_decay=1e6,0", "--learning-rate", "0.02", "--epochs", "15"});
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
   CHECK(outcome.error.starts_with("warning: --weight-decay 1e6: "));
   CHECK(outcome.error.ends_with("; the sweep goes on\n"));
   CHECK(outcome.out.find("1e6\tfailed\t") != std::string::npos);
   CHECK(outcome.out.find("best of 2 by the mean of accuracy and f1: --weight-decay 0, ") != std::string::npos);
-  const Outcome none = setting.run(
+  const Outcome none = setting.train(
       {"--sweep", "weight_decay=1e6", "--learning-rate", "0.02", "--epochs", "15", "--output", setting.at("none")});
   CHECK(none.code == 6);
   CHECK(none.error.find("error: --sweep: expected a run that ends, got 1 run that failed, the last one: ") !=

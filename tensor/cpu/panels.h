@@ -67,34 +67,25 @@ void widen(const T* from, Compute<T>* to) {
     for (int i = 0; i < Count; ++i) to[i] = Compute<T>(from[i]);
 }
 
-/// One panel, `width` ≤ Width rows of x by `depth` columns: panel[k · Width + i] = x(i, k), zeros beyond `width`.
+/// One panel, `width` ≤ Width rows of x by `depth` columns, whose neighbours lie along k: panel[k · Width + i] = x(i,
+/// k), zeros beyond `width`.
 template <int Width, class T, class C = Compute<T>>
 [[gnu::flatten]] void pack_panel(const View<T>& x, Dim width, Dim depth, C* panel) {
   using Packet = typename Lanes<C>::Packet;
   constexpr int kSize = Lanes<C>::kPacketSize;
-  Dim k = 0;
-  if (width < Width) {
-    std::fill_n(panel, Width * depth, C(0));
-    for (Dim i = 0; i < width; ++i)
-      for (k = 0; k < depth; ++k) panel[k * Width + i] = C(x.data[i * x.row_stride + k * x.column_stride]);
-    return;
-  }
-  // Each row is contiguous in k: turn squares of kSize × kSize in registers.
-  if constexpr (Width % kSize == 0) {
-    if (x.column_stride == 1) {
-      const Dim squares = depth / kSize * kSize;
-      for (int first = 0; first < Width; first += kSize)
-        for (k = 0; k < squares; k += kSize) {
-          Eigen::internal::PacketBlock<Packet, kSize> square;
-          for (int i = 0; i < kSize; ++i)
-            square.packet[i] = load_packet<Packet>(x.data + (first + i) * x.row_stride + k);
-          Eigen::internal::ptranspose(square);
-          for (int j = 0; j < kSize; ++j) Eigen::internal::pstoreu(panel + (k + j) * Width + first, square.packet[j]);
-        }
+  // Squares of kSize × kSize are turned in registers.
+  const Dim whole = Width % kSize == 0 ? width / kSize * kSize : 0, squares = whole > 0 ? depth / kSize * kSize : 0;
+  for (Dim first = 0; first < whole; first += kSize)
+    for (Dim k = 0; k < squares; k += kSize) {
+      Eigen::internal::PacketBlock<Packet, kSize> square;
+      for (int i = 0; i < kSize; ++i) square.packet[i] = load_packet<Packet>(x.data + (first + i) * x.row_stride + k);
+      Eigen::internal::ptranspose(square);
+      for (int j = 0; j < kSize; ++j) Eigen::internal::pstoreu(panel + (k + j) * Width + first, square.packet[j]);
     }
+  for (Dim k = 0; k < depth; ++k) {
+    for (Dim i = k < squares ? whole : 0; i < width; ++i) panel[k * Width + i] = C(x.data[i * x.row_stride + k]);
+    for (Dim i = width; i < Width; ++i) panel[k * Width + i] = C(0);
   }
-  for (; k < depth; ++k)
-    for (Dim i = 0; i < Width; ++i) panel[k * Width + i] = C(x.data[i * x.row_stride + k * x.column_stride]);
 }
 
 /// to(j, i) = from(i, j) for rows × columns elements whose neighbours lie along j, in squares that fit the registers.
@@ -118,14 +109,16 @@ template <class T>
 
 /// k of lines that are neighbours in memory which are packed as one piece of work.
 inline constexpr Dim kSlice = 32;
-/// Slice `index` of the depth of all lines, into panels that lie `panel` elements apart.
+/// Slice `index` of the depth of all lines, into panels that lie `panel` elements apart, zeros beyond `lines`.
 template <int Width, class T>
 void pack_slice(const View<T>& x, Dim lines, Dim depth, Dim index, Compute<T>* to, Dim panel) {
-  const Dim first = index * kSlice, count = std::min(kSlice, depth - first), whole = lines / Width;
-  for (Dim k = first; k < first + count; ++k)
-    for (Dim p = 0; p < whole; ++p) widen<Width>(x.data + k * x.column_stride + p * Width, to + p * panel + k * Width);
-  if (whole * Width < lines)
-    pack_panel<Width>(x.block(whole * Width, first), lines - whole * Width, count, to + whole * panel + first * Width);
+  const Dim first = index * kSlice, whole = lines / Width, rest = lines % Width;
+  for (Dim k = first; k < std::min(depth, first + kSlice); ++k) {
+    const T* const from = x.data + k * x.column_stride;
+    for (Dim p = 0; p < whole; ++p) widen<Width>(from + p * Width, to + p * panel + k * Width);
+    Compute<T>* const last = to + whole * panel + k * Width;
+    for (Dim i = 0; rest > 0 && i < Width; ++i) last[i] = i < rest ? Compute<T>(from[whole * Width + i]) : 0;
+  }
 }
 
 /// How the inner loop reads A: in panels of kTileRows rows.

@@ -17,6 +17,13 @@ namespace {
 template <class T>
 inline constexpr Dim kQueries = kTileRows<PanelOf<T>>*(96 / kTileRows<PanelOf<T>>);  // that are walked together
 
+/// Numbers from one row of scores to the next: whole vectors, so that neither the product nor what follows has an edge.
+/// Nobody reads what stands beyond a row's end.
+template <class T>
+Dim row_size(Dim length) {
+  return round_up(length, kWholeColumns<PanelOf<T>, Compute<T>>);
+}
+
 /// The right-hand operand of a small product of T, packed.
 template <class T>
 class PackedRight {
@@ -115,12 +122,20 @@ Task task_of(const Attention& options, Dim index) {
   return {offsets[sequence], offsets[sequence + 1] - offsets[sequence], index % options.heads};
 }
 
+/// Asks for the rows of one head, which are far apart in memory: the processor does not foresee where the next begins.
+template <class T>
+void fetch(const T* rows, Dim stride, Dim count, Dim head_dim) {
+  for (Dim r = 0; r < count; ++r)
+    for (Dim c = 0; c < head_dim; c += static_cast<Dim>(64 / sizeof(T)))
+      __builtin_prefetch(rows + r * stride + c, 0, 2);
+}
+
 /// One thread's memory for a task.
 template <class T, class C = Compute<T>>
 struct ForwardMemory {
   PackedRight<T> k, v;
   PanelOf<T>* packed;        ///< an operand on its way
-  C* scores;                 ///< [kQueries, longest]
+  C* scores;                 ///< [kQueries, row_size(longest)]
   Factor<T>* probabilities;  ///< of the same size
   C* beside;                 ///< as Sheet<T> takes it
 
@@ -128,8 +143,8 @@ struct ForwardMemory {
       : k(memory.take<PanelOf<T>>(PackedRight<T>::size(head_dim, longest))),
         v(memory.take<PanelOf<T>>(PackedRight<T>::size(longest, head_dim))),
         packed(memory.take<PanelOf<T>>(left_size<T>(kQueries<T>, std::max(head_dim, longest)))),
-        scores(memory.take<C>(kQueries<T> * longest)),
-        probabilities(take_factors<T>(memory, scores, kQueries<T> * longest)),
+        scores(memory.take<C>(kQueries<T> * row_size<T>(longest))),
+        probabilities(take_factors<T>(memory, scores, kQueries<T> * row_size<T>(longest))),
         beside(memory.take<C>(Sheet<T>::size(kQueries<T>, head_dim))) {}
 };
 
@@ -138,7 +153,7 @@ template <class T, class C = Compute<T>>
 struct BackwardMemory {
   PackedRight<T> k_columns, v_columns, k_rows, q_rows, do_rows;
   PanelOf<T>* packed;
-  C *p, *dp;  ///< probabilities and their gradients: [kQueries, longest]
+  C *p, *dp;  ///< probabilities and their gradients: [kQueries, row_size(longest)]
   Factor<T>*p_factors, *dp_factors;
   C *dq, *dk, *dv;  ///< sheets, as Sheet<T> takes them
 
@@ -150,10 +165,10 @@ struct BackwardMemory {
         do_rows(memory.take<PanelOf<T>>(PackedRight<T>::size(kQueries<T>, head_dim))),
         packed(memory.take<PanelOf<T>>(
             std::max(left_size<T>(kQueries<T>, std::max(head_dim, longest)), left_size<T>(longest, kQueries<T>)))),
-        p(memory.take<C>(kQueries<T> * longest)),
-        dp(memory.take<C>(kQueries<T> * longest)),
-        p_factors(take_factors<T>(memory, p, kQueries<T> * longest)),
-        dp_factors(take_factors<T>(memory, dp, kQueries<T> * longest)),
+        p(memory.take<C>(kQueries<T> * row_size<T>(longest))),
+        dp(memory.take<C>(kQueries<T> * row_size<T>(longest))),
+        p_factors(take_factors<T>(memory, p, kQueries<T> * row_size<T>(longest))),
+        dp_factors(take_factors<T>(memory, dp, kQueries<T> * row_size<T>(longest))),
         dq(memory.take<C>(Sheet<T>::size(kQueries<T>, head_dim))),
         dk(memory.take<C>(Sheet<T>::size(longest, head_dim))),
         dv(memory.take<C>(Sheet<T>::size(longest, head_dim))) {}
@@ -194,6 +209,7 @@ struct HeadGradient {
   Task task;
   const T *context, *dcontext;  ///< of the first token and this head
   Dim hidden;                   ///< from one token to the next
+  Dim columns;                  ///< of a row of scores
   const C* log_sum;
   C scale;
 
@@ -201,7 +217,7 @@ struct HeadGradient {
   void differentiate(Dim i, Dim queries, const BackwardMemory<T>& memory) const {
     const auto* keys = options.dropout ? options.dropout.row_keys.as<std::int64_t>() : nullptr;
     for (Dim r = 0; r < queries; ++r) {
-      const Dim token = task.first + i + r, at = (i + r) * hidden, row = r * task.length;
+      const Dim token = task.first + i + r, at = (i + r) * hidden, row = r * columns;
       const ProbabilityRow<T> scores{memory.p + row,
                                      memory.dp + row,
                                      memory.p_factors + row,
@@ -211,8 +227,8 @@ struct HeadGradient {
                                      row_dot(dcontext + at, context + at, hidden / options.heads)};
       scores.differentiate([&](const auto& step) {
         if (keys)
-          for_dropout_row<C>(options.dropout, keys[token], static_cast<std::uint32_t>(task.head), task.length, step);
-        else for_lanes<C>(task.length, [&](Dim c, Dim n) { step(c, n, Lanes<C>(C(1))); });
+          for_dropout_row<C>(options.dropout, keys[token], static_cast<std::uint32_t>(task.head), columns, step);
+        else for_lanes<C>(columns, [&](Dim c, Dim n) { step(c, n, Lanes<C>(C(1))); });
       });
     }
   }
@@ -234,20 +250,23 @@ void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Te
 
     pool_.run((options.offsets.elements() - 1) * options.heads, [&](Dim index, int thread) {
       const auto [first, length, head] = task_of(options, index);
+      const Dim columns = row_size<T>(length);
       const T* const q = qkv.as<T>() + first * stride + head * head_dim;
       Cutter memory(workspace.as<std::byte>() + thread * per_thread);
       auto [k, v, packed, scores, probabilities, beside] = ForwardMemory<T>(memory, head_dim, longest);
+      fetch(q, stride, std::min(length, kQueries<T>), head_dim);
+      fetch(q + 2 * hidden, stride, length, head_dim);
       k.pack(View<T>{q + hidden, 1, stride}, head_dim, length);  // keys as columns
       v.pack(View<T>{q + 2 * hidden, stride, 1}, length, head_dim);
       for (Dim i = 0; i < length; i += kQueries<T>) {
         const Dim queries = std::min(kQueries<T>, length - i);
-        multiply<T>(SmallProduct{queries, length, head_dim}, View<T>{q + i * stride, stride, 1}, k, scores, length,
+        multiply<T>(SmallProduct{queries, columns, head_dim}, View<T>{q + i * stride, stride, 1}, k, scores, columns,
                     packed);
         for (Dim r = 0; r < queries; ++r) {
-          C* const row = scores + r * length;
-          Factor<T>* const factors = probabilities + r * length;
+          C* const row = scores + r * columns;
+          Factor<T>* const factors = probabilities + r * columns;
           const C most = row_max(row, length);
-          const C total = row_exp(row, length, scale, most, row);
+          const C total = row_exp(row, length, scale, most);
           const Dim token = first + i + r;
           log_sum.as<C>()[token * options.heads + head] = static_cast<C>(
               static_cast<double>(scale) * static_cast<double>(most) + std::log(static_cast<double>(total)));
@@ -255,12 +274,12 @@ void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Te
           const auto finish = [&](Dim c, Dim n, const Lanes<C>& multiplier) {
             (Lanes<C>::load(row + c, n) * inverse * multiplier).store(factors + c, n);
           };
-          if (keys) for_dropout_row<C>(options.dropout, keys[token], static_cast<std::uint32_t>(head), length, finish);
+          if (keys) for_dropout_row<C>(options.dropout, keys[token], static_cast<std::uint32_t>(head), columns, finish);
           else
-            for_lanes<C>(length, [&](Dim c, Dim n) { (Lanes<C>::load(row + c, n) * inverse).store(factors + c, n); });
+            for_lanes<C>(columns, [&](Dim c, Dim n) { (Lanes<C>::load(row + c, n) * inverse).store(factors + c, n); });
         }
         const Sheet<T> o(context.as<T>() + (first + i) * hidden + head * head_dim, hidden, beside, head_dim);
-        multiply<T>(SmallProduct{queries, head_dim, length}, View<Factor<T>>{probabilities, length, 1}, v, o.data,
+        multiply<T>(SmallProduct{queries, head_dim, length}, View<Factor<T>>{probabilities, columns, 1}, v, o.data,
                     o.stride, packed);
         o.finish(queries);
       }
@@ -284,35 +303,38 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
     pool_.run((options.offsets.elements() - 1) * options.heads, [&](Dim index, int thread) {
       const Task task = task_of(options, index);
       const auto [first, length, head] = task;
-      const Dim start = first * hidden + head * head_dim;
+      const Dim start = first * hidden + head * head_dim, columns = row_size<T>(length);
       const T* const q = qkv.as<T>() + first * stride + head * head_dim;
       T* const dq = dqkv.as<T>() + first * stride + head * head_dim;
       Cutter memory(workspace.as<std::byte>() + thread * per_thread);
       BackwardMemory<T> own(memory, head_dim, longest);
       auto& [k_columns, v_columns, k_rows, q_rows, do_rows, packed, p, dp, p_factors, dp_factors, dq_beside, dk_beside,
              dv_beside] = own;
-      const HeadGradient<T> gradient{options,         task, context.as<T>() + start, dcontext.as<T>() + start, hidden,
-                                     log_sum.as<C>(), scale};
+      const HeadGradient<T> gradient{options, task,    context.as<T>() + start, dcontext.as<T>() + start,
+                                     hidden,  columns, log_sum.as<C>(),         scale};
       const Sheet<T> dk(dq + hidden, stride, dk_beside, head_dim), dv(dq + 2 * hidden, stride, dv_beside, head_dim);
+      fetch(q + 2 * hidden, stride, length, head_dim);
       k_columns.pack(View<T>{q + hidden, 1, stride}, head_dim, length);
       v_columns.pack(View<T>{q + 2 * hidden, 1, stride}, head_dim, length);
       k_rows.pack(View<T>{q + hidden, stride, 1}, length, head_dim);
       for (Dim i = 0; i < length; i += kQueries<T>) {
         const Dim queries = std::min(kQueries<T>, length - i);
         const View<T> q_block{q + i * stride, stride, 1}, do_block{gradient.dcontext + i * hidden, hidden, 1};
-        multiply<T>(SmallProduct{queries, length, head_dim}, q_block, k_columns, p, length, packed);
-        multiply<T>(SmallProduct{queries, length, head_dim}, do_block, v_columns, dp, length, packed);
+        fetch(do_block.data, hidden, queries, head_dim);
+        fetch(gradient.context + i * hidden, hidden, queries, head_dim);
+        multiply<T>(SmallProduct{queries, columns, head_dim}, q_block, k_columns, p, columns, packed);
+        multiply<T>(SmallProduct{queries, columns, head_dim}, do_block, v_columns, dp, columns, packed);
         gradient.differentiate(i, queries, own);
         const bool add = i > 0;
         const Sheet<T> dq_block(dq + i * stride, stride, dq_beside, head_dim);
         q_rows.pack(q_block, queries, head_dim);
         do_rows.pack(do_block, queries, head_dim);
-        multiply<T>(SmallProduct{queries, head_dim, length}, View<Factor<T>>{dp_factors, length, 1}, k_rows,
+        multiply<T>(SmallProduct{queries, head_dim, length}, View<Factor<T>>{dp_factors, columns, 1}, k_rows,
                     dq_block.data, dq_block.stride, packed);
         dq_block.finish(queries);
-        multiply<T>(SmallProduct{length, head_dim, queries, add}, View<Factor<T>>{dp_factors, 1, length}, q_rows,
+        multiply<T>(SmallProduct{length, head_dim, queries, add}, View<Factor<T>>{dp_factors, 1, columns}, q_rows,
                     dk.data, dk.stride, packed);
-        multiply<T>(SmallProduct{length, head_dim, queries, add}, View<Factor<T>>{p_factors, 1, length}, do_rows,
+        multiply<T>(SmallProduct{length, head_dim, queries, add}, View<Factor<T>>{p_factors, 1, columns}, do_rows,
                     dv.data, dv.stride, packed);
       }
       dk.finish(length);

@@ -167,6 +167,10 @@ void compute_edge_tile(Dim depth, const View<P>& a, const P* b, T* c, Dim c_stri
   for (Dim i = 0; i < rows; ++i) std::copy_n(whole + i * kColumns, columns, c + i * c_stride);
 }
 
+/// Columns of C that are written at once: a product of whole ones needs no tile on the side.
+template <class P, class T>
+inline constexpr Dim kWholeColumns = std::is_same_v<P, TilePair> ? kTileColumns<P> : Lanes<T>::kCount;
+
 /// A product of prepared operands: C (+)= A · B.
 template <class P, class T>
 struct PreparedProduct {
@@ -185,7 +189,6 @@ struct PreparedProduct {
 /// begin(i, m, c) before and finish(i, m, c) after the m rows from i on, which are computed at c.
 template <class P, class T, class Begin, class Finish>
 void multiply_prepared(const PreparedProduct<P, T>& p, const Begin& begin, const Finish& finish) {
-  constexpr Dim kWhole = std::is_same_v<P, TilePair> ? kTileColumns<P> : Lanes<T>::kCount;  // columns written at once
   T* c = p.c;
   for (Dim i = 0; i < p.rows; i += kTileRows<P>, c += p.c_panel) {
     const Dim m = std::min<Dim>(kTileRows<P>, p.rows - i);
@@ -197,7 +200,7 @@ void multiply_prepared(const PreparedProduct<P, T>& p, const Begin& begin, const
       for (Dim j = 0; j < p.columns; j += kTileColumns<P>, b += p.b_panel) {
         const T* row = p.start == Start::row ? p.row + j : nullptr;
         const Dim n = std::min<Dim>(kTileColumns<P>, p.columns - j);
-        if (m == kTileRows<P> && n % kWhole == 0)
+        if (m == kTileRows<P> && n % kWholeColumns<P, T> == 0)
           for_vectors<T>(n,
                          [&]<int Vectors>() { compute_tile<Vectors>(p.depth, a, b, c + j, p.c_stride, p.start, row); });
         else compute_edge_tile(p.depth, a, b, c + j, p.c_stride, m, n, p.start, row);

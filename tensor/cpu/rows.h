@@ -1,5 +1,6 @@
 // What softmax, attention and cross entropy do to one row.
 #pragma once
+#include <array>
 #include <limits>
 
 #include "tensor/cpu/math.h"
@@ -16,16 +17,24 @@ Compute<T> row_max(const T* x, Dim columns) {
   return max(most);
 }
 
-/// y = exp(factor · (x − most)); returns Σ y. y may be x.
+/// x becomes exp(factor · (x − most)), in whole vectors, for which there must be room; returns Σ x.
 template <class T>
-T row_exp(const T* x, Dim columns, T factor, T most, T* y) {
+T row_exp(T* x, Dim columns, T factor, T most) {
+  constexpr Dim kCount = Lanes<T>::kCount;
+  // What stands beyond the end may be anything: it becomes 0, the lesser of it and its bound.
+  static constexpr auto kBounds = [] {
+    std::array<T, 2 * Lanes<T>::kCount> bounds{};
+    std::fill_n(bounds.begin(), Lanes<T>::kCount, std::numeric_limits<T>::infinity());
+    return bounds;
+  }();
   const Lanes<T> f(factor), offset(most);
   Lanes<T> total(T(0));
-  for_lanes<T>(columns, [&](Dim c, Dim n) {
-    const auto e = exp((Lanes<T>::load(x + c, n) - offset) * f);
-    e.store(y + c, n);
-    total += n == Lanes<T>::kCount ? e : Lanes<T>::load(y + c, n);  // nothing from the padding
-  });
+  for (Dim c = 0; c < columns; c += kCount) {
+    auto e = exp((Lanes<T>::load(x + c) - offset) * f);
+    if (columns - c < kCount) e = min(e, Lanes<T>::load(&kBounds[static_cast<std::size_t>(kCount - (columns - c))]));
+    e.store(x + c);
+    total += e;
+  }
   return sum(total);
 }
 

@@ -203,6 +203,17 @@ TEST_CASE("softmax stays finite and sums to one for scores of any size, and NaN 
   CHECK(std::isnan(y[9] + y[10] + y[11]));
 }
 
+TEST_CASE("attention counts nothing but its keys, however far below zero their scores are") {
+  const auto backend = open_cpu({.threads = 1});
+  const std::vector<double> rows{60, 0, -60, 0, 1, 0, 60, 0, -60, 0, 2, 0, 60, 0, -60, 0, 3, 0};  // scores −3600/√2
+  const Attention options{ops::from_host(std::vector<std::int32_t>{0, 3}, {2}, *backend), 1, 3};
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const Tensor qkv = ops::cast(ops::from_host(rows, {3, 6}, *backend), dtype);
+    for (const double c : ops::to_host<double>(ops::slice(ops::attention(qkv, options).context, 1, 0, 1)))
+      CHECK(c == doctest::Approx(2));
+  }
+}
+
 TEST_CASE("dropout keeps the right share, scales it, and names each element by row key and column alone") {
   const auto backend = open_cpu({.threads = 2});
   constexpr Dim kRows = 300, kColumns = 333;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "distributed/background.h"
+#include "support/soon.h"
 
 using bertrand::distributed::Background;
 
@@ -48,7 +49,7 @@ TEST_CASE("the owner's thread destroys what the pieces of work hold also if one 
     };
     std::atomic<bool> done{false};
     start([&] { done = true; });
-    while (!done) std::this_thread::yield();
+    REQUIRE(support::soon([&] { return done.load(); }));
     start([] {});
     background.wait();
     CHECK(by.size() == 2);
@@ -74,7 +75,7 @@ TEST_CASE("an owner that goes waits for what has begun, and nothing else is done
       ++done;
     });
     background.start([&] { done += 100; });
-    while (!begun) std::this_thread::yield();
+    REQUIRE(support::soon([&] { return begun.load(); }));
     std::thread([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       go_on = true;

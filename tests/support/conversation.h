@@ -46,12 +46,12 @@ class Conversation {
   void say(const std::string& text) const {
     if (::write(in_, text.data(), text.size()) < 0) _exit(127);
   }
-  /// What comes up to the end of a line; less if nothing comes for 20 seconds or no more will.
+  /// What comes up to the end of a line; less if nothing comes for two minutes or no more will.
   std::string line() const {
     std::string line;
     char c = 0;
     pollfd input{.fd = out_, .events = POLLIN, .revents = 0};
-    while (::poll(&input, 1, 20'000) > 0 && ::read(out_, &c, 1) == 1 && c != '\n') line += c;
+    while (::poll(&input, 1, 120'000) > 0 && ::read(out_, &c, 1) == 1 && c != '\n') line += c;
     return line;
   }
   void hang_up() {

@@ -7,6 +7,7 @@
 #include "support/conversation.h"
 #include "support/small_heads.h"
 #include "support/small_model.h"
+#include "support/soon.h"
 
 using namespace bertrand;
 using support::run_program;
@@ -72,7 +73,7 @@ TEST_CASE("SIGTERM ends extract with its own exit code and leaves nothing behind
       return entry.path().filename().string().starts_with(beginning);
     });
   };
-  for (int i = 0; i < 6000 && files("features.jsonl.tmp-") == 0; ++i) usleep(10'000);
+  REQUIRE(support::soon([&] { return files("features.jsonl.tmp-") > 0; }));
   work.signal(SIGTERM);
   CHECK(work.finish() == 75);
   CHECK(files("features.jsonl") == 0);

@@ -9,6 +9,7 @@
 #include "support/small_ranking.h"
 #include "support/small_squad.h"
 #include "support/small_words.h"
+#include "support/soon.h"
 
 using support::Outcome;
 using support::read_text;
@@ -89,12 +90,6 @@ struct Setting {
   }
 };
 
-/// Waits until the file is there, for 20 seconds at most.
-void wait_for(const fs::path& file) {
-  for (int i = 0; i < 60'000 && !fs::exists(file); ++i) usleep(1000);
-  REQUIRE_MESSAGE(fs::exists(file), file.string());
-}
-
 }  // namespace
 
 TEST_CASE("every task in two processes leaves the files of one") {
@@ -144,7 +139,7 @@ TEST_CASE("every task that is stopped or killed while it trains is resumed to th
       CAPTURE(signal);
       const std::string output = task.name + std::to_string(signal);
       support::Conversation training("finetune", setting.flags(task, output, more));
-      wait_for(setting.directory / output / "checkpoint-10");
+      REQUIRE(support::soon([&] { return fs::exists(setting.at(output + "/checkpoint-10")); }));
       training.signal(signal);
       CHECK(training.finish() == (signal == SIGTERM ? 75 : 128 + SIGKILL));
       CHECK_FALSE(fs::exists(setting.at(output + "/checkpoint-150")));
@@ -174,7 +169,7 @@ TEST_CASE("every task that is stopped while it evaluates has saved its steps and
                  : 0;
     };
     support::Conversation training("finetune", setting.flags(task, output, more));
-    while (lines() < 2) usleep(1000);
+    REQUIRE(support::soon([&] { return lines() >= 2; }));
     training.signal(SIGTERM);
     CHECK(training.finish() == 75);
     CHECK(lines() == 2);  // the evaluation did not come to its end
@@ -309,9 +304,10 @@ TEST_CASE("a prediction that is stopped says so and leaves no lock and no predic
     for (const std::string flag : {"--train", "--eval", "--qrels", "--learning-rate", "--batch-size"})
       if (const auto at = std::ranges::find(flags, flag); at != flags.end()) flags.erase(at, at + 2);
     support::Conversation predicting("finetune", flags);
-    if (streams) wait_for(setting.at("out/predictions.partial"));
-    else
-      for (std::string line = "-"; !line.empty() && line.find("loaded") == std::string::npos;) line = predicting.line();
+    REQUIRE(support::soon([&] {
+      return streams ? fs::exists(setting.at("out/predictions.partial"))
+                     : predicting.line().find("loaded") != std::string::npos;
+    }));
     predicting.signal(SIGTERM);
     CHECK(predicting.finish() == 75);
     CHECK_FALSE(fs::exists(setting.at("out/.lock")));

@@ -5,6 +5,7 @@
 
 #include "support/conversation.h"
 #include "support/small_finetuning.h"
+#include "support/soon.h"
 
 using support::Outcome;
 using support::read_text;
@@ -256,8 +257,7 @@ TEST_CASE(
                                         "1"};
     if (model_alone) command.emplace_back("--save-model-only");
     support::Conversation program("finetune", command);
-    while (!program.line().starts_with("finished after")) {
-    }
+    REQUIRE(support::soon([&] { return program.line().starts_with("finished after"); }));
     program.signal(SIGTERM);
     CHECK(program.finish() == 75);
     CHECK_FALSE(std::filesystem::exists(run + "/predictions.tsv"));

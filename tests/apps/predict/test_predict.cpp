@@ -7,6 +7,7 @@
 #include "support/conversation.h"
 #include "support/gzip.h"
 #include "support/small_heads.h"
+#include "support/soon.h"
 
 using namespace bertrand;
 using support::Conversation;
@@ -175,7 +176,7 @@ TEST_CASE("SIGTERM ends the program while it waits for a line and all answers ar
       if (entry.path().filename().string().starts_with("answers.tmp-") && entry.file_size() > 0) return true;
     return false;
   };
-  for (int i = 0; i < 200 && !has_answer(); ++i) usleep(100'000);
+  REQUIRE(support::soon(has_answer));
   file.signal(SIGTERM);
   CHECK(file.finish() == 75);
   CHECK(support::read_json_lines(setting / "answers").size() == 1);
@@ -202,7 +203,7 @@ TEST_CASE("what a killed program leaves of its output is gone when the next one 
     return found;
   };
   Conversation killed("predict", setting.flags({"--output", setting / "answers"}));
-  for (int i = 0; i < 200 && names().empty(); ++i) usleep(100'000);
+  REQUIRE(support::soon([&] { return !names().empty(); }));
   killed.signal(SIGKILL);
   killed.finish();
   REQUIRE(names().size() == 1);

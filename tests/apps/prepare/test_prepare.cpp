@@ -12,6 +12,7 @@
 #include "support/conversation.h"
 #include "support/gzip.h"
 #include "support/program.h"
+#include "support/soon.h"
 
 using support::Outcome;
 using support::read_text;
@@ -194,6 +195,7 @@ TEST_CASE("prepare records stopped by SIGTERM while it writes leaves nothing and
   const pid_t child = fork();
   if (child == 0) {
     dup2(open((setting / "error").c_str(), O_WRONLY | O_CREAT, 0644), STDERR_FILENO);
+    alarm(120);  // ends it if it never writes
     execl(program.c_str(), program.c_str(), "records", "--vocab-file", v.c_str(), "--input", t.c_str(), "--output",
           r.c_str(), "--dupe-factor", "5000000", nullptr);
     _exit(127);
@@ -218,7 +220,10 @@ TEST_CASE("prepare vocab stopped by SIGTERM waits no longer for the end of a pip
   REQUIRE(::mkfifo((setting / "pipe").c_str(), 0600) == 0);
   support::Conversation work("prepare", {"vocab", "--input", setting / "pipe", "--output", setting / "out"});
   int writer = -1;
-  for (; writer < 0; usleep(1000)) writer = ::open((setting / "pipe").c_str(), O_WRONLY | O_NONBLOCK);  // it is read
+  REQUIRE(support::soon([&] {  // when it is read
+    writer = ::open((setting / "pipe").c_str(), O_WRONLY | O_NONBLOCK);
+    return writer >= 0;
+  }));
   work.signal(SIGTERM);
   CHECK(work.finish() == 75);
   ::close(writer);

@@ -218,6 +218,7 @@ TEST_CASE("prepare sentences stopped by SIGTERM leaves nothing and says so") {
   const pid_t child = fork();
   if (child == 0) {
     dup2(open((setting / "error").c_str(), O_WRONLY | O_CREAT, 0644), STDERR_FILENO);
+    alarm(120);  // ends it if it never stops
     execl(program.c_str(), program.c_str(), "sentences", "--input", pipe.c_str(), "--output", out.c_str(), nullptr);
     _exit(127);
   }

@@ -7,12 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
-#include <thread>
 
 #include "support/paths.h"
 #include "support/program.h"
+#include "support/soon.h"
 
 namespace support {
 
@@ -61,9 +60,9 @@ struct PretrainSetting {
     return run_program("pretrain", flags(output, more));
   }
 
-  /// Starts the program, waits until `ready` returns, sends it `signal`, and returns its exit code (128 + signal if
-  /// it was killed).
-  int run_and_signal(const std::vector<std::string>& arguments, int signal, const std::function<void()>& ready) const {
+  /// Starts the program, waits until `is_ready` or it has ended, sends it `signal`, and returns its exit code (128 +
+  /// signal if it was killed).
+  int run_and_signal(const Flags& arguments, int signal, const std::function<bool()>& is_ready) const {
     const pid_t child = fork();
     if (child == 0) {
       const std::string program = bertrand::paths::binary + "/pretrain";
@@ -76,8 +75,13 @@ struct PretrainSetting {
       execv(program.c_str(), argv.data());
       _exit(127);
     }
-    ready();
-    kill(child, signal);
+    const auto has_ended = [&] {
+      siginfo_t end{};
+      return waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid == child;
+    };
+    const bool in_time = soon([&] { return is_ready() || has_ended(); });
+    CHECK_MESSAGE(in_time, "the program is not ready after two minutes");
+    kill(child, in_time ? signal : SIGKILL);
     int status = 0;
     waitpid(child, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -85,6 +89,7 @@ struct PretrainSetting {
 
   std::string file(const std::string& name) const { return read_text(directory / name); }
   std::vector<nlohmann::json> metrics(const std::string& output) const { return steady_metrics(directory / output); }
+  bool has_logged(const std::string& output) const { return !file(output + "/metrics.jsonl").empty(); }
 
   /// Checks everything that a finished run of `steps` steps leaves and that must not depend on who computed it, or on
   /// how often it was interrupted.

@@ -31,10 +31,11 @@ struct ProcessesSetting : PretrainSetting {
                                                  of_rank + ".pid\nwait $!\necho $? >" + of_rank + ".code\n");
     return directory / (output + ".sh");
   }
-  /// Starts it and waits until every process has ended.
+  /// Starts it and waits until every process has ended, for five minutes at most.
   void launch(const std::string& script, int processes) const {
-    const std::string command = mpirun + " -n " + std::to_string(processes) + " sh " + script;
-    (void)!std::system((command + " >" + (directory / "mpirun.log").string() + " 2>&1").c_str());
+    const std::string command = "timeout 300 env " + mpirun + " -n " + std::to_string(processes) + " sh " + script;
+    const int status = std::system((command + " >" + (directory / "mpirun.log").string() + " 2>&1").c_str());
+    CHECK_MESSAGE(WEXITSTATUS(status) != 124, "mpirun was ended after five minutes");
   }
   void run_processes(const std::string& output, int processes, const std::vector<std::string>& more) const {
     launch(script(output, more), processes);
@@ -44,9 +45,8 @@ struct ProcessesSetting : PretrainSetting {
                  const std::function<void()>& disturb) const {
     const std::string file_name = script(output, more);
     const auto running = std::async(std::launch::async, [&] { launch(file_name, processes); });
-    while (file(output + "/metrics.jsonl").empty() &&
-           running.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready) {
-    }
+    CHECK(soon(
+        [&] { return has_logged(output) || running.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }));
     disturb();
     const auto begin = std::chrono::steady_clock::now();
     running.wait();

@@ -100,11 +100,9 @@ TEST_CASE("SIGTERM to a run of several replicas saves once and exits 75, and res
   const PretrainSetting setting;
   const Flags flags = {"--steps", "300", "--eval-input", setting.directory / "held_out.txt", "--micro-batch-size", "3"};
   REQUIRE(setting.run("whole", flags).code == 0);
-  const auto first_steps_logged = [&] {
-    while (setting.file("run/metrics.jsonl").empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  };
+  const auto has_logged = [&] { return setting.has_logged("run"); };
   const Flags replicas = setting.flags("run", joined(flags, {"--replicas", "3"}));
-  REQUIRE(setting.run_and_signal(replicas, SIGTERM, first_steps_logged) == 75);
+  REQUIRE(setting.run_and_signal(replicas, SIGTERM, has_logged) == 75);
   int checkpoints = 0;
   for (const auto& entry : fs::directory_iterator(setting.directory / "run"))
     checkpoints += entry.path().filename().string().starts_with("checkpoint-");
@@ -122,9 +120,7 @@ TEST_CASE("SIGTERM during an evaluation saves the steps before it, and resuming 
   // The evaluation after step 2 is stopped on two replicas, that after the last step on one.
   for (const auto& [lines, more] : {std::pair(2, Flags{"--replicas", "2"}), {5, Flags{"--resume"}}}) {
     CAPTURE(lines);
-    const auto evaluating = [&] {
-      while (std::ssize(setting.metrics("run")) < lines) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    };
+    const auto evaluating = [&] { return std::ssize(setting.metrics("run")) >= lines; };
     REQUIRE(setting.run_and_signal(setting.flags("run", joined(flags, more)), SIGTERM, evaluating) == 75);
     CHECK(std::ssize(setting.metrics("run")) == lines);  // the evaluation did not come to its end
     CHECK(fs::exists(setting.directory / (lines == 2 ? "run/checkpoint-2" : "run/checkpoint-4")));

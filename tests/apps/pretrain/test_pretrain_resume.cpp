@@ -98,7 +98,10 @@ TEST_CASE("a run killed at random moments and resumed ends with the same bits") 
     std::vector<std::string> arguments = all;
     arguments.insert(arguments.end(), {"--threads", threads});
     const std::chrono::milliseconds delay(30 + 10 * kills + draw / 65536 % 60);
-    code = setting.run_and_signal(arguments, SIGKILL, [&] { std::this_thread::sleep_for(delay); });
+    code = setting.run_and_signal(arguments, SIGKILL, [&] {
+      std::this_thread::sleep_for(delay);
+      return true;
+    });
     kills += code == 137;
   }
   CHECK(kills >= 2);
@@ -110,10 +113,8 @@ TEST_CASE("SIGTERM finishes the step, saves and exits 75, and resuming gives the
   const PretrainSetting setting;
   const std::vector<std::string> flags = {"--steps", "400", "--eval-input", setting.directory / "held_out.txt"};
   REQUIRE(setting.run("whole", flags).code == 0);
-  const auto first_steps_logged = [&] {
-    while (setting.file("run/metrics.jsonl").empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  };
-  REQUIRE(setting.run_and_signal(setting.flags("run", flags), SIGTERM, first_steps_logged) == 75);
+  const auto has_logged = [&] { return setting.has_logged("run"); };
+  REQUIRE(setting.run_and_signal(setting.flags("run", flags), SIGTERM, has_logged) == 75);
   int checkpoints = 0;
   for (const auto& entry : fs::directory_iterator(setting.directory / "run"))
     checkpoints += entry.path().filename().string().starts_with("checkpoint-");
@@ -136,11 +137,7 @@ TEST_CASE("a profile that can no longer be written costs a finished run nothing"
   const PretrainSetting setting;
   const fs::path traces = setting.directory / "traces";
   fs::create_directory(traces);
-  const auto lose_traces = [&] {
-    while (!fs::exists(setting.directory / "run/metrics.jsonl"))
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    fs::remove_all(traces);
-  };
+  const auto lose_traces = [&] { return setting.has_logged("run") && fs::remove_all(traces) > 0; };
   constexpr int kNoSignal = 0;
   CHECK(setting.run_and_signal(setting.flags("run", {"--steps", "300", "--profile", traces / "trace.json"}), kNoSignal,
                                lose_traces) == 0);
@@ -160,9 +157,7 @@ TEST_CASE("SIGTERM while a long text is read ends the program at once, with noth
   std::string text = PretrainSetting::text(2000);
   while (text.size() < 60'000'000) text += text;
   support::write_text(setting.directory / "text.txt", text);
-  const auto begun = [&] {
-    while (!fs::exists(setting.directory / "run/.lock")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  };
+  const auto begun = [&] { return fs::exists(setting.directory / "run/.lock"); };
   CHECK(setting.run_and_signal(setting.flags("run", {"--steps", "1", "--threads", "1"}), SIGTERM, begun) == 75);
   CHECK(!fs::exists(setting.directory / "run"));
 }
@@ -340,10 +335,8 @@ TEST_CASE("a directory with a model and no checkpoint is not begun anew by --res
 
 TEST_CASE("SIGHUP saves as SIGTERM does") {
   const PretrainSetting setting;
-  const auto first_steps_logged = [&] {
-    while (setting.file("run/metrics.jsonl").empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  };
-  REQUIRE(setting.run_and_signal(setting.flags("run", {"--steps", "4000"}), SIGHUP, first_steps_logged) == 75);
+  const auto has_logged = [&] { return setting.has_logged("run"); };
+  REQUIRE(setting.run_and_signal(setting.flags("run", {"--steps", "4000"}), SIGHUP, has_logged) == 75);
   CHECK(!setting.metrics("run").empty());
 }
 
@@ -377,12 +370,10 @@ TEST_CASE("without --max-seq-length the model's positions bound the length of an
 
 TEST_CASE("a profile survives a stop and replaces no file of the run") {
   const PretrainSetting setting;
-  const auto first_steps_logged = [&] {
-    while (setting.file("run/metrics.jsonl").empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  };
+  const auto has_logged = [&] { return setting.has_logged("run"); };
   const std::string trace = setting.directory / "trace.json";
-  REQUIRE(setting.run_and_signal(setting.flags("run", {"--steps", "4000", "--profile", trace}), SIGTERM,
-                                 first_steps_logged) == 75);
+  REQUIRE(setting.run_and_signal(setting.flags("run", {"--steps", "4000", "--profile", trace}), SIGTERM, has_logged) ==
+          75);
   CHECK(support::read_text(trace).find("traceEvents") != std::string::npos);
   const Outcome refused = setting.run("run", {"--resume", "--profile", setting.directory / "run/model.safetensors"});
   CHECK(refused.code == 2);

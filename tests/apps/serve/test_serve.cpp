@@ -9,6 +9,7 @@
 #include "support/conversation.h"
 #include "support/refusal.h"
 #include "support/small_heads.h"
+#include "support/soon.h"
 
 using namespace bertrand;
 using support::Answer;
@@ -49,8 +50,7 @@ class Server {
     return text.substr(begin, text.find('\n', begin) - begin);
   }
   bool is_soon(const std::string& name, const std::string& value) const {
-    for (int i = 0; i < 30'000 && metric(name) != value; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    return metric(name) == value;
+    return support::soon([&] { return metric(name) == value; });
   }
 
  private:
@@ -218,14 +218,12 @@ TEST_CASE("a newer version takes the place of the old one and a damaged one does
   CHECK(server.connect().post(kPath, body_of(0)).json()["predictions"][0].size() == 3);
   std::filesystem::create_directories(setting / "base/11");  // damaged: it is empty
   const std::string warning = "warning: half: version 9 goes on: ";
-  for (int i = 0; i < 2000 && support::read_text(setting / "said").find(warning) == std::string::npos; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(support::soon([&] { return support::read_text(setting / "said").find(warning) != std::string::npos; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // in which it looks again
   CHECK(version() == "9");
   support::write_small_classifier(setting / "next", {"yes", "no"});
   std::filesystem::rename(setting / "next", setting / "base/12");
-  for (int i = 0; i < 2000 && version() != "12"; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  CHECK(version() == "12");
+  CHECK(support::soon([&] { return version() == "12"; }));
   CHECK(server.connect().post(kPath, body_of(0)).json()["predictions"][0].size() == 2);
   CHECK(server.connect().post("/v1/models/half/versions/9:predict", body_of(0)).status == 404);
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // in which it finds the version that it has

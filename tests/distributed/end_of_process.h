@@ -15,7 +15,7 @@ struct End {
   std::string said;
 };
 
-/// Runs `body`, which is to be ended, in a process of its own; one that goes on for 20 seconds ends with 1.
+/// Runs `body`, which is to be ended, in a process of its own; one that goes on for a minute ends with 1.
 template <class Body>
 End end_of(const Body& body) {
   int pipe_ends[2];
@@ -25,7 +25,7 @@ End end_of(const Body& body) {
   if (child == 0) {
     ::dup2(pipe_ends[1], STDERR_FILENO);
     body();
-    ::sleep(20);
+    ::sleep(60);
     ::_exit(1);
   }
   ::close(pipe_ends[1]);

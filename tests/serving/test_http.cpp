@@ -56,7 +56,7 @@ TEST_CASE("what an answer fails for is said on standard error and not to the cli
 }
 
 TEST_CASE("clients that are slow or silent keep nobody waiting and are sent away") {
-  Server server({.timeout = milliseconds(500), .idle = milliseconds(1000)});
+  Server server({.timeout = milliseconds(2000), .idle = milliseconds(4000)});
   std::vector<Client> slow, silent;
   for (int i = 0; i < 10; ++i) slow.push_back(server.connect()), silent.push_back(server.connect());
   for (Client& client : slow) client.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\na");
@@ -245,7 +245,7 @@ TEST_CASE("what an answer keeps is let go when the client has taken the answer a
 }
 
 TEST_CASE("an answer that takes too long is replaced and what comes later is not sent") {
-  Server server({.timeout = milliseconds(500)});
+  Server server({.timeout = milliseconds(2000)});
   Client client = server.connect();
   client.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
   const auto exchange = server.taken();

@@ -318,6 +318,37 @@ TEST_CASE("the label of an example is 0 where B goes on after A and 1 where it i
   CHECK(random > 10);
 }
 
+TEST_CASE("a pair that is too long loses tokens of its longer segment, now at the front and now at the back") {
+  const TextFile file("long_pair.txt", "a b c d e f g h i j k l m\n\nn o p q r s t u v w x y z\n");
+  const text::Tokenizer tokenizer = tiny_tokenizer();
+  // Of A and B: how many tokens stay, and how many are gone from the front.
+  struct Rest {
+    std::ptrdiff_t count, gone;
+  };
+  const auto rests_of = [&](std::int64_t longest, std::int64_t epoch) {
+    PretrainingText text(held({file.path()}, tokenizer), tokenizer.vocabulary(),
+                         {.pairs = {.max_seq_length = longest, .short_seq_prob = 0}, .seed = 3});
+    PretrainingExample e = text.example(epoch, 0);
+    for (std::size_t m = 0; m < e.masked_positions.size(); ++m)
+      e.token_ids[static_cast<std::size_t>(e.masked_positions[m])] = e.masked_ids[m];
+    const auto a = e.token_ids.begin() + 1, b = std::ranges::find(e.token_ids, 3) + 1, end = e.token_ids.end() - 1;
+    for (auto id = a; id != end; ++id) CHECK((id + 1 == b || id[1] == 3 || id[1] == *id + 2));  // 5 is a, 7 is b
+    return std::pair(Rest{b - 1 - a, (*a - 5) / 2}, Rest{end - b, (*b - 5) / 2 - 13});
+  };
+  double gone_of_a = 0, gone_of_b = 0;
+  for (std::int64_t epoch = 0; epoch < 200; ++epoch) {
+    const auto [a, b] = rests_of(13, epoch);
+    CHECK(a.count == 5);
+    CHECK(b.count == 5);
+    gone_of_a += static_cast<double>(a.gone) / 200, gone_of_b += static_cast<double>(b.gone) / 200;
+  }
+  CHECK(gone_of_a == doctest::Approx(4).epsilon(0.1));  // of the eight that each loses
+  CHECK(gone_of_b == doctest::Approx(4).epsilon(0.1));
+  const auto [a, b] = rests_of(28, 0);  // one too many: of two that are equally long it is B that loses it
+  CHECK(a.count == 13);
+  CHECK(b.count == 12);
+}
+
 TEST_CASE("counting the examples of a long text ends when the process is asked to leave") {
   std::string lines;
   for (int i = 0; i < 100'000; ++i) lines += i % 50'000 == 49'999 ? "a\n\n" : "a\n";

@@ -135,6 +135,30 @@ TEST_CASE("a replica draws its own examples alone and knows the tokens of the wh
   CHECK(asked == std::array<std::set<std::int64_t>, 2>{{{0, 4}, {2, 3}}});
 }
 
+TEST_CASE("what dropout hides of an example follows from its number and not from its company") {
+  const std::unique_ptr<Backend> backend = open_cpu({.threads = 1});
+  const distributed::Replica self(*backend);
+  const NoGrad no_grad;
+  MadeUp training(std::vector<data::ExampleSize>(48, {9, 2}), 0);
+  for (const double dropout : {0.0, 0.5}) {
+    CAPTURE(dropout);
+    bert::Config config = kConfig;
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout;
+    PretrainingObjective objective(config, {.training = training, .vocabulary = words()}, self);
+    const nn::ParameterSet parameters(objective.model(), *backend, {.seed = 5});
+    const auto loss = [&](std::int64_t first, std::int64_t count, std::uint64_t key) {
+      double sum = 0;
+      for (const training::LossPart& part : objective.loss(first, count, key)) sum += ops::item(part.value.value());
+      return sum;
+    };
+    objective.begin_step({.numbers = {3, 20, 43, 7}}, {.first = 0, .count = 4});
+    const double of_3 = loss(0, 1, 1), of_43 = loss(2, 1, 1);
+    CHECK(loss(0, 4, 1) == doctest::Approx(of_3 + loss(1, 1, 1) + of_43 + loss(3, 1, 1)).epsilon(1e-6));
+    CHECK((of_3 == of_43) == (dropout == 0));  // their tokens are the same
+    CHECK((of_3 == loss(0, 1, 2)) == (dropout == 0));
+  }
+}
+
 TEST_CASE("the figures of an evaluation are the same however many examples are evaluated at once") {
   MadeUp held_out({{16, 5}, {9, 2}, {12, 7}, {3, 1}, {7, 3}}, 0);
   const training::Metrics expected = Evaluated(held_out, 1).objective.evaluate();

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "distributed/replica_group.h"
 #include "nn/layers.h"
@@ -130,6 +131,36 @@ TEST_CASE("a micro-batch that does not reach a parameter adds nothing to its gra
   CHECK(ops::item(objective.b.value()) == -1);
   REQUIRE(result.losses.size() == 1);  // the only part of a loss is the loss
   CHECK(result.losses[0].name == "loss");
+}
+
+TEST_CASE("the dropout of a step follows from the seed and its number, and is that of all its micro-batches") {
+  struct Keyed : Regression {
+    using Regression::Regression;
+    std::vector<std::uint64_t> keys;
+    std::vector<LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) override {
+      keys.push_back(key);
+      return Regression::loss(first, count, key);
+    }
+  };
+  const auto keys_of = [](std::uint64_t seed, const std::vector<std::int64_t>& steps) {
+    const auto backend = open_cpu({.threads = 1});
+    const distributed::Replica self(*backend);
+    Keyed objective(*backend);
+    nn::ParameterSet parameters(objective.model(), *backend);
+    optim::Optimizer optimizer(parameters, {});
+    Stepper stepper({objective, parameters, optimizer, self}, {.seed = seed, .micro_batch_size = 1});
+    std::vector<std::uint64_t> keys;
+    for (const std::int64_t step : steps) {
+      keys.push_back(stepper.start({.epoch = 0, .numbers = {3, 1}}, step, 0.1).key);
+      CHECK(objective.keys == std::vector(2, keys.back()));
+      objective.keys.clear();
+    }
+    return keys;
+  };
+  const auto one = keys_of(1, {1, 2}), two = keys_of(2, {1, 2});
+  CHECK(keys_of(1, {1, 2}) == one);
+  CHECK(keys_of(1, {2, 1}) == std::vector{one[1], one[0]});  // a run that is resumed begins with any step
+  CHECK(std::set{one[0], one[1], two[0], two[1]}.size() == 4);
 }
 
 TEST_CASE("a loss has eight parts at most") {

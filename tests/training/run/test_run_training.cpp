@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -39,17 +38,6 @@ struct SlowPoints : Points {
   }
 };
 
-/// Evaluates after each step, with these scores.
-struct ScoredPoints : Points {
-  using Points::Points;
-  inline static std::vector<double> scores;
-  std::size_t evaluations = 0;
-  inline static std::atomic<int> written{0};
-  Metrics evaluate() override { return {{"eval_score", scores.at(evaluations++)}}; }
-  void write_evaluation(io::Files&, const fs::path&) const override { ++written; }
-  std::optional<double> score(const Metrics& metrics) const override { return metrics.front().value; }
-};
-
 /// Is sent a signal in each step that is really computed.
 struct StoppedPoints : Points {
   using Points::Points;
@@ -60,12 +48,6 @@ struct StoppedPoints : Points {
   std::unique_ptr<Objective> largest(const distributed::Replica& self, std::int64_t) const override {
     return std::make_unique<StoppedPoints>(self);
   }
-};
-
-/// Evaluates as they do, but no figure says which model is better.
-struct UnscoredPoints : ScoredPoints {
-  using ScoredPoints::ScoredPoints;
-  std::optional<double> score(const Metrics&) const override { return std::nullopt; }
 };
 
 }  // namespace
@@ -273,53 +255,6 @@ TEST_CASE("a classifier without BERT resumed from a checkpoint ends with the sam
     CHECK((run.metrics("run") == run.metrics("whole")));
     CHECK_FALSE(fs::exists(copy / "checkpoint-39.tmp-1"));
   }
-}
-
-TEST_CASE("the best score is the first of the highest ones, and one that is not a number is not in its way") {
-  const PointsRun run;
-  Settings settings = run.settings("run");
-  settings.steps = 3;
-  settings.eval_every = 1;
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  const auto best_step = [&](std::vector<double> scores) {
-    ScoredPoints::scores = std::move(scores);
-    settings.overwrite = true;
-    PointsRun::train<ScoredPoints>(settings);
-    return nlohmann::json::parse(run.file("run/eval_results.json")).at("global_step").get<int>();
-  };
-  CHECK(best_step({0.5, 0.7, 0.6}) == 2);
-  CHECK(best_step({0.7, 0.7, 0.6}) == 1);
-  CHECK(best_step({kNone, 0.7, 0.6}) == 2);
-  CHECK(best_step({0.5, kNone, 0.4}) == 1);
-  CHECK(best_step({kNone, kNone, kNone}) == 3);  // the final model
-  settings.patience = 2;
-  CHECK(best_step({kNone, kNone, kNone}) == 2);
-}
-
-TEST_CASE("the rows of a better evaluation are written by one replica alone") {
-  const PointsRun run;
-  Settings settings = run.settings("run");
-  settings.steps = 3;
-  settings.eval_every = 1;
-  settings.replicas = 2;
-  ScoredPoints::scores = {0.5, 0.7, 0.6};
-  ScoredPoints::written = 0;
-  PointsRun::train<ScoredPoints>(settings);
-  CHECK(ScoredPoints::written == 2);
-}
-
-TEST_CASE(
-    "without a score a run trains to its end, whatever the patience, and its results are those of the last model") {
-  const PointsRun run;
-  Settings settings = run.settings("run");
-  settings.steps = 3;
-  settings.eval_every = 1;
-  settings.patience = 1;
-  ScoredPoints::scores = {0.7, 0.5, 0.6};
-  PointsRun::train<UnscoredPoints>(settings);
-  const auto results = nlohmann::json::parse(run.file("run/eval_results.json"));
-  CHECK(results.at("global_step") == 3);
-  CHECK(results.at("eval_score") == 0.6);
 }
 
 TEST_CASE("a plan that takes longer than the collective timeout ends no run") {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "nn/tensor_file.h"
+#include "optim/schedule.h"
 #include "support/event_file.h"
 #include "support/points.h"
 #include "support/refusal.h"
@@ -231,6 +232,40 @@ TEST_CASE("of a step that a GPU may still be computing the losses are known befo
   settings.resume = true;
   PointsRun::train(settings);
   CHECK((run.metrics("again") == run.metrics("whole")));  // the line of step 2 is of both its steps
+}
+
+TEST_CASE("each step has the rate that its schedule gives for the steps before it") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.steps = 10;
+  settings.log_every = 1;
+  settings.schedule.schedule = optim::Schedule::polynomial;
+  settings.warmup_ratio = 0.25;  // which is no whole number of steps
+  PointsRun::train(settings);
+  optim::ScheduleOptions expected = settings.schedule;
+  expected.total_steps = 10;
+  expected.warmup_share = 0.25;
+  const auto lines = run.metrics("run");
+  REQUIRE(lines.size() == 10);
+  for (std::int64_t done = 0; done < 10; ++done)
+    CHECK(lines[static_cast<std::size_t>(done)].at("learning_rate") == optim::learning_rate(expected, done));
+}
+
+TEST_CASE("the loss in the log is the mean of those since the line before") {
+  const PointsRun run;
+  Settings each = run.settings("each"), some = run.settings("some");
+  each.steps = some.steps = 7;
+  each.log_every = 1;
+  some.log_every = 3;
+  PointsRun::train(each);
+  PointsRun::train(some);
+  const auto losses = run.metrics("each"), means = run.metrics("some");
+  REQUIRE(losses.size() == 7);
+  REQUIRE(means.size() == 3);  // after steps 3, 6 and 7
+  const auto loss = [](const nlohmann::json& line) { return line.at("loss").get<double>(); };
+  CHECK(loss(means[0]) == doctest::Approx((loss(losses[0]) + loss(losses[1]) + loss(losses[2])) / 3).epsilon(1e-9));
+  CHECK(loss(means[1]) == doctest::Approx((loss(losses[3]) + loss(losses[4]) + loss(losses[5])) / 3).epsilon(1e-9));
+  CHECK(loss(means[2]) == loss(losses[6]));
 }
 
 TEST_CASE("after a save by the clock its minutes begin anew") {

@@ -1,0 +1,116 @@
+// When a run evaluates, what it keeps of it, and when it ends because of it.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <limits>
+
+#include "support/points.h"
+#include "tensor/backends.h"
+
+using namespace bertrand;
+using namespace bertrand::training;
+using support::Points;
+using support::PointsRun;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Whose evaluations have these scores, one after the other.
+struct ScoredPoints : Points {
+  using Points::Points;
+  inline static std::vector<double> scores;
+  std::size_t evaluations = 0;
+  inline static std::atomic<int> written{0};
+  Metrics evaluate() override { return {{"eval_score", scores.at(evaluations++)}}; }
+  void write_evaluation(io::Files&, const fs::path&) const override { ++written; }
+  std::optional<double> score(const Metrics& metrics) const override { return metrics.front().value; }
+};
+
+/// Evaluates as they do, but no figure says which model is better.
+struct UnscoredPoints : ScoredPoints {
+  using ScoredPoints::ScoredPoints;
+  std::optional<double> score(const Metrics&) const override { return std::nullopt; }
+};
+
+}  // namespace
+
+TEST_CASE("the best score is the first of the highest ones, and one that is not a number is not in its way") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.steps = 3;
+  settings.eval_every = 1;
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const auto best_step = [&](std::vector<double> scores) {
+    ScoredPoints::scores = std::move(scores);
+    settings.overwrite = true;
+    PointsRun::train<ScoredPoints>(settings);
+    return nlohmann::json::parse(run.file("run/eval_results.json")).at("global_step").get<int>();
+  };
+  CHECK(best_step({0.5, 0.7, 0.6}) == 2);
+  CHECK(best_step({0.7, 0.7, 0.6}) == 1);
+  CHECK(best_step({kNone, 0.7, 0.6}) == 2);
+  CHECK(best_step({0.5, kNone, 0.4}) == 1);
+  CHECK(best_step({kNone, kNone, kNone}) == 3);  // the final model
+  settings.patience = 2;
+  CHECK(best_step({kNone, kNone, kNone}) == 2);
+}
+
+TEST_CASE("the rows of a better evaluation are written by one replica alone") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.steps = 3;
+  settings.eval_every = 1;
+  settings.replicas = 2;
+  ScoredPoints::scores = {0.5, 0.7, 0.6};
+  ScoredPoints::written = 0;
+  PointsRun::train<ScoredPoints>(settings);
+  CHECK(ScoredPoints::written == 2);
+}
+
+TEST_CASE(
+    "without a score a run trains to its end, whatever the patience, and its results are those of the last model") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.steps = 3;
+  settings.eval_every = 1;
+  settings.patience = 1;
+  ScoredPoints::scores = {0.7, 0.5, 0.6};
+  PointsRun::train<UnscoredPoints>(settings);
+  const auto results = nlohmann::json::parse(run.file("run/eval_results.json"));
+  CHECK(results.at("global_step") == 3);
+  CHECK(results.at("eval_score") == 0.6);
+}
+
+TEST_CASE("what a run leaves of its evaluations is that of the best model") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.steps = 3;
+  settings.eval_every = 1;
+  ScoredPoints::scores = {0.5, 0.7, 0.6};
+  PointsRun::train<ScoredPoints>(settings);
+  CHECK(nlohmann::json::parse(run.file("run/eval_results.json")).at("eval_score") == 0.7);
+}
+
+TEST_CASE("patience begins anew with each better model, and the run that it ends is saved") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.steps = 9;
+  settings.eval_every = 1;
+  settings.patience = 2;
+  ScoredPoints::scores = {0.5, 0.4, 0.6, 0.5, 0.4, 0.9};
+  PointsRun::train<ScoredPoints>(settings);
+  CHECK(fs::exists(run.directory / "run/checkpoint-5"));
+  CHECK_FALSE(fs::exists(run.directory / "run/checkpoint-9"));
+}
+
+TEST_CASE("a run that is told no interval evaluates at the end of each epoch and after its last step") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.steps = 6;  // of which four are an epoch
+  ScoredPoints::scores = {0.5, 0.7};
+  PointsRun::train<ScoredPoints>(settings);
+  std::vector<std::pair<int, double>> evaluated;  // after which step, and how many epochs
+  for (const auto& line : run.metrics("run"))
+    if (line.contains("eval_score")) evaluated.emplace_back(line.at("step"), line.at("epoch"));
+  CHECK(evaluated == std::vector<std::pair<int, double>>{{4, 1}, {6, 1.5}});
+}

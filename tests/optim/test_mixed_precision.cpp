@@ -222,6 +222,13 @@ TEST_CASE("after a resume with another scale the norm is that of gradients witho
   CHECK(f16.step(1, 1024) == doctest::Approx(f32.step(1)).epsilon(1e-12));
 }
 
+TEST_CASE("at a step that moves the scale the norm is that under the scale from which it started") {
+  Trained f32(DType::f32), f16(DType::f16);
+  f16.optimizer.resume(5, {.scale = 1024, .good_steps = 1999});
+  CHECK(f16.step(1, 1024) == doctest::Approx(f32.step(1)).epsilon(1e-12));
+  CHECK(f16.optimizer.loss_scale().read().scale == 2048);
+}
+
 TEST_CASE("a run of f16 that goes on in another type has no scale there, and still counts the steps it skipped") {
   for (const DType dtype : {DType::f32, DType::bf16}) {
     Trained other(dtype), begun(dtype);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <map>
 #include <set>
 
 #include "bert/data/pretraining_text.h"
@@ -152,6 +153,30 @@ TEST_CASE("other epochs and seeds draw other pairs, and mask the same pair elsew
   CHECK(unmasked.size() == 1);
   CHECK(by_epoch.size() > 1);
   CHECK(by_seed.size() > 1);
+}
+
+TEST_CASE("documents that look alike have pairs of their own, and examples that look alike other masks") {
+  std::string lines;
+  for (const char* sentence : {"a a a\n", "b b b\n"}) {
+    for (int i = 0; i < 60; ++i) lines += sentence;
+    lines += "\n";
+  }
+  const TextFile file("alike.txt", lines);
+  const text::Tokenizer tokenizer = tiny_tokenizer();
+  PretrainingText text(held({file.path()}, tokenizer), tokenizer.vocabulary(),
+                       {.pairs = {.max_seq_length = 24}, .seed = 3});
+  std::vector<std::vector<std::int32_t>> pairs[2];
+  std::map<std::vector<std::int32_t>, std::set<std::vector<std::int32_t>>> masked_of;
+  for (std::int64_t i = 0; i < text.examples(0); ++i) {
+    const PretrainingExample e = text.example(0, i);
+    const bool first_is_masked = !e.masked_positions.empty() && e.masked_positions[0] == 1;
+    const std::int32_t first = first_is_masked ? e.masked_ids[0] : e.token_ids[1];
+    pairs[first == 5 ? 0 : 1].push_back(e.token_types);  // 5 is a
+    masked_of[e.token_types].insert(e.masked_positions);
+  }
+  REQUIRE(pairs[0].size() > 5);
+  CHECK(pairs[0] != pairs[1]);
+  CHECK(std::ranges::any_of(masked_of, [](const auto& of_shape) { return of_shape.second.size() > 1; }));
 }
 
 TEST_CASE("an example of a long document takes no longer than one of a short document") {

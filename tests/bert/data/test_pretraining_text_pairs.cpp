@@ -220,6 +220,18 @@ TEST_CASE("a random segment may begin with any sentence of any other document") 
   CHECK(last == std::set<std::uint64_t>{0, 3, 7, 11, 16, 21});
 }
 
+TEST_CASE("each random segment of a document is drawn anew") {
+  std::vector<std::vector<std::uint64_t>> lengths(30, {4, 4});
+  lengths[0].assign(400, 10);
+  const Documents documents = documents_of(lengths);
+  std::size_t random = 0;
+  std::set<std::uint64_t> begins;
+  for (const SegmentPair& pair : draw_pairs(documents, 0, {.max_seq_length = 64}, 7))
+    if (pair.random_next) ++random, begins.insert(pair.b_begin);
+  CHECK(random > 20);
+  CHECK(begins.size() > random / 2);
+}
+
 TEST_CASE("where a pair is cut does not depend on how long it was drawn to be") {
   const Documents documents = documents_of({std::vector<std::uint64_t>(40, 1), {4, 4}});
   std::set<std::uint32_t> first_segments;  // of pairs of four tokens, which are short ones: five would fit

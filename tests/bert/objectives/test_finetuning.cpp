@@ -43,11 +43,11 @@ struct Setting {
                (i % 5 == 0 ? " c\n" : "\n");
     return file("candidates" + std::to_string(count), lines);
   }
-  RankingTask ranking(const RankingTask::Inputs& files) const {
+  RankingTask ranking(const RankingTask::Inputs& files, const bert::Config& config = kConfig) const {
     RankingTask::Inputs inputs = files;
     inputs.qrels = file("qrels", "0\t0\tp0\t1\n");
     inputs.lengths = {.sequence = 16, .query = 6};
-    return {inputs, kConfig, tokenizer};
+    return {inputs, config, tokenizer};
   }
 };
 
@@ -161,6 +161,26 @@ TEST_CASE("outputs that are not finite are refused with the number of the first 
   const RankingTask passages = setting.ranking({.prediction = setting.file("passages", lines + bad + line)});
   for (const std::int64_t batch : {1, 2, 9})
     CHECK(refusal(passages, File::prediction, batch).starts_with("example 37: classifier: "));
+}
+
+TEST_CASE("an example has the same loss alone and in company, and what dropout hides of it follows from its number") {
+  const Setting setting;
+  for (const double dropout : {0.0, 0.5}) {
+    CAPTURE(dropout);
+    bert::Config config = kConfig;
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout;
+    const RankingTask task = setting.ranking({.train = setting.file("alike", "a\tb\tc\na\tb\tc\nd\tb\tc\n")}, config);
+    Model model(task, 1);
+    const NoGrad no_grad;
+    const auto loss = [&](std::int64_t first, std::int64_t count, std::uint64_t key) {
+      return ops::item(model.objective.loss(first, count, key).at(0).value.value());
+    };
+    model.objective.begin_step({.numbers = {0, 5, 2, 1}}, {.first = 0, .count = 4});
+    const double of_0 = loss(0, 1, 1), of_2 = loss(2, 1, 1);
+    CHECK(loss(0, 4, 1) == doctest::Approx(of_0 + loss(1, 1, 1) + of_2 + loss(3, 1, 1)).epsilon(1e-6));
+    CHECK((of_0 == of_2) == (dropout == 0));  // their tokens and labels are the same
+    CHECK((of_0 == loss(0, 1, 2)) == (dropout == 0));
+  }
 }
 
 TEST_CASE("tasks whose rows are no single texts have no samples") {

@@ -80,8 +80,8 @@ std::string words() {
 
 /// A model to be evaluated on held-out examples.
 struct Evaluated {
-  Evaluated(MadeUp& held_out, std::int64_t batch)
-      : objective(kConfig,
+  Evaluated(MadeUp& held_out, std::int64_t batch, const bert::Config& config = kConfig)
+      : objective(config,
                   {.training = training, .evaluation = &held_out, .evaluation_batch = batch, .vocabulary = words()},
                   self),
         parameters(objective.model(), *backend, {.seed = 5}) {}
@@ -173,6 +173,17 @@ TEST_CASE("the figures of an evaluation are the same however many examples are e
       CHECK(got[i].value == doctest::Approx(expected[i].value).epsilon(1e-5));
     }
   }
+}
+
+TEST_CASE("nothing is dropped from what is evaluated or sampled") {
+  MadeUp held_out({{16, 5}, {9, 2}, {12, 7}}, 0);
+  bert::Config dropping = kConfig;
+  dropping.hidden_dropout_prob = dropping.attention_probs_dropout_prob = 0.5;
+  bert::Config whole = kConfig;
+  whole.hidden_dropout_prob = whole.attention_probs_dropout_prob = 0;
+  Evaluated one(held_out, 3, dropping), other(held_out, 3, whole);
+  CHECK(one.objective.evaluate()[0].value == other.objective.evaluate()[0].value);
+  CHECK(one.objective.samples()->json == other.objective.samples()->json);
 }
 
 TEST_CASE("the accuracy of an evaluation is the share of masked tokens whose likeliest word is the true one") {

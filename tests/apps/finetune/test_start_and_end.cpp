@@ -89,6 +89,7 @@ TEST_CASE("steps that f16 skips are warned of from a tenth of all steps on") {
   const int skipped = std::stoi(first.substr(9));
   CHECK(warning(10 * skipped).starts_with(fmt::format("warning: {} of {} steps were skipped", skipped, 10 * skipped)));
   CHECK(warning(10 * skipped + 1).empty());
+  CHECK(warning(3).starts_with("warning: 3 of 3 steps were skipped"));  // few, but all
 }
 
 TEST_CASE("weights that are no numbers are refused before the first step, with the tensor") {

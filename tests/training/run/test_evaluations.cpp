@@ -91,18 +91,6 @@ TEST_CASE("what a run leaves of its evaluations is that of the best model") {
   CHECK(nlohmann::json::parse(run.file("run/eval_results.json")).at("eval_score") == 0.7);
 }
 
-TEST_CASE("patience begins anew with each better model, and the run that it ends is saved") {
-  const PointsRun run;
-  Settings settings = run.settings("run");
-  settings.steps = 9;
-  settings.eval_every = 1;
-  settings.patience = 2;
-  ScoredPoints::scores = {0.5, 0.4, 0.6, 0.5, 0.4, 0.9};
-  PointsRun::train<ScoredPoints>(settings);
-  CHECK(fs::exists(run.directory / "run/checkpoint-5"));
-  CHECK_FALSE(fs::exists(run.directory / "run/checkpoint-9"));
-}
-
 TEST_CASE("a run that is told no interval evaluates at the end of each epoch and after its last step") {
   const PointsRun run;
   Settings settings = run.settings("run");

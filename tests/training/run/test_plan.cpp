@@ -22,8 +22,7 @@ using support::OfGibibyte;
 namespace {
 
 /// 10 examples an epoch, example i of the first of i + 1 tokens unless told otherwise; every second epoch has two more.
-/// A token is a thousand points of four numbers, and evaluation takes twelve numbers for each point of `evaluated`
-/// tokens.
+/// A token is a thousand points of four numbers. Evaluation takes twelve numbers for a point of `evaluated` tokens.
 struct Counted : Objective {
   Backend* backend = nullptr;
   std::int64_t count = 10;
@@ -32,8 +31,7 @@ struct Counted : Objective {
   StepExamples step;
   std::function<std::int64_t(std::int64_t example)> length = [](std::int64_t example) { return example + 1; };
   std::int64_t more = 2;  // examples in every second epoch
-  std::int64_t evaluated = 0;
-  std::int64_t last_epoch = 0;
+  std::int64_t evaluated = 0, last_epoch = 0;
   std::size_t of_step_example = 0, outputs = 0;  // bytes
 
   nn::Module& model() override { return root; }
@@ -140,14 +138,16 @@ TEST_CASE("of many epochs not all are counted, which would take making them") {
   CHECK(objective.last_epoch < 1000);
 }
 
-TEST_CASE("of many examples not all epochs are counted") {
+TEST_CASE("of many examples neither all epochs are counted nor all tokens") {
   Settings settings = settings_of(4, 3);
   settings.steps.reset();
   settings.epochs = 45;
   Counted objective;
   objective.count = 6'000'000;
   const auto backend = open_cpu({.threads = 1});
-  CHECK(make_plan(settings, objective, distributed::Replica(*backend)).total_steps == 45 * 1'500'000 + 22);
+  const Plan plan = make_plan(settings, objective, distributed::Replica(*backend));
+  CHECK(plan.total_steps == 45 * 1'500'000 + 22);
+  CHECK(plan.tokens_per_example == 1 + 6000 * 499.5);  // of every 6000th
   CHECK(objective.last_epoch == 1);
 }
 

@@ -58,6 +58,16 @@ class Regression : public Objective {
   StepExamples step_;
 };
 
+/// Keeps the keys of dropout that it is given.
+struct Keyed : Regression {
+  using Regression::Regression;
+  std::vector<std::uint64_t> keys;
+  std::vector<LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) override {
+    keys.push_back(key);
+    return Regression::loss(first, count, key);
+  }
+};
+
 struct Run {
   std::unique_ptr<Backend> backend = open_cpu({.threads = 1});
   Regression objective{*backend};
@@ -134,14 +144,6 @@ TEST_CASE("a micro-batch that does not reach a parameter adds nothing to its gra
 }
 
 TEST_CASE("the dropout of a step follows from the seed and its number, and is that of all its micro-batches") {
-  struct Keyed : Regression {
-    using Regression::Regression;
-    std::vector<std::uint64_t> keys;
-    std::vector<LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) override {
-      keys.push_back(key);
-      return Regression::loss(first, count, key);
-    }
-  };
   const auto keys_of = [](std::uint64_t seed, const std::vector<std::int64_t>& steps) {
     const auto backend = open_cpu({.threads = 1});
     const distributed::Replica self(*backend);
@@ -161,6 +163,19 @@ TEST_CASE("the dropout of a step follows from the seed and its number, and is th
   CHECK(keys_of(1, {1, 2}) == one);
   CHECK(keys_of(1, {2, 1}) == std::vector{one[1], one[0]});  // a run that is resumed begins with any step
   CHECK(std::set{one[0], one[1], two[0], two[1]}.size() == 4);
+}
+
+TEST_CASE("a bad step is computed again with its own dropout") {
+  const auto backend = open_cpu({.threads = 1});
+  const distributed::Replica self(*backend);
+  Keyed objective(*backend);
+  objective.poisoned = 1;
+  nn::ParameterSet parameters(objective.model(), *backend);
+  optim::Optimizer optimizer(parameters, {});
+  Stepper stepper({objective, parameters, optimizer, self}, {.seed = 1, .micro_batch_size = 1});
+  const StartedStep step = stepper.start({.epoch = 0, .numbers = {3, 1}}, 5, 0.1);
+  CHECK_THROWS_AS(stepper.finish(step), Error);
+  CHECK(objective.keys == std::vector(4, step.key));
 }
 
 TEST_CASE("a loss has eight parts at most") {

@@ -175,6 +175,27 @@ TEST_CASE("the figures of an evaluation are the same however many examples are e
   }
 }
 
+TEST_CASE("where no token is masked the loss is that of the pairs") {
+  MadeUp held_out({{6, 0}, {9, 0}}, 0);
+  Evaluated model(held_out, 2);
+  const training::Metrics metrics = model.objective.evaluate();
+  CHECK(metrics[0].value == metrics[3].value);
+  CHECK(metrics[1].value == 0);
+  PretrainingObjective objective(kConfig, {.training = held_out, .vocabulary = words()}, model.self);
+  const nn::ParameterSet parameters(objective.model(), *model.backend, {.seed = 5});
+  objective.begin_step({.numbers = {0, 1}}, {.first = 0, .count = 2});
+  CHECK(ops::item(objective.loss(0, 2, 1).at(0).value.value()) == 0);
+}
+
+TEST_CASE("what was read ahead is of no other step") {
+  MadeUp training({{16, 5}, {9, 2}}, 0), held_out({{4, 1}}, 0);
+  const Evaluated model(held_out, 1);
+  PretrainingObjective objective(kConfig, {.training = training, .vocabulary = words()}, model.self);
+  objective.read_ahead({.numbers = {0}}, {.first = 0, .count = 1});
+  CHECK(objective.begin_step({.numbers = {1}}, {.first = 0, .count = 1}) == 9);
+  CHECK(objective.begin_step({.numbers = {0}}, {.first = 0, .count = 1}) == 16);
+}
+
 TEST_CASE("nothing is dropped from what is evaluated or sampled") {
   MadeUp held_out({{16, 5}, {9, 2}, {12, 7}}, 0);
   bert::Config dropping = kConfig;
@@ -205,7 +226,7 @@ TEST_CASE("the accuracy of an evaluation is the share of masked tokens whose lik
 }
 
 TEST_CASE("a model that takes all words for one and all pairs for neighbours is right where that is so") {
-  MadeUp held_out({{16, 9}, {9, 5}, {12, 9}, {5, 3}}, 0);
+  MadeUp held_out({{16, 9}, {9, 5}, {12, 9}, {5, 3}, {4, 0}}, 0);
   Evaluated model(held_out, 9);
   const auto prefer = [&](const char* bias, std::size_t output) {
     model.parameters.value(*model.parameters.find(bias)).span<float>()[output] = 1000;
@@ -217,7 +238,7 @@ TEST_CASE("a model that takes all words for one and all pairs for neighbours is 
     return std::ranges::find(metrics, name, &training::Metric::name)->value;
   };
   CHECK(figure("eval_masked_lm_accuracy") == doctest::Approx(1 / 26.0));
-  CHECK(figure("eval_next_sentence_accuracy") == 0.5);
+  CHECK(figure("eval_next_sentence_accuracy") == doctest::Approx(3 / 5.0));
 }
 
 TEST_CASE("samples are at most five held-out examples, spread evenly, and no more than are evaluated at once") {

@@ -7,6 +7,7 @@
 
 #include "support/program.h"
 #include "support/refusal.h"
+#include "tensor/backends.h"
 
 using namespace bertrand;
 using namespace bertrand::objectives;
@@ -86,6 +87,19 @@ TEST_CASE("a single byte that is not UTF-8 is warned of in each file, and whole 
   CHECK(warnings(good, candidate + "a\tb\n") == "");
   CHECK(warnings(bad, candidate + "a\tb\n").find("triples.tsv:1: ") != std::string::npos);
   CHECK(warnings(good, candidate + "a\tb\xFF\n").find("candidates.tsv:1: ") != std::string::npos);
+}
+
+TEST_CASE("of a triple the first example is the relevant one to learn") {
+  const Setting setting;
+  const RankingTask task = setting.task();
+  const auto backend = open_cpu({.threads = 1});
+  // The first row says that it is relevant, the second that it is not.
+  const Variable outputs(ops::from_host(std::vector<float>{0, 20, 20, 0}, {2, 2}, *backend));
+  const auto loss = [&](const std::vector<std::int64_t>& numbers) {
+    return ops::item(task.loss(outputs, {}, numbers, 2).value());
+  };
+  CHECK(loss({4, 7}) < 1e-6);
+  CHECK(loss({7, 4}) == doctest::Approx(20));
 }
 
 TEST_CASE("the loss of an evaluation is finite where the model is sure of what is wrong") {

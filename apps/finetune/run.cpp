@@ -118,10 +118,10 @@ std::string identity_of_outputs(const Job& job, const nn::ParameterSet& paramete
   const bert::DirectoryFiles model = job.task->directory();
   const auto file = training::InputFile::of(job.options.prediction);
   return fmt::format(
-      "weights {:08x}, config {:08x}, vocabulary {:08x}, lower case {}, longest word {}, file {:08x} of {} bytes, "
+      "weights {:08x}, config {:08x}, vocabulary {:08x}, {}, file {:08x} of {} bytes, "
       "--task {}, --precision {}, --max-seq-length {}, --max-query-length {}",
-      weights, io::crc32c(bert::config_text(model.config)), io::crc32c(model.vocabulary), model.tokenizer.lower_case,
-      model.tokenizer.max_chars_per_word, file.crc32c, file.bytes, job.options.task, settings.precision_name(),
+      weights, io::crc32c(bert::config_text(model.config)), io::crc32c(model.vocabulary),
+      bert::tokenizer_text(model.tokenizer), file.crc32c, file.bytes, job.options.task, settings.precision_name(),
       *settings.max_seq_length, job.options.max_query_length);
 }
 
@@ -180,6 +180,7 @@ training::RunIdentity identity_of(const Job& job) {
   const auto checksum = [](const std::string& text) { return fmt::format("crc32c {:08x}", io::crc32c(text)); };
   identity.settings.emplace_back("--model", checksum(bert::config_text(bert::without_origin(files.config))));
   identity.settings.emplace_back("--vocab-file", checksum(files.vocabulary));
+  identity.settings.emplace_back("the tokenizer", bert::tokenizer_text(files.tokenizer));
   return identity;
 }
 

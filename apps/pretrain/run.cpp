@@ -272,6 +272,7 @@ training::RunIdentity identity_of(Options& options, const Job& job) {
       "--config", fmt::format("crc32c {:08x}", io::crc32c(bert::config_text(bert::without_origin(job.source.config)))));
   identity.settings.emplace_back("--vocab-file",
                                  fmt::format("crc32c {:08x}", io::crc32c(job.source.tokenizer.vocabulary().text())));
+  identity.settings.emplace_back("the tokenizer", bert::tokenizer_text(job.source.tokenizer.options()));
   return identity;
 }
 

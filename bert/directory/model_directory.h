@@ -100,6 +100,8 @@ struct DirectoryFiles {
   text::TokenizerOptions tokenizer;
   std::optional<Dim> max_length = {};  ///< tokens of a text for transformers; none: the positions
 };
+/// What decides beside the vocabulary how texts become ids, as text to be compared.
+std::string tokenizer_text(const text::TokenizerOptions& options);
 /// Writes the configuration, vocab.txt and tokenizer_config.json, each durable, into a directory that exists.
 void write_configuration(io::Files& files, const std::filesystem::path& directory, const DirectoryFiles& contents,
                          const char* config_name = "config.json");

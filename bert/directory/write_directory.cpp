@@ -4,10 +4,12 @@
 #include <cstring>
 #include <utility>
 
+#include "bert/directory/added_tokens.h"
 #include "bert/directory/config_file.h"
 #include "bert/directory/google_names.h"
 #include "bert/directory/model_directory.h"
 #include "bert/directory/tokenizer_config.h"
+#include "io/crc32c.h"
 #include "io/error.h"
 #include "io/json.h"
 #include "io/safetensors.h"
@@ -89,6 +91,14 @@ io::TensorSource global_step(std::int64_t step) {
 }
 
 }  // namespace
+
+std::string tokenizer_text(const text::TokenizerOptions& options) {
+  std::string text = fmt::format("lower case {}, longest word {}", options.lower_case, options.max_chars_per_word);
+  io::Json added;
+  declare_added_tokens(added, options.added_tokens);
+  if (!added.empty()) text += fmt::format(", added tokens {:08x}", io::crc32c(io::json_text(added)));
+  return text;
+}
 
 void write_configuration(io::Files& files, const fs::path& directory, const DirectoryFiles& contents,
                          const char* config_name) {

@@ -217,6 +217,20 @@ TEST_CASE("a run is resumed from its own weights, and another start model is ref
   CHECK(setting.run("run", {"--steps", "3", "--resume", "--model", other + "/../model"}).code == 0);
 }
 
+TEST_CASE("a run is not resumed with other added tokens, of which the vocabulary shows nothing") {
+  const Setting setting;
+  REQUIRE(setting.run("run", {"--steps", "2"}).code == 0);
+  const std::string added = setting.directory / "model/added_tokens.json";
+  write_text(added, R"({"red": 5})");
+  const Outcome refused = setting.run("run", {"--steps", "3", "--resume"});
+  CHECK(refused.code == 2);
+  CHECK_MESSAGE(refused.error.find("the tokenizer was lower case true, longest word 200, now lower case true, longest "
+                                   "word 200, added tokens ") != std::string::npos,
+                refused.error);
+  std::filesystem::remove(added);
+  CHECK(setting.run("run", {"--steps", "3", "--resume"}).code == 0);
+}
+
 TEST_CASE("a run whose columns look like numbers is resumed from its record") {
   const Setting setting;
   const std::string file = setting.directory / "rows.csv", run = setting.directory / "run";

@@ -152,7 +152,7 @@ TEST_CASE("a prediction that was stopped goes on where it was and leaves the fil
   CHECK(setting.file("stopped/predictions.tsv") == result);
 }
 
-TEST_CASE("a prediction that was stopped does not go on with another vocabulary or another file") {
+TEST_CASE("a prediction that was stopped does not go on with another vocabulary, other added tokens or another file") {
   const Setting setting;
   REQUIRE(setting.train({}).code == 0);
   setting.stop("stopped");
@@ -168,6 +168,9 @@ TEST_CASE("a prediction that was stopped does not go on with another vocabulary 
   other_words.replace(other_words.find("one\ntwo"), 7, "two\none");
   write_text(setting.at("vocab.txt"), other_words);
   CHECK(refusal({"--resume", "--vocab-file", setting.at("vocab.txt")}) == refused);
+  write_text(setting.at("run/added_tokens.json"), R"({"one": 10})");
+  CHECK(refusal({"--resume"}) == refused);
+  std::filesystem::remove(setting.at("run/added_tokens.json"));
   write_text(setting.at("candidates.tsv"), setting.file("candidates.tsv") + "5\tp9\ttwo bird\tone bird\n");
   CHECK(refusal({"--resume"}) == refused);
 }

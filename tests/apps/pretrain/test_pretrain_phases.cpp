@@ -84,6 +84,16 @@ TEST_CASE("a second phase is the same from a run and from its checkpoint and on 
   CHECK(phases.file("resumed/model.safetensors") == phases.file("two/model.safetensors"));
 }
 
+TEST_CASE("a second phase is not resumed with other added tokens, of which the vocabulary shows nothing") {
+  const Phases phases;
+  const support::Flags flags = {"--keep-moments", "--steps", "1"};
+  REQUIRE(phases.second("two", "one", flags).code == 0);
+  support::write_text(phases.directory / "one/added_tokens.json", R"({"a": 5})");
+  const Outcome refused = phases.second("two", "one", support::joined(flags, {"--resume"}));
+  CHECK(refused.code == 2);
+  CHECK_MESSAGE(refused.error.find("the tokenizer was lower case true, ") != std::string::npos, refused.error);
+}
+
 TEST_CASE("a run goes on when the model of another program that it began with is gone") {
   const Phases phases;
   const std::string file = phases.directory / "one/config.json";

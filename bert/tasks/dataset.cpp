@@ -235,7 +235,7 @@ LabelSet learn_labels(const Task& task, const LabelNames& names, const std::stri
     fail(
         Failure::input,
         "{}:1: label: expected the names of the labels that a text has, got {}; hint: --label-column A,B takes columns "
-        "of 0 and 1 with these names",
+        "of 0 and 1 with these names; labels that are called so need other names",
         file, in_braces(labels.names()));
   const std::size_t least = task.kind == Kind::classification ? 2 : 1;
   if (labels.size() < least && !bad.empty()) fail(Failure::input, "{}", bad.front().message);

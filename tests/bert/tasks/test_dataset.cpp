@@ -286,9 +286,9 @@ TEST_CASE("columns of 0 and 1 are labels with their names") {
   CHECK(message(task, "text\ttoxic\tthreat\tinsult\nA\t1\t-1\t0\n") == "data:2: threat: expected 0 or 1, got \"-1\"");
   CHECK(message(task, "text\ttoxic\tthreat\nA\t1\t1\n") ==
         "data:1: --label-column: expected a column \"insult\", got {text,toxic,threat}");
-  const std::string vectors = "; hint: --label-column A,B takes columns of 0 and 1 with these names";
   CHECK(message(custom_task({.kind = Kind::multi_label}), "text\tlabel\nA\t1,0\nB\t0,0\n") ==
-        "data:1: label: expected the names of the labels that a text has, got {0,1}" + vectors);
+        "data:1: label: expected the names of the labels that a text has, got {0,1}; hint: --label-column A,B takes "
+        "columns of 0 and 1 with these names; labels that are called so need other names");
   CHECK(message(custom_task({.kind = Kind::multi_label}), "text\tlabel\nA\t\n") ==
         "data:1: label: expected at least 1 different ones in the file, got {}");
 }

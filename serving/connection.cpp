@@ -134,7 +134,7 @@ void Connection::on_end() {
     socket_.async_wait(tcp::socket::wait_error, [self = shared_from_this()](error_code error) {
       if (!error) self->close();
     });
-  if (state_ == State::waiting && knows_100())
+  if (state_ == State::waiting && is_http_1_1())
     ::send(socket_.native_handle(), kGoOn.data(), kGoOn.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -146,7 +146,7 @@ bool Connection::pass_over_empty_line() {
   return true;
 }
 
-bool Connection::knows_100() const { return parser_->get().version() >= 11; }
+bool Connection::is_http_1_1() const { return parser_->get().version() >= 11; }
 
 void Connection::read_header() {
   enter(State::sending, server_.stopping ? kGoodbye : server_.options.timeout);
@@ -156,6 +156,10 @@ void Connection::read_header() {
   http::async_read_header(socket_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
     if (error == http::error::bad_method && self->pass_over_empty_line()) return self->read_header();
     if (error || self->late_) return self->on_bad(error);
+    // RFC 9112, 3.2: with two, a proxy may have read the other one.
+    const std::size_t hosts = self->parser_->get().count(http::field::host);
+    if (hosts > 1 || (hosts == 0 && self->is_http_1_1()))
+      return self->refuse(400, fmt::format("Host: expected one, got {}", hosts == 0 ? "none" : std::to_string(hosts)));
     // RFC 9112, 6.3: where a body of another coding ends is not known, and what follows is no request.
     if (const auto other = other_value(self->parser_->get(), http::field::transfer_encoding, "chunked"))
       return self->refuse(400, "Transfer-Encoding: expected chunked, got " + *other);
@@ -164,7 +168,7 @@ void Connection::read_header() {
     if (has_body && coding)
       return self->refuse(415, "Content-Encoding: expected none, got " + *coding + "; hint: send the JSON as it is");
     self->parser_->eager(true);
-    const bool is_expected = has_body && self->knows_100() &&
+    const bool is_expected = has_body && self->is_http_1_1() &&
                              boost::beast::iequals(self->parser_->get()[http::field::expect], "100-continue");
     self->parser_->get().clear();  // each field takes many times its text, for as long as the answer is not out
     if (!is_expected) return self->read_body();

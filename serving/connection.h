@@ -49,7 +49,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void on_late();
   void watch();
   bool pass_over_empty_line();
-  bool knows_100() const;  ///< of the client of the request that is read
+  bool is_http_1_1() const;  ///< of the client of the request that is read
   void on_end();
   void read_header();
   void read_body();

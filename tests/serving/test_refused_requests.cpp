@@ -40,6 +40,17 @@ TEST_CASE("what is no request is refused and the server goes on") {
   CHECK(server.held() == 0);
 }
 
+TEST_CASE("a request names one host, which HTTP/1.0 need not") {
+  Server server;
+  const auto ask = [&](const std::string& head) { return server.connect().ask("GET /x HTTP/" + head + "\r\n\r\n"); };
+  CHECK(ask("1.1").error() == "Host: expected one, got none");
+  CHECK(ask("1.1\r\nHost: x\r\nHost: y").error() == "Host: expected one, got 2");
+  CHECK(ask("1.0\r\nHost: x\r\nHost: x").error() == "Host: expected one, got 2");
+  CHECK(server.refused() == std::vector<int>(3, 400));
+  for (const std::string head : {"1.0", "1.0\r\nHost: x", "1.1\r\nHost:", "1.1\r\nhost: x"})
+    CHECK(ask(head).body == "GET /x 0");
+}
+
 TEST_CASE("a body that is compressed is refused as such, and its client learns how to send it") {
   Server server;
   const auto ask = [&](const std::string& coding) {

@@ -68,14 +68,24 @@ inline dim3 attention_grid(const Attention& options, int rows) {
   return blocks((options.offsets.elements() - 1) * options.heads * parts(static_cast<int>(options.longest), rows), 1);
 }
 
-/// Launches a kernel with this much dynamic shared memory; more than 48 KiB must be asked for first.
-template <class... Parameters, class... Arguments>
-void launch_with_tiles(void (*kernel)(Parameters...), dim3 grid, int threads, std::size_t bytes, cudaStream_t stream,
-                       Arguments&&... arguments) {
-  if (bytes > 48 << 10)
-    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-               "shared memory");
-  launch(kernel, grid, threads, bytes, stream, arguments...);
+/// Launches a kernel with this much dynamic shared memory; more than 48 KiB must be asked for first. Throws
+/// Error(Failure::usage) if a block of this GPU has less.
+template <class T, class... Parameters, class... Arguments>
+void launch_with_tiles(void (*kernel)(AttentionInputs<T>, Parameters...), dim3 grid, int threads, std::size_t bytes,
+                       cudaStream_t stream, const AttentionInputs<T>& in, Arguments&&... arguments) {
+  if (bytes > 48 << 10) {
+    const cudaError_t error =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+    if (error == cudaErrorInvalidValue) {
+      cudaGetLastError();  // forgets it
+      fail(Failure::usage,
+           "attention: expected heads that fit into a block's shared memory of this GPU, got {} of {} columns in {}, "
+           "which take {} bytes; hint: another --precision",
+           in.heads, in.head_dim, name_of(dtype_of<T>()), bytes);
+    }
+    check_cuda(error, "shared memory");
+  }
+  launch(kernel, grid, threads, bytes, stream, in, arguments...);
 }
 
 // attention_tensor_cores.cu: the same for bf16 and f16. False if it has no kernel for this head_dim.

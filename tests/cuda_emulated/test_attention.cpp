@@ -92,3 +92,17 @@ TEST_CASE("attention in bf16 and f16 stays within a few roundings of f64, for an
       cuda::emulation::shuffle(0);
     }
 }
+
+TEST_CASE("heads that do not fit into a block's shared memory are refused with their width and type") {
+  const Setting setting{{3, 2}, 2, 256, false};
+  const auto gpu = emulated_gpu();
+  cuda::emulation::set_capability(8, 6);
+  CHECK_THROWS_WITH_AS(both_ways(setting, DType::f64, DType::f64, *gpu),
+                       "attention: expected heads that fit into a block's shared memory of this GPU, got 2 of 256 "
+                       "columns in f64, which take 148032 bytes; hint: another --precision",
+                       Error);
+  CHECK_NOTHROW(both_ways(setting, DType::f32, DType::f32, *gpu));
+  cuda::emulation::set_capability(8, 0);
+  CHECK_NOTHROW(both_ways(setting, DType::f64, DType::f64, *gpu));
+  cuda::emulation::set_capability(9, 0);
+}

@@ -280,15 +280,17 @@ std::string name_of_function(const void* function) {
   return name;
 }
 
-void set_dynamic_shared_limit(const void* function, std::size_t bytes) {
+bool set_dynamic_shared_limit(const void* function, std::size_t bytes) {
+  const std::size_t most = capability[0] > 8 ? 227 : capability[1] > 0 ? 99 : 163;  // KiB
+  if (bytes > most << 10) return false;
   const std::lock_guard lock(tables);
   dynamic_shared_limits()[function] = bytes;
+  return true;
 }
 void check_dynamic_shared(const void* function, std::size_t bytes) {
   const std::lock_guard lock(tables);
   const auto found = dynamic_shared_limits().find(function);
-  const std::size_t limit =
-      found == dynamic_shared_limits().end() ? std::size_t{48} << 10 : std::min(found->second, std::size_t{227} << 10);
+  const std::size_t limit = found == dynamic_shared_limits().end() ? std::size_t{48} << 10 : found->second;
   check(bytes <= limit, "{}: {} bytes of dynamic shared memory, the limit is {}", name_of_function(function), bytes,
         limit);
 }

@@ -94,7 +94,8 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);
 namespace bertrand::cuda::emulation {
 std::string name_of_function(const void* function);
 bool has_kernels();  ///< for the GPU
-void set_dynamic_shared_limit(const void* function, std::size_t bytes);
+/// False if a block of this capability has less.
+bool set_dynamic_shared_limit(const void* function, std::size_t bytes);
 void check_dynamic_shared(const void* function, std::size_t bytes);
 
 /// Before work begins in a stream: ends the copies that it must come after, and lets the stream's clock go on. What it
@@ -145,9 +146,10 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, Kernel*) {
 }
 template <class Kernel>
 cudaError_t cudaFuncSetAttribute(Kernel* kernel, cudaFuncAttribute, int bytes) {
-  bertrand::cuda::emulation::set_dynamic_shared_limit(reinterpret_cast<const void*>(kernel),
-                                                      static_cast<std::size_t>(bytes));
-  return cudaSuccess;
+  return bertrand::cuda::emulation::set_dynamic_shared_limit(reinterpret_cast<const void*>(kernel),
+                                                             static_cast<std::size_t>(bytes))
+             ? cudaSuccess
+             : cudaErrorInvalidValue;
 }
 
 // ---- what kernels call

@@ -2,10 +2,6 @@
 #include "bert/report/answers.h"
 
 #include <algorithm>
-#include <map>
-#include <random>
-
-#include "io/signals.h"
 
 namespace bertrand::report {
 namespace {
@@ -42,30 +38,14 @@ io::Json row_json(const Question& question) {
   return row;
 }
 
-/// As in rows.h, in percent.
-io::Json intervals(const std::vector<Question>& questions) {
-  io::Json all = io::Json::object();
-  if (questions.size() < 2) return all;
-  constexpr std::size_t kResamples = 1000;
-  std::mt19937_64 random(12345);
-  std::map<std::string, std::vector<double>> values;
-  const double percent = 100 / static_cast<double>(questions.size());
-  for (std::size_t k = 0; k < kResamples; ++k) {
-    io::leave_if_requested("drawing intervals");
+/// In percent.
+io::Json intervals_of(const std::vector<Question>& questions) {
+  return intervals(questions.size(), kResamples, [&](std::span<const std::size_t> drawn) {
+    const double percent = 100 / static_cast<double>(drawn.size());
     double exact = 0, f1 = 0;
-    for (std::size_t i = 0; i < questions.size(); ++i) {
-      const Question& one = questions[random() % questions.size()];
-      exact += one.exact, f1 += one.f1;
-    }
-    values["eval_exact_match"].push_back(percent * exact);
-    values["eval_f1"].push_back(percent * f1);
-  }
-  for (auto& [name, list] : values) {
-    std::ranges::sort(list);
-    all[name] = {list[kResamples / 40], list[kResamples - 1 - kResamples / 40]};
-  }
-  all["resamples"] = kResamples;
-  return all;
+    for (const std::size_t i : drawn) exact += questions[i].exact, f1 += questions[i].f1;
+    return std::map<std::string, double>{{"exact_match", percent * exact}, {"f1", percent * f1}};
+  });
 }
 
 }  // namespace
@@ -76,7 +56,7 @@ io::Json answers_of(std::string_view lines, const Extent& extent, const LetGo& l
     if (line.number > 1) questions.push_back(read_question(line));
   });
   io::Json json{{"kind", "answers"}, {"labels", io::Json::array()}, {"rows", questions.size()}};
-  json["intervals"] = intervals(questions);
+  json["intervals"] = intervals_of(questions);
   // F1 does not say which: right words in another order have 1, and an exact answer of articles alone has 0.
   std::erase_if(questions, [](const Question& question) { return question.exact >= 1; });
   std::ranges::stable_sort(questions, {}, &Question::f1);

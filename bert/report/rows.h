@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -90,9 +91,15 @@ Shown shown_of(const Row& row);
 /// A text as the page shows it: at most `most` bytes of UTF-8, whole characters.
 std::string cut(const std::string& text, std::size_t most = 1000);
 
-/// An interval [low, high] for each known figure of `rows` ("eval_loss", "eval_accuracy", …): 95 % of its values lie in
-/// it if as many rows are drawn with replacement, again and again. "resamples" is how often they were drawn.
+/// The figures of rows by their numbers, of which some may come several times: "accuracy", ….
+using FiguresOf = std::function<std::map<std::string, double>(std::span<const std::size_t> drawn)>;
+/// An interval [low, high] for each figure ("eval_accuracy", …) of `rows` rows: 95 % of its values lie in it if as many
+/// rows are drawn with replacement, `resamples` times, which is "resamples". Nothing of fewer than two rows.
 /// The same rows give the same interval. Throws Error(Failure::interrupted) if a signal asks to leave.
+io::Json intervals(std::size_t rows, std::size_t resamples, const FiguresOf& figures);
+/// How often words and questions are drawn.
+constexpr std::size_t kResamples = 1000;
+/// That of each known figure of `rows`.
 io::Json intervals(const Rows& rows);
 
 }  // namespace bertrand::report

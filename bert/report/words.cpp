@@ -2,12 +2,9 @@
 #include "bert/report/words.h"
 
 #include <algorithm>
-#include <map>
-#include <random>
 #include <span>
 
 #include "bert/tasks/entity_scores.h"
-#include "io/signals.h"
 
 namespace bertrand::report {
 namespace {
@@ -58,34 +55,23 @@ Counts counts_of(std::span<const std::int32_t> is, std::span<const std::int32_t>
   return counts;
 }
 
-/// As in rows.h, of sentences that are drawn.
-io::Json intervals(const std::vector<Sentence>& sentences, bool spans) {
-  io::Json all = io::Json::object();
-  if (sentences.size() < 2) return all;
-  constexpr std::size_t kResamples = 1000;
-  std::mt19937_64 random(12345);
-  std::map<std::string, std::vector<double>> values;
+/// Of sentences that are drawn.
+io::Json intervals_of(const std::vector<Sentence>& sentences, bool spans) {
   const auto share = [](double part, double whole) { return whole > 0 ? part / whole : 0; };
-  for (std::size_t k = 0; k < kResamples; ++k) {
-    io::leave_if_requested("drawing intervals");
+  return intervals(sentences.size(), kResamples, [&](std::span<const std::size_t> drawn) {
     Counts sum;
-    for (std::size_t i = 0; i < sentences.size(); ++i) {
-      const Counts& one = sentences[random() % sentences.size()].counts;
+    for (const std::size_t i : drawn) {
+      const Counts& one = sentences[i].counts;
       sum.words += one.words, sum.right += one.right;
       sum.truth += one.truth, sum.predicted += one.predicted, sum.both += one.both;
     }
-    values["eval_accuracy"].push_back(share(sum.right, sum.words));
-    if (!spans) continue;
-    values["eval_precision"].push_back(share(sum.both, sum.predicted));
-    values["eval_recall"].push_back(share(sum.both, sum.truth));
-    values["eval_f1"].push_back(share(2 * sum.both, sum.truth + sum.predicted));
-  }
-  for (auto& [name, list] : values) {
-    std::ranges::sort(list);
-    all[name] = {list[kResamples / 40], list[kResamples - 1 - kResamples / 40]};
-  }
-  all["resamples"] = kResamples;
-  return all;
+    std::map<std::string, double> figures{{"accuracy", share(sum.right, sum.words)}};
+    if (!spans) return figures;
+    figures["precision"] = share(sum.both, sum.predicted);
+    figures["recall"] = share(sum.both, sum.truth);
+    figures["f1"] = share(2 * sum.both, sum.truth + sum.predicted);
+    return figures;
+  });
 }
 
 /// The sentences with the most wrong words, each word with what is wrong about it.
@@ -147,7 +133,7 @@ io::Json words_of(std::string_view lines, const Extent& extent, const LetGo& let
   });
   io::Json json{{"kind", "words"}, {"labels", rows.labels}, {"rows", sentences.size()}};
   if (rows.rows.empty()) return json;
-  json["intervals"] = intervals(sentences, task == "ner" || task == "punct");
+  json["intervals"] = intervals_of(sentences, task == "ner" || task == "punct");
   add_class_figures(rows, extent, json);
   json["sentences"] = wrong_sentences(sentences, rows, extent.rows);
   return json;

@@ -1,7 +1,6 @@
 // A text or a pair of texts to labels: {"text", "text_pair"} → {"label", "score", "scores"}; with "raw_scores": true
 // the scores are logits.
 #include <algorithm>
-#include <cmath>
 
 #include "autograd/variable.h"
 #include "bert/inference/model.h"
@@ -66,21 +65,14 @@ class Classifier : public Predictor {
   }
 
  private:
-  /// A probability for each label; of a regression its number.
-  std::vector<double> scores(std::span<const float> logits) const {
-    if (kind_ == tasks::Kind::classification) return tasks::softmax(logits);
-    std::vector<double> scores(logits.begin(), logits.end());
-    if (kind_ == tasks::Kind::multi_label)
-      for (double& score : scores) score = 1 / (1 + std::exp(-score));
-    return scores;
-  }
-
   io::Json probabilities(std::span<const float> logits) const {
-    return {{kind_ == tasks::Kind::regression ? "logits" : "probabilities", json_numbers(scores(logits))}};
+    return {{kind_ == tasks::Kind::regression ? "logits" : "probabilities",
+             json_numbers(tasks::probabilities(kind_, logits))}};
   }
 
   io::Json labelled(std::span<const float> logits, bool raw) const {
-    const std::vector<double> all = raw ? std::vector<double>(logits.begin(), logits.end()) : scores(logits);
+    const std::vector<double> all =
+        raw ? std::vector<double>(logits.begin(), logits.end()) : tasks::probabilities(kind_, logits);
     const std::size_t best = largest(all, 1)[0];
     io::Json answer{{"label", labels_[best]}, {"score", json_number(all[best])}};
     if (kind_ == tasks::Kind::multi_label) {

@@ -3,22 +3,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "io/json.h"
 
 namespace bertrand::tasks {
 namespace {
-
-std::vector<float> probabilities(Kind kind, std::span<const float> row) {
-  if (kind == Kind::classification) {
-    const std::vector<double> shares = softmax(row);
-    return {shares.begin(), shares.end()};
-  }
-  std::vector<float> each;
-  for (const float x : row) each.push_back(static_cast<float>(1 / (1 + std::exp(-static_cast<double>(x)))));
-  return each;
-}
 
 /// The numbers of the entries that are set.
 io::Json numbers_of(std::span<const std::int32_t> flags) {
@@ -62,7 +51,8 @@ void write_evaluation_rows(const Task& task, const LabelSet& labels, const Datas
       const auto predicted = std::span(decided).subspan(i * width, width);
       row["label"] = task.kind == Kind::multi_label ? numbers_of(truth) : io::Json(truth[0]);
       row["prediction"] = task.kind == Kind::multi_label ? numbers_of(predicted) : io::Json(predicted[0]);
-      row["probabilities"] = probabilities(task.kind, logits.row(i));
+      const std::vector<double> shares = probabilities(task.kind, logits.row(i));
+      row["probabilities"] = std::vector<float>(shares.begin(), shares.end());
     }
     write(io::json_text(row) + "\n");
   });

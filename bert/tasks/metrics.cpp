@@ -187,6 +187,14 @@ std::vector<double> softmax(std::span<const float> row) {
   return shares;
 }
 
+std::vector<double> probabilities(Kind kind, std::span<const float> row) {
+  if (kind == Kind::classification) return softmax(row);
+  std::vector<double> each(row.begin(), row.end());
+  if (kind == Kind::multi_label)
+    for (double& x : each) x = 1 / (1 + std::exp(-x));
+  return each;
+}
+
 double cross_entropy(std::span<const float> row, std::int32_t label) {
   return log_sum_exp(row) - row[static_cast<std::size_t>(label)];
 }

@@ -53,6 +53,10 @@ std::int32_t arg_max(std::span<const float> row);
 /// e^x / Σ e^x, in double.
 std::vector<double> softmax(std::span<const float> row);
 
+/// What a head's outputs say, a number for each: of classes their softmax, of several labels 1 / (1 + e^−x), of a
+/// regression the output itself.
+std::vector<double> probabilities(Kind kind, std::span<const float> row);
+
 /// −log softmax(row)[label], in double.
 double cross_entropy(std::span<const float> row, std::int32_t label);
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "bert/tasks/cell.h"
@@ -12,17 +11,6 @@
 
 namespace bertrand::tasks {
 namespace {
-
-std::vector<float> probabilities(std::span<const float> row) {
-  const std::vector<double> shares = softmax(row);
-  return {shares.begin(), shares.end()};
-}
-
-std::vector<float> sigmoid(std::span<const float> row) {
-  std::vector<float> each;
-  for (const float x : row) each.push_back(static_cast<float>(1 / (1 + std::exp(-static_cast<double>(x)))));
-  return each;
-}
 
 std::string answer(const Task& task, const LabelSet& labels, std::span<const float> row) {
   if (task.kind == Kind::regression) return fmt::format("{}", row[0]);
@@ -53,12 +41,13 @@ void write_predictions_tsv(const Task& task, const LabelSet& labels, const Datas
   };
   dataset.examples.for_each([&](std::size_t number, const Example& example) {
     const std::span<const float> row = logits.row(number);
+    const std::vector<double> all = probabilities(task.kind, row);
+    const std::vector<float> shares(all.begin(), all.end());
     bad_rows_before(example.line);
     text += cell(example.id) + '\t' + cell(answer(task, labels, row));
-    if (one_of_several) text += fmt::format("\t{}", fmt::join(probabilities(row), "\t"));
-    if (task.kind == Kind::multi_label) text += fmt::format("\t{}", fmt::join(sigmoid(row), "\t"));
+    if (task.kind != Kind::regression) text += fmt::format("\t{}", fmt::join(shares, "\t"));
     if (dataset.labelled) text += '\t' + cell(example.label.value_or(""));
-    if (one_of_several) text += fmt::format("\t{}", std::ranges::max(probabilities(row)));
+    if (one_of_several) text += fmt::format("\t{}", std::ranges::max(shares));
     text += '\t' + cell(example.text_a);
     if (pairs) text += '\t' + cell(example.text_b.value_or(""));
     text += '\n';

@@ -25,7 +25,7 @@
 
 namespace bertrand::extract {
 
-using features::Pooling;
+using inference::Pooling;
 
 namespace {
 
@@ -62,9 +62,9 @@ const io::Choices<DType>& precisions() {
 }
 
 /// Parameters that are there without being asked for: the pooler and heads.
-std::unique_ptr<features::Model> load_model(const Options& options, const bert::Config& config, Backend& backend) {
+std::unique_ptr<bert::EncoderAlone> load_model(const Options& options, const bert::Config& config, Backend& backend) {
   const bool needs_pooler = options.pooled || options.pooling == Pooling::pooler;
-  auto model = std::make_unique<features::Model>(
+  auto model = std::make_unique<bert::EncoderAlone>(
       config, needs_pooler ? bert::Pooling::with_pooler : bert::Pooling::without_pooler);
   nn::ParameterSet parameters(*model, backend, {.dtype = options.precision, .initialize = false, .gradients = false});
   const nn::LoadReport report = bert::load_weights(options.model, parameters);
@@ -75,7 +75,7 @@ std::unique_ptr<features::Model> load_model(const Options& options, const bert::
 
 /// What of the command is asked for, one vector a line or one a token.
 features::Request request_of(const Options& options, const bert::Config& config) {
-  const bool pools = options.pooling != Pooling::none;
+  const bool pools = options.pooling.has_value();
   if (options.output.extension() == ".npy" && !pools)
     fail(Failure::usage,
          "--output: expected --pooling with a .npy file, got none; hint: lines have different numbers of tokens, so "
@@ -96,7 +96,7 @@ features::Request request_of(const Options& options, const bert::Config& config)
 /// Writes the features of all lines; the file appears when it is complete.
 void write(const std::vector<std::string_view>& lines, const text::Tokenizer& tokenizer,
            const features::Extractor& extractor, const features::Request& request, const Options& options) {
-  const bert::Config& config = extractor.model.config;
+  const bert::Config& config = extractor.config;
   const int max_length = options.max_seq_length > 0
                              ? options.max_seq_length
                              : static_cast<int>(std::min<Dim>(128, config.max_position_embeddings));
@@ -111,7 +111,7 @@ void write(const std::vector<std::string_view>& lines, const text::Tokenizer& to
     batch.push_back(features::encode_line(lines[i], tokenizer, max_length));
     if (static_cast<int>(batch.size()) < options.batch_size && i + 1 < lines.size()) continue;
     const auto first = static_cast<std::int64_t>(i + 1 - batch.size());
-    if (request.pooling == Pooling::none) {
+    if (!request.pooling) {
       out.write(features::features_json(extractor, batch, request, first));
     } else {
       const std::vector<float> vectors = features::line_vectors(extractor, batch, request, first);
@@ -146,8 +146,8 @@ void add_flags(CLI::App& app, Options& options) {
                  "layers to write: from 0, or -1 for the last (default -1,-2, or -1 where there is one)")
       ->type_name("INTS");
   app.add_flag("--pooled", options.pooled, "also write the pooler's output for each line");
-  static const io::Choices<Pooling> poolings{
-      {"none", Pooling::none}, {"mean", Pooling::mean}, {"cls", Pooling::cls}, {"pooler", Pooling::pooler}};
+  static const io::Choices<std::optional<Pooling>> poolings{
+      {"none", std::nullopt}, {"mean", Pooling::mean}, {"cls", Pooling::cls}, {"pooler", Pooling::pooler}};
   cli::choice_flag(app, "--pooling", options.pooling, poolings,
                    "write one vector a line in place of one a token: the mean of all tokens in the one of --layers "
                    "(default the last), that of [CLS], or the pooler's output");
@@ -191,9 +191,9 @@ void run(const Options& options) {
   if (invalid.count > 0) text = std::move(valid);
   const std::vector<std::string_view> lines = lines_of(text);
   const auto backend = open_cpu({.threads = options.threads, .kernels = options.cpu_kernels});
-  const std::unique_ptr<features::Model> model = load_model(options, config, *backend);
+  const std::unique_ptr<bert::EncoderAlone> model = load_model(options, config, *backend);
 
-  write(lines, tokenizer, {*model, tokenizer.vocabulary(), *backend}, request, options);
+  write(lines, tokenizer, {config, model->bert, tokenizer.vocabulary(), *backend}, request, options);
   if (invalid.count > 0) io::warn("{}", invalid.message(options.input.string()));
   io::tell("{}: {}", options.output.string(), io::counted(lines.size(), "line"));
 }

@@ -21,7 +21,7 @@ struct Options {
   std::filesystem::path output;  ///< JSON lines, or .npy
   std::string layers;            ///< empty: the last two, or the only one; with pooling the last
   bool pooled = false;
-  features::Pooling pooling = features::Pooling::none;
+  std::optional<inference::Pooling> pooling;
   bool normalize = false;
   int max_seq_length = 0;  ///< 0: 128, or the model's positions if these are fewer
   int batch_size = 32;     ///< lines at once; does not change the result

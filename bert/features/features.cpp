@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "bert/inference/model.h"
 #include "io/error.h"
 #include "io/json.h"
 
@@ -30,18 +31,30 @@ bert::PackedBatch pack_lines(const std::vector<text::Sequence>& lines, std::int6
     sequences.push_back({.token_ids = line.token_ids,
                          .token_types = line.token_types,
                          .key = static_cast<std::uint64_t>(first_index) + sequences.size()});
-  bert::check_sequences(sequences, extractor.model.config);
+  bert::check_sequences(sequences, extractor.config);
   return bert::pack(sequences, extractor.backend);
 }
 
-struct Values {
-  std::vector<float> all;  // [rows, width]
-  std::size_t width = 0;
-  std::span<const float> row(std::size_t i) const { return {all.data() + i * width, width}; }
+inference::Outputs rows_of(const Variable& x) {
+  return {.width = static_cast<std::size_t>(x.shape()[x.shape().rank() - 1]), .values = ops::to_host<float>(x.value())};
+}
+
+/// What a batch of lines becomes.
+struct Encoded {
+  std::vector<Variable> states;  // the embeddings, then every layer
+  Variable first;                // the last layer's rows of [CLS]
+
+  inference::Outputs layer(int number) const {
+    return rows_of(states[static_cast<std::size_t>(number < 0 ? std::ssize(states) + number : number + 1)]);
+  }
 };
 
-Values values_of(const Variable& x) {
-  return {ops::to_host<float>(x.value()), static_cast<std::size_t>(x.shape()[x.shape().rank() - 1])};
+Encoded encode(const std::vector<text::Sequence>& lines, std::int64_t first_index, const Extractor& extractor) {
+  const bert::PackedBatch batch = pack_lines(lines, first_index, extractor);
+  Encoded encoded;
+  const Variable last = extractor.bert(batch, {}, {}, &encoded.states);
+  encoded.first = gather_rows(last, batch.first_rows);
+  return encoded;
 }
 
 }  // namespace
@@ -75,30 +88,18 @@ std::vector<int> parse_layers(const std::string& list, Dim layers_of_model) {
 std::vector<float> line_vectors(const Extractor& extractor, const std::vector<text::Sequence>& lines,
                                 const Request& request, std::int64_t first_index) {
   const NoGrad no_grad;
-  const bert::PackedBatch batch = pack_lines(lines, first_index, extractor);
-  const Model& model = extractor.model;
-  std::vector<Variable> states;
-  const Variable last = model.bert(batch, {}, {}, &states);
-  const bool by_pooler = request.pooling == Pooling::pooler;
-  const int layer = by_pooler ? -1 : request.layers.front();
-  const Values rows = by_pooler ? values_of((*model.bert.pooler)(gather_rows(last, batch.first_rows)))
-                                : values_of(states[layer < 0 ? states.size() + static_cast<std::size_t>(layer)
-                                                             : static_cast<std::size_t>(layer) + 1]);
+  const Encoded encoded = encode(lines, first_index, extractor);
+  const bool by_pooler = request.pooling == inference::Pooling::pooler;
+  const inference::Outputs rows =
+      by_pooler ? rows_of((*extractor.bert.pooler)(encoded.first)) : encoded.layer(request.layers.front());
   std::vector<float> vectors;
   std::size_t first = 0;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::size_t tokens = by_pooler ? 1 : lines[i].token_ids.size();
-    const std::size_t counted = request.pooling == Pooling::mean ? tokens : 1;
-    std::vector<double> sum(rows.width);
-    for (std::size_t t = 0; t < counted; ++t)
-      for (std::size_t j = 0; j < rows.width; ++j) sum[j] += rows.row(first + t)[j];
-    double squares = 0;
-    for (double& x : sum) {
-      x /= static_cast<double>(counted);
-      squares += x * x;
-    }
-    const double scale = request.normalize ? std::max(std::sqrt(squares), 1e-12) : 1;
-    for (const double x : sum) vectors.push_back(static_cast<float>(x / scale));
+  for (const text::Sequence& line : lines) {
+    const std::size_t tokens = by_pooler ? 1 : line.token_ids.size();
+    const std::size_t counted = request.pooling == inference::Pooling::mean ? tokens : 1;
+    const auto own = std::span(rows.values).subspan(first * rows.width, counted * rows.width);
+    const std::vector<double> mean = inference::mean_of_rows(own, rows.width, request.normalize);
+    vectors.insert(vectors.end(), mean.begin(), mean.end());
     first += tokens;
   }
   for (const float x : vectors)
@@ -119,16 +120,11 @@ std::string vectors_json(std::span<const float> vectors, std::size_t width, std:
 std::string features_json(const Extractor& extractor, const std::vector<text::Sequence>& lines, const Request& request,
                           std::int64_t first_index) {
   const NoGrad no_grad;
-  const bert::PackedBatch batch = pack_lines(lines, first_index, extractor);
-  const Model& model = extractor.model;
-  std::vector<Variable> states;  // the embeddings, then every layer
-  const Variable last = model.bert(batch, {}, {}, &states);
-  std::vector<Values> layers;
-  for (const int layer : request.layers)
-    layers.push_back(values_of(
-        states[layer < 0 ? states.size() + static_cast<std::size_t>(layer) : static_cast<std::size_t>(layer) + 1]));
-  Values pooled;
-  if (request.pooled) pooled = values_of((*model.bert.pooler)(gather_rows(last, batch.first_rows)));
+  const Encoded encoded = encode(lines, first_index, extractor);
+  std::vector<inference::Outputs> layers;
+  for (const int layer : request.layers) layers.push_back(encoded.layer(layer));
+  inference::Outputs pooled;
+  if (request.pooled) pooled = rows_of((*extractor.bert.pooler)(encoded.first));
 
   std::string text;
   std::size_t row = 0;

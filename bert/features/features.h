@@ -1,26 +1,18 @@
 // The features of a line of text: what some layers of the encoder say about each of its tokens, in the form of
 // google-research/bert's extract_features.py.
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "bert/network/bert.h"
+#include "bert/inference/open.h"
+#include "bert/network/heads.h"
 #include "bert/tasks/encode.h"
 #include "bert/text/tokenizer.h"
 
 namespace bertrand::features {
-
-/// The encoder under the name that it has on disk.
-class Model : public nn::Module {
- public:
-  Model(const bert::Config& model_config, bert::Pooling pooling)
-      : config(model_config), bert(in("bert"), model_config, pooling) {}
-
-  const bert::Config config;
-  bert::Bert bert;
-};
 
 /// A line is one text, or two around its last " ||| ". Unlike a labelled example it may be empty.
 text::Sequence encode_line(std::string_view line, const text::Tokenizer& tokenizer, int max_length);
@@ -29,24 +21,17 @@ text::Sequence encode_line(std::string_view line, const text::Tokenizer& tokeniz
 /// one that the model does not have.
 std::vector<int> parse_layers(const std::string& list, Dim layers_of_model);
 
-/// What of a line's tokens becomes one vector.
-enum class Pooling {
-  none,   ///< each token has its own
-  mean,   ///< the mean of all tokens, with [CLS] and [SEP]
-  cls,    ///< that of [CLS]
-  pooler  ///< the pooler's output, whatever the layers
-};
-
 struct Request {
-  std::vector<int> layers;  ///< one if lines become vectors
-  bool pooled = false;      ///< also the pooler's output
-  Pooling pooling = Pooling::none;
-  bool normalize = false;  ///< vectors of length 1
+  std::vector<int> layers;                    ///< one if lines become vectors
+  bool pooled = false;                        ///< also the pooler's output
+  std::optional<inference::Pooling> pooling;  ///< of a line's tokens to one vector; none: each token has its own
+  bool normalize = false;                     ///< vectors of length 1
 };
 
 /// What computes features.
 struct Extractor {
-  const Model& model;
+  const bert::Config& config;
+  const bert::Bert& bert;
   const text::Vocabulary& vocabulary;
   Backend& backend;
 };
@@ -55,7 +40,7 @@ struct Extractor {
 std::string features_json(const Extractor& extractor, const std::vector<text::Sequence>& lines, const Request& request,
                           std::int64_t first_index);
 
-/// The vectors of the lines, [lines, hidden size], for any pooling but none. Throws as features_json() does.
+/// The vectors of the lines, [lines, hidden size], for any pooling. Throws as features_json() does.
 std::vector<float> line_vectors(const Extractor& extractor, const std::vector<text::Sequence>& lines,
                                 const Request& request, std::int64_t first_index);
 /// One JSON object per vector: {"linex_index": 0, "embedding": […]}, with 6 decimals.

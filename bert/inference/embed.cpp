@@ -1,7 +1,5 @@
 // A text or a pair of texts as a vector: {"text", "text_pair"} → {"embedding"}; "normalize" says whether its length is
 // to be 1.
-#include <cmath>
-
 #include "autograd/ops.h"
 #include "bert/inference/model.h"
 #include "bert/network/heads.h"
@@ -9,23 +7,6 @@
 
 namespace bertrand::inference {
 namespace {
-
-/// The mean of all rows, in double: its bits do not depend on the order of a device's sum.
-std::vector<double> mean_of_rows(const Outputs& outputs) {
-  std::vector<double> mean(outputs.width);
-  for (std::size_t i = 0; i < outputs.rows(); ++i)
-    for (std::size_t j = 0; j < outputs.width; ++j) mean[j] += outputs.row(i)[j];
-  for (double& x : mean) x /= static_cast<double>(outputs.rows());
-  return mean;
-}
-
-/// As torch.nn.functional.normalize, which leaves a vector of zeros as it is.
-void normalize(std::vector<double>& vector) {
-  double squares = 0;
-  for (const double x : vector) squares += x * x;
-  const double length = std::max(std::sqrt(squares), 1e-12);
-  for (double& x : vector) x /= length;
-}
 
 class Embedder : public Predictor {
  public:
@@ -69,9 +50,7 @@ class Embedder : public Predictor {
 
  private:
   static io::Json embedding(const Outputs& outputs, bool unit) {
-    std::vector<double> vector = mean_of_rows(outputs);
-    if (unit) normalize(vector);
-    return {{"embedding", json_numbers(vector)}};
+    return {{"embedding", json_numbers(mean_of_rows(outputs.values, outputs.width, unit))}};
   }
 
   const Model model_;

@@ -90,6 +90,19 @@ std::vector<Outputs> deal_rows(const Tensor& values, std::span<const std::size_t
   return dealt;
 }
 
+std::vector<double> mean_of_rows(std::span<const float> rows, std::size_t width, bool unit) {
+  std::vector<double> mean(width);
+  for (std::size_t i = 0; i < rows.size(); ++i) mean[i % width] += rows[i];
+  double squares = 0;
+  for (double& x : mean) {
+    x /= static_cast<double>(rows.size() / width);
+    squares += x * x;
+  }
+  if (unit)
+    for (double& x : mean) x /= std::max(std::sqrt(squares), 1e-12);
+  return mean;
+}
+
 std::vector<std::size_t> lengths(std::span<const bert::Sequence> sequences) {
   std::vector<std::size_t> lengths;
   for (const bert::Sequence& sequence : sequences) lengths.push_back(sequence.token_ids.size());

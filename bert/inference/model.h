@@ -67,6 +67,10 @@ class Loaded {
 /// The rows of `values` [rows, width] dealt out: the first counts[0] are of sequence 0, and so on.
 std::vector<Outputs> deal_rows(const Tensor& values, std::span<const std::size_t> counts);
 
+/// The mean of rows of `width` numbers, in double: its bits do not depend on the order of a device's sum. With `unit`
+/// it has length 1, as after torch.nn.functional.normalize, which leaves a vector of zeros as it is.
+std::vector<double> mean_of_rows(std::span<const float> rows, std::size_t width, bool unit);
+
 /// The number of tokens of each sequence.
 std::vector<std::size_t> lengths(std::span<const bert::Sequence> sequences);
 

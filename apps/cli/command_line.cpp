@@ -24,6 +24,11 @@ bool takes_one_value(const CLI::Option& option) {
   return option.get_items_expected_max() == 1 && option.get_type_size_max() > 0;
 }
 
+/// Whether it is the second name of a switch, --no-x.
+bool turns_off(const Given& flag) {
+  return flag.name.starts_with("--") && flag.option->check_fname(flag.name.substr(2));
+}
+
 /// Flags of one command that say nothing of the run.
 bool is_of_command(const std::string& name) {
   static const std::set<std::string> names = {"--resume",  "--overwrite",     "--plan",         "--quiet",
@@ -142,6 +147,7 @@ std::vector<Given> recorded_flags(const CLI::App& app, const std::string& flag, 
   std::vector<Given> flags;
   for (Given& recorded : flags_of(app, arguments)) {
     if (!recorded.option || is_of_command(recorded.name)) continue;
+    if (recorded.values == std::vector<std::string>{""}) continue;  // an older version took it for no value
     for (std::string& value : recorded.values) {
       if (value.find(kReplacement) != std::string::npos)
         fail(Failure::usage, "{}: expected on the command line, as {} has it in bytes that are not UTF-8",
@@ -170,11 +176,15 @@ void refuse_numbers_of_values(const CLI::App& app, const std::vector<std::string
     if (!takes_words && flag.option && takes_one_value(*flag.option) && flag.values.size() > 1)
       fail(Failure::usage, "{}: expected one value, got {}{}", flag.name, fmt::join(flag.values, " and "),
            hint_of_missing_name(app, flags, flag.values.back()));
-    for (std::size_t j = 0; j < i; ++j)
-      if (flags[i].option && flags[i].option == flags[j].option && takes_one_value(*flags[i].option) &&
-          !flags[i].values.empty() && !flags[j].values.empty())
-        fail(Failure::usage, "{}: expected one value, got {} and {}", flags[i].name, flags[j].values.front(),
-             flags[i].values.front());
+    for (std::size_t j = 0; j < i; ++j) {
+      const Given& before = flags[j];
+      if (!flag.option || flag.option != before.option) continue;
+      if (turns_off(flag) != turns_off(before))
+        fail(Failure::usage, "{}, {}: expected one of them, got both", before.name, flag.name);
+      if (takes_one_value(*flag.option) && !flag.values.empty() && !before.values.empty())
+        fail(Failure::usage, "{}: expected one value, got {} and {}", flag.name, before.values.front(),
+             flag.values.front());
+    }
   }
 }
 

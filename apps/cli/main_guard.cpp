@@ -328,7 +328,7 @@ Program::Program(const std::string& description, const std::string& name,
   std::vector<CLI::App*> all = app.get_subcommands(nullptr);
   all.push_back(&app);
   for (CLI::App* one : all) {
-    refuse_empty_paths(*one);
+    refuse_empty_values(*one);
     one->get_help_ptr()->description("print this help, and exit");
     one->footer(footer_text(*one));
   }

@@ -66,14 +66,15 @@ void refuse_empty_path(const std::string& option, const std::string& path) {
   if (path.empty()) fail(Failure::usage, "{}: expected a path, got an empty one{}", option, kEmptyValueHint);
 }
 
-void refuse_empty_paths(CLI::App& app) {
-  for (CLI::Option* option : app.get_options()) {
-    if (paths_of(*option) == Paths::none) continue;
-    option->check([name = option->get_name()](const std::string& value) -> std::string {
-      refuse_empty_path(name, value);
+void refuse_empty_values(CLI::App& app) {
+  for (CLI::Option* option : app.get_options())
+    option->check([option](const std::string& value) -> std::string {
+      if (paths_of(*option) != Paths::none) refuse_empty_path(option->get_name(), value);
+      if (value.empty())
+        fail(Failure::usage, "{}: expected {}, got an empty value{}", option->get_name(), option->get_type_name(),
+             kEmptyValueHint);
       return "";
     });
-  }
 }
 
 }  // namespace bertrand::cli

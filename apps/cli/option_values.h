@@ -31,7 +31,7 @@ inline constexpr const char* kEmptyValueHint = "; hint: is a variable of the she
 
 /// Throws Error(Failure::usage) if the path, the value of an option, is empty.
 void refuse_empty_path(const std::string& option, const std::string& path);
-/// Makes the options of `app` that name a path throw Error(Failure::usage) for an empty one.
-void refuse_empty_paths(CLI::App& app);
+/// Makes the options of `app` throw Error(Failure::usage) for an empty value: it would be as none.
+void refuse_empty_values(CLI::App& app);
 
 }  // namespace bertrand::cli

@@ -149,8 +149,6 @@ serving::ServiceOptions complete(const Options& options) {
     service.versioned = {.name = options.name, .base = options.base, .look_every = milliseconds_of(options.look_every)};
   if (service.models.empty() && !service.versioned)
     fail(Failure::usage, "--model: expected a model directory, got none; hint: or --model-base-path and --model-name");
-  if (service.http.host.empty())  // the sockets take it for every address
-    fail(Failure::usage, "--host: expected an address, got none; hint: 0.0.0.0 is all of this machine");
   service.http.timeout = milliseconds_of(options.timeout);
   service.model.inference.answers.version_2 = options.null_threshold.has_value();
   service.model.inference.answers.null_score_diff_threshold = options.null_threshold.value_or(0);

@@ -124,6 +124,32 @@ TEST_CASE("an empty name of a file or directory is refused by every program") {
   CHECK(refusal("finetune", all) == file + ": --train" + rest);
 }
 
+TEST_CASE("an empty value is refused by every program, from wherever it comes") {
+  const std::string hint = ", got an empty value; hint: is a variable of the shell empty?";
+  const std::vector<std::string> task = {"--task", "mrpc", "--model", "m"};
+  const auto finetune = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = task;
+    all.insert(all.end(), more.begin(), more.end());
+    return refusal("finetune", all);
+  };
+  CHECK(finetune({"--freeze", ""}) == "--freeze: expected LIST" + hint);
+  CHECK(finetune({"--label-separator", ""}) == "--label-separator: expected TEXT" + hint);
+  CHECK(finetune({"--steps", ""}) == "--steps: expected INT" + hint);
+  CHECK(refusal("extract", {"--model", "m", "--input", "i", "--output", "o", "--layers", ""}) ==
+        "--layers: expected INTS" + hint);
+  const support::TemporaryDirectory directory;
+  const std::string file = directory / "settings.toml";
+  support::write_text(file, "freeze = \"\"\n");
+  CHECK(finetune({"--settings", file}) == file + ": --freeze: expected LIST" + hint);
+}
+
+TEST_CASE("a switch that is turned on and off is refused") {
+  for (const std::vector<std::string>& both :
+       {std::vector<std::string>{"--shuffle", "--no-shuffle"}, {"--no-shuffle", "--steps", "3", "--shuffle"}})
+    CHECK(refusal("pretrain", both) == both.front() + ", " + both.back() + ": expected one of them, got both");
+  CHECK(refusal("pretrain", {"--no-shuffle", "--no-shuffle"}).starts_with("--input: expected FILE, got none"));
+}
+
 TEST_CASE("memory that runs out where nothing may be thrown is one line and an exit code") {
   const support::TemporaryDirectory directory;
   const pid_t child = fork();

@@ -306,7 +306,7 @@ TEST_CASE("flags that fit no server are refused") {
           "error: --max-body: expected a number of bytes as 8GiB, 500MB or 1000000, got \"" + bytes + "\"\n");
   CHECK(refusal({"--model", half, "--max-body", "65MiB"}) ==
         "error: --max-body: expected at most 67108864 bytes, got 65MiB\n");
-  CHECK(refusal({"--model", half, "--host", ""}).starts_with("error: --host: expected an address, got none"));
+  CHECK(refusal({"--model", half, "--host", ""}).starts_with("error: --host: expected HOST, got an empty value"));
   CHECK(refusal({"--model", setting / "none", "--port", "0"}, 4).starts_with("error: "));
   CHECK(refusal({"--model", half, "--device", "cpu,cpu", "--port", "0"}).starts_with("error: --device: "));
 }

@@ -49,7 +49,7 @@ std::vector<std::string> names_in(const fs::path& directory) {
 
 }  // namespace
 
-TEST_CASE("where any call fails the error names it, every file is whole, and the next attempt leaves nothing behind") {
+TEST_CASE("where any call fails the error names it, every file is whole, and nothing else is left behind") {
   Published model;
   const auto before = model.contents(1), after = model.contents(2);
   const support::TemporaryDirectory first;
@@ -66,6 +66,7 @@ TEST_CASE("where any call fails the error names it, every file is whole, and the
                          Error);
     const auto found = Published::read(directory / "");
     for (std::size_t i = 0; i < found.size(); ++i) CHECK((found[i] == before[i] || found[i] == after[i]));
+    CHECK(names_in(directory / "") == kNames);
     model.publish(io::Files::system(), directory / "", 2);
     CHECK(Published::read(directory / "") == after);
     CHECK(names_in(directory / "") == kNames);

@@ -6,12 +6,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "io/descriptor.h"
 #include "io/error.h"
 #include "io/file_replacer.h"
 #include "io/input_files.h"
+#include "io/signals.h"
 
 namespace bertrand::io {
 namespace {
@@ -27,8 +30,17 @@ namespace fs = std::filesystem;
 }
 
 int open_to_write(const fs::path& file, int how) {
-  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0644);
+  constexpr std::chrono::milliseconds kPause{50};
+  how |= O_WRONLY | O_CREAT | O_CLOEXEC;
+  std::error_code ignored;
+  const bool is_pipe = fs::is_fifo(file, ignored);  // which open() waits for, whatever signal comes
+  int descriptor = -1;
+  while ((descriptor = ::open(file.c_str(), is_pipe ? how | O_NONBLOCK : how, 0644)) < 0 && is_pipe && errno == ENXIO) {
+    leave_if_requested("waiting for a reader of " + file.string());
+    std::this_thread::sleep_for(kPause);
+  }
   if (descriptor < 0) refuse_call(file, "open", errno);
+  if (is_pipe) ::fcntl(descriptor, F_SETFL, O_WRONLY);  // writes wait again
   return descriptor;
 }
 

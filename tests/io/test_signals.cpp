@@ -1,6 +1,7 @@
 #include "io/signals.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <initializer_list>
@@ -11,6 +12,8 @@
 #include <thread>
 
 #include "io/error.h"
+#include "io/files.h"
+#include "support/program.h"
 
 using namespace bertrand::io;
 
@@ -72,6 +75,34 @@ TEST_CASE("work that nothing was saved of ends at the first signal, and training
   };
   CHECK(exit_code([&] { return work(OnStop::leave); }) == 75);
   CHECK(exit_code([&] { return work(OnStop::save); }) == 2);
+}
+
+TEST_CASE("a pipe is waited for until somebody reads it or a signal asks to leave") {
+  const support::TemporaryDirectory directory;
+  const std::string pipe = directory / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const auto write = [&](bool asked_to_leave) {
+    return exit_code([&] {
+      catch_stop_signals(OnStop::leave);
+      ::alarm(5);
+      if (asked_to_leave) std::raise(SIGTERM);
+      try {
+        write_file(Files::system(), pipe, "red");
+      } catch (const bertrand::Error& error) {
+        return std::string(error.what()).starts_with("interrupted while waiting for a reader of " + pipe) ? 75 : 1;
+      }
+      return 0;
+    });
+  };
+  CHECK(write(true) == 75);
+  std::string got;
+  std::thread reader([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    got = support::read_text(pipe);
+  });
+  CHECK(write(false) == 0);
+  reader.join();
+  CHECK(got == "red");
 }
 
 TEST_CASE("a hang-up asks to stop, unless it was ignored before as under nohup") {

@@ -44,6 +44,9 @@ class Collective {
   /// others. It does not wait for so long again until they have received the reason.
   virtual void abort(const std::string& reason, double waited) = 0;
   void abort(const std::string& reason) { abort(reason, 0); }
+  /// Somebody asked this replica to stop, and it leaves. Unless all have agreed on it, which ends with a barrier, the
+  /// calls of the others throw Error(Failure::interrupted).
+  virtual void interrupt() {}
 
   /// Which of the others has failed or died and why, as far as it is known without a call; "" if nothing is known. For
   /// collectives that wait for the others by other means.

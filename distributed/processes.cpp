@@ -59,7 +59,8 @@ void with_processes(const ProcessOptions& options, const std::function<void(Coll
   try {
     body(processes.get());
   } catch (const std::exception& error) {
-    if (processes && !is_interruption(error)) processes->abort(error.what());  // else all stop together
+    if (processes && is_interruption(error)) processes->interrupt();
+    else if (processes) processes->abort(error.what());
     throw;
   }
 }

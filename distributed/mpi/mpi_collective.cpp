@@ -119,7 +119,8 @@ MpiCollective::~MpiCollective() {
   std::signal(SIGTERM, SIG_IGN);
   if (told_) return;
   if (!orderly_ || aborted_) {
-    tell_failure(aborted_ ? reason_ : "it ended before the others", {}, waited_);
+    tell({.reason = aborted_ ? reason_ : "it ended before the others", .interrupted = !aborted_ && interrupted_},
+         waited_);
     return;
   }
   watchdog_.set_standing("", "");
@@ -148,17 +149,18 @@ void MpiCollective::abort(const std::string& reason, double waited) {
   aborted_ = true;
 }
 
-void MpiCollective::tell_failure(const std::string& reason, const std::vector<int>& absent, double waited) {
+void MpiCollective::tell(const Trouble& trouble, double waited) {
   told_ = true;
   std::signal(SIGTERM, SIG_IGN);  // as in the destructor
   const double all = std::max(timeout_ + kTelling - waited, 0.0);
-  watchdog_.set_call(reason);
+  watchdog_.set_call(trouble.reason);
   watchdog_.expect(all + kTelling);
   Farewell& farewell = farewells_[static_cast<std::size_t>(rank_)];
-  copy_text(farewell.reason, sizeof farewell.reason, reason);
+  copy_text(farewell.reason, sizeof farewell.reason, trouble.reason);
+  farewell.interrupted = trouble.interrupted;
   std::vector<int> to;
   for (int rank = 0; rank < size_; ++rank)
-    if (rank != rank_ && !has_left(rank) && std::ranges::count(absent, rank) == 0) to.push_back(rank);
+    if (rank != rank_ && !has_left(rank) && std::ranges::count(trouble.absent, rank) == 0) to.push_back(rank);
   std::vector<MPI_Request> tellings(to.size(), MPI_REQUEST_NULL);
   for (std::size_t i = 0; i < to.size(); ++i)
     MPI_Issend(&farewell, sizeof farewell, MPI_BYTE, to[i], kFarewellTag, communicator_, &tellings[i]);
@@ -179,14 +181,15 @@ void MpiCollective::tell_failure(const std::string& reason, const std::vector<in
 }
 
 void MpiCollective::give_up(const Trouble& trouble, double waited) {
-  const std::string message = fmt::format("{} (call {}): {}", mine_.call, calls_, trouble.reason);
-  tell_failure(message, trouble.absent, waited);
-  throw Error(Failure::distributed, message);
+  Trouble told = trouble;
+  if (!trouble.interrupted) told.reason = fmt::format("{} (call {}): {}", mine_.call, calls_, trouble.reason);
+  tell(told, waited);
+  throw Error(trouble.interrupted ? Failure::interrupted : Failure::distributed, told.reason);
 }
 
 std::string MpiCollective::failure_of_others() {
   const Watchdog::Watch watch(watchdog_, timeout_ + kTelling);
-  if (std::string farewell = farewell_of_others(); !farewell.empty()) return farewell;
+  if (std::string farewell = farewell_of_others().reason; !farewell.empty()) return farewell;
   const int dead = peers_.first_dead();
   return dead < 0 ? "" : peers_.name(dead) + " has died";
 }
@@ -197,11 +200,16 @@ bool MpiCollective::has_left(int rank) {
   return here;
 }
 
-std::string MpiCollective::farewell_of_others() {
-  for (int rank = 0; rank < size_; ++rank)
-    if (has_left(rank))
-      return fmt::format("{} has failed: {}", peers_.name(rank), farewells_[static_cast<std::size_t>(rank)].reason);
-  return "";
+MpiCollective::Trouble MpiCollective::farewell_of_others() {
+  for (int rank = 0; rank < size_; ++rank) {
+    if (!has_left(rank)) continue;
+    const Farewell& farewell = farewells_[static_cast<std::size_t>(rank)];
+    if (farewell.interrupted)
+      return {.reason = peers_.name(rank) + " was interrupted: nothing was written; hint: run the command again",
+              .interrupted = true};
+    return {fmt::format("{} has failed: {}", peers_.name(rank), farewell.reason)};
+  }
+  return {};
 }
 
 MPI_Request* MpiCollective::Messages::add(int rank) {
@@ -221,7 +229,7 @@ MpiCollective::Trouble MpiCollective::trouble(double waited, const std::vector<i
     const std::lock_guard lock(mutex_);
     return {reason_, {}};
   }
-  if (std::string farewell = farewell_of_others(); !farewell.empty()) return {std::move(farewell), {}};
+  if (Trouble farewell = farewell_of_others(); !farewell.reason.empty()) return farewell;
   if (const int dead = peers_.first_dead(); dead >= 0) return {peers_.name(dead) + " has died", {dead}};
   if (waited < timeout_ + (open.size() > 1 ? kPatience : 0)) return {};
   std::string names;

@@ -33,6 +33,7 @@ class MpiCollective : public Collective {
   void barrier() override;
   using Collective::abort;
   void abort(const std::string& reason, double waited) override;
+  void interrupt() override { interrupted_ = true; }
   std::string failure_of_others() override;
   int processes_on_this_host() const override { return peers_.visible() + 1; }
   int processes_on_these_cores() const override { return peers_.on_own_cores() + 1; }
@@ -60,6 +61,7 @@ class MpiCollective : public Collective {
   /// Why a process leaves. It sends this to all others at any time.
   struct Farewell {
     char reason[400] = {};
+    bool interrupted = false;  ///< somebody asked it to stop
   };
   static Header header(const char* call, const Tensor& x, std::int64_t parts = 0);
 
@@ -88,19 +90,20 @@ class MpiCollective : public Collective {
   void wait_for_behind(const HostSum::Behind& behind);
   /// Why a wait must end early, and which processes are to blame.
   struct Trouble {
-    std::string reason;  ///< "" if there is none
-    std::vector<int> absent;
+    std::string reason = {};  ///< "" if there is none
+    std::vector<int> absent = {};
+    bool interrupted = false;  ///< nothing is wrong but that somebody asked to stop
   };
   Trouble trouble(double waited, const std::vector<int>& open);
   /// Whether the farewell of another process has come.
   bool has_left(int rank);
-  /// The reason of a process that has left, with its name, or "".
-  std::string farewell_of_others();
+  /// The reason of a process that has left, with its name.
+  Trouble farewell_of_others();
   /// Tells the others and throws. `waited`: for how many seconds this process has waited.
   [[noreturn]] void give_up(const Trouble& trouble, double waited);
-  /// Returns when all but `absent` have received the reason, or when the timeout is over, of which `waited` seconds
+  /// Returns when all but those absent have received the reason, or when the timeout is over, of which `waited` seconds
   /// are.
-  void tell_failure(const std::string& reason, const std::vector<int>& absent, double waited);
+  void tell(const Trouble& trouble, double waited);
 
   /// Makes host_sum_ if all processes share the memory of one host and all can reach it; else says why not.
   void share_memory();
@@ -141,6 +144,7 @@ class MpiCollective : public Collective {
   std::uint64_t calls_ = 0;
   bool told_ = false;     // the others know that this process leaves
   bool orderly_ = false;  // the last call was a barrier
+  bool interrupted_ = false;
   std::atomic<bool> aborted_{false};
   std::mutex mutex_;
   std::string reason_;  // of the abort

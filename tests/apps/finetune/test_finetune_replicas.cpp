@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "apps/pretrain/processes_setting.h"
 #include "support/small_model.h"
 
 using support::Outcome;
@@ -100,4 +101,36 @@ TEST_CASE("fine-tuning and prediction in several processes leave the files of on
   runs.run_processes("apply2", "train1", {"--threads", "1"}, 2, "texts");
   CHECK(runs.file("apply2.log").find("expected the same run in all, but in process 0") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(runs.directory / "apply2"));
+}
+
+TEST_CASE("a process that is interrupted while it reads ends the one that waits for it with 75 too") {
+  if (const std::string why = support::ProcessesSetting::missing(); !why.empty()) {
+    MESSAGE("SKIPPED: " << why);
+    return;
+  }
+  const FinetuneRuns runs;
+  const support::ProcessesSetting processes;
+  runs.run("model-1", "model", runs.training({"--epochs", "1"}));
+  support::write_text(runs.directory / "rows.1.csv", support::animals(7));
+  std::string rows = support::animals(100'000);
+  while (rows.size() < 60'000'000) rows += rows;  // the first process reads for seconds
+  support::write_text(runs.directory / "rows.0.csv", rows);
+  std::string command = bertrand::paths::binary + "/finetune --threads 1";
+  for (const std::string& flag :
+       runs.with_common("run", "model-1", {"--predict", runs.directory / "rows.$OMPI_COMM_WORLD_RANK.csv"}))
+    command += " \"" + flag + "\"";
+  const std::string script = processes.script_of("run", command);
+  const auto running = std::async(std::launch::async, [&] { processes.launch(script, 2); });
+  while (!std::filesystem::exists(runs.directory / "run/.lock") &&
+         running.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the second process has read all
+  processes.send("run", 0, SIGTERM);
+  running.wait();
+  CHECK(processes.code("run", 0) == 75);
+  CHECK(processes.of_rank("run", 0, "error").find("interrupted while reading a table") != std::string::npos);
+  CHECK(processes.code("run", 1) == 75);
+  CHECK_MESSAGE(processes.of_rank("run", 1, "error").find(") was interrupted: nothing was written; hint: run") !=
+                    std::string::npos,
+                processes.of_rank("run", 1, "error"));
 }

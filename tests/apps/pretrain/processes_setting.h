@@ -26,6 +26,10 @@ struct ProcessesSetting : PretrainSetting {
   std::string script(const std::string& output, const std::vector<std::string>& more) const {
     std::string command = bertrand::paths::binary + "/pretrain";
     for (const std::string& flag : flags(output, more)) command += " '" + flag + "'";
+    return script_of(output, command);
+  }
+  /// The same for another command of the shell.
+  std::string script_of(const std::string& output, const std::string& command) const {
     const std::string of_rank = (directory / output).string() + ".$OMPI_COMM_WORLD_RANK";
     write_text(directory / (output + ".sh"), command + " >" + of_rank + ".out 2>" + of_rank + ".error &\necho $! >" +
                                                  of_rank + ".pid\nwait $!\necho $? >" + of_rank + ".code\n");

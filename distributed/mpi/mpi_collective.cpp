@@ -205,8 +205,7 @@ MpiCollective::Trouble MpiCollective::farewell_of_others() {
     if (!has_left(rank)) continue;
     const Farewell& farewell = farewells_[static_cast<std::size_t>(rank)];
     if (farewell.interrupted)
-      return {.reason = peers_.name(rank) + " was interrupted: nothing was written; hint: run the command again",
-              .interrupted = true};
+      return {.reason = peers_.name(rank) + " was interrupted; hint: run the command again", .interrupted = true};
     return {fmt::format("{} has failed: {}", peers_.name(rank), farewell.reason)};
   }
   return {};

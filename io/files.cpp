@@ -81,7 +81,9 @@ void Files::sync_directory(const fs::path& directory) {
   if (error != 0) refuse_call(directory, "fsync", error);
 }
 void Files::rename(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) refuse_call(to, "rename", errno);
+  if (::rename(from.c_str(), to.c_str()) == 0) return;
+  const int error = errno;
+  refuse_call(to, ("rename from " + from.string()).c_str(), error);
 }
 void Files::remove_all(const fs::path& path) {
   std::error_code error;

@@ -58,7 +58,8 @@ TEST_CASE("what the system refuses names the path, the call and the reason") {
   const fs::path none = directory / "none", here = directory / "";
   const std::string absent = ": No such file or directory";
   CHECK(io_error([&] { FileWriter(Files::system(), none / "f"); }) == (none / "f").string() + ": open" + absent);
-  CHECK(io_error([&] { Files::system().rename(none, here / "x"); }) == (here / "x").string() + ": rename" + absent);
+  CHECK(io_error([&] { Files::system().rename(none, here / "x"); }) ==
+        (here / "x").string() + ": rename from " + none.string() + absent);
   CHECK(io_error([&] { Files::system().sync_directory(none); }) == none.string() + ": open" + absent);
   write_text(directory / "file", "");
   const fs::path under = directory / "file/x";

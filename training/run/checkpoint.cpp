@@ -162,15 +162,16 @@ void publish_model(io::Files& files, const std::filesystem::path& directory, con
   try {
     files.make_directory(staged);
     objective.save(files, staged, parameters);
-    std::vector<std::filesystem::path> names;
-    for (const auto& entry : std::filesystem::directory_iterator(staged)) names.push_back(entry.path().filename());
-    for (const auto& name : names) files.rename(staged / name, directory / name);
-    files.remove_all(staged);
   } catch (...) {  // as on a full disk, which it would keep full
     std::error_code ignored;
     std::filesystem::remove_all(staged, ignored);
     throw;
   }
+  // Where a rename fails, what is left is whole, and may be the only copy.
+  std::vector<std::filesystem::path> names;
+  for (const auto& entry : std::filesystem::directory_iterator(staged)) names.push_back(entry.path().filename());
+  for (const auto& name : names) files.rename(staged / name, directory / name);
+  files.remove_all(staged);
   files.sync_directory(directory);
 }
 

@@ -49,7 +49,7 @@ std::vector<std::string> names_in(const fs::path& directory) {
 
 }  // namespace
 
-TEST_CASE("where any call fails the error names it, every file is whole, and nothing else is left behind") {
+TEST_CASE("where any call fails the error names it, every file is whole, and nothing but whole files is left behind") {
   Published model;
   const auto before = model.contents(1), after = model.contents(2);
   const support::TemporaryDirectory first;
@@ -57,6 +57,10 @@ TEST_CASE("where any call fails the error names it, every file is whole, and not
   model.publish(counting, first / "", 2);
   CHECK(names_in(first / "") == kNames);
   REQUIRE(counting.calls() > 15);
+  const auto new_file = [&](const std::string& name) {
+    return after[static_cast<std::size_t>(std::ranges::find(kNames, name) - kNames.begin())];
+  };
+  std::size_t unmoved = 0;
   for (int failing = 1; failing <= counting.calls(); ++failing) {
     CAPTURE(failing);
     const support::TemporaryDirectory directory;
@@ -66,11 +70,18 @@ TEST_CASE("where any call fails the error names it, every file is whole, and not
                          Error);
     const auto found = Published::read(directory / "");
     for (std::size_t i = 0; i < found.size(); ++i) CHECK((found[i] == before[i] || found[i] == after[i]));
-    CHECK(names_in(directory / "") == kNames);
+    const fs::path staged = directory / fmt::format("model.tmp-{}", ::getpid());
+    if (fs::exists(staged)) {  // all is written, and a file cannot be put in its place
+      ++unmoved;
+      for (const std::string& name : names_in(staged)) CHECK(read_text(staged / name) == new_file(name));
+    } else {
+      CHECK(names_in(directory / "") == kNames);
+    }
     model.publish(io::Files::system(), directory / "", 2);
     CHECK(Published::read(directory / "") == after);
     CHECK(names_in(directory / "") == kNames);
   }
+  CHECK(unmoved == kNames.size() + 1);  // or their empty directory cannot be removed
 }
 
 TEST_CASE("what an earlier process of this number left of a model is not published") {

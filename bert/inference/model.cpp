@@ -92,14 +92,15 @@ std::vector<Outputs> deal_rows(const Tensor& values, std::span<const std::size_t
 
 std::vector<double> mean_of_rows(std::span<const float> rows, std::size_t width, bool unit) {
   std::vector<double> mean(width);
-  for (std::size_t i = 0; i < rows.size(); ++i) mean[i % width] += rows[i];
+  for (std::size_t first = 0; first < rows.size(); first += width)
+    for (std::size_t i = 0; i < width; ++i) mean[i] += rows[first + i];
   double squares = 0;
   for (double& x : mean) {
     x /= static_cast<double>(rows.size() / width);
     squares += x * x;
   }
-  if (unit)
-    for (double& x : mean) x /= std::max(std::sqrt(squares), 1e-12);
+  const double length = unit ? std::max(std::sqrt(squares), 1e-12) : 1;
+  for (double& x : mean) x /= length;
   return mean;
 }
 

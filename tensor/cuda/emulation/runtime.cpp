@@ -281,7 +281,8 @@ std::string name_of_function(const void* function) {
 }
 
 bool set_dynamic_shared_limit(const void* function, std::size_t bytes) {
-  const std::size_t most = capability[0] > 8 ? 227 : capability[1] > 0 ? 99 : 163;  // KiB
+  const bool is_small = capability[0] == 12 || (capability[0] == 8 && (capability[1] == 6 || capability[1] == 9));
+  const std::size_t most = is_small ? 99 : capability[0] == 8 ? 163 : 227;  // KiB
   if (bytes > most << 10) return false;
   const std::lock_guard lock(tables);
   dynamic_shared_limits()[function] = bytes;

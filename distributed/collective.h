@@ -45,7 +45,7 @@ class Collective {
   virtual void abort(const std::string& reason, double waited) = 0;
   void abort(const std::string& reason) { abort(reason, 0); }
   /// Somebody asked this replica to stop, and it leaves. Unless all have agreed on it, which ends with a barrier, the
-  /// calls of the others throw Error(Failure::interrupted).
+  /// calls of the others throw Error(Failure::interrupted). It is for what comes before training, where all agree.
   virtual void interrupt() {}
 
   /// Which of the others has failed or died and why, as far as it is known without a call; "" if nothing is known. For

@@ -18,7 +18,7 @@ template <class T>
 inline constexpr Dim kQueries = kTileRows<PanelOf<T>>*(96 / kTileRows<PanelOf<T>>);  // that are walked together
 
 /// Numbers from one row of scores to the next: whole vectors, so that neither the product nor what follows has an edge.
-/// Nobody reads what stands beyond a row's end.
+/// No product and no sum takes what stands beyond a row's end.
 template <class T>
 Dim row_size(Dim length) {
   return round_up(length, kWholeColumns<PanelOf<T>, Compute<T>>);

@@ -1,5 +1,6 @@
 // What softmax, attention and cross entropy do to one row.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -21,7 +22,7 @@ Compute<T> row_max(const T* x, Dim columns) {
 template <class T>
 T row_exp(T* x, Dim columns, T factor, T most) {
   constexpr Dim kCount = Lanes<T>::kCount;
-  // What stands beyond the end may be anything: it becomes 0, the lesser of it and its bound.
+  // What stands beyond the end may be any number: its exp becomes 0, the lesser of it and its bound.
   static constexpr auto kBounds = [] {
     std::array<T, 2 * Lanes<T>::kCount> bounds{};
     std::fill_n(bounds.begin(), Lanes<T>::kCount, std::numeric_limits<T>::infinity());

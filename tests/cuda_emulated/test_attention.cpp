@@ -102,6 +102,11 @@ TEST_CASE("heads that do not fit into a block's shared memory are refused with t
                        "columns in f64, which take 148032 bytes; hint: another --precision",
                        Error);
   CHECK_NOTHROW(both_ways(setting, DType::f32, DType::f32, *gpu));
+  for (const auto& [major, minor] : {std::pair(8, 6), std::pair(8, 9), std::pair(12, 0)}) {
+    cuda::emulation::set_capability(major, minor);  // docs/limits.md has the number of columns
+    CHECK_NOTHROW(both_ways({{3, 2}, 2, 157, false}, DType::f64, DType::f64, *gpu));
+    CHECK_THROWS_AS(both_ways({{3, 2}, 2, 158, false}, DType::f64, DType::f64, *gpu), Error);
+  }
   cuda::emulation::set_capability(8, 0);
   CHECK_NOTHROW(both_ways(setting, DType::f64, DType::f64, *gpu));
   cuda::emulation::set_capability(9, 0);

@@ -2,7 +2,6 @@
 
 #include "apps/pretrain/processes_setting.h"
 #include "support/small_model.h"
-#include "support/soon.h"
 
 using support::Outcome;
 using support::read_text;
@@ -122,10 +121,7 @@ TEST_CASE("a process that is interrupted while it reads ends the one that waits 
     command += " \"" + flag + "\"";
   const std::string script = processes.script_of("run", command);
   const auto running = std::async(std::launch::async, [&] { processes.launch(script, 2); });
-  CHECK(support::soon([&] {
-    return std::filesystem::exists(runs.directory / "run/.lock") ||
-           running.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  }));
+  processes.wait_until(running, [&] { return std::filesystem::exists(runs.directory / "run/.lock"); });
   std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the second process has read all
   processes.send("run", 0, SIGTERM);
   running.wait();

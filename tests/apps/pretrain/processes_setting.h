@@ -44,13 +44,16 @@ struct ProcessesSetting : PretrainSetting {
   void run_processes(const std::string& output, int processes, const std::vector<std::string>& more) const {
     launch(script(output, more), processes);
   }
+  /// Returns when it is so, or when nothing is running any more.
+  static void wait_until(const std::future<void>& running, const std::function<bool()>& is_so) {
+    CHECK(soon([&] { return is_so() || running.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }));
+  }
   /// Starts it, calls `disturb` once steps are logged, and waits. Returns the seconds from there to the end.
   double disturb(const std::string& output, int processes, const std::vector<std::string>& more,
                  const std::function<void()>& disturb) const {
     const std::string file_name = script(output, more);
     const auto running = std::async(std::launch::async, [&] { launch(file_name, processes); });
-    CHECK(soon(
-        [&] { return has_logged(output) || running.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }));
+    wait_until(running, [&] { return has_logged(output); });
     disturb();
     const auto begin = std::chrono::steady_clock::now();
     running.wait();

@@ -289,10 +289,7 @@ TEST_CASE("processes that are asked to stop before their first step end with 75 
   support::write_text(setting.directory / "text.txt", text);
   const std::string script = setting.script("run", {"--steps", "3", "--micro-batch-size", "5"});
   const auto running = std::async(std::launch::async, [&] { setting.launch(script, 2); });
-  CHECK(support::soon([&] {
-    return fs::exists(setting.directory / "run/.lock") ||
-           running.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  }));
+  setting.wait_until(running, [&] { return fs::exists(setting.directory / "run/.lock"); });
   setting.send("run", 1, SIGTERM);
   running.wait();
   for (const int rank : {0, 1}) {

@@ -32,13 +32,19 @@ struct UnscoredPoints : ScoredPoints {
   std::optional<double> score(const Metrics&) const override { return std::nullopt; }
 };
 
+/// Three steps, and an evaluation after each.
+Settings three_steps(const PointsRun& run) {
+  Settings settings = run.settings("run");
+  settings.steps = 3;
+  settings.eval_every = 1;
+  return settings;
+}
+
 }  // namespace
 
 TEST_CASE("the best score is the first of the highest ones, and one that is not a number is not in its way") {
   const PointsRun run;
-  Settings settings = run.settings("run");
-  settings.steps = 3;
-  settings.eval_every = 1;
+  Settings settings = three_steps(run);
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   const auto best_step = [&](std::vector<double> scores) {
     ScoredPoints::scores = std::move(scores);
@@ -57,9 +63,7 @@ TEST_CASE("the best score is the first of the highest ones, and one that is not 
 
 TEST_CASE("the rows of a better evaluation are written by one replica alone") {
   const PointsRun run;
-  Settings settings = run.settings("run");
-  settings.steps = 3;
-  settings.eval_every = 1;
+  Settings settings = three_steps(run);
   settings.replicas = 2;
   ScoredPoints::scores = {0.5, 0.7, 0.6};
   ScoredPoints::written = 0;
@@ -70,9 +74,7 @@ TEST_CASE("the rows of a better evaluation are written by one replica alone") {
 TEST_CASE(
     "without a score a run trains to its end, whatever the patience, and its results are those of the last model") {
   const PointsRun run;
-  Settings settings = run.settings("run");
-  settings.steps = 3;
-  settings.eval_every = 1;
+  Settings settings = three_steps(run);
   settings.patience = 1;
   ScoredPoints::scores = {0.7, 0.5, 0.6};
   PointsRun::train<UnscoredPoints>(settings);
@@ -83,9 +85,7 @@ TEST_CASE(
 
 TEST_CASE("what a run leaves of its evaluations is that of the best model") {
   const PointsRun run;
-  Settings settings = run.settings("run");
-  settings.steps = 3;
-  settings.eval_every = 1;
+  Settings settings = three_steps(run);
   ScoredPoints::scores = {0.5, 0.7, 0.6};
   PointsRun::train<ScoredPoints>(settings);
   CHECK(nlohmann::json::parse(run.file("run/eval_results.json")).at("eval_score") == 0.7);

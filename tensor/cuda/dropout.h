@@ -17,6 +17,11 @@ __device__ inline bool keeps(const DropoutArguments& dropout, const std::array<s
   return words[static_cast<unsigned>(h / 2)] << (h % 2 == 0 ? 16 : 0) >= dropout.threshold << 16;
 }
 
+/// Which draws are a row's; a kernel reads it early, so that it is there when they begin.
+__device__ inline std::int64_t row_key(const DropoutArguments& dropout, Dim row) {
+  return dropout.threshold == 0 ? 0 : dropout.row_keys[row];
+}
+
 /// Bit i: whether column `first + 8 · lane + i` of a row is kept; `first` is a multiple of 256. A whole warp calls it:
 /// each lane draws for eight columns that lie 16 apart, and votes bring the answers to the lanes that hold them side by
 /// side.
@@ -41,13 +46,13 @@ __device__ Pack<T> dropped(const Pack<T>& x, const DropoutArguments& dropout, un
   return y;
 }
 
-/// The same for the row's columns from `column` on, eight of those that the lanes of a warp hold side by side. A whole
-/// warp calls it.
+/// The same, given the row's key, for its columns from `column` on, eight of those that the lanes of a warp hold side
+/// by side. A whole warp calls it.
 template <class T>
-__device__ Pack<T> dropped(const Pack<T>& x, const DropoutArguments& dropout, Dim row, Dim column) {
+__device__ Pack<T> dropped(const Pack<T>& x, const DropoutArguments& dropout, std::int64_t key, Dim column) {
   if (dropout.threshold == 0) return x;
   const Dim first = column / kWarpColumns * kWarpColumns;
-  return dropped(x, dropout, keep_bits(dropout, dropout.row_keys[row], 0, first));
+  return dropped(x, dropout, keep_bits(dropout, key, 0, first));
 }
 
 }  // namespace bertrand::cuda

@@ -45,12 +45,13 @@ __global__ void __launch_bounds__(kMostThreads) layer_norm_kernel(Forward<T> a) 
   __shared__ OfWarps<C, 1> of_sum, of_squares;
   const Dim row = blockIdx.x, column = static_cast<Dim>(threadIdx.x) * kPack, left = a.columns - column,
             at = row * a.columns + column;
+  const std::int64_t key = row_key(a.dropout, row);
   Pack<T> s = load_pack<kAligned>(a.x + at, left);
   const PackedPack<T> gammas = load_packed<kAligned>(a.gamma + column, left),
                       betas = load_packed<kAligned>(a.beta + column, left);
   Pack<T> residual = {};
   if (a.residual) residual = load_pack<kAligned>(a.residual + at, left);
-  s = dropped(s, a.dropout, row, column);
+  s = dropped(s, a.dropout, key, column);
   for (int i = 0; i < kPack; ++i) s[i] += residual[i];
   const PackedPack<T> sum(s);
   if (a.sum != a.x) store_packed<kAligned>(a.sum + at, left, sum);
@@ -82,9 +83,24 @@ struct Backward {
   DropoutArguments dropout;
 };
 
-/// Rows that one block takes, one after the other, and of which it sums dγ and dβ: at least 8, in at most 512 blocks,
-/// which are enough for all SMs of a GPU and leave few sums.
-Dim block_rows(Dim rows) { return std::max<Dim>(8, (rows + 511) / 512); }
+/// Rows that one block takes, one after the other, and of which it sums dγ and dβ: at least 8, in at most 1,024 blocks.
+/// An H100 holds eight of three warps on each of its 132 SMs, so that all run at once.
+Dim block_rows(Dim rows) { return std::max<Dim>(8, (rows + 1023) / 1024); }
+
+/// What a thread reads of a row.
+template <class T>
+struct BackwardRow {
+  PackedPack<T> sum, dy;
+  Compute<T> mean, inverse;
+  std::int64_t key;  ///< of the dropout
+
+  template <bool kAligned>
+  __device__ static BackwardRow load(const Backward<T>& a, Dim row, Dim column, Dim left) {
+    const Dim at = row * a.columns + column;
+    return {load_packed<kAligned>(a.sum + at, left), load_packed<kAligned>(a.dy + at, left), a.statistics[2 * row],
+            a.statistics[2 * row + 1], row_key(a.dropout, row)};
+  }
+};
 
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(kMostThreads) layer_norm_backward_kernel(Backward<T> a) {
@@ -94,16 +110,12 @@ __global__ void __launch_bounds__(kMostThreads) layer_norm_backward_kernel(Backw
   const Dim begin = blockIdx.x * a.block_rows, end = begin + a.block_rows < a.rows ? begin + a.block_rows : a.rows;
   const Pack<T> gamma = load_pack<kAligned>(a.gamma + column, left);
   Pack<T> dgamma = {}, dbeta = {};
-  PackedPack<T> next_sum = load_packed<kAligned>(a.sum + begin * a.columns + column, left),
-                next_dy = load_packed<kAligned>(a.dy + begin * a.columns + column, left);
+  BackwardRow<T> next = BackwardRow<T>::template load<kAligned>(a, begin, column, left);
   for (Dim row = begin; row < end; ++row) {
-    const Dim at = row * a.columns + column;
-    Pack<T> normalized = next_sum.unpack(), slope = next_dy.unpack();  // to become x̂ and dŷ = dy γ
-    if (row + 1 < end) {
-      next_sum = load_packed<kAligned>(a.sum + at + a.columns, left);
-      next_dy = load_packed<kAligned>(a.dy + at + a.columns, left);
-    }
-    const C mean = a.statistics[2 * row], inverse = a.statistics[2 * row + 1];
+    Pack<T> normalized = next.sum.unpack(), slope = next.dy.unpack();  // to become x̂ and dŷ = dy γ
+    const C mean = next.mean, inverse = next.inverse;
+    const std::int64_t key = next.key;
+    if (row + 1 < end) next = BackwardRow<T>::template load<kAligned>(a, row + 1, column, left);  // on its way from now
     C means[2] = {0, 0};               // at first the sums of dŷ and of dŷ x̂
     for (int i = 0; i < kPack; ++i) {  // after the end of the row dy is 0, and x̂ any number
       normalized[i] = (normalized[i] - mean) * inverse;
@@ -118,8 +130,9 @@ __global__ void __launch_bounds__(kMostThreads) layer_norm_backward_kernel(Backw
     // ds = (dŷ − mean(dŷ) − x̂ · mean(dŷ x̂)) / σ
     for (int i = 0; i < kPack; ++i) slope[i] = (slope[i] - means[0] - normalized[i] * means[1]) * inverse;
     const PackedPack<T> dsum(slope);
+    const Dim at = row * a.columns + column;
     store_packed<kAligned>(a.dsum + at, left, dsum);
-    if (a.dx) store_pack<kAligned>(a.dx + at, left, dropped(dsum.unpack(), a.dropout, row, column));
+    if (a.dx) store_pack<kAligned>(a.dx + at, left, dropped(dsum.unpack(), a.dropout, key, column));
   }
   const Dim share = blockIdx.x * a.columns + column;
   for (int i = 0; i < kPack && i < left; ++i) {

@@ -96,4 +96,10 @@ template <class T>
 bool attention_backward_on_tensor_cores(const AttentionInputs<T>& in, const Attention& options,
                                         const AttentionSaved<T>& saved, cudaStream_t stream);
 
+// attention_short.cu: the same for sequences of at most kShort tokens. False if it has no kernel for this head_dim.
+inline constexpr int kShort = 128;
+template <class T>
+bool short_attention_backward(const AttentionInputs<T>& in, const Attention& options, const AttentionSaved<T>& saved,
+                              cudaStream_t stream);
+
 }  // namespace bertrand::cuda

@@ -11,7 +11,8 @@ namespace bertrand::cuda {
 namespace {
 
 template <class T, int kDim>
-__global__ void __launch_bounds__(kBlockThreads) forward_kernel(AttentionInputs<T> in, T* context, float* log_sum) {
+__global__ void __launch_bounds__(kBlockThreads, kDim <= 64 ? 4 : 1)
+    forward_kernel(AttentionInputs<T> in, T* context, float* log_sum) {
   const AttentionPlace place(in, kOwnRows);
   const Lane lane;
   const Dim first_own = place.row + lane.warp * 16, stride = 3 * in.hidden;
@@ -121,58 +122,6 @@ __global__ void __launch_bounds__(kBlockThreads) dq_kernel(AttentionInputs<T> in
 template <int kDim>
 constexpr int kBlocksOfSm = kDim <= 64 ? 3 : 1;
 
-/// What dkv_kernel knows of the queries of a tile, in shared memory after the tiles. The next ones lie beside them.
-struct QueryTile {
-  SharedSpan<float> log_sum, dots;
-  SharedSpan<std::uint32_t> kept;  ///< [warp][lane]: the dropout's bits; 4 j + 2 e + half is that of query 8j + 2t + e
-                                   ///< and of the warp's key g + 8 · half
-  static constexpr int kBytes = kTileRows * (4 + 4) + kBlockThreads * 4;
-  __device__ QueryTile(Dim first, int byte) : QueryTile(byte + static_cast<int>(first / kTileRows % 2) * kBytes) {}
-
-  template <class T>
-  __device__ void fill(const AttentionInputs<T>& in, const AttentionSaved<T>& saved, const AttentionPlace& place,
-                       Dim first) const {
-    const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-    if (thread < kTileRows) {
-      const bool there = first + thread < place.length;
-      const Dim row = (place.first + first + thread) * in.heads + place.head;
-      log_sum[thread] = there ? saved.log_sum[row] * kLog2E : 0.0f;
-      dots[thread] = there ? saved.dots[row] : 0.0f;
-    }
-    if (in.dropout.threshold != 0) kept[lane % 4 * 32 + lane / 4 * 4 + warp] = draw(in, place, first);
-  }
-
- private:
-  __device__ explicit QueryTile(int byte)
-      : log_sum(byte, kTileRows), dots(byte + kTileRows * 4, kTileRows), kept(byte + kTileRows * 8, kBlockThreads) {}
-
-  /// A draw gives one query eight bits, of keys that lie 16 apart: one key of each of the four warps, and of the four
-  /// of the block's neighbour. Lane 4 j + 2 e + half of the t-th warp draws for query 8j + 2t + e and key g + 8 · half,
-  /// so that a vote is the word of lane (g, t) of one warp. Lane 4 g + n gets that of the n-th warp.
-  template <class T>
-  __device__ std::uint32_t draw(const AttentionInputs<T>& in, const AttentionPlace& place, Dim first) const {
-    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    const Dim query = first + lane / 4 * 8 + warp * 2 + lane / 2 % 2;
-    const std::int64_t row_key = query < place.length ? in.dropout.row_keys[place.first + query] : 0;
-    std::uint32_t mine = 0;
-#pragma unroll
-    for (int g = 0; g < 8; ++g) {
-      const auto words =
-          dropout_words(in.dropout, row_key, static_cast<std::uint32_t>(place.head), place.row / 128, g + lane % 2 * 8);
-      // The block is one half of a group of 128 keys. It is chosen by a branch: what is indexed by a variable lies in
-      // memory.
-      const bool later = place.row % 128 != 0;
-      const std::array<std::uint32_t, 4> own = {later ? words[2] : words[0], later ? words[3] : words[1]};
-#pragma unroll
-      for (int of_warp = 0; of_warp < 4; ++of_warp) {
-        const unsigned votes = __ballot_sync(kAllLanes, keeps(in.dropout, own, of_warp));
-        if (lane == g * 4 + of_warp) mine = votes;
-      }
-    }
-    return mine;
-  }
-};
-
 /// dk and dv: a warp owns keys and meets the queries; all products are the transposes of those above.
 template <class T, int kDim>
 __global__ void __launch_bounds__(kBlockThreads, kBlocksOfSm<kDim>)
@@ -187,13 +136,23 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksOfSm<kDim>)
   const OwnRows<T, kDim> k(row_of(in, place, 1, first_own), stride, place.length - first_own, lane);
   const OwnRows<T, kDim> v(row_of(in, place, 2, first_own), stride, place.length - first_own, lane);
   PieceD dk[kDim / 8], dv[kDim / 8];
+  const auto queries_from = [](Dim first) {  // after the tiles; the next ones lie beside them
+    return QueryTile<4>(2 * Tiles<kDim>::kBytes + static_cast<int>(first / kTileRows % 2) * QueryTile<4>::kBytes);
+  };
   const auto start = [&](const Tiles<kDim>& tiles, Dim first, Dim left) {
     tiles.a.start_fill(row_of(in, place, 0, first), stride, left);
     tiles.b.start_fill(saved.dcontext + (place.first + first) * in.hidden + place.head * kDim, in.hidden, left);
-    QueryTile(first, 2 * Tiles<kDim>::kBytes).fill(in, saved, place, first);
+    const QueryTile<4> queries = queries_from(first);
+    if (const int i = static_cast<int>(threadIdx.x); i < kTileRows) {
+      const bool there = first + i < place.length;
+      const Dim row = (place.first + first + i) * in.heads + place.head;
+      queries.log_sum[i] = there ? saved.log_sum[row] * kLog2E : 0.0f;
+      queries.dots[i] = there ? saved.dots[row] : 0.0f;
+    }
+    if (in.dropout.threshold != 0) queries.draw(in, place, first);
   };
   for_tiles<kDim>(place.length, start, [&](const Tiles<kDim>& tiles, Dim first, Dim) {
-    const QueryTile queries(first, 2 * Tiles<kDim>::kBytes);
+    const QueryTile<4> queries = queries_from(first);
     std::uint32_t kept = ~0u;
     if (in.dropout.threshold != 0) kept = queries.kept[threadIdx.x];
 #pragma unroll 1
@@ -201,15 +160,7 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksOfSm<kDim>)
       PieceD p[kPartPieces], ds[kPartPieces];
       k.times_transposed(tiles.a, piece, p);
       v.times_transposed(tiles.b, piece, ds);
-      for (int j = 0; j < kPartPieces; ++j)
-        for (int i = 0; i < 4; ++i) {
-          const int query = 8 * (piece + j) + 2 * lane.t + i % 2;
-          // 1 for a query after the end, whose q and dO are 0.
-          const float probability = quick_exp2(p[j].values[i] * exponent - queries.log_sum[query]);
-          const bool keeps_it = kept >> (4 * j + i % 2 * 2 + i / 2) & 1;
-          p[j].values[i] = keeps_it ? probability : 0.0f;
-          ds[j].values[i] = probability * ((keeps_it ? ds[j].values[i] * dropout_scale : 0.0f) - queries.dots[query]);
-        }
+      differentiate(p, ds, queries, piece, kept, exponent, dropout_scale, lane);
       add_product<T, kDim>(dv, p, tiles.b, piece);
       add_product<T, kDim>(dk, ds, tiles.a, piece);
       kept >>= 4 * kPartPieces;
@@ -226,17 +177,6 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksOfSm<kDim>)
 
 /// Whether rows can be read 16 bytes at a time. For every head_dim here a row has a multiple of 16 bytes.
 bool in_wide_pieces(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; }
-
-template <class Body>
-bool dispatch_head_dim(int head_dim, Body&& body) {
-  switch (head_dim) {
-    case 16: body.template operator()<16>(); return true;
-    case 32: body.template operator()<32>(); return true;
-    case 64: body.template operator()<64>(); return true;
-    case 128: body.template operator()<128>(); return true;
-    default: return false;
-  }
-}
 
 }  // namespace
 
@@ -258,11 +198,13 @@ template <class T>
 bool attention_backward_on_tensor_cores(const AttentionInputs<T>& in, const Attention& options,
                                         const AttentionSaved<T>& saved, cudaStream_t stream) {
   if (!in_wide_pieces(in.qkv) || !in_wide_pieces(saved.dcontext)) return false;
+  if (in.longest <= kShort && in_wide_pieces(saved.dqkv) && short_attention_backward(in, options, saved, stream))
+    return true;
   return dispatch_head_dim(in.head_dim, [&]<int kDim>() {
     const dim3 grid = attention_grid(options, kOwnRows);
     launch_with_tiles(dq_kernel<T, kDim>, grid, kBlockThreads, 2 * Tiles<kDim>::kBytes, stream, in, saved);
-    launch_with_tiles(dkv_kernel<T, kDim>, grid, kBlockThreads, 2 * Tiles<kDim>::kBytes + 2 * QueryTile::kBytes, stream,
-                      in, saved);
+    launch_with_tiles(dkv_kernel<T, kDim>, grid, kBlockThreads, 2 * Tiles<kDim>::kBytes + 2 * QueryTile<4>::kBytes,
+                      stream, in, saved);
   });
 }
 template bool attention_backward_on_tensor_cores(const AttentionInputs<BFloat16>&, const Attention&,

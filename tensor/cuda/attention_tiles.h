@@ -1,5 +1,5 @@
-// What the kernels of attention_tensor_cores.cu are made of: a warp's rows in registers, tiles of the other rows in
-// shared memory, their products, and the dropout of a tile.
+// What the kernels of attention_tensor_cores.cu and attention_short.cu are made of: a warp's rows in registers, tiles
+// of the other rows in shared memory, their products, and the dropout of a tile.
 #pragma once
 #include "tensor/cuda/attention.h"
 #include "tensor/cuda/dropout.h"
@@ -27,19 +27,19 @@ __device__ float over_row(float x, Combine combine) {
   return combine(x, __shfl_xor_sync(kAllLanes, x, 2));
 }
 
-/// 64 rows of kDim elements in shared memory, in pairs along a row.
-template <int kDim>
+/// Rows of kDim elements in shared memory, in pairs along a row.
+template <int kDim, int kRows = kTileRows>
 struct Tile {
   static constexpr int kStride = kDim / 2 + 4,
-                       kBytes = kTileRows * kStride * 4;  // 4 apart: eight rows of a block lie in all banks
+                       kBytes = kRows * kStride * 4;  // 4 apart: eight rows of a block lie in all banks
   SharedSpan<Pair> pairs;
-  __device__ explicit Tile(int& byte) : pairs(byte, kTileRows * kStride) { byte += kBytes; }
+  __device__ explicit Tile(int& byte) : pairs(byte, kRows * kStride) { byte += kBytes; }
 
-  /// Starts to copy rows, by all threads of the block; those after the end become 0.
+  /// Starts to copy rows, two threads of the block for each row; those after the end become 0.
   template <class T>
   __device__ void start_fill(const T* from, Dim stride, Dim left) const {
     constexpr int kOfRow = kDim / 8;
-    for (int i = static_cast<int>(threadIdx.x); i < kTileRows * kOfRow; i += kBlockThreads) {
+    for (int i = static_cast<int>(threadIdx.x); i < kRows * kOfRow; i += 2 * kRows) {
       const int row = i / kOfRow, column = i % kOfRow;
       const bool there = row < left;
       start_copy(pairs, row * kStride + column * 4, there ? from + row * stride + column * 8 : from, there);
@@ -62,6 +62,31 @@ struct Tile {
     out[0] = {{blocks[0], blocks[1]}};
     out[1] = {{blocks[2], blocks[3]}};
   }
+  /// The left operand whose rows are columns 16r … 16r + 15 of the tile, and whose columns are its rows
+  /// 16k … 16k + 15.
+  __device__ PieceA columns_as_rows(int r, int k) const {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    PieceA out;
+    load_blocks<true>(out.pairs, pairs, (16 * k + lane / 16 * 8 + lane % 8) * kStride + 8 * r + lane / 8 % 2 * 4);
+    return out;
+  }
+  /// Rows `row` … row + 15 of the tile become a warp's result, times a factor.
+  template <class T>
+  __device__ void put(int row, const PieceD (&out)[kDim / 8], float factor, const Lane& lane) const {
+    for (int half = 0; half < 2; ++half)
+      for (int n = 0; n < kDim / 8; ++n)
+        pairs[(row + lane.g + 8 * half) * kStride + 4 * n + lane.t] =
+            make_pair<T>(out[n].values[2 * half] * factor, out[n].values[2 * half + 1] * factor);
+  }
+  /// Rows `row` … row + 15 of the tile, or the `left` that are there, to memory: a warp stores whole rows.
+  template <class T>
+  __device__ void store(int row, T* to, Dim stride, int left) const {
+    constexpr int kOfRow = kDim / 8;
+    for (int i = static_cast<int>(threadIdx.x) % 32; i < 16 * kOfRow; i += 32)
+      if (const int r = i / kOfRow, piece = i % kOfRow; r < left)
+        *reinterpret_cast<Wide<Pair>*>(to + r * stride + piece * 8) =
+            four_of<Wide<Pair>>(pairs, (row + r) * kStride + piece * 4);
+  }
 };
 
 /// A warp's 16 rows as the left operand, straight from memory; rows after the end are 0.
@@ -76,9 +101,16 @@ struct OwnRows {
         pieces[k].pairs[i] = row < left ? reinterpret_cast<const Pair*>(from + row * stride)[8 * k + pair] : Pair(0);
     }
   }
+  /// Rows `row` … of a tile that has arrived.
+  template <int kRows>
+  __device__ OwnRows(const Tile<kDim, kRows>& tile, int row) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    for (int k = 0; k < kDim / 16; ++k)
+      load_blocks<false>(pieces[k].pairs, tile.pairs, (row + lane % 16) * tile.kStride + 8 * k + lane / 16 * 4);
+  }
   /// own · tileᵀ [16, 8 kPieces], of the tile's rows from 8 · first on
-  template <int kPieces>
-  __device__ void times_transposed(const Tile<kDim>& tile, int first, PieceD (&out)[kPieces]) const {
+  template <int kRows, int kPieces>
+  __device__ void times_transposed(const Tile<kDim, kRows>& tile, int first, PieceD (&out)[kPieces]) const {
     for (int j = 0; j < kPieces; j += 2) {
       out[j] = out[j + 1] = {};
       for (int k = 0; k < kDim / 16; ++k) {
@@ -100,19 +132,22 @@ struct OwnRows {
   }
 };
 
-/// out [16, kDim] += weights [16, 8 kPieces] · the tile's rows from 8 · first on
-template <class T, int kDim, int kPieces>
-__device__ void add_product(PieceD (&out)[kDim / 8], const PieceD (&weights)[kPieces], const Tile<kDim>& tile,
-                            int first) {
-  for (int k = 0; k < kPieces / 2; ++k) {
-    const PieceA left = as_a<T>(weights[2 * k], weights[2 * k + 1]);
-    for (int n = 0; n < kDim / 8; n += 2) {
-      PieceB right[2];
-      tile.rows_as_rows(right, n, first / 2 + k);
-      mma<T>(out[n], left, right[0]);
-      mma<T>(out[n + 1], left, right[1]);
-    }
+/// out [16, kDim] += left [16, 16] · rows 16k … 16k + 15 of the tile
+template <class T, int kDim, int kRows>
+__device__ void add_product(PieceD (&out)[kDim / 8], const PieceA& left, const Tile<kDim, kRows>& tile, int k) {
+  for (int n = 0; n < kDim / 8; n += 2) {
+    PieceB right[2];
+    tile.rows_as_rows(right, n, k);
+    mma<T>(out[n], left, right[0]);
+    mma<T>(out[n + 1], left, right[1]);
   }
+}
+/// out [16, kDim] += weights [16, 8 kPieces] · the tile's rows from 8 · first on
+template <class T, int kDim, int kRows, int kPieces>
+__device__ void add_product(PieceD (&out)[kDim / 8], const PieceD (&weights)[kPieces], const Tile<kDim, kRows>& tile,
+                            int first) {
+  for (int k = 0; k < kPieces / 2; ++k)
+    add_product<T>(out, as_a<T>(weights[2 * k], weights[2 * k + 1]), tile, first / 2 + k);
 }
 
 /// Row `half` (0: g, 1: g + 8) of a warp's result, times a factor, to memory.
@@ -201,5 +236,73 @@ struct KeptKeys {
     }
   }
 };
+
+/// What a block of kWarps · 16 keys knows of the queries of a tile, in shared memory.
+template <int kWarps>
+struct QueryTile {
+  static constexpr int kBytes = kTileRows * (4 + 4) + kWarps * 32 * 4;
+  SharedSpan<float> log_sum, dots;  ///< rowsum(dO ∘ O)
+  SharedSpan<std::uint32_t> kept;   ///< [warp][lane]: the dropout's bits; 4 j + 2 e + half is that of query 8j + 2t + e
+                                    ///< and of the warp's key g + 8 · half
+
+  __device__ explicit QueryTile(int byte)
+      : log_sum(byte, kTileRows), dots(byte + kTileRows * 4, kTileRows), kept(byte + kTileRows * 8, kWarps * 32) {}
+
+  /// By four warps. A draw gives one query eight bits, of keys that lie 16 apart: one key of each of the eight warps,
+  /// or of the four and of those of the block's neighbour. Lane 4 j + 2 e + half of the t-th warp draws for query 8j +
+  /// 2t + e, counted from `first`, and key g + 8 · half, so that a vote is the word of lane (g, t) of one warp. Lane 4
+  /// g + n gets that of the n-th warp, and of the fourth after it.
+  template <class T>
+  __device__ void draw(const AttentionInputs<T>& in, const AttentionPlace& place, Dim first) const {
+    const int lane = static_cast<int>(threadIdx.x) % 32, t = static_cast<int>(threadIdx.x) / 32 % 4;
+    const Dim query = first + lane / 4 * 8 + t * 2 + lane / 2 % 2;
+    const std::int64_t row_key = query < place.length ? in.dropout.row_keys[place.first + query] : 0;
+    std::uint32_t mine[kWarps / 4] = {};
+#pragma unroll
+    for (int g = 0; g < 8; ++g) {
+      auto words =
+          dropout_words(in.dropout, row_key, static_cast<std::uint32_t>(place.head), place.row / 128, g + lane % 2 * 8);
+      // Four warps are one half of a group of 128 keys. It is chosen by a branch: what is indexed by a variable lies in
+      // memory.
+      if (kWarps == 4 && place.row % 128 != 0) words = {words[2], words[3], 0, 0};
+#pragma unroll
+      for (int of_warp = 0; of_warp < kWarps; ++of_warp) {
+        const unsigned votes = __ballot_sync(kAllLanes, keeps(in.dropout, words, of_warp));
+        if (lane == g * 4 + of_warp % 4) mine[of_warp / 4] = votes;
+      }
+    }
+#pragma unroll
+    for (int half = 0; half < kWarps / 4; ++half) kept[(4 * half + lane % 4) * 32 + lane / 4 * 4 + t] = mine[half];
+  }
+};
+
+/// From s = k · qᵀ in `p` and v · dOᵀ in `ds`, of queries 8 · first … of the tile: the probabilities that the dropout
+/// keeps, and the gradients of s, both without the scale of the whole. `kept` begins with the bits of these queries.
+template <int kWarps, int kPieces>
+__device__ void differentiate(PieceD (&p)[kPieces], PieceD (&ds)[kPieces], const QueryTile<kWarps>& queries, int first,
+                              std::uint32_t kept, float exponent, float dropout_scale, const Lane& lane) {
+#pragma unroll
+  for (int j = 0; j < kPieces; ++j)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int query = 8 * (first + j) + 2 * lane.t + i % 2;
+      // 1 for a query after the end, whose q and dO are 0.
+      const float probability = quick_exp2(p[j].values[i] * exponent - queries.log_sum[query]);
+      const bool keeps_it = kept >> (4 * j + i % 2 * 2 + i / 2) & 1;
+      p[j].values[i] = keeps_it ? probability : 0.0f;
+      ds[j].values[i] = probability * ((keeps_it ? ds[j].values[i] * dropout_scale : 0.0f) - queries.dots[query]);
+    }
+}
+
+template <class Body>
+bool dispatch_head_dim(int head_dim, Body&& body) {
+  switch (head_dim) {
+    case 16: body.template operator()<16>(); return true;
+    case 32: body.template operator()<32>(); return true;
+    case 64: body.template operator()<64>(); return true;
+    case 128: body.template operator()<128>(); return true;
+    default: return false;
+  }
+}
 
 }  // namespace bertrand::cuda

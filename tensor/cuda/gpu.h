@@ -47,6 +47,12 @@ __device__ void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kLater) : "memory");
 }
 
+/// The four numbers from span[at] on, a multiple of 4, as 16 bytes.
+template <class To>
+__device__ To four_of(const SharedSpan<std::uint32_t>& span, std::int64_t at) {
+  return *reinterpret_cast<const To*>(&span[at]);
+}
+
 /// Four blocks of 8 × 8 elements of 16 bits, whose 8 rows begin at the `row` that lanes 0 … 7, 8 … 15, … give: lane
 /// 4g + t gets elements 2t, 2t + 1 of row g of each, or of its transpose. A whole warp calls it.
 template <bool kTransposed>

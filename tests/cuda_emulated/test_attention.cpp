@@ -19,6 +19,7 @@ struct Setting {
   int heads;
   Dim head_dim;
   bool dropout;
+  double low = 0;  ///< added to the queries and taken from the keys: every score falls by low² · √head_dim and more
 };
 
 /// The context, then the gradient of q, k and v, of numbers that every half type holds.
@@ -30,6 +31,11 @@ std::vector<std::vector<double>> both_ways(const Setting& setting, DType dtype, 
     Random random(key);
     std::vector<double> values(static_cast<std::size_t>(shape.elements()));
     for (double& v : values) v = 2 * random.uniform() - 1;
+    if (shape[1] == 3 * hidden)
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const Dim part = static_cast<Dim>(i) % (3 * hidden) / hidden;
+        values[i] += part == 0 ? setting.low : part == 1 ? -setting.low : 0;
+      }
     return ops::cast(ops::cast(ops::from_host(values, shape, b), drawn_in), dtype);
   };
   std::vector<std::int64_t> keys(static_cast<std::size_t>(tokens));
@@ -91,6 +97,20 @@ TEST_CASE("attention in bf16 and f16 stays within a few roundings of f64, for an
       CHECK(both_ways(setting, dtype, dtype, *gpu) == got);
       cuda::emulation::shuffle(0);
     }
+}
+
+TEST_CASE("a sequence's end gives no gradient, however small the scores before it are") {
+  const auto gpu = emulated_gpu();
+  const auto cpu = open_cpu({.threads = 1});
+  for (const std::vector<std::int32_t>& lengths :
+       {std::vector<std::int32_t>{7, 50}, {150}}) {  // in one part and in two
+    const Setting setting{lengths, 1, 64, false, 8};
+    const auto expected = both_ways(setting, DType::f64, DType::bf16, *cpu),
+               got = both_ways(setting, DType::bf16, DType::bf16, *gpu);
+    CAPTURE(lengths.size());
+    for (std::size_t i = 0; i < got.size(); ++i)
+      CHECK(distance(got[i], expected[i]) <= 0.1);  // keys of eight times the size
+  }
 }
 
 TEST_CASE("heads that do not fit into a block's shared memory are refused with their width and type") {

@@ -34,6 +34,14 @@ void wait_for_copies() {
   emulation::wait_for_copies(kLater);
 }
 
+template <class To>
+To four_of(const SharedSpan<std::uint32_t>& span, std::int64_t at) {
+  if (at % 4 != 0) emulation::stop(fmt::format("reads 16 bytes from element {} on", at));
+  To four;
+  for (int i = 0; i < 4; ++i) four.values[i] = span[at + i];
+  return four;
+}
+
 template <bool kTransposed>
 void load_blocks(std::uint32_t (&out)[4], const SharedSpan<std::uint32_t>& span, std::int64_t row,
                  const emulation::Where& where = emulation::Where::current()) {

@@ -15,18 +15,21 @@ Variable matmul(const Variable& a, const Variable& b) {
 }
 
 namespace {
-/// The gradients of y = x · Wᵀ + b.
-Grads linear_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, Wanted& want) {
-  Tensor dx, dw, db;
-  if (want[0]) dx = ops::matmul(dy, weight, {.into = want.into(0)});  // dx = dy · W
+/// The gradients of y = activation(pre), pre = x · Wᵀ + b; `pre` is empty if the activation is the identity.
+Grads linear_backward(const Tensor& x, const Tensor& weight, const Tensor& pre, Activation activation, Tensor dy,
+                      Wanted& want) {
+  Tensor dx, dw, db, unsummed;
   if (want[2]) db = want.fresh_buffer(2);
   if (want[2] && !db) db = Tensor({dy.shape()[-1]}, dy.dtype(), dy.backend());
+  if (pre) dy = ops::unary_backward(activation, pre, dy, db);  // dpre = dy ∘ activation′(pre) and db = Σ rows of dpre
+  else unsummed = db;
+  if (want[0]) dx = ops::matmul(dy, weight, {.into = want.into(0)});  // dx = dpre · W
   if (want[1])
     dw = ops::matmul(dy, x,
                      {.transpose_a = true,
                       .into = want.into(1),
-                      .row_sums = db});  // dW = dyᵀ · x and, on the way, db = Σ rows of dy
-  else if (want[2]) ops::sum_to(dy, db.shape(), db);
+                      .row_sums = unsummed});  // dW = dpreᵀ · x and, on the way, db if it is not known yet
+  else if (unsummed) ops::sum_to(dy, db.shape(), db);
   return {dx, dw, db};
 }
 }  // namespace
@@ -39,12 +42,9 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias,
   const bool activated = activation != Activation::identity;
   const ops::Activated h =
       ops::linear_activation(x.value(), weight.value(), bias.value(), activation, activated && differentiable);
-  return record(
-      "linear", h.y, {x, weight, bias},
-      [x = x.value(), w = weight.value(), pre = h.pre_activation, activation](const Tensor& dy, Wanted& want) {
-        // with pre = x · Wᵀ + b: dpre = dy ∘ activation′(pre)
-        return linear_backward(x, w, pre ? ops::unary_backward(activation, pre, dy) : dy, want);
-      });
+  return record("linear", h.y, {x, weight, bias},
+                [x = x.value(), w = weight.value(), pre = h.pre_activation, activation](
+                    const Tensor& dy, Wanted& want) { return linear_backward(x, w, pre, activation, dy, want); });
 }
 
 }  // namespace bertrand

@@ -78,7 +78,9 @@ class Kernels {
   virtual void fill(const Tensor& out, double value) = 0;
   virtual void cast(const Tensor& x, const Tensor& out) = 0;  ///< any dtype to any dtype; a copy between equal ones
   virtual void unary(Unary op, const Tensor& x, const Tensor& out) = 0;
-  virtual void unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx) = 0;  ///< dx may be dy
+  /// dx may be dy. `sum_of_rows` [columns] receives the sum of dx's rows, or is empty.
+  virtual void unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx,
+                              const Tensor& sum_of_rows) = 0;
   /// b repeats over a's leading axes; out may be a. If a and out are f32, b may be of any half type.
   virtual void binary(Binary op, const Tensor& a, const Tensor& b, const Tensor& out) = 0;
   virtual void scale(const Tensor& x, double factor, const Tensor& out) = 0;

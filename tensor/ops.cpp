@@ -60,10 +60,16 @@ Tensor unary(Unary op, const Tensor& x) {
   run(x.backend(), "unary", moves(x, out), [&](Kernels& k) { k.unary(op, x, out); });
   return out;
 }
-Tensor unary_backward(Unary op, const Tensor& x, const Tensor& dy) {
+Tensor unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& sum_of_rows) {
   check_same("unary_backward", x, dy);
+  check(!sum_of_rows ||
+            (x.shape().rank() >= 1 && sum_of_rows.shape() == Shape{x.shape()[-1]} && sum_of_rows.dtype() == x.dtype()),
+        "unary_backward: expected a sum of rows of x's type and last axis, x is {} {}, got {} {}", name_of(x.dtype()),
+        x.shape(), name_of(sum_of_rows ? sum_of_rows.dtype() : x.dtype()), sum_of_rows ? sum_of_rows.shape() : Shape{});
   Tensor dx = like("unary_backward", x);
-  run(x.backend(), "unary_backward", moves(x, dy, dx), [&](Kernels& k) { k.unary_backward(op, x, dy, dx); });
+  if (sum_of_rows) sum_of_rows.count_write();
+  run(x.backend(), "unary_backward", moves(x, dy, dx),
+      [&](Kernels& k) { k.unary_backward(op, x, dy, dx, sum_of_rows); });
   return dx;
 }
 Tensor binary(Binary op, const Tensor& a, const Tensor& b) {

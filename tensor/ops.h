@@ -44,8 +44,8 @@ Tensor cast(const Tensor& x, DType dtype);  ///< x itself if it has this type
 Tensor copy(const Tensor& x);
 void copy_into(const Tensor& x, const Tensor& out);  ///< as many elements, any dtypes
 Tensor unary(Unary op, const Tensor& x);
-/// dx = dy · op'(x)
-Tensor unary_backward(Unary op, const Tensor& x, const Tensor& dy);
+/// dx = dy · op'(x). `sum_of_rows` [last axis] receives the sum of dx's rows, or is empty.
+Tensor unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& sum_of_rows = {});
 /// a + b, a − b, a · b or a / b. b has a's shape, or a's trailing dimensions: it is then used for every row.
 Tensor binary(Binary op, const Tensor& a, const Tensor& b);
 void add_into(const Tensor& x, const Tensor& out);  ///< out += x; an f32 out takes x of the half types too

@@ -35,7 +35,8 @@ class CpuBackend final : public Backend, public Kernels {
   void fill(const Tensor& out, double value) override;
   void cast(const Tensor& x, const Tensor& out) override;
   void unary(Unary op, const Tensor& x, const Tensor& out) override;
-  void unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx) override;
+  void unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx,
+                      const Tensor& sum_of_rows) override;
   void binary(Binary op, const Tensor& a, const Tensor& b, const Tensor& out) override;
   void scale(const Tensor& x, double factor, const Tensor& out) override;
   void expand(const Tensor& scalar, double factor, const Tensor& out) override;

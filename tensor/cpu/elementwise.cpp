@@ -63,7 +63,8 @@ void CpuBackend::unary(Unary op, const Tensor& x, const Tensor& out) {
   });
 }
 
-void CpuBackend::unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx) {
+void CpuBackend::unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx,
+                                const Tensor& sum_of_rows) {
   dispatch_real("unary_backward", x.dtype(), [&]<class T>() {
     using C = Compute<T>;
     parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
@@ -73,6 +74,7 @@ void CpuBackend::unary_backward(Unary op, const Tensor& x, const Tensor& dy, con
       });
     });
   });
+  if (sum_of_rows) sum_rows(dx, sum_of_rows);
 }
 
 void CpuBackend::binary(Binary op, const Tensor& a, const Tensor& b, const Tensor& out) {

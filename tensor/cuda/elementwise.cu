@@ -1,6 +1,7 @@
 // Kernels that look at one element at a time; a thread takes a pack of eight.
 #include <cmath>
 
+#include "tensor/cuda/columns.h"
 #include "tensor/cuda/dropout.h"
 
 namespace bertrand::cuda {
@@ -143,6 +144,30 @@ __global__ void unary_backward_kernel(Unary op, const T* x, const T* dy, Dim cou
   store_pack(dx + begin, left, pack);
 }
 
+constexpr Dim kSummedRows = 64;  // of a block that sums rows, in 256 columns
+
+/// Also sums[blockIdx.x] [columns] = Σ of the block's rows of dx: a warp takes every eighth row, a lane eight of the
+/// block's columns.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    unary_backward_rows_kernel(Unary op, const T* x, const T* dy, Dim rows, Dim columns, T* dx, Compute<T>* sums) {
+  const Dim first = static_cast<Dim>(blockIdx.y) * kWarpColumns, column = first + threadIdx.x % 32 * kPack,
+            left = columns - column;
+  const Dim begin = blockIdx.x * kSummedRows, end = begin + kSummedRows < rows ? begin + kSummedRows : rows;
+  Pack<T> total = {};
+  for (Dim row = begin + threadIdx.x / 32; row < end; row += kWarps) {
+    const Dim place = row * columns + column;
+    const Pack<T> at = load_pack(x + place, left);
+    Pack<T> pack = load_pack(dy + place, left);
+    for (int i = 0; i < kPack; ++i) pack[i] *= slope_at<T>(op, at[i]);
+    const PackedPack<T> stored(pack);
+    store_packed(dx + place, left, stored);
+    pack = stored.unpack();
+    for (int i = 0; i < kPack; ++i) total[i] += pack[i];
+  }
+  store_block<T>(total, first, columns, sums + blockIdx.x * columns);
+}
+
 template <class T, class B>
 __global__ void binary_kernel(Binary op, const T* a, const B* b, Dim count, Dim columns, T* out) {
   const Dim begin = pack_begin(), left = count - begin;
@@ -231,10 +256,18 @@ void CudaBackend::unary(Unary op, const Tensor& x, const Tensor& out) {
   });
 }
 
-void CudaBackend::unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx) {
+void CudaBackend::unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx,
+                                 const Tensor& sum_of_rows) {
   dispatch_real("unary_backward", x.dtype(), [&]<class T>() {
-    launch(unary_backward_kernel<T>, pack_blocks(x.elements()), kThreads, 0, stream(), op, x.as<T>(), dy.as<T>(),
-           x.elements(), dx.as<T>());
+    if (!sum_of_rows)
+      return launch(unary_backward_kernel<T>, pack_blocks(x.elements()), kThreads, 0, stream(), op, x.as<T>(),
+                    dy.as<T>(), x.elements(), dx.as<T>());
+    const Dim rows = x.shape().rows(), columns = x.shape().columns(),
+              row_blocks = (rows + kSummedRows - 1) / kSummedRows;
+    const Workspace sums(*this, row_blocks * columns * static_cast<Dim>(sizeof(Compute<T>)));
+    launch(unary_backward_rows_kernel<T>, dim3(static_cast<unsigned>(row_blocks), blocks(columns, kWarpColumns)),
+           kThreads, 0, stream(), op, x.as<T>(), dy.as<T>(), rows, columns, dx.as<T>(), sums.as<Compute<T>>());
+    join_blocks(sums.as<Compute<T>>(), row_blocks, columns, sum_of_rows.as<T>(), stream());
   });
 }
 

@@ -31,6 +31,23 @@ TEST_CASE("the gradient of a table takes millions of indices") {
         std::vector<double>{0, kCount, 0});
 }
 
+TEST_CASE("the slope of a function and the sum of its rows equal the CPU's for any number of rows and columns") {
+  for (const DType dtype : kFloating)
+    for (const Dim rows : {0, 1, 9, 64, 65, 200})
+      for (const Dim columns : {3, 8, 256, 264, 600}) {
+        CAPTURE(rows);
+        CAPTURE(columns);
+        const auto with_sum = [&](Backend& b) {
+          const Tensor sum = ops::full({columns}, 7, dtype, b);
+          const Tensor dx = ops::unary_backward(Unary::gelu, noise({rows, columns}, dtype, b, 1),
+                                                noise({rows, columns}, dtype, b, 2), sum);
+          return std::pair(dx, sum);
+        };
+        check_same(2 * tolerance(dtype), [&](Backend& b) { return with_sum(b).first; });
+        check_same(2 * tolerance(dtype), [&](Backend& b) { return with_sum(b).second; });
+      }
+}
+
 TEST_CASE("layer normalisation equals the CPU's for rows of any width") {
   for (const DType dtype : kFloating)
     for (const Dim columns : {3, 8, 255, 256, 257, 600, 1030, 4096}) {

@@ -89,6 +89,7 @@ TEST_CASE("elements that do not fit together are refused and not read beyond the
   refuses("add", [&] { ops::binary(Binary::add, x, of({2, 3}, DType::bf16)); });
   for (const Tensor& wrong : {f64, other}) {
     refuses("unary_backward", [&] { ops::unary_backward(Unary::tanh, x, wrong); });
+    refuses("unary_backward", [&] { ops::unary_backward(Unary::tanh, x, x, wrong); });  // the sum of its rows
     refuses("softmax_backward", [&] { ops::softmax_backward(x, wrong); });
     refuses("point_loss", [&] { ops::point_loss(PointLoss::squared_error, x, wrong, 1); });
     refuses("layer_norm", [&] { ops::layer_norm(x, wrong, {.gamma = of({3}), .beta = of({3})}); });

@@ -107,7 +107,8 @@ TEST_CASE("no kernel touches memory beyond its tensors") {
         const Guarded wide(matrix, DType::f64, *backend);
         k.cast(x, wide);
         k.unary(Unary::gelu, x, y);
-        k.unary_backward(Unary::gelu, x, y, z);
+        k.unary_backward(Unary::gelu, x, y, z, {});
+        k.unary_backward(Unary::gelu, x, y, z, row);
         k.binary(Binary::mul, x, y, z);
         k.binary(Binary::add, x, row, z);
         k.scale(x, 2, z);

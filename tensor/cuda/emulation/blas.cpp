@@ -124,6 +124,16 @@ cublasStatus_t judge(const EmulatedProduct& product, const EmulatedLayout& a, co
 
 bool shares_depth(int algorithm) { return algorithm == 0 || (algorithm == 2 && depths_are_shared); }
 
+/// The library reads its factors when it is called: a product that was captured has those of that time.
+struct Scalar {
+  alignas(double) std::byte value[sizeof(double)] = {};
+};
+Scalar scalar(const void* host, cudaDataType_t type) {
+  Scalar kept;
+  std::memcpy(kept.value, host, type == CUDA_R_64F ? sizeof(double) : sizeof(float));
+  return kept;
+}
+
 /// Their columns are our rows.
 bool can_do(const cublasLtMatmulAlgo_t& algorithm, const EmulatedLayout& d) {
   return algorithm.number != 2 || d.columns % 2 == 0;
@@ -252,19 +262,22 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
       (product->pre_activation_stride % 8 != 0 || product->pre_activation_stride < d_layout->rows ||
        reinterpret_cast<std::uintptr_t>(product->pre_activation) % 16 != 0))
     return CUBLAS_STATUS_INVALID_VALUE;
-  if (bertrand::cuda::emulation::begin_work(stream, kPretendedMilliseconds[algo->number]) != cudaSuccess)
-    return CUBLAS_STATUS_EXECUTION_FAILED;
   last_number = algo->number;
-  const auto run = [&]<class R, class T>() {
-    multiply<R, T>(*product, alpha, a, *a_layout, b, *b_layout, beta, c, d, *d_layout, shares_depth(algo->number));
+  const auto run = [=, of = *product, a_of = *a_layout, b_of = *b_layout, d_of = *d_layout, number = algo->number,
+                    factor = scalar(alpha, d_layout->type), kept = scalar(beta, d_layout->type)] {
+    const auto run_as = [&]<class R, class T>() {
+      multiply<R, T>(of, &factor, a, a_of, b, b_of, &kept, c, d, d_of, shares_depth(number));
+    };
+    switch (d_of.type) {
+      case CUDA_R_32F: run_as.operator()<float, float>(); break;
+      case CUDA_R_64F: run_as.operator()<double, double>(); break;
+      case CUDA_R_16F: run_as.operator()<float, Float16>(); break;
+      case CUDA_R_16BF: run_as.operator()<float, BFloat16>(); break;
+    }
   };
-  switch (d_layout->type) {
-    case CUDA_R_32F: run.operator()<float, float>(); break;
-    case CUDA_R_64F: run.operator()<double, double>(); break;
-    case CUDA_R_16F: run.operator()<float, Float16>(); break;
-    case CUDA_R_16BF: run.operator()<float, BFloat16>(); break;
-  }
-  return CUBLAS_STATUS_SUCCESS;
+  return bertrand::cuda::emulation::do_or_capture(stream, run, kPretendedMilliseconds[algo->number]) == cudaSuccess
+             ? CUBLAS_STATUS_SUCCESS
+             : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
 namespace bertrand::cuda::emulation {

@@ -17,35 +17,8 @@
 
 #include "io/error.h"
 #include "tensor/cuda/emulation/memory.h"
+#include "tensor/cuda/emulation/stream.h"
 
-/// Copies from pinned memory wait here until something must come after them, as they may on a GPU: a write to
-/// the memory before that shows in what arrives.
-struct EmulatedStream {
-  struct Copy {
-    void* to;
-    const void* from;
-    std::size_t bytes;
-  };
-  std::vector<Copy> waiting;
-  std::uint64_t copies = 0, copied = 0;  // asked for, and ended
-  double clock = 0;
-  std::vector<bertrand::cuda::emulation::Done> waits_for;  // what other GPUs have to do first
-
-  void flush() {
-    for (const Copy& copy : waiting) std::memcpy(copy.to, copy.from, copy.bytes);
-    waiting.clear();
-    copied = copies;
-  }
-};
-struct EmulatedEvent {
-  EmulatedStream* stream = nullptr;
-  double time = 0;
-  std::uint64_t copies = 0;  // asked for before it
-  std::vector<bertrand::cuda::emulation::Done> waits_for;
-  bool done() const {
-    return std::ranges::all_of(waits_for, [](const auto& one) { return one->load(); });
-  }
-};
 struct EmulatedPool {
   std::set<int> open_to;  // other GPUs
 };
@@ -53,6 +26,7 @@ struct EmulatedPool {
 namespace {
 
 using bertrand::cuda::emulation::Memory;
+using bertrand::cuda::emulation::refuse_in_capture;
 
 Memory& memory() {
   static Memory one;
@@ -115,6 +89,9 @@ const char* cudaGetErrorString(cudaError_t error) {
     case cudaErrorNoKernelImageForDevice: return "no kernel image is available for execution on the device";
     case cudaErrorNotReady: return "device not ready";
     case cudaErrorIllegalAddress: return "a kernel wrote outside of an allocation";
+    case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureInvalidated: return "operation failed due to a previous error during capture";
+    case cudaErrorCapturedEvent: return "operation not permitted on an event last recorded in a capturing stream";
   }
   return "unknown error";
 }
@@ -128,6 +105,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (const cudaError_t error = refuse_in_capture(stream); error != cudaSuccess) return error;
   ++stream_waits;
   bertrand::cuda::emulation::wait_for_stream(stream);
   return memory().state();
@@ -141,7 +119,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  *event = {stream, stream->clock, stream->copies, stream->waits_for};
+  *event = {stream, stream->clock, stream->copies, stream->capture != nullptr, stream->waits_for};
   return memory().state();
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
@@ -150,10 +128,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return memory().state();
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (event->captured) return cudaErrorCapturedEvent;
   if (event->stream) event->stream->flush();
   return event->done() ? memory().state() : cudaErrorNotReady;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (event->captured) return cudaErrorCapturedEvent;
   // A copy that is still under way comes after all that was asked for before it.
   if (event->stream && event->stream->copied < event->copies) ++stream_waits;
   if (event->stream) event->stream->flush();
@@ -165,6 +145,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
   return memory().state();
 }
 cudaError_t cudaMallocHost(void** data, std::size_t bytes) {
+  if (bertrand::cuda::emulation::captures()) return cudaErrorStreamCaptureUnsupported;
   *data = std::malloc(bytes);
   if (!*data) return cudaErrorMemoryAllocation;
   const std::lock_guard lock(tables);
@@ -179,8 +160,13 @@ cudaError_t cudaFreeHost(void* data) {
   std::free(data);
   return cudaSuccess;
 }
-cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t) { return memory().allocate(data, bytes); }
+// CUDA makes nodes of a captured stream's requests for memory. Nothing here asks for that, so it is refused.
+cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t stream) {
+  const cudaError_t error = refuse_in_capture(stream);
+  return error != cudaSuccess ? error : memory().allocate(data, bytes);
+}
 cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
+  if (const cudaError_t error = refuse_in_capture(stream); error != cudaSuccess) return error;
   if (stream) stream->flush();
   return memory().free(data);
 }
@@ -190,6 +176,12 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  if (stream && stream->capture) {
+    if (kind != cudaMemcpyDeviceToDevice && !is_pinned(kind == cudaMemcpyHostToDevice ? from : to))
+      return refuse_in_capture(stream);
+    stream->capture->work.emplace_back([=] { std::memmove(to, from, bytes); });
+    return memory().state();
+  }
   if (kind == cudaMemcpyHostToDevice && stream && is_pinned(from)) {
     stream->waiting.push_back({to, from, bytes});
     ++stream->copies;
@@ -200,6 +192,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   return memory().state();
 }
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
+  if (stream && stream->capture) {
+    stream->capture->work.emplace_back([=] { std::memset(to, value, bytes); });
+    return memory().state();
+  }
   bertrand::cuda::emulation::wait_for_stream(stream);
   if (bytes > 0) std::memset(to, value, bytes);
   return memory().state();
@@ -230,6 +226,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
 namespace bertrand::cuda::emulation {
 
 cudaError_t begin_work(cudaStream_t stream, double milliseconds) {
+  if (const cudaError_t error = refuse_in_capture(stream); error != cudaSuccess) return error;
   memory().launched();
   wait_for_stream(stream);
   if (stream) stream->clock += milliseconds;

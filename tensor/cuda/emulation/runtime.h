@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <type_traits>
 
 #include "tensor/cuda/emulation/block.h"
@@ -25,7 +27,10 @@ enum cudaError_t {
   cudaErrorNoKernelImageForDevice = 209,
   cudaErrorECCUncorrectable = 214,
   cudaErrorNotReady = 600,
-  cudaErrorIllegalAddress = 700
+  cudaErrorIllegalAddress = 700,
+  cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorStreamCaptureInvalidated = 901,
+  cudaErrorCapturedEvent = 907
 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
 enum cudaMemPoolAttr {
@@ -33,6 +38,7 @@ enum cudaMemPoolAttr {
   cudaMemPoolAttrReservedMemCurrent = 5,
   cudaMemPoolAttrUsedMemCurrent = 7
 };
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
 enum cudaMemLocationType { cudaMemLocationTypeDevice = 1 };
 enum cudaMemAccessFlags { cudaMemAccessFlagsProtReadWrite = 3 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
@@ -59,6 +65,8 @@ struct cudaLaunchConfig_t {
 using cudaStream_t = EmulatedStream*;
 using cudaEvent_t = struct EmulatedEvent*;
 using cudaMemPool_t = struct EmulatedPool*;
+using cudaGraph_t = struct EmulatedGraph*;
+using cudaGraphExec_t = struct EmulatedLaunchableGraph*;
 
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaGetDeviceCount(int* count);
@@ -90,6 +98,12 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t least);
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* access, std::size_t count);
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* launchable, cudaGraph_t graph, unsigned long long flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph);
 
 namespace bertrand::cuda::emulation {
 std::string name_of_function(const void* function);
@@ -99,8 +113,10 @@ bool set_dynamic_shared_limit(const void* function, std::size_t bytes);
 void check_dynamic_shared(const void* function, std::size_t bytes);
 
 /// Before work begins in a stream: ends the copies that it must come after, and lets the stream's clock go on. What it
-/// returns is not cudaSuccess on a GPU that is lost.
+/// returns is not cudaSuccess on a GPU that is lost, and in a stream that is captured.
 cudaError_t begin_work(cudaStream_t stream, double milliseconds = 0);
+/// The same, and does the work; if the stream is captured it keeps the work for the graph instead.
+cudaError_t do_or_capture(cudaStream_t stream, std::function<void()> work, double milliseconds = 0);
 
 /// What is asked for is done at once, but for what waits for another GPU: its stream goes on when `done` says so.
 using Done = std::shared_ptr<const std::atomic<bool>>;
@@ -117,12 +133,13 @@ void fail_allocation(int number);      ///< that one from now on, counted from 1
 void fragment_memory();                ///< no allocation finds memory until the pool is trimmed
 void set_capability(int major, int minor);
 void build_for(int major);    ///< the least capability that the emulated module has kernels for
+void fail_instantiation();    ///< of the next graph: no memory
 void lose_gpu(int launches);  ///< after so many more launches every call fails; below 0: never
 
 /// Counts since the program began.
 struct Counts {
-  int launches = 0, allocations = 0;
-  std::size_t bytes_in_use = 0;  ///< now
+  int launches = 0, allocations = 0;  ///< a graph is one launch
+  std::size_t bytes_in_use = 0;       ///< now
 };
 Counts counts();
 /// How often the host has waited for a stream, with all that was asked of it, or for a copy to the GPU.
@@ -135,10 +152,11 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   namespace emulation = bertrand::cuda::emulation;
   const auto* const function = reinterpret_cast<const void*>(kernel);
   emulation::check_dynamic_shared(function, config->dynamicSmemBytes);
-  if (const cudaError_t error = emulation::begin_work(config->stream); error != cudaSuccess) return error;
-  emulation::run(emulation::name_of_function(function), {config->gridDim, config->blockDim, config->dynamicSmemBytes},
-                 [&] { kernel(static_cast<Parameters>(arguments)...); });
-  return cudaGetLastError();
+  return emulation::do_or_capture(
+      config->stream, [=, values = std::tuple<Parameters...>(static_cast<Parameters>(arguments)...), of = *config] {
+        emulation::run(emulation::name_of_function(function), {of.gridDim, of.blockDim, of.dynamicSmemBytes},
+                       [&] { std::apply(kernel, values); });
+      });
 }
 template <class Kernel>
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, Kernel*) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "tensor/kernels.h"
@@ -13,6 +14,14 @@ class Profiler;
 
 struct MemoryUse {
   std::size_t in_use = 0, peak = 0;  ///< bytes
+};
+
+/// Work of a device that can be asked for again at once. Its backend must outlive it.
+class CapturedWork {
+ public:
+  virtual ~CapturedWork() = default;
+  /// Asks for all of it again, with the same memory, and does not wait for it.
+  virtual void run() = 0;
 };
 
 class Backend {
@@ -32,6 +41,13 @@ class Backend {
   /// Starts a copy of x, at most 1 KiB, as it is after everything asked so far. The function returned waits for this
   /// copy alone, then puts the bytes at `host`.
   virtual std::function<void(void* host)> download_later(const Tensor& x) = 0;
+  /// Runs `work`, then has it asked for once more and keeps what it asks for, to be run again. It is for work of many
+  /// short kernels, for which the host takes longer than the device. `work` reads and writes tensors that are there
+  /// before and outlive the captured work, and frees all other memory that it takes. It must ask for the same each
+  /// time, and neither upload nor download: else Error(Failure::bug). Throws what `work` throws, Error(Failure::memory)
+  /// if there is too little to keep it, and Error(Failure::distributed) if the device cannot; all else goes on then.
+  /// Null, and `work` was not called, if this device would gain nothing.
+  virtual std::unique_ptr<CapturedWork> capture(const std::function<void()>& /*work*/) { return nullptr; }
   /// What computes; null in a dry run (tensor/dry_run.h), which computes nothing.
   virtual Kernels* kernels() = 0;
   /// In a dry run: `bytes` says how much scratch memory a kernel of the planned device takes.

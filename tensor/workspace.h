@@ -16,6 +16,7 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
+  std::size_t bytes() const { return bytes_; }
   template <class T>
   T* as() const {
     return reinterpret_cast<T*>(data_);

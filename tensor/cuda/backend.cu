@@ -82,6 +82,11 @@ cudaStream_t CudaBackend::stream() {
   return stream_.get();
 }
 
+cudaStream_t CudaBackend::stream_for(const char* what) {
+  check(!memory_->is_within(), "capture: expected work that the device does alone, got {}", what);
+  return stream();
+}
+
 std::byte* CudaBackend::allocate(std::size_t bytes) {
   use_device(index_);
   return memory_->allocate(bytes, current_op);
@@ -91,11 +96,12 @@ std::size_t CudaBackend::available_memory() const {
   return memory_->available();
 }
 void CudaBackend::deallocate(std::byte* data, std::size_t bytes) { memory_->deallocate(data, bytes); }
-void CudaBackend::synchronize() { check_cuda(cudaStreamSynchronize(stream()), "synchronize"); }
+void CudaBackend::synchronize() { check_cuda(cudaStreamSynchronize(stream_for("a wait")), "synchronize"); }
 void CudaBackend::upload(const void* host, const Tensor& out) {
-  staging_.upload(host, out.data(), out.bytes(), stream());
+  staging_.upload(host, out.data(), out.bytes(), stream_for("an upload"));
 }
 void CudaBackend::download(const Tensor& x, void* host) {
+  stream_for("a download");
   IndexFault fault{};
   check_cuda(cudaMemcpyAsync(host, x.data(), x.bytes(), cudaMemcpyDeviceToHost, stream()), "download");
   check_cuda(cudaMemcpyAsync(&fault, fault_, sizeof fault, cudaMemcpyDeviceToHost, stream()), "download");
@@ -104,7 +110,8 @@ void CudaBackend::download(const Tensor& x, void* host) {
 }
 
 std::function<void(void* host)> CudaBackend::download_later(const Tensor& x) {
-  const auto reported = landing_.download(reinterpret_cast<const std::byte*>(fault_), sizeof(IndexFault), stream());
+  const auto reported =
+      landing_.download(reinterpret_cast<const std::byte*>(fault_), sizeof(IndexFault), stream_for("a download"));
   return [this, reported, values = landing_.download(x.data(), x.bytes(), stream())](void* host) {
     IndexFault fault{};
     reported(&fault);

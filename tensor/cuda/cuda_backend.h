@@ -45,6 +45,7 @@ class CudaBackend final : public Backend, public Kernels {
   void upload(const void* host, const Tensor& out) override;
   void download(const Tensor& x, void* host) override;
   std::function<void(void* host)> download_later(const Tensor& x) override;
+  std::unique_ptr<CapturedWork> capture(const std::function<void()>& work) override;
   Kernels* kernels() override { return this; }
 
   // elementwise.cu
@@ -103,11 +104,14 @@ class CudaBackend final : public Backend, public Kernels {
 
   /// Copies to a workspace; what `host` points to may go at once.
   void copy_to_gpu(const void* host, const Workspace& to, std::size_t bytes) {
-    staging_.upload(host, to.as<std::byte>(), bytes, stream());
+    staging_.upload(host, to.as<std::byte>(), bytes, stream_for("an upload"));
   }
 
  private:
   DropoutArguments arguments(const Dropout& dropout) const;
+  /// The stream, for copies between it and the host, and to wait for it. Throws Error(Failure::bug) while
+  /// work is captured.
+  cudaStream_t stream_for(const char* what);
   /// What a kernel needs to report a number that is out of range.
   IndexCheck reports(const IndexKind& kind) const { return {&kind, fault_}; }
   /// Throws what a kernel reported, if one did, and forgets it.
@@ -121,6 +125,7 @@ class CudaBackend final : public Backend, public Kernels {
   std::string description_;
   Stream stream_;
   std::unique_ptr<DeviceMemory> memory_;
+  std::weak_ptr<const Workspace> block_;  // that all captured work shares
   Staging staging_;
   Landing landing_;
   IndexFault* fault_ = nullptr;  // on the device

@@ -52,6 +52,46 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
+/// The work of a stream, kept instead of done, from when this is made until end(). All of it is asked for by one
+/// thread.
+class Capture {
+ public:
+  explicit Capture(cudaStream_t stream) : stream_(stream) {
+    check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
+  }
+  ~Capture() {
+    if (!ended_) cudaStreamEndCapture(stream_, &graph_);
+    if (graph_) cudaGraphDestroy(graph_);
+    cudaGetLastError();  // what went wrong is known, and no reason for later calls to fail
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+  /// It stays this object's.
+  cudaGraph_t end() {
+    ended_ = true;
+    check_cuda(cudaStreamEndCapture(stream_, &graph_), "capture");
+    return graph_;
+  }
+
+ private:
+  cudaStream_t stream_;
+  cudaGraph_t graph_ = nullptr;
+  bool ended_ = false;
+};
+
+/// A graph that can be launched.
+class LaunchableGraph {
+ public:
+  explicit LaunchableGraph(cudaGraph_t graph) { check_cuda(cudaGraphInstantiate(&graph_, graph, 0), "capture"); }
+  ~LaunchableGraph() { cudaGraphExecDestroy(graph_); }
+  LaunchableGraph(const LaunchableGraph&) = delete;
+  LaunchableGraph& operator=(const LaunchableGraph&) = delete;
+  void launch(cudaStream_t stream) const { check_cuda(cudaGraphLaunch(graph_, stream), "launch"); }
+
+ private:
+  cudaGraphExec_t graph_ = nullptr;
+};
+
 /// Host memory that the GPU can read by itself.
 class Pinned {
  public:

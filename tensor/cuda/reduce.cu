@@ -102,7 +102,8 @@ Dim CudaBackend::first_non_finite(const Tensor& x) {
            first.as<unsigned long long>());
   });
   unsigned long long found = 0;
-  check_cuda(cudaMemcpyAsync(&found, first.as<void>(), sizeof found, cudaMemcpyDeviceToHost, stream()), "download");
+  check_cuda(cudaMemcpyAsync(&found, first.as<void>(), sizeof found, cudaMemcpyDeviceToHost, stream_for("a download")),
+             "download");
   synchronize();
   return found == ~0ull ? -1 : static_cast<Dim>(found);
 }

@@ -15,32 +15,56 @@ Sequence sequence_of(std::span<const std::int32_t> token_ids, std::int64_t first
 }
 
 PackedBatch pack(std::span<const Sequence> sequences, Backend& backend) {
-  std::vector<std::int32_t> ids, types, positions, first_rows, offsets{0};
-  std::vector<std::int64_t> keys;
   PackedBatch batch;
+  for (const Sequence& s : sequences) {
+    const auto length = static_cast<Dim>(s.token_ids.size());
+    batch.tokens += length;
+    batch.packing.longest = std::max(batch.packing.longest, length);
+  }
+  batch.sequences = static_cast<Dim>(sequences.size());
+  batch.numbers = Tensor({3 * batch.tokens + 2 * batch.sequences + 1}, DType::i32, backend);
+  Dim first = 0;
+  const auto next = [&](Dim count) {
+    first += count;
+    return batch.numbers.rows(first - count, first);
+  };
+  batch.token_ids = next(batch.tokens);
+  batch.token_types = next(batch.tokens);
+  batch.positions = next(batch.tokens);
+  batch.first_rows = next(batch.sequences);
+  batch.packing.offsets = next(batch.sequences + 1);
+  batch.row_keys = Tensor({batch.tokens}, DType::i64, backend);
+  repack(sequences, batch);
+  return batch;
+}
+
+void repack(std::span<const Sequence> sequences, PackedBatch& batch) {
+  std::vector<std::int32_t> numbers, types, positions, first_rows, offsets{0};  // numbers: the ids, then all others
+  std::vector<std::int64_t> keys;
+  std::size_t longest = 0;
   for (const Sequence& s : sequences) {
     check(!s.token_ids.empty() && s.token_ids.size() == s.token_types.size(), "pack: a sequence of {} ids and {} types",
           s.token_ids.size(), s.token_types.size());
-    first_rows.push_back(static_cast<std::int32_t>(ids.size()));
-    ids.insert(ids.end(), s.token_ids.begin(), s.token_ids.end());
+    first_rows.push_back(offsets.back());
+    numbers.insert(numbers.end(), s.token_ids.begin(), s.token_ids.end());
     types.insert(types.end(), s.token_types.begin(), s.token_types.end());
     for (std::size_t p = 0; p < s.token_ids.size(); ++p) {
       positions.push_back(static_cast<std::int32_t>(p));
       keys.push_back(static_cast<std::int64_t>(mix(s.key, p)));
     }
-    offsets.push_back(static_cast<std::int32_t>(ids.size()));
-    batch.packing.longest = std::max(batch.packing.longest, static_cast<Dim>(s.token_ids.size()));
+    offsets.push_back(static_cast<std::int32_t>(numbers.size()));
+    longest = std::max(longest, s.token_ids.size());
   }
-  batch.tokens = static_cast<Dim>(ids.size());
-  batch.sequences = static_cast<Dim>(sequences.size());
-  batch.token_ids = ops::from_host(ids, {batch.tokens}, backend);
-  batch.token_types = ops::from_host(types, {batch.tokens}, backend);
-  batch.positions = ops::from_host(positions, {batch.tokens}, backend);
-  batch.row_keys = ops::from_host(keys, {batch.tokens}, backend);
-  batch.first_rows = ops::from_host(first_rows, {batch.sequences}, backend);
-  batch.packing.offsets = ops::from_host(offsets, {batch.sequences + 1}, backend);
+  check(std::ssize(sequences) == batch.sequences && std::ssize(numbers) == batch.tokens &&
+            static_cast<Dim>(longest) == batch.packing.longest,
+        "repack: expected {} sequences of {} tokens, the longest of {}, got {} of {}, the longest of {}",
+        batch.sequences, batch.tokens, batch.packing.longest, sequences.size(), numbers.size(), longest);
+  for (const auto* const more : {&types, &positions, &first_rows, &offsets})
+    numbers.insert(numbers.end(), more->begin(), more->end());
+  Backend& backend = batch.numbers.backend();
+  backend.upload(numbers.data(), batch.numbers);
+  backend.upload(keys.data(), batch.row_keys);
   batch.offsets = std::move(offsets);
-  return batch;
 }
 
 void check_sequences(std::span<const Sequence> sequences, const Config& config) {

@@ -21,6 +21,7 @@ Sequence sequence_of(std::span<const std::int32_t> token_ids, std::int64_t first
 
 /// `tokens` rows; sequence s owns rows offsets[s] .. offsets[s + 1].
 struct PackedBatch {
+  Tensor numbers;                            // i32: those that follow but the keys, in one piece: one copy brings them
   Tensor token_ids, token_types, positions;  // i32 [tokens]
   Tensor row_keys;                           // i64 [tokens]: names each row wherever it is computed
   Tensor first_rows;                         // i32 [sequences]: where each [CLS] lies
@@ -34,6 +35,9 @@ struct PackedBatch {
 
 /// Concatenates and uploads. Throws Error(Failure::bug) on an empty sequence or unequal lengths.
 PackedBatch pack(std::span<const Sequence> sequences, Backend& backend);
+/// Uploads others into the same memory. Throws Error(Failure::bug) as pack(), and unless there are as many sequences
+/// and tokens and the longest is as long.
+void repack(std::span<const Sequence> sequences, PackedBatch& batch);
 
 /// Throws Error(Failure::input) naming the sequence if one is longer than the model's positions, or an id or type is
 /// beyond its table: what would otherwise read outside the embeddings.

@@ -82,3 +82,32 @@ TEST_CASE("the order of sequences in a batch changes nothing but the order of re
     CHECK(std::equal(forwards.begin() + 3 * static_cast<int>(s), forwards.begin() + 3 * static_cast<int>(s + 1),
                      backwards.begin() + 3 * static_cast<int>(3 - s)));
 }
+
+TEST_CASE("a batch that is packed again holds what a new one holds, in the same memory, and keeps its sizes") {
+  Backend& backend = small::cpu();
+  const std::vector<bert::Sequence> first = {bert::sequence_of(std::vector{2, 7, 3}, 3, 1),
+                                             bert::sequence_of(std::vector{2, 8, 9, 3, 4}, 2, 2)},
+                                    second = {bert::sequence_of(std::vector{2, 5, 5, 6, 3}, 1, 3),
+                                              bert::sequence_of(std::vector{2, 1, 3}, 2, 4)};
+  bert::PackedBatch batch = bert::pack(first, backend);
+  const bert::PackedBatch before = batch, expected = bert::pack(second, backend);
+  bert::repack(second, batch);
+  for (const auto part : {&bert::PackedBatch::token_ids, &bert::PackedBatch::token_types, &bert::PackedBatch::positions,
+                          &bert::PackedBatch::row_keys, &bert::PackedBatch::first_rows}) {
+    CHECK((batch.*part).same_memory(before.*part));
+    CHECK((batch.*part).shape() == (expected.*part).shape());
+    CHECK(ops::to_host<std::int64_t>(batch.*part) == ops::to_host<std::int64_t>(expected.*part));
+  }
+  CHECK(batch.packing.offsets.same_memory(before.packing.offsets));
+  CHECK(ops::to_host<std::int32_t>(batch.packing.offsets) == std::vector{0, 5, 8});
+  CHECK(batch.offsets == std::vector{0, 5, 8});
+  CHECK(ops::to_host<std::int32_t>(batch.first_rows) == std::vector{0, 5});
+  CHECK(ops::to_host<std::int32_t>(batch.token_types) == std::vector{0, 1, 1, 1, 1, 0, 0, 1});
+  const auto refused = [&](const std::vector<bert::Sequence>& others) {
+    CHECK_THROWS_WITH_AS(bert::repack(others, batch), doctest::Contains("repack: expected 2 sequences of 8 tokens"),
+                         Error);
+  };
+  refused({first[0]});
+  refused({first[0], first[0]});
+  refused({bert::sequence_of(std::vector{2, 7, 8, 3}, 3), bert::sequence_of(std::vector{2, 7, 8, 3}, 3)});
+}

@@ -74,9 +74,7 @@ class Answerer : public Predictor {
 
   /// A row (start, end) for each token.
   std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
-    const NoGrad no_graph;
-    const Variable logits = (*network_)(bert::pack(sequences, model_.backend), {});
-    return deal_rows(logits.value(), lengths(sequences));
+    return deal_rows(forward_(sequences), lengths(sequences));
   }
 
  private:
@@ -129,6 +127,7 @@ class Answerer : public Predictor {
   const tasks::AnswerOptions answers_;
   const std::size_t top_k_;
   const Loaded<bert::ForQuestionAnswering> network_;
+  mutable Forward forward_{model_.backend, [this](const auto& batch, const Tensor&) { return (*network_)(batch, {}); }};
 };
 
 }  // namespace

@@ -59,9 +59,7 @@ class Classifier : public Predictor {
   std::string_view token(std::int32_t id) const override { return model_.tokenizer.vocabulary().token(id); }
 
   std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
-    const NoGrad no_graph;
-    const Variable logits = (*network_)(bert::pack(sequences, model_.backend), {});
-    return deal_rows(logits.value(), std::vector<std::size_t>(sequences.size(), 1));
+    return deal_rows(forward_(sequences), std::vector<std::size_t>(sequences.size(), 1));
   }
 
  private:
@@ -90,6 +88,7 @@ class Classifier : public Predictor {
   const std::vector<std::string> labels_;
   const tasks::Kind kind_;
   const Loaded<bert::ForSequenceClassification> network_;
+  mutable Forward forward_{model_.backend, [this](const auto& batch, const Tensor&) { return (*network_)(batch, {}); }};
 };
 
 }  // namespace

@@ -40,15 +40,16 @@ class Embedder : public Predictor {
 
   /// A row for each token if these are to be averaged, else one.
   std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
-    const NoGrad no_graph;
-    const bert::PackedBatch batch = bert::pack(sequences, model_.backend);
     const bool all = pooling_ == Pooling::mean;
-    Variable rows = network_->bert(batch, {}, all ? Tensor() : batch.first_rows);
-    if (pooling_ == Pooling::pooler) rows = (*network_->bert.pooler)(rows);
-    return deal_rows(rows.value(), all ? lengths(sequences) : std::vector<std::size_t>(sequences.size(), 1));
+    return deal_rows(forward_(sequences), all ? lengths(sequences) : std::vector<std::size_t>(sequences.size(), 1));
   }
 
  private:
+  Variable rows_of(const bert::PackedBatch& batch) const {
+    const Variable rows = network_->bert(batch, {}, pooling_ == Pooling::mean ? Tensor() : batch.first_rows);
+    return pooling_ == Pooling::pooler ? (*network_->bert.pooler)(rows) : rows;
+  }
+
   static io::Json embedding(const Outputs& outputs, bool unit) {
     return {{"embedding", json_numbers(mean_of_rows(outputs.values, outputs.width, unit))}};
   }
@@ -57,6 +58,7 @@ class Embedder : public Predictor {
   const Pooling pooling_;
   const bool normalize_;
   const Loaded<bert::EncoderAlone> network_;
+  mutable Forward forward_{model_.backend, [this](const auto& batch, const Tensor&) { return rows_of(batch); }};
 };
 
 }  // namespace

@@ -71,24 +71,25 @@ class MaskFiller : public Predictor {
 
   /// A row of the vocabulary for each mask.
   std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
-    const NoGrad no_graph;
-    const bert::PackedBatch batch = bert::pack(sequences, model_.backend);
-    std::vector<std::int32_t> rows;
+    std::vector<std::int32_t> masked;
     std::vector<std::size_t> counts;
-    for (std::size_t s = 0; s < sequences.size(); ++s) {
-      const std::size_t before = rows.size();
-      for (std::size_t i = 0; i < sequences[s].token_ids.size(); ++i)
-        if (sequences[s].token_ids[i] == model_.tokenizer.vocabulary().mask_id())
-          rows.push_back(batch.offsets[s] + static_cast<std::int32_t>(i));
-      counts.push_back(rows.size() - before);
+    std::int32_t row = 0;
+    for (const bert::Sequence& sequence : sequences) {
+      const std::size_t before = masked.size();
+      for (const std::int32_t id : sequence.token_ids) {
+        if (id == model_.tokenizer.vocabulary().mask_id()) masked.push_back(row);
+        ++row;
+      }
+      counts.push_back(masked.size() - before);
     }
-    const Tensor masked = ops::from_host(rows, {static_cast<Dim>(rows.size())}, model_.backend);
-    const Variable logits =
-        network_->predictions(network_->bert(batch, {}, masked), network_->bert.embeddings.word_embeddings.weight);
-    return deal_rows(logits.value(), counts);
+    return deal_rows(forward_(sequences, masked), counts);
   }
 
  private:
+  Variable logits(const bert::PackedBatch& batch, const Tensor& masked) const {
+    return network_->predictions(network_->bert(batch, {}, masked), network_->bert.embeddings.word_embeddings.weight);
+  }
+
   io::Json filled(const std::vector<Mask>& masks, const Outputs& outputs) const {
     io::Json all = io::Json::array();
     for (std::size_t i = 0; i < masks.size(); ++i) {
@@ -117,6 +118,8 @@ class MaskFiller : public Predictor {
   const Model model_;
   const int top_k_;
   const Loaded<bert::ForMaskedLm> network_;
+  mutable Forward forward_{model_.backend,
+                           [this](const auto& batch, const Tensor& masked) { return logits(batch, masked); }};
 };
 
 }  // namespace

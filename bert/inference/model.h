@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bert/inference/forward.h"
 #include "bert/inference/open.h"
 #include "bert/text/tokenizer.h"
 #include "nn/parameter_set.h"

@@ -124,9 +124,7 @@ class TokenLabeller : public Predictor {
 
   /// A row of labels for each token.
   std::vector<Outputs> run(std::span<const bert::Sequence> sequences) const override {
-    const NoGrad no_graph;
-    const Variable logits = (*network_)(bert::pack(sequences, model_.backend), {});
-    return deal_rows(logits.value(), lengths(sequences));
+    return deal_rows(forward_(sequences), lengths(sequences));
   }
 
  private:
@@ -212,6 +210,7 @@ class TokenLabeller : public Predictor {
   const bool has_outside_;  ///< whether kOutside is one of them
   const tasks::WindowOptions windows_;
   const Loaded<bert::ForTokenClassification> network_;
+  mutable Forward forward_{model_.backend, [this](const auto& batch, const Tensor&) { return (*network_)(batch, {}); }};
 };
 
 }  // namespace

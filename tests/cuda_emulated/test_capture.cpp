@@ -150,7 +150,7 @@ TEST_CASE("work that throws while it is captured throws what it threw, leaks not
   const auto gpu = emulated_gpu();
   const Layer layer(DType::f32, *gpu);
   layer.set(1);
-  const std::size_t before = gpu->memory().in_use;
+  const std::size_t before = gpu->memory().in_use, taken_before = cuda::emulation::counts().bytes_in_use;
   for (const int call : {1, 2}) {
     int calls = 0;
     auto from_before = std::make_unique<Tensor>(Shape{1000}, DType::u8, *gpu);
@@ -163,6 +163,7 @@ TEST_CASE("work that throws while it is captured throws what it threw, leaks not
     }),
                       "on purpose");
     CHECK(gpu->memory().in_use == before);
+    CHECK(cuda::emulation::counts().bytes_in_use == taken_before);
     layer.work();
     const std::vector<float> expected = layer.result();
     ops::fill(layer.out, 0);

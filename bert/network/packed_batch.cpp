@@ -6,6 +6,12 @@
 #include "tensor/random.h"
 
 namespace bertrand::bert {
+namespace {
+
+/// Up to where the next part of a batch's numbers may begin: on 256 bytes, as a tensor of its own would.
+Dim with_gap(Dim count) { return (count + 63) / 64 * 64; }
+
+}  // namespace
 
 Sequence sequence_of(std::span<const std::int32_t> token_ids, std::int64_t first_length, std::uint64_t key) {
   Sequence sequence{.token_ids = {token_ids.begin(), token_ids.end()}, .key = key};
@@ -22,11 +28,13 @@ PackedBatch pack(std::span<const Sequence> sequences, Backend& backend) {
     batch.packing.longest = std::max(batch.packing.longest, length);
   }
   batch.sequences = static_cast<Dim>(sequences.size());
-  batch.numbers = Tensor({3 * batch.tokens + 2 * batch.sequences + 1}, DType::i32, backend);
+  const Dim all = 3 * with_gap(batch.tokens) + with_gap(batch.sequences) + with_gap(batch.sequences + 1);
+  batch.numbers = Tensor({all}, DType::i32, backend);
   Dim first = 0;
   const auto next = [&](Dim count) {
-    first += count;
-    return batch.numbers.rows(first - count, first);
+    const Tensor part = batch.numbers.rows(first, first + count);
+    first += with_gap(count);
+    return part;
   };
   batch.token_ids = next(batch.tokens);
   batch.token_types = next(batch.tokens);
@@ -59,8 +67,12 @@ void repack(std::span<const Sequence> sequences, PackedBatch& batch) {
             static_cast<Dim>(longest) == batch.packing.longest,
         "repack: expected {} sequences of {} tokens, the longest of {}, got {} of {}, the longest of {}",
         batch.sequences, batch.tokens, batch.packing.longest, sequences.size(), numbers.size(), longest);
-  for (const auto* const more : {&types, &positions, &first_rows, &offsets})
+  const auto widen = [&] { numbers.resize(static_cast<std::size_t>(with_gap(std::ssize(numbers)))); };
+  widen();
+  for (const auto* const more : {&types, &positions, &first_rows, &offsets}) {
     numbers.insert(numbers.end(), more->begin(), more->end());
+    widen();
+  }
   Backend& backend = batch.numbers.backend();
   backend.upload(numbers.data(), batch.numbers);
   backend.upload(keys.data(), batch.row_keys);

@@ -17,13 +17,11 @@ void pause() {
 #endif
 }
 
-std::uint64_t pieces_of(std::uint64_t ticket) { return (ticket >> 24) & 0xffffff; }
-std::uint64_t next_of(std::uint64_t ticket) { return ticket & 0xffffff; }
-
 }  // namespace
 
 /// The destructor undoes what the other constructor has finished: if one thread cannot be had, the others end.
 ThreadPool::ThreadPool(int threads) : ThreadPool() {
+  ranges_ = std::vector<Range>(static_cast<std::size_t>(threads));
   try {
     for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
   } catch (const std::system_error& error) {
@@ -33,66 +31,65 @@ ThreadPool::ThreadPool(int threads) : ThreadPool() {
 }
 
 ThreadPool::~ThreadPool() {
-  stop_ = true;
-  ticket_ += std::uint64_t{1} << 48;  // a new job number without pieces wakes the sleepers
-  ticket_.notify_all();
+  ++job_;
+  job_.notify_all();
   for (auto& worker : workers_) worker.join();
 }
 
+// Why no thread mixes two jobs, however late it comes: what makes a job (call_, body_, `end` and `unfinished` of
+// ranges) is written before `unclaimed` is released, and read only by who has claimed a piece, which acquires it. It is
+// written again when no piece is unfinished, so when nobody has a claim. Who slept between looking at a range and
+// claiming from it has a piece of the job that is there now, or none.
+
 void ThreadPool::share_out(std::int64_t pieces, Call call, const void* body) {
-  // More pieces than the ticket can count are run in several jobs; no kernel comes near.
-  for (std::int64_t first = 0; first < pieces; first += kMostPieces) {
-    const std::int64_t count = std::min(kMostPieces, pieces - first);
-    struct Shifted {
-      Call call;
-      const void* body;
-      std::int64_t first;
-    } shifted{call, body, first};
-    call_ = [](const void* b, std::int64_t piece, int thread) {
-      const auto* s = static_cast<const Shifted*>(b);
-      s->call(s->body, s->first + piece, thread);
-    };
-    body_ = &shifted;
-    completed_.store(0, std::memory_order_relaxed);
-    const std::uint64_t job = (ticket_.load(std::memory_order_relaxed) >> 48) + 1;
-    ticket_.store(job << 48 | static_cast<std::uint64_t>(count) << 24);
-    if (sleepers_.load() > 0) ticket_.notify_all();
-    while (claim_and_compute(0)) {
-    }
-    for (int spins = 0; completed_.load(std::memory_order_acquire) < count; ++spins) {
-      if (spins < kSpins) pause();
+  call_ = call;
+  body_ = body;
+  const auto threads = std::ssize(ranges_);
+  // Rounded up: the caller, who begins at once, has a piece more rather than one less.
+  const auto end = [&](std::int64_t range) { return (pieces * range + threads - 1) / threads; };
+  for (std::int64_t t = 0; t < threads; ++t) {
+    Range& range = ranges_[static_cast<std::size_t>(t)];
+    const std::int64_t count = end(t + 1) - end(t);
+    range.end = end(t + 1);
+    range.unfinished.store(count, std::memory_order_relaxed);
+    range.unclaimed.store(count, std::memory_order_release);
+  }
+  job_ += 2;
+  job_.notify_all();  // calls the system only if somebody sleeps
+
+  while (compute_piece(0)) {
+  }
+  int spins = 0;
+  for (const Range& range : ranges_)
+    while (range.unfinished.load(std::memory_order_acquire) > 0) {  // what its pieces wrote can be read now
+      if (spins < kSpins) ++spins, pause();
       else std::this_thread::yield();  // more threads than cores: let the others finish
     }
-  }
 }
 
-/// Computes one piece of the current job, if there is one left. The job's fields cannot change before a claimed piece
-/// is counted as completed, so reading them after the claim is safe.
-bool ThreadPool::claim_and_compute(int thread) {
-  std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
-  do {
-    if (next_of(ticket) >= pieces_of(ticket)) return false;
-  } while (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel, std::memory_order_acquire));
-  call_(body_, static_cast<std::int64_t>(next_of(ticket)), thread);
-  completed_.fetch_add(1, std::memory_order_release);
-  return true;
+/// Computes a piece of the thread's own range, or if that has none left, of the next that has.
+bool ThreadPool::compute_piece(int thread) {
+  const auto own = static_cast<std::size_t>(thread);
+  for (std::size_t i = 0; i < ranges_.size(); ++i) {
+    Range& range = ranges_[(own + i) % ranges_.size()];
+    if (range.unclaimed.load(std::memory_order_relaxed) <= 0) continue;  // a look that takes the line from nobody
+    const std::int64_t unclaimed = range.unclaimed.fetch_sub(1, std::memory_order_acquire);
+    if (unclaimed <= 0) continue;
+    call_(body_, range.end - unclaimed, thread);
+    range.unfinished.fetch_sub(1, std::memory_order_release);
+    return true;
+  }
+  return false;
 }
 
 void ThreadPool::work(int thread) {
   while (true) {
-    if (claim_and_compute(thread)) continue;
-    const std::uint64_t idle = ticket_.load();
-    if (stop_) return;  // after the ticket: one that is seen with it is the last, and no other would wake this thread
-    if (next_of(idle) < pieces_of(idle)) continue;
-    int spins = 0;
-    while (ticket_.load(std::memory_order_relaxed) == idle && spins < kSpins) {
-      pause();
-      ++spins;
+    const unsigned job = job_;  // before the search for pieces: if one begins after that, it has changed
+    if (job % 2 == 1) return;
+    while (compute_piece(thread)) {
     }
-    if (spins < kSpins) continue;
-    sleepers_.fetch_add(1);
-    ticket_.wait(idle);
-    sleepers_.fetch_sub(1);
+    for (int spins = 0; spins < kSpins && job_.load(std::memory_order_relaxed) == job; ++spins) pause();
+    job_.wait(job);  // not at all if it has changed
   }
 }
 

@@ -17,8 +17,9 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  /// Calls body(piece, thread) for every piece in [0, pieces) and returns when all are done; thread < threads(). The
-  /// body must not throw and must not call run().
+  /// Calls body(piece, thread) for every piece in [0, pieces) and returns when all are done; thread < threads(). Each
+  /// thread begins with a range of its own, of pieces beside each other, and helps the others after that. The body must
+  /// not throw and must not call run(), and one thread at a time may call it.
   template <class Body>
   void run(std::int64_t pieces, const Body& body) {
     if (pieces <= 1 || workers_.empty()) {
@@ -33,18 +34,23 @@ class ThreadPool {
  private:
   ThreadPool() = default;
   using Call = void (*)(const void* body, std::int64_t piece, int thread);
-  static constexpr std::int64_t kMostPieces = (1 << 24) - 1;
+
+  /// The pieces with which one thread begins. In every kernel over the same rows they are about the same rows, so a
+  /// thread mostly reads what it has written itself: cores that share no cache pay for each line that they exchange.
+  /// Each range has a line of its own, so that a claim is cheap while nobody helps.
+  struct alignas(64) Range {
+    std::atomic<std::int64_t> unclaimed{0};   ///< each claim takes one off; if none is left, 0 or less
+    std::atomic<std::int64_t> unfinished{0};  ///< claimed or not
+    std::int64_t end = 0;                     ///< the next piece to claim is end − unclaimed
+  };
 
   void share_out(std::int64_t pieces, Call call, const void* body);
   void work(int thread);
-  bool claim_and_compute(int thread);
+  bool compute_piece(int thread);
 
-  // The job's number, how many pieces it has and the next one to claim stand in one word, so that a claim is one
-  // compare-and-swap and a thread that comes late can never mix two jobs: [job:16 | pieces:24 | next:24].
-  std::atomic<std::uint64_t> ticket_{0};
-  std::atomic<std::int64_t> completed_{0};
-  std::atomic<int> sleepers_{0};
-  std::atomic<bool> stop_{false};
+  std::vector<Range> ranges_;  // one for each thread
+  // Counts jobs in twos: threads sleep until it changes, and end when it is odd. Linux can wait for words of 32 bits.
+  std::atomic<unsigned> job_{0};
   Call call_ = nullptr;
   const void* body_ = nullptr;
   std::vector<std::thread> workers_;

@@ -19,9 +19,9 @@ class ThreadPool {
 
   /// Calls body(piece, thread) for every piece in [0, pieces) and returns when all are done; thread < threads(). Each
   /// thread begins with a range of its own, of pieces beside each other, and helps the others after that. The body must
-  /// not throw and must not call run(), and one thread at a time may call it.
+  /// not call run(), and one thread at a time may call it. A body that throws ends the program.
   template <class Body>
-  void run(std::int64_t pieces, const Body& body) {
+  void run(std::int64_t pieces, const Body& body) noexcept {
     if (pieces <= 1 || workers_.empty()) {
       for (std::int64_t piece = 0; piece < pieces; ++piece) body(piece, 0);
       return;

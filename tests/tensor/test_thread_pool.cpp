@@ -8,6 +8,7 @@
 #include <barrier>
 #include <chrono>
 #include <ctime>
+#include <exception>
 #include <random>
 #include <string>
 #include <thread>
@@ -168,6 +169,34 @@ TEST_CASE("no thread misses a job, however soon after the last it comes") {
     }
   }
   alarm(0);
+}
+
+TEST_CASE("a piece that throws ends the program, whichever thread computes it") {
+  for (const int threads : {1, 2}) {
+    for (int thrower = 0; thrower < threads; ++thrower) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        std::set_terminate([] { ::_exit(3); });
+        ::alarm(60);
+        try {
+          std::atomic<int> begun{0};
+          ThreadPool(threads).run(2, [&](std::int64_t, int thread) {
+            for (++begun; begun < threads;) std::this_thread::yield();  // each thread has a piece
+            if (thread == thrower) std::rethrow_exception(std::make_exception_ptr(1));
+          });
+        } catch (int) {
+          ::_exit(1);
+        }
+        ::_exit(2);
+      }
+      int status = 0;
+      ::waitpid(child, &status, 0);
+      CAPTURE(threads);
+      CAPTURE(thrower);
+      CHECK(WIFEXITED(status));
+      CHECK(WEXITSTATUS(status) == 3);
+    }
+  }
 }
 
 TEST_CASE("the threads of a pool end with it, however soon that is") {

@@ -39,6 +39,9 @@ struct Blocks {
     const Dim enough = threads == 1 ? 1 : 6 * threads;
     while (pieces() < enough && blocks.rows > 8 * kTileRows<P>) halve(blocks.rows, kTileRows<P>);
     while (pieces() < enough && blocks.columns > 2 * kTileColumns<P>) halve(blocks.columns, kTileColumns<P>);
+    // As many blocks, but of one size: threads that begin with as many of them end together.
+    const auto even = [](Dim all, Dim& n, Dim multiple) { n = round_up(ceiling(all, ceiling(all, n)), multiple); };
+    even(rows, blocks.rows, kTileRows<P>), even(columns, blocks.columns, kTileColumns<P>);
     return blocks;
   }
 };
@@ -268,9 +271,10 @@ void CpuBackend::multiply_blocks(const Product<T>& p) {
           else right.pack(piece - left_pieces);
         });
         const Blocks blocks = Blocks::choose<P>(block_rows, block_columns, alone ? 1 : pool_.threads());
-        const Dim down = ceiling(block_rows, blocks.rows);
-        share(pool, down * ceiling(block_columns, blocks.columns), [&](Dim piece, int thread) {
-          const Dim i = piece % down * blocks.rows, j = piece / down * blocks.columns;
+        const Dim down = ceiling(block_rows, blocks.rows), across = ceiling(block_columns, blocks.columns);
+        // Row by row: those that a thread begins with are its own in the kernels before and after, too.
+        share(pool, down * across, [&](Dim piece, int thread) {
+          const Dim i = piece / across * blocks.rows, j = piece % across * blocks.columns;
           const Dim m = std::min(blocks.rows, block_rows - i), n = std::min(blocks.columns, block_columns - j);
           const Dim stride = p.c ? p.stride : kBlockColumns;
           C* const c = p.c ? p.c + (i0 + i) * stride + j0 + j : memory.strips + thread * kTileRows<P> * kBlockColumns;

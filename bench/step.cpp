@@ -260,7 +260,8 @@ void measure(Arguments a) {
     return asked;
   };
   const double begin = seconds_now();
-  steps(std::max(a.mode == "train" ? 2 : 4, a.block));  // a shape is captured when it comes for the third time
+  // A shape is captured when it comes for the third time.
+  steps(std::max(a.mode == "train" ? 2 : 3 * static_cast<int>(batches.size()) + 1, a.block));
   Times times;
   times.warm_up = seconds_now() - begin;
   Profiler profiler;

@@ -82,6 +82,7 @@ class MaskFiller : public Predictor {
       }
       counts.push_back(masked.size() - before);
     }
+    check(!masked.empty(), "fill-mask: expected a [MASK], got none");  // Forward would take no rows for all rows
     return deal_rows(forward_(sequences, masked), counts);
   }
 

@@ -12,6 +12,7 @@ constexpr Dim kMostTokens = 1024;
 // last ones, or texts of ever new lengths would be captured in vain.
 constexpr int kPlainUses = 2;
 constexpr std::size_t kMostKnown = 64;
+constexpr std::size_t kMostOutputs = std::size_t{4} << 20;  // bytes: all captures keep at most 256 MiB of them
 
 }  // namespace
 
@@ -25,7 +26,10 @@ Tensor Forward::operator()(std::span<const bert::Sequence> sequences, std::span<
   // A profiler wants every op by itself.
   if (size.tokens > kMostTokens || backend_.profiler) return run_plainly(sequences, rows);
   Known& known = this->known(size);
-  if (known.uses >= kPlainUses && !known.captured && !known.refused) capture(known, sequences, rows);
+  if (known.uses >= kPlainUses && !known.captured && !known.refused) {
+    known.refused = true;  // unless it succeeds
+    known.captured = capture(known.outputs_shape, sequences, rows);
+  }
   if (!known.captured) {
     const Tensor outputs = run_plainly(sequences, rows);
     Known& plain = this->known(size);  // again: that run may have dropped it
@@ -33,10 +37,17 @@ Tensor Forward::operator()(std::span<const bert::Sequence> sequences, std::span<
     plain.outputs_shape = outputs.shape();
     return outputs;
   }
-  bert::repack(sequences, known.batch);
-  if (known.rows) backend_.upload(rows.data(), known.rows);
-  known.captured->run();
-  return known.outputs;
+  try {
+    Captured& captured = *known.captured;
+    bert::repack(sequences, captured.batch);
+    if (captured.rows) backend_.upload(rows.data(), captured.rows);
+    captured.work->run();
+    return captured.outputs;
+  } catch (const Error& error) {
+    if (error.failure() != Failure::memory) throw;
+  }
+  known.captured.reset();  // the driver may need memory of its own for a graph
+  return run_plainly(sequences, rows);
 }
 
 /// What captured work keeps must not be why a batch finds no memory.
@@ -45,7 +56,7 @@ Tensor Forward::run_plainly(std::span<const bert::Sequence> sequences, std::span
   try {
     return run();
   } catch (const Error& error) {
-    const bool keeps = std::ranges::any_of(known_, [](const Known& one) { return one.captured != nullptr; });
+    const bool keeps = std::ranges::any_of(known_, [](const Known& one) { return one.captured.has_value(); });
     if (error.failure() != Failure::memory || !keeps) throw;
   }
   known_.clear();
@@ -63,22 +74,18 @@ Forward::Known& Forward::known(const Size& size) {
   return known_.front();
 }
 
-/// Leaves `known` without captured work if the device gains nothing or cannot capture it: a batch can do without.
-void Forward::capture(Known& known, std::span<const bert::Sequence> sequences, std::span<const std::int32_t> rows) {
-  known.refused = true;
+/// None if the device gains nothing or cannot capture it: a batch can do without.
+std::optional<Forward::Captured> Forward::capture(const Shape& outputs_shape, std::span<const bert::Sequence> sequences,
+                                                  std::span<const std::int32_t> rows) {
+  if (static_cast<std::size_t>(outputs_shape.elements()) * sizeof(float) > kMostOutputs) return {};
   try {
-    known.batch = bert::pack(sequences, backend_);
-    known.rows = upload(rows);
-    known.outputs = Tensor(known.outputs_shape, DType::f32, backend_);
-    known.captured =
-        backend_.capture([&] { ops::copy_into(network_(known.batch, known.rows).value(), known.outputs); });
+    Captured made{bert::pack(sequences, backend_), upload(rows), Tensor(outputs_shape, DType::f32, backend_), nullptr};
+    made.work = backend_.capture([&] { ops::copy_into(network_(made.batch, made.rows).value(), made.outputs); });
+    if (made.work) return made;
   } catch (const Error& error) {
     if (error.failure() == Failure::bug) throw;
   }
-  if (!known.captured) {
-    known.batch = {};
-    known.rows = known.outputs = {};
-  }
+  return {};
 }
 
 Tensor Forward::upload(std::span<const std::int32_t> rows) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "bert/network/packed_batch.h"
@@ -14,7 +15,8 @@ namespace bertrand::inference {
 class Forward {
  public:
   /// Outputs [n, width] of a batch. `rows`, i32, are those that the network is to read; empty if none were given. What
-  /// it asks of the device may depend on nothing but the shapes of these.
+  /// it asks of the device may depend on nothing but the shapes of these and the longest length; so not on the batch's
+  /// offsets on the host.
   using Network = std::function<Variable(const bert::PackedBatch& batch, const Tensor& rows)>;
   Forward(Backend& backend, Network network) : backend_(backend), network_(std::move(network)) {}
 
@@ -28,18 +30,23 @@ class Forward {
     Dim sequences = 0, tokens = 0, longest = 0, rows = 0;
     bool operator==(const Size&) const = default;
   };
+  /// Work, and what it reads and writes.
+  struct Captured {
+    bert::PackedBatch batch;
+    Tensor rows, outputs;
+    std::unique_ptr<CapturedWork> work;
+  };
   struct Known {
     Size size;
     int uses = 0;  ///< those that were not captured
     bool refused = false;
     Shape outputs_shape;  ///< as it was each time
-    bert::PackedBatch batch;
-    Tensor rows, outputs;  ///< with `batch`, what the captured work reads and writes
-    std::unique_ptr<CapturedWork> captured;
+    std::optional<Captured> captured;
   };
   Tensor run_plainly(std::span<const bert::Sequence> sequences, std::span<const std::int32_t> rows);
   Known& known(const Size& size);
-  void capture(Known& known, std::span<const bert::Sequence> sequences, std::span<const std::int32_t> rows);
+  std::optional<Captured> capture(const Shape& outputs_shape, std::span<const bert::Sequence> sequences,
+                                  std::span<const std::int32_t> rows);
   Tensor upload(std::span<const std::int32_t> rows);
 
   Backend& backend_;

@@ -10,13 +10,14 @@ namespace {
 class CapturedGraph final : public CapturedWork {
  public:
   CapturedGraph(CudaBackend& backend, cudaGraph_t graph, std::shared_ptr<const Workspace> block)
-      : backend_(backend), block_(std::move(block)), graph_(graph) {}
-  /// Waits: what is under way must not lose its graph.
-  ~CapturedGraph() override { cudaStreamSynchronize(backend_.stream()); }
+      : backend_(backend), stream_(backend.stream()), block_(std::move(block)), graph_(graph) {}
+  /// Waits: what is under way must not lose its graph. It throws nothing, also on a GPU that is lost.
+  ~CapturedGraph() override { cudaStreamSynchronize(stream_); }
   void run() override { graph_.launch(backend_.stream()); }
 
  private:
   CudaBackend& backend_;
+  const cudaStream_t stream_;
   std::shared_ptr<const Workspace> block_;
   LaunchableGraph graph_;
 };

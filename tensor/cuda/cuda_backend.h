@@ -125,7 +125,7 @@ class CudaBackend final : public Backend, public Kernels {
   std::string description_;
   Stream stream_;
   std::unique_ptr<DeviceMemory> memory_;
-  std::weak_ptr<const Workspace> block_;  // that all captured work shares
+  std::weak_ptr<const Workspace> block_;  // that the next captured work may share
   Staging staging_;
   Landing landing_;
   IndexFault* fault_ = nullptr;  // on the device

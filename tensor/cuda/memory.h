@@ -57,7 +57,7 @@ class DeviceMemory {
   std::vector<std::pair<std::byte*, std::size_t>> freed_;  // meanwhile, but not from the block
 };
 
-/// Copies from the host without waiting for the GPU: through pinned buffers that take turns. A batch is about ten
+/// Copies from the host without waiting for the GPU: through pinned buffers that take turns. A batch is some five
 /// copies, so there are buffers for the batches of a few steps. A host that is further ahead waits.
 class Staging {
  public:

@@ -9,7 +9,7 @@ struct EmulatedLaunchableGraph {
 
 namespace {
 thread_local int captured_streams = 0;
-std::atomic<bool> instantiation_fails{false};
+std::atomic<bool> instantiation_fails{false}, launch_fails{false};
 }  // namespace
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
@@ -37,6 +37,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* launchable, cudaGraph_t graph,
   return cudaGetLastError();
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
+  if (launch_fails.exchange(false)) return cudaErrorMemoryAllocation;
   if (const cudaError_t error = bertrand::cuda::emulation::begin_work(stream); error != cudaSuccess) return error;
   for (const auto& one : graph->work) one();
   return cudaGetLastError();
@@ -50,6 +51,7 @@ namespace bertrand::cuda::emulation {
 
 bool captures() { return captured_streams > 0; }
 void fail_instantiation() { instantiation_fails = true; }
+void fail_graph_launch() { launch_fails = true; }
 
 cudaError_t do_or_capture(cudaStream_t stream, std::function<void()> work, double milliseconds) {
   if (stream && stream->capture) {

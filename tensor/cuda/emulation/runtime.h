@@ -134,6 +134,7 @@ void fragment_memory();                ///< no allocation finds memory until the
 void set_capability(int major, int minor);
 void build_for(int major);    ///< the least capability that the emulated module has kernels for
 void fail_instantiation();    ///< of the next graph: no memory
+void fail_graph_launch();     ///< the next one: no memory
 void lose_gpu(int launches);  ///< after so many more launches every call fails; below 0: never
 
 /// Counts since the program began.

@@ -138,6 +138,38 @@ TEST_CASE("a capture that cannot be made is done without") {
   }
 }
 
+TEST_CASE("captured work that the GPU has no memory to begin is done without from then on") {
+  const auto gpu = emulated_gpu();
+  const SmallForward small(*gpu);
+  inference::Forward forward = small.forward();
+  const auto batch = sequences({9, 4}, 1);
+  const std::vector<float> expected = small.expected(batch, {});
+  const std::size_t before = gpu->memory().in_use;
+  for (int use = 1; use <= 3; ++use) forward(batch);
+  cuda::emulation::fail_graph_launch();
+  for (int use = 4; use <= 5; ++use) {
+    const int runs = small.runs;
+    CHECK(ops::to_host<float>(forward(batch)) == expected);
+    CHECK(small.runs == runs + 1);
+    CHECK(gpu->memory().in_use == before);
+  }
+}
+
+TEST_CASE("work whose outputs take more than 4 MiB is not captured, so that captures keep little memory") {
+  const auto gpu = emulated_gpu();
+  for (const Dim width : {1 << 17, (1 << 17) + 1}) {
+    inference::Forward forward(*gpu, [&](const bert::PackedBatch& batch, const Tensor&) {
+      return Variable(ops::full({batch.tokens, width}, 1, DType::f32, *gpu));
+    });
+    for (int use = 1; use <= 3; ++use) forward(sequences({8}, 1));
+    const int before = launches();
+    forward(sequences({8}, 1));
+    const auto kept = gpu->memory().in_use;
+    CHECK((kept > 0) == (width == 1 << 17));
+    CHECK(launches() > before);
+  }
+}
+
 TEST_CASE("every predictor on a GPU says the same of sequences whether they are captured or not") {
   using inference::Head;
   for (const auto& [folder, head] : {std::pair{"classification", Head::classify},

@@ -308,3 +308,29 @@ TEST_CASE("a dense layer takes rows and says so of anything else") {
   CHECK_THROWS_WITH_AS(linear(of({2, 3, 4}), of({5, 4}), of({5})),
                        "linear: expected x of [rows, in], got [2, 3, 4]; hint: reshape() it", Error);
 }
+
+TEST_CASE(
+    "a bias before an activation gets its gradient when nothing else wants one, and the sum of those of two uses") {
+  const auto backend = open_cpu({.threads = 1});
+  const auto of = [&](const Shape& shape, double step) {
+    std::vector<double> values(static_cast<std::size_t>(shape.elements()));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = step * static_cast<double>(i) - 0.4;
+    return ops::from_host(values, shape, *backend);
+  };
+  const Variable x(of({3, 2}, 0.2)), other(of({5, 2}, 0.1)), w(of({4, 2}, 0.15)), factors(of({4}, 0.3));
+  const auto gradient = [&](bool at_once, bool twice) {
+    const Variable b(of({4}, 0.1), true);
+    const auto layer = [&](const Variable& rows) {
+      return at_once ? linear(rows, w, b, Activation::tanh) : tanh(linear(rows, w, b));
+    };
+    Variable loss = sum(mul(layer(x), factors));
+    if (twice) loss = add(loss, sum(mul(layer(other), factors)));
+    backward(loss);
+    return ops::to_host<double>(b.grad());
+  };
+  for (const bool twice : {false, true}) {
+    CAPTURE(twice);
+    const std::vector<double> expected = gradient(false, twice), got = gradient(true, twice);
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == doctest::Approx(expected[i]).epsilon(1e-13));
+  }
+}

@@ -4,7 +4,8 @@
 #              9.0 that another machine has
 #   gpu        every case of tests/cuda_gpu, each in its own process: the op table, golden models, trajectories, memory
 #   pretrain   a run of pretrain in each precision
-#   sanitizer  NVIDIA's compute-sanitizer over all ops and over steps of training
+#   sanitizer  NVIDIA's compute-sanitizer over all ops and over steps of training; TOOLS names what it runs (memcheck initcheck synccheck;
+#              racecheck ended with an error of its own on every GPU so far)
 #   emulated   the same kernels in the emulation (tests/cuda_emulated)
 # Without a PART it runs all of them. Name some if the GPU is yours for a few minutes only.
 # A failure of build ends the script. After any other failure it continues, and it names all failures again at the end. What
@@ -12,7 +13,7 @@
 # A machine without network needs the folder .deps: make it with scripts/offline-deps.sh on a machine with network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-build=${BUILD:-build-gpu} limit=${LIMIT:-300} budget=${BUDGET:-86400} capability=${CAPABILITY:-}
+build=${BUILD:-build-gpu} limit=${LIMIT:-300} budget=${BUDGET:-86400} capability=${CAPABILITY:-} tools=${TOOLS:-memcheck initcheck synccheck}
 (($#)) || set -- build gpu pretrain sanitizer emulated
 for part; do
   case $part in
@@ -83,7 +84,7 @@ sanitizer() {
   for name in 'every op on the * has the same bits twice' 'training on the * has the same bits twice'; do
     # A filter that fits no case would pass.
     grep -xq "${name/\*/.*}" <<<"$names" || { fail "sanitizer: no case \"$name\" in tests/cuda_gpu"; continue; }
-    for tool in memcheck racecheck initcheck synccheck; do
+    for tool in $tools; do
       case $tool in
         memcheck) flags=(--report-api-errors no) ;;
         initcheck)

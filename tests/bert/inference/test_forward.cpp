@@ -124,34 +124,26 @@ TEST_CASE("a batch that finds no memory gets that of the captures") {
   cuda::emulation::limit_memory(std::size_t{16} << 30);
 }
 
-TEST_CASE("a capture that cannot be made is done without") {
-  const auto gpu = emulated_gpu();
-  const SmallForward small(*gpu);
-  inference::Forward forward = small.forward();
-  const auto batch = sequences({9, 4}, 1);
-  const std::vector<float> expected = small.expected(batch, {});
-  const std::size_t before = gpu->memory().in_use;
-  for (int use = 1; use <= 4; ++use) {
-    if (use == 3) cuda::emulation::fail_instantiation();
-    CHECK(ops::to_host<float>(forward(batch)) == expected);
-    CHECK(gpu->memory().in_use == before);
-  }
-}
-
-TEST_CASE("captured work that the GPU has no memory to begin is done without from then on") {
-  const auto gpu = emulated_gpu();
-  const SmallForward small(*gpu);
-  inference::Forward forward = small.forward();
-  const auto batch = sequences({9, 4}, 1);
-  const std::vector<float> expected = small.expected(batch, {});
-  const std::size_t before = gpu->memory().in_use;
-  for (int use = 1; use <= 3; ++use) forward(batch);
-  cuda::emulation::fail_graph_launch();
-  for (int use = 4; use <= 5; ++use) {
-    const int runs = small.runs;
-    CHECK(ops::to_host<float>(forward(batch)) == expected);
-    CHECK(small.runs == runs + 1);
-    CHECK(gpu->memory().in_use == before);
+TEST_CASE("a capture that cannot be made, or whose work finds no memory to begin, is done without from then on") {
+  const std::pair<int, void (*)()> failures[] = {{3, cuda::emulation::fail_instantiation},
+                                                 {4, cuda::emulation::fail_graph_launch}};
+  for (const auto& [failing_use, fail_next] : failures) {
+    CAPTURE(failing_use);
+    const auto gpu = emulated_gpu();
+    const SmallForward small(*gpu);
+    inference::Forward forward = small.forward();
+    const auto batch = sequences({9, 4}, 1);
+    const std::vector<float> expected = small.expected(batch, {});
+    const std::size_t before = gpu->memory().in_use;
+    for (int use = 1; use <= 6; ++use) {
+      CAPTURE(use);
+      if (use == failing_use) fail_next();
+      const int runs = small.runs;
+      CHECK(ops::to_host<float>(forward(batch)) == expected);
+      if (use < failing_use) continue;
+      CHECK(gpu->memory().in_use == before);
+      CHECK((use == failing_use || small.runs == runs + 1));
+    }
   }
 }
 

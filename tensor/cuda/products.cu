@@ -37,7 +37,6 @@ cublasLtEpilogue_t in_library(Epilogue epilogue) {
     case Epilogue::bias: return CUBLASLT_EPILOGUE_BIAS;
     case Epilogue::bias_gelu: return CUBLASLT_EPILOGUE_GELU_BIAS;
     case Epilogue::bias_gelu_kept: return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
-    case Epilogue::row_sums: return CUBLASLT_EPILOGUE_BGRADB;  // their B is our a
   }
   return CUBLASLT_EPILOGUE_DEFAULT;
 }

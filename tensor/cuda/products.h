@@ -17,9 +17,8 @@ class CudaBackend;
 
 void check_blas(cublasStatus_t status, const char* what);
 
-/// What the library does with a product while the numbers are in registers. The GELU is the tanh form; row_sums are
-/// those of op(a) over the depth, the gradient of a bias.
-enum class Epilogue { none, bias, bias_gelu, bias_gelu_kept, row_sums };
+/// What the library does with a product while the numbers are in registers. The GELU is the tanh form.
+enum class Epilogue { none, bias, bias_gelu, bias_gelu_kept };
 
 /// What a plan depends on, in the words of row-major matrices: out [rows, columns] = op(a) · op(b) (+ out).
 struct Product {
@@ -41,7 +40,7 @@ struct Product {
 struct Operands {
   const void *a, *b;
   void* out;
-  const void* bias = nullptr;      ///< [columns]; with row_sums [rows]: where they go
+  const void* bias = nullptr;      ///< [columns]
   void* pre_activation = nullptr;  ///< [rows, columns], of bias_gelu_kept
 };
 

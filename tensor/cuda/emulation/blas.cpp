@@ -86,13 +86,8 @@ void multiply(const EmulatedProduct& product, const void* alpha, const void* a, 
   }
   result *= *static_cast<const R*>(alpha);
   if (*static_cast<const R*>(beta) != 0) result += *static_cast<const R*>(beta) * numbers<R, T>(c, d_layout);
-  if (product.epilogue == CUBLASLT_EPILOGUE_BGRADB) {
-    Eigen::MatrixX<R> sums = right.colwise().sum();
-    if (product.transpose_b == CUBLAS_OP_T) sums = right.rowwise().sum().transpose();
-    round_into<R, T>(sums, product.bias, 1);
-  } else if (product.epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
+  if (product.epilogue != CUBLASLT_EPILOGUE_DEFAULT)
     result.colwise() += numbers<R, T>(product.bias, {d_layout.type, d_layout.rows, 1, d_layout.rows}).col(0);
-  }
   if (product.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS)
     round_into<R, T>(result, product.pre_activation, product.pre_activation_stride);
   if (product.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS || product.epilogue == CUBLASLT_EPILOGUE_GELU_BIAS)

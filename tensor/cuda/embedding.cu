@@ -1,4 +1,7 @@
 // Rows picked by index, and their gradient.
+#include <algorithm>
+#include <bit>
+
 #include "tensor/cuda/cuda_backend.h"
 #include "tensor/cuda/reduce.h"
 #include "tensor/cuda/sort.h"
@@ -6,7 +9,7 @@
 namespace bertrand::cuda {
 namespace {
 
-constexpr Dim kBlockRows = 32;  // sorted rows that one block of threads adds up, a thread for each column
+constexpr Dim kBlockRows = 32;  // sorted rows that one block of threads adds up
 
 /// A warp copies a row of `words` words.
 template <class Word>
@@ -46,22 +49,33 @@ struct Sorted {
 /// heads[block] (its run began before) or in tails[block] (it goes on after it).
 template <class T>
 __global__ void sum_runs_kernel(Sorted<T> sorted, Compute<T>* heads, Compute<T>* tails, T* dtable) {
-  const Dim column = static_cast<Dim>(blockIdx.y) * blockDim.x + threadIdx.x;
-  if (column >= sorted.columns) return;
+  const Dim column = (static_cast<Dim>(blockIdx.y) * blockDim.x + threadIdx.x) * kPack, left = sorted.columns - column;
+  if (left <= 0) return;
   const Dim begin = blockIdx.x * kBlockRows,
             end = begin + kBlockRows < sorted.count ? begin + kBlockRows : sorted.count;
+  const auto row = [&](Dim i) { return load_packed(sorted.dy + sorted.order[i] * sorted.columns + column, left); };
   bool began = sorted.begins(begin);
-  Compute<T> total = 0;
+  Pack<T> total = {};
+  PackedPack<T> next = row(begin);
   for (Dim i = begin; i < end; ++i) {
-    total += load(sorted.dy + sorted.order[i] * sorted.columns + column);
+    const Pack<T> pack = next.unpack();
+    if (i + 1 < end) next = row(i + 1);  // is on its way from now
+    for (int e = 0; e < kPack; ++e) total[e] += pack[e];
     const bool ended = sorted.ends(i);
     if (!ended && i + 1 < end) continue;
-    T* const to = dtable + sorted.keys[i] * sorted.columns + column;
-    if (!began) heads[blockIdx.x * sorted.columns + column] = total;
-    else if (!ended) tails[blockIdx.x * sorted.columns + column] = total;
-    else if (sorted.goes_somewhere(i)) store(to, load(to) + total);
+    if (began && ended) {
+      if (sorted.goes_somewhere(i)) {
+        T* const to = dtable + sorted.keys[i] * sorted.columns + column;
+        const Pack<T> before = load_pack(to, left);
+        for (int e = 0; e < kPack; ++e) total[e] += before[e];
+        store_pack(to, left, total);
+      }
+    } else {
+      Compute<T>* const part = (began ? tails : heads) + blockIdx.x * sorted.columns + column;
+      for (int e = 0; e < kPack && e < left; ++e) part[e] = total[e];
+    }
     began = true;
-    total = 0;
+    total = {};
   }
 }
 
@@ -77,6 +91,7 @@ __global__ void join_runs_kernel(Sorted<T> sorted, const Compute<T>* heads, cons
   const std::int32_t key = sorted.keys[begin];
   const Dim others = sorted.blocks_of_run(end);
   Compute<T> total = tails[blockIdx.x * sorted.columns + column];
+#pragma unroll 16  // reads that do not wait for each other: half of all rows may go to one
   for (Dim block = blockIdx.x + 1; block <= blockIdx.x + others; ++block)
     total += heads[block * sorted.columns + column];
   T* const to = dtable + key * sorted.columns + column;
@@ -109,15 +124,21 @@ void CudaBackend::scatter_add(const Tensor& dy, const Tensor& rows, const Tensor
               row_blocks = (count + kBlockRows - 1) / kBlockRows;
     const Workspace keys(*this, count * 4), order(*this, count * 4),
         memory(*this, static_cast<Dim>(sort_memory(count)));
-    sort_rows(rows.as<std::int32_t>(), count, {memory.as<void>(), sort_memory(count)}, keys.as<std::int32_t>(),
+    // Of what the table does not have only the lowest bits count: nothing is computed with it, and the run ends.
+    const auto bits = static_cast<int>(std::bit_width(static_cast<std::uint32_t>(dtable.shape()[0])));
+    sort_rows(rows.as<std::int32_t>(), count, bits, {memory.as<void>(), sort_memory(count)}, keys.as<std::int32_t>(),
               order.as<std::int32_t>(), stream());
     const Workspace parts(*this, 2 * row_blocks * columns * static_cast<Dim>(sizeof(Compute<T>)));
     auto *const heads = parts.as<Compute<T>>(), *const tails = heads + row_blocks * columns;
     const Sorted<T> sorted{dy.as<T>(), keys.as<std::int32_t>(), order.as<std::int32_t>(), count,
                            columns,    dtable.shape()[0],       reports(kScatterRows)};
-    const dim3 grid(static_cast<unsigned>(row_blocks), blocks(columns, kThreads));
-    launch(sum_runs_kernel<T>, grid, kThreads, 0, stream(), sorted, heads, tails, dtable.as<T>());
-    launch(join_runs_kernel<T>, grid, kThreads, 0, stream(), sorted, heads, tails, dtable.as<T>());
+    const auto launch_for = [&](auto kernel, Dim of_thread) {
+      const unsigned threads = std::min(32 * blocks(columns, 32 * of_thread), static_cast<unsigned>(kThreads));
+      launch(kernel, dim3(static_cast<unsigned>(row_blocks), blocks(columns, threads * of_thread)), threads, 0,
+             stream(), sorted, heads, tails, dtable.as<T>());
+    };
+    launch_for(sum_runs_kernel<T>, kPack);
+    launch_for(join_runs_kernel<T>, 1);
   });
 }
 

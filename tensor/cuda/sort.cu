@@ -25,13 +25,13 @@ std::size_t radix_memory(Dim count) {
 
 std::size_t sort_memory(Dim count) { return padded(count) + radix_memory(count); }
 
-void sort_rows(const std::int32_t* rows, Dim count, const SortMemory& memory, std::int32_t* sorted, std::int32_t* order,
-               cudaStream_t stream) {
+void sort_rows(const std::int32_t* rows, Dim count, int bits, const SortMemory& memory, std::int32_t* sorted,
+               std::int32_t* order, cudaStream_t stream) {
   auto* const places = static_cast<std::int32_t*>(memory.data);
   launch(count_up_kernel, blocks(count, 256), 256, 0, stream, places, count);
   std::size_t bytes = memory.bytes - padded(count);
   check_cuda(cub::DeviceRadixSort::SortPairs(static_cast<std::byte*>(memory.data) + padded(count), bytes, rows, sorted,
-                                             places, order, static_cast<int>(count), 0, 32, stream),
+                                             places, order, static_cast<int>(count), 0, bits, stream),
              "sort");
 }
 

@@ -9,7 +9,8 @@ TEST_CASE("the gradient of a table equals the CPU's for short runs, long runs, a
   for (const DType dtype : {DType::f64, DType::f32, DType::bf16})
     for (const std::vector<Dim>& runs : std::vector<std::vector<Dim>>{
              {1}, {32}, {33}, {31, 1, 32, 64, 3}, {200}, {5, 90, 1, 1, 100, 27}, {32, 32, 32}})
-      for (const bool accumulate : {false, true})
+      for (const bool accumulate : {false, true}) {
+        const Dim columns = accumulate ? 37 : 2'064;  // more than the threads of one block take
         check_same(tolerance(dtype), [&](Backend& b) {
           std::vector<std::int32_t> rows;
           for (std::size_t r = 0; r < runs.size(); ++r)
@@ -17,10 +18,23 @@ TEST_CASE("the gradient of a table equals the CPU's for short runs, long runs, a
           Random random(4);
           random.shuffle(rows);
           const auto count = static_cast<Dim>(rows.size());
-          const Tensor table = noise({15, 37}, dtype, b, 2);
-          return ops::scatter_add(noise({count, 37}, dtype, b, 1), ops::from_host(rows, {count}, b), {15, 37},
+          const Tensor table = noise({15, columns}, dtype, b, 2);
+          return ops::scatter_add(noise({count, columns}, dtype, b, 1), ops::from_host(rows, {count}, b), {15, columns},
                                   {table, accumulate});
         });
+      }
+}
+
+TEST_CASE("a row that the table does not have is refused also if the sort sees no difference to one that it has") {
+  const auto gpu = emulated_gpu();
+  for (const std::int32_t wrong : {1 + 4, 1 - 4}) {  // of the lowest two bits the sort sees
+    std::vector<std::int32_t> rows(100, 1);
+    rows[50] = wrong;
+    const Tensor table =
+        ops::scatter_add(noise({100, 9}, DType::f32, *gpu, 1), ops::from_host(rows, {100}, *gpu), {3, 9});
+    const std::string message = fmt::format("scatter_add: row number 50 is {}, expected 0 to 2", wrong);
+    CHECK_THROWS_WITH_AS(ops::to_host<double>(table), message.c_str(), Error);
+  }
 }
 
 TEST_CASE("the gradient of a table takes millions of indices") {

@@ -38,21 +38,19 @@ __device__ inline unsigned keep_bits(const DropoutArguments& dropout, std::int64
   return mine >> (group * 16 + place % 2 * 8) & 0xffu;
 }
 
-/// x · multipliers, given keep_bits.
+/// What eight columns are multiplied by, given keep_bits.
 template <class T>
-__device__ Pack<T> dropped(const Pack<T>& x, const DropoutArguments& dropout, unsigned kept) {
-  Pack<T> y;
-  for (int i = 0; i < kPack; ++i) y[i] = kept >> i & 1 ? x[i] * static_cast<Compute<T>>(dropout.scale) : Compute<T>(0);
-  return y;
+__device__ Pack<T> multipliers(const DropoutArguments& dropout, unsigned kept) {
+  Pack<T> out;
+  for (int i = 0; i < kPack; ++i) out[i] = kept >> i & 1 ? static_cast<Compute<T>>(dropout.scale) : Compute<T>(0);
+  return out;
 }
 
 /// The same, given the row's key, for its columns from `column` on, eight of those that the lanes of a warp hold side
 /// by side. A whole warp calls it.
 template <class T>
-__device__ Pack<T> dropped(const Pack<T>& x, const DropoutArguments& dropout, std::int64_t key, Dim column) {
-  if (dropout.threshold == 0) return x;
-  const Dim first = column / kWarpColumns * kWarpColumns;
-  return dropped(x, dropout, keep_bits(dropout, key, 0, first));
+__device__ Pack<T> multipliers(const DropoutArguments& dropout, std::int64_t key, Dim column) {
+  return multipliers<T>(dropout, keep_bits(dropout, key, 0, column / kWarpColumns * kWarpColumns));
 }
 
 }  // namespace bertrand::cuda

@@ -222,7 +222,10 @@ __global__ void dropout_kernel(const T* x, Dim rows, Dim columns, DropoutArgumen
   const unsigned kept = keep_bits(dropout, dropout.row_keys[row], 0, first);
   const Dim column = first + threadIdx.x % 32 * kPack, left = columns - column;
   if (left <= 0) return;
-  store_pack(out + row * columns + column, left, dropped(load_pack(x + row * columns + column, left), dropout, kept));
+  Pack<T> pack = load_pack(x + row * columns + column, left);
+  const Pack<T> multiplier = multipliers<T>(dropout, kept);
+  for (int i = 0; i < kPack; ++i) pack[i] *= multiplier[i];
+  store_pack(out + row * columns + column, left, pack);
 }
 
 }  // namespace

@@ -84,6 +84,10 @@ __device__ inline float quick_reciprocal(float x) {
   return y;
 }
 
+/// 1 / √x
+__device__ inline float inverse_root(float x) { return rsqrtf(x); }
+__device__ inline double inverse_root(double x) { return rsqrt(x); }
+
 // One instruction each; tensor/dtype.h has the same roundings in whole numbers.
 __device__ inline float to_float(BFloat16 x) { return __uint_as_float(static_cast<unsigned>(x.bits) << 16); }
 __device__ inline float to_float(Float16 x) { return __half2float(__ushort_as_half(x.bits)); }
@@ -91,6 +95,15 @@ __device__ inline BFloat16 to_bfloat16(float x) {
   return std::bit_cast<BFloat16>(__bfloat16_as_ushort(__float2bfloat16_rn(x)));
 }
 __device__ inline Float16 to_float16(float x) { return std::bit_cast<Float16>(__half_as_ushort(__float2half_rn(x))); }
+/// Both rounded to T by one instruction, the first in the low half.
+template <class T>
+__device__ std::uint32_t make_pair(float first, float second) {
+  std::uint32_t pair;
+  if constexpr (std::is_same_v<T, BFloat16>)
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  else asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  return pair;
+}
 
 /// tensor/cuda/mma.h says what the lanes hold.
 template <class T>

@@ -9,24 +9,32 @@ namespace bertrand::cuda {
 namespace {
 
 constexpr int kMostThreads = 512;  // of a row: each may have 128 registers
+constexpr int kMostWarps = kMostThreads / 32;
 
 /// Numbers of each warp, for add_up. They are read after its barrier, so the call after the next barrier may have them.
 template <class C, int kCount>
-using OfWarps = SharedArray<C, kCount*(kMostThreads / 32)>;
+using OfWarps = SharedArray<C, kCount * kMostWarps>;
 
 /// The sums of each x over the block, for every lane. block_sum has two barriers for one number, this has one for all.
+/// Four of them are added at once, so those of warps that the block does not have must be 0 from the beginning.
 template <class C, int kCount>
 __device__ void add_up(C (&x)[kCount], OfWarps<C, kCount>& of_warps) {
   const unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32;
   for (int i = 0; i < kCount; ++i) {
     x[i] = warp_sum(x[i]);
-    if (threadIdx.x % 32 == 0) of_warps[i * (kMostThreads / 32) + warp] = x[i];
+    if (threadIdx.x % 32 == 0) of_warps[i * kMostWarps + warp] = x[i];
   }
   __syncthreads();
-  for (int i = 0; i < kCount; ++i) {
-    x[i] = 0;
-    for (unsigned w = 0; w < warps; ++w) x[i] += of_warps[i * (kMostThreads / 32) + w];
-  }
+  for (C& sum : x) sum = 0;
+#pragma unroll 1
+  for (unsigned w = 0; w < warps; w += 4)
+    for (int i = 0; i < kCount; ++i)
+      for (unsigned of_four = 0; of_four < 4; ++of_four) x[i] += of_warps[i * kMostWarps + w + of_four];
+}
+template <class C, int kCount>
+__device__ void set_to_0(OfWarps<C, kCount>& of_warps) {
+  static_assert(kCount * kMostWarps <= 32, "threads that every block has");
+  if (threadIdx.x < kCount * kMostWarps) of_warps[threadIdx.x] = 0;
 }
 
 template <class T>
@@ -34,42 +42,66 @@ struct Forward {
   const T *x, *residual, *gamma, *beta;
   T *sum, *y;
   Compute<T>* statistics;
-  Dim rows, columns;
-  double epsilon;
+  Dim rows, columns, block_rows;
+  Compute<T> share, epsilon;  ///< 1 / columns, ε
   DropoutArguments dropout;
+};
+
+/// Rows that one block takes, one after the other: more than one if all SMs have enough to do.
+Dim forward_rows(Dim rows) { return rows < 8192 ? 1 : 4; }
+
+/// What a thread reads of a row.
+template <class T>
+struct ForwardRow {
+  PackedPack<T> x, residual;
+  std::int64_t key;  ///< of the dropout
+
+  template <bool kAligned>
+  __device__ static ForwardRow load(const Forward<T>& a, Dim row, Dim at, Dim left) {
+    return {load_packed<kAligned>(a.x + at, left), load_packed<kAligned>(a.residual + at, a.residual ? left : 0),
+            row_key(a.dropout, row)};
+  }
 };
 
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(kMostThreads) layer_norm_kernel(Forward<T> a) {
   using C = Compute<T>;
   __shared__ OfWarps<C, 1> of_sum, of_squares;
-  const Dim row = blockIdx.x, column = static_cast<Dim>(threadIdx.x) * kPack, left = a.columns - column,
-            at = row * a.columns + column;
-  const std::int64_t key = row_key(a.dropout, row);
-  Pack<T> s = load_pack<kAligned>(a.x + at, left);
+  const Dim column = static_cast<Dim>(threadIdx.x) * kPack, left = a.columns - column;
+  const Dim begin = blockIdx.x * a.block_rows, end = begin + a.block_rows < a.rows ? begin + a.block_rows : a.rows;
   const PackedPack<T> gammas = load_packed<kAligned>(a.gamma + column, left),
                       betas = load_packed<kAligned>(a.beta + column, left);
-  Pack<T> residual = {};
-  if (a.residual) residual = load_pack<kAligned>(a.residual + at, left);
-  s = dropped(s, a.dropout, key, column);
-  for (int i = 0; i < kPack; ++i) s[i] += residual[i];
-  const PackedPack<T> sum(s);
-  if (a.sum != a.x) store_packed<kAligned>(a.sum + at, left, sum);
-  s = sum.unpack();  // as backward will read it
-  C mean[1] = {0}, variance[1] = {0};
-  for (int i = 0; i < kPack; ++i) mean[0] += s[i];
-  add_up(mean, of_sum);
-  mean[0] /= static_cast<C>(a.columns);
-  for (int i = 0; i < kPack; ++i)
-    if (i < left) variance[0] += (s[i] - mean[0]) * (s[i] - mean[0]);
-  add_up(variance, of_squares);
-  const C inverse = 1 / std::sqrt(variance[0] / static_cast<C>(a.columns) + static_cast<C>(a.epsilon));
-  const Pack<T> gamma = gammas.unpack(), beta = betas.unpack();
-  for (int i = 0; i < kPack; ++i) s[i] = (s[i] - mean[0]) * inverse * gamma[i] + beta[i];
-  store_pack<kAligned>(a.y + at, left, s);
-  if (threadIdx.x == 0) {
-    a.statistics[2 * row] = mean[0];
-    a.statistics[2 * row + 1] = inverse;
+  Dim at = begin * a.columns + column;
+  ForwardRow<T> next = ForwardRow<T>::template load<kAligned>(a, begin, at, left);
+  set_to_0<C, 1>(of_sum);
+  set_to_0<C, 1>(of_squares);
+  __syncthreads();
+  for (Dim row = begin; row < end; ++row, at += a.columns) {
+    Pack<T> s = next.x.unpack();
+    const Pack<T> residual = next.residual.unpack(), multiplier = multipliers<T>(a.dropout, next.key, column);
+    if (row + 1 < end)  // is on its way from now
+      next = ForwardRow<T>::template load<kAligned>(a, row + 1, at + a.columns, left);
+    for (int i = 0; i < kPack; ++i) s[i] = s[i] * multiplier[i] + residual[i];
+    const PackedPack<T> sum(s);
+    if (a.sum != a.x) store_packed<kAligned>(a.sum + at, left, sum);
+    s = sum.unpack();  // as backward will read it
+    C mean[1] = {0}, variance[1] = {0};
+    for (int i = 0; i < kPack; ++i) mean[0] += s[i];
+    add_up(mean, of_sum);
+    mean[0] /= static_cast<C>(a.columns);  // not times a share, which is rounded: of equal numbers it is that number
+    for (int i = 0; i < kPack; ++i) {
+      s[i] -= mean[0];
+      if (kAligned ? left > 0 : i < left) variance[0] += s[i] * s[i];
+    }
+    add_up(variance, of_squares);
+    const C inverse = inverse_root(variance[0] * a.share + a.epsilon);
+    const Pack<T> gamma = gammas.unpack(), beta = betas.unpack();
+    for (int i = 0; i < kPack; ++i) s[i] = s[i] * inverse * gamma[i] + beta[i];
+    store_pack<kAligned>(a.y + at, left, s);
+    if (threadIdx.x == 0) {
+      a.statistics[2 * row] = mean[0];
+      a.statistics[2 * row + 1] = inverse;
+    }
   }
 }
 
@@ -80,12 +112,13 @@ struct Backward {
   T *dsum, *dx;
   Compute<T>*dgamma, *dbeta;  ///< [row blocks, columns]: each block's share
   Dim rows, columns, block_rows;
+  Compute<T> share;  ///< 1 / columns
   DropoutArguments dropout;
 };
 
 /// Rows that one block takes, one after the other, and of which it sums dγ and dβ: at least 8, in at most 1,024 blocks.
 /// An H100 holds eight of three warps on each of its 132 SMs, so that all run at once.
-Dim block_rows(Dim rows) { return std::max<Dim>(8, (rows + 1023) / 1024); }
+Dim backward_rows(Dim rows) { return std::max<Dim>(8, (rows + 1023) / 1024); }
 
 /// What a thread reads of a row.
 template <class T>
@@ -95,8 +128,7 @@ struct BackwardRow {
   std::int64_t key;  ///< of the dropout
 
   template <bool kAligned>
-  __device__ static BackwardRow load(const Backward<T>& a, Dim row, Dim column, Dim left) {
-    const Dim at = row * a.columns + column;
+  __device__ static BackwardRow load(const Backward<T>& a, Dim row, Dim at, Dim left) {
     return {load_packed<kAligned>(a.sum + at, left), load_packed<kAligned>(a.dy + at, left), a.statistics[2 * row],
             a.statistics[2 * row + 1], row_key(a.dropout, row)};
   }
@@ -110,12 +142,16 @@ __global__ void __launch_bounds__(kMostThreads) layer_norm_backward_kernel(Backw
   const Dim begin = blockIdx.x * a.block_rows, end = begin + a.block_rows < a.rows ? begin + a.block_rows : a.rows;
   const Pack<T> gamma = load_pack<kAligned>(a.gamma + column, left);
   Pack<T> dgamma = {}, dbeta = {};
-  BackwardRow<T> next = BackwardRow<T>::template load<kAligned>(a, begin, column, left);
-  for (Dim row = begin; row < end; ++row) {
+  Dim at = begin * a.columns + column;
+  BackwardRow<T> next = BackwardRow<T>::template load<kAligned>(a, begin, at, left);
+  for (auto& of_row : of_rows) set_to_0<C, 2>(of_row);
+  __syncthreads();
+  for (Dim row = begin; row < end; ++row, at += a.columns) {
     Pack<T> normalized = next.sum.unpack(), slope = next.dy.unpack();  // to become x̂ and dŷ = dy γ
     const C mean = next.mean, inverse = next.inverse;
     const std::int64_t key = next.key;
-    if (row + 1 < end) next = BackwardRow<T>::template load<kAligned>(a, row + 1, column, left);  // on its way from now
+    if (row + 1 < end)  // is on its way from now
+      next = BackwardRow<T>::template load<kAligned>(a, row + 1, at + a.columns, left);
     C means[2] = {0, 0};               // at first the sums of dŷ and of dŷ x̂
     for (int i = 0; i < kPack; ++i) {  // after the end of the row dy is 0, and x̂ any number
       normalized[i] = (normalized[i] - mean) * inverse;
@@ -126,18 +162,21 @@ __global__ void __launch_bounds__(kMostThreads) layer_norm_backward_kernel(Backw
       means[1] += slope[i] * normalized[i];
     }
     add_up(means, of_rows[row % 2]);
-    for (C& m : means) m /= static_cast<C>(a.columns);
+    for (C& m : means) m *= a.share;
     // ds = (dŷ − mean(dŷ) − x̂ · mean(dŷ x̂)) / σ
     for (int i = 0; i < kPack; ++i) slope[i] = (slope[i] - means[0] - normalized[i] * means[1]) * inverse;
     const PackedPack<T> dsum(slope);
-    const Dim at = row * a.columns + column;
     store_packed<kAligned>(a.dsum + at, left, dsum);
-    if (a.dx) store_pack<kAligned>(a.dx + at, left, dropped(dsum.unpack(), a.dropout, key, column));
+    if (!a.dx) continue;
+    slope = dsum.unpack();
+    const Pack<T> multiplier = multipliers<T>(a.dropout, key, column);
+    for (int i = 0; i < kPack; ++i) slope[i] *= multiplier[i];
+    store_pack<kAligned>(a.dx + at, left, slope);
   }
-  const Dim share = blockIdx.x * a.columns + column;
+  const Dim to = blockIdx.x * a.columns + column;
   for (int i = 0; i < kPack && i < left; ++i) {
-    a.dgamma[share + i] = dgamma[i];
-    a.dbeta[share + i] = dbeta[i];
+    a.dgamma[to + i] = dgamma[i];
+    a.dbeta[to + i] = dbeta[i];
   }
 }
 
@@ -153,12 +192,23 @@ unsigned row_threads(Dim columns) {
 void CudaBackend::layer_norm(const Tensor& x, const Tensor& residual, const LayerNorm& options, const Tensor& sum,
                              const Tensor& y, const Tensor& statistics) {
   dispatch_real("layer_norm", x.dtype(), [&]<class T>() {
-    const Forward<T> a{x.as<T>(),           residual.as<T>(), options.gamma.as<T>(),     options.beta.as<T>(),
-                       sum.as<T>(),         y.as<T>(),        in_compute<T>(statistics), x.shape().rows(),
-                       x.shape().columns(), options.epsilon,  arguments(options.dropout)};
+    const Dim rows = x.shape().rows(), of_block = forward_rows(rows);
+    const Forward<T> a{x.as<T>(),
+                       residual.as<T>(),
+                       options.gamma.as<T>(),
+                       options.beta.as<T>(),
+                       sum.as<T>(),
+                       y.as<T>(),
+                       in_compute<T>(statistics),
+                       rows,
+                       x.shape().columns(),
+                       of_block,
+                       1 / static_cast<Compute<T>>(x.shape().columns()),
+                       static_cast<Compute<T>>(options.epsilon),
+                       arguments(options.dropout)};
     const bool aligned = rows_are_aligned(a.columns, a.x, a.residual, a.gamma, a.beta, a.sum, a.y);
     dispatch_bool(aligned, [&]<bool kAligned>() {
-      launch(layer_norm_kernel<T, kAligned>, blocks(a.rows, 1), row_threads(a.columns), 0, stream(), a);
+      launch(layer_norm_kernel<T, kAligned>, blocks(rows, of_block), row_threads(a.columns), 0, stream(), a);
     });
   });
 }
@@ -167,16 +217,23 @@ void CudaBackend::layer_norm_backward(const Tensor& sum, const Tensor& statistic
                                       const Tensor& dy, const Tensor& dsum, const Tensor& dx, const Tensor& dgamma,
                                       const Tensor& dbeta) {
   dispatch_real("layer_norm_backward", sum.dtype(), [&]<class T>() {
-    const Dim rows = sum.shape().rows(), columns = sum.shape().columns(), of_block = block_rows(rows),
+    const Dim rows = sum.shape().rows(), columns = sum.shape().columns(), of_block = backward_rows(rows),
               row_blocks = (rows + of_block - 1) / of_block;
     const Workspace shares(*this, 2 * row_blocks * columns * static_cast<Dim>(sizeof(Compute<T>)));
     auto *const gamma_shares = shares.as<Compute<T>>(), *const beta_shares = gamma_shares + row_blocks * columns;
-    const Backward<T> a{sum.as<T>(),  options.gamma.as<T>(),
-                        dy.as<T>(),   in_compute<T>(statistics),
-                        dsum.as<T>(), dx.as<T>(),
-                        gamma_shares, beta_shares,
-                        rows,         columns,
-                        of_block,     arguments(options.dropout)};
+    const Backward<T> a{sum.as<T>(),
+                        options.gamma.as<T>(),
+                        dy.as<T>(),
+                        in_compute<T>(statistics),
+                        dsum.as<T>(),
+                        dx.as<T>(),
+                        gamma_shares,
+                        beta_shares,
+                        rows,
+                        columns,
+                        of_block,
+                        1 / static_cast<Compute<T>>(columns),
+                        arguments(options.dropout)};
     dispatch_bool(rows_are_aligned(columns, a.sum, a.gamma, a.dy, a.dsum, a.dx), [&]<bool kAligned>() {
       launch(layer_norm_backward_kernel<T, kAligned>, blocks(row_blocks, 1), row_threads(columns), 0, stream(), a);
     });

@@ -52,10 +52,6 @@ __device__ bool moves_wide(const T* x, Dim left) {
 /// Two neighbouring elements of a half type, the first in the low half.
 using Pair = std::uint32_t;
 template <class T>
-__device__ Pair make_pair(float first, float second) {
-  return convert<T>(first).bits | static_cast<Pair>(convert<T>(second).bits) << 16;
-}
-template <class T>
 __device__ T of_pair(Pair pair, int half) {
   return std::bit_cast<T>(static_cast<std::uint16_t>(pair >> (16 * half)));
 }

@@ -84,6 +84,25 @@ TEST_CASE("layer normalisation equals the CPU's for rows of any width") {
     }
 }
 
+TEST_CASE("layer normalisation equals the CPU's for so many rows that a block takes several") {
+  for (const DType dtype : {DType::f32, DType::bf16})
+    check_same(2 * tolerance(dtype), [&](Backend& b) {
+      const LayerNorm options{.gamma = noise({8}, dtype, b, 3), .beta = noise({8}, dtype, b, 4), .epsilon = 1e-3};
+      return ops::layer_norm(noise({8'195, 8}, dtype, b, 1), noise({8'195, 8}, dtype, b, 2), options).y;
+    });
+}
+
+TEST_CASE("a row of equal numbers is normalised to beta, with the least of epsilons") {
+  const auto gpu = emulated_gpu();
+  for (const DType dtype : kFloating)
+    for (const Dim columns : {41, 47, 49, 768}) {  // 41 · (1 / 41) is not 1 in f32, 49 · (1 / 49) is not in f64
+      const LayerNorm options{
+          .gamma = noise({columns}, dtype, *gpu, 3), .beta = noise({columns}, dtype, *gpu, 4), .epsilon = 1e-12};
+      CHECK(ops::to_host<double>(ops::layer_norm(ops::full({1, columns}, 1, dtype, *gpu), {}, options).y) ==
+            ops::to_host<double>(options.beta));
+    }
+}
+
 TEST_CASE("layer normalisation takes rows that begin anywhere, and says how long they may be") {
   for (const DType dtype : kFloating)
     check_same(2 * tolerance(dtype), [&](Backend& b) {

@@ -13,9 +13,17 @@ inline float to_float(BFloat16 x) { return static_cast<float>(x); }
 inline float to_float(Float16 x) { return static_cast<float>(x); }
 inline BFloat16 to_bfloat16(float x) { return BFloat16(x); }
 inline Float16 to_float16(float x) { return Float16(x); }
+template <class T>
+std::uint32_t make_pair(float first, float second) {
+  return T(first).bits | static_cast<std::uint32_t>(T(second).bits) << 16;
+}
 
 inline float quick_exp2(float x) { return std::exp2(x); }
 inline float quick_reciprocal(float x) { return 1 / x; }
+template <class R>
+R inverse_root(R x) {
+  return 1 / std::sqrt(x);
+}
 
 /// What is read there before the thread has waited is 0xdeadbeef; with no barrier between, it is refused.
 inline void start_copy(const SharedSpan<std::uint32_t>& span, std::int64_t at, const void* from, bool there) {

@@ -38,19 +38,14 @@ __device__ inline unsigned keep_bits(const DropoutArguments& dropout, std::int64
   return mine >> (group * 16 + place % 2 * 8) & 0xffu;
 }
 
-/// What eight columns are multiplied by, given keep_bits.
+/// What the columns from `column` on are multiplied by, given the row's key: eight of those that the lanes of a warp
+/// hold side by side. A whole warp calls it.
 template <class T>
-__device__ Pack<T> multipliers(const DropoutArguments& dropout, unsigned kept) {
+__device__ Pack<T> multipliers(const DropoutArguments& dropout, std::int64_t row_key, Dim column) {
+  const unsigned kept = keep_bits(dropout, row_key, 0, column / kWarpColumns * kWarpColumns);
   Pack<T> out;
   for (int i = 0; i < kPack; ++i) out[i] = kept >> i & 1 ? static_cast<Compute<T>>(dropout.scale) : Compute<T>(0);
   return out;
-}
-
-/// The same, given the row's key, for its columns from `column` on, eight of those that the lanes of a warp hold side
-/// by side. A whole warp calls it.
-template <class T>
-__device__ Pack<T> multipliers(const DropoutArguments& dropout, std::int64_t key, Dim column) {
-  return multipliers<T>(dropout, keep_bits(dropout, key, 0, column / kWarpColumns * kWarpColumns));
 }
 
 }  // namespace bertrand::cuda

@@ -219,11 +219,10 @@ __global__ void dropout_kernel(const T* x, Dim rows, Dim columns, DropoutArgumen
   const Dim warp = (static_cast<Dim>(blockIdx.x) * blockDim.x + threadIdx.x) / 32, row = warp / groups,
             first = warp % groups * kWarpColumns;
   if (row >= rows) return;
-  const unsigned kept = keep_bits(dropout, dropout.row_keys[row], 0, first);
   const Dim column = first + threadIdx.x % 32 * kPack, left = columns - column;
+  const Pack<T> multiplier = multipliers<T>(dropout, row_key(dropout, row), column);
   if (left <= 0) return;
   Pack<T> pack = load_pack(x + row * columns + column, left);
-  const Pack<T> multiplier = multipliers<T>(dropout, kept);
   for (int i = 0; i < kPack; ++i) pack[i] *= multiplier[i];
   store_pack(out + row * columns + column, left, pack);
 }

@@ -46,7 +46,7 @@ struct Sorted {
 };
 
 /// Adds up a block of sorted rows. A run that lies within the block goes to the table; a part of a longer one waits in
-/// heads[block] (its run began before) or in tails[block] (it goes on after it).
+/// heads[block] (its run began before) or in tails[block] (it goes on after it). A thread has eight columns.
 template <class T>
 __global__ void sum_runs_kernel(Sorted<T> sorted, Compute<T>* heads, Compute<T>* tails, T* dtable) {
   const Dim column = (static_cast<Dim>(blockIdx.y) * blockDim.x + threadIdx.x) * kPack, left = sorted.columns - column;
@@ -59,7 +59,7 @@ __global__ void sum_runs_kernel(Sorted<T> sorted, Compute<T>* heads, Compute<T>*
   PackedPack<T> next = row(begin);
   for (Dim i = begin; i < end; ++i) {
     const Pack<T> pack = next.unpack();
-    if (i + 1 < end) next = row(i + 1);  // is on its way from now
+    if (i + 1 < end) next = row(i + 1);  // the next row is on its way from now on
     for (int e = 0; e < kPack; ++e) total[e] += pack[e];
     const bool ended = sorted.ends(i);
     if (!ended && i + 1 < end) continue;
@@ -79,7 +79,8 @@ __global__ void sum_runs_kernel(Sorted<T> sorted, Compute<T>* heads, Compute<T>*
   }
 }
 
-/// Puts together the runs that cross blocks: the block in which one begins adds up its parts, in order.
+/// Puts together the runs that cross blocks: the block in which one begins adds up its parts, in order. A thread has a
+/// column.
 template <class T>
 __global__ void join_runs_kernel(Sorted<T> sorted, const Compute<T>* heads, const Compute<T>* tails, T* dtable) {
   const Dim column = static_cast<Dim>(blockIdx.y) * blockDim.x + threadIdx.x;
@@ -91,7 +92,7 @@ __global__ void join_runs_kernel(Sorted<T> sorted, const Compute<T>* heads, cons
   const std::int32_t key = sorted.keys[begin];
   const Dim others = sorted.blocks_of_run(end);
   Compute<T> total = tails[blockIdx.x * sorted.columns + column];
-#pragma unroll 16  // reads that do not wait for each other: half of all rows may go to one
+#pragma unroll 16  // so many are read at once: half of all rows may go to one row of the table
   for (Dim block = blockIdx.x + 1; block <= blockIdx.x + others; ++block)
     total += heads[block * sorted.columns + column];
   T* const to = dtable + key * sorted.columns + column;
@@ -124,17 +125,18 @@ void CudaBackend::scatter_add(const Tensor& dy, const Tensor& rows, const Tensor
               row_blocks = (count + kBlockRows - 1) / kBlockRows;
     const Workspace keys(*this, count * 4), order(*this, count * 4),
         memory(*this, static_cast<Dim>(sort_memory(count)));
-    // Of what the table does not have only the lowest bits count: nothing is computed with it, and the run ends.
-    const auto bits = static_cast<int>(std::bit_width(static_cast<std::uint32_t>(dtable.shape()[0])));
+    // A row that the table does not have may come to lie among those of another one, and split their run. Then the
+    // gradient is wrong, and the next download throws.
+    const auto bits = std::min(32, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(dtable.shape()[0]))));
     sort_rows(rows.as<std::int32_t>(), count, bits, {memory.as<void>(), sort_memory(count)}, keys.as<std::int32_t>(),
               order.as<std::int32_t>(), stream());
     const Workspace parts(*this, 2 * row_blocks * columns * static_cast<Dim>(sizeof(Compute<T>)));
     auto *const heads = parts.as<Compute<T>>(), *const tails = heads + row_blocks * columns;
     const Sorted<T> sorted{dy.as<T>(), keys.as<std::int32_t>(), order.as<std::int32_t>(), count,
                            columns,    dtable.shape()[0],       reports(kScatterRows)};
-    const auto launch_for = [&](auto kernel, Dim of_thread) {
-      const unsigned threads = std::min(32 * blocks(columns, 32 * of_thread), static_cast<unsigned>(kThreads));
-      launch(kernel, dim3(static_cast<unsigned>(row_blocks), blocks(columns, threads * of_thread)), threads, 0,
+    const auto launch_for = [&](auto kernel, Dim columns_of_thread) {
+      const unsigned threads = std::min(32 * blocks(columns, 32 * columns_of_thread), static_cast<unsigned>(kThreads));
+      launch(kernel, dim3(static_cast<unsigned>(row_blocks), blocks(columns, threads * columns_of_thread)), threads, 0,
              stream(), sorted, heads, tails, dtable.as<T>());
     };
     launch_for(sum_runs_kernel<T>, kPack);

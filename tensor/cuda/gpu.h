@@ -84,7 +84,7 @@ __device__ inline float quick_reciprocal(float x) {
   return y;
 }
 
-/// 1 / √x
+/// 1 / √x to within two units of the last place; the emulation rounds it correctly.
 __device__ inline float inverse_root(float x) { return rsqrtf(x); }
 __device__ inline double inverse_root(double x) { return rsqrt(x); }
 
@@ -98,6 +98,7 @@ __device__ inline Float16 to_float16(float x) { return std::bit_cast<Float16>(__
 /// Both rounded to T by one instruction, the first in the low half.
 template <class T>
 __device__ std::uint32_t make_pair(float first, float second) {
+  static_assert(std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>);
   std::uint32_t pair;
   if constexpr (std::is_same_v<T, BFloat16>)
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));

@@ -1,5 +1,6 @@
-// Layer normalisation with what usually surrounds it: y = norm(dropout(x) + residual) · γ + β. A block takes a row, a
-// warp of it 256 columns, and a lane eight of them, which stay in registers: each tensor passes through the GPU once.
+// Layer normalisation with what usually surrounds it: y = norm(dropout(x) + residual) · γ + β. A block takes a row, or
+// several one after the other. A warp has 256 columns of it, and a lane eight of these, which stay in registers: each
+// tensor passes through the GPU once.
 #include <algorithm>
 
 #include "tensor/cuda/columns.h"
@@ -16,7 +17,8 @@ template <class C, int kCount>
 using OfWarps = SharedArray<C, kCount * kMostWarps>;
 
 /// The sums of each x over the block, for every lane. block_sum has two barriers for one number, this has one for all.
-/// Four of them are added at once, so those of warps that the block does not have must be 0 from the beginning.
+/// The numbers of four warps are read at once, so those of absent warps must be 0 from the beginning (set_to_0). The
+/// loop is not unrolled further: most blocks have no more than four warps.
 template <class C, int kCount>
 __device__ void add_up(C (&x)[kCount], OfWarps<C, kCount>& of_warps) {
   const unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32;
@@ -43,11 +45,11 @@ struct Forward {
   T *sum, *y;
   Compute<T>* statistics;
   Dim rows, columns, block_rows;
-  Compute<T> share, epsilon;  ///< 1 / columns, ε
+  Compute<T> inverse_columns, epsilon;
   DropoutArguments dropout;
 };
 
-/// Rows that one block takes, one after the other: more than one if all SMs have enough to do.
+/// Rows that one block takes, one after the other: four if that leaves enough blocks for all SMs, 15 for each of 132.
 Dim forward_rows(Dim rows) { return rows < 8192 ? 1 : 4; }
 
 /// What a thread reads of a row.
@@ -58,7 +60,8 @@ struct ForwardRow {
 
   template <bool kAligned>
   __device__ static ForwardRow load(const Forward<T>& a, Dim row, Dim at, Dim left) {
-    return {load_packed<kAligned>(a.x + at, left), load_packed<kAligned>(a.residual + at, a.residual ? left : 0),
+    return {load_packed<kAligned>(a.x + at, left),
+            a.residual ? load_packed<kAligned>(a.residual + at, left) : PackedPack<T>(Pack<T>{}),
             row_key(a.dropout, row)};
   }
 };
@@ -79,7 +82,7 @@ __global__ void __launch_bounds__(kMostThreads) layer_norm_kernel(Forward<T> a) 
   for (Dim row = begin; row < end; ++row, at += a.columns) {
     Pack<T> s = next.x.unpack();
     const Pack<T> residual = next.residual.unpack(), multiplier = multipliers<T>(a.dropout, next.key, column);
-    if (row + 1 < end)  // is on its way from now
+    if (row + 1 < end)  // the next row is on its way from now on
       next = ForwardRow<T>::template load<kAligned>(a, row + 1, at + a.columns, left);
     for (int i = 0; i < kPack; ++i) s[i] = s[i] * multiplier[i] + residual[i];
     const PackedPack<T> sum(s);
@@ -88,13 +91,13 @@ __global__ void __launch_bounds__(kMostThreads) layer_norm_kernel(Forward<T> a) 
     C mean[1] = {0}, variance[1] = {0};
     for (int i = 0; i < kPack; ++i) mean[0] += s[i];
     add_up(mean, of_sum);
-    mean[0] /= static_cast<C>(a.columns);  // not times a share, which is rounded: of equal numbers it is that number
+    mean[0] /= static_cast<C>(a.columns);  // the mean of ones is 1: a rounded 1 / columns would not give that
     for (int i = 0; i < kPack; ++i) {
       s[i] -= mean[0];
       if (kAligned ? left > 0 : i < left) variance[0] += s[i] * s[i];
     }
     add_up(variance, of_squares);
-    const C inverse = inverse_root(variance[0] * a.share + a.epsilon);
+    const C inverse = inverse_root(variance[0] * a.inverse_columns + a.epsilon);
     const Pack<T> gamma = gammas.unpack(), beta = betas.unpack();
     for (int i = 0; i < kPack; ++i) s[i] = s[i] * inverse * gamma[i] + beta[i];
     store_pack<kAligned>(a.y + at, left, s);
@@ -112,12 +115,12 @@ struct Backward {
   T *dsum, *dx;
   Compute<T>*dgamma, *dbeta;  ///< [row blocks, columns]: each block's share
   Dim rows, columns, block_rows;
-  Compute<T> share;  ///< 1 / columns
+  Compute<T> inverse_columns;
   DropoutArguments dropout;
 };
 
 /// Rows that one block takes, one after the other, and of which it sums dγ and dβ: at least 8, in at most 1,024 blocks.
-/// An H100 holds eight of three warps on each of its 132 SMs, so that all run at once.
+/// An H100 holds eight of three warps on each of its 132 SMs in half types, so that all run at once.
 Dim backward_rows(Dim rows) { return std::max<Dim>(8, (rows + 1023) / 1024); }
 
 /// What a thread reads of a row.
@@ -150,7 +153,7 @@ __global__ void __launch_bounds__(kMostThreads) layer_norm_backward_kernel(Backw
     Pack<T> normalized = next.sum.unpack(), slope = next.dy.unpack();  // to become x̂ and dŷ = dy γ
     const C mean = next.mean, inverse = next.inverse;
     const std::int64_t key = next.key;
-    if (row + 1 < end)  // is on its way from now
+    if (row + 1 < end)  // the next row is on its way from now on
       next = BackwardRow<T>::template load<kAligned>(a, row + 1, at + a.columns, left);
     C means[2] = {0, 0};               // at first the sums of dŷ and of dŷ x̂
     for (int i = 0; i < kPack; ++i) {  // after the end of the row dy is 0, and x̂ any number
@@ -162,7 +165,7 @@ __global__ void __launch_bounds__(kMostThreads) layer_norm_backward_kernel(Backw
       means[1] += slope[i] * normalized[i];
     }
     add_up(means, of_rows[row % 2]);
-    for (C& m : means) m *= a.share;
+    for (C& m : means) m *= a.inverse_columns;
     // ds = (dŷ − mean(dŷ) − x̂ · mean(dŷ x̂)) / σ
     for (int i = 0; i < kPack; ++i) slope[i] = (slope[i] - means[0] - normalized[i] * means[1]) * inverse;
     const PackedPack<T> dsum(slope);

@@ -83,13 +83,15 @@ std::vector<OpCase> normalization_cases() {
   cases.push_back(layer_norm_case({2, 3, 20}));
   cases.push_back(layer_norm_case({0, 20}));
   cases.push_back(layer_norm_case({3001, 31}));
-  cases.push_back(layer_norm_case({4609, 9}));  // more than 512 blocks of 8 rows
+  cases.push_back(layer_norm_case({8201, 9}));  // more than 1,024 blocks of 8 rows
   for (const Shape& shape : {Shape{9, 20}, Shape{129, 65}}) cases.push_back(joined_case(shape));
   for (const Shape& shape : {Shape{67, 140}, Shape{2, 15}, Shape{2003, 33}, Shape{17, 768}, Shape{17, 1024}})
     cases.push_back(dropped_case(shape));
   return cases;
 }
 
-std::vector<OpCase> large_normalization_cases() { return {dropped_case({257, 768}), dropped_case({257, 1024})}; }
+std::vector<OpCase> large_normalization_cases() {
+  return {dropped_case({257, 768}), dropped_case({257, 1024}), dropped_case({8195, 768})};
+}
 
 }  // namespace bertrand::testing

@@ -13,7 +13,8 @@ struct EmulatedProduct {
   cublasComputeType_t compute;
   cublasOperation_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  void *bias = nullptr, *pre_activation = nullptr;
+  const void* bias = nullptr;
+  void* pre_activation = nullptr;
   std::int64_t pre_activation_stride = 0;
 };
 struct EmulatedLayout {

@@ -18,18 +18,13 @@ namespace {
 /// The gradients of y = activation(pre), pre = x · Wᵀ + b; `pre` is empty if the activation is the identity.
 Grads linear_backward(const Tensor& x, const Tensor& weight, const Tensor& pre, Activation activation, Tensor dy,
                       Wanted& want) {
-  Tensor dx, dw, db, unsummed;
+  Tensor dx, dw, db;
   if (want[2]) db = want.fresh_buffer(2);
   if (want[2] && !db) db = Tensor({dy.shape()[-1]}, dy.dtype(), dy.backend());
   if (pre) dy = ops::unary_backward(activation, pre, dy, db);  // dpre = dy ∘ activation′(pre) and db = Σ rows of dpre
-  else unsummed = db;
-  if (want[0]) dx = ops::matmul(dy, weight, {.into = want.into(0)});  // dx = dpre · W
-  if (want[1])
-    dw = ops::matmul(dy, x,
-                     {.transpose_a = true,
-                      .into = want.into(1),
-                      .row_sums = unsummed});  // dW = dpreᵀ · x and, on the way, db if it is not known yet
-  else if (unsummed) ops::sum_to(dy, db.shape(), db);
+  else if (db) ops::sum_to(dy, db.shape(), db);
+  if (want[0]) dx = ops::matmul(dy, weight, {.into = want.into(0)});                  // dx = dpre · W
+  if (want[1]) dw = ops::matmul(dy, x, {.transpose_a = true, .into = want.into(1)});  // dW = dpreᵀ · x
   return {dx, dw, db};
 }
 }  // namespace

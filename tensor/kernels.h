@@ -38,7 +38,6 @@ struct Gemm {
   Tensor bias = {};         ///< [columns of out], or empty
   Activation activation = Activation::identity;
   Tensor pre_activation = {};  ///< [as out] receives what the activation was applied to, or empty
-  Tensor row_sums = {};        ///< [rows of out] receives op(a) summed over the depth, or empty; only with transpose_a
 };
 
 /// Which elements a dropout keeps: a pure function of (key, row key, column), so a mask is never stored and does not

@@ -71,7 +71,6 @@ Dim first_non_finite(const Tensor& x);
 struct MatmulOptions {
   bool transpose_a = false, transpose_b = false;
   Into into = {};
-  Tensor row_sums = {};  ///< [rows] receives op(a) summed over the depth, or empty; only with transpose_a
 };
 /// op(a) [rows, depth] · op(b) [depth, columns], where op transposes if the options say so.
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});

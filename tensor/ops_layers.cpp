@@ -27,17 +27,9 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
         "axis of "
         "the second",
         a.shape(), marked(options.transpose_a), b.shape(), marked(options.transpose_b));
-  check(!options.row_sums ||
-            (options.transpose_a && options.row_sums.shape() == Shape{rows} && options.row_sums.dtype() == a.dtype()),
-        "matmul: expected row_sums of a's type and shape [{}] for the rows of aᵀ, and a transposed, got {}", rows,
-        options.row_sums ? options.row_sums.shape() : Shape{});
   Tensor out = destination("matmul", options.into, {rows, columns}, a);
-  if (options.row_sums) options.row_sums.count_write();
   gemm(a, b, out,
-       {.transpose_a = options.transpose_a,
-        .transpose_b = options.transpose_b,
-        .accumulate = options.into.accumulate,
-        .row_sums = options.row_sums});
+       {.transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .accumulate = options.into.accumulate});
   return out;
 }
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {

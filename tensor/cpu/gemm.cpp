@@ -365,7 +365,6 @@ std::size_t CpuBackend::gemm_workspace(const Tensor& a_tensor, const Tensor& out
 }
 
 void CpuBackend::gemm(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options) {
-  if (options.row_sums) sum_rows(a, options.row_sums);
   if (out.elements() == 0) return;
   if (a.elements() == 0) {  // of no depth: every sum is empty
     if (!options.accumulate) fill(out, 0);

@@ -37,9 +37,6 @@ void CudaBackend::gemm(const Tensor& a, const Tensor& b, const Tensor& out, cons
     product.alignment = common_alignment(operands);
     return products_->run(product, operands, stream());
   };
-  // On an H100 cuBLASLt's epilogue for these sums (BGRADB) made the product a third slower; a kernel needs half of
-  // that.
-  if (options.row_sums) sum_rows(a, options.row_sums);
   if (out.elements() == 0) return;
   if (depth == 0) {
     if (!options.accumulate) fill(out, 0);

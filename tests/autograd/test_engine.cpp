@@ -160,7 +160,6 @@ TEST_CASE("a value that an op was given as the place of its result is refused in
   };
   refused(x, [&](const Tensor& out) { ops::matmul(two, two, {.into = {out}}); });
   refused(x, [&](const Tensor& out) { ops::matmul(two, two, {.into = {out, true}}); });
-  refused(row, [&](const Tensor& out) { ops::matmul(two, two, {.transpose_a = true, .row_sums = out}); });
   refused(x, [&](const Tensor& out) { ops::scatter_add(two, rows, {2, 2}, {out}); });
   refused(row, [&](const Tensor& out) { ops::sum_to(two, {2}, out); });
   const LayerNorm options{.gamma = ops::full({2}, 1, DType::f64, *backend),

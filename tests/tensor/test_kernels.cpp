@@ -281,7 +281,7 @@ TEST_CASE("a product of no depth is zero, and so are gradients from no rows") {
   const Tensor fives = ops::full({2, 3}, 5, DType::f32, *backend);
   ops::matmul(of({2, 0}), of({0, 3}), {.into = {fives, true}});
   CHECK(ops::to_host<float>(fives) == std::vector<float>(6, 5.0f));
-  CHECK(ops::matmul(of({5, 0}), of({5, 2}), {.transpose_a = true, .row_sums = of({0})}).shape() == Shape{0, 2});
+  CHECK(ops::matmul(of({5, 0}), of({5, 2}), {.transpose_a = true}).shape() == Shape{0, 2});
   CHECK(ops::slice(of({0, 5}), 1, 2, 4).shape() == Shape{0, 2});
   CHECK(ops::slice_backward(of({0, 2}), {0, 5}, 1, 2).shape() == Shape{0, 5});
   const Tensor gamma = ops::full({8}, 1, DType::f32, *backend);

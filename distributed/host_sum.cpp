@@ -122,6 +122,16 @@ class HostSum::Call {
   void copy(const Tensor& from, const Tensor& to) const {
     if (from.elements() > 0) bertrand::run(host_.backend_, [&](Kernels& k) { k.cast(from, to); });
   }
+  void copy_for_others(const Tensor& from, const Tensor& to) const {
+    if (from.elements() > 0) bertrand::run(host_.backend_, [&](Kernels& k) { k.copy_past_caches(from, to); });
+  }
+  /// f(first, count) for the elements of a block before and after the slice of this process.
+  template <class F>
+  void for_slices_of_others(std::uint64_t i, const F& f) const {
+    const Share mine = slice(i);
+    f(0, mine.first);
+    f(mine.end(), length(i) - mine.end());
+  }
 
   /// Returns when every process has done with so many blocks of this call.
   void wait_for(Part part, std::uint64_t blocks) {
@@ -139,14 +149,11 @@ class HostSum::Call {
 
   void put(std::uint64_t i) {
     const auto rank = static_cast<std::size_t>(host_.rank_);
-    const Share mine = slice(i);
-    for (std::size_t a = 0; a < addends_[rank].size(); ++a) {
-      const Tensor from = addends_[rank][a].values.window(begin(i), {length(i)});
-      const Tensor& to = block(i).addends[rank][a];
-      copy(from.window(0, {mine.first}), to.window(0, {mine.first}));
-      const Dim rest = length(i) - mine.end();
-      copy(from.window(mine.end(), {rest}), to.window(mine.end(), {rest}));
-    }
+    for (std::size_t a = 0; a < addends_[rank].size(); ++a)
+      for_slices_of_others(i, [&](Dim first, Dim count) {
+        copy_for_others(addends_[rank][a].values.window(begin(i) + first, {count}),
+                        block(i).addends[rank][a].window(first, {count}));
+      });
     done(&Progress::put);
   }
 
@@ -165,13 +172,17 @@ class HostSum::Call {
     const auto sum = add_siblings(
         all, parts_, [&](const Tensor& left, const Tensor& right) { add_to_right(host_.backend_, left, right); });
     check(sum.size() == 1 && sum[0].count == parts_, "all_reduce_sum: the addends do not cover {} parts", parts_);
-    copy(sum[0].values, block(i).sum.window(mine.first, {mine.count}));
+    copy_for_others(sum[0].values, block(i).sum.window(mine.first, {mine.count}));
+    const Tensor own = out_.window(begin(i) + mine.first, {mine.count});
+    if (!sum[0].values.same_memory(own)) copy(sum[0].values, own);
     done(&Progress::added);
   }
 
   void take(std::uint64_t i) {
     wait_for(&Progress::added, i + 1);
-    copy(block(i).sum.window(0, {length(i)}), out_.window(begin(i), {length(i)}));
+    for_slices_of_others(i, [&](Dim first, Dim count) {
+      copy(block(i).sum.window(first, {count}), out_.window(begin(i) + first, {count}));
+    });
   }
 
   HostSum& host_;

@@ -4,9 +4,10 @@
 // The elements are cut into blocks, and a block into slices, one for each process. Three things are done with a block:
 //   put   every process copies its addends into the shared memory, but for its own slice
 //   add   every process adds up its slice, in the tree of pairwise_tree.h, and puts the sum into the shared memory
-//   take  every process copies the sum of the block out of it
+//   take  every process copies the sums of the others out of it
 // A process puts one block, adds the one before it, and takes the one before that. So it seldom waits, and what it
-// works on is in its cache. The memory has room for a few blocks, however long the sum is.
+// works on is in its cache. What it puts goes past that cache, since the core that reads it may be far away. The memory
+// has room for a few blocks, however long the sum is.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -76,6 +76,9 @@ class Kernels {
   // ---- elements
   virtual void fill(const Tensor& out, double value) = 0;
   virtual void cast(const Tensor& x, const Tensor& out) = 0;  ///< any dtype to any dtype; a copy between equal ones
+  /// out = x, of one dtype, past the caches if the processor can: for what the core of another process reads next. From
+  /// the cache of a core that is far away that takes several times as long as from memory.
+  virtual void copy_past_caches(const Tensor& x, const Tensor& out) { cast(x, out); }
   virtual void unary(Unary op, const Tensor& x, const Tensor& out) = 0;
   /// dx may be dy. `sum_of_rows` [columns] receives the sum of dx's rows, or is empty.
   virtual void unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx,

@@ -34,6 +34,7 @@ class CpuBackend final : public Backend, public Kernels {
   // elementwise.cpp
   void fill(const Tensor& out, double value) override;
   void cast(const Tensor& x, const Tensor& out) override;
+  void copy_past_caches(const Tensor& x, const Tensor& out) override;
   void unary(Unary op, const Tensor& x, const Tensor& out) override;
   void unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& dx,
                       const Tensor& sum_of_rows) override;

@@ -1,4 +1,10 @@
 // Kernels that look at one element at a time.
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+#include <cstring>
+
 #include "tensor/cpu/cpu_backend.h"
 #include "tensor/cpu/dropout.h"
 #include "tensor/cpu/math.h"
@@ -29,6 +35,18 @@ template <class T>
   __builtin_unreachable();
 }
 
+/// memcpy by stores that leave the caches alone, if `to` begins on a multiple of 16 bytes.
+void copy_streaming(const std::byte* from, std::byte* to, std::size_t bytes) {
+#if defined(__x86_64__)
+  if (reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+    for (; bytes >= 16; from += 16, to += 16, bytes -= 16)
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+    _mm_sfence();  // else a later store, which says that all is there, could be seen before these
+  }
+#endif
+  std::memcpy(to, from, bytes);
+}
+
 }  // namespace
 
 void CpuBackend::fill(const Tensor& out, double value) {
@@ -49,6 +67,15 @@ void CpuBackend::cast(const Tensor& x, const Tensor& out) {
           for (Dim i = begin; i < end; ++i) out.as<To>()[i] = convert<To>(x.as<From>()[i]);
       });
     });
+  });
+}
+
+void CpuBackend::copy_past_caches(const Tensor& x, const Tensor& out) {
+  const std::size_t size = size_of(x.dtype());
+  parallel(x.elements(), kBlock, [&](Dim begin, Dim end) {
+    const std::size_t first = static_cast<std::size_t>(begin) * size;
+    copy_streaming(x.as<std::byte>() + first, out.as<std::byte>() + first,
+                   static_cast<std::size_t>(end) * size - first);
   });
 }
 

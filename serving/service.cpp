@@ -128,7 +128,8 @@ void Service::look_for_versions() {
   }
 }
 
-/// The old version answers until the new one is loaded, and what was asked of it after that too.
+/// The old version answers until the new one is loaded, and what was asked of it after that too. It goes on if its
+/// directory is gone, which is so for a moment while somebody replaces it: an older version never takes its place.
 void Service::load_newest() {
   const VersionedModel& versioned = *options_.versioned;
   const auto served = [&] {
@@ -137,7 +138,7 @@ void Service::load_newest() {
   }();
   try {
     const auto place = newest_version(versioned.name, versioned.base);
-    if (!place || place->version == served) return;
+    if (!place || place->version <= served) return;
     auto model = std::make_shared<ServedModel>(*place, options_.model);
     const std::lock_guard lock(models_mutex_);
     models_.put(std::move(model));

@@ -234,6 +234,23 @@ TEST_CASE("a newer version takes the place of the old one and a damaged one does
   CHECK(text.find(" in place of ") == text.rfind(" in place of "));
 }
 
+TEST_CASE("an older version does not take the place of one whose directory is gone, and a newer one does") {
+  const Setting setting;
+  for (const char* const name : {"base/8", "base/9"}) support::write_small_classifier(setting / name);
+  const Server server(
+      {"--model-base-path", setting / "base", "--model-name", "half", "--file-system-poll-wait-seconds", "0.01"});
+  const auto version = [&] {
+    return server.connect().get("/v1/models/half").json()["model_version_status"][0]["version"].get<std::string>();
+  };
+  CHECK(version() == "9");
+  std::filesystem::rename(setting / "base/9", setting / "gone");
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // in which it finds version 8
+  CHECK(version() == "9");
+  CHECK(server.connect().post(kPath, body_of(0)).status == 200);
+  std::filesystem::rename(setting / "gone", setting / "base/10");
+  CHECK(support::soon([&] { return version() == "10"; }));
+}
+
 TEST_CASE("the memory plan has room for a newer version beside the old one") {
   const Setting setting;
   support::write_small_classifier(setting / "base/1");

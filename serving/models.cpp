@@ -29,6 +29,17 @@ bert::Config config_of(const std::filesystem::path& directory) {
   return config;
 }
 
+/// The pairs of positions among which more candidates than usual are looked for; what tokens take has room for fewer.
+std::size_t pairs_of(const inference::Query& query, const inference::Options& options) {
+  if (options.top_k <= options.answers.n_best_size) return 0;
+  std::size_t pairs = 0;
+  for (const bert::Sequence& window : query.sequences) {
+    const std::size_t starts = std::min(window.token_ids.size(), static_cast<std::size_t>(options.top_k));
+    pairs += starts * std::min(starts, static_cast<std::size_t>(options.answers.max_answer_length));
+  }
+  return pairs;
+}
+
 }  // namespace
 
 ServedModel::ServedModel(const ModelPlace& place, const ModelOptions& options)
@@ -82,6 +93,7 @@ std::string ServedModel::precision() const { return std::string(name_of(dtype_))
 std::size_t ServedModel::bytes_of(const inference::Query& query) const {
   constexpr std::size_t kNumber = 32;   // in JSON's memory and as text
   constexpr std::size_t kObject = 300;  // of a few keys with a word and numbers, twice
+  constexpr std::size_t kPair = 96;     // 32 bytes, in an array that grows and is then sorted
   std::size_t tokens = query.padding;
   for (const bert::Sequence& sequence : query.sequences) tokens += sequence.token_ids.size();
   const std::size_t labels = this->labels().size();
@@ -89,7 +101,10 @@ std::size_t ServedModel::bytes_of(const inference::Query& query) const {
   switch (head_) {
     case Head::classify: answer += labels * kObject; break;
     case Head::tokens: answer += query.words * inference::kWordBytes + tokens * labels * kNumber; break;
-    case Head::answer: answer += tokens * 2 * kNumber + static_cast<std::size_t>(options_.top_k) * 2 * kObject; break;
+    case Head::answer:
+      answer += tokens * 2 * kNumber + static_cast<std::size_t>(options_.top_k) * 2 * kObject;
+      answer += pairs_of(query, options_) * kPair;
+      break;
     case Head::fill_mask: answer += tokens * static_cast<std::size_t>(options_.top_k) * kObject; break;
     case Head::embed: answer += static_cast<std::size_t>(config_.hidden_size) * kNumber; break;
   }

@@ -58,7 +58,9 @@ void add_heads(CLI::App& app, Options& o) {
                    "tokens that are read at once; of a longer text the end is left out",
                    "the model's positions, for answers 384 at most, for embeddings as sentence_bert_config.json or "
                    "tokenizer_config.json says");
-  own(cli::number_flag(app, "--top-k", i.top_k, {1, 1 << 20}, "words for a mask, candidates for an answer"),
+  own(cli::number_flag(app, "--top-k", i.top_k, {1, 1 << 20},
+                       "words for a mask, candidates for an answer; if these are more than --n-best-size, as many are "
+                       "compared"),
       {Head::fill_mask, Head::answer});
   own(cli::choice_flag(
           app, "--pooling", i.pooling, inference::poolings(),
@@ -78,7 +80,8 @@ void add_heads(CLI::App& app, Options& o) {
   own(cli::number_flag(app, "--max-query-length", i.windows.max_query_length, {1, 1 << 20}, "tokens of a question",
                        "64, or half of a window that is too short for them"),
       {Head::answer});
-  own(cli::number_flag(app, "--n-best-size", i.answers.n_best_size, {1, 1 << 20}, "candidates that are compared"),
+  own(cli::number_flag(app, "--n-best-size", i.answers.n_best_size, {1, 1 << 20},
+                       "candidates that are compared, at least --top-k; a score is a share among them"),
       {Head::answer});
   own(cli::number_flag(app, "--max-answer-length", i.answers.max_answer_length, {1, 1 << 20}, "tokens of an answer"),
       {Head::answer});

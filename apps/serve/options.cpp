@@ -50,7 +50,10 @@ void add_heads(CLI::App& app, Options& o) {
                    "tokens that are read at once; of a longer text the end is left out",
                    "the model's positions, for answers 384 at most, for embeddings as sentence_bert_config.json or "
                    "tokenizer_config.json says");
-  cli::number_flag(app, "--top-k", i.top_k, {1, 1 << 10}, "words for a mask, candidates for an answer");
+  cli::number_flag(app, "--top-k", i.top_k, {1, 1 << 10},
+                   fmt::format("words for a mask, candidates for an answer; the score of an answer is a share among {} "
+                               "candidates, or among these if they are more",
+                               i.answers.n_best_size));
   cli::choice_flag(
       app, "--pooling", i.pooling, inference::poolings(),
       "what of a text becomes its embedding: the mean of all tokens, [CLS], or the pooler's output; auto: as "

@@ -26,12 +26,19 @@ struct Question {
   std::vector<tasks::SquadWindow> windows;
 };
 
+/// As many candidates are compared as are asked for: without that nobody gets more than --n-best-size of them.
+tasks::AnswerOptions compared(const Options& options) {
+  tasks::AnswerOptions answers = options.answers;
+  answers.n_best_size = std::max(answers.n_best_size, options.top_k);
+  return answers;
+}
+
 class Answerer : public Predictor {
  public:
   Answerer(Model model, const Options& options)
       : model_(std::move(model)),
         windows_(options.windows),
-        answers_(options.answers),
+        answers_(compared(options)),
         top_k_(static_cast<std::size_t>(options.top_k)),
         network_(model_, Head::answer) {
     model_.require_pairs();

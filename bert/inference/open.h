@@ -50,7 +50,7 @@ struct Options {
   std::optional<int> overlap;      ///< tokens: pieces that windows of a long text share; none: a quarter of a window
   /// Of a context; max_seq_length is the one above, and no tokens of a question are as completed() has it.
   tasks::SquadOptions windows{.max_query_length = 0};
-  tasks::AnswerOptions answers;  ///< with version_2 a question may have no answer
+  tasks::AnswerOptions answers;  ///< with version_2 a question may have no answer; n_best_size is at least top_k
 };
 
 /// `options` with what was not given. Tokens are as many as the model has positions, but 384 at most for answers, and

@@ -49,6 +49,29 @@ TEST_CASE(
   thread.join();
 }
 
+TEST_CASE("an answer with more candidates than usual takes what the pairs of positions take that are compared") {
+  const support::TemporaryDirectory directory;
+  support::write_small_head<bert::ForQuestionAnswering>(directory / "model",
+                                                        {.architecture = "BertForQuestionAnswering"});
+  std::string context;
+  for (int i = 0; i < 10; ++i) context += "red fish ";
+  // The bytes of an answer from a window of 24 tokens, less those from a window of 5.
+  const auto more = [&](int top_k) {
+    serving::ModelOptions options;
+    options.machine.threads = 1;
+    options.inference = {.top_k = top_k, .windows = {.doc_stride = 2, .max_query_length = 4}};
+    const serving::ServedModel model({.name = "model", .directory = directory / "model"}, options);
+    const auto bytes = [&](const std::string& text) {
+      const inference::Query query = model.predictor().encode({{"question", "bird"}, {"context", text}}, "here");
+      CHECK(query.sequences.size() == 1);
+      return model.bytes_of(query);
+    };
+    return bytes(context) - bytes("red");
+  };
+  CHECK(more(5) == more(20));
+  CHECK(more(1000) > more(20) + (24 * 24 - 5 * 5) * 32);
+}
+
 TEST_CASE("a model with room for one piece is served, and one with less is refused") {
   const support::TemporaryDirectory directory;
   const auto open = [&](Dim positions) {

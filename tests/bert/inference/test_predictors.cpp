@@ -153,7 +153,7 @@ TEST_CASE("a predictor answers questions as Google's script does and says where 
       {.directory = directory, .tokenizer = {.vocab_file = kVocabulary}, .backend = golden::cpu(), .dtype = DType::f64},
       Head::answer,
       {.max_seq_length = 128,
-       .top_k = 100,
+       .top_k = 20,  // more of them would be compared than the script does
        .windows = {.doc_stride = 64, .max_query_length = 24},
        .answers = {.version_2 = true, .null_score_diff_threshold = 3.956}});
   const auto paragraphs = tasks::read_squad(paths::shared + "/data/squad/small/dev-v2.json");
@@ -180,7 +180,7 @@ TEST_CASE("a predictor answers questions as Google's script does and says where 
     // answer, it takes all that stands between the blanks around them. All other questions have its candidates.
     const io::Json &own = answer.at("n_best"), &scripts = n_best.at(id);
     std::set<std::string> texts;
-    bool is_wider = false, same = own.size() == scripts.size();
+    bool is_wider = false, same = own.size() == std::min<std::size_t>(scripts.size(), 20);
     for (std::size_t k = 0; k < own.size(); ++k) {
       const std::string text = cleaned(own[k].at("answer"));
       texts.insert(text);

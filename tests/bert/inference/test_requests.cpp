@@ -101,6 +101,34 @@ TEST_CASE("one output that is not said to be a number is the probability of its 
   CHECK(score("") == doctest::Approx(1 / (1 + std::exp(-score("regression")))));
 }
 
+TEST_CASE("an answer has as many candidates as are asked for, and scores are shares of at least twenty") {
+  const support::TemporaryDirectory directory;
+  support::write_small_head<bert::ForQuestionAnswering>(directory / "model",
+                                                        {.architecture = "BertForQuestionAnswering"});
+  std::string context;  // of 16 words, which have 136 candidates, in a window of 20 tokens
+  for (int i = 0; i < 8; ++i) context += "red fish ";
+  const auto n_best = [&](int top_k) {
+    const auto predictor =
+        open(directory / "model", Head::answer, {.top_k = top_k, .windows = {.doc_stride = 8, .max_query_length = 4}});
+    return ask(*predictor, {{"question", "bird"}, {"context", context}}).at("n_best");
+  };
+  const auto shares = [](const io::Json& candidates) {
+    double sum = 0;
+    for (const io::Json& candidate : candidates) sum += candidate.at("score").get<double>();
+    return sum;
+  };
+  const io::Json few = n_best(5), usual = n_best(20), many = n_best(50);
+  CHECK(few.size() == 5);
+  REQUIRE(usual.size() == 20);
+  REQUIRE(many.size() == 50);
+  CHECK(shares(usual) == doctest::Approx(1));
+  CHECK(shares(many) == doctest::Approx(1));
+  for (std::size_t i = 0; i < 20; ++i) {
+    if (i < 5) CHECK(few[i] == usual[i]);
+    for (const char* const place : {"start", "end"}) CHECK(many[i].at(place) == usual[i].at(place));
+  }
+}
+
 TEST_CASE("every [MASK] of a text is filled and no other special token is literal") {
   const support::TemporaryDirectory directory;
   support::write_small_head<bert::ForPretraining>(directory / "model", {.architecture = "BertForPreTraining"});

@@ -57,7 +57,8 @@ std::vector<double> doubles(const Tensor& x) {
 }  // namespace
 
 Model::Model(const std::filesystem::path& directory, Backend& backend, DType dtype)
-    : config_(bert::read_config(directory)),
+    : directory_(directory),
+      config_(bert::read_config(directory)),
       tokenizer_(bert::read_tokenizer(directory, {}, config_)),
       labels_(labels_of(config_, directory)),
       backend_(backend),
@@ -70,10 +71,22 @@ Model::Model(const std::filesystem::path& directory, Backend& backend, DType dty
 
 Model::~Model() = default;
 
+/// As predict refuses it, and what tasks::encode_pieces() would refuse in the words of a flag that others have.
+void Model::require_readable(bool pair) const {
+  if (pair && config_.type_vocab_size < 2)
+    fail(Failure::model, "{}: type_vocab_size: expected 2 for pairs of texts, got {}", directory_.string(),
+         config_.type_vocab_size);
+  const int least = pair ? 5 : 3;  // [CLS] text [SEP] pair [SEP], or [CLS] text [SEP]
+  if (config_.max_position_embeddings < least)
+    fail(Failure::model, "{}: max_position_embeddings: expected at least {} for {}, got {}", directory_.string(), least,
+         pair ? "pairs of texts" : "texts", config_.max_position_embeddings);
+}
+
 bert::Sequence Model::encode(std::string_view text, const std::optional<std::string>& pair) const {
+  require_readable(pair.has_value());
   std::vector<std::int32_t> first = tokenizer_.encode(text);
   std::optional<std::vector<std::int32_t>> second;
-  if (pair && config_.type_vocab_size > 1) second = tokenizer_.encode(*pair);
+  if (pair) second = tokenizer_.encode(*pair);
   const int most = std::min(kMostTokens, static_cast<int>(config_.max_position_embeddings));
   const text::Vocabulary& vocabulary = tokenizer_.vocabulary();
   text::Sequence one = tasks::encode_pieces(std::move(first), std::move(second),

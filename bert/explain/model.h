@@ -45,17 +45,20 @@ class Model {
   /// The classes of a classifier; else empty.
   const std::vector<std::string>& labels() const { return labels_; }
 
-  /// [CLS] a [SEP], or [CLS] a [SEP] b [SEP], cut to kMostTokens. A text may be empty, as a row of a table may.
+  /// [CLS] a [SEP], or [CLS] a [SEP] b [SEP], cut to kMostTokens. A text may be empty, as a row of a table may. Throws
+  /// Error(Failure::model) if the model has too few positions, or for a pair one type of tokens only.
   bert::Sequence encode(std::string_view text, const std::optional<std::string>& pair = {}) const;
   Look look(const bert::Sequence& sequence) const;
   /// The last layer's rows of [CLS], [sequences, hidden], one after the other.
   std::vector<float> first_rows(std::span<const bert::Sequence> sequences) const;
 
  private:
+  void require_readable(bool pair) const;
   Variable dense(const std::string& name, const Variable& x) const;
   std::vector<std::vector<float>> attention_of(std::size_t layer, const Variable& x) const;
   Variable logits_from(const Variable& words, const bert::PackedBatch& batch) const;
 
+  std::filesystem::path directory_;
   bert::Config config_;
   text::Tokenizer tokenizer_;
   std::vector<std::string> labels_;

@@ -197,18 +197,26 @@ TEST_CASE("the map and the projector have a line for each row, with its pair, an
   CHECK(std::ranges::count(text("embeddings.tsv"), '\n') == 3);
 }
 
-TEST_CASE("a model of one type of tokens is shown the first text of a pair") {
+TEST_CASE("a text or a pair that a model has no types of tokens or no positions for is refused") {
   const support::TemporaryDirectory directory;
-  for (const Dim types : {1, 2}) {
+  const std::string model = directory / "model";
+  const auto refusal = [&](Dim types, Dim positions, const std::optional<std::string>& pair) {
     support::write_small_head<bert::ForSequenceClassification>(
-        directory / "model", {.architecture = "BertForSequenceClassification", .labels = {"a", "b"}, .types = types},
+        model,
+        {.architecture = "BertForSequenceClassification", .labels = {"a", "b"}, .positions = positions, .types = types},
         2);
-    const explain::Model model(directory / "model", golden::cpu());
-    const std::size_t texts = types == 1 ? 1 : 2;
-    const bert::Sequence sequence = model.encode("red", "fish");
-    CHECK(std::ranges::count(sequence.token_ids, 3) == static_cast<std::ptrdiff_t>(texts));  // [SEP]
-    CHECK(model.look(sequence).tokens.size() == 1 + 2 * texts);
-  }
+    const explain::Model opened(model, golden::cpu());
+    return support::refusal(Failure::model, [&] {
+      const bert::Sequence sequence = opened.encode("red", pair);
+      CHECK(std::ranges::count(sequence.token_ids, 3) == (pair ? 2 : 1));  // [SEP]
+      CHECK(opened.look(sequence).tokens.size() == (pair ? 5 : 3));
+    });
+  };
+  CHECK(refusal(1, 3, {}) == "");
+  CHECK(refusal(2, 5, "fish") == "");
+  CHECK(refusal(1, 24, "fish") == model + ": type_vocab_size: expected 2 for pairs of texts, got 1");
+  CHECK(refusal(2, 4, "fish") == model + ": max_position_embeddings: expected at least 5 for pairs of texts, got 4");
+  CHECK(refusal(2, 2, {}) == model + ": max_position_embeddings: expected at least 3 for texts, got 2");
 }
 
 TEST_CASE("of many rows as many are mapped as the page says, evenly spread") {

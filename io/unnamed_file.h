@@ -8,7 +8,7 @@ namespace bertrand::io {
 /// A file without a name, which is gone when the program ends, however it ends.
 class UnnamedFile {
  public:
-  /// Makes it as `file`, which must not be there, and removes the name.
+  /// Makes it under a name of its own that begins with `file`, and removes the name.
   UnnamedFile(Files& files, const std::filesystem::path& file);
 
   void append(std::span<const std::byte> bytes) { files_.write(to_write_.number(), bytes, file_); }

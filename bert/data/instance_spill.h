@@ -12,8 +12,8 @@ namespace bertrand::data {
 /// A file of instances, all of one size, without a name: it is gone when the program ends, however it ends.
 class InstanceSpill {
  public:
-  /// Makes the file as `file`, which must not be there, and removes its name. `most_masked` bounds the masked tokens of
-  /// every instance. Every call throws Error(Failure::io).
+  /// Makes the file under a name that begins with `file`, and removes the name. `most_masked` bounds the masked tokens
+  /// of every instance. Every call throws Error(Failure::io).
   InstanceSpill(io::Files& files, const std::filesystem::path& file, std::size_t most_masked);
 
   void append(const Instance& instance);

@@ -1,9 +1,5 @@
 #include "bert/data/unpacked_records.h"
 
-#include <fmt/format.h>
-
-#include <atomic>
-
 #include "io/temporary_name.h"
 
 namespace bertrand::data {
@@ -15,11 +11,7 @@ void UnpackedRecords::append(std::string_view record) {
 }
 
 void UnpackedRecords::spill() {
-  if (!file_) {
-    static std::atomic<int> count = 0;  // a file that is given twice is read by two threads at once
-    file_ = std::make_unique<io::UnnamedFile>(io::Files::system(),
-                                              io::temporary_name(fmt::format("{}.{}", place_.string(), count++)));
-  }
+  if (!file_) file_ = std::make_unique<io::UnnamedFile>(io::Files::system(), io::temporary_name(place_));
   file_->append(std::as_bytes(std::span(held_)));
   held_.clear();
 }

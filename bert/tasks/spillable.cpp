@@ -16,7 +16,6 @@ bool SpillPlace::is_due(std::size_t bytes, bool has_file) const {
   return has_file || std::filesystem::is_directory(directory, ignored);
 }
 
-// The name is there for a moment only, but processes of other hosts may make theirs at the same one.
 SpillFile::SpillFile(const SpillPlace& place)
     : file_(*place.files, place.directory / fmt::format("rows.tmp-{}-{}", io::host_name(), ::getpid())) {}
 

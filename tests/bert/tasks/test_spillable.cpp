@@ -1,9 +1,11 @@
 #include "bert/tasks/spillable.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
+#include "io/host_name.h"
 #include "support/faulty_files.h"
 #include "support/refusal.h"
 
@@ -29,6 +31,19 @@ TEST_CASE("an array that is spilled part by part is the one that is held, and it
   spilled.let_go();
   CHECK(spilled.all()[999] == 999 * 999);
   CHECK(std::filesystem::is_empty(std::filesystem::path(directory / ".")));
+}
+
+TEST_CASE("an array is spilled though a process that had this one's number left a name, as one of a container does") {
+  const support::TemporaryDirectory directory;
+  const std::string left = directory / fmt::format("rows.tmp-{}-{}", io::host_name(), ::getpid());
+  support::write_text(left, "left");
+  const SpillPlace place{.directory = std::filesystem::path(directory / "."), .held_bytes = 1};
+  Spillable<char> array;
+  array.append(std::string("text"));
+  array.spill(place);
+  array.finish(place);
+  CHECK(std::string(array.all().begin(), array.all().end()) == "text");
+  CHECK(support::read_text(left) == "left");
 }
 
 TEST_CASE("an array stays in memory without a directory") {

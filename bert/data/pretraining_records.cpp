@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <future>
+#include <mutex>
 
 #include "bert/data/tf_example.h"
 #include "io/crc32c.h"
@@ -152,8 +153,11 @@ PretrainingRecords::File PretrainingRecords::open(const std::filesystem::path& p
   return file;
 }
 
-/// Data may lie where nobody may write: then the run keeps its index.
+/// Data may lie where nobody may write: then the run keeps its index. A file that is given twice is read by two
+/// threads, under whatever paths, and a process writes a file once at a time (io/temporary_name.h).
 void PretrainingRecords::keep_index(File& file) const {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
   const auto keep = [&file](const std::filesystem::path& directory) {
     try {
       RecordIndex::write(io::Files::system(), file.path, file.held, file.sums, directory);

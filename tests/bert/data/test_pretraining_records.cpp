@@ -301,6 +301,12 @@ TEST_CASE("where no index can be kept the records are held, and it is said why, 
   CHECK(!fs::exists(RecordIndex::file_of(three.files()[2])));
 }
 
+TEST_CASE("the index of a file that is given many times is kept without a complaint") {
+  const ThreeFiles three;
+  for (int turn = 0; turn < 20; ++turn, fs::remove(RecordIndex::file_of(three.files()[0])))
+    CHECK(PretrainingRecords(std::vector(16, three.files()[0]), {.vocab_size = 200, .threads = 16}).not_kept() == "");
+}
+
 TEST_CASE("where no index can be beside a file the run directory has it, and the next start reads it") {
   const ThreeFiles three;
   fs::create_directory(RecordIndex::file_of(three.files()[0]));  // root may write where it is not allowed

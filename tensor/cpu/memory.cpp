@@ -58,7 +58,7 @@ void unmap(std::byte* data, std::size_t bytes) {
 }
 
 /// The number after `key` in a file of lines, or `otherwise` if there is none.
-std::size_t number_in(const char* file, const std::string& key, std::size_t otherwise) {
+std::size_t number_in(const std::filesystem::path& file, const std::string& key, std::size_t otherwise) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
     std::size_t number = 0;
@@ -74,11 +74,11 @@ std::size_t machine_left() {
   return number_in("/proc/meminfo", "MemAvailable:", kMost >> 10) << 10;  // in KiB
 }
 
-/// What the control group has left. It counts cached files as used, although it would give them up.
-std::size_t group_left() {
-  const std::size_t used = number_in("/sys/fs/cgroup/memory.current", "", 0);
-  const std::size_t files = number_in("/sys/fs/cgroup/memory.stat", "inactive_file ", 0);
-  return left(number_in("/sys/fs/cgroup/memory.max", "", kMost), used - std::min(used, files));
+/// What is left of a control group's own limit. It counts cached files as used, although it would give them up.
+std::size_t left_of_group(const std::filesystem::path& group) {
+  const std::size_t used = number_in(group / "memory.current", "", 0);
+  const std::size_t files = number_in(group / "memory.stat", "inactive_file ", 0);
+  return left(number_in(group / "memory.max", "", kMost), used - std::min(used, files));
 }
 
 std::size_t address_space_left() {
@@ -89,6 +89,18 @@ std::size_t address_space_left() {
 }
 
 }  // namespace
+
+std::size_t group_left(const std::filesystem::path& of_process, const std::filesystem::path& groups) {
+  std::size_t least = left_of_group(groups);  // all that a container sees, whatever path it is told
+  std::ifstream in(of_process);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with("0::/")) continue;  // of version 1
+    std::filesystem::path group = groups;
+    for (const std::filesystem::path& name : std::filesystem::path(line.substr(4)))
+      least = std::min(least, left_of_group(group /= name));
+  }
+  return least;
+}
 
 CachingMemory::~CachingMemory() { release_cached(0); }
 

@@ -35,4 +35,9 @@ bool is_named(const Descriptor& open, const std::filesystem::path& path) {
          own.st_dev == named.st_dev;
 }
 
+bool is_of_another_user(const std::filesystem::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && status.st_uid != ::geteuid() && status.st_uid != 0;
+}
+
 }  // namespace bertrand::io

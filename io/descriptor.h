@@ -39,4 +39,8 @@ ssize_t read_at(int descriptor, char* bytes, std::size_t size, std::uint64_t off
 /// Whether `path`, a link not followed, still names the open file: another process may have removed or replaced it.
 bool is_named(const Descriptor& open, const std::filesystem::path& path);
 
+/// Whether what is at `path`, a link not followed, belongs to neither this user nor root: somebody may have planted it
+/// there to have a file of this user's written over.
+bool is_of_another_user(const std::filesystem::path& path);
+
 }  // namespace bertrand::io

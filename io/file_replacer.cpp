@@ -2,12 +2,17 @@
 
 #include <utility>
 
+#include "io/descriptor.h"
+
 namespace bertrand::io {
 
 namespace fs = std::filesystem;
 
 bool is_replaceable(const fs::path& file) {
-  return !fs::exists(fs::symlink_status(file)) || (fs::is_regular_file(file) && !fs::is_symlink(file));
+  std::error_code ignored;  // of a link that leads to itself
+  const fs::file_status status = fs::symlink_status(file);
+  if (fs::is_symlink(status)) return is_of_another_user(file) && !fs::is_other(file, ignored);
+  return !fs::exists(status) || fs::is_regular_file(status);
 }
 
 FileReplacer::FileReplacer(Files& files, const fs::path& file) : files_(files), file_(file) {

@@ -8,12 +8,12 @@
 namespace bertrand::io {
 
 /// Whether nothing or a regular file is there. A link is written through: replacing it would leave what it points to as
-/// it was.
+/// it was. But one of another user's is replaced, unless a pipe or device is behind it: they may have planted it.
 bool is_replaceable(const std::filesystem::path& file);
 
 /// A file that appears under its name only when it is whole: written beside it, made durable, renamed. Without
 /// publish() nothing is left of it, unless the process is killed: then the next one that writes the file removes it.
-/// What is no regular file (a pipe, a link, /dev/stdout) is written as it is.
+/// What is not replaceable (a pipe, a link, /dev/stdout) is written as it is.
 class FileReplacer {
  public:
   FileReplacer(Files& files, const std::filesystem::path& file);

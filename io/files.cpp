@@ -52,7 +52,7 @@ void refuse_call(const fs::path& file, const char* call, int error) {
 
 int Files::create(const fs::path& file) { return open_to_write(file, O_TRUNC); }
 int Files::create_new(const fs::path& file) { return open_to_write(file, O_EXCL | O_NOFOLLOW); }
-int Files::append(const fs::path& file) { return open_to_write(file, O_APPEND); }
+int Files::append(const fs::path& file) { return open_to_write(file, O_APPEND | O_NOFOLLOW); }
 void Files::write(int descriptor, std::span<const std::byte> bytes, const fs::path& file) {
   while (!bytes.empty()) {
     const ssize_t done = ::write(descriptor, bytes.data(), bytes.size());
@@ -91,9 +91,9 @@ void Files::remove_all(const fs::path& path) {
   if (error) refuse_call(path, "remove", error.value());
 }
 void Files::cut(const fs::path& file, std::uint64_t bytes) {
-  std::error_code error;
-  fs::resize_file(file, bytes, error);
-  if (error) refuse_call(file, "truncate", error.value());
+  const Descriptor descriptor(::open(file.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!descriptor || ::ftruncate(descriptor.number(), static_cast<off_t>(bytes)) != 0)
+    refuse_call(file, "truncate", errno);
 }
 Files& Files::system() {
   static Files files;

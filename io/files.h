@@ -18,7 +18,8 @@ class Files {
   /// Creates a file that must not be there yet. A link that another user put there, to a file of ours say, is not
   /// followed.
   virtual int create_new(const std::filesystem::path& file);
-  virtual int append(const std::filesystem::path& file);  ///< creates if needed; every write goes to the end
+  /// Creates it if needed; every write goes to the end. A link is not followed, nor is it by cut().
+  virtual int append(const std::filesystem::path& file);
   virtual void write(int descriptor, std::span<const std::byte> bytes, const std::filesystem::path& file);
   virtual void sync(int descriptor, const std::filesystem::path& file);
   virtual void close(int descriptor, const std::filesystem::path& file);

@@ -23,11 +23,28 @@ namespace fs = std::filesystem;
 
 constexpr const char* kProgress = "progress.json";
 
+/// What somebody else put in the place of our directory is not filled: a link may lead to any directory of this user's,
+/// and the owner of a directory may change what is in it.
+void require_own(const fs::path& directory) {
+  const bool is_link = fs::is_symlink(fs::symlink_status(directory));
+  if (is_link || io::is_of_another_user(directory))
+    fail(Failure::usage,
+         "--output: {}: expected nothing or a directory of your own, got {}; hint: remove it, or name another --output",
+         directory.string(), is_link ? "a link" : "another user's");
+}
+
+/// A file that is made anew, whatever an interrupted job left there. A link, which another user who may write to the
+/// directory could put there, goes and is not followed.
+std::unique_ptr<io::FileWriter> made_anew(io::Files& files, const fs::path& file) {
+  files.remove_all(file);
+  return std::make_unique<io::FileWriter>(files, file, io::FileWriter::Opening::create_new);
+}
+
 /// Held by one process at a time; free again when that ends.
 class DirectoryLock {
  public:
   explicit DirectoryLock(const fs::path& directory)
-      : descriptor_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+      : descriptor_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) {
     if (!descriptor_) io::refuse_call(directory, "open", errno);
     if (::flock(descriptor_.number(), LOCK_EX | LOCK_NB) == 0) return;
     if (errno != EWOULDBLOCK) io::refuse_call(directory, "flock", errno);
@@ -44,9 +61,12 @@ class ArrayWriter {
  public:
   ArrayWriter(io::Files& files, fs::path file) : files_(files), file_(std::move(file)) {}
 
-  void begin() { out_ = std::make_unique<io::FileWriter>(files_, file_); }
+  void begin() { out_ = made_anew(files_, file_); }
   void go_on(const CorpusArray& array, std::uint64_t width) {
     std::error_code error;
+    if (fs::is_symlink(fs::symlink_status(file_, error)))
+      fail(Failure::input, "{}: expected the file that {} tells of, got a link; hint: remove the directory",
+           file_.string(), kProgress);
     if (const std::uint64_t bytes = fs::file_size(file_, error); error || bytes < array.count * width)
       fail(Failure::input, "{}: expected at least {} bytes, as {} says, got {}; hint: remove the directory",
            file_.string(), array.count * width, kProgress, error ? 0 : bytes);
@@ -214,7 +234,9 @@ class CorpusWriter : public CorpusSink {
       writer_->finish();
     }
     check_documents(result_.manifest.total().documents.count, job_.inputs, /*as_google=*/true);
-    io::write_file(files_, directory_ / kCorpusManifest, io::json_text(result_.manifest.to_json(), 2) + "\n");
+    const auto manifest = made_anew(files_, directory_ / kCorpusManifest);
+    manifest->write(io::json_text(result_.manifest.to_json(), 2) + "\n");
+    manifest->finish();
     files_.sync_directory(directory_);
     return std::move(result_);
   }
@@ -327,6 +349,7 @@ CorpusResult write_corpus(const CorpusJob& job, const text::Tokenizer& tokenizer
   const fs::path parent = output.has_parent_path() ? output.parent_path() : fs::path(".");
   const fs::path partial = output.string() + ".partial";
   io::check_new_directory("output", output);
+  require_own(partial);
   files.make_directory(partial);
   const DirectoryLock lock(partial);
   try {

@@ -33,8 +33,8 @@ struct CorpusResult {
 
 /// Fills <output>.partial and renames it when it is whole. What is there of the same job is gone on with, to the same
 /// bytes: so an interrupted job is finished by the same call. Memory: some blocks. Throws Error(Failure::usage) if
-/// something has the name already, if another process writes there, or if what is there is of another job; as
-/// tokenise_files does; Error(Failure::io).
+/// something has the name already, if another process writes there, or if what is there is a link, another user's or of
+/// another job; as tokenise_files does; Error(Failure::io).
 CorpusResult write_corpus(const CorpusJob& job, const text::Tokenizer& tokenizer,
                           io::Files& files = io::Files::system());
 

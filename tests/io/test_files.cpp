@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "io/crc32c.h"
+#include "io/descriptor.h"
 #include "io/file_replacer.h"
 #include "support/faulty_files.h"
 #include "support/program.h"
@@ -147,6 +148,44 @@ TEST_CASE("a file is replaced in one step: whichever call fails, it is the old o
     if (failing == 0) calls = files.calls();
   }
   CHECK(failures == 6);  // open, write, fsync, close, rename, fsync of the directory
+}
+
+TEST_CASE("a link to a file is neither appended to nor cut") {
+  const support::TemporaryDirectory directory;
+  const fs::path link = directory / "link";
+  write_text(directory / "precious", "ours");
+  fs::create_symlink(directory / "precious", link);
+  const std::string reason = ": Too many levels of symbolic links";
+  CHECK(io_error([&] { FileWriter(Files::system(), link, FileWriter::Opening::append); }) ==
+        link.string() + ": open" + reason);
+  CHECK(io_error([&] { Files::system().cut(link, 1); }) == link.string() + ": truncate" + reason);
+  CHECK(read_text(directory / "precious") == "ours");
+  Files::system().cut(directory / "precious", 1);
+  CHECK(read_text(directory / "precious") == "o");
+}
+
+TEST_CASE("a link that another user put where a file is replaced is replaced itself") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "precious", "ours");
+  for (const char* target : {"precious", "nothing"}) {
+    const fs::path link = directory / (std::string("to-") + target);
+    fs::create_symlink(directory / target, link);
+    CHECK(!is_of_another_user(link));
+    CHECK(!is_replaceable(link));
+    if (::lchown(link.c_str(), 54'321, 54'321) != 0) return;  // only root can give it away
+    CHECK(is_of_another_user(link));
+    replace_file(Files::system(), link, "new");
+    CHECK(!fs::is_symlink(link));
+    CHECK(read_text(link) == "new");
+  }
+  CHECK(read_text(directory / "precious") == "ours");
+  CHECK(!fs::exists(directory / "nothing"));
+
+  const fs::path null = directory / "null";
+  fs::create_symlink("/dev/null", null);
+  REQUIRE(::lchown(null.c_str(), 54'321, 54'321) == 0);
+  replace_file(Files::system(), null, "away");
+  CHECK(fs::is_symlink(null));
 }
 
 TEST_CASE("a link that stands where a temporary file is to be written is not followed") {

@@ -137,9 +137,9 @@ int mkdir(const char* path, mode_t mode) {
   static const auto real = next<int (*)(const char*, mode_t)>("mkdir");
   return goes_on(Need::space) ? real(path, mode) : -1;
 }
-int truncate(const char* path, off_t size) {
-  static const auto real = next<int (*)(const char*, off_t)>("truncate");
-  return goes_on(Need::none) ? real(path, size) : -1;
+int ftruncate(int descriptor, off_t size) {
+  static const auto real = next<int (*)(int, off_t)>("ftruncate");
+  return goes_on(Need::none) ? real(descriptor, size) : -1;
 }
 int unlink(const char* path) {
   static const auto real = next<int (*)(const char*)>("unlink");

@@ -67,13 +67,14 @@ fs::path free_name(const fs::path& directory) {
   for (int number = 0;; ++number) {
     fs::path path =
         directory / fmt::format("events.out.tfevents.{:010}.{}.{}.{}", seconds, io::host_name(), ::getpid(), number);
-    if (!fs::exists(path)) return path;
+    if (!fs::exists(fs::symlink_status(path))) return path;
   }
 }
 
 }  // namespace
 
-EventWriter::EventWriter(const fs::path& directory, io::Files& files) : file_(files, free_name(directory)) {
+EventWriter::EventWriter(const fs::path& directory, io::Files& files)
+    : file_(files, free_name(directory), io::FileWriter::Opening::create_new) {
   std::string event = begin_event();
   append_bytes(event, 3, "brain.Event:2");  // file_version
   record(event);

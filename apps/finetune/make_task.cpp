@@ -29,8 +29,7 @@ objectives::SpanTask::Options span_options(const Options& options, int max_lengt
 std::unique_ptr<objectives::FineTuningTask> make_task(const Options& options, const bert::Config& config,
                                                       const text::Tokenizer& tokenizer) {
   const int max_length = static_cast<int>(*options.settings.max_seq_length);
-  tasks::SpillPlace spill;  // a rehearsal leaves nothing on the disk, not even for a while
-  if (!options.settings.is_rehearsal()) spill.directory = options.settings.output;
+  const tasks::SpillPlace spill{.directory = options.settings.spill_directory()};
   if (options.ranks())
     return std::make_unique<objectives::RankingTask>(
         objectives::RankingTask::Inputs{.train = options.train,

@@ -11,7 +11,7 @@ namespace bertrand::finetune {
 training::TrainingResult run(Options& options);
 
 /// Throws Error as run() would before its first step, if --train is given: for settings, model and data, and a plan
-/// that does not fit. Looks at no --output, prints and writes nothing.
+/// that does not fit. Looks at no --output, prints nothing and leaves nothing behind.
 void check(Options options);
 
 }  // namespace bertrand::finetune

@@ -176,12 +176,12 @@ void PretrainingRecords::keep_index(File& file) const {
 PretrainingRecords::File PretrainingRecords::read_through(const std::filesystem::path& path) const {
   io::RecordReader reader(path, options_.on_corrupt);
   std::error_code ignored;
-  const bool can_spill = std::filesystem::is_directory(options_.run_directory, ignored);
+  const bool can_spill = std::filesystem::is_directory(options_.spill_directory, ignored);
   File file{
       .path = path,
       .is_compressed = reader.is_compressed(),
       .unpacked = UnpackedRecords(
-          can_spill ? RecordIndex::file_of(path, options_.run_directory) : std::filesystem::path(), held_of_each_)};
+          can_spill ? RecordIndex::file_of(path, options_.spill_directory) : std::filesystem::path(), held_of_each_)};
   for (std::string record; reader.next(record);) {
     const PretrainingExample example = parse_pretraining_record(record, reader.place(), options_);
     file.held.push_back({.offset = file.is_compressed ? file.unpacked.size() : reader.offset(),

@@ -22,7 +22,8 @@ struct PretrainingRecordsOptions {
   int threads = 1;                                          ///< files read at a time
   InputCheck check = InputCheck::index;                     ///< which indexes beside the files are believed
   bool keep_index = true;                                   ///< of each file that was read through
-  std::filesystem::path run_directory = {};                 ///< for what cannot be beside a file; may be empty
+  std::filesystem::path run_directory = {};                 ///< for indexes that cannot be beside a file; may be empty
+  std::filesystem::path spill_directory = {};               ///< for what memory should not hold; may be empty
   std::uint64_t most_decompressed = io::kMostDecompressed;  ///< bytes of records in one compressed file
   std::size_t most_held = std::size_t{64} << 20;            ///< of these in memory, over all files
 };
@@ -32,7 +33,7 @@ struct PretrainingRecordsOptions {
 /// its place noted, so that a bad one is known before training begins, and the places are kept as its index.
 /// InputCheck::all reads every file through. No index is kept of a file with corrupt places, and of a compressed one,
 /// whose records cannot be read at any place. Memory: 24 bytes for each record of a file without an index, and the
-/// contents of compressed files, of which a file without a name in the run directory, if that is there, takes what is
+/// contents of compressed files, of which a file without a name in the spill directory, if that is there, takes what is
 /// more than `most_held`.
 class PretrainingRecords : public PretrainingExamples {
  public:

@@ -53,7 +53,8 @@ class FineTuningTask {
 
   /// The examples of a file as the model reads them; null if the run has no such file or it is streamed.
   virtual const tasks::EncodedDataset* examples(File file) const = 0;
-  /// A file of the run that is not held in memory; the file to train on always is.
+  /// A file of the run that is read part by part. The file to train on never is: its examples are held, or on the disk
+  /// if they are many.
   virtual std::optional<StreamedFile> streamed(File) const { return std::nullopt; }
 
   /// What the task holds on the host beside its examples, in bytes, as the plan counts it.

@@ -1,6 +1,7 @@
 #include "training/run/settings.h"
 
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -89,6 +90,18 @@ void complete(Settings& s) {
                                   s.batch_size, *s.micro_batch_size));
   s.micro_batch_size = std::min(s.micro_batch_size.value_or(32), s.batch_size);
   s.optimizer.epsilon = s.adam_epsilon.value_or(s.optimizer.method == optim::Method::adamw ? 1e-8 : 1e-6);
+}
+
+/// A rehearsal has no file in --output itself: it may have made that, and removes it at the end. On NFS an open file
+/// without a name would still be in it then.
+std::filesystem::path Settings::spill_directory() const {
+  if (!is_rehearsal()) return output;
+  const bool ends_in_slash = !output.has_filename();
+  std::filesystem::path directory = (ends_in_slash ? output.parent_path() : output).parent_path();
+  std::error_code ignored;
+  while (!directory.empty() && !std::filesystem::is_directory(directory, ignored)) directory = directory.parent_path();
+  if (directory.empty()) directory = ".";
+  return ::access(directory.c_str(), W_OK | X_OK) == 0 ? directory : std::filesystem::path();
 }
 
 std::string Settings::precision_name() const { return io::name_in(precisions(), precision); }

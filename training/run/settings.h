@@ -79,6 +79,9 @@ struct Settings {
   std::string precision_name() const;  ///< as the flag has it
   /// Whether the command trains no model and leaves nothing behind.
   bool is_rehearsal() const { return plan_only || validate_only || dry_run || overfit_batch; }
+  /// Where files without a name go that hold what memory should not: --output. A rehearsal has them in the nearest
+  /// directory above it that is there, so that it takes the memory of its run; "" if it may make no file there.
+  std::filesystem::path spill_directory() const;
 
   /// The flags of this role, as (flag, value).
   FlagValues values(Role role) const;

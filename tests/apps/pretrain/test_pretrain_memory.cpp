@@ -4,6 +4,7 @@
 #include "bert/data/tf_example.h"
 #include "io/tfrecord.h"
 #include "pretrain_setting.h"
+#include "support/gzip.h"
 
 using namespace bertrand;
 using support::PretrainSetting;
@@ -36,6 +37,20 @@ double predicted_in(const std::string& out) {
   return std::stod(figure) * 1e6;
 }
 
+/// A TFRecord of seven tokens, with so many bytes that no one reads.
+std::string framed_record(std::size_t spare = 0) {
+  std::string record;
+  io::append_record(record, data::serialize_example({{"input_ids", std::vector<std::int64_t>{2, 5, 4, 3, 7, 9, 3}},
+                                                     {"input_mask", std::vector<std::int64_t>(7, 1)},
+                                                     {"segment_ids", std::vector<std::int64_t>{0, 0, 0, 0, 1, 1, 1}},
+                                                     {"masked_lm_positions", std::vector<std::int64_t>{2}},
+                                                     {"masked_lm_ids", std::vector<std::int64_t>{8}},
+                                                     {"masked_lm_weights", std::vector<float>{1}},
+                                                     {"next_sentence_labels", std::vector<std::int64_t>{1}},
+                                                     {"spare", std::vector<std::string>{std::string(spare, ' ')}}}));
+  return record;
+}
+
 }  // namespace
 
 TEST_CASE("the plan bounds the memory of a process that trains and evaluates and saves and resumes") {
@@ -60,14 +75,8 @@ TEST_CASE("the plan bounds the memory of a process that trains and evaluates and
 
 TEST_CASE("the plan bounds the memory of a process whose steps have many examples") {
   const PretrainSetting setting;
-  std::string record, records;
-  io::append_record(record, data::serialize_example({{"input_ids", std::vector<std::int64_t>{2, 5, 4, 3, 7, 9, 3}},
-                                                     {"input_mask", std::vector<std::int64_t>(7, 1)},
-                                                     {"segment_ids", std::vector<std::int64_t>{0, 0, 0, 0, 1, 1, 1}},
-                                                     {"masked_lm_positions", std::vector<std::int64_t>{2}},
-                                                     {"masked_lm_ids", std::vector<std::int64_t>{8}},
-                                                     {"masked_lm_weights", std::vector<float>{1}},
-                                                     {"next_sentence_labels", std::vector<std::int64_t>{1}}}));
+  const std::string record = framed_record();
+  std::string records;
   for (int i = 0; i < 65536; ++i) records += record;
   support::write_text(setting.directory / "many.tfrecord", records);
   support::Flags flags =
@@ -78,6 +87,28 @@ TEST_CASE("the plan bounds the memory of a process whose steps have many example
   const double predicted = predicted_in(setting.file("out"));
   INFO(predicted << " and " << measured);
   CHECK(measured <= predicted);
+}
+
+TEST_CASE("the plan of packed records that lie on the disk has the memory of their run, and leaves no file") {
+  const PretrainSetting setting;
+  const std::string record = framed_record(60'000);
+  std::string records;
+  for (int i = 0; i < 1200; ++i) records += record;  // 72 MB
+  const std::string file = setting.directory / "many.tfrecord.gz";
+  support::write_text(file, support::gzipped(records));
+  support::Flags flags = setting.flags("run", {"--input", file, "--threads", "1", "--steps", "1", "--plan"});
+  peak_of(flags, setting.directory / "planned");
+  CHECK_FALSE(std::filesystem::exists(setting.directory / "run"));
+  for (const auto& entry : std::filesystem::directory_iterator(setting.directory / ""))
+    CHECK(entry.path().string().find(".tmp-") == std::string::npos);
+  flags.pop_back();
+  peak_of(flags, setting.directory / "out");
+  const auto examples_in = [&](const std::string& out) {
+    const std::string text = setting.file(out), before = " on the host, ";
+    return text.substr(text.find(before) + before.size(), text.find(" of it examples") - text.find(before));
+  };
+  CHECK(examples_in("planned") == examples_in("out"));
+  CHECK(std::abs(predicted_in(setting.file("planned")) - predicted_in(setting.file("out"))) < 8e6);
 }
 
 TEST_CASE("the memory of training from a corpus does not grow with it") {

@@ -73,11 +73,13 @@ Plan announce(const TrainingRun& run, Objective& objective, const distributed::R
 }
 
 /// The plan that the first replica makes, on all of them. To count the epochs of much text may take longer than
-/// --collective-timeout.
+/// --collective-timeout. Meanwhile the other processes count the epoch that they would count before their first step.
+/// Replicas beside the first do not: it counts for them, and the plan measures the memory of their process.
 Plan plan_together(const TrainingRun& run, Objective& objective, const distributed::Replica& self) {
   Plan plan;
   distributed::work_apart(self.collective(), self.backend(), [&] {
     if (self.first()) plan = announce(run, objective, self);
+    else if (self.rank() >= replicas_of_process(run.settings)) objective.examples(0);
   });
   return distributed::broadcast_value(self, plan);
 }

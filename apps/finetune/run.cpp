@@ -127,12 +127,10 @@ std::string identity_of_outputs(const Job& job, const nn::ParameterSet& paramete
 
 /// What is left if the prediction is interrupted, and how to get the rest.
 std::string hint_of_interruption(const Options& options) {
-  const training::Settings& settings = options.settings;
   if (options.train.empty() && options.evaluation.empty()) return "nothing was written; hint: run the command again";
   if (options.train.empty())
     return "the evaluation is saved; hint: run the command again without --eval, with another --output";
-  if (!settings.save_model_only) return "the training is saved; hint: --resume makes the predictions";
-  return fmt::format("the model is saved; hint: --predict with --model {}, without --train", settings.output.string());
+  return "the training is saved; hint: --resume makes the predictions";
 }
 
 /// --predict, by all replicas together; the first one writes. The outputs for a file that is streamed are kept as they

@@ -107,28 +107,35 @@ TensorChecksums write_checkpoint(io::Files& files, const std::filesystem::path& 
   return checksums;
 }
 
+Restored read_state(const std::filesystem::path& file, const Conditions& conditions) {
+  const io::Json json = io::read_json(file);
+  const std::vector<std::string> changes =
+      conditions.changes_since(parse_conditions(json, file.string()), file.parent_path().string());
+  return {parse_run_state(json, file.string()), changes};
+}
+
 Restored restore_checkpoint(const std::filesystem::path& directory, const Training& training,
                             const Conditions& conditions) {
   const std::filesystem::path state_file = directory / kStateFile;
-  const io::Json json = io::read_json(state_file);
-  const std::vector<std::string> changes =
-      conditions.changes_since(parse_conditions(json, state_file.string()), directory.string());
-  const RunState state = parse_run_state(json, state_file.string());
+  Restored restored = read_state(state_file, conditions);
+  const RunState& state = restored.state;
   if (state.steps_done != checkpoint_step(directory.filename().string()))
     fail(Failure::model, "{}: step: expected that of the directory's name, got {}", state_file.string(),
          state.steps_done);
   training.objective.load(directory, training.parameters);
   load_file(directory / kOptimizerFile, moments_of(training));
   training.optimizer.resume(state.steps_done, state.loss_scale);
-  return {state, changes};
+  return restored;
 }
 
 void check_resumable(const std::filesystem::path& output, const Conditions& conditions) {
   const auto checkpoints = CheckpointStore(output).list();
-  if (checkpoints.empty()) return;
-  const std::filesystem::path &newest = checkpoints.front().directory, file = newest / kStateFile;
+  const std::filesystem::path file =
+      checkpoints.empty() ? output / kEndedFile : checkpoints.front().directory / kStateFile;
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return;
   try {
-    conditions.changes_since(parse_conditions(io::read_json(file), file.string()), newest.string());
+    read_state(file, conditions);
   } catch (const Error& error) {
     if (error.failure() == Failure::usage) throw;
   }

@@ -30,14 +30,19 @@ struct Restored {
   std::vector<std::string> changes;  ///< of Conditions::changes_since()
 };
 
+/// What kStateFile of a checkpoint or kEndedFile of a run says. Throws Error(Failure::usage) if settings or input files
+/// are others than `conditions`.
+Restored read_state(const std::filesystem::path& file, const Conditions& conditions);
+
 /// Fills parameters and moments from a checkpoint that verifies and says where the run stands. Throws
 /// Error(Failure::usage) if settings or input files are others than `conditions`, Error(Failure::model) if the
 /// checkpoint is of another model.
 Restored restore_checkpoint(const std::filesystem::path& directory, const Training& training,
                             const Conditions& conditions);
 
-/// Throws Error(Failure::usage) as restore_checkpoint() does, before anything is planned or loaded, if the newest
-/// checkpoint in `output` is of other settings or input files. One that cannot be read is left to restore_checkpoint().
+/// Throws Error(Failure::usage) as read_state() does, before anything is planned or loaded, if the newest checkpoint in
+/// `output`, or without any the state that the run ended in, is of other settings or input files. One that cannot be
+/// read is left to read_state().
 void check_resumable(const std::filesystem::path& output, const Conditions& conditions);
 
 /// For a run that is resumed: its newest checkpoint that verifies, which has the model's shape and vocabulary too, with

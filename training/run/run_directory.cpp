@@ -13,7 +13,6 @@
 #include "io/error.h"
 #include "io/file_arguments.h"
 #include "io/host_name.h"
-#include "io/json.h"
 #include "io/temporary_name.h"
 
 namespace bertrand::training {
@@ -191,28 +190,16 @@ bool RunDirectory::was_cut_short() const {
          !fs::exists(path_ / "eval_results.json", absent);
 }
 
-/// Whether the run keeps its model alone: --save-model-only.
-bool RunDirectory::keeps_model_only() const {
-  const fs::path config = path_ / "run_config.json";
-  std::error_code absent;
-  if (!fs::is_regular_file(config, absent)) return false;
-  const io::Json json = io::read_json(config);
-  const auto settings = json.find("settings");
-  return settings != json.end() && settings->is_object() && settings->contains("save-model-only") &&
-         settings->at("save-model-only") == true;
-}
-
 void RunDirectory::refuse_results() const {
+  if (fs::exists(path_ / kEndedFile))
+    fail(Failure::usage,
+         "{}: --resume: expected a checkpoint to go on from, got none, as the run ended with --save-model-only; hint: "
+         "its model can begin another run: --model {} for finetune, --init for pretrain",
+         path_.string(), path_.string());
   if (was_cut_short()) return;
   for (const auto& entry : fs::directory_iterator(path_)) {
     const std::string name = entry.path().filename().string();
     if (name != "model.safetensors" && !is_result(name, names_)) continue;
-    if (keeps_model_only())
-      fail(
-          Failure::usage,
-          "{}: --resume: expected a checkpoint to go on from, got none, as the run ended with --save-model-only; hint: "
-          "its model can begin another run: --model {} for finetune, --init for pretrain",
-          path_.string(), path_.string());
     fail(Failure::usage,
          "{}: --resume: expected a checkpoint to go on from, got none beside {}; hint: --overwrite removes that run, "
          "or name another --output",

@@ -35,7 +35,7 @@ class RunDirectory {
   void remove_leftovers();
   /// Throws Error(Failure::usage) if a run came to something here: one that begins anew would replace it. A run that
   /// was killed between its first evaluation and its first checkpoint came to nothing: begun anew, it makes the same
-  /// steps.
+  /// steps. One that ended and kept its model alone came to its end, but makes no further steps.
   void refuse_results() const;
 
   const std::filesystem::path& path() const { return path_; }
@@ -50,7 +50,6 @@ class RunDirectory {
   void make_directories(const std::filesystem::path& path);
   void find_earlier_run(ExistingRun existing);
   bool was_cut_short() const;
-  bool keeps_model_only() const;
   void let_go();
 
   std::filesystem::path path_;

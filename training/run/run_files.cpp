@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 2> kResults = {"eval_results.txt", "eval_results.json"};
+constexpr std::array<std::string_view, 3> kResults = {"eval_results.txt", "eval_results.json", kEndedFile};
 constexpr std::array<std::string_view, 3> kAccounts = {"metrics.jsonl", "profile.json", "samples.jsonl"};
 constexpr std::string_view kRunConfig = "run_config.json", kCheckpoint = "checkpoint-", kTemporary = ".tmp-",
                            kDiscarded = ".old";

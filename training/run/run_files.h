@@ -12,6 +12,9 @@ namespace bertrand::training {
 
 /// The files that a checkpoint of this program has and others have not.
 inline constexpr const char *kManifest = "MANIFEST.json", *kStateFile = "resume.json";
+/// What a run that keeps its model alone has in place of checkpoints: the state that it ended in. Not called
+/// kStateFile, or a run in a directory checkpoint-<step> would look like a checkpoint.
+inline constexpr const char* kEndedFile = "ended.json";
 /// The weights, of a checkpoint and of a model.
 inline constexpr const char* kWeights = "model.safetensors";
 
@@ -35,7 +38,7 @@ struct ProgramFiles {
 };
 /// Whether a run writes a file of this name as a part of its model.
 bool is_published(std::string_view name, const ProgramFiles& files);
-/// Whether this is the name of a file of figures or predictions.
+/// Whether this is the name of a file of figures or predictions, or of the state that a run ended in.
 bool is_result(std::string_view name, const ProgramFiles& files);
 /// Whether it is the name of one that tells of the training, whatever it came to; a run that begins anew writes it
 /// anew.

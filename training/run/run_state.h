@@ -1,4 +1,5 @@
-// Where a run stands: what resume.json of a checkpoint holds beside the tensors.
+// Where a run stands: what resume.json of a checkpoint holds beside the tensors, and ended.json of a run that kept its
+// model alone.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -63,6 +64,13 @@ struct RunState {
   BestModel best;
   std::int64_t evaluations_since_best = 0;
   LossSums unlogged;  ///< of the steps since the last line of metrics
+
+  /// Whether --patience, if there is any, has run out.
+  bool gave_up(std::int64_t patience) const { return patience > 0 && evaluations_since_best >= patience; }
+  /// Whether there is no step left to make.
+  bool is_over(std::int64_t total_steps, std::int64_t patience) const {
+    return steps_done >= total_steps || gave_up(patience);
+  }
 
   io::Json to_json(const Conditions& conditions) const;
 };

@@ -6,6 +6,7 @@
 #include "distributed/exchange.h"
 #include "io/error.h"
 #include "io/say.h"
+#include "training/run/run_files.h"
 
 namespace bertrand::training {
 
@@ -21,7 +22,7 @@ std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
   for (const std::string& reason : skipped) io::warn("{}; skipped", reason);
   if (!found && !skipped.empty())
     fail(Failure::model, "{}: checkpoints: expected one that verifies, got none of {}", output, skipped.size());
-  if (!found) return {};
+  if (!found) return ended_state(total_steps);
   auto [state, changes] = restore_checkpoint(found->directory, parts_.training, parts_.conditions);
   if (const std::string fault = published_.fault(state.best); !fault.empty()) {
     if (published_.is_in_checkpoint(state.best)) {
@@ -37,9 +38,28 @@ std::optional<RunState> SaveAndResume::newest_state(std::int64_t total_steps) {
       state.evaluations_since_best = 0;
     }
   }
-  parts_.log.message(fmt::format("resumed from {}", found->directory.string()));
-  for (const std::string& change : changes) parts_.log.message("  " + change);
+  say_resumed(found->directory, changes);
   return state;
+}
+
+std::optional<RunState> SaveAndResume::ended_state(std::int64_t total_steps) {
+  const std::filesystem::path& output = parts_.settings.output;
+  if (!std::filesystem::exists(output / kEndedFile)) return {};
+  const auto [state, changes] = read_state(output / kEndedFile, parts_.conditions);
+  if (!state.is_over(total_steps, parts_.settings.patience)) return {};
+  if (!published_.fault(state.best).empty())
+    fail(Failure::model,
+         "{}: expected the model that the run ended with, got another or none; hint: without "
+         "its directory the run begins anew",
+         (output / kWeights).string());
+  parts_.training.objective.load(output, parts_.training.parameters);
+  say_resumed(output, changes);
+  return state;
+}
+
+void SaveAndResume::say_resumed(const std::filesystem::path& from, const std::vector<std::string>& changes) {
+  parts_.log.message(fmt::format("resumed from {}", from.string()));
+  for (const std::string& change : changes) parts_.log.message("  " + change);
 }
 
 void SaveAndResume::begin_with_moments(const LoadMoments& load) {
@@ -82,10 +102,16 @@ void SaveAndResume::save(RunState& state, const std::function<void()>& saved) {
   if (parts_.self.first()) store_.remove_old(static_cast<int>(parts_.settings.keep));
 }
 
+/// Adds what others keep while the run goes on.
+void SaveAndResume::take_stock(RunState& state) const {
+  const optim::LossScale& scale = parts_.training.optimizer.loss_scale();
+  if (scale.dynamic()) state.loss_scale = scale.read();
+  state.unlogged = parts_.log.unlogged();
+}
+
 void SaveAndResume::write_checkpoint(RunState& state) {
   const Training& training = parts_.training;
-  if (training.optimizer.loss_scale().dynamic()) state.loss_scale = training.optimizer.loss_scale().read();
-  state.unlogged = parts_.log.unlogged();
+  take_stock(state);
   store_.save(state.steps_done, checkpoint_bytes(training), [&](const std::filesystem::path& staged) {
     return training::write_checkpoint(parts_.files, staged, training, state, parts_.conditions);
   });
@@ -96,7 +122,10 @@ void SaveAndResume::publish_result(RunState& state) {
   else published_.publish(state.best);
 }
 
-void SaveAndResume::remove_checkpoints() {
+void SaveAndResume::replace_checkpoints(RunState& state) {
+  take_stock(state);
+  io::replace_file(parts_.files, parts_.settings.output / kEndedFile,
+                   io::json_text(state.to_json(parts_.conditions), 2) + "\n");
   store_.remove_all();
   saved_step_ = 0;
 }

@@ -25,9 +25,10 @@ class SaveAndResume {
   };
   explicit SaveAndResume(const Parts& parts);
 
-  /// The state of the newest checkpoint that verifies, with its parameters and moments; none if there is no checkpoint.
-  /// For the first replica. Throws Error(Failure::model) if there are checkpoints and all are damaged, and
-  /// Error(Failure::usage) if the run was begun with other settings or files.
+  /// The state of the newest checkpoint that verifies, with its parameters and moments. Without any checkpoint: that in
+  /// which a run that kept its model alone ended, with the parameters of this model, if no step is left to make; else
+  /// none. For the first replica. Throws Error(Failure::model) if there are checkpoints and all are damaged, or another
+  /// model than the run ended with, and Error(Failure::usage) if the run was begun with other settings or files.
   std::optional<RunState> newest_state(std::int64_t total_steps);
   /// For a run that begins: the moments that `load` fills. The count of steps stays 0, for the bias correction too, as
   /// in the second phase of NVIDIA's PyTorch trainer; and so does the loss scale. For the first replica.
@@ -46,14 +47,17 @@ class SaveAndResume {
   /// Sees to it that the run's directory holds the result: the final model, or the best one.
   void publish_result(RunState& state);
 
-  /// Removes all checkpoints: the run's directory holds the result, and nothing goes on from here.
-  void remove_checkpoints();
+  /// Keeps the state in place of all checkpoints: the run's directory holds the result, and no step goes on from here.
+  void replace_checkpoints(RunState& state);
 
   std::int64_t saved_step() const { return saved_step_; }
   /// The newest checkpoint, or "none".
   std::string last_checkpoint() const;
 
  private:
+  std::optional<RunState> ended_state(std::int64_t total_steps);
+  void say_resumed(const std::filesystem::path& from, const std::vector<std::string>& changes);
+  void take_stock(RunState& state) const;
   void write_checkpoint(RunState& state);
 
   const Parts parts_;

@@ -169,7 +169,7 @@ void add_interval_flags(FlagTable& table, Settings& s) {
   table.number({"--keep", "checkpoints kept; older ones are removed", recorded}, s.keep, {1, 1 << 20});
   table.toggle(
       {"--save-model-only",
-       "when the run has ended remove its checkpoints, so that the model alone stays; it cannot be resumed then",
+       "when the run has ended remove its checkpoints, so that the model alone stays; it cannot be made longer then",
        agreed},
       s.save_model_only);
 }

@@ -176,6 +176,7 @@ void Trainer::save() {
 
 void Trainer::finish() {
   saves_.publish_result(state_);
+  if (settings_.save_model_only) saves_.replace_checkpoints(state_);  // from here --resume does what is left
   const BestModel& best = state_.best;
   if (!state_.evaluation.empty()) {
     Results results{.metrics = {},
@@ -184,7 +185,6 @@ void Trainer::finish() {
     for (const Metric& metric : state_.evaluation) results.metrics[metric.name] = metric.value;
     write_results(files_of(job_.directory), settings_.output, results);
   }
-  if (settings_.save_model_only) saves_.remove_checkpoints();
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
   if (state_.steps_done < job_.plan.total_steps)
     log_.message(fmt::format("stopped early: {} without a better model (--patience)",

@@ -63,9 +63,8 @@ class Trainer {
     bool stop = false;  ///< any replica was asked to stop
   };
   Requests agree_on_requests() const;
-  /// Whether --patience has run out.
-  bool gave_up() const { return settings_.patience > 0 && state_.evaluations_since_best >= settings_.patience; }
-  bool over() const { return state_.steps_done >= job_.plan.total_steps || gave_up(); }
+  bool gave_up() const { return state_.gave_up(settings_.patience); }
+  bool over() const { return state_.is_over(job_.plan.total_steps, settings_.patience); }
   bool due(std::int64_t step, std::int64_t every) const { return step % every == 0 || step == job_.plan.total_steps; }
 
   void warn_of_skipped_steps() const;

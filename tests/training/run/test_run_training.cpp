@@ -257,6 +257,46 @@ TEST_CASE("a classifier without BERT resumed from a checkpoint ends with the sam
   }
 }
 
+TEST_CASE("a run that kept its model alone is resumed at its end, and makes no further steps") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.save_model_only = true;
+  settings.replicas = 2;
+  PointsRun::train(settings);
+  const std::string model = run.file("run/model.safetensors");
+  const auto metrics = run.metrics("run");
+  settings.resume = true;
+  for (const int replicas : {2, 1}) {
+    settings.replicas = replicas;
+    bool called = false;
+    PointsRun::train(settings, [&](const TrainedReplica& trained) {
+      if (trained.self.first()) called = true;
+    });
+    CHECK(called);
+    CHECK(run.file("run/model.safetensors") == model);
+    CHECK(run.metrics("run") == metrics);
+    CHECK_FALSE(fs::exists(run.directory / "run/checkpoint-40"));
+  }
+  const auto refused = [&](Failure failure, const std::string& expected) {
+    const std::string line = support::refusal(failure, [&] { PointsRun::train(settings); });
+    CHECK_MESSAGE(line.find(expected) != std::string::npos, line);
+  };
+  settings.epochs = 20;
+  refused(Failure::usage, "expected a checkpoint to go on from, got none, as the run ended with --save-model-only");
+  settings.epochs = 10;
+  settings.seed = 7;
+  refused(Failure::usage, "expected the settings and files of " + (run.directory / "run").string() + ", got others");
+  settings.seed = run.settings("").seed;
+  CHECK(run.file("run/model.safetensors") == model);
+  for (const char* const other : {"another model", ""}) {
+    fs::remove(run.directory / "run/model.safetensors");
+    if (*other) support::write_text(run.directory / "run/model.safetensors", other);
+    refused(Failure::model,
+            "model.safetensors: expected the model that the run ended with, got another or none; hint: "
+            "without its directory the run begins anew");
+  }
+}
+
 TEST_CASE("a plan that takes longer than the collective timeout ends no run") {
   const PointsRun run;
   Settings settings = run.settings("planned");

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 
 #include "apps/finetune/run.h"
@@ -18,7 +17,6 @@
 #include "io/files.h"
 #include "io/say.h"
 #include "io/units.h"
-#include "training/run/checkpoint_store.h"
 #include "training/run/run_directory.h"
 
 namespace bertrand::finetune {
@@ -218,30 +216,12 @@ void keep_split(Options& options, const Trial& trial) {
   options.settings.command.push_back(fmt::format("--eval-split-seed={}", options.settings.seed));
 }
 
-/// What a run came to that has ended and kept no checkpoint to go on from, if it is one.
-std::optional<training::TrainingResult> ended_before(const Options& one) {
-  const training::Settings& settings = one.settings;
-  const fs::path file = settings.output / "eval_results.json";
-  if (!settings.resume || !settings.save_model_only || !fs::exists(file) ||
-      !training::CheckpointStore(settings.output).list().empty())
-    return {};
-  const io::Json json = io::read_json(file);
-  io::JsonReader reader(json, {file.string()});
-  const auto value = [&](const std::string& name) { return reader.real("eval_" + name, {}); };
-  const std::vector<tasks::Figure> figures = one.figures();
-  training::TrainingResult result{.evaluation = {}, .score = tasks::score_of(figures, value)};
-  for (const tasks::Figure& figure : figures) result.evaluation.push_back({"eval_" + figure.name, value(figure.name)});
-  return result;
-}
-
 /// One run of the sweep.
 Outcome run_trial(const Options& options, const Trial& trial) {
   Options one = options_of(options, trial);
   Outcome outcome{.trial = trial, .result = {}, .directory = one.settings.output.string(), .failure = {}};
   try {
-    const std::optional<training::TrainingResult> before = ended_before(one);
-    if (before) io::say(fmt::format("  has ended: {}\n", one.settings.output.string()));
-    outcome.result = before ? *before : run(one);
+    outcome.result = run(one);
   } catch (const Error& error) {
     if (error.failure() != Failure::numerics) throw;
     outcome.failure = error.what();

@@ -117,8 +117,8 @@ TEST_CASE("a sweep that keeps models alone goes on with the runs that are missin
   std::filesystem::remove_all(setting.at("run/seed=2"));
   const Outcome outcome = setting.train(joined(sweep, {"--resume"}));
   REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
-  CHECK(outcome.out.find("  has ended: " + setting.at("run/seed=1") + "\n") != std::string::npos);
-  CHECK(outcome.out.find("  has ended: " + setting.at("run/seed=2") + "\n") == std::string::npos);
+  CHECK(outcome.out.find("resumed from " + setting.at("run/seed=1") + "\n") != std::string::npos);
+  CHECK(outcome.out.find("resumed from " + setting.at("run/seed=2") + "\n") == std::string::npos);
   CHECK(read_text(setting.at("run/sweep.tsv")) == table);
   CHECK(setting.train(joined(sweep, {"--resume"})).code == 0);  // nothing is left to do
   CHECK(read_text(setting.at("run/sweep.tsv")) == table);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -18,9 +19,12 @@ namespace {
 constexpr std::uint64_t kBlocks = 4;
 /// Elements of a block, if there is room: 3 blocks of f32 stay in a cache of 1 MB. Smaller ones only wait more often.
 constexpr Dim kMostElements = Dim{1} << 16;
-constexpr std::size_t kLine = 64;  // bytes: no two processes write into one
+constexpr std::size_t kLine = 64;                           // bytes: no two processes write into one
+constexpr std::size_t kWorthTiming = std::size_t{1} << 20;  // bytes of a sum
 
 static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);  // else it would lock within one process only
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 constexpr std::size_t rounded(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
@@ -82,7 +86,8 @@ class HostSum::Call {
         addends_(addends),
         parts_(parts),
         out_(out),
-        wait_(wait) {
+        wait_(wait),
+        past_caches_(host.past_caches_.next() == 1) {
     std::size_t tensors = 1;  // of a block: the sum, and all addends
     for (const auto& of_process : addends) tensors += of_process.size();
     const std::size_t room = host.room_->available_memory() / (kBlocks * tensors) / kLine * kLine;
@@ -99,15 +104,19 @@ class HostSum::Call {
     }
   }
 
-  /// Returns how many blocks there were.
-  std::uint64_t run() {
+  struct Work {
+    std::uint64_t blocks;
+    double seconds;  // without those that it waited for others
+  };
+  Work run() {
+    const double begin = now();
     const auto count = static_cast<std::uint64_t>((out_.elements() + elements_ - 1) / elements_);
     for (std::uint64_t i = 0; i < count + 2; ++i) {
       if (i < count) put(i);
       if (i >= 1 && i - 1 < count) add(i - 1);
       if (i >= 2) take(i - 2);
     }
-    return count;
+    return {count, now() - begin - waited_};
   }
 
  private:
@@ -123,6 +132,7 @@ class HostSum::Call {
     if (from.elements() > 0) bertrand::run(host_.backend_, [&](Kernels& k) { k.cast(from, to); });
   }
   void copy_for_others(const Tensor& from, const Tensor& to) const {
+    if (!past_caches_) return copy(from, to);
     if (from.elements() > 0) bertrand::run(host_.backend_, [&](Kernels& k) { k.copy_past_caches(from, to); });
   }
   /// f(first, count) for the elements of a block before and after the slice of this process.
@@ -135,12 +145,14 @@ class HostSum::Call {
 
   /// Returns when every process has done with so many blocks of this call.
   void wait_for(Part part, std::uint64_t blocks) {
+    const double begin = now();
     wait_([this, part, least = host_.blocks_ + blocks] {
       std::vector<int> ranks;
       for (int rank = 0; rank < host_.size_; ++rank)
         if (std::atomic_ref(progress_[rank].*part).load(std::memory_order_acquire) < least) ranks.push_back(rank);
       return ranks;
     });
+    waited_ += now() - begin;
   }
   void done(Part part) {
     std::uint64_t& mine = progress_[host_.rank_].*part;
@@ -191,7 +203,9 @@ class HostSum::Call {
   const std::int64_t parts_;
   const Tensor& out_;
   const Wait& wait_;
-  Dim elements_ = 0;  // of a block
+  const bool past_caches_;
+  double waited_ = 0;  // seconds
+  Dim elements_ = 0;   // of a block
   Block blocks_[kBlocks];
 };
 
@@ -208,7 +222,9 @@ void HostSum::sum(const std::vector<std::vector<Addend>>& addends, std::int64_t 
                   const Wait& wait) {
   check(!broken_, "shared memory: expected no sum after one that failed, got another");
   broken_ = true;
-  blocks_ += Call(*this, addends, parts, out, wait).run();
+  const auto [blocks, seconds] = Call(*this, addends, parts, out, wait).run();
+  blocks_ += blocks;
+  if (out.bytes() >= kWorthTiming) past_caches_.took(seconds / static_cast<double>(out.bytes()));
   broken_ = false;
 }
 

@@ -6,14 +6,17 @@
 //   add   every process adds up its slice, in the tree of pairwise_tree.h, and puts the sum into the shared memory
 //   take  every process copies the sums of the others out of it
 // A process puts one block, adds the one before it, and takes the one before that. So it seldom waits, and what it
-// works on is in its cache. What it puts goes past that cache, since the core that reads it may be far away. The memory
-// has room for a few blocks, however long the sum is.
+// works on is in its cache. The memory has room for a few blocks, however long the sum is.
+//
+// What a process puts is in the cache of its core. A core beside it reads that faster than memory, one of another
+// socket several times as slowly. So each process finds out whether it should write past its cache.
 #pragma once
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "distributed/faster_way.h"
 #include "distributed/pairwise_tree.h"
 #include "distributed/shared_memory.h"
 #include "tensor/backend.h"
@@ -52,6 +55,7 @@ class HostSum {
   std::unique_ptr<Room> room_;
   std::uint64_t blocks_ = 0;  // of all calls before this one
   bool broken_ = false;       // a call is under way, or threw
+  FasterWay past_caches_;     // 1: past the caches
 };
 
 }  // namespace bertrand::distributed

@@ -76,6 +76,9 @@ function list(   code, last_code) {
   match(code, /^ */)
   if (code ~ /^ *(struct|class) [^;]*\{$/) fields_at[++types] = RLENGTH + 2
   if (types && code ~ /^ *};/ && RLENGTH + 2 == fields_at[types]) --types
+  if (code ~ /^constexpr auto [A-Za-z]+ = \[\] \{$/) in_table = 1  # which the compiler computes
+  if (in_table && code ~ /^}\(\);/) in_table = 0
+  if (in_table) return
   # The default of a public field: most are always overwritten.
   if (types && RLENGTH == fields_at[types] && code ~ /^ +[A-Za-z_0-9:<>]+ [a-z_0-9]*[a-z0-9] = [a-z0-9.]+[;,]/) return
   if (code ~ /static_assert|template|using |typename|operator|constexpr|thread_local|virtual|override|enum |^ *case /) return

@@ -90,10 +90,8 @@ class HttpServer::Sockets {
     if (std::exchange(state_.stopping, true)) return;
     // Whoever the system has let in already is answered.
     error_code error;
-    for (tcp::socket socket(state_.context); !acceptor_.accept(socket, error);) {
+    for (tcp::socket socket = acceptor_.accept(error); !error; socket = acceptor_.accept(error))
       take(std::move(socket));
-      socket = tcp::socket(state_.context);
-    }
     acceptor_.close(error);
     for (auto each = state_.lazy.begin(); each != state_.lazy.end();) (*each++)->stop();
   }

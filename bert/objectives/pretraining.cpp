@@ -165,7 +165,6 @@ training::Metrics PretrainingObjective::evaluate() {
 
 /// No more than an evaluation takes at once, so that the plan's memory holds.
 std::optional<training::Samples> PretrainingObjective::samples() const {
-  if (!inputs_.evaluation) return {};
   constexpr std::int64_t kSamples = 5;
   const std::int64_t all = inputs_.evaluation->examples(0), some = std::min({kSamples, inputs_.evaluation_batch, all});
   if (some == 0) return {};

@@ -1,5 +1,6 @@
 // Kernels that work on rows: against the CPU's, for widths and counts that no row of the op table has.
 #include "cuda_emulated/against_cpu.h"
+#include "support/op_values.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <limits>
 #include <numeric>
 #include <thread>
 
@@ -50,7 +51,29 @@ struct StoppedPoints : Points {
   }
 };
 
+/// Its loss is not finite, and its examples cannot be read again.
+struct SpoiltPoints : Points {
+  using Points::Points;
+  int begun = 0;
+  std::int64_t begin_step(const StepExamples& step, const distributed::Share& share) override {
+    if (++begun == 2) fail(Failure::input, "the table is gone");
+    return Points::begin_step(step, share);
+  }
+  std::vector<LossPart> loss(std::int64_t first, std::int64_t count, std::uint64_t key) override {
+    auto parts = Points::loss(first, count, key);
+    parts[0].value = scale(parts[0].value, std::numeric_limits<double>::infinity());
+    return parts;
+  }
+};
+
 }  // namespace
+
+TEST_CASE("a step that fails for another reason than its numbers is not blamed on the learning rate") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  settings.steps = 1;
+  CHECK(support::refusal(Failure::input, [&] { PointsRun::train<SpoiltPoints>(settings); }) == "the table is gone");
+}
 
 TEST_CASE("a signal during the report ends the report alone, and one before it does not") {
   const PointsRun run;

@@ -2,6 +2,7 @@
 
 #include "apps/pretrain/processes_setting.h"
 #include "support/small_model.h"
+#include "support/small_ranking.h"
 
 using support::Outcome;
 using support::read_text;
@@ -130,4 +131,72 @@ TEST_CASE("a process that is interrupted while it reads ends the one that waits 
   CHECK(processes.code("run", 1) == 75);
   CHECK_MESSAGE(processes.of_rank("run", 1, "error").find(") was interrupted; hint: run") != std::string::npos,
                 processes.of_rank("run", 1, "error"));
+}
+
+TEST_CASE("SIGTERM to any one process while all predict ends all with 75 and --resume makes the files of one") {
+  if (const std::string why = support::ProcessesSetting::missing(); !why.empty()) {
+    MESSAGE("SKIPPED: " << why);
+    return;
+  }
+  const FinetuneRuns runs;
+  const support::ProcessesSetting processes;
+  const auto at = [&](const std::string& name) { return (runs.directory / name).string(); };
+  std::string candidates;
+  for (int i = 0; i < 600; ++i) candidates += support::small_candidates();
+  support::write_text(at("rows.csv"), support::animals(40'000));
+  support::write_text(at("triples.tsv"), support::small_triples());
+  support::write_text(at("candidates.tsv"), candidates);
+  struct Task {
+    std::string name;
+    Flags flags;
+    std::string first_words, last_words;  ///< of what an interrupted process says
+  };
+  const Task rows = {
+      "rows",
+      {"--task", "custom", "--label-column", "kind", "--train", at("train.csv"), "--predict", at("rows.csv")},
+      "interrupted while predicting: ",
+      "the training is saved; hint: --resume makes the predictions"};
+  const Task ranking = {
+      "ranking",
+      {"--task", "msmarco", "--max-query-length", "8", "--train", at("triples.tsv"), "--predict", at("candidates.tsv")},
+      "interrupted after ",
+      " of 18000 predictions: they are kept; hint: --resume goes on"};
+  for (const Task& task : {rows, ranking}) {
+    CAPTURE(task.name);
+    const auto flags = [&](const std::string& run) {
+      return support::with_defaults({"--model", at("model"), "--max-seq-length", "16", "--batch-size", "8",
+                                     "--micro-batch-size", "2", "--epochs", "1", "--threads", "1", "--output", at(run)},
+                                    task.flags);
+    };
+    const Outcome whole = support::run_program("finetune", flags(task.name));
+    REQUIRE_MESSAGE(whole.code == 0, whole.error);
+    for (const int asked : {0, 1}) {
+      const std::string run = task.name + std::to_string(asked);
+      CAPTURE(run);
+      std::string command = bertrand::paths::binary + "/finetune";
+      for (const std::string& flag : flags(run)) command += " '" + flag + "'";
+      const std::string script = processes.script_of(run, command);
+      const auto running = std::async(std::launch::async, [&] { processes.launch(script, 2); });
+      processes.wait_until(running, [&] {
+        return task.name == "ranking" ? std::filesystem::exists(at(run + "/predictions.partial"))
+                                      : processes.of_rank(run, 0, "out").find("finished after") != std::string::npos;
+      });
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      processes.send(run, asked, SIGTERM);
+      running.wait();
+      for (const int rank : {0, 1}) {
+        CHECK(processes.code(run, rank) == 75);
+        const auto lines = processes.own_lines(run, rank, "error");  // the first process may have warned before
+        CHECK_MESSAGE(
+            (!lines.empty() && lines.back().starts_with(task.first_words) && lines.back().ends_with(task.last_words)),
+            processes.of_rank(run, rank, "error"));
+      }
+      CHECK_FALSE(std::filesystem::exists(at(run + "/.lock")));
+      CHECK_FALSE(std::filesystem::exists(at(run + "/predictions.tsv")));
+      const Outcome resumed = support::run_program("finetune", {"--resume", "--output", at(run)});  // in one process
+      REQUIRE_MESSAGE(resumed.code == 0, resumed.error);
+      for (const std::string name : {"/model.safetensors", "/predictions.tsv"})
+        CHECK_MESSAGE(runs.file(run + name) == runs.file(task.name + name), name);
+    }
+  }
 }

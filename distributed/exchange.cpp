@@ -1,5 +1,6 @@
 #include "distributed/exchange.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <exception>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "io/error.h"
+#include "io/signals.h"
 
 namespace bertrand::distributed {
 
@@ -39,6 +41,16 @@ std::exception_ptr interruption_of(std::future<void>& working) {
 }  // namespace
 
 bool any(const Replica& self, bool yes) { return sum(self, yes ? 1 : 0) > 0; }
+
+bool work_on_share(const Replica& self, std::int64_t items, std::int64_t part,
+                   const std::function<void(std::int64_t first, std::int64_t end)>& work) {
+  const Share mine = share_of(items, self.rank(), self.size()), longest = share_of(items, 0, self.size());
+  for (std::int64_t done = 0; done == 0 || done < longest.count; done += part) {
+    if (done < mine.count) work(mine.first + done, mine.first + std::min(done + part, mine.count));
+    if (any(self, io::stop_requested())) return false;
+  }
+  return true;
+}
 
 void work_apart(Collective& collective, Backend& backend, const std::function<void()>& work) {
   std::future<void> working = std::async(std::launch::async, work);

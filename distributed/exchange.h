@@ -20,6 +20,12 @@ double sum(const Replica& self, double value);
 /// Whether any replica says yes.
 bool any(const Replica& self, bool yes);
 
+/// Calls work(first, end) for the items of this replica's share_of(items, …), in parts of at most `part`. After each
+/// part all replicas ask each other whether one was asked to stop (io/signals.h): that one never waits until another
+/// has done its whole share. Returns whether all did theirs.
+bool work_on_share(const Replica& self, std::int64_t items, std::int64_t part,
+                   const std::function<void(std::int64_t first, std::int64_t end)>& work);
+
 /// Calls `work` on a thread of its own, as all others do theirs, and returns when all have ended. However long that
 /// takes, no replica waits longer than a moment in one call, so no time limit ends it. Throws what `work` throws; if
 /// the work of one is interrupted, that of all counts as interrupted, so that all end together.

@@ -15,6 +15,8 @@
 namespace bertrand::objectives {
 namespace {
 
+constexpr std::int64_t kBatches = 16;  // that a replica predicts before all look who is to stop: what a kill may cost
+
 /// The `count` longest examples, at least one, or all if there are fewer; the longest first.
 std::vector<std::int64_t> longest(const tasks::EncodedDataset& examples, std::int64_t count) {
   std::vector<std::int64_t> numbers;  // a heap whose first is the shortest
@@ -139,8 +141,8 @@ std::int64_t FineTuningObjective::first_row(const tasks::EncodedDataset& example
   return model_->rows() == bert::TaskModel::Rows::sequences ? number : examples.begin(number);
 }
 
-void FineTuningObjective::compute(const tasks::EncodedDataset& examples, const Range& range, std::span<float> rows,
-                                  io::ItemProgress* progress) const {
+void FineTuningObjective::compute(const tasks::EncodedDataset& examples, const Range& range,
+                                  std::span<float> rows) const {
   const auto begin_of = [&](std::int64_t number) { return first_row(examples, number) * model_->outputs(); };
   for (std::int64_t first = range.first; first < range.end && !io::stop_requested(); first += prediction_batch_) {
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(std::min(prediction_batch_, range.end - first)));
@@ -154,7 +156,6 @@ void FineTuningObjective::compute(const tasks::EncodedDataset& examples, const R
            range.number + first - range.first, task_.head().substr(0, task_.head().find('.')), *bad);
     }
     std::ranges::copy(values, rows.begin() + begin_of(first));
-    if (progress) progress->update(first - range.first + std::ssize(numbers));
   }
 }
 
@@ -162,12 +163,12 @@ tasks::Logits FineTuningObjective::predict_held(const tasks::EncodedDataset& exa
   const auto begin_of = [&](std::int64_t number) { return first_row(examples, number) * model_->outputs(); };
   tasks::Logits logits{.outputs = static_cast<std::size_t>(model_->outputs())};
   logits.values.resize(static_cast<std::size_t>(begin_of(examples.size())));
-  const distributed::Share mine = distributed::share_of(examples.size(), self_.rank(), self_.size());
-  io::ItemProgress progress("predicting", mine.count);  // of the first replica: the others are as far
-  compute(examples, {mine.first, mine.end(), mine.first}, logits.values,
-          shows_progress && self_.first() && !quiet_ ? &progress : nullptr);
-  // All replicas leave together, as a sum that some have begun waits for the others.
-  if (distributed::any(self_, io::stop_requested()))
+  io::ItemProgress progress("predicting", distributed::share_of(examples.size(), 0, self_.size()).count);
+  const bool shown = shows_progress && self_.first() && !quiet_;  // the others are as far
+  if (!distributed::work_on_share(self_, examples.size(), kBatches * prediction_batch_, [&](auto first, auto end) {
+        compute(examples, {first, end, first}, logits.values);
+        if (shown) progress.update(end);
+      }))
     fail(Failure::interrupted, "interrupted while predicting: nothing was written; hint: run the command again");
   distributed::gather<float>(self_, logits.values, examples.size(), begin_of);
   return logits;
@@ -175,7 +176,6 @@ tasks::Logits FineTuningObjective::predict_held(const tasks::EncodedDataset& exa
 
 tasks::Logits FineTuningObjective::predict_streamed(const StreamedFile& file, KeptOutputs* kept) const {
   check(model_->rows() == bert::TaskModel::Rows::sequences, "streamed examples: expected one row of outputs each");
-  constexpr std::int64_t kBatches = 16;  // of a replica in a part: what a kill may cost
   const std::unique_ptr<ExampleStream> stream = file.open(kBatches * prediction_batch_ * self_.size());
   const std::int64_t width = model_->outputs();
   const std::int64_t resumed = distributed::broadcast_value(self_, kept ? kept->rows() : -1);  // -1: nothing is kept

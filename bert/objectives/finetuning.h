@@ -59,8 +59,7 @@ class FineTuningObjective : public BertObjective {
     std::int64_t first = 0, end = 0;
     std::int64_t number = 0;  ///< of the first one in its file, for messages
   };
-  void compute(const tasks::EncodedDataset& examples, const Range& range, std::span<float> rows,
-               io::ItemProgress* progress = nullptr) const;
+  void compute(const tasks::EncodedDataset& examples, const Range& range, std::span<float> rows) const;
   const tasks::EncodedDataset& training() const { return *task_.examples(File::train); }
   /// Where the outputs of an example of the file begin among all of them; for one past the last, where they end.
   std::int64_t first_row(const tasks::EncodedDataset& examples, std::int64_t number) const;

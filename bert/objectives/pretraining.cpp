@@ -143,13 +143,13 @@ training::Metrics PretrainingObjective::evaluate() {
   if (!inputs_.evaluation) return {};
   const std::int64_t count = inputs_.evaluation->examples(0), size = inputs_.evaluation_batch;
   const std::int64_t batches = (count + size - 1) / size;
-  const distributed::Share mine = distributed::share_of(batches, self_.rank(), self_.size());
   std::vector<double> of_batches(static_cast<std::size_t>(batches) * std::tuple_size_v<Sums>);
-  for (std::int64_t b = mine.first; b < mine.end() && !io::stop_requested(); ++b)
-    std::ranges::copy(evaluate_batch(b * size, std::min(size, count - b * size)),
-                      of_batches.begin() + b * static_cast<std::ptrdiff_t>(std::tuple_size_v<Sums>));
-  // All replicas leave together, as a sum that some have begun waits for the others.
-  if (distributed::any(self_, io::stop_requested()))
+  constexpr std::int64_t kPart = 16;  // batches after which all replicas look who is to stop
+  if (!distributed::work_on_share(self_, batches, kPart, [&](std::int64_t first, std::int64_t end) {
+        for (std::int64_t b = first; b < end && !io::stop_requested(); ++b)
+          std::ranges::copy(evaluate_batch(b * size, std::min(size, count - b * size)),
+                            of_batches.begin() + b * static_cast<std::ptrdiff_t>(std::tuple_size_v<Sums>));
+      }))
     fail(Failure::interrupted, "interrupted while evaluating: nothing was written; hint: run the command again");
   distributed::gather<double>(self_, of_batches, batches);
   Sums sums{};

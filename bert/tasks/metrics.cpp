@@ -22,8 +22,8 @@ double mean(std::span<const double> x) {
   return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
 }
 
-/// The average rank of each, times two: the correlation is the same.
-std::vector<double> average_ranks(std::span<const double> x) {
+/// A rank for each, of equal numbers the average one: twice that and less one, which no correlation sees.
+std::vector<double> ranks_of(std::span<const double> x) {
   std::vector<std::size_t> order(x.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return x[a] < x[b]; });
@@ -147,9 +147,7 @@ double pearson(std::span<const double> x, std::span<const double> y) {
   return ratio(xy, std::sqrt(xx) * std::sqrt(yy));
 }
 
-double spearman(std::span<const double> x, std::span<const double> y) {
-  return pearson(average_ranks(x), average_ranks(y));
-}
+double spearman(std::span<const double> x, std::span<const double> y) { return pearson(ranks_of(x), ranks_of(y)); }
 
 MultiLabelScores multi_label_scores(Classes predicted, Classes truth, std::size_t labels) {
   check_lengths(predicted.size(), truth.size(), "multi_label_scores");

@@ -1,8 +1,11 @@
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <bit>
 #include <chrono>
+#include <csignal>
 #include <limits>
 #include <stdexcept>
 #include <thread>
@@ -12,6 +15,7 @@
 #include "distributed/parts.h"
 #include "distributed/replica_group.h"
 #include "io/host_name.h"
+#include "io/signals.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -122,10 +126,36 @@ TEST_CASE("numbers, decisions, texts and shares reach every replica") {
         for (std::int64_t i = 2 * mine.first; i < 2 * mine.end(); ++i) pairs[static_cast<std::size_t>(i)] = i;
         gather<std::int64_t>(self, pairs, items);
         for (std::size_t i = 0; i < pairs.size(); ++i) wrong += pairs[i] != static_cast<std::int64_t>(i);
+        std::int64_t next = mine.first;
+        wrong += !work_on_share(self, items, 2, [&](std::int64_t first, std::int64_t end) {
+          wrong += first != next || end <= first || end > first + 2;
+          next = end;
+        });
+        wrong += next != mine.end();
       }
     });
     CHECK_MESSAGE(wrong == 0, replicas, " replicas");
   }
+}
+
+TEST_CASE("a replica that is asked to stop waits for a part of another's share, not for all of it") {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    io::catch_stop_signals();
+    ReplicaGroup group = group_of(2);
+    std::atomic<int> parts{0};
+    group.run([&](const Replica& self) {
+      const bool all = work_on_share(self, 100, 1, [&](std::int64_t, std::int64_t) {
+        if (self.first()) std::raise(SIGTERM);
+        ++parts;
+      });
+      if (all) parts = 100;
+    });
+    ::_exit(parts);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WEXITSTATUS(status) == 2);  // one of each
 }
 
 TEST_CASE("replicas that work apart wait for each other, and what one throws ends all") {

@@ -4,8 +4,10 @@
 #   prints every possible change: FILE<tab>LINE<tab>KIND
 # awk -v name=FILE -v chosen=CHANGES -v header=mutated.h -f mutations.awk FILE
 #   prints the file with its changes of CHANGES, whose lines are ID<tab>FILE<tab>LINE<tab>KIND
-# A change is of an expression or a statement on one line. Comments, preprocessor lines, constants, declarations, among them
-# defaults of public fields, and what is there for speed alone are left as they are.
+# A change is of an expression or a statement on one line. The kinds are those of Petrović and Ivanković (State of mutation
+# testing at Google, 2018): another arithmetic, relational or logical operator, another truth value, a statement left out.
+# Comments, preprocessor lines, declarations, and constants are left as they are, and so is what a comment calls "for speed
+# alone": its own line, or the line after it, or all of the function that begins there.
 
 # The code of a line: as long as the line up to a comment, with _ for each character between quotes.
 function code_of(line,   i, c, quote, code) {
@@ -54,7 +56,7 @@ function changed(line, kind, id,   code, is, part, at, first, last, expression) 
     return substr(line, 1, RLENGTH) "{ if (!" is ") " substr(line, RLENGTH + 1, length(code) - RLENGTH) " }"
   }
   split(kind, part, " to ")
-  if (part[1] ~ /^[a-z0-9]+$/) {
+  if (part[1] ~ /^[a-z]+$/) {
     match(code, "[ (]" part[1] "[;,)]")
     return substr(line, 1, RSTART) "(" is " ? " part[2] " : " part[1] ")" substr(line, RSTART + RLENGTH - 1)
   }
@@ -70,10 +72,20 @@ function changed(line, kind, id,   code, is, part, at, first, last, expression) 
 function say(kind) { if (changed($0, kind, 0) != "") printf "%s\t%d\t%s\n", name, FNR, kind }
 function list(   code, last_code) {
   code = code_of($0)
+  if (code ~ /^ *$/) {
+    if ($0 ~ /for speed alone/) awaited = 1
+    return
+  }
   last_code = before
-  if (code !~ /^ *$/) before = code
-  if (code ~ /^ *#|reserve\(|prefetch|shrink_to_fit|__builtin_unreachable|sleep_for/) return
+  before = code
   match(code, /^ */)
+  if (awaited && code !~ /[;,}]$/) speed_alone = RLENGTH + 1
+  if (awaited || speed_alone || $0 ~ /for speed alone/) {
+    awaited = 0
+    if (RLENGTH < speed_alone && code ~ /^ *}/) speed_alone = 0
+    return
+  }
+  if (code ~ /^ *#|reserve\(|prefetch|shrink_to_fit|__builtin_unreachable|sleep_for/) return
   if (code ~ /^ *(struct|class) [^;]*\{$/) fields_at[++types] = RLENGTH + 2
   if (types && code ~ /^ *};/ && RLENGTH + 2 == fields_at[types]) --types
   if (code ~ /^constexpr auto [A-Za-z]+ = \[\] \{$/) in_table = 1  # which the compiler computes
@@ -95,8 +107,6 @@ function list(   code, last_code) {
   if (code ~ / \+ / && code !~ /"/) say("+ to -")
   if (code ~ / - /) say("- to +")
   if (code ~ / \* [a-z(]/ && code ~ /[;,)]/) say("* to +")
-  if (code ~ /[ (]0[;,)]/) say("0 to 1")
-  if (code ~ /[ (]1[;,)]/) say("1 to 2")
   if (code ~ /[ (]true[;,)]/) say("true to false")
   if (code ~ /[ (]false[;,)]/) say("false to true")
   if (last_code !~ /[;{}:)]$|else$/) return  # in the middle of a statement

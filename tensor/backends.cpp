@@ -97,16 +97,17 @@ std::vector<std::string> runnable_cpu_kernels() {
 #endif
 }
 
-int available_cores() {
+int available_cores(const ControlGroups& groups) {
   cpu_set_t mask;
   int cores = sched_getaffinity(0, sizeof mask, &mask) == 0  // which fails if there are more than 1,024
                   ? CPU_COUNT(&mask)
                   : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  std::ifstream quota_file("/sys/fs/cgroup/cpu.max");  // "max 100000" or "200000 100000"
-  std::string quota;
-  double period = 0;
-  if (quota_file >> quota >> period && quota != "max" && period > 0)
-    cores = std::min(cores, std::max(1, static_cast<int>(std::lround(std::stod(quota) / period))));
+  for_each_control_group(groups, "cpu", [&](const std::filesystem::path& group) {
+    std::ifstream both(group / "cpu.max"), of_time(group / "cpu.cfs_quota_us"), of_period(group / "cpu.cfs_period_us");
+    double quota = 0, period = 0;  // "200000 100000", or "max 100000"; in version 1 two files, and -1
+    if ((both >> quota >> period || (of_time >> quota && of_period >> period)) && quota > 0 && period > 0)
+      cores = std::min(cores, static_cast<int>(std::max(1.0, std::round(quota / period))));
+  });
   return cores;
 }
 

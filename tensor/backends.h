@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tensor/backend.h"
+#include "tensor/control_groups.h"
 
 namespace bertrand {
 
@@ -40,7 +41,7 @@ const std::vector<std::string>& cpu_kernel_names();
 /// the tests: the arithmetic of other processors in plain C++.
 std::vector<std::string> runnable_cpu_kernels();
 
-/// The cores this process may use: the smaller of its affinity mask and its cgroup's quota.
-int available_cores();
+/// The cores this process may use: those of its affinity mask, and at most the quota of each control group around it.
+int available_cores(const ControlGroups& groups = {});
 
 }  // namespace bertrand

@@ -76,9 +76,14 @@ std::size_t machine_left() {
 
 /// What is left of a control group's own limit. It counts cached files as used, although it would give them up.
 std::size_t left_of_group(const std::filesystem::path& group) {
-  const std::size_t used = number_in(group / "memory.current", "", 0);
-  const std::size_t files = number_in(group / "memory.stat", "inactive_file ", 0);
-  return left(number_in(group / "memory.max", "", kMost), used - std::min(used, files));
+  const auto number = [&](const char* file, const char* key, std::size_t otherwise) {
+    return number_in(group / file, key, otherwise);
+  };
+  // Of version 2, or of version 1.
+  const std::size_t limit = number("memory.max", "", number("memory.limit_in_bytes", "", kMost));
+  const std::size_t used = number("memory.current", "", number("memory.usage_in_bytes", "", 0));
+  const std::size_t files = number("memory.stat", "total_inactive_file ", number("memory.stat", "inactive_file ", 0));
+  return left(limit, used - std::min(used, files));
 }
 
 std::size_t address_space_left() {
@@ -90,15 +95,10 @@ std::size_t address_space_left() {
 
 }  // namespace
 
-std::size_t group_left(const std::filesystem::path& of_process, const std::filesystem::path& groups) {
-  std::size_t least = left_of_group(groups);  // all that a container sees, whatever path it is told
-  std::ifstream in(of_process);
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with("0::/")) continue;  // of version 1
-    std::filesystem::path group = groups;
-    for (const std::filesystem::path& name : std::filesystem::path(line.substr(4)))
-      least = std::min(least, left_of_group(group /= name));
-  }
+std::size_t group_left(const ControlGroups& groups) {
+  std::size_t least = kMost;
+  for_each_control_group(groups, "memory",
+                         [&](const std::filesystem::path& group) { least = std::min(least, left_of_group(group)); });
   return least;
 }
 

@@ -2,17 +2,15 @@
 #pragma once
 #include <atomic>
 #include <cstddef>
-#include <filesystem>
 #include <map>
 
 #include "tensor/backend.h"
+#include "tensor/control_groups.h"
 
 namespace bertrand::cpu {
 
-/// The least that a limit of this process's control group (version 2) or of one around it leaves. `of_process` says
-/// which group that is, `groups` has them as directories.
-std::size_t group_left(const std::filesystem::path& of_process = "/proc/self/cgroup",
-                       const std::filesystem::path& groups = "/sys/fs/cgroup");
+/// The least that a limit of this process's control group or of one around it leaves.
+std::size_t group_left(const ControlGroups& groups = {});
 
 /// Fresh memory costs a page fault per 4 KiB, which for a training step is a tenth of a second. What is in use and what
 /// is kept are together at most most_held() (tensor/held_memory.h), but for rounding. Only

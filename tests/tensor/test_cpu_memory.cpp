@@ -7,13 +7,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "support/program.h"
 #include "tensor/cpu/memory.h"
 #include "tensor/held_memory.h"
 
@@ -147,35 +145,6 @@ TEST_CASE("small blocks and those of 32 KiB share what the system gives at once"
     CHECK(std::max(mapped(), before) - before <= bertrand::most_held(100 * bytes) + kMiB);
     for (std::byte* const block : blocks) memory.deallocate(block, bytes);
   }
-}
-
-TEST_CASE("the memory that is left is the least of all control groups around the process") {
-  const support::TemporaryDirectory directory;
-  const auto group = [&](const std::string& name, const std::string& max, std::size_t current, std::size_t files) {
-    std::filesystem::create_directories(directory / name);
-    support::write_text(directory / (name + "/memory.max"), max + "\n");
-    support::write_text(directory / (name + "/memory.current"), std::to_string(current) + "\n");
-    support::write_text(directory / (name + "/memory.stat"), "anon 7\ninactive_file " + std::to_string(files) + "\n");
-  };
-  const auto left = [&](const std::string& of_process) {
-    support::write_text(directory / "self", of_process);
-    return bertrand::cpu::group_left(directory / "self", directory / "groups");
-  };
-  std::filesystem::create_directories(directory / "groups/a.slice/none");  // the outermost one has no limit
-  group("groups/a.slice", "max", 900, 0);
-  CHECK(left("0::/a.slice/none\n") > std::size_t{1} << 40);
-  group("groups/a.slice/job", "1000", 400, 100);
-  group("groups/a.slice/job/step one", "max", 300, 0);
-  CHECK(left("0::/a.slice/job\n") == 700);
-  CHECK(left("4:memory:/a.slice\n0::/a.slice/job/step one\n") == 700);
-  CHECK(left("0::/a.slice/job/gone\n") == 700);
-  CHECK(left("4:memory:/a.slice/job\n0::/\n") > std::size_t{1} << 40);
-  group("groups/a.slice/job/step one", "500", 450, 0);
-  CHECK(left("0::/a.slice/job/step one\n") == 50);
-  group("groups/a.slice", "600", 900, 0);  // it was lowered
-  CHECK(left("0::/a.slice/job/step one\n") == 0);
-  group("groups", "800", 10, 0);  // what a container sees, which may be told a path of its host
-  for (const char* const path : {"", "0::/\n", "0::/docker/4711\n", "0::/../other\n"}) CHECK(left(path) == 790);
 }
 
 TEST_CASE("available is what the process may still have and what is kept, which goes back if a block needs it") {

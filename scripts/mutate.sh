@@ -3,8 +3,8 @@
 # statement that is left out; scripts/mutations.awk), one at a time, and says which changes no test notices.
 # usage: scripts/mutate.sh SEED COUNT [PATH…]      PATHs are folders or files; by default all libraries but CUDA's and the programs' own
 # The same SEED and sources give the same changes. All are compiled into one build of a copy, each behind a switch. Then each
-# test runs once without a change, which says what changes it reaches. Then each change runs the tests that reach it, the
-# shortest first, until one fails: first those that take two minutes in all, in the end the others too.
+# test runs once without a change, which says what changes it reaches. Then each change runs the tests that reach it, those
+# of its library first and of them the shortest, until one fails: first what takes two minutes in all, in the end the others too.
 # A file in build-mutants/ has a line for each change (caught and by which test, survived, unreached, not compiled), so that
 # an interrupted run goes on where it was; QUICK=1 leaves out the longer tests, JOBS is how many run at once. Tests that take
 # three times as long as without a change, and 20 s, count as a hang, and a hang as caught.
@@ -108,11 +108,18 @@ ctest --test-dir "$work/build" -N -E '^(tree|install):' | sed -n 's/^ *Test *#\(
 
 # OUTCOME, CHANGE and GROUPS for each change: of its tests that take up to two minutes in all, or of the others.
 schedule() {  # early|late
-  sort -n "$reached/times" | awk -v part="$1" -v reached="$reached" -v changes="$changes" '
+  ctest --test-dir "$work/build" -N | sed -n 's/^ *Test *#\([0-9]*\): \([a-z_]*\):.*/\1 \2/p' >"$work/library"
+  for whose in own others; do sort -n "$reached/times" | sed "s/$/ $whose/"; done |
+    awk -v part="$1" -v reached="$reached" -v changes="$changes" -v library="$work/library" '
+    BEGIN {
+      while ((getline line < library) > 0) { split(line, field, " "); library_of[field[1]] = field[2] }
+      while ((getline change < changes) > 0) { split(change, field, "\t"); sub("/.*", "", field[2]); folder[field[1]] = field[2] }
+      close(changes) }
     { file = reached "/" $2
       while ((getline id < file) > 0) {
-        if (known[id] == $2) continue  # by another process of this test
-        known[id] = $2
+        # Others do not come again, nor does one that several of its processes reached.
+        if ((library_of[$2] == folder[id]) != ($3 == "own") || (id, $2) in known) continue
+        known[id, $2]
         sum[id] += $1
         group = sum[id] < 2000 ? 1 : sum[id] < 10000 ? 2 : sum[id] < 40000 ? 3 : sum[id] < 120000 ? 4 : 5
         time[id, group] += $1

@@ -41,9 +41,9 @@ std::byte* from_system(std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(raw);
   const std::size_t before = round_up(begin, kHugePage) - begin;
   std::byte* const aligned = static_cast<std::byte*>(raw) + before;
-  if (before > 0) munmap(raw, before);
-  if (const std::size_t over = asked - before - bytes; over > 0) munmap(aligned + bytes, over);
-  madvise(aligned, bytes, MADV_HUGEPAGE);
+  munmap(raw, before);  // which refuses to unmap nothing
+  munmap(aligned + bytes, asked - before - bytes);
+  madvise(aligned, bytes, MADV_HUGEPAGE);  // for speed alone: other pages do as well
   return aligned;
 }
 
@@ -68,7 +68,7 @@ std::size_t number_in(const std::filesystem::path& file, const std::string& key,
 }
 
 /// What is left of a limit.
-std::size_t left(std::size_t limit, std::size_t used) { return limit >= kMost ? kMost : limit - std::min(limit, used); }
+std::size_t left(std::size_t limit, std::size_t used) { return limit - std::min(limit, used); }
 
 std::size_t machine_left() {
   return number_in("/proc/meminfo", "MemAvailable:", kMost >> 10) << 10;  // in KiB
@@ -106,11 +106,12 @@ CachingMemory::~CachingMemory() { release_cached(0); }
 
 std::byte* CachingMemory::allocate(std::size_t bytes, const char* op) {
   const std::size_t size = rounded(bytes);
-  std::byte* data = size < kLarge ? take_small(size) : take_range(size);
+  const bool large = size >= kLarge;
+  std::byte* data = large ? take_range(size) : take_small(size);
   if (!data) {
     // No free block fits, so the system is asked, for whole huge pages if it has them. First so much of the free memory
     // goes back to it that, with the new block, no more than most_held() is held.
-    std::size_t chunk = size < kLarge ? size : round_up(size, kHugePage);
+    std::size_t chunk = large ? round_up(size, kHugePage) : size;
     release_cached(most_held(use_.peak) - std::min(most_held(use_.peak), use_.in_use + chunk));
     data = from_system(chunk);
     if (!data) {
@@ -118,7 +119,7 @@ std::byte* CachingMemory::allocate(std::size_t bytes, const char* op) {
       chunk = size;
       data = from_system(chunk);
     }
-    if (data && size >= kLarge) {
+    if (data && large) {
       ASAN_POISON_MEMORY_REGION(data, chunk);
       cached_ += chunk;
       give_range(data, chunk);

@@ -102,7 +102,7 @@ TEST_CASE("blocks of any size are aligned and keep their bytes while others come
 
 TEST_CASE("a freed block is given out again and two freed neighbours make room for one of both sizes") {
   CachingMemory memory;
-  for (const std::size_t bytes : {std::size_t{100}, 3 * kMiB}) {
+  for (const std::size_t bytes : {std::size_t{100}, std::size_t{32} << 10, 3 * kMiB}) {
     std::byte* const first = memory.allocate(bytes, "test");
     memory.deallocate(first, bytes);
     std::byte* const again = memory.allocate(bytes, "test");
@@ -122,6 +122,48 @@ TEST_CASE("a freed block is given out again and two freed neighbours make room f
     CHECK(again == whole);
     other.deallocate(again, 4 * kMiB);
   }
+}
+
+TEST_CASE("a small block that is a quarter larger than asked is given out, and comes back as what it is") {
+  CachingMemory memory;
+  std::byte* const block = memory.allocate(320, "test");
+  memory.deallocate(block, 320);
+  std::byte* const other = memory.allocate(192, "test");
+  CHECK(other != block);
+  for (const std::size_t bytes : {256, 320}) {
+    std::byte* const again = memory.allocate(bytes, "test");
+    CHECK(again == block);
+    memory.deallocate(again, bytes);
+  }
+  memory.deallocate(other, 192);
+}
+
+TEST_CASE("all that was kept goes back to the system with what kept it") {
+  if (mapped() > std::size_t{1} << 40) {
+    MESSAGE("SKIPPED: a sanitizer has the address space");
+    return;
+  }
+  const std::size_t before = mapped();
+  for (int time = 0; time < 20; ++time) {
+    CachingMemory memory;
+    for (const std::size_t bytes : {16 * kMiB, std::size_t{16} << 10}) {
+      std::vector<std::byte*> blocks;
+      for (std::size_t held = 0; held < 16 * kMiB; held += bytes) blocks.push_back(memory.allocate(bytes, "test"));
+      for (std::byte* const block : blocks) memory.deallocate(block, bytes);
+    }
+  }
+  CHECK(std::max(mapped(), before) - before < 100 * kMiB);
+}
+
+TEST_CASE("a block for which there are no whole huge pages takes what it needs alone") {
+  if (mapped() > std::size_t{1} << 40) {
+    MESSAGE("SKIPPED: a sanitizer has the address space");
+    return;
+  }
+  CachingMemory memory;
+  const LimitedSpace limit(35 * kMiB + kMiB / 2);  // any block takes 2 MiB more until its place is known
+  memory.deallocate(memory.allocate(33 * kMiB, "test"), 33 * kMiB);
+  CHECK(memory.use().peak == 33 * kMiB);
 }
 
 TEST_CASE("what is held is at most a sixteenth or 8 MiB more than the most that was in use") {

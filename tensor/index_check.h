@@ -3,7 +3,6 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 
 #include "io/error.h"
 #include "tensor/shape.h"
@@ -43,12 +42,9 @@ constexpr BadIndex offset_range(Dim i, Dim value, Dim before, Dim sequences, Dim
 
 /// Throws Error(Failure::bug) unless each of `count` numbers is in [least, end).
 inline void check_indices(const IndexKind& kind, const std::int32_t* numbers, Dim count, std::int32_t least, Dim end) {
-  const auto most = static_cast<std::int32_t>(std::min<Dim>(end - 1, std::numeric_limits<std::int32_t>::max()));
-  bool bad = false;
-  for (Dim i = 0; i < count; ++i) bad |= (numbers[i] < least) | (numbers[i] > most);
-  if (!bad) return;
-  for (Dim i = 0; i < count; ++i)
-    if (numbers[i] < least || numbers[i] > most) refuse(kind, {i, numbers[i], least < 0 ? 0 : least, end - 1});
+  const std::int32_t* const bad =
+      std::find_if(numbers, numbers + count, [&](std::int32_t number) { return number < least || number >= end; });
+  if (bad != numbers + count) refuse(kind, {bad - numbers, *bad, std::max(least, 0), end - 1});
 }
 /// The same for the offsets of packed sequences.
 inline void check_offsets(const IndexKind& kind, const std::int32_t* offsets, Dim sequences, Dim tokens, Dim longest) {

@@ -1,6 +1,7 @@
 #include "tensor/profiler.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <span>
@@ -77,7 +78,7 @@ std::string Profiler::table() const {
     calls += of_name.calls;
     total += seconds(of_name.time);
   }
-  std::sort(sorted.begin(), sorted.end(), [](const Row& a, const Row& b) { return a.time > b.time; });
+  std::ranges::stable_sort(sorted, std::greater{}, &Row::time);
 
   std::string text = fmt::format("{:<28} {:>8} {:>12} {:>7} {:>9} {:>9} {:>12}\n", "op", "calls", "time ms", "share",
                                  "GFLOP/s", "GB/s", "bytes");
@@ -99,7 +100,7 @@ std::string Profiler::table() const {
 std::string Profiler::totals() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::pair<std::string, Total>> sorted(totals_.begin(), totals_.end());
-  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.second.time > b.second.time; });
+  std::ranges::stable_sort(sorted, std::greater{}, [](const auto& each) { return each.second.time; });
   std::string json = fmt::format("{{\"seconds\":{:.6f},\"ops\":[", seconds(Clock::now() - start_));
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     const auto& [name, total] = sorted[i];

@@ -44,7 +44,7 @@ void CpuBackend::scatter_add(const Tensor& dy, const Tensor& rows, const Tensor&
   if (!accumulate) fill(dtable, 0);
   std::vector<std::int32_t> order(static_cast<std::size_t>(rows.elements()));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return indices[a] < indices[b]; });
+  std::ranges::stable_sort(order, {}, [&](std::int32_t row) { return indices[row]; });
   dispatch_real("scatter_add", dy.dtype(), [&]<class T>() {
     const Dim columns = dtable.shape().product(1, dtable.shape().rank());
     parallel(columns, kStripVectors * Lanes<Compute<T>>::kCount, [&](Dim begin, Dim end) {

@@ -123,8 +123,9 @@ Task task_of(const Attention& options, Dim index) {
 }
 
 /// Asks for the rows of one head, which are far apart in memory: the processor does not foresee where the next begins.
+/// It is for speed alone.
 template <class T>
-void fetch(const T* rows, Dim stride, Dim count, Dim head_dim) {
+void prefetch(const T* rows, Dim stride, Dim count, Dim head_dim) {
   for (Dim r = 0; r < count; ++r)
     for (Dim c = 0; c < head_dim; c += static_cast<Dim>(64 / sizeof(T)))
       __builtin_prefetch(rows + r * stride + c, 0, 2);
@@ -254,8 +255,8 @@ void CpuBackend::attention(const Tensor& qkv, const Attention& options, const Te
       const T* const q = qkv.as<T>() + first * stride + head * head_dim;
       Cutter memory(workspace.as<std::byte>() + thread * per_thread);
       auto [k, v, packed, scores, probabilities, beside] = ForwardMemory<T>(memory, head_dim, longest);
-      fetch(q, stride, std::min(length, kQueries<T>), head_dim);
-      fetch(q + 2 * hidden, stride, length, head_dim);
+      prefetch(q, stride, std::min(length, kQueries<T>), head_dim);
+      prefetch(q + 2 * hidden, stride, length, head_dim);
       k.pack(View<T>{q + hidden, 1, stride}, head_dim, length);  // keys as columns
       v.pack(View<T>{q + 2 * hidden, stride, 1}, length, head_dim);
       for (Dim i = 0; i < length; i += kQueries<T>) {
@@ -313,15 +314,15 @@ void CpuBackend::attention_backward(const Tensor& qkv, const Attention& options,
       const HeadGradient<T> gradient{options, task,    context.as<T>() + start, dcontext.as<T>() + start,
                                      hidden,  columns, log_sum.as<C>(),         scale};
       const Sheet<T> dk(dq + hidden, stride, dk_beside, head_dim), dv(dq + 2 * hidden, stride, dv_beside, head_dim);
-      fetch(q + 2 * hidden, stride, length, head_dim);
+      prefetch(q + 2 * hidden, stride, length, head_dim);
       k_columns.pack(View<T>{q + hidden, 1, stride}, head_dim, length);
       v_columns.pack(View<T>{q + 2 * hidden, 1, stride}, head_dim, length);
       k_rows.pack(View<T>{q + hidden, stride, 1}, length, head_dim);
       for (Dim i = 0; i < length; i += kQueries<T>) {
         const Dim queries = std::min(kQueries<T>, length - i);
         const View<T> q_block{q + i * stride, stride, 1}, do_block{gradient.dcontext + i * hidden, hidden, 1};
-        fetch(do_block.data, hidden, queries, head_dim);
-        fetch(gradient.context + i * hidden, hidden, queries, head_dim);
+        prefetch(do_block.data, hidden, queries, head_dim);
+        prefetch(gradient.context + i * hidden, hidden, queries, head_dim);
         multiply<T>(SmallProduct{queries, columns, head_dim}, q_block, k_columns, p, columns, packed);
         multiply<T>(SmallProduct{queries, columns, head_dim}, do_block, v_columns, dp, columns, packed);
         gradient.differentiate(i, queries, own);

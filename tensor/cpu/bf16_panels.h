@@ -118,7 +118,7 @@ void interleave(const BFloat16* block, Dim stride, int step, std::uint32_t* word
 /// what there is of it, and zeros. Its neighbours are neighbours in x.
 template <int Width, class Pack>
 [[gnu::always_inline]] inline void with_whole_block(const View<BFloat16>& x, Dim lines, Dim depth, const Pack& pack) {
-  if (lines >= Width && depth >= kBf16Block) return pack(x);
+  if (lines >= Width && depth >= kBf16Block) return pack(x);  // for speed alone: its copy is packed alike
   BFloat16 filled[Width * kBf16Block];
   const View<BFloat16> whole =
       x.column_stride == 1 ? View<BFloat16>{filled, kBf16Block, 1} : View<BFloat16>{filled, 1, Width};

@@ -31,6 +31,7 @@ constexpr Dim kSheetGap = 16;
 struct Blocks {
   Dim rows, columns;
 
+  // The choice is for speed alone: blocks of any size give the same bits.
   template <class P>
   static Blocks choose(Dim rows, Dim columns, int threads) {
     Blocks blocks{round_up(1024, kTileRows<P>), kBlockColumns};
@@ -46,7 +47,8 @@ struct Blocks {
   }
 };
 
-/// Waking the others costs some microseconds: not for a product that is over by then.
+/// Waking the others costs some microseconds: not for a product that is over by then. For one thread or several, for
+/// speed alone: the bits are the same.
 bool is_alone(Dim rows, Dim columns, Dim depth) {
   return static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth) < 1e5;
 }
@@ -125,7 +127,7 @@ struct SheetMemory {
 
   SheetMemory(Cutter& memory, Dim rows, Dim columns, Dim depth, bool few_rows)
       : height(rows), width(columns), bias(memory.take<Compute<T>>(columns)) {
-    if (few_rows || depth <= kDepth<PanelOf<T>>) return;
+    if (few_rows || depth <= kDepth<PanelOf<T>>) return;  // for speed alone: these need no sheet
     height = std::min(rows, kSheet), width = std::min(columns, kSheet);
     sheet = memory.take<Compute<T>>(height * (width + kSheetGap));
   }
@@ -224,6 +226,7 @@ void CpuBackend::multiply_few_rows(const Product<T>& p) {
       [[maybe_unused]] const Arithmetic<P> arithmetic;
       for (Dim j = 0; j < count; j += kTileRows<P>) {
         const View<P> a = panels.panel(j, count - j);
+        // What is fetched ahead is for speed alone.
         const P* next = ahead && first + j + 2 * kTileRows<P> <= p.columns ? a.data + panels.next : nullptr;
         for (Dim i = 0; i < p.rows; i += kTileColumns<P>, next = nullptr)
           for_vectors<C>(std::min<Dim>(p.rows - i, kTileColumns<P>), [&]<int Vectors>() {
@@ -240,7 +243,7 @@ void CpuBackend::multiply_few_rows(const Product<T>& p) {
 /// Calls body(piece, thread) for all pieces; on this thread alone if there is no pool.
 template <class Body>
 void share(ThreadPool* pool, Dim pieces, const Body& body) {
-  if (pool) return pool->run(pieces, body);
+  if (pool) return pool->run(pieces, body);  // for speed alone: one thread computes the same
   for (Dim piece = 0; piece < pieces; ++piece) body(piece, 0);
 }
 
@@ -318,7 +321,7 @@ void CpuBackend::gemm_typed(const Tensor& a_tensor, const Tensor& b_tensor, cons
                start,
                nullptr,
                {out.as<T>(), nullptr, columns, options.activation}};
-  if (options.activation != Unary::identity && options.pre_activation) p.result.pre = options.pre_activation.as<T>();
+  if (options.activation != Unary::identity) p.result.pre = options.pre_activation.as<T>();
   const bool few_rows = has_few_rows(rows, columns, depth) && p.b.row_stride == 1;
 
   if constexpr (!kRounds<T>) {
@@ -365,7 +368,6 @@ std::size_t CpuBackend::gemm_workspace(const Tensor& a_tensor, const Tensor& out
 }
 
 void CpuBackend::gemm(const Tensor& a, const Tensor& b, const Tensor& out, const Gemm& options) {
-  if (out.elements() == 0) return;
   if (a.elements() == 0) {  // of no depth: every sum is empty
     if (!options.accumulate) fill(out, 0);
     return;

@@ -39,7 +39,7 @@ struct Lanes {
   /// The first n lanes from memory, `padding` in the others: tails go the same way as whole vectors.
   template <class Stored>
   [[gnu::always_inline]] static Lanes load(const Stored* from, std::int64_t n, T padding = T(0)) {
-    return n >= kCount ? load(from) : load_tail(from, n, padding);
+    return n >= kCount ? load(from) : load_tail(from, n, padding);  // a whole vector is no tail for speed alone
   }
   template <class Stored>
   [[gnu::always_inline]] void store(Stored* to, std::int64_t n) const {

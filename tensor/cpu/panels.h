@@ -74,7 +74,7 @@ template <int Width, class T, class C = Compute<T>>
   using Packet = typename Lanes<C>::Packet;
   constexpr int kSize = Lanes<C>::kPacketSize;
   // Squares of kSize × kSize are turned in registers.
-  const Dim whole = Width % kSize == 0 ? width / kSize * kSize : 0, squares = whole > 0 ? depth / kSize * kSize : 0;
+  const Dim whole = width / kSize * kSize, squares = depth / kSize * kSize;
   for (Dim first = 0; first < whole; first += kSize)
     for (Dim k = 0; k < squares; k += kSize) {
       Eigen::internal::PacketBlock<Packet, kSize> square;

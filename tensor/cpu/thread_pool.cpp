@@ -62,7 +62,7 @@ void ThreadPool::share_out(std::int64_t pieces, Call call, const void* body) {
   int spins = 0;
   for (const Range& range : ranges_)
     while (range.unfinished.load(std::memory_order_acquire) > 0) {  // what its pieces wrote can be read now
-      if (spins < kSpins) ++spins, pause();
+      if (spins < kSpins) ++spins, pause();  // for speed alone
       else std::this_thread::yield();  // more threads than cores: let the others finish
     }
 }
@@ -72,7 +72,7 @@ bool ThreadPool::compute_piece(int thread) {
   const auto own = static_cast<std::size_t>(thread);
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
     Range& range = ranges_[(own + i) % ranges_.size()];
-    if (range.unclaimed.load(std::memory_order_relaxed) <= 0) continue;  // a look that takes the line from nobody
+    if (range.unclaimed.load(std::memory_order_relaxed) <= 0) continue;  // for speed alone: a look takes no line
     const std::int64_t unclaimed = range.unclaimed.fetch_sub(1, std::memory_order_acquire);
     if (unclaimed <= 0) continue;
     call_(body_, range.end - unclaimed, thread);

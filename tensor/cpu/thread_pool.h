@@ -22,7 +22,7 @@ class ThreadPool {
   /// not call run(), and one thread at a time may call it. A body that throws ends the program.
   template <class Body>
   void run(std::int64_t pieces, const Body& body) noexcept {
-    if (pieces <= 1 || workers_.empty()) {
+    if (pieces <= 1 || workers_.empty()) {  // for speed alone: share_out() does the same
       for (std::int64_t piece = 0; piece < pieces; ++piece) body(piece, 0);
       return;
     }

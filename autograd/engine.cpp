@@ -95,8 +95,10 @@ void backward_from(const Variable& y, const Tensor& gradient, const LeafDone& le
   accumulate(*y.slot(), gradient);
   for (; !order.empty(); order.pop_back()) {
     const Slot& slot = order.back();
-    if (!slot->node && leaf_done) leaf_done(*slot);  // the ops that use it have all run
-    if (!slot->node || !slot->gradient) continue;
+    if (!slot->node) {
+      if (leaf_done) leaf_done(*slot);  // the ops that use it have all run
+      continue;
+    }
     const std::shared_ptr<Node> node = std::move(slot->node);  // what its closure captured dies after its one use
     slot->spent = true;
     const Tensor dy = std::exchange(slot->gradient, {});

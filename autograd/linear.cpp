@@ -18,8 +18,7 @@ namespace {
 /// The gradients of y = activation(pre), pre = x · Wᵀ + b; `pre` is empty if the activation is the identity.
 Grads linear_backward(const Tensor& x, const Tensor& weight, const Tensor& pre, Activation activation, Tensor dy,
                       Wanted& want) {
-  Tensor dx, dw, db;
-  if (want[2]) db = want.fresh_buffer(2);
+  Tensor dx, dw, db = want.fresh_buffer(2);
   if (want[2] && !db) db = Tensor({dy.shape()[-1]}, dy.dtype(), dy.backend());
   if (pre) dy = ops::unary_backward(activation, pre, dy, db);  // dpre = dy ∘ activation′(pre) and db = Σ rows of dpre
   else if (db) ops::sum_to(dy, db.shape(), db);

@@ -162,6 +162,7 @@ TEST_CASE("a value that an op was given as the place of its result is refused in
   refused(x, [&](const Tensor& out) { ops::matmul(two, two, {.into = {out, true}}); });
   refused(x, [&](const Tensor& out) { ops::scatter_add(two, rows, {2, 2}, {out}); });
   refused(row, [&](const Tensor& out) { ops::sum_to(two, {2}, out); });
+  refused(row, [&](const Tensor& out) { ops::unary_backward(Unary::tanh, two, two, out); });
   const LayerNorm options{.gamma = ops::full({2}, 1, DType::f64, *backend),
                           .beta = ops::full({2}, 0, DType::f64, *backend)};
   const ops::Normalized saved = ops::layer_norm(two, {}, options);

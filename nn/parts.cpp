@@ -17,7 +17,7 @@ std::vector<std::string> names_of(const std::vector<Part>& parts) {
 }
 
 bool is_number(const std::string& name) {
-  return std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+  return name.find_first_not_of("0123456789") == std::string::npos;
 }
 
 bool follows(const std::string& name, const std::string& before) {

@@ -32,6 +32,7 @@ void draw(const Initial& initial, std::uint64_t key, Dim first, std::vector<floa
   };
   std::vector<std::jthread> others;
   try {
+    // How many draw is for speed alone.
     if (count > 8 * kBlock)
       for (int i = 1; i < std::min(8, available_cores()); ++i) others.emplace_back(work);
   } catch (const std::system_error&) {  // no more threads can be had: fewer do the same

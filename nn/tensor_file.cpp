@@ -38,7 +38,7 @@ DType loadable_dtype(const StoredNumbers& numbers) {
 }
 
 /// Takes these bytes of a mapped file out of the process's memory: the largest file is half as large again as what is
-/// trained. They could be read again.
+/// trained. They could be read again: it is for speed alone, of what else needs the memory.
 void let_go(std::span<const std::byte> bytes) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const std::uintptr_t before = reinterpret_cast<std::uintptr_t>(bytes.data()) % page;  // on its first page
@@ -82,7 +82,7 @@ void gather(const Columns& columns, DType dtype, std::byte* to) {
 
 /// Numbers of the host, converted to the type of `out`.
 void upload(const std::byte* numbers, DType dtype, const Tensor& out) {
-  if (dtype == out.dtype()) return out.backend().upload(numbers, out);
+  if (dtype == out.dtype()) return out.backend().upload(numbers, out);  // for speed alone: nothing to convert
   const Tensor staged(out.shape(), dtype, out.backend());
   out.backend().upload(numbers, staged);
   ops::copy_into(staged, out);
@@ -98,7 +98,7 @@ void load_transposed(std::span<const std::byte> bytes, DType dtype, const Tensor
     gather(columns, dtype, rows.data());
     upload(rows.data(), dtype, out.rows(first, first + columns.count));
   }
-  let_go(bytes);
+  let_go(bytes);  // for speed alone
 }
 
 }  // namespace
@@ -171,7 +171,7 @@ void load_numbers(const StoredNumbers& numbers, const Tensor& out) {
     const auto read = bytes.subspan(static_cast<std::size_t>(first) * size_of(dtype),
                                     static_cast<std::size_t>(part.elements()) * size_of(dtype));
     upload(read.data(), dtype, out.window(first, part));
-    let_go(read);
+    let_go(read);  // for speed alone
   }
 }
 

@@ -8,7 +8,6 @@ Background::~Background() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
-    done_.splice(done_.end(), waiting_);
   }
   changed_.notify_all();
   thread_.join();

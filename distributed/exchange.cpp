@@ -13,7 +13,7 @@
 namespace bertrand::distributed {
 
 void sum(const Replica& self, std::span<double> values) {
-  if (self.size() == 1) return;
+  if (self.size() == 1) return;  // for speed alone: the sum of one is itself
   const Tensor x = ops::from_host(std::span<const double>(values), {static_cast<Dim>(values.size())}, self.backend());
   const Addend mine{.first = self.rank(), .count = 1, .values = x};
   self.collective().all_reduce_sum({&mine, 1}, self.size(), x);
@@ -71,7 +71,7 @@ void work_apart(Collective& collective, Backend& backend, const std::function<vo
 }
 
 std::string broadcast(Collective& collective, Backend& backend, const std::string& text, int root) {
-  if (collective.size() == 1) return text;
+  if (collective.size() == 1) return text;  // for speed alone: the only one would get its own
   const Tensor size = ops::full({1}, static_cast<double>(text.size()), DType::f64, backend);
   collective.broadcast(size, root);
   std::vector<std::uint8_t> bytes(text.begin(), text.end());

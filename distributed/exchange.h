@@ -53,12 +53,12 @@ T broadcast_value(const Replica& self, const T& value) {
 /// filled in those of its share_of(items, …); after it every replica has all of them.
 template <class T, class BeginOf>
 void gather(const Replica& self, std::span<T> values, std::int64_t items, const BeginOf& begin_of) {
-  if (self.size() == 1) return;
+  if (self.size() == 1) return;  // for speed alone: the only one has all
   for (int rank = 0; rank < self.size(); ++rank) {
     const Share share = share_of(items, rank, self.size());
     const auto begin = static_cast<std::size_t>(begin_of(share.first));
     const auto part = values.subspan(begin, static_cast<std::size_t>(begin_of(share.end())) - begin);
-    if (part.empty()) continue;
+    if (part.empty()) continue;  // for speed alone: nothing is sent
     const Tensor tensor = ops::from_host(std::span<const T>(part), {static_cast<Dim>(part.size())}, self.backend());
     self.collective().broadcast(tensor, rank);
     self.backend().download(tensor, part.data());

@@ -87,7 +87,7 @@ class HostSum::Call {
         parts_(parts),
         out_(out),
         wait_(wait),
-        past_caches_(host.past_caches_.next() == 1) {
+        past_caches_(host.past_caches_.next() == 1) {  // for speed alone
     std::size_t tensors = 1;  // of a block: the sum, and all addends
     for (const auto& of_process : addends) tensors += of_process.size();
     const std::size_t room = host.room_->available_memory() / (kBlocks * tensors) / kLine * kLine;
@@ -116,7 +116,7 @@ class HostSum::Call {
       if (i >= 1 && i - 1 < count) add(i - 1);
       if (i >= 2) take(i - 2);
     }
-    return {count, now() - begin - waited_};
+    return {count, now() - begin - waited_};  // the time is for speed alone: the way of the next sum
   }
 
  private:
@@ -129,11 +129,11 @@ class HostSum::Call {
   Dim length(std::uint64_t i) const { return std::min(elements_, out_.elements() - begin(i)); }
   Share slice(std::uint64_t i) const { return share_of_elements(length(i), host_.rank_, host_.size_); }
   void copy(const Tensor& from, const Tensor& to) const {
-    if (from.elements() > 0) bertrand::run(host_.backend_, [&](Kernels& k) { k.cast(from, to); });
+    bertrand::run(host_.backend_, [&](Kernels& k) { k.cast(from, to); });
   }
   void copy_for_others(const Tensor& from, const Tensor& to) const {
-    if (!past_caches_) return copy(from, to);
-    if (from.elements() > 0) bertrand::run(host_.backend_, [&](Kernels& k) { k.copy_past_caches(from, to); });
+    if (!past_caches_) return copy(from, to);  // for speed alone
+    bertrand::run(host_.backend_, [&](Kernels& k) { k.copy_past_caches(from, to); });
   }
   /// f(first, count) for the elements of a block before and after the slice of this process.
   template <class F>
@@ -152,7 +152,7 @@ class HostSum::Call {
         if (std::atomic_ref(progress_[rank].*part).load(std::memory_order_acquire) < least) ranks.push_back(rank);
       return ranks;
     });
-    waited_ += now() - begin;
+    waited_ += now() - begin;  // for speed alone, as run() says
   }
   void done(Part part) {
     std::uint64_t& mine = progress_[host_.rank_].*part;
@@ -224,6 +224,7 @@ void HostSum::sum(const std::vector<std::vector<Addend>>& addends, std::int64_t 
   broken_ = true;
   const auto [blocks, seconds] = Call(*this, addends, parts, out, wait).run();
   blocks_ += blocks;
+  // Which way the next sum takes is for speed alone.
   if (out.bytes() >= kWorthTiming) past_caches_.took(seconds / static_cast<double>(out.bytes()));
   broken_ = false;
 }

@@ -55,7 +55,6 @@ SharedMemory::SharedMemory(const Place& place) : place_(place) {
   const std::string name = fmt::format("/proc/{}/fd/{}", place.pid, place.descriptor);
   const io::Descriptor descriptor(::open(name.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!descriptor) refuse(name);
-  place_.descriptor = -1;
   const off_t length = ::lseek(descriptor.number(), 0, SEEK_END);
   if (length != static_cast<off_t>(mapped()))
     fail(Failure::distributed, "shared memory: {}: expected {} bytes, got {}", name, mapped(), length);

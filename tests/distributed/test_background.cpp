@@ -34,6 +34,23 @@ TEST_CASE(
   background.start([&] { ++done; });
   background.wait();
   CHECK(done == 1);
+
+  background.start([] { throw std::runtime_error("the link is down again"); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until it has thrown
+  background.start([&] { ++done; });
+  CHECK_THROWS_WITH(background.wait(), "the link is down again");
+  CHECK(done == 1);
+}
+
+TEST_CASE("what a piece of work held is let go when the next one is started, and not only in the end") {
+  Background background;
+  const auto held = std::make_shared<int>(0);
+  background.start([held] {});
+  CHECK(support::soon([&] {
+    background.start([] {});
+    return held.use_count() == 1;
+  }));
+  background.wait();
 }
 
 TEST_CASE("the owner's thread destroys what the pieces of work hold also if one throws or the owner goes") {

@@ -195,6 +195,32 @@ TEST_CASE("gradients of a half type are copied to the type of sums bucket by buc
   }
 }
 
+TEST_CASE("a replica without micro-batches sums a half type in the type of sums as the others do") {
+  const auto backend = open_cpu({.threads = 1});
+  Recorder recorder(*backend, true);
+  GradientSum sum(recorder, 300);
+  sum.begin(beginning(*backend, DType::bf16), {.first = 5, .count = 0}, 5);
+  CHECK(sum.finish().dtype() == DType::f32);
+  CHECK(recorder.log == "300 300 300 108 end");
+}
+
+TEST_CASE("a gradient that was final in one step is not taken for final in the next") {
+  const auto backend = open_cpu({.threads = 1});
+  Recorder recorder(*backend, true);
+  GradientSum sum(recorder, 300);
+  const Tensor gradients = beginning(*backend);
+  sum.begin(gradients, {.first = 0, .count = 1}, 1);
+  finish(sum, gradients, 400, 288);  // backward does not reach what lies behind it
+  sum.add();
+  sum.finish();
+  recorder.log.clear();
+  sum.begin(gradients, {.first = 0, .count = 1}, 1);
+  finish(sum, gradients, 688, 320);
+  CHECK(recorder.log == "300");
+  sum.add();
+  sum.finish();
+}
+
 TEST_CASE("a gradient that is no window of the flat gradients is ignored") {
   const auto backend = open_cpu({.threads = 1});
   Recorder recorder(*backend, true);

@@ -35,6 +35,9 @@ TEST_CASE("a key has the order that it always had") {  // in which a run that go
   const Permutation longer(300, 7);
   CHECK(longer[0] == 125);
   CHECK(longer[9] == 199);
+  const Permutation power(1024, 7);  // of four: the domain is as large
+  CHECK(power[0] == 664);
+  CHECK(power[9] == 431);
 }
 
 TEST_CASE("each of the orders of a few things is as likely as the others") {

@@ -47,8 +47,8 @@ struct Blocks {
   }
 };
 
-/// Waking the others costs some microseconds: not for a product that is over by then. For one thread or several, for
-/// speed alone: the bits are the same.
+/// Waking the others costs some microseconds: not for a product that is over by then. One thread computes the same bits
+/// as several: this is for speed alone.
 bool is_alone(Dim rows, Dim columns, Dim depth) {
   return static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth) < 1e5;
 }

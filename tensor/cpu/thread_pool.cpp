@@ -88,6 +88,7 @@ void ThreadPool::work(int thread) {
     if (job % 2 == 1) return;
     while (compute_piece(thread)) {
     }
+    // To spin before it sleeps is for speed alone.
     for (int spins = 0; spins < kSpins && job_.load(std::memory_order_relaxed) == job; ++spins) pause();
     job_.wait(job);  // not at all if it has changed
   }

@@ -181,8 +181,21 @@ TEST_CASE("bias and activation are applied before a product is rounded, and what
         if (keep) CHECK(is_rounded(got.pre_activation, exact));
         // Memory that nobody wrote may hold the right numbers from before.
         if (keep) CHECK(got.pre_activation.same_memory(got.y) == (activation == Unary::identity));
+        else CHECK_FALSE(got.pre_activation);
       }
   }
+}
+
+TEST_CASE("an activation is applied once, when the last part of the depth has been added") {
+  const auto backend = open_cpu({.threads = 2});
+  for (const DType dtype : {DType::f32, DType::f64})
+    for (const Dim rows : {70, 300}) {  // few and many: the kernel takes another way for each
+      const Tensor x = noise({rows, 1700}, dtype, *backend, 1), weight = noise({20, 1700}, dtype, *backend, 2);
+      const Tensor bias = noise({20}, dtype, *backend, 3);
+      const auto expected = ops::to_host<double>(ops::unary(Unary::gelu, ops::linear(x, weight, bias)));
+      for (const bool keep : {false, true})
+        CHECK(ops::to_host<double>(ops::linear_activation(x, weight, bias, Unary::gelu, keep).y) == expected);
+    }
 }
 
 TEST_CASE("attention on f16 is that on f32, rounded once, and keeps its sums in f32") {

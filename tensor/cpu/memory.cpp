@@ -140,10 +140,7 @@ std::byte* CachingMemory::allocate(std::size_t bytes, const char* op) {
 
 void CachingMemory::deallocate(std::byte* data, std::size_t bytes) {
   std::size_t size = rounded(bytes);
-  if (const auto larger = larger_.find(data); larger != larger_.end()) {
-    size = larger->second;
-    larger_.erase(larger);
-  }
+  if (const auto larger = larger_.extract(data)) size = larger.mapped();
   ASAN_POISON_MEMORY_REGION(data, size);
   use_.in_use -= counted(bytes);
   cached_ += size;

@@ -51,6 +51,23 @@ TEST_CASE("the backend of a tensor without a value is an error and no crash") {
   CHECK_THROWS_WITH_AS(ops::fill(Tensor{}, 1), doctest::Contains("x has no value; hint: "), Error);
 }
 
+TEST_CASE("memory that cannot be had is said to be for the op that asks for it") {
+  const auto backend = open_cpu({.threads = 1});
+  const Tensor one = ops::full({1}, 1, DType::f64, *backend);
+  const Shape all{Dim{1} << 45};
+  CHECK_THROWS_WITH_AS(ops::expand(one, 1, all, DType::f64), doctest::Contains("out of memory: expand: needed "),
+                       Error);
+  CHECK_THROWS_WITH_AS(ops::full(all, 1, DType::f64, *backend), doctest::Contains("out of memory: full: needed "),
+                       Error);
+}
+
+TEST_CASE("a cast to the type that a tensor has is the tensor itself") {
+  const auto backend = open_cpu({.threads = 1});
+  const Tensor x = ops::full({2, 2}, 1, DType::bf16, *backend);
+  CHECK(ops::cast(x, DType::bf16).same_memory(x));
+  CHECK_FALSE(ops::cast(x, DType::f32).same_memory(x));
+}
+
 namespace {
 
 /// Whether `op` is refused in a message that begins with `name`.

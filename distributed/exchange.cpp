@@ -57,10 +57,9 @@ void work_apart(Collective& collective, Backend& backend, const std::function<vo
   std::exception_ptr interruption;     // of this one
   std::array<double, 2> all = {1, 0};  // how many are at work, and how many were interrupted
   while (all[0] > 0) {
-    const bool ended =
-        !working.valid() || working.wait_for(std::chrono::milliseconds(250)) == std::future_status::ready;
-    if (ended && working.valid()) interruption = interruption_of(working);
-    all = {ended ? 0.0 : 1.0, interruption ? 1.0 : 0.0};
+    if (working.valid() && working.wait_for(std::chrono::milliseconds(250)) == std::future_status::ready)
+      interruption = interruption_of(working);  // which makes it invalid
+    all = {working.valid() ? 1.0 : 0.0, interruption ? 1.0 : 0.0};
     const Tensor x = ops::from_host(std::span<const double>(all), {2}, backend);
     const Addend mine{.first = collective.rank(), .count = 1, .values = x};
     collective.all_reduce_sum({&mine, 1}, collective.size(), x);
@@ -76,7 +75,7 @@ std::string broadcast(Collective& collective, Backend& backend, const std::strin
   collective.broadcast(size, root);
   std::vector<std::uint8_t> bytes(text.begin(), text.end());
   bytes.resize(static_cast<std::size_t>(ops::item(size)));
-  if (bytes.empty()) return {};
+  if (bytes.empty()) return {};  // for speed alone: nothing is sent
   const Tensor tensor = ops::from_host(bytes, {static_cast<Dim>(bytes.size())}, backend);
   collective.broadcast(tensor, root);
   bytes = ops::to_host<std::uint8_t>(tensor);

@@ -3,6 +3,7 @@
 #include "distributed/gradient_sum.h"
 #include "tensor/backends.h"
 #include "tensor/ops.h"
+#include "tensor/profiler.h"
 
 using namespace bertrand;
 using namespace bertrand::distributed;
@@ -219,6 +220,30 @@ TEST_CASE("a gradient that was final in one step is not taken for final in the n
   CHECK(recorder.log == "300");
   sum.add();
   sum.finish();
+}
+
+TEST_CASE("a bucket starts at once when its own gradients are final and no others") {
+  const auto backend = open_cpu({.threads = 1});
+  Recorder recorder(*backend, true);
+  GradientSum sum(recorder, 304);
+  const Tensor gradients = beginning(*backend);
+  sum.begin(gradients, {.first = 0, .count = 1}, 1);
+  finish(sum, gradients, 704, 304);
+  CHECK(recorder.log == "304");
+}
+
+TEST_CASE("a profile has the time that a replica waits for sums beside its work") {
+  const auto backend = open_cpu({.threads = 1});
+  for (const bool overlapping : {true, false}) {
+    Profiler profiler;
+    Recorder recorder(*backend, overlapping);
+    GradientSum sum(recorder);
+    const Tensor gradients = beginning(*backend);
+    backend->profiler = &profiler;
+    sum_of(sum, gradients, {1});
+    backend->profiler = nullptr;
+    CHECK((profiler.totals().find("\"wait for gradients\",\"calls\":1,") != std::string::npos) == overlapping);
+  }
 }
 
 TEST_CASE("a gradient that is no window of the flat gradients is ignored") {

@@ -41,7 +41,7 @@ std::byte* from_system(std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(raw);
   const std::size_t before = round_up(begin, kHugePage) - begin;
   std::byte* const aligned = static_cast<std::byte*>(raw) + before;
-  munmap(raw, before);  // which refuses to unmap nothing
+  munmap(raw, before);  // does nothing if that is 0
   munmap(aligned + bytes, asked - before - bytes);
   madvise(aligned, bytes, MADV_HUGEPAGE);  // for speed alone: other pages do as well
   return aligned;

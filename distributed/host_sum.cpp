@@ -88,7 +88,7 @@ class HostSum::Call {
         out_(out),
         wait_(wait),
         past_caches_(host.past_caches_.next() == 1) {  // for speed alone
-    std::size_t tensors = 1;  // of a block: the sum, and all addends
+    std::size_t tensors = 1;                           // of a block: the sum, and all addends
     for (const auto& of_process : addends) tensors += of_process.size();
     const std::size_t room = host.room_->available_memory() / (kBlocks * tensors) / kLine * kLine;
     elements_ =

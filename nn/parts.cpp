@@ -17,9 +17,7 @@ std::vector<std::string> names_of(const std::vector<Part>& parts) {
   return names;
 }
 
-bool is_number(const std::string& name) {
-  return name.find_first_not_of("0123456789") == std::string::npos;
-}
+bool is_number(const std::string& name) { return name.find_first_not_of("0123456789") == std::string::npos; }
 
 bool follows(const std::string& name, const std::string& before) {
   return is_number(before) && is_number(name) && std::stol(name) == std::stol(before) + 1;

@@ -62,8 +62,7 @@ Tensor unary(Unary op, const Tensor& x) {
 }
 Tensor unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& sum_of_rows) {
   check_same("unary_backward", x, dy);
-  check(!sum_of_rows ||
-            (sum_of_rows.shape() == Shape{x.shape().columns()} && sum_of_rows.dtype() == x.dtype()),
+  check(!sum_of_rows || (sum_of_rows.shape() == Shape{x.shape().columns()} && sum_of_rows.dtype() == x.dtype()),
         "unary_backward: expected a sum of rows of x's type and last axis, x is {} {}, got {} {}", name_of(x.dtype()),
         x.shape(), name_of(sum_of_rows ? sum_of_rows.dtype() : x.dtype()), sum_of_rows ? sum_of_rows.shape() : Shape{});
   Tensor dx = like("unary_backward", x);

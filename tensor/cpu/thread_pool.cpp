@@ -62,7 +62,8 @@ void ThreadPool::share_out(std::int64_t pieces, Call call, const void* body) {
   int spins = 0;
   for (const Range& range : ranges_)
     while (range.unfinished.load(std::memory_order_acquire) > 0) {  // what its pieces wrote can be read now
-      if (spins < kSpins) ++spins, pause();  // for speed alone
+      // To spin at first is for speed alone.
+      if (spins < kSpins) ++spins, pause();
       else std::this_thread::yield();  // more threads than cores: let the others finish
     }
 }

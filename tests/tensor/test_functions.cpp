@@ -94,22 +94,6 @@ TEST_CASE("functions of one element are the library's in f64, and rounded once i
   }
 }
 
-TEST_CASE("sums and losses of nothing are zero, whatever their memory held before") {
-  const auto backend = open_cpu({.threads = 1});
-  const Tensor one = ops::full({1, 1}, 3, DType::f32, *backend), none({0, 1}, DType::f32, *backend);
-  const Tensor no_labels({0}, DType::i32, *backend);
-  const auto after_another = [&](const auto& of) {
-    CHECK(of(one) > 0);
-    return of(none);
-  };
-  CHECK(after_another([](const Tensor& x) { return ops::item(ops::sum(x)); }) == 0);
-  CHECK(after_another([](const Tensor& x) { return ops::item(ops::norm(x)); }) == 0);
-  CHECK(after_another([](const Tensor& x) {
-          return ops::item(ops::point_loss(PointLoss::squared_error, x, ops::scale(x, 2), 1));
-        }) == 0);
-  CHECK(ops::item(ops::cross_entropy(none, no_labels, 1).loss) == 0);
-}
-
 TEST_CASE("sums, differences, products and quotients of two tensors are those of their elements") {
   const auto backend = open_cpu({.threads = 2});
   constexpr Dim kRows = 301, kColumns = 37;

@@ -178,3 +178,49 @@ TEST_CASE("attention and losses refuse what does not belong to each token or row
   refuses("cross_entropy_backward", [&] { ops::cross_entropy_backward(logits, labels, 1, of({2}), one); });
   refuses("cross_entropy_backward", [&] { ops::cross_entropy_backward(logits, labels, 1, log_sum, of({3})); });
 }
+
+TEST_CASE("an op of several tensors says which one has no value") {
+  const Ones of;
+  const Tensor x = of({2, 2}), row = of({2}), rows = of({2}, DType::i32), none;
+  const auto lacks = [](const std::string& what, const auto& op) {
+    INFO(what);
+    CHECK_THROWS_WITH_AS(op(), doctest::Contains((what + " has no value; hint: ").c_str()), Error);
+  };
+  lacks("cast: x", [&] { ops::cast(none, DType::f32); });
+  lacks("mul: a", [&] { ops::binary(Binary::mul, none, x); });
+  lacks("matmul: b", [&] { ops::matmul(x, none); });
+  lacks("linear: x", [&] { ops::linear(none, x, none); });
+  lacks("layer_norm: x", [&] { ops::layer_norm(none, none, {.gamma = row, .beta = row}); });
+  lacks("layer_norm: gamma", [&] { ops::layer_norm(x, none, {.beta = row}); });
+  lacks("layer_norm: beta", [&] { ops::layer_norm(x, none, {.gamma = row}); });
+  lacks("gather: table", [&] { ops::gather(none, rows); });
+  lacks("gather: rows", [&] { ops::gather(x, none); });
+  lacks("attention: offsets", [&] { ops::attention(of({2, 3}), {.heads = 1, .longest = 2}); });
+  lacks("cross_entropy: logits", [&] { ops::cross_entropy(none, rows, 1); });
+  lacks("cross_entropy: labels", [&] { ops::cross_entropy(x, none, 1); });
+}
+
+TEST_CASE("what an op is given to go back is refused if it does not fit what came forward") {
+  const Ones of;
+  const Tensor x = of({2, 3}), row = of({3}), wrong = of({2, 4}), few_keys = of({1}, DType::i64);
+  refuses("layer_norm", [&] {
+    ops::layer_norm(x, {}, {.gamma = row, .beta = row, .dropout = {.threshold = 1, .row_keys = few_keys}});
+  });
+  refuses("layer_norm_backward", [&] {
+    ops::layer_norm_backward({x, x, of({2, 2})}, {.gamma = row, .beta = row}, wrong);
+  });
+  refuses("point_loss_backward", [&] { ops::point_loss_backward(PointLoss::squared_error, x, wrong, 1, of({1})); });
+  refuses("scatter_add", [&] { ops::scatter_add(x, of({2}, DType::i64), {5, 3}); });
+  const Tensor qkv = of({4, 12}), whole = testing::on_device({0, 4}, *of.backend);
+  const ops::Attended saved{of({4, 4}), of({4, 2})};
+  refuses("attention", [&] { ops::attention(qkv, {.offsets = of({2}, DType::i64), .heads = 2, .longest = 4}); });
+  refuses("attention", [&] {
+    ops::attention(qkv,
+                   {.offsets = whole, .heads = 2, .longest = 4, .dropout = {.threshold = 1, .row_keys = few_keys}});
+  });
+  refuses("attention",
+          [&] { ops::attention_backward(qkv, {.offsets = whole, .heads = 2, .longest = 5}, saved, saved.context); });
+  refuses("attention_backward", [&] {
+    ops::attention_backward(qkv, {.offsets = whole, .heads = 2, .longest = 4}, saved, of({4, 5}));
+  });
+}

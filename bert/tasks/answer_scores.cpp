@@ -20,16 +20,15 @@ bool is_ascii_punctuation(char32_t c) {
 /// re.sub(r'\b(a|an|the)\b', ' ', text)
 std::u32string without_articles(const std::u32string& text) {
   std::u32string kept;
-  for (std::size_t i = 0; i < text.size();) {
-    std::size_t end = i;
-    while (end < text.size() && text::is_python_word(text[end])) ++end;
-    if (end == i) {
-      kept.push_back(text[i++]);
+  for (auto at = text.begin(); at != text.end();) {
+    const auto end = std::find_if_not(at, text.end(), text::is_python_word);
+    if (end == at) {
+      kept.push_back(*at++);
       continue;
     }
-    const std::u32string word = text.substr(i, end - i);
+    const std::u32string word(at, end);
     kept += word == U"a" || word == U"an" || word == U"the" ? U" " : word;
-    i = end;
+    at = end;
   }
   return kept;
 }

@@ -12,8 +12,9 @@ namespace {
 
 std::optional<std::int64_t> integer(std::string_view text) {
   std::int64_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
   return value;
 }
 
@@ -35,10 +36,9 @@ LabelSet::LabelSet(std::vector<std::string> names) : names_(std::move(names)) {
 LabelSet LabelSet::sorted(std::vector<std::string> names) {
   const bool numeric =
       std::all_of(names.begin(), names.end(), [](const std::string& n) { return integer(n).has_value(); });
-  const auto before = [&](std::string_view a, std::string_view b) {
-    return numeric ? std::pair(integer(a), a) < std::pair(integer(b), b) : a < b;
-  };
-  std::sort(names.begin(), names.end(), before);
+  std::ranges::sort(names, {}, [&](std::string_view name) {
+    return std::pair(numeric ? integer(name) : std::nullopt, name);
+  });
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return LabelSet(std::move(names));
 }
@@ -90,11 +90,10 @@ std::string_view trimmed_cell(std::string_view text) {
 
 std::vector<std::string> split_labels(const std::string& cell, const std::string& separator) {
   std::vector<std::string> names;
-  for (std::size_t begin = 0; begin < cell.size();) {
-    const std::size_t end = std::min(cell.find(separator, begin), cell.size());
-    const std::string_view name = trimmed_cell(std::string_view(cell).substr(begin, end - begin));
-    if (!name.empty()) names.emplace_back(name);
-    begin = end + separator.size();
+  for (std::string_view rest = cell; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(separator), rest.size());
+    if (const std::string_view name = trimmed_cell(rest.substr(0, end)); !name.empty()) names.emplace_back(name);
+    rest.remove_prefix(std::min(end + separator.size(), rest.size()));
   }
   return names;
 }

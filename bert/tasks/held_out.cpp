@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "io/error.h"
 #include "tensor/random.h"
@@ -12,10 +13,7 @@ std::vector<bool> held_out(std::span<const std::int32_t> groups, const HeldOut& 
   const std::uint64_t key = mix(part.seed, hash_name("eval-split"));
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
-    if (groups[a] != groups[b]) return groups[a] < groups[b];
-    return std::pair(mix(key, a), a) < std::pair(mix(key, b), b);
-  });
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::tuple(groups[i], mix(key, i), i); });
   std::vector<bool> marked(groups.size());
   double due = 0.5;  // so that the total is rounded to the nearest
   std::size_t count = 0;

@@ -26,7 +26,7 @@ double mean(std::span<const double> x) {
 std::vector<double> ranks_of(std::span<const double> x) {
   std::vector<std::size_t> order(x.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return x[a] < x[b]; });
+  std::ranges::sort(order, {}, [&](std::size_t i) { return x[i]; });
   std::vector<double> ranks(x.size());
   for (std::size_t begin = 0; begin < order.size();) {
     std::size_t end = begin + 1;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <string_view>
-#include <utility>
 
 #include "bert/tasks/numpy_sum.h"
 #include "io/error.h"
@@ -18,9 +17,6 @@ struct Tag {
   char prefix = 'O';  ///< its first byte: a character of several is like none below
   std::string_view type;
 };
-
-/// What comes before the first word of all: it has neither prefix nor type in common with any tag.
-constexpr Tag kNothing{.prefix = 'O', .type = ""};
 
 /// As seqeval cuts a tag: the prefix is its first character, the type what follows the first hyphen after that.
 Tag parsed(std::string_view tag) {
@@ -59,7 +55,7 @@ std::vector<Entity> entities(std::span<const std::string> tags) { return EntityF
 
 std::vector<Entity> EntityFinder::next(std::span<const std::string> tags) {
   std::vector<Entity> found;
-  Tag before = std::exchange(is_first_, false) ? kNothing : parsed("O");
+  Tag before = parsed("O");
   for (std::size_t i = 0; i <= tags.size(); ++i) {
     const Tag tag = i < tags.size() ? parsed(tags[i]) : parsed("O");
     const auto here = static_cast<std::int64_t>(i);

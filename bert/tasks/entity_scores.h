@@ -33,8 +33,7 @@ class EntityFinder {
   std::vector<Entity> next(std::span<const std::string> tags);
 
  private:
-  bool is_first_ = true;
-  std::int64_t begin_ = 0;  // of the last entity, in places of the next sentence
+  std::int64_t begin_ = 0;  // of the last entity, in places of the next sentence; before any, the first word of all
 };
 
 /// Whether the tag may not follow the one before it: I- of IOB2, and so M- and E- of BMES and IOBES, begin no entity

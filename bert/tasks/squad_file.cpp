@@ -104,7 +104,6 @@ class Reader : public io::JsonStream {
 
   void open_object() override {
     const Level level = open(false);
-    if (level == Level::paragraph) paragraph_ = {};
     if (level == Level::question) paragraph_.questions.emplace_back();
     if (level == Level::answer) paragraph_.questions.back().answers.emplace_back();
   }
@@ -127,7 +126,7 @@ class Reader : public io::JsonStream {
     frames_.back().key.clear();  // what is wrong now is wrong with the object
     for (const std::string& name : required(level()))
       if (!keys().contains(name)) refuse("expected the key \"{}\", got none", name);
-    if (level() == Level::paragraph) use_(std::move(paragraph_));
+    if (level() == Level::paragraph) use_(std::exchange(paragraph_, {}));
     frames_.pop_back();
   }
   void close_list() override { frames_.pop_back(); }
@@ -156,14 +155,13 @@ class Reader : public io::JsonStream {
 
   /// An object or list in the place of a text, a number or a truth value.
   void refuse_if_scalar(bool is_list) {
-    if (frames_.empty() || frames_.back().is_list) return;
     if (wanted_string() || wants_number())
       refuse("expected a text or number, got {}", is_list ? "a list" : "an object");
     if (wants_truth()) refuse("expected true or false, got {}", is_list ? "a list" : "an object");
   }
 
   std::string* wanted_string() {
-    if (frames_.empty() || frames_.back().is_list) return nullptr;
+    if (frames_.empty()) return nullptr;
     const std::string& key = frames_.back().key;
     if (level() == Level::paragraph && key == "context") return &paragraph_.context;
     if (level() == Level::question && key == "id") return &paragraph_.questions.back().id;
@@ -231,12 +229,12 @@ void walk(std::string_view text, const std::string& name, const Reader::Use& use
     use(std::move(paragraph));
     if (bytes < kPart) return;
     io::leave_if_requested("reading questions");
-    let_go();
+    let_go();  // memory that others can use, for speed alone
     bytes = 0;
   });
   reader.read(text, let_go);
   const std::unordered_set<std::size_t> again = reader.hashes_that_come_twice();
-  if (again.empty()) return;
+  if (again.empty()) return;  // for speed alone: no id would be refused
   Reader ids(
       name, [](SquadParagraph&&) {},
       again);  // reports an id that comes twice, if the hashes were not equal by accident

@@ -153,8 +153,7 @@ void Dataset::attempt(OnBadRow on_bad, const Example& example, const std::functi
 }
 
 void Dataset::sort_bad_rows(std::ptrdiff_t sorted, bool nothing_else) {
-  std::inplace_merge(bad_rows.begin(), bad_rows.begin() + sorted, bad_rows.end(),
-                     [](const BadRow& a, const BadRow& b) { return a.line < b.line; });
+  std::ranges::inplace_merge(bad_rows, bad_rows.begin() + sorted, {}, &BadRow::line);
   if (nothing_else && !bad_rows.empty()) fail(Failure::input, "{}", bad_rows.front().message);
 }
 
@@ -176,7 +175,8 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
   if (on_bad != OnBadRow::fail && !task.skip_ragged_rows) skipped = std::exchange(dataset.skipped, {});
   auto next_skipped = skipped.begin();
   const auto keep_skipped_before = [&](std::int64_t line) {
-    for (; next_skipped != skipped.end() && next_skipped->line < line; ++next_skipped)
+    const auto end = std::ranges::lower_bound(next_skipped, skipped.end(), line, {}, &SkippedRow::line);
+    for (; next_skipped != end; ++next_skipped)
       keep(next_skipped->line, layout.id ? "" : std::to_string(number()), next_skipped->message);
   };
   for (const int column : layout.flags) dataset.labels.push_back(table.columns[static_cast<std::size_t>(column)]);

@@ -12,7 +12,7 @@ text::Sequence encode_pieces(std::vector<std::int32_t> a, std::optional<std::vec
   if (max_length < least)
     fail(Failure::usage, "--max-seq-length: expected at least {} for {}, got {}", least, b ? "pairs" : "single texts",
          max_length);
-  if (!b && static_cast<int>(a.size()) > max_length - 2) a.resize(static_cast<std::size_t>(max_length - 2));
+  if (!b) a.resize(std::min(a.size(), static_cast<std::size_t>(max_length - 2)));
   while (b && static_cast<int>(a.size() + b->size()) > max_length - 3) (a.size() > b->size() ? a : *b).pop_back();
 
   text::Sequence encoded;
@@ -49,6 +49,7 @@ std::size_t EncodedDataset::bytes() const {
   return token_ids.held_bytes() + targets.held_bytes() + offsets_.held_bytes() + first_lengths_.held_bytes();
 }
 
+// Memory that others can use, for speed alone.
 void EncodedDataset::let_go() const {
   token_ids.let_go();
   targets.let_go();

@@ -79,10 +79,10 @@ void RowList::for_each(const std::function<void(const Row&)>& use) const {
     use(row);
     if (static_cast<std::size_t>(at - let_go) < kLetGo) continue;
     io::leave_if_requested("reading a table");
-    bytes_.let_go();
+    bytes_.let_go();  // memory that others can use, for speed alone
     let_go = at;
   }
-  bytes_.let_go();
+  bytes_.let_go();  // for speed alone, as above
 }
 
 Row RowList::front() const {

@@ -133,8 +133,9 @@ class Lines {
 
 std::int64_t whole_number(const std::string& text, const Lines& lines, const char* what) {
   std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size())
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end)
     lines.refuse("{}: expected a whole number, got {}", what, io::shown(io::Json(text)));
   return value;
 }

@@ -120,13 +120,13 @@ SquadFeatures::SquadFeatures(const std::vector<SquadParagraph>& paragraphs, cons
     : paragraphs_(paragraphs), tokenizer_(tokenizer), options_(options), contexts_(paragraphs.size()) {
   options_.check();
   const std::size_t threads = static_cast<std::size_t>(std::max(options.threads, 1));
-  std::vector<std::future<void>> parts;
+  std::vector<std::future<void>> parts(threads);
   for (std::size_t thread = 0; thread < threads; ++thread)
-    parts.push_back(std::async(std::launch::async, [&, thread] {
+    parts[thread] = std::async(std::launch::async, [&, thread] {
       text::Encoder encoder(tokenizer_);
       for (std::size_t i = thread; i < paragraphs_.size(); i += threads)
         contexts_[i] = cut_context(paragraphs_[i].context, encoder, options_.places);
-    }));
+    });
   for (std::future<void>& part : parts) part.get();
   for (std::size_t i = 0; i < paragraphs_.size(); ++i)
     for (const SquadQuestion& question : paragraphs_[i].questions) attempt(bad, [&] { add_example(question, i); });
@@ -264,12 +264,12 @@ void walk_features(const std::filesystem::path& file, const text::Tokenizer& tok
   const auto use_some = [&] {
     use(SquadFeatures(some, tokenizer, options, bad));
     some.clear();
-    bytes = 0;
+    bytes = 0;  // how large the parts are is for speed alone
   };
   walk_squad(file, [&](SquadParagraph&& paragraph) {
-    bytes += text_bytes(paragraph);
+    bytes += text_bytes(paragraph);  // for speed alone, as above
     some.push_back(std::move(paragraph));
-    if (bytes >= kBytes) use_some();
+    if (bytes >= kBytes) use_some();  // for speed alone: the last call would take all
   });
   use_some();
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "bert/tasks/attempt.h"
+#include "bert/tasks/labels.h"
 #include "io/error.h"
 #include "io/json.h"
 #include "io/line_source.h"
@@ -13,13 +14,6 @@ namespace bertrand::tasks {
 namespace {
 
 using Cells = std::vector<std::string_view>;
-
-/// Without the spaces at both ends.
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(' ');
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
-}
 
 Cells cut_at_spaces(std::string_view line) {
   Cells cells;
@@ -35,7 +29,7 @@ Cells cut_at_tabs(std::string_view line) {
   Cells cells;
   for (std::size_t begin = 0; begin <= line.size();) {
     const std::size_t end = std::min(line.find('\t', begin), line.size());
-    cells.push_back(trimmed(line.substr(begin, end - begin)));
+    cells.push_back(trimmed_cell(line.substr(begin, end - begin)));
     begin = end + 1;
   }
   return cells;

@@ -115,3 +115,8 @@ TEST_CASE("there is no figure of no row at all") {
   CHECK(refused([&] { mean_loss(Kind::classification, {.outputs = 2, .values = {}}, none); }));
   CHECK(accuracy(Ints{1}, Ints{1}) == 1);
 }
+
+TEST_CASE("shares of large outputs stay finite") {
+  CHECK(softmax(std::vector<float>{1e4F, -1e4F}) == Doubles{1, 0});
+  CHECK(softmax(std::vector<float>{-1e4F, -1e4F}) == Doubles{0.5, 0.5});
+}

@@ -305,3 +305,13 @@ TEST_CASE("answers of more than a megabyte are in their files once each") {
     CHECK((n_best.at(id).at(0).at("text") == text));
   }
 }
+
+TEST_CASE("an answer that begins within a word is that part of it") {
+  const text::Tokenizer tokenizer(text::Vocabulary::parse("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\n", "vocab"));
+  const SquadContext context{.words = {"ab"}, .pieces = {5, 6}, .word_of_piece = {0, 0}, .first_piece = {0}};
+  const ScoredWindow scored{
+      .window = {.token_ids = {2, 1, 3, 5, 6, 3}, .context_begin = 3, .is_best_window = {true, true}},
+      .start = {0, 0, 0, 0, 9, 0},
+      .end = {0, 0, 0, 0, 9, 0}};
+  CHECK(best_answer(context, {&scored, 1}, tokenizer, {.n_best_size = 1}).text == "b");
+}

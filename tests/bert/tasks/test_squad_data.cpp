@@ -56,6 +56,7 @@ TEST_CASE("questions to train on give the same windows and answers from memory a
   CHECK(held.bytes() == 0);
   CHECK(whole.bytes() > 4'800'000);
   REQUIRE(held.windows().targets.size() == 2 * held.windows().size());
+  CHECK(whole.windows().targets.size() == 0);
   for (const std::size_t most : {std::size_t{1'000}, std::size_t{1} << 20}) {
     const SquadData spilled(file, SquadUse::training, setting.tokenizer, setting.options, nullptr,
                             {.directory = place, .held_bytes = most});

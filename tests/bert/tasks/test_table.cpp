@@ -365,3 +365,12 @@ TEST_CASE("a gzip file that becomes more than it may is refused with what to do"
   CHECK(support::refusal(bertrand::Failure::input, [&] { read_table(file, {.most_decompressed = 99'999}); }) ==
         file + ": expected at most 100 kB after decompression, got more; hint: unpack it first");
 }
+
+TEST_CASE("a table of empty lines alone has neither columns nor rows") {
+  for (const TableFormat format : {TableFormat::tsv, TableFormat::csv, TableFormat::jsonl})
+    for (const std::size_t part : {1, 100}) {
+      const Table table = parse_table("\n\r\n\n", "t", format, {.part = part});
+      CHECK(table.width == 0);
+      CHECK(table.rows.empty());
+    }
+}

@@ -307,3 +307,17 @@ TEST_CASE("a model whose labels are only numbered gets the names of the task or 
   support::write_text(directory / "one.tsv", "text\tlabel\na\ty\n");  // enough for a model that has names
   CHECK(names_of(custom_task({}), {.evaluation = directory / "one.tsv"}, {"y", "x"}) == Names{"y", "x"});
 }
+
+TEST_CASE("a last row with other columns is kept with its number, and rows that leave too few labels are named") {
+  const Setting setting;
+  TaskFiles files{.prediction = setting.directory / "new.tsv", .on_bad_prediction = OnBadRow::keep};
+  support::write_text(files.prediction, "text\na\nb\tc\n");
+  const TaskData data = setting.read(custom_task({}), "text\tlabel\na\tx\nb\ty\n", files);
+  const std::vector<BadRow>& bad = data.prediction->dataset.bad_rows;
+  REQUIRE(bad.size() == 1);
+  CHECK(bad[0].line == 3);
+  CHECK(bad[0].id == "1");
+  CHECK(support::refusal(Failure::input, [&] {
+          setting.read(custom_task({}), "text\tlabel\na\t\nb\tx\n", {.on_bad = OnBadRow::keep});
+        }) == (setting.directory / "train.tsv").string() + ":2: label: expected one, got an empty cell");
+}

@@ -117,3 +117,45 @@ TEST_CASE("the loss of an evaluation is the mean over the labelled pieces") {
   CHECK(mean_token_loss(*data.evaluation, logits) ==
         doctest::Approx((std::log(3.0) + std::log(2 + std::exp(1.0)) - 1) / 2));
 }
+
+TEST_CASE("words without labels are not trained on, and a bad line is named where what is left has too few labels") {
+  const Setting setting;
+  const std::filesystem::path train = setting.file("train", "a\nb\n");
+  CHECK(support::refusal(Failure::input, [&] { setting.read({.train = train}); }) ==
+        train.string() + ":1: columns: expected a word and a label, got 1 column");
+  setting.file("train", "a O\nb\n");
+  CHECK(support::refusal(Failure::input, [&] {
+          setting.read({.train = train, .on_bad = OnBadRow::keep});
+        }) == train.string() + ":2: columns: expected 2 as in line 1, got 1");
+}
+
+TEST_CASE("what is no UTF-8 is told of each file of words that has some") {
+  const Setting setting;
+  const auto warnings = [&](const std::string& mark) {
+    return setting
+        .read({.train = setting.file("train", "a" + mark + " O\nb B-X\n"),
+               .evaluation = setting.file("dev", "a" + mark + " O\n"),
+               .prediction = setting.file("new", "a" + mark + "\n")})
+        .warnings();
+  };
+  CHECK(warnings("") == "");
+  const std::string all = warnings("\xFF");
+  for (const char* name : {"train", "dev", "new"})
+    CHECK(all.find((setting.directory / name).string() + ":1: text: dropped 1 byte") != std::string::npos);
+}
+
+TEST_CASE("the memory of words is that of their texts, where these are not within the strings") {
+  const auto bytes_of = [](std::size_t count, const std::string& word) {
+    TokenSplit split;
+    split.file.words.assign(count, word);
+    return split.bytes();
+  };
+  CHECK(bytes_of(1000, "a") >= 1000 * sizeof(std::string));
+  CHECK(bytes_of(1000, "a") < 1000 * sizeof(std::string) + 1000);
+  CHECK(bytes_of(1, std::string(100, 'x')) == bytes_of(1, "a") + 101);
+  const Setting setting;
+  const TokenData data =
+      setting.read({.train = setting.file("train", kTrain), .evaluation = setting.file("dev", "a O\nb B-X\n")});
+  CHECK(data.bytes() > 0);
+  CHECK(data.bytes() == data.evaluation->bytes());
+}

@@ -118,3 +118,11 @@ TEST_CASE("a file of words that changes while it is read is refused") {
   CHECK(refusal("a O\n\nb B-X\n\na O\n") == file.string() + ": expected 2 sentences as before, got more");
   CHECK(refusal("a O\n\nb X\n") == file.string() + ":3: label: expected one of {B-X,O}, got \"X\"");
 }
+
+TEST_CASE("a first line without a label that is kept apart takes no label from the others") {
+  const Setting setting;
+  const TokenData data = setting.read("fish\na O\nb B-X\n", {.on_bad = OnBadRow::keep});
+  CHECK(data.bad_rows.size() == 1);
+  CHECK(data.train->sentences == 1);
+  CHECK(data.train->words == 2);
+}

@@ -36,9 +36,8 @@ LabelSet::LabelSet(std::vector<std::string> names) : names_(std::move(names)) {
 LabelSet LabelSet::sorted(std::vector<std::string> names) {
   const bool numeric =
       std::all_of(names.begin(), names.end(), [](const std::string& n) { return integer(n).has_value(); });
-  std::ranges::sort(names, {}, [&](std::string_view name) {
-    return std::pair(numeric ? integer(name) : std::nullopt, name);
-  });
+  std::ranges::sort(names, {},
+                    [&](std::string_view name) { return std::pair(numeric ? integer(name) : std::nullopt, name); });
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return LabelSet(std::move(names));
 }

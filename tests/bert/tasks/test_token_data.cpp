@@ -124,9 +124,8 @@ TEST_CASE("words without labels are not trained on, and a bad line is named wher
   CHECK(support::refusal(Failure::input, [&] { setting.read({.train = train}); }) ==
         train.string() + ":1: columns: expected a word and a label, got 1 column");
   setting.file("train", "a O\nb\n");
-  CHECK(support::refusal(Failure::input, [&] {
-          setting.read({.train = train, .on_bad = OnBadRow::keep});
-        }) == train.string() + ":2: columns: expected 2 as in line 1, got 1");
+  CHECK(support::refusal(Failure::input, [&] { setting.read({.train = train, .on_bad = OnBadRow::keep}); }) ==
+        train.string() + ":2: columns: expected 2 as in line 1, got 1");
 }
 
 TEST_CASE("what is no UTF-8 is told of each file of words that has some") {

@@ -81,19 +81,15 @@ class ArrayWriter {
     array.crc32c = io::crc32c(bytes, array.crc32c);
   }
   void save() {
-    close();
+    out_->finish();
     open();
   }
   void finish(CorpusArray& array) {
-    close();
+    out_->finish();
     array.sample = io::crc32c_of_sample(file_);
   }
 
  private:
-  void close() {
-    out_->finish();
-    out_.reset();
-  }
   void open() { out_ = std::make_unique<io::FileWriter>(files_, file_, io::FileWriter::Opening::append); }
 
   io::Files& files_;
@@ -141,7 +137,7 @@ class ShardWriter {
     if (sentences == ended_) return;
     ended_ = sentences;
     pending_.push_back(sentences);
-    if (pending_.size() >= 4096) flush();
+    if (pending_.size() >= 4096) flush();  // for speed alone: in pages, and little memory
   }
   bool is_empty() const { return ended_ == 0; }
   std::uint64_t last_document_end() const { return ended_; }

@@ -53,8 +53,6 @@ fs::path RecordIndex::file_of(const fs::path& records, const fs::path& directory
 
 std::optional<RecordIndex> RecordIndex::open(const fs::path& records, InputCheck check, const fs::path& directory) {
   const fs::path file = file_of(records, directory);
-  std::error_code ignored;
-  if (!fs::is_regular_file(file, ignored)) return std::nullopt;
   try {
     RecordIndex index;
     index.mapped_ = std::make_unique<const io::MappedFile>(file);
@@ -77,7 +75,7 @@ std::optional<RecordIndex> RecordIndex::open(const fs::path& records, InputCheck
                    .most_masked = header.most_masked,
                    .largest_id = header.largest_id};
     return index;
-  } catch (const Error&) {  // an index that cannot be read is none
+  } catch (const Error&) {  // an index that is not there or cannot be read is none
     return std::nullopt;
   }
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <queue>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -51,8 +52,7 @@ struct Candidate {
   std::int64_t count;
   Pair pair;
   bool operator<(const Candidate& other) const {
-    if (count != other.count) return count < other.count;
-    return pair > other.pair;
+    return std::tie(count, other.pair) < std::tie(other.count, pair);
   }
 };
 
@@ -157,15 +157,16 @@ bool VocabularyTrainer::merge_best() {
     const std::int64_t count = found->second.count;
     if (count < static_cast<std::int64_t>(std::max<std::uint64_t>(options_.min_frequency, 1))) continue;
     if (count != best.count) {  // it became less frequent while it waited
-      if (count < best.count) queue_.push({count, best.pair});
+      queue_.push({count, best.pair});
       continue;
     }
     const std::vector<std::uint32_t> words = std::move(found->second.words);
     pairs_.erase(found);
     const Piece merged = token(tokens_[best.pair.left] + tokens_[best.pair.right].substr(2));
-    touched_.clear();
+    touched_.clear();  // for speed alone: a pair may be queued twice
     for (const std::uint32_t word : words) merge_in(word, best.pair, merged);
     std::ranges::sort(touched_);
+    // Each is queued once for speed alone.
     touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
     for (const Pair& pair : touched_) queue_.push({pairs_[pair].count, pair});
     return true;

@@ -26,9 +26,9 @@ io::Json words_of(const std::vector<std::string>& tokens) {
 
 /// At most `most` of them, evenly spread.
 std::vector<Text> spread(const std::vector<Text>& all, std::size_t most) {
-  if (all.size() <= most) return all;
+  const std::size_t count = std::min(all.size(), most);
   std::vector<Text> some;
-  for (std::size_t i = 0; i < most; ++i) some.push_back(all[i * all.size() / most]);
+  for (std::size_t i = 0; i < count; ++i) some.push_back(all[i * all.size() / count]);
   return some;
 }
 

@@ -61,7 +61,7 @@ Words abbreviations_of_cldr(const std::string& language) {
   const icu::LocalUResourceBundlePointer exceptions(ures_getByKey(all.getAlias(), "exceptions", nullptr, &code));
   const icu::LocalUResourceBundlePointer list(ures_getByKey(exceptions.getAlias(), "SentenceBreak", nullptr, &code));
   Words words;
-  while (U_SUCCESS(code) && ures_hasNext(list.getAlias())) {
+  while (ures_hasNext(list.getAlias())) {  // false also if there is none
     const icu::LocalUResourceBundlePointer word(ures_getNextResource(list.getAlias(), nullptr, &code));
     std::string bytes(256, '\0');
     auto size = static_cast<std::int32_t>(bytes.size());

@@ -39,7 +39,7 @@ bool is_ascii(std::string_view text) {
   const char* p = text.data();
   std::size_t n = text.size();
   std::uint64_t seen = 0;
-  for (; n >= 8; p += 8, n -= 8) {
+  for (; n >= 8; p += 8, n -= 8) {  // for speed alone eight at a time
     std::uint64_t word;
     std::memcpy(&word, p, 8);
     seen |= word;
@@ -85,7 +85,7 @@ void InvalidBytes::add(const DroppedBytes& dropped, std::uint64_t line) {
 }
 
 void InvalidBytes::add(const InvalidBytes& part, std::uint64_t lines_before) {
-  if (count == 0 && part.count > 0) {
+  if (count == 0) {
     first_line = lines_before + part.first_line;
     first_column = part.first_column;
   }

@@ -50,7 +50,7 @@ DroppedBytes WordSplitter::split(std::string_view text, Words& words) {
     const char* const begin = p;
     unsigned char seen = 0;
     for (; p < end && ascii_class(*p) != AsciiClass::space; ++p) seen |= static_cast<unsigned char>(*p);
-    if (seen < 0x80) {
+    if ((seen & 0x80) == 0) {
       split_ascii_chunk(begin, p, words);
     } else {
       split_chunk(begin, p, words);
@@ -100,7 +100,7 @@ void WordSplitter::split_chunk(const char* begin, const char* end, Words& words)
 
 // Ends a token: lower-cases it and strips its accents if so asked, and cuts it at punctuation.
 void WordSplitter::normalise(Words& words) {
-  if (token_.empty()) return;
+  if (token_.empty()) return;  // for speed alone
   const UnicodeTable& table = UnicodeTable::get();
   std::uint8_t properties = 0;
   if (lower_case_) {

@@ -99,6 +99,7 @@ void Encoder::State::encode_word(std::string_view word, std::size_t characters) 
     tokenizer.pieces_->cut(word, ids);
     const std::size_t count = ids.size() - before;
     if (count > slot.ids.size()) return;
+    // The key is set for speed alone: without it the word is cut anew each time.
     slot.key = key;
     slot.count = static_cast<std::int32_t>(count);
     std::copy(ids.begin() + static_cast<std::ptrdiff_t>(before), ids.end(), slot.ids.begin());
@@ -137,6 +138,7 @@ void Encoder::State::encode_with_places(std::string_view text, std::vector<std::
 }
 
 void Encoder::State::encode(std::string_view text, std::vector<std::string_view>* places) {
+  // Words are remembered for speed alone.
   if (++texts == 2) cache.emplace();
   ids.clear();
   dropped = {};

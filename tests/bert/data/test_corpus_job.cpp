@@ -2,8 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "bert/data/corpus_writer.h"
 #include "bert/data/mapped_corpus.h"
@@ -114,7 +116,9 @@ TEST_CASE("a sentence may lie behind a billion tokens, and has fewer than two bi
   const Sentences sentences{.places = places, .part = "part", .part_tokens = std::uint64_t{1} << 33};
   CHECK(sentences.tokens(0) == 5);
   CHECK(sentences.tokens(1) == static_cast<std::int64_t>(most));
-  CHECK_THROWS_AS(sentences.tokens(2), Error);
+  CHECK(support::refusal(Failure::input, [&] { sentences.tokens(2); }) ==
+        "part: document 0, sentence 2: expected tokens in order among 8589934592, got 3221225476 to 5368709124; hint: "
+        "make the corpus again");
 }
 
 TEST_CASE("a job that says what cannot be of its place is not gone on with") {
@@ -241,6 +245,20 @@ TEST_CASE("a text of fewer bytes than shards has one for each document") {
       write_corpus({.inputs = {directory / "t"}, .output = directory / "c", .shards = 20}, tokenizer_of_letters());
   CHECK(result.manifest.shards.size() == 2);
   CHECK(contents(directory / "c").size() == 7);  // three files each, and the manifest
+}
+
+TEST_CASE("a text that grows while it is read makes no more shards than were asked for") {
+  const TemporaryDirectory directory;
+  write_text(directory / "t", some_text(100));
+  bool has_grown = false;
+  const auto grow = [&](std::uint64_t) {
+    if (!std::exchange(has_grown, true)) std::ofstream(directory / "t", std::ios::app) << some_text(1000);
+  };
+  const CorpusJob job{
+      .inputs = {directory / "t"}, .output = directory / "c", .shards = 2, .progress = grow, .block_bytes = 300};
+  const CorpusResult result = write_corpus(job, tokenizer_of_letters());
+  CHECK(result.manifest.shards.size() == 2);
+  CHECK(result.manifest.total().documents.count == 1100);
 }
 
 TEST_CASE("blank lines after each other end a document once") {

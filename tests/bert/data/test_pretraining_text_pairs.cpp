@@ -244,11 +244,14 @@ TEST_CASE("where a pair is cut does not depend on how long it was drawn to be") 
 
 TEST_CASE("places that are not in a corpus are refused") {
   CompactIds ids(100);
-  ids.append(std::vector<std::int32_t>{7, 8, 9});
+  ids.append(std::vector<std::int32_t>{0, 8, 9});
   const HeldCorpus corpus({.ids = ids, .documents = documents_of({{1}, {2}})}, 100);
   std::vector<std::int32_t> read;
   corpus.append_ids(1, 2, read);
   CHECK(read == std::vector<std::int32_t>{8, 9});
+  corpus.append_ids(0, 1, read);
+  corpus.append_ids(3, 0, read);  // none at the end
+  CHECK(read == std::vector<std::int32_t>{8, 9, 0});
   const auto refusal = [&](std::uint64_t begin, std::uint64_t count) {
     return support::refusal(Failure::input, [&] { corpus.append_ids(begin, count, read); });
   };

@@ -112,6 +112,7 @@ TEST_CASE("white space goes from the ends and becomes one blank within") {
   if (has_no_icu()) return;
   CHECK(split(" \t It\u00a0 rains.\u3000\r Now\x1c\v\fit  stops. \r") == Lines{"It rains.", "Now it stops."});
   CHECK(split("one\u2029two\u2028three") == Lines{"one", "two", "three"});
+  CHECK(split("one\u2029 two") == Lines{"one", "two"});
 }
 
 TEST_CASE("no sentence is without a character that the tokenizer keeps") {

@@ -100,7 +100,8 @@ TEST_CASE("a token that is a single word stands beside no letter, digit or _ of 
   for (const char* text :
        {"@u", "red @u.", "\u201C@u\u201D", "\u00A0@u\u00A0", "\uFF0C@u", "@u\U0001F600", "\xFF@u\xE4"})
     CHECK_MESSAGE(has(text), text);
-  for (const char* text : {"a@u", "@u_", "7@u", "\u00E9@u", "@u\u4ECA", "@u\u0301", "\u0663@u", "\U0001D400@u"})
+  for (const char* text :
+       {"a@u", "@u_", "7@u", "\u00E9@u", "@u\u4ECA", "@u\u0301", "\u0663@u", "\U0001D400@u", "@u\u200D", "\u200C@u"})
     CHECK_FALSE_MESSAGE(has(text), text);
 }
 

@@ -290,6 +290,19 @@ TEST_CASE("weights beyond the limit of a model go to a file of their own unasked
   CHECK(std::filesystem::exists(directory / "large" / "model.onnx.data"));
 }
 
+TEST_CASE("an ONNX model that was written outlives a power failure, and so does its file of weights") {
+  const support::ExportedBert bert(Architecture::encoder);
+  const support::TemporaryDirectory disk, after;
+  support::RecordingFiles files(disk / "");
+  files.make_directory(disk / "out");
+  exporting::write_onnx(files, disk / "out", view(bert), {.external_data = true});
+  files.sync_directory(disk / "out");
+  files.sync_directory(disk / "");
+  files.restore(files.calls(), support::Lost::everything, after / "");
+  for (const std::string file : {"out/model.onnx", "out/model.onnx.data"})
+    CHECK((support::read_text(after / file) == support::read_text(disk / file)));
+}
+
 TEST_CASE("whatever call of the disk fails an ONNX model is there whole or not at all") {
   const support::ExportedBert bert(Architecture::encoder);
   for (const bool external : {false, true})

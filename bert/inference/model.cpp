@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 
 #include "bert/directory/model_directory.h"
 #include "bert/tasks/encode.h"
@@ -114,7 +115,7 @@ std::vector<std::size_t> largest(std::span<const double> values, std::size_t cou
   std::vector<std::size_t> places(values.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
   const auto before = [&](std::size_t a, std::size_t b) {
-    return values[a] != values[b] ? values[a] > values[b] : a < b;
+    return std::tie(values[b], a) < std::tie(values[a], b);
   };
   count = std::min(count, places.size());
   std::partial_sort(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(count), places.end(), before);

@@ -2,6 +2,7 @@
 #include "bert/text/word_counts.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "bert/text/words.h"
 
@@ -54,7 +55,7 @@ void WordCounts::forget_rare() {
 std::vector<std::pair<std::string, std::uint64_t>> WordCounts::sorted() const {
   std::vector<std::pair<std::string, std::uint64_t>> words(counts_.begin(), counts_.end());
   std::ranges::sort(words, [](const auto& a, const auto& b) {
-    return a.second != b.second ? a.second > b.second : a.first < b.first;
+    return std::tie(b.second, a.first) < std::tie(a.second, b.first);
   });
   return words;
 }

@@ -219,3 +219,14 @@ TEST_CASE("every file that a model is read from is known as one") {
   CHECK_FALSE(is_model_file("features.jsonl"));
   CHECK_FALSE(is_model_file("notes.txt"));
 }
+
+TEST_CASE("a model that is not there and may be meant as one of Hugging Face's hub is refused with a hint") {
+  const auto is_hinted = [](const std::string& model) {
+    const std::string error = support::refusal(Failure::model, [&] { require_model(model); });
+    CHECK(error.starts_with(model + ": expected a model directory or a checkpoint, got nothing there"));
+    return error.find("hint: nothing is downloaded") != std::string::npos;
+  };
+  for (const char* model : {"no-such-model", "no-such-owner/no-such-model"}) CHECK(is_hinted(model));
+  for (const char* model : {"/no-such-model", "./no-such-model", "no-such-owner/no-such/model", "no-such-model.bin"})
+    CHECK_FALSE(is_hinted(model));
+}

@@ -193,7 +193,7 @@ TEST_CASE("what was read ahead is of no other step") {
   PretrainingObjective objective(kConfig, {.training = training, .vocabulary = words()}, model.self);
   objective.read_ahead({.numbers = {0}}, {.first = 0, .count = 1});
   CHECK(objective.begin_step({.numbers = {1}}, {.first = 0, .count = 1}) == 9);
-  CHECK(objective.begin_step({.numbers = {0}}, {.first = 0, .count = 1}) == 16);
+  for (int begun = 0; begun < 2; ++begun) CHECK(objective.begin_step({.numbers = {0}}, {.first = 0, .count = 1}) == 16);
 }
 
 TEST_CASE("nothing is dropped from what is evaluated or sampled") {

@@ -13,7 +13,7 @@ using namespace bertrand;
 
 TEST_CASE("each masked token has its probability and the three likeliest tokens with theirs, the first of them first") {
   data::PretrainingExample first, second;
-  first.token_ids = {0, 3, 1, 9};
+  first.token_ids = {0, 3, 1, 5};
   first.masked_positions = {1, 2};
   first.masked_ids = {2, 4};
   second.token_ids = {0};  // nothing is masked

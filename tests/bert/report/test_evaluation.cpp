@@ -153,6 +153,7 @@ TEST_CASE("a curve that is made short ends with its last point, be it high or lo
       few += fmt::format("{{\"step\":{},\"loss\":{}}}\n", step, step == 20 ? last : step == 18 ? 9 : 3);
     const io::Json steps = report::curves_of(few, 10, damaged)["loss"]["x"];
     CHECK(steps.back() == 20);
+    CHECK(steps.size() == (last == 5 ? 11 : 10));
     CHECK(std::ranges::adjacent_find(steps) == steps.end());  // and has no point twice
   }
 }

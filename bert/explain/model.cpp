@@ -25,6 +25,7 @@ std::vector<std::string> labels_of(const bert::Config& config, const std::filesy
 }
 
 nn::ParameterSet load(nn::Module& network, const std::filesystem::path& directory, Backend& backend, DType dtype) {
+  // Nothing is initialised, for speed alone: every number is loaded.
   nn::ParameterSet parameters(network, backend, {.dtype = dtype, .initialize = false, .gradients = false});
   bert::load_whole(directory, parameters);
   return parameters;

@@ -242,6 +242,19 @@ TEST_CASE("where a pair is cut does not depend on how long it was drawn to be") 
   CHECK(first_segments == std::set<std::uint32_t>{1, 2, 3});
 }
 
+TEST_CASE("ids of a vocabulary of at most 65536 tokens take two bytes each, and those of a larger one four") {
+  const std::vector<std::int32_t> some = {0, 5, 65535};
+  for (const std::size_t size : {65536, 65537}) {
+    CAPTURE(size);
+    CompactIds ids(size);
+    ids.append(some);
+    CHECK(ids[2] == 65535);
+    CHECK(ids.size() == 3);
+    CHECK(ids.bytes() >= (size == 65536 ? 6 : 12));
+    CHECK(ids.bytes() <= 100);
+  }
+}
+
 TEST_CASE("places that are not in a corpus are refused") {
   CompactIds ids(100);
   ids.append(std::vector<std::int32_t>{0, 8, 9});

@@ -7,6 +7,7 @@
 #include <future>
 #include <unordered_set>
 
+#include "support/gzip.h"
 #include "support/program.h"
 #include "support/refusal.h"
 
@@ -117,6 +118,12 @@ TEST_CASE("a vocabulary comes out of a pipe too, in whatever parts") {
   for (int i = 0; i < 100'000; ++i) lines += fmt::format("w{}\n", i);  // more than a pipe holds
   const auto writer = std::async(std::launch::async, [&] { support::write_text(pipe, lines); });
   CHECK(Vocabulary::load(pipe).text() == lines);
+}
+
+TEST_CASE("a vocabulary is not unpacked") {
+  const support::TemporaryDirectory directory;
+  support::write_text(directory / "vocab.txt", support::gzipped(kSpecials + "a\n"));
+  CHECK(refusal(Failure::model, [&] { Vocabulary::load(directory / "vocab.txt"); }) != "");
 }
 
 TEST_CASE("a byte order mark before the first token is no part of it") {

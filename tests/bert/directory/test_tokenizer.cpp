@@ -9,6 +9,7 @@
 #include "io/error.h"
 #include "support/refusal.h"
 #include "support/small_model.h"
+#include "support/terminal.h"
 #include "tensor/backends.h"
 
 using namespace bertrand;
@@ -140,6 +141,15 @@ TEST_CASE("vocab.txt is enough beside a tokenizer.json of another kind, and one 
   CHECK(model.refusal().find("model.type: expected \"WordPiece\", got \"BPE\"") != std::string::npos);
   model.write("vocab.txt", words(15));
   CHECK(model.refusal() == "");
+}
+
+TEST_CASE("nothing is said of files of a tokenizer that a directory may lack, and rows that only pad are told") {
+  ModelDirectory model;
+  model.write("vocab.txt", words(15));
+  const auto said = [&] { return support::on_standard_error([&] { model.read(); }); };
+  CHECK(said() == "");
+  model.config.vocab_size = 16;
+  CHECK(said().ends_with("vocab.txt: 15 tokens for 16 rows of word embeddings: the rest is taken for padding\n"));
 }
 
 TEST_CASE("vocabularies of one directory that disagree are refused, and both are named") {

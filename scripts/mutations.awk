@@ -18,7 +18,7 @@ function code_of(line,   i, c, quote, code) {
       else if (c == quote) { quote = ""; code = code c; continue }
       code = code "_"
     } else {
-      if (substr(line, i, 2) == "//") return code
+      if (substr(line, i, 2) == "//") { sub(/ +$/, "", code); return code }
       if (c == "\"" || (c == "'" && code !~ /[0-9a-fA-F]$/)) quote = c  # but for 1'000
       code = code c
     }

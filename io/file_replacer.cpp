@@ -17,7 +17,7 @@ bool is_replaceable(const fs::path& file) {
 
 FileReplacer::FileReplacer(Files& files, const fs::path& file) : files_(files), file_(file) {
   if (!is_replaceable(file)) {
-    writer_.emplace(files, file);
+    writer_.emplace(files, file, FileWriter::Opening::create_through);
     return;
   }
   staged_.emplace(file,

@@ -14,12 +14,12 @@ namespace bertrand::io {
 class Files {
  public:
   virtual ~Files() = default;
-  virtual int create(const std::filesystem::path& file);  ///< truncates; returns a descriptor
-  /// Creates a file that must not be there yet. A link that another user put there, to a file of ours say, is not
-  /// followed.
-  virtual int create_new(const std::filesystem::path& file);
-  /// Creates it if needed; every write goes to the end. A link is not followed, nor is it by cut().
-  virtual int append(const std::filesystem::path& file);
+  // Those that open a file return a descriptor. A link that another user put there, to a file of ours say, is not
+  // followed, but by create_through().
+  virtual int create(const std::filesystem::path& file);          ///< truncates
+  virtual int create_new(const std::filesystem::path& file);      ///< a file that must not be there yet
+  virtual int append(const std::filesystem::path& file);          ///< creates it if needed; every write goes to the end
+  virtual int create_through(const std::filesystem::path& file);  ///< as create(), also through a link of one's own
   virtual void write(int descriptor, std::span<const std::byte> bytes, const std::filesystem::path& file);
   virtual void sync(int descriptor, const std::filesystem::path& file);
   virtual void close(int descriptor, const std::filesystem::path& file);
@@ -39,13 +39,8 @@ class Files {
 /// as it is.
 class FileWriter {
  public:
-  enum class Opening { replace, create_new, append };
-  FileWriter(Files& files, const std::filesystem::path& file, Opening opening = Opening::replace)
-      : files_(files),
-        file_(file),
-        descriptor_(opening == Opening::append       ? files.append(file)
-                    : opening == Opening::create_new ? files.create_new(file)
-                                                     : files.create(file)) {}
+  enum class Opening { create, create_new, append, create_through };
+  FileWriter(Files& files, const std::filesystem::path& file, Opening opening = Opening::create);
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
@@ -60,7 +55,7 @@ class FileWriter {
  private:
   Files& files_;
   std::filesystem::path file_;
-  int descriptor_;
+  int descriptor_ = -1;
 };
 
 /// A file of its own directory, say, that nobody looks at yet: written and made durable.

@@ -150,7 +150,7 @@ TEST_CASE("a file is replaced in one step: whichever call fails, it is the old o
   CHECK(failures == 6);  // open, write, fsync, close, rename, fsync of the directory
 }
 
-TEST_CASE("a link to a file is neither appended to nor cut") {
+TEST_CASE("a link to a file is neither written, nor appended to, nor cut") {
   const support::TemporaryDirectory directory;
   const fs::path link = directory / "link";
   write_text(directory / "precious", "ours");
@@ -158,6 +158,7 @@ TEST_CASE("a link to a file is neither appended to nor cut") {
   const std::string reason = ": Too many levels of symbolic links";
   CHECK(io_error([&] { FileWriter(Files::system(), link, FileWriter::Opening::append); }) ==
         link.string() + ": open" + reason);
+  CHECK(io_error([&] { FileWriter(Files::system(), link); }) == link.string() + ": open" + reason);
   CHECK(io_error([&] { Files::system().cut(link, 1); }) == link.string() + ": truncate" + reason);
   CHECK(read_text(directory / "precious") == "ours");
   Files::system().cut(directory / "precious", 1);

@@ -33,6 +33,10 @@ class FailingFiles : public Files {
     count("open", file);
     return Files::append(file);
   }
+  int create_through(const fs::path& file) override {
+    count("open", file);
+    return Files::create_through(file);
+  }
   void write(int descriptor, std::span<const std::byte> bytes, const fs::path& file) override {
     if (calls_ + 1 == failing_) Files::write(descriptor, bytes.first(bytes.size() / 2), file);
     count("write", file);

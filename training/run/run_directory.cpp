@@ -67,6 +67,7 @@ class RunDirectory::HeldFiles : public io::Files {
   int create(const fs::path& file) override { return held().create(file); }
   int create_new(const fs::path& file) override { return held().create_new(file); }
   int append(const fs::path& file) override { return held().append(file); }
+  int create_through(const fs::path& file) override { return held().create_through(file); }
   void write(int descriptor, std::span<const std::byte> bytes, const fs::path& file) override {
     files_.write(descriptor, bytes, file);
   }

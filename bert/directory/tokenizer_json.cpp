@@ -47,7 +47,7 @@ std::string made_by(const Json& pieces) {
       const Json &id = at(what, "id"), &type = at(what, "type_id");
       if (!made.empty()) made += ' ';
       made += id.is_string() ? id.get<std::string>() : "?";
-      if (!type.is_null() && type != 0) made += ":" + shown(type);
+      if (!type.is_null() && type != 0) made.append(":").append(shown(type));
     }
   return made;
 }

@@ -47,8 +47,7 @@ ByteSource::ByteSource(const std::filesystem::path& file, std::string_view what,
   descriptor_ = file.empty() ? Descriptor(::dup(STDIN_FILENO)) : open_to_read(file);
   if (!descriptor_) refuse_open(file_, errno);
   const off_t start = ::lseek(descriptor_.number(), 0, SEEK_CUR);
-  is_stream_ = start < 0;
-  if (is_stream_) return;  // what is read cannot be read again
+  if (start < 0) return;  // of a pipe or a terminal: what is read cannot be read again
   std::string beginning(kBeginning, '\0');
   beginning.resize(read(beginning.data(), beginning.size()));
   ::lseek(descriptor_.number(), start, SEEK_SET);
@@ -76,9 +75,8 @@ std::size_t ByteSource::read_some(char* out, std::size_t size) {
 }
 
 bool ByteSource::is_ready(int milliseconds) const {
-  if (!is_stream_) return true;
   pollfd input{.fd = descriptor_.number(), .events = POLLIN, .revents = 0};
-  return ::poll(&input, 1, milliseconds) > 0;
+  return ::poll(&input, 1, milliseconds) > 0;  // a file that is no pipe or terminal always is
 }
 
 bool ByteSource::wait() const {
@@ -102,7 +100,6 @@ std::size_t ByteSource::read_compressed(char* out, std::size_t size) {
   while (damage_.empty()) {
     if (const std::size_t count = decompressor_->decompress(unread_, out, size); count > 0) return count;
     damage_ = decompressor_->damage();
-    if (damage_.empty() && !unread_.empty()) damage_ = "no end of it";
     if (!damage_.empty()) break;
     packed_.resize(kPart);
     packed_.resize(read_plain(packed_.data(), kPart));

@@ -54,7 +54,6 @@ class ByteSource {
 
   std::string file_;
   Descriptor descriptor_;
-  bool is_stream_ = false;  // a pipe or a terminal
   std::unique_ptr<Decompressor> decompressor_;
   std::string packed_;       // read for decompressor_
   std::string_view unread_;  // of packed_

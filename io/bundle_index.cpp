@@ -110,7 +110,6 @@ BundleEntry parse_entry(const TableEntry& stored, std::uint32_t shards, const st
   }
   entry.type = static_cast<int>(std::min<std::uint64_t>(type, 1 << 20));
   check_size(entry, place);
-  if (!entry.slices.empty()) return entry;
   if (shard >= shards) fail(Failure::model, "{}: expected a shard below {}, got {}", place, shards, shard);
   if (entry.offset > UINT64_MAX - entry.size)
     fail(Failure::model, "{}: offset: expected one that a file can have, got {}", place, entry.offset);

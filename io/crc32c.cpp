@@ -31,7 +31,7 @@ constexpr auto kTables = [] {
 }();
 
 std::uint32_t update_by_table(std::uint32_t crc, const unsigned char* p, std::size_t n) {
-  for (; n >= 8; p += 8, n -= 8) {
+  for (; n >= 8; p += 8, n -= 8) {  // eight at once, for speed alone
     std::uint32_t next = 0;
     for (std::size_t k = 0; k < 4; ++k) next ^= kTables[7 - k][(p[k] ^ (crc >> (8 * k))) & 0xFF];
     for (std::size_t k = 4; k < 8; ++k) next ^= kTables[7 - k][p[k]];
@@ -45,7 +45,7 @@ std::uint32_t update_by_table(std::uint32_t crc, const unsigned char* p, std::si
 __attribute__((target("sse4.2"))) std::uint32_t update_by_instruction(std::uint32_t crc, const unsigned char* p,
                                                                       std::size_t n) {
   std::uint64_t wide = crc;
-  for (; n >= 8; p += 8, n -= 8) {
+  for (; n >= 8; p += 8, n -= 8) {  // eight at once, for speed alone
     std::uint64_t word;
     std::memcpy(&word, p, 8);
     wide = _mm_crc32_u64(wide, word);
@@ -59,7 +59,7 @@ __attribute__((target("sse4.2"))) std::uint32_t update_by_instruction(std::uint3
 std::uint32_t update(std::uint32_t crc, const unsigned char* p, std::size_t n) {
 #if defined(__x86_64__)
   static const bool has_instruction = __builtin_cpu_supports("sse4.2");
-  if (has_instruction) return update_by_instruction(crc, p, n);
+  if (has_instruction) return update_by_instruction(crc, p, n);  // for speed alone
 #endif
   return update_by_table(crc, p, n);
 }

@@ -70,6 +70,7 @@ std::vector<std::uint32_t> crc32c_of_files(std::span<const std::filesystem::path
       pieces[i].crc32c = OpenFile(files[pieces[i].file]).crc32c(pieces[i].offset, pieces[i].bytes, 0);
   };
   std::vector<std::future<void>> workers;
+  // How many there are is for speed alone.
   for (int i = 0; i < std::max(threads, 1); ++i) workers.push_back(std::async(std::launch::async, work));
   for (auto& worker : workers) worker.get();
   std::vector<std::uint32_t> sums(files.size(), 0);

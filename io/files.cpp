@@ -151,10 +151,10 @@ MappedFile::MappedFile(const fs::path& file) {
   if (data_ == MAP_FAILED) refuse_call(file, "read", errno);
 }
 void MappedFile::let_go() const {
-  if (size_ > 0) ::madvise(data_, size_, MADV_DONTNEED);
+  if (data_) ::madvise(data_, size_, MADV_DONTNEED);
 }
 MappedFile::~MappedFile() {
-  if (size_ > 0) ::munmap(data_, size_);
+  if (data_) ::munmap(data_, size_);
 }
 
 }  // namespace bertrand::io

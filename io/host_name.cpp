@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 namespace bertrand::io {
@@ -22,7 +23,7 @@ std::string processor_name() {
 
 std::uint64_t memory_bytes() {
   const long pages = ::sysconf(_SC_PHYS_PAGES), bytes = ::sysconf(_SC_PAGESIZE);
-  return pages > 0 && bytes > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(bytes) : 0;
+  return static_cast<std::uint64_t>(std::max(pages, 0L)) * static_cast<std::uint64_t>(bytes);
 }
 
 std::size_t resident_bytes() {

@@ -39,7 +39,7 @@ T parse_number(const std::string& flag, const std::string& text, const Range<T>&
     double real = 0;
     bool is_number = !ok && read(real);
     for (const auto& [unit, factor] : {std::pair{'k', 1e3}, {'M', 1e6}, {'G', 1e9}}) {
-      if (ok || is_number || text.size() < 2 || text.back() != unit) continue;
+      if (!text.ends_with(unit)) continue;
       const char* const last = text.data() + text.size() - 1;
       const auto [end, error] = std::from_chars(text.data(), last, real);
       is_number = error == std::errc{} && end == last;

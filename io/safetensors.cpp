@@ -50,8 +50,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& file) : path_(file
   const std::string_view header = header_text(file_.bytes(), name);
   const auto data = file_.bytes().subspan(8 + header.size());
   std::vector<SafetensorsHeaderEntry> parsed = parse_safetensors_header(header, name);
-  std::sort(parsed.begin(), parsed.end(),
-            [](const auto& a, const auto& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+  std::ranges::sort(parsed, {}, [](const auto& entry) { return std::pair(entry.begin, entry.end); });
   std::uint64_t expected = 0;
   for (SafetensorsHeaderEntry& entry : parsed) {
     if (entry.begin != expected)
@@ -82,8 +81,8 @@ const SafetensorsEntry* SafetensorsFile::find(const std::string& name) const {
 }
 
 std::map<std::string, std::uint32_t> write_safetensors(FileWriter& out, std::vector<TensorSource> tensors) {
-  std::sort(tensors.begin(), tensors.end(), [](const TensorSource& a, const TensorSource& b) {
-    return a.type != b.type ? a.type < b.type : a.name < b.name;
+  std::ranges::sort(tensors, {}, [](const TensorSource& tensor) {
+    return std::pair(tensor.type, std::string_view(tensor.name));
   });
   nlohmann::ordered_json header;
   header["__metadata__"] = {{"format", "pt"}};

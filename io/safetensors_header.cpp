@@ -121,7 +121,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   [[noreturn]] void refuse(fmt::format_string<Args...> message, Args&&... args) const {
     const std::string what = fmt::format(message, std::forward<Args>(args)...);
     if (place_ == Place::header || place_ == Place::outside) fail(Failure::model, "{}@8: header: {}", file_, what);
-    if (entries_.empty() || fields_of_metadata()) fail(Failure::model, "{}: {}: {}", file_, kMetadata, what);
+    if (fields_of_metadata()) fail(Failure::model, "{}: {}: {}", file_, kMetadata, what);
     fail(Failure::model, "{}: tensor \"{}\": {}", file_, one_line(entries_.back().name), what);
   }
   bool fields_of_metadata() const {

@@ -25,7 +25,7 @@ void set_line_format(LineFormat format) { chosen_format = format; }
 LineFormat line_format() { return chosen_format; }
 
 std::string one_line(std::string text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };  // 0 after the last
   for (std::size_t i = 0; i < text.size(); ++i) {
     const int c = byte(i), next = byte(i + 1);
     const bool is_c1 = c == 0xC2 && next >= 0x80 && next < 0xA0;  // U+0080 to U+009F

@@ -47,6 +47,7 @@ void add_block_portably(Sha256State& state, const std::byte* block) {
 }
 
 #if defined(__x86_64__)
+/// Whether the processor has instructions of its own for a block. They are for speed alone.
 bool has_instructions() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   constexpr unsigned kSha = 1U << 29;
@@ -93,7 +94,7 @@ void add_sha256_blocks_portably(Sha256State& state, std::span<const std::byte> b
 void add_sha256_blocks(Sha256State& state, std::span<const std::byte> blocks) {
 #if defined(__x86_64__)
   static const bool is_fast = has_instructions();
-  if (is_fast) return add_by_instructions(state, blocks);
+  if (is_fast) return add_by_instructions(state, blocks);  // for speed alone
 #endif
   add_sha256_blocks_portably(state, blocks);
 }
@@ -101,13 +102,11 @@ void add_sha256_blocks(Sha256State& state, std::span<const std::byte> blocks) {
 void Sha256::add(std::span<const std::byte> bytes) {
   const std::size_t held = size_ % kBlock;
   size_ += bytes.size();
-  if (held > 0) {
-    const auto head = bytes.first(std::min(kBlock - held, bytes.size()));
-    std::ranges::copy(head, pending_.begin() + static_cast<std::ptrdiff_t>(held));
-    bytes = bytes.subspan(head.size());
-    if (held + head.size() < kBlock) return;
-    add_sha256_blocks(state_, pending_);
-  }
+  const auto head = bytes.first(std::min(kBlock - held, bytes.size()));
+  std::ranges::copy(head, pending_.begin() + static_cast<std::ptrdiff_t>(held));
+  bytes = bytes.subspan(head.size());
+  if (held + head.size() < kBlock) return;
+  add_sha256_blocks(state_, pending_);
   const auto whole = bytes.first(bytes.size() / kBlock * kBlock);
   add_sha256_blocks(state_, whole);
   std::ranges::copy(bytes.subspan(whole.size()), pending_.begin());

@@ -13,7 +13,7 @@ namespace bertrand::io {
 namespace {
 
 std::atomic<std::int64_t> first_signal = 0;  // when it came, in nanoseconds of CLOCK_MONOTONIC; 0: none
-std::atomic<bool> leave = false;
+std::atomic<bool> leave;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);  // else a handler may not use it
 
 void on_signal(int number) {

@@ -29,7 +29,7 @@ StagedDirectory::StagedDirectory(Files& files, const fs::path& directory, const 
 
 StagedDirectory::~StagedDirectory() {
   std::error_code ignored;
-  if (!published_ && staged_) fs::remove_all(path(), ignored);
+  if (!published_) fs::remove_all(path(), ignored);
 }
 
 void StagedDirectory::publish() {

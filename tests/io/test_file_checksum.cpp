@@ -52,5 +52,9 @@ TEST_CASE("the sample of a file is its first and last blocks and 14 between") {
       CHECK((sample(changed) != expected) == (byte % 10000 < 4096));
     }
   }
+  std::string longer = some_bytes(4096 + 15 * 10000 + 7);
+  const std::uint32_t of_longer = sample(longer);
+  longer.back() = static_cast<char>(longer.back() ^ 1);
+  CHECK(sample(longer) != of_longer);
   CHECK_THROWS_AS(crc32c_of_sample(directory / "none"), bertrand::Error);
 }

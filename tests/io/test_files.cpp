@@ -3,12 +3,14 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "io/crc32c.h"
 #include "io/descriptor.h"
 #include "io/file_replacer.h"
 #include "support/faulty_files.h"
+#include "support/file_limit.h"
 #include "support/program.h"
 #include "support/refusal.h"
 
@@ -148,6 +150,45 @@ TEST_CASE("a file is replaced in one step: whichever call fails, it is the old o
     if (failing == 0) calls = files.calls();
   }
   CHECK(failures == 6);  // open, write, fsync, close, rename, fsync of the directory
+}
+
+TEST_CASE("a file that is replaced leaves what comes to have its other name") {
+  const support::TemporaryDirectory directory;
+  const fs::path staged = temporary_name(directory / "f");
+  {
+    FileReplacer out(Files::system(), directory / "f");
+    out.write("new");
+    out.publish();
+    write_text(staged, "of another");
+  }
+  CHECK(read_text(staged) == "of another");
+}
+
+TEST_CASE("files that were read and written take no descriptors, and they may have the number of standard input") {
+  const support::TemporaryDirectory directory;
+  const fs::path file = directory / "f";
+  const support::FileLimit few(4);
+  for (int i = 0; i < 9; ++i) {
+    replace_file(Files::system(), file, "text");
+    FileWriter(Files::system(), directory / "half").write("half");
+    CHECK(read_file(file) == "text");
+    CHECK(open_to_read(file).number() > STDIN_FILENO);
+  }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto is_free = [] { return ::fcntl(STDIN_FILENO, F_GETFD) == -1; };
+    ::close(STDIN_FILENO);
+    write_file(Files::system(), file, "other text");
+    Files::system().sync_directory(directory / "");
+    FileWriter(Files::system(), directory / "half").write("half");
+    if (!is_free()) ::_exit(1);
+    const int number = open_to_read(file).number();
+    if (number != STDIN_FILENO || !is_free()) ::_exit(2);
+    ::_exit(read_file(file) == "other text" ? 0 : 3);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
 }
 
 TEST_CASE("a link to a file is neither written, nor appended to, nor cut") {

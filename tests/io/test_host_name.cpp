@@ -2,7 +2,11 @@
 #include "io/host_name.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <vector>
 
 using namespace bertrand::io;
@@ -17,6 +21,15 @@ TEST_CASE("the resident memory of a process grows when it takes more, and is les
 }
 
 TEST_CASE("the name of the processor is its name alone") {
-  CHECK(processor_name().find(": ") == std::string::npos);
-  CHECK_FALSE(host_name().empty());
+  std::ifstream file("/proc/cpuinfo");
+  const std::string all{std::istreambuf_iterator<char>(file), {}}, key = "\nmodel name\t: ";
+  const std::size_t at = all.find(key);
+  CHECK(processor_name() ==
+        (at == std::string::npos ? "" : all.substr(at + key.size(), all.find('\n', at + 1) - at - key.size())));
+}
+
+TEST_CASE("the name of the host is the system's") {
+  char name[256] = {};
+  REQUIRE(::gethostname(name, sizeof name) == 0);
+  if (name[0] != '\0') CHECK(host_name() == name);
 }

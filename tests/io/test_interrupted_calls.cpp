@@ -8,6 +8,7 @@
 
 #include "io/byte_source.h"
 #include "io/crc32c.h"
+#include "io/descriptor.h"
 #include "io/file_checksum.h"
 #include "io/files.h"
 #include "io/tfrecord.h"
@@ -67,6 +68,38 @@ extern "C" ssize_t write(int descriptor, const void* bytes, std::size_t size) {
 }
 extern "C" ssize_t pread(int descriptor, void* bytes, std::size_t size, off_t offset) {
   return disturbed(size, [&](std::size_t most) { return ::syscall(SYS_pread64, descriptor, bytes, most, offset); });
+}
+extern "C" int fsync(int descriptor) {
+  return static_cast<int>(disturbed(0, [&](std::size_t) { return ::syscall(SYS_fsync, descriptor); }));
+}
+
+TEST_CASE("a write that fails is an error, and so is a file that is not made durable, unless it never can be") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "f", "");
+  const auto refused = [&](int error, const auto& body) {
+    return with({.error = error}, [&] { return refusal(Failure::io, body); });
+  };
+  const auto write = [&] { FileWriter(Files::system(), directory / "f").write("text"); };
+  const auto sync = [&] { FileWriter(Files::system(), directory / "f").finish(); };
+  const auto sync_directory = [&] { Files::system().sync_directory(directory / "."); };
+  CHECK(refused(EIO, write).ends_with("f: write: Input/output error"));
+  CHECK(refused(EIO, sync).ends_with("f: fsync: Input/output error"));
+  CHECK(refused(EIO, sync_directory).ends_with(".: fsync: Input/output error"));
+  CHECK(refused(EINVAL, sync) == "");
+  CHECK(refused(EINVAL, sync_directory) == "");
+}
+
+TEST_CASE("bytes of a file are read up to those asked for, and those before its end if it has fewer") {
+  const support::TemporaryDirectory directory;
+  write_text(directory / "f", "0123456789");
+  const Descriptor file = open_to_read(directory / "f");
+  with({.most = 3}, [&] {
+    std::string bytes(12, '.');
+    CHECK(read_at(file.number(), bytes.data(), 4, 1) == 4);
+    CHECK(bytes == "1234........");
+    CHECK(read_at(file.number(), bytes.data(), 12, 6) == 4);
+    CHECK(bytes == "6789........");
+  });
 }
 
 TEST_CASE("calls that a signal interrupts or that do only a part are made again until all is read or written") {

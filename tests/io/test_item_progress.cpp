@@ -20,16 +20,19 @@ void wait() { std::this_thread::sleep_for(std::chrono::milliseconds(110)); }
 TEST_CASE("the rate and the time left of work that goes on are those since it went on") {
   using Clock = std::chrono::steady_clock;
   Clock::duration longest{};  // between two calls of which the second is too early to be drawn
+  double seconds = 0;         // of the work
   const std::string text = support::on_terminal(80, [&](std::FILE* out) {
     ItemProgress progress("predicting", 200, out);
     wait();
     auto begun = Clock::now();
+    const auto went_on = begun;
     progress.begin(180);
     progress.update(190);
     longest = Clock::now() - begun;
     wait();
     begun = Clock::now();
     progress.update(200);
+    seconds = std::chrono::duration<double>(Clock::now() - went_on).count();
     progress.update(200);
     longest = std::max(longest, Clock::now() - begun);
   });
@@ -41,6 +44,7 @@ TEST_CASE("the rate and the time left of work that goes on are those since it we
   REQUIRE(text.starts_with(beginning));
   CHECK(text.find("predicting", 1) == std::string::npos);  // drawn once
   CHECK(std::stod(text.substr(beginning.size())) <= 182);  // 20 in 0.11 seconds or more
+  CHECK(std::stod(text.substr(beginning.size())) >= 0.99 * 20 / seconds);
   CHECK(text.ends_with("/s, 0s left\r\n"));
 }
 

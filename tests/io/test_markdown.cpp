@@ -14,4 +14,5 @@ TEST_CASE("a long cell of Markdown is cut before a character and says so") {
   CHECK(markdown_cell("abcde", 4) == "abcd…");
   CHECK(markdown_cell("abçde", 3) == "ab…");
   CHECK(markdown_cell("abçde", 4) == "abç…");
+  CHECK(markdown_cell("\x80\x80\x80", 2) == "…");  // no character at all
 }

@@ -48,6 +48,8 @@ TEST_CASE("a message is written as protobuf documents it, and read back") {
   CHECK(reader.fixed<double>() == -2.0);
   CHECK_FALSE(reader.next());
   CHECK(bytes_field_size(2, 7) == 9);
+  CHECK(bytes_field_size(2, 127) == 1 + 1 + 127);
+  CHECK(bytes_field_size(2, 128) == 1 + 2 + 128);
   CHECK(bytes_field_size(1000, 300) == 2 + 2 + 300);
 }
 

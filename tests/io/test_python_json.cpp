@@ -26,4 +26,6 @@ TEST_CASE("numbers are written as repr writes them") {
   CHECK(python_json(3.0) == "3.0");
   CHECK(python_json(static_cast<double>(0.1f)) == "0.10000000149011612");
   CHECK(python_json(-std::numeric_limits<double>::infinity()) == "-Infinity");
+  CHECK(python_json(std::numeric_limits<double>::infinity()) == "Infinity");
+  CHECK(python_json(std::numeric_limits<double>::quiet_NaN()) == "NaN");
 }

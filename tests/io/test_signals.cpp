@@ -62,6 +62,24 @@ TEST_CASE("a signal that is sent to a process and at once to its group is one") 
         }) == 75);
 }
 
+TEST_CASE("a call that waits goes on after a signal that asks to stop") {
+  CHECK(exit_code([] {
+          catch_stop_signals();
+          int ends[2];
+          if (::pipe(ends) != 0) return 1;
+          std::thread other([&, waiting = ::pthread_self()] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            ::pthread_kill(waiting, SIGTERM);
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            (void)!::write(ends[1], "r", 1);
+          });
+          char byte = 0;
+          const ssize_t count = ::read(ends[0], &byte, 1);
+          other.join();
+          return count == 1 && stop_requested() ? 75 : 2;
+        }) == 75);
+}
+
 TEST_CASE("work that nothing was saved of ends at the first signal, and training does not") {
   const auto work = [](OnStop on_stop) {
     catch_stop_signals(on_stop);

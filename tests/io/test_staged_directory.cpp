@@ -9,6 +9,23 @@
 using namespace bertrand::io;
 namespace fs = std::filesystem;
 
+TEST_CASE("a directory that is not published leaves nothing, and one that is what comes to have its other name") {
+  const support::TemporaryDirectory directory;
+  {
+    const StagedDirectory out(Files::system(), directory / "out", "output");
+    write_file(Files::system(), out.path() / "part", "half");
+  }
+  CHECK(fs::is_empty(directory / ""));
+  fs::path staged;
+  {
+    StagedDirectory out(Files::system(), directory / "out", "output");
+    staged = out.path();
+    out.publish();
+    fs::create_directory(staged);
+  }
+  CHECK(fs::exists(staged));
+}
+
 TEST_CASE("whenever the power fails a directory is there whole or not at all, and it is there once it was published") {
   const support::TemporaryDirectory directory;
   support::RecordingFiles files(directory / "");

@@ -180,6 +180,8 @@ TEST_CASE("bad Snappy data is refused") {
   CHECK(refusal(std::string("\x06\x04"
                             "ab\x01\x00",
                             6)) == "f: Snappy: expected a copy from 1 to 2 bytes back, got 0");
+  CHECK(refusal("\x05\x04"
+                "ab\x11\x02") == "f: Snappy: expected 5 bytes, as its length says, got more");
   CHECK(refusal("\x04\xf0") == "f: Snappy: expected 1 bytes more, got 0; hint: is it cut short?");
 }
 
@@ -203,6 +205,7 @@ TEST_CASE("a block with a wrong CRC is refused") {
 TEST_CASE("blocks that are not well formed are refused") {
   const std::string restarts = u32(0) + u32(1);
   CHECK(refusal(around(std::string("\0\1\1a1", 5) + restarts)).empty());
+  CHECK(refusal(around(u32(0))).empty());  // neither an entry nor a restart
   CHECK(refusal(around("abc")) == "f@0: table: expected a block of at least 4 bytes, got 3");
   CHECK(refusal(around(u32(1) + u32(9))) == "f@0: table: expected at most 1 restarts, got 9");
   CHECK(refusal(around(std::string("\0\1\1a1", 5) + u32(6) + u32(1))) ==

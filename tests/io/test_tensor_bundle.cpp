@@ -147,6 +147,15 @@ TEST_CASE("what a checkpoint's index may not say is refused by the tensor's name
         "short?");
   CHECK(changed([](BundleEntry& e) { e.offset = ~std::uint64_t{0}; }) ==
         "p.index: tensor \"a\": offset: expected one that a file can have, got 18446744073709551615");
+  CHECK(changed([](BundleEntry& e) {
+          e.offset = ~std::uint64_t{0} - 16;
+        }) == "p.data-00000-of-00001: tensor \"a\": expected to end by 16, where the file does, got "
+              "18446744073709551615; hint: is it cut short?");
+  const auto texts = [&](std::int64_t count) {  // of one byte each, as none is shorter
+    return changed([&](BundleEntry& e) { e.type = 7, e.dims = {count}; });
+  };
+  CHECK(texts(16) == "");
+  CHECK(texts(17) == "p.index: tensor \"a\": size: expected 17 bytes for [17] of STRING, got 16");
   CHECK(changed([](BundleEntry& e) { e.crc ^= 1; }).starts_with("p.index: tensor \"a\": crc32c: expected "));
   CHECK(changed([](BundleEntry& e) { e.name = std::string("a\n\x01", 3), e.type = 0; }) ==
         "p.index: tensor \"a\\x0a\\x01\": expected a type of numbers or strings, got number 0");
@@ -227,6 +236,7 @@ TEST_CASE("headers of other formats are refused") {
   CHECK(refusal("\x08\x9f\x8d\x06").empty());
   CHECK(refusal("\x08\xa0\x8d\x06") == "f: header: expected from 1 to 99999 shards, got 100000");
   CHECK(refusal("\x08\x01\x10\x01") == "f: header: expected little-endian numbers, got big-endian ones");
+  CHECK(refusal("\x08\x01\x1a\x02\x10\x01").empty());
   CHECK(refusal("\x08\x01\x1a\x02\x10\x02") ==
         "f: header: expected a version of at most 1, got 2; hint: is it newer than this program?");
   CHECK(support::refusal(Failure::model, [] {

@@ -81,9 +81,8 @@ const SafetensorsEntry* SafetensorsFile::find(const std::string& name) const {
 }
 
 std::map<std::string, std::uint32_t> write_safetensors(FileWriter& out, std::vector<TensorSource> tensors) {
-  std::ranges::sort(tensors, {}, [](const TensorSource& tensor) {
-    return std::pair(tensor.type, std::string_view(tensor.name));
-  });
+  std::ranges::sort(tensors, {},
+                    [](const TensorSource& tensor) { return std::pair(tensor.type, std::string_view(tensor.name)); });
   nlohmann::ordered_json header;
   header["__metadata__"] = {{"format", "pt"}};
   std::uint64_t offset = 0;

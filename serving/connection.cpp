@@ -105,7 +105,7 @@ void Connection::on_late() {
 
 /// Waits for the next request, or for the client to leave.
 void Connection::idle() {
-  parser_.reset();
+  parser_.reset();  // for speed alone: its memory is free until the next request
   enter(State::idle, server_.options.idle);
   if (buffer_.size() > 0) return read_header();
   buffer_.shrink_to_fit();  // whoever idles holds nothing
@@ -167,7 +167,7 @@ void Connection::read_header() {
     const auto coding = other_value(self->parser_->get(), http::field::content_encoding, "identity");
     if (has_body && coding)
       return self->refuse(415, "Content-Encoding: expected none, got " + *coding + "; hint: send the JSON as it is");
-    self->parser_->eager(true);
+    self->parser_->eager(true);  // all chunks that have come, for speed alone
     const bool is_expected = has_body && self->is_http_1_1() &&
                              boost::beast::iequals(self->parser_->get()[http::field::expect], "100-continue");
     self->parser_->get().clear();  // each field takes many times its text, for as long as the answer is not out

@@ -76,7 +76,7 @@ class HttpServer::Sockets {
     // The oldest one that has not sent a whole request goes; if all wait for answers, the new one does.
     if (state_.lazy.size() + state_.busy.size() >= state_.options.max_connections && !drop_oldest()) return;
     error_code ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
+    socket.set_option(tcp::no_delay(true), ignored);  // for speed alone
     std::make_shared<Connection>(std::move(socket), state_)->idle();
   }
 

@@ -114,9 +114,7 @@ std::vector<std::size_t> lengths(std::span<const bert::Sequence> sequences) {
 std::vector<std::size_t> largest(std::span<const double> values, std::size_t count) {
   std::vector<std::size_t> places(values.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
-  const auto before = [&](std::size_t a, std::size_t b) {
-    return std::tie(values[b], a) < std::tie(values[a], b);
-  };
+  const auto before = [&](std::size_t a, std::size_t b) { return std::tie(values[b], a) < std::tie(values[a], b); };
   count = std::min(count, places.size());
   std::partial_sort(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(count), places.end(), before);
   places.resize(count);

@@ -51,9 +51,7 @@ struct Occurrences {
 struct Candidate {
   std::int64_t count;
   Pair pair;
-  bool operator<(const Candidate& other) const {
-    return std::tie(count, other.pair) < std::tie(other.count, pair);
-  }
+  bool operator<(const Candidate& other) const { return std::tie(count, other.pair) < std::tie(other.count, pair); }
 };
 
 struct Word {

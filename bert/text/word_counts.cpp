@@ -54,9 +54,8 @@ void WordCounts::forget_rare() {
 
 std::vector<std::pair<std::string, std::uint64_t>> WordCounts::sorted() const {
   std::vector<std::pair<std::string, std::uint64_t>> words(counts_.begin(), counts_.end());
-  std::ranges::sort(words, [](const auto& a, const auto& b) {
-    return std::tie(b.second, a.first) < std::tie(a.second, b.first);
-  });
+  std::ranges::sort(
+      words, [](const auto& a, const auto& b) { return std::tie(b.second, a.first) < std::tie(a.second, b.first); });
   return words;
 }
 

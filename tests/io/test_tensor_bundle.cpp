@@ -147,10 +147,9 @@ TEST_CASE("what a checkpoint's index may not say is refused by the tensor's name
         "short?");
   CHECK(changed([](BundleEntry& e) { e.offset = ~std::uint64_t{0}; }) ==
         "p.index: tensor \"a\": offset: expected one that a file can have, got 18446744073709551615");
-  CHECK(changed([](BundleEntry& e) {
-          e.offset = ~std::uint64_t{0} - 16;
-        }) == "p.data-00000-of-00001: tensor \"a\": expected to end by 16, where the file does, got "
-              "18446744073709551615; hint: is it cut short?");
+  CHECK(changed([](BundleEntry& e) { e.offset = ~std::uint64_t{0} - 16; }) ==
+        "p.data-00000-of-00001: tensor \"a\": expected to end by 16, where the file does, got "
+        "18446744073709551615; hint: is it cut short?");
   const auto texts = [&](std::int64_t count) {  // of one byte each, as none is shorter
     return changed([&](BundleEntry& e) { e.type = 7, e.dims = {count}; });
   };

@@ -66,12 +66,20 @@ TEST_CASE("a health check asks for the path of its URL or else for /health, and 
     errno = ENOENT;  // of an earlier call
     CHECK(support::refusal(Failure::io, [&] { serving::check(url); }).ends_with(", got no answer"));
     server.join();
+    CHECK(request.find("\r\nHost: 127.0.0.1" + port + "\r\n") != std::string::npos);
     return request.substr(0, request.find('\r'));
   };
   CHECK(asked("http://127.0.0.1" + port) == "GET /health HTTP/1.1");
   CHECK(asked("http://127.0.0.1" + port + "/") == "GET /health HTTP/1.1");
   CHECK(asked("http://127.0.0.1" + port + "/a?b") == "GET /a?b HTTP/1.1");
   CHECK(asked("http://[127.0.0.1]" + port + "/a") == "GET /a HTTP/1.1");  // as an address of IPv6 is written
+}
+
+TEST_CASE("a health check of a host that there is not says why") {
+  const std::string refusal = support::refusal(Failure::io, [] { serving::check("http://no such host"); });
+  const std::string before = "http://no such host: expected a healthy server, got ";
+  CHECK(refusal.starts_with(before));
+  CHECK(refusal.size() > before.size());
 }
 
 TEST_CASE("a health check reads an answer that comes in pieces") {

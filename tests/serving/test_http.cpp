@@ -21,6 +21,7 @@ TEST_CASE("a connection carries one request after another") {
   Server server;
   Client client = server.connect();
   CHECK(client.get("/a?b").body == "GET /a?b 0");
+  CHECK(client.get("/a").head.find("Content-Type: text/plain\r\n") != std::string::npos);
   CHECK(client.post("/b", "xyz").body == "POST /b 3");
   CHECK(client.get("http://host:80/a?b").body == "GET /a?b 0");
   CHECK(client.get("http://host").body == "GET / 0");
@@ -182,7 +183,9 @@ TEST_CASE("a client that has sent all it will send gets its answers") {
   CHECK(server.goes_on());
   CHECK(exchange->is_wanted());
   exchange->answer([] { return Response{.body = "at last"}; });
-  CHECK(client.read().body == "at last");
+  const Answer last = client.read();
+  CHECK(last.body == "at last");
+  CHECK(last.head.find("Connection: close") != std::string::npos);
   CHECK(client.is_closed());
 
   Client two = server.connect();
@@ -346,6 +349,18 @@ TEST_CASE("a server that stops answers what came before it could read it") {
   CHECK(second.read().body == "GET /hold 0");
   CHECK(idle.read().body == "POST /idle 3");
   for (Client& client : fresh) CHECK(client.read().body == "POST /fresh 2");
+}
+
+TEST_CASE("a server that stops does not wait for a client that comes and sends nothing") {
+  Server server({.idle = std::chrono::hours(1)});
+  Client first = server.connect();
+  first.send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+  server.is_held.wait(false);
+  Client silent = server.connect();
+  server.stop();
+  server.go_on();
+  CHECK(silent.is_closed());
+  CHECK(first.read().body == "GET /hold 0");
 }
 
 TEST_CASE("a server begins again at once at the address that it had, and no other has it meanwhile") {

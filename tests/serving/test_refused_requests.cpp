@@ -38,6 +38,10 @@ TEST_CASE("what is no request is refused and the server goes on") {
   CHECK(status(post + "Content-Length: 104857600\r\n\r\n" + std::string(100'000, 'a')) == 413);
   CHECK(status(post + "Transfer-Encoding: chunked\r\n\r\n" + "800\r\n" + std::string(2048, 'a') + "\r\n") == 413);
   CHECK(server.held() == 0);
+  const auto error = [&](const std::string& bytes) { return server.connect().ask(bytes).error(); };
+  CHECK(error("hello\r\n\r\n").starts_with("expected HTTP/1.1, got "));
+  for (const std::string before : {"GET /x HTTP/1.1\r\nX: ", "GET /"})
+    CHECK(error(before + std::string(20'000, 'a') + "\r\n\r\n") == "header: expected at most 16384 bytes, got more");
 }
 
 TEST_CASE("a request names one host, which HTTP/1.0 need not") {

@@ -35,6 +35,16 @@ TEST_CASE("a refusal that repeats what a request has is short, and whole charact
   CHECK(error("/predict", "{" + keys + R"("x": 1})").ends_with("…"));
 }
 
+TEST_CASE("a refusal of 1000 bytes is whole, and a longer one is cut") {
+  const auto text = [](const std::string& message) {
+    const serving::Response response = serving::refusal({.method = "GET", .target = "/x", .body = ""}, 400, message);
+    return nlohmann::json::parse(response.body).at("error").get<std::string>();
+  };
+  CHECK(text(std::string(1000, 'a')) == std::string(1000, 'a'));
+  CHECK(text(std::string(1001, 'a')) == std::string(1000, 'a') + "…");
+  CHECK(text(std::string(1001, '\x80')) == "…");  // no character at all
+}
+
 TEST_CASE("a request of KServe has at most 16 outputs") {
   const Setting setting;
   const auto error = [&](int count) {

@@ -137,6 +137,7 @@ TEST_CASE("bad requests get the texts of TensorFlow Serving") {
   CHECK(setting.refusal(R"({"instances": [{"input_ids": [2], "ids": [1]}]})") ==
         "400: Failed to process element: 0 key: ids of 'instances' list. Error: INVALID_ARGUMENT: JSON object: does "
         "not have named input: ids");
+  CHECK(setting.refusal(R"({"instances": [{"b64": "cmVk", "text": "red"}]})").ends_with("named input: b64"));
   CHECK(setting.refusal(R"({"inputs": {"input_mask": [[1]]}})") ==
         "400: Missing named input: input_ids in 'inputs' object.");
   CHECK(setting.refusal(R"({"inputs": {"text": "red"}})") == "400: inputs: text: expected a list, got \"red\"");

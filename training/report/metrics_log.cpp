@@ -34,14 +34,11 @@ bool comes_again(const io::Json& line, const LogPosition& from) {
 /// The lines of before, whole ones only.
 std::string lines_until(const std::string& text, const LogPosition& from) {
   std::string kept;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = text.find('\n', begin);
-    if (end == std::string::npos) break;
+  for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const auto line = io::try_parse_json(std::string_view(text).substr(begin, end - begin));
     if (line && line->is_object() && line->contains("step") && (*line)["step"].is_number_integer() &&
         !comes_again(*line, from))
       kept += text.substr(begin, end + 1 - begin);
-    begin = end + 1;
   }
   return kept;
 }

@@ -132,11 +132,9 @@ void check_resumable(const std::filesystem::path& output, const Conditions& cond
   const auto checkpoints = CheckpointStore(output).list();
   const std::filesystem::path file =
       checkpoints.empty() ? output / kEndedFile : checkpoints.front().directory / kStateFile;
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) return;
   try {
     read_state(file, conditions);
-  } catch (const Error& error) {
+  } catch (const Error& error) {  // as of a file that is not there
     if (error.failure() == Failure::usage) throw;
   }
 }

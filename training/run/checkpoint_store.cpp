@@ -146,7 +146,7 @@ std::vector<CheckpointStore::Found> CheckpointStore::list() const {
   for (const auto& entry : fs::directory_iterator(directory_))
     if (is_own_checkpoint(entry.path()))
       all.push_back({*checkpoint_step(entry.path().filename().string()), entry.path()});
-  std::sort(all.begin(), all.end(), [](const Found& a, const Found& b) { return a.step > b.step; });
+  std::ranges::sort(all, std::greater(), &Found::step);
   return all;
 }
 

@@ -20,7 +20,7 @@ std::int64_t DataOrder::examples(std::int64_t epoch) const {
 
 StepExamples DataOrder::at(const Position& position) {
   count_ = examples(position.epoch);
-  ordered_epoch_ = position.epoch;
+  ordered_epoch_ = position.epoch;  // for speed alone: else they are counted again
   const EpochOrder order(settings_, position.epoch, count_);
   const std::int64_t steps = (count_ + settings_.batch_size - 1) / settings_.batch_size;
   if (position.step >= steps)

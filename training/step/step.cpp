@@ -43,7 +43,7 @@ Tensor Stepper::run_micro_batch(const distributed::Share& examples, std::uint64_
     loss = loss ? add(loss, part.value) : std::move(part.value);
   }
   backward(loss, parts_.optimizer.loss_scale().gradient_of_loss(), [&](const GradientSlot& parameter) {
-    if (parameter.written) gradient_sum_.ready(parameter.buffer);
+    if (parameter.written) gradient_sum_.ready(parameter.buffer);  // for speed alone: sums begin early
   });
   parts_.parameters.complete_gradients();
   return losses;
@@ -73,6 +73,7 @@ distributed::Share Stepper::my_examples(std::int64_t examples) const {
   return {.first = first, .count = std::min(examples, mine.end() * size) - first};
 }
 
+/// Examples that are not read ahead are read when their step begins: it is for speed alone.
 void Stepper::read_ahead(const StepExamples& examples) {
   parts_.objective.read_ahead(examples, my_examples(static_cast<std::int64_t>(examples.numbers.size())));
 }

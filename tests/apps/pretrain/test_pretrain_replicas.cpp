@@ -165,6 +165,9 @@ TEST_CASE("the plan says what each replica computes, and refuses more replicas t
   CHECK(refusal({"--replicas", "7", "--micro-batch-size", "2"}) ==
         "error: --replicas: expected at most 5, the micro-batches of a step (10 examples, 2 at once), got 7; hint: "
         "--replicas 5, or --micro-batch-size 1\n");
+  CHECK(refusal({"--replicas", "10"}) ==
+        "error: --replicas: expected at most 1, the micro-batches of a step (10 examples, 10 at once), got 10; hint: "
+        "--replicas 1, or --micro-batch-size 1\n");
   CHECK(refusal({"--replicas", "11"}) ==
         "error: --replicas: expected at most 10, the examples of a step, got 11; hint: --replicas 1, or --batch-size "
         "11 with --micro-batch-size 1\n");

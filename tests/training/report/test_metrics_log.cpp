@@ -21,6 +21,8 @@ TEST_CASE("a line of metrics is JSON whose numbers read back to the same float")
         R"({"step":10,"loss":2.5,"learning_rate":1e-04})");
   CHECK(json_line({.step = 1, .figures = {{"memory_bytes", 1234567890}, {"epoch", 2}}}) ==
         R"({"step":1,"memory_bytes":1234567890,"epoch":2})");
+  CHECK(json_line({.step = 1, .figures = {{"x", 999'999'999'999'999}, {"y", 1e15}}}) ==
+        R"({"step":1,"x":999999999999999,"y":1e+15})");
   for (const float value : {0.1f, 1.0f / 3, 1e-45f, 3.4028235e38f, 6.8123f, 16777216.0f, 1.5e20f}) {
     const auto line = nlohmann::json::parse(json_line({.figures = {{"x", static_cast<double>(value)}}}));
     CHECK(line.at("x").get<float>() == value);

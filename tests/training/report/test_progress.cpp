@@ -82,6 +82,15 @@ TEST_CASE("a message on a terminal takes the place of the line, which then comes
   CHECK(text.ends_with("\r\n"));
 }
 
+TEST_CASE("at the first step that is shown nothing is known of the time left") {
+  const std::string text = in_file([](std::FILE* out) {
+    Progress progress(out);
+    progress.update({.step = 5, .total_steps = 8});
+    progress.log({.step = 5, .total_steps = 8});
+  });
+  CHECK(text == "step 5/8  62.5%  loss 0.0000  lr 0.00e+00\n");
+}
+
 TEST_CASE("the time left follows from the steps since the first that was shown") {
   using Clock = std::chrono::steady_clock;
   double longest = 0;  // seconds from before the first step to after the second

@@ -109,7 +109,7 @@ void Trainer::stop() {
 void Trainer::start_step() {
   const StepExamples examples = order_.at(state_.next);
   state_.next = order_.after(state_.next);
-  if (state_.steps_done + 1 < job_.plan.total_steps) stepper_.read_ahead(order_.at(state_.next));  // for speed alone
+  if (state_.steps_done + 1 < job_.plan.total_steps) stepper_.read_ahead(order_.at(state_.next));
   const bool looked_at = settings_.histograms > 0 && due(state_.steps_done + 1, settings_.histograms);
   StartedStep next = stepper_.start(examples, state_.steps_done + 1,
                                     optim::learning_rate(job_.plan.schedule, state_.steps_done), looked_at);

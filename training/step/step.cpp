@@ -73,7 +73,6 @@ distributed::Share Stepper::my_examples(std::int64_t examples) const {
   return {.first = first, .count = std::min(examples, mine.end() * size) - first};
 }
 
-/// Examples that are not read ahead are read when their step begins: it is for speed alone.
 void Stepper::read_ahead(const StepExamples& examples) {
   parts_.objective.read_ahead(examples, my_examples(static_cast<std::int64_t>(examples.numbers.size())));
 }

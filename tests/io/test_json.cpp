@@ -67,6 +67,9 @@ TEST_CASE("deep nesting and keys that come twice are refused at any level") {
   const std::string deep = std::string(64, '[') + std::string(64, ']');
   CHECK(parse_json(deep, {"f"}).is_array());
   CHECK(refusal("[" + deep + "]") == "f: expected at most 64 levels of values in each other, got more");
+  std::string objects;
+  for (int i = 0; i < 65; ++i) objects += R"({"a":)";
+  CHECK(refusal(objects) == "f: expected at most 64 levels of values in each other, got more");
   CHECK(refusal(std::string(1'000'000, '[')) == "f: expected at most 64 levels of values in each other, got more");
   CHECK(refusal(R"({"a": 1, "b": 2, "a": 3})") == "f: \"a\": expected once, got it twice");
   CHECK(refusal(R"([{"x": {"b": 1, "b": 1}}])") == "f: \"b\": expected once, got it twice");
@@ -109,6 +112,8 @@ TEST_CASE("typed values name file, key, what was expected and what was found") {
   CHECK(reading("{\"f\": 1}", [](JsonReader& r) { r.flag("f"); }) == "f: f: expected true or false, got 1");
   CHECK(reading("{\"o\": {\"x\": []}}", [](JsonReader& r) { r.object("o").text("x"); }) ==
         "f: o.x: expected a string, got []");
+  CHECK(reading("{\"o\": 1}", [](JsonReader& r) { r.object("o"); }) == "f: o: expected an object, got 1");
+  CHECK(reading("{}", [](JsonReader& r) { r.object("o"); }) == "f: o: expected an object, got none");
   CHECK(reading("{\"l\": {}}", [](JsonReader& r) { r.list("l"); }) == "f: l: expected a list, got {}");
   CHECK(reading("{\"k\": 1}", [](JsonReader& r) { r.expect("k", true); }) == "f: k: expected true, got 1");
   CHECK(reading("{\"k\": null}", [](JsonReader& r) {

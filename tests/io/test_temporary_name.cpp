@@ -157,6 +157,11 @@ TEST_CASE("a file system that numbers a name and an open file differently is wri
   numbers_differ = false;
   CHECK(names_in(directory / "") == std::set<std::string>{"folder", "out"});
   CHECK(read_text(directory / "out") == "whole");
+  numbers_differ = true;
+  const TemporaryName name(directory / "out", [](const fs::path& path) { write_text(path, "whole"); });
+  numbers_differ = false;
+  const Descriptor other(::open(name.path().c_str(), O_RDWR | O_CLOEXEC));
+  CHECK(::flock(other.number(), LOCK_EX | LOCK_NB) == 0);
 }
 
 TEST_CASE("without locks what has the number of this process is written anew, and what has another is left") {
@@ -186,6 +191,30 @@ TEST_CASE("what another process removes before it is locked is made anew, and a 
   CHECK((::flock(other.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK));
 }
 
+TEST_CASE("what is made and cannot be opened is written without a lock") {
+  const support::TemporaryDirectory directory;
+  int made = 0;
+  const TemporaryName name(directory / "out", [&](const fs::path& path) {
+    ++made;
+    fs::create_symlink("nothing", path);
+  });
+  CHECK(made == 1);
+  CHECK(fs::is_symlink(name.path()));
+}
+
+TEST_CASE("a directory that another one of this process's number fills is neither removed nor filled") {
+  const support::TemporaryDirectory directory;
+  const fs::path staged = temporary_name(directory / "out");
+  fs::create_directory(staged);
+  write_text(staged / "part", "of another");
+  const Descriptor other(::open(staged.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  REQUIRE(::flock(other.number(), LOCK_EX) == 0);
+  CHECK(support::refusal(bertrand::Failure::io, [&] {
+          StagedDirectory(Files::system(), directory / "out", "output");
+        }).ends_with(": mkdir: File exists"));
+  CHECK(read_text(staged / "part") == "of another");
+}
+
 TEST_CASE("a process that has no descriptor left to lock what it made leaves nothing of it") {
   const support::TemporaryDirectory directory;
   CHECK(
@@ -205,7 +234,7 @@ TEST_CASE("a process that has no descriptor left to see whether another one writ
 TEST_CASE("what a dead process left is removed even if another process has its number, and nothing else is") {
   const support::TemporaryDirectory directory;
   const std::string host = host_name();
-  write_text(directory / ("out.tmp-" + host + "-1"), "left");
+  for (const char* number : {"-1", "-90"}) write_text(directory / ("out.tmp-" + host + number), "left");
   write_text(directory / fmt::format("out.tmp-{}-{}", host, ::getpid()), "left");
   const std::set<std::string> others = {"out.tmp-another" + host + "-4194305",
                                         "out.tmp-" + host + "-x-4194305",

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "io/ascii.h"
+#include "io/whole_number.h"
 #include "support/refusal.h"
 
 using namespace bertrand::io;
@@ -30,6 +32,17 @@ TEST_CASE("what is counted is in the plural unless there is one of it") {
   CHECK(counted(1, "query") == "1 query");
   CHECK(counted(2, "query") == "2 queries");
   CHECK(counted(3, "micro-batch") == "3 micro-batches");
+}
+
+TEST_CASE("a name is a whole number if all of it is one from 0 on that 63 bits can have") {
+  CHECK(whole_number("0") == 0);
+  CHECK(whole_number("007") == 7);
+  CHECK(whole_number("9223372036854775807") == 9223372036854775807);
+  for (const char* none : {"", "-1", "7x", "x7", "9223372036854775808"}) CHECK_FALSE(whole_number(none).has_value());
+}
+
+TEST_CASE("letters of ASCII are made small, from the first to the last, and nothing else") {
+  CHECK(ascii_lower(std::string("@AZ[`az{\xC3\x89")) == "@az[`az{\xC3\x89");
 }
 
 TEST_CASE("durations are shown as clocks show them") {

@@ -49,6 +49,19 @@ TEST_CASE(
   thread.join();
 }
 
+TEST_CASE("a server that stops does not wait until it looks for a newer version again") {
+  const support::TemporaryDirectory directory;
+  support::write_small_classifier(directory / "base/1");
+  serving::ServiceOptions options{.http = {.port = 0}};
+  options.model.machine.threads = 1;
+  options.versioned = {.name = "classes", .base = directory / "base", .look_every = std::chrono::hours(1)};
+  serving::Service service(options);
+  std::thread thread([&] { service.run(); });
+  CHECK(support::Client(service.url()).get("/health").status == 200);
+  service.stop();
+  thread.join();
+}
+
 TEST_CASE("an answer with more candidates than usual takes what the pairs of positions take that are compared") {
   const support::TemporaryDirectory directory;
   support::write_small_head<bert::ForQuestionAnswering>(directory / "model",

@@ -106,15 +106,19 @@ void EventWriter::histogram(const std::string& tag, std::int64_t step, std::span
     any = true;
   }
   const double width = (most - least) / kBuckets;
-  std::array<double, 3 * kBuckets> rows;  // [buckets, (left, right, count)]
-  for (std::size_t i = 0; i < kBuckets; ++i)
-    rows[3 * i] = least + static_cast<double>(i) * width, rows[3 * i + 1] = least + static_cast<double>(i + 1) * width,
-             rows[3 * i + 2] = 0;
-  rows[3 * kBuckets - 2] = most;
-  for (const double x : values) {  // values that are all alike are in the last bucket, as TensorBoard has it
+  struct Row {
+    double left, right, count;
+  };
+  std::array<Row, kBuckets> rows;
+  for (double left = 0; Row& row : rows) {
+    row = {.left = least + left * width, .right = least + (left + 1) * width, .count = 0};
+    ++left;
+  }
+  rows.back().right = most;
+  for (const double x : values) {
     if (!std::isfinite(x)) continue;
-    const auto bucket = width > 0 ? static_cast<std::size_t>((x - least) / width) : kBuckets;
-    ++rows[3 * std::min(bucket, kBuckets - 1) + 2];
+    // Values that are all alike (0 / 0, which fmin leaves out) are in the last bucket, as TensorBoard has it.
+    ++rows[static_cast<std::size_t>(std::fmin((x - least) / width, kBuckets - 1))].count;
   }
   std::string tensor;  // TensorProto { dtype = 1, tensor_shape = 2, tensor_content = 4 }
   append_number(tensor, 1, kDouble);

@@ -174,6 +174,7 @@ TEST_CASE("a bad step is computed again with its own dropout") {
   optim::Optimizer optimizer(parameters, {});
   Stepper stepper({objective, parameters, optimizer, self}, {.seed = 1, .micro_batch_size = 1});
   const StartedStep step = stepper.start({.epoch = 0, .numbers = {3, 1}}, 5, 0.1);
+  CHECK_FALSE(step.gradients);  // which nobody asked to keep
   CHECK_THROWS_AS(stepper.finish(step), Error);
   CHECK(objective.keys == std::vector(4, step.key));
 }

@@ -39,7 +39,8 @@ Position DataOrder::after(const Position& position) const {
 }
 
 double DataOrder::epochs(const Position& position) const {
-  if (position.step == 0) return static_cast<double>(position.epoch);  // the next epoch need not be drawn
+  // The next epoch need not be drawn: for speed alone.
+  if (position.step == 0) return static_cast<double>(position.epoch);
   const std::int64_t batch = settings_.batch_size, steps = (examples(position.epoch) + batch - 1) / batch;
   return static_cast<double>(position.epoch) + static_cast<double>(position.step) / static_cast<double>(steps);
 }

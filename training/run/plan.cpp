@@ -35,7 +35,8 @@ std::int64_t steps_of(double epochs, std::int64_t batch_size, Objective& objecti
   if (whole > counted)
     steps += static_cast<std::int64_t>(static_cast<double>(steps) / static_cast<double>(counted) *
                                        static_cast<double>(whole - counted));
-  if (const double part = epochs - static_cast<double>(whole); part > 0)
+  const double part = epochs - static_cast<double>(whole);
+  if (part > 0)  // an epoch of which nothing is used is not made: for speed alone
     steps += static_cast<std::int64_t>(
         std::ceil(part * static_cast<double>(divide_up(objective.examples(whole), batch_size)) - 1e-9));
   return std::max<std::int64_t>(steps, 1);
@@ -80,7 +81,7 @@ int most_waiting_sums(const Plan& plan) {
 std::size_t bytes_of_sums(const Settings& settings, const Plan& plan, const distributed::Collective& collective) {
   const DType dtype = compute_type(settings.precision);
   const int here = replicas_of_process(settings);
-  if (collective.bytes_of_sums(dtype, 1) == 0) return 0;
+  if (collective.bytes_of_sums(dtype, 1) == 0) return 0;  // nothing to count: for speed alone
   const std::size_t most = most_of_steps(plan, [&](std::int64_t micro_batches) {
     std::size_t addends = 0;
     for (int first = here; first < plan.replicas; first += here) {

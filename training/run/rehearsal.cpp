@@ -43,7 +43,6 @@ struct Beginning {
     }
     self.collective().broadcast(parameters.masters(), 0);
     parameters.round_masters();
-    if (!rehearsal.run.moments) return;
     for (const Tensor& moments : {optimizer.first_moments(), optimizer.second_moments()})
       self.collective().broadcast(moments, 0);
   }

@@ -112,7 +112,7 @@ std::vector<std::string> Conditions::changes_since(const Conditions& checkpoint,
 void LossSums::add(const Metrics& losses) {
   if (!std::ranges::equal(sums, losses, {}, &Metric::name, &Metric::name)) *this = {.steps = 0, .sums = losses};
   else
-    for (std::size_t i = 0; i < losses.size(); ++i) sums[i].value += losses[i].value;
+    for (auto loss = losses.begin(); Metric& sum : sums) sum.value += (loss++)->value;
   ++steps;
 }
 

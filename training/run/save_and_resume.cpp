@@ -74,7 +74,7 @@ void SaveAndResume::share(RunState& state, bool has_moments) {
   collective.broadcast(parameters.masters(), 0);
   parameters.round_masters();
   if (!parts_.self.first()) state = parse_run_state(io::parse_json(text, {"the first replica"}), "the first replica");
-  if (state.steps_done == 0 && !has_moments) return;
+  if (state.steps_done == 0 && !has_moments) return;  // all have the same moments, 0: for speed alone
   for (const Tensor& moments : {optimizer.first_moments(), optimizer.second_moments()})
     collective.broadcast(moments, 0);
   optimizer.resume(state.steps_done, state.loss_scale);

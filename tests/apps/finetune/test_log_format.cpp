@@ -81,6 +81,7 @@ TEST_CASE("lines for people have the means of the losses since the line before, 
     CHECK_MESSAGE(outcome.out.find(said) != std::string::npos, said);
   }
   CHECK(lines == 3);
+  CHECK(outcome.out.find("  0s left  ") != std::string::npos);  // after the last step
 }
 
 TEST_CASE("under --log-format jsonl --quiet leaves out the plan, the steps and the evaluations of a training") {

@@ -226,6 +226,7 @@ TEST_CASE("a batch that is learnt by heart is told from one that is not, and no 
       setting.train({"--overfit-batch", "--learning-rate", "1e-9", "--steps", "5", "--log-every", "2"});
   CHECK(not_learnt.code == 6);
   for (const int step : {1, 2, 3, 4, 5}) CHECK(has(not_learnt.out, fmt::format("step {}/5", step)) == (step % 2 == 0));
+  CHECK(has(not_learnt.out, " left\n"));  // the time, from the second step on
   CHECK(has(not_learnt.error, "error: --overfit-batch: not learnt: "));
   CHECK(has(not_learnt.error, "hint: usually --learning-rate is far too low"));
 }

@@ -76,6 +76,17 @@ TEST_CASE(
   CHECK(f32.error.empty());
 }
 
+TEST_CASE("steps that f16 skipped are warned of again where a run that kept its model alone is resumed at its end") {
+  const Setting setting;
+  const Outcome begun = setting.run({"--train", setting.path("train.csv"), "--steps", "8", "--precision", "f16",
+                                     "--save-model-only"});
+  REQUIRE_MESSAGE(begun.code == 0, begun.error);
+  CHECK(has(begun.error, "warning: 8 of 8 steps were skipped, "));
+  const Outcome resumed = run_program("finetune", {"--resume", "--output", setting.path("run")});
+  CHECK(resumed.code == 0);
+  CHECK(resumed.error == begun.error);
+}
+
 TEST_CASE("steps that f16 skips are warned of from a tenth of all steps on") {
   const Setting setting;
   const auto warning = [&](int steps) {  // the model stays as it is, so runs of any length skip the same steps

@@ -121,6 +121,8 @@ TEST_CASE("a manifest that no model needs to be so large is damage, and the chec
   CHECK(verify_checkpoint(directory / "checkpoint-8") ==
         "MANIFEST.json: expected at most 33554432 bytes, got 33554433");
   CHECK(newest_step(directory / "") == 7);
+  fs::resize_file(directory / "checkpoint-8" / "MANIFEST.json", io::kMostSmallFile);
+  CHECK(verify_checkpoint(directory / "checkpoint-8").starts_with("MANIFEST.json: crc32c: expected "));
 }
 
 TEST_CASE("a manifest that vouches for no JSON, or for a file in another place, is damage") {

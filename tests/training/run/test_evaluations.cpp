@@ -59,6 +59,8 @@ TEST_CASE("the best score is the first of the highest ones, and one that is not 
   CHECK(best_step({kNone, kNone, kNone}) == 3);  // the final model
   settings.patience = 2;
   CHECK(best_step({kNone, kNone, kNone}) == 2);
+  settings.steps = 5;
+  CHECK(best_step({0.5, 0.4, 0.6, 0.5, 0.7}) == 5);  // never two in a row without a better one
 }
 
 TEST_CASE("the rows of a better evaluation are written by one replica alone") {
@@ -69,6 +71,23 @@ TEST_CASE("the rows of a better evaluation are written by one replica alone") {
   ScoredPoints::written = 0;
   PointsRun::train<ScoredPoints>(settings);
   CHECK(ScoredPoints::written == 2);
+  int event_files = 0;
+  for (const auto& entry : fs::directory_iterator(run.directory / "run"))
+    event_files += entry.path().filename().string().starts_with("events.out.");
+  CHECK(event_files == 1);
+}
+
+TEST_CASE("a run that is resumed at its end evaluates no more, and writes its results again if they are gone") {
+  const PointsRun run;
+  Settings settings = three_steps(run);
+  ScoredPoints::scores = {0.5, 0.7, 0.6};
+  PointsRun::train<ScoredPoints>(settings);
+  const std::string results = run.file("run/eval_results.json");
+  fs::remove(run.directory / "run/eval_results.json");
+  settings.resume = true;
+  ScoredPoints::scores.clear();
+  PointsRun::train<ScoredPoints>(settings);
+  CHECK(run.file("run/eval_results.json") == results);
 }
 
 TEST_CASE(

@@ -103,7 +103,7 @@ TEST_CASE("only what a run wrote is removed with it, and never what the next one
   const fs::path path = parent / "run";
   write_run(path);
   for (const char* mine : {"checkpoint-notes.md", "x.tmp-data", "notes.tmp-17", "notes.old.tmp-17", "model",
-                           "config.json.old", "checkpoint-5.old"})
+                           "config.json.old", "checkpoint-5.old", "a"})
     write_text(path / mine, "mine");
   for (const char* left : {"checkpoint-20.tmp-17", "checkpoint-5.old.tmp-17", "model.tmp-17", "predictions.tsv.tmp-17"})
     write_text(path / left, "left");
@@ -122,7 +122,7 @@ TEST_CASE("only what a run wrote is removed with it, and never what the next one
   std::vector<std::string> kept;
   for (const auto& entry : fs::directory_iterator(path)) kept.push_back(entry.path().filename());
   std::sort(kept.begin(), kept.end());
-  CHECK(kept == std::vector<std::string>{"checkpoint-5.old", "checkpoint-notes.md", "config.json.old", "model",
+  CHECK(kept == std::vector<std::string>{"a", "checkpoint-5.old", "checkpoint-notes.md", "config.json.old", "model",
                                          "notes.old.tmp-17", "notes.tmp-17", "x.tmp-data"});
 }
 
@@ -349,4 +349,22 @@ TEST_CASE("an --output that is a file, or is not given, is refused") {
   CHECK(refusal(parent / "loop", ExistingRun::refuse) ==
         "--output: expected a directory, got the link to nothing " + (parent / "loop").string());
   CHECK(refusal("", ExistingRun::refuse) == "--output: expected a directory, got none");
+}
+
+TEST_CASE("a plan claims no directory, and a rehearsal one that is named") {
+  const support::TemporaryDirectory parent;
+  const fs::path path = parent / "run";
+  write_run(path);
+  Settings settings;
+  const auto claims = [&] { return claim_output(settings, {}, kFiles) != nullptr; };
+  settings.output = path;
+  settings.plan_only = true;
+  CHECK_FALSE(claims());
+  settings.plan_only = false;
+  settings.dry_run = true;
+  CHECK(support::refusal(Failure::usage, claims) != "");
+  settings.output = parent / "other";
+  CHECK(claims());
+  settings.output.clear();
+  CHECK_FALSE(claims());
 }

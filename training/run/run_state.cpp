@@ -112,7 +112,7 @@ std::vector<std::string> Conditions::changes_since(const Conditions& checkpoint,
 void LossSums::add(const Metrics& losses) {
   if (!std::ranges::equal(sums, losses, {}, &Metric::name, &Metric::name)) *this = {.steps = 0, .sums = losses};
   else
-    for (auto loss = losses.begin(); Metric& sum : sums) sum.value += (loss++)->value;
+    for (auto loss = losses.begin(); Metric & sum : sums) sum.value += (loss++)->value;
   ++steps;
 }
 

@@ -78,8 +78,8 @@ TEST_CASE(
 
 TEST_CASE("steps that f16 skipped are warned of again where a run that kept its model alone is resumed at its end") {
   const Setting setting;
-  const Outcome begun = setting.run({"--train", setting.path("train.csv"), "--steps", "8", "--precision", "f16",
-                                     "--save-model-only"});
+  const Outcome begun =
+      setting.run({"--train", setting.path("train.csv"), "--steps", "8", "--precision", "f16", "--save-model-only"});
   REQUIRE_MESSAGE(begun.code == 0, begun.error);
   CHECK(has(begun.error, "warning: 8 of 8 steps were skipped, "));
   const Outcome resumed = run_program("finetune", {"--resume", "--output", setting.path("run")});

@@ -110,7 +110,8 @@ void EventWriter::histogram(const std::string& tag, std::int64_t step, std::span
     double left, right, count;
   };
   std::array<Row, kBuckets> rows;
-  for (double left = 0; Row & row : rows) {
+  double left = 0;
+  for (Row& row : rows) {
     row = {.left = least + left * width, .right = least + (left + 1) * width, .count = 0};
     ++left;
   }

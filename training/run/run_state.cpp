@@ -111,8 +111,10 @@ std::vector<std::string> Conditions::changes_since(const Conditions& checkpoint,
 
 void LossSums::add(const Metrics& losses) {
   if (!std::ranges::equal(sums, losses, {}, &Metric::name, &Metric::name)) *this = {.steps = 0, .sums = losses};
-  else
-    for (auto loss = losses.begin(); Metric & sum : sums) sum.value += (loss++)->value;
+  else {
+    auto loss = losses.begin();
+    for (Metric& sum : sums) sum.value += (loss++)->value;
+  }
   ++steps;
 }
 

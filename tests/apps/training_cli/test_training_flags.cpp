@@ -108,6 +108,8 @@ TEST_CASE("values out of range, no numbers and unknown names are refused in one 
   CHECK(refusal("--steps 1 --replicas 0").find("--replicas") != std::string::npos);
   CHECK(refusal("").starts_with("--steps, --epochs: expected one of them"));
   CHECK(refusal("--steps 1 --resume --overwrite").starts_with("--resume, --overwrite"));
+  CHECK(support::refusal(Failure::usage, [] { parse("--steps 1"); }) ==
+        "--output: expected a directory for the run, got none");
 }
 
 TEST_CASE("the precision decides the result") {
@@ -132,4 +134,16 @@ TEST_CASE("of flags that exclude each other each stands for the other one, where
     CHECK(table.flag(flag).excludes == other);
     CHECK(table.flag(other).excludes == flag);
   }
+}
+
+TEST_CASE("flags stand under the headings of --help that say what they are for") {
+  Settings settings = pretraining_defaults();
+  FlagTable table;
+  add_flags(table, settings);
+  const auto heading = [&](const char* flag) { return table.flag(flag).group; };
+  for (const char* flag : {"--output", "--profile", "--device", "--precision"}) CHECK(heading(flag) == "run");
+  for (const char* flag : {"--batch-size", "--epochs", "--max-seq-length", "--seed", "--shuffle"})
+    CHECK(heading(flag) == "length and batches");
+  for (const char* flag : {"--optimizer", "--warmup-ratio"}) CHECK(heading(flag) == "optimizer");
+  for (const char* flag : {"--log-every", "--save-model-only"}) CHECK(heading(flag) == "logs and checkpoints");
 }

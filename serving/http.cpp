@@ -67,7 +67,8 @@ class HttpServer::Sockets {
       if (!error || error == asio::error::would_block ||  // who waited has left
           (error == boost::system::errc::too_many_files_open && drop_oldest()))
         return accept();
-      pause_.expires_after(milliseconds(50));  // nothing can be closed: the next try would fail at once too
+      // Nothing can be closed: the next try would fail at once too. The pause is for speed alone.
+      pause_.expires_after(milliseconds(50));
       pause_.async_wait([this](error_code) { accept(); });
     });
   }

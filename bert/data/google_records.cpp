@@ -8,6 +8,7 @@
 #include <future>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "bert/data/instance_spill.h"
 #include "bert/data/tf_example.h"
@@ -145,9 +146,9 @@ class RecordsJob {
     std::vector<std::future<Encoded>> parts;
     const std::size_t end = std::min(begin + kBatch, order_.size());
     const std::size_t step = kBatch / static_cast<std::size_t>(std::max(output_.threads, 1)) + 1;
-    for (; begin < end; begin += step) {
-      const std::size_t part_end = std::min(begin + step, end);
-      parts.push_back(std::async(std::launch::async, [this, begin, part_end] { return encode(begin, part_end); }));
+    while (begin != end) {
+      const std::size_t first = std::exchange(begin, std::min(begin + step, end));
+      parts.push_back(std::async(std::launch::async, [this, first, begin] { return encode(first, begin); }));
     }
     return parts;
   }

@@ -106,6 +106,7 @@ Dim CpuBackend::first_non_finite(const Tensor& x) {
   std::atomic<Dim> first = x.elements();
   dispatch(x.dtype(), [&]<class T>() {
     if constexpr (!std::is_integral_v<T>)
+      // How many elements are a piece is for speed alone.
       parallel(x.elements(), 16 * kBlockElements, [&](Dim begin, Dim end) {
         const T *const data = x.as<T>(), *const last = data + end;
         const Dim at = std::find_if_not(data + begin, last, is_finite<T>) - data;

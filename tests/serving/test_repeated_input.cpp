@@ -58,3 +58,39 @@ TEST_CASE("a request of KServe has at most 16 outputs") {
   CHECK(error(17) == "400: outputs: expected at most 16, got 17");
   CHECK(error(16).find("at most 16") == std::string::npos);
 }
+
+TEST_CASE("a request of KServe has at most 16 inputs, and ids are whole numbers of one of two types") {
+  const Setting setting;
+  const auto error = [&](const std::string& inputs) {
+    return setting.error("/v2/models/classes/infer", R"({"inputs": [)" + inputs + "]}");
+  };
+  std::string texts = R"({"name": "text", "datatype": "BYTES", "shape": [1], "data": ["red"]})";
+  for (int i = 1; i < 16; ++i)
+    texts += fmt::format(R"(, {{"name": "{}", "datatype": "BYTES", "shape": [1], "data": ["red"]}})", i);
+  CHECK(error(texts).starts_with("400: inputs: expected input_ids, or texts: "));
+  const auto ids = [](const std::string& type, const std::string& id) {
+    return R"({"name": "input_ids", "shape": [1, 3], "datatype": ")" + type + R"(", "data": [2, )" + id + ", 3]}";
+  };
+  CHECK(error(ids("INT32", "5")) == "200: ");
+  CHECK(error(ids("FP32", "5")) == "400: inputs: input_ids: datatype: expected INT64 or INT32, got \"FP32\"");
+  CHECK(error(ids("INT64", "2147483647")) ==
+        "400: inputs[0]: input_ids: expected numbers from 0 to 14, got 2147483647 at place 1");
+}
+
+TEST_CASE("a message of 1000 bytes is told whole, and one more is cut off") {
+  const auto told = [](std::size_t size) {
+    const serving::Response response = serving::refusal({.method = "GET", .target = "/x"}, 400, std::string(size, 'x'));
+    return nlohmann::json::parse(response.body).at("error").get<std::string>();
+  };
+  CHECK(told(1000) == std::string(1000, 'x'));
+  CHECK(told(1001) == std::string(1000, 'x') + "…");
+}
+
+TEST_CASE("the health that KServe tells is asked for by GET at its own paths") {
+  const Setting setting;
+  CHECK(setting("GET", "/v2/health/live").status == 200);
+  for (const auto& [method, path] : {std::pair("POST", "/v2/health/live"), {"GET", "/v2/health"}}) {
+    CAPTURE(path);
+    CHECK(setting(method, path).status == 404);
+  }
+}

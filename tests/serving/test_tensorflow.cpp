@@ -228,5 +228,6 @@ TEST_CASE("status and metadata are those of a model with one signature") {
   CHECK(signature["method_name"] == "tensorflow/serving/predict");
   CHECK(signature["inputs"]["input_ids"]["dtype"] == "DT_INT32");
   CHECK(signature["inputs"].size() == 3);
+  CHECK(signature["outputs"]["probabilities"]["tensor_shape"]["dim"].size() == 2);
   CHECK(signature["outputs"]["probabilities"]["tensor_shape"]["dim"][1]["size"] == "3");
 }

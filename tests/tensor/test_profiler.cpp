@@ -86,6 +86,8 @@ TEST_CASE("a trace has so many events as asked for, and the table counts all and
   CHECK(trace.find("\"gemm\"") != std::string::npos);
   CHECK(trace.find("\"norm\"") != std::string::npos);
   CHECK(trace.find("\"sum\"") == std::string::npos);
+  CHECK(trace.find(",\"dur\":1000.000,") != std::string::npos);     // in microseconds
+  CHECK(std::stod(trace.substr(trace.find("\"ts\":") + 5)) < 1e6);  // from the profiler's beginning on
   CHECK(table.find("\nsum ") != std::string::npos);
   CHECK(table.find("3        3.000  100.0%") != std::string::npos);
   CHECK(table.find("the trace has the first 2 events; 1 later ones are in the rows of ops alone\n") !=

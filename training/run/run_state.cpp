@@ -111,10 +111,8 @@ std::vector<std::string> Conditions::changes_since(const Conditions& checkpoint,
 
 void LossSums::add(const Metrics& losses) {
   if (!std::ranges::equal(sums, losses, {}, &Metric::name, &Metric::name)) *this = {.steps = 0, .sums = losses};
-  else {
-    auto loss = losses.begin();
-    for (Metric& sum : sums) sum.value += (loss++)->value;
-  }
+  else
+    for (std::size_t i = 0; i < losses.size(); ++i) sums[i].value += losses[i].value;
   ++steps;
 }
 

@@ -201,7 +201,7 @@ void Trainer::warn_of_skipped_steps() const {
   if (!optimizer_.loss_scale().dynamic()) return;
   const std::int64_t skipped = optimizer_.loss_scale().read().skipped_steps;
   constexpr std::int64_t kFew = 5;
-  if (10 * skipped < state_.steps_done || (skipped < kFew && skipped < state_.steps_done)) return;
+  if (skipped == 0 || 10 * skipped < state_.steps_done || (skipped < kFew && skipped < state_.steps_done)) return;
   io::warn(
       "{} of {} steps were skipped, because a gradient was not finite in {}{}; hint: --precision bf16 or f32, or "
       "smaller targets",

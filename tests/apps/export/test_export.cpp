@@ -48,6 +48,7 @@ TEST_CASE("an encoder is exported with the files and the length of sentence-tran
        {std::pair("onnx", ""), {"tf-checkpoint", ""}, {"saved-model", "1/assets.extra"}}) {
     REQUIRE(export_as(format, directory / "model", directory / format).code == 0);
     for (const auto& [name, text] : files) CHECK(read_text(directory / format / place / name) == text);
+    CHECK_FALSE(std::filesystem::exists(directory / format / place / "model.safetensors"));  // the encoder's own
   }
 
   support::write_text(directory / "model/modules.json", R"([{"path": "../model", "type": "X"}])");

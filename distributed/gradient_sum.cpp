@@ -15,6 +15,7 @@ void GradientSum::begin(const Tensor& gradients, const Share& mine, std::int64_t
   micro_batches_ = micro_batches;
   next_ = mine.first;
   nodes_.clear();
+  sum_ = {};
   if (mine.count <= 1) begin_buckets();
 }
 

@@ -100,6 +100,7 @@ std::size_t ByteSource::read_compressed(char* out, std::size_t size) {
   while (damage_.empty()) {
     if (const std::size_t count = decompressor_->decompress(unread_, out, size); count > 0) return count;
     damage_ = decompressor_->damage();
+    if (damage_.empty() && !unread_.empty()) damage_ = "no end of it";
     if (!damage_.empty()) break;
     packed_.resize(kPart);
     packed_.resize(read_plain(packed_.data(), kPart));

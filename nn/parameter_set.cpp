@@ -33,8 +33,8 @@ void draw(const Initial& initial, std::uint64_t key, Dim first, std::vector<floa
   std::vector<std::jthread> others;
   try {
     // How many draw is for speed alone.
-    if (count > 8 * kBlock)
-      for (int i = 1; i < std::min(8, available_cores()); ++i) others.emplace_back(work);
+    if (count > 8 * kBlock) others.resize(static_cast<std::size_t>(std::min(8, available_cores()) - 1));
+    for (std::jthread& other : others) other = std::jthread(work);
   } catch (const std::system_error&) {  // no more threads can be had: fewer do the same
   }
   work();

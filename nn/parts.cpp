@@ -2,7 +2,6 @@
 #include "nn/parts.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "io/error.h"
@@ -59,7 +58,7 @@ std::size_t PartRates::find(std::string_view name, std::string_view item) const 
   const auto found = std::ranges::find(parts_, name, &Part::name);
   if (found == parts_.end()) {
     const std::vector<std::string> names = names_of(parts_);
-    const bool has_letters = std::ranges::any_of(name, [](unsigned char c) { return std::islower(c) != 0; });
+    const bool has_letters = name.find_first_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos;
     fail(Failure::usage, "--freeze: expected some of {}, got \"{}\"{}", shortened(names), item,
          has_letters ? io::did_you_mean(std::string(name), names) : "");
   }

@@ -38,7 +38,7 @@ DType loadable_dtype(const StoredNumbers& numbers) {
 }
 
 /// Takes these bytes of a mapped file out of the process's memory: the largest file is half as large again as what is
-/// trained. They could be read again: it is for speed alone, of what else needs the memory.
+/// trained. They could be read again: it is for memory alone.
 void let_go(std::span<const std::byte> bytes) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const std::uintptr_t before = reinterpret_cast<std::uintptr_t>(bytes.data()) % page;  // on its first page
@@ -98,7 +98,7 @@ void load_transposed(std::span<const std::byte> bytes, DType dtype, const Tensor
     gather(columns, dtype, rows.data());
     upload(rows.data(), dtype, out.rows(first, first + columns.count));
   }
-  let_go(bytes);  // for speed alone
+  let_go(bytes);  // for memory alone
 }
 
 }  // namespace
@@ -171,7 +171,7 @@ void load_numbers(const StoredNumbers& numbers, const Tensor& out) {
     const auto read = bytes.subspan(static_cast<std::size_t>(first) * size_of(dtype),
                                     static_cast<std::size_t>(part.elements()) * size_of(dtype));
     upload(read.data(), dtype, out.window(first, part));
-    let_go(read);  // for speed alone
+    let_go(read);  // for memory alone
   }
 }
 

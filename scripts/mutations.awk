@@ -7,7 +7,7 @@
 # A change is of an expression or a statement on one line. The kinds are those of Petrović and Ivanković (State of mutation
 # testing at Google, 2018): another arithmetic, relational or logical operator, another truth value, a statement left out.
 # Comments, preprocessor lines, declarations, and constants are left as they are, and so is what a comment calls "for speed
-# alone": its own line, or the line after it, or all of the function that begins there.
+# alone" or "for memory alone": its own line, or the line after it, or all of the function that begins there.
 
 # The code of a line: as long as the line up to a comment, with _ for each character between quotes.
 function code_of(line,   i, c, quote, code) {
@@ -73,14 +73,14 @@ function say(kind) { if (changed($0, kind, 0) != "") printf "%s\t%d\t%s\n", name
 function list(   code, last_code) {
   code = code_of($0)
   if (code ~ /^ *$/) {
-    if ($0 ~ /for speed alone/) awaited = 1
+    if ($0 ~ /for (speed|memory) alone/) awaited = 1
     return
   }
   last_code = before
   before = code
   match(code, /^ */)
   if (awaited && code !~ /[;,}]$/) speed_alone = RLENGTH + 1
-  if (awaited || speed_alone || $0 ~ /for speed alone/) {
+  if (awaited || speed_alone || $0 ~ /for (speed|memory) alone/) {
     awaited = 0
     if (RLENGTH < speed_alone && code ~ /^ *}/) speed_alone = 0
     return

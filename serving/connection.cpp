@@ -105,7 +105,7 @@ void Connection::on_late() {
 
 /// Waits for the next request, or for the client to leave.
 void Connection::idle() {
-  parser_.reset();  // for speed alone: its memory is free until the next request
+  parser_.reset();  // for memory alone
   enter(State::idle, server_.options.idle);
   if (buffer_.size() > 0) return read_header();
   buffer_.shrink_to_fit();  // whoever idles holds nothing

@@ -106,7 +106,7 @@ int available_cores(const ControlGroups& groups) {
     std::ifstream both(group / "cpu.max"), of_time(group / "cpu.cfs_quota_us"), of_period(group / "cpu.cfs_period_us");
     double quota = 0, period = 0;  // "200000 100000", or "max 100000"; in version 1 two files, and -1
     if ((both >> quota >> period || (of_time >> quota && of_period >> period)) && quota > 0 && period > 0)
-      cores = std::min(cores, static_cast<int>(std::max(1.0, std::round(quota / period))));
+      cores = static_cast<int>(std::clamp(std::round(quota / period), 1.0, static_cast<double>(cores)));
   });
   return cores;
 }

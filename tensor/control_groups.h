@@ -21,7 +21,6 @@ template <class Visit>
 void for_each_control_group(const ControlGroups& where, std::string_view controller, Visit visit) {
   // All that a container sees, whatever path it is told.
   visit(where.root);
-  visit(where.root / controller);
   std::ifstream in(where.of_process);
   for (std::string line; std::getline(in, line);) {  // NUMBER:CONTROLLER,…:PATH, in version 2 without a controller
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
@@ -31,7 +30,9 @@ void for_each_control_group(const ControlGroups& where, std::string_view control
     const bool second_version = controllers == "::";
     if (!second_version && controllers.find(fmt::format(":{}:", controller)) == std::string::npos) continue;
     std::filesystem::path group = second_version ? where.root : where.root / controller;
-    for (const std::filesystem::path& name : std::filesystem::path(line.substr(second + 2))) visit(group /= name);
+    visit(group);
+    const std::string path = line.substr(second + 1);
+    for (const std::filesystem::path& name : std::filesystem::path(path).relative_path()) visit(group /= name);
   }
 }
 

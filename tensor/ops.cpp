@@ -62,7 +62,8 @@ Tensor unary(Unary op, const Tensor& x) {
 }
 Tensor unary_backward(Unary op, const Tensor& x, const Tensor& dy, const Tensor& sum_of_rows) {
   check_same("unary_backward", x, dy);
-  check(!sum_of_rows || (sum_of_rows.shape() == Shape{x.shape().columns()} && sum_of_rows.dtype() == x.dtype()),
+  check(!sum_of_rows ||
+            (x.shape().rank() >= 1 && sum_of_rows.shape() == Shape{x.shape()[-1]} && sum_of_rows.dtype() == x.dtype()),
         "unary_backward: expected a sum of rows of x's type and last axis, x is {} {}, got {} {}", name_of(x.dtype()),
         x.shape(), name_of(sum_of_rows ? sum_of_rows.dtype() : x.dtype()), sum_of_rows ? sum_of_rows.shape() : Shape{});
   Tensor dx = like("unary_backward", x);
@@ -146,7 +147,6 @@ Tensor sum(const Tensor& x, double factor) {
 Tensor sum_to(const Tensor& x, const Shape& trailing, const Tensor& out) {
   check_given("sum_to", "x", x);
   const bool fits = ends_with(x.shape(), trailing);
-  // A sum of one row is a copy of it, and is left out for speed alone.
   if (fits && trailing.elements() == x.elements() && !out) return x.reshape(trailing);
   check(fits && trailing.elements() > 0, "sum_to: expected the last axes of x {} as the shape of the sum, got {}",
         x.shape(), trailing);

@@ -137,7 +137,7 @@ class ShardWriter {
     if (sentences == ended_) return;
     ended_ = sentences;
     pending_.push_back(sentences);
-    if (pending_.size() >= 4096) flush();  // for speed alone: in pages, and little memory
+    if (pending_.size() >= 4096) flush();  // for memory alone
   }
   bool is_empty() const { return ended_ == 0; }
   std::uint64_t last_document_end() const { return ended_; }

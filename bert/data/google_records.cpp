@@ -146,7 +146,7 @@ class RecordsJob {
     std::vector<std::future<Encoded>> parts;
     const std::size_t end = std::min(begin + kBatch, order_.size());
     const std::size_t step = kBatch / static_cast<std::size_t>(std::max(output_.threads, 1)) + 1;
-    while (begin != end) {
+    while (begin < end) {
       const std::size_t first = std::exchange(begin, std::min(begin + step, end));
       parts.push_back(std::async(std::launch::async, [this, first, begin] { return encode(first, begin); }));
     }

@@ -39,7 +39,7 @@ void InstanceSpill::append(const Instance& instance) {
   buffer_.append(reinterpret_cast<const char*>(&header), sizeof header);
   buffer_.append(reinterpret_cast<const char*>(instance.masked.data()), instance.masked.size() * sizeof(MaskedToken));
   buffer_.resize(end);
-  if (buffer_.size() >= kBufferBytes) flush();  // for speed alone: few calls, and little memory
+  if (buffer_.size() >= kBufferBytes) flush();  // for memory alone
 }
 
 void InstanceSpill::finish() { flush(); }

@@ -50,7 +50,7 @@ bool LineBlocks::next(std::string& block, std::size_t bytes) {
     const std::size_t count = read(block.data() + before, block.size() - before);
     block.resize(before + count);
     ended_ = count == 0;
-    if (block.size() < bytes) continue;  // for speed alone: blocks as large as asked for
+    if (block.size() < bytes) continue;
     const std::string_view unsearched = std::string_view(block).substr(searched);
     if (searched + std::min(unsearched.find('\n'), unsearched.size()) > io::LineSource::kLongest)
       fail(Failure::input, "{}:{}: expected a line of at most {} bytes, got more", name_, lines_ + 1,

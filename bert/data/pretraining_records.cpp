@@ -233,10 +233,10 @@ const RecordPlace& PretrainingRecords::place(std::int64_t number) const {
 PretrainingExample PretrainingRecords::example(std::int64_t, std::int64_t number) {
   const File& file = file_of(number);
   const RecordPlace where = place(number);
-  if (file.index) file.index->let_go();  // for speed alone: memory is free for others
+  if (file.index) file.index->let_go();  // for memory alone
   const std::string name = fmt::format("{}@{}", file.path.string(), where.offset);
   if (file.is_compressed) {
-    file.unpacked.let_go();  // for speed alone, as above
+    file.unpacked.let_go();  // for memory alone
     return parse_pretraining_record(file.unpacked.at(where.offset, where.bytes), name, options_);
   }
   return parse_pretraining_record(io::read_record_at(file.path, where.offset, where.bytes, where.crc32c), name,
@@ -256,7 +256,7 @@ std::vector<ExampleSize> PretrainingRecords::largest(std::int64_t count) const {
   };
   for (const File& file : files_) {
     for (const RecordPlace& place : file.places()) keep(tokens, place.tokens), keep(masked, place.masked);
-    if (file.index) file.index->let_go();  // for speed alone, as above
+    if (file.index) file.index->let_go();  // for memory alone
   }
   std::ranges::sort_heap(tokens, std::greater());
   std::ranges::sort_heap(masked, std::greater());

@@ -71,7 +71,7 @@ PretrainingText::Counted PretrainingText::count(std::int64_t epoch, std::uint64_
         of_mark = 0;
         if (counted.marks.size() % kLetGo == 0) {  // for speed alone not at each
           io::leave_if_requested("counting an epoch's examples");
-          corpus_->let_go();  // for speed alone: what is read here fills no memory
+          corpus_->let_go();  // for memory alone
         }
       }
       pairs.pass();
@@ -98,7 +98,7 @@ std::shared_ptr<const PretrainingText::Counted> PretrainingText::counted(std::in
     for (const Mark& mark : part.marks) all.marks.push_back({all.examples + mark.example, mark.document, mark.place});
     all.examples += part.examples;
   }
-  // As above, for speed alone.
+  // This is for memory alone.
   corpus_->let_go();
   kept = {epoch, std::make_shared<const Counted>(std::move(all))};
   return kept.counted;
@@ -120,7 +120,7 @@ SegmentPair PretrainingText::pair(std::int64_t epoch, std::int64_t number) {
     for (; !pairs.at_end() && example < wanted; ++example) pairs.pass();
     if (pairs.at_end()) continue;
     const SegmentPair pair = pairs.pair();
-    corpus_->let_go();  // for speed alone, as above
+    corpus_->let_go();  // for memory alone
     const std::lock_guard lock(mutex_);
     kept = {epoch, number, pair};  // for speed alone: its size is asked for first, then the example
     return pair;
@@ -147,7 +147,7 @@ PretrainingExample PretrainingText::example(std::int64_t epoch, std::int64_t num
   corpus_->append_ids(b.begin, b.count(), example.token_ids);
   example.token_ids.push_back(vocabulary_.sep);
   example.token_types.resize(example.token_ids.size(), 1);
-  // As above, for speed alone.
+  // This is for memory alone.
   corpus_->let_go();
   mask_tokens(example, options_.masking, vocabulary_, random);
   example.next_sentence_label = pair.random_next ? 1 : 0;

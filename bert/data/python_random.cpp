@@ -8,8 +8,7 @@ namespace bertrand::data {
 
 // init_genrand(19650218) followed by init_by_array of the seed's 32-bit words.
 PythonRandom::PythonRandom(std::int64_t seed) {
-  const auto bits = static_cast<std::uint64_t>(seed);
-  const std::uint64_t magnitude = std::min(bits, ~bits + 1);  // |seed|: what is negative is the larger one here
+  const std::uint64_t magnitude = seed < 0 ? ~static_cast<std::uint64_t>(seed) + 1 : static_cast<std::uint64_t>(seed);
   const std::array<std::uint32_t, 2> key{static_cast<std::uint32_t>(magnitude),
                                          static_cast<std::uint32_t>(magnitude >> 32)};
   const std::size_t key_size = key[1] != 0 ? 2 : 1;

@@ -30,7 +30,7 @@ std::string_view UnpackedRecords::at(std::uint64_t offset, std::size_t bytes) co
 }
 
 void UnpackedRecords::let_go() const {
-  if (mapped_) mapped_->let_go();  // for speed alone: memory is free for others
+  if (mapped_) mapped_->let_go();  // for memory alone
 }
 
 }  // namespace bertrand::data

@@ -21,8 +21,9 @@ namespace fs = std::filesystem;
 /// Whether a table of word embeddings for `tokens` has this many rows: as many, or padded to a multiple of a power of
 /// two that processors like.
 bool fits(Dim tokens, Dim rows) {
-  for (const Dim multiple : {1, 8, 16, 32, 64, 128})
-    if (rows % multiple == 0 && tokens <= rows && rows - tokens < multiple) return true;
+  if (tokens == rows) return true;
+  for (const Dim multiple : {8, 16, 32, 64, 128})
+    if (rows % multiple == 0 && tokens < rows && rows - tokens < multiple) return true;
   return false;
 }
 

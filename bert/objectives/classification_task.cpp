@@ -47,7 +47,7 @@ LossWeights weights_of_task(const ClassificationTask::Options& options, const ta
          tasks::in_braces(data.labels.names()), weights.classes.size());
   if (options.balanced && data.train) {
     weights.classes = balanced_weights(data.train->encoded.targets.all(), data.labels.size());
-    data.train->encoded.let_go();  // for speed alone: memory is free for others
+    data.train->encoded.let_go();  // for memory alone
   }
   if (options.by_heart) weights.smoothing = 0;
   return weights;

@@ -28,7 +28,7 @@ std::vector<std::int64_t> longest(const tasks::EncodedDataset& examples, std::in
     std::ranges::push_heap(numbers, longer);
   }
   std::ranges::sort_heap(numbers, longer);
-  examples.let_go();  // for speed alone: memory is free for others
+  examples.let_go();  // for memory alone
   return numbers;
 }
 
@@ -80,7 +80,7 @@ bert::PackedBatch pack_examples(const tasks::EncodedDataset& examples, std::span
   for (const std::int64_t number : numbers)
     sequences.push_back(
         bert::sequence_of(examples.ids(number), examples.first_length(number), static_cast<std::uint64_t>(number)));
-  examples.let_go();  // for speed alone: memory is free for others
+  examples.let_go();  // for memory alone
   return bert::pack(sequences, backend);
 }
 

@@ -175,8 +175,7 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
   if (on_bad != OnBadRow::fail && !task.skip_ragged_rows) skipped = std::exchange(dataset.skipped, {});
   auto next_skipped = skipped.begin();
   const auto keep_skipped_before = [&](std::int64_t line) {
-    const auto end = std::ranges::lower_bound(next_skipped, skipped.end(), line, {}, &SkippedRow::line);
-    for (; next_skipped != end; ++next_skipped)
+    for (; next_skipped != skipped.end() && next_skipped->line < line; ++next_skipped)
       keep(next_skipped->line, layout.id ? "" : std::to_string(number()), next_skipped->message);
   };
   for (const int column : layout.flags) dataset.labels.push_back(table.columns[static_cast<std::size_t>(column)]);

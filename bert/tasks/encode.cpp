@@ -49,7 +49,7 @@ std::size_t EncodedDataset::bytes() const {
   return token_ids.held_bytes() + targets.held_bytes() + offsets_.held_bytes() + first_lengths_.held_bytes();
 }
 
-// Memory that others can use, for speed alone.
+// This is for memory alone.
 void EncodedDataset::let_go() const {
   token_ids.let_go();
   targets.let_go();

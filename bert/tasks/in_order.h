@@ -15,8 +15,8 @@ void in_order(std::size_t count, int threads, const Work& work, const Use& use) 
   constexpr std::size_t kBatch = 256;
   const auto most = static_cast<std::size_t>(std::max(threads, 1));
   std::deque<std::future<std::invoke_result_t<Work, std::size_t, std::size_t>>> under_way;
-  for (std::size_t next = 0; next != count || !under_way.empty();) {
-    while (next != count && under_way.size() != most) {
+  for (std::size_t next = 0; next < count || !under_way.empty();) {
+    while (next < count && under_way.size() != most) {
       const std::size_t end = next + std::min(kBatch, count - next);
       under_way.push_back(std::async(std::launch::async, work, next, end));
       next = end;

@@ -36,8 +36,8 @@ void write_predictions_tsv(const Task& task, const LabelSet& labels, const Datas
   const auto columns = static_cast<std::size_t>(std::ranges::count(text, '\t'));
   auto bad = dataset.bad_rows.begin();
   const auto bad_rows_before = [&](std::int64_t line) {
-    const auto end = std::ranges::lower_bound(bad, dataset.bad_rows.end(), line, {}, &BadRow::line);
-    for (; bad != end; ++bad) text += cell(bad->id) + std::string(columns, '\t') + '\n';
+    for (; bad != dataset.bad_rows.end() && bad->line < line; ++bad)
+      text += cell(bad->id) + std::string(columns, '\t') + '\n';
   };
   dataset.examples.for_each([&](std::size_t number, const Example& example) {
     const std::span<const float> row = logits.row(number);

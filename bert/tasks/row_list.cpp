@@ -79,10 +79,10 @@ void RowList::for_each(const std::function<void(const Row&)>& use) const {
     use(row);
     if (static_cast<std::size_t>(at - let_go) < kLetGo) continue;
     io::leave_if_requested("reading a table");
-    bytes_.let_go();  // memory that others can use, for speed alone
+    bytes_.let_go();  // for memory alone
     let_go = at;
   }
-  bytes_.let_go();  // for speed alone, as above
+  bytes_.let_go();  // for memory alone
 }
 
 Row RowList::front() const {

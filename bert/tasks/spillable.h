@@ -75,7 +75,7 @@ class Spillable {
   }
   /// Gives back the memory of what was looked at if it can be looked at again.
   void let_go() const {
-    if (file_) file_->let_go();  // memory that others can use, for speed alone
+    if (file_) file_->let_go();  // for memory alone
   }
 
  private:

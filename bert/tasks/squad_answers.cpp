@@ -127,7 +127,8 @@ void add_probabilities(std::vector<AnswerCandidate>& n_best) {
 std::string final_text(const std::string& predicted, const std::string& original, const text::Tokenizer& tokenizer) {
   const std::u32string wanted = text::to_code_points(predicted), own = text::to_code_points(original);
   const std::u32string tokenised = text::to_code_points(fmt::format("{}", fmt::join(tokenizer.words(original), " ")));
-  const std::size_t at = tokenised.find(wanted);  // npos, if it is not there, is no character's place
+  const std::size_t at = tokenised.find(wanted);
+  if (at == std::u32string::npos) return original;
   const std::vector<std::size_t> of_own = solid_places(own), of_tokenised = solid_places(tokenised);
   if (of_own.size() != of_tokenised.size()) return original;
   // The n-th solid character of the one is the n-th of the other.

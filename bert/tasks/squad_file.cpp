@@ -229,7 +229,7 @@ void walk(std::string_view text, const std::string& name, const Reader::Use& use
     use(std::move(paragraph));
     if (bytes < kPart) return;
     io::leave_if_requested("reading questions");
-    let_go();  // memory that others can use, for speed alone
+    let_go();  // for memory alone
     bytes = 0;
   });
   reader.read(text, let_go);

@@ -172,7 +172,7 @@ TaskData read_task_data(const Task& task, const TaskFiles& files, const ModelOut
     tables.train.reset();  // its rows
   }
   if (tables.evaluation) data.evaluation = tables.evaluation->encode(encoding).rows;
-  tables.evaluation.reset();  // its rows, whose memory the next file can take: for speed alone
+  tables.evaluation.reset();  // its rows, for memory alone
   if (tables.prediction) data.prediction = tables.prediction->encode(encoding).rows;
   return data;
 }

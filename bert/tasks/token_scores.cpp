@@ -97,6 +97,7 @@ WordPredictions predict_words(const EncodedSentences& sentences, const Logits& l
     words.probabilities.push_back(token ? probability_of(logits.row(*token), words.labels.back()) : 0);
     if (token) seen.push_back(words.labels.back());
   }
+  if (seen.size() == words.labels.size()) return words;  // for speed alone: no word lacks a label
   const CommonLabel other = common ? *common : seen.empty() ? CommonLabel{} : most_common(seen);
   for (std::size_t w = 0; w < words.labels.size(); ++w)
     if (words.labels[w] == kNone) words.labels[w] = other.label, words.probabilities[w] = other.share;

@@ -15,11 +15,11 @@ Pieces::Pieces(const Vocabulary& vocabulary) : ids_(3, -1), unk_id_(vocabulary.u
     const std::string_view token = vocabulary.token(id);
     const auto shared = std::ranges::mismatch(token, previous).in1 - token.begin();
     edges += token.size() - static_cast<std::size_t>(shared);
-    previous = token;  // for speed alone: more edges than there are would only take more memory
+    previous = token;
   }
   if (edges >= kMaxNodes)
     fail(Failure::input, "vocabulary: expected less than {} distinct beginnings, got {}", kMaxNodes, edges);
-  // There are twice as many for speed alone.
+  // Twice as many: one slot at least is empty, at which each search ends.
   const std::size_t slots = std::bit_ceil(2 * edges);
   edges_.resize(slots);
   shift_ = 64 - static_cast<unsigned>(std::countr_zero(slots));

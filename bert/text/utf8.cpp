@@ -85,7 +85,7 @@ void InvalidBytes::add(const DroppedBytes& dropped, std::uint64_t line) {
 }
 
 void InvalidBytes::add(const InvalidBytes& part, std::uint64_t lines_before) {
-  if (count == 0) {
+  if (count == 0 && part.count > 0) {
     first_line = lines_before + part.first_line;
     first_column = part.first_column;
   }

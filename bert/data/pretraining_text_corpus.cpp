@@ -111,7 +111,7 @@ class FileTokeniser {
       if (!begun.empty())
         for (const std::future<Piece>& piece : begun.front().pieces) piece.wait();
       begun.push_back(begin(std::move(block), blocks.name(), lines_begun));
-      if (begun.size() > 1) finish(begun);  // for speed alone not at once, nor all in the end
+      if (begun.size() > 1) finish(begun);  // one waits while the next is read: for speed alone
     }
     while (!begun.empty()) finish(begun);
     if (place_.invalid.count > 0) sink_.warn(place_.invalid.message(blocks.name()));

@@ -264,12 +264,12 @@ void walk_features(const std::filesystem::path& file, const text::Tokenizer& tok
   const auto use_some = [&] {
     use(SquadFeatures(some, tokenizer, options, bad));
     some.clear();
-    bytes = 0;  // how large the parts are is for speed alone
+    bytes = 0;  // how large the parts are is for memory alone
   };
   walk_squad(file, [&](SquadParagraph&& paragraph) {
-    bytes += text_bytes(paragraph);  // for speed alone, as above
+    bytes += text_bytes(paragraph);  // for memory alone
     some.push_back(std::move(paragraph));
-    if (bytes >= kBytes) use_some();  // for speed alone: the last call would take all
+    if (bytes >= kBytes) use_some();  // for memory alone: the last call would take all
   });
   use_some();
 }

@@ -77,15 +77,6 @@ TEST_CASE("a request of KServe has at most 16 inputs, and ids are whole numbers 
         "400: inputs[0]: input_ids: expected numbers from 0 to 14, got 2147483647 at place 1");
 }
 
-TEST_CASE("a message of 1000 bytes is told whole, and one more is cut off") {
-  const auto told = [](std::size_t size) {
-    const serving::Response response = serving::refusal({.method = "GET", .target = "/x"}, 400, std::string(size, 'x'));
-    return nlohmann::json::parse(response.body).at("error").get<std::string>();
-  };
-  CHECK(told(1000) == std::string(1000, 'x'));
-  CHECK(told(1001) == std::string(1000, 'x') + "…");
-}
-
 TEST_CASE("the health that KServe tells is asked for by GET at its own paths") {
   const Setting setting;
   CHECK(setting("GET", "/v2/health/live").status == 200);

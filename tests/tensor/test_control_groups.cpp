@@ -38,8 +38,10 @@ TEST_CASE("the memory that is left is the least of all control groups around the
   CHECK(left("0::/a.slice/job/step one\n") == 50);
   group("groups/a.slice", "600", 900, 0);  // it was lowered
   CHECK(left("0::/a.slice/job/step one\n") == 0);
-  group("groups", "800", 10, 0);  // what a container sees, which may be told a path of its host
-  for (const char* const path : {"", "0::/\n", "0::/docker/4711\n", "0::/../other\n"}) CHECK(left(path) == 790);
+  group("groups", "800", 10, 0);      // what a container sees, which may be told a path of its host
+  group("groups/memory", "1", 1, 0);  // somebody's group that has the name of a controller
+  for (const char* const path : {"", "0::/\n", "0::/docker/4711\n", "0::/../other\n", "0::", "0:\n0"})
+    CHECK(left(path) == 790);
 }
 
 TEST_CASE("the memory that control groups of version 1 leave, which have a tree of their own, is found") {
@@ -82,6 +84,8 @@ TEST_CASE("no more cores are used than the quota of the smallest control group a
   CHECK(all >= 1);
   CHECK(cores("0::/job/step\n") == all);
   support::write_text(directory / "groups/job/cpu.max", "max 100000\n");
+  CHECK(cores("0::/job/step\n") == all);
+  support::write_text(directory / "groups/job/cpu.max", "9999999999999 1000\n");  // more than an int has
   CHECK(cores("0::/job/step\n") == all);
   support::write_text(directory / "groups/job/cpu.max", "160000 100000\n");
   CHECK(cores("0::/job/step\n") == std::min(all, 2));

@@ -263,19 +263,6 @@ TEST_CASE("the memory plan has room for a newer version beside the old one") {
   CHECK(serving::Service(options).memory_plan().find("newer") == std::string::npos);
 }
 
-TEST_CASE("a server that stops does not wait until it looks for a newer version") {
-  const Setting setting;
-  support::write_small_classifier(setting / "base/1");
-  serving::ServiceOptions options{.http = {.port = 0}};
-  options.model.machine.threads = 1;
-  options.versioned = {.name = "half", .base = setting / "base", .look_every = std::chrono::hours(1)};
-  serving::Service service(options);
-  std::thread thread([&] { service.run(); });
-  CHECK(Client(service.url()).get("/health").status == 200);
-  service.stop();
-  thread.join();
-}
-
 TEST_CASE("a server whose messages nobody reads goes on") {
   const Setting setting;
   support::write_small_classifier(setting / "base/1");

@@ -1,6 +1,7 @@
 // Model directories as other programs write them, and those that must be refused.
 #include "bert/directory/config_file.h"
 #include "bert/directory/model_directory.h"
+#include "bert/directory/one_layer.h"
 #include "bert/directory/tokenizer_config.h"
 
 #include <doctest/doctest.h>
@@ -16,18 +17,12 @@
 
 using namespace bertrand;
 using namespace bertrand::bert;
+using support::kOneLayer;
 using support::write_text;
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 namespace {
-
-const Config kConfig{.vocab_size = 7,
-                     .hidden_size = 4,
-                     .num_hidden_layers = 1,
-                     .num_attention_heads = 2,
-                     .intermediate_size = 6,
-                     .max_position_embeddings = 5};
 
 /// The tensors of a file by name, so that a test can change one and write the rest as they are.
 struct Stored {
@@ -64,7 +59,7 @@ void write_tensors(const fs::path& file, const Tensors& tensors) {
 struct Saved {
   support::TemporaryDirectory directory;
   std::unique_ptr<Backend> backend = open_cpu({.threads = 1});
-  ForPretraining model{kConfig};
+  ForPretraining model{kOneLayer};
   nn::ParameterSet parameters{model, *backend, {.seed = 7}};
   Tensors tensors;
 
@@ -72,8 +67,8 @@ struct Saved {
     // Biases begin as zeros and norms as ones: make them tell apart too.
     const auto values = parameters.values().span<float>();
     for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.001f * static_cast<float>(i);
-    write_directory(io::Files::system(), directory / "", {.config = kConfig, .vocabulary = "[PAD]\n", .tokenizer = {}},
-                    parameters);
+    write_directory(io::Files::system(), directory / "",
+                    {.config = kOneLayer, .vocabulary = "[PAD]\n", .tokenizer = {}}, parameters);
     tensors = read_tensors(file());
   }
   fs::path file() const { return directory / "model.safetensors"; }
@@ -94,7 +89,7 @@ struct Saved {
 /// A second model, to be filled.
 struct Target {
   std::unique_ptr<Backend> backend = open_cpu({.threads = 1});
-  ForPretraining model{kConfig};
+  ForPretraining model{kOneLayer};
   nn::ParameterSet parameters{model, *backend, {.seed = 1}};
 };
 
@@ -147,7 +142,7 @@ TEST_CASE("a directory that was written is read back to the same bits, and so is
   CHECK(loaded_difference(saved, saved.file()) == 0);
   fs::copy_file(saved.file(), saved.directory / "0af3");  // as caches of Hugging Face name it
   CHECK(loaded_difference(saved, saved.directory / "0af3") == 0);
-  CHECK(config_text(read_config_file(saved.directory / "config.json", UnknownKeys::refuse)) == config_text(kConfig));
+  CHECK(config_text(read_config_file(saved.directory / "config.json", UnknownKeys::refuse)) == config_text(kOneLayer));
   CHECK(support::read_text(saved.directory / "vocab.txt") == "[PAD]\n");
   CHECK(read_tokenizer_config(saved.directory / "").lower_case == true);
 }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "bert/directory/model_directory.h"
+#include "bert/directory/one_layer.h"
 #include "bert/network/heads.h"
 #include "io/safetensors.h"
 #include "support/program.h"
@@ -9,27 +10,17 @@
 
 using namespace bertrand;
 using namespace bertrand::bert;
+using support::kOneLayer;
 namespace fs = std::filesystem;
-
-namespace {
-
-const Config kConfig{.vocab_size = 7,
-                     .hidden_size = 4,
-                     .num_hidden_layers = 1,
-                     .num_attention_heads = 2,
-                     .intermediate_size = 6,
-                     .max_position_embeddings = 5};
-
-}  // namespace
 
 TEST_CASE("a model beyond the limit is written in shards with an index and loads again") {
   const auto backend = open_cpu({.threads = 1});
-  ForPretraining model(kConfig), other(kConfig);
+  ForPretraining model(kOneLayer), other(kOneLayer);
   const nn::ParameterSet parameters(model, *backend, {.seed = 7});
   const support::TemporaryDirectory directory;
   constexpr std::uint64_t kMost = 100;  // less than the word embeddings, which are a shard by themselves
   const auto crcs = write_directory(io::Files::system(), directory / "",
-                                    {.config = kConfig, .vocabulary = "[PAD]\n", .tokenizer = {}}, parameters, kMost);
+                                    {.config = kOneLayer, .vocabulary = "[PAD]\n", .tokenizer = {}}, parameters, kMost);
   CHECK_FALSE(fs::exists(directory / "model.safetensors"));
   CHECK(crcs.size() == parameters.segments().size());
 
@@ -61,11 +52,11 @@ TEST_CASE("a model beyond the limit is written in shards with an index and loads
 
 TEST_CASE("no shard has room for the tensor that the next one begins with") {
   const auto backend = open_cpu({.threads = 1});
-  ForPretraining model(kConfig);
+  ForPretraining model(kOneLayer);
   const nn::ParameterSet parameters(model, *backend, {.seed = 7});
   const support::TemporaryDirectory directory;
   constexpr std::uint64_t kMost = 96;  // exactly a matrix of the attention and two vectors after it
-  write_directory(io::Files::system(), directory / "", {.config = kConfig, .vocabulary = "[PAD]\n", .tokenizer = {}},
+  write_directory(io::Files::system(), directory / "", {.config = kOneLayer, .vocabulary = "[PAD]\n", .tokenizer = {}},
                   parameters, kMost);
   const auto index = nlohmann::json::parse(support::read_text(directory / "model.safetensors.index.json"));
   std::string shard;
@@ -88,15 +79,15 @@ TEST_CASE("no shard has room for the tensor that the next one begins with") {
 
 TEST_CASE("a model of exactly the limit is one file, and one of a byte more is two and an index") {
   const auto backend = open_cpu({.threads = 1});
-  ForPretraining model(kConfig);
+  ForPretraining model(kOneLayer);
   const nn::ParameterSet parameters(model, *backend, {.seed = 7});
   std::uint64_t bytes = 0;
   for (const auto& segment : parameters.segments()) bytes += 4 * static_cast<std::uint64_t>(segment.count());
   for (const std::uint64_t less : {0, 1}) {
     CAPTURE(less);
     const support::TemporaryDirectory directory;
-    write_directory(io::Files::system(), directory / "", {.config = kConfig, .vocabulary = "[PAD]\n", .tokenizer = {}},
-                    parameters, bytes - less);
+    write_directory(io::Files::system(), directory / "",
+                    {.config = kOneLayer, .vocabulary = "[PAD]\n", .tokenizer = {}}, parameters, bytes - less);
     CHECK(fs::exists(directory / "model.safetensors") == (less == 0));
     CHECK(fs::exists(directory / "model.safetensors.index.json") == (less == 1));
     CHECK(fs::exists(directory / "model-00002-of-00002.safetensors") == (less == 1));

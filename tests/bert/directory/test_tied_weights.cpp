@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "bert/directory/model_directory.h"
+#include "bert/directory/one_layer.h"
 #include "bert/network/heads.h"
 #include "nn/tensor_file.h"
 #include "support/program.h"
@@ -11,21 +12,11 @@
 
 using namespace bertrand;
 using namespace bertrand::bert;
-
-namespace {
-
-const Config kConfig{.vocab_size = 7,
-                     .hidden_size = 4,
-                     .num_hidden_layers = 1,
-                     .num_attention_heads = 2,
-                     .intermediate_size = 6,
-                     .max_position_embeddings = 5};
-
-}  // namespace
+using support::kOneLayer;
 
 TEST_CASE("a decoder with numbers of its own is refused where words are masked, and is nothing to a classifier") {
   const auto backend = open_cpu({.threads = 1});
-  ForMaskedLm model(kConfig);
+  ForMaskedLm model(kOneLayer);
   const nn::ParameterSet parameters(model, *backend, {.seed = 7});
   std::vector<nn::NamedTensor> tensors;
   for (const auto& segment : parameters.segments()) tensors.push_back({segment.name, parameters.master(segment)});
@@ -38,8 +29,8 @@ TEST_CASE("a decoder with numbers of its own is refused where words are masked, 
     nn::ParameterSet loaded(other, *backend, {.seed = 1});
     return support::refusal(Failure::model, [&] { load_weights(directory / "", loaded); });
   };
-  ForMaskedLm masked(kConfig);
-  ForSequenceClassification classifier(kConfig, 2);
+  ForMaskedLm masked(kOneLayer);
+  ForSequenceClassification classifier(kOneLayer, 2);
   CHECK(refusal(masked).find("cls.predictions.decoder.weight") != std::string::npos);
   CHECK(refusal(classifier) == "");
 }

@@ -5,6 +5,7 @@
 #include <future>
 #include <mutex>
 
+#include "bert/data/record_check.h"
 #include "bert/data/tf_example.h"
 #include "io/crc32c.h"
 #include "io/error.h"
@@ -123,11 +124,12 @@ void PretrainingRecords::make_indexes(std::vector<std::filesystem::path> files,
 
 void PretrainingRecords::open_all(const std::vector<std::filesystem::path>& files) {
   held_of_each_ = options_.most_held / std::max<std::size_t>(files.size(), 1);
-  const auto at_a_time = static_cast<std::size_t>(std::max(options_.threads, 1));
+  const auto threads = static_cast<std::size_t>(std::max(options_.threads, 1));
+  const std::size_t at_a_time = std::clamp<std::size_t>(files.size(), 1, threads);
   for (std::size_t begin = 0; begin < files.size(); begin += at_a_time) {
     std::vector<std::future<File>> opened;
     for (std::size_t i = begin; i < std::min(begin + at_a_time, files.size()); ++i)
-      opened.push_back(std::async(std::launch::async, [this, &files, i] { return open(files[i]); }));
+      opened.push_back(std::async(std::launch::async, [&, i] { return open(files[i], threads / at_a_time); }));
     for (auto& file : opened) add(file.get());
   }
 }
@@ -141,14 +143,14 @@ std::optional<RecordIndex> PretrainingRecords::fitting_index(const std::filesyst
   return {};
 }
 
-PretrainingRecords::File PretrainingRecords::open(const std::filesystem::path& path) const {
+PretrainingRecords::File PretrainingRecords::open(const std::filesystem::path& path, std::size_t threads) const {
   if (options_.check != InputCheck::all)
     if (auto index = fitting_index(path)) {
       File file{.path = path, .sums = index->sums()};
       file.index = std::move(index);
       return file;
     }
-  File file = read_through(path);
+  File file = read_through(path, threads);
   if (file.is_indexable() && options_.keep_index) keep_index(file);
   return file;
 }
@@ -173,7 +175,8 @@ void PretrainingRecords::keep_index(File& file) const {
   file.held = std::vector<RecordPlace>();  // {} would keep its memory
 }
 
-PretrainingRecords::File PretrainingRecords::read_through(const std::filesystem::path& path) const {
+PretrainingRecords::File PretrainingRecords::read_through(const std::filesystem::path& path,
+                                                          std::size_t threads) const {
   io::RecordReader reader(path, options_.on_corrupt);
   std::error_code ignored;
   const bool can_spill = std::filesystem::is_directory(options_.spill_directory, ignored);
@@ -182,22 +185,28 @@ PretrainingRecords::File PretrainingRecords::read_through(const std::filesystem:
       .is_compressed = reader.is_compressed(),
       .unpacked = UnpackedRecords(
           can_spill ? RecordIndex::file_of(path, options_.spill_directory) : std::filesystem::path(), held_of_each_)};
-  for (std::string record; reader.next(record);) {
-    const PretrainingExample example = parse_pretraining_record(record, reader.place(), options_);
-    file.held.push_back({.offset = file.is_compressed ? file.unpacked.size() : reader.offset(),
-                         .bytes = static_cast<std::uint32_t>(record.size()),
-                         .tokens = static_cast<std::uint32_t>(example.token_ids.size()),
-                         .masked = static_cast<std::uint32_t>(example.masked_ids.size()),
-                         .crc32c = io::crc32c(record)});
-    if (file.is_compressed) {
-      file.unpacked.append(record);
-      io::check_decompressed(path, file.unpacked.size(), options_.most_decompressed);
+  RecordCheck check(options_, threads);
+  std::uint64_t offset = 0;
+  const auto read_next = [&](std::string& record) {
+    if (!reader.next(record)) return false;
+    offset = file.is_compressed ? file.unpacked.size() : reader.offset();
+    if (!file.is_compressed) return true;
+    file.unpacked.append(record);
+    io::check_decompressed(path, file.unpacked.size(), options_.most_decompressed);
+    return true;
+  };
+  const auto next = [&](std::string& record) {
+    try {
+      return read_next(record);
+    } catch (const Error&) {
+      check.finish();  // a record before this place may be the first that is wrong
+      throw;
     }
-    file.sums.longest = std::max(file.sums.longest, file.held.back().tokens);
-    file.sums.most_masked = std::max(file.sums.most_masked, file.held.back().masked);
-    for (const auto* ids : {&example.token_ids, &example.masked_ids})
-      for (const std::int32_t id : *ids) file.sums.largest_id = std::max(file.sums.largest_id, id);
-  }
+  };
+  for (std::string record; next(record);) check.add(std::move(record), reader.place(), offset);
+  check.finish();
+  file.held = std::move(check.places());
+  file.sums = check.sums();
   file.unpacked.finish();
   file.skipped = reader.skipped();
   file.first_skipped = reader.first_skipped();

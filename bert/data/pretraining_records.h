@@ -19,7 +19,7 @@ struct PretrainingRecordsOptions {
   std::int64_t vocab_size = 0;       ///< ids must be below it
   std::int64_t max_positions = 512;  ///< tokens that the model takes at most
   io::OnCorrupt on_corrupt = io::OnCorrupt::stop;
-  int threads = 1;                                          ///< files read at a time
+  int threads = 1;                                          ///< for files and their pieces; nothing depends on it
   InputCheck check = InputCheck::index;                     ///< which indexes beside the files are believed
   bool keep_index = true;                                   ///< of each file that was read through
   std::filesystem::path run_directory = {};                 ///< for indexes that cannot be beside a file; may be empty
@@ -77,10 +77,10 @@ class PretrainingRecords : public PretrainingExamples {
 
   explicit PretrainingRecords(const PretrainingRecordsOptions& options) : options_(options) {}
   void open_all(const std::vector<std::filesystem::path>& files);
-  File open(const std::filesystem::path& path) const;
+  File open(const std::filesystem::path& path, std::size_t threads) const;
   std::optional<RecordIndex> fitting_index(const std::filesystem::path& path) const;
   void keep_index(File& file) const;
-  File read_through(const std::filesystem::path& path) const;
+  File read_through(const std::filesystem::path& path, std::size_t threads) const;
   void add(File file);
   const File& file_of(std::int64_t number) const;
   const RecordPlace& place(std::int64_t number) const;

@@ -1,0 +1,89 @@
+#include "bert/data/record_check.h"
+
+#include <doctest/doctest.h>
+
+#include "bert/data/tf_example.h"
+#include "io/crc32c.h"
+#include "io/error.h"
+#include "support/program.h"
+#include "support/refusal.h"
+
+using namespace bertrand;
+using namespace bertrand::data;
+
+namespace {
+
+constexpr std::size_t kRecords = 3000;  // of some 1.1 kB: three pieces and a part of one
+constexpr std::int64_t kVocabulary = 5000;
+
+/// Record `number` of Google's form, of 300 tokens or less, with or without what makes it a wrong one.
+std::string record(std::size_t number, bool is_wrong = false) {
+  const std::size_t tokens = 300 - number % 7;
+  std::vector<std::int64_t> ids(300, 0), mask(300, 0), types(300, 0), positions(2, 0), words(2, 0);
+  for (std::size_t i = 0; i < tokens; ++i) ids[i] = static_cast<std::int64_t>(1000 + (number + i) % 1000), mask[i] = 1;
+  if (is_wrong) ids[1] = kVocabulary;
+  words[0] = static_cast<std::int64_t>(number);
+  return serialize_example({{"input_ids", ids},
+                            {"input_mask", mask},
+                            {"segment_ids", types},
+                            {"masked_lm_positions", positions},
+                            {"masked_lm_ids", words},
+                            {"masked_lm_weights", std::vector<float>{1, number % 2 == 0 ? 0.0f : 1.0f}},
+                            {"next_sentence_labels", std::vector<std::int64_t>{1}}});
+}
+
+const PretrainingRecordsOptions kOptions{.vocab_size = kVocabulary};
+
+}  // namespace
+
+TEST_CASE("what is noted of records has their order and does not depend on how many threads check them") {
+  for (const std::size_t threads : {std::size_t{1}, std::size_t{2}, std::size_t{8}}) {
+    CAPTURE(threads);
+    RecordCheck check(kOptions, threads);
+    for (std::size_t i = 0; i < kRecords; ++i) check.add(record(i), std::to_string(i), 10 * i);
+    check.finish();
+    REQUIRE(check.places().size() == kRecords);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < kRecords; ++i) {
+      const RecordPlace& place = check.places()[i];
+      const std::string bytes = record(i);
+      wrong += place.offset != 10 * i || place.bytes != bytes.size() || place.tokens != 300 - i % 7 ||
+               place.masked != 1 + i % 2 || place.crc32c != io::crc32c(bytes);
+    }
+    CHECK(wrong == 0);
+    CHECK(check.sums().longest == 300);
+    CHECK(check.sums().most_masked == 2);
+    CHECK(check.sums().largest_id == kRecords - 1);
+  }
+}
+
+TEST_CASE("of several wrong records the first is named, whatever thread is the first to meet one") {
+  const support::TemporaryDirectory directory;
+  std::string framed;
+  std::vector<std::size_t> begins;
+  constexpr std::size_t kFirst = 1200, kSecond = 2800;
+  for (std::size_t i = 0; i < kRecords; ++i) {
+    begins.push_back(framed.size());
+    io::append_record(framed, record(i, i == kFirst || i == kSecond));
+  }
+  const auto refusal_of = [&](const std::string& bytes, int threads) {
+    support::write_text(directory / "f", bytes);
+    PretrainingRecordsOptions options = kOptions;
+    options.threads = threads;
+    return support::refusal(Failure::input, [&] { PretrainingRecords({directory / "f"}, options); });
+  };
+  const auto with_a_flip_in = [&](std::size_t number) {
+    std::string flipped = framed;
+    flipped[begins[number] + 20] = static_cast<char>(flipped[begins[number] + 20] ^ 1);
+    return flipped;
+  };
+  const auto at = [&](std::size_t number) { return "f@" + std::to_string(begins[number]) + ": "; };
+  for (const int threads : {1, 8}) {
+    CAPTURE(threads);
+    CHECK(refusal_of(framed, threads).find(at(kFirst) + "input_ids: expected 0 to 4999, got 5000") !=
+          std::string::npos);
+    CHECK(refusal_of(with_a_flip_in(kFirst + 1), threads).find(at(kFirst) + "input_ids") != std::string::npos);
+    CHECK(refusal_of(with_a_flip_in(kFirst - 1), threads).find(at(kFirst - 1) + "record data crc") !=
+          std::string::npos);
+  }
+}

@@ -41,7 +41,7 @@ class HttpServer::Sockets {
     io::catch_stop_signals();
     look_for_signals();
     accept();
-    while (!state_.stopping || accepting_ || !state_.lazy.empty() || !state_.busy.empty()) state_.context.run_one();
+    while (!state_.stopping || !state_.lazy.empty() || !state_.busy.empty()) state_.context.run_one();
   }
 
   void stop_soon() {
@@ -57,10 +57,8 @@ class HttpServer::Sockets {
 
   void accept() {
     if (state_.stopping) return;
-    accepting_ = true;
     // Without a descriptor left accept() fails though nobody waits to be let in: then nobody is dropped.
     acceptor_.async_wait(tcp::acceptor::wait_read, [this](error_code error) {
-      accepting_ = false;
       tcp::socket socket(state_.context);
       if (!error) acceptor_.accept(socket, error);
       if (!error) take(std::move(socket));
@@ -100,7 +98,6 @@ class HttpServer::Sockets {
   ServerState state_;
   tcp::acceptor acceptor_;
   asio::steady_timer pause_{state_.context}, watch_{state_.context};
-  bool accepting_ = false;  // whether a connection may still come of that
   std::string url_;
 };
 

@@ -9,6 +9,7 @@
 #include "io/error.h"
 #include "io/protobuf.h"
 #include "io/table.h"
+#include "support/faulty_files.h"
 #include "support/paths.h"
 #include "support/program.h"
 #include "support/refusal.h"
@@ -274,6 +275,15 @@ std::string with_right_crcs(std::string bytes, std::size_t index_size) {
 }
 
 }  // namespace
+
+TEST_CASE("a checkpoint of TensorFlow that was written is there after a power failure") {
+  const support::TemporaryDirectory directory, disk;
+  support::RecordingFiles files(directory / "");
+  write_bundle(files, directory / "p", {source_of("layer/a", "F32", {2, 1}, "12345678")});
+  files.restore(files.calls(), support::Lost::data, disk / "");
+  for (const std::string file : {"p.index", "p.data-00000-of-00001"})
+    CHECK(read_text(disk / file) == read_text(directory / file));
+}
 
 TEST_CASE("no byte of an index that is changed and no cut crashes the reader") {
   const support::TemporaryDirectory directory;

@@ -26,7 +26,7 @@ clock() {
   times=$({ time "$@" >/dev/null 2>"$work/error"; } 2>&1) || { cat "$work/error" >&2; return 1; }
   awk '{ print $1, $2 + $3 }' <<<"$times"
 }
-peak_mb() { /usr/bin/time -f %M -o "$work/peak" "$@" >/dev/null 2>&1 && awk '{ print $1 / 1000 }' "$work/peak"; }
+peak_mb() { /usr/bin/time -f %M -o "$work/peak" "$@" >/dev/null 2>&1 && awk '{ print $1 * 1.024 / 1000 }' "$work/peak"; }
 
 cat >"$work/tokens.py" <<'PYTHON'
 import sys, time

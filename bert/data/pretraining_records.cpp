@@ -2,13 +2,13 @@
 #include "bert/data/pretraining_records.h"
 
 #include <algorithm>
-#include <future>
 #include <mutex>
 
 #include "bert/data/record_check.h"
 #include "bert/data/tf_example.h"
 #include "io/crc32c.h"
 #include "io/error.h"
+#include "io/in_order.h"
 
 namespace bertrand::data {
 
@@ -124,14 +124,12 @@ void PretrainingRecords::make_indexes(std::vector<std::filesystem::path> files,
 
 void PretrainingRecords::open_all(const std::vector<std::filesystem::path>& files) {
   held_of_each_ = options_.most_held / std::max<std::size_t>(files.size(), 1);
-  const auto threads = static_cast<std::size_t>(std::max(options_.threads, 1));
-  const std::size_t at_a_time = std::clamp<std::size_t>(files.size(), 1, threads);
-  for (std::size_t begin = 0; begin < files.size(); begin += at_a_time) {
-    std::vector<std::future<File>> opened;
-    for (std::size_t i = begin; i < std::min(begin + at_a_time, files.size()); ++i)
-      opened.push_back(std::async(std::launch::async, [&, i] { return open(files[i], threads / at_a_time); }));
-    for (auto& file : opened) add(file.get());
-  }
+  const int threads = std::max(options_.threads, 1);
+  const auto at_a_time = static_cast<int>(std::clamp<std::size_t>(files.size(), 1, static_cast<std::size_t>(threads)));
+  io::in_order(
+      {.count = files.size(), .threads = at_a_time, .batch = 1},
+      [&](std::size_t file, std::size_t) { return open(files[file], static_cast<std::size_t>(threads / at_a_time)); },
+      [&](File file) { add(std::move(file)); });
 }
 
 /// An index of records that this model cannot take is no help: to read the file names the first of them.

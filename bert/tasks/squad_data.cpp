@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "bert/tasks/attempt.h"
-#include "bert/tasks/in_order.h"
 #include "io/error.h"
+#include "io/in_order.h"
 #include "io/say.h"
 #include "io/units.h"
 
@@ -120,7 +120,7 @@ void SquadData::answer(const Logits& logits, const AnswerOptions& options,
     return answers;
   };
   std::size_t example = 0;
-  in_order(examples.size(), options_.threads, make, [&](const std::vector<Answer>& answers) {
+  io::in_order({.count = examples.size(), .threads = options_.threads}, make, [&](const std::vector<Answer>& answers) {
     for (const Answer& answer : answers) use(examples[example++].question->id, answer);
   });
 }

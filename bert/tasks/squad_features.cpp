@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "bert/tasks/attempt.h"
-#include "bert/tasks/in_order.h"
 #include "bert/text/python_text.h"
 #include "bert/text/utf8.h"
 #include "io/error.h"
+#include "io/in_order.h"
 
 namespace bertrand::tasks {
 namespace {
@@ -251,7 +251,7 @@ void SquadFeatures::for_windows(
     return batch;
   };
   std::size_t example = 0;
-  in_order(examples_.size(), options_.threads, make, [&](const std::vector<Windows>& batch) {
+  io::in_order({.count = examples_.size(), .threads = options_.threads}, make, [&](const std::vector<Windows>& batch) {
     for (const Windows& of_example : batch) use(examples_[example++], of_example);
   });
 }

@@ -32,6 +32,14 @@ bool is_text_key(std::string_view name) {
   return std::ranges::find(kKeys, name) != std::end(kKeys);
 }
 
+void check_input_name(std::string_view name, bool has_ids) {
+  if (has_ids ? is_id_key(name) : is_text_key(name)) return;
+  refuse(400, "inputs: expected {}, got {}",
+         has_ids ? "attention_mask and token_type_ids beside input_ids"
+                 : "input_ids, or texts: text, text_pair, question, context",
+         io::shown(name));
+}
+
 inference::PaddedSequence without_padding(GivenIds given, const std::string& where) {
   const auto require_as_many = [&](const std::vector<std::int32_t>& values) {
     if (values.size() != given.ids.size())

@@ -92,12 +92,7 @@ class Inputs {
                tensors_.back().rows);
     }
     const bool has_ids = find("input_ids") != nullptr;
-    for (const Tensor& tensor : tensors_)
-      if (!(has_ids ? is_id_key(tensor.name) : is_text_key(tensor.name)))
-        refuse(400, "inputs: expected {}, got {}",
-               has_ids ? "attention_mask and token_type_ids beside input_ids"
-                       : "input_ids, or texts: text, text_pair, question, context",
-               io::shown(tensor.name));
+    for (const Tensor& tensor : tensors_) check_input_name(tensor.name, has_ids);
   }
   std::size_t rows() const { return tensors_[0].rows; }
 

@@ -146,14 +146,15 @@ Question predict_rows(const ModelPointer& model, const Json& rows, std::size_t m
 
 /// {"a": [1, 2], "b": [3, 4]} as [{"a": 1, "b": 3}, {"a": 2, "b": 4}].
 Json rows_of(const Json& columns) {
+  const bool has_ids = columns.contains("input_ids");
   const bool is_of_text =
       std::ranges::any_of(columns.items(), [](const auto& column) { return is_text_key(column.key()); });
-  if (!is_of_text && !columns.contains("input_ids")) refuse(400, "Missing named input: input_ids in 'inputs' object.");
+  if (!is_of_text && !has_ids) refuse(400, "Missing named input: input_ids in 'inputs' object.");
   std::vector<Json> rows;
   std::optional<std::size_t> count;
   for (const auto& [key, column] : columns.items()) {
-    const bool is_known = is_of_text ? is_text_key(key) : is_id_key(key);
-    if (!is_known || key == "label_ids" || key == "unique_ids") continue;
+    check_input_name(key, has_ids);
+    if (key == "label_ids" || key == "unique_ids") continue;
     if (!column.is_array()) refuse(400, "inputs: {}: expected a list, got {}", key, io::shown(column));
     if (!count) rows.assign(*(count = column.size()), Json::object());
     if (column.size() != *count)

@@ -146,6 +146,12 @@ TEST_CASE("bad requests get the texts of TensorFlow Serving") {
         "400: inputs: input_mask: Encountered list at unexpected size: 1 at level: 0 expected size: 2");
   CHECK(setting.refusal(R"({"inputs": {"text_pair": [], "text": ["red"]}})") ==
         "400: inputs: text: Encountered list at unexpected size: 1 at level: 0 expected size: 0");
+  CHECK(setting.refusal(R"({"inputs": {"input_ids": [[2, 0]], "input_msk": [[1, 0]]}})") ==
+        "400: inputs: expected attention_mask and token_type_ids beside input_ids, got \"input_msk\"");
+  CHECK(setting.refusal(R"({"inputs": {"text": ["red"], "text_pear": ["fish"]}})") ==
+        "400: inputs: expected input_ids, or texts: text, text_pair, question, context, got \"text_pear\"");
+  CHECK(setting.refusal(R"({"inputs": {"text": ["red"], "input_ids": [[2]]}})") ==
+        "400: inputs: expected attention_mask and token_type_ids beside input_ids, got \"text\"");
   CHECK(setting.predict(R"({"instances": ["a", "b", "c", "d"]})")["predictions"].size() == 4);
   for (const char* many : {R"({"instances": ["a", "b", "c", "d", "e"]})", R"({"inputs": ["a", "b", "c", "d", "e"]})",
                            R"({"inputs": {"text": ["a", "b", "c", "d", "e"]}})"})

@@ -241,16 +241,17 @@ class TaggedSentences {
  public:
   explicit TaggedSentences(const Lines& lines) : lines_(lines) {}
 
-  void take(const std::vector<std::string>& columns) {
+  void take(const std::vector<std::string>& columns, const LineForm& form) {
     if (columns.empty() || columns[0] == "-DOCSTART-") return end_sentence();
     if (std::exchange(is_first_, false)) {
+      form_ = form;
       if (columns[0] == "sentence" && std::ranges::count(columns, "prediction") > 0) return read_header(columns);
       if (columns[0] == "label" && columns.back() == "support")
         lines_.refuse("columns: expected word, true tag and predicted tag, got those of eval_report.tsv");
+      lines_.require(3, 1024, columns, "word, true tag and predicted tag");
     }
+    if (const std::string difference = form_.difference(form); !difference.empty()) lines_.refuse("{}", difference);
     const std::size_t width = columns.size();
-    if (!has_header_) lines_.require(3, 1024, columns, "word, true tag and predicted tag");
-    else lines_.require(width_, width_, columns, "those of predictions.tsv");
     if (has_header_ && std::exchange(sentence_, columns[0]) != columns[0]) end_sentence();
     truth_.push_back(columns[has_header_ ? label_ : width - 2]);
     predicted_.push_back(columns[has_header_ ? prediction_ : width - 1]);
@@ -269,7 +270,7 @@ class TaggedSentences {
       return static_cast<std::size_t>(found - columns.begin());
     };
     has_header_ = true;
-    width_ = columns.size(), label_ = place("label"), prediction_ = place("prediction");
+    label_ = place("label"), prediction_ = place("prediction");
   }
   void end_sentence() {
     if (!truth_.empty()) counter_.add(truth_, predicted_);
@@ -280,7 +281,8 @@ class TaggedSentences {
   EntityCounter counter_;
   std::vector<std::string> truth_, predicted_;
   bool is_first_ = true, has_header_ = false;
-  std::size_t width_ = 0, label_ = 0, prediction_ = 0;  // with a header
+  LineForm form_;                           // of the first line
+  std::size_t label_ = 0, prediction_ = 0;  // with a header
   std::string sentence_;
 };
 
@@ -295,7 +297,9 @@ FileScores score_tokens_file(const fs::path& file) {
     const bool is_blank = cells.find_first_not_of("\t ") == std::string_view::npos;
     if (!is_blank && (cells.find("\t\t") != std::string_view::npos || cells.ends_with('\t')))
       fail(Failure::input, "{}:{}: columns: expected a word or a tag in each, got an empty one", file.string(), number);
-    sentences.take(Lines::columns_of(line));
+    const std::vector<std::string> columns = Lines::columns_of(line);
+    sentences.take(columns,
+                   {.columns = columns.size(), .has_tabs = cells.find('\t') != std::string_view::npos, .line = number});
   });
   for (std::string_view line; lines.next(line);) words.take(line, lines.number());
   const EntityScores scores = sentences.scores();

@@ -104,10 +104,11 @@ class Parser {
 
   void add_word(std::string_view line) {
     if (is_blank_line(line)) return end_sentence();
-    const Cells cells = line.find('\t') != std::string_view::npos ? cut_at_tabs(line) : cut_at_spaces(line);
+    const bool has_tabs = line.find('\t') != std::string_view::npos;
+    const Cells cells = has_tabs ? cut_at_tabs(line) : cut_at_spaces(line);
     if (cells[0] == kDocument) return end_sentence();
     if (columns_.word != 0 && names_no_word(cells)) return;
-    check_width(cells.size());
+    check_form({.columns = cells.size(), .has_tabs = has_tabs, .line = line_});
     const std::string_view word = cells[columns_.word];
     if (word.empty()) refuse("word: expected one in column {}, got none", columns_.word);
     if (word.find(' ') != std::string_view::npos && spaced_words_++ == 0) first_spaced_ = word;
@@ -122,7 +123,7 @@ class Parser {
     if (const std::int64_t blank = std::exchange(blank_line_, 0); blank != 0)
       fail(Failure::input, "{}:{}: words: expected a sentence, got an empty line", sentence_.file, blank);
     const Cells cells = cut_at_tabs(line);
-    check_width(cells.size());
+    check_form({.columns = cells.size(), .has_tabs = true, .line = line_});
     const Cells words = cut_at_spaces(cells[columns_.word]);
     const Cells labels = cut_at_spaces(label_ ? cells[*label_] : std::string_view());
     if (words.empty()) refuse("words: expected at least one in column {}, got none", columns_.word);
@@ -143,14 +144,13 @@ class Parser {
     some_ = true;
   }
 
-  /// All lines have the columns of the first that is right: with one less, the last would be another one.
-  void check_width(std::size_t width) {
-    if (width_ == 0) {
-      find_columns(width);
-      width_ = width;
-      first_line_ = line_;
+  /// All lines have the form of the first that is right.
+  void check_form(const LineForm& form) {
+    if (form_.columns == 0) {
+      find_columns(form.columns);
+      form_ = form;
     }
-    if (width != width_) refuse("columns: expected {} as in line {}, got {}", width_, first_line_, width);
+    if (const std::string difference = form_.difference(form); !difference.empty()) refuse("{}", difference);
   }
 
   void find_columns(std::size_t width) {
@@ -171,8 +171,7 @@ class Parser {
   const Use& use_;
   bool some_ = false;                 // words have come
   std::optional<std::size_t> label_;  // its column
-  std::size_t width_ = 0;             // columns; 0 before the first line with any
-  std::int64_t first_line_ = 0;       // that had them
+  LineForm form_;                     // without columns before the first line with any
   std::int64_t line_ = 0;
   std::int64_t sentences_ = 0;     // that ended
   std::int64_t spaced_words_ = 0;  // with spaces in them: the texts of a table, if no line is blank
@@ -181,6 +180,16 @@ class Parser {
 };
 
 }  // namespace
+
+std::string LineForm::difference(const LineForm& other) const {
+  if (other.columns != columns)
+    return fmt::format("columns: expected {} as in line {}, got {}", columns, line, other.columns);
+  const auto separator = [](const LineForm& form) { return form.has_tabs ? "TAB" : "spaces"; };
+  if (other.has_tabs != has_tabs)
+    return fmt::format("columns: expected {} between them as in line {}, got {}", separator(*this), line,
+                       separator(other));
+  return "";
+}
 
 void WordLines::take(std::string_view line, std::int64_t number) {
   const bool is_word = !is_blank_line(line) && !line.starts_with("# ") && !line.starts_with(kDocument);

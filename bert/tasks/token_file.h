@@ -42,6 +42,17 @@ struct TokenFile {
   std::string where(std::size_t word) const;
 };
 
+/// How a line of words is cut into columns. All of a file are cut as the first one: what lost a TAB would be another
+/// word with another label.
+struct LineForm {
+  std::size_t columns = 0;
+  bool has_tabs = false;
+  std::int64_t line = 0;
+
+  /// What is wrong with a line of another form than this one; "" if it has the same.
+  std::string difference(const LineForm& other) const;
+};
+
 /// Takes the comments out of lines with a word each: those that begin with "# " at the beginning of a sentence. If the
 /// first word's line is cut at spaces, so is a word "#", which is no comment if it has as many columns and not the form
 /// of CoNLL-U's comments ("# sent_id = 7", "# newdoc", "# newpar").
@@ -62,15 +73,15 @@ class WordLines {
   bool begins_sentence_ = true;
 };
 
-/// Reads a file, which may be compressed. Columns are cut at TAB in a line that has one, else at runs of spaces; spaces
-/// around a cell do not belong to it. In the layout of words a line that begins with "-DOCSTART-" ends a sentence as a
-/// blank line does, and comments are as WordLines has them. If the words are not
-/// in the first column, lines of CoNLL-U for several words together (1-2) and for empty nodes (2.1) are passed over. A
-/// byte order mark and what is no UTF-8 are dropped, and CRLF ends a line as LF does. `needs_label`: for training and
-/// evaluation; a file to predict may have labels or not. Throws Failure::usage if word and label are one column. Throws
-/// Failure::input with file and line for a line with another number of columns than the first, an empty word, an empty
-/// label or one with a space in it, and, in the layout of rows, for a blank line or another number of labels than of
-/// words; also for a file without words. With `bad` such lines are kept there and passed over; some words must be left.
+/// Reads a file, which may be compressed. Columns are cut at TAB if the first word's line has one, else at runs of
+/// spaces; spaces around a cell do not belong to it. In the layout of words a line that begins with "-DOCSTART-" ends a
+/// sentence as a blank line does, and comments are as WordLines has them. If the words are not in the first column,
+/// lines of CoNLL-U for several words together (1-2) and for empty nodes (2.1) are passed over. A byte order mark and
+/// what is no UTF-8 are dropped, and CRLF ends a line as LF does. `needs_label`: for training and evaluation; a file to
+/// predict may have labels or not. Throws Failure::usage if word and label are one column. Throws Failure::input with
+/// file and line for a line of another LineForm than the first, an empty word, an empty label or one with a space in
+/// it, and, in the layout of rows, for a blank line or another number of labels than of words; also for a file without
+/// words. With `bad` such lines are kept there and passed over; some words must be left.
 TokenFile read_token_file(const std::string& path, const TokenColumns& columns, bool needs_label,
                           std::vector<std::string>* bad = nullptr);
 

@@ -89,7 +89,7 @@ TEST_CASE("a byte order mark is no part of the first query's id") {
 
 TEST_CASE("tagged words have seqeval's figures with 17 digits") {
   const support::TemporaryDirectory directory;
-  write_text(directory / "tags", "-DOCSTART- O O\n\nJohn B-PER B-PER\r\nran O I-LOC\n\n\na\tb c\tO\tO\n");
+  write_text(directory / "tags", "-DOCSTART- O O\n\nJohn B-PER B-PER\r\nran O I-LOC\n\n\na O O\n");
   const support::Outcome outcome = run_program("evaluate", {"tokens", directory / "tags"});
   CHECK(outcome.code == 0);
   CHECK(outcome.out.starts_with("LOC_f1 = 0\n"));
@@ -107,6 +107,11 @@ TEST_CASE("an empty tag does not make another column the tag, and a rank far bey
     CHECK(refusal({"tokens", tags}) ==
           "error: " + tags + ":4: columns: expected a word or a tag in each, got an empty one\n");
   }
+  write_text(tags, "# sent_id = 1\nv O O\nw NN O O\n");
+  CHECK(refusal({"tokens", tags}) == "error: " + tags + ":3: columns: expected 3 as in line 2, got 4\n");
+  write_text(tags, "v\tO\tO\nw O O\n");
+  CHECK(refusal({"tokens", tags}) ==
+        "error: " + tags + ":2: columns: expected TAB between them as in line 1, got spaces\n");
   write_text(qrels, "q 0 p 1\n");
   for (const char* rank : {"1001", "9000000000000000000"}) {
     write_text(run, std::string("q x 1\nq p ") + rank + "\n");

@@ -30,8 +30,9 @@ constexpr TokenColumns kRows{.layout = TokenLayout::rows};
 
 }  // namespace
 
-TEST_CASE("columns are cut at TAB in a line that has one and else at runs of spaces") {
-  const TokenFile file = read("New York\tB-LOC\nis   O\n\nbig \t O\n");
+TEST_CASE("columns are cut at TAB if the first word's line has one and else at runs of spaces") {
+  const TokenFile file = read("New York\tB-LOC\nis \tO\n\nbig \t O\n");
+  CHECK(read("is   O\n\nbig O\n").words == Texts{"is", "big"});
   CHECK(file.words == Texts{"New York", "is", "big"});
   CHECK(file.labels == Texts{"B-LOC", "O", "O"});
   CHECK(file.offsets == std::vector<std::size_t>{0, 2, 3});
@@ -131,6 +132,9 @@ TEST_CASE("broken lines are refused with file and line and what was expected") {
   CHECK(refusal("a\tO\nb\n") == "words.txt:2: columns: expected 2 as in line 1, got 1");
   CHECK(refusal("a\tO\nb\tO\tX\n") == "words.txt:2: columns: expected 2 as in line 1, got 3");
   CHECK(refusal("a N O\nb O\n") == "words.txt:2: columns: expected 3 as in line 1, got 2");
+  CHECK(refusal("a\tO\nNew YorkB-LOC\n") == "words.txt:2: columns: expected TAB between them as in line 1, got spaces");
+  CHECK(refusal("a O\nNew York\tB-LOC\n") ==
+        "words.txt:2: columns: expected spaces between them as in line 1, got TAB");
   CHECK(refusal("\nO\n") == "words.txt:2: columns: expected a word and a label, got 1 column");
   CHECK(refusal("a\tO\n\tO\n") == "words.txt:2: word: expected one in column 0, got none");
   CHECK(refusal("a\tO\nb\t\n") == "words.txt:2: label: expected one in column 1, got none");

@@ -185,7 +185,11 @@ class RankedQuery {
 
   void finish() {
     if (ranked_.empty()) return;
-    std::ranges::stable_sort(ranked_, {}, &std::pair<std::int64_t, std::string>::first);
+    std::ranges::sort(ranked_, {}, &std::pair<std::int64_t, std::string>::first);
+    const auto twice = std::ranges::adjacent_find(ranked_, {}, &std::pair<std::int64_t, std::string>::first);
+    if (twice != ranked_.end())
+      fail(Failure::input, "{}: query {}: rank: expected each one once, got {} twice", lines_.name(), query_,
+           twice->first);
     std::vector<std::string> passages, places;
     for (const auto& [rank, passage] : ranked_) {
       passages.push_back(passage);
@@ -193,7 +197,7 @@ class RankedQuery {
       if (rank > kMostPlaces && before > places.size())
         fail(Failure::input, "{}: query {}: rank: expected at most {}, or the one after the one before, got {}",
              lines_.name(), query_, kMostPlaces, rank);
-      places.resize(std::max(places.size(), before));
+      places.resize(before);
       places.push_back(passage);
     }
     repeated_.add(query_, passages);

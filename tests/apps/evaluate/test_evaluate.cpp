@@ -274,8 +274,7 @@ TEST_CASE("files that evaluate cannot score are refused in a line with their pla
   };
   CHECK(ranking("1 a 1\n2 a 1\n1 b 2\n") ==
         "error: " + bad + ":3: query 1: expected its lines together, got more of them here\n");
-  CHECK(ranking("q a 2\nq b 1\nq c 2\n") ==
-        "error: " + bad + ": query q: rank: expected each one once, got 2 twice\n");
+  CHECK(ranking("q a 2\nq b 1\nq c 2\n") == "error: " + bad + ": query q: rank: expected each one once, got 2 twice\n");
   const std::string columns = "error: " + bad + ":1: columns: expected query id, passage id and rank, got ";
   CHECK(ranking("1 a\n") == columns + "2 of them\n");
   CHECK(ranking("1 a 1 2\n") == columns + "4 of them\n");

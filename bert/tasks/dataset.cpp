@@ -105,7 +105,7 @@ std::int32_t class_of(const std::string& name, const LabelSet& labels, const Pla
   return *index;
 }
 
-float number_of(const std::string& text, const Place& place) {
+std::optional<float> finite_number(const std::string& text) {
   float value = 0;
   const char *begin = text.data(), *end = begin + text.size();
   if (text.starts_with('+') && !text.starts_with("+-")) ++begin;
@@ -114,9 +114,44 @@ float number_of(const std::string& text, const Place& place) {
     value = std::strtof(begin, nullptr);
     error = std::errc();
   }
-  if (error != std::errc() || stop != end || !std::isfinite(value))
-    fail(Failure::input, "{}: label: expected a finite number, got \"{}\"", place.where(), text);
+  if (error != std::errc() || stop != end || !std::isfinite(value)) return std::nullopt;
   return value;
+}
+
+float number_of(const std::string& text, const Place& place) {
+  const auto number = finite_number(text);
+  if (!number) fail(Failure::input, "{}: label: expected a finite number, got \"{}\"", place.where(), text);
+  return *number;
+}
+
+/// Refuses a table whose first row was taken for a header, and is an example.
+[[noreturn]] void refuse_lost_row(const Task& task, const Table& table, const std::string& label) {
+  fail(Failure::input, "{}:1: header: expected the names of columns, got the label {}; hint: {}", table.file,
+       io::shown(label),
+       task.layouts.empty() ? "--no-header: the first row is data"
+                            : "--task custom --no-header reads a table that has none");
+}
+
+/// A named task's header has no label of the task.
+void check_header(const Task& task, const Table& table, const Layout& layout, const Row& row) {
+  const auto label = layout.label ? label_of(task, table, layout, row) : std::nullopt;
+  if (label && (task.kind == Kind::regression ? finite_number(*label).has_value()
+                                              : std::ranges::find(task.labels, *label) != task.labels.end()))
+    refuse_lost_row(task, table, *label);
+}
+
+/// What the header of a custom table has for the label, if that is a label should an example have it too. "" if it is a
+/// name: the user has named the column, or pandas has, which gives columns their numbers.
+std::string doubtful_header(const Task& task, const Table& table, const Layout& layout) {
+  const std::string& flag = task.columns.label;
+  const bool is_number = !flag.empty() && flag.find_first_not_of("0123456789") == std::string::npos;
+  const bool has_header = !table.columns.empty() && table.rows.front().columns.empty();  // JSON has names
+  if (!layout.label || !is_number || !has_header) return "";
+  const std::size_t text = place(layout.text, table.width);
+  if (table.columns[text] == std::to_string(text)) return "";
+  const std::string label(trimmed_cell(table.columns[place(*layout.label, table.width)]));
+  if (task.kind == Kind::regression && finite_number(label)) refuse_lost_row(task, table, label);
+  return label;
 }
 
 }  // namespace
@@ -180,8 +215,9 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
   };
   for (const int column : layout.flags) dataset.labels.push_back(table.columns[static_cast<std::size_t>(column)]);
   bool is_header = layout.header;
+  const std::string doubtful = doubtful_header(task, table, layout);
   table.rows.for_each([&](const Row& row) {
-    if (std::exchange(is_header, false)) return;
+    if (std::exchange(is_header, false)) return check_header(task, table, layout, row);
     keep_skipped_before(row.line);
     if (layout.language && row.cell(place(*layout.language, table.width)) != task.language) return;
     std::optional<Example> example;
@@ -194,6 +230,7 @@ Dataset walk_examples(const Task& task, const Table& table, bool needs_label, On
       keep(row.line, id_of(layout, table, row, number()), error.what());
       return;
     }
+    if (!doubtful.empty() && example->label == doubtful) refuse_lost_row(task, table, doubtful);
     ++examples;
     use(*example);
   });

@@ -54,7 +54,8 @@ struct Dataset {
 Table read_rows(const Task& task, const std::string& path, OnBadRow on_bad, const SpillPlace& spill = {});
 /// Calls `use` for each example of a table; the dataset has none. `needs_label`: for training and evaluation; a file to
 /// predict may have labels or not. Throws Failure::input with file and line for a bad row or an empty text, which only
-/// pairs of a named task may have, and for a file without examples.
+/// pairs of a named task may have, for a file without examples, and for a first row that is an example and not a
+/// header.
 Dataset walk_examples(const Task& task, const Table& table, bool needs_label, OnBadRow on_bad,
                       const std::function<void(const Example&)>& use);
 

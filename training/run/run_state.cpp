@@ -158,20 +158,22 @@ RunState parse_run_state(const io::Json& json, const std::string& file) {
     fail(Failure::model, "{}: random_numbers: expected {}, got {}", file, kRandomNumbers, numbers);
   io::JsonReader scale = reader.object("loss_scale");
   constexpr io::JsonReader::Whole kCrc{0, std::numeric_limits<std::uint32_t>::max()};
-  RunState state{.steps_done = reader.whole("step", {}),
-                 .loss_scale = {.scale = scale.real("scale", {.least = 0x1p-10}),
-                                .good_steps = scale.whole("good_steps", {}),
-                                .skipped_steps = scale.whole("skipped_steps", {})},
-                 .next = {.epoch = reader.whole("epoch", {}), .step = reader.whole("step_in_epoch", {})},
+  const std::int64_t steps_done = reader.whole("step", {});
+  const io::JsonReader::Whole done{0, steps_done};  // nothing has come more often than steps
+  RunState state{.steps_done = steps_done,
+                 .loss_scale = {.scale = scale.real("scale", {.least = 0x1p-10, .most = LossScaling().largest}),
+                                .good_steps = scale.whole("good_steps", done),
+                                .skipped_steps = scale.whole("skipped_steps", done)},
+                 .next = {.epoch = reader.whole("epoch", done), .step = reader.whole("step_in_epoch", done)},
                  .evaluation_due = reader.flag("evaluation_due"),
-                 .best = {.step = reader.whole("best_step", {}),
+                 .best = {.step = reader.whole("best_step", done),
                           .crc32c = static_cast<std::uint32_t>(reader.whole("best_model_crc32c", kCrc, 0))},
-                 .evaluations_since_best = reader.whole("evaluations_since_best", {}, 0)};
+                 .evaluations_since_best = reader.whole("evaluations_since_best", done, 0)};
   if (const io::Json* score = reader.find("best_score")) state.best.score = figure(*score);
   state.evaluation = figures(reader.object("evaluation").json());
   if (reader.find("unlogged")) {  // an older version wrote none
     io::JsonReader unlogged = reader.object("unlogged");
-    state.unlogged = {.steps = unlogged.whole("steps", {}), .sums = figures(unlogged.object("loss_sums").json())};
+    state.unlogged = {.steps = unlogged.whole("steps", done), .sums = figures(unlogged.object("loss_sums").json())};
   }
   return state;
 }

@@ -75,8 +75,8 @@ struct RunState {
   io::Json to_json(const Conditions& conditions) const;
 };
 
-/// The two halves of a resume.json. Throws Error(Failure::model) naming `file` and the key if one is missing or of
-/// another kind.
+/// The two halves of a resume.json. Throws Error(Failure::model) naming `file` and the key if one is missing, of
+/// another kind, or a number that no run comes to.
 RunState parse_run_state(const io::Json& json, const std::string& file);
 Conditions parse_conditions(const io::Json& json, const std::string& file);
 

@@ -96,8 +96,29 @@ TEST_CASE("a run that an earlier version began with another order of examples is
         }).starts_with("state.json: format_version: expected 3, got 2; hint: "));
 }
 
+TEST_CASE("a saved state with numbers that no run comes to is refused, as counting on would overflow") {
+  const training::RunState state{
+      .steps_done = 5, .next = {.epoch = 5, .step = 5}, .unlogged = {.steps = 5, .sums = {}}};
+  const io::Json json = state.to_json({});
+  CHECK(training::parse_run_state(json, "s").next.epoch == 5);
+  const auto refused = [&](const char* place, const io::Json& value) {
+    io::Json changed = json;
+    changed[io::Json::json_pointer(place)] = value;
+    return support::refusal(Failure::model, [&] { training::parse_run_state(changed, "s"); });
+  };
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  CHECK(refused("/epoch", kMost) == "s: epoch: expected an integer in [0, 5], got 9223372036854775807");
+  CHECK(refused("/unlogged/steps", 6) == "s: unlogged.steps: expected an integer in [0, 5], got 6");
+  for (const char* place : {"/step_in_epoch", "/best_step", "/evaluations_since_best", "/loss_scale/good_steps",
+                            "/loss_scale/skipped_steps"})
+    CHECK(refused(place, kMost).ends_with("expected an integer in [0, 5], got 9223372036854775807"));
+  CHECK(refused("/loss_scale/scale", 0x1p32) == "");
+  CHECK(refused("/loss_scale/scale", 1e300).starts_with("s: loss_scale.scale: expected "));
+}
+
 TEST_CASE("of a run that an older version saved it is not known which file was the best model nor how long ago") {
-  training::RunState state{.best = {.score = 0.5, .step = 3, .crc32c = 4711}, .evaluations_since_best = 2};
+  training::RunState state{
+      .steps_done = 9, .best = {.score = 0.5, .step = 3, .crc32c = 4711}, .evaluations_since_best = 2};
   io::Json json = state.to_json({});
   CHECK(training::parse_run_state(json, "state.json").best.crc32c == 4711u);
   CHECK(training::parse_run_state(json, "state.json").evaluations_since_best == 2);
@@ -110,7 +131,7 @@ TEST_CASE("of a run that an older version saved it is not known which file was t
 }
 
 TEST_CASE("sums of losses are the same after a resume, and a run that an older version saved has none") {
-  training::RunState state;
+  training::RunState state{.steps_done = 3};
   for (const double loss : {0.1, 0.2, 1e-300}) state.unlogged.add({{"loss", loss}, {"other_loss", 1 / loss}});
   io::Json json = io::parse_json(io::json_text(state.to_json({})), {"state.json"});
   const training::LossSums sums = training::parse_run_state(json, "state.json").unlogged;

@@ -129,9 +129,10 @@ void Stream::report_bad_line(const Error& error, std::size_t place) {
 }
 
 void Stream::take(std::string_view line) {
-  const bool is_blank = form_ != Form::text && text::strip(line).empty();
+  const std::string_view stripped = form_ == Form::text ? line : text::strip(line);
+  const bool is_blank = form_ != Form::text && stripped.empty();
   // Until then blank lines are lines of text, so that whoever sends a line and waits has an answer.
-  if (form_ == Form::detect && !is_blank) form_ = line.starts_with('{') ? Form::jsonl : Form::text;
+  if (form_ == Form::detect && !is_blank) form_ = stripped.starts_with('{') ? Form::jsonl : Form::text;
   if (form_ == Form::jsonl && is_blank) return;  // as prepare does
   const std::string where = lines_.where();
   const std::size_t place = answers_.size();

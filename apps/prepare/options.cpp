@@ -39,7 +39,9 @@ void add_flags(CLI::App& app, TokensOptions& options) {
   app.add_flag("--with-special-tokens", options.with_special_tokens,
                "literal [MASK], [SEP] … in the text become their ids (default: split, as in Google's tokenizer)");
   add_threads_flag(app, options.threads);
-  app.add_option("FILE", options.input, "text, a line at a time; lines end at \\n only (default: standard input)")
+  app.add_option("FILE", options.input,
+                 "text, a line at a time; lines end at \\n only; .jsonl, .ndjson, .json: a {\"text\"} a line (default: "
+                 "standard input)")
       ->type_name("");
 }
 

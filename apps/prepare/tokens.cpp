@@ -1,6 +1,7 @@
 // prepare tokens: text to ids or pieces, line by line.
 #include "apps/prepare/tokens.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -10,8 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "bert/data/json_lines.h"
 #include "bert/data/line_blocks.h"
 #include "bert/text/tokenizer.h"
+#include "io/byte_source.h"
 #include "io/error.h"
 #include "io/input_files.h"
 #include "io/say.h"
@@ -28,12 +31,21 @@ struct Part {
   text::InvalidBytes invalid;
 };
 
-Part encode_lines(std::string_view lines, text::Encoder& encoder) {
+/// The file that lines are from.
+struct Source {
+  std::string name;  ///< for messages
+  bool is_json = false;
+};
+
+/// `before`: how many lines the file has before these.
+Part encode_lines(std::string_view lines, text::Encoder& encoder, const Source& source, std::uint64_t before) {
   Part part;
   part.text.reserve(2 * lines.size());
   std::array<char, 12> digits;
+  std::string text;
   data::for_each_line(lines, [&](std::string_view line) {
     ++part.lines;
+    if (source.is_json) line = text = data::text_of_json_line(line, source.name, before + part.lines).value_or("");
     char separator = '\0';  // none before the first id
     for (const std::int32_t id : encoder.encode(line)) {
       digits[0] = separator;
@@ -66,6 +78,7 @@ void write_tokens(const TokensOptions& options) {
   for (int i = 0; i < options.threads; ++i) encoders.emplace_back(tokenizer);
 
   data::LineBlocks input(options.input);
+  const Source source{.name = input.name(), .is_json = io::is_json_lines(options.input)};
   text::InvalidBytes invalid;
   std::uint64_t lines = 0;
   std::string block, next_block;
@@ -74,8 +87,11 @@ void write_tokens(const TokensOptions& options) {
   while (has_block) {
     io::refuse_nul(block, input.name(), lines);
     std::vector<std::future<Part>> parts;
+    std::uint64_t before = lines;
     for (const std::string_view part : data::split_lines(block, encoders.size())) {
-      parts.push_back(std::async(std::launch::async, encode_lines, part, std::ref(encoders[parts.size()])));
+      parts.push_back(std::async(std::launch::async, encode_lines, part, std::ref(encoders[parts.size()]),
+                                 std::cref(source), before));
+      before += static_cast<std::uint64_t>(std::ranges::count(part, '\n'));
     }
     has_block = input.next(next_block, kBytesPerThread * encoders.size());
     for (std::future<Part>& future : parts) {

@@ -79,6 +79,7 @@ TEST_CASE("a text and its JSON have the same answer and the first line says whic
                            R"({"text": "{red}"})";
   CHECK(text.size() == 3);
   CHECK(setting.answers("lines", json) == text);
+  CHECK(setting.answers("lines", " \t" + json) == text);
   CHECK(setting.answers("lines.jsonl", json) == text);
   for (const char* name : {"lines.ndjson", "lines.json"}) CHECK(setting.answers(name, " \n" + json + "\n\n") == text);
   CHECK(setting.answers("lines.jsonl", "{red}\n", {"--input-format", "text"})[0] == text[2]);

@@ -83,6 +83,20 @@ TEST_CASE("prepare tokens prints a line of ids for every line, with any number o
   CHECK(empty.out.empty());
 }
 
+TEST_CASE("prepare tokens reads the text of lines of JSON as the other commands do") {
+  const Setting setting;
+  write_text(setting / "lines.jsonl", " {\"text\": \"a ab\"}\n\n{\"text\": \"no\\nend a\", \"id\": 7}\n");
+  for (const char* threads : {"1", "3"})
+    CHECK(
+        run_program("prepare", {"tokens", "--vocab-file", setting / "v", "--threads", threads, setting / "lines.jsonl"})
+            .out == "5 5 9\n\n1 1 5\n");
+  write_text(setting / "lines.jsonl", "{\"text\": \"a\"}\n{\"text\": \"a\"}\na\n");
+  for (const char* threads : {"1", "3"})
+    CHECK(
+        run_program("prepare", {"tokens", "--vocab-file", setting / "v", "--threads", threads, setting / "lines.jsonl"})
+            .error.find((setting / "lines.jsonl") + ":3:") != std::string::npos);
+}
+
 TEST_CASE("prepare tokens says where the first bytes are that are not UTF-8") {
   const Setting setting;
   write_text(setting / "lines", "a\nb \xFF\xFF c\na\xED\xA0\x80\n");

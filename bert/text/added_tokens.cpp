@@ -1,11 +1,11 @@
-// Added tokens found byte by byte: there are few of them.
+// Added tokens found byte by byte, in sorted lists: there may be many that begin alike.
 #include "bert/text/added_tokens.h"
 
 #include <utf8proc.h>
 
 #include <algorithm>
-#include <functional>
-#include <set>
+#include <span>
+#include <utility>
 
 namespace bertrand::text {
 namespace {
@@ -48,28 +48,57 @@ bool ends_with_word(std::string_view text) {
 
 }  // namespace
 
-AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens, bool lower_case)
-    : lower_case_(lower_case), empty_(tokens.empty()) {
-  std::ranges::stable_sort(tokens, std::greater{}, [](const AddedToken& token) { return token.text.size(); });
-  for (const AddedToken& token : tokens) {
+AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens, bool lower_case) : empty_(tokens.empty()) {
+  std::ranges::stable_sort(tokens, {}, &AddedToken::id);
+  for (AddedToken& token : tokens) {
+    const bool folds = token.normalized && lower_case;
+    if (folds) std::ranges::transform(token.text, token.text.begin(), lower);
     const char first = token.text.front();
-    const std::set<char> firsts =
-        token.normalized && lower_case ? std::set{lower(first), upper(first)} : std::set{first};
-    for (const char c : firsts) by_first_byte_[static_cast<unsigned char>(c)].push_back(token);
+    for (const char c : {first, folds ? upper(first) : first}) begins_token_[static_cast<unsigned char>(c)] = true;
+    (folds ? folded_ : exact_).push_back(std::move(token));
+  }
+  for (std::vector<AddedToken>* list : {&exact_, &folded_}) {
+    std::ranges::stable_sort(*list, {}, &AddedToken::text);
+    std::vector<AddedToken> kept;
+    for (AddedToken& token : *list)
+      if (kept.empty() || kept.back().text != token.text || (kept.back().single_word && !token.single_word))
+        kept.push_back(std::move(token));
+    *list = std::move(kept);
   }
 }
 
-bool AddedTokenFinder::stands_at(std::size_t at, std::string_view text, const AddedToken& token) const {
-  const std::size_t end = at + token.text.size();
-  const auto folded = [&](char c) { return lower_case_ && token.normalized ? lower(c) : c; };
-  if (!std::ranges::equal(text.substr(at, token.text.size()), token.text, {}, folded, folded)) return false;
-  return !token.single_word || !(ends_with_word(text.substr(0, at)) || begins_with_word(text.substr(end)));
+const AddedToken* AddedTokenFinder::longest(const std::vector<AddedToken>& tokens, std::string_view text,
+                                            std::size_t at) const {
+  const AddedToken* longest = nullptr;
+  std::span<const AddedToken> left = tokens;  // which begin as the text does here
+  for (std::size_t n = 0; at + n < text.size() && !left.empty(); ++n) {
+    const char c = &tokens == &folded_ ? lower(text[at + n]) : text[at + n];
+    const auto byte = [n](const AddedToken& token) {
+      return n < token.text.size() ? int{static_cast<unsigned char>(token.text[n])} : -1;
+    };
+    const auto same = std::ranges::equal_range(left, int{static_cast<unsigned char>(c)}, {}, byte);
+    left = {same.begin(), same.end()};
+    const std::size_t end = at + n + 1;
+    const auto stands = [&](const AddedToken& token) {
+      return token.text.size() == n + 1 &&
+             !(token.single_word && (ends_with_word(text.substr(0, at)) || begins_with_word(text.substr(end))));
+    };
+    const auto whole = left.first(std::min<std::size_t>(left.size(), 2));  // no more than two are the same text
+    if (const auto found = std::ranges::find_if(whole, stands); found != whole.end()) longest = &*found;
+  }
+  return longest;
 }
 
 AddedTokenFinder::Found AddedTokenFinder::next(std::string_view text, std::size_t from) const {
-  for (std::size_t at = from; at < text.size(); ++at)
-    for (const AddedToken& token : by_first_byte_[static_cast<unsigned char>(text[at])])
-      if (stands_at(at, text, token)) return {at, at + token.text.size(), token.id};
+  for (std::size_t at = from; at < text.size(); ++at) {
+    if (!begins_token_[static_cast<unsigned char>(text[at])]) continue;  // for speed alone
+    const AddedToken *exact = longest(exact_, text, at), *folded = longest(folded_, text, at);
+    if (!exact && !folded) continue;
+    const bool takes_exact = exact && (!folded || exact->text.size() > folded->text.size() ||
+                                       (exact->text.size() == folded->text.size() && exact->id < folded->id));
+    const AddedToken& token = takes_exact ? *exact : *folded;
+    return {at, at + token.text.size(), token.id};
+  }
   return {text.size(), text.size(), -1};
 }
 

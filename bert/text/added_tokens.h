@@ -30,17 +30,20 @@ class AddedTokenFinder {
     std::size_t begin, end;  ///< in the text
     std::int32_t id;
   };
-  /// The first token at or behind `from`, of several there the longest; {text.size(), text.size(), -1} if there is
-  /// none.
+  /// The first token at or behind `from`, of several there the longest, of several such the one with the least id;
+  /// {text.size(), text.size(), -1} if there is none.
   Found next(std::string_view text, std::size_t from) const;
 
   bool empty() const { return empty_; }
 
  private:
-  bool stands_at(std::size_t at, std::string_view text, const AddedToken& token) const;
+  const AddedToken* longest(const std::vector<AddedToken>& tokens, std::string_view text, std::size_t at) const;
 
-  std::array<std::vector<AddedToken>, 256> by_first_byte_;  // the longest first
-  bool lower_case_, empty_;
+  // Sorted by text, whose beginnings are so found together. Of the same text there is the first, and if that is a
+  // single word the first that is none.
+  std::vector<AddedToken> exact_, folded_;  // folded: in lower case, as their case does not count
+  std::array<bool, 256> begins_token_ = {};
+  bool empty_;
 };
 
 }  // namespace bertrand::text

@@ -1,5 +1,7 @@
+#include "bert/text/added_tokens.h"
 #include "bert/text/tokenizer.h"
 #include "bert/text/words.h"
+#include "support/growth.h"
 #include "support/paths.h"
 
 #include <doctest/doctest.h>
@@ -170,6 +172,40 @@ TEST_CASE("the first letter of the alphabet has two cases in added tokens too, a
       {.added_tokens = {{.text = "area", .id = 5, .normalized = true}, {.text = "one", .id = 6, .single_word = true}}});
   CHECK(tokenizer.encode("xAREAx areaArea") == Ids{1, 5, 1, 5, 5});
   CHECK(tokenizer.encode("one 0one one0") == Ids{6, 1, 1});
+}
+
+TEST_CASE("of added tokens that begin alike the longest that may stand there is found, whatever its case counts") {
+  const AddedTokenFinder finder({{.text = "ab", .id = 1},
+                                 {.text = "AB", .id = 2, .normalized = true},
+                                 {.text = "abc", .id = 3, .single_word = true},
+                                 {.text = "aBcD", .id = 4, .normalized = true},
+                                 {.text = "ab", .id = 5, .single_word = true},
+                                 {.text = "x", .id = 6, .single_word = true},
+                                 {.text = "x", .id = 7}},
+                                true);
+  const auto found = [&](std::string_view text) {
+    const AddedTokenFinder::Found token = finder.next(text, 0);
+    return std::pair(token.id, text.substr(token.begin, token.end - token.begin));
+  };
+  using Found = std::pair<std::int32_t, std::string_view>;
+  CHECK(found("ab") == Found{1, "ab"});
+  CHECK(found("aB") == Found{2, "aB"});
+  CHECK(found("-abc-") == Found{3, "abc"});
+  CHECK(found("abcx") == Found{1, "ab"});
+  CHECK(found("ABCDE") == Found{4, "ABCD"});
+  CHECK(found("x") == Found{6, "x"});
+  CHECK(found("xx") == Found{7, "x"});
+  CHECK(found("a") == Found{-1, ""});
+}
+
+TEST_CASE("many added tokens that begin alike are found in a time that does not grow with their number") {
+  const double growth = support::growth_by_four(4000, [](int size) {
+    std::vector<AddedToken> tokens;
+    for (int i = 0; i < size; ++i) tokens.push_back({.text = "<" + std::to_string(i) + ">", .id = i});
+    const AddedTokenFinder finder(std::move(tokens), true);
+    CHECK(finder.next(std::string(static_cast<std::size_t>(size), '<') + "<7>", 0).id == 7);
+  });
+  CHECK(growth < 8);
 }
 
 TEST_CASE("an encoder gives the same ids with its cache warm, whatever bytes come") {

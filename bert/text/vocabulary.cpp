@@ -10,6 +10,7 @@
 #include "io/byte_source.h"
 #include "io/input_files.h"
 #include "io/say.h"
+#include "io/seeded_hash.h"
 #include "io/units.h"
 
 namespace bertrand::text {
@@ -56,7 +57,7 @@ std::string_view strip(std::string_view text) {
 struct Vocabulary::Contents {
   std::string text;
   std::vector<std::string> tokens;
-  std::unordered_map<std::string_view, std::int32_t> ids;
+  std::unordered_map<std::string_view, std::int32_t, io::SeededHash> ids;
   std::vector<std::int32_t> distinct_ids;
   std::int32_t unk, cls, sep, mask;
 
@@ -101,12 +102,6 @@ Vocabulary Vocabulary::parse(std::string bytes, const std::string& name, const V
       fail(options.failure, "{}:{}: vocabulary: expected every token once, got \"{}\" again, first on line {}", name,
            id + 1, entry->first, entry->second + 1);
     }
-    // One that is made to be slow. Of tokens that are not, a bucket has some ten.
-    constexpr std::size_t kMostInBucket = 64;
-    if (contents->ids.bucket_size(contents->ids.bucket(entry->first)) > kMostInBucket)
-      fail(options.failure,
-           "{}:{}: vocabulary: expected tokens that have different hashes, got more than {} that have not", name,
-           id + 1, kMostInBucket);
     if (is_new) contents->distinct_ids.push_back(id);
     entry->second = id;
   }

@@ -12,6 +12,7 @@
 
 #include "bert/text/utf8.h"
 #include "io/error.h"
+#include "io/seeded_hash.h"
 
 namespace bertrand::text {
 namespace {
@@ -103,7 +104,7 @@ class VocabularyTrainer {
 
   const VocabularyTrainerOptions& options_;
   std::vector<std::string> tokens_;
-  std::unordered_map<std::string, Piece> numbers_;
+  std::unordered_map<std::string, Piece, io::SeededHash> numbers_;
   std::vector<Word> words_;
   std::unordered_map<Pair, Occurrences, PairHash> pairs_;
   std::priority_queue<Candidate> queue_;

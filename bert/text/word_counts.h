@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bert/text/utf8.h"
+#include "io/seeded_hash.h"
 
 namespace bertrand::text {
 
@@ -30,16 +31,11 @@ class WordCounts {
   std::uint64_t forgotten() const { return forgotten_; }
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view word) const { return std::hash<std::string_view>{}(word); }
-  };
-
   void add(std::string_view word, std::uint64_t count);
   void forget_rare();
 
   std::size_t most_words_;
-  std::unordered_map<std::string, std::uint64_t, Hash, std::equal_to<>> counts_;
+  std::unordered_map<std::string, std::uint64_t, io::SeededHash, std::equal_to<>> counts_;
   std::uint64_t forgotten_ = 0;
 };
 

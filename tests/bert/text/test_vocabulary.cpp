@@ -91,23 +91,18 @@ TEST_CASE("a vocabulary that is not there, a directory, too long, or on a disk t
   CHECK(refusal(Failure::io, load("/proc/self/mem")) == "/proc/self/mem: read: Input/output error");
 }
 
-TEST_CASE("a vocabulary whose tokens are made to have equal hashes is refused, as it would be read for hours") {
-  const auto with_tokens = [](bool collide) {
-    constexpr std::size_t kTokens = 300, kSpecialTokens = 5;
-    std::unordered_set<std::string_view> table;  // has as many buckets as that of the vocabulary
-    table.reserve(kTokens + kSpecialTokens);
-    std::string bytes = kSpecials;
-    for (std::size_t tokens = 0, i = 0; tokens < kTokens; ++i) {
-      const std::string token = fmt::format("t{}", i);
-      if (collide && table.bucket(token) != 0) continue;
-      bytes += token + "\n";
-      ++tokens;
-    }
-    return bytes;
-  };
-  CHECK(error_of(with_tokens(false)) == "");
-  CHECK(error_of(with_tokens(true))
-            .starts_with("v.txt:70: vocabulary: expected tokens that have different hashes, got "));
+TEST_CASE("a vocabulary whose tokens are made to have equal hashes is read as any other") {
+  constexpr std::size_t kTokens = 300, kSpecialTokens = 5;
+  std::unordered_set<std::string_view> table;  // has as many buckets as one for the vocabulary
+  table.reserve(kTokens + kSpecialTokens);
+  std::string bytes = kSpecials;
+  for (std::size_t tokens = 0, i = 0; tokens < kTokens; ++i) {
+    const std::string token = fmt::format("t{}", i);
+    if (table.bucket(token) != 0) continue;
+    bytes += token + "\n";
+    ++tokens;
+  }
+  CHECK(error_of(bytes) == "");
 }
 
 TEST_CASE("a vocabulary comes out of a pipe too, in whatever parts") {

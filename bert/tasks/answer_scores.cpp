@@ -181,7 +181,7 @@ AnswerScores score_squad2(const std::vector<SquadParagraph>& data, const Answers
     fail(Failure::input, "{}: expected at least one question that the predictions answer, got none", files.data);
   std::vector<Scored> at_threshold = raw;
   if (null_odds) {
-    const std::unordered_map<std::string, double> odds(null_odds->begin(), null_odds->end());
+    const std::map<std::string, double> odds(null_odds->begin(), null_odds->end());
     for (Scored& scored : at_threshold) {
       const auto found = odds.find(scored.id);
       if (found == odds.end())

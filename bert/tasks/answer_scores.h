@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -21,7 +20,7 @@ std::string normalized_answer(const std::string& text);
 double exact_match(const std::string& predicted, const std::string& truth);
 double answer_f1(const std::string& predicted, const std::string& truth, bool no_answer_counts);
 
-using Answers = std::unordered_map<std::string, std::string>;  ///< by the question's id
+using Answers = std::map<std::string, std::string>;  ///< by the question's id
 /// (id, how much better no answer scores), in the file's order, which decides between equal ones.
 using NullOdds = std::vector<std::pair<std::string, double>>;
 

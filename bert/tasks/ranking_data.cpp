@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
+#include <map>
 
 #include "bert/tasks/attempt.h"
 #include "io/error.h"
@@ -115,7 +115,7 @@ std::optional<CandidateReader::Candidate> CandidateReader::next() {
 
 CandidateList::CandidateList(const std::filesystem::path& file, std::vector<std::string>* bad) : file_(file) {
   CandidateReader reader(file, bad);
-  std::unordered_map<std::string, std::int32_t> places;
+  std::map<std::string, std::int32_t> places;
   while (const auto candidate = reader.next()) {
     const auto [query, is_new] =
         places.try_emplace(std::string(candidate->query_id), static_cast<std::int32_t>(queries_.size()));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_set>
 
 namespace bertrand::tasks {
 
@@ -21,7 +20,7 @@ RankingScores score_ranking(const Passages& relevant, std::span<const std::strin
   RankingScores scores;
   if (relevant.empty()) return scores;
   const auto wanted = static_cast<double>(relevant.size());
-  std::unordered_set<std::string_view> seen;
+  std::set<std::string_view> seen;
   double hits = 0, gain = 0, most = 0, among_first = 0;
   std::size_t first = ranked.size();  // the place of the first relevant one
   for (std::size_t i = 0; i < ranked.size(); ++i) {
@@ -43,7 +42,7 @@ RankingScores score_ranking(const Passages& relevant, std::span<const std::strin
 }
 
 void RepeatedPassages::add(const std::string& query, std::span<const std::string> passages) {
-  std::unordered_set<std::string_view> seen;
+  std::set<std::string_view> seen;
   for (const std::string& passage : passages)
     if (!seen.insert(passage).second && count_++ == 0) first_ = fmt::format("{:.80} of query {:.80}", passage, query);
 }

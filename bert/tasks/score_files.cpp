@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
-#include <unordered_set>
+#include <set>
 
 #include "bert/tasks/entity_scores.h"
 #include "bert/tasks/labels.h"
@@ -219,7 +219,7 @@ class RankedQuery {
   Lines lines_;
   std::string query_;
   std::vector<std::pair<std::int64_t, std::string>> ranked_;
-  std::unordered_set<std::string> seen_;
+  std::set<std::string> seen_;
   RepeatedPassages repeated_;
   RankingCounter counter_;
 };

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_set>
+#include <set>
 #include <utility>
 
 #include "io/error.h"
@@ -71,11 +71,11 @@ class Reader : public io::JsonStream {
  public:
   using Use = std::function<void(SquadParagraph&&)>;
   /// With `watched`, an id whose hash is there is refused when it comes again.
-  Reader(const std::string& file, Use use, std::unordered_set<std::size_t> watched = {})
+  Reader(const std::string& file, Use use, std::set<std::size_t> watched = {})
       : JsonStream({.name = file, .failure = Failure::input}), use_(std::move(use)), watched_(std::move(watched)) {}
-  std::unordered_set<std::size_t> hashes_that_come_twice() {
+  std::set<std::size_t> hashes_that_come_twice() {
     std::ranges::sort(hashes_);
-    std::unordered_set<std::size_t> twice;
+    std::set<std::size_t> twice;
     for (std::size_t i = 1; i < hashes_.size(); ++i)
       if (hashes_[i] == hashes_[i - 1]) twice.insert(hashes_[i]);
     return twice;
@@ -216,8 +216,8 @@ class Reader : public io::JsonStream {
   const Use use_;
   SquadParagraph paragraph_;  // that is being read
   std::vector<std::size_t> hashes_;
-  const std::unordered_set<std::size_t> watched_;
-  std::unordered_set<std::string> ids_;  // that are watched
+  const std::set<std::size_t> watched_;
+  std::set<std::string> ids_;  // that are watched
 };
 
 /// `let_go` is called now and then, when what came before in the text is not needed any more.
@@ -233,7 +233,7 @@ void walk(std::string_view text, const std::string& name, const Reader::Use& use
     bytes = 0;
   });
   reader.read(text, let_go);
-  const std::unordered_set<std::size_t> again = reader.hashes_that_come_twice();
+  const std::set<std::size_t> again = reader.hashes_that_come_twice();
   if (again.empty()) return;  // for speed alone: no id would be refused
   Reader ids(
       name, [](SquadParagraph&&) {},

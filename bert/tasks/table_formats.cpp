@@ -2,7 +2,7 @@
 #include "bert/tasks/table_formats.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <map>
 
 #include "io/error.h"
 #include "io/json.h"
@@ -253,7 +253,7 @@ class JsonParser : public RowParser {
 
   Table& table_;
   const TableOptions& options_;
-  std::unordered_map<std::string, std::size_t> columns_;
+  std::map<std::string, std::size_t> columns_;  // no hash: keys that collide could be made
   std::int64_t number_ = 0;
 };
 

@@ -143,7 +143,7 @@ std::string info_text(const Models& models, const Limits& limits) {
     const std::vector<std::string> labels = model.labels();
     for (std::size_t i = 0; i < labels.size(); ++i) {
       io::append(names, std::to_string(i), labels[i]);
-      ids[labels[i]] = i;
+      io::append(ids, labels[i], i);
     }
     type["classifier"] = {{"id2label", names}, {"label2id", ids}};
   }

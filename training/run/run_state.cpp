@@ -182,7 +182,10 @@ Conditions parse_conditions(const io::Json& json, const std::string& file) {
   io::JsonReader reader(json, {file});
   Conditions conditions;
   io::JsonReader settings = reader.object("settings");
-  for (const auto& [flag, value] : settings.json().items()) conditions.settings.emplace_back(flag, settings.text(flag));
+  for (const auto& [flag, value] : settings.json().items()) {
+    if (!value.is_string()) settings.refuse(flag, "a string", &value);
+    conditions.settings.emplace_back(flag, value.get<std::string>());
+  }
   for (const io::Json& entry : reader.list("inputs")) {
     io::JsonReader input(entry, {file}, "inputs.");
     constexpr io::JsonReader::Whole kCrc{0, std::numeric_limits<std::uint32_t>::max()};

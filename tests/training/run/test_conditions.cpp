@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "io/crc32c.h"
+#include "support/growth.h"
 #include "support/program.h"
 #include "support/refusal.h"
 #include "training/run/run_state.h"
@@ -156,4 +157,17 @@ TEST_CASE("sums of losses begin anew if these are other losses") {
   REQUIRE(sums.sums.size() == 1);
   CHECK(sums.sums[0].name == "b");
   CHECK(sums.sums[0].value == 4);
+}
+
+TEST_CASE("settings of a checkpoint are read in a time that grows with their number, and each is a text") {
+  io::Json json = training::RunState().to_json(Conditions());
+  const double growth = support::growth_by_four(2000, [&](int count) {
+    json["settings"] = io::Json::object();
+    for (int i = 0; i < count; ++i) io::append(json["settings"], "--flag-" + std::to_string(i), "1");
+    CHECK(training::parse_conditions(json, "s").settings.size() == static_cast<std::size_t>(count));
+  });
+  CHECK(growth < 8);
+  json["settings"] = {{"--seed", 7}};
+  CHECK(support::refusal(Failure::model, [&] { training::parse_conditions(json, "s"); }) ==
+        "s: settings.--seed: expected a string, got 7");
 }

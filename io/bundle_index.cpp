@@ -81,13 +81,14 @@ std::vector<std::int64_t> parse_shape(ProtoReader shape, const std::string& plac
 void check_size(const BundleEntry& entry, const std::string& place) {
   const BundleType* type = find_bundle_type(entry.type);
   if (!type) fail(Failure::model, "{}: expected a type of numbers or strings, got number {}", place, entry.type);
-  std::uint64_t size = type->bytes;
+  auto whole = static_cast<std::int64_t>(type->bytes);  // if no dimension were 0: the others are multiplied elsewhere
   bool overflow = false;
   for (const std::int64_t dim : entry.dims)
-    overflow = __builtin_mul_overflow(size, static_cast<std::uint64_t>(dim), &size) || overflow;
+    overflow = __builtin_mul_overflow(whole, std::max<std::int64_t>(dim, 1), &whole) || overflow;
   if (overflow)
-    fail(Failure::model, "{}: shape: expected fewer than 2^64 bytes, got [{}] of {}", place, fmt::join(entry.dims, ","),
+    fail(Failure::model, "{}: shape: expected fewer than 2^63 bytes, got [{}] of {}", place, fmt::join(entry.dims, ","),
          type->name);
+  const std::uint64_t size = std::ranges::count(entry.dims, 0) > 0 ? 0 : static_cast<std::uint64_t>(whole);
   const bool fits = type->is_string() ? entry.size >= size : entry.size == size;
   if (entry.slices.empty() && !fits)
     fail(Failure::model, "{}: size: expected {} bytes for [{}] of {}, got {}", place, size, fmt::join(entry.dims, ","),

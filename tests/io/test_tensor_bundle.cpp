@@ -137,7 +137,11 @@ TEST_CASE("what a checkpoint's index may not say is refused by the tensor's name
         }) == "p.index: tensor \"a\": size: expected 24 bytes for [2,3] of F32, got 16");
   CHECK(changed([](BundleEntry& e) {
           e.dims = {std::int64_t{1} << 40, std::int64_t{1} << 40};
-        }) == "p.index: tensor \"a\": shape: expected fewer than 2^64 bytes, got [1099511627776,1099511627776] of F32");
+        }) == "p.index: tensor \"a\": shape: expected fewer than 2^63 bytes, got [1099511627776,1099511627776] of F32");
+  CHECK(changed([](BundleEntry& e) {
+          e.dims = {0, std::int64_t{1} << 62, std::int64_t{1} << 62};  // the heads of an attention are multiplied
+          e.size = 0;
+        }).starts_with("p.index: tensor \"a\": shape: expected fewer than 2^63 bytes, got [0,4611686018427387904,"));
   CHECK(changed([](BundleEntry& e) { e.dims = {-1}; }) ==
         "p.index: tensor \"a\": shape: expected dimensions from 0, got -1");
   CHECK(changed([](BundleEntry& e) { e.dims.assign(255, 1); }) ==

@@ -25,7 +25,7 @@ bert::Config config_of(const std::filesystem::path& directory) {
   if (config.max_position_embeddings < 3)
     fail(Failure::model, "{}: max_position_embeddings: expected at least 3 to read a text, got {}",
          bert::config_file(directory).string(), config.max_position_embeddings);
-  config.labels = bert::labels_of(config, bert::weight_shapes(directory));
+  config.labels = bert::labels_of(config, directory);
   return config;
 }
 

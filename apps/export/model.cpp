@@ -46,7 +46,7 @@ Model read_model(const Source& source) {
   const Shapes shapes = bert::weight_shapes(source.model);
   const Architecture architecture = architecture_of(config, source.model, shapes);
   config.architectures = {io::name_in(bert::architectures(), architecture)};
-  if (is_classifier(architecture)) config.labels = bert::labels_of(config, shapes);
+  if (is_classifier(architecture)) config.labels = bert::labels_of(config, source.model);
   const bert::NetworkOptions network{.outputs = std::ssize(config.labels), .pooling = pooling_of(architecture, shapes)};
   const auto max_length =
       bert::read_max_length(bert::config_file(source.model).parent_path(), config.max_position_embeddings);

@@ -68,10 +68,8 @@ std::vector<std::string> read_labels(io::JsonReader& reader) {
 std::vector<std::string> read_numbered_labels(io::JsonReader& reader) {
   std::int64_t count = 0;
   if (const Json* number = reader.find("num_labels"); number && !number->is_null())
-    count = reader.whole("num_labels", {0, 1 << 20});
-  std::vector<std::string> labels;
-  for (std::int64_t i = 0; i < count; ++i) labels.push_back(fmt::format("LABEL_{}", i));
-  return labels;
+    count = reader.whole("num_labels", {0, kMostLabels});
+  return numbered_labels(count);
 }
 
 /// Refuses models that are computed in another way than bert::Bert.
@@ -178,6 +176,12 @@ Config parse_config(std::string_view text, const std::string& file, UnknownKeys 
   }
   c.others = read_others(json, reader, unknown);
   return c;
+}
+
+std::vector<std::string> numbered_labels(std::int64_t count) {
+  std::vector<std::string> labels;
+  for (std::int64_t i = 0; i < count; ++i) labels.push_back(fmt::format("LABEL_{}", i));
+  return labels;
 }
 
 Config without_origin(Config config) {

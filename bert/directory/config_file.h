@@ -1,8 +1,10 @@
 // The file form of a model's shape: Hugging Face's config.json and Google's bert_config.json.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bert/network/config.h"
 
@@ -19,6 +21,11 @@ enum class UnknownKeys {
 Config read_config_file(const std::filesystem::path& file, UnknownKeys unknown);
 /// The same for text at hand; `file` stands for it in messages.
 Config parse_config(std::string_view text, const std::string& file, UnknownKeys unknown);
+
+/// Labels that a classifier may have without names.
+constexpr std::int64_t kMostLabels = 1 << 20;
+/// LABEL_0 and so on, as transformers names them.
+std::vector<std::string> numbered_labels(std::int64_t count);
 
 /// config.json as transformers reads it, with the keys in `others`.
 std::string config_text(const Config& config);

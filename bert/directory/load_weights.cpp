@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "bert/directory/config_file.h"
 #include "bert/directory/google_names.h"
 #include "bert/directory/located.h"
 #include "bert/directory/model_directory.h"
@@ -86,14 +87,19 @@ std::map<std::string, std::vector<std::int64_t>> weight_shapes(const fs::path& m
   return shapes;
 }
 
-std::vector<std::string> labels_of(const Config& config,
-                                   const std::map<std::string, std::vector<std::int64_t>>& shapes) {
+std::vector<std::string> labels_of(const Config& config, const fs::path& model) {
   if (!config.labels.empty()) return config.labels;
-  const auto found = shapes.find("classifier.bias");
-  const std::int64_t count = found != shapes.end() && found->second.size() == 1 ? found->second[0] : 2;
-  std::vector<std::string> labels;
-  for (std::int64_t i = 0; i < count; ++i) labels.push_back(fmt::format("LABEL_{}", i));
-  return labels;
+  const StoredWeights weights(model);
+  const nn::StoredNumbers *bias = weights.find("classifier.bias"), *weight = weights.find("classifier.weight");
+  if (!bias) return numbered_labels(2);
+  const std::vector<std::int64_t>& dims = bias->dims;
+  if (dims.size() != 1 || dims[0] < 1 || dims[0] > kMostLabels)
+    fail(Failure::model, "{}: expected a number for each of 1 to {} labels, got the shape [{}]", bias->place,
+         kMostLabels, fmt::join(dims, ", "));
+  if (weight && (weight->dims.empty() || weight->dims[0] != dims[0]))
+    fail(Failure::model, "{}: expected a row for each of the {} numbers of classifier.bias, got the shape [{}]",
+         weight->place, dims[0], fmt::join(weight->dims, ", "));
+  return numbered_labels(dims[0]);
 }
 
 bool is_checkpoint(const fs::path& model) { return !weight_files(model).checkpoint.empty(); }

@@ -67,10 +67,10 @@ void require_exact(const nn::LoadReport& report, const std::filesystem::path& mo
 /// The shape of each tensor that load_weights() finds, by the name that it has here. Throws Error(Failure::model).
 std::map<std::string, std::vector<std::int64_t>> weight_shapes(const std::filesystem::path& model);
 
-/// The labels of a classifier: those of config.json, else LABEL_0 and so on, as many as `shapes`, of its weights, have.
-/// Transformers leaves the labels out if they are the two that it gives a model by default, and Google always.
-std::vector<std::string> labels_of(const Config& config,
-                                   const std::map<std::string, std::vector<std::int64_t>>& shapes);
+/// The labels of a classifier: those of config.json, else LABEL_0 and so on, as many as its weights have. Transformers
+/// leaves the labels out if they are the two that it gives a model by default, and Google always. Throws
+/// Error(Failure::model) naming the tensor if that is no number of labels.
+std::vector<std::string> labels_of(const Config& config, const std::filesystem::path& model);
 
 /// The file of weights that messages name: model.safetensors, the index of shards, or that of a checkpoint. Throws
 /// Error(Failure::model) if there are none.

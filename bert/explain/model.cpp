@@ -19,11 +19,6 @@ bool is_classifier(const bert::Config& config) {
   return bert::architecture_of(config) == bert::Architecture::sequence_classification;
 }
 
-std::vector<std::string> labels_of(const bert::Config& config, const std::filesystem::path& directory) {
-  if (!is_classifier(config)) return {};
-  return bert::labels_of(config, bert::weight_shapes(directory));
-}
-
 nn::ParameterSet load(nn::Module& network, const std::filesystem::path& directory, Backend& backend, DType dtype) {
   // Nothing is initialised, for speed alone: every number is loaded.
   nn::ParameterSet parameters(network, backend, {.dtype = dtype, .initialize = false, .gradients = false});
@@ -61,7 +56,7 @@ Model::Model(const std::filesystem::path& directory, Backend& backend, DType dty
     : directory_(directory),
       config_(bert::read_config(directory)),
       tokenizer_(bert::read_tokenizer(directory, {}, config_)),
-      labels_(labels_of(config_, directory)),
+      labels_(is_classifier(config_) ? bert::labels_of(config_, directory) : std::vector<std::string>()),
       backend_(backend),
       classifier_(is_classifier(config_)
                       ? std::make_unique<bert::ForSequenceClassification>(config_, static_cast<Dim>(labels_.size()))

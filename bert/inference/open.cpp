@@ -86,8 +86,7 @@ Options completed(Options options, const bert::Config& config, Head head, const 
 std::unique_ptr<Predictor> open(const Source& source, Head head, const Options& wanted) {
   bert::Config config = bert::read_config(source.directory);
   require_head(config, source.directory, head);
-  if (head == Head::classify || head == Head::tokens)
-    config.labels = bert::labels_of(config, bert::weight_shapes(source.directory));
+  if (head == Head::classify || head == Head::tokens) config.labels = bert::labels_of(config, source.directory);
   const Options options = completed(wanted, config, head, source.directory);
   Model model{
       .directory = source.directory,

@@ -366,16 +366,6 @@ TEST_CASE("more layers than config.json has, a decoder of its own and a name tha
         "\"bert.embeddings.LayerNorm.gamma\"");
 }
 
-TEST_CASE("a classifier without names has as many labels as its weights, and two if these do not say it") {
-  using Labels = std::vector<std::string>;
-  CHECK(labels_of(Config{}, {{"classifier.bias", {3}}}) == Labels{"LABEL_0", "LABEL_1", "LABEL_2"});
-  CHECK(labels_of(Config{}, {{"classifier.bias", {3, 1}}}) == Labels{"LABEL_0", "LABEL_1"});
-  CHECK(labels_of(Config{}, {{"output_bias", {3}}}) == Labels{"LABEL_0", "LABEL_1"});
-  Config named;
-  named.labels = {"no", "yes"};
-  CHECK(labels_of(named, {{"classifier.bias", {3}}}) == Labels{"no", "yes"});
-}
-
 TEST_CASE("weights that are whole numbers are refused") {
   Saved saved;
   saved.tensors["bert.embeddings.word_embeddings.weight"].dtype = "I32";

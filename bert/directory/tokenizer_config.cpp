@@ -1,6 +1,8 @@
 // tokenizer_config.json read and written.
 #include "bert/directory/tokenizer_config.h"
 
+#include <set>
+
 #include "bert/directory/added_tokens.h"
 
 namespace bertrand::bert {
@@ -16,12 +18,32 @@ const Json& content_of(const Json& token) {
 
 constexpr const char* kMaxChars = "max_input_chars_per_word";
 
+/// The classes of transformers that are BERT's tokenizer under another name, or take theirs from tokenizer.json, which
+/// is checked. MPNet's is none of them: it joins two texts in another way.
+bool is_class_of_bert(const Json& kind) {
+  static const std::set<std::string> kKnown = {
+      "BertTokenizer",   "ConvBertTokenizer",   "DistilBertTokenizer",  "ElectraTokenizer",    "LayoutLMTokenizer",
+      "LxmertTokenizer", "MobileBertTokenizer", "SqueezeBertTokenizer", "PreTrainedTokenizer", "TokenizersBackend"};
+  std::string name = kind.is_string() ? kind.get<std::string>() : "";
+  if (name.ends_with("Fast")) name.resize(name.size() - 4);
+  return kKnown.contains(name);
+}
+
+/// Code of the model's own: a list, or by the class that it stands for.
+void refuse_code(io::JsonReader& file) {
+  const Json* code = file.find("auto_map");
+  if (code && code->is_object()) code = code->contains("AutoTokenizer") ? &(*code)["AutoTokenizer"] : nullptr;
+  if (code && !code->is_null()) file.refuse("auto_map", "no tokenizer of its own, which would be code", code);
+}
+
 }  // namespace
 
 bool names_tokenizer_class(io::JsonReader& file) {
+  refuse_code(file);
   const Json* kind = file.find("tokenizer_class");
-  if (kind && *kind == "BertJapaneseTokenizer") file.refuse("tokenizer_class", "\"BertTokenizer\"", kind);
-  return kind != nullptr;
+  if (!kind || kind->is_null()) return false;
+  if (!is_class_of_bert(*kind)) file.refuse("tokenizer_class", "\"BertTokenizer\" or one that does the same", kind);
+  return true;
 }
 
 TokenizerConfig read_tokenizer_config(const fs::path& directory) {

@@ -23,7 +23,8 @@ TokenizerConfig read_tokenizer_config(const std::filesystem::path& directory);
 /// positions reads: transformers writes 1e30 for none.
 std::optional<Dim> read_max_length(const std::filesystem::path& directory, Dim positions);
 
-/// Whether a file of a model names a class of tokenizers. Throws Error(Failure::model) if that is not BERT's own.
+/// Whether a file of a model names a class of tokenizers. Throws Error(Failure::model) if that is not BERT's own, or
+/// code of the model's.
 bool names_tokenizer_class(io::JsonReader& file);
 
 /// tokenizer_config.json as transformers reads it, for texts of so many tokens.

@@ -51,6 +51,28 @@ TEST_CASE("whether text is lower-cased must be said in a boolean") {
   CHECK_THROWS_AS(read_tokenizer_config(directory / ""), Error);
 }
 
+TEST_CASE("a tokenizer of another class, or in code of the model's own, is refused by its name") {
+  const support::TemporaryDirectory directory;
+  const fs::path file = directory / "tokenizer_config.json";
+  const auto refusal = [&](const std::string& text) {
+    write_text(file, text);
+    const std::string line = support::refusal(Failure::model, [&] { read_tokenizer_config(directory / ""); });
+    return line.starts_with(file.string() + ": ") ? line.substr(file.string().size() + 2) : line;
+  };
+  for (const char* known : {"BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "ElectraTokenizerFast",
+                            "MobileBertTokenizer", "PreTrainedTokenizerFast", "TokenizersBackend"})
+    CHECK(refusal(fmt::format(R"({{"tokenizer_class": "{}"}})", known)) == "");
+  for (const char* other :
+       {R"("AlbertTokenizer")", R"("KoBertTokenizer")", R"("MPNetTokenizerFast")", R"("Fast")", "3"})
+    CHECK(refusal(fmt::format(R"({{"tokenizer_class": {}}})", other)) ==
+          fmt::format("tokenizer_class: expected \"BertTokenizer\" or one that does the same, got {}", other));
+  for (const char* none : {"null", R"({"AutoModel": "own.Model"})", R"({"AutoTokenizer": null})"})
+    CHECK(refusal(fmt::format(R"({{"tokenizer_class": "BertTokenizer", "auto_map": {}}})", none)) == "");
+  const std::string code = "auto_map: expected no tokenizer of its own, which would be code, got [\"own.Words\",null]";
+  CHECK(refusal(R"({"auto_map": {"AutoTokenizer": ["own.Words", null]}})") == code);
+  CHECK(refusal(R"({"auto_map": ["own.Words", null]})") == code);
+}
+
 TEST_CASE("the most tokens of a text are those that a model reads, and at least one piece") {
   const support::TemporaryDirectory directory;
   CHECK_FALSE(read_max_length(directory / "", 16).has_value());

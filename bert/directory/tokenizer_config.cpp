@@ -36,6 +36,14 @@ void refuse_code(io::JsonReader& file) {
   if (code && !code->is_null()) file.refuse("auto_map", "no tokenizer of its own, which would be code", code);
 }
 
+/// Texts are cut and joined with the tokens of these names.
+void check_token_names(io::JsonReader& file) {
+  for (const auto& [key, token] : {std::pair("unk_token", "[UNK]"), std::pair("cls_token", "[CLS]"),
+                                   std::pair("sep_token", "[SEP]"), std::pair("mask_token", "[MASK]")})
+    if (const Json* named = file.find(key); named && !named->is_null() && content_of(*named) != token)
+      file.refuse(key, io::shown(token), named);
+}
+
 }  // namespace
 
 bool names_tokenizer_class(io::JsonReader& file) {
@@ -47,19 +55,21 @@ bool names_tokenizer_class(io::JsonReader& file) {
 }
 
 TokenizerConfig read_tokenizer_config(const fs::path& directory) {
-  const fs::path file = directory / "tokenizer_config.json";
-  if (!fs::exists(file)) return {};
-  const Json json = io::read_json(file);
+  const fs::path file = directory / "tokenizer_config.json", map = directory / "special_tokens_map.json";
+  const Json json = fs::exists(file) ? io::read_json(file) : Json::object();
   io::JsonReader reader(json, {file.string()});
+  check_token_names(reader);
+  // In transformers the older file has the last word, unless the newer one has a list of all added tokens.
+  if (!reader.find("added_tokens_decoder") && fs::exists(map)) {
+    const Json older = io::read_json(map);
+    io::JsonReader of_map(older, {map.string()});
+    check_token_names(of_map);
+  }
   // What BERT's own tokenizer does.
   reader.expect("do_basic_tokenize", true);
   reader.expect("tokenize_chinese_chars", true);
   reader.expect("word_tokenizer_type", "basic");
   reader.expect("subword_tokenizer_type", "wordpiece");
-  for (const auto& [key, token] :
-       {std::pair("unk_token", "[UNK]"), std::pair("cls_token", "[CLS]"), std::pair("sep_token", "[SEP]")})
-    if (const Json* named = reader.find(key); named && !named->is_null() && content_of(*named) != token)
-      reader.refuse(key, io::shown(token), named);
   const Json* lower_case = reader.find("do_lower_case");
   static const Json yes = true;
   reader.expect("strip_accents", lower_case ? *lower_case : yes);  // a temporary would make a copy of either

@@ -10,7 +10,7 @@
 
 namespace bertrand::bert {
 
-/// What tokenizer_config.json of a directory says; nothing if there is none.
+/// What tokenizer_config.json of a directory says, and special_tokens_map.json beside it; nothing if there is neither.
 struct TokenizerConfig {
   std::optional<bool> lower_case;
   std::optional<int> max_chars_per_word;  ///< as tokenizer_config_text() writes it

@@ -37,7 +37,7 @@ TEST_CASE("whether text is lower-cased must be said in a boolean") {
       file,
       R"({"cls_token": "[CLS]", "unk_token": {"content": "[UNK]", "special": true}, "sep_token": null, "pad_token": "<pad>"})");
   CHECK_NOTHROW(read_tokenizer_config(directory / ""));
-  for (const char* key : {"unk_token", "sep_token", "cls_token"}) {
+  for (const char* key : {"unk_token", "sep_token", "cls_token", "mask_token"}) {
     write_text(file, fmt::format(R"({{"{}": "[unused0]"}})", key));
     CHECK(support::refusal(Failure::model, [&] {
             read_tokenizer_config(directory / "");
@@ -49,6 +49,21 @@ TEST_CASE("whether text is lower-cased must be said in a boolean") {
   CHECK_THROWS_AS(read_tokenizer_config(directory / ""), Error);
   write_text(file, "[");
   CHECK_THROWS_AS(read_tokenizer_config(directory / ""), Error);
+}
+
+TEST_CASE("special tokens of another name in special_tokens_map.json are refused where transformers reads it") {
+  const support::TemporaryDirectory directory;
+  const fs::path file = directory / "tokenizer_config.json", map = directory / "special_tokens_map.json";
+  const auto refusal = [&] { return support::refusal(Failure::model, [&] { read_tokenizer_config(directory / ""); }); };
+  write_text(map, R"({"cls_token": {"content": "[CLS]"}, "pad_token": "<pad>", "additional_special_tokens": ["<s>"]})");
+  CHECK(refusal() == "");
+  write_text(map, R"({"cls_token": {"content": "<s>"}})");
+  const std::string line = map.string() + ": cls_token: expected \"[CLS]\", got {\"content\":\"<s>\"}";
+  CHECK(refusal() == line);
+  write_text(file, R"({"cls_token": "[CLS]"})");
+  CHECK(refusal() == line);
+  write_text(file, R"({"cls_token": "[CLS]", "added_tokens_decoder": {}})");
+  CHECK(refusal() == "");
 }
 
 TEST_CASE("a tokenizer of another class, or in code of the model's own, is refused by its name") {

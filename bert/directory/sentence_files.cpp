@@ -1,4 +1,6 @@
 // What sentence-transformers keeps beside an encoder.
+#include "bert/directory/sentence_files.h"
+
 #include "bert/directory/located.h"
 #include "bert/directory/model_directory.h"
 #include "io/error.h"
@@ -18,6 +20,13 @@ void copy_file(io::Files& files, const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
+fs::path path_of_module(io::JsonReader& module) {
+  const fs::path own = module.text("path", "");
+  if (own != own.filename() || own == "." || own == "..")
+    module.refuse("path", "a directory beside it", module.find("path"));
+  return own;
+}
+
 void copy_sentence_files(io::Files& files, const fs::path& model, const fs::path& directory) {
   const fs::path from = directory_of(model), modules = from / "modules.json";
   if (!fs::exists(modules)) return;
@@ -26,11 +35,8 @@ void copy_sentence_files(io::Files& files, const fs::path& model, const fs::path
   const io::Json list = io::read_json(modules);
   for (const io::Json& each : list) {
     io::JsonReader module(each, {modules.string()}, "[].");
-    const fs::path own = module.text("path", "");
-    if (own.empty()) continue;  // the encoder
-    if (own != own.filename() || own == "." || own == "..")
-      module.refuse("path", "a directory beside it", module.find("path"));
-    if (!fs::is_directory(from / own)) continue;  // a module without a file may have none
+    const fs::path own = path_of_module(module);
+    if (own.empty() || !fs::is_directory(from / own)) continue;  // the encoder, or a module without a file
     files.make_directory(directory / own);
     for (const auto& entry : fs::directory_iterator(from / own))
       if (entry.is_regular_file()) copy_file(files, entry.path(), directory / own / entry.path().filename());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "bert/directory/sentence_files.h"
 #include "bert/directory/tokenizer_config.h"
 #include "io/error.h"
 #include "io/json.h"
@@ -53,7 +54,8 @@ SentenceModules read_sentence_modules(const fs::path& directory) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     io::JsonReader module(list[i], {file.string()}, fmt::format("[{}].", i));
     const std::string type = module.text("type"), kind = type.substr(type.rfind('.') + 1);
-    if (kind == "Pooling") found.pooling = pooling_of(directory / module.text("path") / "config.json", file);
+    const fs::path own = bert::path_of_module(module);
+    if (kind == "Pooling") found.pooling = pooling_of(directory / own / "config.json", file);
     else if (kind == "Normalize") found.normalize = true;
     else if (kind != "Transformer")
       module.refuse("type", "Transformer, Pooling or Normalize, which are computed here", module.find("type"));

@@ -142,6 +142,16 @@ TEST_CASE("modules that are not computed here are refused with the file that nam
   CHECK(model.refused().starts_with(at + "sentence_bert_config.json: do_lower_case: expected false, got true"));
 }
 
+TEST_CASE("no module reads a file outside the directory of the model") {
+  const Directory model;
+  support::write_text(model.directory / "config.json", R"({"pooling_mode_mean_tokens": true})");
+  for (const std::string& path : {std::string(".."), (model.directory / "").string(), std::string("1_Pooling/../..")}) {
+    model.write("modules.json", R"([{"type": "sentence_transformers.models.Pooling", "path": ")" + path + "\"}]");
+    CHECK(model.refused().starts_with((model.directory / "model/modules.json").string() +
+                                      ": [0].path: expected a directory beside it, got \""));
+  }
+}
+
 TEST_CASE("after a power failure the copied files of a module are whole, those in its own directory too") {
   const Directory model;
   const support::TemporaryDirectory disk, after;

@@ -43,6 +43,19 @@ Pooling pooling_of(const fs::path& file, const fs::path& modules) {
        modes.empty() ? "none" : io::shown(modes));
 }
 
+/// A text that sentence-transformers puts before each text that is asked without a prompt.
+void refuse_default_prompt(const fs::path& file) {
+  if (!fs::exists(file)) return;
+  const io::Json json = io::read_json(file);
+  io::JsonReader reader(json, {file.string()});
+  const std::string name = reader.text("default_prompt_name", "");
+  if (name.empty() || reader.object("prompts").text(name, "").empty()) return;
+  fail(Failure::model,
+       "{}: default_prompt_name: expected none, as no prompt is added here, got {}; hint: put it before your texts and "
+       "give --pooling",
+       file.string(), io::shown(name));
+}
+
 }  // namespace
 
 SentenceModules read_sentence_modules(const fs::path& directory) {
@@ -59,7 +72,16 @@ SentenceModules read_sentence_modules(const fs::path& directory) {
     else if (kind == "Normalize") found.normalize = true;
     else if (kind != "Transformer")
       module.refuse("type", "Transformer, Pooling or Normalize, which are computed here", module.find("type"));
+    if (kind == "Transformer" && !own.empty())
+      fail(Failure::model,
+           "{}: [{}].path: expected the encoder beside the file, got {}; hint: that directory is a model by itself, "
+           "with --pooling",
+           file.string(), i, io::shown(own.string()));
+    if (kind == "Normalize" && !found.pooling)
+      module.refuse("type", "Pooling first, which makes what is normalized", module.find("type"));
   }
+  if (!found.pooling) fail(Failure::model, "{}: expected a module Pooling, got none; hint: --pooling", file.string());
+  refuse_default_prompt(directory / "config_sentence_transformers.json");
   return found;
 }
 

@@ -13,7 +13,8 @@ struct SentenceModules {
   bool normalize = false;
 };
 /// Nothing if `directory` has no modules.json. Throws Error(Failure::model) naming the file if a module or its pooling
-/// is none of those that are computed here.
+/// is none of those that are computed here, if sentence-transformers would not compute them in this order, or if it
+/// puts a prompt before each text.
 SentenceModules read_sentence_modules(const std::filesystem::path& directory);
 
 /// Tokens of a text, at most `positions`: max_seq_length of sentence_bert_config.json, or as sentence-transformers 6

@@ -142,6 +142,41 @@ TEST_CASE("modules that are not computed here are refused with the file that nam
   CHECK(model.refused().starts_with(at + "sentence_bert_config.json: do_lower_case: expected false, got true"));
 }
 
+TEST_CASE("modules are an encoder beside the file, its pooling, and only then a normalization") {
+  const Directory model;
+  const std::string file = (model.directory / "model/modules.json").string();
+  const auto refused = [&](const std::string& modules) {
+    model.write("modules.json", modules);
+    const std::string line = model.refused();
+    return line.starts_with(file) ? line.substr(file.size()) : line;
+  };
+  const std::string encoder = R"({"path": "", "type": "sentence_transformers.models.Transformer"})",
+                    pooling = R"({"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"})",
+                    normalize = R"({"path": "2_Normalize", "type": "sentence_transformers.models.Normalize"})";
+  CHECK(refused("[" + encoder + "," + pooling + "]") == "");
+  CHECK(refused("[" + encoder + "]") == ": expected a module Pooling, got none; hint: --pooling");
+  CHECK(refused("[" + encoder + "," + normalize + "," + pooling + "]")
+            .starts_with(": [1].type: expected Pooling first, which makes what is normalized, got "));
+  CHECK(refused(R"([{"path": "0_Transformer", "type": "sentence_transformers.models.Transformer"},)" + pooling + "]") ==
+        ": [0].path: expected the encoder beside the file, got \"0_Transformer\"; hint: that directory is a model by "
+        "itself, with --pooling");
+}
+
+TEST_CASE("a model that has a prompt put before each text is refused, unless the prompt is empty") {
+  const Directory model;
+  const char* name = "config_sentence_transformers.json";
+  for (const char* none : {R"({"prompts": {"query": "query: "}, "default_prompt_name": null})",
+                           R"({"prompts": {"query": "query: ", "document": ""}, "default_prompt_name": "document"})"}) {
+    model.write(name, none);
+    CHECK(model.refused() == "");
+  }
+  model.write(name, R"({"prompts": {"query": "query: "}, "default_prompt_name": "query"})");
+  CHECK(model.refused() == (model.directory / "model" / name).string() +
+                               ": default_prompt_name: expected none, as no prompt is added here, got \"query\"; hint: "
+                               "put it before your texts and give --pooling");
+  CHECK(model.embedding({.pooling = Pooling::mean}).size() == 16);
+}
+
 TEST_CASE("no module reads a file outside the directory of the model") {
   const Directory model;
   support::write_text(model.directory / "config.json", R"({"pooling_mode_mean_tokens": true})");

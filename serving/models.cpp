@@ -19,12 +19,9 @@ distributed::ReplicaGroup open_device(const training::Settings& machine) {
   return training::open_replicas(machine, nullptr);
 }
 
-/// The configuration of a model that has room for [CLS], a piece and [SEP], with the labels of a classifier.
+/// The configuration of a model, with the labels of a classifier.
 bert::Config config_of(const std::filesystem::path& directory) {
   bert::Config config = bert::read_config(directory);
-  if (config.max_position_embeddings < 3)
-    fail(Failure::model, "{}: max_position_embeddings: expected at least 3 to read a text, got {}",
-         bert::config_file(directory).string(), config.max_position_embeddings);
   config.labels = bert::labels_of(config, directory);
   return config;
 }

@@ -175,6 +175,7 @@ void run(const Options& options) {
   io::check_files(inputs, {options.output});
   training::refuse_file_of_run("output", options.output, objectives::program_files());
   const text::Tokenizer tokenizer = bert::read_tokenizer(options.model, options.tokenizer, config);
+  bert::require_room_for_text(config, options.model);
   if (options.max_seq_length > config.max_position_embeddings)
     fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}",
          config.max_position_embeddings, options.max_seq_length);

@@ -47,6 +47,7 @@ Job read_job(Options& options) {
       words = {};
     }
   const bert::Config config = bert::read_config(options.model);
+  bert::require_room_for_text(config, options.model);
   bert::weights_file(options.model);  // weights of a form that is not read are refused before any data is
   options.settings.max_seq_length =
       options.settings.sequence_length(config.max_position_embeddings, options.usual_length());

@@ -29,6 +29,8 @@ namespace bertrand::bert {
 
 /// config.json, or Google's bert_config.json if there is none. Throws Error(Failure::model).
 Config read_config(const std::filesystem::path& model);
+/// Throws Error(Failure::model) unless the model has positions for [CLS], a piece and [SEP].
+void require_room_for_text(const Config& config, const std::filesystem::path& model);
 /// The file that read_config() reads.
 std::filesystem::path config_file(const std::filesystem::path& model);
 

@@ -134,6 +134,12 @@ Config read_config(const fs::path& model) {
   return read_config_file(file, UnknownKeys::keep);
 }
 
+void require_room_for_text(const Config& config, const fs::path& model) {
+  if (config.max_position_embeddings < 3)
+    fail(Failure::model, "{}: max_position_embeddings: expected at least 3 to read a text, got {}",
+         config_file(model).string(), config.max_position_embeddings);
+}
+
 text::Tokenizer read_tokenizer(const fs::path& model, const TokenizerFlags& flags, const Config& config) {
   const fs::path model_directory = directory_of(model);
   if (flags.cased && flags.vocab_file.empty())

@@ -65,6 +65,7 @@ Head head_of(const bert::Config& config, const std::filesystem::path& directory)
 Options completed(Options options, const bert::Config& config, Head head, const std::filesystem::path& directory) {
   constexpr int kUsualWindow = 384, kUsualQuery = 64, kMarks = 3;  // [CLS], [SEP], [SEP]
   const int positions = static_cast<int>(config.max_position_embeddings);
+  bert::require_room_for_text(config, directory);
   if (options.max_seq_length > positions)
     fail(Failure::usage, "--max-seq-length: expected at most {}, the model's positions, got {}", positions,
          options.max_seq_length);

@@ -57,7 +57,7 @@ struct Options {
 /// those of a question 64, or half of a window that is too short for them. For embeddings the files of
 /// sentence-transformers come before that: without a pooling, theirs and their normalization; without those, the mean.
 /// Throws Error(Failure::usage) if the model has fewer positions than tokens are wanted,
-/// Error(Failure::model) if those files want what is not computed here.
+/// Error(Failure::model) if it has none to read a text with, or if those files want what is not computed here.
 Options completed(Options options, const bert::Config& config, Head head, const std::filesystem::path& directory);
 
 /// Where a model comes from and where it computes.

@@ -263,6 +263,17 @@ TEST_CASE("a line is cut to the positions of the model if these are fewer than 1
   CHECK(tokens_of(support::read_json_lines(directory / "features.jsonl").at(0)).size() == 24);
 }
 
+TEST_CASE("a model without positions for a piece is refused as a model where no length is given") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model", 1, 2);
+  write_text(directory / "lines.txt", "red\n");
+  const support::Outcome outcome = run_program(
+      "extract",
+      {"--model", directory / "model", "--input", directory / "lines.txt", "--output", directory / "features.jsonl"});
+  CHECK(outcome.code == 4);
+  CHECK(outcome.error.find("max_position_embeddings: expected at least 3 to read a text, got 2") != std::string::npos);
+}
+
 TEST_CASE("a line that the model cannot take is named by its number") {
   const support::TemporaryDirectory directory;
   support::write_small_head<support::SmallEncoder>(directory / "model", {.architecture = "", .types = 1});

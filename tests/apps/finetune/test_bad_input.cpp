@@ -141,6 +141,16 @@ TEST_CASE("a model is used only as what it was trained to be") {
         0);
 }
 
+TEST_CASE("a model without positions for a piece is a bad model and no bad length") {
+  const Setting setting;
+  support::write_small_model(setting.at("short"), 1, 2);
+  const Outcome outcome =
+      run_program("finetune", {"--task", "custom", "--label-column", "kind", "--model", setting.at("short"), "--train",
+                               setting.at("train.csv"), "--output", setting.at("run")});
+  CHECK(outcome.code == 4);
+  CHECK(outcome.error.find("max_position_embeddings: expected at least 3 to read a text, got 2") != std::string::npos);
+}
+
 TEST_CASE("a directory where a file is expected is bad data or a bad model, as the file would be") {
   const Setting setting;
   fs::create_directory(setting.at("d.tsv"));

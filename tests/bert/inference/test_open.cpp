@@ -79,6 +79,15 @@ TEST_CASE("options that the model cannot follow are refused") {
         (directory / "one").string() + ": type_vocab_size: expected 2 for pairs of texts, got 1");
 }
 
+TEST_CASE("a model without positions for a piece is refused as a model, whatever it is for") {
+  for (const auto& [name, head] : inference::heads()) {
+    CAPTURE(name);
+    CHECK(refusal(Failure::model, [&] { inference::completed({}, {.max_position_embeddings = 2}, head, "m"); }) ==
+          "m/config.json: max_position_embeddings: expected at least 3 to read a text, got 2");
+    CHECK_NOTHROW(inference::completed({}, {.max_position_embeddings = 3}, head, "m"));
+  }
+}
+
 TEST_CASE("a question has 64 tokens unless the window is too short for them, then half of it") {
   for (const auto& [positions, tokens] : {std::pair(512, 64), {68, 64}, {67, 32}, {24, 10}, {5, 1}})
     CHECK(

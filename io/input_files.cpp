@@ -35,7 +35,9 @@ void refuse_directory(const std::filesystem::path& file, std::string_view what, 
 
 std::string read_small_file(const std::filesystem::path& file, std::string_view what) {
   refuse_directory(file, what, Failure::model);
-  std::error_code none;  // what has no size is refused when it is read
+  std::error_code none;  // what is not there is refused when it is read
+  if (std::filesystem::is_other(std::filesystem::status(file, none)))
+    fail(Failure::model, "{}: {}: expected a regular file, got a pipe or device", file.string(), what);
   if (const std::uintmax_t bytes = std::filesystem::file_size(file, none); !none && bytes > kMostSmallFile)
     fail(Failure::model, "{}: {}: expected at most {}, got {} bytes", file.string(), what,
          bytes_text(static_cast<double>(kMostSmallFile)), bytes);

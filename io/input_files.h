@@ -20,8 +20,8 @@ void refuse_directory(const std::filesystem::path& file, std::string_view what, 
 /// Bytes of a file of a model directory that is read whole, weights apart. JSON of so many bytes takes up to 0.8 GB,
 /// some 23 times, when it is parsed.
 constexpr std::uint64_t kMostSmallFile = std::uint64_t{1} << 25;
-/// A whole file of `what`. Throws Error(Failure::model) for a directory and for more than kMostSmallFile bytes, else as
-/// read_file() does.
+/// A whole file of `what`. Throws Error(Failure::model) for a directory, a pipe or a device, and for more than
+/// kMostSmallFile bytes, else as read_file() does.
 std::string read_small_file(const std::filesystem::path& file, std::string_view what);
 
 /// Throws Error(Failure::input) as <file>:<line> at the first NUL of what should be text in UTF-8. The bytes come after

@@ -11,6 +11,7 @@
 #include "bert/directory/tokenizer_config.h"
 #include "bert/directory/tokenizer_json.h"
 #include "io/error.h"
+#include "io/input_files.h"
 #include "io/say.h"
 
 namespace bertrand::bert {
@@ -78,7 +79,8 @@ DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const Config& c
   DirectoryTokenizer found{
       .vocabulary = {}, .lower_case = own.lower_case, .max_chars_per_word = own.max_chars_per_word};
   const bool has_lines = fs::exists(lines);
-  if (has_lines) found.vocabulary = text::Vocabulary::load(lines);
+  if (has_lines)  // no pipe, for which a program would wait
+    found.vocabulary = text::Vocabulary::parse(io::read_small_file(lines, "vocabulary"), lines.string());
   if (const std::optional<TokenizerJson> whole = read_json(json, has_lines)) {
     const text::Vocabulary vocabulary = text::Vocabulary::parse(whole->vocabulary, json.string());
     if (has_lines) check_same(*found.vocabulary, lines, vocabulary, json);

@@ -1,5 +1,6 @@
 // The tokenizer of a model directory, from whichever files it has.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -153,6 +154,15 @@ TEST_CASE("nothing is said of files of a tokenizer that a directory may lack, an
   CHECK(said() == "");
   model.config.vocab_size = 16;
   CHECK(said().ends_with("vocab.txt: 15 tokens for 16 rows of word embeddings: the rest is taken for padding\n"));
+}
+
+TEST_CASE("a pipe in place of a file of a model directory is refused and not waited for") {
+  for (const char* name : {"vocab.txt", "tokenizer.json", "tokenizer_config.json"}) {
+    const ModelDirectory model;
+    REQUIRE(::mkfifo(model.name(name).c_str(), 0600) == 0);
+    CHECK(model.refusal().starts_with(model.name(name) + ": "));
+    CHECK(model.refusal().ends_with(": expected a regular file, got a pipe or device"));
+  }
 }
 
 TEST_CASE("vocabularies of one directory that disagree are refused, and both are named") {

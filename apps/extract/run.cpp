@@ -171,8 +171,10 @@ void run(const Options& options) {
   const bert::Config config = bert::read_config(options.model);
   std::vector<std::filesystem::path> inputs = {options.input};
   if (!options.tokenizer.vocab_file.empty()) inputs.push_back(options.tokenizer.vocab_file);
+  io::check_files(inputs, {});
+  // Whether the model's own can be read is said by what reads them.
   std::ranges::copy(bert::model_files(options.model), std::back_inserter(inputs));
-  io::check_files(inputs, {options.output});
+  io::check_output("output", options.output, inputs);
   training::refuse_file_of_run("output", options.output, objectives::program_files());
   const text::Tokenizer tokenizer = bert::read_tokenizer(options.model, options.tokenizer, config);
   bert::require_room_for_text(config, options.model);

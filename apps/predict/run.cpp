@@ -225,10 +225,13 @@ inference::Options complete(const Options& options) {
 }
 
 void check_files(const Options& options) {
-  std::vector<fs::path> inputs = bert::model_files(options.model);
+  std::vector<fs::path> inputs;
   if (!options.tokenizer.vocab_file.empty()) inputs.push_back(options.tokenizer.vocab_file);
   if (!options.input.empty()) inputs.push_back(options.input);
-  io::check_files(inputs, options.output.empty() ? std::vector<fs::path>() : std::vector{options.output});
+  io::check_files(inputs, {});
+  // Whether the model's own can be read is said by what reads them.
+  std::ranges::copy(bert::model_files(options.model), std::back_inserter(inputs));
+  if (!options.output.empty()) io::check_output("output", options.output, inputs);
   training::refuse_file_of_run("output", options.output, objectives::program_files());
 }
 

@@ -251,6 +251,17 @@ TEST_CASE("extract replaces no file that its model is read from") {
   }
 }
 
+TEST_CASE("a link to nothing is a bad model where extract needs it, and else nothing") {
+  const support::TemporaryDirectory directory;
+  support::write_small_model(directory / "model");
+  write_text(directory / "lines.txt", "red\n");
+  std::filesystem::create_symlink("nothing", directory / "model/old.safetensors");
+  CHECK(extract(directory, {}).code == 0);
+  std::filesystem::remove(directory / "model/model.safetensors");
+  std::filesystem::create_symlink("nothing", directory / "model/model.safetensors");
+  CHECK(extract(directory, {}).code == 4);
+}
+
 TEST_CASE("a line is cut to the positions of the model if these are fewer than 128") {
   const support::TemporaryDirectory directory;
   support::write_small_model(directory / "model");  // of 24 positions

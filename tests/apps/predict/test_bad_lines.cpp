@@ -242,3 +242,13 @@ TEST_CASE("flags that do not fit the task or the machine are refused") {
   CHECK(refusal({"--device", "gpu"}).starts_with("error: --device: expected cpu, cuda or cuda:N, got "));
   CHECK(refusal({"--precision", "tf32"}).starts_with("error: --precision: expected f32, bf16, f16 or f64 on the cpu"));
 }
+
+TEST_CASE("a link to nothing in the directory of a model is a bad model where it is needed, and else nothing") {
+  const Setting setting;
+  const std::filesystem::path weights = setting / "model/model.safetensors", other = setting / "model/old.safetensors";
+  std::filesystem::create_symlink("nothing", other);
+  CHECK(setting.lines("red\n").code == 0);
+  std::filesystem::remove(weights);
+  std::filesystem::create_symlink("nothing", weights);
+  CHECK(setting.lines("red\n").code == 4);
+}

@@ -80,9 +80,11 @@ DirectoryTokenizer tokenizer_of(const fs::path& model_directory, const Config& c
       .vocabulary = {}, .lower_case = own.lower_case, .max_chars_per_word = own.max_chars_per_word};
   const bool has_lines = fs::exists(lines);
   if (has_lines)  // no pipe, for which a program would wait
-    found.vocabulary = text::Vocabulary::parse(io::read_small_file(lines, "vocabulary"), lines.string());
+    found.vocabulary =
+        text::Vocabulary::parse(io::read_small_file(lines, "vocabulary"), lines.string(), {.rows = config.vocab_size});
   if (const std::optional<TokenizerJson> whole = read_json(json, has_lines)) {
-    const text::Vocabulary vocabulary = text::Vocabulary::parse(whole->vocabulary, json.string());
+    const text::Vocabulary vocabulary =
+        text::Vocabulary::parse(whole->vocabulary, json.string(), {.rows = config.vocab_size});
     if (has_lines) check_same(*found.vocabulary, lines, vocabulary, json);
     else found.vocabulary = vocabulary;
     // As in transformers, tokenizer_config.json has the last word.
@@ -147,7 +149,8 @@ text::Tokenizer read_tokenizer(const fs::path& model, const TokenizerFlags& flag
   if (flags.cased && flags.vocab_file.empty())
     fail(Failure::usage, "--cased: expected with --vocab-file, got a model directory that says it itself");
   if (!flags.vocab_file.empty()) {
-    const text::Vocabulary vocabulary = text::Vocabulary::load(flags.vocab_file, {.failure = Failure::input});
+    const text::Vocabulary vocabulary =
+        text::Vocabulary::load(flags.vocab_file, {.failure = Failure::input, .rows = config.vocab_size});
     const bool lower_case = text::lower_cases(vocabulary, flags.cased, flags.vocab_file.string());
     WithAdded all = read_added_tokens(model_directory, {}, vocabulary, config.vocab_size);
     check_size(all.vocabulary, flags.vocab_file, config.vocab_size, config_file(model_directory));

@@ -41,6 +41,15 @@ std::string read_file(const std::filesystem::path& path, Failure failure) {
   return bytes;
 }
 
+/// Blank lines at the end of what has more lines than `rows`.
+void drop_blank_end(std::string_view& text, std::int64_t rows) {
+  for (auto lines = std::ranges::count(text, '\n') + !text.ends_with('\n'); lines > rows; --lines) {
+    const std::size_t begin = text.substr(0, text.size() - text.ends_with('\n')).rfind('\n') + 1;
+    if (!strip(text.substr(begin)).empty()) return;
+    text = text.substr(0, begin);
+  }
+}
+
 }  // namespace
 
 std::string_view strip(std::string_view text) {
@@ -77,6 +86,7 @@ Vocabulary Vocabulary::parse(std::string bytes, const std::string& name, const V
   auto contents = std::make_shared<Contents>();
   std::string_view rest = bytes;
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+  drop_blank_end(rest, options.rows);
   InvalidBytes invalid;
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));

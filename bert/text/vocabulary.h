@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@ std::string_view strip(std::string_view text);
 struct VocabularyOptions {
   Failure failure = Failure::model;  ///< what a bad vocabulary is: part of a model directory, or input named by a flag
   bool require_specials = true;      ///< [UNK] [CLS] [SEP] [MASK] must exist; otherwise only [UNK] must
+  /// Of the model's word embeddings. Blank lines at the end that have none are left out, as no text has their token.
+  std::int64_t rows = std::numeric_limits<std::int64_t>::max();
 };
 
 /// A vocabulary in the form of Google's vocab.txt: one token a line, its id is the number of the line from 0.

@@ -83,6 +83,27 @@ TEST_CASE("embeddings have a row for each token, or are padded to a multiple of 
   CHECK(model.refusal().find("(vocab_size of " + model.name("bert_config.json") + ")") != std::string::npos);
 }
 
+TEST_CASE("blank lines at the end of a vocabulary are no tokens where the model has no rows for them") {
+  ModelDirectory model;
+  const auto lines = [&](const std::string& text, const TokenizerFlags& flags = {}) {
+    model.write("vocab.txt", text);
+    return read_tokenizer(model.directory / "", flags, model.config).vocabulary();
+  };
+  for (const char* end : {"\n", "\n\n", "\r\n \t", " "}) {
+    CHECK(lines(words(15) + end).text() == words(15));
+    model.write("own", words(15) + end);
+    CHECK(lines(words(15), {.vocab_file = model.name("own")}).text() == words(15));
+  }
+  model.config.vocab_size = 16;
+  CHECK(lines(words(15) + "\n").size() == 16);
+  model.config.vocab_size = 17;
+  CHECK(lines(words(15) + "\nlast\n").find("last") == 16);
+  model.config.vocab_size = 15;
+  CHECK(support::refusal(Failure::model, [&] {
+          lines(words(15) + "\nlast\n");
+        }).find("expected 15 tokens (vocab_size of ") != std::string::npos);
+}
+
 TEST_CASE("whether text is lower-cased is said by tokenizer_config.json or tokenizer.json, else guessed") {
   const ModelDirectory model;
   model.write("vocab.txt", words(15));

@@ -34,22 +34,21 @@ fs::path prefix_of(const fs::path& index) {
 bool is_index(const fs::path& file) { return file.extension() == kIndex && fs::is_regular_file(file); }
 
 /// The shards that an index names, each a file of its own directory.
-std::vector<fs::path> shards(const fs::path& index) {
+std::map<fs::path, std::vector<std::string>> shards(const fs::path& index) {
   const Json json = io::read_json(index);
-  std::set<std::string> names;
-  for (const Json& value : io::JsonReader(json, {index.string()}).object("weight_map").json()) {
+  std::map<fs::path, std::vector<std::string>> files;
+  const io::JsonReader map = io::JsonReader(json, {index.string()}).object("weight_map");
+  for (const auto& [tensor, value] : map.json().items()) {
     const std::string name = value.is_string() ? value.get<std::string>() : "";
     if (!name.ends_with(".safetensors") || fs::path(name).filename() != name)
       fail(Failure::model, "{}: weight_map: expected names of .safetensors files in this directory, got {}",
            index.string(), io::shown(value));
-    names.insert(name);
+    files[index.parent_path() / name].push_back(tensor);
   }
-  std::vector<fs::path> files;
-  for (const std::string& name : names) {
-    files.push_back(index.parent_path() / name);
-    if (!fs::is_regular_file(files.back()))
-      fail(Failure::model, "{}: weight_map: expected {} beside it, got no such file", index.string(), name);
-  }
+  for (const auto& [file, tensors] : files)
+    if (!fs::is_regular_file(file))
+      fail(Failure::model, "{}: weight_map: expected {} beside it, got no such file", index.string(),
+           file.filename().string());
   return files;
 }
 
@@ -117,7 +116,7 @@ WeightFiles checkpoint(const fs::path& prefix) {
 
 WeightFiles weights_in(const fs::path& directory) {
   const fs::path whole = directory / "model.safetensors", index = directory / kShardIndex;
-  if (fs::exists(whole)) return {.safetensors = {whole}, .checkpoint = {}, .named = whole};
+  if (fs::exists(whole)) return {.safetensors = {{whole, {}}}, .checkpoint = {}, .named = whole};
   if (fs::exists(index)) return {.safetensors = shards(index), .checkpoint = {}, .named = index};
   if (const fs::path prefix = checkpoint_in(directory); !prefix.empty()) return checkpoint(prefix);
   for (const fs::path& file : files_in(directory)) refuse_other_form(file);
@@ -176,7 +175,7 @@ WeightFiles weight_files(const fs::path& model) {
          "{}: expected a model directory (config.json, model.safetensors, vocab.txt), a .safetensors file or a "
          "TensorFlow checkpoint, got another file",
          model.string());
-  return {.safetensors = {model}, .checkpoint = {}, .named = model};
+  return {.safetensors = {{model, {}}}, .checkpoint = {}, .named = model};
 }
 
 bool is_model_file(const std::string& name) {

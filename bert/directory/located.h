@@ -1,6 +1,8 @@
 // What a path that a user typed as a model stands for, for the files of this folder.
 #pragma once
 #include <filesystem>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace bertrand::bert {
@@ -13,9 +15,10 @@ void require_model(const std::filesystem::path& model);
 
 /// The files that hold a model's weights.
 struct WeightFiles {
-  std::vector<std::filesystem::path> safetensors;  ///< one, or shards
-  std::filesystem::path checkpoint;                ///< the prefix of a TensorFlow checkpoint; empty: safetensors
-  std::filesystem::path named;                     ///< what messages about them name
+  /// One, or shards, each with the tensors that their index names for it.
+  std::map<std::filesystem::path, std::vector<std::string>> safetensors;
+  std::filesystem::path checkpoint;  ///< the prefix of a TensorFlow checkpoint; empty: safetensors
+  std::filesystem::path named;       ///< what messages about them name
 };
 /// Throws Error(Failure::model) if there are none, several checkpoints, or weights of a form that is not read.
 WeightFiles weight_files(const std::filesystem::path& model);

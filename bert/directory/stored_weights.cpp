@@ -6,6 +6,7 @@
 #include "bert/directory/google_names.h"
 #include "bert/directory/located.h"
 #include "io/error.h"
+#include "io/say.h"
 #include "tensor/backends.h"
 
 namespace bertrand::bert {
@@ -36,7 +37,13 @@ bool is_alias(const std::string& name) {
 StoredWeights::StoredWeights(const fs::path& model) {
   const WeightFiles files = weight_files(model);
   path_ = files.named;
-  for (const fs::path& file : files.safetensors) open_safetensors(file);
+  for (const auto& [file, tensors] : files.safetensors) {
+    open_safetensors(file);
+    for (const std::string& tensor : tensors)
+      if (!files_.back()->find(tensor))
+        fail(Failure::model, "{}: weight_map: expected {} to have \"{}\", got no such tensor", path_.string(),
+             file.filename().string(), io::one_line(tensor));
+  }
   if (!files.checkpoint.empty()) open_checkpoint(files.checkpoint);
   for (const auto& [alias, name] : kAliases)
     if (const auto* found = find(alias); found && !find(name)) {

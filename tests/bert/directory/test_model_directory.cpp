@@ -219,6 +219,14 @@ TEST_CASE("shards that an index names are read together") {
   write_tensors(saved.directory / "model-00002-of-00002.safetensors", second);
   CHECK(loaded_difference(saved, saved.directory / "") == 0);
 
+  map["more"] = "model-00002-of-00002.safetensors";  // though the model does not need it
+  write_index({{"weight_map", map}});
+  CHECK(refusal(saved.directory / "") ==
+        "model.safetensors.index.json: weight_map: expected model-00002-of-00002.safetensors to have \"more\", got no "
+        "such tensor");
+  map.erase("more");
+  write_index({{"weight_map", map}});
+
   write_tensors(saved.directory / "model-00002-of-00002.safetensors", saved.tensors);  // some tensors twice
   CHECK(refusal(saved.directory / "").find("expected one of this meaning, got also") != std::string::npos);
 

@@ -43,7 +43,21 @@ void draw(const Initial& initial, std::uint64_t key, Dim first, std::vector<floa
 /// The next place where a parameter may begin.
 Dim aligned(Dim place) { return (place + kVectorElements - 1) / kVectorElements * kVectorElements; }
 
+/// That of each of its names.
+Shape shape_of_part(const Parameter& parameter) {
+  const Shape& whole = parameter.initial().shape;
+  return whole.with(0, whole[0] / static_cast<Dim>(parameter.part_names().size()));
+}
+
 }  // namespace
+
+std::vector<ParameterSet::Segment> ParameterSet::segments_of(const Module& model) {
+  std::vector<Segment> segments;
+  for (const auto& [path, parameter] : model.parameters())
+    for (const std::string& name : parameter->part_names())
+      segments.push_back({path + name, shape_of_part(*parameter)});
+  return segments;
+}
 
 ParameterSet::ParameterSet(Module& model, Backend& backend, const Options& options) : seed_(options.seed) {
   const std::vector<Dim> begins = lay_out(model, options);
@@ -76,8 +90,7 @@ std::vector<Dim> ParameterSet::lay_out(const Module& model, const Options& optio
     total = aligned(total);
     begins.push_back(total);
     parameters_.push_back(parameter);
-    const Dim parts = static_cast<Dim>(parameter->part_names().size());
-    const Shape shape = initial.shape.with(0, initial.shape[0] / parts);
+    const Shape shape = shape_of_part(*parameter);
     for (const std::string& name : parameter->part_names()) {
       segments_.push_back({path + name, shape, total, rate(path, *parameter)});
       initials_.push_back(&initial);

@@ -44,6 +44,9 @@ class ParameterSet {
   ParameterSet(Module& model, Backend& backend, const Options& options);
   ParameterSet(Module& model, Backend& backend) : ParameterSet(model, backend, Options{}) {}
 
+  /// What segments() would be of a set of `model`, without places and in the order of declaration: takes no memory.
+  static std::vector<Segment> segments_of(const Module& model);
+
   const std::vector<Segment>& segments() const { return segments_; }
   const Segment* find(std::string_view name) const;
   Tensor value(const Segment& segment) const { return values_.window(segment.begin, segment.shape); }

@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "io/units.h"
 #include "nn/tensor_file.h"
@@ -24,11 +26,13 @@ std::string LoadReport::text() const {
   return text;
 }
 
-LoadReport load(ParameterSet& parameters, const StoredTensors& stored, const std::string& source,
-                const std::function<bool(const std::string&)>& may_be_mis_shaped) {
+LoadReport compare(const std::vector<ParameterSet::Segment>& segments, const StoredTensors& stored,
+                   const std::string& source, const std::function<bool(const std::string&)>& may_be_mis_shaped) {
   LoadReport report;
   std::vector<std::string> refused;
-  for (const auto& segment : parameters.segments()) {
+  std::set<std::string_view> names;
+  for (const auto& segment : segments) {
+    names.insert(segment.name);
     const auto found = stored.find(segment.name);
     const bool fits = found != stored.end() && std::ranges::equal(segment.shape.dims(), found->second.dims);
     (fits ? report.loaded : report.missing).push_back(segment.name);
@@ -44,12 +48,18 @@ LoadReport load(ParameterSet& parameters, const StoredTensors& stored, const std
          "{}: {} of another shape than the model's: {}; hint: config.json, vocabulary and weights must be of "
          "one model",
          source, io::counted(refused.size(), "tensor"), joined(refused, 3));
+  for (const auto& [name, tensor] : stored)
+    if (!names.contains(name)) report.unused.push_back(tensor.name);
+  return report;
+}
+
+LoadReport load(ParameterSet& parameters, const StoredTensors& stored, const std::string& source,
+                const std::function<bool(const std::string&)>& may_be_mis_shaped) {
+  LoadReport report = compare(parameters.segments(), stored, source, may_be_mis_shaped);
   const auto master = [&](const std::string& name) { return parameters.master(*parameters.find(name)); };
   for (const std::string& name : report.loaded) stored.at(name).check();
   for (const std::string& name : report.loaded) stored.at(name).load(master(name));
   parameters.round_masters();
-  for (const auto& [name, tensor] : stored)
-    if (!parameters.find(name)) report.unused.push_back(tensor.name);
   return report;
 }
 

@@ -32,6 +32,10 @@ struct LoadReport {
   std::string text() const;
 };
 
+/// What load() would report of parameters of these names and shapes. Throws as it does for another shape.
+LoadReport compare(const std::vector<ParameterSet::Segment>& segments, const StoredTensors& stored,
+                   const std::string& source, const std::function<bool(const std::string&)>& may_be_mis_shaped = {});
+
 /// Fills the parameters that have a stored tensor of their name and shape. Parameters without one keep their values.
 /// One of another shape that `may_be_mis_shaped` accepts (a head for other labels) counts as missing. `source` begins
 /// every message. Throws Error(Failure::model) before any value changes: another shape, a type that cannot be loaded.

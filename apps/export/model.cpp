@@ -58,11 +58,12 @@ Model read_model(const Source& source) {
               .max_length = max_length,
               .backend = open_cpu()};
   model.network = bert::make_network(architecture, model.config, network);
-  model.parameters = std::make_unique<nn::ParameterSet>(
-      *model.network, *model.backend, nn::ParameterSet::Options{.initialize = false, .gradients = false});
-  const nn::LoadReport report = bert::load_weights(source.model, *model.parameters);
+  const nn::LoadReport report = bert::compare_weights(source.model, *model.network);
   if (source.strict) bert::require_exact(report, source.model);
   nn::require(report, source.model, [](const std::string&) { return false; });
+  model.parameters = std::make_unique<nn::ParameterSet>(
+      *model.network, *model.backend, nn::ParameterSet::Options{.initialize = false, .gradients = false});
+  bert::load_weights(source.model, *model.parameters);
   bert::require_finite(*model.parameters, source.model);
   std::fputs((report.text() + "\n").c_str(), stderr);
   return model;

@@ -66,10 +66,11 @@ std::unique_ptr<bert::EncoderAlone> load_model(const Options& options, const ber
   const bool needs_pooler = options.pooled || options.pooling == Pooling::pooler;
   auto model = std::make_unique<bert::EncoderAlone>(
       config, needs_pooler ? bert::Pooling::with_pooler : bert::Pooling::without_pooler);
-  nn::ParameterSet parameters(*model, backend, {.dtype = options.precision, .initialize = false, .gradients = false});
-  const nn::LoadReport report = bert::load_weights(options.model, parameters);
+  const nn::LoadReport report = bert::compare_weights(options.model, *model);
   if (options.strict) bert::require_exact(report, options.model);
   nn::require(report, options.model, [](const std::string&) { return false; });
+  nn::ParameterSet parameters(*model, backend, {.dtype = options.precision, .initialize = false, .gradients = false});
+  bert::load_weights(options.model, parameters);
   return model;
 }
 

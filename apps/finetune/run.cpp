@@ -212,17 +212,24 @@ void warn_of_other_labels(const Job& job) {
         job.options.model.string(), tasks::in_braces(labels.names()), tasks::in_braces(before.names()));
 }
 
-void load_start(const Job& job, nn::ParameterSet& parameters) {
-  const auto is_head = [&](const std::string& parameter) { return parameter.starts_with(job.task->head()); };
-  const nn::LoadReport report = bert::load_weights(job.options.model, parameters, is_head);
+auto is_head_of(const Job& job) {
+  return [&job](const std::string& parameter) { return parameter.starts_with(job.task->head()); };
+}
+
+void require_start(const Job& job, const nn::LoadReport& report) {
   if (job.options.strict) bert::require_exact(report, job.options.model);
   // A model that was trained for something else may also lack the pooler.
-  nn::require(report, job.options.model, [&](const std::string& parameter) {
+  nn::require(report, job.options.model, [is_head = is_head_of(job)](const std::string& parameter) {
     return is_head(parameter) || parameter.starts_with("bert.pooler.");
   });
+}
+
+void load_start(const Job& job, nn::ParameterSet& parameters) {
+  const nn::LoadReport report = bert::load_weights(job.options.model, parameters, is_head_of(job));
+  require_start(job, report);
   bert::require_finite(parameters, job.options.model);
   io::say(fmt::format("{}\n", report.text()));
-  if (std::ranges::any_of(report.loaded, is_head)) warn_of_other_labels(job);
+  if (std::ranges::any_of(report.loaded, is_head_of(job))) warn_of_other_labels(job);
 }
 
 /// --predict after training: with the best model, which need not be the last.
@@ -246,29 +253,32 @@ void refuse_finished(const training::Settings& settings) {
           settings.output.string(), name);
 }
 
+/// The weights of a model that is applied as it is.
+void check_weights(const Job& job, const nn::Module& network) {
+  const nn::LoadReport report = bert::compare_weights(job.options.model, network);
+  if (const auto lacking = std::ranges::find_if(report.missing, is_head_of(job)); lacking != report.missing.end())
+    fail(Failure::model,
+         "{}: weights: expected a model that is fine-tuned for the task, got none for {}; hint: --train",
+         job.options.model.string(), *lacking);
+  if (job.options.strict) bert::require_exact(report, job.options.model);
+  nn::require(report, job.options.model, [](const std::string&) { return false; });
+  io::say(fmt::format("{}\n", report.text()));
+  const tasks::LabelSet named(job.task->directory().config.labels), before(job.model_labels);
+  if (before.placeholders() && named.names() != before.names())
+    io::warn("{}: id2label: {} are taken for {}, in this order", job.options.model.string(),
+             tasks::in_braces(before.names()), tasks::in_braces(named.names()));
+}
+
 /// Without --train: the model as it is.
 void apply(const Job& job, const training::RunReplica& replica) {
   const distributed::Replica& self = replica.self;
   const training::Settings& settings = job.options.settings;
   if (self.first()) refuse_finished(settings);
   const auto objective = make_objective(job, self);
+  if (self.first()) check_weights(job, objective->model());
   nn::ParameterSet parameters(objective->model(), self.backend(),
                               {.dtype = settings.precision, .initialize = false, .gradients = false});
-  if (self.first()) {
-    const auto is_head = [&](const std::string& parameter) { return parameter.starts_with(job.task->head()); };
-    const nn::LoadReport report = bert::load_weights(job.options.model, parameters);
-    if (std::ranges::any_of(report.missing, is_head))
-      fail(Failure::model,
-           "{}: weights: expected a model that is fine-tuned for the task, got none for {}; hint: --train",
-           job.options.model.string(), *std::ranges::find_if(report.missing, is_head));
-    if (job.options.strict) bert::require_exact(report, job.options.model);
-    nn::require(report, job.options.model, [](const std::string&) { return false; });
-    io::say(fmt::format("{}\n", report.text()));
-    const tasks::LabelSet named(job.task->directory().config.labels), before(job.model_labels);
-    if (before.placeholders() && named.names() != before.names())
-      io::warn("{}: id2label: {} are taken for {}, in this order", job.options.model.string(),
-               tasks::in_braces(before.names()), tasks::in_braces(named.names()));
-  }
+  if (self.first()) bert::load_weights(job.options.model, parameters);
   self.collective().broadcast(parameters.values(), 0);
   training::Results results{.metrics = {}, .words = objective->figures_in_words()};
   std::erase_if(results.words, [](const auto& word) { return word.first == "best_model_by"; });  // there is but one
@@ -335,6 +345,10 @@ training::TrainingResult run(Options& options) {
       .read = read,
       .make_objective = [&](const distributed::Replica& self) { return make_objective(*job, self); },
       .plan_text = [&] { return plan_text(*job); },
+      .check_start =
+          [&](const nn::Module& network) {
+            require_start(*job, bert::compare_weights(options.model, network, is_head_of(*job)));
+          },
       .initialize = [&](nn::ParameterSet& parameters) { load_start(*job, parameters); },
       .report = [&](io::Files& files) { report::write_report_of_run(files, options.settings.output); }};
   if (options.train.empty()) {

@@ -230,11 +230,22 @@ bool is_head(const std::string& parameter) {
   return parameter.starts_with("cls.") || parameter.starts_with("bert.pooler.");
 }
 
-void load_start(const Options& options, nn::ParameterSet& parameters) {
-  nn::LoadReport report = bert::load_weights(options.init, parameters);
+void require_start(const Options& options, nn::LoadReport& report) {
   if (options.keep_moments) std::erase_if(report.unused, bert::is_moment);
   if (options.strict) bert::require_exact(report, options.init);
   nn::require(report, options.init, is_head);
+}
+
+void check_start(const Options& options, const nn::Module& network) {
+  if (options.init.empty()) return;
+  nn::LoadReport report = bert::compare_weights(options.init, network);
+  require_start(options, report);
+}
+
+void load_start(const Options& options, nn::ParameterSet& parameters) {
+  if (options.init.empty()) return;
+  nn::LoadReport report = bert::load_weights(options.init, parameters);
+  require_start(options, report);
   bert::require_finite(parameters, options.init);
   io::say(fmt::format("{}\n", report.text()));
 }
@@ -354,11 +365,8 @@ void run(Options& options) {
                  self);
            },
        .plan_text = [&] { return recipe_text(options, job->training.examples->longest()); },
-       .initialize =
-           [&](nn::ParameterSet& parameters) {
-             if (options.init.empty()) return;
-             load_start(options, parameters);
-           },
+       .check_start = [&](const nn::Module& network) { check_start(options, network); },
+       .initialize = [&](nn::ParameterSet& parameters) { load_start(options, parameters); },
        .moments = options.keep_moments ? load_moments(options.init) : training::LoadMoments(),
        .report = [&](io::Files& files) { report::write_report_of_run(files, options.settings.output); }});
 }

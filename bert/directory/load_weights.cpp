@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "bert/directory/config_file.h"
 #include "bert/directory/google_names.h"
@@ -29,31 +30,39 @@ void check_tied(const StoredWeights& weights) {
   }
 }
 
-/// A layer beyond the last of the configuration would otherwise be left out in silence.
-void check_no_further_layers(const StoredWeights& weights, const nn::ParameterSet& parameters) {
-  for (const auto& [name, found] : weights.by_name())
-    if (name.starts_with("bert.encoder.layer.") && !parameters.find(name))
+/// The tensors that parameters of these names are loaded from, and those that none asks for. A layer beyond the last of
+/// the configuration, which would be left out in silence, is refused.
+nn::StoredTensors tensors_for(const std::vector<nn::ParameterSet::Segment>& segments, const StoredWeights& weights) {
+  std::set<std::string> names;
+  for (const auto& segment : segments) names.insert(segment.name);
+  nn::StoredTensors stored;
+  for (const auto& [name, found] : weights.by_name()) {
+    const bool is_wanted = names.contains(name);
+    if (!is_wanted && name.starts_with("bert.encoder.layer."))
       fail(Failure::model,
            "{}: expected the encoder of the configuration, which has no such parameter; hint: num_hidden_layers?",
            found.place);
+    if (is_wanted || (!is_alias(name) && !name.ends_with("embeddings.position_ids")))
+      stored.emplace(name, nn::stored_tensor(found));
+  }
+  return stored;
 }
 
 }  // namespace
 
+nn::LoadReport compare_weights(const fs::path& model, const nn::Module& network,
+                               const std::function<bool(const std::string&)>& may_be_mis_shaped) {
+  const auto segments = nn::ParameterSet::segments_of(network);
+  const StoredWeights weights(model);
+  return nn::compare(segments, tensors_for(segments, weights), model.string(), may_be_mis_shaped);
+}
+
 nn::LoadReport load_weights(const fs::path& model, nn::ParameterSet& parameters,
                             const std::function<bool(const std::string&)>& may_be_mis_shaped) {
   const StoredWeights weights(model);
-  check_no_further_layers(weights, parameters);
+  const nn::StoredTensors stored = tensors_for(parameters.segments(), weights);
   if (parameters.find("cls.predictions.bias")) check_tied(weights);
-  nn::StoredTensors stored;
-  std::vector<std::string> wanted;
-  for (const auto& [name, numbers] : weights.by_name()) {
-    const auto* parameter = parameters.find(name);
-    if (parameter && std::ranges::equal(parameter->shape.dims(), numbers.dims)) wanted.push_back(name);
-    if (parameter || (!is_alias(name) && !name.ends_with("embeddings.position_ids")))
-      stored.emplace(name, nn::stored_tensor(numbers));
-  }
-  weights.verify(wanted);
+  weights.verify(nn::compare(parameters.segments(), stored, model.string(), may_be_mis_shaped).loaded);
   return nn::load(parameters, stored, model.string(), may_be_mis_shaped);
 }
 

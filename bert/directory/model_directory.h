@@ -56,6 +56,11 @@ text::Tokenizer read_tokenizer(const std::filesystem::path& model, const Tokeniz
 nn::LoadReport load_weights(const std::filesystem::path& model, nn::ParameterSet& parameters,
                             const std::function<bool(const std::string&)>& may_be_mis_shaped = {});
 
+/// What load_weights() would report of a network that has no memory yet, so that weights of another one are refused
+/// before any is taken. Throws as it does for shapes and layers.
+nn::LoadReport compare_weights(const std::filesystem::path& model, const nn::Module& network,
+                               const std::function<bool(const std::string&)>& may_be_mis_shaped = {});
+
 /// load_weights(), with every parameter required.
 void load_whole(const std::filesystem::path& model, nn::ParameterSet& parameters);
 

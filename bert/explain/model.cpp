@@ -20,9 +20,10 @@ bool is_classifier(const bert::Config& config) {
 }
 
 nn::ParameterSet load(nn::Module& network, const std::filesystem::path& directory, Backend& backend, DType dtype) {
+  nn::require(bert::compare_weights(directory, network), directory, [](const std::string&) { return false; });
   // Nothing is initialised, for speed alone: every number is loaded.
   nn::ParameterSet parameters(network, backend, {.dtype = dtype, .initialize = false, .gradients = false});
-  bert::load_whole(directory, parameters);
+  bert::load_weights(directory, parameters);
   return parameters;
 }
 

@@ -65,8 +65,8 @@ void Model::require_readable(const PaddedSequence& given, const std::string& whe
   check(sequence.token_types, "token_type_ids", config.type_vocab_size);
 }
 
-void load_weights(const Model& model, Head head, nn::ParameterSet& parameters) {
-  const nn::LoadReport report = bert::load_weights(model.directory, parameters);
+nn::ParameterSet load_parameters(const Model& model, Head head, nn::Module& network) {
+  const nn::LoadReport report = bert::compare_weights(model.directory, network);
   if (model.strict) bert::require_exact(report, model.directory);
   std::vector<std::string> of_head;
   for (const std::string& name : report.missing)
@@ -76,6 +76,9 @@ void load_weights(const Model& model, Head head, nn::ParameterSet& parameters) {
          "{}: expected the tensors that --task {} needs, got none for {}; hint: was it trained for that?",
          bert::weights_file(model.directory).string(), io::name_in(heads(), head), nn::joined(of_head));
   nn::require(report, bert::weights_file(model.directory), [](const std::string&) { return false; });
+  nn::ParameterSet parameters(network, model.backend, {.dtype = model.dtype, .initialize = false, .gradients = false});
+  bert::load_weights(model.directory, parameters);
+  return parameters;
 }
 
 std::vector<Outputs> deal_rows(const Tensor& values, std::span<const std::size_t> counts) {

@@ -43,9 +43,9 @@ struct Model {
   void require_readable(const PaddedSequence& given, const std::string& where) const;
 };
 
-/// Loads every parameter. Throws Error(Failure::model) naming the file, the task and the tensors if the head is not
-/// there.
-void load_weights(const Model& model, Head head, nn::ParameterSet& parameters);
+/// Every parameter of a network with its numbers, and no gradients. Throws Error(Failure::model), before memory is
+/// taken, naming the file, the task and the tensors if the head is not there.
+nn::ParameterSet load_parameters(const Model& model, Head head, nn::Module& network);
 
 /// A network with its weights and no gradients.
 template <class Network>
@@ -53,10 +53,7 @@ class Loaded {
  public:
   template <class... Arguments>
   Loaded(const Model& model, Head head, const Arguments&... arguments)
-      : network_(model.config, arguments...),
-        parameters_(network_, model.backend, {.dtype = model.dtype, .initialize = false, .gradients = false}) {
-    load_weights(model, head, parameters_);
-  }
+      : network_(model.config, arguments...), parameters_(load_parameters(model, head, network_)) {}
   const Network& operator*() const { return network_; }
   const Network* operator->() const { return &network_; }
 

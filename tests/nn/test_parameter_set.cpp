@@ -35,6 +35,19 @@ TEST_CASE("parameters are named by their place in the tree and stacked ones by e
   CHECK(parameters.trainable() == 3 * 36 + 3 * 6 + 3 * 6 + 3);
 }
 
+TEST_CASE("the names and shapes of segments are known before there is memory for them") {
+  const auto backend = open_cpu({.threads = 1});
+  Model model;
+  const auto planned = nn::ParameterSet::segments_of(model);
+  CHECK_FALSE(static_cast<bool>(model.attention.weight));
+  const nn::ParameterSet parameters(model, *backend);
+  REQUIRE(planned.size() == parameters.segments().size());
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    CHECK(planned[i].name == parameters.segments()[i].name);
+    CHECK(planned[i].shape == parameters.segments()[i].shape);
+  }
+}
+
 TEST_CASE("the parts of a stacked parameter lie back to back in its tensor") {
   const auto backend = open_cpu({.threads = 1});
   Model model;

@@ -124,6 +124,7 @@ void train_replica(const TrainingRun& run, const RunReplica& replica, TrainingRe
   const nn::PartRates rates = rates_of(settings, *objective);
   const Plan plan = plan_together(run, *objective, self);
   if (settings.plan_only) return;
+  if (self.first() && run.check_start && !settings.resume) run.check_start(objective->model());
   if (settings.dry_run) return dry_run({run, *objective, plan, replica});
   if (settings.overfit_batch) return overfit_batch({run, *objective, plan, replica});
   io::catch_stop_signals(io::OnStop::save);  // so far nothing was trained

@@ -42,6 +42,9 @@ struct TrainingRun {
   std::function<std::unique_ptr<Objective>(const distributed::Replica& self)> make_objective;
   /// Further lines of the plan, each with its end. May be empty.
   std::function<std::string()> plan_text = {};
+  /// Refuses what initialize() would not load into this network, on the first replica, before memory is taken for its
+  /// parameters. Not called under --resume. May be empty.
+  std::function<void(const nn::Module&)> check_start = {};
   /// Loads what the run starts from, on the first replica, and refuses numbers that are not finite: they would look
   /// like a learning rate that is too high. Not called if a checkpoint is resumed. May be empty: then the parameters
   /// stay as drawn from the seed.

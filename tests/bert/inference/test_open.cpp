@@ -121,6 +121,22 @@ TEST_CASE("a model whose encoder lacks tensors is refused, and that is no questi
   CHECK(message.find("--task") == std::string::npos);
 }
 
+TEST_CASE("a model whose tensors are not those of its configuration is refused before memory is taken") {
+  const support::TemporaryDirectory directory;
+  for (const auto& [key, value] : {std::pair("intermediate_size", 64), {"num_hidden_layers", 2}}) {
+    CAPTURE(key);
+    support::write_small_classifier(directory / "model");
+    io::Json config = io::read_json(directory / "model/config.json");
+    config[key] = value;
+    support::write_text(directory / "model/config.json", io::json_text(config));
+    const auto backend = open_cpu({.threads = 1});
+    CHECK(refusal(Failure::model, [&] {
+            inference::open({.directory = directory / "model", .backend = *backend}, Head::classify, {});
+          }) != "");
+    CHECK(backend->memory().peak == 0);
+  }
+}
+
 TEST_CASE("any model gives vectors of texts, and one that classifies texts is refused as one that labels words") {
   const support::TemporaryDirectory directory;
   support::write_small_classifier(directory / "model");

@@ -131,6 +131,32 @@ TEST_CASE("a run that is stopped before its first step says so and leaves no che
   CHECK_FALSE(fs::exists(run.directory / "run/checkpoint-0"));
 }
 
+TEST_CASE("what a run would start from is refused before there is memory for it, and not asked for by --resume") {
+  const PointsRun run;
+  Settings settings = run.settings("run");
+  complete(settings);
+  int asked = 0;
+  const auto refusal = [&] {
+    return support::refusal(Failure::model, [&] {
+      run_training({.settings = settings,
+                    .program = "points",
+                    .read = [](distributed::Collective*) { return RunIdentity{}; },
+                    .make_objective = [](const distributed::Replica& self) { return std::make_unique<Points>(self); },
+                    .check_start =
+                        [&](const nn::Module& network) {
+                          ++asked;
+                          CHECK_FALSE(static_cast<bool>(*network.parameters().front().second));
+                          fail(Failure::model, "other weights");
+                        },
+                    .initialize = [](nn::ParameterSet&) { fail(Failure::model, "asked to load"); }});
+    });
+  };
+  CHECK(refusal() == "other weights");
+  settings.resume = true;  // where there is no checkpoint
+  CHECK(refusal() == "asked to load");
+  CHECK(asked == 1);
+}
+
 TEST_CASE("a failure of the others after the training is reported with what was done then") {
   const PointsRun run;
   const auto cut = [](const TrainedReplica&) { fail(Failure::distributed, "the cable is cut"); };

@@ -77,7 +77,7 @@ void RowList::for_each(const std::function<void(const Row&)>& use) const {
   for (std::size_t i = 0; i < size_; ++i) {
     take_row(at, row);
     use(row);
-    if (static_cast<std::size_t>(at - let_go) < kLetGo) continue;
+    if (static_cast<std::size_t>(at - let_go) < kLetGo) continue;  // for speed alone
     io::leave_if_requested("reading a table");
     bytes_.let_go();  // for memory alone
     let_go = at;

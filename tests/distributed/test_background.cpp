@@ -27,8 +27,13 @@ TEST_CASE(
     "what a piece of work throws is thrown by wait, the pieces after it are left out, and it goes on after that") {
   Background background;
   std::atomic<int> done{0};
-  background.start([] { throw std::runtime_error("the link is down"); });
+  std::atomic<bool> go_on{false};
+  background.start([&] {
+    while (!go_on) std::this_thread::yield();
+    throw std::runtime_error("the link is down");
+  });
   for (int i = 0; i < 5; ++i) background.start([&] { ++done; });
+  go_on = true;
   CHECK_THROWS_WITH(background.wait(), "the link is down");
   CHECK(done == 0);
   background.start([&] { ++done; });

@@ -208,6 +208,7 @@ TEST_CASE("blocks that are not well formed are refused") {
   CHECK(refusal(around(u32(0))).empty());  // neither an entry nor a restart
   CHECK(refusal(around("abc")) == "f@0: table: expected a block of at least 4 bytes, got 3");
   CHECK(refusal(around(u32(1) + u32(9))) == "f@0: table: expected at most 1 restarts, got 9");
+  CHECK(refusal(around(u32(1) + u32(2))) == "f@0: table: expected at most 1 restarts, got 2");
   CHECK(refusal(around(std::string("\0\1\1a1", 5) + u32(6) + u32(1))) ==
         "f@0: table: expected a restart within 5 bytes, got 6");
   CHECK(refusal(around("\1\1\1a1" + restarts)) ==

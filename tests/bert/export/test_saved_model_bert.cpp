@@ -252,6 +252,8 @@ TEST_CASE("the variables of a SavedModel are the weights and are restored and sa
                                      "save/RestoreV2:" + std::to_string(i), "true"});  // a resource, trainable
     }
     CHECK(model.saver == std::vector<std::string>{"save/filename:0", "save/done:0", "save/restore_all"});
+    REQUIRE(model.find("save/done"));
+    CHECK(model.find("save/done")->inputs == std::vector<std::string>{"save/filename", "^save/SaveV2"});
   }
 }
 

@@ -107,8 +107,8 @@ StepResult Stepper::finish(const StartedStep& step) {
 Metrics Stepper::named(std::span<const double> parts) const {
   Metrics losses{{"loss", 0}};
   for (const double part : parts) losses[0].value += part;
-  for (std::size_t i = 0; i < loss_names_.size() && loss_names_.size() > 1; ++i)
-    losses.push_back({loss_names_[i], parts[i]});
+  for (std::size_t i = 0; i < loss_names_.size(); ++i)
+    if (loss_names_[i] != "loss") losses.push_back({loss_names_[i], parts[i]});
   return losses;
 }
 

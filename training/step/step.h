@@ -16,7 +16,7 @@
 namespace bertrand::training {
 
 struct StepResult {
-  Metrics losses;  ///< "loss", then its parts if there are several
+  Metrics losses;  ///< "loss", then its parts by other names
   double grad_norm = 0;
   optim::LossScale::State loss_scale;  ///< after the step
 };
@@ -75,7 +75,7 @@ class Stepper {
   std::int64_t micro_batches(std::int64_t examples) const;
   /// The examples of a step that this replica computes.
   distributed::Share my_examples(std::int64_t examples) const;
-  /// "loss", the sum of the parts, and then the parts if there are several.
+  /// "loss", the sum of the parts, and then the parts that have other names.
   Metrics named(std::span<const double> parts) const;
   /// Computes the step again to find the op that made the first number that is not finite. Throws with its name.
   [[noreturn]] void explain(const StartedStep& step, double loss, const optim::Optimizer::Report& report);

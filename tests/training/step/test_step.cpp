@@ -198,8 +198,13 @@ TEST_CASE("a loss has eight parts at most") {
   REQUIRE(result.losses.size() == 9);  // the loss and its parts
   CHECK(result.losses[8].name == "part7");
   CHECK(result.grad_norm == 28);  // 0 + 1 + … + 7
+  objective.parts = 1;
+  const StepResult single = stepper.finish(stepper.start({.epoch = 0, .numbers = {0}}, 2, 1));
+  REQUIRE(single.losses.size() == 2);  // the only part has a name of its own
+  CHECK(single.losses[1].name == "part0");
+  CHECK(single.losses[1].value == single.losses[0].value);
   objective.parts = 9;
-  CHECK_THROWS_AS(stepper.start({.epoch = 0, .numbers = {0}}, 2, 1), Error);
+  CHECK_THROWS_AS(stepper.start({.epoch = 0, .numbers = {0}}, 3, 1), Error);
 }
 
 TEST_CASE("a loss that is too large only as the sum of its micro-batches ends the training and is named") {

@@ -229,7 +229,7 @@ class CorpusWriter : public CorpusSink {
     } else {
       writer_->finish();
     }
-    check_documents(result_.manifest.total().documents.count, job_.inputs, /*as_google=*/true);
+    check_documents(result_.manifest.total().documents.count, job_.inputs, /*least=*/1);
     const auto manifest = made_anew(files_, directory_ / kCorpusManifest);
     manifest->write(io::json_text(result_.manifest.to_json(), 2) + "\n");
     manifest->finish();

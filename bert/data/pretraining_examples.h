@@ -1,5 +1,5 @@
 // What pre-training reads, wherever it comes from: two segments with some tokens masked, and whether the second follows
-// the first (Devlin et al. 2018, "BERT").
+// the first (Devlin et al. 2018, "BERT"); or one segment.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace bertrand::data {
 
-/// [CLS] A [SEP] B [SEP], with some tokens masked.
+/// [CLS] A [SEP] B [SEP], or [CLS] A [SEP], with some tokens masked.
 struct PretrainingExample : text::Sequence {
   std::vector<std::int32_t> masked_positions;  ///< ascending
   std::vector<std::int32_t> masked_ids;        ///< what stood there

@@ -48,7 +48,7 @@ PretrainingText::PretrainingText(std::shared_ptr<const CorpusView> corpus, const
       corpus_(std::move(corpus)),
       drawn_(std::size_t{1} << 13) {
   const std::uint64_t documents = corpus_->documents();
-  if (documents < 2 || documents >= std::uint64_t{1} << 32)
+  if (!options.pairs.a_alone && (documents < 2 || documents >= std::uint64_t{1} << 32))
     fail(Failure::input, "corpus: documents: expected 2 to 4294967295, got {}; hint: {}", documents,
          "random next sentences come from other documents");
 }
@@ -75,7 +75,8 @@ PretrainingText::Counted PretrainingText::count(std::int64_t epoch, std::uint64_
         }
       }
       pairs.pass();
-      of_mark += pairs.place().sentence - place.sentence;
+      // A sentence may fill many examples.
+      of_mark += std::max<std::uint64_t>(1, pairs.place().sentence - place.sentence);
     }
   }
   return counted;
@@ -129,7 +130,8 @@ SegmentPair PretrainingText::pair(std::int64_t epoch, std::int64_t number) {
 
 std::int64_t PretrainingText::tokens(std::int64_t epoch, std::int64_t number) {
   const SegmentPair pair = this->pair(epoch, number);
-  return std::min(std::int64_t{pair.a_count} + pair.b_count + 3, options_.pairs.max_seq_length);
+  const std::int64_t room = options_.pairs.room();
+  return std::min(std::int64_t{pair.a_count} + pair.b_count, room) + options_.pairs.max_seq_length - room;
 }
 
 PretrainingExample PretrainingText::example(std::int64_t epoch, std::int64_t number) {
@@ -137,16 +139,18 @@ PretrainingExample PretrainingText::example(std::int64_t epoch, std::int64_t num
   const std::uint64_t key = mix(mix(options_.seed, hash_name("masking")), static_cast<std::uint64_t>(epoch));
   Random random(mix(key, static_cast<std::uint64_t>(number)));
   Segment a{pair.a_begin, pair.a_begin + pair.a_count}, b{pair.b_begin, pair.b_begin + pair.b_count};
-  truncate(a, b, static_cast<std::uint64_t>(options_.pairs.max_seq_length - 3), random);
+  truncate(a, b, static_cast<std::uint64_t>(options_.pairs.room()), random);
 
   PretrainingExample example;
   example.token_ids.push_back(vocabulary_.cls);
   corpus_->append_ids(a.begin, a.count(), example.token_ids);
   example.token_ids.push_back(vocabulary_.sep);
   example.token_types.resize(example.token_ids.size(), 0);
-  corpus_->append_ids(b.begin, b.count(), example.token_ids);
-  example.token_ids.push_back(vocabulary_.sep);
-  example.token_types.resize(example.token_ids.size(), 1);
+  if (!options_.pairs.a_alone) {
+    corpus_->append_ids(b.begin, b.count(), example.token_ids);
+    example.token_ids.push_back(vocabulary_.sep);
+    example.token_types.resize(example.token_ids.size(), 1);
+  }
   // This is for memory alone.
   corpus_->let_go();
   mask_tokens(example, options_.masking, vocabulary_, random);

@@ -22,11 +22,12 @@ struct PretrainingTextOptions {
   int threads = 1;  ///< for counting; the result does not depend on it
 };
 
-/// An epoch's pairs are not kept: they are drawn when they are asked for. Memory: 32 bytes for each thousand sentences,
+/// An epoch's pairs are not kept: they are drawn when they are asked for. Memory: 40 bytes for each thousand sentences,
 /// and what the corpus takes.
 class PretrainingText : public PretrainingExamples {
  public:
-  /// Throws Error(Failure::input) for fewer than two documents, or 2^32. Later all throw as CorpusView does.
+  /// Throws Error(Failure::input) for fewer than two documents, or 2^32, unless A is alone. Later all throw as
+  /// CorpusView does.
   PretrainingText(std::shared_ptr<const CorpusView> corpus, const text::Vocabulary& vocabulary,
                   const PretrainingTextOptions& options);
 

@@ -210,11 +210,11 @@ void tokenise_files(const std::vector<std::filesystem::path>& files, const text:
   tokeniser.end_document();
 }
 
-void check_documents(std::uint64_t documents, const std::vector<std::filesystem::path>& files, bool as_google) {
+void check_documents(std::uint64_t documents, const std::vector<std::filesystem::path>& files, std::uint64_t least) {
   const std::string names =
       files.size() == 1 ? files[0].string() : fmt::format("{} and {} more", files.at(0).string(), files.size() - 1);
   if (documents == 0) fail(Failure::input, "{}: text: expected sentences, a line each, got none", names);
-  if (const std::uint64_t least = as_google ? 1 : 2; documents < least)
+  if (documents < least)
     fail(Failure::input, "{}: documents: expected at least {}, got {}; hint: a blank line ends a document, and {}",
          names, least, documents, "random next sentences come from other documents");
 }
@@ -224,7 +224,7 @@ Corpus read_corpus(const std::vector<std::filesystem::path>& files, const text::
   Corpus corpus{.ids = CompactIds(static_cast<std::size_t>(tokenizer.vocabulary().size())), .documents = {}};
   Collector collector(corpus);
   tokenise_files(files, tokenizer, options, collector);
-  check_documents(corpus.documents.count(), files, options.as_google);
+  check_documents(corpus.documents.count(), files, options.as_google ? 1 : options.least_documents);
   return corpus;
 }
 

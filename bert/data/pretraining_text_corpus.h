@@ -69,6 +69,7 @@ struct CorpusOptions {
   /// vanishes even within a line (TensorFlow's readline takes every one away; the tokenizer takes it for a space). A
   /// NUL, which else is no text, vanishes too.
   bool as_google = false;
+  std::uint64_t least_documents = 2;                          ///< that there must be; one is enough as Google reads
   std::function<void(std::size_t bytes)> progress = nullptr;  ///< called with the bytes read since the last call
 };
 
@@ -108,8 +109,8 @@ void tokenise_files(const std::vector<std::filesystem::path>& files, const text:
                     const CorpusOptions& options, CorpusSink& sink, const TextPlace& start = {},
                     std::size_t block_bytes = std::size_t{16} << 20);
 
-/// Throws Error(Failure::input), naming the files, unless there are two documents (as Google: one).
-void check_documents(std::uint64_t documents, const std::vector<std::filesystem::path>& files, bool as_google);
+/// Throws Error(Failure::input), naming the files, unless there are `least` documents: one or two.
+void check_documents(std::uint64_t documents, const std::vector<std::filesystem::path>& files, std::uint64_t least);
 
 /// The files in memory. Throws as tokenise_files and check_documents do.
 Corpus read_corpus(const std::vector<std::filesystem::path>& files, const text::Tokenizer& tokenizer,

@@ -24,7 +24,7 @@ std::uint32_t tokens(const Sentences& sentences, std::size_t first, std::size_t 
 
 /// Short pairs in some documents, as many tokens as fit in the others.
 std::int64_t draw_target(const PairOptions& options, Random& random) {
-  const std::int64_t longest = options.max_seq_length - 3;
+  const std::int64_t longest = options.room();
   return random.uniform() < options.short_seq_prob ? 2 + below(longest - 1, random) : longest;
 }
 
@@ -35,18 +35,21 @@ DocumentPairs::DocumentPairs(const CorpusView& corpus, std::uint64_t document, c
     : corpus_(corpus),
       document_(document),
       key_(key),
+      options_(options),
       sentences_(corpus.sentences(document)),
       random_(key),
       target_(draw_target(options, random_)),
-      last_(from.sentence) {
+      last_(from.sentence),
+      token_(from.token) {
   if (from.sentence > 0) random_ = Random(key, from.drawn);
   pass();
 }
 
 void DocumentPairs::pass() {
   // Sentences that a random B displaced are used by the next pair.
-  place_ = {.sentence = random_next_ ? middle_ : last_, .drawn = random_.drawn()};
+  place_ = {.sentence = random_next_ ? middle_ : last_, .drawn = random_.drawn(), .token = token_};
   if (at_end()) return;
+  if (options_.a_alone) return end_a_alone();
   const std::size_t first = place_.sentence;
   last_ = end_of_run(sentences_, first, target_);
   const auto count = static_cast<std::int64_t>(last_ - first);
@@ -54,8 +57,27 @@ void DocumentPairs::pass() {
   random_next_ = count == 1 || random_.uniform() < 0.5;
 }
 
+/// A has what is left of its first sentence, and then whole sentences up to target_ tokens. A sentence that is longer
+/// than an example fills it, and goes on in the next one.
+void DocumentPairs::end_a_alone() {
+  last_ = place_.sentence;
+  std::int64_t count = sentences_.tokens(last_) - place_.token;
+  if (count > options_.room()) {
+    token_ = place_.token + options_.room();
+    return;
+  }
+  token_ = 0;
+  for (++last_; last_ < sentences_.count(); ++last_)
+    if ((count += sentences_.tokens(last_)) > target_) break;
+}
+
 SegmentPair DocumentPairs::pair() const {
   const std::size_t first = place_.sentence;
+  if (options_.a_alone) {
+    const std::uint64_t begin = sentences_[first] + static_cast<std::uint64_t>(place_.token),
+                        end = sentences_[last_] + static_cast<std::uint64_t>(token_);
+    return {.a_begin = begin, .a_count = static_cast<std::uint32_t>(end - begin)};
+  }
   SegmentPair pair{
       .a_begin = sentences_[first], .a_count = tokens(sentences_, first, middle_), .random_next = random_next_};
   if (!random_next_) {

@@ -1,5 +1,6 @@
 // Cuts documents into pairs of segments (A, B), half of them with a B from elsewhere, as google-research/bert
-// create_pretraining_data.py does; drawn anew in every epoch.
+// create_pretraining_data.py does; drawn anew in every epoch. Or into A alone: sentences of one document one after the
+// other (DOC-SENTENCES of Liu et al. 2019, "RoBERTa").
 #pragma once
 #include <cstdint>
 
@@ -8,7 +9,7 @@
 
 namespace bertrand::data {
 
-/// Two runs of tokens, not yet cut to the length of an example.
+/// Two runs of tokens, not yet cut to the length of an example. B is empty where A is alone.
 struct SegmentPair {
   std::uint64_t a_begin = 0, b_begin = 0;
   std::uint32_t a_count = 0, b_count = 0;
@@ -18,17 +19,22 @@ struct SegmentPair {
 struct PairOptions {
   std::int64_t max_seq_length = 128;  ///< at least 5: [CLS] a [SEP] b [SEP]
   double short_seq_prob = 0.1;        ///< of a document to be cut into shorter pairs
+  bool a_alone = false;               ///< [CLS] a [SEP]
+
+  /// The tokens that both segments may have.
+  std::int64_t room() const { return max_seq_length - (a_alone ? 2 : 3); }
 };
 
 /// Where a walk through the pairs of a document goes on: the first sentence of the next pair, and how many random
 /// numbers were drawn before it.
 struct PairPlace {
   std::uint64_t sentence = 0, drawn = 0;
+  std::int64_t token = 0;  ///< of the sentence: above 0 if A is alone and its beginning filled the one before
 };
 
 /// A walk through the pairs of one document; `key` names seed, epoch and document. There are at least two documents,
-/// and fewer than 2^32. None is kept, so a document takes no memory. Differs from Google's in one point: a random B is
-/// never from the same document, however few there are.
+/// and fewer than 2^32; for A alone any number. None is kept, so a document takes no memory. Differs from Google's in
+/// one point: a random B is never from the same document, however few there are.
 class DocumentPairs {
  public:
   /// Begins at the first pair, or at a place of a walk with the same arguments. The corpus must outlive this. All throw
@@ -45,14 +51,19 @@ class DocumentPairs {
   void pass();
 
  private:
+  void end_a_alone();
+
   const CorpusView& corpus_;
   const std::uint64_t document_, key_;
+  const PairOptions options_;
   const Sentences sentences_;
   Random random_;        // of what does not depend on other documents, so that passing looks at none
   std::int64_t target_;  // tokens of a pair
   PairPlace place_;
-  // Sentences [place_.sentence, middle_) are A. B is [middle_, last_), or from elsewhere.
+  // Sentences [place_.sentence, middle_) are A. B is [middle_, last_), or from elsewhere. A alone ends before token_ of
+  // last_.
   std::size_t middle_ = 0, last_ = 0;
+  std::int64_t token_ = 0;
   bool random_next_ = false;
 };
 

@@ -42,12 +42,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto corpus =
         std::make_shared<data::MappedCorpus>(std::vector<std::filesystem::path>{directory.path()}, tokenizer(),
                                              data::CorpusCheck{.extent = data::InputCheck::none});
-    data::PretrainingText examples(corpus, tokenizer().vocabulary(), {.pairs = {.max_seq_length = 16}});
-    for (std::int64_t i = 0; i < examples.examples(0); ++i) {
-      const data::PretrainingExample example = examples.example(0, i);
-      fuzz::require(example.token_ids.size() <= 16, "an example that is no longer than asked");
-      for (const std::int32_t id : example.token_ids)
-        fuzz::require(id >= 0 && id < tokenizer().vocabulary().size(), "ids of the vocabulary");
+    for (const bool a_alone : {true, false}) {
+      data::PretrainingText examples(corpus, tokenizer().vocabulary(),
+                                     {.pairs = {.max_seq_length = 16, .a_alone = a_alone}});
+      for (std::int64_t i = 0; i < examples.examples(0); ++i) {
+        const data::PretrainingExample example = examples.example(0, i);
+        fuzz::require(example.token_ids.size() <= 16, "an example that is no longer than asked");
+        for (const std::int32_t id : example.token_ids)
+          fuzz::require(id >= 0 && id < tokenizer().vocabulary().size(), "ids of the vocabulary");
+      }
     }
   });
   return 0;
